@@ -1,0 +1,84 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// A Blob is bytes in the data folder, named by their SHA-256.
+type Blob struct {
+	SHA256 string // in hexadecimal
+	Size   int64
+}
+
+func (s *Store) blobDir() string { return filepath.Join(s.dir, "files") }
+
+func (s *Store) blobPath(sha string) string { return filepath.Join(s.blobDir(), sha[:2], sha) }
+
+// PutBlob keeps what r gives, durably, and fails with TooLarge beyond limit bytes.
+// The same bytes twice are kept once.
+func (s *Store) PutBlob(r io.Reader, limit int64) (b Blob, err error) {
+	tmp, err := os.CreateTemp(s.blobDir(), "new-*")
+	if err != nil {
+		return b, fmt.Errorf("keep file: %w", err)
+	}
+	defer func() {
+		if rm := os.Remove(tmp.Name()); !errors.Is(rm, os.ErrNotExist) {
+			err = errors.Join(err, rm) // gone where it was renamed
+		}
+	}()
+	h := sha256.New()
+	b.Size, err = io.Copy(io.MultiWriter(tmp, h), io.LimitReader(r, limit+1))
+	if err == nil && b.Size > limit {
+		err = Errorf(TooLarge, "a file has at most %d bytes", limit)
+	}
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if err = errors.Join(err, tmp.Close()); err != nil {
+		return b, err
+	}
+	b.SHA256 = hex.EncodeToString(h.Sum(nil))
+	return b, s.nameBlob(tmp.Name(), b.SHA256)
+}
+
+// nameBlob gives a written file its place and makes the name durable.
+func (s *Store) nameBlob(tmp, sha string) error {
+	path := s.blobPath(sha)
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	dir := filepath.Dir(path)
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("keep file: %w", err)
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return fmt.Errorf("keep file: %w", err)
+	}
+	return errors.Join(syncDir(dir), syncDir(s.blobDir()))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync folder: %w", err)
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// OpenBlob opens the bytes with that SHA-256 for reading.
+func (s *Store) OpenBlob(sha string) (*os.File, error) {
+	if len(sha) != 2*sha256.Size {
+		return nil, Errorf(NotFound, "no file has that content")
+	}
+	f, err := os.Open(s.blobPath(sha))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, Errorf(NotFound, "no file has that content")
+	}
+	return f, err
+}

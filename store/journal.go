@@ -1,0 +1,271 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A PartType says what a Part of a step is.
+type PartType string
+
+// What a model produces.
+const (
+	PartReasoning PartType = "reasoning"
+	PartText      PartType = "text"
+	PartToolCall  PartType = "tool-call"
+)
+
+// A Part is a piece of what a model call produced.
+type Part struct {
+	Type     PartType        `json:"type"`
+	Text     string          `json:"text,omitempty"`
+	CallID   string          `json:"callId,omitempty"`
+	ToolName string          `json:"toolName,omitempty"`
+	Input    json.RawMessage `json:"input,omitempty"` // a tool call's arguments
+	Meta     json.RawMessage `json:"meta,omitempty"`  // what the provider wants back
+}
+
+// A Step is one finished model call, and the tool calls it asked for as far as
+// they have ended.
+type Step struct {
+	Seq         int64
+	Attempt     int64 // which try of the step this is
+	Parts       []Part
+	Calls       []Call // in the order of the tool calls among Parts
+	Finish      string
+	Feedback    string // what the runner said to the model afterwards
+	Model       string
+	Usage       Usage // of the model call; Steps and ToolCost are not used
+	StartedAt   time.Time
+	CompletedAt time.Time
+}
+
+// used is what the model call adds to the sums.
+func (st Step) used() Usage {
+	u := st.Usage
+	u.Steps, u.ToolCost = 1, 0
+	return u
+}
+
+// A CallState is how a tool call ended.
+type CallState string
+
+// The ends of a tool call. An interrupted one was cut off by the end of the
+// process and may have acted all the same.
+const (
+	CallCompleted   CallState = "completed"
+	CallFailed      CallState = "error"
+	CallInterrupted CallState = "interrupted"
+)
+
+// A Call is a tool call that has ended.
+type Call struct {
+	Step        int64
+	Seq         int64 // among the step's tool calls
+	State       CallState
+	Output      json.RawMessage // an error: its message, as a JSON string
+	Cost        int64           // nano-dollars
+	StartedAt   time.Time
+	CompletedAt time.Time
+}
+
+// JournalStep writes down a finished model call of a claimed turn, so that it is
+// never made again. It is ErrClaimLost where the turn is not the runner's any more.
+func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
+	return s.write(ctx, func(tx *Tx) error {
+		if err := s.insertStep(tx, c.Num, st); err != nil {
+			return err
+		}
+		return s.addToTurn(tx, c, st.Model, st.used())
+	})
+}
+
+func (s *Store) insertStep(tx *Tx, turnNum int64, st Step) error {
+	parts, err := json.Marshal(st.Parts)
+	if err != nil {
+		return fmt.Errorf("encode step: %w", err)
+	}
+	u := st.Usage
+	_, err = tx.Exec(`INSERT INTO steps (turn_num, seq, attempt, parts, finish, feedback, model, input_tokens, output_tokens,
+			cache_read_tokens, cache_write_tokens, reasoning_tokens, cost, started_at, completed_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		turnNum, st.Seq, st.Attempt, string(parts), st.Finish, st.Feedback, st.Model, u.InputTokens, u.OutputTokens,
+		u.CacheReadTokens, u.CacheWriteTokens, u.ReasoningTokens, u.ModelCost, st.StartedAt.UnixMilli(), st.CompletedAt.UnixMilli())
+	return err
+}
+
+// JournalCall writes down a tool call that has ended, with the files it published
+// and the sources it used: one transaction, so that a call is never made again and
+// its effects are never half there.
+func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []File, sources []Source) error {
+	return s.write(ctx, func(tx *Tx) error {
+		_, err := tx.Exec(`INSERT INTO tool_calls (turn_num, step_seq, seq, state, output, cost, started_at, completed_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, c.Num, call.Step, call.Seq, call.State, string(call.Output), call.Cost,
+			call.StartedAt.UnixMilli(), call.CompletedAt.UnixMilli())
+		if err != nil {
+			return err
+		}
+		now := s.millis()
+		for _, f := range files {
+			if err := s.insertFile(tx, c.Turn, Published, f, now); err != nil {
+				return err
+			}
+		}
+		for _, src := range sources {
+			_, err := tx.Exec(`INSERT INTO sources (id, task_num, turn_num, url, title, created_at) VALUES (?, ?, ?, ?, ?, ?)
+				ON CONFLICT DO NOTHING`, src.ID, c.TaskNum, c.Num, src.URL, nullable(src.Title), now)
+			if err != nil {
+				return err
+			}
+		}
+		return s.addToTurn(tx, c, "", Usage{ToolCost: call.Cost})
+	})
+}
+
+// addUsage adds usageArgs to a turn's figures. A finished call is progress, so the
+// interruptions before it count no more.
+const addUsage = `interruptions = 0, model = coalesce(?, model), steps = steps + ?, input_tokens = input_tokens + ?,
+	output_tokens = output_tokens + ?, cache_read_tokens = cache_read_tokens + ?, cache_write_tokens = cache_write_tokens + ?,
+	reasoning_tokens = reasoning_tokens + ?, model_cost = model_cost + ?, tool_cost = tool_cost + ?`
+
+func usageArgs(model string, u Usage) []any {
+	return []any{nullable(model), u.Steps, u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens,
+		u.ReasoningTokens, u.ModelCost, u.ToolCost}
+}
+
+func (s *Store) addToTurn(tx *Tx, c Claim, model string, u Usage) error {
+	n, err := tx.Exec(`UPDATE turns SET `+addUsage+` WHERE num = ? AND status = 'running' AND runner_id = ?`,
+		slices.Concat(usageArgs(model, u), []any{c.Num, c.RunnerID})...)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return ErrClaimLost
+	}
+	if cost := u.Cost(); cost != 0 {
+		if _, err := tx.Exec(`UPDATE tasks SET cost = cost + ? WHERE num = ?`, cost, c.TaskNum); err != nil {
+			return err
+		}
+	}
+	return s.meter(tx, c.Turn, u, false)
+}
+
+const stepColumns = `s.turn_num, s.seq, s.attempt, s.parts, s.finish, s.feedback, s.model, s.input_tokens, s.output_tokens,
+	s.cache_read_tokens, s.cache_write_tokens, s.reasoning_tokens, s.cost, s.started_at, s.completed_at`
+
+type turnStep struct {
+	turn int64
+	Step
+}
+
+func scanStep(row scanner) (st turnStep, err error) {
+	var parts string
+	var started, completed int64
+	u := &st.Usage
+	err = row.Scan(&st.turn, &st.Seq, &st.Attempt, &parts, &st.Finish, &st.Feedback, &st.Model, &u.InputTokens, &u.OutputTokens,
+		&u.CacheReadTokens, &u.CacheWriteTokens, &u.ReasoningTokens, &u.ModelCost, &started, &completed)
+	if err != nil {
+		return st, err
+	}
+	st.StartedAt, st.CompletedAt = fromMillis(started), fromMillis(completed)
+	if err := json.Unmarshal([]byte(parts), &st.Parts); err != nil {
+		return st, fmt.Errorf("decode step: %w", err)
+	}
+	return st, nil
+}
+
+type turnCall struct {
+	turn int64
+	Call
+}
+
+func scanCall(row scanner) (c turnCall, err error) {
+	var output string
+	var started, completed int64
+	err = row.Scan(&c.turn, &c.Step, &c.Seq, &c.State, &output, &c.Cost, &started, &completed)
+	c.Output = json.RawMessage(output)
+	c.StartedAt, c.CompletedAt = fromMillis(started), fromMillis(completed)
+	return c, err
+}
+
+const callColumns = `c.turn_num, c.step_seq, c.seq, c.state, c.output, c.cost, c.started_at, c.completed_at`
+
+// Journal gives the steps of one turn in order, with their tool calls.
+func (s *Store) Journal(ctx context.Context, turnNum int64) ([]Step, error) {
+	steps, err := all(ctx, s, scanStep, `SELECT `+stepColumns+` FROM steps s WHERE s.turn_num = ? ORDER BY s.seq`, turnNum)
+	if err != nil || len(steps) == 0 {
+		return nil, err
+	}
+	calls, err := all(ctx, s, scanCall, `SELECT `+callColumns+` FROM tool_calls c WHERE c.turn_num = ? ORDER BY c.step_seq, c.seq`, turnNum)
+	return joinCalls(steps, calls)[turnNum], err
+}
+
+func joinCalls(steps []turnStep, calls []turnCall) map[int64][]Step {
+	journal := map[int64][]Step{}
+	for _, st := range steps {
+		journal[st.turn] = append(journal[st.turn], st.Step)
+	}
+	for _, c := range calls {
+		// A call is journaled after its step; one read in between has none here.
+		if list := journal[c.turn]; int(c.Step) < len(list) {
+			list[c.Step].Calls = append(list[c.Step].Calls, c.Call)
+		}
+	}
+	return journal
+}
+
+// A Conversation is all of a task: its turns, their journals, files and sources.
+type Conversation struct {
+	Turns   []Turn
+	Steps   map[int64][]Step // by turn num
+	Files   []File           // attached and published, oldest first
+	Sources []Source
+}
+
+// Conversation reads a task whole. The caller has checked that it may be seen.
+// What is being written meanwhile may be there in part, never a call before its
+// step.
+func (s *Store) Conversation(ctx context.Context, taskNum int64) (c Conversation, err error) {
+	if c.Turns, err = s.Turns(ctx, taskNum); err != nil {
+		return c, err
+	}
+	steps, err := all(ctx, s, scanStep, `SELECT `+stepColumns+` FROM turns t CROSS JOIN steps s ON s.turn_num = t.num
+		WHERE t.task_num = ? ORDER BY t.seq, s.seq`, taskNum)
+	if err != nil {
+		return c, err
+	}
+	calls, err := all(ctx, s, scanCall, `SELECT `+callColumns+` FROM turns t CROSS JOIN tool_calls c ON c.turn_num = t.num
+		WHERE t.task_num = ? ORDER BY t.seq, c.step_seq, c.seq`, taskNum)
+	if err != nil {
+		return c, err
+	}
+	c.Steps = joinCalls(steps, calls)
+	if c.Files, err = all(ctx, s, scanFile, `SELECT `+fileColumns+` FROM files WHERE task_num = ? ORDER BY num`, taskNum); err != nil {
+		return c, err
+	}
+	c.Sources, err = all(ctx, s, scanSource, `SELECT id, turn_num, url, title FROM sources WHERE task_num = ? ORDER BY num`, taskNum)
+	return c, err
+}
+
+// A Source is a web page that an answer rests on.
+type Source struct {
+	ID      string // from NewID("src", ...)
+	TurnNum int64
+	URL     string
+	Title   string // '' without one
+}
+
+func scanSource(row scanner) (src Source, err error) {
+	var title sql.NullString
+	err = row.Scan(&src.ID, &src.TurnNum, &src.URL, &title)
+	src.Title = title.String
+	return src, err
+}
+
+// IsNotFound reports whether err says that something does not exist.
+func IsNotFound(err error) bool { return IsKind(err, NotFound) || errors.Is(err, sql.ErrNoRows) }

@@ -1,0 +1,210 @@
+// Package store keeps everything Journeyman knows: organizations, workers, tasks,
+// turns and their journal, in one SQLite file, and the bytes of files beside it.
+// It holds the records, the queries, the rules of who may see what, and every
+// state change, each named for what happens.
+//
+// It is the only package that knows SQL, and it imports nothing of ours. What it
+// has answered is committed and survives kill -9 and power loss. It starts no
+// work and talks to nobody: the runner and the handlers act on its rows.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"modernc.org/sqlite"
+)
+
+const databaseName = "journeyman.db"
+
+// Options change what Open does. The zero value is right for a program.
+type Options struct {
+	Now        func() time.Time // the clock; time.Now where nil
+	QueueLimit int              // most turns waiting at once; 10,000 where 0
+}
+
+// A Store is an open data folder. Its methods are safe for concurrent use.
+type Store struct {
+	dir        string
+	lock       *os.File
+	writer     *writer
+	reads      *sql.DB
+	prepared   sync.Map // query text to *sql.Stmt on reads
+	now        func() time.Time
+	queueLimit int64
+	queued     atomic.Int64 // turns with status pending
+	fair       fairness     // owned by the writer's goroutine
+	lastUse    sync.Map     // API key id to the minute its use was last noted
+}
+
+// Open opens the data folder dir, making or upgrading its database: schema is the
+// text of schema.sql, which must describe the newest version. It fails when
+// another process has the folder open, and when the database is newer than this
+// program.
+func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) {
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.QueueLimit == 0 {
+		opt.QueueLimit = 10_000
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make data folder: %w", err)
+	}
+	lock, err := lockFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir, lock: lock, now: opt.Now, queueLimit: int64(opt.QueueLimit)}
+	if err := s.open(ctx, schema); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, schema string) error {
+	sqlite.StrictPragmas(true)
+	path := filepath.Join(s.dir, databaseName)
+	if err := migrate(ctx, path, schema, migrations); err != nil {
+		return err
+	}
+	w, err := openWriter(ctx, dsn(path, "&_txlock=immediate&_pragma=synchronous(FULL)&_pragma=journal_size_limit(67108864)"))
+	if err != nil {
+		return err
+	}
+	s.writer = w
+	s.reads, err = sql.Open("sqlite", dsn(path, "&_pragma=query_only(1)"))
+	if err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	n := min(max(4, 2*runtime.GOMAXPROCS(0)), 16)
+	s.reads.SetMaxOpenConns(n)
+	s.reads.SetMaxIdleConns(n)
+	var queued int64
+	if err := s.reads.QueryRowContext(ctx, `SELECT count(*) FROM turns WHERE status = 'pending'`).Scan(&queued); err != nil {
+		return fmt.Errorf("count queue: %w", err)
+	}
+	s.queued.Store(queued)
+	return os.MkdirAll(s.blobDir(), 0o700)
+}
+
+// dsn is the address of the database file with what every connection needs.
+// Pragmas travel here because one sent by Exec reaches one pooled connection.
+func dsn(path, more string) string {
+	return "file:" + (&url.URL{Path: path}).EscapedPath() +
+		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(1)" +
+		"&_pragma=temp_store(MEMORY)&_dqs=0&_error_rc=1" + more
+}
+
+// Close waits for writes under way and closes the folder. Writes submitted after
+// it fail.
+func (s *Store) Close() error {
+	var errs []error
+	if s.writer != nil {
+		errs = append(errs, s.writer.close())
+	}
+	if s.reads != nil {
+		errs = append(errs, s.reads.Close())
+	}
+	return errors.Join(append(errs, s.lock.Close())...)
+}
+
+// Dir is the data folder.
+func (s *Store) Dir() string { return s.dir }
+
+// Ping reports whether the database can be written.
+func (s *Store) Ping(ctx context.Context) error {
+	return s.write(ctx, func(tx *Tx) error {
+		_, err := tx.Exec(`DELETE FROM runners WHERE id = ''`)
+		return err
+	})
+}
+
+// write runs fn in the writer's next transaction and returns once that is
+// committed, or with fn's error once fn's changes are undone. If ctx ends first
+// the outcome is unknown to the caller.
+func (s *Store) write(ctx context.Context, fn func(tx *Tx) error) error {
+	return s.writer.do(ctx, fn)
+}
+
+// millis is the present as the database writes it.
+func (s *Store) millis() int64 { return s.now().UnixMilli() }
+
+// stmt is query, prepared once on the read pool.
+func (s *Store) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+	if st, ok := s.prepared.Load(query); ok {
+		return st.(*sql.Stmt), nil
+	}
+	st, err := s.reads.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	if old, loaded := s.prepared.LoadOrStore(query, st); loaded {
+		_ = st.Close()
+		return old.(*sql.Stmt), nil
+	}
+	return st, nil
+}
+
+// A querier reads: the pool or, inside a write, the transaction.
+type querier interface {
+	query(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func (s *Store) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	st, err := s.stmt(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryContext(ctx, args...)
+}
+
+// A scanner is a row to read.
+type scanner interface{ Scan(dest ...any) error }
+
+// all collects what scan makes of each row.
+func all[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := q.query(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, rows.Err()
+}
+
+// one gives the first row, or sql.ErrNoRows.
+func one[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) (T, error) {
+	var zero T
+	rows, err := q.query(ctx, query, args...)
+	if err != nil {
+		return zero, err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			return zero, err
+		}
+		return zero, sql.ErrNoRows
+	}
+	return scan(rows)
+}
+
+func scanString(row scanner) (v string, err error) { err = row.Scan(&v); return v, err }
+func scanInt(row scanner) (v int64, err error)     { err = row.Scan(&v); return v, err }

@@ -1,0 +1,262 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+const (
+	maxBatch   = 256  // operations in one transaction
+	queueDepth = 1024 // operations waiting; beyond it submitters wait
+)
+
+var errClosed = errors.New("store is closed")
+
+// A writer owns the only connection that writes. It groups the operations that
+// wait into one transaction, so that one sync of the disk serves them all, and
+// answers each after COMMIT. Each has a savepoint: one that fails leaves the
+// others.
+type writer struct {
+	db    *sql.DB
+	tx    Tx
+	queue chan *operation
+	done  chan struct{}
+
+	mu     sync.RWMutex // held for reading while sending on queue
+	closed bool
+}
+
+// An operation is a function to run in a transaction and the way to answer its
+// submitter.
+type operation struct {
+	ctx   context.Context
+	fn    func(tx *Tx) error
+	after []func() // run after COMMIT, before the answer
+	err   error
+	reply chan error
+}
+
+// A Tx is the transaction an operation runs in. It is valid only during the
+// operation.
+type Tx struct {
+	conn *sql.Conn
+	stmt map[string]*sql.Stmt
+	op   *operation
+}
+
+func openWriter(ctx context.Context, dsn string) (*writer, error) {
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	db.SetMaxOpenConns(1)
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open database: %w", err), db.Close())
+	}
+	w := &writer{
+		db:    db,
+		tx:    Tx{conn: conn, stmt: map[string]*sql.Stmt{}},
+		queue: make(chan *operation, queueDepth),
+		done:  make(chan struct{}),
+	}
+	go w.loop()
+	return w, nil
+}
+
+func (w *writer) do(ctx context.Context, fn func(tx *Tx) error) error {
+	op := &operation{ctx: ctx, fn: fn, reply: make(chan error, 1)}
+	if err := w.submit(op); err != nil {
+		return err
+	}
+	select {
+	case err := <-op.reply:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("outcome unknown: %w", ctx.Err())
+	}
+}
+
+func (w *writer) submit(op *operation) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return errClosed
+	}
+	select {
+	case w.queue <- op:
+		return nil
+	case <-op.ctx.Done():
+		return op.ctx.Err()
+	}
+}
+
+// close lets what was submitted finish.
+func (w *writer) close() error {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.queue)
+	}
+	w.mu.Unlock()
+	<-w.done
+	var errs []error
+	for _, st := range w.tx.stmt {
+		errs = append(errs, st.Close())
+	}
+	return errors.Join(append(errs, w.tx.conn.Close(), w.db.Close())...)
+}
+
+func (w *writer) loop() {
+	defer close(w.done)
+	batch := make([]*operation, 0, maxBatch)
+	for op := range w.queue {
+		batch = append(batch[:0], op)
+		for more := true; more && len(batch) < maxBatch; {
+			select {
+			case op, ok := <-w.queue:
+				if more = ok; ok {
+					batch = append(batch, op)
+				}
+			default:
+				more = false
+			}
+		}
+		w.commit(batch)
+	}
+}
+
+// commit runs a batch and answers it. Nobody hears of success before COMMIT.
+func (w *writer) commit(batch []*operation) {
+	if err := w.run(batch); err != nil {
+		err = unavailable(err)
+		for _, op := range batch {
+			op.reply <- err
+		}
+		return
+	}
+	for _, op := range batch {
+		if op.err == nil {
+			for _, fn := range op.after {
+				fn()
+			}
+		}
+		op.reply <- op.err
+	}
+}
+
+// run gives an error when the transaction as a whole failed.
+func (w *writer) run(batch []*operation) error {
+	if _, err := w.tx.Exec(`BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	for _, op := range batch {
+		if err := w.runOne(op); err != nil {
+			return errors.Join(err, w.rollback())
+		}
+	}
+	if _, err := w.tx.Exec(`COMMIT`); err != nil {
+		return errors.Join(err, w.rollback())
+	}
+	return nil
+}
+
+// runOne runs one operation in its savepoint. Its own failure is kept for its
+// submitter; what it returns has broken the transaction for all. The submitter's
+// context is looked at before and never passed to a statement: interrupting one
+// would roll back the whole transaction.
+func (w *writer) runOne(op *operation) error {
+	if op.err = op.ctx.Err(); op.err != nil {
+		return nil
+	}
+	if _, err := w.tx.Exec(`SAVEPOINT op`); err != nil {
+		return err
+	}
+	w.tx.op = op
+	op.err = recovered(func() error { return op.fn(&w.tx) })
+	if op.err != nil {
+		if _, err := w.tx.Exec(`ROLLBACK TO op`); err != nil {
+			return errors.Join(op.err, err)
+		}
+	}
+	_, err := w.tx.Exec(`RELEASE op`)
+	return err
+}
+
+func (w *writer) rollback() error {
+	_, err := w.tx.Exec(`ROLLBACK`)
+	var e *sqlite.Error
+	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_ERROR {
+		return nil // the failure had rolled it back already
+	}
+	return err
+}
+
+// recovered turns a panic in an operation into its error: the writer serves
+// everybody and must outlive it.
+func recovered(fn func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic in a write: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return fn()
+}
+
+// afterCommit has fn run once the operation's changes are durable, in the order
+// of commits, before its submitter is answered. fn must not block.
+func (tx *Tx) afterCommit(fn func()) { tx.op.after = append(tx.op.after, fn) }
+
+func (tx *Tx) prepare(query string) (*sql.Stmt, error) {
+	if st, ok := tx.stmt[query]; ok {
+		return st, nil
+	}
+	st, err := tx.conn.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	tx.stmt[query] = st
+	return st, nil
+}
+
+// Exec runs a statement and gives the number of rows it changed.
+func (tx *Tx) Exec(query string, args ...any) (int64, error) {
+	st, err := tx.prepare(query)
+	if err != nil {
+		return 0, err
+	}
+	res, err := st.ExecContext(context.Background(), args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// Insert runs an INSERT and gives the new row's num.
+func (tx *Tx) Insert(query string, args ...any) (int64, error) {
+	st, err := tx.prepare(query)
+	if err != nil {
+		return 0, err
+	}
+	res, err := st.ExecContext(context.Background(), args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.LastInsertId()
+}
+
+// query makes a Tx a querier; ctx is not used, see runOne.
+func (tx *Tx) query(_ context.Context, query string, args ...any) (*sql.Rows, error) {
+	st, err := tx.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryContext(context.Background(), args...)
+}
