@@ -1,0 +1,56 @@
+package sandbox
+
+import (
+	"net/http"
+	"path"
+	"strings"
+)
+
+// mediaTypes are the types by extension. They stand here because the table of the
+// mime package differs from machine to machine.
+var mediaTypes = map[string]string{
+	".7z": "application/x-7z-compressed", ".aac": "audio/aac", ".avi": "video/x-msvideo",
+	".avif": "image/avif", ".bmp": "image/bmp", ".bz2": "application/x-bzip2",
+	".c": "text/x-c", ".cpp": "text/x-c++", ".css": "text/css",
+	".csv": "text/csv", ".doc": "application/msword",
+	".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	".eml":  "message/rfc822", ".epub": "application/epub+zip", ".flac": "audio/flac",
+	".gif": "image/gif", ".go": "text/x-go", ".gz": "application/gzip",
+	".h": "text/x-c", ".heic": "image/heic", ".htm": "text/html",
+	".html": "text/html", ".ico": "image/x-icon", ".ics": "text/calendar",
+	".ini": "text/plain", ".ipynb": "application/x-ipynb+json", ".java": "text/x-java",
+	".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".js": "text/javascript",
+	".json": "application/json", ".jsonl": "application/jsonl", ".log": "text/plain",
+	".m4a": "audio/mp4", ".m4v": "video/mp4", ".markdown": "text/markdown",
+	".md": "text/markdown", ".mjs": "text/javascript", ".mkv": "video/x-matroska",
+	".mov": "video/quicktime", ".mp3": "audio/mpeg", ".mp4": "video/mp4",
+	".mpeg": "video/mpeg", ".odp": "application/vnd.oasis.opendocument.presentation",
+	".ods": "application/vnd.oasis.opendocument.spreadsheet",
+	".odt": "application/vnd.oasis.opendocument.text", ".ogg": "audio/ogg",
+	".otf": "font/otf", ".parquet": "application/vnd.apache.parquet",
+	".pdf": "application/pdf", ".png": "image/png", ".ppt": "application/vnd.ms-powerpoint",
+	".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+	".py":   "text/x-python", ".rb": "text/x-ruby", ".rs": "text/x-rust",
+	".rtf": "application/rtf", ".sh": "text/x-shellscript", ".sql": "application/sql",
+	".sqlite": "application/vnd.sqlite3", ".svg": "image/svg+xml", ".tar": "application/x-tar",
+	".tif": "image/tiff", ".tiff": "image/tiff", ".toml": "application/toml",
+	".ts": "text/x-typescript", ".tsv": "text/tab-separated-values", ".tsx": "text/x-typescript",
+	".ttf": "font/ttf", ".txt": "text/plain", ".vcf": "text/vcard",
+	".wasm": "application/wasm", ".wav": "audio/wav", ".weba": "audio/webm",
+	".webm": "video/webm", ".webp": "image/webp", ".woff": "font/woff",
+	".woff2": "font/woff2", ".xhtml": "application/xhtml+xml", ".xls": "application/vnd.ms-excel",
+	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+	".xml":  "application/xml", ".yaml": "application/yaml", ".yml": "application/yaml",
+	".zip": "application/zip", ".zst": "application/zstd",
+}
+
+// MediaType is the media type, without parameters, of a file that has this path
+// and begins with head, of which 512 bytes are enough. The extension decides; where
+// it says nothing, the contents do.
+func MediaType(name string, head []byte) string {
+	if t, ok := mediaTypes[strings.ToLower(path.Ext(name))]; ok {
+		return t
+	}
+	t, _, _ := strings.Cut(http.DetectContentType(head), ";")
+	return t
+}
