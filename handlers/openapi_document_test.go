@@ -1,0 +1,244 @@
+package handlers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/matryer/is"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"journeyman/handlers"
+)
+
+// TestOpenAPI checks the JSON form against another reader of the YAML.
+func TestOpenAPI(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	got, err := handlers.OpenAPI()
+	is.NoErr(err)
+	again, err := handlers.OpenAPI()
+	is.NoErr(err)
+	is.True(bytes.HasPrefix(got, []byte(`{"openapi":"3.1.0","info":{"title":`))) // the order of the source
+	is.True(&got[0] == &again[0])                                                // converted once
+
+	source, err := os.ReadFile("openapi.yaml")
+	is.NoErr(err)
+	doc, err := openapi3.NewLoader().LoadFromData(source)
+	is.NoErr(err)
+	is.NoErr(doc.Validate(t.Context()))
+	want, err := doc.MarshalJSON()
+	is.NoErr(err)
+	converted, err := openapi3.NewLoader().LoadFromData(got)
+	is.NoErr(err)
+	have, err := converted.MarshalJSON()
+	is.NoErr(err)
+	is.Equal(string(have), string(want)) // both readers see the same document
+}
+
+// TestOpenAPIOperations holds what every operation must say.
+func TestOpenAPIOperations(t *testing.T) {
+	t.Parallel()
+	v := newValidator(t)
+	tags := map[string]bool{}
+	for _, tag := range v.doc.Tags {
+		tags[tag.Name] = true
+	}
+	ids := map[string]bool{}
+	for path, item := range v.doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			t.Run(method+" "+path, func(t *testing.T) {
+				is := is.New(t)
+				is.True(op.OperationID != "" && !ids[op.OperationID]) // an id of its own
+				ids[op.OperationID] = true
+				is.True(op.Summary != "" && !strings.HasSuffix(op.Summary, "."))
+				is.True(op.Description != "")
+				is.True(len(op.Tags) == 1 && tags[op.Tags[0]]) // one tag, declared
+				is.True(hasExample(item, op))
+				for _, ref := range op.Responses.Map() {
+					is.True(ref.Value.Headers["X-Request-Id"] != nil)
+				}
+				for _, status := range statusesOf(method, op) {
+					is.True(op.Responses.Value(status) != nil) // a refusal that every such operation may give
+				}
+			})
+		}
+	}
+}
+
+// statusesOf lists the refusals that an operation must describe.
+func statusesOf(method string, op *openapi3.Operation) []string {
+	if op.Security != nil && len(*op.Security) == 0 {
+		return nil // open to all, without parameters: nothing to refuse
+	}
+	statuses := []string{"401", "429", "500", "503"}
+	if op.RequestBody != nil {
+		statuses = append(statuses, "400", "413", "415")
+	}
+	if method == "POST" {
+		statuses = append(statuses, "400", "422")
+		if !slices.ContainsFunc(op.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Name == "Idempotency-Key" }) {
+			statuses = append(statuses, "a POST without Idempotency-Key")
+		}
+	}
+	return statuses
+}
+
+// hasExample reports whether an operation shows a value that it takes or gives.
+func hasExample(item *openapi3.PathItem, op *openapi3.Operation) bool {
+	shown := func(content openapi3.Content) bool {
+		for _, media := range content {
+			if media.Example != nil || len(media.Examples) > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	if op.RequestBody != nil {
+		return shown(op.RequestBody.Value.Content)
+	}
+	if shown(op.Responses.Value("200").Value.Content) {
+		return true
+	}
+	return slices.ContainsFunc(item.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Example != nil })
+}
+
+// An example is a value that the document shows, and the schema it must meet.
+type example struct {
+	pointer string // of the schema
+	value   any
+}
+
+// examples collects the examples below node, which stands at pointer.
+func (v *validator) examples(pointer string, node any) []example {
+	var found []example
+	switch node := node.(type) {
+	case []any:
+		for i, item := range node {
+			found = append(found, v.examples(fmt.Sprintf("%s/%d", pointer, i), item)...)
+		}
+	case map[string]any:
+		if _, ok := node["schema"]; ok {
+			found = v.shown(pointer+"/schema", node)
+		} else if values, ok := node["examples"].([]any); ok { // of a schema itself
+			for _, value := range values {
+				found = append(found, example{pointer, value})
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(node)) {
+			if name != "example" && name != "examples" {
+				found = append(found, v.examples(pointer+"/"+escape(name), node[name])...)
+			}
+		}
+	}
+	return found
+}
+
+// shown gives the examples of a media type, parameter or header.
+func (v *validator) shown(schema string, node map[string]any) []example {
+	var found []example
+	if value, ok := node["example"]; ok {
+		found = append(found, example{schema, value})
+	}
+	named, _ := node["examples"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		object := named[name].(map[string]any)
+		if ref, ok := object["$ref"].(string); ok {
+			shared := v.tree.(map[string]any)["components"].(map[string]any)["examples"].(map[string]any)
+			object = shared[strings.TrimPrefix(ref, "#/components/examples/")].(map[string]any)
+		}
+		found = append(found, example{schema, object["value"]})
+	}
+	return found
+}
+
+func TestOpenAPIExamples(t *testing.T) {
+	t.Parallel()
+	v := newValidator(t)
+	all := v.examples("#", v.tree)
+	if len(all) < 60 {
+		t.Errorf("found %d examples; the search for them must be broken", len(all))
+	}
+	for _, ex := range all {
+		if err := v.validate(ex.pointer, ex.value); err != nil {
+			t.Error(err)
+		}
+		if stream, ok := ex.value.(string); ok && strings.Contains(stream, "data: ") {
+			operation := ""
+			if strings.Contains(ex.pointer, "~1stream/") {
+				operation = "streamWorker"
+			}
+			if err := v.events(operation, []byte(stream)); err != nil {
+				t.Errorf("%s: %v", ex.pointer, err)
+			}
+		}
+	}
+}
+
+// freeForm names the fields whose content is the client's or a tool's own.
+var freeForm = []string{"outputSchema", "structured_output", "structuredOutput", "input", "output", "data", "messageMetadata"}
+
+// surplus calls each with the names to an object inside value, after adding a
+// field that no schema knows to that object, and takes the field away again.
+func surplus(value any, at string, each func(at string)) {
+	switch value := value.(type) {
+	case []any:
+		for i, item := range value {
+			surplus(item, fmt.Sprintf("%s/%d", at, i), each)
+		}
+	case map[string]any:
+		value["surplus"] = json.Number("1")
+		each(at)
+		delete(value, "surplus")
+		for name, field := range value {
+			_, isObject := field.(map[string]any)
+			if !isObject || !slices.Contains(freeForm, name) {
+				surplus(field, at+"/"+name, each)
+			}
+		}
+	}
+}
+
+// TestOpenAPIAnswersAreClosed adds an unknown field to every object of every
+// example answer: a field that the document does not know must not pass.
+func TestOpenAPIAnswersAreClosed(t *testing.T) {
+	t.Parallel()
+	v := newValidator(t)
+	objects := 0
+	for _, ex := range v.examples("#", v.tree) {
+		isAnswer := strings.Contains(ex.pointer, "responses/") || strings.HasSuffix(ex.pointer, "UIMessageChunk")
+		if !isAnswer || strings.Contains(ex.pointer, "openapi.json") || strings.Contains(ex.pointer, "text~1") {
+			continue
+		}
+		value := clone(t, ex.value)
+		surplus(value, "", func(at string) {
+			objects++
+			if v.validate(ex.pointer, value) == nil {
+				t.Errorf("%s lets an unknown field pass at %q", ex.pointer, at)
+			}
+		})
+	}
+	if objects < 100 {
+		t.Errorf("tried %d objects; the search for them must be broken", objects)
+	}
+}
+
+// clone gives a copy that may be changed: the document's own values are shared.
+func clone(t *testing.T, value any) any {
+	t.Helper()
+	src, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := jsonschema.UnmarshalJSON(bytes.NewReader(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
