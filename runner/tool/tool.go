@@ -58,6 +58,24 @@ type File struct {
 // An Error is a failed call that the model should hear about and can act on.
 type Error struct{ Message string }
 
+// All lists the tools that need nothing but a workspace, in the order a model is
+// shown them. A tool is added by its file and its place here.
+func All() []Tool {
+	return []Tool{
+		readFile{}, writeFile{}, editFile{}, listFiles{}, searchFiles{}, publishFile{}, updatePlan{},
+	}
+}
+
+// Find is the tool of that name among tools, nil if there is none.
+func Find(tools []Tool, name string) Tool {
+	for _, t := range tools {
+		if t.Spec().Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
 // Error gives the message.
 func (e *Error) Error() string { return e.Message }
 

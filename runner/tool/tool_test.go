@@ -1,0 +1,258 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"journeyman/runner/sandbox"
+)
+
+// A turn is a Host with a real workspace, whose published files are only noted.
+type turn struct {
+	ws        *sandbox.Workspace
+	dir       string
+	titles    []string
+	published error // what Publish answers, if not nil
+}
+
+func (h *turn) Workspace() *sandbox.Workspace { return h.ws }
+
+func (h *turn) Publish(_ context.Context, path, title string) (File, error) {
+	if h.published != nil {
+		return File{}, h.published
+	}
+	e, err := h.ws.Stat(path)
+	if err != nil {
+		return File{}, err
+	}
+	h.titles = append(h.titles, title)
+	return File{Path: path, MediaType: sandbox.MediaType(path, nil), Size: e.Size, URL: "http://localhost/" + path}, nil
+}
+
+func newTurn(t testing.TB, limits sandbox.Limits) *turn {
+	t.Helper()
+	dir := t.TempDir()
+	ws, err := sandbox.OpenWorkspace(dir, limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ws.Close() })
+	return &turn{ws: ws, dir: dir}
+}
+
+// put writes a file beside the tools.
+func (h *turn) put(t testing.TB, path, data string) {
+	t.Helper()
+	full := filepath.Join(h.dir, path)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(data), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *turn) get(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(h.dir, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// call runs a tool with arguments that are to be JSON.
+func (h *turn) call(t testing.TB, name string, args any) (string, error) {
+	t.Helper()
+	input, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.run(t, name, string(input))
+}
+
+func (h *turn) run(t testing.TB, name, input string) (string, error) {
+	t.Helper()
+	out, err := Find(All(), name).Run(t.Context(), h, json.RawMessage(input))
+	if err == nil && !json.Valid(out) {
+		t.Fatalf("%s gave %q, no JSON", name, out)
+	}
+	return string(out), err
+}
+
+// says checks that err is one for the model and says that.
+func says(t testing.TB, err error, that string) {
+	t.Helper()
+	var told *Error
+	if !errors.As(err, &told) || !strings.Contains(told.Message, that) {
+		t.Fatalf("got %v, want an *Error with %q", err, that)
+	}
+}
+
+type object = map[string]any
+
+func TestFind(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	for _, want := range All() {
+		is.Equal(Find(All(), want.Spec().Name), want)
+	}
+	is.Equal(Find(All(), "none"), nil)
+}
+
+func TestSpecs(t *testing.T) {
+	t.Parallel()
+	for _, tool := range All() {
+		spec := tool.Spec()
+		t.Run(spec.Name, func(t *testing.T) {
+			is := is.New(t)
+			is.True(spec.Description != "")
+			is.Equal(spec.Repeatable, spec.Name != "edit_file")
+
+			doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(spec.InputSchema)))
+			is.NoErr(err)
+			c := jsonschema.NewCompiler()
+			c.DefaultDraft(jsonschema.Draft7)
+			is.NoErr(c.AddResource("mem:///tool.json", doc))
+			_, err = c.Compile("mem:///tool.json")
+			is.NoErr(err)
+			is.Equal(doc.(object)["type"], "object")
+			is.Equal(doc.(object)["additionalProperties"], false)
+		})
+	}
+}
+
+// TestRequired holds each tool to its own schema: what that requires is missed by
+// name, all of it at once, and each of its properties has the type it says.
+func TestRequired(t *testing.T) {
+	t.Parallel()
+	for _, tool := range All() {
+		spec := tool.Spec()
+		t.Run(spec.Name, func(t *testing.T) {
+			is := is.New(t)
+			var schema struct {
+				Required   []string
+				Properties map[string]struct{ Type string }
+			}
+			is.NoErr(json.Unmarshal(spec.InputSchema, &schema))
+			h := newTurn(t, sandbox.Limits{})
+			for _, name := range schema.Required {
+				for _, input := range []string{
+					"", "null", "{}", `{"` + name + `":null}`, `{"` + strings.ToUpper(name) + `":"x"}`,
+				} {
+					_, err := h.run(t, spec.Name, input)
+					says(t, err, name+" is required")
+				}
+			}
+			for name, property := range schema.Properties {
+				wrong := map[string]string{"string": "7", "integer": `"7"`, "boolean": `"true"`, "array": "{}"}[property.Type]
+				is.True(wrong != "")
+				_, err := h.run(t, spec.Name, `{"`+name+`":`+wrong+`}`)
+				says(t, err, name+" must be ")
+			}
+		})
+	}
+}
+
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	h := newTurn(t, sandbox.Limits{})
+	h.put(t, "f", "1\n2\n3\n")
+	for name, tt := range map[string]struct{ input, says string }{
+		"list":   {`["f"]`, "must be a JSON object"},
+		"string": {`"f"`, "must be a JSON object"},
+		"broken": {`{"path":`, "must be a JSON object"},
+		"two at once": {`{"path":7,"offset":"x"}`, "path must be a string, not a number; " +
+			"offset must be a whole number, not a string"},
+		"fraction":         {`{"path":"f","offset":1.5}`, "offset must be a whole number"},
+		"zero":             {`{"path":"f","offset":0}`, "offset must be at least 1"},
+		"negative":         {`{"path":"f","limit":-1}`, "limit must be at least 1"},
+		"huge":             {`{"path":"f","limit":1e300}`, "limit must be a whole number"},
+		"beyond numbers":   {`{"path":"f","limit":1e999}`, "limit must be a whole number"},
+		"path is a list":   {`{"path":["f"]}`, "path must be a string, not a list"},
+		"path is true":     {`{"path":true}`, "path must be a string, not true or false"},
+		"path is empty":    {`{"path":""}`, "path: a path cannot be empty"},
+		"path leads out":   {`{"path":"../f"}`, "path: \"../f\" leads outside the workspace"},
+		"path is absolute": {`{"path":"/etc/passwd"}`, "path: \"/etc/passwd\" is absolute"},
+		"path has a NUL":   {`{"path":"f\u0000"}`, "control characters"},
+		"half a character": {`{"path":"\ud800"}`, "no file or folder"},
+		"folder":           {`{"path":"."}`, "workspace itself"},
+		"missing":          {`{"path":"g"}`, `no file or folder "g"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := h.run(t, "read_file", tt.input)
+			says(t, err, tt.says)
+		})
+	}
+	is := is.New(t)
+	for _, input := range []string{
+		`{"path":"f"}`, ` {"path":"./f","limit":null,"extra":{}} `, `{"path":"f","offset":1.0,"limit":2e3}`,
+	} {
+		_, err := h.run(t, "read_file", input)
+		is.NoErr(err)
+	}
+}
+
+func TestPublishFile(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	h := newTurn(t, sandbox.Limits{})
+	h.put(t, "a&b.txt", "hello")
+	out, err := h.call(t, "publish_file", object{"path": "a&b.txt", "title": "Greeting"})
+	is.NoErr(err)
+	is.Equal(out, `{"path":"a&b.txt","mediaType":"text/plain","size":5,"url":"http://localhost/a&b.txt"}`)
+	is.Equal(h.titles, []string{"Greeting"})
+
+	_, err = h.call(t, "publish_file", object{"path": "a&b.txt", "title": strings.Repeat("é", maxTitle+1)})
+	says(t, err, "title can have 200 characters and has 201")
+	_, err = h.call(t, "publish_file", object{"path": "missing"})
+	says(t, err, "no file")
+	_, err = h.call(t, "publish_file", object{"path": "../x"})
+	says(t, err, "outside")
+
+	h.published = errors.New("disk")
+	_, err = h.call(t, "publish_file", object{"path": "a&b.txt"})
+	is.Equal(err, h.published) // not the model's to hear
+}
+
+func TestUpdatePlan(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	h := newTurn(t, sandbox.Limits{})
+	out, err := h.run(t, "update_plan", `{"items":[{"text":"read <it>","done":true},{"text":"write"}]}`)
+	is.NoErr(err)
+	is.Equal(out, `{"items":[{"text":"read <it>","done":true},{"text":"write","done":false}]}`)
+	out, err = h.run(t, "update_plan", `{"items":[]}`)
+	is.NoErr(err)
+	is.Equal(out, `{"items":[]}`)
+
+	items := func(n, length int) object {
+		var list []object
+		for range n {
+			list = append(list, object{"text": strings.Repeat("é", length)})
+		}
+		return object{"items": list}
+	}
+	_, err = h.call(t, "update_plan", items(50, 500))
+	is.NoErr(err)
+	_, err = h.call(t, "update_plan", items(51, 1))
+	says(t, err, "items can have 50 entries and has 51")
+	_, err = h.call(t, "update_plan", items(2, 501))
+	says(t, err, "items[1].text can have 500 characters and has 501")
+	for input, want := range map[string]string{
+		`{"items":["x"]}`:                                  "items[0] must be an object, not a string",
+		`{"items":[null]}`:                                 "items[0] must be an object, not null",
+		`{"items":[{"done":true}]}`:                        "items[0].text is required",
+		`{"items":[{"text":""}]}`:                          "items[0].text must not be empty",
+		`{"items":[{"text":"x"},{"text":"x","done":"y"}]}`: "items[1].done must be true or false, not a string",
+		`{"items":{}}`:                                     "items must be a list, not an object",
+	} {
+		_, err := h.run(t, "update_plan", input)
+		says(t, err, want)
+	}
+}
