@@ -91,6 +91,17 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
+// TestSwappedIn opens what was put in a file's place after that was looked at.
+func TestSwappedIn(t *testing.T) {
+	w := hostile(t)
+	for name, p := range map[string]string{"pipe": "fifo", "folder": "folder", "socket": "socket", "link out": "out"} {
+		t.Run(name, func(t *testing.T) {
+			_, err := w.open(p, wantFile) // were it to wait for a writer, this would hang
+			is.New(t).Equal(kind(err), Invalid)
+		})
+	}
+}
+
 func TestLinksInside(t *testing.T) {
 	w := hostile(t)
 	for _, p := range []string{"in", "folder/up", "indir/up"} {

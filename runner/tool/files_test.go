@@ -53,7 +53,8 @@ func TestReadFile(t *testing.T) {
 		"rune at the head's end": {strings.Repeat("x", headSize-1) + "é", nil,
 			whole(strings.Repeat("x", headSize-1)+"é", 1)},
 		"more than fits": {strings.Repeat(strings.Repeat("x", 1023)+"\n", 100), nil,
-			fileContent{Content: strings.Repeat(strings.Repeat("x", 1023)+"\n", 64), Offset: 1, Lines: 64, TotalLines: 100, NextOffset: 65}},
+			fileContent{Content: strings.Repeat(strings.Repeat("x", 1023)+"\n", 64), Offset: 1, Lines: 64,
+				TotalLines: 100, NextOffset: 65}},
 		"more lines than default": {strings.Repeat("\n", 2001), nil,
 			fileContent{Content: strings.Repeat("\n", 2000), Offset: 1, Lines: 2000, TotalLines: 2001, NextOffset: 2001}},
 		"line that just fits": {strings.Repeat("x", maxContent), nil,
@@ -61,6 +62,9 @@ func TestReadFile(t *testing.T) {
 		"line too long": {strings.Repeat("é", 50_000) + "\nend", nil,
 			fileContent{Content: strings.Repeat("é", maxContent/2), Offset: 1, Lines: 1, TotalLines: 2, NextOffset: 2,
 				Note: "line 1 has 100001 bytes; only its beginning is given"}},
+		"line cut in a rune": {"x" + strings.Repeat("é", maxContent/2), nil,
+			fileContent{Content: "x" + strings.Repeat("é", maxContent/2-1), Offset: 1, Lines: 1, TotalLines: 1,
+				Note: "line 1 has 65537 bytes; only its beginning is given"}},
 		"long line after a short": {"short\n" + strings.Repeat("x", maxContent+1), nil,
 			fileContent{Content: "short\n", Offset: 1, Lines: 1, TotalLines: 2, NextOffset: 2}},
 		"long line of Latin-1": {strings.Repeat("\xe9", maxContent+1), nil,
@@ -199,23 +203,24 @@ func TestEditFile(t *testing.T) {
 		want           string // the file afterwards, if says is empty
 		says           string
 	}{
-		"once":             {"one two three", "two", "2", false, "one 2 three", ""},
-		"delete":           {"one two", " two", "", false, "one", ""},
-		"everything":       {"x", "x", "", false, "", ""},
-		"all":              {"a b a b a", "a", "aa", true, "aa b aa b aa", ""},
-		"all of one":       {"a", "a", "b", true, "b", ""},
-		"lines":            {"a\nb\nc\n", "a\nb\n", "x\n", false, "x\nc\n", ""},
-		"dollar signs":     {"cost: 5", "5", "$1 ${x} \\1", false, "cost: $1 ${x} \\1", ""},
-		"CRLF":             {"a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", false, "x\r\ny\r\nz\r\nc\r\n", ""},
-		"CRLF as such":     {"a\r\nb\r\n", "a\r\nb", "x\r\ny", false, "x\r\ny\r\n", ""},
-		"mixed line ends":  {"a\r\nb\nc", "b\nc", "x\ny", false, "a\r\nx\ny", ""},
-		"mark kept":        {"\xef\xbb\xbfa", "a", "b", false, "\xef\xbb\xbfb", ""},
-		"missing":          {"abc", "x", "y", false, "", "old does not occur in"},
-		"empty file":       {"", "x", "y", false, "", "old does not occur in"},
-		"white space":      {"a\n\tb", "a\n  b", "c", false, "", "with other white space"},
-		"twice":            {"x\ny\nx\n", "x", "z", false, "", "old occurs 2 times in \"f\", first on lines 1, 3;"},
-		"line ends twice":  {"\n\n", "\n", "z", false, "", "first on lines 1, 2;"},
-		"many times":       {strings.Repeat("x\n", 9), "x", "z", false, "", "old occurs 9 times in \"f\", first on lines 1, 2, 3, 4, 5;"},
+		"once":            {"one two three", "two", "2", false, "one 2 three", ""},
+		"delete":          {"one two", " two", "", false, "one", ""},
+		"everything":      {"x", "x", "", false, "", ""},
+		"all":             {"a b a b a", "a", "aa", true, "aa b aa b aa", ""},
+		"all of one":      {"a", "a", "b", true, "b", ""},
+		"lines":           {"a\nb\nc\n", "a\nb\n", "x\n", false, "x\nc\n", ""},
+		"dollar signs":    {"cost: 5", "5", "$1 ${x} \\1", false, "cost: $1 ${x} \\1", ""},
+		"CRLF":            {"a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", false, "x\r\ny\r\nz\r\nc\r\n", ""},
+		"CRLF as such":    {"a\r\nb\r\n", "a\r\nb", "x\r\ny", false, "x\r\ny\r\n", ""},
+		"mixed line ends": {"a\r\nb\nc", "b\nc", "x\ny", false, "a\r\nx\ny", ""},
+		"mark kept":       {"\xef\xbb\xbfa", "a", "b", false, "\xef\xbb\xbfb", ""},
+		"missing":         {"abc", "x", "y", false, "", "old does not occur in"},
+		"empty file":      {"", "x", "y", false, "", "old does not occur in"},
+		"white space":     {"a\n\tb", "a\n  b", "c", false, "", "with other white space"},
+		"twice":           {"x\ny\nx\n", "x", "z", false, "", "old occurs 2 times in \"f\", first on lines 1, 3;"},
+		"line ends twice": {"\n\n", "\n", "z", false, "", "first on lines 1, 2;"},
+		"many times": {strings.Repeat("x\n", 9), "x", "z", false, "",
+			"old occurs 9 times in \"f\", first on lines 1, 2, 3, 4, 5;"},
 		"overlapping":      {"aaa", "aa", "b", false, "", "old occurs 2 times"},
 		"empty old":        {"abc", "", "x", false, "", "old must not be empty"},
 		"empty old, all":   {"abc", "", "x", true, "", "old must not be empty"},
@@ -280,7 +285,8 @@ func FuzzEditFile(f *testing.F) {
 			All      bool
 		}
 		var answer struct{ Replacements, Size int }
-		if json.Unmarshal(out, &answer) != nil || answer.Size != len(after) || answer.Replacements < 1 || !utf8.ValidString(after) {
+		if json.Unmarshal(out, &answer) != nil || answer.Size != len(after) || answer.Replacements < 1 ||
+			!utf8.ValidString(after) {
 			t.Fatalf("%q in %q: %s, and the file is %q", input, data, out, after)
 		}
 		if json.Unmarshal([]byte(input), &args) == nil && !args.All && answer.Replacements != 1 {
@@ -346,4 +352,22 @@ func TestListManyFiles(t *testing.T) {
 			is.Equal(got.Note == "", tt.note == "")
 		})
 	}
+}
+
+func TestListLeavesNoGaps(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	h := newTurn(t, sandbox.Limits{})
+	const length = 250
+	for i := range maxListedSize/length + 1 {
+		h.put(t, fmt.Sprintf("%0*d", length, i), "")
+	}
+	h.put(t, "z", "") // has room where the last long name has none
+	out, err := h.run(t, "list_files", "{}")
+	is.NoErr(err)
+	var got fileList
+	is.NoErr(json.Unmarshal([]byte(out), &got))
+	is.Equal(len(got.Files), maxListedSize/length)
+	is.Equal(got.Files[len(got.Files)-1].Path[:1], "0")
+	is.True(strings.HasPrefix(got.Note, "2 more files"))
 }
