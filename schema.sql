@@ -73,7 +73,8 @@ CREATE INDEX audit_log_by_organization ON audit_log (organization_id, num); -- n
 -- A worker is an agent definition. Deleting one only hides it: its tasks and
 -- files stay.
 CREATE TABLE workers (
-    id              TEXT PRIMARY KEY,                    -- wrk_
+    num             INTEGER PRIMARY KEY,
+    id              TEXT NOT NULL UNIQUE,                -- wrk_
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
     user_id         TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT, -- the creator
     title           TEXT NOT NULL CHECK (title <> ''),
@@ -85,7 +86,7 @@ CREATE TABLE workers (
     deleted_at      INTEGER
 ) STRICT;
 
-CREATE INDEX workers_by_organization ON workers (organization_id, id) WHERE deleted_at IS NULL; -- the worker list
+CREATE INDEX workers_by_organization ON workers (organization_id, num) WHERE deleted_at IS NULL; -- the worker list, newest first
 
 -- What a worker is told. A turn keeps the version it was accepted with, so that a
 -- change reaches later turns only.
@@ -198,8 +199,9 @@ CREATE TABLE turns (
 
 -- The queue. Claiming walks from organization to organization and inside one from
 -- worker to worker, so that none waits behind another's thousands.
-CREATE INDEX turns_queued  ON turns (organization_id, worker_id, num) WHERE status = 'pending' AND ready = 1;
-CREATE INDEX turns_running ON turns (runner_id) WHERE status = 'running'; -- what a dead runner left
+CREATE INDEX turns_queued    ON turns (ready, organization_id, worker_id, num) WHERE status = 'pending';
+CREATE INDEX turns_running   ON turns (runner_id) WHERE status = 'running'; -- what a dead runner left
+CREATE INDEX turns_by_worker ON turns (worker_id, num);                     -- what a worker-wide stream has missed
 
 -- The journal: a step is one model call that has finished. It is written before
 -- anything follows from it, and never changed.
@@ -208,7 +210,7 @@ CREATE TABLE steps (
     seq                INTEGER NOT NULL,                 -- 0, 1, ... in its turn
     attempt            INTEGER NOT NULL,                 -- which try this is: streams tell a try cut off from the one that counts
     parts              TEXT NOT NULL,                    -- JSON array: reasoning, text and tool calls, in order
-    finish             TEXT NOT NULL,                    -- stop, tool-calls, length or content-filter
+    finish             TEXT NOT NULL,                    -- stop, tool-calls, length, content-filter or aborted
     feedback           TEXT NOT NULL,                    -- what the runner said to the model afterwards; '' mostly
     model              TEXT NOT NULL,
     input_tokens       INTEGER NOT NULL,
@@ -271,19 +273,21 @@ CREATE TABLE sources (
     UNIQUE (task_num, url)
 ) STRICT;
 
+CREATE INDEX sources_by_turn ON sources (turn_num, num); -- streams
+
 -- What was asked once is done once: the POST that made a thing, by API key and
 -- Idempotency-Key, or by the hash of the request for clients that only count
--- their retries. Written in the transaction that makes the thing; kept 24 h.
+-- their retries. Written in the transaction that makes the thing.
 CREATE TABLE idempotency (
     api_key_id   TEXT NOT NULL,
     key          TEXT NOT NULL,                          -- '=' and the client's key, or '#' and the request's hash
     request_hash BLOB NOT NULL,                          -- of path and body
     result_id    TEXT NOT NULL,                          -- id of the turn, worker, schedule, ... that was made
-    created_at   INTEGER NOT NULL,
+    expires_at   INTEGER NOT NULL,
     PRIMARY KEY (api_key_id, key)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX idempotency_by_age ON idempotency (created_at); -- pruning
+CREATE INDEX idempotency_by_expiry ON idempotency (expires_at); -- pruning
 
 -- What was used, summed as it happens: plots and bills read this, never the turns.
 CREATE TABLE usage (

@@ -83,13 +83,13 @@ func (s *Store) Authenticate(ctx context.Context, secret string) (Identity, erro
 	if err != nil {
 		return Identity{}, err
 	}
-	s.noteUse(ctx, id.KeyID, used, now)
+	s.noteUse(id.KeyID, used, now)
 	return id, nil
 }
 
 // noteUse writes down at most once a minute that a key is in use. It does not
 // wait: losing one note in a crash is no loss.
-func (s *Store) noteUse(ctx context.Context, keyID string, used, now int64) {
+func (s *Store) noteUse(keyID string, used, now int64) {
 	const minute = 60_000
 	if now-used < minute {
 		return
@@ -97,11 +97,10 @@ func (s *Store) noteUse(ctx context.Context, keyID string, used, now int64) {
 	if last, ok := s.lastUse.Swap(keyID, now/minute); ok && last.(int64) == now/minute {
 		return
 	}
-	op := &operation{ctx: context.WithoutCancel(ctx), reply: make(chan error, 1), fn: func(tx *Tx) error {
+	s.writer.offer(func(tx *Tx) error {
 		_, err := tx.Exec(`UPDATE api_keys SET last_used_at = ? WHERE id = ?`, now/minute*minute, keyID)
 		return err
-	}}
-	_ = s.writer.submit(op) // fails only while closing
+	})
 }
 
 // A Key is an API key as it may be shown: without its secret.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // A Blob is bytes in the data folder, named by their SHA-256.
@@ -16,6 +17,9 @@ type Blob struct {
 	Size   int64
 }
 
+// unnamedBlob begins the names of files that are being written.
+const unnamedBlob = "new-"
+
 func (s *Store) blobDir() string { return filepath.Join(s.dir, "files") }
 
 func (s *Store) blobPath(sha string) string { return filepath.Join(s.blobDir(), sha[:2], sha) }
@@ -23,17 +27,18 @@ func (s *Store) blobPath(sha string) string { return filepath.Join(s.blobDir(), 
 // PutBlob keeps what r gives, durably, and fails with TooLarge beyond limit bytes.
 // The same bytes twice are kept once.
 func (s *Store) PutBlob(r io.Reader, limit int64) (b Blob, err error) {
-	tmp, err := os.CreateTemp(s.blobDir(), "new-*")
+	tmp, err := os.CreateTemp(s.blobDir(), unnamedBlob+"*")
 	if err != nil {
-		return b, fmt.Errorf("keep file: %w", err)
+		return b, unavailable(fmt.Errorf("keep file: %w", err))
 	}
 	defer func() {
 		if rm := os.Remove(tmp.Name()); !errors.Is(rm, os.ErrNotExist) {
 			err = errors.Join(err, rm) // gone where it was renamed
 		}
+		err = unavailable(err)
 	}()
 	h := sha256.New()
-	b.Size, err = io.Copy(io.MultiWriter(tmp, h), io.LimitReader(r, limit+1))
+	b.Size, err = io.Copy(io.MultiWriter(tmp, h), io.LimitReader(r, max(limit, limit+1)))
 	if err == nil && b.Size > limit {
 		err = Errorf(TooLarge, "a file has at most %d bytes", limit)
 	}
@@ -47,19 +52,36 @@ func (s *Store) PutBlob(r io.Reader, limit int64) (b Blob, err error) {
 	return b, s.nameBlob(tmp.Name(), b.SHA256)
 }
 
+// openBlobs makes the folder of blobs and removes what a crash left half written.
+func (s *Store) openBlobs() error {
+	if err := os.MkdirAll(s.blobDir(), 0o700); err != nil {
+		return fmt.Errorf("make folder of files: %w", err)
+	}
+	entries, err := os.ReadDir(s.blobDir())
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), unnamedBlob) {
+			err = errors.Join(err, os.Remove(filepath.Join(s.blobDir(), e.Name())))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("remove half-written files: %w", err)
+	}
+	return nil
+}
+
 // nameBlob gives a written file its place and makes the name durable.
 func (s *Store) nameBlob(tmp, sha string) error {
 	path := s.blobPath(sha)
-	if _, err := os.Stat(path); err == nil {
-		return nil
-	}
 	dir := filepath.Dir(path)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("keep file: %w", err)
 	}
-	if err := os.Rename(tmp, path); err != nil {
-		return fmt.Errorf("keep file: %w", err)
+	if _, err := os.Stat(path); err != nil {
+		if err := os.Rename(tmp, path); err != nil {
+			return fmt.Errorf("keep file: %w", err)
+		}
 	}
+	// Also of a name that was there: who gave it may not have come this far.
 	return errors.Join(syncDir(dir), syncDir(s.blobDir()))
 }
 
@@ -73,7 +95,7 @@ func syncDir(dir string) error {
 
 // OpenBlob opens the bytes with that SHA-256 for reading.
 func (s *Store) OpenBlob(sha string) (*os.File, error) {
-	if len(sha) != 2*sha256.Size {
+	if b, err := hex.DecodeString(sha); err != nil || len(b) != sha256.Size {
 		return nil, Errorf(NotFound, "no file has that content")
 	}
 	f, err := os.Open(s.blobPath(sha))

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -92,13 +93,20 @@ func (f Fields) Err() error {
 
 // unavailable marks what a later try may not meet: a full or failing disk.
 func unavailable(err error) error {
+	var known *Error
 	var e *sqlite.Error
-	if !errors.As(err, &e) {
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO):
+	case errors.As(err, &e):
+		switch e.Code() & 0xff {
+		case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
+		default:
+			return err
+		}
+	default:
 		return err
 	}
-	switch e.Code() & 0xff {
-	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY:
-		return &Error{Kind: Busy, Code: "storage", Message: "the database cannot be written now", cause: err}
-	}
-	return err
+	return &Error{Kind: Busy, Code: "storage", Message: "the data folder cannot be written now", cause: err}
 }

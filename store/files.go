@@ -60,3 +60,14 @@ func (s *Store) File(ctx context.Context, c Caller, workerID, path, version stri
 func (s *Store) FilesByTask(ctx context.Context, taskNum int64) ([]File, error) {
 	return all(ctx, s, scanFile, `SELECT `+fileColumns+` FROM files WHERE task_num = ? AND origin = 'published' ORDER BY num`, taskNum)
 }
+
+// FilesByTurn lists what was attached to a turn and what it published, oldest
+// first.
+func (s *Store) FilesByTurn(ctx context.Context, turnNum int64) ([]File, error) {
+	return all(ctx, s, scanFile, `SELECT `+fileColumns+` FROM files WHERE turn_num = ? ORDER BY num`, turnNum)
+}
+
+// SourcesByTurn lists the sources that a turn was the first of its task to use.
+func (s *Store) SourcesByTurn(ctx context.Context, turnNum int64) ([]Source, error) {
+	return all(ctx, s, scanSource, `SELECT id, turn_num, url, title FROM sources WHERE turn_num = ? ORDER BY num`, turnNum)
+}

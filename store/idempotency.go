@@ -32,17 +32,13 @@ func (s *Store) lookup(ctx context.Context, q querier, o Once) (string, error) {
 	}
 	var hash []byte
 	var id string
-	var at int64
-	_, err := one(ctx, q, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&hash, &id, &at) },
-		`SELECT request_hash, result_id, created_at FROM idempotency WHERE api_key_id = ? AND key = ?`, o.KeyID, o.row())
-	age := time.Duration(s.millis()-at) * time.Millisecond
+	_, err := one(ctx, q, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&hash, &id) },
+		`SELECT request_hash, result_id FROM idempotency WHERE api_key_id = ? AND key = ? AND expires_at > ?`, o.KeyID, o.row(), s.millis())
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", nil
 	case err != nil:
 		return "", err
-	case o.Key == "" && age > retryLife, age > idempotencyLife:
-		return "", nil
 	case !bytes.Equal(hash, o.Hash):
 		return "", &Error{Kind: Mismatch, Message: "Idempotency-Key: was used for a request with another path or body"}
 	}
@@ -54,9 +50,13 @@ func (s *Store) remember(tx *Tx, o Once, resultID string) error {
 	if o.KeyID == "" {
 		return nil
 	}
-	_, err := tx.Exec(`INSERT INTO idempotency (api_key_id, key, request_hash, result_id, created_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET request_hash = excluded.request_hash, result_id = excluded.result_id, created_at = excluded.created_at`,
-		o.KeyID, o.row(), o.Hash, resultID, s.millis())
+	life := retryLife
+	if o.Key != "" {
+		life = idempotencyLife
+	}
+	_, err := tx.Exec(`INSERT INTO idempotency (api_key_id, key, request_hash, result_id, expires_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET request_hash = excluded.request_hash, result_id = excluded.result_id, expires_at = excluded.expires_at`,
+		o.KeyID, o.row(), o.Hash, resultID, s.now().Add(life).UnixMilli())
 	return err
 }
 
@@ -70,10 +70,9 @@ func (o Once) row() string {
 // PruneIdempotency forgets requests that are too old to be repeated, at most limit
 // of them, and says how many.
 func (s *Store) PruneIdempotency(ctx context.Context, limit int) (n int64, err error) {
-	before := s.now().Add(-idempotencyLife).UnixMilli()
 	err = s.write(ctx, func(tx *Tx) error {
 		n, err = tx.Exec(`DELETE FROM idempotency WHERE (api_key_id, key) IN
-			(SELECT api_key_id, key FROM idempotency WHERE created_at < ? LIMIT ?)`, before, limit)
+			(SELECT api_key_id, key FROM idempotency WHERE expires_at <= ? LIMIT ?)`, s.millis(), limit)
 		return err
 	})
 	return n, err

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -78,10 +79,10 @@ type Call struct {
 // never made again. It is ErrClaimLost where the turn is not the runner's any more.
 func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
 	return s.write(ctx, func(tx *Tx) error {
-		if err := s.insertStep(tx, c.Num, st); err != nil {
+		if err := s.addToTurn(tx, c, st.Model, st.used()); err != nil {
 			return err
 		}
-		return s.addToTurn(tx, c, st.Model, st.used())
+		return s.insertStep(tx, c.Num, st)
 	})
 }
 
@@ -104,6 +105,9 @@ func (s *Store) insertStep(tx *Tx, turnNum int64, st Step) error {
 // its effects are never half there.
 func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []File, sources []Source) error {
 	return s.write(ctx, func(tx *Tx) error {
+		if err := s.addToTurn(tx, c, "", Usage{ToolCost: call.Cost}); err != nil {
+			return err
+		}
 		_, err := tx.Exec(`INSERT INTO tool_calls (turn_num, step_seq, seq, state, output, cost, started_at, completed_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, c.Num, call.Step, call.Seq, call.State, string(call.Output), call.Cost,
 			call.StartedAt.UnixMilli(), call.CompletedAt.UnixMilli())
@@ -123,21 +127,13 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 				return err
 			}
 		}
-		return s.addToTurn(tx, c, "", Usage{ToolCost: call.Cost})
+		return nil
 	})
 }
 
-// addUsage adds usageArgs to a turn's figures. A finished call is progress, so the
-// interruptions before it count no more.
-const addUsage = `interruptions = 0, model = coalesce(?, model), steps = steps + ?, input_tokens = input_tokens + ?,
-	output_tokens = output_tokens + ?, cache_read_tokens = cache_read_tokens + ?, cache_write_tokens = cache_write_tokens + ?,
-	reasoning_tokens = reasoning_tokens + ?, model_cost = model_cost + ?, tool_cost = tool_cost + ?`
-
-func usageArgs(model string, u Usage) []any {
-	return []any{nullable(model), u.Steps, u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens,
-		u.ReasoningTokens, u.ModelCost, u.ToolCost}
-}
-
+// addToTurn makes sure that the turn is still the claim's, and adds to its figures.
+// It comes first in a write: what has lost its claim may find its rows written by
+// whoever has the turn now.
 func (s *Store) addToTurn(tx *Tx, c Claim, model string, u Usage) error {
 	n, err := tx.Exec(`UPDATE turns SET `+addUsage+` WHERE num = ? AND status = 'running' AND runner_id = ?`,
 		slices.Concat(usageArgs(model, u), []any{c.Num, c.RunnerID})...)
@@ -152,7 +148,21 @@ func (s *Store) addToTurn(tx *Tx, c Claim, model string, u Usage) error {
 			return err
 		}
 	}
+	if u == (Usage{}) {
+		return nil
+	}
 	return s.meter(tx, c.Turn, u, false)
+}
+
+// addUsage adds usageArgs to a turn's figures. A finished call is progress, so the
+// interruptions before it count no more.
+const addUsage = `interruptions = 0, model = coalesce(?, model), steps = steps + ?, input_tokens = input_tokens + ?,
+	output_tokens = output_tokens + ?, cache_read_tokens = cache_read_tokens + ?, cache_write_tokens = cache_write_tokens + ?,
+	reasoning_tokens = reasoning_tokens + ?, model_cost = model_cost + ?, tool_cost = tool_cost + ?`
+
+func usageArgs(model string, u Usage) []any {
+	return []any{nullable(model), u.Steps, u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens,
+		u.ReasoningTokens, u.ModelCost, u.ToolCost}
 }
 
 const stepColumns = `s.turn_num, s.seq, s.attempt, s.parts, s.finish, s.feedback, s.model, s.input_tokens, s.output_tokens,
@@ -212,8 +222,9 @@ func joinCalls(steps []turnStep, calls []turnCall) map[int64][]Step {
 	}
 	for _, c := range calls {
 		// A call is journaled after its step; one read in between has none here.
-		if list := journal[c.turn]; int(c.Step) < len(list) {
-			list[c.Step].Calls = append(list[c.Step].Calls, c.Call)
+		list := journal[c.turn]
+		if i, ok := slices.BinarySearchFunc(list, c.Step, func(st Step, seq int64) int { return cmp.Compare(st.Seq, seq) }); ok {
+			list[i].Calls = append(list[i].Calls, c.Call)
 		}
 	}
 	return journal

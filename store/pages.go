@@ -1,94 +1,83 @@
 package store
 
 import (
+	"context"
+	"database/sql"
 	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
-// What a list may read of its index for one page: the page and one more, then
-// windows of scanWindow rows until the page is full or maxScanned rows were read.
-// A filter that few rows pass so costs no more in a large table; its page may be
-// short, or even empty, and yet have a cursor.
 const (
-	scanWindow = 1000
+	// maxScanned is how many entries of its index a list reads for one page. A
+	// filter that few rows pass so costs no more in a large table: its page may be
+	// short, or even empty, and yet have a cursor.
 	maxScanned = 100_000
+
+	maxPage      = 1000 // items in a page, whatever was asked for
+	maxQueryText = 200  // characters of a text filter
 )
 
-// listed is a row of an index, and whether it passes the filters beyond that.
-type listed[T any] struct {
-	row     T
-	matches bool
-}
+// pageLimit is how many items a page holds at most.
+func pageLimit(asked int) int { return max(1, min(asked, maxPage)) }
 
-// scanListed reads a row and, in the column after it, whether it matches.
-func scanListed[T any](scan func(scanner) (T, error)) func(scanner) (listed[T], error) {
-	return func(row scanner) (l listed[T], err error) {
-		l.row, err = scan(extended{row, &l.matches})
-		return l, err
+// paginate makes a page of rows, of which one more than limit was asked for.
+// position is where a row stands; the query end, with args, gives where the scan
+// stopped, and no row where the list ends before.
+func paginate[T any](ctx context.Context, q querier, rows []T, limit int, position func(T) []int64, end string, args ...any) ([]T, string, error) {
+	if len(rows) > limit {
+		return rows[:limit], formatCursor(position(rows[limit-1])), nil
 	}
-}
-
-// extended is a row with a column after those its scan function reads.
-type extended struct {
-	scanner
-	more any
-}
-
-// Scan reads the row into dest and the column after into more.
-func (e extended) Scan(dest ...any) error { return e.scanner.Scan(append(dest, e.more)...) }
-
-// paginate fills a page of at most limit rows with read, which gives the next
-// window of rows after a row (nil: from the query's own position). last is where
-// the next page goes on, nil where there is none.
-func paginate[T any](limit int, read func(after *T, window int) ([]listed[T], error)) (page []T, last *T, err error) {
-	var after *T
-	window := limit + 1
-	for scanned := 0; scanned < maxScanned; {
-		rows, err := read(after, window)
-		if err != nil {
-			return nil, nil, err
-		}
-		for i := range rows {
-			if rows[i].matches {
-				if len(page) == limit {
-					return page, &page[limit-1], nil
-				}
-				page = append(page, rows[i].row)
-			}
-		}
-		if len(rows) < window {
-			return page, nil, nil
-		}
-		after = &rows[len(rows)-1].row
-		scanned += window
-		window = scanWindow
+	stopped, err := one(ctx, q, scanPosition, end, args...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return rows, "", nil
 	}
-	return page, after, nil
+	if err != nil {
+		return nil, "", err
+	}
+	return rows, formatCursor(stopped), nil
 }
 
-// formatCursor makes an opaque cursor of a position.
-func formatCursor(parts ...string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strings.Join(parts, " ")))
+// scanPosition reads a row of two columns.
+func scanPosition(row scanner) ([]int64, error) {
+	p := make([]int64, 2)
+	return p, row.Scan(&p[0], &p[1])
 }
 
-// parseCursor is its reverse: n parts, or none for ”.
-func parseCursor(cursor string, n int) ([]string, error) {
+// formatCursor makes an opaque cursor of a position: a time and a num.
+func formatCursor(position []int64) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d", position[0], position[1]))
+}
+
+// parseCursor is its reverse; nil for none.
+func parseCursor(cursor string) ([]int64, error) {
 	if cursor == "" {
 		return nil, nil
 	}
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || len(b) > 200 {
-		return nil, errCursor()
+	first, second, ok := strings.Cut(string(b), " ")
+	a, err1 := strconv.ParseInt(first, 10, 64)
+	n, err2 := strconv.ParseInt(second, 10, 64)
+	if !ok || errors.Join(err, err1, err2) != nil {
+		var f Fields
+		f.Add("cursor", "is not a nextCursor of this list")
+		return nil, f.Err()
 	}
-	parts := strings.Split(string(b), " ")
-	if len(parts) != n {
-		return nil, errCursor()
-	}
-	return parts, nil
+	return []int64{a, n}, nil
 }
 
-func errCursor() error {
-	var f Fields
-	f.Add("cursor", "is not a nextCursor of this list")
-	return f.Err()
+// checkText notes in f a text filter that is too long.
+func checkText(f *Fields, text string) {
+	f.Check(utf8.RuneCountInString(text) <= maxQueryText, "q", "must have at most %d characters", maxQueryText)
+}
+
+// likePattern is a LIKE pattern, with ESCAPE '\', for what contains text; none for no text.
+func likePattern(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text) + "%"
 }

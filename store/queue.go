@@ -38,103 +38,94 @@ type fairness struct {
 // taken back.
 func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Duration) error {
 	return s.write(ctx, func(tx *Tx) error {
-		if _, err := tx.Exec(`UPDATE runners SET expires_at = 0`); err != nil {
+		if _, err := tx.Exec(`DELETE FROM runners`); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, ?)`, runnerID, s.now().Add(ttl).UnixMilli()); err != nil {
-			return err
-		}
-		return s.takeBack(ctx, tx)
+		return s.renewLease(ctx, tx, runnerID, ttl)
 	})
 }
 
 // RenewLease gives runnerID another ttl and takes back the turns of runners whose
 // lease is over.
 func (s *Store) RenewLease(ctx context.Context, runnerID string, ttl time.Duration) error {
-	return s.write(ctx, func(tx *Tx) error {
-		_, err := tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, ?) ON CONFLICT DO UPDATE SET expires_at = excluded.expires_at`,
-			runnerID, s.now().Add(ttl).UnixMilli())
-		if err != nil {
-			return err
-		}
-		return s.takeBack(ctx, tx)
-	})
+	return s.write(ctx, func(tx *Tx) error { return s.renewLease(ctx, tx, runnerID, ttl) })
 }
 
-func (s *Store) takeBack(ctx context.Context, tx *Tx) error {
-	dead, err := all(ctx, tx, scanString, `SELECT id FROM runners WHERE expires_at <= ?`, s.millis())
+func (s *Store) renewLease(ctx context.Context, tx *Tx, runnerID string, ttl time.Duration) error {
+	_, err := tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, ?) ON CONFLICT DO UPDATE SET expires_at = excluded.expires_at`,
+		runnerID, s.now().Add(ttl).UnixMilli())
 	if err != nil {
 		return err
 	}
-	for _, id := range dead {
-		turns, err := all(ctx, tx, scanInterrupted, `SELECT num, task_num, seq, abort_requested, interruptions FROM turns
-			WHERE runner_id = ? AND status = 'running' ORDER BY num`, id)
-		if err != nil {
-			return err
-		}
-		for _, t := range turns {
-			if err := s.interrupt(tx, t, id); err != nil {
-				return err
-			}
-		}
-		if _, err := tx.Exec(`DELETE FROM runners WHERE id = ?`, id); err != nil {
+	now := s.millis()
+	if _, err := tx.Exec(`DELETE FROM runners WHERE expires_at <= ?`, now); err != nil {
+		return err
+	}
+	// Also of a runner that claimed after its row was gone.
+	turns, err := all(ctx, tx, scanInterrupted, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
+		WHERE status = 'running' AND runner_id NOT IN (SELECT id FROM runners)`)
+	if err != nil {
+		return err
+	}
+	for _, t := range turns {
+		if err := s.interrupt(tx, t, 1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-type interrupted struct {
-	num, taskNum, seq, interruptions int64
-	abortRequested                   bool
-}
-
-func scanInterrupted(row scanner) (t interrupted, err error) {
-	err = row.Scan(&t.num, &t.taskNum, &t.seq, &t.abortRequested, &t.interruptions)
-	return t, err
-}
-
-// interrupt decides what becomes of a turn whose process died.
-func (s *Store) interrupt(tx *Tx, t interrupted, runnerID string) error {
-	switch {
-	case t.abortRequested:
-		_, err := s.endTurn(tx, t.num, runnerID, nil, AbortedOutcome)
-		return err
-	case t.interruptions+1 >= maxInterruptions:
-		_, err := s.endTurn(tx, t.num, runnerID, nil, Outcome{Status: Failed, Failure: &Failure{Code: "interrupted", Retryable: true,
-			Message: "the service stopped three times while it worked on this turn"}})
-		return err
-	}
-	return s.requeue(tx, t, 1)
-}
-
-func (s *Store) requeue(tx *Tx, t interrupted, interruptions int) error {
-	_, err := tx.Exec(`UPDATE turns SET status = 'pending', runner_id = NULL, interruptions = interruptions + ? WHERE num = ?`, interruptions, t.num)
-	if err != nil {
-		return err
-	}
-	tx.afterCommit(func() { s.queued.Add(1) })
-	_, err = tx.Exec(`UPDATE tasks SET status = 'pending' WHERE num = ? AND turn_count = ?`, t.taskNum, t.seq+1)
-	return err
-}
-
 // StopRunner gives the turns of a runner that stops in good order back to the
 // queue. Its attempts do not count as interruptions.
 func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
 	return s.write(ctx, func(tx *Tx) error {
-		turns, err := all(ctx, tx, scanInterrupted, `SELECT num, task_num, seq, abort_requested, interruptions FROM turns
-			WHERE runner_id = ? AND status = 'running' ORDER BY num`, runnerID)
+		turns, err := all(ctx, tx, scanInterrupted, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
+			WHERE status = 'running' AND runner_id = ?`, runnerID)
 		if err != nil {
 			return err
 		}
 		for _, t := range turns {
-			if err := s.requeue(tx, t, 0); err != nil {
+			if err := s.interrupt(tx, t, 0); err != nil {
 				return err
 			}
 		}
 		_, err = tx.Exec(`DELETE FROM runners WHERE id = ?`, runnerID)
 		return err
 	})
+}
+
+type interrupted struct {
+	num, taskNum, seq, interruptions int64
+	abortRequested                   bool
+	runnerID                         string
+}
+
+const interruptedColumns = `num, task_num, seq, interruptions, abort_requested, runner_id`
+
+func scanInterrupted(row scanner) (t interrupted, err error) {
+	err = row.Scan(&t.num, &t.taskNum, &t.seq, &t.interruptions, &t.abortRequested, &t.runnerID)
+	return t, err
+}
+
+// interrupt decides what becomes of a turn that its runner leaves unfinished. count
+// is 1 where the process died, and 0 where it stopped in good order.
+func (s *Store) interrupt(tx *Tx, t interrupted, count int64) error {
+	switch {
+	case t.abortRequested:
+		_, err := s.endTurn(tx, t.num, t.runnerID, nil, AbortedOutcome)
+		return err
+	case t.interruptions+count >= maxInterruptions:
+		_, err := s.endTurn(tx, t.num, t.runnerID, nil, Outcome{Status: Failed, Failure: &Failure{Code: "interrupted", Retryable: true,
+			Message: "the service stopped three times while it worked on this turn"}})
+		return err
+	}
+	_, err := tx.Exec(`UPDATE turns SET status = 'pending', runner_id = NULL, interruptions = interruptions + ? WHERE num = ?`, count, t.num)
+	if err != nil {
+		return err
+	}
+	s.countQueued(tx, 1)
+	_, err = tx.Exec(`UPDATE tasks SET status = 'pending' WHERE num = ? AND turn_count = ?`, t.taskNum, t.seq+1)
+	return err
 }
 
 // ClaimTurns takes up to n waiting turns for a runner, fairly: one organization
@@ -159,7 +150,7 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) ([]Claim
 			}
 			claims = append(claims, c)
 		}
-		tx.afterCommit(func() { s.queued.Add(-int64(len(claims))) })
+		s.countQueued(tx, -int64(len(claims)))
 		return nil
 	})
 	if err != nil {
@@ -229,6 +220,13 @@ func (s *Store) claim(ctx context.Context, tx *Tx, runnerID string, num int64) (
 // Queued is how many turns wait.
 func (s *Store) Queued() int64 { return s.queued.Load() }
 
+// countQueued counts at once, so that the operations of one transaction keep the
+// queue's limit together.
+func (s *Store) countQueued(tx *Tx, n int64) {
+	s.queued.Add(n)
+	tx.ifUndone(func() { s.queued.Add(-n) })
+}
+
 // An Outcome is how a turn ended.
 type Outcome struct {
 	Status           Status // Completed, Failed or Aborted
@@ -259,9 +257,6 @@ func (s *Store) endTurn(tx *Tx, num int64, runnerID string, last *Step, out Outc
 	var used Usage
 	model := ""
 	if last != nil {
-		if err := s.insertStep(tx, num, *last); err != nil {
-			return Turn{}, err
-		}
 		used, model = last.used(), last.Model
 	}
 	f := out.Failure
@@ -280,6 +275,11 @@ func (s *Store) endTurn(tx *Tx, num int64, runnerID string, last *Step, out Outc
 	}
 	if err != nil {
 		return Turn{}, err
+	}
+	if last != nil {
+		if err := s.insertStep(tx, num, *last); err != nil {
+			return Turn{}, err
+		}
 	}
 	if err := s.advanceTask(tx, t, used.Cost()); err != nil {
 		return Turn{}, err
@@ -331,7 +331,7 @@ func (s *Store) abortWaiting(tx *Tx, task Task) error {
 	if err != nil {
 		return err
 	}
-	tx.afterCommit(func() { s.queued.Add(-int64(len(turns))) })
+	s.countQueued(tx, -int64(len(turns)))
 	for _, t := range turns {
 		if err := s.advanceTask(tx, t, 0); err != nil {
 			return err

@@ -44,6 +44,8 @@ type Store struct {
 	queued     atomic.Int64 // turns with status pending
 	fair       fairness     // owned by the writer's goroutine
 	lastUse    sync.Map     // API key id to the minute its use was last noted
+	closing    sync.Once
+	closed     error // what closing gave
 }
 
 // Open opens the data folder dir, making or upgrading its database: schema is the
@@ -89,12 +91,12 @@ func (s *Store) open(ctx context.Context, schema string) error {
 	n := min(max(4, 2*runtime.GOMAXPROCS(0)), 16)
 	s.reads.SetMaxOpenConns(n)
 	s.reads.SetMaxIdleConns(n)
-	var queued int64
-	if err := s.reads.QueryRowContext(ctx, `SELECT count(*) FROM turns WHERE status = 'pending'`).Scan(&queued); err != nil {
+	queued, err := one(ctx, s, scanInt, `SELECT count(*) FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready IN (0, 1)`)
+	if err != nil {
 		return fmt.Errorf("count queue: %w", err)
 	}
 	s.queued.Store(queued)
-	return os.MkdirAll(s.blobDir(), 0o700)
+	return s.openBlobs()
 }
 
 // dsn is the address of the database file with what every connection needs.
@@ -106,8 +108,13 @@ func dsn(path, more string) string {
 }
 
 // Close waits for writes under way and closes the folder. Writes submitted after
-// it fail.
+// it fail. Closing twice is closing once.
 func (s *Store) Close() error {
+	s.closing.Do(func() { s.closed = s.close() })
+	return s.closed
+}
+
+func (s *Store) close() error {
 	var errs []error
 	if s.writer != nil {
 		errs = append(errs, s.writer.close())
@@ -130,8 +137,8 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 // write runs fn in the writer's next transaction and returns once that is
-// committed, or with fn's error once fn's changes are undone. If ctx ends first
-// the outcome is unknown to the caller.
+// committed, or with fn's error once fn's changes are undone. If ctx ends before
+// fn has begun, fn never runs.
 func (s *Store) write(ctx context.Context, fn func(tx *Tx) error) error {
 	return s.writer.do(ctx, fn)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strconv"
+	"math"
 	"strings"
 	"time"
 )
@@ -105,7 +105,7 @@ type TaskQuery struct {
 // Tasks lists the tasks the caller may see, newest first, and the cursor of the
 // next page, ” after the last.
 func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, string, error) {
-	after, err := parseCursor(q.Cursor, 2)
+	before, err := q.position()
 	if err != nil {
 		return nil, "", err
 	}
@@ -114,76 +114,67 @@ func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, strin
 			return nil, "", err
 		}
 	}
-	created, num := q.createdBefore(), int64(0)
-	if len(after) == 2 {
-		if created, num, err = taskPosition(after); err != nil {
-			return nil, "", err
-		}
+	from, start := q.listed()
+	after := int64(math.MinInt64)
+	if !q.CreatedAfter.IsZero() {
+		after = q.CreatedAfter.UnixMilli()
 	}
-	query, args := q.sql(c)
-	page, last, err := paginate(q.Limit, func(after *Task, window int) ([]listed[Task], error) {
-		if after != nil {
-			created, num = after.CreatedAt.UnixMilli(), after.Num
-		}
-		return all(ctx, s, scanListed(scanTask), query, append(args, created, num, window)...)
-	})
-	if err != nil || last == nil {
-		return page, "", err
+	args := []any{c.OrganizationID, start, after, before[0], before[1]}
+	limit := pageLimit(q.Limit)
+	// The subquery is the outer loop, so its order is the result's.
+	rows, err := all(ctx, s, scanTask, `SELECT `+taskColumns+` FROM (SELECT *`+from+`LIMIT ?6) t
+		WHERE (?7 = '' OR status = ?7) AND (?8 = '' OR triggered_by = ?8) AND (?9 = '' OR worker_id = ?9)
+			AND (?10 = '' OR title LIKE ?10 ESCAPE '\')
+			AND (?11 OR EXISTS (SELECT 1 FROM workers w WHERE w.id = t.worker_id AND (w.visibility = 'public' OR w.user_id = ?12
+				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?12))))
+		LIMIT ?13`,
+		append(args, maxScanned, string(q.Status), string(q.TriggeredBy), q.WorkerID, likePattern(q.Text), c.Role.manages(), c.UserID, limit+1)...)
+	if err != nil {
+		return nil, "", err
 	}
-	return page, formatCursor(strconv.FormatInt(last.CreatedAt.UnixMilli(), 10), strconv.FormatInt(last.Num, 10)), nil
+	position := func(t Task) []int64 { return []int64{t.CreatedAt.UnixMilli(), t.Num} }
+	return paginate(ctx, s, rows, limit, position, `SELECT created_at, num`+from+`LIMIT 1 OFFSET ?6`, append(args, maxScanned-1)...)
 }
 
-// createdBefore is the first creation time not wanted, in milliseconds.
-func (q TaskQuery) createdBefore() int64 {
-	if q.CreatedBefore.IsZero() {
-		return 1 << 62
+// position is the creation time and num before which the page begins.
+func (q TaskQuery) position() ([]int64, error) {
+	var f Fields
+	q.Check(&f)
+	if err := f.Err(); err != nil {
+		return nil, err
 	}
-	return q.CreatedBefore.UnixMilli()
+	before := []int64{math.MaxInt64, 0}
+	if !q.CreatedBefore.IsZero() {
+		before[0] = q.CreatedBefore.UnixMilli()
+	}
+	after, err := parseCursor(q.Cursor)
+	if err != nil || after == nil || after[0] >= before[0] {
+		return before, err
+	}
+	return after, nil
 }
 
-// sql is the query of one window, and its arguments but for the last three:
-// position and size. It begins with the most telling filter's index and leaves
-// the others to a column that says whether the row matches.
-func (q TaskQuery) sql(c Caller) (string, []any) {
-	args := []any{c.OrganizationID, c.UserID, c.Role.manages(), likePattern(q.Text), string(q.Status), string(q.TriggeredBy),
-		q.WorkerID, q.CreatedAfter.UnixMilli()}
-	if q.CreatedAfter.IsZero() {
-		args[7] = int64(-1 << 62)
-	}
-	index, where, archived := "tasks_listed", "t.organization_id = ?1", "IS NULL"
+// listed is the range of the list's index: of the most telling filter, for which
+// start is the second argument.
+func (q TaskQuery) listed() (from, start string) {
+	index, column, archived := "tasks_listed", "?2 = ''", "IS NULL"
 	switch {
 	case q.Archived:
 		index, archived = "tasks_archived", "IS NOT NULL"
 	case q.WorkerID != "":
-		index, where = "tasks_by_worker", "t.worker_id = ?7"
+		index, column, start = "tasks_by_worker", "worker_id = ?2", q.WorkerID
 	case q.Status != "":
-		index, where = "tasks_by_status", "t.organization_id = ?1 AND t.status = ?5"
+		index, column, start = "tasks_by_status", "status = ?2", string(q.Status)
 	case q.TriggeredBy != "":
-		index, where = "tasks_by_trigger", "t.organization_id = ?1 AND t.triggered_by = ?6"
+		index, column, start = "tasks_by_trigger", "triggered_by = ?2", string(q.TriggeredBy)
 	}
-	return `SELECT t.num, t.id, t.organization_id, t.worker_id, coalesce(t.created_by_user_id, ''), t.title, t.status, t.triggered_by,
-			t.turn_count, t.unfinished, t.cost, t.duration_ms, t.created_at, t.completed_at, t.archived_at,
-			(?3 OR EXISTS (SELECT 1 FROM workers w WHERE w.id = t.worker_id AND (w.visibility = 'public' OR w.user_id = ?2
-				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?2))))
-			AND (?4 = '' OR t.title LIKE ?4 ESCAPE '\') AND (?5 = '' OR t.status = ?5) AND (?6 = '' OR t.triggered_by = ?6)
-			AND (?7 = '' OR t.worker_id = ?7)
-		FROM tasks t INDEXED BY ` + index + `
-		WHERE ` + where + ` AND t.archived_at ` + archived + `
-			AND t.created_at > ?8 AND (t.created_at, t.num) < (?9, ?10)
-		ORDER BY t.created_at DESC, t.num DESC LIMIT ?11`, args
+	return ` FROM tasks INDEXED BY ` + index + ` WHERE organization_id = ?1 AND ` + column + ` AND archived_at ` + archived + `
+		AND created_at > ?3 AND (created_at, num) < (?4, ?5) ORDER BY created_at DESC, num DESC `, start
 }
 
-func taskPosition(parts []string) (created, num int64, err error) {
-	created, err1 := strconv.ParseInt(parts[0], 10, 64)
-	num, err2 := strconv.ParseInt(parts[1], 10, 64)
-	if err1 != nil || err2 != nil {
-		return 0, 0, errCursor()
-	}
-	return created, num, nil
-}
-
-// Check says whether the filters have values that exist.
+// Check notes in f the filters whose values cannot be.
 func (q TaskQuery) Check(f *Fields) {
+	checkText(f, q.Text)
 	f.Check(q.Status == "" || q.Status.valid(), "status", "must be pending, running, completed, error or aborted")
 	f.Check(q.TriggeredBy == "" || q.TriggeredBy.valid(), "triggeredBy", "must be api, email, schedule or ui")
 }

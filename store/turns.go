@@ -224,7 +224,7 @@ func (s *Store) acceptTurn(ctx context.Context, tx *Tx, n NewTurn) (Turn, error)
 	if err != nil {
 		return Turn{}, err
 	}
-	tx.afterCommit(func() { s.queued.Add(1) })
+	s.countQueued(tx, 1)
 	for _, f := range n.Attachments {
 		if err := s.insertFile(tx, t, Attached, f, now); err != nil {
 			return Turn{}, err
@@ -334,4 +334,22 @@ func (s *Store) insertTurn(tx *Tx, n NewTurn, task Task, w Worker, now int64) (T
 		t.ID, t.TaskNum, t.Seq, t.OrganizationID, t.WorkerID, t.WorkerVersion, nullable(t.CreatedByUserID),
 		nullable(t.KeyID), t.TriggeredBy, t.Input, t.Budget, task.Unfinished == 0, now)
 	return t, err
+}
+
+// TurnEnded reports whether the turn with that id has ended.
+func (s *Store) TurnEnded(ctx context.Context, id string) (bool, error) {
+	ended, err := one(ctx, s, scanInt, `SELECT completed_at IS NOT NULL FROM turns WHERE id = ?`, id)
+	return ended == 1, notFound(err, "turn")
+}
+
+// TurnAfter gives the turn of a task that comes after seq, or a NotFound error.
+func (s *Store) TurnAfter(ctx context.Context, taskNum, seq int64) (Turn, error) {
+	t, err := one(ctx, s, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE task_num = ? AND seq > ? ORDER BY seq LIMIT 1`, taskNum, seq)
+	return t, notFound(err, "turn")
+}
+
+// TurnsSince lists up to limit turns of a worker from num on, in the order of
+// their creation.
+func (s *Store) TurnsSince(ctx context.Context, workerID string, num int64, limit int) ([]Turn, error) {
+	return all(ctx, s, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE worker_id = ? AND num >= ? ORDER BY num LIMIT ?`, workerID, num, limit)
 }

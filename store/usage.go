@@ -62,7 +62,7 @@ func (s *Store) allowance(ctx context.Context, q querier, organizationID string)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, false, err
 	}
-	return int64(credits.Float64*NanosPerCredit) - spent, true, nil
+	return int64(min(credits.Float64*NanosPerCredit, 1<<62)) - spent, true, nil
 }
 
 func (s *Store) checkCap(ctx context.Context, q querier, organizationID string) error {
@@ -76,6 +76,11 @@ func (s *Store) checkCap(ctx context.Context, q querier, organizationID string) 
 // SetCreditCap sets how many credits an organization may spend in a calendar month
 // (UTC); nil lifts the cap.
 func (s *Store) SetCreditCap(ctx context.Context, organizationID string, credits *float64) error {
+	if credits != nil && !(*credits >= 0) { // nor is NaN
+		var f Fields
+		f.Add("credits", "must be 0 or more")
+		return f.Err()
+	}
 	return s.write(ctx, func(tx *Tx) error {
 		var v any
 		if credits != nil {

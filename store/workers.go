@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"strings"
+	"math"
 	"time"
 	"unicode/utf8"
 )
@@ -30,6 +30,7 @@ const (
 
 // A Worker is an agent definition, in its newest version.
 type Worker struct {
+	num            int64
 	ID             string
 	OrganizationID string
 	UserID         string // the creator
@@ -44,7 +45,7 @@ type Worker struct {
 	DeletedAt      *time.Time
 }
 
-const workerColumns = `w.id, w.organization_id, w.user_id, w.title, w.summary, w.visibility, w.version,
+const workerColumns = `w.num, w.id, w.organization_id, w.user_id, w.title, w.summary, w.visibility, w.version,
 	v.instructions, v.output_schema, w.created_at, w.updated_at, w.deleted_at`
 
 const fromWorkers = ` FROM workers w JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version `
@@ -53,7 +54,7 @@ func scanWorker(row scanner) (w Worker, err error) {
 	var schema sql.NullString
 	var created, updated int64
 	var deleted sql.NullInt64
-	err = row.Scan(&w.ID, &w.OrganizationID, &w.UserID, &w.Title, &w.Summary, &w.Visibility, &w.Version,
+	err = row.Scan(&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Title, &w.Summary, &w.Visibility, &w.Version,
 		&w.Instructions, &schema, &created, &updated, &deleted)
 	if schema.Valid {
 		w.OutputSchema = json.RawMessage(schema.String)
@@ -119,7 +120,8 @@ func (s *Store) insertWorker(tx *Tx, c Caller, n NewWorker) (Worker, error) {
 	w := Worker{ID: n.ID, OrganizationID: c.OrganizationID, UserID: c.UserID, Title: n.Title, Summary: n.Summary,
 		Visibility: n.Visibility, Version: 1, Instructions: n.Instructions, OutputSchema: n.OutputSchema,
 		CreatedAt: fromMillis(now), UpdatedAt: fromMillis(now)}
-	_, err := tx.Exec(`INSERT INTO workers (id, organization_id, user_id, title, summary, visibility, version, created_at, updated_at)
+	var err error
+	w.num, err = tx.Insert(`INSERT INTO workers (id, organization_id, user_id, title, summary, visibility, version, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)`, w.ID, w.OrganizationID, w.UserID, w.Title, w.Summary, w.Visibility, now, now)
 	if err != nil {
 		return w, err
@@ -178,8 +180,8 @@ func set[T any](field *T, v *T) {
 	}
 }
 
-// DeleteWorker hides a worker and stops its schedules and webhook; only its
-// creator may. Its tasks, turns and files stay.
+// DeleteWorker hides a worker and cancels its schedules; only its creator may. Its
+// tasks, turns and files stay.
 func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
 	return s.write(ctx, func(tx *Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, id); err != nil {
@@ -203,30 +205,41 @@ type WorkerQuery struct {
 }
 
 // Workers lists the workers the caller may see, newest first, and the cursor of
-// the next page, ” after the last.
+// the next page, empty after the last.
 func (s *Store) Workers(ctx context.Context, c Caller, q WorkerQuery) ([]Worker, string, error) {
-	after, err := parseCursor(q.Cursor, 1)
+	after, err := q.position()
 	if err != nil {
 		return nil, "", err
 	}
-	before := "wrl" // sorts after every wrk_ id
-	if len(after) == 1 {
-		before = after[0]
+	const listed = ` FROM workers INDEXED BY workers_by_organization WHERE organization_id = ?1 AND deleted_at IS NULL AND num < ?2
+		ORDER BY num DESC `
+	limit := pageLimit(q.Limit)
+	// The subquery is the outer loop, so its order is the result's.
+	rows, err := all(ctx, s, scanWorker, `SELECT `+workerColumns+`
+		FROM (SELECT *`+listed+`LIMIT ?3) w CROSS JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version
+		WHERE (w.visibility = 'public' OR ?4 OR w.user_id = ?5
+				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?5))
+			AND (?6 = '' OR w.title LIKE ?6 ESCAPE '\' OR w.summary LIKE ?6 ESCAPE '\') LIMIT ?7`,
+		c.OrganizationID, after, maxScanned, c.Role.manages(), c.UserID, likePattern(q.Text), limit+1)
+	if err != nil {
+		return nil, "", err
 	}
-	page, last, err := paginate(q.Limit, func(after *Worker, window int) ([]listed[Worker], error) {
-		if after != nil {
-			before = after.ID
-		}
-		return all(ctx, s, scanListed(scanWorker), `SELECT `+workerColumns+`,
-			(w.visibility = 'public' OR ?2 OR w.user_id = ?3 OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?3))
-			AND (?4 = '' OR w.title LIKE ?4 ESCAPE '\' OR w.summary LIKE ?4 ESCAPE '\')`+fromWorkers+`
-			WHERE w.organization_id = ?1 AND w.deleted_at IS NULL AND w.id < ?5 ORDER BY w.id DESC LIMIT ?6`,
-			c.OrganizationID, c.Role.manages(), c.UserID, likePattern(q.Text), before, window)
-	})
-	if err != nil || last == nil {
-		return page, "", err
+	position := func(w Worker) []int64 { return []int64{0, w.num} }
+	return paginate(ctx, s, rows, limit, position, `SELECT 0, num`+listed+`LIMIT 1 OFFSET ?3`, c.OrganizationID, after, maxScanned-1)
+}
+
+// position is the num before which the page begins.
+func (q WorkerQuery) position() (int64, error) {
+	var f Fields
+	checkText(&f, q.Text)
+	if err := f.Err(); err != nil {
+		return 0, err
 	}
-	return page, formatCursor(last.ID), nil
+	after, err := parseCursor(q.Cursor)
+	if err != nil || after == nil {
+		return math.MaxInt64, err
+	}
+	return after[1], nil
 }
 
 // A Member is a user invited to a private worker.
@@ -319,12 +332,4 @@ func notFound(err error, what string) error {
 		return Errorf(NotFound, "no %s has that id", what)
 	}
 	return err
-}
-
-// likePattern is a LIKE pattern, with ESCAPE '\', for what contains text; ” stays.
-func likePattern(text string) string {
-	if text == "" {
-		return ""
-	}
-	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text) + "%"
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -38,9 +40,10 @@ type writer struct {
 type operation struct {
 	ctx   context.Context
 	fn    func(tx *Tx) error
-	after []func() // run after COMMIT, before the answer
+	taken atomic.Bool // by the writer, who runs it, or by the submitter, who gives it up: whoever is first
+	undo  []func()    // run where the changes are undone, last first
 	err   error
-	reply chan error
+	reply chan error // holds one answer, so that the writer never waits for a submitter
 }
 
 // A Tx is the transaction an operation runs in. It is valid only during the
@@ -71,6 +74,9 @@ func openWriter(ctx context.Context, dsn string) (*writer, error) {
 	return w, nil
 }
 
+// do runs fn in the next transaction and gives its outcome. A ctx that ends gives
+// up an operation that still waits. One that has begun is seen through: fn writes
+// to its caller's variables, and the outcome is a moment away.
 func (w *writer) do(ctx context.Context, fn func(tx *Tx) error) error {
 	op := &operation{ctx: ctx, fn: fn, reply: make(chan error, 1)}
 	if err := w.submit(op); err != nil {
@@ -80,7 +86,25 @@ func (w *writer) do(ctx context.Context, fn func(tx *Tx) error) error {
 	case err := <-op.reply:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("outcome unknown: %w", ctx.Err())
+		if op.taken.CompareAndSwap(false, true) {
+			return ctx.Err()
+		}
+		return <-op.reply
+	}
+}
+
+// offer has fn run in the next transaction without waiting for it. Where the queue
+// is full it is dropped.
+func (w *writer) offer(fn func(tx *Tx) error) {
+	op := &operation{ctx: context.Background(), fn: fn, reply: make(chan error, 1)}
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return
+	}
+	select {
+	case w.queue <- op:
+	default:
 	}
 }
 
@@ -135,18 +159,13 @@ func (w *writer) loop() {
 
 // commit runs a batch and answers it. Nobody hears of success before COMMIT.
 func (w *writer) commit(batch []*operation) {
-	if err := w.run(batch); err != nil {
-		err = unavailable(err)
-		for _, op := range batch {
-			op.reply <- err
-		}
-		return
-	}
+	err := w.run(batch)
 	for _, op := range batch {
-		if op.err == nil {
-			for _, fn := range op.after {
-				fn()
-			}
+		if err != nil {
+			op.err = unavailable(err)
+		}
+		if op.err != nil {
+			op.undone()
 		}
 		op.reply <- op.err
 	}
@@ -155,7 +174,7 @@ func (w *writer) commit(batch []*operation) {
 // run gives an error when the transaction as a whole failed.
 func (w *writer) run(batch []*operation) error {
 	if _, err := w.tx.Exec(`BEGIN IMMEDIATE`); err != nil {
-		return err
+		return errors.Join(err, w.rollback()) // of one before that could not be rolled back
 	}
 	for _, op := range batch {
 		if err := w.runOne(op); err != nil {
@@ -176,6 +195,10 @@ func (w *writer) runOne(op *operation) error {
 	if op.err = op.ctx.Err(); op.err != nil {
 		return nil
 	}
+	if !op.taken.CompareAndSwap(false, true) {
+		op.err = context.Canceled // given up; nobody reads this
+		return nil
+	}
 	if _, err := w.tx.Exec(`SAVEPOINT op`); err != nil {
 		return err
 	}
@@ -185,6 +208,8 @@ func (w *writer) runOne(op *operation) error {
 		if _, err := w.tx.Exec(`ROLLBACK TO op`); err != nil {
 			return errors.Join(op.err, err)
 		}
+		op.undone()
+		op.err = unavailable(op.err)
 	}
 	_, err := w.tx.Exec(`RELEASE op`)
 	return err
@@ -210,9 +235,16 @@ func recovered(fn func() error) (err error) {
 	return fn()
 }
 
-// afterCommit has fn run once the operation's changes are durable, in the order
-// of commits, before its submitter is answered. fn must not block.
-func (tx *Tx) afterCommit(fn func()) { tx.op.after = append(tx.op.after, fn) }
+// ifUndone has fn run should the operation's changes be undone, so that what was
+// counted in memory along with them can be taken back. fn must not block.
+func (tx *Tx) ifUndone(fn func()) { tx.op.undo = append(tx.op.undo, fn) }
+
+func (op *operation) undone() {
+	for _, fn := range slices.Backward(op.undo) {
+		fn()
+	}
+	op.undo = nil
+}
 
 func (tx *Tx) prepare(query string) (*sql.Stmt, error) {
 	if st, ok := tx.stmt[query]; ok {
