@@ -1,0 +1,325 @@
+// Holds the event stream of a running server to its promise: that the AI SDK's
+// readers take it as it is, and build from it what `messages` holds.
+//
+//   node stream-check.mjs BASE_URL API_KEY
+//
+// The server must have the offline model, no rate limit, and leave to reach
+// loopback addresses (JOURNEYMAN_MODEL, JOURNEYMAN_RATE_LIMIT,
+// JOURNEYMAN_ALLOW_PRIVATE_NETWORK): the tasks are scripts, and one of them
+// fetches a page that this program serves.
+
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import test, { after, before } from 'node:test';
+import * as read from './stream-readers.mjs';
+
+const [base, key] = process.argv.slice(2);
+assert.ok(base && key, 'usage: node stream-check.mjs BASE_URL API_KEY');
+const seconds = 60; // for any one request
+const authorization = { Authorization: `Bearer ${key}` };
+
+// call sends a request and gives the response, whatever its status.
+function call(method, path, body, headers = {}) {
+  const form = body instanceof FormData;
+  return fetch(new URL(path, base), {
+    method,
+    headers: { ...authorization, ...(body && !form && { 'Content-Type': 'application/json' }), ...headers },
+    body: form ? body : body && JSON.stringify(body),
+    signal: AbortSignal.timeout(seconds * 1000),
+  });
+}
+
+// json gives the answer to a request that must succeed.
+async function json(method, path, body) {
+  const response = await call(method, path, body);
+  const text = await response.text();
+  assert.ok(response.ok, `${method} ${path}: ${response.status} ${text}`);
+  return JSON.parse(text);
+}
+
+// stream gives all of an event stream that the server must end.
+async function stream(method, path, body, headers) {
+  const response = await call(method, path, body, headers);
+  if (!response.ok) assert.fail(`${method} ${path}: ${response.status} ${await response.text()}`);
+  read.checkHeaders(response);
+  return response.text();
+}
+
+const script = (...lines) => ['```offline', ...lines, '```'].join('\n');
+
+// found gives the ids and the run of the turn that a stream told of.
+async function found(events) {
+  const { taskId, turnId } = events.find(({ chunk }) => chunk.type === 'start').chunk.messageMetadata;
+  const { task } = await json('GET', `/api/tasks/${taskId}`);
+  const run = await json('GET', `/api/workers/${task.workerId}?taskId=${taskId}`);
+  return { taskId, turnId, task, run, path: `/api/workers/${task.workerId}` };
+}
+
+const types = (events) => events.map(({ chunk }) => chunk.type);
+const only = (events, type) => events.map(({ chunk }) => chunk).filter((chunk) => chunk.type === type);
+
+// checkProtocol holds the stream of one turn to what the schemas leave open.
+function checkProtocol(events) {
+  const plain = types(events).filter((type) => !type.startsWith('data-'));
+  assert.equal(plain[0], 'start');
+  assert.equal(plain.at(-1), 'finish');
+  assert.equal(plain.filter((type) => type === 'start').length, 1, 'one start');
+  assert.equal(plain.filter((type) => type === 'start-step').length, plain.filter((type) => type === 'finish-step').length, 'each step ends');
+  for (const { chunk } of events) {
+    if (chunk.type.startsWith('data-')) assert.equal(chunk.transient, true, `${chunk.type} is transient`);
+    if (/^tool-.*(start|available|error)$/.test(chunk.type)) assert.equal(chunk.dynamic, true, `${chunk.type} is dynamic`);
+  }
+}
+
+// checkTurn holds the stream of one turn to all that is promised of it, and gives
+// what is known of the turn.
+async function checkTurn(text, { errors = [] } = {}) {
+  const events = read.finished(text);
+  checkProtocol(events);
+  assert.ok(!types(events).includes('data-user-message'), 'a sender is not told its own message');
+  for (const ai of [...Object.values(read.readers), ...Object.values(read.strictReaders)]) {
+    await read.checkSchema(ai, text);
+    assert.deepEqual(read.plain(await read.transported(ai, text)), events.map(({ chunk }) => chunk), 'what the transport gives');
+  }
+  const turn = await found(events);
+  const stored = turn.run.messages.filter((message) => message.metadata.turnId === turn.turnId);
+  assert.deepEqual(stored.map((message) => message.role), ['user', 'assistant']);
+  for (const [name, ai] of Object.entries(read.readers)) {
+    const built = await read.build(ai, text);
+    assert.deepEqual(built.errors, errors, `errors told by ${name}`);
+    assert.deepEqual(built.messages, [stored[1]], `what ${name} builds`);
+  }
+  await checkMessages(turn.run.messages);
+  return { ...turn, events, message: stored[1] };
+}
+
+// checkMessages has the versions take the stored messages as a conversation that
+// another model could go on with.
+async function checkMessages(messages) {
+  for (const [name, ai] of Object.entries({ ...read.readers, ...read.strictReaders })) {
+    const valid = await ai.validateUIMessages({ messages: structuredClone(messages) });
+    if (name in read.readers) assert.deepEqual(read.plain(valid), messages, `${name} keeps every field`);
+    const converted = await ai.convertToModelMessages(messages);
+    const calls = converted.flatMap(({ role, content }) => (role === 'assistant' ? content.filter(({ type }) => type === 'tool-call') : []));
+    const results = converted.flatMap(({ role, content }) => (role === 'tool' ? content : []));
+    assert.deepEqual(results.map((part) => part.toolCallId), calls.map((part) => part.toolCallId), 'every tool call has its result');
+  }
+}
+
+// turnOf runs an input on a new worker and checks its stream.
+const turnOf = async (body, expected) => checkTurn(await stream('POST', '/api/workers', { stream: true, ...body }), expected);
+
+const partTypes = (message) => message.parts.map((part) => part.type);
+const textOf = (message) => message.parts.filter(({ type }) => type === 'text').map(({ text }) => text).join('\n');
+
+let page;
+before(() => new Promise((resolve) => {
+  page = http.createServer((_, response) => response.setHeader('Content-Type', 'text/html')
+    .end('<html><head><title>A page</title></head><body><p>Some words to read.</p></body></html>'));
+  page.listen(0, '127.0.0.1', resolve);
+}));
+after(() => { page.closeAllConnections(); page.close(); });
+
+test('text comes in pieces', async () => {
+  const { events, message } = await turnOf({ input: script('say one two three') });
+  assert.ok(only(events, 'text-delta').length > 1);
+  assert.deepEqual(partTypes(message), ['step-start', 'text']);
+  assert.equal(textOf(message), 'one two three');
+  const [finish] = only(events, 'finish');
+  assert.equal(finish.finishReason, 'stop');
+  assert.ok(finish.messageMetadata.usage.outputTokens > 0);
+});
+
+test('an input without a script', async () => {
+  const { message } = await turnOf({ input: 'Say something about lighthouses.', instructions: 'You are brief.' });
+  assert.notEqual(textOf(message), '');
+});
+
+test('reasoning, tools, a published file', async () => {
+  const { events, message } = await turnOf({
+    input: script('think first this', 'say writing', 'tool write_file {"path":"notes/a.txt","content":"hello"}',
+      'think then that', 'tool publish_file {"path":"notes/a.txt"}', 'say done'),
+  });
+  assert.deepEqual(partTypes(message), ['step-start', 'reasoning', 'text', 'dynamic-tool', 'step-start', 'reasoning', 'dynamic-tool', 'step-start', 'text', 'file']);
+  assert.ok(message.parts.every((part) => part.type !== 'dynamic-tool' || part.state === 'output-available'));
+  const reasoning = message.parts.filter(({ type }) => type === 'reasoning').map(({ id }) => id);
+  assert.equal(new Set(reasoning).size, 2, 'reasoning ids differ');
+  assert.equal(only(events, 'file').length, 1);
+});
+
+test('tools that fail', async () => {
+  const { message } = await turnOf({
+    input: script('tool read_file {"path":"nowhere.txt"}', 'tool no_such_tool {"a":1}', 'tool read_file {"path":"../../etc/passwd"}', 'say still here'),
+  });
+  const states = message.parts.filter(({ type }) => type === 'dynamic-tool').map(({ state }) => state);
+  assert.deepEqual(states, ['output-error', 'output-error', 'output-error']);
+});
+
+test('arguments and text made to break readers', async () => {
+  const { message } = await turnOf({
+    input: script('tool write_file {"path":"a.txt","content":"x","__proto__":{"polluted":true}}',
+      'tool write_file {"path":"b.txt","content":"x","constructor":{"prototype":{"polluted":true}}}',
+      'tool write_file {"path":"c.txt","content":"{\\"__proto__\\":1}\\u2028\\u0000\\n\\ndata: [DONE]\\n\\n"}',
+      'say data: [DONE] \u2028 id: 7 🚀🏴󠁧󠁢󠁥󠁮󠁧󠁿 e\u0301 漢字 </script>'),
+  });
+  assert.match(textOf(message), /data: \[DONE\] \u2028 id: 7 🚀🏴󠁧󠁢󠁥󠁮󠁧󠁿 e\u0301 漢字 <\/script>/u);
+  assert.equal({}.polluted, undefined);
+});
+
+test('a page becomes a source', async () => {
+  const { message } = await turnOf({ input: script(`tool web_fetch {"url":"http://127.0.0.1:${page.address().port}/"}`, 'say read') });
+  assert.ok(partTypes(message).includes('source-url'), JSON.stringify(message.parts));
+});
+
+test('a structured answer', async () => {
+  const { run } = await turnOf({
+    input: script('json {"name":"Ada","age":36}'),
+    outputSchema: { type: 'object', properties: { name: { type: 'string' }, age: { type: 'integer' } }, required: ['name', 'age'] },
+  });
+  assert.deepEqual(run.structured_output, { name: 'Ada', age: 36 });
+});
+
+test('a model that fails in the middle of a text', async () => {
+  const { events, run } = await turnOf({ input: script('say half of it', 'fail bad_request no such luck') }, { errors: ['no such luck'] });
+  assert.equal(run.error.message, 'no such luck');
+  assert.equal(only(events, 'finish')[0].finishReason, 'error');
+});
+
+test('a script that cannot be read', async () => {
+  const text = await stream('POST', '/api/workers', { input: script('dance'), stream: true });
+  const [error] = only(read.finished(text), 'error');
+  await checkTurn(text, { errors: [error.errorText] });
+});
+
+test('a turn that is cancelled while it streams', async () => {
+  const response = await call('POST', '/api/workers', { input: script('say before', 'tool list_files {}', 'say some words', 'wait 50s', 'say never'), stream: true });
+  read.checkHeaders(response);
+  let text = '';
+  let cancelled = false;
+  for await (const piece of read.iterate(response.body.pipeThrough(new TextDecoderStream()))) {
+    text += piece;
+    if (cancelled || !text.includes('"finish-step"')) continue;
+    cancelled = true;
+    const begun = text.slice(0, text.lastIndexOf('\n\n') + 2);
+    const { taskId, run } = await found(read.withChunks(read.parse(begun)));
+    assert.equal(run.running, true, 'events come while the turn runs');
+    await json('POST', `/api/tasks/${taskId}/cancel`);
+  }
+  assert.ok(cancelled, text);
+  const { events, run } = await checkTurn(text);
+  assert.equal(only(events, 'abort').length, 1);
+  assert.equal(run.metadata.taskStatus, 'aborted');
+});
+
+test('an attachment', async () => {
+  const form = new FormData();
+  form.set('input', script('say seen'));
+  form.set('stream', 'true');
+  form.set('attachment', new Blob(['a,b\n1,2\n'], { type: 'text/csv' }), 'table.csv');
+  const { run } = await checkTurn(await stream('POST', '/api/tasks', form));
+  assert.deepEqual(partTypes(run.messages[0]), ['text', 'file']);
+});
+
+test('two turns of a task, replayed', async () => {
+  const first = await turnOf({ input: script('say one', 'tool list_files {}', 'say two') });
+  const second = await checkTurn(await stream('POST', first.path, { input: script('say three'), stream: true }));
+  assert.equal(second.taskId, first.taskId, 'the same task goes on');
+  const messages = second.run.messages;
+  for (const [query, headers] of [['?stream=true', {}], [`?taskId=${first.taskId}`, { Accept: 'text/event-stream' }]]) {
+    const text = await stream('GET', first.path + query, undefined, headers);
+    const events = read.finished(text);
+    assert.deepEqual(only(events, 'data-user-message').map(({ data }) => data), messages.filter(({ role }) => role === 'user'));
+    for (const ai of Object.values(read.strictReaders)) await read.checkSchema(ai, text);
+    for (const [name, ai] of Object.entries(read.readers)) {
+      const built = await read.build(ai, text);
+      assert.deepEqual(built, { messages: messages.filter(({ role }) => role === 'assistant'), errors: [] }, `what ${name} builds`);
+    }
+  }
+});
+
+test('a reader that comes back after any event', async () => {
+  const turn = await turnOf({ input: script('think hm', 'say one two three', 'tool write_file {"path":"a.txt","content":"x"}', 'say four five') });
+  const path = `${turn.path}?stream=true&taskId=${turn.taskId}`;
+  for (const [index, { id }] of turn.events.entries()) {
+    const rest = read.finished(await stream('GET', path, undefined, { 'Last-Event-ID': id }));
+    const whole = read.sse([...turn.events.slice(0, index + 1), ...rest]);
+    read.finished(whole); // no id comes twice
+    for (const [name, ai] of Object.entries(read.readers)) {
+      const built = await read.build(ai, whole);
+      assert.deepEqual(built, { messages: [turn.message], errors: [] }, `what ${name} builds after coming back at event ${index}`);
+    }
+  }
+  const last = turn.events.at(-1).id;
+  assert.deepEqual(read.finished(await stream('GET', path, undefined, { 'Last-Event-ID': last })), [], 'nothing is left');
+  assert.deepEqual(read.finished(await stream('GET', `${path}&lastEventId=${encodeURIComponent(last)}`)), [], 'nothing is left, by the query');
+  const all = await stream('GET', path);
+  assert.equal(await stream('GET', path, undefined, { 'Last-Event-ID': 'no-such-id' }), all, 'an unknown id replays everything');
+});
+
+// wideEvents reads the worker-wide stream of a response until enough says so.
+async function wideEvents(response, enough) {
+  read.checkHeaders(response);
+  let text = '';
+  for await (const piece of read.iterate(response.body.pipeThrough(new TextDecoderStream()))) {
+    text += piece;
+    const events = read.withChunks(read.parse(text.slice(0, text.lastIndexOf('\n\n') + 2) || ':\n\n'));
+    if (enough(events)) return events;
+  }
+  return assert.fail(`the stream ended: ${text}`);
+}
+
+test('the stream of all of a worker', async () => {
+  const worker = await json('POST', '/api/workers', { title: 'Watched' });
+  const path = `/api/workers/${worker.id}`;
+  const ended = (events) => types(events).includes('finish');
+  const open = await call('GET', `${path}/stream`);
+  const watching = wideEvents(open, ended);
+  const run = await json('POST', '/api/tasks', { workerId: worker.id, input: script('say one two', 'tool list_files {}', 'say three') });
+  const events = await watching;
+  const { taskId, turnId } = run.metadata;
+  for (const { chunk } of events) assert.deepEqual([chunk.taskId, chunk.turnId], [taskId, turnId], JSON.stringify(chunk));
+  assert.equal(only(events, 'data-user-message').length, 1);
+  const message = run.messages.at(-1);
+  for (const [name, ai] of Object.entries(read.readers)) {
+    assert.deepEqual(await read.build(ai, read.sse(events)), { messages: [message], errors: [] }, `what ${name} builds`);
+  }
+  const middle = Math.floor(events.length / 2);
+  const back = await call('GET', `${path}/stream`, undefined, { 'Last-Event-ID': events[middle].id });
+  const rest = await wideEvents(back, ended);
+  for (const ai of Object.values(read.readers)) {
+    const built = await read.build(ai, read.sse([...events.slice(0, middle + 1), ...rest]));
+    assert.deepEqual(built, { messages: [message], errors: [] }, 'after coming back');
+  }
+});
+
+for (const [name, ai] of Object.entries(read.readers)) {
+  test(`useChat of ${name}, from its first message to a reload`, async () => {
+    const worker = await json('POST', '/api/workers', {});
+    const api = new URL(`/api/workers/${worker.id}`, base).href;
+    const transport = {
+      api,
+      headers: authorization,
+      prepareSendMessagesRequest: ({ messages }) => ({ body: { input: messages.at(-1).parts[0].text, stream: true } }),
+      prepareReconnectToStreamRequest: () => ({ api: `${api}?stream=true` }),
+    };
+    const chat = read.chat(ai, transport);
+    await chat.sendMessage({ text: script('think hm', 'say hello', 'tool list_files {}', 'say bye') });
+    assert.equal(chat.status, 'ready', chat.error?.stack);
+    const first = await json('GET', `/api/workers/${worker.id}`);
+    assert.deepEqual(read.plain(chat.messages.at(-1)), first.messages.at(-1));
+
+    const reloaded = read.chat(ai, transport);
+    await reloaded.resumeStream();
+    assert.equal(reloaded.status, 'ready', reloaded.error?.stack);
+    assert.deepEqual(read.plain(reloaded.messages), [first.messages.at(-1)]);
+
+    await chat.sendMessage({ text: script('say again') });
+    assert.equal(chat.status, 'ready', chat.error?.stack);
+    const second = await json('GET', `/api/workers/${worker.id}`);
+    assert.deepEqual(chat.messages.filter(({ role }) => role === 'assistant').map(read.plain), second.messages.filter(({ role }) => role === 'assistant'));
+
+    await chat.sendMessage({ text: script('fail bad_request no such luck') });
+    assert.equal(chat.status, 'error');
+    assert.equal(chat.error.message, 'no such luck');
+  });
+}

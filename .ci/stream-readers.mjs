@@ -1,0 +1,125 @@
+// How clients read the event stream: by the rules of server-sent events, and with
+// the AI SDK in each version promised. Used by stream-check.mjs.
+
+import assert from 'node:assert/strict';
+import * as ai5 from 'ai5';
+import * as ai6 from 'ai6';
+import * as strict from 'ai6strict';
+
+// The versions whose readers must build what `messages` holds.
+export const readers = { 'ai 5.0.277': ai5, 'ai 6.0.326': ai6 };
+
+// These refuse any field that the protocol does not name. Their readers differ in
+// what they build (no id on reasoning), so they only check chunks.
+export const strictReaders = { 'ai 6.0.0': strict };
+
+// What the AI SDK's own servers send.
+const headers = {
+  'content-type': /^text\/event-stream(; ?charset=utf-8)?$/,
+  'cache-control': /no-cache|no-store/,
+  'x-vercel-ai-ui-message-stream': /^v1$/,
+};
+
+export function checkHeaders(response) {
+  assert.equal(response.status, 200, `status of ${response.url}`);
+  for (const [name, pattern] of Object.entries(headers)) {
+    assert.match(response.headers.get(name) ?? '(none)', pattern, `header ${name}`);
+  }
+}
+
+// parse gives the events of a stream, and refuses what an EventSource or another
+// reader could take otherwise: event names, several data lines, a cut-off end.
+export function parse(text) {
+  assert.ok(!text.includes('\r'), 'lines end with LF');
+  assert.ok(text.endsWith('\n\n'), 'the last event is complete');
+  const events = [];
+  for (const block of text.slice(0, -2).split('\n\n')) {
+    const lines = block.split('\n').filter((line) => !line.startsWith(':'));
+    if (lines.length === 0) continue; // a heartbeat
+    const fields = lines.map((line) => line.match(/^(id|data): ([^]*)$/) ?? assert.fail(`not an id or data line: ${line}`));
+    const names = fields.map(([, name]) => name).join();
+    const event = Object.fromEntries(fields.map(([, name, value]) => [name, value]));
+    assert.ok(names === 'id,data' || (names === 'data' && event.data === '[DONE]'), `lines of an event: ${names}`);
+    events.push(event);
+  }
+  return events;
+}
+
+// finished gives a closed stream as its events less [DONE], each with its chunk.
+export function finished(text) {
+  const events = parse(text);
+  assert.equal(events.pop()?.data, '[DONE]', 'the last event');
+  return withChunks(events);
+}
+
+export function withChunks(events) {
+  const ids = events.map((event) => event.id);
+  assert.equal(new Set(ids).size, ids.length, 'each event has an id of its own');
+  return events.map((event) => ({ ...event, chunk: JSON.parse(event.data) }));
+}
+
+const body = (text) => new Response(text).body;
+
+export const sse = (events) => events.map(({ id, data }) => `id: ${id}\ndata: ${data}\n\n`).join('') + 'data: [DONE]\n\n';
+
+// checkSchema holds each chunk to a version's schema.
+export async function checkSchema(ai, text) {
+  const results = ai.parseJsonEventStream({ stream: body(text), schema: ai.uiMessageChunkSchema });
+  for await (const result of iterate(results)) {
+    assert.ok(result.success, `refused: ${JSON.stringify(result.rawValue)}: ${result.error}`);
+  }
+}
+
+// transported gives the chunks as useChat's transport does; it throws at the first
+// that the version's schema refuses.
+export async function transported(ai, text) {
+  const transport = new ai.DefaultChatTransport({ api: 'http://localhost/', fetch: async () => new Response(text) });
+  const stream = await transport.sendMessages({ chatId: 'c', messages: [], trigger: 'submit-message' });
+  const chunks = [];
+  for await (const chunk of iterate(stream)) chunks.push(chunk);
+  return chunks;
+}
+
+// build gives the messages that a version's readUIMessageStream makes of a stream,
+// in the order they began, and the errors it was told.
+export async function build(ai, text) {
+  const results = ai.parseJsonEventStream({ stream: body(text), schema: ai.uiMessageChunkSchema });
+  const chunks = results.pipeThrough(new TransformStream({ transform: (result, out) => out.enqueue(result.value) }));
+  const errors = [];
+  const messages = new Map();
+  for await (const message of ai.readUIMessageStream({ stream: chunks, onError: (error) => errors.push(error.message) })) {
+    messages.set(message.id, message);
+  }
+  return { messages: [...messages.values()].map(plain), errors };
+}
+
+// chat is what useChat holds, without React: its class over a plain state.
+export function chat(ai, transport) {
+  class State {
+    messages = [];
+    status = 'ready';
+    error = undefined;
+    pushMessage = (message) => { this.messages = [...this.messages, message]; };
+    popMessage = () => { this.messages = this.messages.slice(0, -1); };
+    replaceMessage = (index, message) => { this.messages = this.messages.with(index, structuredClone(message)); };
+    snapshot = (value) => structuredClone(value);
+  }
+  class Chat extends ai.AbstractChat {
+    constructor() {
+      super({ id: 'chat', transport: new ai.DefaultChatTransport(transport), state: new State() });
+    }
+  }
+  return new Chat();
+}
+
+// plain is a value as JSON has it: without the members that are undefined.
+export const plain = (value) => JSON.parse(JSON.stringify(value));
+
+export async function* iterate(stream) {
+  const reader = stream.getReader();
+  try {
+    for (let item = await reader.read(); !item.done; item = await reader.read()) yield item.value;
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
