@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net/mail"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // A Role is what a user may do in an organization.
@@ -22,8 +24,8 @@ const (
 // Valid reports whether r is one of the roles.
 func (r Role) Valid() bool { return r == RoleOwner || r == RoleAdmin || r == RoleMember }
 
-// managesKeys reports whether the role may create, roll and revoke keys and see
-// every worker.
+// manages reports whether the role may create, roll and revoke keys and see every
+// worker.
 func (r Role) manages() bool { return r == RoleOwner || r == RoleAdmin }
 
 // A Trigger says how a task came about.
@@ -115,6 +117,8 @@ type Key struct {
 	LastUsedAt *time.Time // to the minute
 	ExpiresAt  *time.Time
 	RevokedAt  *time.Time
+
+	organizationID string
 }
 
 // NewKey says whose key to make. User and organization are made where they do
@@ -130,6 +134,9 @@ type NewKey struct {
 
 // DefaultOrganization is the name of the organization made on first start.
 const DefaultOrganization = "Default"
+
+// maxName is the most characters of a key's and an organization's name.
+const maxName = 200
 
 // CreateKey makes an API key and gives its secret, which is not kept. A given
 // secret that exists already is left as it is.
@@ -161,11 +168,24 @@ func (s *Store) CreateKey(ctx context.Context, n NewKey) (secret string, err err
 
 func (n NewKey) check() error {
 	var f Fields
-	f.Check(n.Name != "" && len(n.Name) <= 200, "name", "must have 1 to 200 characters")
+	f.Check(n.Name != "" && utf8.RuneCountInString(n.Name) <= maxName, "name", "must have 1 to %d characters", maxName)
+	f.Check(utf8.RuneCountInString(n.OrganizationName) <= maxName, "organization", "must have at most %d characters", maxName)
 	f.Check(n.Role == "" || n.Role.Valid(), "role", "must be owner, admin or member")
-	f.Check(n.Secret == "" || len(n.Secret) >= 16, "secret", "must have at least 16 characters")
-	f.Check(n.Email == "" || strings.Contains(n.Email, "@") && len(n.Email) <= 320, "user", "must be an email address")
+	f.Check(n.Secret == "" || len(n.Secret) >= 16 && len(n.Secret) <= 1000 && isToken(n.Secret), "secret",
+		"must have 16 to 1000 characters, all of them printable ASCII and none a space")
+	f.Check(n.Email == "" || validEmail(n.Email), "user", "must be an email address")
 	return f.Err()
+}
+
+// isToken reports whether an Authorization header can carry text.
+func isToken(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+}
+
+// validEmail reports whether text is an address and nothing besides.
+func validEmail(text string) bool {
+	a, err := mail.ParseAddress(text)
+	return err == nil && a.Address == text && len(text) <= 320
 }
 
 // ensureMembership finds or makes the organization, the user and the membership.
@@ -233,23 +253,22 @@ func (s *Store) HasKeys(ctx context.Context) (bool, error) {
 	return n == 1, err
 }
 
-// Keys lists all API keys of the named organization (” for every one), oldest
+// Keys lists all API keys of the named organization (none for every one), oldest
 // first.
 func (s *Store) Keys(ctx context.Context, organizationName string) ([]Key, error) {
-	return all(ctx, s, scanKey, `
-		SELECT k.id, k.name, k.prefix, k.user_id, u.email, m.role, k.created_at, k.last_used_at, k.expires_at, k.revoked_at
-		FROM api_keys k
-		JOIN organizations o ON o.id = k.organization_id
-		JOIN users u ON u.id = k.user_id
-		JOIN memberships m ON m.organization_id = k.organization_id AND m.user_id = k.user_id
-		WHERE ?1 = '' OR o.name = ?1
-		ORDER BY k.organization_id, k.id LIMIT 10000`, organizationName)
+	return all(ctx, s, scanKey, selectKeys+`WHERE ?1 = '' OR o.name = ?1 ORDER BY k.organization_id, k.id LIMIT 10000`, organizationName)
 }
+
+const selectKeys = `SELECT k.id, k.organization_id, k.name, k.prefix, k.user_id, u.email, m.role, k.created_at, k.last_used_at, k.expires_at, k.revoked_at
+	FROM api_keys k
+	JOIN organizations o ON o.id = k.organization_id
+	JOIN users u ON u.id = k.user_id
+	JOIN memberships m ON m.organization_id = k.organization_id AND m.user_id = k.user_id `
 
 func scanKey(row scanner) (k Key, err error) {
 	var created int64
 	var used, expires, revoked sql.NullInt64
-	err = row.Scan(&k.ID, &k.Name, &k.Prefix, &k.UserID, &k.Email, &k.Role, &created, &used, &expires, &revoked)
+	err = row.Scan(&k.ID, &k.organizationID, &k.Name, &k.Prefix, &k.UserID, &k.Email, &k.Role, &created, &used, &expires, &revoked)
 	k.CreatedAt, k.LastUsedAt, k.ExpiresAt, k.RevokedAt = fromMillis(created), fromNull(used), fromNull(expires), fromNull(revoked)
 	return k, err
 }
@@ -270,22 +289,22 @@ func (s *Store) RevokeKey(ctx context.Context, which, remoteAddr string) (Key, e
 		case 2:
 			return Errorf(Conflict, "several API keys have that prefix: use the id")
 		}
-		var org string
-		k, org, err = s.revoke(tx, ids[0])
-		if err != nil {
-			return err
-		}
-		return s.audit(tx, Caller{OrganizationID: org, RemoteAddr: remoteAddr}, "key.revoke", k.ID, map[string]any{"name": k.Name})
+		k, err = s.revoke(ctx, tx, ids[0], remoteAddr)
+		return err
 	})
 	return k, err
 }
 
-func (s *Store) revoke(tx *Tx, id string) (k Key, org string, err error) {
-	k.ID = id
-	_, err = one(context.Background(), tx, func(row scanner) (struct{}, error) {
-		return struct{}{}, row.Scan(&k.Name, &k.Prefix, &org)
-	}, `UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ? RETURNING name, prefix, organization_id`, s.millis(), id)
-	return k, org, err
+func (s *Store) revoke(ctx context.Context, tx *Tx, id, remoteAddr string) (Key, error) {
+	n, err := tx.Exec(`UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, s.millis(), id)
+	if err != nil {
+		return Key{}, err
+	}
+	k, err := one(ctx, tx, scanKey, selectKeys+`WHERE k.id = ?`, id)
+	if err != nil || n == 0 {
+		return k, err
+	}
+	return k, s.audit(tx, Caller{OrganizationID: k.organizationID, RemoteAddr: remoteAddr}, "key.revoke", id, map[string]any{"name": k.Name})
 }
 
 func fromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

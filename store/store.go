@@ -79,7 +79,7 @@ func (s *Store) open(ctx context.Context, schema string) error {
 	if err := migrate(ctx, path, schema, migrations); err != nil {
 		return err
 	}
-	w, err := openWriter(ctx, dsn(path, "&_txlock=immediate&_pragma=synchronous(FULL)&_pragma=journal_size_limit(67108864)"))
+	w, err := openWriter(ctx, dsn(path, "&_pragma=foreign_keys(1)&_txlock=immediate&_pragma=synchronous(FULL)&_pragma=journal_size_limit(67108864)"))
 	if err != nil {
 		return err
 	}
@@ -103,8 +103,7 @@ func (s *Store) open(ctx context.Context, schema string) error {
 // Pragmas travel here because one sent by Exec reaches one pooled connection.
 func dsn(path, more string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(1)" +
-		"&_pragma=temp_store(MEMORY)&_dqs=0&_error_rc=1" + more
+		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=temp_store(MEMORY)&_dqs=0&_error_rc=1" + more
 }
 
 // Close waits for writes under way and closes the folder. Writes submitted after

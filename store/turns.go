@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -348,8 +349,11 @@ func (s *Store) TurnAfter(ctx context.Context, taskNum, seq int64) (Turn, error)
 	return t, notFound(err, "turn")
 }
 
-// TurnsSince lists up to limit turns of a worker from num on, in the order of
-// their creation.
+// TurnsSince lists the turns of a worker from num on, at most the newest limit of
+// them, in the order of their creation.
 func (s *Store) TurnsSince(ctx context.Context, workerID string, num int64, limit int) ([]Turn, error) {
-	return all(ctx, s, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE worker_id = ? AND num >= ? ORDER BY num LIMIT ?`, workerID, num, limit)
+	turns, err := all(ctx, s, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE worker_id = ? AND num >= ? ORDER BY num DESC LIMIT ?`,
+		workerID, num, limit)
+	slices.Reverse(turns)
+	return turns, err
 }

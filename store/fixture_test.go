@@ -1,0 +1,191 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// A clock stands still until it is moved.
+type clock struct{ ms atomic.Int64 }
+
+func newClock() *clock {
+	c := &clock{}
+	c.ms.Store(time.Date(2026, 3, 31, 23, 59, 0, 0, time.UTC).UnixMilli())
+	return c
+}
+
+func (c *clock) now() time.Time          { return time.UnixMilli(c.ms.Load()) }
+func (c *clock) advance(d time.Duration) { c.ms.Add(d.Milliseconds()) }
+
+// A fixture is a store with one organization, its owner and a public worker.
+type fixture struct {
+	*store.Store
+	t      testing.TB
+	clock  *clock
+	owner  store.Identity
+	worker store.Worker
+}
+
+func newFixture(t testing.TB) *fixture {
+	t.Helper()
+	return newFixtureWith(t, store.Options{})
+}
+
+func newFixtureWith(t testing.TB, opt store.Options) *fixture {
+	t.Helper()
+	f := &fixture{t: t, clock: newClock()}
+	opt.Now = f.clock.now
+	f.Store = storetest.Open(t, opt)
+	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", store.RoleOwner)
+	f.worker = f.newWorker(f.owner, store.NewWorker{Title: "Scribe", Instructions: "Help."})
+	return f
+}
+
+func (f *fixture) ctx() context.Context { return f.t.Context() }
+
+// caller is a user of an organization.
+func (f *fixture) caller(organization, email string, role store.Role) store.Identity {
+	f.t.Helper()
+	id, _ := storetest.Caller(f.t, f.Store, organization, email, role)
+	return id
+}
+
+func (f *fixture) newWorker(who store.Identity, n store.NewWorker) store.Worker {
+	f.t.Helper()
+	w, _, err := f.CreateWorker(f.ctx(), who.Caller, n, store.Once{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return w
+}
+
+// turn is an instruction of the owner's to the worker, as a new task.
+func (f *fixture) turn() store.NewTurn {
+	return store.NewTurn{Caller: f.owner.Caller, WorkerID: f.worker.ID, Input: "Go", Budget: store.BudgetStandard}
+}
+
+func (f *fixture) accept(n store.NewTurn) store.Turn {
+	f.t.Helper()
+	a, err := f.CreateTurn(f.ctx(), n)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return a.Turn
+}
+
+// follow adds a turn to the task of t.
+func (f *fixture) follow(t store.Turn) store.Turn {
+	f.t.Helper()
+	n := f.turn()
+	n.WorkerID, n.TaskID = "", t.TaskID
+	return f.accept(n)
+}
+
+func (f *fixture) startRunner(id string) {
+	f.t.Helper()
+	if err := f.StartRunner(f.ctx(), id, time.Minute); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *fixture) claim(runner string, n int) []store.Claim {
+	f.t.Helper()
+	claims, err := f.ClaimTurns(f.ctx(), runner, n)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return claims
+}
+
+// claimOne fails the test unless exactly one turn can be claimed.
+func (f *fixture) claimOne(runner string) store.Claim {
+	f.t.Helper()
+	claims := f.claim(runner, 2)
+	if len(claims) != 1 {
+		f.t.Fatalf("claimed %d turns, want 1", len(claims))
+	}
+	return claims[0]
+}
+
+func (f *fixture) finish(c store.Claim) store.Turn {
+	f.t.Helper()
+	t, err := f.FinishTurn(f.ctx(), c, nil, store.Outcome{Status: store.Completed, OutputText: "Done", Duration: time.Second})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return t
+}
+
+func (f *fixture) task(id string) store.Task {
+	f.t.Helper()
+	t, _, err := f.Task(f.ctx(), f.owner.Caller, id)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return t
+}
+
+func (f *fixture) reread(t store.Turn) store.Turn {
+	f.t.Helper()
+	again, err := f.Turn(f.ctx(), t.ID)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return again
+}
+
+// count is the number of rows that a query counts.
+func (f *fixture) count(query string, args ...any) int64 {
+	f.t.Helper()
+	n, err := f.Ints(f.ctx(), query, args...)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return n[0]
+}
+
+// checkCounters compares what is counted along with what there is.
+func (f *fixture) checkCounters() {
+	f.t.Helper()
+	is := is.New(f.t)
+	is.Helper()
+	is.Equal(f.Queued(), f.count(`SELECT count(*) FROM turns WHERE status = 'pending'`)) // the queue's counter
+	wrong, err := f.Strings(f.ctx(), `SELECT t.id FROM tasks t LEFT JOIN turns u ON u.task_num = t.num GROUP BY t.num HAVING
+		t.turn_count <> count(u.num) OR t.unfinished <> count(u.num) FILTER (WHERE u.status IN ('pending', 'running'))
+		OR t.cost <> sum(u.model_cost + u.tool_cost) OR t.duration_ms <> sum(u.duration_ms)
+		OR count(u.num) FILTER (WHERE u.ready AND u.status IN ('pending', 'running')) > 1
+		OR t.unfinished > 0 AND count(u.num) FILTER (WHERE u.ready AND u.status IN ('pending', 'running')) = 0
+		OR t.status <> (SELECT n.status FROM turns n WHERE n.task_num = t.num ORDER BY n.seq DESC LIMIT 1)`)
+	is.NoErr(err)
+	is.Equal(len(wrong), 0) // tasks whose sums are not those of their turns
+	is.Equal(f.count(`SELECT coalesce(sum(cost), 0) FROM usage`), f.count(`SELECT coalesce(sum(model_cost + tool_cost), 0) FROM turns`))
+	is.Equal(f.count(`SELECT coalesce(sum(cost), 0) FROM spending`), f.count(`SELECT coalesce(sum(model_cost + tool_cost), 0) FROM turns`))
+	is.Equal(f.count(`SELECT coalesce(sum(turns), 0) FROM usage`), f.count(`SELECT count(*) FROM turns WHERE completed_at IS NOT NULL`))
+	is.Equal(f.count(`SELECT coalesce(sum(steps), 0) FROM usage`), f.count(`SELECT coalesce(sum(steps), 0) FROM turns`))
+}
+
+// eventually waits for a condition that another goroutine brings about.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(10 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline.C:
+			t.Fatalf("waited in vain for %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+func numbered(format string, n int) string { return fmt.Sprintf(format, n) }

@@ -1,0 +1,430 @@
+-- Journeyman's whole database, in the order a newcomer should meet it.
+--
+-- Times are Unix milliseconds. Money is nano-dollars (1e-9 US$), so that sums are
+-- exact; 10,000,000 of them are one credit. Ids that leave the program are a
+-- prefix, "_" and a lower-case ULID; num columns are internal, count up in the
+-- order of creation, and are what other tables refer to where rows are many.
+-- This file is version 1; PRAGMA user_version of a database says which it has.
+
+-- People and access ----------------------------------------------------------
+
+-- An organization owns workers and everything they do. Nothing is shared between
+-- two of them.
+CREATE TABLE organizations (
+    id                 TEXT PRIMARY KEY,                 -- org_
+    name               TEXT NOT NULL UNIQUE CHECK (name <> ''),
+    monthly_credit_cap REAL CHECK (monthly_credit_cap >= 0), -- credits a calendar month (UTC); NULL: no cap
+    created_at         INTEGER NOT NULL
+) STRICT;
+
+-- A user is a person, known by email address. What they may do depends on the
+-- organization: see memberships.
+CREATE TABLE users (
+    id            TEXT PRIMARY KEY,                      -- usr_
+    email         TEXT NOT NULL UNIQUE COLLATE NOCASE CHECK (email <> ''),
+    name          TEXT NOT NULL,
+    password_hash TEXT,                                  -- argon2id in PHC form; NULL: cannot sign in
+    created_at    INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE memberships (
+    organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
+    user_id         TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT,
+    role            TEXT NOT NULL CHECK (role IN ('owner', 'admin', 'member')),
+    created_at      INTEGER NOT NULL,
+    PRIMARY KEY (organization_id, user_id)
+) STRICT, WITHOUT ROWID;
+
+-- An API key acts for the user who made it, in one organization. Only its hash is
+-- kept: who reads this table cannot call the API.
+CREATE TABLE api_keys (
+    id              TEXT PRIMARY KEY,                    -- key_
+    organization_id TEXT NOT NULL,
+    user_id         TEXT NOT NULL,
+    name            TEXT NOT NULL CHECK (name <> ''),
+    hash            BLOB NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256 of the key
+    prefix          TEXT NOT NULL,                       -- first 12 characters, for display
+    created_at      INTEGER NOT NULL,
+    last_used_at    INTEGER,                             -- to the minute
+    expires_at      INTEGER,                             -- set when rolled: 24 h of grace
+    revoked_at      INTEGER,
+    FOREIGN KEY (organization_id, user_id) REFERENCES memberships (organization_id, user_id) ON DELETE RESTRICT
+) STRICT;
+
+CREATE INDEX api_keys_by_organization ON api_keys (organization_id, id); -- the key list
+
+-- Who changed what about access, and from where. Only ever appended to.
+CREATE TABLE audit_log (
+    num             INTEGER PRIMARY KEY,
+    organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
+    user_id         TEXT,                                -- NULL: the command line
+    api_key_id      TEXT,                                -- the key used, if any
+    action          TEXT NOT NULL,                       -- such as 'key.create'
+    subject         TEXT NOT NULL,                       -- id of what was changed
+    detail          TEXT NOT NULL,                       -- JSON object, for people
+    remote_addr     TEXT NOT NULL,
+    created_at      INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX audit_log_by_organization ON audit_log (organization_id, num); -- newest first
+
+-- Workers ----------------------------------------------------------------------
+
+-- A worker is an agent definition. Deleting one only hides it: its tasks and
+-- files stay.
+CREATE TABLE workers (
+    num             INTEGER PRIMARY KEY,
+    id              TEXT NOT NULL UNIQUE,                -- wrk_
+    organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
+    user_id         TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT, -- the creator
+    title           TEXT NOT NULL CHECK (title <> ''),
+    summary         TEXT NOT NULL,
+    visibility      TEXT NOT NULL CHECK (visibility IN ('public', 'private')),
+    version         INTEGER NOT NULL,                    -- of worker_versions: the one new turns get
+    created_at      INTEGER NOT NULL,
+    updated_at      INTEGER NOT NULL,
+    deleted_at      INTEGER
+) STRICT;
+
+CREATE INDEX workers_by_organization ON workers (organization_id, num) WHERE deleted_at IS NULL; -- the worker list, newest first
+
+-- What a worker is told. A turn keeps the version it was accepted with, so that a
+-- change reaches later turns only.
+CREATE TABLE worker_versions (
+    worker_id     TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
+    version       INTEGER NOT NULL,                      -- 1, 2, ...
+    instructions  TEXT NOT NULL,
+    output_schema TEXT,                                  -- JSON Schema, Draft-07; NULL: free text
+    created_at    INTEGER NOT NULL,
+    PRIMARY KEY (worker_id, version)
+) STRICT;
+
+-- Who may see a private worker besides its creator.
+CREATE TABLE worker_members (
+    worker_id  TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
+    user_id    TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (worker_id, user_id)
+) STRICT, WITHOUT ROWID;
+
+-- Work -------------------------------------------------------------------------
+
+-- A task is a conversation with a worker: one turn or more. Its figures are the
+-- sums of its turns', kept here so that a list need not add them up.
+CREATE TABLE tasks (
+    num                INTEGER PRIMARY KEY,
+    id                 TEXT NOT NULL,                    -- tsk_, or the client's own
+    organization_id    TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
+    worker_id          TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
+    created_by_user_id TEXT,                             -- NULL: a stranger's mail
+    title              TEXT NOT NULL,
+    status             TEXT NOT NULL                     -- that of its newest turn
+                       CHECK (status IN ('pending', 'running', 'completed', 'error', 'aborted')),
+    triggered_by       TEXT NOT NULL CHECK (triggered_by IN ('api', 'email', 'schedule', 'ui')),
+    turn_count         INTEGER NOT NULL,
+    unfinished         INTEGER NOT NULL CHECK (unfinished >= 0), -- turns pending or running
+    cost               INTEGER NOT NULL,                 -- nano-dollars
+    duration_ms        INTEGER NOT NULL,
+    created_at         INTEGER NOT NULL,
+    completed_at       INTEGER CHECK ((completed_at IS NULL) = (status IN ('pending', 'running'))),
+    archived_at        INTEGER
+) STRICT;
+
+CREATE UNIQUE INDEX tasks_by_id ON tasks (id, organization_id); -- a client's id is its organization's own
+-- One index for each filter a task list can begin with, newest first.
+CREATE INDEX tasks_listed     ON tasks (organization_id, created_at)               WHERE archived_at IS NULL;
+CREATE INDEX tasks_by_worker  ON tasks (worker_id, created_at)                     WHERE archived_at IS NULL;
+CREATE INDEX tasks_by_status  ON tasks (organization_id, status, created_at)       WHERE archived_at IS NULL;
+CREATE INDEX tasks_by_trigger ON tasks (organization_id, triggered_by, created_at) WHERE archived_at IS NULL;
+CREATE INDEX tasks_archived   ON tasks (organization_id, created_at)               WHERE archived_at IS NOT NULL;
+CREATE INDEX tasks_by_caller  ON tasks (worker_id, created_by_user_id)             WHERE archived_at IS NULL; -- "continue"
+
+-- A runner is a process that carries out turns. A turn it has claimed is its own
+-- until the lease ends; a process that died leaves its row behind, and whoever
+-- finds the lease over takes the turns back.
+CREATE TABLE runners (
+    id         TEXT PRIMARY KEY,
+    expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A turn is one instruction to a worker and what became of it. Its row is
+-- committed before anyone is told "accepted", whoever asked: API, mail, schedule
+-- or page. It is never deleted. It is also the queue: see turns_queued.
+CREATE TABLE turns (
+    num                INTEGER PRIMARY KEY,
+    id                 TEXT NOT NULL UNIQUE,             -- trn_
+    task_num           INTEGER NOT NULL REFERENCES tasks (num) ON DELETE RESTRICT,
+    seq                INTEGER NOT NULL,                 -- 0, 1, ... in its task
+    organization_id    TEXT NOT NULL,
+    worker_id          TEXT NOT NULL,
+    worker_version     INTEGER NOT NULL,
+    created_by_user_id TEXT,
+    api_key_id         TEXT,
+    triggered_by       TEXT NOT NULL CHECK (triggered_by IN ('api', 'email', 'schedule', 'ui')),
+    input              TEXT NOT NULL CHECK (input <> ''),
+    budget             TEXT NOT NULL CHECK (budget IN ('low', 'standard', 'high', 'unlimited')),
+
+    status             TEXT NOT NULL                     -- pending -> running -> completed | error | aborted
+                       CHECK (status IN ('pending', 'running', 'completed', 'error', 'aborted')),
+    ready              INTEGER NOT NULL CHECK (ready IN (0, 1)), -- 0 while an earlier turn of the task is unfinished
+    runner_id          TEXT CHECK ((runner_id IS NOT NULL) = (status = 'running')), -- who has claimed it
+    claims             INTEGER NOT NULL,                 -- how often it was claimed
+    interruptions      INTEGER NOT NULL,                 -- claims in a row that died without a finished call
+    abort_requested    INTEGER NOT NULL CHECK (abort_requested IN (0, 1)),
+
+    output_text        TEXT NOT NULL,
+    structured_output  TEXT,                             -- JSON
+    error_code         TEXT,                             -- NULL: no error
+    error_message      TEXT,
+    error_retryable    INTEGER,
+    incomplete_reason  TEXT CHECK (incomplete_reason IN ('budget_exhausted', 'aborted')),
+    incomplete_limit   TEXT CHECK (incomplete_limit IN ('credits', 'steps', 'time')),
+
+    model              TEXT NOT NULL,                    -- that answered last; '' before
+    steps              INTEGER NOT NULL,
+    input_tokens       INTEGER NOT NULL,
+    output_tokens      INTEGER NOT NULL,
+    cache_read_tokens  INTEGER NOT NULL,
+    cache_write_tokens INTEGER NOT NULL,
+    reasoning_tokens   INTEGER NOT NULL,
+    model_cost         INTEGER NOT NULL,                 -- nano-dollars
+    tool_cost          INTEGER NOT NULL,                 -- nano-dollars
+    duration_ms        INTEGER NOT NULL,                 -- from start to end
+
+    created_at         INTEGER NOT NULL,
+    started_at         INTEGER,                          -- of the first claim
+    completed_at       INTEGER CHECK ((completed_at IS NULL) = (status IN ('pending', 'running'))),
+    UNIQUE (task_num, seq)
+) STRICT;
+
+-- The queue. Claiming walks from organization to organization and inside one from
+-- worker to worker, so that none waits behind another's thousands.
+CREATE INDEX turns_queued    ON turns (ready, organization_id, worker_id, num) WHERE status = 'pending';
+CREATE INDEX turns_running   ON turns (runner_id) WHERE status = 'running'; -- what a dead runner left
+CREATE INDEX turns_by_worker ON turns (worker_id, num);                     -- what a worker-wide stream has missed
+
+-- The journal: a step is one model call that has finished. It is written before
+-- anything follows from it, and never changed.
+CREATE TABLE steps (
+    turn_num           INTEGER NOT NULL REFERENCES turns (num) ON DELETE RESTRICT,
+    seq                INTEGER NOT NULL,                 -- 0, 1, ... in its turn
+    attempt            INTEGER NOT NULL,                 -- which try this is: streams tell a try cut off from the one that counts
+    parts              TEXT NOT NULL,                    -- JSON array: reasoning, text and tool calls, in order
+    finish             TEXT NOT NULL,                    -- stop, tool-calls, length, content-filter or aborted
+    feedback           TEXT NOT NULL,                    -- what the runner said to the model afterwards; '' mostly
+    model              TEXT NOT NULL,
+    input_tokens       INTEGER NOT NULL,
+    output_tokens      INTEGER NOT NULL,
+    cache_read_tokens  INTEGER NOT NULL,
+    cache_write_tokens INTEGER NOT NULL,
+    reasoning_tokens   INTEGER NOT NULL,
+    cost               INTEGER NOT NULL,                 -- nano-dollars
+    started_at         INTEGER NOT NULL,
+    completed_at       INTEGER NOT NULL,
+    PRIMARY KEY (turn_num, seq)
+) STRICT, WITHOUT ROWID;
+
+-- A tool call that has ended: its row and its effects (files, sources) are one
+-- transaction. A call in a step's parts without a row here has not ended.
+CREATE TABLE tool_calls (
+    turn_num     INTEGER NOT NULL,
+    step_seq     INTEGER NOT NULL,
+    seq          INTEGER NOT NULL,                       -- 0, 1, ... in its step
+    state        TEXT NOT NULL CHECK (state IN ('completed', 'error', 'interrupted')),
+    output       TEXT NOT NULL,                          -- JSON; an error: its message, as a JSON string
+    cost         INTEGER NOT NULL,                       -- nano-dollars
+    started_at   INTEGER NOT NULL,
+    completed_at INTEGER NOT NULL,
+    PRIMARY KEY (turn_num, step_seq, seq),
+    FOREIGN KEY (turn_num, step_seq) REFERENCES steps (turn_num, seq) ON DELETE RESTRICT
+) STRICT, WITHOUT ROWID;
+
+-- A file as it was when a client attached it or a worker published it. The bytes
+-- lie in the data folder under their SHA-256, so a later version changes nothing
+-- here: it is another row.
+CREATE TABLE files (
+    num        INTEGER PRIMARY KEY,
+    id         TEXT NOT NULL UNIQUE,                     -- fil_
+    worker_id  TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
+    task_num   INTEGER NOT NULL REFERENCES tasks (num) ON DELETE RESTRICT,
+    turn_num   INTEGER NOT NULL REFERENCES turns (num) ON DELETE RESTRICT,
+    origin     TEXT NOT NULL CHECK (origin IN ('attached', 'published')),
+    path       TEXT NOT NULL CHECK (path <> ''),         -- in the workspace
+    title      TEXT NOT NULL,
+    media_type TEXT NOT NULL,
+    size       INTEGER NOT NULL CHECK (size >= 0),
+    sha256     TEXT NOT NULL CHECK (length(sha256) = 64),
+    created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX files_by_path ON files (worker_id, path, num); -- a file's address, newest version first
+CREATE INDEX files_by_task ON files (task_num, num);        -- the run view
+CREATE INDEX files_by_turn ON files (turn_num, num);        -- the turn list
+
+-- A web page that an answer rests on.
+CREATE TABLE sources (
+    num        INTEGER PRIMARY KEY,
+    id         TEXT NOT NULL UNIQUE,                     -- src_
+    task_num   INTEGER NOT NULL REFERENCES tasks (num) ON DELETE RESTRICT,
+    turn_num   INTEGER NOT NULL REFERENCES turns (num) ON DELETE RESTRICT,
+    url        TEXT NOT NULL,
+    title      TEXT,
+    created_at INTEGER NOT NULL,
+    UNIQUE (task_num, url)
+) STRICT;
+
+CREATE INDEX sources_by_turn ON sources (turn_num, num); -- streams
+
+-- What was asked once is done once: the POST that made a thing, by API key and
+-- Idempotency-Key, or by the hash of the request for clients that only count
+-- their retries. Written in the transaction that makes the thing.
+CREATE TABLE idempotency (
+    api_key_id   TEXT NOT NULL,
+    key          TEXT NOT NULL,                          -- '=' and the client's key, or '#' and the request's hash
+    request_hash BLOB NOT NULL,                          -- of path and body
+    result_id    TEXT NOT NULL,                          -- id of the turn, worker, schedule, ... that was made
+    expires_at   INTEGER NOT NULL,
+    PRIMARY KEY (api_key_id, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idempotency_by_expiry ON idempotency (expires_at); -- pruning
+
+-- What was used, summed as it happens: plots and bills read this, never the turns.
+CREATE TABLE usage (
+    organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
+    day             INTEGER NOT NULL,                    -- days since 1970-01-01, UTC
+    worker_id       TEXT NOT NULL,
+    api_key_id      TEXT NOT NULL,                       -- '' without one
+    triggered_by    TEXT NOT NULL,
+    turns           INTEGER NOT NULL,                    -- that ended
+    failures        INTEGER NOT NULL,                    -- of these, in error
+    steps           INTEGER NOT NULL,
+    input_tokens    INTEGER NOT NULL,
+    output_tokens   INTEGER NOT NULL,
+    cost            INTEGER NOT NULL,                    -- nano-dollars
+    duration_ms     INTEGER NOT NULL,
+    PRIMARY KEY (organization_id, day, worker_id, api_key_id, triggered_by)
+) STRICT, WITHOUT ROWID;
+
+-- The month's spending in one row, for the cap.
+CREATE TABLE spending (
+    organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
+    month           INTEGER NOT NULL,                    -- year * 12 + month - 1, UTC
+    cost            INTEGER NOT NULL,                    -- nano-dollars
+    PRIMARY KEY (organization_id, month)
+) STRICT, WITHOUT ROWID;
+
+-- Work without a request -------------------------------------------------------
+
+-- A schedule makes a new task when next_run_at has come. Making the task and
+-- moving next_run_at are one transaction, so a due time fires exactly once.
+CREATE TABLE schedules (
+    num                INTEGER PRIMARY KEY,
+    id                 TEXT NOT NULL UNIQUE,             -- sch_
+    organization_id    TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
+    worker_id          TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
+    created_by_user_id TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT,
+    input              TEXT NOT NULL CHECK (input <> ''),
+    budget             TEXT NOT NULL CHECK (budget IN ('low', 'standard', 'high', 'unlimited')),
+    type               TEXT NOT NULL CHECK (type IN ('scheduled', 'delayed', 'cron', 'interval')),
+    run_at             INTEGER CHECK ((run_at IS NOT NULL) = (type = 'scheduled')),
+    delay_seconds      REAL CHECK ((delay_seconds IS NOT NULL) = (type = 'delayed')),
+    cron               TEXT CHECK ((cron IS NOT NULL) = (type = 'cron')),
+    interval_seconds   REAL CHECK ((interval_seconds IS NOT NULL) = (type = 'interval')),
+    anchor_at          INTEGER NOT NULL,                 -- what an interval's rhythm counts from
+    next_run_at        INTEGER,                          -- NULL: fired for the last time, or cancelled
+    last_run_at        INTEGER,
+    paused             INTEGER NOT NULL CHECK (paused IN (0, 1)),
+    created_at         INTEGER NOT NULL,
+    cancelled_at       INTEGER
+) STRICT;
+
+CREATE INDEX schedules_due       ON schedules (next_run_at) WHERE next_run_at IS NOT NULL AND paused = 0;
+CREATE INDEX schedules_by_worker ON schedules (worker_id, num) WHERE next_run_at IS NOT NULL;
+
+-- One webhook a worker. No row: none is configured.
+CREATE TABLE webhooks (
+    worker_id      TEXT PRIMARY KEY REFERENCES workers (id) ON DELETE RESTRICT,
+    url            TEXT NOT NULL CHECK (url <> ''),
+    token          TEXT NOT NULL,                        -- whk_, sent as X-Service-Token
+    signing_secret TEXT NOT NULL,                        -- whsec_, never sent with a delivery
+    created_at     INTEGER NOT NULL,
+    updated_at     INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A delivery is a promise to tell a webhook that a turn ended, written in the
+-- transaction that ends it. Its body is made when it is sent.
+CREATE TABLE deliveries (
+    num             INTEGER PRIMARY KEY,
+    id              TEXT NOT NULL UNIQUE,                -- evt_, the same on every attempt
+    worker_id       TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
+    turn_num        INTEGER REFERENCES turns (num) ON DELETE RESTRICT, -- NULL: a test
+    type            TEXT NOT NULL,                       -- task.completed, task.failed or task.aborted
+    attempts        INTEGER NOT NULL,
+    next_attempt_at INTEGER,                             -- NULL: done with, delivered or given up
+    created_at      INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX deliveries_due ON deliveries (next_attempt_at, num) WHERE next_attempt_at IS NOT NULL;
+
+-- One attempt at a delivery: the interface's webhook execution.
+CREATE TABLE webhook_executions (
+    num             INTEGER PRIMARY KEY,
+    id              TEXT NOT NULL UNIQUE,                -- whe_
+    worker_id       TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
+    delivery_num    INTEGER NOT NULL REFERENCES deliveries (num) ON DELETE RESTRICT,
+    url             TEXT NOT NULL,
+    request_status  TEXT NOT NULL CHECK (request_status IN ('success', 'error')),
+    response_status INTEGER,                             -- NULL: not reached
+    error_message   TEXT,
+    duration_ms     INTEGER NOT NULL,
+    created_at      INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX webhook_executions_by_worker ON webhook_executions (worker_id, num); -- newest first
+
+-- Mail -------------------------------------------------------------------------
+
+-- A mail that was answered 250, whatever became of it.
+CREATE TABLE inbound_emails (
+    num             INTEGER PRIMARY KEY,
+    id              TEXT NOT NULL UNIQUE,                -- msg_
+    organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
+    worker_id       TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
+    message_id      TEXT NOT NULL,                       -- the Message-ID, or one made from the content
+    status          TEXT NOT NULL CHECK (status IN ('accepted', 'ignored', 'held', 'rejected')),
+    reason          TEXT NOT NULL,                       -- why ignored or held; '' if accepted
+    turn_num        INTEGER REFERENCES turns (num) ON DELETE RESTRICT,
+    mail_from       TEXT NOT NULL,                       -- envelope sender; '' for bounces
+    from_address    TEXT NOT NULL,                       -- of the From header
+    subject         TEXT NOT NULL,
+    verdicts        TEXT NOT NULL,                       -- JSON: spf, dkim, dmarc
+    raw_sha256      TEXT NOT NULL,                       -- the source, in the data folder
+    size            INTEGER NOT NULL,
+    remote_addr     TEXT NOT NULL,
+    created_at      INTEGER NOT NULL,
+    UNIQUE (worker_id, message_id)                       -- the same mail twice is one turn
+) STRICT;
+
+CREATE INDEX inbound_emails_by_organization ON inbound_emails (organization_id, num);
+
+-- A reply, written in the transaction that ends its turn; the outbox until sent.
+CREATE TABLE outbound_emails (
+    num             INTEGER PRIMARY KEY,
+    id              TEXT NOT NULL UNIQUE,                -- msg_
+    organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
+    turn_num        INTEGER NOT NULL REFERENCES turns (num) ON DELETE RESTRICT,
+    inbound_num     INTEGER NOT NULL REFERENCES inbound_emails (num) ON DELETE RESTRICT,
+    message_id      TEXT NOT NULL UNIQUE,                -- ours; replies to it find the task
+    recipient       TEXT NOT NULL,
+    status          TEXT NOT NULL CHECK (status IN ('queued', 'kept', 'sent', 'failed')), -- kept: there is no relay
+    attempts        INTEGER NOT NULL,
+    next_attempt_at INTEGER,
+    error_message   TEXT,
+    raw_sha256      TEXT,                                -- the source as composed; NULL before
+    created_at      INTEGER NOT NULL,
+    sent_at         INTEGER
+) STRICT;
+
+CREATE INDEX outbound_emails_due             ON outbound_emails (next_attempt_at, num) WHERE next_attempt_at IS NOT NULL;
+CREATE INDEX outbound_emails_by_organization ON outbound_emails (organization_id, num);
