@@ -223,7 +223,7 @@ func (s *Store) ensureMembership(tx *Tx, n NewKey) (c Caller, err error) {
 func (s *Store) ensureOrganization(tx *Tx, name string) (id string, fresh bool, err error) {
 	ctx := context.Background()
 	if name == "" {
-		id, err = one(ctx, tx, scanString, `SELECT id FROM organizations ORDER BY id LIMIT 1`)
+		id, err = one(ctx, tx, scanString, `SELECT id FROM organizations ORDER BY created_at, rowid LIMIT 1`)
 		name = DefaultOrganization
 	} else {
 		id, err = one(ctx, tx, scanString, `SELECT id FROM organizations WHERE name = ?`, name)

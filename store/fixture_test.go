@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -188,4 +189,5 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-func numbered(format string, n int) string { return fmt.Sprintf(format, n) }
+// sha is the SHA-256 of text in hexadecimal.
+func sha(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }

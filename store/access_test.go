@@ -1,0 +1,180 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestAccess asks for every kind of thing as every kind of person. 0 is allowed.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const (
+		ok        = store.Kind(0)
+		forbidden = store.Forbidden
+		notFound  = store.NotFound
+	)
+	people := map[string]store.Identity{
+		"creator":  f.caller("Acme", "carl@acme.test", store.RoleMember),
+		"invited":  f.caller("Acme", "ivy@acme.test", store.RoleMember),
+		"member":   f.caller("Acme", "mo@acme.test", store.RoleMember),
+		"admin":    f.caller("Acme", "ada@acme.test", store.RoleAdmin),
+		"owner":    f.owner,
+		"stranger": f.caller("Globex", "sam@globex.test", store.RoleOwner),
+	}
+	creator := people["creator"]
+	for name, tt := range map[string]struct {
+		visibility store.Visibility
+		deleted    bool
+		taskID     string
+		worker     map[string]store.Kind // reading and running it
+		task       map[string]store.Kind // reading tasks and files, which outlive the worker
+		own        map[string]store.Kind // what only the creator may
+	}{
+		"public": {store.Public, false, "",
+			map[string]store.Kind{"stranger": forbidden},
+			map[string]store.Kind{"stranger": forbidden},
+			map[string]store.Kind{"creator": ok, "*": forbidden}},
+		"private": {store.Private, false, "",
+			map[string]store.Kind{"member": forbidden, "stranger": forbidden},
+			map[string]store.Kind{"member": forbidden, "stranger": forbidden},
+			map[string]store.Kind{"creator": ok, "*": forbidden}},
+		"deleted": {store.Private, true, "",
+			map[string]store.Kind{"member": forbidden, "stranger": forbidden, "*": notFound},
+			map[string]store.Kind{"member": forbidden, "stranger": forbidden},
+			map[string]store.Kind{"member": forbidden, "stranger": forbidden, "*": notFound}},
+		"task id of a client": {store.Public, false, "mine",
+			map[string]store.Kind{"stranger": forbidden},
+			map[string]store.Kind{"stranger": notFound}, // the id is free elsewhere
+			map[string]store.Kind{"creator": ok, "*": forbidden}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			w := f.newWorker(creator, store.NewWorker{Visibility: tt.visibility})
+			_, err := f.AddWorkerMember(t.Context(), creator.Caller, w.ID, people["invited"].UserID)
+			is.NoErr(err)
+			turn := f.accept(store.NewTurn{Caller: creator.Caller, WorkerID: w.ID, TaskID: tt.taskID, Input: "Go", Budget: store.BudgetLow,
+				Attachments: []store.File{{Path: "a.txt", SHA256: sha("a")}}})
+			if tt.deleted {
+				is.NoErr(f.DeleteWorker(t.Context(), creator.Caller, w.ID))
+			}
+			for who, person := range people {
+				c := person.Caller
+				check := func(what string, want map[string]store.Kind, err error) {
+					t.Helper()
+					kind, known := want[who]
+					if !known {
+						kind = want["*"]
+					}
+					if kind == ok && err != nil || kind != ok && !store.IsKind(err, kind) {
+						t.Errorf("%s: %s: %v, want kind %d", who, what, err, kind)
+					}
+				}
+				_, err := f.Worker(t.Context(), c, w.ID)
+				check("read the worker", tt.worker, err)
+				_, err = f.TargetWorker(t.Context(), store.NewTurn{Caller: c, WorkerID: w.ID})
+				check("aim at the worker", tt.worker, err)
+				_, err = f.CreateTurn(t.Context(), store.NewTurn{Caller: c, WorkerID: w.ID, Input: "Go", Budget: store.BudgetLow})
+				check("run the worker", tt.worker, err)
+				_, _, err = f.Task(t.Context(), c, turn.TaskID)
+				check("read the task", tt.task, err)
+				_, _, err = f.AbortTask(t.Context(), c, turn.TaskID)
+				check("cancel the task", tt.task, err)
+				fileWant := tt.task
+				if tt.taskID != "" {
+					fileWant = tt.worker
+				}
+				_, err = f.File(t.Context(), c, w.ID, "a.txt", "")
+				check("read a file", fileWant, err)
+				_, _, err = f.Tasks(t.Context(), c, store.TaskQuery{WorkerID: w.ID, Limit: 1})
+				check("list the worker's tasks", fileWant, err)
+				_, err = f.UpdateWorker(t.Context(), c, w.ID, store.WorkerPatch{})
+				check("change the worker", tt.own, err)
+				_, err = f.WorkerMembers(t.Context(), c, w.ID)
+				check("list members", tt.own, err)
+				_, err = f.WorkerMember(t.Context(), c, w.ID, people["invited"].UserID)
+				check("read a member", tt.own, err)
+				_, err = f.AddWorkerMember(t.Context(), c, w.ID, people["invited"].UserID)
+				check("invite", tt.own, err)
+				_, err = f.RemoveWorkerMember(t.Context(), c, w.ID, "usr_none")
+				check("uninvite", tt.own, err)
+			}
+			_, err = f.UpdateWorker(t.Context(), store.Caller{}, w.ID, store.WorkerPatch{})
+			is.True(store.IsKind(err, forbidden)) // nobody at all
+		})
+	}
+}
+
+func TestOnlyTheCreatorArchivesAndDeletes(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
+	turn := f.accept(f.turn())
+	is.True(store.IsKind(f.ArchiveTask(t.Context(), admin.Caller, turn.TaskID), store.Forbidden))
+	is.True(store.IsKind(f.DeleteWorker(t.Context(), admin.Caller, f.worker.ID), store.Forbidden))
+	is.NoErr(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID))
+	is.NoErr(f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID)) // twice is once
+	is.NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, f.worker.ID))
+	is.True(store.IsKind(f.DeleteWorker(t.Context(), f.owner.Caller, f.worker.ID), store.NotFound))
+	is.True(f.task(turn.TaskID).ArchivedAt != nil) // readable by id all the same
+}
+
+func TestListsShowWhatMayBeSeen(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	invited := f.caller("Acme", "ivy@acme.test", store.RoleMember)
+	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	secret := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	_, err := f.AddWorkerMember(t.Context(), f.owner.Caller, secret.ID, invited.UserID)
+	is.NoErr(err)
+	f.accept(f.turn())
+	hidden := f.turn()
+	hidden.WorkerID = secret.ID
+	f.accept(hidden)
+	for _, tt := range []struct {
+		who  store.Identity
+		want int
+	}{{f.owner, 2}, {invited, 2}, {member, 1}, {stranger, 0}} {
+		workers, next, err := f.Workers(t.Context(), tt.who.Caller, store.WorkerQuery{Limit: 10})
+		is.NoErr(err)
+		is.Equal(len(workers), tt.want) // workers
+		is.Equal(next, "")
+		tasks, next, err := f.Tasks(t.Context(), tt.who.Caller, store.TaskQuery{Limit: 10})
+		is.NoErr(err)
+		is.Equal(len(tasks), tt.want) // tasks
+		is.Equal(next, "")
+	}
+	removed, err := f.RemoveWorkerMember(t.Context(), f.owner.Caller, secret.ID, invited.UserID)
+	is.NoErr(err)
+	is.True(removed)
+	workers, _, err := f.Workers(t.Context(), invited.Caller, store.WorkerQuery{Limit: 10})
+	is.NoErr(err)
+	is.Equal(len(workers), 1) // at once
+}
+
+func TestMembersAreOfTheOrganization(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	_, err := f.AddWorkerMember(t.Context(), f.owner.Caller, f.worker.ID, stranger.UserID)
+	is.True(store.IsKind(err, store.NotFound))
+	_, err = f.WorkerMember(t.Context(), f.owner.Caller, f.worker.ID, stranger.UserID)
+	is.True(store.IsKind(err, store.NotFound))
+	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	first, err := f.AddWorkerMember(t.Context(), f.owner.Caller, f.worker.ID, mo.UserID)
+	is.NoErr(err)
+	f.clock.advance(1e9)
+	again, err := f.AddWorkerMember(t.Context(), f.owner.Caller, f.worker.ID, mo.UserID)
+	is.NoErr(err)
+	is.Equal(again, first) // inviting twice changes nothing
+	list, err := f.WorkerMembers(t.Context(), f.owner.Caller, f.worker.ID)
+	is.NoErr(err)
+	is.Equal(list, []store.Member{first})
+}
