@@ -191,3 +191,32 @@ func eventually(t testing.TB, what string, ok func() bool) {
 
 // sha is the SHA-256 of text in hexadecimal.
 func sha(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+
+// copyTask makes n more tasks like that of t, with a turn like t each, by one
+// statement a table: what a test needs thousands of.
+func (f *fixture) copyTask(t store.Turn, n int) {
+	f.t.Helper()
+	err := f.Write(f.ctx(), func(tx *store.Tx) error {
+		_, err := tx.Exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+			INSERT INTO tasks (id, organization_id, worker_id, created_by_user_id, title, status, triggered_by, turn_count, unfinished,
+				cost, duration_ms, created_at, completed_at)
+			SELECT id || '-copy-' || i, organization_id, worker_id, created_by_user_id, title || ' ' || i, status, triggered_by, turn_count,
+				unfinished, cost, duration_ms, created_at + i, completed_at FROM n CROSS JOIN tasks WHERE tasks.num = ?1`, t.TaskNum, n)
+		if err != nil || n == 0 {
+			return err
+		}
+		_, err = tx.Exec(`INSERT INTO turns (id, task_num, seq, organization_id, worker_id, worker_version, created_by_user_id, api_key_id,
+				triggered_by, input, budget, status, ready, runner_id, claims, interruptions, abort_requested, output_text, model, steps, input_tokens,
+				output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, model_cost, tool_cost, duration_ms, created_at, started_at,
+				completed_at)
+			SELECT u.id || substr(k.id, ?1), k.num, u.seq, u.organization_id, u.worker_id, u.worker_version, u.created_by_user_id, u.api_key_id,
+				u.triggered_by, u.input, u.budget, u.status, u.ready, u.runner_id, u.claims, u.interruptions, u.abort_requested, u.output_text,
+				u.model, u.steps, u.input_tokens, u.output_tokens, u.cache_read_tokens, u.cache_write_tokens, u.reasoning_tokens, u.model_cost,
+				u.tool_cost, u.duration_ms, k.created_at, u.started_at, u.completed_at
+			FROM tasks k CROSS JOIN turns u WHERE u.num = ?2 AND k.num > (SELECT max(num) FROM tasks) - ?3`, len(t.TaskID)+1, t.Num, n)
+		return err
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}

@@ -39,9 +39,9 @@ func hashSecret(secret string) []byte {
 	return sum[:]
 }
 
-// validTaskID reports whether a client may use id for a task: 1 to 128 characters
+// ValidTaskID reports whether a client may use id for a task: 1 to 128 characters
 // of [A-Za-z0-9._:-].
-func validTaskID(id string) bool {
+func ValidTaskID(id string) bool {
 	if id == "" || len(id) > 128 {
 		return false
 	}

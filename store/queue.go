@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -13,8 +14,8 @@ import (
 // was taken back. The runner drops what it was doing.
 var ErrClaimLost = errors.New("the turn is no longer claimed by this runner")
 
-// maxInterruptions is how often in a row a turn may be claimed by a process that
-// dies without finishing a call of it: then the turn itself is the likely cause.
+// maxInterruptions is how often the process may die with a turn since the turn's
+// last finished call: then the turn itself is the likely cause.
 const maxInterruptions = 3
 
 // A Claim is a turn that a runner has taken, with what the worker was told when
@@ -219,6 +220,16 @@ func (s *Store) claim(ctx context.Context, tx *Tx, runnerID string, num int64) (
 
 // Queued is how many turns wait.
 func (s *Store) Queued() int64 { return s.queued.Load() }
+
+// countQueue counts what an earlier process has left.
+func (s *Store) countQueue(ctx context.Context) error {
+	n, err := one(ctx, s, scanInt, `SELECT count(*) FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready IN (0, 1)`)
+	if err != nil {
+		return fmt.Errorf("count queue: %w", err)
+	}
+	s.queued.Store(n)
+	return nil
+}
 
 // countQueued counts at once, so that the operations of one transaction keep the
 // queue's limit together.

@@ -91,11 +91,9 @@ func (s *Store) open(ctx context.Context, schema string) error {
 	n := min(max(4, 2*runtime.GOMAXPROCS(0)), 16)
 	s.reads.SetMaxOpenConns(n)
 	s.reads.SetMaxIdleConns(n)
-	queued, err := one(ctx, s, scanInt, `SELECT count(*) FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready IN (0, 1)`)
-	if err != nil {
-		return fmt.Errorf("count queue: %w", err)
+	if err := s.countQueue(ctx); err != nil {
+		return err
 	}
-	s.queued.Store(queued)
 	return s.openBlobs()
 }
 

@@ -183,9 +183,9 @@ func (t Trigger) valid() bool {
 	return t == TriggerAPI || t == TriggerEmail || t == TriggerSchedule || t == TriggerUI
 }
 
-// taskTitle is the beginning of an input, for people: its first line that says
+// TitleOf is the beginning of an input, for people: its first line that says
 // something, cut at 80 characters.
-func taskTitle(input string) string {
+func TitleOf(input string) string {
 	title := "Untitled task"
 	for line := range strings.Lines(input) {
 		if line = strings.Join(strings.Fields(strings.Trim(line, "#*`~> \t\r\n")), " "); line != "" {

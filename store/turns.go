@@ -195,7 +195,7 @@ func (n NewTurn) check() error {
 	var f Fields
 	f.Check(n.Input != "", "input", "is required")
 	f.Check(n.Budget.Valid(), "budget", "must be low, standard, high or unlimited")
-	f.Check(n.TaskID == "" || validTaskID(n.TaskID), "taskId", "must have 1 to 128 characters from A-Z, a-z, 0-9 and . _ : -")
+	f.Check(n.TaskID == "" || ValidTaskID(n.TaskID), "taskId", "must have 1 to 128 characters from A-Z, a-z, 0-9 and . _ : -")
 	return f.Err()
 }
 
@@ -255,6 +255,11 @@ func (s *Store) target(ctx context.Context, tx *Tx, n NewTurn) (Task, Worker, er
 		}
 		n.WorkerID = task.WorkerID
 	}
+	if n.WorkerID == "" && n.NewWorker == nil {
+		var f Fields
+		f.Add("workerId", "is required")
+		return Task{}, Worker{}, f.Err()
+	}
 	if n.WorkerID == "" {
 		w, err := s.insertWorker(tx, n.Caller, *n.NewWorker)
 		return Task{}, w, err
@@ -313,7 +318,7 @@ func (s *Store) insertTask(tx *Tx, n NewTurn, w Worker, now int64) (Task, error)
 		t.ID = NewID("tsk", s.now())
 	}
 	if t.Title == "" {
-		t.Title = taskTitle(n.Input)
+		t.Title = TitleOf(n.Input)
 	}
 	var err error
 	t.Num, err = tx.Insert(`INSERT INTO tasks (id, organization_id, worker_id, created_by_user_id, title, status, triggered_by,

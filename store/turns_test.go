@@ -1,46 +1,254 @@
 package store_test
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/matryer/is"
 
 	"journeyman/store"
-	"journeyman/store/storetest"
 )
 
 func TestTurnFromAcceptedToFinished(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := storetest.Open(t, store.Options{})
-	who, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
-	a, err := s.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{Instructions: "Help."},
-		Input: "Hello\nthere", Budget: store.BudgetStandard})
+	f := newFixture(t)
+	n := f.turn()
+	n.WorkerID, n.NewWorker, n.Input = "", &store.NewWorker{Instructions: "Help.", OutputSchema: json.RawMessage(`{}`)}, "# Hello\nthere"
+	turn := f.accept(n)
+	is.Equal(turn, f.reread(turn)) // what is answered is what is stored
+	is.Equal(turn.Status, store.Pending)
+	is.Equal(f.task(turn.TaskID).Title, "Hello")
+	is.Equal(f.Queued(), int64(1))
+	f.clock.advance(time.Second)
+	f.startRunner("r1")
+	c := f.claimOne("r1")
+	is.Equal(c.Turn, f.reread(turn))
+	is.Equal(c.Instructions, "Help.")
+	is.Equal(string(c.OutputSchema), "{}")
+	is.Equal(c.StartedAt.UnixMilli(), f.clock.now().UnixMilli())
+	is.Equal(f.task(turn.TaskID).Status, store.Running)
+	f.clock.advance(time.Second)
+	done, err := f.FinishTurn(t.Context(), c, nil, store.Outcome{Status: store.Completed, OutputText: "Hi.",
+		StructuredOutput: json.RawMessage(`{"a":1}`), IncompleteReason: store.ReasonBudget, IncompleteLimit: "steps", Duration: time.Second})
 	is.NoErr(err)
-	is.Equal(s.Queued(), int64(1))
-	is.NoErr(s.StartRunner(t.Context(), "r1", time.Minute))
-	claims, err := s.ClaimTurns(t.Context(), "r1", 5)
-	is.NoErr(err)
-	is.Equal(len(claims), 1)
-	is.Equal(claims[0].Instructions, "Help.")
-	is.Equal(s.Queued(), int64(0))
-	step := store.Step{Parts: []store.Part{{Type: store.PartText, Text: "Hi."}}, Finish: "stop", Model: "offline",
-		Usage: store.Usage{InputTokens: 3, OutputTokens: 2, ModelCost: 7}, StartedAt: time.Now(), CompletedAt: time.Now()}
-	done, err := s.FinishTurn(t.Context(), claims[0], &step, store.Outcome{Status: store.Completed, OutputText: "Hi.", Duration: time.Second})
-	is.NoErr(err)
-	is.Equal(done.Status, store.Completed)
-	is.Equal(done.Usage.Cost(), int64(7))
-	task, _, err := s.Task(t.Context(), who.Caller, a.Turn.TaskID)
-	is.NoErr(err)
+	is.Equal(done, f.reread(turn))
+	is.Equal([]string{done.OutputText, string(done.StructuredOutput), done.IncompleteReason, done.IncompleteLimit},
+		[]string{"Hi.", `{"a":1}`, "budget_exhausted", "steps"})
+	task := f.task(turn.TaskID)
 	is.Equal(task.Status, store.Completed)
-	is.Equal(task.Title, "Hello")
-	is.Equal(task.Cost, int64(7))
-	conv, err := s.Conversation(t.Context(), task.Num)
+	is.Equal(task.CompletedAt, done.CompletedAt)
+	is.Equal(task.Duration, time.Second)
+	ended, err := f.TurnEnded(t.Context(), turn.ID)
 	is.NoErr(err)
-	is.Equal(conv.Steps[done.Num][0].Parts[0].Text, "Hi.")
-	page, next, err := s.Tasks(t.Context(), who.Caller, store.TaskQuery{Limit: 10})
+	is.True(ended)
+	f.checkCounters()
+}
+
+// TestTargets accepts a turn for every way of naming worker and task.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	other := f.newWorker(f.owner, store.NewWorker{Title: "Other"})
+	deleted := f.newWorker(f.owner, store.NewWorker{})
+	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	foreign := f.newWorker(stranger, store.NewWorker{})
+	existing := f.accept(f.turn())
+	foreignTurn := store.NewTurn{Caller: stranger.Caller, WorkerID: foreign.ID, Input: "Go", Budget: store.BudgetLow}
+	foreignServer := f.accept(foreignTurn)
+	foreignTurn.TaskID = "shared"
+	foreignClient := f.accept(foreignTurn)
+	archived := f.accept(f.turn())
+	is.New(t).NoErr(f.ArchiveTask(t.Context(), f.owner.Caller, archived.TaskID))
+	orphan := f.turn()
+	orphan.WorkerID = deleted.ID
+	orphaned := f.accept(orphan)
+	is.New(t).NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, deleted.ID))
+
+	for name, tt := range map[string]struct {
+		worker, task string
+		newWorker    bool
+		refused      store.Kind
+		says         string
+		sameTask     string // the task that is expected; "" for a new one
+	}{
+		"new worker, new task":        {newWorker: true},
+		"new worker, own task id":     {newWorker: true, task: "own:1"},
+		"worker, new task":            {worker: f.worker.ID},
+		"worker, own task id":         {worker: f.worker.ID, task: "own.2"},
+		"task alone":                  {task: existing.TaskID, sameTask: existing.TaskID},
+		"task, though a worker could": {task: existing.TaskID, newWorker: true, sameTask: existing.TaskID},
+		"worker and its task":         {worker: f.worker.ID, task: existing.TaskID, sameTask: existing.TaskID},
+		"another worker's task":       {worker: other.ID, task: existing.TaskID, refused: store.Invalid, says: "taskId"},
+		"archived task":               {task: archived.TaskID, refused: store.Conflict, says: "archived"},
+		"deleted worker":              {worker: deleted.ID, refused: store.NotFound},
+		"task of a deleted worker":    {task: orphaned.TaskID, refused: store.NotFound},
+		"no such worker":              {worker: "wrk_none", refused: store.NotFound},
+		"foreign worker":              {worker: foreign.ID, refused: store.Forbidden},
+		"foreign client's task id":    {worker: f.worker.ID, task: foreignClient.TaskID},
+		"foreign server's task id":    {worker: f.worker.ID, task: foreignServer.TaskID},
+		"malformed task id":           {worker: f.worker.ID, task: "../etc", refused: store.Invalid, says: "taskId"},
+		"long task id":                {worker: f.worker.ID, task: strings.Repeat("a", 129), refused: store.Invalid, says: "taskId"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			n := f.turn()
+			n.WorkerID, n.TaskID = tt.worker, tt.task
+			if tt.newWorker {
+				n.NewWorker = &store.NewWorker{}
+			}
+			before := f.count(`SELECT count(*) FROM tasks`)
+			a, err := f.CreateTurn(t.Context(), n)
+			if tt.refused != 0 {
+				is.True(store.IsKind(err, tt.refused))
+				is.True(strings.Contains(err.Error(), tt.says))
+				is.Equal(f.count(`SELECT count(*) FROM tasks`), before) // nothing is made
+				return
+			}
+			is.NoErr(err)
+			is.Equal(a.Turn.OrganizationID, f.owner.OrganizationID)
+			is.Equal(a.Turn.TaskID == tt.sameTask, tt.sameTask != "")
+			if tt.task != "" {
+				is.Equal(a.Turn.TaskID, tt.task)
+			}
+			if tt.worker != "" {
+				is.Equal(a.Turn.WorkerID, tt.worker)
+			}
+		})
+	}
+	f.checkCounters()
+}
+
+func TestContinue(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	again := f.turn()
+	again.Continue = true
+	first := f.accept(again) // there is none: a new task
+	is.Equal(first.Seq, int64(0))
+	is.Equal(f.accept(again).TaskID, first.TaskID)
+	hers := again
+	hers.Caller = mo.Caller
+	theirs := f.accept(hers)
+	is.True(theirs.TaskID != first.TaskID) // each caller's own task
+	newest := f.accept(f.turn())
+	is.Equal(f.accept(again).TaskID, newest.TaskID) // the most recent
+	is.NoErr(f.ArchiveTask(t.Context(), f.owner.Caller, newest.TaskID))
+	is.Equal(f.accept(again).TaskID, first.TaskID) // that is not archived
+	f.checkCounters()
+}
+
+func TestNewTurnsAreChecked(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	_, err := f.CreateTurn(t.Context(), store.NewTurn{Caller: f.owner.Caller, WorkerID: f.worker.ID, TaskID: "a b"})
+	is.True(store.IsKind(err, store.Invalid))
+	is.Equal(len(err.(*store.Error).Details), 3) // every invalid field
+	n := f.turn()
+	n.WorkerID = ""
+	_, err = f.CreateTurn(t.Context(), n)
+	is.True(store.IsKind(err, store.Invalid)) // neither a worker nor one to be made
+}
+
+func TestATurnKeepsItsInstructions(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.accept(f.turn())
+	text, schema := "Be brief.", json.RawMessage(`{"type":"object"}`)
+	w, err := f.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: &text, OutputSchema: &schema})
 	is.NoErr(err)
-	is.Equal(len(page), 1)
-	is.Equal(next, "")
+	is.Equal(w.Version, int64(2))
+	again, err := f.Worker(t.Context(), f.owner.Caller, w.ID)
+	is.NoErr(err)
+	is.Equal(again, w)
+	f.accept(f.turn())
+	var none json.RawMessage
+	_, err = f.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{OutputSchema: &none})
+	is.NoErr(err)
+	title := "Renamed"
+	w, err = f.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title})
+	is.NoErr(err)
+	is.Equal(w.Version, int64(3)) // a title is nothing a turn is told
+	f.accept(f.turn())
+	f.startRunner("r")
+	var told []string
+	for _, c := range f.claim("r", 3) {
+		told = append(told, c.Instructions+string(c.OutputSchema))
+	}
+	is.Equal(told, []string{"Help.", `Be brief.{"type":"object"}`, "Be brief."})
+}
+
+func TestTasksHaveAMostOfTurns(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	turn := f.accept(f.turn())
+	is.NoErr(f.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec(`UPDATE tasks SET turn_count = ?`, store.MaxTurns)
+		return err
+	}))
+	n := f.turn()
+	n.TaskID = turn.TaskID
+	_, err := f.CreateTurn(t.Context(), n)
+	is.True(store.IsKind(err, store.Conflict))
+}
+
+func TestTurnsOfATask(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	first := f.accept(f.turn())
+	second := f.follow(first)
+	third := f.follow(first)
+	turns, err := f.Turns(t.Context(), first.TaskNum)
+	is.NoErr(err)
+	is.Equal(turns, []store.Turn{first, second, third})
+	after, err := f.TurnAfter(t.Context(), first.TaskNum, second.Seq)
+	is.NoErr(err)
+	is.Equal(after, third)
+	_, err = f.TurnAfter(t.Context(), first.TaskNum, third.Seq)
+	is.True(store.IsNotFound(err))
+	since, err := f.TurnsSince(t.Context(), f.worker.ID, first.Num, 2)
+	is.NoErr(err)
+	is.Equal(since, []store.Turn{second, third}) // the newest
+	_, err = f.Turn(t.Context(), "trn_none")
+	is.True(store.IsNotFound(err))
+}
+
+func TestIDs(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	now := time.Now()
+	a, b := store.NewID("tsk", now), store.NewID("tsk", now.Add(time.Millisecond))
+	is.True(a < b) // they sort by time
+	is.Equal(a, strings.ToLower(a))
+	is.Equal(len(a), len("tsk_")+26)
+	is.True(store.IsServerID("tsk", a))
+	for _, id := range []string{"", "tsk_", "wrk" + a[3:], strings.ToUpper(a), a + "0", a[:29], "tsk_" + strings.Repeat("u", 26), "tsk_8" + a[5:]} {
+		is.True(!store.IsServerID("tsk", id))
+	}
+	for id, valid := range map[string]bool{"a": true, "A.b_c:d-9": true, strings.Repeat("x", 128): true, "": false,
+		strings.Repeat("x", 129): false, "a b": false, "a/b": false, "ä": false, "a\x00": false, "a\n": false} {
+		is.Equal(store.ValidTaskID(id), valid)
+	}
+}
+
+func TestTaskTitles(t *testing.T) {
+	t.Parallel()
+	for input, want := range map[string]string{
+		"\n\n  ## Plan   the\ttrip  \nmore": "Plan the trip",
+		"```\n> - \n":                       "-",
+		"***\n\t\n":                         "Untitled task",
+		"":                                  "Untitled task",
+		strings.Repeat("é", 81):             strings.Repeat("é", 79) + "…",
+		strings.Repeat("é", 80):             strings.Repeat("é", 80),
+	} {
+		is.New(t).Equal(store.TitleOf(input), want)
+	}
 }

@@ -93,3 +93,11 @@ func (s *Store) SetCreditCap(ctx context.Context, organizationID string, credits
 		return err
 	})
 }
+
+// MeterCaller charges a model call that belongs to no turn to the caller's
+// organization.
+func (s *Store) MeterCaller(ctx context.Context, c Caller, u Usage) error {
+	return s.write(ctx, func(tx *Tx) error {
+		return s.meter(tx, Turn{OrganizationID: c.OrganizationID, KeyID: c.KeyID, TriggeredBy: c.Trigger}, u, false)
+	})
+}

@@ -294,7 +294,7 @@ func (s *Store) AddWorkerMember(ctx context.Context, c Caller, workerID, userID 
 		if in == 0 {
 			return Errorf(NotFound, "no user of this organization has that id")
 		}
-		n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM worker_members WHERE worker_id = ?`, workerID)
+		n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM worker_members WHERE worker_id = ? AND user_id <> ?`, workerID, userID)
 		if err != nil {
 			return err
 		}
@@ -332,4 +332,11 @@ func notFound(err error, what string) error {
 		return Errorf(NotFound, "no %s has that id", what)
 	}
 	return err
+}
+
+// WorkerOfTurn gives the worker of a turn that its caller was just told of, even
+// if it is deleted by now.
+func (s *Store) WorkerOfTurn(ctx context.Context, t Turn) (Worker, error) {
+	w, err := one(ctx, s, scanWorker, `SELECT `+workerColumns+fromWorkers+`WHERE w.id = ?`, t.WorkerID)
+	return w, notFound(err, "worker")
 }

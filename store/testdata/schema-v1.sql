@@ -169,7 +169,7 @@ CREATE TABLE turns (
     ready              INTEGER NOT NULL CHECK (ready IN (0, 1)), -- 0 while an earlier turn of the task is unfinished
     runner_id          TEXT CHECK ((runner_id IS NOT NULL) = (status = 'running')), -- who has claimed it
     claims             INTEGER NOT NULL,                 -- how often it was claimed
-    interruptions      INTEGER NOT NULL,                 -- claims in a row that died without a finished call
+    interruptions      INTEGER NOT NULL,                 -- claims that died since the last finished call
     abort_requested    INTEGER NOT NULL CHECK (abort_requested IN (0, 1)),
 
     output_text        TEXT NOT NULL,

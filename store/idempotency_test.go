@@ -1,0 +1,169 @@
+package store_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+func hash(text string) []byte {
+	sum := sha256.Sum256([]byte(text))
+	return sum[:]
+}
+
+func TestOnceByKey(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	n := f.turn()
+	n.Once = store.Once{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
+	_, found, err := f.Lookup(t.Context(), n.Once)
+	is.NoErr(err)
+	is.True(!found)
+	first := f.accept(n)
+	a, err := f.CreateTurn(t.Context(), n)
+	is.NoErr(err)
+	is.True(a.Replayed)
+	is.Equal(a.Turn, first)
+	turn, found, err := f.Lookup(t.Context(), n.Once)
+	is.NoErr(err)
+	is.True(found)
+	is.Equal(turn, first)
+
+	other := n
+	other.Once.Hash = hash("another body")
+	_, err = f.CreateTurn(t.Context(), other)
+	is.True(store.IsKind(err, store.Mismatch))
+	_, _, err = f.Lookup(t.Context(), other.Once)
+	is.True(store.IsKind(err, store.Mismatch))
+	bobs := n
+	bobs.Once.KeyID = "key_bob"
+	is.True(f.accept(bobs).ID != first.ID) // another API key's own
+
+	f.clock.advance(24*time.Hour - time.Millisecond)
+	a, err = f.CreateTurn(t.Context(), n)
+	is.NoErr(err)
+	is.True(a.Replayed)
+	f.clock.advance(time.Millisecond)
+	a, err = f.CreateTurn(t.Context(), other) // forgotten, so no mismatch either
+	is.NoErr(err)
+	is.True(!a.Replayed)
+	a, err = f.CreateTurn(t.Context(), other)
+	is.NoErr(err)
+	is.True(a.Replayed) // the newer one is remembered in its place
+}
+
+func TestRetriesJoin(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	n := f.turn()
+	n.Once = store.Once{KeyID: f.owner.KeyID, Hash: hash("body")}
+	first := f.accept(n)
+	second := f.accept(n)
+	is.True(second.ID != first.ID) // asked twice, not retried
+	retry := n
+	retry.Once.Retry = true
+	a, err := f.CreateTurn(t.Context(), retry)
+	is.NoErr(err)
+	is.True(a.Replayed)
+	is.Equal(a.Turn.ID, second.ID) // the newest
+	f.clock.advance(10*time.Minute - time.Millisecond)
+	a, err = f.CreateTurn(t.Context(), retry)
+	is.NoErr(err)
+	is.True(a.Replayed)
+	f.clock.advance(time.Millisecond)
+	a, err = f.CreateTurn(t.Context(), retry)
+	is.NoErr(err)
+	is.True(!a.Replayed) // too late: the work is done again
+	retry.Once.Hash = hash("never seen")
+	a, err = f.CreateTurn(t.Context(), retry)
+	is.NoErr(err)
+	is.True(!a.Replayed)
+	retry.Once.KeyID = "" // a page without a key
+	a, err = f.CreateTurn(t.Context(), retry)
+	is.NoErr(err)
+	is.True(!a.Replayed)
+}
+
+func TestOnceUnderConcurrency(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	n := f.turn()
+	n.WorkerID, n.NewWorker = "", &store.NewWorker{}
+	n.Once = store.Once{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
+	var wg sync.WaitGroup
+	ids := make([]string, 32)
+	for i := range ids {
+		wg.Go(func() {
+			if a, err := f.CreateTurn(context.Background(), n); err == nil {
+				ids[i] = a.Turn.ID
+			}
+		})
+	}
+	wg.Wait()
+	for _, id := range ids {
+		is.Equal(id, ids[0])
+	}
+	is.True(ids[0] != "")
+	is.Equal(f.count(`SELECT count(*) FROM turns`), int64(1))
+	is.Equal(f.count(`SELECT count(*) FROM workers`), int64(2))
+}
+
+func TestARefusalIsNotRemembered(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	n := f.turn()
+	n.WorkerID = "wrk_none"
+	n.Once = store.Once{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
+	_, err := f.CreateTurn(t.Context(), n)
+	is.True(store.IsKind(err, store.NotFound))
+	n.WorkerID = f.worker.ID
+	is.Equal(f.accept(n).WorkerID, f.worker.ID)
+}
+
+func TestOnceForWorkers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	once := store.Once{KeyID: f.owner.KeyID, Key: "w", Hash: hash("body")}
+	first, replayed, err := f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, once)
+	is.NoErr(err)
+	is.True(!replayed)
+	again, replayed, err := f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, once)
+	is.NoErr(err)
+	is.True(replayed)
+	is.Equal(again, first)
+}
+
+func TestPruneIdempotency(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	for _, once := range []store.Once{{Key: "a", Hash: hash("a")}, {Key: "b", Hash: hash("b")}, {Hash: hash("c")}, {Hash: hash("d")}} {
+		n := f.turn()
+		n.Once = once
+		n.Once.KeyID = f.owner.KeyID
+		f.accept(n)
+	}
+	prune := func(limit int) int64 {
+		n, err := f.PruneIdempotency(t.Context(), limit)
+		is.NoErr(err)
+		return n
+	}
+	is.Equal(prune(10), int64(0))
+	f.clock.advance(10 * time.Minute)
+	is.Equal(prune(1), int64(1)) // no more than asked for
+	is.Equal(prune(10), int64(1))
+	f.clock.advance(24 * time.Hour)
+	is.Equal(prune(10), int64(2))
+	is.Equal(f.count(`SELECT count(*) FROM idempotency`), int64(0))
+}

@@ -1,0 +1,378 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+func TestTurnsOfATaskRunInOrder(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	first := f.accept(f.turn())
+	queue := []store.Turn{first, f.follow(first), f.follow(first)}
+	f.startRunner("r")
+	for i, want := range queue {
+		c := f.claimOne("r")
+		is.Equal(c.ID, want.ID)
+		is.Equal(c.Seq, int64(i))
+		status := store.Pending // the newest turn's, which waits
+		if i == 2 {
+			status = store.Running
+		}
+		is.Equal(f.task(first.TaskID).Status, status)
+		f.finish(c)
+		f.checkCounters()
+	}
+	is.Equal(len(f.claim("r", 1)), 0)
+	late := f.follow(first)
+	is.Equal(f.task(first.TaskID).Status, store.Pending)
+	is.True(f.task(first.TaskID).CompletedAt == nil)
+	is.Equal(f.claimOne("r").ID, late.ID)
+	task := f.task(first.TaskID)
+	is.Equal([]int64{task.TurnCount, task.Unfinished}, []int64{4, 1})
+}
+
+// TestFairness queues thousands for some and one for others: nobody waits longer
+// than a round.
+func TestFairness(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	crowd(t, f, f.owner, f.worker, 3000)
+	busyToo := f.newWorker(f.owner, store.NewWorker{})
+	crowd(t, f, f.owner, busyToo, 2000)
+	small := f.newWorker(f.owner, store.NewWorker{})
+	n := f.turn()
+	n.WorkerID = small.ID
+	f.accept(n)
+	sam := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	theirs := store.NewTurn{Caller: sam.Caller, NewWorker: &store.NewWorker{}, Input: "Go", Budget: store.BudgetLow}
+	f.accept(theirs)
+	f.accept(theirs)
+
+	f.startRunner("r")
+	place := map[string][]int{}
+	for i, c := range f.claim("r", 12) {
+		place[c.OrganizationID] = append(place[c.OrganizationID], i)
+		place[c.WorkerID] = append(place[c.WorkerID], i)
+	}
+	is.True(len(place[sam.OrganizationID]) == 2)
+	is.True(place[sam.OrganizationID][1] <= 3) // every other claim is the other organization's
+	is.True(len(place[small.ID]) == 1)
+	is.True(place[small.ID][0] <= 6) // and of ours every third the small worker's
+	is.True(len(place[f.worker.ID]) >= 4)
+	is.True(len(place[busyToo.ID]) >= 4)
+	claims := f.claim("r", 100)
+	last := map[string]int64{}
+	for _, c := range claims {
+		is.True(c.Num > last[c.WorkerID]) // within a worker: who came first
+		last[c.WorkerID] = c.Num
+	}
+	f.checkCounters()
+}
+
+// crowd queues n turns of tasks of their own, all in one transaction.
+func crowd(t testing.TB, f *fixture, who store.Identity, w store.Worker, n int) {
+	t.Helper()
+	first := f.accept(store.NewTurn{Caller: who.Caller, WorkerID: w.ID, Input: "Go", Budget: store.BudgetLow})
+	f.copyTask(first, n-1)
+	if err := f.Recount(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestClaimsAreLost(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	turn := f.accept(f.turn())
+	f.startRunner("old")
+	old := f.claimOne("old")
+	f.startRunner("new") // the old process is dead
+	step := store.Step{Parts: []store.Part{{Type: store.PartText, Text: "late"}}, Finish: "stop"}
+	lost := func() {
+		t.Helper()
+		_, err := f.FinishTurn(t.Context(), old, &step, store.Outcome{Status: store.Completed})
+		is.True(errors.Is(err, store.ErrClaimLost))
+		is.True(errors.Is(f.JournalStep(t.Context(), old, step), store.ErrClaimLost))
+		is.True(errors.Is(f.JournalCall(t.Context(), old, store.Call{State: store.CallCompleted, Output: []byte("1")}, nil, nil), store.ErrClaimLost))
+	}
+	lost() // it waits again
+	c := f.claimOne("new")
+	is.Equal(c.Claims, int64(2))
+	lost()                                        // another has it
+	is.NoErr(f.JournalStep(t.Context(), c, step)) // and has written
+	lost()                                        // which is no constraint's matter
+	is.Equal(f.finish(c).ID, turn.ID)
+	lost() // it has ended
+	_, err := f.FinishTurn(t.Context(), c, nil, store.Outcome{Status: store.Failed})
+	is.True(errors.Is(err, store.ErrClaimLost)) // once
+	f.checkCounters()
+}
+
+func TestInterruptions(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	turn := f.accept(f.turn())
+	die := func(n int) (c store.Claim) {
+		f.startRunner(fmt.Sprintf("r%d", n))
+		c = f.claimOne(fmt.Sprintf("r%d", n))
+		f.checkCounters()
+		return c
+	}
+	die(1)
+	die(2)
+	c := die(3)
+	is.NoErr(f.JournalStep(t.Context(), c, store.Step{Parts: []store.Part{}, Finish: "tool-calls"})) // progress
+	die(4)
+	die(5)
+	f.startRunner("r6") // the third death since the step was finished
+	is.Equal(len(f.claim("r6", 1)), 0)
+	ended := f.reread(turn)
+	is.Equal(ended.Status, store.Failed)
+	is.Equal(ended.Failure.Code, "interrupted")
+	is.True(ended.Failure.Retryable)
+	is.Equal(ended.Claims, int64(5))
+	is.Equal(f.task(turn.TaskID).Status, store.Failed)
+	f.checkCounters()
+}
+
+func TestAnInterruptedTurnLetsTheNextRun(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	first := f.accept(f.turn())
+	next := f.follow(first)
+	for i := range 3 {
+		f.startRunner(fmt.Sprintf("r%d", i))
+		is.Equal(f.claimOne(fmt.Sprintf("r%d", i)).ID, first.ID)
+		is.Equal(f.task(first.TaskID).Status, store.Pending) // the next one's
+	}
+	f.startRunner("last")
+	is.Equal(f.claimOne("last").ID, next.ID)
+	f.checkCounters()
+}
+
+func TestAnAbortOutlivesItsProcess(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(f *fixture) error{
+		"dead":    func(f *fixture) error { return f.StartRunner(f.ctx(), "next", time.Minute) },
+		"stopped": func(f *fixture) error { return f.StopRunner(f.ctx(), "r") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			turn := f.accept(f.turn())
+			f.startRunner("r")
+			f.claimOne("r")
+			_, running, err := f.AbortTask(t.Context(), f.owner.Caller, turn.TaskID)
+			is.NoErr(err)
+			is.Equal(running, []string{turn.ID})
+			is.NoErr(leave(f))
+			is.Equal(f.reread(turn).Status, store.Aborted)
+			f.checkCounters()
+		})
+	}
+}
+
+func TestStopRunnerGivesTurnsBack(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	turn := f.accept(f.turn())
+	for i := range 5 { // stopping in good order is no interruption
+		r := fmt.Sprintf("r%d", i)
+		f.startRunner(r)
+		is.Equal(f.claimOne(r).ID, turn.ID)
+		is.NoErr(f.StopRunner(t.Context(), r))
+		is.Equal(f.reread(turn).Status, store.Pending)
+		is.Equal(f.task(turn.TaskID).Status, store.Pending)
+		f.checkCounters()
+	}
+	started := f.reread(turn).StartedAt
+	f.clock.advance(time.Minute)
+	f.startRunner("r")
+	is.Equal(f.claimOne("r").StartedAt, started) // of the first claim
+}
+
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.accept(f.turn())
+	f.startRunner("a")
+	f.claimOne("a")
+	is.NoErr(f.RenewLease(t.Context(), "b", time.Hour))
+	is.Equal(len(f.claim("b", 1)), 0) // a's lease runs
+	f.clock.advance(time.Minute - time.Millisecond)
+	is.NoErr(f.RenewLease(t.Context(), "a", time.Minute))
+	f.clock.advance(time.Minute - time.Millisecond)
+	is.NoErr(f.RenewLease(t.Context(), "b", time.Hour))
+	is.Equal(len(f.claim("b", 1)), 0) // it was renewed
+	f.clock.advance(time.Millisecond)
+	is.NoErr(f.RenewLease(t.Context(), "b", time.Hour))
+	is.Equal(len(f.claim("b", 1)), 1)
+	f.checkCounters()
+}
+
+// TestNoTurnIsOrphaned claims after the runner has left, as a shutdown may.
+func TestNoTurnIsOrphaned(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	turn := f.accept(f.turn())
+	f.startRunner("gone")
+	is.NoErr(f.StopRunner(t.Context(), "gone"))
+	is.Equal(f.claimOne("gone").ID, turn.ID)
+	f.startRunner("next")
+	is.Equal(f.claimOne("next").ID, turn.ID)
+	f.checkCounters()
+}
+
+func TestTheQueueHasALimit(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixtureWith(t, store.Options{QueueLimit: 50})
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	accepted, busy := 0, 0
+	for range 200 { // many of them in one transaction
+		wg.Go(func() {
+			_, err := f.CreateTurn(context.Background(), f.turn())
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				accepted++
+			} else if store.IsKind(err, store.Busy) {
+				busy++
+			}
+		})
+	}
+	wg.Wait()
+	is.Equal([]int{accepted, busy}, []int{50, 150})
+	f.checkCounters()
+	f.startRunner("r")
+	f.finish(f.claim("r", 1)[0])
+	f.accept(f.turn()) // there is room for one again
+	_, err := f.CreateTurn(t.Context(), f.turn())
+	is.True(store.IsKind(err, store.Busy))
+	f.checkCounters()
+}
+
+func TestTheQueueOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	c := newClock()
+	open := func() *fixture {
+		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Now: c.now})
+		is.NoErr(err)
+		return &fixture{Store: s, t: t, clock: c}
+	}
+	f := open()
+	f.owner = f.caller("Acme", "ann@acme.test", store.RoleOwner)
+	f.worker = f.newWorker(f.owner, store.NewWorker{})
+	first := f.accept(f.turn())
+	f.follow(first) // waits and is not ready
+	f.accept(f.turn())
+	is.NoErr(f.Close())
+	again := open()
+	is.Equal(again.Queued(), int64(3))
+	again.checkCounters()
+	is.NoErr(again.Close())
+}
+
+func TestAbort(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	first := f.accept(f.turn())
+	f.startRunner("r")
+	c := f.claimOne("r")
+	waiting := []store.Turn{f.follow(first), f.follow(first)}
+	task, running, err := f.AbortTask(t.Context(), f.owner.Caller, first.TaskID)
+	is.NoErr(err)
+	is.Equal(running, []string{first.ID})
+	is.Equal(task.Status, store.Aborted) // the newest turn's
+	is.Equal(task.Unfinished, int64(1))
+	is.Equal(task, f.task(first.TaskID))
+	for _, w := range waiting {
+		w = f.reread(w)
+		is.Equal(w.Status, store.Aborted)
+		is.Equal(w.Failure.Code, "aborted")
+		is.Equal(w.IncompleteReason, store.ReasonAborted)
+	}
+	is.True(f.reread(first).AbortRequested)
+	f.checkCounters()
+	again := f.follow(first) // sent after the cancellation
+	_, err = f.FinishTurn(t.Context(), c, nil, store.AbortedOutcome)
+	is.NoErr(err)
+	is.Equal(f.claimOne("r").ID, again.ID)
+	f.finish(store.Claim{Turn: again, RunnerID: "r"})
+	task, running, err = f.AbortTask(t.Context(), f.owner.Caller, first.TaskID)
+	is.NoErr(err)
+	is.Equal(len(running), 0)
+	is.Equal(task.Status, store.Completed) // what has ended stays as it ended
+	f.checkCounters()
+}
+
+// TestManyRunnersAtOnce takes turns through all states concurrently; the counters
+// agree in the end and no turn runs twice.
+func TestManyRunnersAtOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("r")
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	for g := range 8 {
+		wg.Go(func() {
+			n := f.turn()
+			n.TaskID = fmt.Sprintf("shared-%d", g%3) // three tasks between eight
+			for range 20 {
+				if _, err := f.CreateTurn(context.Background(), n); err != nil {
+					t.Error(err)
+				}
+				claims, err := f.ClaimTurns(context.Background(), "r", 2)
+				if err != nil {
+					t.Error(err)
+				}
+				for i, c := range claims {
+					mu.Lock()
+					if seen[c.ID] {
+						t.Errorf("%s was claimed twice", c.ID)
+					}
+					seen[c.ID] = true
+					mu.Unlock()
+					out := store.Outcome{Status: store.Completed, Duration: time.Duration(i) * time.Millisecond}
+					if _, err := f.FinishTurn(context.Background(), c, nil, out); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	f.checkCounters()
+	for claims := f.claim("r", 10); len(claims) > 0; claims = f.claim("r", 10) {
+		for _, c := range claims {
+			f.finish(c)
+		}
+	}
+	is.Equal(f.Queued(), int64(0))
+	is.Equal(f.count(`SELECT count(*) FROM turns WHERE status = 'completed'`), int64(160))
+	f.checkCounters()
+}
