@@ -1,0 +1,162 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"journeyman/store"
+)
+
+// Keys are what the command line may do with API keys, on a data folder or
+// through a running server alike.
+type Keys interface {
+	CreateKey(ctx context.Context, n store.NewKey) (secret string, err error)
+	Keys(ctx context.Context, organizationName string) ([]store.Key, error)
+	RevokeKey(ctx context.Context, which, remoteAddr string) (store.Key, error)
+}
+
+// A controlCall is a command on its way to a running server.
+type controlCall struct {
+	Create *store.NewKey `json:"create,omitempty"`
+	List   *string       `json:"list,omitempty"`   // organization
+	Revoke *string       `json:"revoke,omitempty"` // which key
+}
+
+// A controlReply is the answer to one.
+type controlReply struct {
+	Secret string      `json:"secret,omitempty"`
+	Keys   []store.Key `json:"keys,omitempty"`
+	Error  string      `json:"error,omitempty"`
+}
+
+// Control serves commands on the data folder's socket. Whoever can open that owns
+// the data folder, so it asks for no key.
+func Control(keys Keys) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var call controlCall
+		var reply controlReply
+		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxJSON)).Decode(&call)
+		if err == nil {
+			reply, err = call.run(r.Context(), keys)
+		}
+		if err != nil {
+			reply.Error = err.Error()
+		}
+		_ = respond(w, http.StatusOK, reply) // strings and times marshal
+	})
+}
+
+func (c controlCall) run(ctx context.Context, keys Keys) (reply controlReply, err error) {
+	switch {
+	case c.Create != nil:
+		reply.Secret, err = keys.CreateKey(ctx, *c.Create)
+	case c.List != nil:
+		reply.Keys, err = keys.Keys(ctx, *c.List)
+	case c.Revoke != nil:
+		var k store.Key
+		k, err = keys.RevokeKey(ctx, *c.Revoke, "")
+		reply.Keys = []store.Key{k}
+	default:
+		err = store.Errorf(store.Invalid, "the running server does not know this command")
+	}
+	return reply, err
+}
+
+// ListenControl listens on a unix socket that only this user can open.
+func ListenControl(path string) (net.Listener, error) {
+	short, done, err := shortPath(path)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	ln, err := net.Listen("unix", short)
+	if err != nil {
+		return nil, err
+	}
+	ln.(*net.UnixListener).SetUnlinkOnClose(false) // short is gone by then; the next start removes the socket
+	return ln, os.Chmod(path, 0o600)
+}
+
+// maxSocketPath is what the address of a unix socket has room for.
+const maxSocketPath = 100
+
+// shortPath is a name for path that a socket address has room for, valid until
+// done is called.
+func shortPath(path string) (short string, done func(), err error) {
+	if len(path) <= maxSocketPath {
+		return path, func() {}, nil
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)), func() { _ = dir.Close() }, nil
+}
+
+// A ControlClient gives commands to a running server.
+type ControlClient struct{ client *http.Client }
+
+// NewControlClient makes a client of the socket at path.
+func NewControlClient(path string) *ControlClient {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		short, done, err := shortPath(path)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		return (&net.Dialer{}).DialContext(ctx, "unix", short)
+	}
+	return &ControlClient{&http.Client{Transport: &http.Transport{DialContext: dial}, Timeout: 30 * time.Second}}
+}
+
+func (c *ControlClient) call(ctx context.Context, call controlCall) (reply controlReply, err error) {
+	body, err := json.Marshal(call)
+	if err != nil {
+		return reply, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control/", bytes.NewReader(body))
+	if err != nil {
+		return reply, err
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return reply, fmt.Errorf("the data folder is in use, and its server cannot be reached: %w", err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&reply); err != nil {
+		return reply, fmt.Errorf("read the server's answer: %w", err)
+	}
+	if reply.Error != "" {
+		return reply, store.Errorf(store.Invalid, "%s", reply.Error)
+	}
+	return reply, nil
+}
+
+// CreateKey makes an API key.
+func (c *ControlClient) CreateKey(ctx context.Context, n store.NewKey) (string, error) {
+	reply, err := c.call(ctx, controlCall{Create: &n})
+	return reply.Secret, err
+}
+
+// Keys lists API keys.
+func (c *ControlClient) Keys(ctx context.Context, organizationName string) ([]store.Key, error) {
+	reply, err := c.call(ctx, controlCall{List: &organizationName})
+	return reply.Keys, err
+}
+
+// RevokeKey ends an API key. remoteAddr is not used: the server knows the caller
+// as the command line.
+func (c *ControlClient) RevokeKey(ctx context.Context, which, _ string) (store.Key, error) {
+	reply, err := c.call(ctx, controlCall{Revoke: &which})
+	if err != nil || len(reply.Keys) != 1 {
+		return store.Key{}, err
+	}
+	return reply.Keys[0], nil
+}

@@ -1,0 +1,156 @@
+package handlers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"journeyman/store"
+)
+
+// maxJSON bounds a JSON body, in bytes.
+const maxJSON = 1 << 20
+
+// A body is a JSON object a client sent. Its methods read fields and note every
+// invalid one in invalid; fields nobody reads are ignored.
+type body struct {
+	fields  map[string]json.RawMessage
+	invalid store.Fields
+}
+
+// readBody reads a JSON object.
+func readBody(w http.ResponseWriter, r *request) (*body, error) {
+	if err := wantJSON(r.Request); err != nil {
+		return nil, err
+	}
+	defer readWithin(w, bodyTime)()
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxJSON))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, store.Errorf(store.TooLarge, "a JSON body has at most %d bytes", maxJSON)
+	}
+	if err != nil {
+		return nil, store.Errorf(store.Invalid, "the body broke off")
+	}
+	return parseBody(raw)
+}
+
+// How long a client may take over a JSON body, and over each part of an upload.
+const bodyTime = time.Minute
+
+// readWithin gives the client d to send what is read next. done lifts the limit,
+// which would otherwise end a long wait for a result.
+func readWithin(w http.ResponseWriter, d time.Duration) (done func()) {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(d)) // where it is not supported there is no slow client
+	return func() { _ = c.SetReadDeadline(time.Time{}) }
+}
+
+func parseBody(raw []byte) (*body, error) {
+	b := &body{}
+	if err := json.Unmarshal(raw, &b.fields); err != nil {
+		var syntax *json.SyntaxError
+		switch {
+		case len(bytes.TrimSpace(raw)) == 0:
+			return nil, store.Errorf(store.Invalid, "the body is empty: send a JSON object")
+		case errors.As(err, &syntax):
+			return nil, store.Errorf(store.Invalid, "the body is not valid JSON: %s at byte %d", syntax.Error(), syntax.Offset)
+		}
+		return nil, store.Errorf(store.Invalid, "the body must be a JSON object")
+	}
+	if b.fields == nil {
+		return nil, store.Errorf(store.Invalid, "the body must be a JSON object")
+	}
+	return b, nil
+}
+
+func wantJSON(r *http.Request) error {
+	value := r.Header.Get("Content-Type")
+	if value == "" {
+		return nil
+	}
+	mediaType, _, err := mime.ParseMediaType(value)
+	if err == nil && (mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")) {
+		return nil
+	}
+	return unsupported("application/json")
+}
+
+func unsupported(want string) error {
+	return &problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Message: "the Content-Type must be " + want}
+}
+
+// has reports whether a field is there and not null.
+func (b *body) has(name string) bool {
+	raw, ok := b.fields[name]
+	return ok && string(raw) != "null"
+}
+
+// text reads a string, nil where it is absent or null.
+func (b *body) text(name string) *string {
+	if !b.has(name) {
+		return nil
+	}
+	var v string
+	if json.Unmarshal(b.fields[name], &v) != nil {
+		b.invalid.Add(name, "must be a string")
+		return nil
+	}
+	return &v
+}
+
+// instruction reads the required field input.
+func (b *body) instruction() string {
+	v := b.text("input")
+	switch {
+	case !b.has("input"):
+		b.invalid.Add("input", "is required")
+	case v == nil: // noted already
+	case strings.TrimSpace(*v) == "":
+		b.invalid.Add("input", "must not be empty")
+	default:
+		return *v
+	}
+	return ""
+}
+
+// flag reads a boolean, false where it is absent or null.
+func (b *body) flag(name string) bool {
+	var v bool
+	if b.has(name) && json.Unmarshal(b.fields[name], &v) != nil {
+		b.invalid.Add(name, "must be true or false")
+	}
+	return v
+}
+
+// budget reads the field budget, BudgetStandard where it is absent or null.
+func (b *body) budget() store.Budget {
+	v := b.text("budget")
+	if v == nil {
+		return store.BudgetStandard
+	}
+	b.invalid.Check(store.Budget(*v).Valid(), "budget", "must be low, standard, high or unlimited")
+	return store.Budget(*v)
+}
+
+// canonical is the object with its keys in order and without spaces: equal for
+// bodies that mean the same.
+func (b *body) canonical() ([]byte, error) {
+	raw, err := json.Marshal(b.fields)
+	if err != nil {
+		return nil, fmt.Errorf("encode body: %w", err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber() // 1.0 and 1 stay what they are
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return nil, fmt.Errorf("decode body: %w", err)
+	}
+	return json.Marshal(v)
+}

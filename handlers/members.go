@@ -1,0 +1,80 @@
+package handlers
+
+import (
+	"net/http"
+
+	"journeyman/runner"
+	"journeyman/store"
+)
+
+type member struct {
+	UserID    string `json:"userId"`
+	Email     string `json:"email"`
+	Name      string `json:"name"`
+	CreatedAt string `json:"createdAt"`
+}
+
+func memberView(m store.Member) member {
+	return member{m.UserID, m.Email, m.Name, runner.Timestamp(m.CreatedAt)}
+}
+
+func (a *API) listMembers(w http.ResponseWriter, r *request) error {
+	members, err := a.store.WorkerMembers(r.Context(), r.who.Caller, r.params.ByName("workerId"))
+	if err != nil {
+		return err
+	}
+	items := make([]member, 0, len(members))
+	for _, m := range members {
+		items = append(items, memberView(m))
+	}
+	return respond(w, http.StatusOK, map[string]any{"items": items})
+}
+
+func (a *API) getMember(w http.ResponseWriter, r *request) error {
+	m, err := a.store.WorkerMember(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("userId"))
+	if err != nil {
+		return err
+	}
+	return respond(w, http.StatusOK, memberView(m))
+}
+
+func (a *API) addMember(w http.ResponseWriter, r *request) error {
+	m, err := a.store.AddWorkerMember(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("userId"))
+	if err != nil {
+		return err
+	}
+	return respond(w, http.StatusOK, memberView(m))
+}
+
+func (a *API) removeMember(w http.ResponseWriter, r *request) error {
+	removed, err := a.store.RemoveWorkerMember(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("userId"))
+	if err != nil {
+		return err
+	}
+	return respond(w, http.StatusOK, map[string]bool{"removed": removed})
+}
+
+// getMe tells whose key it is.
+func (a *API) getMe(w http.ResponseWriter, r *request) error {
+	type named struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	}
+	type user struct {
+		ID    string `json:"id"`
+		Email string `json:"email"`
+		Name  string `json:"name"`
+	}
+	type key struct {
+		ID     string `json:"id"`
+		Name   string `json:"name"`
+		Prefix string `json:"prefix"`
+	}
+	return respond(w, http.StatusOK, struct {
+		Organization named      `json:"organization"`
+		User         user       `json:"user"`
+		Role         store.Role `json:"role"`
+		Key          key        `json:"key"`
+	}{named{r.who.OrganizationID, r.who.OrganizationName}, user{r.who.UserID, r.who.Email, r.who.UserName}, r.who.Role,
+		key{r.who.KeyID, r.who.KeyName, r.who.KeyPrefix}})
+}

@@ -1,0 +1,193 @@
+package handlers
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"slices"
+
+	"journeyman/store"
+)
+
+// An upload is a multipart body: fields as JSON strings, and files that are kept
+// but not yet in a workspace.
+type upload struct {
+	body  body
+	files []store.File
+}
+
+// createTaskWithFiles is createTask for a multipart body: the files are in the
+// workspace before the turn is accepted.
+func (a *API) createTaskWithFiles(w http.ResponseWriter, r *request) error {
+	u, err := a.readUpload(w, r)
+	if err != nil {
+		return err
+	}
+	turn := u.body.task(r.who.Caller)
+	stream := u.stream()
+	if err := u.body.invalid.Err(); err != nil {
+		return err
+	}
+	content, err := u.canonical()
+	if err != nil {
+		return err
+	}
+	if turn.Once, err = once(r, content); err != nil {
+		return err
+	}
+	if t, found, err := a.store.Lookup(r.Context(), turn.Once); err != nil || found {
+		if err != nil {
+			return err
+		}
+		return a.answer(w, r, store.Accepted{Turn: t, Replayed: true}, stream, true)
+	}
+	if err := a.attach(r, &turn, u.files); err != nil {
+		return err
+	}
+	accepted, err := a.store.CreateTurn(r.Context(), turn)
+	if err != nil || accepted.Replayed {
+		a.runner.Detach(turn.Attachments)
+	}
+	if err != nil {
+		return err
+	}
+	a.runner.Wake()
+	return a.answer(w, r, accepted, stream, true)
+}
+
+// attach puts the files into the workspace of the worker the turn is for.
+func (a *API) attach(r *request, turn *store.NewTurn, files []store.File) error {
+	workerID, err := a.store.TargetWorker(r.Context(), *turn)
+	if err != nil {
+		return err
+	}
+	if workerID == "" {
+		workerID = store.NewID("wrk", a.cfg.Now())
+		turn.NewWorker.ID = workerID
+	}
+	for _, f := range files {
+		placed, err := a.runner.Attach(workerID, f)
+		if err != nil {
+			a.runner.Detach(turn.Attachments)
+			return err
+		}
+		turn.Attachments = append(turn.Attachments, placed)
+	}
+	return nil
+}
+
+// readUpload reads a multipart body as it comes. Every part with a filename is a
+// file, whatever its name.
+func (a *API) readUpload(w http.ResponseWriter, r *request) (*upload, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, a.cfg.Uploads.RequestSize)
+	parts, err := r.MultipartReader()
+	if err != nil {
+		return nil, store.Errorf(store.Invalid, "the multipart body has no usable boundary")
+	}
+	u := &upload{body: body{fields: map[string]json.RawMessage{}}}
+	for {
+		done := readWithin(w, bodyTime)
+		part, err := parts.NextRawPart()
+		if err == io.EOF {
+			done()
+			return u, nil
+		}
+		if err == nil {
+			err = a.readPart(u, part)
+		}
+		done()
+		if err != nil {
+			return nil, a.uploadError(err)
+		}
+	}
+}
+
+func (a *API) uploadError(err error) error {
+	var tooLarge *http.MaxBytesError
+	var known *store.Error
+	switch {
+	case errors.As(err, &tooLarge):
+		return store.Errorf(store.TooLarge, "a request has at most %d bytes", a.cfg.Uploads.RequestSize)
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, multipart.ErrMessageTooLarge):
+		return store.Errorf(store.TooLarge, "the headers of a part are too large")
+	case errors.Is(err, errKeep):
+		return err
+	}
+	return store.Errorf(store.Invalid, "the multipart body is malformed or broke off")
+}
+
+var errKeep = errors.New("keep attachment")
+
+const maxFields = 100
+
+func (a *API) readPart(u *upload, part *multipart.Part) error {
+	if name := part.FileName(); name != "" {
+		if len(u.files) == a.cfg.Uploads.Files {
+			return store.Errorf(store.TooLarge, "a request has at most %d files", a.cfg.Uploads.Files)
+		}
+		src := &partReader{r: part}
+		f, err := a.runner.Keep(name, src, a.cfg.Uploads.FileSize)
+		if src.err != nil {
+			return src.err // the client's, not ours
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", errKeep, err)
+		}
+		u.files = append(u.files, f)
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(part, maxJSON+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > maxJSON || len(u.body.fields) == maxFields {
+		return store.Errorf(store.TooLarge, "a request has at most %d fields of at most %d bytes", maxFields, maxJSON)
+	}
+	u.body.fields[part.FormName()], err = json.Marshal(string(text))
+	return err
+}
+
+// partReader remembers why reading from the client failed.
+type partReader struct {
+	r   io.Reader
+	err error
+}
+
+// Read reads from the part.
+func (p *partReader) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	if err != nil && err != io.EOF {
+		p.err = err
+	}
+	return n, err
+}
+
+// stream reads the field stream, which in a form is text.
+func (u *upload) stream() bool {
+	v := u.body.text("stream")
+	if v == nil {
+		return false
+	}
+	u.body.invalid.Check(*v == "true" || *v == "false", "stream", "must be true or false")
+	return *v == "true"
+}
+
+// canonical is equal for bodies that mean the same: boundaries differ from try to
+// try.
+func (u *upload) canonical() ([]byte, error) {
+	content, err := u.body.canonical()
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	for _, f := range u.files {
+		fmt.Fprintf(h, "%q %s\n", f.Title, f.SHA256)
+	}
+	return h.Sum(slices.Clone(content)), nil
+}

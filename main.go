@@ -1,0 +1,485 @@
+// Command journeyman runs AI agent workers for an organization: an HTTP API over
+// an embedded database, a runner that carries turns out, and the commands to
+// administer them. This file reads the configuration, wires the rooms together
+// and stops them in good order; nothing else happens here.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"journeyman/handlers"
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/terminal"
+	"journeyman/runner/tool"
+	"journeyman/store"
+)
+
+//go:embed schema.sql
+var schema string
+
+const version = "0.1.0"
+
+// grace is how long running turns and open requests have to end at a shutdown.
+const grace = 10 * time.Second
+
+// A config is the command line: every flag is also an environment variable.
+type config struct {
+	Data        string `default:"./data" help:"Data folder: database, workspaces, published files."`
+	Model       string `help:"Model: offline. Without it, the keys in the environment choose."`
+	Prices      string `help:"JSON file with prices of models, over the built-in ones." placeholder:"FILE"`
+	Concurrency int    `default:"64" help:"Turns that run at once."`
+	QueueLimit  int    `default:"10000" help:"Turns that may wait; beyond them new ones get 503."`
+	LogFormat   string `enum:"auto,text,json" default:"auto" help:"Log format: text, json or auto (text on a terminal)."`
+	LogLevel    string `enum:"debug,info,warn,error" default:"info" help:"Least log level: debug, info, warn or error."`
+
+	Budgets struct {
+		Low       limits `embed:"" prefix:"low-" set:"credits=10" set:"steps=10" set:"time=5m" set:"name=low"`
+		Standard  limits `embed:"" prefix:"standard-" set:"credits=100" set:"steps=50" set:"time=30m" set:"name=standard"`
+		High      limits `embed:"" prefix:"high-" set:"credits=1000" set:"steps=250" set:"time=2h" set:"name=high"`
+		Unlimited limits `embed:"" prefix:"unlimited-" set:"credits=0" set:"steps=0" set:"time=24h" set:"name=unlimited"`
+	} `embed:"" prefix:"budget-"`
+
+	Serve serveCommand `cmd:"" default:"withargs" help:"Serve the API (the default)."`
+	Run   runCommand   `cmd:"" help:"Run one task here and now, and print the result."`
+	Key   struct {
+		Create keyCreate `cmd:"" help:"Make an API key and print it."`
+		List   keyList   `cmd:"" help:"List the API keys."`
+		Revoke keyRevoke `cmd:"" help:"End an API key at once."`
+	} `cmd:"" help:"Manage API keys, beside a running server too."`
+	OpenAPI openAPICommand `cmd:"" name:"openapi" help:"Print the API's description, OpenAPI 3.1 in JSON."`
+	Version versionCommand `cmd:"" help:"Print the version."`
+}
+
+// limits are the flags of one budget; 0 is no limit.
+type limits struct {
+	Credits float64       `default:"${credits}" help:"Credits a turn of budget ${name} may spend."`
+	Steps   int64         `default:"${steps}" help:"Model calls a turn of budget ${name} may make."`
+	Time    time.Duration `default:"${time}" help:"Time a turn of budget ${name} may take."`
+}
+
+// An app is what commands work with.
+type app struct {
+	cfg    *config
+	ctx    context.Context
+	stop   context.CancelFunc // from then on a second Ctrl-C kills at once
+	stdout io.Writer
+	stderr io.Writer
+	log    *slog.Logger
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, stop, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "journeyman:", err)
+		os.Exit(1)
+	}
+}
+
+// run parses the command line and carries the command out.
+func run(ctx context.Context, stop context.CancelFunc, args []string, stdout, stderr io.Writer) error {
+	var cfg config
+	parser, err := kong.New(&cfg, kong.Name("journeyman"), kong.DefaultEnvars("JOURNEYMAN"), kong.Writers(stdout, stderr),
+		kong.Description("Runs AI agent workers: API, runner and files in one binary. Without a command it serves."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}))
+	if err != nil {
+		return err
+	}
+	command, err := parser.Parse(args)
+	if err != nil {
+		return fmt.Errorf("%w (see --help)", err)
+	}
+	log, err := newLog(cfg, stderr)
+	if err != nil {
+		return err
+	}
+	return command.Run(&app{cfg: &cfg, ctx: ctx, stop: stop, stdout: stdout, stderr: stderr, log: log})
+}
+
+func newLog(cfg config, w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
+		return nil, err
+	}
+	opt := &slog.HandlerOptions{Level: level}
+	if cfg.LogFormat == "json" || cfg.LogFormat == "auto" && !isTerminal(w) {
+		return slog.New(slog.NewJSONHandler(w, opt)), nil
+	}
+	return slog.New(slog.NewTextHandler(w, opt)), nil
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func (a *app) openStore() (*store.Store, error) {
+	return store.Open(a.ctx, a.cfg.Data, schema, store.Options{QueueLimit: a.cfg.QueueLimit})
+}
+
+// newRunner makes a runner with the configured model.
+func (a *app) newRunner(st *store.Store, baseURL string) (*runner.Runner, model.Model, error) {
+	m, err := model.Open(model.Config{Model: a.cfg.Model, Getenv: os.Getenv})
+	if err != nil {
+		return nil, nil, err
+	}
+	prices, err := model.LoadPrices(a.cfg.Prices)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := a.cfg.Budgets
+	return runner.New(runner.Config{Store: st, Model: m, Prices: prices, Tools: tool.All(), BaseURL: baseURL, Log: a.log,
+		Concurrency: a.cfg.Concurrency, Budgets: map[store.Budget]runner.Limits{store.BudgetLow: runner.Limits(b.Low),
+			store.BudgetStandard: runner.Limits(b.Standard), store.BudgetHigh: runner.Limits(b.High),
+			store.BudgetUnlimited: runner.Limits(b.Unlimited)}}), m, nil
+}
+
+type serveCommand struct {
+	Addr       string `default:"127.0.0.1:8080" help:"HTTP listen address; port 0 chooses one."`
+	BaseURL    string `help:"Address in every url field; http:// and the listen address by default." placeholder:"URL"`
+	APIKey     string `name:"api-key" help:"API key of the first owner, at least 16 characters; generated and printed once by default." placeholder:"KEY"`
+	AdminEmail string `default:"owner@localhost" help:"Email address of the first owner."`
+	RateLimit  int    `default:"600" help:"Requests a minute for each key; 0 turns the limit off."`
+	MailDomain string `default:"localhost" help:"Domain of worker addresses."`
+
+	MaxFileSize    int64 `default:"26214400" help:"Bytes of one attached file."`
+	MaxFiles       int   `default:"20" help:"Files attached to one request."`
+	MaxRequestSize int64 `default:"104857600" help:"Bytes of one request with files."`
+}
+
+// Run serves until the context ends or a listener fails.
+func (c *serveCommand) Run(a *app) (err error) {
+	st, err := a.openStore()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	// Listen here, not in a goroutine: a taken port must stop the start.
+	ln, err := (&net.ListenConfig{}).Listen(a.ctx, "tcp", c.Addr)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	baseURL := c.baseURL(ln.Addr())
+	rn, m, err := a.newRunner(st, baseURL)
+	if err != nil {
+		return err
+	}
+	key, fresh, err := c.firstKey(a, st)
+	if err != nil {
+		return err
+	}
+	api := handlers.New(handlers.Config{Store: st, Runner: rn, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain, RateLimit: c.RateLimit,
+		Uploads: handlers.UploadLimits{FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize}})
+	control, err := listenControl(a.cfg.Data)
+	if err != nil {
+		return err
+	}
+	web := newServer(api, rn)
+	admin := newServer(handlers.Control(st), rn)
+	if err := rn.Start(a.ctx); err != nil {
+		return err
+	}
+	c.welcome(a, baseURL, m.Name(), key, fresh)
+	failed := make(chan error, 2) // buffered: whoever loses the select must not leak
+	go func() { failed <- web.Serve(ln) }()
+	go func() { failed <- admin.Serve(control) }()
+	select {
+	case <-a.ctx.Done():
+	case err = <-failed:
+	}
+	a.stop()
+	a.log.Info("stopping", "running", rn.Running())
+	return errors.Join(err, shutdown(rn, web, admin))
+}
+
+// shutdown stops in the order that loses nothing: no new work comes in, running
+// turns get their grace, and only then does the store close under them.
+func shutdown(rn *runner.Runner, servers ...*http.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	stopped := make(chan error, 1)
+	go func() { stopped <- rn.Stop(ctx) }() // ends with the grace
+	var errs []error
+	for _, s := range servers {
+		if err := s.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
+			err = s.Close() // whoever still waits is told nothing: the turn goes on at the next start
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(append(errs, <-stopped)...)
+}
+
+// newServer has no write timeout: a wait for a result may be long. Bodies have
+// read deadlines of their own.
+func newServer(h http.Handler, rn *runner.Runner) *http.Server {
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
+	s.RegisterOnShutdown(rn.CloseStreams) // an open event stream would hold Shutdown for the whole grace
+	return s
+}
+
+// baseURL is the configured one, or one that reaches the listener from here.
+func (c *serveCommand) baseURL(addr net.Addr) string {
+	if c.BaseURL != "" {
+		return strings.TrimRight(c.BaseURL, "/")
+	}
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return "http://" + addr.String()
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// firstKey makes the first owner's key: the given one, or on first start a fresh
+// one.
+func (c *serveCommand) firstKey(a *app, st *store.Store) (key string, fresh bool, err error) {
+	has, err := st.HasKeys(a.ctx)
+	if err != nil || has && c.APIKey == "" {
+		return "", false, err
+	}
+	key, err = st.CreateKey(a.ctx, store.NewKey{Name: "First key", Email: c.AdminEmail, Role: store.RoleOwner, Secret: c.APIKey})
+	return key, c.APIKey == "", err
+}
+
+// welcome says where things are. The key is shown this once and never logged.
+func (c *serveCommand) welcome(a *app, baseURL, model, key string, fresh bool) {
+	shown := key
+	if !fresh {
+		shown = "$JOURNEYMAN_API_KEY"
+	}
+	fmt.Fprintf(a.stdout, "Journeyman %s serves on %s\n", version, baseURL)
+	fmt.Fprintf(a.stdout, "  data     %s\n", a.cfg.Data)
+	fmt.Fprintf(a.stdout, "  model    %s\n", model)
+	if fresh {
+		fmt.Fprintf(a.stdout, "  API key  %s  (shown only now: keep it)\n", key)
+	}
+	fmt.Fprintf(a.stdout, `
+Try it:
+  curl -s %s/api/tasks -H "Authorization: Bearer %s" \
+    -H "Content-Type: application/json" -d '{"input": "Say hello and tell me what you can do."}'
+`, baseURL, shown)
+}
+
+type runCommand struct {
+	Instruction string   `arg:"" help:"What to do."`
+	File        []string `help:"File to attach; may be repeated." type:"existingfile" placeholder:"PATH"`
+	Budget      string   `enum:"low,standard,high,unlimited" default:"standard" help:"Budget: low, standard, high or unlimited."`
+	Worker      string   `help:"Worker to run; a new one by default." placeholder:"ID"`
+}
+
+// errTaskFailed ends the program with 1 when the task did not complete.
+var errTaskFailed = errors.New("the task did not complete")
+
+// Run carries one task out in this process: progress on stderr, the answer on
+// stdout.
+func (c *runCommand) Run(a *app) (err error) {
+	st, err := a.openStore()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	rn, _, err := a.newRunner(st, "http://127.0.0.1:8080") // where "journeyman" serves them by default
+	if err != nil {
+		return err
+	}
+	turn, err := c.turn(a, st, rn)
+	if err != nil {
+		return err
+	}
+	if err := rn.Start(a.ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shutdown(rn)) }()
+	accepted, err := st.CreateTurn(a.ctx, turn)
+	if err != nil {
+		rn.Detach(turn.Attachments)
+		return err
+	}
+	rn.Wake()
+	live := isTerminal(a.stderr)
+	p := terminal.Progress{W: a.stderr, Live: live, Color: live && os.Getenv("NO_COLOR") == ""}
+	if err := p.Follow(a.ctx, rn.TurnStream(accepted.Turn)); err != nil {
+		return fmt.Errorf("%w: task %s goes on at the next start", err, accepted.Turn.TaskID)
+	}
+	return a.printResult(st, accepted.Turn)
+}
+
+// turn is the instruction with its files in the workspace.
+func (c *runCommand) turn(a *app, st *store.Store, rn *runner.Runner) (store.NewTurn, error) {
+	n := store.NewTurn{Input: c.Instruction, Budget: store.Budget(c.Budget), WorkerID: c.Worker}
+	var err error
+	if n.Caller, err = st.Owner(a.ctx, "owner@localhost"); err != nil {
+		return n, err
+	}
+	workerID := c.Worker
+	if workerID == "" {
+		workerID = store.NewID("wrk", time.Now())
+		n.NewWorker = &store.NewWorker{ID: workerID, Instructions: c.Instruction, Title: store.TitleOf(c.Instruction)}
+	} else if _, err := st.Worker(a.ctx, n.Caller, workerID); err != nil {
+		return n, err
+	}
+	for _, path := range c.File {
+		f, err := attach(rn, workerID, path)
+		if err != nil {
+			rn.Detach(n.Attachments)
+			return n, err
+		}
+		n.Attachments = append(n.Attachments, f)
+	}
+	return n, nil
+}
+
+func attach(rn *runner.Runner, workerID, path string) (store.File, error) {
+	src, err := os.Open(path)
+	if err != nil {
+		return store.File{}, err
+	}
+	defer src.Close()
+	f, err := rn.Keep(filepath.Base(path), src, runner.MaxFileSize)
+	if err != nil {
+		return f, fmt.Errorf("%s: %w", path, err)
+	}
+	return rn.Attach(workerID, f)
+}
+
+// printResult writes the answer and where the published files lie.
+func (a *app) printResult(st *store.Store, t store.Turn) error {
+	t, err := st.Turn(a.ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stdout, strings.TrimSpace(terminal.Printable(t.OutputText)))
+	files, err := st.FilesByTask(a.ctx, t.TaskNum)
+	if err != nil {
+		return err
+	}
+	for _, f := range runner.PublishedFiles(files) {
+		fmt.Fprintf(a.stdout, "\nPublished %s (%d bytes): %s\n", f.Path, f.Size, filepath.Join(a.cfg.Data, "workspaces", f.WorkerID, f.Path))
+	}
+	fmt.Fprintf(a.stderr, "%s: %d steps, %d tokens, %.4f credits, %s\n", t.Status, t.Usage.Steps,
+		t.Usage.InputTokens+t.Usage.OutputTokens, store.Credits(t.Usage.Cost()), t.Duration.Round(time.Millisecond))
+	if t.Failure != nil {
+		return fmt.Errorf("%w: %s: %s", errTaskFailed, t.Failure.Code, terminal.Printable(t.Failure.Message))
+	}
+	return nil
+}
+
+type keyCreate struct {
+	Name string `required:"" help:"What the key is for."`
+	User string `help:"Email address of its user, made if needed; the first owner by default." placeholder:"EMAIL"`
+	Role string `enum:",owner,admin,member" default:"" help:"The user's role: owner, admin or member."`
+	Org  string `help:"Organization, made if needed; the first one by default." placeholder:"NAME"`
+}
+
+// Run prints the key alone, for scripts.
+func (c *keyCreate) Run(a *app) error {
+	return a.administer(func(k handlers.Keys) error {
+		secret, err := k.CreateKey(a.ctx, store.NewKey{Name: c.Name, Email: c.User, Role: store.Role(c.Role), OrganizationName: c.Org})
+		if err == nil {
+			fmt.Fprintln(a.stdout, secret)
+		}
+		return err
+	})
+}
+
+type keyList struct {
+	Org string `help:"Only the keys of this organization." placeholder:"NAME"`
+}
+
+// Run prints a line a key.
+func (c *keyList) Run(a *app) error {
+	return a.administer(func(k handlers.Keys) error {
+		keys, err := k.Keys(a.ctx, c.Org)
+		if err == nil {
+			terminal.PrintKeys(a.stdout, keys)
+		}
+		return err
+	})
+}
+
+type keyRevoke struct {
+	Key string `arg:"" help:"Its id, its first 12 characters, or the key itself."`
+}
+
+// Run revokes the key and says which it was.
+func (c *keyRevoke) Run(a *app) error {
+	return a.administer(func(k handlers.Keys) error {
+		key, err := k.RevokeKey(a.ctx, c.Key, "")
+		if err == nil {
+			fmt.Fprintf(a.stdout, "revoked %s (%s)\n", key.ID, key.Name)
+		}
+		return err
+	})
+}
+
+// administer works on the running server through its socket, or on the data
+// folder itself where none runs.
+func (a *app) administer(do func(handlers.Keys) error) (err error) {
+	st, err := a.openStore()
+	if errors.Is(err, store.ErrLocked) {
+		return do(handlers.NewControlClient(controlPath(a.cfg.Data)))
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	return do(st)
+}
+
+// controlPath is the socket for commands.
+func controlPath(data string) string { return filepath.Join(data, "control.sock") }
+
+// listenControl opens the socket for commands. Only this user can: the data folder
+// is closed to others, and so is the socket.
+func listenControl(data string) (net.Listener, error) {
+	path := controlPath(data)
+	// The folder is locked by us, so a socket in it is what a dead process left.
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	ln, err := handlers.ListenControl(path)
+	if err != nil {
+		return nil, fmt.Errorf("listen for commands: %w", err)
+	}
+	return ln, nil
+}
+
+type openAPICommand struct{}
+
+// Run prints the document.
+func (openAPICommand) Run(a *app) error {
+	doc, err := handlers.OpenAPI()
+	if err == nil {
+		fmt.Fprintln(a.stdout, string(doc))
+	}
+	return err
+}
+
+type versionCommand struct{}
+
+// Run prints the version.
+func (versionCommand) Run(a *app) error {
+	_, err := fmt.Fprintln(a.stdout, "journeyman", version)
+	return err
+}

@@ -1,0 +1,88 @@
+package runner
+
+import (
+	"cmp"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// A position is a place in the stream of a turn, and the id of the event that
+// ends there. It counts in what was produced, not in events: a reader that comes
+// back gets what lies after it, whether that is still in memory or only in the
+// journal, and however it was cut into events the first time.
+type position struct {
+	turn    int64 // num of the turn; 0 before any
+	step    int64 // -1 before the first step, endStep after the last
+	attempt int64 // which try of the step
+	slot    int64 // see the slot constants
+	offset  int64 // in a part: 1 begun, 1+n after n bytes, endOffset ended
+}
+
+const (
+	startStep = -1
+	endStep   = math.MaxInt32
+	endOffset = math.MaxInt64
+)
+
+// The slots before the first step.
+const (
+	slotUserMessage = 1 + iota
+	slotPending
+	slotStart
+	slotRunning
+)
+
+// The slots of a step. Part i is at slotParts+i, the end of tool call j at
+// slotCalls+j.
+const (
+	slotStartStep  = 1
+	slotParts      = 2
+	slotCalls      = 1 << 20
+	slotFinishStep = 1 << 30
+)
+
+// The slots after the last step. Source i is at slotSources+i, file j at
+// slotFiles+j.
+const (
+	slotSources   = 1
+	slotFiles     = 1 << 20
+	slotUsage     = 1 << 30
+	slotStatus    = slotUsage + 1
+	slotError     = slotUsage + 2
+	slotFinish    = slotUsage + 3
+	slotFinalDone = slotUsage + 4
+)
+
+// compare orders positions of one turn; tries of a step are not ordered.
+func (p position) compare(q position) int {
+	return cmp.Or(cmp.Compare(p.turn, q.turn), cmp.Compare(p.step, q.step), cmp.Compare(p.slot, q.slot), cmp.Compare(p.offset, q.offset))
+}
+
+// String is the id of an event.
+func (p position) String() string {
+	var b strings.Builder
+	for i, n := range []int64{p.turn, p.step, p.attempt, p.slot, p.offset} {
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(strconv.FormatInt(n, 36))
+	}
+	return b.String()
+}
+
+// parsePosition is its reverse; ok is false for what String never gives.
+func parsePosition(id string) (p position, ok bool) {
+	fields := strings.SplitN(id, ".", 6)
+	if len(fields) != 5 {
+		return p, false
+	}
+	for i, dst := range []*int64{&p.turn, &p.step, &p.attempt, &p.slot, &p.offset} {
+		n, err := strconv.ParseInt(fields[i], 36, 64)
+		if err != nil || strconv.FormatInt(n, 36) != fields[i] {
+			return position{}, false
+		}
+		*dst = n
+	}
+	return p, p.turn > 0 && p.step >= startStep && p.slot > 0 && p.offset >= 0
+}

@@ -1,0 +1,174 @@
+// Package terminal shows the work of the runner to a person at a terminal, or as
+// plain lines in a pipe. It imports runner and store, reads streams, and changes
+// nothing.
+package terminal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"journeyman/runner"
+	"journeyman/store"
+)
+
+const (
+	spinEvery = 120 * time.Millisecond
+	maxDetail = 60 // characters of a tool call's arguments
+)
+
+var frames = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
+
+// Progress writes what a turn does as it does it: a line a tool call, and on a
+// terminal what it is at just now.
+type Progress struct {
+	W     io.Writer
+	Live  bool // W is a terminal: show a spinner
+	Color bool
+
+	begun time.Time
+	frame int
+	now   string         // what it is at
+	calls map[string]int // tool calls under way, by id, to their number
+	count int
+}
+
+// A chunk is what matters here of the stream's.
+type chunk struct {
+	Type       string          `json:"type"`
+	ToolCallID string          `json:"toolCallId"`
+	ToolName   string          `json:"toolName"`
+	Input      json.RawMessage `json:"input"`
+	ErrorText  string          `json:"errorText"`
+}
+
+// Follow shows a turn until it has ended.
+func (p *Progress) Follow(ctx context.Context, s *runner.Stream) error {
+	p.begun, p.calls, p.now = time.Now(), map[string]int{}, "thinking"
+	defer p.clear()
+	for {
+		wait, cancel := context.WithTimeout(ctx, spinEvery)
+		events, done, err := s.Next(wait)
+		cancel()
+		for _, e := range events {
+			var c chunk
+			if json.Unmarshal(e.Data, &c) == nil { // our own chunks do not fail
+				p.show(c)
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if done || err != nil && wait.Err() == nil {
+			return err
+		}
+		p.spin()
+	}
+}
+
+func (p *Progress) show(c chunk) {
+	switch c.Type {
+	case "reasoning-start":
+		p.now = "thinking"
+	case "text-start":
+		p.now = "writing"
+	case "tool-input-available":
+		p.count++
+		p.calls[c.ToolCallID] = p.count
+		p.now = c.ToolName
+		p.line(fmt.Sprintf("%2d  %-14s %s", p.count, c.ToolName, detail(c.Input)))
+	case "tool-output-available":
+		p.now = "thinking"
+	case "tool-output-error", "tool-input-error":
+		p.now = "thinking"
+		p.line(fmt.Sprintf("%2d  %s", p.calls[c.ToolCallID], p.paint("31", "failed: "+printable(c.ErrorText))))
+	}
+}
+
+// detail is the beginning of a call's arguments.
+func detail(input json.RawMessage) string {
+	var fields map[string]any
+	if json.Unmarshal(input, &fields) == nil {
+		if path, ok := fields["path"].(string); ok {
+			return shorten(printable(path))
+		}
+	}
+	return shorten(printable(string(input)))
+}
+
+func shorten(s string) string {
+	if r := []rune(s); len(r) > maxDetail {
+		return string(r[:maxDetail-1]) + "…"
+	}
+	return s
+}
+
+// printable takes out what could steer the terminal: the text comes from a model.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// Printable is printable with line breaks and tabs kept.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+func (p *Progress) line(s string) {
+	p.clear()
+	fmt.Fprintln(p.W, s)
+}
+
+func (p *Progress) spin() {
+	if p.Live {
+		p.frame++
+		fmt.Fprintf(p.W, "\r%s %s %s\x1b[K", p.paint("36", frames[p.frame%len(frames)]), p.now, time.Since(p.begun).Round(time.Second))
+	}
+}
+
+func (p *Progress) clear() {
+	if p.Live {
+		fmt.Fprint(p.W, "\r\x1b[K")
+	}
+}
+
+func (p *Progress) paint(color, s string) string {
+	if !p.Color {
+		return s
+	}
+	return "\x1b[" + color + "m" + s + "\x1b[0m"
+}
+
+// PrintKeys writes a table of API keys.
+func PrintKeys(w io.Writer, keys []store.Key) {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "ID\tNAME\tKEY\tUSER\tROLE\tCREATED\tLAST USED\tSTATE")
+	for _, k := range keys {
+		used, state := "never", "active"
+		if k.LastUsedAt != nil {
+			used = k.LastUsedAt.Format(time.RFC3339)
+		}
+		switch {
+		case k.RevokedAt != nil:
+			state = "revoked"
+		case k.ExpiresAt != nil:
+			state = "expires " + k.ExpiresAt.Format(time.RFC3339)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s…\t%s\t%s\t%s\t%s\t%s\n", k.ID, printable(k.Name), k.Prefix, printable(k.Email), k.Role,
+			k.CreatedAt.Format(time.RFC3339), used, state)
+	}
+	_ = t.Flush() // writing to a terminal or pipe that is gone
+}
