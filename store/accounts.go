@@ -247,6 +247,17 @@ func (s *Store) ensureUser(tx *Tx, email string) (string, error) {
 	return id, err
 }
 
+// Owner gives an owner of the first organization as a caller without a key, and
+// makes both where they do not exist: for work on the data folder itself.
+func (s *Store) Owner(ctx context.Context, email string) (c Caller, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		c, err = s.ensureMembership(tx, NewKey{Email: email, Role: RoleOwner})
+		return err
+	})
+	c.Role, c.Trigger = RoleOwner, TriggerAPI
+	return c, err
+}
+
 // HasKeys reports whether any API key was ever made: false on first start.
 func (s *Store) HasKeys(ctx context.Context) (bool, error) {
 	n, err := one(ctx, s, scanInt, `SELECT EXISTS (SELECT 1 FROM api_keys)`)
