@@ -122,7 +122,7 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 		}
 		for _, src := range sources {
 			_, err := tx.Exec(`INSERT INTO sources (id, task_num, turn_num, url, title, created_at) VALUES (?, ?, ?, ?, ?, ?)
-				ON CONFLICT DO NOTHING`, src.ID, c.TaskNum, c.Num, src.URL, nullable(src.Title), now)
+				ON CONFLICT (task_num, url) DO NOTHING`, src.ID, c.TaskNum, c.Num, src.URL, nullable(src.Title), now)
 			if err != nil {
 				return err
 			}

@@ -27,6 +27,7 @@ var rooms = map[string][]string{
 	"runner/model":       {},                                                         // provider quirks stop at this door
 	"runner/tool":        {"runner/sandbox"},                                         // a tool asks the loop through an interface of its own
 	"runner/sandbox":     {},                                                         // danger is reviewed in one place
+	"runner/terminal":    {"store", "runner"},                                        // shows a run to a person: no part of running it
 	"handlers":           {"store", "runner"},                                        // it commits a row and wakes the runner
 	"handlers/dashboard": {"handlers", "store", "runner"},                            // pages change for other reasons than the API
 	"mail":               {"store", "runner"},                                        // a second front door: not a client of the first

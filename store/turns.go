@@ -319,6 +319,8 @@ func (s *Store) insertTask(tx *Tx, n NewTurn, w Worker, now int64) (Task, error)
 	}
 	if t.Title == "" {
 		t.Title = TitleOf(n.Input)
+	} else if r := []rune(t.Title); len(r) > MaxTitle {
+		t.Title = string(r[:MaxTitle]) // a mail's subject has no other limit
 	}
 	var err error
 	t.Num, err = tx.Insert(`INSERT INTO tasks (id, organization_id, worker_id, created_by_user_id, title, status, triggered_by,

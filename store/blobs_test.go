@@ -1,0 +1,138 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+func TestBlobs(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := storetest.Open(t, store.Options{})
+	b, err := s.PutBlob(strings.NewReader("hello"), 5) // exactly the limit
+	is.NoErr(err)
+	is.Equal(b, store.Blob{SHA256: sha("hello"), Size: 5})
+	r, err := s.OpenBlob(b.SHA256)
+	is.NoErr(err)
+	got, err := io.ReadAll(r)
+	is.NoErr(errors.Join(err, r.Close()))
+	is.Equal(string(got), "hello")
+
+	before, err := os.Stat(s.BlobPath(b.SHA256))
+	is.NoErr(err)
+	again, err := s.PutBlob(strings.NewReader("hello"), math.MaxInt64)
+	is.NoErr(err)
+	is.Equal(again, b)
+	after, err := os.Stat(s.BlobPath(b.SHA256))
+	is.NoErr(err)
+	is.True(os.SameFile(before, after)) // kept once
+	empty, err := s.PutBlob(strings.NewReader(""), 0)
+	is.NoErr(err)
+	is.Equal(empty.SHA256, sha(""))
+
+	_, err = s.PutBlob(strings.NewReader("hello!"), 5)
+	is.True(store.IsKind(err, store.TooLarge))
+	_, err = s.OpenBlob(sha("hello!"))
+	is.True(store.IsNotFound(err))
+	broken := errors.New("connection lost")
+	_, err = s.PutBlob(io.MultiReader(strings.NewReader("half"), &failing{broken}), 100)
+	is.True(errors.Is(err, broken))
+	left, err := s.UnnamedBlobs()
+	is.NoErr(err)
+	is.Equal(len(left), 0) // nothing half written stays
+}
+
+type failing struct{ err error }
+
+func (f *failing) Read([]byte) (int, error) { return 0, f.err }
+
+func TestBlobNamesAreHashes(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, store.Options{})
+	for _, name := range []string{"", "..", sha("")[:63], sha("") + "0", strings.Repeat("/", 64), "../" + strings.Repeat("a", 61),
+		"..//../../" + strings.Repeat("../", 18), strings.Repeat("z", 64), strings.Repeat("\x00", 64)} {
+		_, err := s.OpenBlob(name)
+		is.New(t).True(store.IsNotFound(err))
+	}
+}
+
+func TestTheSameBlobAtOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := storetest.Open(t, store.Options{})
+	content := bytes.Repeat([]byte("x"), 100_000)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if _, err := s.PutBlob(bytes.NewReader(content), 1<<20); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	r, err := s.OpenBlob(sha(string(content)))
+	is.NoErr(err)
+	got, err := io.ReadAll(r)
+	is.NoErr(errors.Join(err, r.Close()))
+	is.True(bytes.Equal(got, content))
+}
+
+func TestLeftoversOfACrashAreRemoved(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := filepath.Join(t.TempDir(), "a [odd] name")
+	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+	is.NoErr(err)
+	kept, err := s.PutBlob(strings.NewReader("kept"), 10)
+	is.NoErr(err)
+	is.NoErr(s.Close())
+	is.NoErr(os.WriteFile(filepath.Join(dir, "files", "new-123"), []byte("half"), 0o600))
+	s, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+	is.NoErr(err)
+	left, err := s.UnnamedBlobs()
+	is.NoErr(err)
+	is.Equal(len(left), 0)
+	r, err := s.OpenBlob(kept.SHA256)
+	is.NoErr(err)
+	is.NoErr(r.Close())
+	is.NoErr(s.Close())
+}
+
+func TestFilesHaveVersions(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	c := running(f)
+	is.NoErr(f.JournalStep(t.Context(), c, toolStep(f, 0)))
+	publish := func(seq int64, content string) {
+		err := f.JournalCall(t.Context(), c, store.Call{Seq: seq, State: store.CallCompleted, Output: []byte("1")},
+			[]store.File{{Path: "a/b.txt", SHA256: sha(content), Size: int64(len(content))}}, nil)
+		is.NoErr(err)
+	}
+	publish(0, "old")
+	publish(1, "newer")
+	newest, err := f.File(t.Context(), f.owner.Caller, f.worker.ID, "a/b.txt", "")
+	is.NoErr(err)
+	is.Equal(newest.SHA256, sha("newer"))
+	old, err := f.File(t.Context(), f.owner.Caller, f.worker.ID, "a/b.txt", sha("old")[:12])
+	is.NoErr(err)
+	is.Equal(old.Size, int64(3))
+	for _, path := range []string{"a/b.tx", "A/B.TXT", "", "../a/b.txt"} {
+		_, err = f.File(t.Context(), f.owner.Caller, f.worker.ID, path, "")
+		is.True(store.IsNotFound(err))
+	}
+	_, err = f.File(t.Context(), f.owner.Caller, f.worker.ID, "a/b.txt", "000000000000")
+	is.True(store.IsNotFound(err))
+}

@@ -1,0 +1,232 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// running is a turn that runner r has claimed.
+func running(f *fixture) store.Claim {
+	f.t.Helper()
+	f.accept(f.turn())
+	f.startRunner("r")
+	return f.claimOne("r")
+}
+
+func toolStep(f *fixture, seq int64) store.Step {
+	return store.Step{Seq: seq, Attempt: 2, Finish: "tool-calls", Feedback: "go on", Model: "m1", StartedAt: f.clock.now().UTC(), CompletedAt: f.clock.now().UTC(),
+		Parts: []store.Part{{Type: store.PartReasoning, Text: "hm", Meta: json.RawMessage(`{"sig":1}`)},
+			{Type: store.PartToolCall, CallID: "c1", ToolName: "read_file", Input: json.RawMessage(`{"path":"a"}`)}},
+		Usage: store.Usage{InputTokens: 100, OutputTokens: 20, CacheReadTokens: 5, CacheWriteTokens: 6, ReasoningTokens: 7, ModelCost: 1000}}
+}
+
+func TestJournal(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	c := running(f)
+	step := toolStep(f, 0)
+	is.NoErr(f.JournalStep(t.Context(), c, step))
+	call := store.Call{Step: 0, Seq: 0, State: store.CallCompleted, Output: json.RawMessage(`{"text":"x"}`), Cost: 30,
+		StartedAt: f.clock.now().UTC(), CompletedAt: f.clock.now().UTC()}
+	file := store.File{Path: "out.txt", Title: "Out", MediaType: "text/plain", Size: 3, SHA256: sha("out")}
+	source := store.Source{ID: store.NewID("src", time.Now()), URL: "https://a.test/", Title: "A"}
+	again := store.Source{ID: store.NewID("src", time.Now()), URL: "https://a.test/", Title: "A again"}
+	is.NoErr(f.JournalCall(t.Context(), c, call, []store.File{file}, []store.Source{source, again}))
+	last := toolStep(f, 1)
+	last.Parts, last.Finish, last.Model = []store.Part{{Type: store.PartText, Text: "Done."}}, "stop", "m2"
+	done, err := f.FinishTurn(t.Context(), c, &last, store.Outcome{Status: store.Completed, OutputText: "Done.", Duration: time.Second})
+	is.NoErr(err)
+
+	is.Equal(done.Usage, store.Usage{Steps: 2, InputTokens: 200, OutputTokens: 40, CacheReadTokens: 10, CacheWriteTokens: 12,
+		ReasoningTokens: 14, ModelCost: 2000, ToolCost: 30})
+	is.Equal(done.Model, "m2")
+	is.Equal(f.task(c.TaskID).Cost, int64(2030))
+	f.checkCounters()
+
+	journal, err := f.Journal(t.Context(), c.Num)
+	is.NoErr(err)
+	step.Calls = []store.Call{call}
+	is.Equal(journal, []store.Step{step, last})
+	conv, err := f.Conversation(t.Context(), c.TaskNum)
+	is.NoErr(err)
+	is.Equal(conv.Turns, []store.Turn{done})
+	is.Equal(conv.Steps[c.Num], journal)
+	is.Equal(len(conv.Files), 1)
+	is.Equal([]string{conv.Files[0].Path, conv.Files[0].Origin}, []string{"out.txt", store.Published})
+	source.TurnNum = c.Num
+	is.Equal(conv.Sources, []store.Source{source}) // each URL once
+	published, err := f.FilesByTask(t.Context(), c.TaskNum)
+	is.NoErr(err)
+	is.Equal(published, conv.Files)
+	byTurn, err := f.FilesByTurn(t.Context(), c.Num)
+	is.NoErr(err)
+	is.Equal(byTurn, conv.Files)
+	sources, err := f.SourcesByTurn(t.Context(), c.Num)
+	is.NoErr(err)
+	is.Equal(sources, conv.Sources)
+	none, err := f.Journal(t.Context(), 999)
+	is.NoErr(err)
+	is.Equal(len(none), 0)
+}
+
+func TestUsageByDayAndKey(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t) // a minute before midnight at the end of a month
+	c := running(f)
+	is.NoErr(f.JournalStep(t.Context(), c, toolStep(f, 0)))
+	f.clock.advance(time.Minute)
+	last := toolStep(f, 1)
+	_, err := f.FinishTurn(t.Context(), c, &last, store.Outcome{Status: store.Failed, Duration: time.Minute})
+	is.NoErr(err)
+	rows, err := f.Strings(t.Context(), `SELECT day || ' ' || turns || ' ' || failures || ' ' || steps || ' ' || cost || ' ' || duration_ms || ' '
+		|| (api_key_id = ?) || ' ' || triggered_by FROM usage ORDER BY day`, f.owner.KeyID)
+	is.NoErr(err)
+	is.Equal(rows, []string{"20543 0 0 1 1000 0 1 api", "20544 1 1 1 1000 60000 1 api"})
+	is.Equal(f.count(`SELECT count(*) FROM spending`), int64(2)) // of two months
+	f.checkCounters()
+}
+
+// TestACallIsNeverHalfThere makes one of the rows of a call impossible, at each
+// place, and finds none of the others.
+func TestACallIsNeverHalfThere(t *testing.T) {
+	t.Parallel()
+	good := store.File{Path: "a", SHA256: sha("a")}
+	for name, tt := range map[string]struct {
+		call    store.Call
+		files   []store.File
+		sources []store.Source
+	}{
+		"no such step":       {store.Call{Step: 7, State: store.CallCompleted}, []store.File{good}, nil},
+		"no such state":      {store.Call{State: "half"}, []store.File{good}, nil},
+		"an impossible file": {store.Call{State: store.CallCompleted, Cost: 5}, []store.File{good, {Path: "b", SHA256: "short"}}, nil},
+		"an id taken":        {store.Call{State: store.CallCompleted, Cost: 5}, []store.File{good}, []store.Source{{ID: "src_1", URL: "a"}, {ID: "src_1", URL: "b"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			c := running(f)
+			is.NoErr(f.JournalStep(t.Context(), c, toolStep(f, 0)))
+			before := f.reread(c.Turn)
+			tt.call.Output = json.RawMessage(`1`)
+			err := f.JournalCall(t.Context(), c, tt.call, tt.files, tt.sources)
+			is.True(err != nil)
+			conv, err := f.Conversation(t.Context(), c.TaskNum)
+			is.NoErr(err)
+			is.Equal(len(conv.Files)+len(conv.Sources)+len(conv.Steps[c.Num][0].Calls), 0)
+			is.Equal(f.reread(c.Turn), before) // nor its cost
+			f.checkCounters()
+		})
+	}
+}
+
+func TestAStepIsWrittenOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	c := running(f)
+	is.NoErr(f.JournalStep(t.Context(), c, toolStep(f, 0)))
+	is.True(f.JournalStep(t.Context(), c, toolStep(f, 0)) != nil)
+	call := store.Call{State: store.CallFailed, Output: json.RawMessage(`"no"`)}
+	is.NoErr(f.JournalCall(t.Context(), c, call, nil, nil))
+	is.True(f.JournalCall(t.Context(), c, call, nil, nil) != nil)
+	is.Equal(f.reread(c.Turn).Usage.Steps, int64(1))
+	f.checkCounters()
+}
+
+// TestConversationsWhileWriting reads a task all the while it is written: what is
+// read holds together.
+func TestConversationsWhileWriting(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := running(f)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(done)
+		for i := range int64(150) {
+			if err := f.JournalStep(context.Background(), c, toolStep(f, i)); err != nil {
+				t.Error(err)
+			}
+			call := store.Call{Step: i, State: store.CallCompleted, Output: json.RawMessage(`1`)}
+			if err := f.JournalCall(context.Background(), c, call, []store.File{{Path: "a", SHA256: sha("a")}}, nil); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for reading := true; reading; {
+		select {
+		case <-done:
+			reading = false
+		default:
+		}
+		conv, err := f.Conversation(t.Context(), c.TaskNum)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := 0
+		for i, st := range conv.Steps[c.Num] {
+			calls += len(st.Calls)
+			if st.Seq != int64(i) || i < len(conv.Steps[c.Num])-1 && len(st.Calls) == 0 {
+				t.Fatalf("step %d of %d has %d calls", i, len(conv.Steps[c.Num]), len(st.Calls))
+			}
+		}
+		if len(conv.Files) < calls {
+			t.Fatalf("%d calls, %d files", calls, len(conv.Files))
+		}
+	}
+	wg.Wait()
+}
+
+func TestCreditCap(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	left, limited, err := f.Allowance(t.Context(), f.owner.OrganizationID)
+	is.NoErr(err)
+	is.True(!limited)
+	is.Equal(left, int64(0))
+	c := running(f)
+	capped := func(credits float64) { is.NoErr(f.SetCreditCap(t.Context(), f.owner.OrganizationID, &credits)) }
+	capped(1)
+	step := toolStep(f, 0)
+	step.Usage.ModelCost = store.NanosPerCredit - 1
+	is.NoErr(f.JournalStep(t.Context(), c, step))
+	left, limited, err = f.Allowance(t.Context(), f.owner.OrganizationID)
+	is.NoErr(err)
+	is.True(limited)
+	is.Equal(left, int64(1))
+	f.accept(f.turn())
+	step = toolStep(f, 1)
+	step.Usage.ModelCost = 1
+	is.NoErr(f.JournalStep(t.Context(), c, step)) // what runs is not cut off here
+	_, err = f.CreateTurn(t.Context(), f.turn())
+	is.True(store.IsKind(err, store.PaymentRequired))
+	is.Equal(err.(*store.Error).Code, "credit_cap")
+	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	f.accept(store.NewTurn{Caller: stranger.Caller, NewWorker: &store.NewWorker{}, Input: "Go", Budget: store.BudgetLow}) // another's
+	f.clock.advance(time.Minute)                                                                                          // a new month
+	f.accept(f.turn())
+	capped(0)
+	_, err = f.CreateTurn(t.Context(), f.turn())
+	is.True(store.IsKind(err, store.PaymentRequired))
+	capped(1e300)
+	f.accept(f.turn())
+	is.NoErr(f.SetCreditCap(t.Context(), f.owner.OrganizationID, nil))
+	f.accept(f.turn())
+	for _, bad := range []float64{-1, nan()} {
+		is.True(store.IsKind(f.SetCreditCap(t.Context(), f.owner.OrganizationID, &bad), store.Invalid))
+	}
+	is.True(store.IsNotFound(f.SetCreditCap(t.Context(), "org_none", nil)))
+}
+
+func nan() float64 { z := 0.0; return z / z }

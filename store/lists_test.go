@@ -1,0 +1,301 @@
+package store_test
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// walk reads a list page by page and gives the ids of all items.
+func walk[T any](t *testing.T, id func(T) string, page func(cursor string) ([]T, string, error)) (ids []string) {
+	t.Helper()
+	cursor := ""
+	for pages := 0; ; pages++ {
+		items, next, err := page(cursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range items {
+			ids = append(ids, id(item))
+		}
+		if next == "" {
+			return ids
+		}
+		if next == cursor || pages > 1000 {
+			t.Fatalf("the list does not end: cursor %q", next)
+		}
+		cursor = next
+	}
+}
+
+// TestTaskFilters asks for every combination of filters and compares each with the
+// same choice made here.
+func TestTaskFilters(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	second := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	f.accept(store.NewTurn{Caller: stranger.Caller, NewWorker: &store.NewWorker{}, Input: "Theirs", Budget: store.BudgetLow})
+	all := variedTasks(t, f, []store.Worker{f.worker, second})
+
+	middle := all[len(all)/2].CreatedAt
+	combinations := 0
+	for _, caller := range []store.Caller{f.owner.Caller, member.Caller} {
+		for _, worker := range []string{"", f.worker.ID, second.ID} {
+			for _, status := range []store.Status{"", store.Pending, store.Completed, store.Failed} {
+				for _, trigger := range []store.Trigger{"", store.TriggerAPI, store.TriggerEmail} {
+					for _, text := range []string{"", "REPORT", "100%"} {
+						for window := range 4 {
+							for _, archived := range []bool{false, true} {
+								q := store.TaskQuery{WorkerID: worker, Status: status, TriggeredBy: trigger, Text: text, Archived: archived, Limit: 3}
+								if window&1 != 0 {
+									q.CreatedAfter = middle.Add(-6 * time.Millisecond)
+								}
+								if window&2 != 0 {
+									q.CreatedBefore = middle.Add(6 * time.Millisecond)
+								}
+								combinations++
+								checkFilter(t, f, caller, q, all, second.ID)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	is.New(t).Equal(combinations, 2*3*4*3*3*4*2)
+}
+
+// variedTasks makes tasks of all kinds, several in each millisecond, and gives them
+// as they are in the end.
+func variedTasks(t *testing.T, f *fixture, workers []store.Worker) []store.Task {
+	t.Helper()
+	f.startRunner("r")
+	var list []store.Task
+	for i := range 72 {
+		n := f.turn()
+		n.WorkerID = workers[i%2].ID
+		n.Title = []string{"Report on sales", "100% done", `100\% done_x`}[i%3]
+		n.Caller.Trigger = []store.Trigger{store.TriggerAPI, store.TriggerEmail, store.TriggerUI, store.TriggerSchedule}[i/2%4]
+		turn := f.accept(n)
+		if status := []store.Status{store.Pending, store.Completed, store.Failed}[i/3%3]; status != store.Pending {
+			if _, err := f.FinishTurn(t.Context(), f.claimOne("r"), nil, store.Outcome{Status: status}); err != nil {
+				t.Fatal(err)
+			}
+		} else if _, _, err := f.AbortTask(t.Context(), f.owner.Caller, turn.TaskID); err != nil {
+			t.Fatal(err)
+		} else {
+			f.follow(turn)
+			if err := f.Write(t.Context(), func(tx *store.Tx) error { // out of the runner's sight
+				_, err := tx.Exec(`UPDATE turns SET ready = 0 WHERE status = 'pending'`)
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i%5 == 0 {
+			if err := f.ArchiveTask(t.Context(), f.owner.Caller, turn.TaskID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list = append(list, f.task(turn.TaskID))
+		if i%3 == 2 {
+			f.clock.advance(time.Millisecond)
+		}
+	}
+	slices.Reverse(list)
+	return list
+}
+
+func checkFilter(t *testing.T, f *fixture, c store.Caller, q store.TaskQuery, all []store.Task, private string) {
+	t.Helper()
+	is := is.New(t)
+	if q.WorkerID == private && c.Role == store.RoleMember {
+		_, _, err := f.Tasks(t.Context(), c, q)
+		is.True(store.IsKind(err, store.Forbidden))
+		return
+	}
+	var want []string
+	for _, k := range all {
+		if (q.WorkerID == "" || k.WorkerID == q.WorkerID) && (q.Status == "" || k.Status == q.Status) &&
+			(q.TriggeredBy == "" || k.TriggeredBy == q.TriggeredBy) && (k.ArchivedAt != nil) == q.Archived &&
+			strings.Contains(strings.ToLower(k.Title), strings.ToLower(q.Text)) &&
+			(q.CreatedAfter.IsZero() || k.CreatedAt.After(q.CreatedAfter)) &&
+			(q.CreatedBefore.IsZero() || k.CreatedAt.Before(q.CreatedBefore)) &&
+			(c.Role != store.RoleMember || k.WorkerID != private) {
+			want = append(want, k.ID)
+		}
+	}
+	got := walk(t, func(k store.Task) string { return k.ID }, func(cursor string) ([]store.Task, string, error) {
+		q.Cursor = cursor
+		items, next, err := f.Tasks(t.Context(), c, q)
+		is.True(len(items) <= q.Limit)
+		return items, next, err
+	})
+	if !slices.Equal(got, want) {
+		t.Fatalf("%+v: got %d tasks, want %d", q, len(got), len(want))
+	}
+}
+
+func TestPagesAreStableUnderInserts(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	var tasks, workers []string
+	for range 9 { // all in one millisecond
+		tasks = append(tasks, f.accept(f.turn()).TaskID)
+		workers = append(workers, f.newWorker(f.owner, store.NewWorker{}).ID)
+	}
+	slices.Reverse(tasks)
+	slices.Reverse(workers)
+	workers = append(workers, f.worker.ID)
+	got := walk(t, func(k store.Task) string { return k.ID }, func(cursor string) ([]store.Task, string, error) {
+		items, next, err := f.Tasks(t.Context(), f.owner.Caller, store.TaskQuery{Limit: 2, Cursor: cursor})
+		f.accept(f.turn()) // newer than the page: seen by nobody who is reading on
+		return items, next, err
+	})
+	is.Equal(got, tasks)
+	got = walk(t, func(w store.Worker) string { return w.ID }, func(cursor string) ([]store.Worker, string, error) {
+		items, next, err := f.Workers(t.Context(), f.owner.Caller, store.WorkerQuery{Limit: 5, Cursor: cursor})
+		f.newWorker(f.owner, store.NewWorker{})
+		return items, next, err
+	})
+	is.Equal(got, workers)
+}
+
+func TestWorkersBySearch(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	want := []string{f.newWorker(f.owner, store.NewWorker{Title: "Sales_report"}).ID,
+		f.newWorker(f.owner, store.NewWorker{Title: "x", Summary: "writes the SALES_REPORT"}).ID}
+	f.newWorker(f.owner, store.NewWorker{Title: "Sales report"}) // _ is no wildcard
+	gone := f.newWorker(f.owner, store.NewWorker{Title: "sales_report"})
+	is.NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, gone.ID))
+	slices.Reverse(want)
+	got := walk(t, func(w store.Worker) string { return w.ID }, func(cursor string) ([]store.Worker, string, error) {
+		return f.Workers(t.Context(), f.owner.Caller, store.WorkerQuery{Text: "sales_report", Limit: 1, Cursor: cursor})
+	})
+	is.Equal(got, want)
+}
+
+func TestListsRefuseNonsense(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.accept(f.turn())
+	encode := base64.RawURLEncoding.EncodeToString
+	for name, cursor := range map[string]string{
+		"not base64": "%%%", "padded": "MSAy==", "one number": encode([]byte("1")), "three": encode([]byte("1 2 3")), "letters": encode([]byte("a b")),
+		"overflow": encode([]byte("9223372036854775808 1")), "SQL": encode([]byte("1 1); DROP TABLE tasks")), "long": encode(make([]byte, 1<<20)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			_, _, err := f.Tasks(t.Context(), f.owner.Caller, store.TaskQuery{Limit: 1, Cursor: cursor})
+			is.True(store.IsKind(err, store.Invalid))
+			_, _, err = f.Workers(t.Context(), f.owner.Caller, store.WorkerQuery{Limit: 1, Cursor: cursor})
+			is.True(store.IsKind(err, store.Invalid))
+		})
+	}
+	is := is.New(t)
+	for _, q := range []store.TaskQuery{{Status: "done"}, {TriggeredBy: "god"}, {Text: strings.Repeat("é", 201)}} {
+		_, _, err := f.Tasks(t.Context(), f.owner.Caller, q)
+		is.True(store.IsKind(err, store.Invalid))
+	}
+	_, _, err := f.Workers(t.Context(), f.owner.Caller, store.WorkerQuery{Text: strings.Repeat("é", 201)})
+	is.True(store.IsKind(err, store.Invalid))
+	for _, cursor := range []string{encode([]byte("-9223372036854775808 -1")), encode([]byte("9223372036854775807 9223372036854775807"))} {
+		_, _, err = f.Tasks(t.Context(), f.owner.Caller, store.TaskQuery{Limit: -1, Cursor: cursor})
+		is.NoErr(err) // a place where nothing is, or everything
+	}
+	before := f.clock.now().Add(-time.Hour)
+	got, _, err := f.Tasks(t.Context(), f.owner.Caller, store.TaskQuery{Limit: 10, CreatedBefore: before, Cursor: encode([]byte("9223372036854775807 0"))})
+	is.NoErr(err)
+	is.Equal(len(got), 0) // a cursor does not widen the range asked for
+}
+
+// TestAScanHasALimit looks for the one task among many that passes a filter: pages
+// may be empty, and the cursor still leads to it.
+func TestAScanHasALimit(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	rare := f.turn()
+	rare.Title = "needle"
+	turn := f.accept(rare)
+	common := f.accept(f.turn())
+	f.copyTask(common, store.MaxScanned+50)
+	q := store.TaskQuery{Text: "needle", Limit: 10}
+	items, next, err := f.Tasks(t.Context(), f.owner.Caller, q)
+	is.NoErr(err)
+	is.Equal(len(items), 0)
+	is.True(next != "")
+	q.Cursor = next
+	items, next, err = f.Tasks(t.Context(), f.owner.Caller, q)
+	is.NoErr(err)
+	is.Equal(len(items), 1)
+	is.Equal(items[0].ID, turn.TaskID)
+	is.Equal(next, "")
+}
+
+func TestLatestTask(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	_, err := f.LatestTask(t.Context(), f.worker.ID)
+	is.True(store.IsNotFound(err))
+	first := f.accept(f.turn())
+	second := f.accept(f.turn())
+	f.follow(first)
+	latest, err := f.LatestTask(t.Context(), f.worker.ID)
+	is.NoErr(err)
+	is.Equal(latest.ID, second.TaskID)
+	is.NoErr(f.ArchiveTask(t.Context(), f.owner.Caller, second.TaskID))
+	latest, err = f.LatestTask(t.Context(), f.worker.ID)
+	is.NoErr(err)
+	is.Equal(latest.ID, first.TaskID)
+}
+
+func FuzzCursor(f *testing.F) {
+	f.Add("")
+	f.Add(base64.RawURLEncoding.EncodeToString([]byte("1 2")))
+	x := newFixture(f)
+	f.Fuzz(func(t *testing.T, cursor string) {
+		_, _, err1 := x.Tasks(t.Context(), x.owner.Caller, store.TaskQuery{Limit: 1, Cursor: cursor})
+		_, _, err2 := x.Workers(t.Context(), x.owner.Caller, store.WorkerQuery{Limit: 1, Cursor: cursor})
+		for _, err := range []error{err1, err2} {
+			if err != nil && !store.IsKind(err, store.Invalid) {
+				t.Errorf("%q: %v", cursor, err)
+			}
+		}
+	})
+}
+
+func FuzzTaskSearch(f *testing.F) {
+	f.Add("a%b_c\\")
+	f.Add("nul\x00nul")
+	f.Add("\xff\xfe")
+	x := newFixtureWith(f, store.Options{QueueLimit: 1 << 40})
+	f.Fuzz(func(t *testing.T, text string) {
+		n := x.turn()
+		n.Title = text
+		a, err := x.CreateTurn(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items, _, err := x.Tasks(t.Context(), x.owner.Caller, store.TaskQuery{Text: text, Limit: 1})
+		if store.IsKind(err, store.Invalid) {
+			return // too long
+		}
+		if err != nil || len(items) != 1 || items[0].ID != a.Turn.TaskID {
+			t.Errorf("%q was not found in its own title: %v, %v", text, items, err)
+		}
+	})
+}
