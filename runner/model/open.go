@@ -1,0 +1,52 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Config says which model to open and with what.
+type Config struct {
+	// Model is what the user chose: "offline". Empty leaves the choice to the
+	// environment, see Open.
+	Model string
+
+	// Getenv reads the environment of the provider's own variables, such as
+	// ANTHROPIC_API_KEY. Nil is an empty environment.
+	Getenv func(string) string
+}
+
+// Open gives the model that cfg names. Without a name, a provider whose key is
+// in the environment is chosen, Anthropic before OpenAI-compatible, and offline
+// if there is none. A name of an unknown form is an error that lists the known
+// ones. Open makes no request.
+func Open(cfg Config) (Model, error) {
+	name, why := cfg.Model, ""
+	if name == "" {
+		name, why = defaultModel(cfg.Getenv)
+	}
+	provider, _, named := strings.Cut(name, ":")
+	switch {
+	case provider == "offline" && !named:
+		return NewOffline(), nil
+	}
+	return nil, fmt.Errorf("unknown model %q%s; known: offline", name, why)
+}
+
+// defaultModel chooses by the keys that are there. why explains the choice to a
+// user who did not make it knowingly.
+func defaultModel(getenv func(string) string) (name, why string) {
+	if getenv == nil {
+		return "offline", ""
+	}
+	for _, choice := range []struct{ variable, name string }{
+		{"ANTHROPIC_API_KEY", "anthropic"},
+		{"OPENAI_API_KEY", "openai"},
+		{"OPENAI_BASE_URL", "openai"},
+	} {
+		if getenv(choice.variable) != "" {
+			return choice.name, " (chosen because " + choice.variable + " is set)"
+		}
+	}
+	return "offline", ""
+}

@@ -1,0 +1,43 @@
+package model
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		model string
+		env   map[string]string
+		err   string // "" is the offline model
+	}{
+		"by name":              {model: "offline", env: map[string]string{"OPENAI_API_KEY": "k"}},
+		"nothing set":          {},
+		"empty key":            {env: map[string]string{"ANTHROPIC_API_KEY": ""}},
+		"key of a provider":    {env: map[string]string{"ANTHROPIC_API_KEY": "secret", "OPENAI_API_KEY": "k"}, err: `unknown model "anthropic" (chosen because ANTHROPIC_API_KEY is set); known: offline`},
+		"address of a server":  {env: map[string]string{"OPENAI_BASE_URL": "http://localhost"}, err: `unknown model "openai" (chosen because OPENAI_BASE_URL is set); known: offline`},
+		"unknown":              {model: "gpt-5", err: `unknown model "gpt-5"; known: offline`},
+		"offline with a name":  {model: "offline:x", err: `unknown model "offline:x"; known: offline`},
+		"offline with a colon": {model: "offline:", err: `unknown model "offline:"; known: offline`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			m, err := Open(Config{Model: tt.model, Getenv: func(key string) string { return tt.env[key] }})
+			if tt.err != "" {
+				is.Equal(err.Error(), tt.err)
+				is.True(!strings.Contains(err.Error(), "secret"))
+				return
+			}
+			is.NoErr(err)
+			is.Equal(m.Name(), "offline")
+		})
+	}
+	is := is.New(t)
+	m, err := Open(Config{})
+	is.NoErr(err) // without an environment
+	is.Equal(m.Name(), "offline")
+}

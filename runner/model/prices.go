@@ -1,0 +1,272 @@
+package model
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"os"
+	"slices"
+	"strings"
+)
+
+//go:embed prices.json
+var builtinPrices []byte
+
+// maxPriceFile bounds the file that overrides prices, in bytes.
+const maxPriceFile = 1 << 20
+
+// Rates are what tokens cost, in millionths of a US$ per million tokens, which
+// is the same number as pico-dollars a token: 3.00 US$ a million is 3,000,000.
+type Rates struct {
+	Input      int64
+	Output     int64
+	CacheRead  int64 // input tokens found in the provider's cache
+	CacheWrite int64 // input tokens put into it
+}
+
+// A Price is what a model costs and how much it takes. The zero Price, of an
+// unknown model, is free of charge and says nothing about sizes.
+type Price struct {
+	Known bool // false: the table has no line for the model
+	Rates
+
+	// Long are the rates of a call whose input has more than LongAbove tokens:
+	// some providers then charge more for the whole call. LongAbove 0: there are none.
+	Long      Rates
+	LongAbove int64
+
+	ContextWindow int64 // most tokens of input and output together, 0 unknown
+	MaxOutput     int64 // most tokens of output, 0 unknown
+}
+
+// Cost is what u costs in nano-dollars (1e-9 US$), rounded up, so that anything
+// that has a price costs at least 1. Counts below zero cost nothing, and a cost
+// beyond the range of int64 is its largest value.
+func (p Price) Cost(u Usage) int64 {
+	rates := p.Rates
+	if p.LongAbove > 0 && u.InputTokens > p.LongAbove {
+		rates = p.Long
+	}
+	read := max(u.CacheReadTokens, 0)
+	write := max(u.CacheWriteTokens, 0)
+	fresh := max(u.InputTokens, 0) - min(read, max(u.InputTokens, 0))
+	fresh -= min(write, fresh)
+
+	var hi, lo uint64
+	for _, item := range [...][2]int64{
+		{fresh, rates.Input},
+		{read, rates.CacheRead},
+		{write, rates.CacheWrite},
+		{max(u.OutputTokens, 0), rates.Output},
+	} {
+		h, l := bits.Mul64(uint64(item[0]), uint64(max(item[1], 0)))
+		var carry uint64
+		lo, carry = bits.Add64(lo, l, 0)
+		hi, _ = bits.Add64(hi, h, carry)
+	}
+	return picoToNano(hi, lo)
+}
+
+// picoToNano divides a 128-bit number by a thousand, rounding up and stopping at
+// the largest int64.
+func picoToNano(hi, lo uint64) int64 {
+	if hi >= 1000 {
+		return math.MaxInt64
+	}
+	nano, rest := bits.Div64(hi, lo, 1000)
+	if rest > 0 && nano < math.MaxInt64 {
+		nano++
+	}
+	return int64(min(nano, math.MaxInt64))
+}
+
+// Prices is a price table. It does not change once loaded.
+type Prices struct {
+	lines []priceLine // longest pattern first, so that the first match is the best
+}
+
+type priceLine struct {
+	pattern string // without the star
+	open    bool   // anything may follow the pattern
+	price   Price
+}
+
+// LoadPrices gives the table built into the program, with the lines of
+// overrideFile added to it or in place of its own; an empty name means none.
+//
+// The file is a JSON object. A key is a model's name as Model.Name gives it,
+// such as "openai:gpt-5-mini", and covers dated and tagged versions of it too
+// ("openai:gpt-5-mini-2025-08-07"); one that ends in a star ("openai:*") covers
+// every name that begins so. The longest key wins. A value has input and output,
+// in US$ per million tokens, and optionally cacheRead and cacheWrite (both as
+// input if left out), contextWindow and maxOutput in tokens, and longPrompt:
+// {above, input, output, cacheRead, cacheWrite}.
+func LoadPrices(overrideFile string) (*Prices, error) {
+	table, err := parsePrices(builtinPrices)
+	if err != nil {
+		return nil, fmt.Errorf("built-in prices: %w", err)
+	}
+	if overrideFile != "" {
+		raw, err := readPriceFile(overrideFile)
+		if err != nil {
+			return nil, fmt.Errorf("read price file: %w", err)
+		}
+		override, err := parsePrices(raw)
+		if err != nil {
+			return nil, fmt.Errorf("price file %s: %w", overrideFile, err)
+		}
+		for key, price := range override {
+			table[key] = price
+		}
+	}
+	p := &Prices{}
+	for key, price := range table {
+		pattern, open := strings.CutSuffix(key, "*")
+		p.lines = append(p.lines, priceLine{pattern, open, price})
+	}
+	slices.SortFunc(p.lines, func(a, b priceLine) int {
+		if d := len(b.pattern) - len(a.pattern); d != 0 {
+			return d
+		}
+		if a.pattern == b.pattern && a.open {
+			return 1 // "x" says more than "x*"
+		}
+		if a.pattern == b.pattern {
+			return -1
+		}
+		return strings.Compare(a.pattern, b.pattern)
+	})
+	return p, nil
+}
+
+// Lookup gives the price of the model of that name. An unknown model's price is
+// zero and not Known.
+func (p *Prices) Lookup(name string) Price {
+	for _, line := range p.lines {
+		rest, ok := strings.CutPrefix(name, line.pattern)
+		// "gpt-5" must not set the price of "gpt-50" or of the later "gpt-5.1".
+		if ok && (line.open || rest == "" || strings.ContainsRune("-@:/", rune(rest[0]))) {
+			return line.price
+		}
+	}
+	return Price{}
+}
+
+func readPriceFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxPriceFile+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > maxPriceFile {
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxPriceFile)
+	}
+	return raw, nil
+}
+
+// parsePrices reads a table. Its error names every faulty line.
+func parsePrices(raw []byte) (map[string]Price, error) {
+	var entries map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &entries); err != nil {
+		return nil, fmt.Errorf("not a JSON object of prices by model: %w", err)
+	}
+	table := make(map[string]Price, len(entries))
+	var faults []error
+	for _, key := range sortedKeys(entries) {
+		price, err := parsePrice(key, entries[key])
+		if err != nil {
+			faults = append(faults, fmt.Errorf("model %q: %w", key, err))
+		}
+		table[key] = price
+	}
+	return table, errors.Join(faults...)
+}
+
+type rateFields struct {
+	Input      *float64 `json:"input"`
+	Output     *float64 `json:"output"`
+	CacheRead  *float64 `json:"cacheRead"`
+	CacheWrite *float64 `json:"cacheWrite"`
+}
+
+type priceFields struct {
+	rateFields
+	ContextWindow int64 `json:"contextWindow"`
+	MaxOutput     int64 `json:"maxOutput"`
+	LongPrompt    *struct {
+		Above int64 `json:"above"`
+		rateFields
+	} `json:"longPrompt"`
+}
+
+func parsePrice(key string, raw json.RawMessage) (Price, error) {
+	name := strings.TrimSuffix(key, "*")
+	if strings.TrimSpace(key) != key || key == "" || strings.Contains(name, "*") {
+		return Price{}, errors.New("a key is a model's name, with a star at its end at most")
+	}
+	var in priceFields
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil {
+		return Price{}, err
+	}
+	rates, err := in.rates()
+	if err != nil {
+		return Price{}, err
+	}
+	p := Price{Known: true, Rates: rates, ContextWindow: in.ContextWindow, MaxOutput: in.MaxOutput}
+	if p.ContextWindow < 0 || p.MaxOutput < 0 {
+		return Price{}, errors.New("contextWindow and maxOutput are not below 0")
+	}
+	if in.LongPrompt == nil {
+		return p, nil
+	}
+	if p.LongAbove = in.LongPrompt.Above; p.LongAbove <= 0 {
+		return Price{}, errors.New("longPrompt: above is over 0")
+	}
+	if p.Long, err = in.LongPrompt.rates(); err != nil {
+		return Price{}, fmt.Errorf("longPrompt: %w", err)
+	}
+	return p, nil
+}
+
+// rates turns US$ into the table's unit. A cache without a price of its own
+// costs what input does.
+func (f rateFields) rates() (Rates, error) {
+	if f.Input == nil || f.Output == nil {
+		return Rates{}, errors.New("input and output are needed, in US$ per million tokens")
+	}
+	if f.CacheRead == nil {
+		f.CacheRead = f.Input
+	}
+	if f.CacheWrite == nil {
+		f.CacheWrite = f.Input
+	}
+	var units [4]int64
+	for i, usd := range [...]float64{*f.Input, *f.Output, *f.CacheRead, *f.CacheWrite} {
+		if usd < 0 || usd > 1e6 {
+			return Rates{}, fmt.Errorf("a price is 0 to 1000000 US$ per million tokens, not %g", usd)
+		}
+		units[i] = int64(math.Round(usd * 1e6))
+	}
+	return Rates{units[0], units[1], units[2], units[3]}, nil
+}
+
+// sortedKeys gives m's keys in order, for answers that do not depend on the map.
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
