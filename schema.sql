@@ -273,6 +273,7 @@ CREATE TABLE sources (
     UNIQUE (task_num, url)
 ) STRICT;
 
+CREATE INDEX sources_by_task ON sources (task_num, num); -- the run view
 CREATE INDEX sources_by_turn ON sources (turn_num, num); -- streams
 
 -- What was asked once is done once: the POST that made a thing, by API key and

@@ -1,0 +1,267 @@
+package store_test
+
+import (
+	"database/sql"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// rare begins the statements that commands and the start run, over tables of people
+// and keys; bounded is what may be read whole: it holds what runs at one time.
+var (
+	rare = []string{"SELECT id FROM organizations ORDER BY", "SELECT user_id FROM memberships", "SELECT id FROM api_keys",
+		"SELECT EXISTS (SELECT 1 FROM api_keys)", "SELECT k.id, k.organization_id, k.name, k.prefix"}
+	bounded = []string{"SCAN CONSTANT ROW", "SCAN runners", "SCAN turns USING INDEX turns_running"}
+)
+
+// withoutSQL are the methods that TestQueriesUseIndexes need not call.
+var withoutSQL = []string{"Close", "Dir", "OpenBlob", "PutBlob", "Queued"}
+
+// TestQueriesUseIndexes calls everything the store can do, and asks the database
+// how it carries out each statement that was run: none reads a table from end to
+// end, and none sorts.
+func TestQueriesUseIndexes(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	callEverything(t, f)
+	is.NoErr(f.Ping(t.Context()))
+	texts := f.PreparedTexts()
+	is.True(len(texts) > 60) // they are collected
+	db := rawDatabase(t, store.DatabasePath(f.Dir()))
+	for _, text := range texts {
+		if isQuery.MatchString(text) && !slices.ContainsFunc(rare, func(r string) bool { return strings.HasPrefix(text, r) }) {
+			checkPlan(t, db, text)
+		}
+	}
+}
+
+var (
+	isQuery  = regexp.MustCompile(`(?i)^\s*(SELECT|WITH|INSERT|UPDATE|DELETE)`)
+	scanned  = regexp.MustCompile(`^SCAN (\S+)`)
+	numbered = regexp.MustCompile(`\?(\d+)`)
+)
+
+func checkPlan(t *testing.T, db *sql.DB, text string) {
+	t.Helper()
+	parameters := strings.Count(text, "?")
+	if explicit := numbered.FindAllStringSubmatch(text, -1); len(explicit) == parameters {
+		parameters = 0
+		for _, m := range explicit {
+			n, err := strconv.Atoi(m[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			parameters = max(parameters, n)
+		}
+	}
+	rows, err := db.QueryContext(t.Context(), `EXPLAIN QUERY PLAN `+text, make([]any, parameters)...)
+	if err != nil {
+		t.Errorf("%v: %s", err, text)
+		return
+	}
+	defer rows.Close()
+	var plan []string
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		plan = append(plan, detail)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range plan {
+		m := scanned.FindStringSubmatch(step)
+		scans := m != nil && !slices.Contains(bounded, step) && !streamed(plan, m[1])
+		if scans || strings.Contains(step, "TEMP B-TREE") {
+			t.Errorf("%s\n%s", text, strings.Join(plan, "\n"))
+			return
+		}
+	}
+}
+
+// streamed reports whether name is a subquery whose rows come one by one.
+func streamed(plan []string, name string) bool { return slices.Contains(plan, "CO-ROUTINE "+name) }
+
+// callEverything calls every method that has SQL, the lists with every filter.
+func callEverything(t *testing.T, f *fixture) {
+	t.Helper()
+	is := is.New(t)
+	ctx, owner := t.Context(), f.owner.Caller
+	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	_, err := f.HasKeys(ctx)
+	is.NoErr(err)
+	secret, err := f.CreateKey(ctx, store.NewKey{Name: "first"})
+	is.NoErr(err)
+	_, err = f.Authenticate(ctx, secret)
+	is.NoErr(err)
+	_, err = f.Keys(ctx, "Acme")
+	is.NoErr(err)
+	_, err = f.RevokeKey(ctx, secret, "")
+	is.NoErr(err)
+	credits := 1e6
+	is.NoErr(f.SetCreditCap(ctx, owner.OrganizationID, &credits))
+	_, _, err = f.Allowance(ctx, owner.OrganizationID)
+	is.NoErr(err)
+	is.NoErr(f.MeterCaller(ctx, owner, store.Usage{ModelCost: 1}))
+	_, err = f.Owner(ctx, "ann@acme.test")
+	is.NoErr(err)
+	callWorkers(t, f, member)
+	callTurns(t, f)
+	callTasks(t, f, member)
+	_, err = f.PruneIdempotency(ctx, 10)
+	is.NoErr(err)
+}
+
+func callWorkers(t *testing.T, f *fixture, member store.Identity) {
+	t.Helper()
+	is := is.New(t)
+	ctx, owner := t.Context(), f.owner.Caller
+	w, _, err := f.CreateWorker(ctx, owner, store.NewWorker{}, store.Once{KeyID: owner.KeyID, Key: "a", Hash: hash("a")})
+	is.NoErr(err)
+	_, _, err = f.CreateWorker(ctx, owner, store.NewWorker{}, store.Once{KeyID: owner.KeyID, Key: "a", Hash: hash("a")})
+	is.NoErr(err)
+	_, err = f.Worker(ctx, owner, w.ID)
+	is.NoErr(err)
+	private, text := store.Private, "x"
+	_, err = f.UpdateWorker(ctx, owner, w.ID, store.WorkerPatch{Visibility: &private, Instructions: &text})
+	is.NoErr(err)
+	_, err = f.AddWorkerMember(ctx, owner, w.ID, member.UserID)
+	is.NoErr(err)
+	_, err = f.WorkerMember(ctx, owner, w.ID, member.UserID)
+	is.NoErr(err)
+	_, err = f.WorkerMembers(ctx, owner, w.ID)
+	is.NoErr(err)
+	_, err = f.Worker(ctx, member.Caller, w.ID)
+	is.NoErr(err)
+	for _, text := range []string{"", "x"} {
+		_, _, err = f.Workers(ctx, member.Caller, store.WorkerQuery{Text: text, Limit: 5})
+		is.NoErr(err)
+	}
+	_, err = f.RemoveWorkerMember(ctx, owner, w.ID, member.UserID)
+	is.NoErr(err)
+	is.NoErr(f.DeleteWorker(ctx, owner, w.ID))
+}
+
+func callTurns(t *testing.T, f *fixture) {
+	t.Helper()
+	is := is.New(t)
+	ctx, owner := t.Context(), f.owner.Caller
+	n := f.turn()
+	n.Once = store.Once{KeyID: owner.KeyID, Hash: hash("b"), Retry: true}
+	n.Attachments = []store.File{{Path: "a", SHA256: sha("a")}}
+	first := f.accept(n)
+	_, _, err := f.Lookup(ctx, n.Once)
+	is.NoErr(err)
+	next := f.follow(first)
+	again := f.turn()
+	again.Continue = true
+	f.accept(again)
+	_, err = f.TargetWorker(ctx, again)
+	is.NoErr(err)
+	is.NoErr(f.StartRunner(ctx, "r", time.Minute))
+	claims := f.claim("r", 2)
+	is.NoErr(f.JournalStep(ctx, claims[0], toolStep(f, 0)))
+	call := store.Call{State: store.CallCompleted, Output: []byte("1"), Cost: 2}
+	is.NoErr(f.JournalCall(ctx, claims[0], call, []store.File{{Path: "b", SHA256: sha("b")}}, []store.Source{{ID: "s", URL: "u"}}))
+	last := toolStep(f, 1)
+	_, err = f.FinishTurn(ctx, claims[0], &last, store.Outcome{Status: store.Completed})
+	is.NoErr(err)
+	is.NoErr(f.RenewLease(ctx, "r", time.Minute))
+	is.NoErr(f.StopRunner(ctx, "r"))
+	is.NoErr(f.StartRunner(ctx, "r2", time.Minute))
+	is.Equal(len(f.claim("r2", 1)), 1)
+	is.NoErr(f.StartRunner(ctx, "r3", time.Minute)) // takes it back
+	f.follow(first)
+	_, _, err = f.AbortTask(ctx, owner, first.TaskID)
+	is.NoErr(err)
+	_, err = f.Turn(ctx, next.ID)
+	is.NoErr(err)
+	_, err = f.TurnEnded(ctx, next.ID)
+	is.NoErr(err)
+	_, err = f.Turns(ctx, first.TaskNum)
+	is.NoErr(err)
+	_, err = f.TurnAfter(ctx, first.TaskNum, 0)
+	is.NoErr(err)
+	_, err = f.TurnsSince(ctx, first.WorkerID, 0, 5)
+	is.NoErr(err)
+	_, err = f.WorkerOfTurn(ctx, first)
+	is.NoErr(err)
+	_, err = f.Journal(ctx, first.Num)
+	is.NoErr(err)
+	_, err = f.FilesByTurn(ctx, first.Num)
+	is.NoErr(err)
+	_, err = f.SourcesByTurn(ctx, first.Num)
+	is.NoErr(err)
+	_, err = f.File(ctx, owner, first.WorkerID, "a", "")
+	is.NoErr(err)
+}
+
+func callTasks(t *testing.T, f *fixture, member store.Identity) {
+	t.Helper()
+	is := is.New(t)
+	ctx := t.Context()
+	task, err := f.LatestTask(ctx, f.worker.ID)
+	is.NoErr(err)
+	_, _, err = f.Task(ctx, member.Caller, task.ID)
+	is.NoErr(err)
+	_, _, err = f.Task(ctx, member.Caller, "none")
+	is.True(store.IsNotFound(err))
+	_, err = f.Conversation(ctx, task.Num)
+	is.NoErr(err)
+	_, err = f.FilesByTask(ctx, task.Num)
+	is.NoErr(err)
+	for _, q := range []store.TaskQuery{{}, {WorkerID: f.worker.ID}, {Status: store.Pending}, {TriggeredBy: store.TriggerAPI}, {Archived: true},
+		{Text: "x", CreatedAfter: f.clock.now(), CreatedBefore: f.clock.now()}, {WorkerID: f.worker.ID, Archived: true}} {
+		_, _, err := f.Tasks(ctx, member.Caller, q)
+		is.NoErr(err)
+	}
+	is.NoErr(f.ArchiveTask(ctx, f.owner.Caller, task.ID))
+}
+
+// TestEveryMethodIsCalledHere keeps callEverything complete.
+func TestEveryMethodIsCalledHere(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	source, err := os.ReadFile("plans_test.go")
+	is.NoErr(err)
+	file, err := parser.ParseFile(token.NewFileSet(), "plans_test.go", source, 0)
+	is.NoErr(err)
+	called := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			called[s.Sel.Name] = true
+		}
+		return true
+	})
+	called["CreateTurn"], called["ClaimTurns"] = true, true // by f.accept and f.claim
+	fromTests := []string{"Write", "Waiting", "Ints", "Strings", "PreparedTexts", "UnnamedBlobs", "BlobPath", "Recount"}
+	for _, m := range methods(reflect.TypeFor[*store.Store]()) {
+		if !called[m] && !slices.Contains(withoutSQL, m) && !slices.Contains(fromTests, m) {
+			t.Errorf("callEverything does not call %s, so nobody looks at its queries", m)
+		}
+	}
+}
+
+func methods(t reflect.Type) (names []string) {
+	for i := range t.NumMethod() {
+		names = append(names, t.Method(i).Name)
+	}
+	return names
+}
