@@ -1,0 +1,81 @@
+package store_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// A backup of a store in use holds database, files and workspaces, and makes a
+// folder that opens as the same store.
+func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := storetest.Open(t, store.Options{})
+	who, secret := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	blob, err := s.PutBlob(strings.NewReader("kept"), 100)
+	is.NoErr(err)
+	a, err := s.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{}, Input: "x", Budget: store.BudgetLow})
+	is.NoErr(err)
+	work := filepath.Join(s.Dir(), "workspaces", a.Turn.WorkerID, "sub")
+	is.NoErr(os.MkdirAll(work, 0o700))
+	is.NoErr(os.WriteFile(filepath.Join(work, "notes.txt"), []byte("notes"), 0o600))
+	is.NoErr(os.Symlink("/etc/passwd", filepath.Join(work, "link")))
+
+	var archive bytes.Buffer
+	is.NoErr(s.Backup(t.Context(), &archive))
+	dir := filepath.Join(t.TempDir(), "restored")
+	is.NoErr(store.Restore(t.Context(), dir, bytes.NewReader(archive.Bytes())))
+
+	r, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+	is.NoErr(err)
+	defer r.Close()
+	_, err = r.Authenticate(t.Context(), secret)
+	is.NoErr(err) // keys survive
+	is.Equal(r.Queued(), int64(1))
+	f, err := r.OpenBlob(blob.SHA256)
+	is.NoErr(err)
+	is.NoErr(f.Close())
+	b, err := os.ReadFile(filepath.Join(dir, "workspaces", a.Turn.WorkerID, "sub", "notes.txt"))
+	is.NoErr(err)
+	is.Equal(string(b), "notes")
+	_, err = os.Lstat(filepath.Join(dir, "workspaces", a.Turn.WorkerID, "sub", "link"))
+	is.True(os.IsNotExist(err)) // links are not followed, nor kept
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, store.Options{})
+	var archive bytes.Buffer
+	if err := s.Backup(t.Context(), &archive); err != nil {
+		t.Fatal(err)
+	}
+	whole := archive.Bytes()
+	for name, tt := range map[string]struct {
+		archive []byte
+		full    bool // something is in the folder already
+		says    string
+	}{
+		"a folder in use":  {archive: whole, full: true, says: "not empty"},
+		"another file":     {archive: []byte("hello"), says: "not a backup"},
+		"a cut-off backup": {archive: whole[:len(whole)/2], says: "damaged"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			dir := filepath.Join(t.TempDir(), "new")
+			if tt.full {
+				is.NoErr(os.MkdirAll(dir, 0o700))
+				is.NoErr(os.WriteFile(filepath.Join(dir, "x"), nil, 0o600))
+			}
+			err := store.Restore(t.Context(), dir, bytes.NewReader(tt.archive))
+			is.True(err != nil && strings.Contains(err.Error(), tt.says)) // says why
+		})
+	}
+}
