@@ -63,6 +63,8 @@ type config struct {
 		List   keyList   `cmd:"" help:"List the API keys."`
 		Revoke keyRevoke `cmd:"" help:"End an API key at once."`
 	} `cmd:"" help:"Manage API keys, beside a running server too."`
+	Backup  backupCommand  `cmd:"" help:"Write the data folder to one file, beside a running server too."`
+	Restore restoreCommand `cmd:"" help:"Make a new data folder out of a backup."`
 	OpenAPI openAPICommand `cmd:"" name:"openapi" help:"Print the API's description, OpenAPI 3.1 in JSON."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
@@ -394,7 +396,7 @@ type keyCreate struct {
 
 // Run prints the key alone, for scripts.
 func (c *keyCreate) Run(a *app) error {
-	return a.administer(func(k handlers.Keys) error {
+	return a.administer(func(k handlers.Admin) error {
 		secret, err := k.CreateKey(a.ctx, store.NewKey{Name: c.Name, Email: c.User, Role: store.Role(c.Role), OrganizationName: c.Org})
 		if err == nil {
 			fmt.Fprintln(a.stdout, secret)
@@ -409,7 +411,7 @@ type keyList struct {
 
 // Run prints a line a key.
 func (c *keyList) Run(a *app) error {
-	return a.administer(func(k handlers.Keys) error {
+	return a.administer(func(k handlers.Admin) error {
 		keys, err := k.Keys(a.ctx, c.Org)
 		if err == nil {
 			terminal.PrintKeys(a.stdout, keys)
@@ -424,7 +426,7 @@ type keyRevoke struct {
 
 // Run revokes the key and says which it was.
 func (c *keyRevoke) Run(a *app) error {
-	return a.administer(func(k handlers.Keys) error {
+	return a.administer(func(k handlers.Admin) error {
 		key, err := k.RevokeKey(a.ctx, c.Key, "")
 		if err == nil {
 			fmt.Fprintf(a.stdout, "revoked %s (%s)\n", key.ID, key.Name)
@@ -435,7 +437,7 @@ func (c *keyRevoke) Run(a *app) error {
 
 // administer works on the running server through its socket, or on the data
 // folder itself where none runs.
-func (a *app) administer(do func(handlers.Keys) error) (err error) {
+func (a *app) administer(do func(handlers.Admin) error) (err error) {
 	st, err := a.openStore()
 	if errors.Is(err, store.ErrLocked) {
 		return do(handlers.NewControlClient(controlPath(a.cfg.Data)))
@@ -463,6 +465,47 @@ func listenControl(data string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen for commands: %w", err)
 	}
 	return ln, nil
+}
+
+type backupCommand struct {
+	File string `arg:"" help:"File to write; one that exists is replaced once the new one is whole."`
+}
+
+// Run writes the backup aside and then gives it its name.
+func (c *backupCommand) Run(a *app) error {
+	return a.administer(func(admin handlers.Admin) error {
+		f, err := os.CreateTemp(filepath.Dir(c.File), filepath.Base(c.File)+".*.tmp")
+		if err != nil {
+			return err
+		}
+		err = errors.Join(admin.Backup(a.ctx, f), f.Sync(), f.Close())
+		if err == nil {
+			err = os.Rename(f.Name(), c.File)
+		}
+		if err != nil {
+			return errors.Join(err, os.Remove(f.Name()))
+		}
+		fmt.Fprintf(a.stdout, "backed up %s to %s\n", a.cfg.Data, c.File)
+		return nil
+	})
+}
+
+type restoreCommand struct {
+	File string `arg:"" help:"Backup to restore." type:"existingfile"`
+}
+
+// Run restores into the data folder, which must be new or empty.
+func (c *restoreCommand) Run(a *app) error {
+	f, err := os.Open(c.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := store.Restore(a.ctx, a.cfg.Data, f); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stdout, "restored %s to %s\n", c.File, a.cfg.Data)
+	return nil
 }
 
 type openAPICommand struct{}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -14,12 +15,13 @@ import (
 	"journeyman/store"
 )
 
-// Keys are what the command line may do with API keys, on a data folder or
-// through a running server alike.
-type Keys interface {
+// Admin is what the command line may do, on a data folder or through a running
+// server alike.
+type Admin interface {
 	CreateKey(ctx context.Context, n store.NewKey) (secret string, err error)
 	Keys(ctx context.Context, organizationName string) ([]store.Key, error)
 	RevokeKey(ctx context.Context, which, remoteAddr string) (store.Key, error)
+	Backup(ctx context.Context, w io.Writer) error
 }
 
 // A controlCall is a command on its way to a running server.
@@ -36,15 +38,23 @@ type controlReply struct {
 	Error  string      `json:"error,omitempty"`
 }
 
+const backupPath = "/backup"
+
 // Control serves commands on the data folder's socket. Whoever can open that owns
 // the data folder, so it asks for no key.
-func Control(keys Keys) http.Handler {
+func Control(admin Admin) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == backupPath {
+			if err := admin.Backup(r.Context(), w); err != nil {
+				panic(http.ErrAbortHandler) // the client must not take what it has for whole
+			}
+			return
+		}
 		var call controlCall
 		var reply controlReply
 		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxJSON)).Decode(&call)
 		if err == nil {
-			reply, err = call.run(r.Context(), keys)
+			reply, err = call.run(r.Context(), admin)
 		}
 		if err != nil {
 			reply.Error = err.Error()
@@ -53,15 +63,15 @@ func Control(keys Keys) http.Handler {
 	})
 }
 
-func (c controlCall) run(ctx context.Context, keys Keys) (reply controlReply, err error) {
+func (c controlCall) run(ctx context.Context, admin Admin) (reply controlReply, err error) {
 	switch {
 	case c.Create != nil:
-		reply.Secret, err = keys.CreateKey(ctx, *c.Create)
+		reply.Secret, err = admin.CreateKey(ctx, *c.Create)
 	case c.List != nil:
-		reply.Keys, err = keys.Keys(ctx, *c.List)
+		reply.Keys, err = admin.Keys(ctx, *c.List)
 	case c.Revoke != nil:
 		var k store.Key
-		k, err = keys.RevokeKey(ctx, *c.Revoke, "")
+		k, err = admin.RevokeKey(ctx, *c.Revoke, "")
 		reply.Keys = []store.Key{k}
 	default:
 		err = store.Errorf(store.Invalid, "the running server does not know this command")
@@ -113,7 +123,7 @@ func NewControlClient(path string) *ControlClient {
 		defer done()
 		return (&net.Dialer{}).DialContext(ctx, "unix", short)
 	}
-	return &ControlClient{&http.Client{Transport: &http.Transport{DialContext: dial}, Timeout: 30 * time.Second}}
+	return &ControlClient{&http.Client{Transport: &http.Transport{DialContext: dial}}}
 }
 
 func (c *ControlClient) call(ctx context.Context, call controlCall) (reply controlReply, err error) {
@@ -121,6 +131,8 @@ func (c *ControlClient) call(ctx context.Context, call controlCall) (reply contr
 	if err != nil {
 		return reply, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control/", bytes.NewReader(body))
 	if err != nil {
 		return reply, err
@@ -159,4 +171,21 @@ func (c *ControlClient) RevokeKey(ctx context.Context, which, _ string) (store.K
 		return store.Key{}, err
 	}
 	return reply.Keys[0], nil
+}
+
+// Backup writes the running server's data folder to w.
+func (c *ControlClient) Backup(ctx context.Context, w io.Writer) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://control"+backupPath, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return fmt.Errorf("the data folder is in use, and its server cannot be reached: %w", err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(w, resp.Body); err != nil {
+		return fmt.Errorf("the server broke the backup off: its log says why: %w", err)
+	}
+	return nil
 }
