@@ -1,7 +1,12 @@
 package store_test
 
 import (
+	"context"
+	"fmt"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -52,6 +57,123 @@ func BenchmarkTurn(b *testing.B) {
 	})
 	b.StopTimer()
 	b.ReportMetric(float64((processorTime(b)-before).Microseconds())/float64(b.N), "cpu-µs/turn")
+}
+
+// BenchmarkWriter writes a row of 250 bytes and one index entry an operation, with
+// as many submitters as its name says: in groups, and then with a transaction for
+// each on the same connection. x-single is how many times faster the groups are.
+func BenchmarkWriter(b *testing.B) {
+	for _, submitters := range []int{1, 64, 512} {
+		b.Run(strconv.Itoa(submitters), func(b *testing.B) {
+			s := storetest.Open(b, store.Options{})
+			who, _ := storetest.Caller(b, s, "Acme", "ann@acme.test", store.RoleOwner)
+			detail := strings.Repeat("d", 150)
+			op := func(tx *store.Tx) error {
+				_, err := tx.Exec(`INSERT INTO audit_log (organization_id, action, subject, detail, remote_addr, created_at)
+					VALUES (?, 'test', 'nothing', ?, '127.0.0.1', 1)`, who.OrganizationID, detail)
+				return err
+			}
+			perOp := func(n int) float64 {
+				start := time.Now()
+				submit(b, s, submitters, n, op)
+				return float64(time.Since(start)) / float64(n)
+			}
+			perOp(2 * submitters) // prepares
+			b.ResetTimer()
+			grouped := perOp(b.N)
+			b.StopTimer()
+			s.SetMost(1)
+			single := perOp(min(b.N, 3000))
+			b.ReportMetric(single/grouped, "x-single")
+			b.ReportMetric(1e9/grouped, "ops/s")
+		})
+	}
+}
+
+// submit runs op n times, from so many goroutines.
+func submit(b *testing.B, s *store.Store, submitters, n int, op func(tx *store.Tx) error) {
+	var left atomic.Int64
+	left.Store(int64(n))
+	var wg sync.WaitGroup
+	for range submitters {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				if err := s.Write(b.Context(), op); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// BenchmarkTable reads in a small and in a large database. x-1000 is how many times
+// longer that takes than among 1,000 tasks.
+func BenchmarkTable(b *testing.B) {
+	small := map[string]float64{}
+	for _, size := range []int{1_000, 1_000_000} {
+		f := crowded(b, size)
+		middle := time.UnixMilli(f.count(`SELECT created_at FROM tasks WHERE num = ?`, size/2))
+		measure := func(name string, read func(i int) error) {
+			b.Run(fmt.Sprintf("%s/%d", name, size), func(b *testing.B) {
+				for i := range b.N {
+					if err := read(i); err != nil {
+						b.Fatal(err)
+					}
+				}
+				each := float64(b.Elapsed()) / float64(b.N)
+				if size == 1_000 {
+					small[name] = each
+				} else {
+					b.ReportMetric(each/small[name], "x-1000")
+				}
+			})
+		}
+		measure("list", func(int) error { return f.readList(store.TaskQuery{}) })
+		measure("listOfWorker", func(int) error { return f.readList(store.TaskQuery{WorkerID: f.worker.ID}) })
+		measure("listFromMiddle", func(int) error { return f.readList(store.TaskQuery{Status: store.Completed, CreatedBefore: middle}) })
+		measure("runView", func(i int) error { return f.readRunView(i*7919%size + 1) })
+	}
+}
+
+// crowded is a store with so many tasks of one turn each.
+func crowded(b *testing.B, size int) *fixture {
+	f := newFixture(b)
+	f.accept(f.turn())
+	f.startRunner("r")
+	done := f.finish(f.claimOne("r"))
+	for left := size - 1; left > 0; left -= min(left, 50_000) {
+		f.copyTask(done, min(left, 50_000))
+	}
+	return f
+}
+
+func (f *fixture) readList(q store.TaskQuery) error {
+	q.Limit = 50
+	list, _, err := f.Tasks(context.Background(), f.owner.Caller, q)
+	if err == nil && len(list) != q.Limit {
+		err = fmt.Errorf("%d tasks", len(list))
+	}
+	return err
+}
+
+// readRunView reads what an answer shows of a task and its worker.
+func (f *fixture) readRunView(num int) error {
+	ctx := context.Background()
+	turns, err := f.Turns(ctx, int64(num))
+	if err != nil {
+		return err
+	}
+	task, worker, err := f.Task(ctx, f.owner.Caller, turns[0].TaskID)
+	if err != nil {
+		return err
+	}
+	conv, err := f.Conversation(ctx, task.Num)
+	if err == nil && (worker.ID != f.worker.ID || len(conv.Turns) != 1) {
+		err = fmt.Errorf("task %d has %d turns", num, len(conv.Turns))
+	}
+	return err
 }
 
 // processorTime is what this process has used so far.

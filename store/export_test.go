@@ -72,3 +72,6 @@ func (s *Store) BlobPath(sha string) string { return s.blobPath(sha) }
 
 // Recount counts the queue anew, after a test has written turns by itself.
 func (s *Store) Recount(ctx context.Context) error { return s.countQueue(ctx) }
+
+// SetMost sets how many operations share a transaction.
+func (s *Store) SetMost(n int64) { s.writer.most.Store(n) }

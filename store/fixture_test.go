@@ -197,7 +197,8 @@ func sha(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(tex
 func (f *fixture) copyTask(t store.Turn, n int) {
 	f.t.Helper()
 	err := f.Write(f.ctx(), func(tx *store.Tx) error {
-		_, err := tx.Exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+		_, err := tx.Exec(`WITH RECURSIVE m (base) AS MATERIALIZED (SELECT max(num) FROM tasks),
+				n (i) AS (SELECT base + 1 FROM m UNION ALL SELECT i + 1 FROM n, m WHERE i < base + ?2)
 			INSERT INTO tasks (id, organization_id, worker_id, created_by_user_id, title, status, triggered_by, turn_count, unfinished,
 				cost, duration_ms, created_at, completed_at)
 			SELECT id || '-copy-' || i, organization_id, worker_id, created_by_user_id, title || ' ' || i, status, triggered_by, turn_count,

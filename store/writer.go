@@ -30,6 +30,7 @@ type writer struct {
 	tx    Tx
 	queue chan *operation
 	done  chan struct{}
+	most  atomic.Int64 // operations in one transaction; maxBatch but in measurements
 
 	mu     sync.RWMutex // held for reading while sending on queue
 	closed bool
@@ -70,6 +71,7 @@ func openWriter(ctx context.Context, dsn string) (*writer, error) {
 		queue: make(chan *operation, queueDepth),
 		done:  make(chan struct{}),
 	}
+	w.most.Store(maxBatch)
 	go w.loop()
 	return w, nil
 }
@@ -143,7 +145,7 @@ func (w *writer) loop() {
 	batch := make([]*operation, 0, maxBatch)
 	for op := range w.queue {
 		batch = append(batch[:0], op)
-		for more := true; more && len(batch) < maxBatch; {
+		for more := true; more && int64(len(batch)) < w.most.Load(); {
 			select {
 			case op, ok := <-w.queue:
 				if more = ok; ok {
