@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Backup writes the data folder as it is now to w, as a compressed tar: the
@@ -20,6 +22,8 @@ import (
 // whatever it names is there; a workspace file that changes meanwhile may be
 // between two versions.
 func (s *Store) Backup(ctx context.Context, w io.Writer) (err error) {
+	s.backups.Lock()
+	defer s.backups.Unlock()
 	snapshot := filepath.Join(s.dir, "backup.tmp")
 	if err := os.RemoveAll(snapshot); err != nil { // of a backup that was cut off
 		return fmt.Errorf("back up: %w", err)
@@ -63,24 +67,28 @@ func (s *Store) addFolder(ctx context.Context, t *tar.Writer, folder string) err
 			return nil // removed while we walk, or there are no workspaces yet
 		case err != nil:
 			return err
-		case !d.Type().IsRegular() || strings.HasPrefix(d.Name(), "new-"):
-			return nil // a worker's links and pipes; a file not yet kept
+		case !d.Type().IsRegular():
+			return nil // a worker's links and pipes
+		case filepath.Dir(path) == s.blobDir() && strings.HasPrefix(d.Name(), unnamedBlob):
+			return nil // not kept yet
 		}
 		name, err := filepath.Rel(s.dir, path)
 		if err != nil {
 			return err
 		}
-		if err := addFile(t, path, filepath.ToSlash(name)); !errors.Is(err, fs.ErrNotExist) {
-			return err
+		err = addFile(t, path, filepath.ToSlash(name))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ELOOP) {
+			return nil // removed, or made a link, while we walk
 		}
-		return nil
+		return err
 	})
 }
 
 // addFile adds what a file holds now. One that shrinks meanwhile is filled up: the
 // archive has promised its size.
 func addFile(t *tar.Writer, path, name string) error {
-	f, err := os.Open(path)
+	// A worker may put a link in the place of its file meanwhile: not followed.
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
@@ -128,6 +136,9 @@ func Restore(ctx context.Context, dir string, r io.Reader) error {
 	for {
 		h, err := t.Next()
 		if err == io.EOF {
+			if _, err := io.Copy(io.Discard, z); err != nil { // the checksum comes last
+				return fmt.Errorf("restore: the backup is damaged: %w", err)
+			}
 			return checkRestored(ctx, dir)
 		}
 		if err == nil {
@@ -166,8 +177,11 @@ func checkRestored(ctx context.Context, dir string) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	var verdict string
-	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&verdict); err != nil || verdict != "ok" {
-		return fmt.Errorf("restore: the database is damaged: %s %w", verdict, err)
+	if err := db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&verdict); err != nil {
+		return fmt.Errorf("restore: check the database: %w", err)
+	}
+	if verdict != "ok" {
+		return fmt.Errorf("restore: the database is damaged: %s", verdict)
 	}
 	return syncDir(dir)
 }

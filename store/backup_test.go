@@ -27,6 +27,7 @@ func TestBackupAndRestore(t *testing.T) {
 	work := filepath.Join(s.Dir(), "workspaces", a.Turn.WorkerID, "sub")
 	is.NoErr(os.MkdirAll(work, 0o700))
 	is.NoErr(os.WriteFile(filepath.Join(work, "notes.txt"), []byte("notes"), 0o600))
+	is.NoErr(os.WriteFile(filepath.Join(work, "new-notes.txt"), nil, 0o600)) // named like a file not yet kept
 	is.NoErr(os.Symlink("/etc/passwd", filepath.Join(work, "link")))
 
 	var archive bytes.Buffer
@@ -46,6 +47,8 @@ func TestBackupAndRestore(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(dir, "workspaces", a.Turn.WorkerID, "sub", "notes.txt"))
 	is.NoErr(err)
 	is.Equal(string(b), "notes")
+	_, err = os.Lstat(filepath.Join(dir, "workspaces", a.Turn.WorkerID, "sub", "new-notes.txt"))
+	is.NoErr(err)
 	_, err = os.Lstat(filepath.Join(dir, "workspaces", a.Turn.WorkerID, "sub", "link"))
 	is.True(os.IsNotExist(err)) // links are not followed, nor kept
 }
@@ -58,6 +61,8 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := archive.Bytes()
+	flipped := bytes.Clone(whole)
+	flipped[len(flipped)-6] ^= 1 // in the checksum
 	for name, tt := range map[string]struct {
 		archive []byte
 		full    bool // something is in the folder already
@@ -65,6 +70,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}{
 		"a folder in use":  {archive: whole, full: true, says: "not empty"},
 		"another file":     {archive: []byte("hello"), says: "not a backup"},
+		"a flipped bit":    {archive: flipped, says: "damaged"},
 		"a cut-off backup": {archive: whole[:len(whole)/2], says: "damaged"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,6 +44,7 @@ type Store struct {
 	queued     atomic.Int64 // turns with status pending
 	fair       fairness     // owned by the writer's goroutine
 	lastUse    sync.Map     // API key id to the minute its use was last noted
+	backups    sync.Mutex   // held by the one backup under way
 	closing    sync.Once
 	closed     error // what closing gave
 }
