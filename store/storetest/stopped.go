@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"maps"
@@ -25,10 +26,15 @@ func open(t testing.TB, dir, options string) *sql.DB {
 	return db
 }
 
+// A querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
 // column reads a query's rows of one column.
-func column(t testing.TB, db *sql.DB, query string) []string {
+func column(t testing.TB, q querier, query string) []string {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), query)
+	rows, err := q.QueryContext(t.Context(), query)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +86,7 @@ func Sound(t testing.TB, dir string) {
 
 // Multiply makes n more tasks like the newest one, with turns and steps like its
 // own, in a data folder that no process may have open. It is quick: what a test
-// needs thousands of.
+// needs thousands of. They are not metered, so the folder is not Sound any more.
 func Multiply(t testing.TB, dir string, n int) {
 	t.Helper()
 	db := open(t, dir, "_txlock=immediate&_pragma=synchronous(OFF)")
@@ -103,7 +109,7 @@ func Multiply(t testing.TB, dir string, n int) {
 		{"tasks", `FROM tasks r WHERE r.num = ` + task,
 			map[string]string{"num": `r.num + i`, "id": `r.id || '-' || i`, "created_at": `r.created_at + i`, "title": `r.title || ' ' || i`}},
 	} {
-		names := column(t, open(t, dir, "mode=ro"), `SELECT name FROM pragma_table_info('`+c.table+`')`)
+		names := column(t, tx, `SELECT name FROM pragma_table_info('`+c.table+`')`)
 		values := make([]string, len(names))
 		for i, name := range names {
 			if values[i] = c.set[name]; values[i] == "" {
