@@ -491,7 +491,7 @@ func (c *backupCommand) Run(a *app) error {
 }
 
 type restoreCommand struct {
-	File string `arg:"" help:"Backup to restore." type:"existingfile"`
+	File string `arg:"" help:"Backup to restore."`
 }
 
 // Run restores into the data folder, which must be new or empty.
