@@ -33,7 +33,7 @@ var rooms = map[string][]string{
 	"mail":               {"store", "runner"},                                        // a second front door: not a client of the first
 }
 
-// sqlDrivers are what only the store may import.
+// sqlDrivers are what only the store may import, and its tests' helper.
 var sqlDrivers = []string{"database/sql", "modernc.org/sqlite"}
 
 func TestImportDirections(t *testing.T) {
