@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"journeyman/store"
@@ -55,10 +57,11 @@ type view struct {
 
 // A reader turns views of a turn into the events after its position.
 type reader struct {
-	r    *Runner
-	at   position
-	wide bool // of the worker-wide stream: every chunk says its task and turn
-	out  []Event
+	r     *Runner
+	at    position
+	wide  bool // of the worker-wide stream: every chunk says its task and turn
+	words bool // texts come word by word
+	out   []Event
 }
 
 // read gives the events that lie between the reader's position and the view, and
@@ -147,6 +150,9 @@ func (rd *reader) step(v view, st store.Step, open bool) {
 		rd.at = position{turn: v.turn.Num, step: st.Seq, attempt: st.Attempt}
 		rd.putRestart(v, st)
 	}
+	if open && len(st.Parts) == 0 {
+		return // a call that fails before its first word leaves no step
+	}
 	rd.put(v, st.Seq, slotStartStep, st.Attempt, chunk{Type: "start-step"})
 	calls := 0
 	for i, p := range st.Parts {
@@ -194,9 +200,12 @@ func (rd *reader) text(v view, st store.Step, part int64, p store.Part, open boo
 	}
 	at := position{v.turn.Num, st.Seq, st.Attempt, slotParts + part, 1}
 	rd.putAt(v, at, chunk{Type: kind + "-start", ID: id})
-	if delta, end := rd.rest(at, p.Text, open); delta != "" {
-		at.offset = end
-		rd.putAt(v, at, chunk{Type: kind + "-delta", ID: id, Delta: delta})
+	delta, end := rd.rest(at, p.Text, open)
+	for at.offset = end - int64(len(delta)); delta != ""; {
+		piece := rd.piece(delta)
+		delta = delta[len(piece):]
+		at.offset += int64(len(piece))
+		rd.putAt(v, at, chunk{Type: kind + "-delta", ID: id, Delta: piece})
 	}
 	if !open {
 		at.offset = endOffset
@@ -224,6 +233,28 @@ func (rd *reader) rest(at position, text string, open bool) (string, int64) {
 		return "", 0
 	}
 	return text[from:to], to + 1
+}
+
+// maxPieces bounds the text that is given word by word, in bytes; more is a reader
+// catching up.
+const maxPieces = 4 << 10
+
+// piece is the beginning of a text to give at once: for the client that waits for
+// this turn the next word, so that it sees the same events however fast it reads,
+// else all of it.
+func (rd *reader) piece(text string) string {
+	if !rd.words || len(text) > maxPieces {
+		return text
+	}
+	word := strings.IndexFunc(text, unicode.IsSpace)
+	if word < 0 {
+		return text
+	}
+	gap := strings.IndexFunc(text[word:], func(r rune) bool { return !unicode.IsSpace(r) })
+	if gap < 0 {
+		return text
+	}
+	return text[:word+gap]
 }
 
 // toolInput gives a tool call's arguments. Arguments that no tool can run with

@@ -49,7 +49,7 @@ func (r *Runner) TaskStream(ctx context.Context, taskNum int64, lastEventID stri
 
 // TurnStream gives the events of one turn, without the user's message.
 func (r *Runner) TurnStream(t store.Turn) *Stream {
-	return &Stream{r: r, single: true, turn: t, reader: reader{r: r, at: position{turn: t.Num, step: startStep, slot: slotUserMessage}}}
+	return &Stream{r: r, single: true, turn: t, reader: reader{r: r, words: true, at: position{turn: t.Num, step: startStep, slot: slotUserMessage}}}
 }
 
 // Next waits for events. done says that there are no more after these. It fails
