@@ -45,6 +45,14 @@ func (s *Store) lookup(ctx context.Context, q querier, o Once) (string, error) {
 	return id, nil
 }
 
+// Replay gives the id of what the same request made before, empty where it is new.
+func (s *Store) Replay(ctx context.Context, o Once) (string, error) { return s.lookup(ctx, s, o) }
+
+// Remember writes down what a request made or changed that is not one transaction.
+func (s *Store) Remember(ctx context.Context, o Once, resultID string) error {
+	return s.write(ctx, func(tx *Tx) error { return s.remember(tx, o, resultID) })
+}
+
 // remember writes down what the request made, in the transaction that made it.
 func (s *Store) remember(tx *Tx, o Once, resultID string) error {
 	if o.KeyID == "" {

@@ -199,6 +199,21 @@ func (n NewTurn) check() error {
 	return f.Err()
 }
 
+// checkAttachments reports files that lie in another worker's folder: the task was
+// made for that worker after they were put there.
+func (n NewTurn) checkAttachments(w Worker) error {
+	for _, f := range n.Attachments {
+		if f.WorkerID != "" && f.WorkerID != w.ID {
+			return &Error{Kind: Conflict, Code: CodeMoved, Message: "the task has just been made for another worker"}
+		}
+	}
+	return nil
+}
+
+// CodeMoved is the code of the error for attachments that have to be put into
+// another worker's folder: TargetWorker now tells which.
+const CodeMoved = "attachments_moved"
+
 // acceptTurn finds or makes worker and task and adds the turn, in one transaction.
 func (s *Store) acceptTurn(ctx context.Context, tx *Tx, n NewTurn) (Turn, error) {
 	if s.queued.Load() >= s.queueLimit {
@@ -209,6 +224,9 @@ func (s *Store) acceptTurn(ctx context.Context, tx *Tx, n NewTurn) (Turn, error)
 	}
 	task, w, err := s.target(ctx, tx, n)
 	if err != nil {
+		return Turn{}, err
+	}
+	if err := n.checkAttachments(w); err != nil {
 		return Turn{}, err
 	}
 	now := s.millis()
