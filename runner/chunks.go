@@ -317,6 +317,10 @@ const callDidNotRun = "the call did not run"
 
 // epilogue is what comes after the last step.
 func (rd *reader) epilogue(v view) {
+	if len(v.steps) == 0 { // readers want every message to have a part
+		rd.put(v, endStep, slotEmptyStep, 0, chunk{Type: "start-step"})
+		rd.put(v, endStep, slotEmptyEnd, 0, chunk{Type: "finish-step"})
+	}
 	for i, s := range v.sources {
 		rd.put(v, endStep, slotSources+int64(i), 0, chunk{Type: "source-url", SourceID: s.ID, URL: s.URL, Title: s.Title})
 	}

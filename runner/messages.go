@@ -88,7 +88,7 @@ type uiPart struct {
 }
 
 // Messages gives a task's conversation as UI messages. An assistant's message is
-// there once its turn has been claimed.
+// there once it has something to say.
 func (r *Runner) Messages(c store.Conversation) []Message {
 	messages := make([]Message, 0, 2*len(c.Turns))
 	for _, t := range c.Turns {
@@ -96,8 +96,11 @@ func (r *Runner) Messages(c store.Conversation) []Message {
 		if t.StartedAt == nil && !t.Status.Ended() {
 			continue
 		}
-		messages = append(messages, r.assistantMessage(view{turn: t, steps: c.Steps[t.Num],
-			files: turnFiles(c.Files, t.Num, store.Published), sources: turnSources(c.Sources, t.Num)}))
+		m := r.assistantMessage(view{turn: t, steps: c.Steps[t.Num],
+			files: turnFiles(c.Files, t.Num, store.Published), sources: turnSources(c.Sources, t.Num)})
+		if len(m.Parts) > 0 {
+			messages = append(messages, m)
+		}
 	}
 	return messages
 }
@@ -127,6 +130,9 @@ func (r *Runner) assistantMessage(v view) Message {
 		m.Parts = append(m.Parts, stepParts(v, st)...)
 	}
 	if v.turn.Status.Ended() {
+		if len(v.steps) == 0 {
+			m.Parts = append(m.Parts, uiPart{Type: "step-start"})
+		}
 		m.Metadata.Usage = turnUsage(v.turn)
 		for _, s := range v.sources {
 			m.Parts = append(m.Parts, uiPart{Type: "source-url", SourceID: s.ID, URL: s.URL, Title: s.Title})

@@ -42,10 +42,12 @@ const (
 	slotFinishStep = 1 << 30
 )
 
-// The slots after the last step. Source i is at slotSources+i, file j at
-// slotFiles+j.
+// The slots after the last step. A turn without one gets an empty step there.
+// Source i is at slotSources+i, file j at slotFiles+j.
 const (
-	slotSources   = 1
+	slotEmptyStep = 1
+	slotEmptyEnd  = 2
+	slotSources   = 3
 	slotFiles     = 1 << 20
 	slotUsage     = 1 << 30
 	slotStatus    = slotUsage + 1
