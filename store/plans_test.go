@@ -169,6 +169,9 @@ func callTurns(t *testing.T, f *fixture) {
 	first := f.accept(n)
 	_, _, err := f.Lookup(ctx, n.Once)
 	is.NoErr(err)
+	_, err = f.Replay(ctx, n.Once)
+	is.NoErr(err)
+	is.NoErr(f.Remember(ctx, n.Once, first.ID))
 	next := f.follow(first)
 	again := f.turn()
 	again.Continue = true
