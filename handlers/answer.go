@@ -11,13 +11,6 @@ import (
 	"journeyman/store"
 )
 
-// How a long wait is kept open: clients and proxies give up on a connection that
-// is silent for 30 or 60 seconds, and spaces ahead of JSON mean nothing.
-const (
-	silentFor  = 25 * time.Second
-	spaceEvery = 10 * time.Second
-)
-
 // forever is a wait without an end of its own.
 const forever = time.Duration(1<<63 - 1)
 
@@ -99,7 +92,8 @@ func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted,
 }
 
 // await waits until the turn has ended, at most for wait, and keeps the response
-// alive meanwhile.
+// alive meanwhile: clients and proxies give up on a connection that is silent for
+// 30 or 60 seconds, and spaces ahead of JSON mean nothing.
 func (a *API) await(ctx context.Context, h *held, turnID string, wait time.Duration) error {
 	if wait == 0 {
 		return context.DeadlineExceeded
@@ -112,7 +106,7 @@ func (a *API) await(ctx context.Context, h *held, turnID string, wait time.Durat
 	ended := make(chan error, 1)
 	go func() { ended <- a.runner.Wait(ctx, turnID) }() // ends with ctx
 	defer func() { <-ended }()
-	keep := time.NewTimer(silentFor)
+	keep := time.NewTimer(a.cfg.Timing.SilentFor)
 	defer keep.Stop()
 	for {
 		select {
@@ -121,7 +115,7 @@ func (a *API) await(ctx context.Context, h *held, turnID string, wait time.Durat
 			return err
 		case <-keep.C:
 			h.space()
-			keep.Reset(spaceEvery)
+			keep.Reset(a.cfg.Timing.SpaceEvery)
 		}
 	}
 }

@@ -7,6 +7,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,30 @@ type Config struct {
 	MailDomain string // of worker addresses
 	RateLimit  int    // requests a minute for each key; 0: no limit
 	Uploads    UploadLimits
-	Now        func() time.Time // time.Now where nil
+	Timing     Timing
+	Now        func() time.Time // of rate limits and request ids; time.Now where nil
+}
+
+// Timing says how long things may take. Zero fields have the defaults, which are
+// right for a service.
+type Timing struct {
+	SilentFor  time.Duration // before an answer that is waited for begins with a space; 25 s
+	SpaceEvery time.Duration // between such spaces; 10 s
+	BeatEvery  time.Duration // between the comments of a stream that has nothing to say; 15 s
+	CheckEvery time.Duration // between looks whether the reader of a stream may still read it; 5 s
+	ReadIn     time.Duration // for a client to send the next piece of a body; 1 minute
+	WriteIn    time.Duration // for the reader of a stream to take a piece, or it is cut off; 10 s
+}
+
+func (t Timing) withDefaults() Timing {
+	return Timing{
+		SilentFor:  cmp.Or(t.SilentFor, 25*time.Second),
+		SpaceEvery: cmp.Or(t.SpaceEvery, 10*time.Second),
+		BeatEvery:  cmp.Or(t.BeatEvery, 15*time.Second),
+		CheckEvery: cmp.Or(t.CheckEvery, 5*time.Second),
+		ReadIn:     cmp.Or(t.ReadIn, time.Minute),
+		WriteIn:    cmp.Or(t.WriteIn, 10*time.Second),
+	}
 }
 
 // UploadLimits bound what a request may carry. Zero fields have the defaults.
@@ -64,6 +88,7 @@ type API struct {
 	router  *httprouter.Router
 	limiter *limiter
 	streams *streams
+	flights flights
 }
 
 // New makes the API.
@@ -71,8 +96,8 @@ func New(cfg Config) *API {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	cfg.Uploads = cfg.Uploads.withDefaults()
-	a := &API{cfg: cfg, store: cfg.Store, runner: cfg.Runner, limiter: newLimiter(cfg.RateLimit, cfg.Now), streams: newStreams()}
+	cfg.Uploads, cfg.Timing = cfg.Uploads.withDefaults(), cfg.Timing.withDefaults()
+	a := &API{cfg: cfg, store: cfg.Store, runner: cfg.Runner, limiter: newLimiter(cfg.RateLimit, cfg.Now), streams: newStreams(cfg.Timing)}
 	a.routes()
 	return a
 }
@@ -94,6 +119,7 @@ type request struct {
 	id     string
 	who    store.Identity // zero on open endpoints
 	params httprouter.Params
+	readIn time.Duration // for the next piece of the body
 }
 
 // A handle answers a request. One that has begun to write returns nil.
@@ -110,11 +136,16 @@ func (a *API) on(method, pattern string, h handle) {
 	})
 }
 
-// open registers a handle for everybody.
+// open registers a handle for everybody. What can be got has a HEAD too, for which
+// net/http drops the body (RFC 9110, section 9.3.2).
 func (a *API) open(method, pattern string, h handle) {
-	a.router.Handle(method, pattern, func(w http.ResponseWriter, r *http.Request, ps httprouter.Params) {
-		a.serve(w, &request{Request: r, id: requestID(r), params: ps}, h)
-	})
+	serve := func(w http.ResponseWriter, r *http.Request, ps httprouter.Params) {
+		a.serve(w, &request{Request: r, id: requestID(r), params: ps, readIn: a.cfg.Timing.ReadIn}, h)
+	}
+	a.router.Handle(method, pattern, serve)
+	if method == http.MethodGet {
+		a.router.Handle(http.MethodHead, pattern, serve)
+	}
 }
 
 func requestID(r *http.Request) string {

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"math"
 	"net/http"
 	"strconv"
@@ -13,9 +14,19 @@ import (
 	"journeyman/store"
 )
 
-// authenticate gives whose key a request carries (RFC 6750, section 2.1), and
-// counts the request against its limit.
+// authenticate gives whose key a request carries, and counts the request against
+// its limit.
 func (a *API) authenticate(w http.ResponseWriter, r *request) (store.Identity, error) {
+	who, err := a.identify(r.Context(), r.Request)
+	if err != nil {
+		return who, err
+	}
+	who.RemoteAddr = clientAddr(r.Request)
+	return who, a.limiter.take(w, who.KeyID)
+}
+
+// identify gives whose key a request carries (RFC 6750, section 2.1).
+func (a *API) identify(ctx context.Context, r *http.Request) (store.Identity, error) {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
 		return store.Identity{}, store.Errorf(store.Unauthorized, "the Authorization header is missing: send Authorization: Bearer API_KEY")
@@ -25,12 +36,7 @@ func (a *API) authenticate(w http.ResponseWriter, r *request) (store.Identity, e
 	if !ok || !strings.EqualFold(scheme, "Bearer") || secret == "" || strings.ContainsAny(secret, " ,") {
 		return store.Identity{}, store.Errorf(store.Unauthorized, "the Authorization header is malformed: send Authorization: Bearer API_KEY")
 	}
-	who, err := a.store.Authenticate(r.Context(), secret)
-	if err != nil {
-		return who, err
-	}
-	who.RemoteAddr = clientAddr(r.Request)
-	return who, a.limiter.take(w, who.KeyID)
+	return a.store.Authenticate(ctx, secret)
 }
 
 // A limiter counts the requests of each key.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"journeyman/store"
 )
@@ -29,8 +30,9 @@ func readBody(w http.ResponseWriter, r *request) (*body, error) {
 	if err := wantJSON(r.Request); err != nil {
 		return nil, err
 	}
-	defer readWithin(w, bodyTime)()
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxJSON))
+	in := newPatientReader(w, r, maxJSON)
+	defer in.done()
+	raw, err := io.ReadAll(in)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		return nil, store.Errorf(store.TooLarge, "a JSON body has at most %d bytes", maxJSON)
@@ -41,18 +43,41 @@ func readBody(w http.ResponseWriter, r *request) (*body, error) {
 	return parseBody(raw)
 }
 
-// How long a client may take over a JSON body, and over each part of an upload.
-const bodyTime = time.Minute
-
-// readWithin gives the client d to send what is read next. done lifts the limit,
-// which would otherwise end a long wait for a result.
-func readWithin(w http.ResponseWriter, d time.Duration) (done func()) {
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(d)) // where it is not supported there is no slow client
-	return func() { _ = c.SetReadDeadline(time.Time{}) }
+// A patientReader reads a request's body. The client has request.readIn for each
+// next piece, and a number of times that for the whole: an upload over a slow line
+// takes long, a client that stands still must not hold the connection.
+type patientReader struct {
+	body    io.Reader
+	control *http.ResponseController
+	piece   time.Duration
+	until   time.Time
 }
 
+// maxPieces bounds the whole time for a body, in times that for a piece.
+const maxPieces = 60
+
+func newPatientReader(w http.ResponseWriter, r *request, limit int64) *patientReader {
+	return &patientReader{body: http.MaxBytesReader(w, r.Body, limit), control: http.NewResponseController(w), piece: r.readIn,
+		until: time.Now().Add(maxPieces * r.readIn)}
+}
+
+// Read reads what the client sends in time.
+func (p *patientReader) Read(b []byte) (int, error) {
+	deadline := time.Now().Add(p.piece)
+	if deadline.After(p.until) {
+		deadline = p.until
+	}
+	_ = p.control.SetReadDeadline(deadline) // where it is not supported there is no slow client
+	return p.body.Read(b)
+}
+
+// done lifts the deadline, which would otherwise end a long wait for a result.
+func (p *patientReader) done() { _ = p.control.SetReadDeadline(time.Time{}) }
+
 func parseBody(raw []byte) (*body, error) {
+	if !utf8.Valid(raw) {
+		return nil, store.Errorf(store.Invalid, "the body is not valid UTF-8")
+	}
 	b := &body{}
 	if err := json.Unmarshal(raw, &b.fields); err != nil {
 		var syntax *json.SyntaxError
@@ -137,6 +162,15 @@ func (b *body) budget() store.Budget {
 	}
 	b.invalid.Check(store.Budget(*v).Valid(), "budget", "must be low, standard, high or unlimited")
 	return store.Budget(*v)
+}
+
+// once tells the request with this body from its repetitions.
+func (b *body) once(r *request) (store.Once, error) {
+	content, err := b.canonical()
+	if err != nil {
+		return store.Once{}, err
+	}
+	return once(r, content)
 }
 
 // canonical is the object with its keys in order and without spaces: equal for

@@ -9,6 +9,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"slices"
+	"unicode/utf8"
 
 	"journeyman/store"
 )
@@ -39,25 +40,40 @@ func (a *API) createTaskWithFiles(w http.ResponseWriter, r *request) error {
 	if turn.Once, err = once(r, content); err != nil {
 		return err
 	}
-	if t, found, err := a.store.Lookup(r.Context(), turn.Once); err != nil || found {
-		if err != nil {
-			return err
-		}
-		return a.answer(w, r, store.Accepted{Turn: t, Replayed: true}, stream, true)
-	}
-	if err := a.attach(r, &turn, u.files); err != nil {
-		return err
-	}
-	accepted, err := a.store.CreateTurn(r.Context(), turn)
-	if err != nil || accepted.Replayed {
-		a.runner.Detach(turn.Attachments)
-	}
+	accepted, err := a.commitWithFiles(r, turn, u.files, stream)
 	if err != nil {
 		return err
 	}
-	a.runner.Wake()
 	return a.answer(w, r, accepted, stream, true)
 }
+
+// commitWithFiles is commit with the files in the workspace before.
+func (a *API) commitWithFiles(r *request, turn store.NewTurn, files []store.File, stream bool) (accepted store.Accepted, err error) {
+	accepted.Turn, accepted.Replayed, err = a.store.Lookup(r.Context(), turn.Once)
+	if err != nil || accepted.Replayed {
+		return accepted, err
+	}
+	for tries := 0; ; tries++ {
+		placed := turn
+		if err := a.attach(r, &placed, files); err != nil {
+			return accepted, err
+		}
+		accepted, err = a.commit(r, placed, stream)
+		if err == nil && !accepted.Replayed {
+			return accepted, nil
+		}
+		a.runner.Detach(placed.Attachments)
+		// Another request has made the task meanwhile: the files go to its worker.
+		var e *store.Error
+		if !errors.As(err, &e) || e.Code != store.CodeMoved || tries == maxMoves {
+			return accepted, err
+		}
+	}
+}
+
+// maxMoves is how often files are put elsewhere. Once is enough: a task does not
+// change its worker.
+const maxMoves = 2
 
 // attach puts the files into the workspace of the worker the turn is for.
 func (a *API) attach(r *request, turn *store.NewTurn, files []store.File) error {
@@ -83,27 +99,28 @@ func (a *API) attach(r *request, turn *store.NewTurn, files []store.File) error 
 // readUpload reads a multipart body as it comes. Every part with a filename is a
 // file, whatever its name.
 func (a *API) readUpload(w http.ResponseWriter, r *request) (*upload, error) {
-	r.Body = http.MaxBytesReader(w, r.Body, a.cfg.Uploads.RequestSize)
+	in := newPatientReader(w, r, a.cfg.Uploads.RequestSize)
+	defer in.done()
+	r.Body = io.NopCloser(in)
 	parts, err := r.MultipartReader()
 	if err != nil {
 		return nil, store.Errorf(store.Invalid, "the multipart body has no usable boundary")
 	}
 	u := &upload{body: body{fields: map[string]json.RawMessage{}}}
-	for {
-		done := readWithin(w, bodyTime)
-		part, err := parts.NextRawPart()
-		if err == io.EOF {
-			done()
-			return u, nil
-		}
-		if err == nil {
+	for err == nil {
+		var part *multipart.Part
+		if part, err = parts.NextRawPart(); err == nil {
 			err = a.readPart(u, part)
 		}
-		done()
-		if err != nil {
-			return nil, a.uploadError(err)
-		}
 	}
+	if err == io.EOF {
+		// Only at the end of the body does net/http begin to notice that a client goes.
+		_, err = io.Copy(io.Discard, in)
+	}
+	if err != nil {
+		return nil, a.uploadError(err)
+	}
+	return u, nil
 }
 
 func (a *API) uploadError(err error) error {
@@ -148,6 +165,12 @@ func (a *API) readPart(u *upload, part *multipart.Part) error {
 	}
 	if len(text) > maxJSON || len(u.body.fields) == maxFields {
 		return store.Errorf(store.TooLarge, "a request has at most %d fields of at most %d bytes", maxFields, maxJSON)
+	}
+	if !utf8.Valid(text) {
+		return store.Errorf(store.Invalid, "the field %q is not valid UTF-8", part.FormName())
+	}
+	if len(text) == 0 {
+		return nil // forms send what was left out so
 	}
 	u.body.fields[part.FormName()], err = json.Marshal(string(text))
 	return err

@@ -30,7 +30,6 @@ func (a *API) routes() {
 	a.on("GET", "/api/workers/:workerId/stream", a.streamWorker)
 	a.on("GET", "/api/workers/:workerId/email", a.getEmail)
 	a.on("GET", "/api/workers/:workerId/files/*filePath", a.getFile)
-	a.on("HEAD", "/api/workers/:workerId/files/*filePath", a.getFile)
 	a.on("GET", "/api/workers/:workerId/members", a.listMembers)
 	a.on("GET", "/api/workers/:workerId/members/:userId", a.getMember)
 	a.on("PUT", "/api/workers/:workerId/members/:userId", a.addMember)

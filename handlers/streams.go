@@ -18,17 +18,15 @@ import (
 	"journeyman/store"
 )
 
-const (
-	heartbeatEvery = 15 * time.Second
-	writeWithin    = 10 * time.Second // a reader slower than that is cut off and comes back by id
-	maxSubscribers = 10_000
-)
+// maxSubscribers is how many streams can be open at once.
+const maxSubscribers = 10_000
 
 // streams writes event streams. Each response has a private stream of the broker,
 // so that a reader that stands still stops nobody else; what is sent comes from
 // the runner, which knows what lies after any event.
 type streams struct {
 	broker *sse.Server
+	timing Timing
 	pumps  sync.Map // stream id to *pump
 	last   atomic.Int64
 	open   atomic.Int64
@@ -41,21 +39,24 @@ type source interface {
 
 // A pump moves events from a source to one response. It runs in one goroutine.
 type pump struct {
-	id     string
-	src    source
-	broker *sse.Server
-	ctx    context.Context // of the response
-	cancel context.CancelFunc
-	lastID string // never empty: an empty id would clear the client's
+	id      string
+	src     source
+	may     func(ctx context.Context) error // says whether the reader still may read
+	broker  *sse.Server
+	timing  Timing
+	ctx     context.Context // of the response
+	cancel  context.CancelFunc
+	lastID  string    // never empty: an empty id would clear the client's
+	said    time.Time // when anything was sent last
+	checked time.Time // when may was asked last
 }
 
-func newStreams() *streams {
-	s := &streams{broker: sse.New()}
+func newStreams(timing Timing) *streams {
+	s := &streams{broker: sse.New(), timing: timing}
 	// AutoReplay would rewrite ids, EventTTL drop events, and an unsplit newline
 	// break a frame. The small buffer keeps an idle stream small.
 	s.broker.AutoReplay, s.broker.AutoStream, s.broker.SplitData, s.broker.BufferSize = false, false, true, 4
-	s.broker.Headers = map[string]string{"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-transform",
-		"x-vercel-ai-ui-message-stream": "v1"}
+	s.broker.Headers = streamHeaders()
 	s.broker.OnSubscribe = func(id string, _ *sse.Subscriber) {
 		if p, ok := s.pumps.Load(id); ok {
 			p.(*pump).run()
@@ -66,53 +67,95 @@ func newStreams() *streams {
 	return s
 }
 
-// serve writes what src gives until it is done or the client goes.
-func (s *streams) serve(w http.ResponseWriter, r *request, src source, lastID string) error {
-	if s.open.Add(1) > maxSubscribers {
-		s.open.Add(-1)
-		return store.Errorf(store.Busy, "there are %d open streams, the most there can be", maxSubscribers)
+// streamHeaders are those of every event stream, besides its content type.
+func streamHeaders() map[string]string {
+	return map[string]string{"X-Accel-Buffering": "no", "Cache-Control": "no-cache, no-transform", "x-vercel-ai-ui-message-stream": "v1"}
+}
+
+// full refuses a stream more than there can be.
+func (s *streams) full() error {
+	if s.open.Load() < maxSubscribers {
+		return nil
 	}
+	return store.Errorf(store.Busy, "there are %d open streams, the most there can be", maxSubscribers)
+}
+
+// serve writes what src gives until it is done, the client goes, or may gives a
+// refusal.
+func (s *streams) serve(w http.ResponseWriter, r *request, src source, lastID string, may func(ctx context.Context) error) error {
+	if r.Method == http.MethodHead {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for name, value := range streamHeaders() {
+			w.Header().Set(name, value)
+		}
+		return nil
+	}
+	if err := s.full(); err != nil {
+		return err
+	}
+	s.open.Add(1)
 	defer s.open.Add(-1)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	p := &pump{id: strconv.FormatInt(s.last.Add(1), 36), src: src, broker: s.broker, ctx: ctx, cancel: cancel, lastID: cmp.Or(lastID, "0")}
+	p := &pump{id: strconv.FormatInt(s.last.Add(1), 36), src: src, may: may, broker: s.broker, timing: s.timing,
+		ctx: ctx, cancel: cancel, lastID: cmp.Or(lastID, "0"), said: time.Now(), checked: time.Now()}
 	s.pumps.Store(p.id, p)
 	defer s.pumps.Delete(p.id)
 	s.broker.CreateStream(p.id)
 	sub := r.Clone(ctx)
 	sub.URL = &url.URL{RawQuery: "stream=" + p.id}
 	sub.Header.Del("Last-Event-ID")
-	s.broker.ServeHTTP(&deadlineWriter{w, http.NewResponseController(w), cancel}, sub)
+	s.broker.ServeHTTP(&deadlineWriter{w, http.NewResponseController(w), s.timing.WriteIn, cancel}, sub)
 	return nil
 }
 
 // run moves events until there are no more. Publishing blocks only this pump.
 func (p *pump) run() {
-	for {
-		ctx, cancel := context.WithTimeout(p.ctx, heartbeatEvery)
-		events, done, err := p.src.Next(ctx)
-		cancel()
-		for _, e := range events {
-			if p.ctx.Err() != nil {
-				return
-			}
-			p.lastID = e.ID
-			p.broker.Publish(p.id, &sse.Event{ID: []byte(e.ID), Data: e.Data})
-		}
-		switch {
-		case p.ctx.Err() != nil:
-			return
-		case errors.Is(err, context.DeadlineExceeded):
-			p.broker.Publish(p.id, &sse.Event{Comment: []byte("heartbeat")})
-		case err != nil:
-			p.cancel() // the client comes back with the last id it has
-			return
-		case done:
-			p.broker.Publish(p.id, &sse.Event{ID: []byte(p.lastID), Data: []byte("[DONE]")})
-			p.broker.Publish(p.id, &sse.Event{}) // an empty event ends the response
-			return
-		}
+	for p.step() {
 	}
+}
+
+// step moves the next events and reports whether there may be more.
+func (p *pump) step() (more bool) {
+	ctx, cancel := context.WithTimeout(p.ctx, min(p.timing.BeatEvery, p.timing.CheckEvery))
+	events, done, err := p.src.Next(ctx)
+	cancel()
+	for _, e := range events {
+		p.lastID = e.ID
+		p.publish(&sse.Event{ID: []byte(e.ID), Data: e.Data})
+	}
+	switch {
+	case p.ctx.Err() != nil:
+		return false
+	case err != nil && !errors.Is(err, context.DeadlineExceeded), !p.mayRead():
+		p.cancel() // the client comes back with the last id it has
+		return false
+	case done:
+		p.publish(&sse.Event{ID: []byte(p.lastID), Data: []byte("[DONE]")})
+		p.broker.Publish(p.id, &sse.Event{}) // an empty event ends the response
+		return false
+	case time.Since(p.said) >= p.timing.BeatEvery:
+		p.publish(&sse.Event{Comment: []byte("heartbeat")})
+	}
+	return true
+}
+
+func (p *pump) publish(e *sse.Event) {
+	if p.ctx.Err() == nil {
+		p.said = time.Now()
+		p.broker.Publish(p.id, e)
+	}
+}
+
+// mayRead is false once the reader's key is revoked or what it reads is closed to
+// it. A check that fails otherwise is no refusal.
+func (p *pump) mayRead() bool {
+	if time.Since(p.checked) < p.timing.CheckEvery {
+		return true
+	}
+	p.checked = time.Now()
+	err := p.may(p.ctx)
+	return !store.IsKind(err, store.Unauthorized) && !store.IsKind(err, store.Forbidden) && !store.IsKind(err, store.NotFound)
 }
 
 // deadlineWriter cuts off a reader that does not read. The broker ignores write
@@ -120,12 +163,13 @@ func (p *pump) run() {
 type deadlineWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
+	within  time.Duration
 	cancel  context.CancelFunc
 }
 
-// Write writes within writeWithin or ends the response.
+// Write writes in time or ends the response.
 func (w *deadlineWriter) Write(b []byte) (int, error) {
-	_ = w.control.SetWriteDeadline(time.Now().Add(writeWithin)) // where it is not supported, TCP has its own
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.within)) // where it is not supported, TCP has its own
 	n, err := w.ResponseWriter.Write(b)
 	if err != nil {
 		w.cancel()
@@ -144,8 +188,8 @@ func (w *deadlineWriter) Flush() {
 func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // wantsStream reports whether a GET asks for events.
-func wantsStream(r *request) (bool, error) {
-	if v := r.URL.Query().Get("stream"); v != "" {
+func wantsStream(r *request, query url.Values) (bool, error) {
+	if v := query.Get("stream"); v != "" {
 		stream, err := strconv.ParseBool(v)
 		if err != nil {
 			return false, invalid("stream", "must be true or false")
@@ -165,17 +209,26 @@ func lastEventID(r *request) string {
 
 // streamTurn streams one turn to the client that sent its instruction.
 func (a *API) streamTurn(w http.ResponseWriter, r *request, t store.Turn) error {
-	return a.streams.serve(w, r, a.runner.TurnStream(t), "")
+	return a.streams.serve(w, r, a.runner.TurnStream(t), "", func(ctx context.Context) error {
+		_, err := a.identify(ctx, r.Request)
+		return err
+	})
 }
 
 // streamTask streams a task: what was, and what is running or queued.
-func (a *API) streamTask(w http.ResponseWriter, r *request, taskNum int64) error {
+func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task) error {
 	last := lastEventID(r)
-	src, err := a.runner.TaskStream(r.Context(), taskNum, last)
+	src, err := a.runner.TaskStream(r.Context(), task.Num, last)
 	if err != nil {
 		return err
 	}
-	return a.streams.serve(w, r, src, last)
+	return a.streams.serve(w, r, src, last, func(ctx context.Context) error {
+		who, err := a.identify(ctx, r.Request)
+		if err == nil {
+			_, _, err = a.store.Task(ctx, who.Caller, task.ID)
+		}
+		return err
+	})
 }
 
 // streamWorker streams all tasks of a worker as they run.
@@ -190,7 +243,13 @@ func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	defer src.Close()
-	return a.streams.serve(w, r, endless{src}, last)
+	return a.streams.serve(w, r, endless{src}, last, func(ctx context.Context) error {
+		who, err := a.identify(ctx, r.Request)
+		if err == nil {
+			_, err = a.store.Worker(ctx, who.Caller, wrk.ID)
+		}
+		return err
+	})
 }
 
 // endless is a source that is never done.

@@ -5,6 +5,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"journeyman/runner"
@@ -94,7 +95,11 @@ func (a *API) createTask(w http.ResponseWriter, r *request) error {
 // task reads the fields of a task. Without a worker one is made that has the
 // input as its instructions.
 func (b *body) task(c store.Caller) store.NewTurn {
-	n := store.NewTurn{Caller: c, Input: b.instruction(), Budget: b.budget(), WorkerID: value(b.text("workerId"))}
+	n := store.NewTurn{Caller: c, Input: b.instruction(), Budget: b.budget()}
+	if id := b.text("workerId"); id != nil {
+		n.WorkerID = *id
+		b.invalid.Check(*id != "", "workerId", "must not be empty: leave it out for a new worker")
+	}
 	if id := b.text("taskId"); id != nil {
 		n.TaskID = *id
 		b.invalid.Check(store.ValidTaskID(*id), "taskId", "must have 1 to 128 characters from A-Z, a-z, 0-9 and . _ : -")
@@ -157,7 +162,7 @@ func (a *API) listTurns(w http.ResponseWriter, r *request) error {
 }
 
 func (a *API) listTasks(w http.ResponseWriter, r *request) error {
-	q, err := taskQuery(r.Request)
+	q, err := taskQuery(r)
 	if err != nil {
 		return err
 	}
@@ -172,28 +177,28 @@ func (a *API) listTasks(w http.ResponseWriter, r *request) error {
 	return respond(w, http.StatusOK, list)
 }
 
-func taskQuery(r *http.Request) (store.TaskQuery, error) {
+func taskQuery(r *request) (store.TaskQuery, error) {
 	var f store.Fields
-	v := r.URL.Query()
+	v, err := parseQuery(r)
+	if err != nil {
+		return store.TaskQuery{}, err
+	}
 	moment := func(name string) (t time.Time) {
 		if s := v.Get(name); s != "" {
 			var err error
-			t, err = time.Parse(time.RFC3339, s)
+			t, err = time.Parse(time.RFC3339, strings.Replace(s, " ", "+", 1)) // an offset's + that was not escaped
 			f.Check(err == nil, name, "must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z")
 		}
 		return t
 	}
 	q := store.TaskQuery{WorkerID: v.Get("workerId"), Status: store.Status(v.Get("status")), TriggeredBy: store.Trigger(v.Get("triggeredBy")),
-		Text: v.Get("q"), Cursor: v.Get("cursor"), CreatedAfter: moment("createdAfter"), CreatedBefore: moment("createdBefore")}
+		Text: v.Get("q"), Cursor: v.Get("cursor"), CreatedAfter: moment("createdAfter"), CreatedBefore: moment("createdBefore"),
+		Limit: pageLimit(&f, v)}
 	q.Check(&f)
 	if s := v.Get("archived"); s != "" {
 		var err error
 		q.Archived, err = strconv.ParseBool(s)
 		f.Check(err == nil, "archived", "must be true or false")
-	}
-	var err error
-	if q.Limit, err = pageLimit(v.Get("limit")); err != nil {
-		f.Add("limit", "must be a whole number from 1 to 100")
 	}
 	return q, f.Err()
 }
@@ -206,9 +211,26 @@ func (a *API) archiveTask(w http.ResponseWriter, r *request) error {
 }
 
 // cancelTask aborts what of a task has not ended. Cancelling one that has ended
-// changes nothing.
+// changes nothing, so that it may be repeated; only an Idempotency-Key tells that
+// turns added since are not meant.
 func (a *API) cancelTask(w http.ResponseWriter, r *request) error {
-	task, err := a.runner.AbortTask(r.Context(), r.who.Caller, r.params.ByName("taskId"))
+	o, err := once(r, nil)
+	if err != nil {
+		return err
+	}
+	if o.Key == "" {
+		o = store.Once{}
+	}
+	done, err := a.store.Replay(r.Context(), o)
+	if err != nil {
+		return err
+	}
+	var task store.Task
+	if markReplay(w, done != ""); done != "" {
+		task, _, err = a.store.Task(r.Context(), r.who.Caller, done)
+	} else if task, err = a.runner.AbortTask(r.Context(), r.who.Caller, r.params.ByName("taskId")); err == nil {
+		err = a.store.Remember(r.Context(), o, task.ID)
+	}
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,11 @@
 package handlers
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -35,6 +38,7 @@ func (a *API) template(w store.Worker) template {
 // workerFields are the fields of a worker in a body; nil ones are not there.
 type workerFields struct {
 	instructions, summary, title *string
+	prompt                       *string // only when a worker is made
 	visibility                   *store.Visibility
 	schema                       *json.RawMessage
 }
@@ -58,9 +62,13 @@ func (b *body) worker() workerFields {
 }
 
 func (f workerFields) newWorker() store.NewWorker {
-	n := store.NewWorker{Instructions: value(f.instructions), Summary: value(f.summary), Title: value(f.title),
+	return store.NewWorker{Instructions: value(f.instructions), Summary: value(f.summary), Title: value(f.title),
 		Visibility: value(f.visibility), OutputSchema: value(f.schema)}
-	return n
+}
+
+// undescribed reports whether a prompt leaves instructions or summary to the model.
+func (f workerFields) undescribed() bool {
+	return strings.TrimSpace(value(f.prompt)) != "" && (value(f.instructions) == "" || f.summary == nil)
 }
 
 func value[T any](v *T) (zero T) {
@@ -77,23 +85,21 @@ func (a *API) createWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	fields := b.worker()
+	fields.prompt = b.text("prompt")
+	b.invalid.Check(utf8.RuneCountInString(value(fields.prompt)) <= store.MaxPrompt, "prompt", "must have at most %d characters", store.MaxPrompt)
 	if _, run := b.fields["input"]; run {
 		return a.runWorker(w, r, b, fields)
 	}
-	prompt := b.text("prompt")
-	b.invalid.Check(prompt == nil || utf8.RuneCountInString(*prompt) <= store.MaxPrompt, "prompt", "must have at most %d characters", store.MaxPrompt)
 	if err := b.invalid.Err(); err != nil {
 		return err
 	}
-	content, err := b.canonical()
+	o, err := b.once(r)
 	if err != nil {
 		return err
 	}
-	o, err := once(r, content)
-	if err != nil {
-		return err
-	}
-	n, err := a.describe(r, fields.newWorker(), prompt)
+	n := fields.newWorker()
+	leave, err := a.describe(r, fields, o, &n)
+	defer leave()
 	if err != nil {
 		return err
 	}
@@ -105,48 +111,68 @@ func (a *API) createWorker(w http.ResponseWriter, r *request) error {
 	return respond(w, http.StatusOK, a.template(wrk))
 }
 
-// describe has the model write what a prompt leaves to it.
-func (a *API) describe(r *request, n store.NewWorker, prompt *string) (store.NewWorker, error) {
-	if prompt == nil || strings.TrimSpace(*prompt) == "" || n.Instructions != "" && n.Summary != "" {
-		return n, nil
+// describe has the model write what a prompt leaves to it. Until leave is called,
+// which is never nil, equal requests wait: they will find the worker made, and the
+// model is not paid twice.
+func (a *API) describe(r *request, f workerFields, o store.Once, n *store.NewWorker) (leave func(), err error) {
+	leave = func() {}
+	if !f.undescribed() {
+		return leave, nil
 	}
-	d, err := a.runner.DescribeWorker(r.Context(), r.who.Caller, *prompt)
+	entered, err := a.flights.enter(r.Context(), o.KeyID+string(o.Hash))
 	if err != nil {
-		return n, err
+		return leave, err
 	}
-	for _, f := range []struct{ dst, src *string }{{&n.Instructions, &d.Instructions}, {&n.Summary, &d.Summary}, {&n.Title, &d.Title}} {
-		if *f.dst == "" {
-			*f.dst = *f.src
-		}
+	if id, err := a.store.Replay(r.Context(), o); err != nil || id != "" {
+		return entered, err
 	}
-	return n, nil
+	// A client that gave up and asks again finds what it had asked for.
+	d, err := a.runner.DescribeWorker(context.WithoutCancel(r.Context()), r.who.Caller, *f.prompt)
+	if err != nil {
+		return entered, err
+	}
+	n.Instructions, n.Title = cmp.Or(n.Instructions, d.Instructions), cmp.Or(n.Title, d.Title)
+	if f.summary == nil {
+		n.Summary = d.Summary
+	}
+	return entered, nil
 }
 
 // runWorker makes a worker and runs it with an instruction.
 func (a *API) runWorker(w http.ResponseWriter, r *request, b *body, fields workerFields) error {
 	n := fields.newWorker()
-	turn := store.NewTurn{Caller: r.who.Caller, Input: b.instruction(), Budget: b.budget()}
+	turn := store.NewTurn{Caller: r.who.Caller, NewWorker: &n, Input: b.instruction(), Budget: b.budget()}
 	stream := b.flag("stream")
 	if err := b.invalid.Err(); err != nil {
 		return err
 	}
-	if n.Title == "" {
-		n.Title = store.TitleOf(turn.Input)
+	var err error
+	if turn.Once, err = b.once(r); err != nil {
+		return err
 	}
-	turn.NewWorker = &n
-	return a.accept(w, r, b, turn, stream, false)
-}
-
-func (a *API) continueWorker(w http.ResponseWriter, r *request) error {
-	wrk, err := a.store.Worker(r.Context(), r.who.Caller, r.params.ByName("workerId"))
+	accepted, err := a.describeAndCommit(r, turn, fields, stream)
 	if err != nil {
 		return err
 	}
+	return a.answer(w, r, accepted, stream, false)
+}
+
+func (a *API) describeAndCommit(r *request, turn store.NewTurn, f workerFields, stream bool) (store.Accepted, error) {
+	leave, err := a.describe(r, f, turn.Once, turn.NewWorker)
+	defer leave()
+	if err != nil {
+		return store.Accepted{}, err
+	}
+	turn.NewWorker.Title = cmp.Or(turn.NewWorker.Title, store.TitleOf(turn.Input))
+	return a.commit(r, turn, stream)
+}
+
+func (a *API) continueWorker(w http.ResponseWriter, r *request) error {
 	b, err := readBody(w, r)
 	if err != nil {
 		return err
 	}
-	turn := store.NewTurn{Caller: r.who.Caller, WorkerID: wrk.ID, Continue: true, Input: b.instruction(), Budget: b.budget()}
+	turn := store.NewTurn{Caller: r.who.Caller, WorkerID: r.params.ByName("workerId"), Continue: true, Input: b.instruction(), Budget: b.budget()}
 	stream := b.flag("stream")
 	if err := b.invalid.Err(); err != nil {
 		return err
@@ -157,20 +183,31 @@ func (a *API) continueWorker(w http.ResponseWriter, r *request) error {
 // accept commits a turn and answers as the client asked. patient clients wait for
 // the result unless they say otherwise.
 func (a *API) accept(w http.ResponseWriter, r *request, b *body, turn store.NewTurn, stream, patient bool) error {
-	content, err := b.canonical()
+	var err error
+	if turn.Once, err = b.once(r); err != nil {
+		return err
+	}
+	accepted, err := a.commit(r, turn, stream)
 	if err != nil {
 		return err
 	}
-	if turn.Once, err = once(r, content); err != nil {
-		return err
+	return a.answer(w, r, accepted, stream, patient)
+}
+
+// commit writes a turn down. One that is to be streamed is refused where it can't
+// be, rather than carried out unseen.
+func (a *API) commit(r *request, turn store.NewTurn, stream bool) (store.Accepted, error) {
+	if stream {
+		if err := a.streams.full(); err != nil {
+			return store.Accepted{}, err
+		}
 	}
 	accepted, err := a.store.CreateTurn(r.Context(), turn)
-	if err != nil {
-		return err
+	if err == nil {
+		// The committed row is the promise; waking the runner only makes it prompt.
+		a.runner.Wake()
 	}
-	// The committed row is the promise; waking the runner only makes it prompt.
-	a.runner.Wake()
-	return a.answer(w, r, accepted, stream, patient)
+	return accepted, err
 }
 
 // getWorker gives the run view of a worker, or streams it.
@@ -179,16 +216,20 @@ func (a *API) getWorker(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	stream, err := wantsStream(r)
+	query, err := parseQuery(r)
 	if err != nil {
 		return err
 	}
-	task, err := a.shownTask(r, wrk)
+	stream, err := wantsStream(r, query)
+	if err != nil {
+		return err
+	}
+	task, err := a.shownTask(r, wrk, query.Get("taskId"))
 	if err != nil {
 		return err
 	}
 	if stream {
-		return a.streamTask(w, r, task.Num)
+		return a.streamTask(w, r, task)
 	}
 	if task.Num == 0 {
 		return respond(w, http.StatusOK, a.workerRun(wrk))
@@ -200,10 +241,9 @@ func (a *API) getWorker(w http.ResponseWriter, r *request) error {
 	return respond(w, http.StatusOK, v)
 }
 
-// shownTask is the task that taskId names or the worker's newest; its Num is 0
-// where there is none.
-func (a *API) shownTask(r *request, wrk store.Worker) (store.Task, error) {
-	id := r.URL.Query().Get("taskId")
+// shownTask is the task of that id or, without one, the worker's newest; its Num is
+// 0 where there is none.
+func (a *API) shownTask(r *request, wrk store.Worker, id string) (store.Task, error) {
 	if id == "" {
 		task, err := a.store.LatestTask(r.Context(), wrk.ID)
 		if store.IsNotFound(err) {
@@ -261,12 +301,17 @@ type page[T any] struct {
 }
 
 func (a *API) listWorkers(w http.ResponseWriter, r *request) error {
-	q := r.URL.Query()
-	limit, err := pageLimit(q.Get("limit"))
+	v, err := parseQuery(r)
 	if err != nil {
 		return err
 	}
-	workers, next, err := a.store.Workers(r.Context(), r.who.Caller, store.WorkerQuery{Text: q.Get("q"), Cursor: q.Get("cursor"), Limit: limit})
+	var f store.Fields
+	q := store.WorkerQuery{Text: v.Get("q"), Cursor: v.Get("cursor"), Limit: pageLimit(&f, v)}
+	q.Check(&f)
+	if err := f.Err(); err != nil {
+		return err
+	}
+	workers, next, err := a.store.Workers(r.Context(), r.who.Caller, q)
 	if err != nil {
 		return err
 	}
@@ -277,16 +322,25 @@ func (a *API) listWorkers(w http.ResponseWriter, r *request) error {
 	return respond(w, http.StatusOK, list)
 }
 
+// parseQuery reads the query. A malformed one is refused: what net/http makes of it
+// would be a list without a filter that was asked for.
+func parseQuery(r *request) (url.Values, error) {
+	v, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, store.Errorf(store.Invalid, "the query is malformed: %s", err)
+	}
+	return v, nil
+}
+
 // pageLimit reads how many items a page may have: 1 to 100, 50 by default.
-func pageLimit(v string) (int, error) {
+func pageLimit(f *store.Fields, query url.Values) int {
+	v := query.Get("limit")
 	if v == "" {
-		return 50, nil
+		return 50
 	}
 	n, err := strconv.Atoi(v)
-	if err != nil || n < 1 || n > 100 {
-		return 0, invalid("limit", "must be a whole number from 1 to 100")
-	}
-	return n, nil
+	f.Check(err == nil && 1 <= n && n <= 100, "limit", "must be a whole number from 1 to 100")
+	return n
 }
 
 // getEmail gives a worker's address for mail.

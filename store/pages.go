@@ -62,11 +62,15 @@ func parseCursor(cursor string) ([]int64, error) {
 	a, err1 := strconv.ParseInt(first, 10, 64)
 	n, err2 := strconv.ParseInt(second, 10, 64)
 	if !ok || errors.Join(err, err1, err2) != nil {
-		var f Fields
-		f.Add("cursor", "is not a nextCursor of this list")
-		return nil, f.Err()
+		return nil, errors.New("not a cursor")
 	}
 	return []int64{a, n}, nil
+}
+
+// checkCursor notes in f a cursor that no list has given.
+func checkCursor(f *Fields, cursor string) {
+	_, err := parseCursor(cursor)
+	f.Check(err == nil, "cursor", "is not a nextCursor of this list")
 }
 
 // checkText notes in f a text filter that is too long.

@@ -175,6 +175,7 @@ func (q TaskQuery) listed() (from, start string) {
 // Check notes in f the filters whose values cannot be.
 func (q TaskQuery) Check(f *Fields) {
 	checkText(f, q.Text)
+	checkCursor(f, q.Cursor)
 	f.Check(q.Status == "" || q.Status.valid(), "status", "must be pending, running, completed, error or aborted")
 	f.Check(q.TriggeredBy == "" || q.TriggeredBy.valid(), "triggeredBy", "must be api, email, schedule or ui")
 }

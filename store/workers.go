@@ -228,10 +228,16 @@ func (s *Store) Workers(ctx context.Context, c Caller, q WorkerQuery) ([]Worker,
 	return paginate(ctx, s, rows, limit, position, `SELECT 0, num`+listed+`LIMIT 1 OFFSET ?3`, c.OrganizationID, after, maxScanned-1)
 }
 
+// Check notes in f the values that cannot be.
+func (q WorkerQuery) Check(f *Fields) {
+	checkText(f, q.Text)
+	checkCursor(f, q.Cursor)
+}
+
 // position is the num before which the page begins.
 func (q WorkerQuery) position() (int64, error) {
 	var f Fields
-	checkText(&f, q.Text)
+	q.Check(&f)
 	if err := f.Err(); err != nil {
 		return 0, err
 	}
