@@ -1,0 +1,300 @@
+package handlers_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"journeyman/handlers"
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/tool"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// A site is the API of a test: a real server, store and runner, with the offline
+// model.
+type site struct {
+	url       string
+	store     *store.Store
+	runner    *runner.Runner
+	validator *validator
+	web       *httptest.Server
+	owner     store.Identity
+	key       string // whose requests do and open send; '' for none
+}
+
+// settings are what an option may change before a site is built.
+type settings struct {
+	store  store.Options
+	runner runner.Config
+	api    handlers.Config
+	idle   bool // the runner does not start: turns stay pending
+}
+
+type option func(*settings)
+
+func idle(s *settings) { s.idle = true }
+
+// withModel puts another model in the place of the offline one.
+func withModel(m model.Model) option { return func(s *settings) { s.runner.Model = m } }
+
+// withTiming shortens what a test would wait for.
+func withTiming(t handlers.Timing) option { return func(s *settings) { s.api.Timing = t } }
+
+// newServer starts a site. Its first key is that of an owner.
+func newServer(t testing.TB, opts ...option) *site {
+	t.Helper()
+	prices, err := model.LoadPrices("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	if testing.Verbose() && os.Getenv("HANDLERS_LOG") != "" {
+		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	web := httptest.NewUnstartedServer(nil)
+	base := "http://" + web.Listener.Addr().String()
+	set := settings{
+		runner: runner.Config{Model: model.NewOffline(), Prices: prices, Tools: tool.All(), BaseURL: base, Log: log,
+			Retry: func(int) time.Duration { return time.Millisecond }},
+		api: handlers.Config{BaseURL: base, MailDomain: "mail.example", Log: log},
+	}
+	for _, o := range opts {
+		o(&set)
+	}
+	st := storetest.Open(t, set.store)
+	set.runner.Store, set.api.Store = st, st
+	rn := runner.New(set.runner)
+	set.api.Runner = rn
+	s := &site{url: base, store: st, runner: rn, validator: newValidator(t), web: web}
+	s.owner, s.key = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+	web.Config.Handler = handlers.New(set.api)
+	web.Config.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelError)
+	if !set.idle {
+		if err := rn.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	web.Start()
+	t.Cleanup(func() { s.close(t) })
+	return s
+}
+
+func (s *site) close(t testing.TB) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // no grace: what still runs goes back to the queue
+	if err := s.runner.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+	s.web.CloseClientConnections()
+	s.web.Close()
+}
+
+// as gives the site as the holder of another key sees it.
+func (s *site) as(key string) *site {
+	other := *s
+	other.key = key
+	return &other
+}
+
+// member gives a member's key.
+func (s *site) member(t testing.TB, email string) (*site, store.Identity) {
+	t.Helper()
+	who, key := storetest.Caller(t, s.store, "Acme", email, store.RoleMember)
+	return s.as(key), who
+}
+
+// stranger gives the key of another organization's owner.
+func (s *site) stranger(t testing.TB) *site {
+	t.Helper()
+	_, key := storetest.Caller(t, s.store, "Rival", "eve@example.net", store.RoleOwner)
+	return s.as(key)
+}
+
+// A response is an answer that is as openapi.yaml describes it.
+type response struct {
+	status int
+	header http.Header
+	body   []byte
+	value  any // of a JSON body
+}
+
+// do sends a request and checks the answer. Headers are "Name: value"; a body that
+// begins like JSON is sent as such.
+func (s *site) do(t testing.TB, method, path, body string, headers ...string) response {
+	t.Helper()
+	req := s.request(t, method, path, body, headers...)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if method != http.MethodOptions {
+		s.validator.check(t, req, resp, raw)
+	}
+	r := response{status: resp.StatusCode, header: resp.Header, body: raw}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && len(raw) > 0 {
+		if err := json.Unmarshal(raw, &r.value); err != nil {
+			t.Fatalf("%s %s: %v\n%s", method, path, err, raw)
+		}
+	}
+	return r
+}
+
+func (s *site) request(t testing.TB, method, path, body string, headers ...string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.key != "" {
+		req.Header.Set("Authorization", "Bearer "+s.key)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Add(name, value)
+		if name == "Content-Type" || name == "Authorization" {
+			req.Header.Set(name, value)
+		}
+	}
+	return req
+}
+
+// must is do for what has to succeed.
+func (s *site) must(t testing.TB, method, path, body string, headers ...string) response {
+	t.Helper()
+	r := s.do(t, method, path, body, headers...)
+	if r.status != http.StatusOK {
+		t.Fatalf("%s %s answered %d: %.500s", method, path, r.status, r.body)
+	}
+	return r
+}
+
+// at gives the value at a path of field names and indexes such as "a.0.b", nil
+// where there is none.
+func (r response) at(path string) any {
+	v := r.value
+	for _, step := range strings.Split(path, ".") {
+		switch node := v.(type) {
+		case map[string]any:
+			v = node[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(node) {
+				return nil
+			}
+			v = node[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// text is at for strings.
+func (r response) text(path string) string {
+	v, _ := r.at(path).(string)
+	return v
+}
+
+// size is how many elements the list at a path has.
+func (r response) size(path string) int {
+	v, _ := r.at(path).([]any)
+	return len(v)
+}
+
+// refused is "STATUS CODE" and the paths of the details: what a client's program
+// looks at.
+func (r response) refused() string {
+	out := strconv.Itoa(r.status) + " " + r.text("code")
+	details, _ := r.at("details").([]any)
+	for i := range details {
+		out += " " + r.text(fmt.Sprintf("details.%d.path", i))
+	}
+	return out
+}
+
+// encode gives v as JSON.
+func encode(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // tests give what marshals
+	}
+	return string(b)
+}
+
+// fields are a JSON object.
+type fields map[string]any
+
+// run gives a task that has ended: of the worker where one is named.
+func (s *site) run(t testing.TB, f fields) response {
+	t.Helper()
+	return s.must(t, "POST", "/api/tasks", encode(f))
+}
+
+// newWorker makes a worker template and gives its id.
+func (s *site) newWorker(t testing.TB, f fields) string {
+	t.Helper()
+	return s.must(t, "POST", "/api/workers", encode(f)).text("id")
+}
+
+// eventually tries until ok, and fails the test when that takes too long.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("still waiting: %s", what)
+		}
+	}
+}
+
+// A clock is time that a test moves by hand.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Now().Truncate(time.Second)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// chars is n characters of two bytes each.
+func chars(n int) string { return strings.Repeat("é", n) }
+
+// sameJSON reports whether two values have the same JSON.
+func sameJSON(a, b any) bool { return bytes.Equal([]byte(encode(a)), []byte(encode(b))) }
