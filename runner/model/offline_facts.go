@@ -11,7 +11,7 @@ import (
 )
 
 // maxFacts bounds how much text fields are looked for in, in bytes.
-const maxFacts = 256 << 10
+const maxFacts = 64 << 10
 
 // facts is a text in which the fields of a schema are looked for.
 type facts struct {

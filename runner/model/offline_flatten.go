@@ -10,11 +10,12 @@ import (
 const maxFlatten = 64
 
 // flatten gives a schema as one set of words: references followed, allOf merged,
-// and of anyOf, oneOf and if one alternative taken. The result is the caller's.
-func (f *filler) flatten(name string, schema any, depth int) map[string]any {
+// and of anyOf, oneOf and if one alternative taken. The result is the caller's, refs are the
+// references that were followed.
+func (f *filler) flatten(name string, schema any, depth int) (words map[string]any, refs []string) {
 	m := merger{filler: f, name: name, depth: depth, left: maxFlatten, words: map[string]any{}}
 	m.add(schema)
-	return m.words
+	return m.words, m.refs
 }
 
 // A merger puts the schemas that hold for one field together.
@@ -24,15 +25,19 @@ type merger struct {
 	depth int
 	left  int // schemas that may still be merged
 	words map[string]any
+	refs  []string
 }
 
 func (m *merger) add(schema any) {
 	s, ok := schema.(map[string]any)
-	if m.left--; !ok || m.left < 0 || m.depth > maxFillDepth {
+	m.left--
+	*m.nodes--
+	if !ok || m.left < 0 || *m.nodes < 0 || m.depth > maxFillDepth {
 		return // true, false or too much: it adds nothing
 	}
 	if ref, ok := s["$ref"].(string); ok {
 		target, _ := resolveRef(m.root, ref)
+		m.refs = append(m.refs, ref)
 		m.add(target)
 		return // Draft-07: what stands beside a reference does not count
 	}
@@ -55,15 +60,21 @@ func (m *merger) add(schema any) {
 	}
 }
 
-// alternative takes the first choice that the text speaks for, from the one whose
-// turn it is on. If it speaks for none, that is null where null is allowed, else
-// the one whose turn it is.
+// alternative takes the choice that the text names by one of its constants, else
+// the first that the text has something for, from the one whose turn it is on.
+// Failing that it is null where null is allowed, else the one whose turn it is.
 func (m *merger) alternative(choices []any) any {
-	for i := range choices {
-		choice := choices[(i+m.branch)%len(choices)]
+	for turn := range 2 * len(choices) {
+		choice := choices[(turn+m.branch)%len(choices)]
+		marked, named := m.constants(choice)
+		if turn < len(choices) && !named || marked && !named {
+			continue
+		}
+		if named {
+			return choice
+		}
 		sub := *m.filler
-		_, found := sub.value(m.name, choice, m.depth+4) // deeper: trying must end sooner than filling
-		if m.nodes = sub.nodes; found {
+		if _, found := sub.value(m.name, choice, m.depth+4); found { // deeper: trying must end sooner than filling
 			return choice
 		}
 	}
@@ -73,6 +84,29 @@ func (m *merger) alternative(choices []any) any {
 		}
 	}
 	return choices[m.branch%len(choices)]
+}
+
+// constants says whether a choice has fields of one fixed value, by which choices
+// are told apart, and whether the text names such a value.
+func (m *merger) constants(choice any) (marked, named bool) {
+	s, _ := choice.(map[string]any)
+	if ref, ok := s["$ref"].(string); ok {
+		target, _ := resolveRef(m.root, ref)
+		s, _ = target.(map[string]any)
+	}
+	properties, _ := s["properties"].(map[string]any)
+	for _, p := range properties {
+		field, _ := p.(map[string]any)
+		fixed := listOf(field["enum"])
+		if c, ok := field["const"]; ok {
+			fixed = []any{c}
+		}
+		if len(fixed) == 1 {
+			marked = true
+			named = named || m.facts.mentions(fixed[0])
+		}
+	}
+	return marked, named
 }
 
 func listOf(v any) []any {

@@ -30,7 +30,7 @@ const maxReadText = 1 << 20
 func readText(text string, markdown bool) []block {
 	text = cutBytes(strings.TrimPrefix(text, "\ufeff"), maxReadText)
 	r := blockReader{markdown: markdown}
-	text = r.skipFrontMatter(dropComments(text))
+	text = r.skipFrontMatter(strings.TrimLeft(dropComments(text), "\r\n"))
 	for at := 0; at < len(text); {
 		var ln string
 		ln, at = nextLine(text, at)

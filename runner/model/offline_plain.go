@@ -247,7 +247,11 @@ func (t *turn) compose(w *wishes, docs []document) (answer string, literal bool)
 	case len(docs) > 0:
 		return problems(docs), false
 	case w.summary && len(t.input) > longInput:
-		return summarize(w, []document{{name: "the input", text: afterRequest(t.input)}}), false
+		_, given := splitRequest(t.input)
+		if given == "" {
+			given = t.input
+		}
+		return summarize(w, []document{{name: "the input", text: given}}), false
 	}
 	return t.quote(), false
 }
@@ -256,17 +260,18 @@ func (t *turn) compose(w *wishes, docs []document) (answer string, literal bool)
 // the text that it is about, and is not quoted whole.
 const longInput = 400
 
-// afterRequest gives the text that an input is about, without the request that
-// stands before it in a line of its own or before a colon.
-func afterRequest(input string) string {
-	line, rest, ok := strings.Cut(strings.TrimSpace(input), "\n")
-	if head, tail, colon := strings.Cut(line, ":"); colon && len(head) < 200 {
-		return tail + "\n" + rest
+// splitRequest parts an input into the request and the text that it is about,
+// which stands behind the first line or behind a colon in it. text is empty if
+// the first line is too long to be a request.
+func splitRequest(input string) (request, text string) {
+	line, rest, _ := strings.Cut(strings.TrimSpace(input), "\n")
+	if head, tail, colon := strings.Cut(line, ": "); colon && len(head) < 200 {
+		return head, tail + "\n" + rest
 	}
-	if ok && len(line) < 200 {
-		return rest
+	if len(line) < 200 {
+		return line, rest
 	}
-	return input
+	return input, ""
 }
 
 // quote is the answer when there is nothing to work on: what was asked, shown to

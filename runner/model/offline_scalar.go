@@ -19,11 +19,13 @@ type textRule struct {
 	least, most int // characters
 	format      string
 	pattern     *regexp.Regexp // nil: none, or one that Go cannot read
+	fallback    bool           // there is a default
 }
 
 func readRule(s map[string]any) textRule {
 	rule := textRule{least: count(s, "minLength", 0), most: count(s, "maxLength", 100_000)}
 	rule.format, _ = s["format"].(string)
+	_, rule.fallback = s["default"]
 	if pattern, ok := s["pattern"].(string); ok && len(pattern) <= 1000 {
 		rule.pattern, _ = regexp.Compile(pattern)
 	}

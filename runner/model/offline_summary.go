@@ -143,7 +143,7 @@ func pickSentences(blocks []block, n int, question []string) []string {
 	asked, headed := p.idsOf(question), p.idsOf(p.headings)
 	for i := range p.sentences {
 		s := &p.sentences[i]
-		s.score *= 1 + 0.4*float64(min(common(s.words, asked), 3)) + 0.1*float64(min(common(s.words, headed), 3))
+		s.score *= 1 + 1.2*float64(min(common(s.words, asked), 3)) + 0.1*float64(min(common(s.words, headed), 3))
 	}
 	return p.pick(n)
 }

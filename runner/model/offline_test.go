@@ -42,8 +42,8 @@ func generate(t *testing.T, req Request) (Response, error) {
 	var deltas []Delta
 	res, err := NewOffline().Generate(context.Background(), req, func(d Delta) { deltas = append(deltas, d) })
 	again, errAgain := NewOffline().Generate(context.Background(), req, nil)
-	is.True(reflect.DeepEqual(res, again))                       // the same request, the same response
-	is.Equal(err == nil, errAgain == nil)                        // and the same error
+	is.True(reflect.DeepEqual(res, again))                        // the same request, the same response
+	is.Equal(err == nil, errAgain == nil)                         // and the same error
 	is.Equal(fmt.Sprintf("%v", err), fmt.Sprintf("%v", errAgain)) // in the same words
 	if err != nil {
 		return res, err

@@ -33,7 +33,7 @@ func (f *facts) textsFor(name string, rule textRule) []string {
 		}
 		return found
 	}
-	if f.soleText && rule.format == "" && len(words) > 0 {
+	if f.soleText && !rule.fallback && rule.format == "" && len(words) > 0 {
 		found = append(found, f.excerpt(rule.most))
 	}
 	return found

@@ -25,12 +25,18 @@ func (t *turn) structured(text string) string {
 		return string(marshalJSON(value))
 	}
 	schema, _ := compileSchema(root, len(t.req.OutputSchema)) // nil: unchecked
-	facts := newFacts(input, text)
 	first := ""
-	for _, full := range []bool{false, true} {
-		for branch := range 6 {
-			f := filler{root: root, facts: facts, branch: branch, full: full, nodes: maxFilled}
+	known := newFacts(input, text)
+	left := known.effort()
+	for _, try := range [...]struct {
+		facts *facts
+		full  bool
+	}{{known, false}, {known, true}, {newFacts("", ""), false}, {newFacts("", ""), true}} {
+		for branch := range 4 {
+			nodes := max(left/4, 50)
+			f := filler{root: root, facts: try.facts, branch: branch, full: try.full, nodes: &nodes, path: []string{"#"}}
 			value, _ := f.value("", root, 0)
+			left -= max(left/4, 50) - nodes
 			out := marshalJSON(value)
 			if first == "" {
 				first = string(out)
@@ -43,29 +49,38 @@ func (t *turn) structured(text string) string {
 	return first
 }
 
-// maxFilled and maxFillDepth bound the values made for a schema.
+// Bounds of the values made for a schema.
 const (
-	maxFilled    = 5000
 	maxFillDepth = 24
 	maxItems     = 20 // of an array, unless the schema asks for more
 )
+
+// effort is how many schemas and values may be gone through: the fewer, the longer
+// the text that each of them is looked for in.
+func (f *facts) effort() int {
+	const most, short, least = 8000, 4 << 10, 500
+	return max(most*short/max(len(f.all), short), least)
+}
 
 // A filler makes a value for a schema out of facts.
 type filler struct {
 	root   map[string]any
 	facts  *facts
-	branch int  // which alternative to take where the facts do not say
-	full   bool // also the optional fields that the facts say nothing of
-	nodes  int  // values that may still be made
+	branch int      // which alternative to take where the facts do not say
+	full   bool     // also the optional fields that the facts say nothing of
+	nodes  *int     // schemas and values that may still be gone through
+	path   []string // references that the value lies in
+	least  bool     // the value lies in one of its own kind: only what must be
 }
 
 // value makes a value for a field of that name. found says that the facts have
 // it, or part of it; if not, it is the least that the schema allows.
 func (f *filler) value(name string, schema any, depth int) (v any, found bool) {
-	s := f.flatten(name, schema, depth)
-	if f.nodes--; f.nodes < 0 || depth > maxFillDepth {
+	if *f.nodes--; *f.nodes < 0 || depth > maxFillDepth {
 		return nil, false
 	}
+	s, refs := f.flatten(name, schema, depth)
+	f = f.within(refs)
 	if c, ok := s["const"]; ok {
 		return c, f.facts.mentions(c)
 	}
@@ -86,6 +101,20 @@ func (f *filler) value(name string, schema any, depth int) (v any, found bool) {
 	}
 	v, _ = f.typed(name, types[f.branch%len(types)], s, depth)
 	return v, false
+}
+
+// within gives the filler for a value behind references. One that it lies in
+// already leads round and round: from there on it makes the least.
+func (f *filler) within(refs []string) *filler {
+	if len(refs) == 0 {
+		return f
+	}
+	sub := *f
+	for _, ref := range refs {
+		sub.least = sub.least || slices.Contains(f.path, ref)
+	}
+	sub.path = append(slices.Clone(f.path), refs...)
+	return &sub
 }
 
 // typesOf gives the types a schema allows, in its order. Where it does not say,
@@ -167,9 +196,13 @@ func (f *filler) object(name string, s map[string]any, depth int) (any, bool) {
 	sub := *f
 	sub.facts = f.facts.of(name).alone(countTypes(f, properties, depth))
 	for _, key := range sortedKeys(properties) {
+		needed := slices.Contains(required, key)
+		if f.least && !needed {
+			continue
+		}
 		v, ok := sub.value(key, properties[key], depth+1)
 		found = found || ok
-		if ok || f.full || slices.Contains(required, key) {
+		if ok || f.full || needed {
 			object[key] = v
 		}
 	}
@@ -179,7 +212,6 @@ func (f *filler) object(name string, s map[string]any, depth int) (any, bool) {
 		}
 	}
 	sub.topUp(object, s, properties, depth)
-	f.nodes = sub.nodes
 	return object, found
 }
 
@@ -208,7 +240,7 @@ func otherProperty(s map[string]any) any {
 // of its kind may take what the text has of that kind, whatever it is called.
 func countTypes(f *filler, properties map[string]any, depth int) (texts, numbers int) {
 	for key, p := range properties {
-		s := f.flatten(key, p, depth)
+		s, _ := f.flatten(key, p, depth)
 		if s["enum"] != nil || s["const"] != nil || s["format"] != nil || s["pattern"] != nil {
 			continue
 		}
@@ -228,7 +260,7 @@ func (f *filler) array(name string, s map[string]any, depth int) (any, bool) {
 	most = max(min(most, max(maxItems, least)), 0)
 	items, tuple := f.tuple(name, s["items"], depth)
 	found := false
-	if !tuple {
+	if !tuple && !f.least {
 		items = f.listed(name, s["items"], depth)
 		found = len(items) > 0
 	}
@@ -240,7 +272,7 @@ func (f *filler) array(name string, s map[string]any, depth int) (any, bool) {
 		v, _ := f.value(name, contains, depth+1)
 		items = append(items, v)
 	}
-	for i := 0; len(items) < least && f.nodes > 0; i++ {
+	for i := 0; len(items) < least && *f.nodes > 0; i++ {
 		v := f.further(name, s, i, depth)
 		if items = append(items, v); unique {
 			items = distinct(items)
@@ -282,7 +314,7 @@ func (f *filler) further(name string, s map[string]any, i, depth int) any {
 			items = other
 		}
 	}
-	flat := f.flatten(singular(name), items, depth)
+	flat, _ := f.flatten(singular(name), items, depth)
 	if list, ok := flat["enum"].([]any); ok && len(list) > 0 {
 		return list[i%len(list)]
 	}
@@ -302,7 +334,7 @@ func (f *filler) further(name string, s map[string]any, i, depth int) any {
 
 // listed makes the items that the text has.
 func (f *filler) listed(name string, items any, depth int) []any {
-	s := f.flatten(singular(name), items, depth)
+	s, _ := f.flatten(singular(name), items, depth)
 	var values []any
 	if list, ok := s["enum"].([]any); ok {
 		for _, v := range list {
@@ -321,7 +353,11 @@ func (f *filler) listed(name string, items any, depth int) []any {
 			}
 		}
 	case "integer", "number":
-		for _, n := range f.facts.numbersFor(name) {
+		numbers := f.facts.numbersFor(name)
+		if label, ok := f.facts.label(name); ok {
+			numbers = numbersIn(label)
+		}
+		for _, n := range numbers {
 			if v, ok := f.fitting(n, typesOf(s)[0], s); ok {
 				values = append(values, v)
 			}
@@ -331,7 +367,7 @@ func (f *filler) listed(name string, items any, depth int) []any {
 			sub := *f
 			sub.facts = newFacts(text, "")
 			v, ok := sub.value("", items, depth+1)
-			if f.nodes = sub.nodes; ok && len(values) < maxItems {
+			if ok && len(values) < maxItems {
 				values = append(values, v)
 			}
 		}

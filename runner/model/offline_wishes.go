@@ -25,7 +25,11 @@ type wishes struct {
 
 func (t *turn) readWishes() *wishes {
 	w := &wishes{}
-	rest := w.findURLs(t.input)
+	request := t.input
+	if head, text := splitRequest(t.input); len(text) > longInput && asksForLess(head) {
+		request = head // the names and addresses in a text that is given are not asked about
+	}
+	rest := w.findURLs(request)
 	for _, f := range t.files {
 		w.addPath(f.Path)
 		if name := path.Base(f.Path); strings.Contains(name, " ") {
@@ -33,7 +37,7 @@ func (t *turn) readWishes() *wishes {
 		}
 	}
 	found := findMentions(rest)
-	w.findTarget(t.input, found)
+	w.findTarget(request, found)
 	for _, m := range found {
 		if m.source {
 			w.addPath(m.name)
@@ -42,19 +46,41 @@ func (t *turn) readWishes() *wishes {
 	if len(w.paths) > maxReads {
 		w.paths = w.paths[:maxReads]
 	}
-	w.readAmount(rest)
+	asked := ends(unnamed(rest, found))
+	w.readAmount(asked)
 	if w.count == 0 && w.words == 0 {
 		w.readAmount(t.req.Instructions) // "You summarise in two sentences"
 	}
-	if len(w.urls)+len(w.paths) == 0 && refersBack(rest) {
+	if len(w.urls)+len(w.paths) == 0 && refersBack(asked) {
 		answer, files := t.earlier()
 		for _, f := range files {
 			w.addPath(f.Path)
 		}
 		w.previous = answer
 	}
-	w.question = contentWords(rest)
+	w.question = contentWords(asked)
 	return w
+}
+
+// unnamed takes the files' names out: they are no question about the files.
+func unnamed(text string, found []mention) string {
+	b := []byte(text)
+	for _, m := range found {
+		for i := m.start; i < m.end; i++ {
+			b[i] = ' '
+		}
+	}
+	return string(b)
+}
+
+// ends gives the beginning and the end of a long input, where the request stands;
+// what lies between is what it is about.
+func ends(input string) string {
+	const most = 300
+	if len(input) <= 3*most {
+		return input
+	}
+	return cutBytes(input, most) + "\n" + strings.ToValidUTF8(input[len(input)-most:], "")
 }
 
 func (w *wishes) addPath(name string) {
@@ -103,6 +129,7 @@ func trimURL(text string) string {
 	if end >= 0 {
 		text = text[:end]
 	}
+	text, _, _ = strings.Cut(text, "](") // an image within a link
 	for text != "" {
 		last := text[len(text)-1]
 		if last == ')' && strings.Count(text, "(") >= strings.Count(text, ")") {
@@ -191,7 +218,7 @@ func fileName(s string) bool {
 	ext := extension(s)
 	base := strings.TrimSuffix(path.Base(s), path.Ext(s))
 	return len(s) <= 255 && ext != "" && len(ext) <= 8 && base != "" && base != "." && len(base)+len(ext) > 2 &&
-		!strings.ContainsAny(s, "@\n\r\x00") && !strings.Contains(s, "//") && !strings.HasPrefix(s, " ") &&
+		!strings.ContainsAny(s, "@\n\r\x00") && !strings.Contains(s, "//") && !strings.Contains(s, "](") && !strings.HasPrefix(s, " ") &&
 		strings.IndexFunc(ext, func(r rune) bool { return !isWordByte(r) }) < 0 &&
 		strings.IndexFunc(ext, unicode.IsLetter) >= 0 && strings.IndexFunc(base, unicode.IsPrint) >= 0
 }
@@ -216,8 +243,8 @@ func (w *wishes) readAmount(text string) {
 			w.summary = true
 		}
 		n := number(word)
-		if n == 0 || n > 50_000 {
-			continue
+		if n == 0 || n > 50_000 || word == "a" && (i == 0 || words[i-1] != "in" && words[i-1] != "to" && words[i-1] != "into") {
+			continue // any sentence may be "a sentence"; "in a sentence" is a wish
 		}
 		switch unit := amountUnit(words[i+1:], word == "a"); {
 		case unit == "words":
@@ -233,8 +260,8 @@ func (w *wishes) readAmount(text string) {
 // After "a" only a single sentence is one: "a few sentences" says no number.
 func amountUnit(words []string, single bool) string {
 	for i, word := range words {
-		if i > 2 {
-			break
+		if i > 2 || single && number(word) > 0 {
+			break // "a two-sentence summary": the two counts
 		}
 		switch word {
 		case "sentence", "line":
@@ -274,6 +301,13 @@ func number(word string) int {
 		return n
 	}
 	return 0
+}
+
+// asksForLess says whether the text asks for a summary.
+func asksForLess(text string) bool {
+	var w wishes
+	w.readAmount(text)
+	return w.summary
 }
 
 // refersBack says whether the input is about what came before it.
