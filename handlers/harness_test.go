@@ -298,3 +298,22 @@ func chars(n int) string { return strings.Repeat("é", n) }
 
 // sameJSON reports whether two values have the same JSON.
 func sameJSON(a, b any) bool { return bytes.Equal([]byte(encode(a)), []byte(encode(b))) }
+
+// scripted is an input that the offline model carries out line by line.
+func scripted(lines ...string) string {
+	return "```offline\n" + strings.Join(lines, "\n") + "\n```"
+}
+
+// calling is a line of a script that calls a tool. Arguments are names and values.
+func calling(name string, arguments ...string) string {
+	input := fields{}
+	for i := 0; i+1 < len(arguments); i += 2 {
+		input[arguments[i]] = arguments[i+1]
+	}
+	return "tool " + name + " " + encode(input)
+}
+
+// publishing is two lines of a script that write and publish a file.
+func publishing(path, content string) string {
+	return calling("write_file", "path", path, "content", content) + "\n" + calling("publish_file", "path", path)
+}

@@ -119,6 +119,9 @@ type expectation struct {
 // find gives the description of an answer to req with that status.
 func (v *validator) find(req *http.Request, status int) (expectation, error) {
 	route, _, err := v.router.FindRoute(&http.Request{Method: req.Method, URL: routable(req.URL)})
+	if err != nil && req.Method == http.MethodHead { // what can be got has a HEAD
+		route, _, err = v.router.FindRoute(&http.Request{Method: http.MethodGet, URL: routable(req.URL)})
+	}
 	if err != nil {
 		return v.findUnrouted(err, status)
 	}

@@ -103,7 +103,7 @@ func (a *API) createWorker(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	wrk, replayed, err := a.store.CreateWorker(r.Context(), r.who.Caller, n, o)
+	wrk, replayed, err := a.store.CreateWorker(context.WithoutCancel(r.Context()), r.who.Caller, n, o)
 	if err != nil {
 		return err
 	}
@@ -194,15 +194,16 @@ func (a *API) accept(w http.ResponseWriter, r *request, b *body, turn store.NewT
 	return a.answer(w, r, accepted, stream, patient)
 }
 
-// commit writes a turn down. One that is to be streamed is refused where it can't
-// be, rather than carried out unseen.
+// commit writes a turn down, though its client may have gone: the model may have
+// been paid for it. One that is to be streamed is refused where it can't be,
+// rather than carried out unseen.
 func (a *API) commit(r *request, turn store.NewTurn, stream bool) (store.Accepted, error) {
 	if stream {
 		if err := a.streams.full(); err != nil {
 			return store.Accepted{}, err
 		}
 	}
-	accepted, err := a.store.CreateTurn(r.Context(), turn)
+	accepted, err := a.store.CreateTurn(context.WithoutCancel(r.Context()), turn)
 	if err == nil {
 		// The committed row is the promise; waking the runner only makes it prompt.
 		a.runner.Wake()
@@ -350,13 +351,16 @@ func (a *API) getEmail(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	address := wrk.ID + "@" + a.cfg.MailDomain
-	format := r.URL.Query().Get("format")
-	switch {
+	query, err := parseQuery(r)
+	if err != nil {
+		return err
+	}
+	switch format := query.Get("format"); {
 	case format == "string":
 		return respond(w, http.StatusOK, address)
 	case format != "" && format != "object":
 		return invalid("format", "must be string or object")
-	case strings.Contains(r.Header.Get("Accept"), "text/plain") && !strings.Contains(r.Header.Get("Accept"), "application/json"):
+	case format == "" && strings.Contains(r.Header.Get("Accept"), "text/plain") && !strings.Contains(r.Header.Get("Accept"), "application/json"):
 		body, err := marshal(address)
 		if err != nil {
 			return err

@@ -76,6 +76,7 @@ func checkCursor(f *Fields, cursor string) {
 // checkText notes in f a text filter that is too long.
 func checkText(f *Fields, text string) {
 	f.Check(utf8.RuneCountInString(text) <= maxQueryText, "q", "must have at most %d characters", maxQueryText)
+	f.Check(!strings.Contains(text, "\x00"), "q", "must not have a NUL character") // where LIKE would end
 }
 
 // likePattern is a LIKE pattern, with ESCAPE '\', for what contains text; none for no text.

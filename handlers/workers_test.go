@@ -1,0 +1,392 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/model"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// TestCreateTemplate makes templates and reads each field back.
+func TestCreateTemplate(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	for name, tt := range map[string]struct {
+		body string
+		want fields
+	}{
+		"nothing": {`{}`, fields{"instructions": "", "summary": "", "outputSchema": nil, "visibility": "public"}},
+		"everything": {`{"instructions":"Be <brief> & \"kind\"","summary":"Sümmary","title":"Tïtle","visibility":"private","outputSchema":{"type":"object","properties":{"n":{"type":"number","maximum":1e300}}}}`,
+			fields{"instructions": `Be <brief> & "kind"`, "summary": "Sümmary", "title": "Tïtle", "visibility": "private"}},
+		"nulls":            {`{"instructions":null,"summary":null,"title":null,"visibility":null,"prompt":null,"outputSchema":null}`, fields{"instructions": "", "visibility": "public", "outputSchema": nil}},
+		"unknown fields":   {`{"title":"T","colour":{"a":[1]},"Title":"other"}`, fields{"title": "T"}},
+		"twice":            {`{"title":"first","title":"second"}`, fields{"title": "second"}},
+		"NUL":              {`{"title":"a\u0000b","instructions":"\u0000"}`, fields{"title": "a\x00b", "instructions": "\x00"}},
+		"half a surrogate": {`{"title":"\ud800!"}`, fields{"title": "\ufffd!"}},
+		"longest":          {encode(fields{"title": chars(200), "summary": chars(80), "instructions": chars(20000), "prompt": chars(10000)}), fields{"title": chars(200), "summary": chars(80), "instructions": chars(20000)}},
+		"astral":           {encode(fields{"title": strings.Repeat("🜁", 200)}), fields{"title": strings.Repeat("🜁", 200)}},
+		"a run's fields":   {`{"budget":"huge","stream":"perhaps"}`, fields{"visibility": "public"}},
+		"reference inside": {`{"outputSchema":{"$ref":"#/definitions/a","definitions":{"a":{"type":"object"}}}}`, fields{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			made := s.must(t, "POST", "/api/workers", tt.body)
+			for field, want := range tt.want {
+				is.Equal(made.at(field), want)
+			}
+			is.True(made.text("title") != "")
+			is.Equal(made.text("organizationId"), s.owner.OrganizationID)
+			is.Equal(made.text("userId"), s.owner.UserID)
+			is.Equal(made.text("url"), s.url+"/workers/"+made.text("id"))
+			is.Equal(made.text("createdAt"), made.text("updatedAt"))
+			got := s.must(t, "GET", "/api/workers/"+made.text("id")+"/template", "")
+			is.Equal(string(got.body), string(made.body)) // to the byte
+		})
+	}
+}
+
+// TestGeneratedTitle expects two words of a worker without a title.
+func TestGeneratedTitle(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle)
+	title := s.must(t, "POST", "/api/workers", `{}`).text("title")
+	is.Equal(len(strings.Fields(title)), 2)
+}
+
+// TestPrompt has the model write what is left out, in both shapes.
+func TestPrompt(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	const prompt = `"prompt":"Someone who checks invoices for mistakes."`
+	for name, tt := range map[string]struct {
+		body                    string
+		instructions, title     string // "" for generated
+		noSummary, isRun, plain bool
+	}{
+		"alone":           {body: `{` + prompt + `}`},
+		"title given":     {body: `{` + prompt + `,"title":"Mine"}`, title: "Mine"},
+		"summary only":    {body: `{` + prompt + `,"instructions":"Do it."}`, instructions: "Do it."},
+		"summary refused": {body: `{` + prompt + `,"summary":""}`, noSummary: true},
+		"blank":           {body: `{"prompt":"  \n"}`, plain: true},
+		"with a run":      {body: `{` + prompt + `,"input":"hello"}`, isRun: true, title: "hello"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			made := s.must(t, "POST", "/api/workers", tt.body)
+			got := s.must(t, "GET", "/api/workers/"+made.text("id")+"/template", "")
+			is.Equal(made.text("object") == "worker", tt.isRun)
+			if tt.plain {
+				is.Equal(got.text("instructions"), "")
+				return
+			}
+			is.Equal(got.text("summary") == "", tt.noSummary)
+			if tt.instructions == "" {
+				is.True(strings.Contains(strings.ToLower(got.text("instructions")), "invoices")) // written from the prompt
+			} else {
+				is.Equal(got.text("instructions"), tt.instructions)
+			}
+			if tt.title != "" && !tt.isRun {
+				is.Equal(got.text("title"), tt.title)
+			}
+		})
+	}
+}
+
+// counting is a model that counts its calls and holds them until released.
+type counting struct {
+	model.Model
+	calls   atomic.Int64
+	entered chan struct{}
+	release chan struct{}
+}
+
+func (c *counting) Generate(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+	c.calls.Add(1)
+	c.entered <- struct{}{}
+	<-c.release
+	return c.Model.Generate(ctx, req, emit)
+}
+
+// TestPromptPaidOnce sends the same creation again while the model still writes:
+// with a key, and counted as a retry. The model is asked once.
+func TestPromptPaidOnce(t *testing.T) {
+	t.Parallel()
+	for name, headers := range map[string][2]string{
+		"key":   {"Idempotency-Key: k", "Idempotency-Key: k"},
+		"retry": {"X-Stainless-Retry-Count: 0", "X-Stainless-Retry-Count: 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			m := &counting{Model: model.NewOffline(), entered: make(chan struct{}, 10), release: make(chan struct{})}
+			s := newServer(t, withModel(m))
+			const body = `{"prompt":"Someone who checks invoices."}`
+			var wg sync.WaitGroup
+			var made [4]response
+			for i := range made {
+				wg.Go(func() {
+					header := headers[1]
+					if i == 0 {
+						header = headers[0]
+					}
+					made[i] = s.must(t, "POST", "/api/workers", body, header)
+				})
+				if i == 0 {
+					<-m.entered // the first is under way
+				}
+			}
+			close(m.release)
+			wg.Wait()
+			is.Equal(m.calls.Load(), int64(1))
+			for i := range made {
+				is.Equal(made[i].text("id"), made[0].text("id"))
+			}
+		})
+	}
+}
+
+// TestPromptSurvivesClient gives up while the model writes, and asks again.
+func TestPromptSurvivesClient(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	m := &counting{Model: model.NewOffline(), entered: make(chan struct{}, 10), release: make(chan struct{})}
+	s := newServer(t, withModel(m))
+	const body = `{"prompt":"Someone who checks invoices."}`
+	ctx, cancel := context.WithCancel(t.Context())
+	req := s.request(t, "POST", "/api/workers", body, "Idempotency-Key: k").WithContext(ctx)
+	gone := make(chan error, 1)
+	go func() {
+		resp, err := http.DefaultClient.Do(req)
+		if err == nil {
+			resp.Body.Close()
+		}
+		gone <- err
+	}()
+	<-m.entered
+	cancel()
+	is.True(<-gone != nil)
+	close(m.release)
+	eventually(t, "the worker that nobody waits for", func() bool {
+		return s.must(t, "GET", "/api/workers", "").size("items") == 1
+	})
+	again := s.must(t, "POST", "/api/workers", body, "Idempotency-Key: k")
+	is.Equal(again.header.Get("Idempotency-Replayed"), "true")
+	is.Equal(m.calls.Load(), int64(1))
+}
+
+// TestCreateAndRun makes workers by input: shape 1.
+func TestCreateAndRun(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	t.Run("plain", func(t *testing.T) {
+		is := is.New(t)
+		r := s.must(t, "POST", "/api/workers", encode(fields{"input": scripted("say hi")}), "Prefer: wait=20")
+		is.Equal(r.text("output_text"), "hi")
+		tmpl := s.must(t, "GET", "/api/workers/"+r.text("id")+"/template", "")
+		is.Equal(tmpl.text("instructions"), "") // none unless given
+	})
+	t.Run("with a template's fields", func(t *testing.T) {
+		is := is.New(t)
+		r := s.must(t, "POST", "/api/workers", encode(fields{"input": "hello", "title": "T", "summary": "S", "instructions": "I",
+			"visibility": "private", "budget": "low", "outputSchema": fields{"type": "object"}}), "Prefer: wait=20")
+		is.Equal(r.text("metadata.budget"), "low")
+		is.True(r.at("structured_output") != nil)
+		tmpl := s.must(t, "GET", "/api/workers/"+r.text("id")+"/template", "")
+		for field, want := range map[string]string{"title": "T", "summary": "S", "instructions": "I", "visibility": "private"} {
+			is.Equal(tmpl.text(field), want)
+		}
+	})
+}
+
+// TestUpdateWorker changes fields one by one and all at once.
+func TestUpdateWorker(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, idle)
+	for name, tt := range map[string]struct {
+		patch string
+		want  fields
+	}{
+		"nothing":      {`{}`, fields{}},
+		"title":        {`{"title":"New"}`, fields{"title": "New"}},
+		"summary":      {`{"summary":""}`, fields{"summary": ""}},
+		"instructions": {`{"instructions":"` + chars(20000) + `"}`, fields{"instructions": chars(20000)}},
+		"visibility":   {`{"visibility":"private"}`, fields{"visibility": "private"}},
+		"schema":       {`{"outputSchema":{"type":"object","required":["a"]}}`, fields{"outputSchema": map[string]any{"type": "object", "required": []any{"a"}}}},
+		"no schema":    {`{"outputSchema":null}`, fields{"outputSchema": nil}},
+		"unknown":      {`{"prompt":5,"id":"x"}`, fields{}},
+		"all": {`{"title":"A","summary":"B","instructions":"C","visibility":"private","outputSchema":null}`,
+			fields{"title": "A", "summary": "B", "instructions": "C", "visibility": "private", "outputSchema": nil}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			before := s.must(t, "POST", "/api/workers", `{"title":"Old","summary":"Old","instructions":"Old","outputSchema":{"type":"object"}}`)
+			path := "/api/workers/" + before.text("id")
+			got := s.must(t, "PATCH", path, tt.patch)
+			for _, field := range []string{"title", "summary", "instructions", "visibility", "outputSchema", "createdAt", "userId", "id"} {
+				want, sent := tt.want[field]
+				if !sent {
+					want = before.at(field) // only sent fields change
+				}
+				is.True(sameJSON(got.at(field), want))
+			}
+			is.Equal(string(s.must(t, "GET", path+"/template", "").body), string(got.body))
+		})
+	}
+}
+
+// TestUpdateReachesLaterTurns patches a worker while a turn of it runs.
+func TestUpdateReachesLaterTurns(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	id := s.newWorker(t, fields{"instructions": scripted("wait 300ms", "say old")})
+	task := encode(fields{"workerId": id, "input": "go", "taskId": "t"})
+	s.do(t, "POST", "/api/tasks", task, "Prefer: respond-async")
+	s.do(t, "POST", "/api/tasks", task, "Prefer: respond-async") // queued behind it
+	s.must(t, "PATCH", "/api/workers/"+id, encode(fields{"instructions": scripted("say new")}))
+	is.Equal(s.run(t, fields{"input": "go", "taskId": "t"}).text("output_text"), "new")
+	turns := s.must(t, "GET", "/api/tasks/t", "")
+	is.Equal(turns.text("turns.0.outputText"), "old")
+	is.Equal(turns.text("turns.1.outputText"), "old") // fixed when it was accepted
+	is.Equal(turns.text("turns.2.outputText"), "new")
+}
+
+// TestDeleteWorker expects a deleted worker gone, and what it has done still there.
+func TestDeleteWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	id := s.newWorker(t, fields{"title": "Gone"})
+	done := s.run(t, fields{"workerId": id, "taskId": "t", "input": scripted(
+		publishing("a.txt", "kept"), "say done")})
+	is.Equal(s.must(t, "DELETE", "/api/workers/"+id, "").at("deleted"), true)
+	for _, call := range [][3]string{
+		{"GET", "/api/workers/" + id, ""}, {"GET", "/api/workers/" + id + "/template", ""}, {"GET", "/api/workers/" + id + "/email", ""},
+		{"GET", "/api/workers/" + id + "/stream", ""}, {"GET", "/api/workers/" + id + "?stream=true", ""}, {"DELETE", "/api/workers/" + id, ""},
+		{"PATCH", "/api/workers/" + id, `{"title":"x"}`}, {"POST", "/api/workers/" + id, `{"input":"x"}`},
+		{"POST", "/api/tasks", `{"input":"x","workerId":"` + id + `"}`}, {"POST", "/api/tasks", `{"input":"x","taskId":"t"}`},
+		{"GET", "/api/workers/" + id + "/members", ""},
+	} {
+		is.Equal(s.do(t, call[0], call[1], call[2]).refused(), "404 not_found") // a deleted worker is nowhere
+	}
+	is.Equal(s.must(t, "GET", "/api/workers", "").size("items"), 0)
+	is.Equal(s.must(t, "GET", "/api/tasks/t", "").text("turns.0.outputText"), "done")
+	is.Equal(s.must(t, "GET", "/api/tasks?workerId="+id, "").size("items"), 1)
+	url := strings.TrimPrefix(done.text("files.0.url"), s.url)
+	is.Equal(string(s.must(t, "GET", url, "").body), "kept")
+}
+
+// TestListWorkers pages through workers, newest first, and searches them.
+func TestListWorkers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle)
+	const n = 7
+	for i := range n {
+		s.newWorker(t, fields{"title": fmt.Sprintf("Worker %d", i), "summary": []string{"50% off_", "plain"}[i%2]})
+	}
+	var titles []string
+	path := "/api/workers?limit=3"
+	for cursor := any(""); cursor != nil; {
+		page := s.must(t, "GET", path, "")
+		for i := range page.size("items") {
+			titles = append(titles, page.text(fmt.Sprintf("items.%d.title", i)))
+		}
+		cursor = page.at("nextCursor")
+		path = fmt.Sprintf("/api/workers?limit=3&cursor=%v", cursor)
+	}
+	is.Equal(strings.Join(titles, ","), "Worker 6,Worker 5,Worker 4,Worker 3,Worker 2,Worker 1,Worker 0")
+	for query, want := range map[string]int{
+		"": n, "?limit=100": n, "?limit=1": 1, "?q=worker+6": 1, "?q=WORKER": n, "?q=50%25": 4, "?q=f_": 4, "?q=%25": 4, "?q=x": 0,
+		"?q=plain": 3, "?q=%5C": 0, "?q=" + strings.Repeat("%C3%A9", 200): 0, "?unknown=1": n, "?limit=": n, "?q=": n,
+	} {
+		is.Equal(s.must(t, "GET", "/api/workers"+query, "").size("items"), want) // what the query finds
+	}
+}
+
+// TestEmail reads a worker's address in both forms.
+func TestEmail(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, idle)
+	id := s.newWorker(t, fields{})
+	path, address := "/api/workers/"+id+"/email", id+"@mail.example"
+	for name, tt := range map[string]struct {
+		query, accept string
+		want          string
+		mediaType     string
+	}{
+		"object":          {"", "*/*", `{"email":"` + address + `"}`, "application/json"},
+		"asked for":       {"?format=object", "text/plain", `{"email":"` + address + `"}`, "application/json"},
+		"string":          {"?format=string", "*/*", `"` + address + `"`, "application/json"},
+		"plain":           {"", "text/plain", `"` + address + `"`, "text/plain; charset=utf-8"},
+		"axios's default": {"", "application/json, text/plain, */*", `{"email":"` + address + `"}`, "application/json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			req := s.request(t, "GET", path+tt.query, "", "Accept: "+tt.accept)
+			resp, err := http.DefaultClient.Do(req)
+			is.NoErr(err)
+			defer resp.Body.Close()
+			var raw json.RawMessage
+			is.NoErr(json.NewDecoder(resp.Body).Decode(&raw))
+			is.Equal(string(raw), tt.want)
+			is.Equal(resp.Header.Get("Content-Type"), tt.mediaType)
+		})
+	}
+	is := is.New(t)
+	is.Equal(s.do(t, "GET", path, "", "Accept: text/plain").status, 200)
+	is.Equal(s.do(t, "GET", path+"?format=string", "").status, 200)
+	is.Equal(s.do(t, "GET", path+"?format=xml", "").refused(), "400 invalid_request format")
+}
+
+// TestMembers invites to a private worker and takes the invitation back.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle)
+	guest, bob := s.member(t, "bob@example.com")
+	path := "/api/workers/" + s.newWorker(t, fields{"visibility": "private"})
+	is.Equal(guest.do(t, "GET", path, "").refused(), "403 forbidden")
+	is.Equal(s.do(t, "GET", path+"/members/"+bob.UserID, "").refused(), "404 not_found")
+	invited := s.must(t, "PUT", path+"/members/"+bob.UserID, "")
+	is.Equal(invited.text("email"), "bob@example.com")
+	is.Equal(string(s.must(t, "PUT", path+"/members/"+bob.UserID, "").body), string(invited.body)) // twice is once
+	is.Equal(string(s.must(t, "GET", path+"/members/"+bob.UserID, "").body), string(invited.body))
+	is.Equal(s.must(t, "GET", path+"/members", "").text("items.0.userId"), bob.UserID)
+	is.Equal(guest.must(t, "GET", path, "").text("status"), "pending")
+	for _, call := range [][2]string{{"GET", "/members"}, {"PUT", "/members/" + bob.UserID}, {"DELETE", "/members/" + bob.UserID}} {
+		is.Equal(guest.do(t, call[0], path+call[1], "").refused(), "403 forbidden") // creator only
+	}
+	other, _ := storetest.Caller(t, s.store, "Rival", "eve@example.net", store.RoleOwner)
+	is.Equal(s.do(t, "PUT", path+"/members/"+other.UserID, "").refused(), "404 not_found")
+	is.Equal(s.must(t, "DELETE", path+"/members/"+bob.UserID, "").at("removed"), true)
+	is.Equal(s.must(t, "DELETE", path+"/members/"+bob.UserID, "").at("removed"), false)
+	is.Equal(guest.do(t, "GET", path, "").refused(), "403 forbidden")
+	is.Equal(s.must(t, "GET", path+"/members", "").size("items"), 0)
+}
+
+// TestMe tells whose key it is.
+func TestMe(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle)
+	me := s.must(t, "GET", "/api/me", "")
+	is.Equal(me.text("organization.name"), "Acme")
+	is.Equal(me.text("user.email"), "ann@example.com")
+	is.Equal(me.text("user.id"), s.owner.UserID)
+	is.Equal(me.text("role"), "owner")
+	is.Equal(me.text("key.prefix"), s.key[:12])
+	guest, _ := s.member(t, "bob@example.com")
+	is.Equal(guest.must(t, "GET", "/api/me", "").text("role"), "member")
+}
