@@ -1,0 +1,291 @@
+package mail
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// ownText is what the author of a mail has added to the conversation: without the
+// mails quoted below or above it, and without the signature. Quotes between
+// answers stay, since the answers mean nothing without them, and so does what is
+// forwarded. Where nothing would be left, everything is.
+func ownText(text string, forward bool) string {
+	text = strings.Trim(tidy(text), "\n")
+	lines := strings.Split(text, "\n")
+	kept, forwarded := lines, []string(nil)
+	if at := forwardStart(lines, forward); at >= 0 {
+		kept, forwarded = lines[:at], lines[at:]
+	} else {
+		kept = cutHistory(kept)
+		kept = cutQuotes(kept)
+	}
+	kept = cutSignature(kept)
+	own := strings.TrimSpace(strings.Join(kept, "\n"))
+	if len(forwarded) > 0 {
+		own = strings.TrimSpace(own + "\n\n" + strings.Join(forwarded, "\n"))
+	}
+	if own == "" {
+		return strings.TrimSpace(text)
+	}
+	return own
+}
+
+// forwardSubject matches how a forwarded mail's subject begins in the languages of
+// common mail programs.
+var forwardSubject = regexp.MustCompile(`(?i)^\s*(\[[^\]]*\]\s*)?(fwd?|wg|tr|rv|i|enc|doorst|vs|vb|pd|ynt|ilt|转发|轉寄|転送)\s*:`)
+
+func isForward(subject string) bool { return forwardSubject.MatchString(subject) }
+
+// forwardMark matches the line above a forwarded mail.
+var forwardMark = regexp.MustCompile(`(?i)^[\s*_-]*(begin forwarded message|forwarded (message|by)|original message follows|` +
+	`weitergeleitete nachricht|anfang der weitergeleiteten (nachricht|e-mail)|message transf[ée]r[ée]|d[ée]but du message (transf[ée]r[ée]|r[ée]exp[ée]di[ée])|` +
+	`mensaje reenviado|inicio del mensaje reenviado|messaggio inoltrato|inizio messaggio inoltrato|mensagem encaminhada|` +
+	`doorgestuurd bericht|begin doorgestuurd bericht|vidarebefordrat (meddelande|mejl)|videresendt (melding|besked)|` +
+	`przekazana wiadomo[śs][ćc]|пересылаемое сообщение|переслан\S* сообщени\S|转发的邮件|已转发邮件|転送メッセージ|転送された)[^\n]{0,40}?[\s*_:-]*$`)
+
+// forwardStart is the line where what is forwarded begins, -1 where nothing is.
+func forwardStart(lines []string, forward bool) int {
+	for i, line := range lines {
+		if forward {
+			line = strings.TrimLeft(line, "> ") // as Apple Mail writes it
+		}
+		if len(line) < maxLine && forwardMark.MatchString(line) {
+			return i
+		}
+	}
+	if !forward {
+		return -1
+	}
+	for i := range lines {
+		if isHistory(lines, i) {
+			return i
+		}
+	}
+	return len(lines)
+}
+
+// originalMark matches the line that some programs put above the mail answered.
+var originalMark = regexp.MustCompile(`(?i)^[\s*_-]*(original (message|appointment)|reply (message|above this line)|urspr[üu]ngliche nachricht|originalnachricht|` +
+	`message d'origine|message original|mensaje original|messaggio originale|mensagem original|oorspronkelijk bericht|` +
+	`ursprungligt meddelande|opprinnelig melding|oprindelig meddelelse|alkuper[äa]inen viesti|wiadomo[śs][ćc] oryginalna|` +
+	`исходное сообщение|原始邮件|原始郵件|元のメッセージ)[\s*_:-]*$`)
+
+// cutHistory cuts from where a mail answered stands below, unquoted.
+func cutHistory(lines []string) []string {
+	for i := range lines {
+		if isHistory(lines, i) {
+			return lines[:i]
+		}
+	}
+	return lines
+}
+
+// isHistory reports whether all from line i on is a mail that is answered.
+func isHistory(lines []string, i int) bool {
+	line := lines[i]
+	if len(line) < maxLine && strings.ContainsAny(line, "-_*") && originalMark.MatchString(line) {
+		return true
+	}
+	if isHeaderBlock(lines[i:]) {
+		return true
+	}
+	n := attribution(lines[i:], attributionSentence)
+	if n == 0 {
+		n = attribution(lines[i:i+1], attributionEnd)
+	}
+	if n == 0 {
+		return false
+	}
+	rest := firstText(lines[i+n:])
+	return rest != "" && !strings.HasPrefix(rest, ">")
+}
+
+func firstText(lines []string) string {
+	for _, l := range lines {
+		if l = strings.TrimSpace(l); l != "" {
+			return l
+		}
+	}
+	return ""
+}
+
+// maxLine is how long a line may be that any pattern is tried on.
+const maxLine = 500
+
+var plainColon = strings.NewReplacer("*", "", "：", ":")
+
+// headerNames are the fields that mail programs show above a mail answered, by
+// what they mean.
+var headerNames = map[string]string{
+	"from": "from", "von": "from", "de": "from", "da": "from", "van": "from", "från": "from", "fra": "from", "lähettäjä": "from",
+	"od": "from", "от": "from", "发件人": "from", "寄件者": "from", "差出人": "from", "보낸 사람": "from", "kimden": "from", "expéditeur": "from",
+	"sent": "date", "date": "date", "gesendet": "date", "datum": "date", "envoyé": "date", "enviado": "date", "enviado el": "date",
+	"fecha": "date", "inviato": "date", "data": "date", "verzonden": "date", "skickat": "date", "sendt": "date", "dato": "date",
+	"lähetetty": "date", "wysłano": "date", "дата": "date", "отправлено": "date", "发送时间": "date", "日期": "date", "寄件日期": "date",
+	"送信日時": "date", "日付": "date", "보낸 날짜": "date", "date d'envoi": "date",
+	"to": "to", "an": "to", "à": "to", "para": "to", "a": "to", "aan": "to", "till": "to", "til": "to", "do": "to", "кому": "to", "收件人": "to",
+	"宛先": "to", "받는 사람": "to", "vastaanottaja": "to", "cc": "to",
+	"subject": "subject", "betreff": "subject", "objet": "subject", "asunto": "subject", "oggetto": "subject", "assunto": "subject",
+	"onderwerp": "subject", "ämne": "subject", "emne": "subject", "aihe": "subject", "temat": "subject", "тема": "subject", "主题": "subject",
+	"主旨": "subject", "件名": "subject", "제목": "subject",
+}
+
+// isHeaderBlock reports whether the lines begin with the header of a mail as
+// programs show it: an author, and two more fields, close together.
+func isHeaderBlock(lines []string) bool {
+	if headerName(lines[0]) != "from" {
+		return false
+	}
+	found := map[string]bool{}
+	for n, line := range lines[:min(len(lines), 10)] {
+		if n > 0 && found["date"] && found["subject"] {
+			break
+		}
+		if name := headerName(line); name != "" {
+			found[name] = true
+		} else if line != "" && len(found) < 2 && !strings.Contains(line, "@") {
+			return false
+		}
+	}
+	return found["date"] && (found["to"] || found["subject"]) || found["to"] && found["subject"]
+}
+
+func headerName(line string) string {
+	if len(line) > maxLine {
+		return ""
+	}
+	name, _, found := strings.Cut(strings.TrimSpace(plainColon.Replace(line)), ":")
+	if !found || utf8.RuneCountInString(name) > 15 {
+		return ""
+	}
+	return headerNames[strings.ToLower(strings.TrimSpace(name))]
+}
+
+// The sentence above a quote, "On <date>, <name> wrote:", in the languages of common
+// mail programs. The first form says where the sentence begins.
+var (
+	attributionSentence = regexp.MustCompile(`(?i)^\s*(on|le|el|il|em|op|am|den|dne|dnia|w dniu|в|на|ke|pe|ti|ma|på|d\.|kl\.|om) .*` +
+		`(wrote|a écrit|escribió|ha scritto|escreveu|schreef|schrieb|geschrieben|skrev|napsala?|pisze|napisał(\(?a\)?)?|пишет|` +
+		`написал(\(?а\)?)?|kirjoitti|het volgende geschreven|följande)[^:]{0,80}\s*[:：]\s*$`)
+	attributionEnd = regexp.MustCompile(`(?i)^\s*(.*[@<\d].* (wrote|writes|schrieb|a écrit|escribió|ha scritto|escreveu|schreef|skrev|` +
+		`kirjoitti|пишет|написал(\(?а\)?)?|pisze|napisał(\(?a\)?)?)[^:]{0,40}` +
+		`|.*[@<\d].*(写道|寫道|書きました|のメール|작성|님이 쓴 글)[^:：]{0,20})\s*[:：]\s*$`)
+)
+
+// attribution is how many lines the sentence above a quote takes, 0 where the
+// lines do not begin with one. Programs wrap it.
+func attribution(lines []string, form *regexp.Regexp) int {
+	joined := ""
+	for n := range min(3, len(lines)) {
+		line := strings.TrimSpace(lines[n])
+		if line == "" || strings.HasPrefix(line, ">") {
+			return 0
+		}
+		joined = strings.TrimSpace(joined + " " + line)
+		if len(joined) > maxLine {
+			return 0
+		}
+		if strings.ContainsAny(joined, "0123456789@") && form.MatchString(joined) {
+			return n + 1
+		}
+	}
+	return 0
+}
+
+// A block is lines from begin to before end.
+type block struct{ begin, end int }
+
+// quoteBlocks finds the runs of quoted lines, each with the sentence above it.
+func quoteBlocks(lines []string) []block {
+	var blocks []block
+	for i := 0; i < len(lines); i++ {
+		if !strings.HasPrefix(lines[i], ">") {
+			continue
+		}
+		b := block{begin: i}
+		for j := i; j < len(lines) && (strings.HasPrefix(lines[j], ">") || lines[j] == ""); j++ {
+			if lines[j] != "" {
+				b.end = j + 1
+			}
+		}
+		b.begin = withAttribution(lines, i)
+		blocks = append(blocks, b)
+		i = b.end - 1
+	}
+	return blocks
+}
+
+// withAttribution moves the beginning of a quote up to the sentence above it.
+func withAttribution(lines []string, begin int) int {
+	above := begin
+	for above > 0 && lines[above-1] == "" {
+		above--
+	}
+	for _, form := range []*regexp.Regexp{attributionSentence, attributionEnd} {
+		for n := 1; n <= 3 && above-n >= 0; n++ {
+			if attribution(lines[above-n:], form) == n {
+				return above - n
+			}
+		}
+	}
+	if above > 0 && namesAuthor(lines[above-1]) {
+		return above - 1
+	}
+	return begin
+}
+
+// namesAuthor holds for a line that can only be the one above a quote, in whatever
+// language: it has an address and a date, and ends with a colon.
+func namesAuthor(line string) bool {
+	return len(line) < 300 && !strings.HasPrefix(line, ">") && strings.ContainsAny(line, "0123456789") &&
+		strings.Contains(line, "@") && (strings.HasSuffix(line, ":") || strings.HasSuffix(line, "："))
+}
+
+// cutQuotes takes out the quote that ends a mail, and one that begins it where the
+// answer stands below. Quotes with answers between them stay.
+func cutQuotes(lines []string) []string {
+	blocks := quoteBlocks(lines)
+	if len(blocks) == 0 {
+		return lines
+	}
+	last := blocks[len(blocks)-1]
+	after := cutSignature(lines[last.end:])
+	if firstText(after) == "" {
+		if before := lines[:last.begin]; firstText(before) != "" {
+			return before
+		}
+		return lines
+	}
+	if first := blocks[0]; len(blocks) == 1 && firstText(lines[:first.begin]) == "" {
+		return lines[first.end:]
+	}
+	return lines
+}
+
+// mobileLine matches what programs add below every mail.
+var mobileLine = regexp.MustCompile(`(?i)^[\s\[(]*((sent|get|gesendet|von meinem|diese nachricht wurde von|envoy[ée]|enviado|inviato|verzonden|verstuurd|skickat|sendt|` +
+	`wysłan[oe]|отправлено)\b.{0,80}\b(iphone|ipad|android|mobile|mobil|handy|smartphone|samsung|galaxy|blackberry|outlook|mail for windows|windows 10|yahoo|` +
+	`proton ?mail|fairphone|huawei|xiaomi|mailbox|aquamail|k-9 mail|thunderbird|gmx|web\.de|fastmail|apple mail|gmail|telefon|телефона|iphone'a)\b.{0,60}|` +
+	`(iphone|ipad)から送信|发自我的\s?(iphone|ipad|手机).{0,10})[\s\])]*$`)
+
+// cutSignature cuts from the signature delimiter on (RFC 3676, section 4.3), and
+// what mail programs add below.
+func cutSignature(lines []string) []string {
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := lines[i]
+		// Trailing spaces are gone by now: a table's rule in a short text looks the
+		// same, so nothing long is taken for a signature.
+		if (line == "--" || line == "—" || line == "\\--") && len(lines)-i <= 20 {
+			lines = lines[:i]
+		}
+	}
+	for n := len(lines); n > 0; n = len(lines) {
+		last := strings.TrimSpace(lines[n-1])
+		if last != "" && strings.Trim(last, "_-") != "" && (len(last) > maxLine || !mobileLine.MatchString(last)) {
+			break
+		}
+		lines = lines[:n-1]
+	}
+	return lines
+}
