@@ -36,18 +36,16 @@ var schema string
 
 const version = "0.1.0"
 
-// grace is how long running turns and open requests have to end at a shutdown.
-const grace = 10 * time.Second
-
 // A config is the command line: every flag is also an environment variable.
 type config struct {
-	Data        string `default:"./data" help:"Data folder: database, workspaces, published files."`
-	Model       string `help:"Model: offline. Without it, the keys in the environment choose."`
-	Prices      string `help:"JSON file with prices of models, over the built-in ones." placeholder:"FILE"`
-	Concurrency int    `default:"64" help:"Turns that run at once."`
-	QueueLimit  int    `default:"10000" help:"Turns that may wait; beyond them new ones get 503."`
-	LogFormat   string `enum:"auto,text,json" default:"auto" help:"Log format: text, json or auto (text on a terminal)."`
-	LogLevel    string `enum:"debug,info,warn,error" default:"info" help:"Least log level: debug, info, warn or error."`
+	Data        string        `default:"./data" help:"Data folder: database, workspaces, published files."`
+	Model       string        `help:"Model: offline. Without it, the keys in the environment choose."`
+	Prices      string        `help:"JSON file with prices of models, over the built-in ones." placeholder:"FILE"`
+	Concurrency int           `default:"64" help:"Turns that run at once."`
+	QueueLimit  int           `default:"10000" help:"Turns that may wait; beyond them new ones get 503."`
+	Grace       time.Duration `default:"10s" help:"Time that running turns have to end at a shutdown; the rest go on at the next start."`
+	LogFormat   string        `enum:"auto,text,json" default:"auto" help:"Log format: text, json or auto (text on a terminal)."`
+	LogLevel    string        `enum:"debug,info,warn,error" default:"info" help:"Least log level: debug, info, warn or error."`
 
 	Budgets struct {
 		Low       limits `embed:"" prefix:"low-" set:"credits=10" set:"steps=10" set:"time=5m" set:"name=low"`
@@ -210,21 +208,23 @@ func (c *serveCommand) Run(a *app) (err error) {
 	}
 	a.stop()
 	a.log.Info("stopping", "running", rn.Running())
-	return errors.Join(err, shutdown(rn, web, admin))
+	return errors.Join(err, shutdown(rn, a.cfg.Grace, web, admin))
 }
 
 // shutdown stops in the order that loses nothing: no new work comes in, running
 // turns get their grace, and only then does the store close under them.
-func shutdown(rn *runner.Runner, servers ...*http.Server) error {
+func shutdown(rn *runner.Runner, grace time.Duration, servers ...*http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() { stopped <- rn.Stop(ctx) }() // ends with the grace
+	// Who waits for a turn that is cut off then is told so.
+	answered, cancel := context.WithTimeout(context.Background(), grace+time.Second)
+	defer cancel()
 	var errs []error
 	for _, s := range servers {
-		if err := s.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
-			err = s.Close() // whoever still waits is told nothing: the turn goes on at the next start
-			errs = append(errs, err)
+		if err := s.Shutdown(answered); errors.Is(err, context.DeadlineExceeded) {
+			errs = append(errs, s.Close())
 		}
 	}
 	return errors.Join(append(errs, <-stopped)...)
@@ -293,6 +293,9 @@ type runCommand struct {
 // errTaskFailed ends the program with 1 when the task did not complete.
 var errTaskFailed = errors.New("the task did not complete")
 
+// errInterrupted ends the program with 1 after a Ctrl-C.
+var errInterrupted = errors.New("interrupted")
+
 // Run carries one task out in this process: progress on stderr, the answer on
 // stdout.
 func (c *runCommand) Run(a *app) (err error) {
@@ -312,7 +315,7 @@ func (c *runCommand) Run(a *app) (err error) {
 	if err := rn.Start(a.ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, shutdown(rn)) }()
+	defer func() { err = errors.Join(err, shutdown(rn, 0)) }() // a person waits; what is cut off is not lost
 	accepted, err := st.CreateTurn(a.ctx, turn)
 	if err != nil {
 		rn.Detach(turn.Attachments)
@@ -322,6 +325,9 @@ func (c *runCommand) Run(a *app) (err error) {
 	live := isTerminal(a.stderr)
 	p := terminal.Progress{W: a.stderr, Live: live, Color: live && os.Getenv("NO_COLOR") == ""}
 	if err := p.Follow(a.ctx, rn.TurnStream(accepted.Turn)); err != nil {
+		if a.ctx.Err() != nil {
+			err = errInterrupted
+		}
 		return fmt.Errorf("%w: task %s goes on at the next start", err, accepted.Turn.TaskID)
 	}
 	return a.printResult(st, accepted.Turn)

@@ -255,25 +255,34 @@ func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (stor
 	return task, err
 }
 
-// Wait returns once the turn has ended, or ctx has.
+// errStopping ends a wait for a turn that this runner will not end any more.
+var errStopping = &store.Error{Kind: store.Busy, Code: "stopping",
+	Message: "the service stops before the task has ended; it goes on at the next start"}
+
+// Wait returns once the turn has ended, or ctx has. It fails with a store.Error of
+// kind Busy when the runner stops first.
 func (r *Runner) Wait(ctx context.Context, turnID string) error {
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for {
+		stopped := r.ctx.Err() != nil // looked at first: what ended before is seen below
 		changed := r.ended.watch(turnID)
 		ended, err := r.cfg.Store.TurnEnded(ctx, turnID)
-		if err != nil || ended {
-			r.ended.leave(turnID, changed)
-			return err
-		}
-		select {
-		case <-changed:
-		case <-poll.C:
-		case <-ctx.Done():
-			err = ctx.Err()
+		switch {
+		case err != nil || ended:
+		case stopped:
+			err = errStopping
+		default:
+			select {
+			case <-changed:
+			case <-poll.C:
+			case <-r.ctx.Done():
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
 		}
 		r.ended.leave(turnID, changed)
-		if err != nil {
+		if err != nil || ended {
 			return err
 		}
 	}
