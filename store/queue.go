@@ -295,7 +295,10 @@ func (s *Store) endTurn(tx *Tx, num int64, runnerID string, last *Step, out Outc
 	if err := s.advanceTask(tx, t, used.Cost()); err != nil {
 		return Turn{}, err
 	}
-	return t, s.meter(tx, t, used, true)
+	if err := s.meter(tx, t, used, true); err != nil {
+		return Turn{}, err
+	}
+	return t, s.queueReply(tx, t)
 }
 
 // advanceTask takes a turn that ended into its task's figures and makes the next
@@ -348,6 +351,9 @@ func (s *Store) abortWaiting(tx *Tx, task Task) error {
 			return err
 		}
 		if err := s.meter(tx, t, Usage{}, true); err != nil {
+			return err
+		}
+		if err := s.queueReply(tx, t); err != nil {
 			return err
 		}
 	}

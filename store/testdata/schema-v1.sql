@@ -222,7 +222,7 @@ CREATE TABLE steps (
     started_at         INTEGER NOT NULL,
     completed_at       INTEGER NOT NULL,
     PRIMARY KEY (turn_num, seq)
-) STRICT, WITHOUT ROWID;
+) STRICT; -- not WITHOUT ROWID: rows of a kilobyte or more would each take a page of their own
 
 -- A tool call that has ended: its row and its effects (files, sources) are one
 -- transaction. A call in a step's parts without a row here has not ended.
@@ -237,7 +237,7 @@ CREATE TABLE tool_calls (
     completed_at INTEGER NOT NULL,
     PRIMARY KEY (turn_num, step_seq, seq),
     FOREIGN KEY (turn_num, step_seq) REFERENCES steps (turn_num, seq) ON DELETE RESTRICT
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- A file as it was when a client attached it or a worker published it. The bytes
 -- lie in the data folder under their SHA-256, so a later version changes nothing
@@ -393,39 +393,51 @@ CREATE TABLE inbound_emails (
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
     worker_id       TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
     message_id      TEXT NOT NULL,                       -- the Message-ID, or one made from the content
-    status          TEXT NOT NULL CHECK (status IN ('accepted', 'ignored', 'held', 'rejected')),
+    status          TEXT NOT NULL CHECK (status IN ('accepted', 'ignored', 'held')),
     reason          TEXT NOT NULL,                       -- why ignored or held; '' if accepted
-    turn_num        INTEGER REFERENCES turns (num) ON DELETE RESTRICT,
+    turn_num        INTEGER REFERENCES turns (num) ON DELETE RESTRICT
+                    CHECK ((turn_num IS NOT NULL) = (status = 'accepted')),
     mail_from       TEXT NOT NULL,                       -- envelope sender; '' for bounces
-    from_address    TEXT NOT NULL,                       -- of the From header
+    from_address    TEXT NOT NULL,                       -- of the From header, in lower case
+    recipient       TEXT NOT NULL,                       -- the worker's address, as it was used
+    reply_to        TEXT NOT NULL,                       -- where the answer goes
     subject         TEXT NOT NULL,
     verdicts        TEXT NOT NULL,                       -- JSON: spf, dkim, dmarc
-    raw_sha256      TEXT NOT NULL,                       -- the source, in the data folder
-    size            INTEGER NOT NULL,
     remote_addr     TEXT NOT NULL,
+    size            INTEGER NOT NULL,                    -- bytes
     created_at      INTEGER NOT NULL,
+    source_sha256   TEXT,                                -- a large source lies in the data folder,
+    source          BLOB,                                -- a small one here: no file to sync for each mail
+    CHECK ((source IS NULL) <> (source_sha256 IS NULL)),
     UNIQUE (worker_id, message_id)                       -- the same mail twice is one turn
 ) STRICT;
 
-CREATE INDEX inbound_emails_by_organization ON inbound_emails (organization_id, num);
+CREATE INDEX inbound_emails_by_organization ON inbound_emails (organization_id, id);                         -- the list, newest first
+CREATE INDEX inbound_emails_held            ON inbound_emails (organization_id, id) WHERE status = 'held';   -- what waits for an Admin
+CREATE INDEX inbound_emails_by_sender       ON inbound_emails (worker_id, from_address, created_at) WHERE status = 'accepted'; -- the guard against loops
+CREATE INDEX inbound_emails_by_turn         ON inbound_emails (turn_num) WHERE turn_num IS NOT NULL;         -- the reply, and who is in a thread
 
 -- A reply, written in the transaction that ends its turn; the outbox until sent.
+-- Its id is the local part of its Message-ID: who answers it has received it.
 CREATE TABLE outbound_emails (
     num             INTEGER PRIMARY KEY,
     id              TEXT NOT NULL UNIQUE,                -- msg_
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
+    worker_id       TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
     turn_num        INTEGER NOT NULL REFERENCES turns (num) ON DELETE RESTRICT,
-    inbound_num     INTEGER NOT NULL REFERENCES inbound_emails (num) ON DELETE RESTRICT,
-    message_id      TEXT NOT NULL UNIQUE,                -- ours; replies to it find the task
+    inbound_num     INTEGER NOT NULL REFERENCES inbound_emails (num) ON DELETE RESTRICT, -- what it answers
     recipient       TEXT NOT NULL,
-    status          TEXT NOT NULL CHECK (status IN ('queued', 'kept', 'sent', 'failed')), -- kept: there is no relay
+    subject         TEXT NOT NULL,                       -- '' until composed
+    status          TEXT NOT NULL CHECK (status IN ('queued', 'kept', 'sent', 'failed', 'bounced')), -- kept: there is no relay
     attempts        INTEGER NOT NULL,
-    next_attempt_at INTEGER,
-    error_message   TEXT,
-    raw_sha256      TEXT,                                -- the source as composed; NULL before
+    next_attempt_at INTEGER CHECK ((next_attempt_at IS NOT NULL) = (status = 'queued')),
+    error_message   TEXT NOT NULL,                       -- of the last attempt, or what came back
     created_at      INTEGER NOT NULL,
-    sent_at         INTEGER
+    sent_at         INTEGER,
+    size            INTEGER NOT NULL,                    -- bytes; 0 until composed
+    source_sha256   TEXT,                                -- as above; both NULL until composed
+    source          BLOB
 ) STRICT;
 
 CREATE INDEX outbound_emails_due             ON outbound_emails (next_attempt_at, num) WHERE next_attempt_at IS NOT NULL;
-CREATE INDEX outbound_emails_by_organization ON outbound_emails (organization_id, num);
+CREATE INDEX outbound_emails_by_organization ON outbound_emails (organization_id, id); -- the list, newest first
