@@ -103,9 +103,9 @@ func (r *reply) limit(maxTokens int) bool {
 	}
 	room := min(maxTokens, 1<<28) * bytesPerToken // more than any reply has
 	for i := range r.lines {
-		if len(r.lines[i].text) > room {
-			r.lines[i].text = cutBytes(r.lines[i].text, room)
-			r.lines, r.calls, r.rest = r.lines[:i+1], nil, 0
+		if text := r.lines[i].text; len(text) > room {
+			r.lines[i].text = cutBytes(text, room)
+			r.lines, r.calls, r.rest = r.lines[:i+min(room, 1)], nil, 0
 			return true
 		}
 		room -= len(r.lines[i].text)

@@ -210,19 +210,21 @@ func (f *facts) boolean(name string) (any, bool) {
 		}
 	}
 	words := nameWords(name)
-	for len(words) > 1 && strings.Contains(" is has have can should was are ", " "+words[0]+" ") {
+	for len(words) > 1 && hasWord(" is has have can should was are ", words[0]) {
 		words = words[1:]
 	}
-	for _, place := range f.places(strings.Join(words, " ")) {
-		before := lowerWords(f.all[max(0, place[0]-30):place[0]])
-		for _, word := range before[max(0, len(before)-3):] {
-			if word == "not" || word == "no" || word == "never" || word == "without" || strings.HasSuffix(word, "n't") {
-				return false, true
-			}
-		}
-		return true, true
+	places := f.places(strings.Join(words, " "))
+	if len(places) == 0 {
+		return false, false
 	}
-	return false, false
+	start := places[0][0]
+	before := lowerWords(f.all[max(0, start-30):start])
+	for _, word := range before[max(0, len(before)-3):] {
+		if word == "not" || word == "no" || word == "never" || word == "without" || strings.HasSuffix(word, "n't") {
+			return false, true
+		}
+	}
+	return true, true
 }
 
 // Patterns of things that are recognised by their form.
@@ -298,7 +300,10 @@ func isoDate(text string) string {
 			text = text[:i] + text[i+2:]
 		}
 	}
-	for _, layout := range []string{time.DateOnly, "2.1.2006", "2 January 2006", "2 Jan 2006", "2. January 2006", "January 2 2006", "Jan 2 2006", "Jan. 2 2006", "2 Jan. 2006"} {
+	for _, layout := range []string{
+		time.DateOnly, "2.1.2006", "2 January 2006", "2 Jan 2006", "2. January 2006", "2 Jan. 2006",
+		"January 2 2006", "Jan 2 2006", "Jan. 2 2006",
+	} {
 		if day, err := time.Parse(layout, text); err == nil {
 			return day.Format(time.DateOnly)
 		}

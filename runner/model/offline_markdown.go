@@ -227,6 +227,10 @@ func plainInline(s string) (text string, linked int) {
 // [label][name]. size 0 means that it is none.
 func linkAt(s string) (label string, size int) {
 	depth, end := 0, -1
+	s = cutBytes(s, 2600)
+	if !strings.Contains(cutBytes(s, 500), "]") {
+		return "", 0 // before the search below: a text may be all brackets
+	}
 	for i := 0; i < len(s) && i < 500 && end < 0; i++ {
 		switch s[i] {
 		case '[':
@@ -244,7 +248,7 @@ func linkAt(s string) (label string, size int) {
 	if closing == "" || strings.Count(s[:end], "[") > 3 {
 		return "", 0
 	}
-	stop := strings.Index(cutBytes(s[end+1:], 2100), closing)
+	stop := strings.Index(s[end+1:], closing)
 	if stop < 0 {
 		return "", 0
 	}

@@ -135,7 +135,8 @@ func readOutput(raw string) toolOutput {
 	}
 	var out toolOutput
 	for name, to := range map[string]any{
-		"content": &out.Content, "text": &out.Text, "markdown": &out.Markdown, "title": &out.Title, "nextOffset": &out.NextOffset, "binary": &out.Binary,
+		"content": &out.Content, "text": &out.Text, "markdown": &out.Markdown,
+		"title": &out.Title, "nextOffset": &out.NextOffset, "binary": &out.Binary,
 	} {
 		if json.Unmarshal(fields[name], to) != nil {
 			continue // absent or of another type: the other fields may serve

@@ -206,13 +206,14 @@ func TestFinalPlain(t *testing.T) {
 func TestURLs(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string][]string{
-		"see (https://a.example/x_(y)), ok":             {"https://a.example/x_(y)"},
-		"[text](https://a.example/b?c=d&e=f#g).":        {"https://a.example/b?c=d&e=f#g"},
-		"<https://a.example> \"http://b.example/\"!":    {"https://a.example", "http://b.example/"},
-		"https://a.example https://a.example":           {"https://a.example"},
-		"http:// https:// httpx://a http https nothing": nil,
-		"**https://a.example/ä**":                       {"https://a.example/ä"},
-		"https://" + strings.Repeat("a", 3000):          nil,
+		"see (https://a.example/x_(y)), ok":                    {"https://a.example/x_(y)"},
+		"[text](https://a.example/b?c=d&e=f#g).":               {"https://a.example/b?c=d&e=f#g"},
+		"<https://a.example> \"http://b.example/\"!":           {"https://a.example", "http://b.example/"},
+		"https://a.example https://a.example":                  {"https://a.example"},
+		"http:// https:// httpx://a http https nothing":        nil,
+		"[![x](https://a.example/y.svg)](https://b.example/z)": {"https://a.example/y.svg", "https://b.example/z"},
+		"**https://a.example/ä**":                              {"https://a.example/ä"},
+		"https://" + strings.Repeat("a", 3000):                 nil,
 	} {
 		var w wishes
 		rest := w.findURLs(input)

@@ -365,5 +365,6 @@ func instructionsFor(description string) string {
 	default:
 		text = "You are a worker with this task: " + text
 	}
-	return text + "\n\nWork only from what you are given or find with your tools. Say plainly what is missing or uncertain. Keep the answer short and to the point."
+	return text + "\n\nWork only from what you are given or find with your tools. " +
+		"Say plainly what is missing or uncertain. Keep the answer short and to the point."
 }

@@ -308,8 +308,9 @@ func shape(text string, size int) float64 {
 		score *= 0.85
 	}
 	first, _, _ := strings.Cut(strings.ToLower(text), " ")
-	const hanging = " this that these those it its they he she however but and or so also then thus therefore such here there yet otherwise instead "
-	if strings.Contains(hanging, " "+strings.Trim(first, ",.")+" ") || strings.HasPrefix(text, "For example") {
+	const hanging = " this that these those it its they he she however but and or so also then thus therefore " +
+		"such here there yet otherwise instead "
+	if hasWord(hanging, strings.Trim(first, ",.")) || strings.HasPrefix(text, "For example") {
 		score *= 0.7
 	}
 	if strings.HasSuffix(text, "?") {
@@ -331,8 +332,11 @@ func splitSentences(text string) []string {
 			continue
 		}
 		end := i + utf8.RuneLen(r)
-		for end < len(text) && strings.IndexAny(text[end:], ".!?…\"'”’)]») ") == 0 && text[end] != ' ' {
-			_, n := utf8.DecodeRuneInString(text[end:])
+		for end < len(text) {
+			closing, n := utf8.DecodeRuneInString(text[end:])
+			if !strings.ContainsRune(".!?…\"'”’)]»", closing) {
+				break
+			}
 			end += n
 		}
 		if endsSentence(text[start:i], r, text[end:]) {
@@ -347,7 +351,8 @@ func splitSentences(text string) []string {
 }
 
 // abbreviations are the words whose full stop ends no sentence.
-const abbreviations = " mr mrs ms dr prof st vs etc e.g i.e eg ie fig no nr vol pp cf al inc ltd co corp dept approx est jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k a.m p.m z.b d.h bzw usw ca "
+const abbreviations = " mr mrs ms dr prof st vs etc e.g i.e eg ie fig no nr vol pp cf al inc ltd co corp dept approx est " +
+	"jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k a.m p.m z.b d.h bzw usw ca "
 
 // endsSentence says whether the mark between before and after ends a sentence.
 func endsSentence(before string, mark rune, after string) bool {
@@ -369,7 +374,7 @@ func endsSentence(before string, mark rune, after string) bool {
 	if utf8.RuneCountInString(word) == 1 && unicode.IsLetter([]rune(word)[0]) && word != "i" {
 		return false // an initial
 	}
-	return word == "" || after == "" || !strings.Contains(abbreviations, " "+word+" ")
+	return word == "" || after == "" || !hasWord(abbreviations, word)
 }
 
 // describeTable tells the shape of a table of values.

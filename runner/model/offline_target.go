@@ -6,7 +6,8 @@ import (
 )
 
 // saveVerbs are the words that announce that something is to be saved.
-const saveVerbs = " write save put store export create output record dump produce generate make copy convert place publish report append draft "
+const saveVerbs = " write save put store export create output record dump produce generate make copy convert place " +
+	"publish report append draft "
 
 // findTarget finds the file that the answer is to be saved to, and the text to
 // save where the input gives it. A file that is only saved to is no source.
@@ -36,7 +37,7 @@ func targetRank(input string, m mention) (rank, verb int) {
 	sentence := sentenceStart(input, m.start)
 	before := input[sentence:m.start]
 	words := strings.Fields(strings.ToLower(before))
-	for len(words) > 0 && strings.Contains(" the a an new file text markdown document called named workspace ", " "+words[len(words)-1]+" ") {
+	for len(words) > 0 && hasWord(" the a an new file text markdown document called named workspace ", words[len(words)-1]) {
 		words = words[:len(words)-1]
 	}
 	if len(words) == 0 {
@@ -51,7 +52,7 @@ func targetRank(input string, m mention) (rank, verb int) {
 		return 0, 0
 	case last == "to" || last == "as":
 		return 3, verb
-	case strings.Contains(saveVerbs, " "+last+" ") && last != "publish" && last != "report":
+	case hasWord(saveVerbs, last) && last != "publish" && last != "report":
 		return 2, verb
 	case last == "in" || last == "under" || last == "at":
 		return 1, verb
@@ -76,7 +77,7 @@ func verbEnd(text string) int {
 	end, at := 0, 0
 	for _, field := range strings.Fields(text) {
 		at += strings.Index(text[at:], field) + len(field)
-		if strings.Contains(saveVerbs, " "+strings.ToLower(strings.Trim(field, ",:\"'`*_-"))+" ") {
+		if hasWord(saveVerbs, strings.ToLower(strings.Trim(field, ",:\"'`*_-"))) {
 			end = at
 		}
 	}
@@ -119,13 +120,16 @@ func spokenText(between string) string {
 		return quoted
 	}
 	words := strings.Fields(between)
-	for len(words) > 0 && strings.Contains(" to into as in under at the a file called named ", " "+strings.ToLower(words[len(words)-1])+" ") {
+	const leading = " to into as in under at the a file called named "
+	for len(words) > 0 && hasWord(leading, strings.ToLower(words[len(words)-1])) {
 		words = words[:len(words)-1]
 	}
-	const pointing = " a an the it its this that them these those your my our his her their all every each some any down up out me us " +
-		"answer answers result results summary report output data everything what which how one two three four five six seven eight nine ten "
-	if len(words) == 0 || len(words) > 12 || strings.Contains(pointing, " "+strings.ToLower(words[0])+" ") ||
-		strings.ContainsAny(words[0], "0123456789") || slices.ContainsFunc(words, func(s string) bool { return fileName(strings.Trim(s, ",.`\"")) }) {
+	const pointing = " a an the it its this that them these those your my our his her their all every each some any " +
+		"down up out me us answer answers result results summary report output data everything what which how " +
+		"one two three four five six seven eight nine ten "
+	named := func(s string) bool { return fileName(strings.Trim(s, ",.`\"")) }
+	if len(words) == 0 || len(words) > 12 || slices.ContainsFunc(words, named) ||
+		hasWord(pointing, strings.ToLower(words[0])) || strings.ContainsAny(words[0], "0123456789") {
 		return ""
 	}
 	return strings.Join(words, " ")

@@ -218,6 +218,7 @@ func TestMaxTokens(t *testing.T) {
 		"text is cut":       {"say 1234 5678\ntool x {}", 1, "1234", 0, FinishLength},
 		"a character whole": {"say 123é56", 1, "123", 0, FinishLength},
 		"a call is dropped": {"say 1234\ntool long_name {\"a\":\"b\"}", 2, "1234", 0, FinishLength},
+		"lines add up":      {"think 1234\nsay 5678\nsay 90", 2, "5678", 0, FinishLength},
 		"a call fits":       {"say 1234\ntool x {}", 2, "1234", 1, FinishToolCalls},
 	} {
 		t.Run(name, func(t *testing.T) {

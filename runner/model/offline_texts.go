@@ -55,7 +55,8 @@ func (f *facts) meant(words []string, most int) []string {
 	default:
 		return f.formed(meaning)
 	}
-	if last == "name" && (len(words) == 1 || strings.Contains(" full first last given family person customer author contact client user recipient sender ", " "+words[0]+" ")) {
+	const persons = " full first last given family person customer author contact client user recipient sender "
+	if last == "name" && (len(words) == 1 || hasWord(persons, words[0])) {
 		return f.personName(words[0])
 	}
 	return nil

@@ -39,7 +39,7 @@ func readTurn(req *Request) *turn {
 		switch {
 		case i < start:
 		case i == start:
-			t.input = joinText(m.Parts)
+			t.input = strings.ToValidUTF8(joinText(m.Parts), "\uFFFD") // arguments made of it come back so
 			t.files = partsOf(m.Parts, PartFile)
 		case m.Role == RoleAssistant:
 			t.answered++

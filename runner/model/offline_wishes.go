@@ -84,7 +84,7 @@ func ends(input string) string {
 }
 
 func (w *wishes) addPath(name string) {
-	if name = strings.TrimPrefix(name, "./"); name != "" && !slices.Contains(w.paths, name) {
+	if name = strings.ToValidUTF8(strings.TrimPrefix(name, "./"), "\uFFFD"); name != "" && !slices.Contains(w.paths, name) {
 		w.paths = append(w.paths, name)
 	}
 }
@@ -152,8 +152,9 @@ type mention struct {
 
 // readable are the extensions by which a word is taken for a file to read. Others
 // are not: "example.com" and "e.g." have a dot too.
-const readable = " md markdown mdx txt text rst adoc org tex log csv tsv json jsonl ndjson yaml yml toml ini cfg conf env xml html htm " +
-	"pdf doc docx odt rtf xls xlsx ods ppt pptx eml msg ics vcf sql go py js mjs ts tsx jsx java kt rb rs c h cpp hpp cc cs php swift sh bash zsh ps1 bat css scss " +
+const readable = " md markdown mdx txt text rst adoc org tex log csv tsv json jsonl ndjson yaml yml toml ini cfg conf env " +
+	"xml html htm pdf doc docx odt rtf xls xlsx ods ppt pptx eml msg ics vcf sql go py js mjs ts tsx jsx java kt rb rs " +
+	"c h cpp hpp cc cs php swift sh bash zsh ps1 bat css scss " +
 	"diff patch proto graphql ipynb png jpg jpeg gif webp svg mp3 wav mp4 zip gz tar "
 
 // maxMentions bounds how many names an input is searched for.
@@ -173,7 +174,7 @@ func findMentions(text string) []mention {
 			m = wordAt(text, at)
 		}
 		if fileName(m.name) && len(found) < maxMentions {
-			m.source = strings.Contains(readable, " "+extension(m.name)+" ")
+			m.source = hasWord(readable, extension(m.name))
 			found = append(found, m)
 		} else if m.end = wordAt(text, at).end; m.end <= at {
 			m.end = at + 1
@@ -218,7 +219,8 @@ func fileName(s string) bool {
 	ext := extension(s)
 	base := strings.TrimSuffix(path.Base(s), path.Ext(s))
 	return len(s) <= 255 && ext != "" && len(ext) <= 8 && base != "" && base != "." && len(base)+len(ext) > 2 &&
-		!strings.ContainsAny(s, "@\n\r\x00") && !strings.Contains(s, "//") && !strings.Contains(s, "](") && !strings.HasPrefix(s, " ") &&
+		!strings.ContainsAny(s, "@\n\r\x00") && !strings.HasPrefix(s, " ") &&
+		!strings.Contains(s, "//") && !strings.Contains(s, "](") &&
 		strings.IndexFunc(ext, func(r rune) bool { return !isWordByte(r) }) < 0 &&
 		strings.IndexFunc(ext, unicode.IsLetter) >= 0 && strings.IndexFunc(base, unicode.IsPrint) >= 0
 }

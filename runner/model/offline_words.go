@@ -32,9 +32,10 @@ func contentWords(text string) []string {
 	return words
 }
 
-func isStopWord(word string) bool {
-	return strings.Contains(stopWords, " "+word+" ")
-}
+func isStopWord(word string) bool { return hasWord(stopWords, word) }
+
+// hasWord says whether list, words between single spaces, has the word.
+func hasWord(list, word string) bool { return strings.Contains(list, " "+word+" ") }
 
 // stem cuts the commonest English endings, so that "report" and "reports" count
 // as one word.
@@ -58,7 +59,7 @@ func keyWords(text string, n int) []string {
 	}
 	var entries []entry
 	at := map[string]int{}
-	for _, field := range strings.FieldsFunc(cutBytes(text, 64<<10), func(r rune) bool { return !wordRune(r) && r != '\'' && r != '-' }) {
+	for _, field := range writtenWords(cutBytes(text, 64<<10)) {
 		field = strings.Trim(field, "'-")
 		lower := strings.ToLower(field)
 		if utf8.RuneCountInString(lower) < 3 || isStopWord(lower) || strings.IndexFunc(lower, unicode.IsLetter) < 0 {
@@ -80,15 +81,22 @@ func keyWords(text string, n int) []string {
 	return words
 }
 
+// writtenWords gives the words of a text as written, hyphens within them kept.
+func writtenWords(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return !wordRune(r) && r != '\'' && r != '-' })
+}
+
 // headline makes a title of at most n characters out of the first words of a text
 // that say what it is about.
 func headline(text string, n int) string {
 	const skip = " agent bot worker assistant tool someone something helper model want need create act "
+	const keep = " write summarize summarise summary read "
 	title, count := "", 0
-	for _, word := range strings.FieldsFunc(firstSentence(text), func(r rune) bool { return !wordRune(r) && r != '\'' && r != '-' }) {
+	for _, word := range writtenWords(firstSentence(text)) {
 		word = strings.Trim(word, "'-")
 		lower := strings.ToLower(word)
-		if utf8.RuneCountInString(lower) < 2 || isStopWord(lower) && !strings.Contains(" write summarize summarise summary read ", " "+lower+" ") || strings.Contains(skip, " "+lower+" ") {
+		empty := isStopWord(lower) && !hasWord(keep, lower) || hasWord(skip, lower)
+		if empty || utf8.RuneCountInString(lower) < 2 {
 			continue
 		}
 		longer := strings.TrimSpace(title + " " + titleCase(word))
@@ -121,7 +129,8 @@ func describeJSON(doc *document) (string, bool) {
 	name := path.Base(doc.name)
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(doc.text), &fields) == nil && fields != nil {
-		return name + " is a JSON object with " + plural(len(fields), "field") + ": " + shorten(strings.Join(sortedKeys(fields), ", "), 300) + ".", true
+		names := shorten(strings.Join(sortedKeys(fields), ", "), 300)
+		return name + " is a JSON object with " + plural(len(fields), "field") + ": " + names + ".", true
 	}
 	var items []json.RawMessage
 	if json.Unmarshal([]byte(doc.text), &items) == nil {

@@ -3,7 +3,6 @@ package model
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -332,7 +331,7 @@ func checkReply(t *testing.T, r *reply) {
 		whole += p.Text + string(p.Input)
 	}
 	if whole != said.String() {
-		t.Fatal(fmt.Sprintf("said %q of %q", said.String(), whole))
+		t.Fatalf("said %q of %q", said.String(), whole)
 	}
 }
 
