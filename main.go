@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -99,11 +101,14 @@ func run(ctx context.Context, stop context.CancelFunc, args []string, stdout, st
 	var cfg config
 	parser, err := kong.New(&cfg, kong.Name("journeyman"), kong.DefaultEnvars("JOURNEYMAN"), kong.Writers(stdout, stderr),
 		kong.Description("Runs AI agent workers: API, runner and files in one binary. Without a command it serves."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}))
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}), kong.Help(help))
 	if err != nil {
 		return err
 	}
 	command, err := parser.Parse(args)
+	if err == nil {
+		err = cfg.check()
+	}
 	if err != nil {
 		return fmt.Errorf("%w (see --help)", err)
 	}
@@ -112,6 +117,41 @@ func run(ctx context.Context, stop context.CancelFunc, args []string, stdout, st
 		return err
 	}
 	return command.Run(&app{cfg: &cfg, ctx: ctx, stop: stop, stdout: stdout, stderr: stderr, log: log})
+}
+
+// help shows the flags of the default command, too, where no command is named.
+func help(opt kong.HelpOptions, ctx *kong.Context) error {
+	if ctx.Selected() == nil {
+		ctx.Model.Flags = append(ctx.Model.Flags, ctx.Model.DefaultCmd.Flags...)
+	}
+	return kong.DefaultHelpPrinter(opt, ctx)
+}
+
+// check refuses values that make no sense.
+func (c *config) check() error {
+	least := func(least, value int64, flag string) error {
+		if value < least {
+			return fmt.Errorf("--%s: must be at least %d", flag, least)
+		}
+		return nil
+	}
+	s := c.Serve
+	errs := []error{least(1, int64(c.Concurrency), "concurrency"), least(1, int64(c.QueueLimit), "queue-limit"),
+		least(0, int64(c.Grace), "grace"), least(0, int64(s.RateLimit), "rate-limit"), least(1, s.MaxFileSize, "max-file-size"),
+		least(0, int64(s.MaxFiles), "max-files"), least(1, s.MaxRequestSize, "max-request-size")}
+	for name, l := range map[string]limits{"low": c.Budgets.Low, "standard": c.Budgets.Standard, "high": c.Budgets.High, "unlimited": c.Budgets.Unlimited} {
+		errs = append(errs, least(0, int64(math.Floor(l.Credits)), "budget-"+name+"-credits"), least(0, l.Steps, "budget-"+name+"-steps"),
+			least(0, int64(l.Time), "budget-"+name+"-time"))
+	}
+	if u, err := url.Parse(s.BaseURL); err != nil || s.BaseURL != "" && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		errs = append(errs, errors.New("--base-url: must be an http:// or https:// address"))
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err // one line: the rest follow once it is mended
+		}
+	}
+	return nil
 }
 
 func newLog(cfg config, w io.Writer) (*slog.Logger, error) {
@@ -261,6 +301,9 @@ func (c *serveCommand) firstKey(a *app, st *store.Store) (key string, fresh bool
 		return "", false, err
 	}
 	key, err = st.CreateKey(a.ctx, store.NewKey{Name: "First key", Email: c.AdminEmail, Role: store.RoleOwner, Secret: c.APIKey})
+	if err != nil && c.APIKey != "" {
+		err = fmt.Errorf("--api-key: %w", err)
+	}
 	return key, c.APIKey == "", err
 }
 
