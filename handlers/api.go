@@ -108,6 +108,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Request-Id", id)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
+	if r.ContentLength != 0 {
+		// Also of a body that nobody reads: net/http does, before it answers.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(a.cfg.Timing.ReadIn)) // see patientReader
+	}
 	a.router.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestIDKey{}, id)))
 }
 

@@ -31,7 +31,6 @@ func readBody(w http.ResponseWriter, r *request) (*body, error) {
 		return nil, err
 	}
 	in := newPatientReader(w, r, maxJSON)
-	defer in.done()
 	raw, err := io.ReadAll(in)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
@@ -45,7 +44,9 @@ func readBody(w http.ResponseWriter, r *request) (*body, error) {
 
 // A patientReader reads a request's body. The client has request.readIn for each
 // next piece, and a number of times that for the whole: an upload over a slow line
-// takes long, a client that stands still must not hold the connection.
+// takes long, a client that stands still must not hold the connection. At the end of
+// the body the deadline is lifted, since it would end a long wait for a result; after
+// a failure it stays, since net/http goes on reading to the end of the body.
 type patientReader struct {
 	body    io.Reader
 	control *http.ResponseController
@@ -68,11 +69,12 @@ func (p *patientReader) Read(b []byte) (int, error) {
 		deadline = p.until
 	}
 	_ = p.control.SetReadDeadline(deadline) // where it is not supported there is no slow client
-	return p.body.Read(b)
+	n, err := p.body.Read(b)
+	if err == io.EOF {
+		_ = p.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }
-
-// done lifts the deadline, which would otherwise end a long wait for a result.
-func (p *patientReader) done() { _ = p.control.SetReadDeadline(time.Time{}) }
 
 func parseBody(raw []byte) (*body, error) {
 	if !utf8.Valid(raw) {

@@ -317,3 +317,9 @@ func calling(name string, arguments ...string) string {
 func publishing(path, content string) string {
 	return calling("write_file", "path", path, "content", content) + "\n" + calling("publish_file", "path", path)
 }
+
+// pause is true once d has gone by: for tests of what takes time itself.
+func pause(d time.Duration) func() bool {
+	end := time.Now().Add(d)
+	return func() bool { return time.Now().After(end) }
+}

@@ -100,7 +100,6 @@ func (a *API) attach(r *request, turn *store.NewTurn, files []store.File) error 
 // file, whatever its name.
 func (a *API) readUpload(w http.ResponseWriter, r *request) (*upload, error) {
 	in := newPatientReader(w, r, a.cfg.Uploads.RequestSize)
-	defer in.done()
 	r.Body = io.NopCloser(in)
 	parts, err := r.MultipartReader()
 	if err != nil {

@@ -118,9 +118,17 @@ type expectation struct {
 
 // find gives the description of an answer to req with that status.
 func (v *validator) find(req *http.Request, status int) (expectation, error) {
-	route, _, err := v.router.FindRoute(&http.Request{Method: req.Method, URL: routable(req.URL)})
+	route, params, err := v.router.FindRoute(&http.Request{Method: req.Method, URL: routable(req.URL)})
 	if err != nil && req.Method == http.MethodHead { // what can be got has a HEAD
-		route, _, err = v.router.FindRoute(&http.Request{Method: http.MethodGet, URL: routable(req.URL)})
+		route, params, err = v.router.FindRoute(&http.Request{Method: http.MethodGet, URL: routable(req.URL)})
+	}
+	for name, value := range params {
+		if value == "" { // this router takes /api/workers for /api/workers/{workerId}
+			err = fmt.Errorf("the parameter %s is empty", name)
+		}
+	}
+	if strings.HasSuffix(req.URL.Path, "/") { // and /api/workers/ for /api/workers
+		err = errors.New("the path ends in a slash")
 	}
 	if err != nil {
 		return v.findUnrouted(err, status)

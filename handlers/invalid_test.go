@@ -1,0 +1,356 @@
+package handlers_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers"
+)
+
+// TestInvalidFields sends values that break a rule, and expects every one of them
+// named.
+func TestInvalidFields(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, idle)
+	worker := "/api/workers/" + s.newWorker(t, fields{})
+	deep := strings.Repeat(`{"not":`, 40) + `{}` + strings.Repeat(`}`, 40)
+	for name, tt := range map[string]struct {
+		call, body, details string
+	}{
+		"template, wrong types": {"POST /api/workers", `{"instructions":1,"summary":[],"title":{},"visibility":true,"outputSchema":"x","prompt":2}`,
+			"instructions summary title visibility outputSchema prompt"},
+		"template, too long": {"POST /api/workers", encode(fields{"instructions": chars(20001), "summary": chars(81), "title": chars(201), "prompt": chars(10001)}),
+			"instructions summary title prompt"},
+		"template, empty title":     {"POST /api/workers", `{"title":""}`, "title"},
+		"template, visibility":      {"POST /api/workers", `{"visibility":"Public"}`, "visibility"},
+		"schema, boolean":           {"POST /api/workers", `{"outputSchema":true}`, "outputSchema"},
+		"schema, list":              {"POST /api/workers", `{"outputSchema":[{}]}`, "outputSchema"},
+		"schema, type unknown":      {"POST /api/workers", `{"outputSchema":{"type":"thing"}}`, "outputSchema"},
+		"schema, bad pattern":       {"POST /api/workers", `{"outputSchema":{"type":"object","properties":{"a":{"pattern":"("}}}}`, "outputSchema"},
+		"schema, remote":            {"POST /api/workers", `{"outputSchema":{"$ref":"http://example.com/s.json"}}`, "outputSchema"},
+		"schema, of a file":         {"POST /api/workers", `{"outputSchema":{"$ref":"file:///etc/passwd"}}`, "outputSchema"},
+		"schema, base and relative": {"POST /api/workers", `{"outputSchema":{"$id":"http://example.com/","properties":{"a":{"$ref":"b.json"}}}}`, "outputSchema"},
+		"schema, to nowhere":        {"POST /api/workers", `{"outputSchema":{"$ref":"#/definitions/none"}}`, "outputSchema"},
+		"schema, deep":              {"POST /api/workers", `{"outputSchema":` + deep + `}`, "outputSchema"},
+		"schema, large":             {"POST /api/workers", `{"outputSchema":{"description":"` + strings.Repeat("a", 70000) + `"}}`, "outputSchema"},
+		"run, wrong types": {"POST /api/workers", `{"input":1,"budget":2,"stream":"true","title":3}`,
+			"title input budget stream"},
+		"run, null":             {"POST /api/workers", `{"input":null}`, "input"},
+		"run, blank":            {"POST /api/workers", `{"input":" \n\t"}`, "input"},
+		"continue, nothing":     {"POST " + worker, `{}`, "input"},
+		"continue, wrong types": {"POST " + worker, `{"input":[],"budget":"","stream":1}`, "input budget stream"},
+		"task, nothing":         {"POST /api/tasks", `{}`, "input"},
+		"task, wrong types": {"POST /api/tasks", `{"input":{},"budget":[],"taskId":1,"workerId":2,"stream":"false"}`,
+			"input budget workerId taskId stream"},
+		"task, empty ids":          {"POST /api/tasks", `{"input":"x","taskId":"","workerId":""}`, "workerId taskId"},
+		"task, long id":            {"POST /api/tasks", `{"input":"x","taskId":"` + strings.Repeat("a", 129) + `"}`, "taskId"},
+		"task, id of letters":      {"POST /api/tasks", `{"input":"x","taskId":"é"}`, "taskId"},
+		"task, id with a slash":    {"POST /api/tasks", `{"input":"x","taskId":"a/b"}`, "taskId"},
+		"task, id with a NUL":      {"POST /api/tasks", `{"input":"x","taskId":"a\u0000"}`, "taskId"},
+		"patch, nulls":             {"PATCH " + worker, `{"title":null,"summary":null,"instructions":null,"visibility":null}`, "instructions summary title visibility"},
+		"patch, too long":          {"PATCH " + worker, encode(fields{"instructions": chars(20001), "summary": chars(81), "title": chars(201)}), "instructions summary title"},
+		"patch, wrong types":       {"PATCH " + worker, `{"title":1,"outputSchema":1}`, "title outputSchema"},
+		"workers, limit 0":         {"GET /api/workers?limit=0", "", "limit"},
+		"workers, limit 101":       {"GET /api/workers?limit=101", "", "limit"},
+		"workers, limit no number": {"GET /api/workers?limit=ten", "", "limit"},
+		"workers, everything":      {"GET /api/workers?limit=-1&cursor=x&q=" + strings.Repeat("a", 201), "", "limit q cursor"},
+		"workers, NUL":             {"GET /api/workers?q=%00", "", "q"},
+		"tasks, everything":        {"GET /api/tasks?limit=1.5&cursor=%21&q=" + strings.Repeat("a", 201) + "&status=done&triggeredBy=me&createdAfter=now&createdBefore=2026-01-31&archived=both", "", "createdAfter createdBefore limit q cursor status triggeredBy archived"},
+		"stream, neither":          {"GET " + worker + "?stream=perhaps", "", "stream"},
+		"key, empty":               {"POST /api/tasks\nIdempotency-Key: ", `{"input":"x"}`, "Idempotency-Key"},
+		"key, long":                {"POST /api/tasks\nIdempotency-Key: " + strings.Repeat("k", 256), `{"input":"x"}`, "Idempotency-Key"},
+		"key, twice":               {"POST /api/tasks\nIdempotency-Key: a\nIdempotency-Key: b", `{"input":"x"}`, "Idempotency-Key"},
+		"key, long, of a template": {"POST /api/workers\nIdempotency-Key: " + strings.Repeat("k", 256), `{}`, "Idempotency-Key"},
+		"key, long, of a cancel":   {"POST /api/tasks/t/cancel\nIdempotency-Key: " + strings.Repeat("k", 256), ``, "Idempotency-Key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			lines := strings.Split(tt.call, "\n")
+			method, path, _ := strings.Cut(lines[0], " ")
+			got := s.do(t, method, path, tt.body, lines[1:]...)
+			is.Equal(got.refused(), "400 invalid_request "+tt.details)
+			first, _, _ := strings.Cut(tt.details, " ")
+			is.True(strings.HasPrefix(got.text("error"), first+": ")) // the message names one too
+		})
+	}
+	is := is.New(t)
+	is.Equal(s.must(t, "GET", "/api/tasks", "").size("items"), 0) // nothing came of any
+}
+
+// TestMalformedBodies sends what is no JSON object to each endpoint that takes one.
+func TestMalformedBodies(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, idle)
+	worker := "/api/workers/" + s.newWorker(t, fields{})
+	for name, tt := range map[string]struct {
+		contentType, body string
+		want              string
+	}{
+		"empty":           {"application/json", "", "400 invalid_request"},
+		"spaces":          {"application/json", " \n", "400 invalid_request"},
+		"null":            {"application/json", "null", "400 invalid_request"},
+		"list":            {"application/json", `[{"input":"x"}]`, "400 invalid_request"},
+		"text":            {"application/json", `"x"`, "400 invalid_request"},
+		"number":          {"application/json", `1`, "400 invalid_request"},
+		"cut off":         {"application/json", `{"input":"x"`, "400 invalid_request"},
+		"garbage behind":  {"application/json", `{"input":"x"} x`, "400 invalid_request"},
+		"two objects":     {"application/json", `{"input":"x"}{"input":"y"}`, "400 invalid_request"},
+		"single quotes":   {"application/json", `{'input':'x'}`, "400 invalid_request"},
+		"no UTF-8":        {"application/json", "{\"input\":\"\xff\xfe\"}", "400 invalid_request"},
+		"nested":          {"application/json", `{"input":"x","a":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, "400 invalid_request"},
+		"no key":          {"application/json", `{"input":"x",}`, "400 invalid_request"},
+		"a form":          {"application/x-www-form-urlencoded", `input=x`, "415 unsupported_media_type"},
+		"text/plain":      {"text/plain", `{"input":"x"}`, "415 unsupported_media_type"},
+		"no media type":   {"json", `{"input":"x"}`, "415 unsupported_media_type"},
+		"bad media type":  {"application/json; charset", `{"input":"x"}`, "415 unsupported_media_type"},
+		"multipart/mixed": {"multipart/mixed; boundary=b", `--b--`, "415 unsupported_media_type"},
+		"too large":       {"application/json", `{"input":"` + strings.Repeat("a", 1<<20) + `"}`, "413 too_large"},
+	} {
+		for _, call := range []string{"POST /api/workers", "POST " + worker, "PATCH " + worker, "POST /api/tasks"} {
+			t.Run(name+" "+call[:5], func(t *testing.T) {
+				is := is.New(t)
+				method, path, _ := strings.Cut(call, " ")
+				is.Equal(s.do(t, method, path, tt.body, "Content-Type: "+tt.contentType).refused(), tt.want)
+			})
+		}
+	}
+}
+
+// TestAcceptedBodies sends what is unusual and right.
+func TestAcceptedBodies(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	const mebibyte = 1 << 20
+	frame := len(encode(fields{"input": ""}))
+	for name, tt := range map[string]struct{ contentType, body, input string }{
+		"charset":        {"application/json; charset=utf-8", `{"input":"say"}`, "say"},
+		"capitals":       {"Application/JSON", `{"input":"say"}`, "say"},
+		"a JSON suffix":  {"application/vnd.api+json", `{"input":"say"}`, "say"},
+		"no media type":  {"", `{"input":"say"}`, "say"},
+		"spaces around":  {"application/json", "\r\n\t {\"input\":\"say\"} \n", "say"},
+		"twice":          {"application/json", `{"input":"first","input":"second"}`, "second"},
+		"nulls":          {"application/json", `{"input":"say","budget":null,"taskId":null,"workerId":null,"stream":null}`, "say"},
+		"unknown fields": {"application/json", `{"input":"say","messages":[1,{"a":null}],"Stream":true}`, "say"},
+		"NUL":            {"application/json", `{"input":"a\u0000b"}`, "a\x00b"},
+		"controls":       {"application/json", `{"input":"\u0001\u007f\u2028\ufeff"}`, "\x01\x7f\u2028\ufeff"},
+		"one mebibyte":   {"application/json", encode(fields{"input": strings.Repeat("a", mebibyte-frame)}), strings.Repeat("a", mebibyte-frame)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			r := s.do(t, "POST", "/api/tasks", tt.body, "Content-Type: "+tt.contentType, "Prefer: respond-async")
+			is.Equal(r.status, 202)
+			is.True(r.text("messages.0.parts.0.text") == tt.input)
+			turns := s.must(t, "GET", "/api/tasks/"+r.text("metadata.taskId"), "")
+			is.True(turns.text("turns.0.input") == tt.input)
+			is.True(turns.text("task.title") != "")
+		})
+	}
+}
+
+// TestIdsAtTheirLimits uses the longest and the oddest task ids there may be.
+func TestIdsAtTheirLimits(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	for _, id := range []string{"a", strings.Repeat("Z", 128), "..", "a:b-c_d.e", "tsk_mine", "-", "0"} {
+		t.Run(id[:min(len(id), 10)], func(t *testing.T) {
+			is := is.New(t)
+			r := s.run(t, fields{"input": "hello", "taskId": id})
+			is.Equal(r.text("metadata.taskId"), id)
+			is.Equal(r.header.Get("Location"), "/api/tasks/"+id)
+			path := "/api/tasks/" + strings.ReplaceAll(id, ".", "%2E")
+			is.Equal(s.must(t, "GET", path, "").text("task.id"), id)
+			again := s.must(t, "POST", "/api/tasks", encode(fields{"input": "again", "taskId": id}), "Idempotency-Key: "+id[:min(len(id), 5)]+chars(255-min(len(id), 5)))
+			is.Equal(again.text("metadata.taskId"), id)
+		})
+	}
+}
+
+// TestAddresses asks for what is not there, by methods that are not, and by odd
+// spellings.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	id := s.newWorker(t, fields{})
+	s.run(t, fields{"workerId": id, "taskId": "a:b", "input": "x"})
+	for name, tt := range map[string]struct {
+		call, want, allow string
+	}{
+		"root":                  {"GET /", "404 not_found", ""},
+		"api":                   {"GET /api", "404 not_found", ""},
+		"unknown":               {"GET /api/nothing", "404 not_found", ""},
+		"trailing slash":        {"POST /api/tasks/", "404 not_found", ""},
+		"trailing slash, list":  {"GET /api/workers/", "404 not_found", ""},
+		"trailing slash, task":  {"GET /api/tasks/a:b/", "404 not_found", ""},
+		"two slashes":           {"GET //api/tasks", "404 not_found", ""},
+		"capitals":              {"GET /API/tasks", "404 not_found", ""},
+		"unknown worker":        {"GET /api/workers/wrk_01k9zq6v3e8m4t2x7r5d0hcfgj", "404 not_found", ""},
+		"unknown, no such form": {"GET /api/workers/%00%ff", "404 not_found", ""},
+		"dots":                  {"GET /api/workers/%2e%2e/me", "404 not_found", ""},
+		"unknown task":          {"GET /api/tasks/none", "404 not_found", ""},
+		"unknown task's turns":  {"GET /api/tasks/none/turns", "404 not_found", ""},
+		"unknown, archive":      {"DELETE /api/tasks/none", "404 not_found", ""},
+		"unknown, cancel":       {"POST /api/tasks/none/cancel", "404 not_found", ""},
+		"unknown, shown":        {"GET /api/workers/" + id + "?taskId=none", "404 not_found", ""},
+		"escaped colon":         {"GET /api/tasks/a%3Ab", "200 ", ""},
+		"PUT on a list":         {"PUT /api/tasks", "405 method_not_allowed", "GET, HEAD, OPTIONS, POST"},
+		"DELETE on a list":      {"DELETE /api/workers", "405 method_not_allowed", "GET, HEAD, OPTIONS, POST"},
+		"PUT on a worker":       {"PUT /api/workers/" + id, "405 method_not_allowed", "DELETE, GET, HEAD, OPTIONS, PATCH, POST"},
+		"GET on cancel":         {"GET /api/tasks/a:b/cancel", "405 method_not_allowed", "OPTIONS, POST"},
+		"POST on a file":        {"POST /api/workers/" + id + "/files/a", "405 method_not_allowed", "GET, HEAD, OPTIONS"},
+		"own method":            {"BREW /api/tasks", "405 method_not_allowed", "GET, HEAD, OPTIONS, POST"},
+		"OPTIONS":               {"OPTIONS /api/tasks", "200 ", "GET, HEAD, OPTIONS, POST"},
+		"OPTIONS, unknown":      {"OPTIONS /api/nothing", "404 not_found", ""},
+		"malformed query":       {"GET /api/tasks?q=100%", "400 invalid_request", ""},
+		"semicolons":            {"GET /api/workers?limit=1;q=x", "400 invalid_request", ""},
+		"malformed, worker":     {"GET /api/workers/" + id + "?taskId=%zz", "400 invalid_request", ""},
+		"malformed, email":      {"GET /api/workers/" + id + "/email?format=%zz", "400 invalid_request", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			method, path, _ := strings.Cut(tt.call, " ")
+			got := s.do(t, method, path, "")
+			is.Equal(got.refused(), tt.want)
+			is.Equal(got.header.Get("Allow"), tt.allow)
+			is.True(strings.HasPrefix(got.header.Get("X-Request-Id"), "req_"))
+		})
+	}
+}
+
+// TestHead expects of every GET the same headers without a body.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	id := s.newWorker(t, fields{})
+	s.run(t, fields{"workerId": id, "taskId": "t", "input": scripted(publishing("a.txt", "abc"))})
+	for _, path := range []string{"/healthz", "/readyz", "/api/me", "/api/openapi.json", "/api/workers", "/api/tasks", "/api/tasks/t", "/api/tasks/t/turns",
+		"/api/workers/" + id, "/api/workers/" + id + "/template", "/api/workers/" + id + "/email", "/api/workers/" + id + "/files/a.txt",
+		"/api/workers/" + id + "/members", "/api/workers/" + id + "/stream", "/api/workers/" + id + "?stream=true"} {
+		t.Run(path, func(t *testing.T) {
+			is := is.New(t)
+			head := s.do(t, "HEAD", path, "")
+			is.Equal(head.status, 200)
+			is.Equal(len(head.body), 0)
+			if strings.Contains(path, "stream") {
+				is.Equal(head.header.Get("Content-Type"), "text/event-stream")
+				return
+			}
+			got := s.must(t, "GET", path, "")
+			is.Equal(head.header.Get("Content-Type"), got.header.Get("Content-Type"))
+			is.Equal(head.header.Get("Content-Length"), got.header.Get("Content-Length"))
+		})
+	}
+	is := is.New(t)
+	is.Equal(s.do(t, "HEAD", "/api/tasks/none", "").status, 404)
+}
+
+// TestOpenEndpoints need no key.
+func TestOpenEndpoints(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t).as("")
+	is.Equal(s.must(t, "GET", "/healthz", "").text("status"), "ok")
+	is.Equal(s.must(t, "GET", "/readyz", "").text("checks.database"), "ok")
+	is.Equal(s.must(t, "GET", "/api/openapi.json", "").text("openapi"), "3.1.0")
+}
+
+// TestNotReady says which part stands still.
+func TestNotReady(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle)
+	got := s.do(t, "GET", "/readyz", "")
+	is.Equal(got.status, 503)
+	is.Equal(got.text("checks.runner"), "failing")
+}
+
+// TestRawRequests speaks HTTP by hand, as no client library would.
+func TestRawRequests(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	auth := "Host: x\r\nAuthorization: Bearer " + s.key + "\r\n"
+	for name, tt := range map[string]struct {
+		request string
+		status  int
+	}{
+		"absolute form, no path": {"GET http://x HTTP/1.1\r\n" + auth + "\r\n", 404},
+		"asterisk":               {"OPTIONS * HTTP/1.1\r\n" + auth + "\r\n", 200},
+		"no path":                {"GET ? HTTP/1.1\r\n" + auth + "\r\n", 400},
+		"chunked":                {"POST /api/workers HTTP/1.1\r\n" + auth + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 200},
+		"chunks broken":          {"POST /api/workers HTTP/1.1\r\n" + auth + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
+		"two authorizations":     {"GET /api/me HTTP/1.1\r\n" + auth + "Authorization: Bearer x\r\n\r\n", 401},
+		"HTTP/1.0":               {"GET /api/me HTTP/1.0\r\n" + auth + "\r\n", 200},
+		"expect":                 {"POST /api/workers HTTP/1.1\r\n" + auth + "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{}", 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			resp := s.raw(t, tt.request)
+			defer resp.Body.Close()
+			is.Equal(resp.StatusCode, tt.status)
+		})
+	}
+}
+
+// raw sends bytes and reads the beginning of an answer.
+func (s *site) raw(t testing.TB, request string) *http.Response {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.web.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp
+}
+
+var shortPatience = handlers.Timing{ReadIn: 300 * time.Millisecond}
+
+// TestPatience cuts off a client that stands still in the middle of a body, and
+// not one that is slow.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, withTiming(shortPatience))
+	stuck := s.raw(t, "POST /api/workers HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.key+"\r\nContent-Length: 20\r\n\r\n{\"title\"")
+	defer stuck.Body.Close()
+	body, err := io.ReadAll(stuck.Body)
+	is.NoErr(err)
+	is.Equal(stuck.StatusCode, 400)
+	is.True(bytes.Contains(body, []byte("broke off")))
+
+	unasked := s.raw(t, "POST /api/workers HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{")
+	defer unasked.Body.Close()
+	is.Equal(unasked.StatusCode, 401) // answered, though the body never comes
+
+	piped, slow := io.Pipe()
+	go func() {
+		for _, piece := range []string{`{`, `"ti`, `tle":`, `"Sl`, `ow"`, `}`} {
+			eventually(t, "half the patience", pause(shortPatience.ReadIn/2))
+			fmt.Fprint(slow, piece)
+		}
+		slow.Close()
+	}()
+	req := s.request(t, "POST", "/api/workers", "")
+	req.Body, req.ContentLength = piped, -1
+	resp, err := http.DefaultClient.Do(req)
+	is.NoErr(err)
+	defer resp.Body.Close()
+	is.Equal(resp.StatusCode, 200)
+}
