@@ -302,6 +302,7 @@ func (s *instance) mustGet(t testing.TB, path string) seenRun {
 type seenRun struct {
 	ID         string `json:"id"`
 	Status     string `json:"status"`
+	Running    bool   `json:"running"`
 	OutputText string `json:"output_text"`
 	Error      *struct {
 		Code    string `json:"code"`
