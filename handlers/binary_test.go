@@ -313,6 +313,9 @@ type seenRun struct {
 		TurnID     string `json:"turnId"`
 		TaskStatus string `json:"taskStatus"`
 	} `json:"metadata"`
+	Task struct { // of an answer about a task
+		WorkerID string `json:"workerId"`
+	} `json:"task"`
 	Files []struct {
 		Filename string `json:"filename"`
 		URL      string `json:"url"`
