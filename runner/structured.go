@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"journeyman/store"
 )
 
 // What an output schema may be, so that neither compiling nor checking it can be
@@ -118,11 +120,37 @@ type schemaMismatch struct{ problems string }
 // Error lists the problems.
 func (m *schemaMismatch) Error() string { return m.problems }
 
+// structured gives the structured output that steps answer with: the whole answer
+// or, where a model has talked before it, its last text.
+func (s *outputSchema) structured(steps []store.Step) (json.RawMessage, *schemaMismatch) {
+	answer := answerText(steps)
+	mismatch := s.check(answer)
+	if mismatch == nil {
+		return json.RawMessage(jsonText(answer)), nil
+	}
+	if len(steps) == 0 {
+		return nil, mismatch
+	}
+	parts := steps[len(steps)-1].Parts
+	for i := len(parts) - 1; i >= 0; i-- {
+		if last := parts[i]; last.Type == store.PartText {
+			if s.check(last.Text) == nil {
+				return json.RawMessage(jsonText(last.Text)), nil
+			}
+			break
+		}
+	}
+	return nil, mismatch
+}
+
 // check gives nil for an answer that is JSON and fits, however it is wrapped.
 func (s *outputSchema) check(answer string) *schemaMismatch {
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(jsonText(answer)))
 	if err != nil {
 		return &schemaMismatch{"the answer is not JSON: " + err.Error()}
+	}
+	if !sensibleNumbers(v) {
+		return &schemaMismatch{"the answer has a number that is too large"}
 	}
 	if _, ok := v.(map[string]any); !ok {
 		return &schemaMismatch{"the answer must be a JSON object"}
@@ -136,6 +164,31 @@ func (s *outputSchema) check(answer string) *schemaMismatch {
 		return &schemaMismatch{leaves(ve)}
 	}
 	return &schemaMismatch{err.Error()}
+}
+
+// maxDigits bounds a number's text, and its exponent: the validator computes with
+// exact fractions, which 1e1000000 makes a million digits long.
+const maxDigits = 400
+
+func sensibleNumbers(v any) bool {
+	switch v := v.(type) {
+	case json.Number:
+		_, exponent, _ := strings.Cut(strings.ToLower(string(v)), "e")
+		return len(v) <= maxDigits && len(strings.TrimLeft(exponent, "+-0")) <= 3 // up to 999
+	case map[string]any:
+		for _, child := range v {
+			if !sensibleNumbers(child) {
+				return false
+			}
+		}
+	case []any:
+		for _, child := range v {
+			if !sensibleNumbers(child) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // leaves lists the innermost problems of a validation, at most ten.
@@ -174,6 +227,9 @@ func jsonText(answer string) string {
 func boundSchema(root map[string]any) error {
 	if s, ok := root["$schema"].(string); ok && !strings.HasPrefix(s, "http://json-schema.org/draft-07/schema") {
 		return errors.New("must be of Draft-07: $schema names another")
+	}
+	if !sensibleNumbers(root) {
+		return errors.New("has a number that is too large")
 	}
 	b := &schemaBounds{root: root, paths: map[string]int{}}
 	if err := b.walk(root, 0); err != nil {

@@ -2,9 +2,9 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -43,29 +43,50 @@ func (r *Runner) carryOut(ctx context.Context, c store.Claim, lt *liveTurn) {
 			r.closeWorkspace(c.WorkerID)
 		}
 	}()
-	err := r.load(ctx, w)
-	if err == nil {
-		err = r.loop(ctx, w)
-	}
+	err := r.work(ctx, w)
 	switch {
 	case err == nil, errors.Is(err, store.ErrClaimLost):
 		return
 	case errors.Is(context.Cause(ctx), errStopped):
 		return // back to the queue: Stop does that for all
 	case errors.Is(context.Cause(ctx), errAborted):
-		out := store.AbortedOutcome
-		out.OutputText = answerText(w.steps)
-		err = r.finish(w, r.partialStep(w), out)
+		err = r.breakOff(w, store.AbortedOutcome)
 	default:
-		var f store.Failure
-		if f, err = r.failure(w, err), nil; !w.finished {
-			err = r.finish(w, r.partialStep(w), store.Outcome{Status: store.Failed, OutputText: answerText(w.steps), Failure: &f})
-		}
+		f := r.failure(w, err)
+		err = r.breakOff(w, store.Outcome{Status: store.Failed, Failure: &f})
 	}
 	if err != nil && !errors.Is(err, store.ErrClaimLost) {
 		// The row still says running; the next start takes it back.
 		r.cfg.Log.Error("finish turn", "turn", c.ID, "err", err)
 	}
+}
+
+// work does a turn's work. A panic in it, of a model's or a tool's code, ends this
+// turn and no other.
+func (r *Runner) work(ctx context.Context, w *work) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if err := r.load(ctx, w); err != nil {
+		return err
+	}
+	return r.loop(ctx, w)
+}
+
+// breakOff ends a turn before its work is done. What it has produced is kept.
+func (r *Runner) breakOff(w *work, out store.Outcome) error {
+	if w.finished {
+		return nil
+	}
+	partial := r.partialStep(w)
+	steps := w.steps
+	if partial != nil {
+		steps = append(steps, *partial)
+	}
+	out.OutputText = answerText(steps)
+	return r.finish(w, partial, out)
 }
 
 // failure says what a client may know of err, and logs the rest.
@@ -199,7 +220,7 @@ func (r *Runner) step(ctx context.Context, w *work) (done bool, err error) {
 		return true, r.conclude(w, &st, a.limit)
 	}
 	if w.checker != nil {
-		if mismatch := w.checker.check(answerText(append(w.steps, st))); mismatch != nil {
+		if _, mismatch := w.checker.structured(append(w.steps, st)); mismatch != nil {
 			return r.repair(w, st, mismatch)
 		}
 	}
@@ -233,8 +254,9 @@ func (r *Runner) conclude(w *work, st *store.Step, limit string) error {
 	if limit != "" {
 		out.IncompleteReason, out.IncompleteLimit = store.ReasonBudget, limit
 	}
-	if w.checker != nil && w.checker.check(out.OutputText) == nil {
-		out.StructuredOutput = json.RawMessage(jsonText(out.OutputText))
+	if w.checker != nil {
+		// At a limit there is no call left to repair an answer that does not fit.
+		out.StructuredOutput, _ = w.checker.structured(steps)
 	}
 	return r.finish(w, st, out)
 }
