@@ -1,9 +1,11 @@
 package handlers_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -32,6 +34,7 @@ type site struct {
 	runner    *runner.Runner
 	validator *validator
 	web       *httptest.Server
+	idle      bool
 	owner     store.Identity
 	key       string // whose requests do and open send; '' for none
 }
@@ -79,7 +82,7 @@ func newServer(t testing.TB, opts ...option) *site {
 	set.runner.Store, set.api.Store = st, st
 	rn := runner.New(set.runner)
 	set.api.Runner = rn
-	s := &site{url: base, store: st, runner: rn, validator: newValidator(t), web: web}
+	s := &site{url: base, store: st, runner: rn, validator: newValidator(t), web: web, idle: set.idle}
 	s.owner, s.key = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
 	web.Config.Handler = handlers.New(set.api)
 	web.Config.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelError)
@@ -96,8 +99,11 @@ func newServer(t testing.TB, opts ...option) *site {
 func (s *site) close(t testing.TB) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // no grace: what still runs goes back to the queue
-	if err := s.runner.Stop(ctx); err != nil {
-		t.Error(err)
+	s.runner.CloseStreams()
+	if !s.idle {
+		if err := s.runner.Stop(ctx); err != nil {
+			t.Error(err)
+		}
 	}
 	s.web.CloseClientConnections()
 	s.web.Close()
@@ -171,6 +177,9 @@ func (s *site) request(t testing.TB, method, path, body string, headers ...strin
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for _, h := range headers {
+		if h == "" {
+			continue
+		}
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Add(name, value)
 		if name == "Content-Type" || name == "Authorization" {
@@ -322,4 +331,118 @@ func publishing(path, content string) string {
 func pause(d time.Duration) func() bool {
 	end := time.Now().Add(d)
 	return func() bool { return time.Now().After(end) }
+}
+
+// A stream is an event stream being read. Its events are held against
+// openapi.yaml as they come.
+type stream struct {
+	resp      *http.Response
+	lines     *bufio.Reader
+	validator *validator
+	operation string
+	cancel    context.CancelFunc
+	id        string   // of the last event
+	data      []string // of all events so far
+	beats     int      // comments so far
+}
+
+// open asks for a stream and checks the beginning of the answer.
+func (s *site) open(t testing.TB, method, path, body string, headers ...string) *stream {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	req := s.request(t, method, path, body, headers...).WithContext(ctx)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); resp.Body.Close() })
+	if resp.StatusCode != http.StatusOK {
+		raw, _ := io.ReadAll(resp.Body)
+		t.Fatalf("%s %s answered %d: %s", method, path, resp.StatusCode, raw)
+	}
+	s.validator.check(t, req, resp, nil)
+	st := &stream{resp: resp, lines: bufio.NewReader(resp.Body), validator: s.validator, cancel: cancel}
+	if strings.HasSuffix(req.URL.Path, "/stream") {
+		st.operation = "streamWorker"
+	}
+	return st
+}
+
+// read gives the data of the next event; ok is false where the stream ends.
+func (s *stream) read(t testing.TB) (data string, ok bool) {
+	t.Helper()
+	id := ""
+	for {
+		line, err := s.lines.ReadString('\n')
+		if err != nil {
+			if errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("no event came after %q", s.data)
+			}
+			return "", false
+		}
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "\n" && data != "":
+			s.id = id
+			s.data = append(s.data, data)
+			if err := s.validator.events(s.operation, []byte("data: "+data+"\n")); err != nil {
+				t.Errorf("not as openapi.yaml says: %v", err)
+			}
+			return data, true
+		case line == "\n":
+		case name == "":
+			s.beats++
+		case name == "id" && value != "" && id == "":
+			id = value
+		case name == "data" && id != "" && data == "":
+			data = value
+		default:
+			t.Fatalf("%q has no place in an event: it is one id and one line of data", line)
+		}
+	}
+}
+
+// next is read for an event that has to come.
+func (s *stream) next(t testing.TB) string {
+	t.Helper()
+	data, ok := s.read(t)
+	if !ok {
+		t.Fatalf("the stream has ended after %q", s.data)
+	}
+	return data
+}
+
+// until reads up to the event that holds text.
+func (s *stream) until(t testing.TB, text string) string {
+	t.Helper()
+	for {
+		if data := s.next(t); strings.Contains(data, text) {
+			return data
+		}
+	}
+}
+
+// ended reads the rest and reports whether it ends with [DONE].
+func (s *stream) ended(t testing.TB) bool {
+	t.Helper()
+	for {
+		if _, ok := s.read(t); !ok {
+			return len(s.data) > 0 && s.data[len(s.data)-1] == "[DONE]"
+		}
+	}
+}
+
+// types are those of the chunks so far.
+func (s *stream) types() string {
+	var out []string
+	for _, data := range s.data {
+		var chunk struct{ Type string }
+		if json.Unmarshal([]byte(data), &chunk) != nil {
+			chunk.Type = data // [DONE]
+		}
+		out = append(out, chunk.Type)
+	}
+	return strings.Join(out, " ")
 }

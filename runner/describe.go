@@ -31,6 +31,12 @@ var describeSchema = json.RawMessage(`{"type":"object","additionalProperties":fa
 // is charged to the caller's organization.
 func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, prompt string) (Description, error) {
 	var d Description
+	switch left, capped, err := r.cfg.Store.Allowance(ctx, c.OrganizationID); {
+	case err != nil:
+		return d, err
+	case capped && left <= 0:
+		return d, store.CapReached()
+	}
 	ctx, cancel := context.WithTimeout(ctx, wrapUpTime)
 	defer cancel()
 	req := model.Request{Instructions: describeInstructions, OutputSchema: describeSchema, MaxTokens: 8000,

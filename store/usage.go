@@ -68,9 +68,14 @@ func (s *Store) allowance(ctx context.Context, q querier, organizationID string)
 func (s *Store) checkCap(ctx context.Context, q querier, organizationID string) error {
 	left, limited, err := s.allowance(ctx, q, organizationID)
 	if err == nil && limited && left <= 0 {
-		return &Error{Kind: PaymentRequired, Code: "credit_cap", Message: "the organization has used its credits for this month"}
+		return CapReached()
 	}
 	return err
+}
+
+// CapReached is the refusal of what an organization can't pay any more.
+func CapReached() *Error {
+	return &Error{Kind: PaymentRequired, Code: "credit_cap", Message: "the organization has used its credits for this month"}
 }
 
 // SetCreditCap sets how many credits an organization may spend in a calendar month

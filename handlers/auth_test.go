@@ -1,0 +1,292 @@
+package handlers_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// TestUnauthorized sends every kind of credential that is none.
+func TestUnauthorized(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, idle)
+	_, revoked := storetest.Caller(t, s.store, "Acme", "bob@example.com", store.RoleMember)
+	if _, err := s.store.RevokeKey(t.Context(), revoked, ""); err != nil {
+		t.Fatal(err)
+	}
+	for name, header := range map[string]string{
+		"none":         "",
+		"empty":        "Authorization: ",
+		"no scheme":    "Authorization: " + s.key,
+		"no key":       "Authorization: Bearer",
+		"blank key":    "Authorization: Bearer   ",
+		"basic":        "Authorization: Basic " + s.key,
+		"two keys":     "Authorization: Bearer " + s.key + " " + s.key,
+		"a list":       "Authorization: Bearer " + s.key + ",x",
+		"unknown":      "Authorization: Bearer jm_live_" + strings.Repeat("a", 43),
+		"cut off":      "Authorization: Bearer " + s.key[:len(s.key)-1],
+		"longer":       "Authorization: Bearer " + s.key + "a",
+		"other case":   "Authorization: Bearer " + strings.ToUpper(s.key),
+		"huge":         "Authorization: Bearer " + strings.Repeat("a", 20000),
+		"revoked":      "Authorization: Bearer " + revoked,
+		"query":        "Authorization: Bearer ' OR 1=1 --",
+		"other header": "X-Api-Key: " + s.key,
+	} {
+		for _, call := range []string{"GET /api/me", "POST /api/tasks", "GET /api/workers/x/stream", "DELETE /api/tasks/x"} {
+			t.Run(name+" "+call, func(t *testing.T) {
+				is := is.New(t)
+				method, path, _ := strings.Cut(call, " ")
+				got := s.as("").do(t, method, path, "", strings.Split(header, "\n")...)
+				is.Equal(got.refused(), "401 unauthorized")
+				is.Equal(got.header.Get("WWW-Authenticate"), `Bearer realm="journeyman"`)
+				is.True(!strings.Contains(string(got.body), s.key)) // no key comes back
+			})
+		}
+	}
+	is := is.New(t)
+	for _, header := range []string{"Authorization: bearer " + s.key, "Authorization: BEARER  " + s.key} {
+		is.Equal(s.as("").do(t, "GET", "/api/me", "", header).status, 200) // the scheme has no case (RFC 9110, section 11.1)
+	}
+}
+
+// TestAccess asks for one worker and one task as everybody there is.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	creator, _ := s.member(t, "creator@example.com")
+	guest, invited := s.member(t, "guest@example.com")
+	member, _ := s.member(t, "member@example.com")
+	admin, _ := storetest.Caller(t, s.store, "Acme", "admin@example.com", store.RoleAdmin)
+	_, adminKey := storetest.Caller(t, s.store, "Acme", "admin@example.com", store.RoleAdmin)
+	if admin.Role != store.RoleAdmin {
+		t.Fatal("no admin")
+	}
+	people := map[string]*site{"creator": creator, "guest": guest, "member": member, "admin": s.as(adminKey), "owner": s, "stranger": s.stranger(t)}
+	for _, visibility := range []string{"public", "private"} {
+		id := creator.newWorker(t, fields{"visibility": visibility, "title": visibility})
+		worker := "/api/workers/" + id
+		made := creator.run(t, fields{"workerId": id, "input": scripted(publishing("f.txt", "x"))})
+		task := "/api/tasks/" + made.text("metadata.taskId")
+		mine := "mine-" + visibility
+		creator.run(t, fields{"workerId": id, "input": "x", "taskId": mine})
+		creator.must(t, "PUT", worker+"/members/"+invited.UserID, "")
+
+		seen := map[string]string{"creator": "200", "guest": "200", "member": "200", "admin": "200", "owner": "200", "stranger": "403"}
+		if visibility == "private" {
+			seen["member"] = "403"
+		}
+		own := map[string]string{"creator": "200", "guest": "403", "member": "403", "admin": "403", "owner": "403", "stranger": "403"}
+		named := map[string]string{"creator": "200", "guest": "200", "member": seen["member"], "admin": "200", "owner": "200", "stranger": "404"}
+		for _, tt := range []struct {
+			call, body string
+			want       map[string]string
+		}{
+			{"GET " + worker, "", seen}, {"GET " + worker + "/template", "", seen}, {"GET " + worker + "/email", "", seen},
+			{"GET " + worker + "?stream=true", "", seen}, {"GET " + worker + "/files/f.txt", "", seen}, {"HEAD " + worker + "/stream", "", seen},
+			{"GET " + task, "", seen}, {"GET " + task + "/turns", "", seen}, {"POST " + task + "/cancel", "", seen},
+			{"GET " + worker + "?taskId=" + mine, "", seen}, {"GET /api/tasks?workerId=" + id, "", seen},
+			{"GET /api/tasks/" + mine, "", named}, {"GET /api/tasks/" + mine + "/turns", "", named}, {"POST /api/tasks/" + mine + "/cancel", "", named},
+			{"POST /api/tasks", encode(fields{"workerId": id, "input": "hello"}), seen},
+			{"POST " + worker, `{"input":"hello"}`, seen},
+			{"GET " + worker + "/members", "", own}, {"PATCH " + worker, `{"title":"x"}`, own},
+			{"DELETE " + task, "", own}, {"DELETE " + worker, "", own},
+		} {
+			for _, who := range []string{"stranger", "member", "guest", "owner", "admin", "creator"} { // the creator last: it deletes
+				t.Run(visibility+" "+who+" "+tt.call, func(t *testing.T) {
+					is := is.New(t)
+					method, path, _ := strings.Cut(tt.call, " ")
+					is.Equal(strconv.Itoa(people[who].do(t, method, path, tt.body).status), tt.want[who])
+				})
+			}
+		}
+	}
+}
+
+// TestListsShowWhatMayBeSeen counts workers and tasks as everybody sees them.
+func TestListsShowWhatMayBeSeen(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle)
+	creator, _ := s.member(t, "creator@example.com")
+	guest, invited := s.member(t, "guest@example.com")
+	member, _ := s.member(t, "member@example.com")
+	for _, visibility := range []string{"public", "private"} {
+		id := creator.newWorker(t, fields{"visibility": visibility})
+		creator.do(t, "POST", "/api/tasks", encode(fields{"workerId": id, "input": "x"}), "Prefer: respond-async")
+		creator.must(t, "PUT", "/api/workers/"+id+"/members/"+invited.UserID, "")
+	}
+	for _, tt := range []struct {
+		who  *site
+		want int
+	}{{creator, 2}, {guest, 2}, {member, 1}, {s, 2}, {s.stranger(t), 0}} {
+		is.Equal(tt.who.must(t, "GET", "/api/workers", "").size("items"), tt.want)
+		is.Equal(tt.who.must(t, "GET", "/api/tasks", "").size("items"), tt.want)
+	}
+}
+
+// TestSameTaskIdElsewhere uses one client-chosen id in two organizations.
+func TestSameTaskIdElsewhere(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	eve := s.stranger(t)
+	s.run(t, fields{"taskId": "daily", "input": scripted("say ours")})
+	eve.run(t, fields{"taskId": "daily", "input": scripted("say theirs")})
+	is.Equal(s.must(t, "GET", "/api/tasks/daily", "").text("turns.0.outputText"), "ours")
+	is.Equal(eve.must(t, "GET", "/api/tasks/daily", "").text("turns.0.outputText"), "theirs")
+	is.Equal(eve.must(t, "GET", "/api/tasks/daily", "").at("task.totals.turnCount"), 1.0)
+}
+
+// TestRevocation ends a key while it is in use: for requests and for open streams.
+func TestRevocation(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, withTiming(handlers.Timing{CheckEvery: 20 * time.Millisecond}))
+	guest, _ := s.member(t, "bob@example.com")
+	id := guest.newWorker(t, fields{})
+	path := "/api/workers/" + id
+	guest.do(t, "POST", "/api/tasks", encode(fields{"workerId": id, "input": scripted("wait 1h")}), "Prefer: respond-async")
+	wide, task := guest.open(t, "GET", path+"/stream", ""), guest.open(t, "GET", path+"?stream=true", "")
+	is.Equal(guest.do(t, "GET", "/api/me", "").status, 200)
+	_, err := s.store.RevokeKey(t.Context(), guest.key, "")
+	is.NoErr(err)
+	is.Equal(guest.do(t, "GET", "/api/me", "").refused(), "401 unauthorized")
+	is.True(!wide.ended(t)) // cut off, without a [DONE]
+	is.True(!task.ended(t))
+}
+
+// TestClosedToReader ends the streams of a reader who is no longer invited.
+func TestClosedToReader(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, withTiming(handlers.Timing{CheckEvery: 20 * time.Millisecond}))
+	guest, bob := s.member(t, "bob@example.com")
+	id := s.newWorker(t, fields{"visibility": "private"})
+	path := "/api/workers/" + id
+	s.must(t, "PUT", path+"/members/"+bob.UserID, "")
+	s.must(t, "POST", path, encode(fields{"input": scripted("wait 1h")}))
+	wide, task := guest.open(t, "GET", path+"/stream", ""), guest.open(t, "GET", path+"?stream=true", "")
+	still := s.open(t, "GET", path+"/stream", "")
+	s.must(t, "DELETE", path+"/members/"+bob.UserID, "")
+	is.True(!wide.ended(t))
+	is.True(!task.ended(t))
+	s.run(t, fields{"workerId": id, "input": scripted("say heard")})
+	still.until(t, "heard") // others read on
+}
+
+// TestRateLimit spends a key's burst, waits, and leaves other keys alone.
+func TestRateLimit(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	now := newClock()
+	s := newServer(t, idle, func(set *settings) { set.api.RateLimit, set.api.Now = 600, now.Now })
+	other := s.stranger(t)
+	for i := range 60 {
+		got := s.must(t, "GET", "/api/me", "")
+		is.Equal(got.header.Get("RateLimit-Limit"), "600")
+		is.Equal(got.header.Get("RateLimit-Remaining"), strconv.Itoa(59-i))
+		is.Equal(got.header.Get("RateLimit-Reset"), strconv.Itoa((i+10)/10))
+	}
+	for _, call := range []string{"GET /api/me", "POST /api/tasks", "GET /api/nothing/else"} {
+		method, path, _ := strings.Cut(call, " ")
+		got := s.do(t, method, path, "")
+		if strings.Contains(path, "nothing") {
+			is.Equal(got.refused(), "404 not_found") // not a request of the key
+			continue
+		}
+		is.Equal(got.refused(), "429 rate_limited")
+		is.Equal(got.header.Get("Retry-After"), "1")
+		is.Equal(got.header.Get("retry-after-ms"), "100")
+		is.Equal(got.header.Get("RateLimit-Remaining"), "0")
+		is.Equal(got.header.Get("x-should-retry"), "") // it may succeed later
+	}
+	is.Equal(other.do(t, "GET", "/api/me", "").status, 200)
+	is.Equal(s.as("").do(t, "GET", "/healthz", "").status, 200)
+	now.advance(99 * time.Millisecond)
+	is.Equal(s.do(t, "GET", "/api/me", "").status, 429)
+	now.advance(time.Millisecond)
+	is.Equal(s.do(t, "GET", "/api/me", "").status, 200)
+	is.Equal(s.do(t, "GET", "/api/me", "").status, 429)
+	now.advance(time.Hour) // long enough for the limiter to forget the key
+	is.Equal(s.must(t, "GET", "/api/me", "").header.Get("RateLimit-Remaining"), "59")
+}
+
+// TestRateLimitAtOnce has many requests share one burst.
+func TestRateLimitAtOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	now := newClock()
+	s := newServer(t, idle, func(set *settings) { set.api.RateLimit, set.api.Now = 30, now.Now })
+	var wg sync.WaitGroup
+	statuses := make(chan int, 50)
+	for range 50 {
+		wg.Go(func() { statuses <- s.do(t, "GET", "/api/me", "").status })
+	}
+	wg.Wait()
+	close(statuses)
+	count := map[int]int{}
+	for status := range statuses {
+		count[status]++
+	}
+	is.Equal(fmt.Sprint(count), "map[200:20 429:30]") // a burst of at least 20
+}
+
+// TestCreditCap refuses new turns beyond an organization's cap, for good.
+func TestCreditCap(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	zero := 0.0
+	is.NoErr(s.store.SetCreditCap(t.Context(), s.owner.OrganizationID, &zero))
+	id := s.newWorker(t, fields{})
+	for _, call := range [][2]string{{"/api/tasks", `{"input":"x"}`}, {"/api/workers", `{"input":"x"}`}, {"/api/workers/" + id, `{"input":"x"}`}} {
+		is.Equal(s.do(t, "POST", call[0], call[1]).refused(), "402 credit_cap")
+	}
+	is.Equal(s.do(t, "POST", "/api/workers", `{"prompt":"Someone who checks invoices."}`).refused(), "402 credit_cap")
+	is.Equal(s.do(t, "POST", "/api/workers", `{}`).status, 200) // costs nothing
+	is.Equal(s.stranger(t).do(t, "POST", "/api/tasks", `{"input":"x"}`).status, 200)
+}
+
+// TestQueueFull refuses turns that there is no room for.
+func TestQueueFull(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle, func(set *settings) { set.store.QueueLimit = 2 })
+	for range 2 {
+		is.Equal(s.do(t, "POST", "/api/tasks", `{"input":"x"}`, "Prefer: respond-async").status, 202)
+	}
+	got := s.do(t, "POST", "/api/tasks", `{"input":"x"}`, "Idempotency-Key: later")
+	is.Equal(got.refused(), "503 busy")
+	is.Equal(got.header.Get("Retry-After"), "1")
+	is.Equal(got.header.Get("retry-after-ms"), "1000")
+	first := s.must(t, "GET", "/api/tasks", "").text("items.0.id")
+	s.must(t, "POST", "/api/tasks/"+first+"/cancel", "")
+	again := s.do(t, "POST", "/api/tasks", `{"input":"x"}`, "Idempotency-Key: later", "Prefer: respond-async")
+	is.Equal(again.status, 202) // the refusal was not remembered
+	is.Equal(again.header.Get("Idempotency-Replayed"), "")
+}
+
+// TestStoreFails answers 500 without a word about why.
+func TestStoreFails(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle)
+	is.NoErr(s.store.Close())
+	for _, call := range []string{"GET /api/me", "POST /api/tasks"} {
+		method, path, _ := strings.Cut(call, " ")
+		got := s.do(t, method, path, "{}")
+		is.Equal(got.status, http.StatusInternalServerError)
+		is.Equal(got.text("code"), "internal")
+		is.True(!strings.Contains(string(got.body), "closed"))
+	}
+}
