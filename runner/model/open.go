@@ -7,8 +7,8 @@ import (
 
 // A Config says which model to open and with what.
 type Config struct {
-	// Model is what the user chose: "offline". Empty leaves the choice to the
-	// environment, see Open.
+	// Model is what the user chose: "offline", "openai:NAME" or
+	// "anthropic:NAME". Empty leaves the choice to the environment, see Open.
 	Model string
 
 	// Getenv reads the environment of the provider's own variables, such as
@@ -25,12 +25,23 @@ func Open(cfg Config) (Model, error) {
 	if name == "" {
 		name, why = defaultModel(cfg.Getenv)
 	}
-	provider, _, named := strings.Cut(name, ":")
+	provider, rest, named := strings.Cut(name, ":")
+	var m Model
+	var err error
 	switch {
 	case provider == "offline" && !named:
 		return NewOffline(), nil
+	case provider == "openai":
+		m, err = openOpenAI(rest, cfg, usualPatience())
+	case provider == "anthropic":
+		m, err = openAnthropic(rest, cfg, usualPatience())
+	default:
+		return nil, fmt.Errorf("unknown model %q; known: offline, openai:NAME, anthropic:NAME", name)
 	}
-	return nil, fmt.Errorf("unknown model %q%s; known: offline", name, why)
+	if err != nil {
+		return nil, fmt.Errorf("open model %s%s: %w", name, why, err)
+	}
+	return m, nil
 }
 
 // defaultModel chooses by the keys that are there. why explains the choice to a
@@ -49,4 +60,13 @@ func defaultModel(getenv func(string) string) (name, why string) {
 		}
 	}
 	return "offline", ""
+}
+
+// env reads a variable without the white space around it, which a key read from
+// a file often has.
+func (c Config) env(name string) string {
+	if c.Getenv == nil {
+		return ""
+	}
+	return strings.TrimSpace(c.Getenv(name))
 }

@@ -1,0 +1,346 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// sse makes a stream of events.
+func sse(events ...string) string {
+	var b strings.Builder
+	for _, e := range events {
+		b.WriteString("data: " + e + "\n\n")
+	}
+	return b.String()
+}
+
+// chunk is an event with a delta; finished one with a reason to stop.
+func chunk(delta string) string {
+	return `{"id":"c1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":` + delta + `,"finish_reason":null}]}`
+}
+
+func finished(reason string) string {
+	return `{"id":"c1","object":"chat.completion.chunk","model":"m-1","choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}]}`
+}
+
+const (
+	usageChunk = `{"id":"c1","model":"m-1","choices":[],"usage":{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42,"prompt_tokens_details":{"cached_tokens":20},"completion_tokens_details":{"reasoning_tokens":5}}}`
+	done       = "[DONE]"
+)
+
+// toolDelta is a delta with one tool call.
+func toolDelta(call string) string { return chunk(`{"tool_calls":[` + call + `]}`) }
+
+func TestOpenAIStreams(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		stream string
+		parts  string // as spell has it
+		finish FinishReason
+	}{
+		"text": {sse(chunk(`{"role":"assistant","content":""}`), chunk(`{"content":"Hel"}`), chunk(`{"content":"lo"}`), finished("stop"), usageChunk, done), "text:Hello", FinishStop},
+		"reasoning_content": {sse(chunk(`{"role":"assistant","content":null,"reasoning_content":"Hm"}`), chunk(`{"reasoning_content":"m."}`), chunk(`{"content":"Hi"}`), finished("stop"), done),
+			"reasoning:Hmm. text:Hi", FinishStop},
+		"reasoning":             {sse(chunk(`{"reasoning":"Hm","content":""}`), chunk(`{"content":"Hi"}`), finished("stop"), done), "reasoning:Hm text:Hi", FinishStop},
+		"reasoning twice named": {sse(chunk(`{"reasoning":"Hm","reasoning_content":"Hm"}`), chunk(`{"content":"Hi"}`), finished("stop"), done), "reasoning:Hm text:Hi", FinishStop},
+		"both in one event":     {sse(chunk(`{"reasoning":"a","content":"b"}`), chunk(`{"reasoning":"c","content":"d"}`), finished("stop"), done), "reasoning:a text:b reasoning:c text:d", FinishStop},
+		"content in parts":      {sse(chunk(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm"}]}]}`), chunk(`{"content":[{"type":"text","text":"Hi"}]}`), finished("stop"), done), "reasoning:Hm text:Hi", FinishStop},
+		"comments":              {": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n" + sse(chunk(`{"content":"a"}`)) + ":\n" + sse(chunk(`{"content":"b"}`)) + ": x\n\n" + sse(finished("stop"), done), "text:ab", FinishStop},
+		"no blanks, CRLF":       {strings.ReplaceAll(sse(chunk(`{"content":"a"}`), chunk(`{"content":"b"}`), finished("stop"), done), "\n\n", "\r\n"), "text:ab", FinishStop},
+		"no space":              {"data:" + chunk(`{"content":"a"}`) + "\n\ndata:" + finished("stop") + "\n\ndata:[DONE]\n\n", "text:a", FinishStop},
+		"event names and ids":   {"event: message\nid: 1\nretry: 10\n" + sse(chunk(`{"content":"a"}`), finished("stop"), done), "text:a", FinishStop},
+		"no end mark":           {sse(chunk(`{"content":"a"}`), finished("stop")), "text:a", FinishStop},
+		"no last line end":      {strings.TrimSuffix(sse(chunk(`{"content":"a"}`), finished("stop")), "\n\n"), "text:a", FinishStop},
+		"no reason to stop":     {sse(chunk(`{"content":"a"}`), done), "text:a", FinishStop},
+		"nothing at all":        {sse(chunk(`{"role":"assistant"}`), finished("stop"), done), "", FinishStop},
+		"length":                {sse(chunk(`{"content":"a"}`), finished("length"), done), "text:a", FinishLength},
+		"filtered":              {sse(chunk(`{"content":"a"}`), finished("content_filter"), done), "text:a", FinishContentFilter},
+		"refused":               {sse(chunk(`{"refusal":"I can't "}`), chunk(`{"refusal":"do that."}`), finished("stop"), done), "text:I can't do that.", FinishContentFilter},
+		"filter annotations":    {sse(`{"choices":[],"prompt_filter_results":[{"prompt_index":0}]}`, chunk(`{"content":"a"}`), finished("stop"), done), "text:a", FinishStop},
+		"another choice":        {sse(`{"choices":[{"index":1,"delta":{"content":"x"}}]}`, chunk(`{"content":"a"}`), finished("stop"), done), "text:a", FinishStop},
+		"a message in an event": {sse(`{"choices":[{"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}`, done), "text:a", FinishStop},
+		"no stream":             {`{"id":"c1","object":"chat.completion","model":"m-1","choices":[{"index":0,"message":{"role":"assistant","content":"a","reasoning_content":"b"},"finish_reason":"stop"}]}`, "reasoning:b text:a", FinishStop},
+
+		"call": {sse(toolDelta(`{"index":0,"id":"call_a","type":"function","function":{"name":"f","arguments":""}}`), toolDelta(`{"index":0,"function":{"arguments":"{\"a\":"}}`),
+			toolDelta(`{"index":0,"function":{"arguments":"1}"}}`), finished("tool_calls"), usageChunk, done), `tool-call:f{"a":1}`, FinishToolCalls},
+		"text, then calls": {sse(chunk(`{"content":"Look."}`), toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`), toolDelta(`{"index":1,"id":"b","function":{"name":"g","arguments":"{\"x\":\"}\"}"}}`),
+			finished("tool_calls"), done), `text:Look. tool-call:f{} tool-call:g{"x":"}"}`, FinishToolCalls},
+		"interleaved": {sse(toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"a\""}},{"index":1,"id":"b","function":{"name":"g","arguments":"{\"b"}}`),
+			toolDelta(`{"index":1,"function":{"arguments":"\":2"}}`), toolDelta(`{"index":0,"function":{"arguments":":1}"}}`), toolDelta(`{"index":1,"function":{"arguments":"}"}}`), finished("tool_calls"), done),
+			`tool-call:f{"a":1} tool-call:g{"b":2}`, FinishToolCalls},
+		"second first":               {sse(toolDelta(`{"index":1,"id":"b","function":{"name":"g","arguments":"{}"}}`), toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`), finished("tool_calls"), done), `tool-call:g{} tool-call:f{}`, FinishToolCalls},
+		"text after calls":           {sse(toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}`), chunk(`{"content":"x"}`), toolDelta(`{"index":0,"function":{"arguments":"}"}}`), finished("stop"), done), `tool-call:f{} text:x`, FinishToolCalls},
+		"arguments whole":            {sse(toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"a\":[1,{}]}"}}`), finished("stop"), done), `tool-call:f{"a":[1,{}]}`, FinishToolCalls},
+		"arguments an object":        {sse(toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":{"a":1}}}`), finished("tool_calls"), done), `tool-call:f{"a":1}`, FinishToolCalls},
+		"arguments null":             {sse(toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":null}}`), finished("tool_calls"), done), `tool-call:f{}`, FinishToolCalls},
+		"no arguments":               {sse(toolDelta(`{"index":0,"id":"a","function":{"name":"f"}}`), finished("tool_calls"), done), `tool-call:f{}`, FinishToolCalls},
+		"blank arguments":            {sse(toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":" "}}`), finished("tool_calls"), done), `tool-call:f {}`, FinishToolCalls},
+		"arguments that are no JSON": {sse(toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"a\": oops"}}`), finished("tool_calls"), done), `tool-call:f{"a": oops`, FinishToolCalls},
+		"the whole said again": {sse(toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"a\""}}`), toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":":1}"}}`),
+			toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"a\":1}"}}`), finished("tool_calls"), done), `tool-call:f{"a":1}`, FinishToolCalls},
+		"the name again and again": {sse(toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}`), toolDelta(`{"index":0,"function":{"name":"f","arguments":"}"}}`),
+			toolDelta(`{"index":0,"function":{"name":"f","arguments":""}}`), finished("tool_calls"), done), `tool-call:f{}`, FinishToolCalls},
+		"no index": {sse(toolDelta(`{"id":"a","function":{"name":"f","arguments":"{\"a\":"}}`), toolDelta(`{"function":{"arguments":"1}"}}`), toolDelta(`{"id":"b","function":{"name":"f","arguments":"{}"}}`), finished("tool_calls"), done),
+			`tool-call:f{"a":1} tool-call:f{}`, FinishToolCalls},
+		"no index, no id":            {sse(toolDelta(`{"function":{"name":"f","arguments":"{}"}}`), toolDelta(`{"function":{"name":"f","arguments":"{\"b\":2}"}}`), finished("tool_calls"), done), `tool-call:f{} tool-call:f{"b":2}`, FinishToolCalls},
+		"none, in one event":         {sse(toolDelta(`{"function":{"name":"f","arguments":""}},{"function":{"name":"f","arguments":""}},{"function":{"name":"g"}}`), finished("tool_calls"), done), `tool-call:f{} tool-call:f{} tool-call:g{}`, FinishToolCalls},
+		"all of index 0":             {sse(toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":0,"id":"b","function":{"name":"g","arguments":"{}"}}`), finished("tool_calls"), done), `tool-call:f{} tool-call:g{}`, FinishToolCalls},
+		"all of index 0, without id": {sse(toolDelta(`{"index":0,"function":{"name":"f","arguments":"{\"a\":1}"}}`), toolDelta(`{"index":0,"function":{"name":"f","arguments":"{\"a\":2}"}}`), finished("tool_calls"), done), `tool-call:f{"a":1} tool-call:f{"a":2}`, FinishToolCalls},
+		"one id for two":             {sse(toolDelta(`{"index":0,"id":"x","function":{"name":"f","arguments":"{}"}}`), toolDelta(`{"index":1,"id":"x","function":{"name":"g","arguments":"{}"}}`), finished("tool_calls"), done), `tool-call:f{} tool-call:g{}`, FinishToolCalls},
+		"the name after":             {sse(toolDelta(`{"index":0,"id":"x","function":{"arguments":"{"}}`), toolDelta(`{"index":0,"function":{"name":"g","arguments":"}"}}`), finished("tool_calls"), done), `tool-call:g{}`, FinishToolCalls},
+		"a call that is cut":         {sse(toolDelta(`{"index":0,"id":"x","function":{"name":"g","arguments":"{\"a\":\"bc"}}`), finished("length"), done), `tool-call:g{"a":"bc`, FinishLength},
+		"function_call":              {sse(chunk(`{"function_call":{"name":"f","arguments":"{"}}`), chunk(`{"function_call":{"arguments":"}"}}`), finished("function_call"), done), `tool-call:f{}`, FinishToolCalls},
+		"an empty piece":             {sse(toolDelta(`{"index":0,"id":"","function":{"name":"","arguments":""}}`), chunk(`{"content":"a"}`), finished("stop"), done), `text:a`, FinishStop},
+		"an id that is a number":     {sse(toolDelta(`{"index":0,"id":7,"function":{"name":"f","arguments":"{}"}}`), finished("tool_calls"), done), `tool-call:f{}`, FinishToolCalls},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			answer := streams(tt.stream)
+			if name == "no stream" {
+				answer = answers(200, "application/json; charset=utf-8", tt.stream)
+			}
+			p := newProvider(t, answer)
+			resp, err := ask(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
+			is.NoErr(err)
+			is.Equal(spell(resp.Parts), tt.parts)
+			is.Equal(resp.Finish, tt.finish)
+			ids := map[string]bool{}
+			for _, part := range resp.Parts {
+				is.True(part.Type != PartToolCall || part.CallID != "" && !ids[part.CallID]) // an id of its own
+				ids[part.CallID] = true
+			}
+			if strings.Contains(tt.stream, usageChunk) {
+				is.Equal(resp.Usage, Usage{InputTokens: 30, OutputTokens: 12, CacheReadTokens: 20, ReasoningTokens: 5})
+				is.Equal(resp.Model, "m-1")
+			}
+			is.True(resp.Usage.InputTokens > 0) // estimated if not said
+			is.True(resp.Usage.OutputTokens > 0)
+		})
+	}
+}
+
+func TestOpenAIBrokenStreams(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		answer    http.HandlerFunc
+		code      string
+		says      string
+		retryable bool
+	}{
+		"cut":                       {cut(sse(chunk(`{"content":"a"}`))), "stream", "broke off", true},
+		"cut in a line":             {cut(`data: {"choices":[{"del`), "stream", "broke off", true},
+		"ended early":               {streams(sse(chunk(`{"content":"a"}`))), "stream", "broke off", true},
+		"ended at once":             {streams(""), "stream", "broke off", true},
+		"an error":                  {streams(sse(chunk(`{"content":"a"}`), `{"error":{"message":"Provider returned error","code":502,"metadata":{"raw":"no more"}},"choices":[{"delta":{},"finish_reason":"error"}]}`)), "502", "Provider returned error (no more)", true},
+		"an error as a string":      {streams(sse(chunk(`{"content":"a"}`), `{"error":"model runner crashed"}`)), "500", "model runner crashed", true},
+		"an error after comments":   {streams(": x\n\n" + sse(`{"error":{"message":"boom","type":"server_error"}}`)), "500", "boom", true},
+		"a named error event":       {streams("event: error\n" + sse(`{"object":"error","message":"too fast","type":"rate_limit_error"}`)), "429", "too fast", true},
+		"an error without form":     {streams(`{"error":{"message":"bad input","type":"invalid_request_error"}}`), "400", "bad input", false},
+		"length within the stream":  {streams(sse(`{"error":{"message":"prompt is too long for this model","code":400}}`)), "context_length", "too long", false},
+		"an error that says little": {streams(sse(`{"error":{}}`)), "500", "500", true},
+		"finished by an error":      {streams(sse(chunk(`{"content":"a"}`), finished("error"))), "stream", "failed in the middle", true},
+		"no JSON":                   {streams("data: oops\n\n"), "bad_response", "not an event", false},
+		"a page":                    {answers(200, "text/html", "<html>Welcome</html>"), "404", "base URL", false},
+		"all filtered":              {streams(sse(finished("content_filter"), done)), "content_filter", "filter", false},
+		"a whole that is an error":  {answers(200, "application/json", `{"error":{"message":"nope","code":"invalid_request_error"}}`), "400", "nope", false},
+		"too many parts":            {streams(strings.Repeat(sse(chunk(`{"reasoning":"a","content":"b"}`)), maxParts)), "bad_response", "too long", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			p := newProvider(t, tt.answer)
+			_, err := ask(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
+			e := asFailure(t, err)
+			is.Equal(e.Code, tt.code)
+			is.True(strings.Contains(e.Message, tt.says))
+			is.Equal(e.Retryable, tt.retryable)
+		})
+	}
+}
+
+const simple = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`
+
+// fine is a good answer.
+var fine = streams(sse(chunk(`{"content":"{\"n\":1}"}`), finished("stop"), usageChunk, done))
+
+func TestOpenAIRequest(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newProvider(t, fine)
+	m := openAIAt(t, p.URL+"/v1/", quick())
+	req := callAnd("")
+	req.Preamble, req.Instructions, req.MaxTokens = "P", "I", 77
+	req.Tools = []Tool{{Name: "read_file", Description: "Reads.", InputSchema: json.RawMessage(`{"type":"object"}`)}}
+	req.OutputSchema = json.RawMessage(simple)
+	req.Messages[0].Parts = append(req.Messages[0].Parts,
+		Part{Type: PartFile, Path: "a.png", MediaType: "image/png", Size: 3, Open: func() ([]byte, error) { return []byte("png"), nil }},
+		Part{Type: PartFile, Path: "b.pdf", MediaType: "application/pdf", Size: 3, Open: func() ([]byte, error) { return []byte("pdf"), nil }},
+		Part{Type: PartFile, Path: "c.csv", MediaType: "text/csv; charset=utf-8", Size: 3, Open: func() ([]byte, error) { return []byte("x,y"), nil }},
+		Part{Type: PartFile, Path: "d.bin", MediaType: "application/octet-stream", Size: 3, Open: func() ([]byte, error) { return []byte("bin"), nil }},
+		Part{Type: PartFile, Path: "e.txt", MediaType: "text/plain", Size: 3, Open: func() ([]byte, error) { return nil, errors.New("gone") }},
+		Part{Type: PartFile, Path: "f.txt", MediaType: "text/plain", Size: 3, Open: func() ([]byte, error) { return []byte("\xff\xfe\xfd"), nil }},
+		Part{Type: PartFile, Path: "g.txt", MediaType: "text/plain", Size: maxInlineText + 1, Open: func() ([]byte, error) { return nil, nil }})
+	req.Messages[1].Parts = append(req.Messages[1].Parts, Part{Type: PartToolCall, CallID: "call_2", ToolName: "a tool!", Input: json.RawMessage(`"{\"a\": oops"`)})
+	req.Messages[2].Parts = append(req.Messages[2].Parts, Part{Type: PartToolResult, CallID: "call_2", ToolName: "a tool!", Text: "no", IsError: true})
+	_, err := ask(t, m, req)
+	is.NoErr(err)
+	got := p.got(t, 0)
+	is.Equal(got.path, "/v1/chat/completions")
+	is.Equal(got.header.Get("Authorization"), "Bearer "+testKey)
+	want := `{"model":"m","messages":[` +
+		`{"role":"system","content":"P\n\nI\n\nYour final answer must be one JSON value that meets the following JSON Schema, with nothing before or after it:\n` + strings.ReplaceAll(simple, `"`, `\"`) + `"},` +
+		`{"role":"user","content":[{"type":"text","text":"go"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}},` +
+		`{"type":"file","file":{"filename":"b.pdf","file_data":"data:application/pdf;base64,cGRm"}},{"type":"text","text":"File c.csv:\n\nx,y"},` +
+		`{"type":"text","text":"File d.bin (application/octet-stream, 3 bytes) lies in the workspace; its content is not shown here."},` +
+		`{"type":"text","text":"File e.txt (text/plain, 3 bytes) lies in the workspace; its content is not shown here."},` +
+		`{"type":"text","text":"File f.txt (text/plain, 3 bytes) lies in the workspace; its content is not shown here."},` +
+		`{"type":"text","text":"File g.txt (text/plain, 262145 bytes) lies in the workspace; its content is not shown here."}]},` +
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"x\"}"}},` +
+		`{"id":"call_2","type":"function","function":{"name":"a_tool__` + plainWord("a tool!", 64)[8:] + `","arguments":"{\"invalid_arguments\":\"{\\\"a\\\": oops\"}"}}]},` +
+		`{"role":"tool","content":"(no output)","tool_call_id":"call_1"},{"role":"tool","content":"Error: no","tool_call_id":"call_2"}],` +
+		`"tools":[{"type":"function","function":{"name":"read_file","description":"Reads.","parameters":{"type":"object"}}}],` +
+		`"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"additionalProperties":false,"properties":{"n":{"type":"integer"}},"required":["n"],"type":"object"},"strict":true}},` +
+		`"max_tokens":77,"stream":true,"stream_options":{"include_usage":true}}` + "\n"
+	is.Equal(got.raw, want)
+
+	req.Final = true
+	_, err = ask(t, m, req)
+	is.NoErr(err)
+	is.Equal(p.got(t, 1).body["tools"], nil) // a final call has no tools
+}
+
+// refuses answers with an error of OpenAI's form.
+func refuses(status int, message, param string) http.HandlerFunc {
+	return answers(status, "application/json", fmt.Sprintf(`{"error":{"message":%q,"type":"invalid_request_error","param":%q,"code":null}}`, message, param))
+}
+
+// What a server refuses, it is not asked for again.
+func TestOpenAIAdapts(t *testing.T) {
+	t.Parallel()
+	tools := []Tool{{Name: "f", InputSchema: json.RawMessage(`{"type":"object"}`)}}
+	image := Part{Type: PartFile, Path: "a.png", MediaType: "image/png", Size: 3, Open: func() ([]byte, error) { return []byte("png"), nil }}
+	for name, tt := range map[string]struct {
+		refusal http.HandlerFunc
+		req     Request
+		absent  string // from the second request on
+		present string
+	}{
+		"the limit's new name": {refuses(400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", "max_tokens"), Request{MaxTokens: 9}, `"max_tokens"`, `"max_completion_tokens":9`},
+		"no response_format":   {refuses(400, "This response_format type is unavailable now", ""), Request{OutputSchema: json.RawMessage(simple)}, "response_format", "meets the following JSON Schema"},
+		"a schema too odd":     {refuses(400, "Invalid schema for response_format 'answer'", "response_format"), Request{OutputSchema: json.RawMessage(simple)}, "response_format", "meets the following JSON Schema"},
+		"no stream_options":    {refuses(422, "Extra inputs are not permitted: stream_options", ""), Request{}, "stream_options", `"stream":true`},
+		"no reasoning with tools": {refuses(400, "Function tools with reasoning_effort are not supported for gpt-6-sol in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.", "reasoning_effort"),
+			Request{Tools: tools}, "nothing", `"reasoning_effort":"none"`},
+		"no tools":  {refuses(400, "registry.ollama.ai/library/gemma3 does not support tools", ""), Request{Tools: tools}, `"tools"`, `"stream":true`},
+		"no images": {refuses(500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj", ""), Request{Messages: []Message{{Role: RoleUser, Parts: []Part{image}}}}, "image_url", "lies in the workspace"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			p := newProvider(t, tt.refusal, fine)
+			m := openAIAt(t, p.URL, quick())
+			tt.req.Messages = append(tt.req.Messages, user("hi"))
+			for range 2 {
+				_, err := ask(t, m, tt.req)
+				is.NoErr(err)
+			}
+			is.Equal(p.count(), 3) // learned once
+			for n := 1; n < 3; n++ {
+				is.True(!strings.Contains(p.got(t, n).raw, tt.absent))
+				is.True(strings.Contains(p.got(t, n).raw, tt.present))
+			}
+		})
+	}
+	t.Run("a server that refuses everything", func(t *testing.T) {
+		t.Parallel()
+		is := is.New(t)
+		p := newProvider(t, refuses(400, "max_tokens response_format image stream_options tools", ""))
+		_, err := ask(t, openAIAt(t, p.URL, quick()), Request{MaxTokens: 5, Messages: []Message{user("hi")}, OutputSchema: json.RawMessage(simple)})
+		is.Equal(asFailure(t, err).Code, "400")
+		is.True(p.count() <= maxAdaptations+1)
+	})
+	t.Run("an address without v1", func(t *testing.T) {
+		t.Parallel()
+		is := is.New(t)
+		p := newProvider(t, answers(404, "text/plain", "404 page not found"), fine)
+		_, err := ask(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
+		is.NoErr(err)
+		is.Equal(p.got(t, 0).path, "/chat/completions")
+		is.Equal(p.got(t, 1).path, "/v1/chat/completions")
+	})
+}
+
+// What a provider wants back comes back, within the run of calls it belongs to.
+func TestOpenAIMeta(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newProvider(t, streams(sse(chunk(`{"reasoning":"Hm","reasoning_details":[{"type":"reasoning.text","index":0,"text":"H"}]}`), chunk(`{"reasoning":"m","reasoning_details":[{"type":"reasoning.text","index":0,"text":"m","signature":"S"}]}`),
+		toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"T"}}}`), finished("tool_calls"), done)))
+	m := openAIAt(t, p.URL, quick())
+	resp, err := ask(t, m, Request{Messages: []Message{user("hi")}})
+	is.NoErr(err)
+	is.Equal(resp.Parts[0].Text, "Hmm")
+	messages := []Message{user("hi"), {Role: RoleAssistant, Parts: resp.Parts}, {Role: RoleTool, Parts: []Part{{Type: PartToolResult, CallID: "a", Text: "x"}}}}
+	_, err = ask(t, m, Request{Messages: messages})
+	is.NoErr(err)
+	raw := p.got(t, 1).raw
+	is.True(strings.Contains(raw, `"reasoning":"Hmm"`))
+	is.True(strings.Contains(raw, `"reasoning_details":[{"index":0,"signature":"S","text":"Hm","type":"reasoning.text"}]`))
+	is.True(strings.Contains(raw, `"extra_content":{"google":{"thought_signature":"T"}}`))
+
+	_, err = ask(t, m, Request{Messages: append(messages, Message{Role: RoleAssistant, Parts: []Part{{Type: PartText, Text: "ok"}}}, user("more"))})
+	is.NoErr(err)
+	is.True(!strings.Contains(p.got(t, 2).raw, `"reasoning":"Hmm"`)) // the turn is over
+
+	m.name = "openai:other"
+	_, err = ask(t, m, Request{Messages: messages})
+	is.NoErr(err)
+	is.True(!strings.Contains(p.got(t, 3).raw, "signature")) // another model has no use for it
+}
+
+// An id that is in the conversation already is not used again.
+func TestOpenAICallIDs(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newProvider(t, streams(sse(toolDelta(`{"index":0,"id":"call_1","function":{"name":"f","arguments":"{}"}}`), toolDelta(`{"index":1,"function":{"name":"g","arguments":"{}"}}`), finished("tool_calls"), done)))
+	resp, err := ask(t, openAIAt(t, p.URL, quick()), callAnd("x"))
+	is.NoErr(err)
+	is.Equal(resp.Parts[0].CallID, "call00001")
+	is.Equal(resp.Parts[1].CallID, "call00002")
+}
+
+// FuzzOpenAIStream feeds a stream parser what it may get, and holds that what
+// it makes of it is in order.
+func FuzzOpenAIStream(f *testing.F) {
+	f.Add(sse(chunk(`{"content":"Hel","reasoning":"x"}`), toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"a\""}},{"index":1,"function":{"name":"g","arguments":{"b":1}}}`),
+		toolDelta(`{"index":0,"function":{"arguments":":1}"}}`), finished("tool_calls"), usageChunk, done))
+	f.Add(": c\n\n" + sse(`{"error":"x"}`))
+	f.Add(`{"choices":[{"message":{"content":[{"text":"a"}]}}]}`)
+	f.Add(sse(toolDelta(`{"function":{"arguments":"}{}["}}`), toolDelta(`{"function":{"name":"f"}},{"function":{"name":"f"}}`), chunk(`{"content":"b"}`)))
+	f.Fuzz(func(t *testing.T, body string) {
+		var deltas []Delta
+		s := &chatStream{assembler: assembler{emit: func(d Delta) { deltas = append(deltas, d) }}, used: map[string]bool{"call00000": true}}
+		if s.read(strings.NewReader(body)) != nil {
+			return
+		}
+		resp, err := s.response(&Request{}, "m")
+		if err != nil {
+			return
+		}
+		addUp(t, resp.Parts, deltas)
+		ids := map[string]bool{}
+		for _, p := range resp.Parts {
+			if p.Type == PartToolCall && (p.CallID == "" || ids[p.CallID]) {
+				t.Fatal("two calls of one id")
+			}
+			ids[p.CallID] = true
+		}
+	})
+}

@@ -1,0 +1,408 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+)
+
+// testKey is the key of the tests' providers; nothing but a header may hold it.
+const testKey = "sk-test-secret-0123456789"
+
+// quick is the patience of tests that do not test it.
+func quick() patience {
+	return patience{connect: 5 * time.Second, header: 10 * time.Second, idle: 10 * time.Second, linger: 50 * time.Millisecond}
+}
+
+// A provider is a fake of a model server: it keeps the requests and answers the
+// n-th with the n-th answer, the last of them from then on.
+type provider struct {
+	*httptest.Server
+	mu       sync.Mutex
+	requests []asked
+	answers  []http.HandlerFunc
+}
+
+// asked is a request that a provider got.
+type asked struct {
+	path   string
+	header http.Header
+	body   map[string]any
+	raw    string
+}
+
+func newProvider(t *testing.T, answers ...http.HandlerFunc) *provider {
+	t.Helper()
+	p := &provider{answers: answers}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// ServeHTTP answers.
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	raw, _ := io.ReadAll(r.Body)
+	a := asked{path: r.URL.Path, header: r.Header, raw: string(raw)}
+	_ = json.Unmarshal(raw, &a.body)
+	p.mu.Lock()
+	p.requests = append(p.requests, a)
+	answer := p.answers[min(len(p.requests), len(p.answers))-1]
+	p.mu.Unlock()
+	answer(w, r)
+}
+
+// got gives the n-th request.
+func (p *provider) got(t *testing.T, n int) asked {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n >= len(p.requests) {
+		t.Fatalf("%d requests came, no number %d", len(p.requests), n)
+	}
+	return p.requests[n]
+}
+
+func (p *provider) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.requests)
+}
+
+// streams answers with an event stream of these bytes.
+func streams(body string) http.HandlerFunc { return answers(200, "text/event-stream", body) }
+
+// answers answers with a status and a body; more are headers, name and value.
+func answers(status int, contentType, body string, more ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		for i := 0; i+1 < len(more); i += 2 {
+			w.Header().Set(more[i], more[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// cut answers with the bytes and breaks the connection.
+func cut(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, body)
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// environment is a Getenv.
+func environment(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i+1 < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+// openAIAt opens a model of an OpenAI-compatible server.
+func openAIAt(t *testing.T, url string, p patience) *openAI {
+	t.Helper()
+	m, err := openOpenAI("m", Config{Getenv: environment("OPENAI_BASE_URL", url, "OPENAI_API_KEY", testKey)}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := m.(*openAI)
+	t.Cleanup(o.client.CloseIdleConnections)
+	return o
+}
+
+// claudeAt opens a model of a server with Anthropic's API.
+func claudeAt(t *testing.T, url string, p patience) *claude {
+	t.Helper()
+	m, err := openAnthropic("claude-sonnet-5-5", Config{Getenv: environment("ANTHROPIC_BASE_URL", url, "ANTHROPIC_API_KEY", testKey)}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.(*claude)
+}
+
+// ask makes a call and holds that what is emitted adds up to the response.
+func ask(t *testing.T, m Model, req Request) (Response, error) {
+	t.Helper()
+	var deltas []Delta
+	resp, err := m.Generate(context.Background(), req, func(d Delta) { deltas = append(deltas, d) })
+	if err != nil {
+		if strings.Contains(err.Error(), testKey) {
+			t.Fatal("the error holds the key")
+		}
+		return resp, err
+	}
+	addUp(t, resp.Parts, deltas)
+	return resp, nil
+}
+
+// addUp holds what Model promises of emit.
+func addUp(t *testing.T, parts []Part, deltas []Delta) {
+	t.Helper()
+	texts := make([]string, len(parts))
+	at := 0
+	for _, d := range deltas {
+		if d.Part < at || d.Part > at+1 || d.Part >= len(parts) {
+			t.Fatalf("a delta of part %d after part %d of %d", d.Part, at, len(parts))
+		}
+		at = d.Part
+		p := parts[at]
+		if d.Type != p.Type || d.CallID != p.CallID || d.ToolName != p.ToolName {
+			t.Fatalf("delta %+v of part %+v", d, p)
+		}
+		texts[at] += d.Text
+	}
+	for i, p := range parts {
+		if texts[i] != p.Text+string(p.Input) {
+			t.Fatalf("part %d is %q, its deltas are %q", i, p.Text+string(p.Input), texts[i])
+		}
+	}
+}
+
+// failure gives the *Error that err must be.
+func asFailure(t *testing.T, err error) *Error {
+	t.Helper()
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatalf("not an *Error: %v", err)
+	}
+	return e
+}
+
+// callAnd is a request whose conversation ends with the result of a tool call.
+func callAnd(result string) Request {
+	return Request{Messages: []Message{
+		user("go"),
+		{Role: RoleAssistant, Parts: []Part{{Type: PartToolCall, CallID: "call_1", ToolName: "read_file", Input: json.RawMessage(`{"path":"x"}`)}}},
+		{Role: RoleTool, Parts: []Part{{Type: PartToolResult, CallID: "call_1", ToolName: "read_file", Text: result}}},
+	}}
+}
+
+// A server's refusals, the same for all providers but for the body's form.
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		status    int
+		kind      string
+		body      string
+		header    []string
+		code      string
+		says      string
+		retryable bool
+		after     time.Duration
+	}{
+		"bad key":            {401, "", `{"error":{"message":"Incorrect API key provided: ` + testKey + `."}}`, nil, "401", "Incorrect API key provided: [key].", false, 0},
+		"no right":           {403, "", `{"error":{"message":"Not yours"}}`, nil, "403", "Not yours", false, 0},
+		"no such model":      {404, "", `{"error":{"message":"The model m does not exist","code":"model_not_found"}}`, nil, "404", "does not exist", false, 0},
+		"rate limit":         {429, "", `{"error":{"message":"Slow down"}}`, []string{"Retry-After", "7"}, "429", "Slow down", true, 7 * time.Second},
+		"in milliseconds":    {429, "", `{"error":{"message":"Slow down"}}`, []string{"Retry-After", "9", "Retry-After-Ms", "250.5"}, "429", "Slow down", true, 250500 * time.Microsecond},
+		"a wait below zero":  {429, "", `{"error":{"message":"Slow down"}}`, []string{"Retry-After", "-5"}, "429", "Slow down", true, 0},
+		"no number":          {429, "", `{"error":{"message":"Slow down"}}`, []string{"Retry-After", "NaN"}, "429", "Slow down", true, 0},
+		"an endless wait":    {429, "", `{"error":{"message":"Slow down"}}`, []string{"Retry-After", "1e300"}, "429", "Slow down", true, 24 * time.Hour},
+		"empty purse":        {429, "", `{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}`, nil, "429", "quota", false, 0},
+		"server fault":       {500, "", `{"error":{"message":"Boom"}}`, nil, "500", "Boom", true, 0},
+		"nothing said":       {503, "", ``, []string{"Retry-After", "2"}, "503", "503 Service Unavailable", true, 2 * time.Second},
+		"a page":             {502, "text/html", "<html><body><h1>Bad gateway</h1></body></html>", nil, "502", "502 Bad Gateway", true, 0},
+		"a page without say": {502, "text/plain", "<!DOCTYPE html><p>x", nil, "502", "502 Bad Gateway", true, 0},
+		"plain text":         {504, "text/plain", "upstream  timed\nout", nil, "504", "upstream timed out", true, 0},
+		"overloaded":         {529, "", `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, nil, "529", "Overloaded", true, 0},
+		"not there":          {501, "", `{}`, nil, "501", "501 Not Implemented", false, 0},
+		"a bare string":      {400, "", `{"error":"invalid thing"}`, nil, "400", "invalid thing", false, 0},
+		"as FastAPI":         {422, "", `{"detail":"no such field"}`, nil, "422", "no such field", false, 0},
+		"as Google":          {400, "", `[{"error":{"code":400,"message":"bad thing","status":"INVALID_ARGUMENT"}}]`, nil, "400", "bad thing", false, 0},
+		"redirect":           {307, "", ``, []string{"Location", "https://elsewhere.example/v1"}, "307", "redirects", false, 0},
+		"length, by code":    {400, "", `{"error":{"message":"too many","code":"context_length_exceeded"}}`, nil, "context_length", "too many", false, 0},
+		"length, vLLM":       {400, "", `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens","code":400}`, nil, "context_length", "4096", false, 0},
+		"length, llama.cpp":  {400, "", `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, nil, "context_length", "available context", false, 0},
+		"length, Anthropic":  {400, "", `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, nil, "context_length", "too long", false, 0},
+		"too large":          {413, "", `{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`, nil, "context_length", "maximum size", false, 0},
+		"a long message":     {400, "text/plain", strings.Repeat("ä ", 5000), nil, "400", "ä ä", false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kind := firstOf(tt.kind, "application/json")
+			p := newProvider(t, answers(tt.status, kind, tt.body, tt.header...))
+			for _, m := range []Model{openAIAt(t, p.URL+"/v1", quick()), claudeAt(t, p.URL, quick())} {
+				is := is.New(t)
+				_, err := ask(t, m, Request{Messages: []Message{user("hi")}})
+				e := asFailure(t, err)
+				is.Equal(e.Code, tt.code)
+				is.True(strings.Contains(e.Message, tt.says)) // the provider's own words
+				is.True(len(e.Message) < 2*maxMessage)
+				is.Equal(e.Retryable, tt.retryable)
+				is.Equal(e.RetryAfter, tt.after)
+			}
+			is.New(t).Equal(p.count(), 2) // who asks again is the caller
+		})
+	}
+}
+
+// hangs answers with the bytes and then says nothing until the client leaves.
+func hangs(body string, left chan<- struct{}) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if body != "" {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, body)
+			w.(http.Flusher).Flush()
+		}
+		<-r.Context().Done()
+		left <- struct{}{}
+	}
+}
+
+const (
+	openAIHello = `data: {"choices":[{"index":0,"delta":{"content":"Hello"}}]}` + "\n\n"
+	claudeHello = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"content\":[],\"model\":\"claude\",\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n" +
+		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n" +
+		"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hello\"}}\n\n"
+)
+
+func TestCancellationClosesTheConnection(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]map[bool]string{
+		"in the middle":     {false: openAIHello, true: claudeHello},
+		"before the answer": {false: "", true: ""},
+	} {
+		for _, anthropic := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, anthropic), func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				left := make(chan struct{}, 1)
+				begun := make(chan struct{}, 1)
+				hang := hangs(body[anthropic], left)
+				p := newProvider(t, func(w http.ResponseWriter, r *http.Request) { begun <- struct{}{}; hang(w, r) })
+				m := Model(openAIAt(t, p.URL, quick()))
+				if anthropic {
+					m = claudeAt(t, p.URL, quick())
+				}
+				ctx, cancel := context.WithCancel(context.Background())
+				said := make(chan struct{}, 1)
+				go func() {
+					<-begun
+					if body[anthropic] != "" {
+						<-said
+					}
+					cancel()
+				}()
+				_, err := m.Generate(ctx, Request{Messages: []Message{user("hi")}}, func(Delta) { said <- struct{}{} })
+				is.True(errors.Is(err, context.Canceled))
+				select {
+				case <-left: // the server saw it
+				case <-time.After(10 * time.Second):
+					t.Fatal("the connection stayed open")
+				}
+			})
+		}
+	}
+}
+
+func TestTimeOuts(t *testing.T) {
+	t.Parallel()
+	short := patience{connect: 5 * time.Second, header: 50 * time.Millisecond, idle: 50 * time.Millisecond, linger: time.Millisecond}
+	for _, anthropic := range []bool{false, true} {
+		for _, silent := range []bool{false, true} {
+			t.Run(fmt.Sprint(anthropic, silent), func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				left := make(chan struct{}, 1)
+				body := ""
+				if silent {
+					body = map[bool]string{false: openAIHello, true: claudeHello}[anthropic]
+				}
+				p := newProvider(t, hangs(body, left))
+				m := Model(openAIAt(t, p.URL, short))
+				if anthropic {
+					m = claudeAt(t, p.URL, short)
+				}
+				_, err := ask(t, m, Request{Messages: []Message{user("hi")}})
+				e := asFailure(t, err)
+				is.Equal(e.Code, "timeout")
+				is.True(e.Retryable)
+				<-left
+			})
+		}
+	}
+}
+
+func TestNoConnection(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, streams(""))
+	p.Close()
+	for _, m := range []Model{openAIAt(t, p.URL, quick()), claudeAt(t, p.URL, quick())} {
+		is := is.New(t)
+		_, err := ask(t, m, Request{Messages: []Message{user("hi")}})
+		e := asFailure(t, err)
+		is.Equal(e.Code, "connection")
+		is.True(e.Retryable)
+		is.True(!strings.Contains(e.Message, "127.0.0.1")) // where it is, is the operator's business
+	}
+}
+
+func TestLongLines(t *testing.T) {
+	t.Parallel()
+	flood := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: \"")
+		block := strings.Repeat("x", 1<<20)
+		for {
+			if _, err := io.WriteString(w, block); err != nil {
+				return
+			}
+		}
+	}
+	p := newProvider(t, flood)
+	for _, m := range []Model{openAIAt(t, p.URL, quick()), claudeAt(t, p.URL, quick())} {
+		is := is.New(t)
+		_, err := ask(t, m, Request{Messages: []Message{user("hi")}})
+		e := asFailure(t, err)
+		is.Equal(e.Code, "bad_response")
+		is.True(!e.Retryable)
+	}
+}
+
+// A connection serves one call after the other.
+func TestConnectionsAreReused(t *testing.T) {
+	t.Parallel()
+	for _, anthropic := range []bool{false, true} {
+		is := is.New(t)
+		body := openAIHello + "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+		if anthropic {
+			body = claudeHello + claudeEnd("end_turn")
+		}
+		p := newProvider(t, streams(body))
+		var mu sync.Mutex
+		peers := map[string]bool{}
+		inner := p.answers[0]
+		p.answers[0] = func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			peers[r.RemoteAddr] = true
+			mu.Unlock()
+			inner(w, r)
+		}
+		m := Model(openAIAt(t, p.URL, quick()))
+		if anthropic {
+			m = claudeAt(t, p.URL, quick())
+		}
+		for range 3 {
+			_, err := ask(t, m, Request{Messages: []Message{user("hi")}})
+			is.NoErr(err)
+		}
+		is.Equal(len(peers), 1)
+	}
+}
