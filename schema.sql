@@ -324,15 +324,15 @@ CREATE TABLE schedules (
     id                 TEXT NOT NULL UNIQUE,             -- sch_
     organization_id    TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
     worker_id          TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
-    created_by_user_id TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT,
+    created_by_user_id TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT, -- for whom it runs
     input              TEXT NOT NULL CHECK (input <> ''),
     budget             TEXT NOT NULL CHECK (budget IN ('low', 'standard', 'high', 'unlimited')),
     type               TEXT NOT NULL CHECK (type IN ('scheduled', 'delayed', 'cron', 'interval')),
-    run_at             INTEGER CHECK ((run_at IS NOT NULL) = (type = 'scheduled')),
     delay_seconds      REAL CHECK ((delay_seconds IS NOT NULL) = (type = 'delayed')),
     cron               TEXT CHECK ((cron IS NOT NULL) = (type = 'cron')),
     interval_seconds   REAL CHECK ((interval_seconds IS NOT NULL) = (type = 'interval')),
-    anchor_at          INTEGER NOT NULL,                 -- what an interval's rhythm counts from
+    timezone           TEXT CHECK (timezone IS NULL OR type = 'cron'), -- that next_run_at was computed in; NULL: cron names its own
+    anchor_at          INTEGER NOT NULL,                 -- what a rhythm counts from, and the only time of a one-time schedule
     next_run_at        INTEGER,                          -- NULL: fired for the last time, or cancelled
     last_run_at        INTEGER,
     paused             INTEGER NOT NULL CHECK (paused IN (0, 1)),
@@ -340,8 +340,11 @@ CREATE TABLE schedules (
     cancelled_at       INTEGER
 ) STRICT;
 
-CREATE INDEX schedules_due       ON schedules (next_run_at) WHERE next_run_at IS NOT NULL AND paused = 0;
-CREATE INDEX schedules_by_worker ON schedules (worker_id, num) WHERE next_run_at IS NOT NULL;
+CREATE INDEX schedules_due             ON schedules (next_run_at)                  WHERE next_run_at IS NOT NULL AND paused = 0;
+CREATE INDEX schedules_by_organization ON schedules (organization_id, next_run_at) WHERE next_run_at IS NOT NULL AND paused = 0; -- due, one organization after the other
+CREATE INDEX schedules_by_worker       ON schedules (worker_id, num)               WHERE next_run_at IS NOT NULL; -- the list
+CREATE INDEX schedules_by_timezone     ON schedules (timezone)                     WHERE next_run_at IS NOT NULL AND timezone IS NOT NULL; -- another --timezone
+CREATE INDEX schedules_by_last_run     ON schedules (last_run_at)                  WHERE next_run_at IS NOT NULL AND last_run_at IS NOT NULL; -- a clock set back
 
 -- One webhook a worker. No row: none is configured.
 CREATE TABLE webhooks (
@@ -366,23 +369,25 @@ CREATE TABLE deliveries (
     created_at      INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX deliveries_due ON deliveries (next_attempt_at, num) WHERE next_attempt_at IS NOT NULL;
+CREATE INDEX deliveries_due ON deliveries (worker_id, next_attempt_at, num) WHERE next_attempt_at IS NOT NULL; -- one endpoint after the other
 
 -- One attempt at a delivery: the interface's webhook execution.
 CREATE TABLE webhook_executions (
     num             INTEGER PRIMARY KEY,
     id              TEXT NOT NULL UNIQUE,                -- whe_
     worker_id       TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
+    seq             INTEGER NOT NULL,                    -- 1, 2, ... of the worker's, so that a page is a range
     delivery_num    INTEGER NOT NULL REFERENCES deliveries (num) ON DELETE RESTRICT,
     url             TEXT NOT NULL,
     request_status  TEXT NOT NULL CHECK (request_status IN ('success', 'error')),
     response_status INTEGER,                             -- NULL: not reached
     error_message   TEXT,
     duration_ms     INTEGER NOT NULL,
-    created_at      INTEGER NOT NULL
+    created_at      INTEGER NOT NULL,
+    UNIQUE (worker_id, seq)
 ) STRICT;
 
-CREATE INDEX webhook_executions_by_worker ON webhook_executions (worker_id, num); -- newest first
+CREATE INDEX webhook_executions_by_delivery ON webhook_executions (delivery_num); -- pruning
 
 -- Mail -------------------------------------------------------------------------
 

@@ -14,10 +14,11 @@ var (
 )
 
 const (
-	MaxScanned = maxScanned
-	MaxBatch   = maxBatch
-	MaxMembers = maxMembers
-	MaxTurns   = maxTurns
+	MaxScanned   = maxScanned
+	MaxBatch     = maxBatch
+	MaxMembers   = maxMembers
+	MaxTurns     = maxTurns
+	MaxSchedules = maxSchedules
 )
 
 // NewestVersion is the version that schema.sql describes.

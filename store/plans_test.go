@@ -125,6 +125,7 @@ func callEverything(t *testing.T, f *fixture) {
 	callWorkers(t, f, member)
 	callTurns(t, f)
 	callTasks(t, f, member)
+	callSchedules(t, f)
 	_, err = f.PruneIdempotency(ctx, 10)
 	is.NoErr(err)
 }
@@ -236,6 +237,53 @@ func callTasks(t *testing.T, f *fixture, member store.Identity) {
 		is.NoErr(err)
 	}
 	is.NoErr(f.ArchiveTask(ctx, f.owner.Caller, task.ID))
+}
+
+func callSchedules(t *testing.T, f *fixture) {
+	t.Helper()
+	is := is.New(t)
+	ctx, owner := t.Context(), f.owner.Caller
+	n := store.NewSchedule{WorkerID: f.worker.ID, Input: "x", Budget: store.BudgetLow, When: everySeconds(1)}
+	sch, _, err := f.CreateSchedule(ctx, owner, n, store.Once{})
+	is.NoErr(err)
+	n.When = cronAt("* * * * *")
+	cron, _, err := f.CreateSchedule(ctx, owner, n, store.Once{})
+	is.NoErr(err)
+	_, err = f.Schedule(ctx, owner, f.worker.ID, sch.ID)
+	is.NoErr(err)
+	f.clock.advance(time.Hour)
+	_, _, err = f.NextScheduleAt(ctx)
+	is.NoErr(err)
+	f.caller("Other", "eve@other.test", store.RoleOwner)
+	due, err := f.DueSchedules(ctx, 2, 0)
+	is.NoErr(err)
+	for _, d := range due {
+		_, err = f.FireSchedule(ctx, d)
+		is.NoErr(err)
+		is.NoErr(f.DelaySchedule(ctx, d, time.Second))
+	}
+	setCap(t, f, 0)
+	f.clock.advance(time.Hour)
+	due, err = f.DueSchedules(ctx, 2, 1)
+	is.NoErr(err)
+	_, err = f.FireSchedule(ctx, due[0])
+	is.NoErr(err)
+	setCap(t, f, 1e6)
+	f.exec(`UPDATE schedules SET timezone = 'Asia/Tokyo' WHERE id = ?`, cron.ID)
+	_, err = f.RealignSchedules(ctx)
+	is.NoErr(err)
+	_, err = f.RunSchedule(ctx, owner, f.worker.ID, sch.ID, store.Once{})
+	is.NoErr(err)
+	_, err = f.UpdateSchedule(ctx, owner, f.worker.ID, sch.ID, store.SchedulePatch{})
+	is.NoErr(err)
+	_, err = f.Schedules(ctx, owner, f.worker.ID)
+	is.NoErr(err)
+	is.NoErr(f.CancelSchedule(ctx, owner, f.worker.ID, sch.ID))
+	is.True(f.ScheduleRoom() > 0)
+	is.Equal(f.Timezone(), "UTC")
+	f.CheckWhen(new(store.Fields), n.When)
+	_, err = f.NextRuns(sch, 1)
+	is.NoErr(err)
 }
 
 // TestEveryMethodIsCalledHere keeps callEverything complete.

@@ -30,6 +30,7 @@ const databaseName = "journeyman.db"
 type Options struct {
 	Now        func() time.Time // the clock; time.Now where nil
 	QueueLimit int              // most turns waiting at once; 10,000 where 0
+	Timezone   *time.Location   // of cron schedules that name none; UTC where nil
 }
 
 // A Store is an open data folder. Its methods are safe for concurrent use.
@@ -40,6 +41,7 @@ type Store struct {
 	reads      *sql.DB
 	prepared   sync.Map // query text to *sql.Stmt on reads
 	now        func() time.Time
+	zone       *time.Location // of cron schedules that name none
 	queueLimit int64
 	queued     atomic.Int64 // turns with status pending
 	fair       fairness     // owned by the writer's goroutine
@@ -60,6 +62,9 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 	if opt.QueueLimit == 0 {
 		opt.QueueLimit = 10_000
 	}
+	if opt.Timezone == nil {
+		opt.Timezone = time.UTC
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make data folder: %w", err)
 	}
@@ -67,7 +72,7 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, lock: lock, now: opt.Now, queueLimit: int64(opt.QueueLimit)}
+	s := &Store{dir: dir, lock: lock, now: opt.Now, zone: opt.Timezone, queueLimit: int64(opt.QueueLimit)}
 	if err := s.open(ctx, schema); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -1,0 +1,515 @@
+package store_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+func cronAt(expr string) store.When { return store.When{Type: store.CronType, Cron: expr} }
+
+func everySeconds(n float64) store.When { return store.When{Type: store.Interval, IntervalSeconds: n} }
+
+func inSeconds(n float64) store.When { return store.When{Type: store.Delayed, DelaySeconds: n} }
+
+// schedule makes a schedule of the worker's.
+func (f *fixture) schedule(w store.When) store.Schedule {
+	f.t.Helper()
+	sch, _, err := f.CreateSchedule(f.ctx(), f.owner.Caller,
+		store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow, When: w}, store.Once{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return sch
+}
+
+// fireDue fires what is due, and gives the turns.
+func (f *fixture) fireDue() (turns []string) {
+	f.t.Helper()
+	due, err := f.DueSchedules(f.ctx(), 1000, 0)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, d := range due {
+		firing, err := f.FireSchedule(f.ctx(), d)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if firing.TurnID != "" {
+			turns = append(turns, firing.TurnID)
+		}
+	}
+	return turns
+}
+
+// listed is a schedule as the list has it; nil where it is not there.
+func (f *fixture) listed(id string) *store.Schedule {
+	f.t.Helper()
+	list, err := f.Schedules(f.ctx(), f.owner.Caller, f.worker.ID)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, sch := range list {
+		if sch.ID == id {
+			return &sch
+		}
+	}
+	return nil
+}
+
+func TestCreateScheduleOfEachType(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t) // 2026-03-31T23:59:00Z, a Tuesday
+	for name, tt := range map[string]struct {
+		when store.When
+		next []string // the first of them is NextRunAt
+	}{
+		"scheduled": {store.When{Type: store.Scheduled, Date: time.Date(2026, 4, 1, 9, 0, 0, 123e6, time.FixedZone("", 7200))},
+			[]string{"2026-04-01T07:00:00.123Z"}},
+		"delayed":          {inSeconds(90.5), []string{"2026-04-01T00:00:30.5Z"}},
+		"delayed by none":  {inSeconds(0), []string{"2026-03-31T23:59:00Z"}},
+		"cron":             {cronAt("0 12 * * 3"), []string{"2026-04-01T12:00:00Z", "2026-04-08T12:00:00Z", "2026-04-15T12:00:00Z"}},
+		"cron with a zone": {cronAt("CRON_TZ=Asia/Tokyo 0 12 1 * *"), []string{"2026-04-01T03:00:00Z", "2026-05-01T03:00:00Z", "2026-06-01T03:00:00Z"}},
+		"interval":         {everySeconds(3600), []string{"2026-04-01T00:59:00Z", "2026-04-01T01:59:00Z", "2026-04-01T02:59:00Z"}},
+		"odd interval":     {everySeconds(1.0005), []string{"2026-03-31T23:59:01.001Z", "2026-03-31T23:59:02.002Z", "2026-03-31T23:59:03.003Z"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			sch := f.schedule(tt.when)
+			again := f.listed(sch.ID)
+			is.True(again != nil) // it is listed
+			is.Equal(again.When.Type, tt.when.Type)
+			is.Equal(again.NextRunAt, sch.NextRunAt)
+			runs, err := f.NextRuns(*again, 3)
+			is.NoErr(err)
+			got := []string{}
+			for _, at := range runs {
+				got = append(got, at.UTC().Format(time.RFC3339Nano))
+			}
+			is.Equal(got, tt.next)
+			is.Equal(again.NextRunAt.UTC().Format(time.RFC3339Nano), tt.next[0])
+		})
+	}
+}
+
+func TestCreateScheduleRefusals(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	now := f.clock.now()
+	for name, tt := range map[string]struct {
+		when store.When
+		path string
+	}{
+		"now is not the future":  {store.When{Type: store.Scheduled, Date: now}, "when.date"},
+		"less than a tick ahead": {store.When{Type: store.Scheduled, Date: now.Add(time.Microsecond)}, "when.date"},
+		"no date":                {store.When{Type: store.Scheduled}, "when.date"},
+		"year 10000":             {store.When{Type: store.Scheduled, Date: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, "when.date"},
+		"into the past":          {inSeconds(-0.001), "when.delayInSeconds"},
+		"no number":              {inSeconds(math.NaN()), "when.delayInSeconds"},
+		"for ever":               {inSeconds(math.Inf(1)), "when.delayInSeconds"},
+		"too often":              {everySeconds(0.999), "when.intervalSeconds"},
+		"too seldom":             {everySeconds(4e9), "when.intervalSeconds"},
+		"no cron":                {cronAt("every day"), "when.cron"},
+		"no date that comes":     {cronAt("0 0 30 2 *"), "when.cron"},
+		"no type":                {store.When{}, "when.type"},
+		"unknown type":           {store.When{Type: "hourly"}, "when.type"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			_, _, err := f.CreateSchedule(f.ctx(), f.owner.Caller,
+				store.NewSchedule{WorkerID: f.worker.ID, Budget: "huge", When: tt.when}, store.Once{})
+			is.True(store.IsKind(err, store.Invalid))
+			paths := []string{}
+			for _, d := range details(err) {
+				paths = append(paths, d.Path)
+			}
+			is.Equal(paths, []string{"input", "budget", tt.path}) // every invalid field
+		})
+	}
+}
+
+func TestScheduleAccess(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	sch := f.schedule(everySeconds(60))
+	stranger := f.caller("Other", "eve@other.test", store.RoleOwner).Caller
+	member := f.caller("Acme", "mo@acme.test", store.RoleMember).Caller
+	other := f.newWorker(f.owner, store.NewWorker{})
+	_, err := f.Schedules(f.ctx(), stranger, f.worker.ID)
+	is.True(store.IsKind(err, store.Forbidden))
+	_, err = f.Schedule(f.ctx(), stranger, f.worker.ID, sch.ID)
+	is.True(store.IsKind(err, store.Forbidden))
+	is.True(store.IsKind(f.CancelSchedule(f.ctx(), stranger, f.worker.ID, sch.ID), store.Forbidden))
+	_, err = f.RunSchedule(f.ctx(), stranger, f.worker.ID, sch.ID, store.Once{})
+	is.True(store.IsKind(err, store.Forbidden))
+	_, err = f.Schedule(f.ctx(), member, other.ID, sch.ID)
+	is.True(store.IsKind(err, store.NotFound)) // below another worker
+	got, err := f.Schedule(f.ctx(), member, f.worker.ID, sch.ID)
+	is.NoErr(err)
+	is.Equal(got.ID, sch.ID)
+	is.NoErr(f.CancelSchedule(f.ctx(), member, f.worker.ID, sch.ID))
+	is.True(store.IsKind(f.CancelSchedule(f.ctx(), member, f.worker.ID, sch.ID), store.NotFound)) // once
+	is.True(f.listed(sch.ID) == nil)
+	is.Equal(f.count(`SELECT count(*) FROM schedules WHERE cancelled_at IS NOT NULL`), int64(1)) // the row stays
+}
+
+func TestScheduleFires(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	once := f.schedule(inSeconds(10))
+	every := f.schedule(everySeconds(10))
+	is.Equal(len(f.fireDue()), 0) // nothing yet
+	f.clock.advance(10 * time.Second)
+	at, ok, err := f.NextScheduleAt(f.ctx())
+	is.NoErr(err)
+	is.True(ok && at.Equal(f.clock.now()))
+	turns := f.fireDue()
+	is.Equal(len(turns), 2)
+	is.Equal(len(f.fireDue()), 0) // once
+	first, err := f.Turn(f.ctx(), turns[0])
+	is.NoErr(err)
+	task := f.task(first.TaskID)
+	is.Equal(first.Input, "Tick")
+	is.Equal(first.Budget, store.BudgetLow)
+	is.Equal(first.TriggeredBy, store.TriggerSchedule)
+	is.Equal(task.TriggeredBy, store.TriggerSchedule)
+	is.Equal(task.CreatedByUserID, f.owner.UserID)
+	is.True(f.listed(once.ID) == nil)                                                   // one-time schedules leave the list
+	is.Equal(f.count(`SELECT count(*) FROM schedules WHERE id = ?`, once.ID), int64(1)) // and their rows stay
+	is.Equal(f.listed(every.ID).NextRunAt, f.clock.now().UTC().Add(10*time.Second))
+	is.Equal(*f.listed(every.ID).LastRunAt, f.clock.now().UTC())
+	_, err = f.UpdateSchedule(f.ctx(), f.owner.Caller, f.worker.ID, once.ID, store.SchedulePatch{})
+	is.True(store.IsKind(err, store.NotFound))
+	f.checkCounters()
+}
+
+// TestScheduleCatchesUp lets a machine sleep for three days, and sets clocks.
+func TestScheduleCatchesUp(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.schedule(inSeconds(60))
+	minutely := f.schedule(everySeconds(60.5))
+	daily := f.schedule(cronAt("30 12 * * *"))
+	begin := f.clock.now()
+	f.clock.advance(72 * time.Hour)
+	is.Equal(len(f.fireDue()), 3) // each once
+	is.Equal(len(f.fireDue()), 0)
+	next := f.listed(minutely.ID).NextRunAt
+	is.True(next.After(f.clock.now()) && next.Sub(f.clock.now()) <= 60500*time.Millisecond)
+	is.Equal(next.Sub(begin)%(60500*time.Millisecond), time.Duration(0)) // the rhythm of its creation
+	is.Equal(f.listed(daily.ID).NextRunAt, time.Date(2026, 4, 4, 12, 30, 0, 0, time.UTC))
+	is.NoErr(f.CancelSchedule(f.ctx(), f.owner.Caller, f.worker.ID, minutely.ID))
+
+	f.clock.ms.Store(time.Date(2026, 4, 4, 12, 30, 0, 0, time.UTC).UnixMilli())
+	is.Equal(len(f.fireDue()), 1)
+	f.clock.advance(-2 * time.Hour) // an hour too far, and back: the time has come already
+	_, err := f.RealignSchedules(f.ctx())
+	is.NoErr(err)
+	f.clock.advance(2*time.Hour + time.Minute)
+	is.Equal(len(f.fireDue()), 0)
+	f.clock.advance(24 * time.Hour)
+	is.Equal(len(f.fireDue()), 1)
+}
+
+// TestScheduleAfterAWrongClock has the clock years ahead for a while.
+func TestScheduleAfterAWrongClock(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	daily := f.schedule(cronAt("30 12 * * *"))
+	f.clock.advance(20 * 365 * 24 * time.Hour)
+	is.Equal(len(f.fireDue()), 1)
+	f.clock.advance(-20 * 365 * 24 * time.Hour)
+	is.Equal(f.listed(daily.ID).NextRunAt.Year(), 2046)
+	n, err := f.RealignSchedules(f.ctx())
+	is.NoErr(err)
+	is.Equal(n, 1)
+	is.Equal(f.listed(daily.ID).NextRunAt.UTC(), time.Date(2026, 4, 1, 12, 30, 0, 0, time.UTC))
+	n, err = f.RealignSchedules(f.ctx())
+	is.NoErr(err)
+	is.Equal(n, 0) // done
+}
+
+func TestScheduleInAnotherTimezone(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir, clock := t.TempDir(), newClock()
+	open := func(zone string) *store.Store {
+		loc, err := store.LoadZone(zone)
+		is.NoErr(err)
+		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Now: clock.now, Timezone: loc})
+		is.NoErr(err)
+		return s
+	}
+	s := open("Europe/Berlin")
+	f := &fixture{t: t, clock: clock, Store: s}
+	f.owner, _ = storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	f.worker = f.newWorker(f.owner, store.NewWorker{})
+	plain, own, missed := f.schedule(cronAt("0 9 * * *")), f.schedule(cronAt("CRON_TZ=Asia/Tokyo 0 9 * * *")), f.schedule(cronAt("0 2 * * *"))
+	is.Equal(plain.NextRunAt.UTC().Hour(), 7)
+	is.NoErr(s.Close())
+	clock.advance(time.Hour)
+
+	f.Store = open("America/New_York")
+	defer f.Close()
+	n, err := f.RealignSchedules(t.Context())
+	is.NoErr(err)
+	is.Equal(n, 2)
+	is.Equal(f.Timezone(), "America/New_York")
+	is.Equal(f.listed(plain.ID).NextRunAt.UTC().Hour(), 13)
+	is.Equal(f.listed(own.ID).NextRunAt, own.NextRunAt)
+	is.Equal(f.listed(missed.ID).NextRunAt, missed.NextRunAt) // it is due
+	is.Equal(len(f.fireDue()), 2)                             // Tokyo's came meanwhile too
+	n, err = f.RealignSchedules(t.Context())
+	is.NoErr(err)
+	is.Equal(n, 0)
+}
+
+func TestUpdateSchedule(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	sch := f.schedule(everySeconds(60))
+	patch := func(p store.SchedulePatch) store.Schedule {
+		t.Helper()
+		got, err := f.UpdateSchedule(f.ctx(), f.owner.Caller, f.worker.ID, sch.ID, p)
+		is.NoErr(err)
+		is.Equal(*f.listed(sch.ID), got)
+		return got
+	}
+	yes, no, input, budget := true, false, "Tock", store.BudgetHigh
+	f.clock.advance(90 * time.Second)
+	got := patch(store.SchedulePatch{Input: &input, Budget: &budget})
+	is.Equal(got.Input, "Tock")
+	is.Equal(got.NextRunAt, sch.NextRunAt) // still due
+	got = patch(store.SchedulePatch{Paused: &yes})
+	is.Equal(got.NextRunAt, sch.NextRunAt.Add(time.Minute)) // when it would run
+	is.Equal(len(f.fireDue()), 0)
+	runs, err := f.NextRuns(got, 5)
+	is.NoErr(err)
+	is.Equal(len(runs), 0)
+	f.clock.advance(time.Hour)
+	got = patch(store.SchedulePatch{Paused: &no})
+	is.Equal(got.NextRunAt.Sub(sch.NextRunAt), 61*time.Minute) // its rhythm, without what was missed
+	when := cronAt("0 0 * * *")
+	got = patch(store.SchedulePatch{When: &when})
+	is.Equal(got.When, when)
+	is.Equal(got.NextRunAt.UTC(), time.Date(2026, 4, 2, 0, 0, 0, 0, time.UTC))
+	when = inSeconds(5)
+	is.Equal(patch(store.SchedulePatch{When: &when, Paused: &yes}).NextRunAt, f.clock.now().UTC().Add(5*time.Second))
+	f.clock.advance(time.Minute)
+	is.Equal(len(f.fireDue()), 0)
+	patch(store.SchedulePatch{Paused: &no})
+	is.Equal(len(f.fireDue()), 1) // its only time has passed
+	when = cronAt("never")
+	_, err = f.UpdateSchedule(f.ctx(), f.owner.Caller, f.worker.ID, f.schedule(everySeconds(1)).ID, store.SchedulePatch{When: &when})
+	is.True(store.IsKind(err, store.Invalid))
+}
+
+func TestRunSchedule(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	sch := f.schedule(inSeconds(60))
+	member := f.caller("Acme", "mo@acme.test", store.RoleMember).Caller
+	once := store.Once{KeyID: member.KeyID, Key: "k", Hash: hash("run")}
+	a, err := f.RunSchedule(f.ctx(), member, f.worker.ID, sch.ID, once)
+	is.NoErr(err)
+	is.Equal(a.Turn.TriggeredBy, store.TriggerSchedule)
+	is.Equal(a.Turn.CreatedByUserID, member.UserID)
+	again, err := f.RunSchedule(f.ctx(), member, f.worker.ID, sch.ID, once)
+	is.NoErr(err)
+	is.True(again.Replayed && again.Turn.ID == a.Turn.ID)
+	is.Equal(f.listed(sch.ID).NextRunAt, sch.NextRunAt) // runs as it would have
+	f.clock.advance(time.Minute)
+	is.Equal(len(f.fireDue()), 1)
+}
+
+// TestScheduleHeldBack looks at each reason for which a due schedule may not run.
+func TestScheduleHeldBack(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		cause func(*testing.T, *fixture, store.Schedule)
+		check func(*is.I, *fixture, store.Schedule)
+	}{
+		"no credits": {
+			func(t *testing.T, f *fixture, _ store.Schedule) { setCap(t, f, 0) },
+			func(is *is.I, f *fixture, sch store.Schedule) {
+				wait := f.listed(sch.ID).NextRunAt.Sub(f.clock.now())
+				is.True(wait >= 5*time.Minute && wait < 10*time.Minute)
+				setCap(f.t, f, 1e6)
+				f.clock.advance(wait)
+				is.Equal(len(f.fireDue()), 1) // late, and not lost
+				is.Equal(f.listed(sch.ID).NextRunAt.Sub(sch.NextRunAt)%time.Minute, time.Duration(0))
+			}},
+		"worker deleted": {
+			func(t *testing.T, f *fixture, _ store.Schedule) {
+				if err := f.DeleteWorker(f.ctx(), f.owner.Caller, f.worker.ID); err != nil {
+					t.Fatal(err)
+				}
+			},
+			func(is *is.I, f *fixture, sch store.Schedule) {
+				is.Equal(f.count(`SELECT count(*) FROM schedules WHERE next_run_at IS NULL AND cancelled_at IS NOT NULL`), int64(1))
+			}},
+		"no longer invited": {
+			func(t *testing.T, f *fixture, sch store.Schedule) {
+				private := store.Private
+				if _, err := f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Visibility: &private}); err != nil {
+					t.Fatal(err)
+				}
+			},
+			func(is *is.I, f *fixture, sch store.Schedule) { is.True(f.listed(sch.ID).Paused) }},
+		"left the organization": {
+			func(t *testing.T, f *fixture, sch store.Schedule) {
+				f.exec(`DELETE FROM api_keys WHERE user_id = ?`, sch.CreatedByUserID)
+				f.exec(`DELETE FROM memberships WHERE user_id = ?`, sch.CreatedByUserID)
+			},
+			func(is *is.I, f *fixture, sch store.Schedule) { is.True(f.listed(sch.ID).Paused) }},
+		"a zone that is no more": {
+			func(t *testing.T, f *fixture, sch store.Schedule) {
+				f.exec(`UPDATE schedules SET type = 'cron', interval_seconds = NULL, cron = 'CRON_TZ=Gone/Gone * * * * *'`)
+			},
+			func(is *is.I, f *fixture, sch store.Schedule) { is.True(f.listed(sch.ID).Paused) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			mo := f.caller("Acme", "mo@acme.test", store.RoleMember).Caller
+			sch, _, err := f.CreateSchedule(f.ctx(), mo,
+				store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow, When: everySeconds(60)}, store.Once{})
+			is.NoErr(err)
+			f.clock.advance(time.Minute)
+			due, err := f.DueSchedules(f.ctx(), 10, 0)
+			is.NoErr(err)
+			is.Equal(len(due), 1)
+			tt.cause(t, f, sch)
+			firing, err := f.FireSchedule(f.ctx(), due[0])
+			is.NoErr(err)
+			is.Equal(firing.TurnID, "")
+			is.Equal(f.count(`SELECT count(*) FROM turns`), int64(0))
+			tt.check(is, f, sch)
+		})
+	}
+}
+
+func setCap(t testing.TB, f *fixture, credits float64) {
+	t.Helper()
+	if err := f.SetCreditCap(f.ctx(), f.owner.OrganizationID, &credits); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *fixture) exec(query string, args ...any) {
+	f.t.Helper()
+	err := f.Write(f.ctx(), func(tx *store.Tx) error { _, err := tx.Exec(query, args...); return err })
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func TestScheduleWithTheQueueFull(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixtureWith(t, store.Options{QueueLimit: 2})
+	sch := f.schedule(everySeconds(1))
+	f.accept(f.turn())
+	is.Equal(f.ScheduleRoom(), int64(0)) // half of the queue is for others
+	f.accept(f.turn())
+	f.clock.advance(5 * time.Second)
+	due, err := f.DueSchedules(f.ctx(), 10, 0)
+	is.NoErr(err)
+	_, err = f.FireSchedule(f.ctx(), due[0])
+	is.True(store.IsKind(err, store.Busy))
+	is.Equal(f.listed(sch.ID).NextRunAt, sch.NextRunAt) // as it was
+	f.startRunner("r")
+	is.Equal(len(f.claim("r", 2)), 2)
+	is.Equal(len(f.fireDue()), 1)
+	is.NoErr(f.DelaySchedule(f.ctx(), due[0], time.Hour)) // no longer due at that time: left alone
+	is.Equal(f.listed(sch.ID).NextRunAt, f.clock.now().UTC().Add(time.Second))
+}
+
+// TestDueSchedulesAreShared gives an organization its share beside another's flood.
+func TestDueSchedulesAreShared(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	flood := f.schedule(everySeconds(1))
+	f.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50)
+		INSERT INTO schedules (id, organization_id, worker_id, created_by_user_id, input, budget, type, interval_seconds, anchor_at, next_run_at, paused, created_at)
+		SELECT id || i, organization_id, worker_id, created_by_user_id, input, budget, type, interval_seconds, anchor_at, next_run_at, paused, created_at
+		FROM n CROSS JOIN schedules`)
+	eve := f.caller("Other", "eve@other.test", store.RoleOwner)
+	w := f.newWorker(eve, store.NewWorker{})
+	f.clock.advance(time.Millisecond)
+	late, _, err := f.CreateSchedule(f.ctx(), eve.Caller, store.NewSchedule{WorkerID: w.ID, Input: "Me too", Budget: store.BudgetLow, When: everySeconds(1)}, store.Once{})
+	is.NoErr(err)
+	f.clock.advance(time.Minute)
+	others := map[bool]int{}
+	for turn := range 3 {
+		due, err := f.DueSchedules(f.ctx(), 10, turn)
+		is.NoErr(err)
+		ids := []string{}
+		for _, d := range due {
+			ids = append(ids, d.ID)
+		}
+		is.True(strings.Contains(strings.Join(ids, " "), late.ID)) // among the ten
+		is.True(strings.Contains(strings.Join(ids, " "), flood.ID))
+		one, err := f.DueSchedules(f.ctx(), 1, turn)
+		is.NoErr(err)
+		others[one[0].ID == late.ID]++
+	}
+	is.True(others[true] > 0 && others[false] > 0) // with room for one, they take turns
+}
+
+func TestScheduleLimit(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.schedule(everySeconds(1))
+	f.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+		INSERT INTO schedules (id, organization_id, worker_id, created_by_user_id, input, budget, type, interval_seconds, anchor_at, next_run_at, paused, created_at)
+		SELECT id || i, organization_id, worker_id, created_by_user_id, input, budget, type, interval_seconds, anchor_at, next_run_at, paused, created_at
+		FROM n CROSS JOIN schedules`, store.MaxSchedules-1)
+	_, _, err := f.CreateSchedule(f.ctx(), f.owner.Caller,
+		store.NewSchedule{WorkerID: f.worker.ID, Input: "One more", Budget: store.BudgetLow, When: everySeconds(1)}, store.Once{})
+	is.True(store.IsKind(err, store.Conflict))
+}
+
+func TestCreateScheduleOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	n := store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow, When: inSeconds(0)}
+	once := store.Once{KeyID: f.owner.KeyID, Key: "k", Hash: hash("a")}
+	first, replayed, err := f.CreateSchedule(f.ctx(), f.owner.Caller, n, once)
+	is.NoErr(err)
+	is.True(!replayed)
+	is.Equal(len(f.fireDue()), 1)
+	again, replayed, err := f.CreateSchedule(f.ctx(), f.owner.Caller, n, once)
+	is.NoErr(err)
+	is.True(replayed)
+	is.Equal(again.ID, first.ID) // even though it has run
+	once.Hash = hash("b")
+	_, _, err = f.CreateSchedule(f.ctx(), f.owner.Caller, n, once)
+	is.True(store.IsKind(err, store.Mismatch))
+}
+
+// details are the invalid fields that err lists.
+func details(err error) []store.Detail {
+	var e *store.Error
+	if errors.As(err, &e) {
+		return e.Details
+	}
+	return nil
+}
