@@ -23,6 +23,7 @@ const (
 	codeBadResponse   = "bad_response"   // the answer is not what a provider sends
 	codeContextLength = "context_length" // the conversation is longer than the model takes
 	codeContentFilter = "content_filter" // nothing was left of the answer
+	codeReplayMiss    = "replay_miss"    // no recording answers the request
 )
 
 // maxMessage bounds the message of a provider, in bytes.

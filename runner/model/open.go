@@ -7,8 +7,8 @@ import (
 
 // A Config says which model to open and with what.
 type Config struct {
-	// Model is what the user chose: "offline", "openai:NAME" or
-	// "anthropic:NAME". Empty leaves the choice to the environment, see Open.
+	// Model is what the user chose: "offline", "openai:NAME", "anthropic:NAME"
+	// or "replay:DIR". Empty leaves the choice to the environment, see Open.
 	Model string
 
 	// Getenv reads the environment of the provider's own variables, such as
@@ -35,8 +35,10 @@ func Open(cfg Config) (Model, error) {
 		m, err = openOpenAI(rest, cfg, usualPatience())
 	case provider == "anthropic":
 		m, err = openAnthropic(rest, cfg, usualPatience())
+	case provider == "replay" && rest != "":
+		m, err = openReplay(rest)
 	default:
-		return nil, fmt.Errorf("unknown model %q; known: offline, openai:NAME, anthropic:NAME", name)
+		return nil, fmt.Errorf("unknown model %q; known: offline, openai:NAME, anthropic:NAME, replay:DIR", name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open model %s%s: %w", name, why, err)

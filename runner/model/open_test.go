@@ -17,9 +17,9 @@ func TestOpen(t *testing.T) {
 		"by name":              {model: "offline", env: map[string]string{"OPENAI_API_KEY": "k"}},
 		"nothing set":          {},
 		"empty key":            {env: map[string]string{"ANTHROPIC_API_KEY": ""}},
-		"unknown":              {model: "gpt-5", err: `unknown model "gpt-5"; known: offline, openai:NAME, anthropic:NAME`},
-		"offline with a name":  {model: "offline:x", err: `unknown model "offline:x"; known: offline, openai:NAME, anthropic:NAME`},
-		"offline with a colon": {model: "offline:", err: `unknown model "offline:"; known: offline, openai:NAME, anthropic:NAME`},
+		"unknown":              {model: "gpt-5", err: `unknown model "gpt-5"; known: offline, openai:NAME, anthropic:NAME, replay:DIR`},
+		"offline with a name":  {model: "offline:x", err: `unknown model "offline:x"; known: offline, openai:NAME, anthropic:NAME, replay:DIR`},
+		"offline with a colon": {model: "offline:", err: `unknown model "offline:"; known: offline, openai:NAME, anthropic:NAME, replay:DIR`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,361 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+)
+
+// scripted is a model that gives its responses, or errors, one after the other.
+type scripted struct {
+	responses []Response
+	errs      []error
+	calls     int
+}
+
+// Name names it.
+func (*scripted) Name() string { return "scripted" }
+
+// Generate gives the next response.
+func (s *scripted) Generate(ctx context.Context, _ Request, emit func(Delta)) (Response, error) {
+	i := s.calls
+	s.calls++
+	if i < len(s.errs) && s.errs[i] != nil {
+		return Response{}, s.errs[i]
+	}
+	for n, p := range s.responses[i].Parts {
+		if err := emitPart(ctx, n, p, emit); err != nil {
+			return Response{}, err
+		}
+	}
+	return s.responses[i], nil
+}
+
+// replayOf opens the recordings in dir.
+func replayOf(t *testing.T, dir string) Model {
+	t.Helper()
+	m, err := Open(Config{Model: "replay:" + dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// runWith is a request of a run with ids and an address of its own.
+func runWith(worker, host string) Request {
+	req := callAnd(`{"path":"x","url":"http://` + host + `/api/workers/` + worker + `/files/x?v=1"}`)
+	req.Instructions = "You are " + worker
+	return req
+}
+
+const (
+	firstWorker  = "wrk_01arz3ndektsv4rrffq69g5fav"
+	secondWorker = "wrk_01hx0000000000000000000001"
+)
+
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := filepath.Join(t.TempDir(), "new", "recordings")
+	answer := Response{Model: "m-1", Finish: FinishToolCalls, Usage: Usage{InputTokens: 3, OutputTokens: 2, CacheReadTokens: 1}, Parts: []Part{
+		{Type: PartReasoning, Text: "", Meta: json.RawMessage(`{"secret":1}`)},
+		{Type: PartText, Text: "See http://a:1/api/workers/" + firstWorker + "/files/x <&>\n"},
+		{Type: PartToolCall, CallID: "c2", ToolName: "f", Input: json.RawMessage(`{"w": "` + firstWorker + `"`)}, // cut short by the model
+	}}
+	rec := NewRecorder(&scripted{responses: []Response{answer}}, dir)
+	is.Equal(rec.Name(), "scripted")
+	req := runWith(firstWorker, "a:1")
+	req.Preamble, req.MaxTokens, req.Tools = "P", 5, []Tool{{Name: "f"}}
+	resp, err := ask(t, rec, req)
+	is.NoErr(err)
+	is.True(reflect.DeepEqual(resp, answer)) // recording changes nothing
+
+	// Another run: other ids, another port, another version of the program.
+	again := runWith(secondWorker, "localhost:8080")
+	again.Messages[1].Parts[0].CallID, again.Messages[2].Parts[0].CallID = "call_9", "call_9"
+	again.Messages[1].Parts[0].Input = json.RawMessage("{ \"path\" : \"x\" }")
+	m := replayOf(t, dir)
+	is.Equal(m.Name(), "replay:"+dir)
+	want := answer
+	want.Parts = []Part{{Type: PartReasoning}, {Type: PartText, Text: "See http://localhost:8080/api/workers/" + secondWorker + "/files/x <&>\n"},
+		{Type: PartToolCall, CallID: "c2", ToolName: "f", Input: json.RawMessage(`{"w": "` + secondWorker + `"`)}}
+	for range 2 {
+		resp, err = ask(t, m, again)
+		is.NoErr(err)
+		is.True(reflect.DeepEqual(resp, want))
+	}
+	info, err := os.Stat(dir)
+	is.NoErr(err)
+	is.Equal(info.Mode().Perm(), os.FileMode(0o700))
+	files, err := os.ReadDir(dir)
+	is.NoErr(err)
+	is.Equal(len(files), 1) // nothing half-written lies about
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = m.Generate(ctx, again, nil)
+	is.True(errors.Is(err, context.Canceled))
+}
+
+func TestReplayMiss(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	answer := Response{Finish: FinishStop, Parts: []Part{{Type: PartText, Text: "ok"}}}
+	rec := NewRecorder(&scripted{responses: []Response{answer, answer, answer}}, dir)
+	file := func(content string) Message {
+		m := user("sum up", "a.txt")
+		m.Parts[1].Open = func() ([]byte, error) { return []byte(content), nil }
+		return m
+	}
+	for _, req := range []Request{{Messages: []Message{user("Please tell me what the capital of France is.")}}, callAnd("first"), {Messages: []Message{file("1")}}} {
+		_, err := ask(t, rec, req)
+		is.New(t).NoErr(err)
+	}
+	for name, tt := range map[string]struct {
+		req  Request
+		says []string
+	}{
+		"another word":      {Request{Messages: []Message{user("Please tell me what the capital of Italy is.")}}, []string{`"user: …e tell me what the capital of France is."`, `"user: …e tell me what the capital of Italy is."`}},
+		"another result":    {callAnd("second"), []string{`"result: first"`, `"result: second"`}},
+		"one more message":  {Request{Messages: append(callAnd("first").Messages, user("more"))}, []string{`"(nothing)"`, `"user: more"`}},
+		"final":             {Request{Final: true, Messages: callAnd("first").Messages}, []string{`"(nothing)"`, `"final: answer now"`}},
+		"an error":          {Request{Messages: []Message{callAnd("").Messages[0], callAnd("").Messages[1], {Role: RoleTool, Parts: []Part{{Type: PartToolResult, Text: "first", IsError: true}}}}}, []string{`"result: first"`, `"error: first"`}},
+		"other attachments": {Request{Messages: []Message{file("2")}}, []string{`"file: a.txt text/plain `}},
+		"a schema":          {Request{Messages: callAnd("first").Messages, OutputSchema: json.RawMessage(`{}`)}, []string{`"schema: {}"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			_, err := ask(t, replayOf(t, dir), tt.req)
+			e := asFailure(t, err)
+			is.Equal(e.Code, "replay_miss")
+			is.True(!e.Retryable)
+			for _, s := range tt.says {
+				if !strings.Contains(e.Message, s) {
+					t.Errorf("%s\ndoes not say %s", e.Message, s)
+				}
+			}
+			is.True(len(e.Message) < 1000)
+		})
+	}
+	is := is.New(t)
+	_, err := ask(t, replayOf(t, t.TempDir()), callAnd("x"))
+	is.True(strings.Contains(asFailure(t, err).Message, "there is none in"))
+	for _, bad := range []string{"", "{", `{"version":2,"response":{}}`, `{"version":1}`, `{"version":1,"response":{},"error":{}}`} {
+		is.NoErr(os.WriteFile(filepath.Join(dir, digestedKey(callAnd("bad"))+".json"), []byte(bad), 0o600))
+		_, err := ask(t, replayOf(t, dir), callAnd("bad"))
+		is.Equal(asFailure(t, err).Code, "replay_miss")
+	}
+}
+
+func digestedKey(req Request) string { return digestRequest(&req, nil).key() }
+
+func TestRecordedErrors(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	rec := NewRecorder(&scripted{errs: []error{&Error{Code: "context_length", Message: "too long"}, &Error{Code: "401", Message: "bad key"}, &Error{Code: "503", Message: "down", Retryable: true}, context.Canceled}}, dir)
+	for i, req := range []Request{callAnd("0"), callAnd("1"), callAnd("2"), callAnd("3")} {
+		_, err := ask(t, rec, req)
+		is.True(err != nil)
+		_, err = ask(t, replayOf(t, dir), req)
+		want := "replay_miss"
+		if i == 0 {
+			want = "context_length" // the conversation brings it about, each time
+		}
+		is.Equal(asFailure(t, err).Code, want)
+	}
+	file := filepath.Join(dir, "file")
+	is.NoErr(os.WriteFile(file, nil, 0o600))
+	_, err := ask(t, NewRecorder(&scripted{responses: []Response{{}}}, filepath.Join(file, "sub")), callAnd(""))
+	is.Equal(asFailure(t, err).Code, "record") // an answer that is not kept is no success
+}
+
+func TestOpenReplay(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	_, err := Open(Config{Model: "replay:" + filepath.Join(t.TempDir(), "none")})
+	is.True(err != nil && strings.Contains(err.Error(), "open recordings"))
+	file := filepath.Join(t.TempDir(), "f")
+	is.NoErr(os.WriteFile(file, nil, 0o600))
+	_, err = Open(Config{Model: "replay:" + file})
+	is.True(err != nil && strings.Contains(err.Error(), "not a folder"))
+	_, err = Open(Config{Model: "replay:"})
+	is.True(err != nil)
+}
+
+// The same conversation looks alike whoever the model is, but for what the
+// provider calls things.
+func TestProvidersLookAlike(t *testing.T) {
+	t.Parallel()
+	openAI := []http.HandlerFunc{
+		streams(sse(chunk(`{"reasoning_content":"A file, then."}`), chunk(`{"content":"Let me look."}`), toolDelta(`{"index":0,"id":"call_a","function":{"name":"read_file","arguments":"{\"path\":"}}`),
+			toolDelta(`{"index":0,"function":{"arguments":"\"x\"}"}},{"index":1,"id":"call_b","function":{"name":"list_files","arguments":"{}"}}`), finished("tool_calls"),
+			`{"choices":[],"usage":{"prompt_tokens":110,"completion_tokens":20,"prompt_tokens_details":{"cached_tokens":100},"completion_tokens_details":{"reasoning_tokens":4}}}`, done)),
+		streams(sse(chunk(`{"content":"It says "}`), chunk(`{"content":"so."}`), finished("stop"), `{"choices":[],"usage":{"prompt_tokens":130,"completion_tokens":5}}`, done)),
+	}
+	claude := []http.HandlerFunc{
+		streams(claudeStart(`{"input_tokens":10,"cache_read_input_tokens":100,"output_tokens":1}`) + claudeBlocks(
+			[]string{`{"type":"thinking","thinking":"","signature":""}`, `{"type":"thinking_delta","thinking":"A file, then."}`, `{"type":"signature_delta","signature":"SIG"}`},
+			[]string{`{"type":"text","text":""}`, `{"type":"text_delta","text":"Let me look."}`},
+			[]string{`{"type":"tool_use","id":"call_a","name":"read_file","input":{}}`, `{"type":"input_json_delta","partial_json":"{\"path\":\"x\"}"}`},
+			[]string{`{"type":"tool_use","id":"call_b","name":"list_files","input":{}}`}) + claudeStop(`{"stop_reason":"tool_use"}`, `{"output_tokens":20,"output_tokens_details":{"thinking_tokens":4}}`)),
+		streams(claudeStart(`{"input_tokens":130,"output_tokens":1}`) + claudeBlocks([]string{`{"type":"text","text":""}`, `{"type":"text_delta","text":"It says "}`, `{"type":"text_delta","text":"so."}`}) + claudeStop(`{"stop_reason":"end_turn"}`, `{"output_tokens":5}`)),
+	}
+	fake := &scripted{responses: []Response{
+		{Model: "m", Finish: FinishToolCalls, Usage: Usage{InputTokens: 110, OutputTokens: 20, CacheReadTokens: 100, ReasoningTokens: 4}, Parts: []Part{{Type: PartReasoning, Text: "A file, then."}, {Type: PartText, Text: "Let me look."},
+			{Type: PartToolCall, CallID: "call_a", ToolName: "read_file", Input: json.RawMessage(`{"path":"x"}`)}, {Type: PartToolCall, CallID: "call_b", ToolName: "list_files", Input: json.RawMessage(`{}`)}}},
+		{Model: "m", Finish: FinishStop, Usage: Usage{InputTokens: 130, OutputTokens: 5}, Parts: []Part{{Type: PartText, Text: "It says so."}}},
+	}}
+	dir := t.TempDir()
+	models := []Model{fake, openAIAt(t, newProvider(t, openAI...).URL, quick()), NewRecorder(claudeAt(t, newProvider(t, claude...).URL, quick()), dir)}
+	var want []Response
+	for i, m := range append(models, replayOf(t, dir)) {
+		is := is.New(t)
+		got := converse(t, m)
+		if i == 0 {
+			want = got
+		}
+		is.Equal(got, want)
+	}
+}
+
+// converse has a conversation of two calls, with the words of providers left out.
+func converse(t *testing.T, m Model) []Response {
+	t.Helper()
+	req := Request{Instructions: "Help.", Messages: []Message{user("Read x.")}}
+	first, err := ask(t, m, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := Message{Role: RoleTool}
+	for _, p := range first.Parts {
+		if p.Type == PartToolCall {
+			results.Parts = append(results.Parts, Part{Type: PartToolResult, CallID: p.CallID, ToolName: p.ToolName, Text: `"so"`})
+		}
+	}
+	req.Messages = append(req.Messages, Message{Role: RoleAssistant, Parts: first.Parts}, results)
+	second, err := ask(t, m, req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := []Response{first, second}
+	for i := range both {
+		both[i].Model = ""
+		both[i].Parts = append([]Part(nil), both[i].Parts...)
+		for n := range both[i].Parts {
+			both[i].Parts[n].Meta = nil
+		}
+	}
+	return both
+}
+
+// A key stands in a header and nowhere else, even if the server hands it back.
+func TestKeysStaySecret(t *testing.T) {
+	t.Parallel()
+	echo := sse(chunk(`{"content":"your key is `+testKey+`"}`), finished("stop"), done)
+	claudeEcho := claudeSays("your key is " + testKey)
+	for _, anthropic := range []bool{false, true} {
+		is := is.New(t)
+		dir := t.TempDir()
+		good := streams(echo)
+		if anthropic {
+			good = streams(claudeEcho)
+		}
+		bad := answers(401, "application/json", `{"error":{"message":"no such key: `+testKey+`","type":"`+testKey+`"}}`)
+		p := newProvider(t, good, bad)
+		m := Model(openAIAt(t, p.URL, quick()))
+		if anthropic {
+			m = claudeAt(t, p.URL, quick())
+		}
+		var logged bytes.Buffer
+		log := slog.New(slog.NewTextHandler(&logged, nil))
+		rec := NewRecorder(m, dir)
+		_, err := rec.Generate(context.Background(), Request{Messages: []Message{user("my key is " + testKey)}}, nil)
+		is.NoErr(err)
+		_, err = rec.Generate(context.Background(), callAnd("x"), nil)
+		is.True(err != nil)
+		log.Error("call failed", "err", err)
+		is.True(!strings.Contains(logged.String(), testKey))
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		is.NoErr(err)
+		is.Equal(len(files), 1)
+		raw, err := os.ReadFile(files[0])
+		is.NoErr(err)
+		is.True(!strings.Contains(string(raw), testKey))
+		is.True(!strings.Contains(strings.ToLower(string(raw)), "authorization"))
+		is.True(!strings.Contains(string(raw), p.URL)) // nor where it was asked
+	}
+}
+
+// No call leaves a goroutine behind, however it ends.
+func TestNothingIsLeftRunning(t *testing.T) {
+	// Not parallel: other tests have goroutines of their own.
+	is := is.New(t)
+	before := runtime.NumGoroutine()
+	func() {
+		left := make(chan struct{}, 1)
+		p := newProvider(t, fine, cut(openAIHello), answers(500, "", ""), hangs(openAIHello, left))
+		defer p.Close()
+		o := openAIAt(t, p.URL, patience{connect: time.Second, header: time.Second, idle: 50 * time.Millisecond, linger: time.Millisecond})
+		for range 4 {
+			_, _ = ask(t, o, callAnd("x")) // the failures are the point
+		}
+		<-left
+		o.client.CloseIdleConnections()
+		q := newProvider(t, streams(claudeSays("x")), cut(claudeHello), answers(529, "", ""), hangs(claudeHello, left))
+		defer q.Close()
+		c := claudeAt(t, q.URL, o.patience)
+		for range 4 {
+			_, _ = ask(t, c, callAnd("x"))
+		}
+		<-left
+		c.client.CloseIdleConnections()
+	}()
+	deadline := time.Now().Add(10 * time.Second)
+	for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
+		runtime.Gosched()
+	}
+	is.True(runtime.NumGoroutine() <= before)
+}
+
+// FuzzReplay reads recordings that anybody may have edited.
+func FuzzReplay(f *testing.F) {
+	f.Add([]byte(`{"version":1,"model":"m","request":["user: x"],"response":{"finish":"stop","parts":[{"type":"text","text":"wrk_00000000000000000000000000 http://run-0.invalid/api/workers/"}]}}`))
+	f.Add([]byte(`{"version":1,"response":{"parts":[{"type":"tool-call","input":"{"},{"type":"?"}]}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		dir := t.TempDir()
+		req := runWith(firstWorker, "a")
+		if err := os.WriteFile(filepath.Join(dir, digestedKey(req)+".json"), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m := replayOf(t, dir)
+		_, _ = m.Generate(context.Background(), req, func(Delta) {})
+		_, err := m.Generate(context.Background(), callAnd("other"), nil)
+		asFailure(t, err)
+	})
+}
+
+func TestNamesComeBack(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	n := newNames()
+	text := "http://h:1/api/workers/" + firstWorker + "/files/a " + secondWorker + " " + firstWorker + " wrk_short https://x/api/tasks tsk_" + firstWorker[4:]
+	hidden := n.hide(text)
+	is.True(!strings.Contains(hidden, "h:1") && !strings.Contains(hidden, firstWorker) && !strings.Contains(hidden, secondWorker))
+	is.Equal(n.show(hidden), text)
+	is.Equal(n.show("wrk_99999999999999999999999999"), "wrk_99999999999999999999999999") // stands for nothing
+	is.Equal(newNames().hide(text), hidden)
+}
