@@ -2,6 +2,10 @@ package runner
 
 import (
 	"context"
+	"math"
+	"sort"
+	"strings"
+	"sync"
 	"time"
 
 	"journeyman/runner/model"
@@ -35,6 +39,7 @@ const (
 const (
 	wrapUpTokens = 1000             // kept back so that the last call can be paid
 	leastTokens  = 256              // a call with room for fewer is not worth making
+	easyTokens   = 4096             // a call with room for fewer waits for those under way to be paid
 	wrapUpTime   = 60 * time.Second // for the last call of a turn out of time
 )
 
@@ -43,84 +48,148 @@ const (
 // nano-dollars, held for the organization until settled.
 type allowance struct {
 	maxTokens int
+	squeezed  bool   // maxTokens is less than the model can give
 	limit     string // '' or the limit that is reached
 	none      bool   // not even the last call can be paid
 	reserved  int64
 }
 
-// allow decides what the next call may spend, and reserves its worst case against
-// the organization's cap, so that turns side by side cannot overrun it together.
+// allow decides what the next call of a turn may spend, and reserves it.
 func (r *Runner) allow(ctx context.Context, w *work, req model.Request) (allowance, error) {
-	price := r.cfg.Prices.Lookup(r.cfg.Model.Name())
 	limits := r.cfg.Budgets[w.claim.Budget]
-	most := modelMaxTokens(price)
-	a := allowance{maxTokens: most}
-	switch {
-	case w.outOfTime:
-		a.limit = limitTime
-	case limits.Steps > 0 && int64(len(w.steps)) >= limits.Steps:
-		a.limit = limitSteps
+	limit := w.limit
+	if limit == "" && limits.Steps > 0 && int64(len(w.steps)) >= limits.Steps {
+		limit = limitSteps
 	}
-	if price.Cost(model.Usage{OutputTokens: 1_000_000}) == 0 {
-		return a, nil // nothing to pay, nothing to reserve
-	}
-	left := int64(1) << 62
+	left := int64(math.MaxInt64)
 	if limits.Credits > 0 {
 		left = int64(limits.Credits*store.NanosPerCredit) - w.used.Cost()
 	}
-	inputTokens := estimateTokens(req)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	orgLeft, capped, err := r.cfg.Store.Allowance(ctx, w.claim.OrganizationID)
-	if err != nil {
-		return a, err
-	}
-	if capped {
-		left = min(left, orgLeft-r.spent[w.claim.OrganizationID])
-	}
-	a.fit(price, left, inputTokens, most)
-	a.reserved = price.Cost(model.Usage{InputTokens: inputTokens, OutputTokens: int64(a.maxTokens)})
-	r.spent[w.claim.OrganizationID] += a.reserved
-	return a, nil
+	return r.reserve(ctx, w.claim.OrganizationID, expense{limit: limit, left: left, input: estimateTokens(req), most: modelMaxTokens(r.price)})
 }
 
-// fit makes the call's worst case fit into left nano-dollars.
-func (a *allowance) fit(price model.Price, left, inputTokens int64, most int) {
-	affordable := affordableTokens(price, left, inputTokens)
+// An expense is a call that is to be made.
+type expense struct {
+	limit string // that is reached already: it is the last call
+	left  int64  // what its turn may still spend, in nano-dollars
+	input int64  // tokens
+	most  int    // tokens it can make use of
+}
+
+// reserve holds the worst case of a call against the organization's cap, so that
+// turns side by side cannot overrun it together. Where only what others hold is in
+// the way, it waits: they will not need all of it.
+func (r *Runner) reserve(ctx context.Context, organizationID string, e expense) (a allowance, err error) {
+	if worstCost(r.price, 1e6, 1e6) == 0 {
+		return allowance{limit: e.limit, maxTokens: e.most}, nil // nothing to pay, nothing to reserve
+	}
+	decide := func(held int64) (int64, bool, error) {
+		left, capped, err := r.cfg.Store.Allowance(ctx, organizationID)
+		room := e.left
+		if capped {
+			room = min(room, left-held)
+		}
+		a = e.fit(r.price, room)
+		wait := held > 0 && room < e.left && (a.limit != e.limit || a.none || a.maxTokens < min(e.most, easyTokens))
+		return a.reserved, wait, err
+	}
+	for {
+		settled, err := r.ledger.hold(organizationID, decide)
+		if err != nil || settled == nil {
+			return a, err
+		}
+		select {
+		case <-settled:
+		case <-ctx.Done():
+			return allowance{}, context.Cause(ctx)
+		}
+	}
+}
+
+// fit makes the call's worst case fit into room nano-dollars.
+func (e expense) fit(price model.Price, room int64) allowance {
+	a := allowance{limit: e.limit}
 	if a.limit == "" {
 		// Keep enough for one more call after this one, which reads all of it again.
-		after := price.Cost(model.Usage{InputTokens: inputTokens + leastTokens, OutputTokens: wrapUpTokens})
-		if free := affordableTokens(price, left-after, inputTokens); free >= leastTokens {
-			a.maxTokens = min(most, free)
-			return
+		after := worstCost(price, e.input+leastTokens, wrapUpTokens)
+		free := affordableTokens(price, room-after, e.input)
+		if free < min(leastTokens, e.most) {
+			a.limit = limitCredits
+		} else {
+			a.maxTokens, a.squeezed = min(e.most, free), free < e.most
 		}
-		a.limit = limitCredits
 	}
-	a.maxTokens = min(most, wrapUpTokens, affordable)
-	a.none = a.maxTokens < 1
-	a.maxTokens = max(a.maxTokens, 0)
+	if a.limit != "" {
+		a.maxTokens = min(e.most, affordableTokens(price, room, e.input))
+	}
+	if a.none = a.maxTokens < 1; !a.none {
+		a.reserved = worstCost(price, e.input, int64(a.maxTokens))
+	}
+	return a
+}
+
+// worstCost is the most that a call can cost, in nano-dollars: some providers charge
+// more for what they put into their cache.
+func worstCost(price model.Price, input, output int64) int64 {
+	return max(price.Cost(model.Usage{InputTokens: input, OutputTokens: output}),
+		price.Cost(model.Usage{InputTokens: input, CacheWriteTokens: input, OutputTokens: output}))
 }
 
 // affordableTokens is how many tokens a call with that input can produce for left
 // nano-dollars.
-func affordableTokens(price model.Price, left, inputTokens int64) int {
-	left -= price.Cost(model.Usage{InputTokens: inputTokens})
-	perMillion := price.Cost(model.Usage{OutputTokens: 1_000_000})
-	if left <= 0 || perMillion == 0 {
-		return 0
-	}
-	return int(min(float64(left)*1e6/float64(perMillion), 1<<30))
+func affordableTokens(price model.Price, left, input int64) int {
+	return sort.Search(1<<30, func(n int) bool { return worstCost(price, input, int64(n)+1) > left })
 }
 
-// settle gives a reservation back, once the call's real cost is in the journal.
-func (r *Runner) settle(organizationID string, a allowance) {
-	if a.reserved == 0 {
+// A ledger knows what calls under way may cost, by organization.
+type ledger struct {
+	mu sync.Mutex
+	m  map[string]*reservations
+}
+
+type reservations struct {
+	nanos   int64
+	settled chan struct{} // closed when the next of them is settled
+}
+
+// hold asks decide, which is told what is held, how much to hold more or whether
+// to wait. It gives the channel to wait for, or nil once it holds.
+func (l *ledger) hold(organizationID string, decide func(held int64) (nanos int64, wait bool, err error)) (<-chan struct{}, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	held := l.m[organizationID]
+	if held == nil {
+		held = &reservations{settled: make(chan struct{})}
+	}
+	// What is settled is in the database before it is taken off here, so asking the
+	// database while holding mu counts everything at least once.
+	nanos, wait, err := decide(held.nanos)
+	if err != nil || nanos == 0 && !wait {
+		return nil, err
+	}
+	if wait {
+		return held.settled, nil
+	}
+	if l.m == nil {
+		l.m = map[string]*reservations{}
+	}
+	l.m[organizationID] = held
+	held.nanos += nanos
+	return nil, nil
+}
+
+// settle gives a reservation back, once the call's real cost is in the database.
+func (l *ledger) settle(organizationID string, nanos int64) {
+	if nanos == 0 {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.spent[organizationID] -= a.reserved; r.spent[organizationID] <= 0 {
-		delete(r.spent, organizationID)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	held := l.m[organizationID]
+	close(held.settled)
+	held.settled = make(chan struct{})
+	if held.nanos -= nanos; held.nanos == 0 {
+		delete(l.m, organizationID)
 	}
 }
 
@@ -132,17 +201,44 @@ func modelMaxTokens(price model.Price) int {
 	return 32_000
 }
 
-// estimateTokens is about what a request counts: four bytes a token, rounded up.
+// estimateTokens is about what a request counts, rather too much than too little.
 func estimateTokens(req model.Request) int64 {
-	n := len(req.Preamble) + len(req.Instructions) + len(req.OutputSchema)
+	n := textTokens(req.Preamble) + textTokens(req.Instructions) + textTokens(string(req.OutputSchema))
 	for _, t := range req.Tools {
-		n += len(t.Name) + len(t.Description) + len(t.InputSchema)
+		n += textTokens(t.Name) + textTokens(t.Description) + textTokens(string(t.InputSchema))
 	}
 	for _, m := range req.Messages {
-		n += 16
+		n += 4
 		for _, p := range m.Parts {
-			n += len(p.Text) + len(p.Input) + len(p.ToolName) + int(min(p.Size, 1<<20))
+			n += textTokens(p.Text) + textTokens(string(p.Input)) + textTokens(p.ToolName) + textTokens(p.Path)
+			if p.Type == model.PartFile {
+				n += fileTokens(p)
+			}
 		}
 	}
-	return int64(n+3) / 4
+	return n
+}
+
+// textTokens counts four letters a token, and two bytes of all else: figures, signs
+// and other scripts.
+func textTokens(s string) int64 {
+	letters := 0
+	for i := range len(s) {
+		if c := s[i] | 0x20; c >= 'a' && c <= 'z' || s[i] == ' ' {
+			letters++
+		}
+	}
+	return int64(letters+3)/4 + int64(len(s)-letters+1)/2
+}
+
+// fileTokens is about what a file counts whose bytes a provider may send along:
+// pictures count by their size in pixels, which providers bound.
+func fileTokens(p model.Part) int64 {
+	switch {
+	case strings.HasPrefix(p.MediaType, "image/"):
+		return 2000
+	case p.MediaType == "application/pdf":
+		return min(p.Size/4, 64_000)
+	}
+	return min(p.Size/4, 16_000)
 }

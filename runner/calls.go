@@ -21,13 +21,13 @@ const maxToolOutput = 256 << 10
 func (r *Runner) finishCalls(ctx context.Context, w *work) error {
 	cut := w.resumed
 	w.resumed = false
-	if len(w.steps) == 0 {
+	if len(w.steps) == 0 || !wantsTools(w.steps[len(w.steps)-1]) {
 		return nil
 	}
 	st := &w.steps[len(w.steps)-1]
 	n := 0
 	for _, p := range st.Parts {
-		if p.Type != store.PartToolCall {
+		if !isCall(p) {
 			continue
 		}
 		if n++; n <= len(st.Calls) {
@@ -44,35 +44,67 @@ func (r *Runner) finishCalls(ctx context.Context, w *work) error {
 // finishCall runs one tool call and journals it. cut says that a process died
 // while it may have been running.
 func (r *Runner) finishCall(ctx context.Context, w *work, st *store.Step, p store.Part, cut bool) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	call := store.Call{Step: st.Seq, Seq: int64(len(st.Calls)), State: store.CallCompleted, StartedAt: r.cfg.Now()}
 	h := &host{r: r, w: w}
-	t := tool.Find(r.cfg.Tools, p.ToolName)
 	var err error
-	switch why := inputError(p.Input); {
-	case why != "":
-		err = tool.Errorf("%s", why)
-	case t == nil:
-		err = tool.Errorf("there is no tool %q", p.ToolName)
-	case cut && !t.Spec().Repeatable:
-		call.State = store.CallInterrupted
-		err = tool.Errorf("the service stopped during this call, which may have taken effect: check before repeating it")
-	default:
-		call.Output, err = r.runTool(ctx, t, h, p.Input)
+	call.Output, call.State, err = r.runCall(ctx, h, p, cut)
+	if err != nil && ctx.Err() != nil && call.State != store.CallInterrupted {
+		// What was being done is cut off; only where the runner stops is it told later.
+		if call.State = store.CallInterrupted; errors.Is(context.Cause(ctx), errStopped) {
+			return errStopped
+		}
+		err = tool.Errorf("the call was cut off and may have taken effect: %s", context.Cause(ctx))
+	}
+	if call.Output, err = callOutput(call.Output, err); err != nil {
+		return fmt.Errorf("tool %s: %w", p.ToolName, err)
+	}
+	if call.State == store.CallInterrupted {
+		h.files = nil
+	}
+	if err := r.journalCall(w, st, call, h.files); err != nil {
+		return err
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := failCall(&call, err); err != nil {
-		return fmt.Errorf("tool %s: %w", p.ToolName, err)
+	return nil
+}
+
+// runCall gives the outcome of a tool call. Its error is for the model where it is
+// a *tool.Error or a *sandbox.Error, else the turn's end.
+func (r *Runner) runCall(ctx context.Context, h *host, p store.Part, cut bool) (json.RawMessage, store.CallState, error) {
+	t := tool.Find(r.cfg.Tools, p.ToolName)
+	switch why := inputError(p.Input); {
+	case why != "":
+		return nil, store.CallFailed, tool.Errorf("%s", why)
+	case t == nil:
+		return nil, store.CallFailed, tool.Errorf("there is no tool %q", p.ToolName)
+	case cut && !t.Spec().Repeatable:
+		return nil, store.CallInterrupted, tool.Errorf("the service stopped during this call, which may have taken effect: check before repeating it")
 	}
+	if err := r.openWorkspace(h.w); err != nil {
+		return nil, store.CallFailed, err
+	}
+	out, err := r.runTool(ctx, t, h, p.Input)
+	if err != nil {
+		return nil, store.CallFailed, err
+	}
+	return out, store.CallCompleted, nil
+}
+
+// journalCall writes a tool call that has ended down and makes it part of the turn.
+func (r *Runner) journalCall(w *work, st *store.Step, call store.Call, files []store.File) error {
 	call.CompletedAt = r.cfg.Now()
-	err = r.persist(func(ctx context.Context) error { return r.cfg.Store.JournalCall(ctx, w.claim, call, h.files, nil) })
+	err := r.persist(func(ctx context.Context) error { return r.cfg.Store.JournalCall(ctx, w.claim, call, files, nil) })
 	if err != nil {
 		return fmt.Errorf("journal tool call: %w", err)
 	}
 	st.Calls = append(st.Calls, call)
 	w.used.ToolCost += call.Cost
-	w.published = w.published || len(h.files) > 0
+	w.published = w.published || len(files) > 0
 	w.live.called(call)
 	r.feedRing(w.live)
 	return nil
@@ -93,33 +125,39 @@ func (r *Runner) runTool(ctx context.Context, t tool.Tool, h *host, input json.R
 	case len(out) > maxToolOutput:
 		return nil, tool.Errorf("the result has %d bytes, more than the %d a tool may give", len(out), maxToolOutput)
 	case !json.Valid(out):
-		return nil, fmt.Errorf("result is not JSON")
+		return nil, errors.New("its result is not JSON")
 	}
-	return out, nil
+	return showable(out), nil
 }
 
-// failCall makes of an error what the model hears of it. It gives errors back
-// that are not for the model.
-func failCall(call *store.Call, err error) error {
-	if err == nil {
-		return nil
+// showable gives a result that every reader of a stream takes: as it is, else its
+// text as a JSON string.
+func showable(out json.RawMessage) json.RawMessage {
+	out = json.RawMessage(mended(string(out)))
+	if key, err := hostileKey(out); key == "" && err == nil {
+		return out
 	}
+	quoted, err := json.Marshal(string(out))
+	if err != nil { // a string always marshals
+		return json.RawMessage(`null`)
+	}
+	return quoted
+}
+
+// callOutput gives what is kept of a call's outcome: its result, or for an error
+// that the model hears of, the message. Other errors it gives back.
+func callOutput(out json.RawMessage, err error) (json.RawMessage, error) {
 	var te *tool.Error
 	var se *sandbox.Error
-	message := ""
 	switch {
+	case err == nil:
+		return out, nil
 	case errors.As(err, &te):
-		message = te.Message
+		return json.Marshal(mended(te.Message))
 	case errors.As(err, &se):
-		message = se.Message
-	default:
-		return err
+		return json.Marshal(mended(se.Message))
 	}
-	if call.State == store.CallCompleted {
-		call.State = store.CallFailed
-	}
-	call.Output, err = json.Marshal(message)
-	return err
+	return nil, err
 }
 
 // A host is the turn as its tools see it, for one call.
@@ -129,7 +167,7 @@ type host struct {
 	files []store.File
 }
 
-// Workspace is the worker's folder, opened at the turn's first use.
+// Workspace is the worker's folder, open while the turn runs.
 func (h *host) Workspace() *sandbox.Workspace { return h.w.ws }
 
 // Publish keeps a copy of a workspace file; its row is written with the call.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"journeyman/store"
 )
@@ -57,11 +56,12 @@ type view struct {
 
 // A reader turns views of a turn into the events after its position.
 type reader struct {
-	r     *Runner
-	at    position
-	wide  bool // of the worker-wide stream: every chunk says its task and turn
-	words bool // texts come word by word
-	out   []Event
+	r      *Runner
+	at     position
+	wide   bool // of the worker-wide stream: every chunk says its task and turn
+	replay bool // of the past of a worker-wide stream: ids say so
+	words  bool // texts come word by word
+	out    []Event
 }
 
 // read gives the events that lie between the reader's position and the view, and
@@ -83,10 +83,21 @@ func (rd *reader) read(v view) []Event {
 	if v.current != nil {
 		rd.step(v, *v.current, true)
 	}
-	if v.turn.Status.Ended() && rd.at.slot != slotFinalDone {
+	if v.turn.Status.Ended() && !rd.done() {
+		if rd.at.step >= int64(len(v.steps)) && rd.at.step != endStep && rd.at.attempt != 0 {
+			// The step it is in was cut off, and the turn ended without it.
+			rd.restart(v, store.Step{Seq: rd.at.step})
+		}
 		rd.epilogue(v)
 	}
 	return rd.out
+}
+
+// placeOf is where a reader is that has all of a view.
+func placeOf(v view) position {
+	rd := reader{r: &Runner{}}
+	rd.read(v)
+	return rd.at
 }
 
 // done reports whether the reader has given all of a turn.
@@ -102,10 +113,19 @@ func (rd *reader) putAt(v view, p position, c chunk) {
 		return
 	}
 	rd.at = p
+	rd.emit(v, c)
+}
+
+// emit gives a chunk that ends where the reader is.
+func (rd *reader) emit(v view, c chunk) {
+	id := rd.at.String()
+	if rd.replay {
+		id += replayMark
+	}
 	if rd.wide {
 		c.TaskID, c.TurnID = v.turn.TaskID, v.turn.ID
 	}
-	rd.out = append(rd.out, Event{ID: p.String(), Data: encode(c)})
+	rd.out = append(rd.out, Event{ID: id, Data: encode(c)})
 }
 
 // encode gives v as JSON on one line, readable: < and & stay as they are.
@@ -127,11 +147,11 @@ func (rd *reader) prologue(v view) {
 		return
 	}
 	rd.put(v, startStep, slotStart, 0, chunk{Type: "start", MessageID: messageID(v.turn.ID, roleAssistant), MessageMetadata: startMeta(v.turn)})
-	status := statusChunk(store.Running)
-	if v.turn.StartedAt == nil {
-		status = statusChunk(v.turn.Status) // cancelled while it waited
+	if v.turn.StartedAt != nil {
+		rd.put(v, startStep, slotRunning, 0, statusChunk(store.Running))
+	} else if rd.at.slot < slotRunning { // cancelled while it waited
+		rd.at = position{turn: v.turn.Num, step: startStep, slot: slotRunning}
 	}
-	rd.put(v, startStep, slotRunning, 0, status)
 }
 
 type statusData struct {
@@ -147,21 +167,18 @@ func statusChunk(s store.Status) chunk {
 func (rd *reader) step(v view, st store.Step, open bool) {
 	if rd.at.step == st.Seq && rd.at.attempt != st.Attempt {
 		// What the reader was given of this step came from a try that was cut off.
-		rd.at = position{turn: v.turn.Num, step: st.Seq, attempt: st.Attempt}
-		rd.putRestart(v, st)
+		rd.restart(v, st)
 	}
 	if open && len(st.Parts) == 0 {
 		return // a call that fails before its first word leaves no step
 	}
 	rd.put(v, st.Seq, slotStartStep, st.Attempt, chunk{Type: "start-step"})
-	calls := 0
 	for i, p := range st.Parts {
 		last := open && i == len(st.Parts)-1
 		switch p.Type {
 		case store.PartToolCall:
 			rd.toolInput(v, st, int64(i), p, last)
-			calls++
-		default:
+		case store.PartText, store.PartReasoning:
 			rd.text(v, st, int64(i), p, last)
 		}
 	}
@@ -178,13 +195,10 @@ type restartData struct {
 	StepID string `json:"stepId"`
 }
 
-// putRestart withdraws the step: what follows is the whole of it.
-func (rd *reader) putRestart(v view, st store.Step) {
-	c := chunk{Type: "data-restart", Data: restartData{stepID(st.Seq)}, Transient: true}
-	if rd.wide {
-		c.TaskID, c.TurnID = v.turn.TaskID, v.turn.ID
-	}
-	rd.out = append(rd.out, Event{ID: rd.at.String(), Data: encode(c)})
+// restart withdraws what was given of a step: what follows is the whole of it.
+func (rd *reader) restart(v view, st store.Step) {
+	rd.at = position{turn: v.turn.Num, step: st.Seq, attempt: st.Attempt}
+	rd.emit(v, chunk{Type: "data-restart", Data: restartData{stepID(st.Seq)}, Transient: true})
 }
 
 func stepID(seq int64) string { return fmt.Sprintf("s%d", seq) }
@@ -192,19 +206,22 @@ func stepID(seq int64) string { return fmt.Sprintf("s%d", seq) }
 // partID is the id of a text or reasoning part, unique in its message.
 func partID(step, part int64) string { return fmt.Sprintf("s%dp%d", step, part) }
 
-// text gives a text or reasoning part from where the reader is in it.
+// text gives a text or reasoning part from where the reader is in it. An empty one
+// is not shown: some models give such to carry what only they understand.
 func (rd *reader) text(v view, st store.Step, part int64, p store.Part, open bool) {
+	if p.Text == "" {
+		return
+	}
 	kind, id := "text", partID(st.Seq, part)
 	if p.Type == store.PartReasoning {
 		kind = "reasoning"
 	}
 	at := position{v.turn.Num, st.Seq, st.Attempt, slotParts + part, 1}
 	rd.putAt(v, at, chunk{Type: kind + "-start", ID: id})
-	delta, end := rd.rest(at, p.Text, open)
-	for at.offset = end - int64(len(delta)); delta != ""; {
+	for delta := p.Text[rd.had(at, len(p.Text)):]; delta != ""; {
 		piece := rd.piece(delta)
 		delta = delta[len(piece):]
-		at.offset += int64(len(piece))
+		at.offset = int64(1 + len(p.Text) - len(delta))
 		rd.putAt(v, at, chunk{Type: kind + "-delta", ID: id, Delta: piece})
 	}
 	if !open {
@@ -213,26 +230,15 @@ func (rd *reader) text(v view, st store.Step, part int64, p store.Part, open boo
 	}
 }
 
-// rest is what of a part's text the reader has not had, and the offset after it.
-// A part in the making is cut at a whole character.
-func (rd *reader) rest(at position, text string, open bool) (string, int64) {
-	from := int64(0)
-	if rd.at.step == at.step && rd.at.slot == at.slot {
-		from = rd.at.offset - 1
-	} else if rd.at.compare(at) > 0 {
-		return "", 0
+// had is how many of the n bytes of the part that begins at at the reader has had.
+func (rd *reader) had(at position, n int) int {
+	switch {
+	case rd.at.step == at.step && rd.at.slot == at.slot:
+		return int(min(max(rd.at.offset-1, 0), int64(n)))
+	case rd.at.compare(at) > 0:
+		return n
 	}
-	to := int64(len(text))
-	for open && to > from && to > int64(len(text))-utf8.UTFMax {
-		if r, n := utf8.DecodeLastRuneInString(text[:to]); r != utf8.RuneError || n != 1 {
-			break
-		}
-		to--
-	}
-	if from < 0 || from >= to {
-		return "", 0
-	}
-	return text[from:to], to + 1
+	return 0
 }
 
 // maxPieces bounds the text that is given word by word, in bytes; more is a reader
@@ -261,20 +267,28 @@ func (rd *reader) piece(text string) string {
 // are an error at once.
 func (rd *reader) toolInput(v view, st store.Step, part int64, p store.Part, open bool) {
 	at := position{v.turn.Num, st.Seq, st.Attempt, slotParts + part, 1}
+	end := at
+	end.offset = endOffset
+	if end.compare(rd.at) <= 0 {
+		return
+	}
 	rd.putAt(v, at, chunk{Type: "tool-input-start", ToolCallID: p.CallID, ToolName: p.ToolName, Dynamic: true})
-	if delta, end := rd.rest(at, string(p.Input), open); delta != "" {
-		at.offset = end
+	text := string(p.Input)
+	if !open {
+		text = inputText(p.Input)
+	}
+	if delta := text[rd.had(at, len(text)):]; delta != "" {
+		at.offset = int64(1 + len(text))
 		rd.putAt(v, at, chunk{Type: "tool-input-delta", ToolCallID: p.CallID, InputTextDelta: delta})
 	}
 	if open {
 		return
 	}
-	at.offset = endOffset
 	c := chunk{Type: "tool-input-available", ToolCallID: p.CallID, ToolName: p.ToolName, Input: p.Input, Dynamic: true}
 	if why := inputError(p.Input); why != "" {
 		c.Type, c.ErrorText = "tool-input-error", why
 	}
-	rd.putAt(v, at, c)
+	rd.putAt(v, end, c)
 }
 
 // outputs gives the ends of a step's tool calls, and says whether all have ended.
@@ -288,8 +302,9 @@ func (rd *reader) outputs(v view, st store.Step) bool {
 		if !ended {
 			return false
 		}
-		if inputError(p.Input) == "" {
-			rd.put(v, st.Seq, slotCalls+int64(n), st.Attempt, c)
+		at := position{v.turn.Num, st.Seq, st.Attempt, slotCalls + int64(n), 0}
+		if at.compare(rd.at) > 0 && inputError(p.Input) == "" {
+			rd.putAt(v, at, c)
 		}
 		n++
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"journeyman/runner/model"
@@ -26,26 +27,33 @@ var describeSchema = json.RawMessage(`{"type":"object","additionalProperties":fa
 	`"properties":{"instructions":{"type":"string","minLength":1,"maxLength":20000},` +
 	`"title":{"type":"string","minLength":1,"maxLength":200},"summary":{"type":"string","maxLength":80}}}`)
 
+// describeTokens is enough for the longest instructions.
+const describeTokens = 8000
+
 // DescribeWorker has the model write a worker's instructions, title and summary
 // from a description. What it writes keeps the limits of those fields. Its cost
 // is charged to the caller's organization.
 func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, prompt string) (Description, error) {
 	var d Description
-	switch left, capped, err := r.cfg.Store.Allowance(ctx, c.OrganizationID); {
-	case err != nil:
-		return d, err
-	case capped && left <= 0:
-		return d, store.CapReached()
-	}
 	ctx, cancel := context.WithTimeout(ctx, wrapUpTime)
 	defer cancel()
-	req := model.Request{Instructions: describeInstructions, OutputSchema: describeSchema, MaxTokens: 8000,
+	req := model.Request{Instructions: describeInstructions, OutputSchema: describeSchema,
 		Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Type: model.PartText, Text: prompt}}}}}
+	a, err := r.reserve(ctx, c.OrganizationID, expense{left: math.MaxInt64, input: estimateTokens(req),
+		most: min(modelMaxTokens(r.price), describeTokens)})
+	if err != nil {
+		return d, fmt.Errorf("describe worker: %w", err)
+	}
+	defer r.ledger.settle(c.OrganizationID, a.reserved)
+	if a.limit != "" {
+		return d, store.CapReached()
+	}
+	req.MaxTokens = a.maxTokens
 	resp, err := r.cfg.Model.Generate(ctx, req, nil)
 	if err != nil {
 		return d, describeFailure(err)
 	}
-	st := r.fill(store.Step{}, resp)
+	st := r.asStep(store.Step{}, resp)
 	st.Usage.Steps = 1
 	if err := r.cfg.Store.MeterCaller(ctx, c, st.Usage); err != nil {
 		return d, fmt.Errorf("meter description: %w", err)

@@ -73,9 +73,12 @@ func stepMessages(steps []store.Step) []model.Message {
 		said := model.Message{Role: model.RoleAssistant}
 		heard := model.Message{Role: model.RoleTool}
 		for _, p := range st.Parts {
+			if !isCall(p) && p.Text == "" && p.Meta == nil {
+				continue // nothing to say
+			}
 			said.Parts = append(said.Parts, model.Part{Type: model.PartType(p.Type), Text: p.Text, CallID: p.CallID,
 				ToolName: p.ToolName, Input: p.Input, Meta: p.Meta})
-			if p.Type == store.PartToolCall {
+			if isCall(p) {
 				heard.Parts = append(heard.Parts, toolResult(p, st.Calls, len(heard.Parts)))
 			}
 		}

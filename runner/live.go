@@ -2,7 +2,7 @@ package runner
 
 import (
 	"context"
-	"strings"
+	"slices"
 	"sync"
 
 	"journeyman/runner/model"
@@ -16,12 +16,11 @@ type liveTurn struct {
 	cancel   context.CancelCauseFunc
 
 	mu      sync.Mutex
-	known   view          // as far as the turn has come
+	known   view          // as far as the turn has come; what its slices hold never changes, so views share it
+	parts   []*growing    // of the step in progress
 	loaded  bool          // known is complete
 	changed chan struct{} // closed at the next change
-
-	feed sync.Mutex // held while the worker's ring is fed, so that it stays in order
-	fed  position   // up to where the ring has it
+	seen    bool          // somebody has changed
 }
 
 func newLiveTurn(c store.Claim, cancel context.CancelCauseFunc) *liveTurn {
@@ -33,44 +32,63 @@ func (l *liveTurn) update(fn func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fn()
-	close(l.changed)
-	l.changed = make(chan struct{})
+	if l.seen {
+		close(l.changed)
+		l.changed, l.seen = make(chan struct{}), false
+	}
 }
 
 // begin makes the turn visible, with what its earlier claims left.
 func (l *liveTurn) begin(steps []store.Step, attached []store.File) {
 	l.update(func() {
-		l.known.steps, l.known.attached, l.loaded = append([]store.Step(nil), steps...), attached, true
+		l.known.steps, l.known.attached, l.loaded = slices.Clone(steps), attached, true
 	})
 }
 
 // beginStep replaces what an earlier try of the step had produced.
-func (l *liveTurn) beginStep(st store.Step) { l.update(func() { l.known.current = &st }) }
+func (l *liveTurn) beginStep(st store.Step) {
+	l.update(func() { l.known.current, l.parts = &st, nil })
+}
 
-// dropStep forgets the step in progress.
-func (l *liveTurn) dropStep() { l.update(func() { l.known.current = nil }) }
+// maxParts bounds the parts of one step that are shown while they are made.
+const maxParts = 10_000
 
 // delta adds what the model has just produced to the step in progress.
 func (l *liveTurn) delta(d model.Delta) {
+	if d.Part < 0 || d.Part >= maxParts {
+		return
+	}
 	l.update(func() {
-		st := l.known.current
-		for len(st.Parts) <= d.Part {
-			st.Parts = append(st.Parts, store.Part{Type: store.PartType(d.Type), CallID: d.CallID, ToolName: d.ToolName})
+		st := *l.known.current
+		st.Parts = slices.Clone(st.Parts)
+		for len(st.Parts) < d.Part {
+			l.endPart(&st)
+			st.Parts = append(st.Parts, store.Part{Type: store.PartReasoning}) // nothing is told of it, so it is empty
+			l.parts = append(l.parts, &growing{})
 		}
-		p := &st.Parts[d.Part]
-		if p.Type == store.PartToolCall {
-			p.Input = append(p.Input, d.Text...)
-			return
+		if len(st.Parts) == d.Part {
+			l.endPart(&st)
+			st.Parts = append(st.Parts, newPart(st, model.Part{Type: d.Type, CallID: d.CallID, ToolName: d.ToolName}))
+			l.parts = append(l.parts, &growing{})
 		}
-		p.Text += d.Text
+		l.parts[d.Part].add(&st.Parts[d.Part], d.Text)
+		l.known.current = &st
 	})
+}
+
+// endPart completes the last part of the step in progress: another begins, or
+// there will be none.
+func (l *liveTurn) endPart(st *store.Step) {
+	if i := len(st.Parts) - 1; i >= 0 {
+		l.parts[i].end(&st.Parts[i])
+	}
 }
 
 // journaled moves a step from in progress to the journal.
 func (l *liveTurn) journaled(st store.Step) {
 	st.Calls = nil // they follow by called
 	l.update(func() {
-		l.known.current = nil
+		l.known.current, l.parts = nil, nil
 		l.known.steps = append(l.known.steps, st)
 	})
 }
@@ -78,8 +96,10 @@ func (l *liveTurn) journaled(st store.Step) {
 // called adds a tool call that has ended to the last step.
 func (l *liveTurn) called(c store.Call) {
 	l.update(func() {
-		st := &l.known.steps[len(l.known.steps)-1]
-		st.Calls = append(st.Calls, c)
+		steps := slices.Clone(l.known.steps)
+		st := &steps[len(steps)-1]
+		st.Calls = append(slices.Clip(st.Calls), c)
+		l.known.steps = steps
 	})
 }
 
@@ -94,7 +114,17 @@ func (l *liveTurn) end(v view) {
 // close wakes those who look one last time: from now on they look in the database.
 func (l *liveTurn) close() { l.update(func() {}) }
 
-// partial gives a copy of the step in progress.
+// shown gives the parts of the step in progress as readers have them.
+func (l *liveTurn) shown() []store.Part {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known.current == nil {
+		return nil
+	}
+	return l.known.current.Parts
+}
+
+// partial gives the step in progress as it would be kept.
 func (l *liveTurn) partial() (store.Step, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,10 +132,8 @@ func (l *liveTurn) partial() (store.Step, bool) {
 		return store.Step{}, false
 	}
 	st := *l.known.current
-	st.Parts = append([]store.Part(nil), st.Parts...)
-	for i := range st.Parts {
-		st.Parts[i].Text = strings.ToValidUTF8(st.Parts[i].Text, "\uFFFD")
-	}
+	st.Parts = slices.Clone(st.Parts)
+	l.endPart(&st)
 	return st, true
 }
 
@@ -114,12 +142,6 @@ func (l *liveTurn) partial() (store.Step, bool) {
 func (l *liveTurn) view() (v view, changed <-chan struct{}, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v = l.known
-	v.steps = append([]store.Step(nil), v.steps...)
-	if v.current != nil {
-		st := *v.current
-		st.Parts = append([]store.Part(nil), st.Parts...)
-		v.current = &st
-	}
-	return v, l.changed, l.loaded
+	l.seen = true
+	return l.known, l.changed, l.loaded
 }

@@ -148,12 +148,13 @@ func stepParts(v view, st store.Step) []uiPart {
 	parts := []uiPart{{Type: "step-start"}}
 	n := 0
 	for i, p := range st.Parts {
-		switch p.Type {
-		case store.PartReasoning:
+		switch {
+		case p.Type != store.PartToolCall && p.Text == "": // not shown
+		case p.Type == store.PartReasoning:
 			parts = append(parts, uiPart{Type: "reasoning", ID: partID(st.Seq, int64(i)), Text: &p.Text, State: "done"})
-		case store.PartText:
+		case p.Type == store.PartText:
 			parts = append(parts, uiPart{Type: "text", Text: &p.Text, State: "done"})
-		case store.PartToolCall:
+		case p.Type == store.PartToolCall:
 			parts = append(parts, toolPart(v, st, p, n))
 			n++
 		}

@@ -73,9 +73,14 @@ func (p position) String() string {
 	return b.String()
 }
 
-// parsePosition is its reverse; ok is false for what String never gives.
+// replayMark ends the ids of what a worker-wide stream replays: that its reader
+// has one turn up to there says nothing of the others.
+const replayMark = ".r"
+
+// parsePosition is the reverse of String, and takes ids with the replay mark too; ok
+// is false for what String never gives.
 func parsePosition(id string) (p position, ok bool) {
-	fields := strings.SplitN(id, ".", 6)
+	fields := strings.SplitN(strings.TrimSuffix(id, replayMark), ".", 6)
 	if len(fields) != 5 {
 		return p, false
 	}
@@ -86,5 +91,6 @@ func parsePosition(id string) (p position, ok bool) {
 		}
 		*dst = n
 	}
-	return p, p.turn > 0 && p.step >= startStep && p.slot > 0 && p.offset >= 0
+	begun := p.slot > 0 || p.step >= 0 // slot 0 of a step is where it was withdrawn
+	return p, p.turn > 0 && p.step >= startStep && p.step <= endStep && p.attempt >= 0 && p.slot >= 0 && p.offset >= 0 && begun
 }

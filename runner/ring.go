@@ -1,7 +1,7 @@
 package runner
 
 import (
-	"context"
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -19,21 +19,23 @@ const (
 // read within ringAge.
 type rings struct {
 	now func() time.Time
-	mu  sync.Mutex
+	mu  sync.Mutex       // taken before a ring's
 	m   map[string]*ring // by worker id
 }
 
 // A ring is the tail of a worker's events, in the order all its readers see.
 type ring struct {
-	mu      sync.Mutex
-	events  []ringEvent
+	readers int       // held: the rings' mu
+	left    time.Time // when the last reader left; held: the rings' mu
+
+	mu      sync.RWMutex
+	running map[*liveTurn]position // up to where the ring has each turn under way
+	events  []ringEvent            // from head on
+	head    int
 	first   int64            // number of events[0]
 	index   map[string]int64 // event id to number
 	bytes   int
 	changed chan struct{} // closed at the next event
-	muted   bool          // while it is being set up: what comes is not new to anybody
-	readers int
-	left    time.Time // when the last reader left
 }
 
 type ringEvent struct {
@@ -41,21 +43,29 @@ type ringEvent struct {
 	at time.Time
 }
 
-// join gives a worker's ring, made where there is none: fresh then says that it
-// has to be unmuted.
-func (rs *rings) join(workerID string) (rg *ring, fresh bool) {
+// joinRing gives a worker's ring to a reader, who leaves it. Where there is none it is
+// made, and begins after what the turns under way have done so far.
+func (r *Runner) joinRing(workerID string) *ring {
+	rs := &r.rings
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	if rs.m == nil {
-		rs.m = map[string]*ring{}
-	}
-	rg = rs.m[workerID]
-	if fresh = rg == nil; fresh {
-		rg = &ring{index: map[string]int64{}, changed: make(chan struct{}), muted: true}
+	rg := rs.m[workerID]
+	if rg == nil {
+		rg = &ring{running: map[*liveTurn]position{}, index: map[string]int64{}, changed: make(chan struct{})}
+		rg.mu.Lock()
+		defer rg.mu.Unlock()
 		rs.m[workerID] = rg
+		// Only now: a turn that is not among them finds the ring.
+		for _, lt := range r.liveTurns(workerID) {
+			if v, _, ok := lt.view(); ok {
+				rd := reader{r: r}
+				rd.read(v)
+				rg.running[lt] = rd.at
+			}
+		}
 	}
 	rg.readers++
-	return rg, fresh
+	return rg
 }
 
 func (rs *rings) leave(rg *ring) {
@@ -88,55 +98,30 @@ func (rs *rings) prune() {
 
 // trim drops events from the front. Held: mu.
 func (rg *ring) trim(now time.Time) {
-	n := 0
-	for n < len(rg.events) && (rg.bytes > ringBytes || now.Sub(rg.events[n].at) > ringAge) {
-		rg.bytes -= len(rg.events[n].Data)
-		if id := rg.events[n].ID; rg.index[id] == rg.first+int64(n) {
-			delete(rg.index, id)
-		}
-		n++
+	for rg.head < len(rg.events) && (rg.bytes > ringBytes || now.Sub(rg.events[rg.head].at) > ringAge) {
+		e := &rg.events[rg.head]
+		rg.bytes -= len(e.Data)
+		delete(rg.index, e.ID)
+		*e = ringEvent{}
+		rg.head++
 	}
-	rg.events = slices.Delete(rg.events, 0, n)
-	rg.first += int64(n)
-}
-
-// feedRing gives the worker's ring what is new of a turn.
-func (r *Runner) feedRing(lt *liveTurn) {
-	rg := r.rings.get(lt.workerID)
-	if rg == nil {
-		return
-	}
-	lt.feed.Lock()
-	defer lt.feed.Unlock()
-	v, _, ok := lt.view()
-	if !ok {
-		return
-	}
-	rd := reader{r: r, at: lt.fed, wide: true}
-	events := rd.read(v)
-	lt.fed = rd.at
-	rg.add(events, r.cfg.Now())
-}
-
-// feedEnded gives the worker's ring a turn that ended without being carried out.
-func (r *Runner) feedEnded(t store.Turn) {
-	if rg := r.rings.get(t.WorkerID); rg != nil {
-		rd := reader{r: r, wide: true}
-		rg.add(rd.read(view{turn: t}), r.cfg.Now())
+	if rg.head > len(rg.events)/2 { // moving the rest is paid by what was dropped
+		rg.events = slices.Delete(rg.events, 0, rg.head)
+		rg.first += int64(rg.head)
+		rg.head = 0
 	}
 }
 
+// end is the number of the next event. Held: mu.
+func (rg *ring) end() int64 { return rg.first + int64(len(rg.events)) }
+
+// add takes new events in. Held: mu.
 func (rg *ring) add(events []Event, now time.Time) {
 	if len(events) == 0 {
 		return
 	}
-	rg.mu.Lock()
-	defer rg.mu.Unlock()
-	if rg.muted {
-		return
-	}
 	for _, e := range events {
-		rg.index[e.ID] = rg.first + int64(len(rg.events))
+		rg.index[e.ID] = rg.end()
 		rg.events = append(rg.events, ringEvent{e, now})
 		rg.bytes += len(e.Data)
 	}
@@ -145,151 +130,67 @@ func (rg *ring) add(events []Event, now time.Time) {
 	rg.changed = make(chan struct{})
 }
 
-// A WorkerStream gives the events of all turns of a worker as they happen. It
-// belongs to one goroutine and must be closed.
-type WorkerStream struct {
-	r        *Runner
-	workerID string
-	ring     *ring
-	next     int64              // number of the next event
-	restart  []Event            // to be given first
-	passed   map[int64]position // what the restart gave of turns still running, by turn num
-}
-
-// maxRestart bounds how many turns a restarted stream tells of.
-const maxRestart = 200
-
-// WorkerStream begins a worker-wide stream: with what is new or, with
-// lastEventID, what follows that event. Where that is not known exactly any more,
-// it begins with data-restart and the whole messages of the turns since.
-func (r *Runner) WorkerStream(ctx context.Context, workerID, lastEventID string) (*WorkerStream, error) {
-	rg, fresh := r.rings.join(workerID)
-	if fresh {
-		r.unmute(workerID, rg)
-	}
-	s := &WorkerStream{r: r, workerID: workerID, ring: rg}
-	s.ring.mu.Lock()
-	seen, known := s.ring.index[lastEventID]
-	s.next = s.ring.first + int64(len(s.ring.events))
-	if known {
-		s.next = seen + 1
-	}
-	s.ring.mu.Unlock()
-	if known || lastEventID == "" {
-		return s, nil
-	}
-	if err := s.again(ctx, lastEventID); err != nil {
-		s.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
-// unmute lets a fresh ring take events, from what running turns do next.
-func (r *Runner) unmute(workerID string, rg *ring) {
-	r.mu.Lock()
-	var running []*liveTurn
-	for _, lt := range r.live {
-		if lt.workerID == workerID {
-			running = append(running, lt)
-		}
-	}
-	r.mu.Unlock()
-	for _, lt := range running {
-		r.feedRing(lt)
+// feedRing gives the worker's ring what is new of a turn.
+func (r *Runner) feedRing(lt *liveTurn) {
+	rg := r.rings.get(lt.workerID)
+	if rg == nil {
+		return
 	}
 	rg.mu.Lock()
-	rg.muted = false
-	rg.mu.Unlock()
-}
-
-// Close gives the stream up.
-func (s *WorkerStream) Close() { s.r.rings.leave(s.ring) }
-
-type wideRestart struct{}
-
-// again gathers whole messages from the turn of an event on.
-func (s *WorkerStream) again(ctx context.Context, lastEventID string) error {
-	p, ok := parsePosition(lastEventID)
-	if !ok {
-		p.turn = 1
-	}
-	turns, err := s.r.cfg.Store.TurnsSince(ctx, s.workerID, p.turn, maxRestart)
-	if err != nil {
-		return err
-	}
-	s.passed = map[int64]position{}
-	s.restart = []Event{{ID: lastEventID, Data: encode(chunk{Type: "data-restart", Data: wideRestart{}, Transient: true})}}
-	if !ok {
-		s.restart[0].ID = position{turn: 1, slot: 1}.String()
-	}
-	for _, t := range turns {
-		v, _, leave, err := s.r.look(ctx, t)
-		if err != nil {
-			return err
-		}
-		leave()
-		rd := reader{r: s.r, wide: true}
-		s.restart = append(s.restart, rd.read(v)...)
-		s.passed[t.Num] = rd.at
-	}
-	return nil
-}
-
-// Next waits for events. It fails when ctx ends and with ErrStreamClosed when the
-// service stops.
-func (s *WorkerStream) Next(ctx context.Context) ([]Event, error) {
-	if len(s.restart) > 0 {
-		events := s.restart
-		s.restart = nil
-		return events, nil
-	}
-	for {
-		events, changed, err := s.take(ctx)
-		if err != nil || len(events) > 0 {
-			return events, err
-		}
-		if err := s.r.await(ctx, changed); err != nil {
-			return nil, err
-		}
+	defer rg.mu.Unlock()
+	if v, _, ok := lt.view(); ok {
+		r.feed(rg, lt, v)
 	}
 }
 
-const takeAtOnce = 256
-
-// take gives what the ring has, or the channel that closes when it has more. A
-// reader too slow for the ring begins again.
-func (s *WorkerStream) take(ctx context.Context) ([]Event, <-chan struct{}, error) {
-	s.ring.mu.Lock()
-	defer s.ring.mu.Unlock()
-	from := s.next - s.ring.first
-	if from < 0 {
-		return nil, nil, errBehind
-	}
-	var events []Event
-	for _, e := range s.ring.events[from:] {
-		s.next++
-		if s.isNew(e.Event) {
-			events = append(events, e.Event)
-		}
-		if len(events) == takeAtOnce {
-			break
-		}
-	}
-	return events, s.ring.changed, ctx.Err()
+// feed takes a turn as far as v knows it into the ring. Held: the ring's mu, which
+// keeps the turns' events in the one order that all readers see.
+func (r *Runner) feed(rg *ring, lt *liveTurn, v view) {
+	rd := reader{r: r, at: rg.running[lt], wide: true}
+	events := rd.read(v)
+	rg.running[lt] = rd.at
+	rg.add(events, r.cfg.Now())
 }
 
-// isNew is false for what a restart gave already.
-func (s *WorkerStream) isNew(e Event) bool {
-	if s.passed == nil {
-		return true
+// forget is for a turn that is not carried out any more.
+func (rs *rings) forget(lt *liveTurn) {
+	if rg := rs.get(lt.workerID); rg != nil {
+		rg.mu.Lock()
+		defer rg.mu.Unlock()
+		delete(rg.running, lt)
 	}
-	p, ok := parsePosition(e.ID)
-	if !ok {
-		return true
-	}
-	at, told := s.passed[p.turn]
-	return !told || p.compare(at) > 0 || p.step == at.step && p.attempt != at.attempt
 }
 
-var errBehind = store.Errorf(store.Busy, "the reader is too slow for the stream")
+// feedEnded gives the worker's ring a turn that ended without being carried out.
+func (r *Runner) feedEnded(v view) {
+	rg := r.rings.get(v.turn.WorkerID)
+	if rg == nil {
+		return
+	}
+	rg.mu.Lock()
+	defer rg.mu.Unlock()
+	if _, known := rg.index[firstID(v.turn)]; known {
+		return
+	}
+	rd := reader{r: r, wide: true}
+	rg.add(rd.read(v), r.cfg.Now())
+}
+
+// firstID is the id of a turn's first event.
+func firstID(t store.Turn) string {
+	return position{turn: t.Num, step: startStep, slot: slotUserMessage}.String()
+}
+
+// capture gives the turns under way as the ring has them now, in the order of their
+// creation, and the number of the event that comes next.
+func (r *Runner) capture(rg *ring) (views []view, next int64) {
+	rg.mu.Lock()
+	defer rg.mu.Unlock()
+	for lt := range rg.running {
+		v, _, _ := lt.view()
+		r.feed(rg, lt, v) // so that what comes next begins where v ends
+		views = append(views, v)
+	}
+	slices.SortFunc(views, func(a, b view) int { return cmp.Compare(a.turn.Num, b.turn.Num) })
+	return views, rg.end()
+}

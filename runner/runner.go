@@ -55,14 +55,18 @@ type Runner struct {
 	cancel  context.CancelCauseFunc
 	claims  context.Context // ends when no more turns may be claimed
 	unclaim context.CancelFunc
-	loops   sync.WaitGroup // dispatch and lease
+	claimer sync.WaitGroup // dispatch
+	leaser  sync.WaitGroup // keepLease
 	turns   sync.WaitGroup // turns being carried out
 	alive   atomic.Int64   // Unix seconds of the dispatcher's last round
 
-	mu    sync.Mutex
-	live  map[string]*liveTurn // by turn id, while carried out here
-	spent map[string]int64     // nano-dollars reserved by calls under way, by organization
+	price model.Price  // of the model
+	tools []model.Tool // as the model is shown them
 
+	mu   sync.Mutex
+	live map[string]*liveTurn // by turn id, while carried out here
+
+	ledger  ledger
 	schemas schemaCache
 	folders workspaces
 	ended   signals // of turns, by id: claimed or ended
@@ -90,11 +94,15 @@ func New(cfg Config) *Runner {
 		cfg.Now = time.Now
 	}
 	r := &Runner{cfg: cfg, id: store.NewID("run", cfg.Now()), wake: make(chan struct{}, 1),
-		live: map[string]*liveTurn{}, spent: map[string]int64{}}
+		live: map[string]*liveTurn{}, price: cfg.Prices.Lookup(cfg.Model.Name())}
+	for _, t := range cfg.Tools {
+		s := t.Spec()
+		r.tools = append(r.tools, model.Tool{Name: s.Name, Description: s.Description, InputSchema: s.InputSchema})
+	}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	r.claims, r.unclaim = context.WithCancel(r.ctx)
 	r.streams, r.closeSt = context.WithCancel(context.Background())
-	r.rings.now = cfg.Now
+	r.rings.now, r.rings.m = cfg.Now, map[string]*ring{}
 	return r
 }
 
@@ -104,8 +112,8 @@ func (r *Runner) Start(ctx context.Context) error {
 		return fmt.Errorf("start runner: %w", err)
 	}
 	r.alive.Store(r.cfg.Now().Unix())
-	r.loops.Go(r.dispatch)
-	r.loops.Go(r.keepLease)
+	r.claimer.Go(r.dispatch)
+	r.leaser.Go(r.keepLease)
 	return nil
 }
 
@@ -114,6 +122,7 @@ func (r *Runner) Start(ctx context.Context) error {
 func (r *Runner) Stop(ctx context.Context) error {
 	r.unclaim()
 	r.CloseStreams()
+	r.claimer.Wait() // a claim under way is seen through: only then is it known which turns run
 	done := make(chan struct{})
 	go func() { r.turns.Wait(); close(done) }() // ends: turns end soon after cancel
 	select {
@@ -122,7 +131,7 @@ func (r *Runner) Stop(ctx context.Context) error {
 	}
 	r.cancel(errStopped)
 	<-done
-	r.loops.Wait()
+	r.leaser.Wait()
 	// ctx may be over, and the turns must go back all the same.
 	if err := r.cfg.Store.StopRunner(context.WithoutCancel(ctx), r.id); err != nil {
 		return fmt.Errorf("stop runner: %w", err)
@@ -164,7 +173,10 @@ func (r *Runner) dispatch() {
 		free := r.cfg.Concurrency - r.Running()
 		if free > 0 {
 			claims, err := r.cfg.Store.ClaimTurns(r.claims, r.id, free)
-			if err != nil && r.claims.Err() == nil {
+			if r.claims.Err() != nil {
+				return // what was claimed all the same goes back when the runner stops
+			}
+			if err != nil {
 				r.cfg.Log.Error("claim turns", "err", err)
 			}
 			for _, c := range claims {
@@ -196,6 +208,7 @@ func (r *Runner) begin(c store.Claim) {
 		r.mu.Lock()
 		delete(r.live, c.ID)
 		r.mu.Unlock()
+		r.rings.forget(lt)
 		lt.close()
 		r.ended.fire(c.ID)
 		r.Wake() // there is room
@@ -224,6 +237,14 @@ var errAborted = errors.New("the task was cancelled")
 // AbortTask cancels what of a task has not ended, waits until the running turn has
 // stopped, and gives the task. What was produced is kept.
 func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (store.Task, error) {
+	task, _, err := r.cfg.Store.Task(ctx, c, id)
+	if err != nil {
+		return task, err
+	}
+	before, err := r.cfg.Store.Turns(ctx, task.Num)
+	if err != nil {
+		return task, err
+	}
 	task, running, err := r.cfg.Store.AbortTask(ctx, c, id)
 	if err != nil {
 		return task, err
@@ -232,27 +253,51 @@ func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (stor
 		r.mu.Lock()
 		lt := r.live[turnID]
 		r.mu.Unlock()
-		if lt != nil {
+		if lt != nil { // else it has just been claimed, and sees for itself
 			lt.cancel(errAborted)
 		}
+	}
+	if err := r.tellAborted(ctx, task.Num, before, running); err != nil {
+		return task, err
 	}
 	for _, turnID := range running {
 		if err := r.Wait(ctx, turnID); err != nil {
 			return task, err
 		}
 	}
-	turns, err := r.cfg.Store.Turns(ctx, task.Num)
-	if err != nil {
-		return task, err
-	}
-	for _, t := range turns {
-		if t.Claims == 0 && t.Status.Ended() {
-			r.ended.fire(t.ID)
-			r.feedEnded(t)
-		}
-	}
 	task, _, err = r.cfg.Store.Task(ctx, c, id)
 	return task, err
+}
+
+// tellAborted tells those who watch of the turns of a task that were cancelled while
+// they waited: those that had not ended before, and were not running.
+func (r *Runner) tellAborted(ctx context.Context, taskNum int64, before []store.Turn, running []string) error {
+	told := map[string]bool{}
+	for _, t := range before {
+		told[t.ID] = t.Status.Ended()
+	}
+	for _, turnID := range running {
+		told[turnID] = true
+	}
+	turns, err := r.cfg.Store.Turns(ctx, taskNum)
+	if err != nil {
+		return err
+	}
+	for _, t := range turns {
+		if told[t.ID] || t.Status != store.Aborted {
+			continue
+		}
+		r.ended.fire(t.ID)
+		if r.rings.get(t.WorkerID) == nil {
+			continue
+		}
+		v, err := r.lookUp(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		r.feedEnded(v)
+	}
+	return nil
 }
 
 // errStopping ends a wait for a turn that this runner will not end any more.
@@ -262,8 +307,8 @@ var errStopping = &store.Error{Kind: store.Busy, Code: "stopping",
 // Wait returns once the turn has ended, or ctx has. It fails with a store.Error of
 // kind Busy when the runner stops first.
 func (r *Runner) Wait(ctx context.Context, turnID string) error {
-	poll := time.NewTicker(pollEvery)
-	defer poll.Stop()
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
 	for {
 		stopped := r.ctx.Err() != nil // looked at first: what ended before is seen below
 		changed := r.ended.watch(turnID)
@@ -275,7 +320,7 @@ func (r *Runner) Wait(ctx context.Context, turnID string) error {
 		default:
 			select {
 			case <-changed:
-			case <-poll.C:
+			case <-again.C:
 			case <-r.ctx.Done():
 			case <-ctx.Done():
 				err = ctx.Err()

@@ -53,34 +53,37 @@ func (r *Runner) TurnStream(t store.Turn) *Stream {
 }
 
 // Next waits for events. done says that there are no more after these. It fails
-// when ctx ends and with ErrStreamClosed when the service stops.
+// when ctx ends and with ErrStreamClosed when the service stops; events and an error
+// never come together, so that none is lost.
 func (s *Stream) Next(ctx context.Context) (events []Event, done bool, err error) {
-	for !s.ended {
+	for !s.ended && len(events) < manyEvents {
 		// Whatever changes after this look closes one of the channels.
 		v, changed, leave, err := s.r.look(ctx, s.turn)
-		if err != nil {
-			return nil, false, err
-		}
-		events = append(events, s.reader.read(v)...)
-		if s.reader.done() {
-			leave()
-			if err := s.advance(ctx); err != nil {
-				return nil, false, err
+		if err == nil {
+			events = append(events, s.reader.read(v)...)
+			switch {
+			case s.reader.done():
+				err = s.advance(ctx)
+			case len(events) == 0:
+				err = s.r.await(ctx, changed)
+			default:
+				leave()
+				return events, false, nil
 			}
-			continue
-		}
-		if len(events) > 0 {
 			leave()
-			return events, false, nil
 		}
-		err = s.r.await(ctx, changed)
-		leave()
-		if err != nil {
+		switch {
+		case err != nil && len(events) > 0:
+			return events, false, nil // the next call meets the error again
+		case err != nil:
 			return nil, false, err
 		}
 	}
-	return events, true, nil
+	return events, s.ended, nil
 }
+
+// manyEvents are enough to give at once when a long task is replayed.
+const manyEvents = 256
 
 // advance goes on to the task's next turn.
 func (s *Stream) advance(ctx context.Context) error {
@@ -96,15 +99,17 @@ func (s *Stream) advance(ctx context.Context) error {
 	return err
 }
 
-// await returns at a change, or now and then without one: a turn may be changed by
-// another process.
+// lookAgain is how long those who wait for a turn trust that they will be told.
+const lookAgain = 30 * time.Second
+
+// await returns at a change, or now and then without one.
 func (r *Runner) await(ctx context.Context, changed <-chan struct{}) error {
-	poll := time.NewTimer(pollEvery)
-	defer poll.Stop()
+	again := time.NewTimer(lookAgain)
+	defer again.Stop()
 	select {
 	case <-changed:
 		return nil
-	case <-poll.C:
+	case <-again.C:
 		return nil
 	case <-r.streams.Done():
 		return ErrStreamClosed
@@ -117,26 +122,40 @@ func (r *Runner) await(ctx context.Context, changed <-chan struct{}) error {
 // from the database. changed closes when it is different; leave must be called
 // once nobody waits for that.
 func (r *Runner) look(ctx context.Context, t store.Turn) (v view, changed <-chan struct{}, leave func(), err error) {
+	if v, changed, ok := r.lookLive(t.ID); ok {
+		return v, changed, func() {}, nil
+	}
 	watched := r.ended.watch(t.ID)
 	leave = func() { r.ended.leave(t.ID, watched) }
-	r.mu.Lock()
-	lt := r.live[t.ID]
-	r.mu.Unlock()
-	if lt != nil {
-		if v, changed, ok := lt.view(); ok {
-			return v, changed, leave, nil
-		}
+	if v, changed, ok := r.lookLive(t.ID); ok { // since then
+		return v, changed, leave, nil
 	}
-	if t, err = r.cfg.Store.Turn(ctx, t.ID); err == nil {
-		v.turn = t
-		if v.steps, err = r.cfg.Store.Journal(ctx, t.Num); err == nil {
-			err = r.complete(ctx, &v)
-		}
-	}
-	if err != nil {
+	if v, err = r.lookUp(ctx, t.ID); err != nil {
 		leave()
 	}
 	return v, watched, leave, err
+}
+
+func (r *Runner) lookLive(turnID string) (v view, changed <-chan struct{}, ok bool) {
+	r.mu.Lock()
+	lt := r.live[turnID]
+	r.mu.Unlock()
+	if lt == nil {
+		return v, nil, false
+	}
+	return lt.view()
+}
+
+// lookUp gives a turn as the database has it. The turn's row comes first: whatever
+// ended it wrote all the rest before.
+func (r *Runner) lookUp(ctx context.Context, turnID string) (v view, err error) {
+	if v.turn, err = r.cfg.Store.Turn(ctx, turnID); err != nil {
+		return v, err
+	}
+	if v.steps, err = r.cfg.Store.Journal(ctx, v.turn.Num); err != nil {
+		return v, err
+	}
+	return v, r.complete(ctx, &v)
 }
 
 // complete reads the files of a turn: what was attached and, at the end, what was

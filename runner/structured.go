@@ -2,9 +2,11 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -12,15 +14,6 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"journeyman/store"
-)
-
-// What an output schema may be, so that neither compiling nor checking it can be
-// made to take long.
-const (
-	maxSchemaSize  = 64 << 10 // bytes
-	maxSchemaDepth = 32
-	maxSchemaRefs  = 200
-	maxSchemaPaths = 10_000 // ways through references and combinations
 )
 
 // CheckOutputSchema reports whether raw can be an output schema: a JSON object, a
@@ -77,8 +70,11 @@ func compileOutputSchema(raw json.RawMessage) (*outputSchema, error) {
 	if !ok {
 		return nil, errors.New("must be a JSON object")
 	}
-	if err := boundSchema(root); err != nil {
-		return nil, err
+	if d, ok := root["$schema"].(string); ok && !draft7(d) {
+		return nil, errors.New("must be of Draft-07: $schema names another")
+	}
+	if problem := boundValue(root, maxSchemaDepth); problem != "" {
+		return nil, errors.New(problem)
 	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft7)
@@ -91,7 +87,19 @@ func compileOutputSchema(raw json.RawMessage) (*outputSchema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("is not a Draft-07 JSON Schema: %s", schemaProblem(err))
 	}
+	b := &schemaBounds{checks: map[*jsonschema.Schema]int{}}
+	switch n := b.count(schema); {
+	case b.other:
+		return nil, errors.New("must be of Draft-07 throughout: a $schema within names another")
+	case n > maxSchemaChecks:
+		return nil, errors.New("its references and combinations multiply to too many checks")
+	}
 	return &outputSchema{schema: schema}, nil
+}
+
+func draft7(url string) bool {
+	_, name, _ := strings.Cut(strings.TrimSuffix(url, "#"), "://")
+	return name == "json-schema.org/draft-07/schema"
 }
 
 const schemaURL = "schema:output"
@@ -131,9 +139,8 @@ func (s *outputSchema) structured(steps []store.Step) (json.RawMessage, *schemaM
 	if len(steps) == 0 {
 		return nil, mismatch
 	}
-	parts := steps[len(steps)-1].Parts
-	for i := len(parts) - 1; i >= 0; i-- {
-		if last := parts[i]; last.Type == store.PartText {
+	for _, last := range slices.Backward(steps[len(steps)-1].Parts) {
+		if last.Type == store.PartText && last.Text != "" {
 			if s.check(last.Text) == nil {
 				return json.RawMessage(jsonText(last.Text)), nil
 			}
@@ -149,11 +156,14 @@ func (s *outputSchema) check(answer string) *schemaMismatch {
 	if err != nil {
 		return &schemaMismatch{"the answer is not JSON: " + err.Error()}
 	}
-	if !sensibleNumbers(v) {
-		return &schemaMismatch{"the answer has a number that is too large"}
-	}
 	if _, ok := v.(map[string]any); !ok {
 		return &schemaMismatch{"the answer must be a JSON object"}
+	}
+	if problem := boundValue(v, maxAnswerDepth); problem != "" {
+		return &schemaMismatch{"the answer " + problem}
+	}
+	if c := (answerChecks{}); !c.fit(s.schema, v, 0) {
+		return &schemaMismatch{"the answer has too many values, or nests them too deep, to be checked"}
 	}
 	err = s.schema.Validate(v)
 	var ve *jsonschema.ValidationError
@@ -166,31 +176,6 @@ func (s *outputSchema) check(answer string) *schemaMismatch {
 	return &schemaMismatch{err.Error()}
 }
 
-// maxDigits bounds a number's text, and its exponent: the validator computes with
-// exact fractions, which 1e1000000 makes a million digits long.
-const maxDigits = 400
-
-func sensibleNumbers(v any) bool {
-	switch v := v.(type) {
-	case json.Number:
-		_, exponent, _ := strings.Cut(strings.ToLower(string(v)), "e")
-		return len(v) <= maxDigits && len(strings.TrimLeft(exponent, "+-0")) <= 3 // up to 999
-	case map[string]any:
-		for _, child := range v {
-			if !sensibleNumbers(child) {
-				return false
-			}
-		}
-	case []any:
-		for _, child := range v {
-			if !sensibleNumbers(child) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // leaves lists the innermost problems of a validation, at most ten.
 func leaves(ve *jsonschema.ValidationError) string {
 	var list []string
@@ -198,144 +183,32 @@ func leaves(ve *jsonschema.ValidationError) string {
 		if e.Error == nil {
 			continue
 		}
-		at := e.InstanceLocation
-		if at == "" {
-			at = "/"
-		}
-		list = append(list, at+": "+e.Error.String())
+		list = append(list, cut(cmp.Or(e.InstanceLocation, "/")+": "+e.Error.String(), maxProblem))
 	}
 	sort.Strings(list)
-	if len(list) > 10 {
-		list = append(list[:10], fmt.Sprintf("and %d more", len(list)-10))
+	if len(list) > maxProblems {
+		list = append(list[:maxProblems], fmt.Sprintf("and %d more", len(list)-maxProblems))
 	}
 	return strings.Join(list, "; ")
 }
 
-// jsonText takes JSON out of the fences and spaces models put around it.
+// jsonText takes JSON out of the fence that models put around it, and of what they
+// say before and after.
 func jsonText(answer string) string {
 	s := strings.TrimSpace(answer)
-	if rest, ok := strings.CutPrefix(s, "```"); ok {
-		if _, body, ok := strings.Cut(rest, "\n"); ok {
-			s = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(body), "```"))
-		}
+	if strings.HasPrefix(s, "{") {
+		return s
 	}
-	return s
+	lines := strings.Split(s, "\n")
+	begin := slices.IndexFunc(lines, isFence)
+	if begin < 0 {
+		return s
+	}
+	body := lines[begin+1:]
+	if end := slices.IndexFunc(body, isFence); end >= 0 {
+		body = body[:end]
+	}
+	return strings.TrimSpace(strings.Join(body, "\n"))
 }
 
-// boundSchema refuses schemas made to take long: a few levels of doubled
-// references multiply to millions of checks.
-func boundSchema(root map[string]any) error {
-	if s, ok := root["$schema"].(string); ok && !strings.HasPrefix(s, "http://json-schema.org/draft-07/schema") {
-		return errors.New("must be of Draft-07: $schema names another")
-	}
-	if !sensibleNumbers(root) {
-		return errors.New("has a number that is too large")
-	}
-	b := &schemaBounds{root: root, paths: map[string]int{}}
-	if err := b.walk(root, 0); err != nil {
-		return err
-	}
-	if b.expand(root) > maxSchemaPaths {
-		return errors.New("its references and combinations multiply to too many checks")
-	}
-	return nil
-}
-
-type schemaBounds struct {
-	root  map[string]any
-	refs  int
-	paths map[string]int // of a reference, counted once
-}
-
-// walk bounds depth and references.
-func (b *schemaBounds) walk(v any, depth int) error {
-	if depth > maxSchemaDepth {
-		return fmt.Errorf("must be nested at most %d deep", maxSchemaDepth)
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		if ref, ok := v["$ref"].(string); ok {
-			if err := b.checkRef(ref); err != nil {
-				return err
-			}
-		}
-		for _, child := range v {
-			if err := b.walk(child, depth+1); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for _, child := range v {
-			if err := b.walk(child, depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// checkRef allows references by a path inside the schema: only those are counted.
-func (b *schemaBounds) checkRef(ref string) error {
-	if b.refs++; b.refs > maxSchemaRefs {
-		return fmt.Errorf("must have at most %d references", maxSchemaRefs)
-	}
-	if _, ok := b.resolve(ref); !ok {
-		return fmt.Errorf("the reference %q does not lead to a place in this schema", ref)
-	}
-	return nil
-}
-
-// expand counts the ways through v with every reference followed once a path.
-func (b *schemaBounds) expand(v any) int {
-	n := 1
-	switch v := v.(type) {
-	case map[string]any:
-		if ref, ok := v["$ref"].(string); ok {
-			n += b.follow(ref)
-		}
-		for _, child := range v {
-			n = min(n+b.expand(child), 2*maxSchemaPaths)
-		}
-	case []any:
-		for _, child := range v {
-			n = min(n+b.expand(child), 2*maxSchemaPaths)
-		}
-	}
-	return n
-}
-
-func (b *schemaBounds) follow(ref string) int {
-	if n, ok := b.paths[ref]; ok {
-		return n
-	}
-	b.paths[ref] = 1 // a reference inside itself does not multiply: it follows the data
-	target, ok := b.resolve(ref)
-	if !ok {
-		return 1
-	}
-	n := b.expand(target)
-	b.paths[ref] = n
-	return n
-}
-
-// resolve finds what a local reference points to.
-func (b *schemaBounds) resolve(ref string) (any, bool) {
-	rest, ok := strings.CutPrefix(ref, "#")
-	if !ok {
-		return nil, false
-	}
-	var v any = b.root
-	for _, key := range strings.Split(strings.TrimPrefix(rest, "/"), "/") {
-		if key == "" {
-			continue
-		}
-		m, ok := v.(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		if v, ok = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(key)]; !ok {
-			return nil, false
-		}
-	}
-	return v, true
-}
+func isFence(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "```") }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,19 +20,21 @@ type work struct {
 	claim   store.Claim
 	live    *liveTurn
 	steps   []store.Step    // the journal
-	history []model.Message // of the turns before, and this one's instruction
-	start   int             // index in history of that instruction
+	talk    []model.Message // of the turns before, this one's instruction, and of the first told steps
+	told    int
+	start   int // index in talk of this turn's instruction
 	used    store.Usage
 	before  time.Duration // worked in earlier claims
 	begun   time.Time     // this claim
+	tries   int64         // of the step in progress
 	repairs int           // answers sent back because they broke the schema
 	ws      *sandbox.Workspace
 	checker *outputSchema // nil without an output schema
 	resumed bool          // the last step is from the journal: its next tool call may have been cut off
 
-	outOfTime bool // only the last call is left
-	published bool // a tool has published a file
-	finished  bool // the turn's end is in the database
+	limit     string // that has been reached: only the last call is left
+	published bool   // a tool may have published a file
+	finished  bool   // the turn's end is in the database
 }
 
 // carryOut runs a claimed turn to its end, or until the runner stops. The turn's
@@ -44,25 +47,34 @@ func (r *Runner) carryOut(ctx context.Context, c store.Claim, lt *liveTurn) {
 		}
 	}()
 	err := r.work(ctx, w)
-	switch {
-	case err == nil, errors.Is(err, store.ErrClaimLost):
+	if err == nil || w.finished || errors.Is(err, store.ErrClaimLost) {
+		if err != nil {
+			r.cfg.Log.Warn("turn", "turn", c.ID, "err", err)
+		}
 		return
-	case errors.Is(context.Cause(ctx), errStopped):
-		return // back to the queue: Stop does that for all
-	case errors.Is(context.Cause(ctx), errAborted):
-		err = r.breakOff(w, store.AbortedOutcome)
-	default:
-		f := r.failure(w, err)
-		err = r.breakOff(w, store.Outcome{Status: store.Failed, Failure: &f})
 	}
-	if err != nil && !errors.Is(err, store.ErrClaimLost) {
-		// The row still says running; the next start takes it back.
+	if errors.Is(context.Cause(ctx), errStopped) {
+		return // back to the queue: Stop does that for all
+	}
+	last, out := r.partialStep(w), store.AbortedOutcome
+	if !errors.Is(context.Cause(ctx), errAborted) {
+		f := r.failure(w, err)
+		out = store.Outcome{Status: store.Failed, Failure: &f}
+	}
+	out.OutputText = answerText(withLast(w.steps, last))
+	err = r.finish(w, last, out)
+	if err != nil && !w.finished && !errors.Is(err, store.ErrClaimLost) && r.ctx.Err() == nil {
+		// What cannot be kept must not keep its clients waiting for ever.
+		f := r.failure(w, err)
+		err = r.finish(w, nil, store.Outcome{Status: store.Failed, Failure: &f})
+	}
+	if err != nil {
+		// Where the row still says running, the next start takes it back.
 		r.cfg.Log.Error("finish turn", "turn", c.ID, "err", err)
 	}
 }
 
-// work does a turn's work. A panic in it, of a model's or a tool's code, ends this
-// turn and no other.
+// work loads the turn and runs it. A panic is the failure of this turn only.
 func (r *Runner) work(ctx context.Context, w *work) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -73,20 +85,6 @@ func (r *Runner) work(ctx context.Context, w *work) (err error) {
 		return err
 	}
 	return r.loop(ctx, w)
-}
-
-// breakOff ends a turn before its work is done. What it has produced is kept.
-func (r *Runner) breakOff(w *work, out store.Outcome) error {
-	if w.finished {
-		return nil
-	}
-	partial := r.partialStep(w)
-	steps := w.steps
-	if partial != nil {
-		steps = append(steps, *partial)
-	}
-	out.OutputText = answerText(steps)
-	return r.finish(w, partial, out)
 }
 
 // failure says what a client may know of err, and logs the rest.
@@ -107,6 +105,12 @@ func (r *Runner) failure(w *work, err error) store.Failure {
 // task's earlier turns.
 func (r *Runner) load(ctx context.Context, w *work) (err error) {
 	c := w.claim
+	// Whoever cancelled the turn since it was claimed may not have found it here.
+	if t, err := r.cfg.Store.Turn(ctx, c.ID); err != nil {
+		return fmt.Errorf("read turn: %w", err)
+	} else if t.AbortRequested {
+		w.live.cancel(errAborted)
+	}
 	if w.checker, err = r.schemas.get(c.OutputSchema); err != nil {
 		return err
 	}
@@ -119,11 +123,12 @@ func (r *Runner) load(ctx context.Context, w *work) (err error) {
 			if st.Feedback != "" {
 				w.repairs++
 			}
+			w.published = w.published || len(st.Calls) > 0
 		}
 		w.resumed = len(w.steps) > 0
 	}
 	var attached []store.File
-	if w.history, w.start, attached, err = r.history(ctx, c); err != nil {
+	if w.talk, w.start, attached, err = r.history(ctx, c); err != nil {
 		return fmt.Errorf("read conversation: %w", err)
 	}
 	w.live.begin(w.steps, attached)
@@ -158,10 +163,10 @@ func (r *Runner) loop(turn context.Context, w *work) error {
 		case err == nil:
 		case !errors.Is(context.Cause(ctx), errOutOfTime) || errors.Is(err, store.ErrClaimLost):
 			return err
-		case w.outOfTime:
-			return r.conclude(w, nil, limitTime) // not even the last call came back in time
+		case w.limit == limitTime: // not even the last call came back in time
+			return r.conclude(w, r.partialStep(w), limitTime)
 		default:
-			w.outOfTime = true
+			w.limit = limitTime
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeoutCause(turn, wrapUpTime, errOutOfTime)
 			defer cancel()
@@ -171,10 +176,7 @@ func (r *Runner) loop(turn context.Context, w *work) error {
 
 // round finishes the tool calls of the last step and makes the next.
 func (r *Runner) round(ctx context.Context, w *work) (done bool, err error) {
-	if !w.outOfTime {
-		if err := r.openWorkspace(w); err != nil {
-			return false, err
-		}
+	if w.limit != limitTime {
 		if err := r.finishCalls(ctx, w); err != nil {
 			return false, err
 		}
@@ -200,7 +202,7 @@ func (r *Runner) step(ctx context.Context, w *work) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer r.settle(w.claim.OrganizationID, a)
+	defer r.ledger.settle(w.claim.OrganizationID, a.reserved)
 	if a.none {
 		return true, r.conclude(w, nil, a.limit)
 	}
@@ -212,15 +214,22 @@ func (r *Runner) step(ctx context.Context, w *work) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if st.Finish == string(model.FinishToolCalls) && a.limit == "" && hasCalls(st) {
+	switch {
+	case a.limit != "":
+		return true, r.conclude(w, &st, a.limit)
+	case wantsTools(st):
+		return false, r.journal(w, st)
+	case a.squeezed && st.Finish == string(model.FinishLength):
+		// Cut off for want of credits. What was kept back pays the last call, unless
+		// there is an answer.
+		if answerText([]store.Step{st}) != "" && !hasCalls(st) {
+			return true, r.conclude(w, &st, limitCredits)
+		}
+		w.limit = limitCredits
 		return false, r.journal(w, st)
 	}
-	dropCalls(&st)
-	if a.limit != "" {
-		return true, r.conclude(w, &st, a.limit)
-	}
 	if w.checker != nil {
-		if _, mismatch := w.checker.structured(append(w.steps, st)); mismatch != nil {
+		if _, mismatch := w.checker.structured(withLast(w.steps, &st)); mismatch != nil {
 			return r.repair(w, st, mismatch)
 		}
 	}
@@ -233,7 +242,7 @@ const maxRepairs = 3
 // repair sends the schema's objections back to the model, or gives up.
 func (r *Runner) repair(w *work, st store.Step, mismatch *schemaMismatch) (done bool, err error) {
 	if w.repairs == maxRepairs {
-		out := store.Outcome{Status: store.Failed, OutputText: answerText(append(w.steps, st)),
+		out := store.Outcome{Status: store.Failed, OutputText: answerText(withLast(w.steps, &st)),
 			Failure: &store.Failure{Code: "schema_mismatch", Message: mismatch.Error()}}
 		return true, r.finish(w, &st, out)
 	}
@@ -246,10 +255,7 @@ func (r *Runner) repair(w *work, st store.Step, mismatch *schemaMismatch) (done 
 // conclude ends the turn with its answer: that of st, or where the budget allowed
 // no last call, of the steps so far.
 func (r *Runner) conclude(w *work, st *store.Step, limit string) error {
-	steps := w.steps
-	if st != nil {
-		steps = append(steps, *st)
-	}
+	steps := withLast(w.steps, st)
 	out := store.Outcome{Status: store.Completed, OutputText: answerText(steps)}
 	if limit != "" {
 		out.IncompleteReason, out.IncompleteLimit = store.ReasonBudget, limit
@@ -268,7 +274,7 @@ func (r *Runner) journal(w *work, st store.Step) error {
 	if err != nil {
 		return fmt.Errorf("journal step: %w", err)
 	}
-	w.steps = append(w.steps, st)
+	w.steps, w.tries = append(w.steps, st), 0
 	w.used = w.used.Add(st.Usage).Add(store.Usage{Steps: 1})
 	w.live.journaled(st)
 	r.feedRing(w.live)
@@ -277,7 +283,7 @@ func (r *Runner) journal(w *work, st store.Step) error {
 
 // finish ends the turn in the database, and then for those who watch it.
 func (r *Runner) finish(w *work, last *store.Step, out store.Outcome) error {
-	out.Duration = w.before + r.cfg.Now().Sub(w.begun)
+	out.Duration = w.before + max(r.cfg.Now().Sub(w.begun), 0)
 	var v view
 	err := r.persist(func(ctx context.Context) (err error) {
 		v.turn, err = r.cfg.Store.FinishTurn(ctx, w.claim, last, out)
@@ -303,80 +309,70 @@ func (r *Runner) finish(w *work, last *store.Step, out store.Outcome) error {
 // persist writes to the store, and waits while its disk is full: what has been
 // paid for is not given up.
 func (r *Runner) persist(write func(ctx context.Context) error) error {
-	for {
+	for try := 0; ; try++ {
 		err := write(context.WithoutCancel(r.ctx))
 		if !store.IsKind(err, store.Busy) || r.ctx.Err() != nil {
 			return err
 		}
-		r.cfg.Log.Error("the store takes no writes, trying again", "err", err)
+		if try%60 == 0 {
+			r.cfg.Log.Error("the store takes no writes, trying again", "err", err)
+		}
 		select {
-		case <-time.After(time.Second):
+		case <-time.After(persistAgain):
 		case <-r.ctx.Done():
 		}
 	}
 }
 
-// partialStep is what a cancelled model call had produced, to be kept.
+// persistAgain is the pause before a write that found no room is tried again.
+const persistAgain = time.Second
+
+// partialStep is what a model call that was cut off had produced, to be kept. Its
+// tool calls did not run.
 func (r *Runner) partialStep(w *work) *store.Step {
 	st, ok := w.live.partial()
-	if !ok {
+	if !ok || len(st.Parts) == 0 {
 		return nil
 	}
-	dropCalls(&st)
 	st.Finish, st.CompletedAt = "aborted", r.cfg.Now()
-	if len(st.Parts) == 0 {
-		return nil
-	}
 	return &st
 }
 
-func hasCalls(st store.Step) bool {
-	for _, p := range st.Parts {
-		if p.Type == store.PartToolCall {
-			return true
-		}
-	}
-	return false
+// wantsTools reports whether tools are to be run after a step. Calls of a step that
+// ended otherwise may be cut off, and are not run.
+func wantsTools(st store.Step) bool {
+	return st.Finish == string(model.FinishToolCalls) && hasCalls(st)
 }
 
-// dropCalls takes the tool calls out of a step after which no tool will run.
-func dropCalls(st *store.Step) {
-	if !hasCalls(*st) {
-		return
+func hasCalls(st store.Step) bool { return slices.ContainsFunc(st.Parts, isCall) }
+
+// withLast gives steps and, where there is one, the step after them.
+func withLast(steps []store.Step, last *store.Step) []store.Step {
+	if last == nil {
+		return steps
 	}
-	var kept []store.Part
-	for _, p := range st.Parts {
-		if p.Type != store.PartToolCall {
-			kept = append(kept, p)
-		}
-	}
-	st.Parts = kept
+	return append(slices.Clip(steps), *last)
 }
 
 // answerText is the answer that steps give: the text after the last tool call, or
 // if there is none, the last text.
 func answerText(steps []store.Step) string {
-	for i := len(steps) - 1; i >= 0; i-- {
-		var text []string
-		for _, p := range steps[i].Parts {
+	for _, st := range slices.Backward(steps) {
+		var before, after []string // the step's last tool call
+		for _, p := range st.Parts {
 			switch {
-			case p.Type == store.PartText && p.Text != "":
-				text = append(text, p.Text)
-			case p.Type == store.PartToolCall && i == len(steps)-1:
-				text = nil
+			case p.Type == store.PartText && strings.TrimSpace(p.Text) != "":
+				after = append(after, p.Text)
+			case p.Type == store.PartToolCall && len(after) > 0:
+				before, after = after, nil
 			}
 		}
-		if len(text) > 0 {
-			return strings.Join(text, "\n\n")
+		if len(after) == 0 {
+			after = before
+		}
+		if len(after) > 0 {
+			return strings.Join(after, "\n\n")
 		}
 	}
 	return ""
-}
-
-// openWorkspace opens the worker's folder before the first tool call.
-func (r *Runner) openWorkspace(w *work) (err error) {
-	if w.ws == nil && len(w.steps) > 0 {
-		w.ws, err = r.workspace(w.claim.WorkerID)
-	}
-	return err
 }

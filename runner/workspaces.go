@@ -53,3 +53,11 @@ func (r *Runner) closeWorkspace(workerID string) {
 		r.cfg.Log.Warn("close workspace", "worker", workerID, "err", err)
 	}
 }
+
+// openWorkspace opens the worker's folder before a turn's first tool call.
+func (r *Runner) openWorkspace(w *work) (err error) {
+	if w.ws == nil {
+		w.ws, err = r.workspace(w.claim.WorkerID)
+	}
+	return err
+}

@@ -1,0 +1,317 @@
+package runner_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/tool"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// A fixture is a running runner over a real store, with one worker.
+type fixture struct {
+	*runner.Runner
+	t      testing.TB
+	cfg    runner.Config
+	store  *store.Store
+	owner  store.Caller
+	worker store.Worker
+}
+
+// setup changes what a fixture is made with.
+type setup func(*runner.Config)
+
+func withModel(m model.Model) setup { return func(c *runner.Config) { c.Model = m } }
+func withTools(tools ...tool.Tool) setup {
+	return func(c *runner.Config) { c.Tools = append(c.Tools, tools...) }
+}
+func withClock(now func() time.Time) setup { return func(c *runner.Config) { c.Now = now } }
+func withBudget(l runner.Limits) setup {
+	return func(c *runner.Config) { c.Budgets = map[store.Budget]runner.Limits{store.BudgetStandard: l} }
+}
+func withPrices(t testing.TB, json string) setup {
+	path := filepath.Join(t.TempDir(), "prices.json")
+	if err := os.WriteFile(path, []byte(json), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := model.LoadPrices(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(c *runner.Config) { c.Prices = p }
+}
+
+// newFixture starts a runner with the offline model and the workspace tools.
+func newFixture(t testing.TB, setups ...setup) *fixture {
+	t.Helper()
+	f := fixtureOn(t, storetest.Open(t, store.Options{}), setups...)
+	who, _ := storetest.Caller(t, f.store, "Acme", "ann@acme.test", store.RoleOwner)
+	f.owner = who.Caller
+	f.owner.Trigger = "api"
+	f.worker = f.newWorker(store.NewWorker{Title: "Scribe", Instructions: "Help."})
+	f.start()
+	return f
+}
+
+// fixtureOn makes a runner that is not started.
+func fixtureOn(t testing.TB, st *store.Store, setups ...setup) *fixture {
+	t.Helper()
+	prices, err := model.LoadPrices("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{t: t, store: st}
+	f.cfg = runner.Config{Store: st, Model: model.NewOffline(), Prices: prices, Tools: tool.All(), BaseURL: "http://jm.test",
+		Log: slog.New(slog.DiscardHandler), Retry: func(int) time.Duration { return 0 }}
+	for _, s := range setups {
+		s(&f.cfg)
+	}
+	f.Runner = runner.New(f.cfg)
+	return f
+}
+
+func (f *fixture) start() {
+	f.t.Helper()
+	if err := f.Start(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(f.stop)
+}
+
+// stop gives running turns no time.
+func (f *fixture) stop() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := f.Stop(ctx); err != nil && !strings.Contains(err.Error(), "closed") {
+		f.t.Error(err)
+	}
+}
+
+func (f *fixture) ctx() context.Context { return f.t.Context() }
+
+func (f *fixture) newWorker(n store.NewWorker) store.Worker {
+	f.t.Helper()
+	w, _, err := f.store.CreateWorker(f.ctx(), f.owner, n, store.Once{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return w
+}
+
+// script is an input that the offline model follows.
+func script(lines ...string) string { return "```offline\n" + strings.Join(lines, "\n") + "\n```" }
+
+// accept accepts an instruction as a new task, or with task as its next turn.
+func (f *fixture) accept(input string, task ...string) store.Turn {
+	f.t.Helper()
+	n := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: input, Budget: store.BudgetStandard}
+	if len(task) > 0 {
+		n.TaskID = task[0]
+	}
+	return f.acceptTurn(n)
+}
+
+func (f *fixture) acceptTurn(n store.NewTurn) store.Turn {
+	f.t.Helper()
+	a, err := f.store.CreateTurn(f.ctx(), n)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.Wake()
+	return a.Turn
+}
+
+// patience is how long a test waits for what must happen.
+const patience = 30 * time.Second
+
+// wait gives a turn once it has ended.
+func (f *fixture) wait(t store.Turn) store.Turn {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.ctx(), patience)
+	defer cancel()
+	if err := f.Wait(ctx, t.ID); err != nil {
+		f.t.Fatalf("wait for %s: %v", t.ID, err)
+	}
+	t, err := f.store.Turn(f.ctx(), t.ID)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return t
+}
+
+func (f *fixture) run(input string, task ...string) store.Turn {
+	f.t.Helper()
+	return f.wait(f.accept(input, task...))
+}
+
+func (f *fixture) journal(t store.Turn) []store.Step {
+	f.t.Helper()
+	steps, err := f.store.Journal(f.ctx(), t.Num)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return steps
+}
+
+// messages are the UI messages of a task as JSON has them.
+func (f *fixture) messages(t store.Turn) []any {
+	f.t.Helper()
+	conv, err := f.store.Conversation(f.ctx(), t.TaskNum)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return plain(f.t, f.Messages(conv)).([]any)
+}
+
+// plain is a value as JSON has it.
+func plain(t testing.TB, v any) any {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out any
+	if err := json.Unmarshal(b, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// crash is the start after a death at this very moment: a fixture over a copy of
+// the data folder, not started. The first runner goes on, and nobody sees it.
+func (f *fixture) crash(setups ...setup) *fixture {
+	f.t.Helper()
+	dir := f.t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(f.store.Dir())); err != nil {
+		f.t.Fatal(err)
+	}
+	st, err := store.Open(context.Background(), dir, storetest.Schema(f.t), store.Options{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = st.Close() })
+	g := fixtureOn(f.t, st, append([]setup{func(c *runner.Config) {
+		keep := c.Store
+		*c = f.cfg
+		c.Store = keep
+	}}, setups...)...)
+	g.owner, g.worker = f.owner, f.worker
+	return g
+}
+
+// A fakeModel steers what a provider says. It is the outside world.
+type fakeModel struct {
+	name string
+	fn   func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error)
+
+	mu       sync.Mutex
+	requests []model.Request
+}
+
+func (m *fakeModel) Name() string {
+	if m.name != "" {
+		return m.name
+	}
+	return "fake"
+}
+
+func (m *fakeModel) Generate(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+	m.mu.Lock()
+	m.requests = append(m.requests, req)
+	m.mu.Unlock()
+	return m.fn(ctx, req, emit)
+}
+
+func (m *fakeModel) seen() []model.Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]model.Request(nil), m.requests...)
+}
+
+// says is a model that answers call after call; the last answer is repeated.
+func says(answers ...string) *fakeModel {
+	var n atomic.Int64
+	return &fakeModel{fn: func(_ context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
+		i := min(int(n.Add(1)), len(answers)) - 1
+		return answer(emit, answers[i]), nil
+	}}
+}
+
+// answer is a response of text.
+func answer(emit func(model.Delta), text string) model.Response {
+	if emit != nil && text != "" {
+		emit(model.Delta{Type: model.PartText, Text: text})
+	}
+	return model.Response{Model: "fake", Finish: model.FinishStop, Parts: []model.Part{{Type: model.PartText, Text: text}},
+		Usage: model.Usage{InputTokens: 10, OutputTokens: 5}}
+}
+
+// calls is a response that asks for tools, given as name and arguments in turn.
+func calls(emit func(model.Delta), step int, pairs ...string) model.Response {
+	r := model.Response{Model: "fake", Finish: model.FinishToolCalls, Usage: model.Usage{InputTokens: 10, OutputTokens: 5}}
+	for i := 0; i < len(pairs); i += 2 {
+		p := model.Part{Type: model.PartToolCall, CallID: "c" + string(rune('a'+step)) + string(rune('a'+i)), ToolName: pairs[i], Input: json.RawMessage(pairs[i+1])}
+		emit(model.Delta{Part: i / 2, Type: p.Type, CallID: p.CallID, ToolName: p.ToolName, Text: pairs[i+1]})
+		r.Parts = append(r.Parts, p)
+	}
+	return r
+}
+
+// stepOf is how many steps of the turn a request tells of.
+func stepOf(req model.Request) int {
+	n := 0
+	for _, m := range req.Messages[req.TurnStart:] {
+		if m.Role == model.RoleAssistant {
+			n++
+		}
+	}
+	return n
+}
+
+// A fakeTool does what a test wants.
+type fakeTool struct {
+	name       string
+	repeatable bool
+	fn         func(ctx context.Context, host tool.Host, input json.RawMessage) (json.RawMessage, error)
+}
+
+func (t fakeTool) Spec() tool.Spec {
+	return tool.Spec{Name: t.name, Description: "A tool of a test.", InputSchema: json.RawMessage(`{"type":"object"}`), Repeatable: t.repeatable}
+}
+
+func (t fakeTool) Run(ctx context.Context, host tool.Host, input json.RawMessage) (json.RawMessage, error) {
+	return t.fn(ctx, host, input)
+}
+
+// gives is a tool that always has this result.
+func gives(name, result string) fakeTool {
+	return fakeTool{name: name, fn: func(context.Context, tool.Host, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(result), nil
+	}}
+}
+
+var errOutside = errors.New("the outside world fails")
+
+// until waits for a channel, not for ever.
+func until[T any](t testing.TB, c <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("waited too long until %s", what)
+		panic("unreachable")
+	}
+}
