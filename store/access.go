@@ -27,13 +27,36 @@ func (s *Store) seenWorker(ctx context.Context, q querier, c Caller, id string) 
 	if err != nil {
 		return Worker{}, notFound(err, "worker")
 	}
+	return s.allow(ctx, q, c, w)
+}
+
+// runnableWorker is visibleWorker for accepting a turn, which needs no more of the
+// worker than who may run which version.
+func (s *Store) runnableWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
+	w, err := one(ctx, q, func(row scanner) (w Worker, err error) {
+		var deleted sql.NullInt64
+		err = row.Scan(&w.ID, &w.OrganizationID, &w.UserID, &w.Visibility, &w.Version, &deleted)
+		w.DeletedAt = fromNull(deleted)
+		return w, err
+	}, `SELECT id, organization_id, user_id, visibility, version, deleted_at FROM workers WHERE id = ?`, id)
+	if err == nil {
+		w, err = s.allow(ctx, q, c, w)
+	}
+	if err == nil && w.DeletedAt != nil {
+		err = sql.ErrNoRows
+	}
+	return w, notFound(err, "worker")
+}
+
+// allow gives w back where c may see it.
+func (s *Store) allow(ctx context.Context, q querier, c Caller, w Worker) (Worker, error) {
 	if w.OrganizationID != c.OrganizationID {
 		return Worker{}, Errorf(Forbidden, "this key has no access to the worker")
 	}
 	if w.Visibility == Public || w.UserID == c.UserID || c.Role.manages() {
 		return w, nil
 	}
-	invited, err := one(ctx, q, scanInt, `SELECT EXISTS (SELECT 1 FROM worker_members WHERE worker_id = ? AND user_id = ?)`, id, c.UserID)
+	invited, err := one(ctx, q, scanInt, `SELECT EXISTS (SELECT 1 FROM worker_members WHERE worker_id = ? AND user_id = ?)`, w.ID, c.UserID)
 	if err != nil {
 		return Worker{}, err
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -113,12 +112,10 @@ func scanInterrupted(row scanner) (t interrupted, err error) {
 func (s *Store) interrupt(tx *Tx, t interrupted, count int64) error {
 	switch {
 	case t.abortRequested:
-		_, err := s.endTurn(tx, t.num, t.runnerID, nil, AbortedOutcome)
-		return err
+		return s.endInterrupted(tx, t, AbortedOutcome)
 	case t.interruptions+count >= maxInterruptions:
-		_, err := s.endTurn(tx, t.num, t.runnerID, nil, Outcome{Status: Failed, Failure: &Failure{Code: "interrupted", Retryable: true,
+		return s.endInterrupted(tx, t, Outcome{Status: Failed, Failure: &Failure{Code: "interrupted", Retryable: true,
 			Message: "the service stopped three times while it worked on this turn"}})
-		return err
 	}
 	_, err := tx.Exec(`UPDATE turns SET status = 'pending', runner_id = NULL, interruptions = interruptions + ? WHERE num = ?`, count, t.num)
 	if err != nil {
@@ -126,6 +123,15 @@ func (s *Store) interrupt(tx *Tx, t interrupted, count int64) error {
 	}
 	s.countQueued(tx, 1)
 	_, err = tx.Exec(`UPDATE tasks SET status = 'pending' WHERE num = ? AND turn_count = ?`, t.taskNum, t.seq+1)
+	return err
+}
+
+func (s *Store) endInterrupted(tx *Tx, t interrupted, out Outcome) error {
+	turn, err := one(context.Background(), tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, t.num)
+	if err != nil {
+		return err
+	}
+	_, err = s.endTurn(tx, Claim{Turn: turn, RunnerID: t.runnerID}, nil, out)
 	return err
 }
 
@@ -196,25 +202,41 @@ func (s *Store) nextTurn(ctx context.Context, tx *Tx) (int64, error) {
 	return e.num, nil
 }
 
+// claim reads before it writes: an UPDATE that returns the row costs more than the
+// two together.
 func (s *Store) claim(ctx context.Context, tx *Tx, runnerID string, num int64) (Claim, error) {
-	c := Claim{RunnerID: runnerID}
-	var err error
-	c.Turn, err = one(ctx, tx, scanTurn, `UPDATE turns SET status = 'running', runner_id = ?, claims = claims + 1, started_at = coalesce(started_at, ?)
-		WHERE num = ? RETURNING `+turnColumns, runnerID, s.millis(), num)
+	c, err := one(ctx, tx, scanClaim, `SELECT `+acceptedColumns+`, instructions, output_schema FROM turns
+		CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema FROM worker_versions) ON w = worker_id AND v = worker_version
+		WHERE num = ?`, num)
+	if err == nil && c.Claims > 0 { // it has run before
+		c.Turn, err = one(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, num)
+	}
 	if err != nil {
 		return c, err
 	}
-	if _, err := tx.Exec(`UPDATE tasks SET status = 'running' WHERE num = ? AND turn_count = ?`, c.TaskNum, c.Seq+1); err != nil {
+	now := s.millis()
+	c.RunnerID, c.Status, c.Claims = runnerID, Running, c.Claims+1
+	if c.StartedAt == nil {
+		started := fromMillis(now)
+		c.StartedAt = &started
+	}
+	_, err = tx.Exec(`UPDATE turns SET status = 'running', runner_id = ?, claims = ?, started_at = ? WHERE num = ?`,
+		runnerID, c.Claims, c.StartedAt.UnixMilli(), num)
+	if err != nil {
 		return c, err
 	}
-	_, err = one(ctx, tx, func(row scanner) (struct{}, error) {
-		var schema sql.NullString
-		err := row.Scan(&c.Instructions, &schema)
-		if schema.Valid {
-			c.OutputSchema = json.RawMessage(schema.String)
-		}
-		return struct{}{}, err
-	}, `SELECT instructions, output_schema FROM worker_versions WHERE worker_id = ? AND version = ?`, c.WorkerID, c.WorkerVersion)
+	_, err = tx.Exec(`UPDATE tasks SET status = 'running' WHERE num = ? AND turn_count = ?`, c.TaskNum, c.Seq+1)
+	return c, err
+}
+
+func scanClaim(row scanner) (c Claim, err error) {
+	var created int64
+	var schema sql.NullString
+	err = row.Scan(append(c.accepted(&created), &c.Instructions, &schema)...)
+	c.CreatedAt = fromMillis(created)
+	if schema.Valid {
+		c.OutputSchema = json.RawMessage(schema.String)
+	}
 	return c, err
 }
 
@@ -258,39 +280,41 @@ var AbortedOutcome = Outcome{Status: Aborted, IncompleteReason: ReasonAborted,
 // ErrClaimLost where the turn is not the runner's any more.
 func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome) (t Turn, err error) {
 	err = s.write(ctx, func(tx *Tx) error {
-		t, err = s.endTurn(tx, c.Num, c.RunnerID, last, out)
+		t, err = s.endTurn(tx, c, last, out)
 		return err
 	})
 	return t, err
 }
 
-func (s *Store) endTurn(tx *Tx, num int64, runnerID string, last *Step, out Outcome) (Turn, error) {
-	var used Usage
-	model := ""
-	if last != nil {
-		used, model = last.used(), last.Model
-	}
-	f := out.Failure
-	var code, message, retryable any
-	if f != nil {
-		code, message, retryable = f.Code, f.Message, f.Retryable
-	}
-	t, err := one(context.Background(), tx, scanTurn, `UPDATE turns SET status = ?, runner_id = NULL, output_text = ?, structured_output = ?,
-			error_code = ?, error_message = ?, error_retryable = ?, incomplete_reason = ?, incomplete_limit = ?, duration_ms = ?, completed_at = ?,
-			`+addUsage+` WHERE num = ? AND status = 'running' AND runner_id = ? RETURNING `+turnColumns,
-		slices.Concat([]any{out.Status, out.OutputText, nullable(string(out.StructuredOutput)), code, message, retryable,
-			nullable(out.IncompleteReason), nullable(out.IncompleteLimit), out.Duration.Milliseconds(), s.millis()},
-			usageArgs(model, used), []any{num, runnerID})...)
+// endTurn reads of the turn only what changes after its claim.
+func (s *Store) endTurn(tx *Tx, c Claim, last *Step, out Outcome) (Turn, error) {
+	t := c.Turn
+	t.Usage = Usage{}
+	_, err := one(context.Background(), tx, func(row scanner) (struct{}, error) {
+		return struct{}{}, row.Scan(append(t.Usage.columns(), &t.Model, &t.AbortRequested)...)
+	}, `SELECT `+usageColumns+`, model, abort_requested FROM turns WHERE num = ? AND status = 'running' AND runner_id = ?`, c.Num, c.RunnerID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Turn{}, ErrClaimLost
 	}
 	if err != nil {
 		return Turn{}, err
 	}
+	var used Usage
 	if last != nil {
-		if err := s.insertStep(tx, num, *last); err != nil {
+		used = last.used()
+		if last.Model != "" {
+			t.Model = last.Model
+		}
+		if err := s.insertStep(tx, t.Num, *last); err != nil {
 			return Turn{}, err
 		}
+	}
+	completed := fromMillis(s.millis())
+	t.Status, t.CompletedAt, t.Duration, t.Usage = out.Status, &completed, out.Duration.Truncate(time.Millisecond), t.Usage.Add(used)
+	t.OutputText, t.StructuredOutput, t.Failure = out.OutputText, out.StructuredOutput, out.Failure
+	t.IncompleteReason, t.IncompleteLimit = out.IncompleteReason, out.IncompleteLimit
+	if err := s.updateEnded(tx, t); err != nil {
+		return Turn{}, err
 	}
 	if err := s.advanceTask(tx, t, used.Cost()); err != nil {
 		return Turn{}, err
@@ -301,18 +325,42 @@ func (s *Store) endTurn(tx *Tx, num int64, runnerID string, last *Step, out Outc
 	return t, s.queueReply(tx, t)
 }
 
+func (s *Store) updateEnded(tx *Tx, t Turn) error {
+	var code, message, retryable any
+	if f := t.Failure; f != nil {
+		code, message, retryable = f.Code, f.Message, f.Retryable
+	}
+	u := t.Usage
+	_, err := tx.Exec(`UPDATE turns SET status = ?, runner_id = NULL, output_text = ?, structured_output = ?, error_code = ?, error_message = ?,
+			error_retryable = ?, incomplete_reason = ?, incomplete_limit = ?, duration_ms = ?, completed_at = ?, model = ?, steps = ?,
+			input_tokens = ?, output_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, reasoning_tokens = ?, model_cost = ?, tool_cost = ?
+		WHERE num = ?`,
+		t.Status, t.OutputText, nullable(string(t.StructuredOutput)), code, message,
+		retryable, nullable(t.IncompleteReason), nullable(t.IncompleteLimit), t.Duration.Milliseconds(), t.CompletedAt.UnixMilli(), t.Model, u.Steps,
+		u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.ReasoningTokens, u.ModelCost, u.ToolCost,
+		t.Num)
+	return err
+}
+
 // advanceTask takes a turn that ended into its task's figures and makes the next
 // one ready.
 func (s *Store) advanceTask(tx *Tx, t Turn, cost int64) error {
-	unfinished, err := one(context.Background(), tx, scanInt, `UPDATE tasks SET unfinished = unfinished - 1, cost = cost + ?, duration_ms = duration_ms + ?,
+	_, err := tx.Exec(`UPDATE tasks SET unfinished = unfinished - 1, cost = cost + ?1, duration_ms = duration_ms + ?2,
 			status = iif(turn_count = ?3, ?4, status), completed_at = iif(turn_count = ?3, ?5, completed_at)
-		WHERE num = ?6 RETURNING unfinished`,
+		WHERE num = ?6`,
 		cost, t.Duration.Milliseconds(), t.Seq+1, t.Status, s.millis(), t.TaskNum)
-	if err != nil || unfinished == 0 {
+	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`UPDATE turns SET ready = 1 WHERE num =
-		(SELECT num FROM turns WHERE task_num = ? AND seq > ? AND status = 'pending' ORDER BY seq LIMIT 1)`, t.TaskNum, t.Seq)
+	next, err := one(context.Background(), tx, scanInt, `SELECT num FROM turns WHERE task_num = ? AND seq > ? AND status = 'pending'
+		ORDER BY seq LIMIT 1`, t.TaskNum, t.Seq)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`UPDATE turns SET ready = 1 WHERE num = ?`, next)
 	return err
 }
 

@@ -100,25 +100,34 @@ type Turn struct {
 	CompletedAt *time.Time
 }
 
-const turnColumns = `num, id, task_num, (SELECT k.id FROM tasks k WHERE k.num = task_num), seq, organization_id, worker_id,
-	worker_version, coalesce(created_by_user_id, ''), coalesce(api_key_id, ''), triggered_by, input, budget,
-	status, claims, abort_requested, output_text, structured_output, error_code, coalesce(error_message, ''),
-	coalesce(error_retryable, 0), coalesce(incomplete_reason, ''), coalesce(incomplete_limit, ''), model, steps,
-	input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, model_cost, tool_cost,
-	duration_ms, created_at, started_at, completed_at`
+// acceptedColumns are those that are filled when a turn is accepted. The queue reads
+// no more: each column of a row costs, and the others say nothing yet.
+const acceptedColumns = `num, id, task_num, (SELECT k.id FROM tasks k WHERE k.num = task_num), seq, organization_id, worker_id,
+	worker_version, coalesce(created_by_user_id, ''), coalesce(api_key_id, ''), triggered_by, input, budget, created_at, claims`
+
+const usageColumns = `steps, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, model_cost, tool_cost`
+
+const turnColumns = acceptedColumns + `, status, abort_requested, output_text, structured_output, error_code, coalesce(error_message, ''),
+	coalesce(error_retryable, 0), coalesce(incomplete_reason, ''), coalesce(incomplete_limit, ''), model, duration_ms, started_at, completed_at, ` + usageColumns
+
+// accepted is where acceptedColumns go.
+func (t *Turn) accepted(created *int64) []any {
+	return []any{&t.Num, &t.ID, &t.TaskNum, &t.TaskID, &t.Seq, &t.OrganizationID, &t.WorkerID,
+		&t.WorkerVersion, &t.CreatedByUserID, &t.KeyID, &t.TriggeredBy, &t.Input, &t.Budget, created, &t.Claims}
+}
+
+// columns is where usageColumns go.
+func (u *Usage) columns() []any {
+	return []any{&u.Steps, &u.InputTokens, &u.OutputTokens, &u.CacheReadTokens, &u.CacheWriteTokens, &u.ReasoningTokens, &u.ModelCost, &u.ToolCost}
+}
 
 func scanTurn(row scanner) (t Turn, err error) {
 	var structured, code sql.NullString
 	var f Failure
 	var duration, created int64
 	var started, completed sql.NullInt64
-	u := &t.Usage
-	err = row.Scan(&t.Num, &t.ID, &t.TaskNum, &t.TaskID, &t.Seq, &t.OrganizationID, &t.WorkerID,
-		&t.WorkerVersion, &t.CreatedByUserID, &t.KeyID, &t.TriggeredBy, &t.Input, &t.Budget,
-		&t.Status, &t.Claims, &t.AbortRequested, &t.OutputText, &structured, &code, &f.Message,
-		&f.Retryable, &t.IncompleteReason, &t.IncompleteLimit, &t.Model, &u.Steps,
-		&u.InputTokens, &u.OutputTokens, &u.CacheReadTokens, &u.CacheWriteTokens, &u.ReasoningTokens, &u.ModelCost, &u.ToolCost,
-		&duration, &created, &started, &completed)
+	err = row.Scan(slices.Concat(t.accepted(&created), []any{&t.Status, &t.AbortRequested, &t.OutputText, &structured, &code, &f.Message,
+		&f.Retryable, &t.IncompleteReason, &t.IncompleteLimit, &t.Model, &duration, &started, &completed}, t.Usage.columns())...)
 	if structured.Valid {
 		t.StructuredOutput = json.RawMessage(structured.String)
 	}
@@ -282,7 +291,7 @@ func (s *Store) target(ctx context.Context, tx *Tx, n NewTurn) (Task, Worker, er
 		w, err := s.insertWorker(tx, n.Caller, *n.NewWorker)
 		return Task{}, w, err
 	}
-	w, err := s.visibleWorker(ctx, tx, n.Caller, n.WorkerID)
+	w, err := s.runnableWorker(ctx, tx, n.Caller, n.WorkerID)
 	return task, w, err
 }
 
