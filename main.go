@@ -41,7 +41,8 @@ const version = "0.1.0"
 // A config is the command line: every flag is also an environment variable.
 type config struct {
 	Data        string        `default:"./data" help:"Data folder: database, workspaces, published files."`
-	Model       string        `help:"Model: offline. Without it, the keys in the environment choose."`
+	Model       string        `help:"Model: offline, openai:NAME, anthropic:NAME or replay:DIR. Without it, the keys in the environment choose."`
+	Record      string        `help:"Folder to record the model's answers in, for --model replay:DIR." placeholder:"DIR"`
 	Prices      string        `help:"JSON file with prices of models, over the built-in ones." placeholder:"FILE"`
 	Concurrency int           `default:"64" help:"Turns that run at once."`
 	QueueLimit  int           `default:"10000" help:"Turns that may wait; beyond them new ones get 503."`
@@ -180,6 +181,9 @@ func (a *app) newRunner(st *store.Store, baseURL string) (*runner.Runner, model.
 	m, err := model.Open(model.Config{Model: a.cfg.Model, Getenv: os.Getenv})
 	if err != nil {
 		return nil, nil, err
+	}
+	if a.cfg.Record != "" {
+		m = model.NewRecorder(m, a.cfg.Record)
 	}
 	prices, err := model.LoadPrices(a.cfg.Prices)
 	if err != nil {
