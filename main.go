@@ -51,9 +51,13 @@ type config struct {
 	LogLevel    string        `enum:"debug,info,warn,error" default:"info" help:"Least log level: debug, info, warn or error."`
 
 	Budgets struct {
-		Low       limits `embed:"" prefix:"low-" set:"credits=10" set:"steps=10" set:"time=5m" set:"name=low"`
-		Standard  limits `embed:"" prefix:"standard-" set:"credits=100" set:"steps=50" set:"time=30m" set:"name=standard"`
-		High      limits `embed:"" prefix:"high-" set:"credits=1000" set:"steps=250" set:"time=2h" set:"name=high"`
+		//lint:ignore SA5008 every set of a tag is read
+		Low limits `embed:"" prefix:"low-" set:"credits=10" set:"steps=10" set:"time=5m" set:"name=low"`
+		//lint:ignore SA5008 every set of a tag is read
+		Standard limits `embed:"" prefix:"standard-" set:"credits=100" set:"steps=50" set:"time=30m" set:"name=standard"`
+		//lint:ignore SA5008 every set of a tag is read
+		High limits `embed:"" prefix:"high-" set:"credits=1000" set:"steps=250" set:"time=2h" set:"name=high"`
+		//lint:ignore SA5008 every set of a tag is read
 		Unlimited limits `embed:"" prefix:"unlimited-" set:"credits=0" set:"steps=0" set:"time=24h" set:"name=unlimited"`
 	} `embed:"" prefix:"budget-"`
 
