@@ -166,40 +166,40 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) ([]Claim
 	return claims, nil
 }
 
-// nextTurn gives the num of the turn whose turn it is. Each query is one step
-// down the queue's index, however long the queue is.
+// nextTurn gives the num of the turn whose turn it is: of the next organization
+// after the last one's, and there of the next worker, both in a circle. Each query
+// is one step down the queue's index or two, however long the queue is.
 func (s *Store) nextTurn(ctx context.Context, tx *Tx) (int64, error) {
-	type entry struct {
-		organization, worker string
-		num                  int64
-	}
-	scan := func(row scanner) (e entry, err error) {
-		err = row.Scan(&e.organization, &e.worker, &e.num)
-		return e, err
-	}
-	const head = `SELECT organization_id, worker_id, num FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready = 1 `
-	e, err := one(ctx, tx, scan, head+`AND organization_id > ? ORDER BY organization_id, worker_id, num LIMIT 1`, s.fair.organization)
-	if errors.Is(err, sql.ErrNoRows) && s.fair.organization != "" {
-		s.fair.organization = ""
-		e, err = one(ctx, tx, scan, head+`AND organization_id > ? ORDER BY organization_id, worker_id, num LIMIT 1`, "")
-	}
+	const head = `SELECT * FROM (SELECT organization_id, worker_id, num FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready = 1 AND `
+	e, err := one(ctx, tx, scanEntry, head+`organization_id > ?1 ORDER BY organization_id, worker_id, num LIMIT 1)
+		UNION ALL `+head+`organization_id <= ?1 ORDER BY organization_id, worker_id, num LIMIT 1)`, s.fair.organization)
 	if err != nil {
 		return 0, err
+	}
+	if last := s.fair.workers[e.organization]; last >= e.worker {
+		e, err = one(ctx, tx, scanEntry, head+`organization_id = ?1 AND worker_id > ?2 ORDER BY worker_id, num LIMIT 1)
+			UNION ALL `+head+`organization_id = ?1 AND worker_id <= ?2 ORDER BY worker_id, num LIMIT 1)`, e.organization, last)
+		if err != nil {
+			return 0, err
+		}
 	}
 	if s.fair.workers == nil {
 		s.fair.workers = map[string]string{}
 	}
-	if last := s.fair.workers[e.organization]; last >= e.worker {
-		next, err := one(ctx, tx, scan, head+`AND organization_id = ? AND worker_id > ? ORDER BY worker_id, num LIMIT 1`, e.organization, last)
-		if err == nil {
-			e = next // otherwise the round begins anew with the first worker
-		} else if !errors.Is(err, sql.ErrNoRows) {
-			return 0, err
-		}
-	}
 	s.fair.organization = e.organization
 	s.fair.workers[e.organization] = e.worker
 	return e.num, nil
+}
+
+// An entry is a turn's place in the queue.
+type entry struct {
+	organization, worker string
+	num                  int64
+}
+
+func scanEntry(row scanner) (e entry, err error) {
+	err = row.Scan(&e.organization, &e.worker, &e.num)
+	return e, err
 }
 
 // claim reads before it writes: an UPDATE that returns the row costs more than the
