@@ -201,12 +201,13 @@ func (a *app) newRunner(st *store.Store, baseURL string) (*runner.Runner, model.
 }
 
 type serveCommand struct {
-	Addr       string `default:"127.0.0.1:8080" help:"HTTP listen address; port 0 chooses one."`
-	BaseURL    string `help:"Address in every url field; http:// and the listen address by default." placeholder:"URL"`
-	APIKey     string `name:"api-key" help:"API key of the first owner, at least 16 characters; generated and printed once by default." placeholder:"KEY"`
-	AdminEmail string `default:"owner@localhost" help:"Email address of the first owner."`
-	RateLimit  int    `default:"600" help:"Requests a minute for each key; 0 turns the limit off."`
-	MailDomain string `default:"localhost" help:"Domain of worker addresses."`
+	Addr          string `default:"127.0.0.1:8080" help:"HTTP listen address; port 0 chooses one."`
+	BaseURL       string `help:"Address in every url field; http:// and the listen address by default." placeholder:"URL"`
+	APIKey        string `name:"api-key" help:"API key of the first owner, at least 16 characters; generated and printed once by default." placeholder:"KEY"`
+	AdminEmail    string `default:"owner@localhost" help:"Email address of the first owner."`
+	AdminPassword string `help:"Password of the first owner, at least 8 characters." placeholder:"PASSWORD"`
+	RateLimit     int    `default:"600" help:"Requests a minute for each key; 0 turns the limit off."`
+	MailDomain    string `default:"localhost" help:"Domain of worker addresses."`
 
 	MaxFileSize    int64 `default:"26214400" help:"Bytes of one attached file."`
 	MaxFiles       int   `default:"20" help:"Files attached to one request."`
@@ -302,17 +303,24 @@ func (c *serveCommand) baseURL(addr net.Addr) string {
 }
 
 // firstKey makes the first owner's key: the given one, or on first start a fresh
-// one.
+// one. A given password becomes theirs.
 func (c *serveCommand) firstKey(a *app, st *store.Store) (key string, fresh bool, err error) {
 	has, err := st.HasKeys(a.ctx)
-	if err != nil || has && c.APIKey == "" {
+	if err != nil {
 		return "", false, err
 	}
-	key, err = st.CreateKey(a.ctx, store.NewKey{Name: "First key", Email: c.AdminEmail, Role: store.RoleOwner, Secret: c.APIKey})
-	if err != nil && c.APIKey != "" {
-		err = fmt.Errorf("--api-key: %w", err)
+	if fresh = !has && c.APIKey == ""; fresh || c.APIKey != "" {
+		key, err = st.CreateKey(a.ctx, store.NewKey{Name: "First key", Email: c.AdminEmail, Role: store.RoleOwner, Secret: c.APIKey})
+		if err != nil && c.APIKey != "" {
+			err = fmt.Errorf("--api-key: %w", err)
+		}
 	}
-	return key, c.APIKey == "", err
+	if err == nil && c.AdminPassword != "" {
+		if err = st.SetPassword(a.ctx, c.AdminEmail, c.AdminPassword); err != nil {
+			err = fmt.Errorf("--admin-password: %w", err)
+		}
+	}
+	return key, fresh, err
 }
 
 // welcome says where things are. The key is shown this once and never logged.
