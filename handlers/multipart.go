@@ -1,11 +1,13 @@
 package handlers
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"mime/multipart"
 	"net/http"
 	"slices"
@@ -100,7 +102,8 @@ func (a *API) attach(r *request, turn *store.NewTurn, files []store.File) error 
 // file, whatever its name.
 func (a *API) readUpload(w http.ResponseWriter, r *request) (*upload, error) {
 	in := newPatientReader(w, r, a.cfg.Uploads.RequestSize)
-	r.Body = io.NopCloser(in)
+	end := newEnding(r.Header.Get("Content-Type"))
+	r.Body = io.NopCloser(io.TeeReader(in, end))
 	parts, err := r.MultipartReader()
 	if err != nil {
 		return nil, store.Errorf(store.Invalid, "the multipart body has no usable boundary")
@@ -114,12 +117,47 @@ func (a *API) readUpload(w http.ResponseWriter, r *request) (*upload, error) {
 	}
 	if err == io.EOF {
 		// Only at the end of the body does net/http begin to notice that a client goes.
-		_, err = io.Copy(io.Discard, in)
+		_, err = io.Copy(io.Discard, r.Body)
+	}
+	if err == nil && !end.seen {
+		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
 		return nil, a.uploadError(err)
 	}
 	return u, nil
+}
+
+// An ending watches a multipart body go by for its last boundary. Where it is
+// missing the body was cut off: mime/multipart takes a cut in the headers of a
+// part for the end.
+type ending struct {
+	boundary []byte // the last one, with its dashes
+	carry    []byte // the bytes before, in which it may begin
+	seen     bool
+}
+
+func newEnding(contentType string) *ending {
+	_, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return &ending{seen: true} // somebody else will say so
+	}
+	return &ending{boundary: []byte("--" + params["boundary"] + "--")}
+}
+
+// Write never fails.
+func (e *ending) Write(b []byte) (int, error) {
+	if e.seen {
+		return len(b), nil
+	}
+	n := len(e.boundary)
+	e.carry = append(e.carry, b[:min(n, len(b))]...)
+	e.seen = bytes.Contains(e.carry, e.boundary) || bytes.Contains(b, e.boundary)
+	if len(b) > n {
+		e.carry = append(e.carry[:0], b[len(b)-n:]...)
+	}
+	e.carry = append(e.carry[:0], e.carry[max(0, len(e.carry)-n):]...)
+	return len(b), nil
 }
 
 func (a *API) uploadError(err error) error {
