@@ -1,0 +1,209 @@
+package schedule_test
+
+import (
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+	"github.com/matryer/is"
+
+	"journeyman/runner/schedule"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+var begin = time.Date(2026, 3, 31, 23, 59, 0, 0, time.UTC)
+
+// A fixture is a scheduler on a store, with a clock that the test moves.
+type fixture struct {
+	*store.Store
+	t      testing.TB
+	clock  *clockwork.FakeClock
+	owner  store.Identity
+	worker store.Worker
+	fired  atomic.Int64
+}
+
+func newFixture(t testing.TB, opt store.Options) *fixture {
+	t.Helper()
+	f := &fixture{t: t, clock: clockwork.NewFakeClockAt(begin)}
+	opt.Now = f.clock.Now
+	f.Store = storetest.Open(t, opt)
+	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", store.RoleOwner)
+	var err error
+	if f.worker, _, err = f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, store.Once{}); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// start starts a scheduler, which the end of the test stops.
+func (f *fixture) start() *schedule.Scheduler {
+	f.t.Helper()
+	s, err := schedule.New(schedule.Config{Store: f.Store, Log: slog.New(slog.NewTextHandler(f.t.Output(), nil)),
+		Fired: func() { f.fired.Add(1) }, Clock: f.clock})
+	if err == nil {
+		err = s.Start(f.t.Context())
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			f.t.Error(err)
+		}
+	})
+	return s
+}
+
+func (f *fixture) schedule(input string, w store.When) store.Schedule {
+	f.t.Helper()
+	sch, _, err := f.CreateSchedule(f.t.Context(), f.owner.Caller,
+		store.NewSchedule{WorkerID: f.worker.ID, Input: input, Budget: store.BudgetLow, When: w}, store.Once{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return sch
+}
+
+// turns awaits that n turns wait.
+func (f *fixture) turns(n int64) {
+	f.t.Helper()
+	f.eventually(fmt.Sprintf("%d turns", n), func() bool { return f.Queued() == n })
+}
+
+func (f *fixture) eventually(what string, ok func() bool) {
+	f.t.Helper()
+	deadline := time.NewTimer(10 * time.Second)
+	defer deadline.Stop()
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for !ok() {
+		select {
+		case <-poll.C:
+		case <-deadline.C:
+			f.t.Fatalf("waited in vain for %s: there are %d turns", what, f.Queued())
+		}
+	}
+}
+
+// advance moves the clock when the scheduler waits for it: its loop and gocron's.
+func (f *fixture) advance(d time.Duration) {
+	f.t.Helper()
+	if err := f.clock.BlockUntilContext(f.t.Context(), 3); err != nil {
+		f.t.Fatal(err)
+	}
+	f.clock.Advance(d)
+}
+
+func TestFiresOnTime(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, store.Options{})
+	f.schedule("soon", store.When{Type: store.Delayed, DelaySeconds: 0.25})
+	f.schedule("every", store.When{Type: store.Interval, IntervalSeconds: 2})
+	s := f.start()
+	is.True(s.Alive())
+	f.advance(249 * time.Millisecond)
+	f.turns(0)
+	f.advance(time.Millisecond) // it wakes between two ticks
+	f.turns(1)
+	f.advance(1750 * time.Millisecond)
+	f.turns(2)
+	for i := range int64(5) {
+		f.advance(time.Second)
+		f.advance(time.Second)
+		f.turns(3 + i)
+	}
+	f.eventually("the runner to be told", func() bool { return f.fired.Load() >= 7 })
+}
+
+func TestWakesForANewSchedule(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, store.Options{})
+	s := f.start()
+	f.schedule("now", store.When{Type: store.Delayed})
+	s.Wake()
+	f.turns(1) // the clock stands still
+}
+
+// TestCatchesUpAfterASleep has the machine asleep for three days, while the program
+// runs and while it does not.
+func TestCatchesUpAfterASleep(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, store.Options{})
+	f.schedule("a", store.When{Type: store.Interval, IntervalSeconds: 60})
+	f.schedule("b", store.When{Type: store.CronType, Cron: "*/5 * * * *"})
+	f.schedule("c", store.When{Type: store.Scheduled, Date: begin.Add(time.Hour)})
+	f.clock.Advance(72 * time.Hour)
+	f.start()
+	f.turns(3) // one each
+	f.advance(72 * time.Hour)
+	f.turns(5)
+	f.advance(30 * time.Second)
+	f.turns(5)
+}
+
+func TestClockSetBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, store.Options{})
+	f.schedule("hourly", store.When{Type: store.CronType, Cron: "0 * * * *"})
+	s := f.start()
+	f.advance(time.Minute) // 00:00
+	f.turns(1)
+	f.advance(-2 * time.Hour)
+	s.Wake()
+	f.advance(time.Hour)
+	f.advance(time.Hour) // 00:00 again
+	s.Wake()
+	f.advance(time.Hour)
+	f.turns(2)                     // and not three
+	f.advance(30 * 24 * time.Hour) // a month ahead, by mistake
+	f.turns(3)
+	f.advance(-30 * 24 * time.Hour)
+	s.Wake()
+	f.eventually("the schedule to be looked at anew", func() bool {
+		at, _, err := f.NextScheduleAt(t.Context())
+		return err == nil && at.Sub(begin) == 2*time.Hour+time.Minute
+	})
+	f.advance(time.Hour)
+	s.Wake()
+	f.turns(4)
+}
+
+// TestQueueIsNotFlooded has more due than the queue takes: the rest follows as it
+// empties, and the other half of the queue stays free.
+func TestQueueIsNotFlooded(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, store.Options{QueueLimit: 20})
+	for range 25 {
+		f.schedule("all at once", store.When{Type: store.Delayed, DelaySeconds: 1})
+	}
+	f.start()
+	f.advance(time.Second)
+	f.turns(10)
+	is.NoErr(f.StartRunner(t.Context(), "r", time.Hour))
+	for _, left := range []int64{10, 5, 0} {
+		_, err := f.ClaimTurns(t.Context(), "r", 10)
+		is.NoErr(err)
+		f.advance(time.Second)
+		f.turns(left)
+	}
+}
+
+func TestStopsWhileIdle(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, store.Options{})
+	s, err := schedule.New(schedule.Config{Store: f.Store, Log: slog.New(slog.DiscardHandler), Fired: func() {}})
+	is.NoErr(err)
+	is.NoErr(s.Start(t.Context()))
+	f.schedule("later", store.When{Type: store.Delayed, DelaySeconds: 3600})
+	s.Wake()
+	is.NoErr(s.Stop())
+	is.Equal(f.Queued(), int64(0))
+}
