@@ -27,6 +27,9 @@ func (a *API) getFile(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	defer blob.Close()
+	if r.Method == http.MethodHead {
+		r.Header.Del("Range") // means nothing but for GET (RFC 9110, section 14.2)
+	}
 	h := w.Header()
 	h.Set("Content-Type", contentType(f))
 	h.Set("Content-Security-Policy", pageConfinement)
