@@ -1,0 +1,324 @@
+package handlers_test
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestTaskFields reads every field of a task and a turn.
+func TestTaskFields(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	id := s.newWorker(t, fields{})
+	s.run(t, fields{"workerId": id, "taskId": "t", "budget": "low", "input": "\n# Tell me   more\nof it"})
+	got := s.must(t, "GET", "/api/tasks/t", "")
+	for path, want := range map[string]any{
+		"task.id": "t", "task.workerId": id, "task.organizationId": s.owner.OrganizationID, "task.createdByUserId": s.owner.UserID,
+		"task.status": "completed", "task.title": "Tell me more", "task.triggeredBy": "api", "task.totals.turnCount": 1.0,
+		"task.url": s.url + "/tasks/t", "turns.0.taskId": "t", "turns.0.seq": 0.0, "turns.0.status": "completed", "turns.0.role": "assistant",
+		"turns.0.input": "\n# Tell me   more\nof it", "turns.0.structuredOutput": nil, "turns.0.files": nil,
+	} {
+		is.Equal(got.at(path), want) // the field of that path
+	}
+	is.True(got.text("task.completedAt") >= got.text("turns.0.startedAt"))
+	is.True(got.text("turns.0.startedAt") >= got.text("task.createdAt"))
+	is.Equal(got.text("turns.0.completedAt"), got.text("task.completedAt"))
+	list := s.must(t, "GET", "/api/tasks/t/turns", "")
+	is.Equal(list.text("taskId"), "t")
+	is.Equal(list.size("items.0.files"), 0)
+	is.True(list.at("items.0.files") != nil) // an empty list, in this answer
+	is.Equal(encode(s.must(t, "GET", "/api/tasks", "").at("items.0")), encode(got.at("task")))
+}
+
+// TestWorkerOnTheFly makes a worker of the input where none is named.
+func TestWorkerOnTheFly(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	input := "Summarise:\n" + chars(21000)
+	r := s.run(t, fields{"input": input})
+	made := s.must(t, "GET", "/api/workers/"+r.text("id")+"/template", "")
+	is.Equal(made.text("instructions"), string([]rune(input)[:20000])) // as much as instructions may have
+	is.Equal(made.text("title"), "Summarise:")
+	is.Equal(made.text("visibility"), "public")
+	is.Equal(s.must(t, "GET", "/api/tasks/"+r.text("metadata.taskId"), "").text("turns.0.input"), input)
+}
+
+// TestTaskOfAnotherWorker names a task and a worker that do not belong together.
+func TestTaskOfAnotherWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	a, b := s.newWorker(t, fields{}), s.newWorker(t, fields{})
+	s.run(t, fields{"workerId": a, "taskId": "t", "input": "x"})
+	is.Equal(s.do(t, "POST", "/api/tasks", encode(fields{"workerId": b, "taskId": "t", "input": "x"})).refused(), "400 invalid_request taskId")
+	is.Equal(s.run(t, fields{"workerId": a, "taskId": "t", "input": "x"}).text("id"), a)
+	is.Equal(s.run(t, fields{"taskId": "t", "input": "x"}).text("id"), a) // the task's own worker is meant
+	is.Equal(s.do(t, "POST", "/api/tasks", `{"workerId":"wrk_none","input":"x"}`).refused(), "404 not_found")
+	is.Equal(s.do(t, "POST", "/api/tasks", `{"workerId":"wrk_none","taskId":"new","input":"x"}`).refused(), "404 not_found")
+	is.Equal(s.do(t, "GET", "/api/tasks/new", "").status, 404)
+}
+
+// TestTurnsInOrder queues turns of one task while it works.
+func TestTurnsInOrder(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	const n = 6
+	for i := range n {
+		s.do(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("wait 10ms", fmt.Sprintf("say %d", i))}), "Prefer: respond-async")
+	}
+	s.run(t, fields{"taskId": "t", "input": scripted("say last")})
+	turns := s.must(t, "GET", "/api/tasks/t/turns", "")
+	is.Equal(turns.size("items"), n+1)
+	for i := range n {
+		at := fmt.Sprintf("items.%d.", i)
+		is.Equal(turns.at(at+"seq"), float64(i))
+		is.Equal(turns.text(at+"outputText"), fmt.Sprint(i))
+		is.True(turns.text(at+"completedAt") <= turns.text(fmt.Sprintf("items.%d.startedAt", i+1))) // one at a time
+	}
+	is.Equal(s.must(t, "GET", "/api/tasks/t", "").at("task.totals.turnCount"), float64(n+1))
+}
+
+// TestContinue adds to the caller's own newest task of the worker.
+func TestContinue(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	guest, _ := s.member(t, "bob@example.com")
+	id := s.newWorker(t, fields{})
+	more := func(s *site) string {
+		return s.must(t, "POST", "/api/workers/"+id, `{"input":"hello"}`, "Prefer: wait=20").text("metadata.taskId")
+	}
+	mine := more(s)
+	is.Equal(more(s), mine)
+	theirs := more(guest)
+	is.True(theirs != mine)
+	is.Equal(more(s), mine)
+	s.run(t, fields{"workerId": id, "taskId": "newer", "input": "x"})
+	is.Equal(more(s), "newer")
+	s.must(t, "DELETE", "/api/tasks/newer", "")
+	is.Equal(more(s), mine) // an archived task is over
+	is.Equal(s.must(t, "GET", "/api/tasks/"+mine, "").at("task.totals.turnCount"), 4.0)
+}
+
+// TestArchive takes a task off the lists and no further.
+func TestArchive(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	guest, _ := s.member(t, "bob@example.com")
+	id := s.newWorker(t, fields{})
+	r := guest.run(t, fields{"workerId": id, "taskId": "t", "input": scripted(publishing("a.txt", "kept"), "say done")})
+	is.Equal(guest.do(t, "DELETE", "/api/tasks/t", "").refused(), "403 forbidden") // the worker is not theirs
+	is.Equal(s.must(t, "DELETE", "/api/tasks/t", "").at("archived"), true)
+	is.Equal(s.must(t, "DELETE", "/api/tasks/t", "").at("archived"), true) // twice is once
+	is.Equal(s.must(t, "GET", "/api/tasks", "").size("items"), 0)
+	is.Equal(s.must(t, "GET", "/api/tasks?archived=true", "").size("items"), 1)
+	is.Equal(s.must(t, "GET", "/api/tasks/t", "").text("turns.0.outputText"), "done")
+	is.Equal(string(s.must(t, "GET", strings.TrimPrefix(r.text("files.0.url"), s.url), "").body), "kept")
+	for _, headers := range [][]string{nil, {"Prefer: respond-async"}, {"Idempotency-Key: k"}} {
+		refused := s.do(t, "POST", "/api/tasks", `{"taskId":"t","input":"x"}`, headers...)
+		is.Equal(refused.refused(), "409 conflict")
+		is.Equal(refused.header.Get("x-should-retry"), "false")
+	}
+}
+
+// TestArchiveWhileRunning lets the turn finish.
+func TestArchiveWhileRunning(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	s.do(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("wait 100ms", "say done")}), "Prefer: respond-async")
+	s.must(t, "DELETE", "/api/tasks/t", "")
+	eventually(t, "the archived task's end", func() bool { return s.must(t, "GET", "/api/tasks/t", "").text("task.status") == "completed" })
+	is.Equal(s.must(t, "GET", "/api/tasks/t", "").text("turns.0.outputText"), "done")
+}
+
+// TestCancel stops a long turn and those behind it within a second.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	var wg sync.WaitGroup
+	var waited response
+	wg.Go(func() {
+		waited = s.run(t, fields{"taskId": "t", "input": scripted("say part of it", calling("write_file", "path", "a", "content", "x"), "say more", "wait 1h", "say never")})
+	})
+	eventually(t, "the turn's second step", func() bool {
+		r := s.do(t, "GET", "/api/tasks/t", "")
+		return r.status == 200 && s.must(t, "GET", "/api/workers/"+r.text("task.workerId")+"?taskId=t", "").at("messages.1.parts.2") != nil
+	})
+	for range 2 {
+		is.Equal(s.do(t, "POST", "/api/tasks", `{"taskId":"t","input":"later"}`, "Prefer: respond-async").status, 202)
+	}
+	begun := time.Now()
+	got := s.must(t, "POST", "/api/tasks/t/cancel", "")
+	is.True(time.Since(begun) < time.Second)
+	is.Equal(got.text("task.status"), "aborted")
+	is.True(got.at("task.completedAt") != nil)
+	wg.Wait()
+	is.Equal(waited.text("metadata.taskStatus"), "aborted") // whoever waited is told
+	is.Equal(waited.text("incomplete_details.reason"), "aborted")
+	is.Equal(waited.text("error.code"), "aborted")
+	is.Equal(waited.at("running"), false)
+	turns := s.must(t, "GET", "/api/tasks/t", "")
+	for i := range 3 {
+		is.Equal(turns.text(fmt.Sprintf("turns.%d.status", i)), "aborted")
+	}
+	is.True(strings.Contains(turns.text("turns.0.outputText"), "more")) // what was produced is kept
+	is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", "").text("task.status"), "aborted")
+	is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", `{"a":1}`).text("task.status"), "aborted")
+	next := s.run(t, fields{"taskId": "t", "input": scripted("say goes on")})
+	is.Equal(next.text("output_text"), "goes on")
+	is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", "").text("task.status"), "completed") // what has ended stays as it is
+}
+
+// TestCancelWaiting aborts a turn that never began.
+func TestCancelWaiting(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle)
+	r := s.do(t, "POST", "/api/tasks", `{"taskId":"t","input":"x"}`, "Prefer: respond-async")
+	is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", "").text("task.status"), "aborted")
+	view := s.must(t, "GET", "/api/workers/"+r.text("id"), "")
+	is.Equal(view.text("status"), "completed")
+	is.Equal(view.text("error.code"), "aborted")
+	is.Equal(view.at("metadata.model"), nil)
+}
+
+// TestListTasks filters by everything at once.
+func TestListTasks(t *testing.T) {
+	t.Parallel()
+	now := newClock()
+	s := newServer(t, func(set *settings) { set.store.Now = now.Now; set.runner.Concurrency = 1 })
+	type listed struct {
+		id, worker, status, trigger string
+		at                          time.Time
+	}
+	var all []listed
+	workers := []string{s.newWorker(t, fields{}), s.newWorker(t, fields{})}
+	for i, worker := range []int{0, 1, 0, 1, 0, 1} {
+		now.advance(time.Minute)
+		id := fmt.Sprintf("t%d", i)
+		input, status := scripted("say done"), "completed"
+		if i%3 == 0 {
+			input, status = scripted("fail 400 broken"), "error"
+		}
+		trigger := store.TriggerAPI
+		if i >= 4 {
+			trigger = store.TriggerEmail
+		}
+		caller := s.owner.Caller
+		caller.Trigger = trigger
+		accepted, err := s.store.CreateTurn(t.Context(), store.NewTurn{Caller: caller, WorkerID: workers[worker], TaskID: id, Input: input, Budget: store.BudgetLow,
+			Title: fmt.Sprintf("Task %d 100%%_", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.runner.Wake()
+		if err := s.runner.Wait(t.Context(), accepted.Turn.ID); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, listed{id, workers[worker], status, string(trigger), now.Now()})
+	}
+	stamp := func(i int) string { return all[i].at.Format(time.RFC3339) }
+	for _, worker := range []string{"", workers[0], workers[1]} {
+		for _, status := range []string{"", "completed", "error", "pending"} {
+			for _, trigger := range []string{"", "api", "email", "schedule"} {
+				for _, span := range [][2]int{{-1, -1}, {1, -1}, {-1, 4}, {0, 5}} {
+					q, want := url.Values{}, []string{}
+					set := func(name, value string) {
+						if value != "" {
+							q.Set(name, value)
+						}
+					}
+					set("workerId", worker)
+					set("status", status)
+					set("triggeredBy", trigger)
+					for i, name := range []string{"createdAfter", "createdBefore"} {
+						if span[i] >= 0 {
+							q.Set(name, stamp(span[i]))
+						}
+					}
+					for i, task := range slices.Backward(all) {
+						if (worker == "" || task.worker == worker) && (status == "" || task.status == status) && (trigger == "" || task.trigger == trigger) &&
+							(span[0] < 0 || i > span[0]) && (span[1] < 0 || i < span[1]) {
+							want = append(want, task.id)
+						}
+					}
+					t.Run(q.Encode(), func(t *testing.T) {
+						is := is.New(t)
+						is.Equal(strings.Join(s.taskIDs(t, q, 2), " "), strings.Join(want, " "))
+					})
+				}
+			}
+		}
+	}
+	for query, want := range map[string]string{
+		"q=TASK+3": "t3", "q=100%25_": "t5 t4 t3 t2 t1 t0", "q=nothing": "", "archived=false": "t5 t4 t3 t2 t1 t0", "archived=true": "",
+		"createdAfter=" + strings.Replace(all[3].at.In(time.FixedZone("", 7200)).Format(time.RFC3339), "+", "%2B", 1): "t5 t4",
+		"createdAfter=" + all[3].at.In(time.FixedZone("", 7200)).Format(time.RFC3339):                                 "t5 t4", // the + not escaped
+		"createdBefore=0001-01-02T00:00:00Z": "", "createdAfter=9999-12-31T23:59:59Z": "",
+	} {
+		t.Run(query, func(t *testing.T) {
+			is := is.New(t)
+			q, err := url.ParseQuery(query)
+			is.NoErr(err)
+			is.Equal(strings.Join(s.taskIDs(t, q, 100), " "), want)
+		})
+	}
+	is := is.New(t)
+	is.Equal(s.do(t, "GET", "/api/tasks?workerId=wrk_none", "").refused(), "404 not_found")
+	is.Equal(s.stranger(t).do(t, "GET", "/api/tasks?workerId="+workers[0], "").refused(), "403 forbidden")
+}
+
+// taskIDs lists tasks page by page.
+func (s *site) taskIDs(t testing.TB, query url.Values, limit int) []string {
+	t.Helper()
+	ids := []string{}
+	query.Set("limit", fmt.Sprint(limit))
+	for {
+		page := s.must(t, "GET", "/api/tasks?"+query.Encode(), "")
+		if page.size("items") > limit {
+			t.Errorf("a page has %d items", page.size("items"))
+		}
+		for i := range page.size("items") {
+			ids = append(ids, page.text(fmt.Sprintf("items.%d.id", i)))
+		}
+		next := page.text("nextCursor")
+		if next == "" {
+			return ids
+		}
+		query.Set("cursor", next)
+	}
+}
+
+// TestPagesWhileTasksCome adds tasks between two pages: none is shown twice and
+// none that was there is missed.
+func TestPagesWhileTasksCome(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle)
+	add := func(id string) {
+		s.do(t, "POST", "/api/tasks", encode(fields{"taskId": id, "input": "x"}), "Prefer: respond-async")
+	}
+	for i := range 4 {
+		add(fmt.Sprint(i))
+	}
+	first := s.must(t, "GET", "/api/tasks?limit=2", "")
+	add("new")
+	rest := s.must(t, "GET", "/api/tasks?limit=2&cursor="+first.text("nextCursor"), "")
+	is.Equal(rest.text("items.0.id")+rest.text("items.1.id"), "10")
+	is.Equal(rest.at("nextCursor"), nil) // the last page says so
+}
