@@ -26,8 +26,10 @@ import (
 	"golang.org/x/term"
 
 	"journeyman/handlers"
+	"journeyman/mail"
 	"journeyman/runner"
 	"journeyman/runner/model"
+	"journeyman/runner/schedule"
 	"journeyman/runner/terminal"
 	"journeyman/runner/tool"
 	"journeyman/store"
@@ -47,6 +49,7 @@ type config struct {
 	Concurrency int           `default:"64" help:"Turns that run at once."`
 	QueueLimit  int           `default:"10000" help:"Turns that may wait; beyond them new ones get 503."`
 	Grace       time.Duration `default:"10s" help:"Time that running turns have to end at a shutdown; the rest go on at the next start."`
+	Timezone    string        `default:"UTC" help:"Time zone of cron schedules that name none."`
 	LogFormat   string        `enum:"auto,text,json" default:"auto" help:"Log format: text, json or auto (text on a terminal)."`
 	LogLevel    string        `enum:"debug,info,warn,error" default:"info" help:"Least log level: debug, info, warn or error."`
 
@@ -177,7 +180,11 @@ func isTerminal(w io.Writer) bool {
 }
 
 func (a *app) openStore() (*store.Store, error) {
-	return store.Open(a.ctx, a.cfg.Data, schema, store.Options{QueueLimit: a.cfg.QueueLimit})
+	zone, err := store.LoadZone(a.cfg.Timezone)
+	if err != nil {
+		return nil, fmt.Errorf("--timezone: %w", err)
+	}
+	return store.Open(a.ctx, a.cfg.Data, schema, store.Options{QueueLimit: a.cfg.QueueLimit, Timezone: zone})
 }
 
 // newRunner makes a runner with the configured model.
@@ -207,7 +214,17 @@ type serveCommand struct {
 	AdminEmail    string `default:"owner@localhost" help:"Email address of the first owner."`
 	AdminPassword string `help:"Password of the first owner, at least 8 characters." placeholder:"PASSWORD"`
 	RateLimit     int    `default:"600" help:"Requests a minute for each key; 0 turns the limit off."`
-	MailDomain    string `default:"localhost" help:"Domain of worker addresses."`
+
+	SMTPAddr        string `name:"smtp-addr" default:"127.0.0.1:2525" help:"Listen address for mail to workers; empty turns it off." placeholder:"ADDR"`
+	SMTPTLSCert     string `name:"smtp-tls-cert" help:"Certificate for STARTTLS, a PEM file; one made at start by default." placeholder:"FILE"`
+	SMTPTLSKey      string `name:"smtp-tls-key" help:"Its key." placeholder:"FILE"`
+	SMTPRelay       string `name:"smtp-relay" help:"Where replies go: smtp://user:password@host:587, or smtps://. Without one they are kept in the outbox." placeholder:"URL"`
+	MailDomain      string `default:"localhost" help:"Domain of worker addresses."`
+	MailAccept      string `help:"Who may mail workers: anyone, members, or addresses and @domains with commas; anyone on a loopback listener, else members." placeholder:"WHO"`
+	MailHold        bool   `help:"Keep what a sender may not mail for an Admin to release, instead of refusing it."`
+	MailMaxSize     int64  `default:"26214400" help:"Bytes of one mail."`
+	MailThreadLimit int    `default:"20" help:"Mails of one task in an hour that start work, a guard against loops; 0 turns it off."`
+	MailSenderLimit int    `default:"100" help:"Mails of one sender to one worker in an hour that start work; 0 turns it off."`
 
 	MaxFileSize    int64 `default:"26214400" help:"Bytes of one attached file."`
 	MaxFiles       int   `default:"20" help:"Files attached to one request."`
@@ -236,8 +253,17 @@ func (c *serveCommand) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	api := handlers.New(handlers.Config{Store: st, Runner: rn, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain, RateLimit: c.RateLimit,
-		Uploads: handlers.UploadLimits{FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize}})
+	box, mailLn, err := c.openMail(a, st, rn)
+	if err != nil {
+		return err
+	}
+	sched, err := schedule.New(schedule.Config{Store: st, Log: a.log, Fired: rn.Wake})
+	if err != nil {
+		return err
+	}
+	api := handlers.New(handlers.Config{Store: st, Runner: rn, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain, RateLimit: c.RateLimit, Inbox: box,
+		Uploads: handlers.UploadLimits{FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
+		ScheduleChanged: sched.Wake, SchedulerAlive: sched.Alive})
 	control, err := listenControl(a.cfg.Data)
 	if err != nil {
 		return err
@@ -247,22 +273,72 @@ func (c *serveCommand) Run(a *app) (err error) {
 	if err := rn.Start(a.ctx); err != nil {
 		return err
 	}
-	c.welcome(a, baseURL, m.Name(), key, fresh)
-	failed := make(chan error, 2) // buffered: whoever loses the select must not leak
+	if err := sched.Start(a.ctx); err != nil {
+		return err
+	}
+	box.Start()
+	c.welcome(a, baseURL, m.Name(), key, fresh, mailLn)
+	failed := make(chan error, 3) // buffered: whoever loses the select must not leak
 	go func() { failed <- web.Serve(ln) }()
 	go func() { failed <- admin.Serve(control) }()
+	if mailLn != nil {
+		go func() { failed <- box.Serve(mailLn) }()
+	}
 	select {
 	case <-a.ctx.Done():
 	case err = <-failed:
 	}
 	a.stop()
 	a.log.Info("stopping", "running", rn.Running())
-	return errors.Join(err, shutdown(rn, a.cfg.Grace, web, admin))
+	return errors.Join(err, sched.Stop(), shutdown(rn, a.cfg.Grace, box, web, admin))
+}
+
+// openMail makes the mail server and its listener, which is nil where it is off.
+func (c *serveCommand) openMail(a *app, st *store.Store, rn *runner.Runner) (*mail.Server, net.Listener, error) {
+	cfg := mail.Config{Store: st, Runner: rn, Log: a.log, Domain: c.MailDomain, Accept: c.MailAccept, Hold: c.MailHold, MaxSize: c.MailMaxSize,
+		Loops: store.MailLimits{PerThread: limitOf(c.MailThreadLimit), PerSender: limitOf(c.MailSenderLimit)}}
+	if err := mail.ParseAccept(c.MailAccept); err != nil {
+		return nil, nil, fmt.Errorf("--mail-accept: %w", err)
+	}
+	var err error
+	if c.SMTPRelay != "" {
+		if cfg.Relay, err = mail.ParseRelay(c.SMTPRelay); err != nil {
+			return nil, nil, fmt.Errorf("--smtp-relay: %w", err)
+		}
+	}
+	if c.SMTPAddr == "" {
+		return mail.New(cfg), nil, nil
+	}
+	if cfg.TLS, err = mail.LoadTLS(c.SMTPTLSCert, c.SMTPTLSKey, c.MailDomain, time.Now()); err != nil {
+		return nil, nil, err
+	}
+	ln, err := (&net.ListenConfig{}).Listen(a.ctx, "tcp", c.SMTPAddr)
+	if err != nil {
+		return nil, nil, fmt.Errorf("listen for mail (--smtp-addr): %w", err)
+	}
+	if tcp, ok := ln.Addr().(*net.TCPAddr); cfg.Accept == "" && ok && !tcp.IP.IsLoopback() {
+		cfg.Accept = mail.Members
+	}
+	return mail.New(cfg), ln, nil
+}
+
+// limitOf is a limit as a flag gives it: 0 for none.
+func limitOf(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// A stoppable serves until it is told to stop in good order, or at once.
+type stoppable interface {
+	Shutdown(ctx context.Context) error
+	Close() error
 }
 
 // shutdown stops in the order that loses nothing: no new work comes in, running
 // turns get their grace, and only then does the store close under them.
-func shutdown(rn *runner.Runner, grace time.Duration, servers ...*http.Server) error {
+func shutdown(rn *runner.Runner, grace time.Duration, servers ...stoppable) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	stopped := make(chan error, 1)
@@ -324,7 +400,7 @@ func (c *serveCommand) firstKey(a *app, st *store.Store) (key string, fresh bool
 }
 
 // welcome says where things are. The key is shown this once and never logged.
-func (c *serveCommand) welcome(a *app, baseURL, model, key string, fresh bool) {
+func (c *serveCommand) welcome(a *app, baseURL, model, key string, fresh bool, mailLn net.Listener) {
 	shown := key
 	if !fresh {
 		shown = "$JOURNEYMAN_API_KEY"
@@ -332,6 +408,9 @@ func (c *serveCommand) welcome(a *app, baseURL, model, key string, fresh bool) {
 	fmt.Fprintf(a.stdout, "Journeyman %s serves on %s\n", version, baseURL)
 	fmt.Fprintf(a.stdout, "  data     %s\n", a.cfg.Data)
 	fmt.Fprintf(a.stdout, "  model    %s\n", model)
+	if mailLn != nil {
+		fmt.Fprintf(a.stdout, "  mail     WORKER_ID@%s, taken in on smtp://%s\n", c.MailDomain, mailLn.Addr())
+	}
 	if fresh {
 		fmt.Fprintf(a.stdout, "  API key  %s  (shown only now: keep it)\n", key)
 	}

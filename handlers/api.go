@@ -36,6 +36,10 @@ type Config struct {
 	Uploads    UploadLimits
 	Timing     Timing
 	Now        func() time.Time // of rate limits and request ids; time.Now where nil
+
+	ScheduleChanged func()      // tells the scheduler; does nothing where nil
+	SchedulerAlive  func() bool // asked for readiness; not part of it where nil
+	Inbox           Inbox       // takes mail in; needed by the endpoints for it alone
 }
 
 // Timing says how long things may take. Zero fields have the defaults, which are
@@ -95,6 +99,9 @@ type API struct {
 func New(cfg Config) *API {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.ScheduleChanged == nil {
+		cfg.ScheduleChanged = func() {}
 	}
 	cfg.Uploads, cfg.Timing = cfg.Uploads.withDefaults(), cfg.Timing.withDefaults()
 	a := &API{cfg: cfg, store: cfg.Store, runner: cfg.Runner, limiter: newLimiter(cfg.RateLimit, cfg.Now), streams: newStreams(cfg.Timing)}

@@ -68,7 +68,7 @@ func programPath(t testing.TB) string {
 // programEnv is an environment in which nothing but the test configures the
 // program.
 func programEnv(more ...string) []string {
-	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8"}, more...)
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8", "JOURNEYMAN_SMTP_ADDR=127.0.0.1:0"}, more...)
 }
 
 // A printed is what a process has printed; it is safe to read meanwhile.

@@ -35,12 +35,24 @@ func (a *API) routes() {
 	a.on("PUT", "/api/workers/:workerId/members/:userId", a.addMember)
 	a.on("DELETE", "/api/workers/:workerId/members/:userId", a.removeMember)
 
+	a.on("GET", "/api/workers/:workerId/schedules", a.listSchedules)
+	a.on("POST", "/api/workers/:workerId/schedules", a.createSchedule)
+	a.on("GET", "/api/workers/:workerId/schedules/:scheduleId", a.getSchedule)
+	a.on("PATCH", "/api/workers/:workerId/schedules/:scheduleId", a.updateSchedule)
+	a.on("DELETE", "/api/workers/:workerId/schedules/:scheduleId", a.cancelSchedule)
+	a.on("POST", "/api/workers/:workerId/schedules/:scheduleId/run", a.runSchedule)
+
 	a.on("POST", "/api/tasks", a.createTask)
 	a.on("GET", "/api/tasks", a.listTasks)
 	a.on("GET", "/api/tasks/:taskId", a.getTask)
 	a.on("DELETE", "/api/tasks/:taskId", a.archiveTask)
 	a.on("GET", "/api/tasks/:taskId/turns", a.listTurns)
 	a.on("POST", "/api/tasks/:taskId/cancel", a.cancelTask)
+
+	a.on("POST", "/api/inbound-email", a.receiveEmail)
+	a.on("GET", "/api/emails", a.listEmails)
+	a.on("GET", "/api/emails/:emailId", a.getEmailByID)
+	a.on("POST", "/api/emails/:emailId/release", a.releaseEmail)
 
 	a.on("GET", "/api/me", a.getMe)
 	a.open("GET", "/api/openapi.json", a.getOpenAPI)

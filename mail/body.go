@@ -39,6 +39,7 @@ func ReadBody(h Header, raw []byte, keep func(Attachment) error) (text string, e
 type bodyReader struct {
 	keep   func(Attachment) error
 	parts  int
+	files  int  // attachments so far
 	text   int  // bytes of text so far
 	broken bool // something could not be parsed
 	err    error
@@ -96,6 +97,10 @@ func (b *bodyReader) part(fields textproto.Header, body io.Reader, depth int, al
 	}
 	if name == "" {
 		name = nameFor(kind, params, fields.Get("Content-Id"))
+	}
+	if b.files++; b.files > maxFiles {
+		b.broken = true
+		return content{}
 	}
 	b.err = b.keep(Attachment{Name: name, MediaType: kind, Reader: decoded})
 	return content{}

@@ -20,6 +20,7 @@ const (
 	maxReferences = 50        // ids looked at to find a thread
 	maxParts      = 200       // parts of a mail
 	maxDepth      = 20        // parts inside parts
+	maxFiles      = 50        // attachments
 	maxText       = 1 << 20   // bytes of text
 	maxMessageID  = 500       // bytes of a Message-ID; longer ones are known by their hash
 )
