@@ -144,19 +144,26 @@ func (w *writer) loop() {
 	defer close(w.done)
 	batch := make([]*operation, 0, maxBatch)
 	for op := range w.queue {
-		batch = append(batch[:0], op)
-		for more := true; more && int64(len(batch)) < w.most.Load(); {
-			select {
-			case op, ok := <-w.queue:
-				if more = ok; ok {
-					batch = append(batch, op)
-				}
-			default:
-				more = false
-			}
-		}
+		batch = w.collect(append(batch[:0], op))
 		w.commit(batch)
 	}
+}
+
+// collect adds the operations that wait already. It waits for none: while a batch
+// commits, the next one gathers by itself.
+func (w *writer) collect(batch []*operation) []*operation {
+	for int64(len(batch)) < w.most.Load() {
+		select {
+		case op, ok := <-w.queue:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, op)
+		default:
+			return batch
+		}
+	}
+	return batch
 }
 
 // commit runs a batch and answers it. Nobody hears of success before COMMIT.
