@@ -169,7 +169,7 @@ func (c *claude) adapt(q claudeQuirks, r *refusal, req *Request) (claudeQuirks, 
 		}
 	} else if len(req.OutputSchema) > 0 && !q.noSchema && r.mentions("output_config", "output_format", "schema", "structured output") {
 		q.noSchema = true
-		if len(c.bad) < 1000 {
+		if len(c.bad) < maxBadSchemas {
 			c.bad[string(req.OutputSchema)] = true
 		}
 	} else if r.mentions("signature", "`thinking` blocks", "thinking blocks", "redacted_thinking") && !q.noThoughts {
@@ -188,7 +188,7 @@ func (c *claude) adapt(q claudeQuirks, r *refusal, req *Request) (claudeQuirks, 
 func (c *claude) call(ctx context.Context, req *Request, q claudeQuirks, s *claudeStream) (refused *refusal, _ error) {
 	var resp *http.Response
 	stream := c.service.NewStreaming(ctx, c.params(req, q), option.WithResponseInto(&resp))
-	defer stream.Close()
+	defer func() { _ = stream.Close() }() // only read
 	for stream.Next() {
 		event := stream.Current()
 		if err := s.event(&event); err != nil {

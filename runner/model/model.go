@@ -76,7 +76,7 @@ type Part struct {
 
 	CallID   string          `json:"callId,omitempty"`   // tool call and result: pairs them, unique in a conversation
 	ToolName string          `json:"toolName,omitempty"` // tool call and result
-	Input    json.RawMessage `json:"input,omitempty"`    // tool call: its arguments, always valid JSON
+	Input    json.RawMessage `json:"input,omitempty"`    // tool call: its arguments, JSON unless the model got it wrong
 	IsError  bool            `json:"isError,omitempty"`  // tool result: the call failed and Text says why
 
 	Path      string                 `json:"path,omitempty"`      // file: its path in the workspace

@@ -9,8 +9,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
+	"time"
 )
 
 const (
@@ -31,8 +33,10 @@ type openAI struct {
 	patience patience
 
 	mu     sync.Mutex
-	quirks quirks // what was learned of the server
-	bad    map[string]bool
+	quirks quirks          // what was learned of the server
+	bad    map[string]bool // schemas that it refused
+
+	inspected sync.Once
 }
 
 // quirks are what a server does not know.
@@ -44,6 +48,7 @@ type quirks struct {
 	noTools         bool
 	noImages        bool
 	noPDFs          bool
+	schemaAlone     bool   // with a schema, the model calls no tools
 	underV1         bool   // the path lacks /v1
 	effort          string // reasoning_effort, "" to leave it out
 }
@@ -91,6 +96,9 @@ const maxAdaptations = 6
 // Generate makes a call. Where the server refuses a part of the request that it
 // can do without, the call is made again without it.
 func (o *openAI) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
+	if len(req.OutputSchema) > 0 && len(req.Tools) > 0 {
+		o.inspected.Do(o.inspect)
+	}
 	q := o.learned(req.OutputSchema)
 	for try := 0; ; try++ {
 		resp, refused, err := o.call(ctx, &req, q, emit)
@@ -117,7 +125,9 @@ func (o *openAI) learned(schema json.RawMessage) quirks {
 // adapt gives the quirks with which a refused request may pass, and keeps those
 // that are the server's and not the request's.
 func (o *openAI) adapt(q quirks, r *refusal, req *Request) (quirks, bool) {
-	if r.status == http.StatusUnauthorized || r.status == http.StatusForbidden || r.status == http.StatusTooManyRequests || r.tooLong() && !r.mentions("max_tokens", "max_completion_tokens") {
+	switch {
+	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden, r.status == http.StatusTooManyRequests,
+		r.tooLong() && !r.mentions("max_tokens", "max_completion_tokens"):
 		return q, false
 	}
 	o.mu.Lock()
@@ -128,29 +138,35 @@ func (o *openAI) adapt(q quirks, r *refusal, req *Request) (quirks, bool) {
 		q.underV1, o.quirks.underV1 = true, true
 	case r.mentions("reasoning_effort") && len(req.Tools) > 0:
 		q.effort, o.quirks.effort = "none", "none"
-	case r.mentions("max_tokens", "max_completion_tokens") && r.mentions("too large", "at most", "too high", "cannot be greater", "less than or equal"):
-		q.noMaxTokens = true
-	case r.mentions("max_completion_tokens", "max_tokens") && req.MaxTokens > 0:
-		q.oldMaxTokens = !r.mentions("use 'max_completion_tokens'", "use max_completion_tokens", "use `max_completion_tokens`")
-		if q.oldMaxTokens == was.oldMaxTokens {
-			q.noMaxTokens = true
-		}
+	case r.mentions("max_tokens", "max_completion_tokens") && req.MaxTokens > 0:
+		q.adaptMaxTokens(r)
 		o.quirks.oldMaxTokens = q.oldMaxTokens
 	case r.mentions("stream_options", "include_usage"):
 		q.noStreamOptions, o.quirks.noStreamOptions = true, true
-	case !q.noSchema && len(req.OutputSchema) > 0 && r.mentions("response_format", "json_schema", "json mode", "schema", "structured output", "guided", "grammar"):
+	case !q.noSchema && len(req.OutputSchema) > 0 && r.mentions("response_format", "json mode", "schema", "structured output", "guided", "grammar"):
 		q.noSchema = true
-		if len(o.bad) < 1000 {
+		if len(o.bad) < maxBadSchemas {
 			o.bad[string(req.OutputSchema)] = true
 		}
 	case r.mentions("image", "vision", "multimodal", "mmproj"):
 		q.noImages, o.quirks.noImages = true, true
-	case r.mentions("'file'", "\"file\"", "pdf", "content type", "image_url"):
+	case r.mentions("'file'", "\"file\"", "pdf", "content type"):
 		q.noPDFs, o.quirks.noPDFs = true, true
 	case r.mentions("does not support tools", "tools is not supported", "tool calling is not supported", "support tool use", "tool choice requires", "--jinja"):
 		q.noTools, o.quirks.noTools = true, true
 	}
 	return q, q != was
+}
+
+// adaptMaxTokens leaves out a limit that is too high, and else calls it by its
+// other name.
+func (q *quirks) adaptMaxTokens(r *refusal) {
+	old := !r.mentions("use 'max_completion_tokens'", "use max_completion_tokens", "use `max_completion_tokens`")
+	if old == q.oldMaxTokens || r.mentions("too large", "at most", "too high", "cannot be greater", "less than or equal") {
+		q.noMaxTokens = true
+		return
+	}
+	q.oldMaxTokens = old
 }
 
 // call makes one request. refused is set when the server refused it before it
@@ -180,6 +196,39 @@ func (o *openAI) call(ctx context.Context, req *Request, q quirks, emit func(Del
 	answer, err := s.response(req, o.model)
 	return answer, nil, err
 }
+
+// constraining are the engines, by the owner that they give to their models,
+// that hold a model to a schema from its first token on, so that it can call no
+// tool: Ollama and vLLM.
+var constraining = regexp.MustCompile(`"owned_by"\s*:\s*"(library|vllm)"`)
+
+// inspect finds out whether the server is such an engine. They do not refuse a
+// request with both: they answer as if there were no tools.
+func (o *openAI) inspect() {
+	if isHost(o.base, "openai.com") {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), inspectTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.base.JoinPath("models").String(), nil)
+	if err != nil {
+		return
+	}
+	req.Header = o.header.Clone()
+	resp, err := o.client.Do(req)
+	if err != nil {
+		return // the call itself will say what is wrong
+	}
+	defer resp.Body.Close()
+	list, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came is enough
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.quirks.schemaAlone = constraining.Match(list)
+}
+
+// inspectTime bounds how long the first call with a schema and tools waits to
+// know the server.
+const inspectTime = 3 * time.Second
 
 // post sends a request.
 func (o *openAI) post(ctx context.Context, body chatRequest, q quirks) (*http.Response, error) {

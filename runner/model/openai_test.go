@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/matryer/is"
@@ -175,6 +176,7 @@ func TestOpenAIRequest(t *testing.T) {
 	is := is.New(t)
 	p := newProvider(t, fine)
 	m := openAIAt(t, p.URL+"/v1/", quick())
+	m.inspected.Do(func() {}) // the first request is the one to look at
 	req := callAnd("")
 	req.Preamble, req.Instructions, req.MaxTokens = "P", "I", 77
 	req.Tools = []Tool{{Name: "read_file", Description: "Reads.", InputSchema: json.RawMessage(`{"type":"object"}`)}}
@@ -275,6 +277,47 @@ func TestOpenAIAdapts(t *testing.T) {
 		is.Equal(p.got(t, 0).path, "/chat/completions")
 		is.Equal(p.got(t, 1).path, "/v1/chat/completions")
 	})
+}
+
+// Some engines hold a model to a schema at once, and it calls no tool then.
+func TestOpenAISchemaWithTools(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		models  http.HandlerFunc
+		formats []bool // of the request with tools, its correction, and the last without
+	}{
+		"Ollama":  {answers(200, "application/json", `{"object":"list","data":[{"id":"m","object":"model","owned_by": "library"}]}`), []bool{false, true, true}},
+		"vLLM":    {answers(200, "application/json", `{"data":[{"id":"m","owned_by":"vllm"}]}`), []bool{false, true, true}},
+		"another": {answers(200, "application/json", `{"data":[{"id":"m","owned_by":"mistral"}]}`), []bool{true, true, true}},
+		"unknown": {answers(404, "text/plain", "no"), []bool{true, true, true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			var lists atomic.Int64
+			p := newProvider(t, fine)
+			p.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					lists.Add(1)
+					tt.models(w, r)
+					return
+				}
+				p.ServeHTTP(w, r)
+			})
+			m := openAIAt(t, p.URL+"/v1", quick())
+			req := Request{Messages: []Message{user("hi")}, OutputSchema: json.RawMessage(simple), Tools: []Tool{{Name: "f", InputSchema: json.RawMessage(`{}`)}}}
+			corrected := req
+			corrected.Messages = []Message{user("hi"), {Role: RoleAssistant, Parts: []Part{{Type: PartText, Text: "1"}}}, user("not an object")}
+			last := req
+			last.Final = true
+			for n, r := range []Request{req, corrected, last} {
+				_, err := ask(t, m, r)
+				is.NoErr(err)
+				is.Equal(p.got(t, n).body["response_format"] != nil, tt.formats[n])
+			}
+			is.Equal(lists.Load(), int64(1)) // once
+		})
+	}
 }
 
 // What a provider wants back comes back, within the run of calls it belongs to.

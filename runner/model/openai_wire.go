@@ -99,7 +99,7 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	var schema []string
 	if len(req.OutputSchema) > 0 {
 		schema = []string{schemaWords(req.OutputSchema)}
-		if !q.noSchema {
+		if !q.noSchema && !(q.schemaAlone && mayStillCall(req)) {
 			out.ResponseFormat = chatSchema(req.OutputSchema)
 		}
 	}
@@ -120,6 +120,14 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 		out.MaxCompletionTokens = req.MaxTokens
 	}
 	return out
+}
+
+// mayStillCall says whether tools are offered and the model has not answered yet.
+// One that has, and is told what is wrong with its answer, is done with tools.
+func mayStillCall(req *Request) bool {
+	n := len(req.Messages) - 1
+	corrected := n > req.TurnStart && req.Messages[n].Role == RoleUser
+	return len(req.Tools) > 0 && !req.Final && !corrected
 }
 
 // chatSchema asks for an answer that meets the schema, strictly where the schema

@@ -344,7 +344,7 @@ func FuzzReplay(f *testing.F) {
 		m := replayOf(t, dir)
 		_, _ = m.Generate(context.Background(), req, func(Delta) {})
 		_, err := m.Generate(context.Background(), callAnd("other"), nil)
-		asFailure(t, err)
+		_ = asFailure(t, err)
 	})
 }
 

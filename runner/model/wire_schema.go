@@ -12,6 +12,9 @@ type wireSchema struct {
 	strict bool // every property is required, as OpenAI's strict mode wants it
 }
 
+// maxBadSchemas bounds how many schemas are remembered that a provider refused.
+const maxBadSchemas = 1000
+
 // schemaFormats are the string formats that providers know.
 var schemaFormats = []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
 
