@@ -262,7 +262,7 @@ func (c *serveCommand) Run(a *app) (err error) {
 		return err
 	}
 	api := handlers.New(handlers.Config{Store: st, Runner: rn, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain, RateLimit: c.RateLimit, Inbox: box,
-		Uploads: handlers.UploadLimits{FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
+		Uploads:         handlers.UploadLimits{FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
 		ScheduleChanged: sched.Wake, SchedulerAlive: sched.Alive})
 	control, err := listenControl(a.cfg.Data)
 	if err != nil {

@@ -113,6 +113,13 @@ func (a *API) getReadiness(w http.ResponseWriter, r *request) error {
 		checks["runner"] = "failing"
 		errs = append(errs, errors.New("the runner's dispatcher stands still"))
 	}
+	if a.cfg.SchedulerAlive != nil {
+		checks["scheduler"] = "ok"
+		if !a.cfg.SchedulerAlive() {
+			checks["scheduler"] = "failing"
+			errs = append(errs, errors.New("the scheduler stands still"))
+		}
+	}
 	if err := errors.Join(errs...); err != nil {
 		a.cfg.Log.Error("not ready", "err", err)
 		return respond(w, http.StatusServiceUnavailable, map[string]any{"status": "unavailable", "checks": checks})
