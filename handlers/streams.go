@@ -46,9 +46,10 @@ type pump struct {
 	timing  Timing
 	ctx     context.Context // of the response
 	cancel  context.CancelFunc
-	lastID  string    // never empty: an empty id would clear the client's
-	said    time.Time // when anything was sent last
-	checked time.Time // when may was asked last
+	ahead   *atomic.Int64 // see deadlineWriter
+	lastID  string        // never empty: an empty id would clear the client's
+	said    time.Time     // when anything was sent last
+	checked time.Time     // when may was asked last
 }
 
 func newStreams(timing Timing) *streams {
@@ -97,15 +98,17 @@ func (s *streams) serve(w http.ResponseWriter, r *request, src source, lastID st
 	defer s.open.Add(-1)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
+	out := &deadlineWriter{ResponseWriter: w, control: http.NewResponseController(w), within: s.timing.WriteIn, cancel: cancel}
+	out.ahead.Store(1) // the broker flushes once before the first event
 	p := &pump{id: strconv.FormatInt(s.last.Add(1), 36), src: src, may: may, broker: s.broker, timing: s.timing,
-		ctx: ctx, cancel: cancel, lastID: cmp.Or(lastID, "0"), said: time.Now(), checked: time.Now()}
+		ctx: ctx, cancel: cancel, ahead: &out.ahead, lastID: cmp.Or(lastID, "0"), said: time.Now(), checked: time.Now()}
 	s.pumps.Store(p.id, p)
 	defer s.pumps.Delete(p.id)
 	s.broker.CreateStream(p.id)
 	sub := r.Clone(ctx)
 	sub.URL = &url.URL{RawQuery: "stream=" + p.id}
 	sub.Header.Del("Last-Event-ID")
-	s.broker.ServeHTTP(&deadlineWriter{w, http.NewResponseController(w), s.timing.WriteIn, cancel}, sub)
+	s.broker.ServeHTTP(out, sub)
 	return nil
 }
 
@@ -120,6 +123,7 @@ func (p *pump) step() (more bool) {
 	ctx, cancel := context.WithTimeout(p.ctx, min(p.timing.BeatEvery, p.timing.CheckEvery))
 	events, done, err := p.src.Next(ctx)
 	cancel()
+	p.ahead.Add(int64(len(events)))
 	for _, e := range events {
 		p.lastID = e.ID
 		p.publish(&sse.Event{ID: []byte(e.ID), Data: e.Data})
@@ -131,10 +135,12 @@ func (p *pump) step() (more bool) {
 		p.cancel() // the client comes back with the last id it has
 		return false
 	case done:
+		p.ahead.Add(1)
 		p.publish(&sse.Event{ID: []byte(p.lastID), Data: []byte("[DONE]")})
 		p.broker.Publish(p.id, &sse.Event{}) // an empty event ends the response
 		return false
 	case time.Since(p.said) >= p.timing.BeatEvery:
+		p.ahead.Add(1)
 		p.publish(&sse.Event{Comment: []byte("heartbeat")})
 	}
 	return true
@@ -159,17 +165,25 @@ func (p *pump) mayRead() bool {
 }
 
 // deadlineWriter cuts off a reader that does not read. The broker ignores write
-// errors, so the writer ends the response itself.
+// errors, so the writer ends the response itself. The broker also flushes after
+// each event: where more are on their way already, the last of them does it for
+// all, since each flush is a system call.
 type deadlineWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	within  time.Duration
 	cancel  context.CancelFunc
+	ahead   atomic.Int64 // flushes still to come for what the pump has begun to send
+	armed   time.Time    // when the deadline was set
 }
 
-// Write writes in time or ends the response.
+// Write writes in time or ends the response. Setting a deadline costs as much as
+// the rest, so one serves for all writes within a tenth of it.
 func (w *deadlineWriter) Write(b []byte) (int, error) {
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.within)) // where it is not supported, TCP has its own
+	if now := time.Now(); now.Sub(w.armed) > w.within/10 {
+		w.armed = now
+		_ = w.control.SetWriteDeadline(now.Add(w.within)) // where it is not supported, TCP has its own
+	}
 	n, err := w.ResponseWriter.Write(b)
 	if err != nil {
 		w.cancel()
@@ -177,8 +191,11 @@ func (w *deadlineWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Flush sends what was written.
+// Flush sends what was written, unless more follows at once.
 func (w *deadlineWriter) Flush() {
+	if w.ahead.Add(-1) > 0 {
+		return
+	}
 	if err := w.control.Flush(); err != nil {
 		w.cancel()
 	}
