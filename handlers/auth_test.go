@@ -181,7 +181,7 @@ func TestClosedToReader(t *testing.T) {
 	is.True(!wide.ended(t))
 	is.True(!task.ended(t))
 	s.run(t, fields{"workerId": id, "input": scripted("say heard")})
-	still.until(t, "heard") // others read on
+	still.until(t, `"delta":"heard`) // others read on
 }
 
 // TestRateLimit spends a key's burst, waits, and leaves other keys alone.

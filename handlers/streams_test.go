@@ -1,0 +1,267 @@
+package handlers_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers"
+	"journeyman/runner/model"
+)
+
+// TestStreamOfPost streams the turn that each of the three calls began.
+func TestStreamOfPost(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	id := s.newWorker(t, fields{})
+	for _, path := range []string{"/api/workers", "/api/workers/" + id, "/api/tasks"} {
+		t.Run(path, func(t *testing.T) {
+			is := is.New(t)
+			st := s.open(t, "POST", path, encode(fields{"stream": true, "input": scripted("think hm", "say hello there", calling("list_files"), "say bye")}), "Prefer: respond-async")
+			is.True(st.ended(t))
+			for name, want := range map[string]string{"Content-Type": "text/event-stream", "X-Vercel-Ai-Ui-Message-Stream": "v1", "X-Accel-Buffering": "no",
+				"Cache-Control": "no-cache, no-transform", "X-Content-Type-Options": "nosniff", "Preference-Applied": ""} {
+				is.Equal(st.resp.Header.Get(name), want)
+			}
+			types := st.types()
+			is.True(strings.HasPrefix(st.resp.Header.Get("Location"), "/api/tasks/"))
+			is.True(!strings.Contains(types, "data-user-message")) // its sender knows it
+			for _, want := range []string{"start ", "start-step", "reasoning-start", "text-delta", "text-end", "tool-input-available", "tool-output-available", "finish-step", "finish", "[DONE]"} {
+				is.True(strings.Contains(types, want))
+			}
+			task := strings.TrimPrefix(st.resp.Header.Get("Location"), "/api/tasks/")
+			is.Equal(s.must(t, "GET", "/api/tasks/"+task, "").text("turns.0.outputText"), "bye")
+		})
+	}
+}
+
+// TestStreamOfWorker replays a task and goes on while it runs, asked for in each
+// way there is.
+func TestStreamOfWorker(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	id := s.newWorker(t, fields{})
+	s.run(t, fields{"workerId": id, "taskId": "old", "input": scripted("say old answer")})
+	s.run(t, fields{"workerId": id, "taskId": "new", "input": scripted("say new answer")})
+	for name, tt := range map[string]struct{ query, accept, says string }{
+		"query":            {"?stream=true", "*/*", "new"},
+		"number":           {"?stream=1", "*/*", "new"},
+		"accept":           {"", "text/event-stream", "new"},
+		"accept of many":   {"", "application/json, text/event-stream", "new"},
+		"a task":           {"?stream=true&taskId=old", "*/*", "old"},
+		"a task, accepted": {"?taskId=old", "text/event-stream", "old"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			st := s.open(t, "GET", "/api/workers/"+id+tt.query, "", "Accept: "+tt.accept)
+			is.True(st.ended(t))
+			all := strings.Join(st.data, "\n")
+			is.True(strings.Contains(all, `"delta":"`+tt.says) && !strings.Contains(all, map[string]string{"old": `"new `, "new": `"old `}[tt.says]))
+			is.True(strings.Contains(st.types(), "data-user-message"))
+		})
+	}
+	is := is.New(t)
+	is.Equal(s.must(t, "GET", "/api/workers/"+id+"?stream=false", "", "Accept: text/event-stream").text("object"), "worker") // the query decides
+	empty := s.open(t, "GET", "/api/workers/"+s.newWorker(t, fields{})+"?stream=true", "")
+	is.True(empty.ended(t))
+	is.Equal(empty.types(), "[DONE]") // there is nothing yet
+}
+
+// TestStreamFollows reads a task from its first event to its end while turns are
+// queued behind it.
+func TestStreamFollows(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	r := s.do(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("say first", calling("list_files"), "wait 50ms", "say second")}), "Prefer: respond-async")
+	s.do(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("say third")}), "Prefer: respond-async")
+	st := s.open(t, "GET", "/api/workers/"+r.text("id")+"?stream=true&taskId=t", "")
+	is.True(st.ended(t))
+	all := strings.Join(st.data, "\n")
+	for _, want := range []string{"first", "second", "third"} {
+		is.Equal(strings.Count(all, `"delta":"`+want), 1)
+	}
+	is.Equal(strings.Count(st.types(), " finish "), 2)
+}
+
+// TestResume goes on after each event of a task, by header and by query.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	r := s.run(t, fields{"taskId": "t", "input": scripted("say one two three", calling("list_files"), "say four")})
+	path := "/api/workers/" + r.text("id") + "?stream=true&taskId=t"
+	whole := s.open(t, "GET", path, "")
+	var ids []string
+	for {
+		if _, ok := whole.read(t); !ok {
+			break
+		}
+		ids = append(ids, whole.id)
+	}
+	is.True(len(ids) > 8)
+	for i, id := range ids {
+		st := s.open(t, "GET", path, "", "Last-Event-ID: "+id)
+		is.True(st.ended(t))
+		if i == len(ids)-1 {
+			is.Equal(st.types(), "[DONE]") // at once after the last event
+			continue
+		}
+		is.Equal(strings.Join(st.data, "\n"), strings.Join(whole.data[i+1:], "\n")) // nothing missed, nothing twice
+		byQuery := s.open(t, "GET", path+"&lastEventId="+id, "")
+		is.True(byQuery.ended(t))
+		is.Equal(byQuery.types(), st.types())
+	}
+	for _, unknown := range []string{"x", "0", "1.2.3", "-1", "9999999999999999999999", "z.z.z.z.z", "1.0.0.1.0.0", strings.Repeat("a", 5000), "ü", "'"} {
+		st := s.open(t, "GET", path, "", "Last-Event-ID: "+unknown)
+		is.True(st.ended(t))
+		is.Equal(len(st.data), len(whole.data)) // an unknown id replays everything
+	}
+	both := s.open(t, "GET", path+"&lastEventId="+ids[0], "", "Last-Event-ID: "+ids[len(ids)-1])
+	is.True(both.ended(t))
+	is.Equal(both.types(), "[DONE]") // a reconnecting EventSource keeps its address: the header is newer
+}
+
+// TestStreamOfAllTasks follows everything a worker does, and stays open.
+func TestStreamOfAllTasks(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	id := s.newWorker(t, fields{})
+	s.run(t, fields{"workerId": id, "input": scripted("say before")})
+	st := s.open(t, "GET", "/api/workers/"+id+"/stream", "")
+	seen := map[string]bool{}
+	for _, task := range []string{"a", "b"} {
+		s.run(t, fields{"workerId": id, "taskId": task, "input": scripted("say in " + task)})
+		data := st.until(t, `"type":"finish"`)
+		is.True(strings.Contains(data, `"taskId":"`+task+`"`) && strings.Contains(data, `"turnId"`))
+		seen[st.id] = true
+	}
+	is.Equal(len(seen), 2)
+	all := strings.Join(st.data, "\n")
+	is.True(!strings.Contains(all, "before")) // live only
+	is.True(strings.Contains(all, "data-user-message"))
+	is.True(!strings.Contains(all, "[DONE]"))
+
+	first := st.id
+	st.cancel()
+	s.run(t, fields{"workerId": id, "taskId": "c", "input": scripted("say in c")})
+	again := s.open(t, "GET", "/api/workers/"+id+"/stream?lastEventId="+first, "")
+	data := again.until(t, `"type":"finish"`)
+	is.True(strings.Contains(data, `"taskId":"c"`)) // what came meanwhile
+}
+
+// TestStreamSilent sends comments while nothing happens.
+func TestStreamSilent(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, withTiming(handlers.Timing{BeatEvery: 20 * time.Millisecond}))
+	for _, end := range []string{"/stream", "?stream=true"} {
+		path := "/api/workers/" + s.newWorker(t, fields{})
+		s.must(t, "POST", path, encode(fields{"input": scripted("wait 200ms", "say awake")}))
+		st := s.open(t, "GET", path+end, "")
+		st.until(t, `"delta":"awake`)
+		is.True(st.beats >= 3)
+	}
+}
+
+// TestServerStops ends open streams without a [DONE], so that the server can go.
+func TestServerStops(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	s.web.Config.RegisterOnShutdown(s.runner.CloseStreams)
+	id := s.newWorker(t, fields{})
+	r := s.must(t, "POST", "/api/workers/"+id, encode(fields{"input": scripted("say first", calling("list_files"), "wait 1h")}))
+	open := []*stream{s.open(t, "GET", "/api/workers/"+id+"/stream", ""), s.open(t, "GET", "/api/workers/"+id+"?stream=true", ""),
+		s.open(t, "POST", "/api/tasks", encode(fields{"workerId": id, "stream": true, "input": scripted("wait 1h")}))}
+	open[1].until(t, `"delta":"first`)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	is.NoErr(s.web.Config.Shutdown(ctx))
+	for _, st := range open {
+		is.True(!st.ended(t))
+	}
+	is.True(r.text("metadata.taskId") != "")
+}
+
+// TestReaderGoes closes streams, and leaves nothing of them behind.
+func TestReaderGoes(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	id := s.newWorker(t, fields{})
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			resp, err := http.DefaultClient.Do(s.request(t, "GET", "/api/workers/"+id+[]string{"/stream", "?stream=true"}[i%2], "").WithContext(ctx))
+			if err != nil {
+				t.Error(err)
+			} else {
+				defer resp.Body.Close()
+			}
+			cancel()
+		})
+	}
+	wg.Wait()
+	st := s.open(t, "GET", "/api/workers/"+id+"/stream", "")
+	s.run(t, fields{"workerId": id, "input": scripted("say still here")})
+	st.until(t, `"delta":"still`)
+	is.Equal(st.beats, 0)
+}
+
+// flood is a model that says a lot, fast.
+type flood struct {
+	model.Model
+	piece string
+	n     int
+}
+
+func (f flood) Generate(ctx context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
+	for range f.n {
+		if ctx.Err() != nil {
+			return model.Response{}, ctx.Err()
+		}
+		if emit != nil {
+			emit(model.Delta{Type: model.PartText, Text: f.piece})
+		}
+	}
+	return model.Response{Model: "offline", Finish: model.FinishStop, Parts: []model.Part{{Type: model.PartText, Text: strings.Repeat(f.piece, f.n)}}}, nil
+}
+
+// TestSlowReader never reads its stream: it is cut off, and the others get
+// everything.
+func TestSlowReader(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, withModel(flood{model.NewOffline(), strings.Repeat("x", 64<<10), 32}), withTiming(handlers.Timing{WriteIn: 300 * time.Millisecond}))
+	id := s.newWorker(t, fields{})
+	conn, err := net.Dial("tcp", s.web.Listener.Addr().String())
+	is.NoErr(err)
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET /api/workers/%s/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", id, s.key)
+	head, err := bufio.NewReaderSize(conn, 16).ReadString('\n')
+	is.NoErr(err)
+	is.True(strings.Contains(head, "200 OK"))
+	quick := s.open(t, "GET", "/api/workers/"+id+"/stream", "")
+	for range 12 {
+		s.run(t, fields{"workerId": id, "input": "talk"})
+		quick.until(t, `"type":"finish"`) // not held up
+	}
+	eventually(t, "half a second", pause(500*time.Millisecond))
+	is.NoErr(conn.SetReadDeadline(time.Now().Add(patience)))
+	n, err := io.Copy(io.Discard, conn)
+	is.True(err == nil || !strings.Contains(err.Error(), "timeout")) // the server has hung up
+	is.True(n < 12*32*64<<10)                                        // long before the end
+	is.Equal(s.must(t, "GET", "/api/workers/"+id, "").text("status"), "completed")
+}
