@@ -126,6 +126,10 @@ func callEverything(t *testing.T, f *fixture) {
 	callTurns(t, f)
 	callTasks(t, f, member)
 	callSchedules(t, f)
+	callMail(t, f, member)
+	is.NoErr(f.SetPassword(ctx, "ann@acme.test", "a long enough password"))
+	_, err = f.CheckPassword(ctx, "ann@acme.test", "a long enough password")
+	is.NoErr(err)
 	_, err = f.PruneIdempotency(ctx, 10)
 	is.NoErr(err)
 }
@@ -284,6 +288,71 @@ func callSchedules(t *testing.T, f *fixture) {
 	f.CheckWhen(new(store.Fields), n.When)
 	_, err = f.NextRuns(sch, 1)
 	is.NoErr(err)
+}
+
+func callMail(t *testing.T, f *fixture, member store.Identity) {
+	t.Helper()
+	is := is.New(t)
+	ctx, owner := t.Context(), f.owner.Caller
+	box, err := f.Mailbox(ctx, f.worker.ID)
+	is.NoErr(err)
+	writer, _, err := f.MailCaller(ctx, box.OrganizationID, "ann@acme.test")
+	is.NoErr(err)
+	writer.Trigger = store.TriggerEmail
+	turn := store.NewTurn{Caller: writer, WorkerID: box.ID, Input: "Hello", Budget: store.BudgetLow}
+	limits := store.MailLimits{PerThread: 5, PerSender: 5}
+	mail := store.NewEmail{Worker: box, Turn: &turn, MessageID: "a@b.test", From: "ann@acme.test", To: "w@localhost", ReplyTo: "ann@acme.test"}
+	held := mail
+	held.Turn, held.Status, held.MessageID = nil, store.EmailHeld, "b@b.test"
+	list, _, err := f.ReceiveEmails(ctx, []store.NewEmail{mail, held}, []byte("source"), limits)
+	is.NoErr(err)
+	task, _, err := f.MailTask(ctx, box, list[0].TaskID)
+	is.NoErr(err)
+	_, _, err = f.MailThread(ctx, box.ID, []string{"a@b.test", list[0].ID + "@localhost"})
+	is.NoErr(err)
+	_, err = f.InThread(ctx, task.Num, "ann@acme.test")
+	is.NoErr(err)
+	_, err = f.EmailKnown(ctx, box.ID, "a@b.test")
+	is.NoErr(err)
+	_, err = f.EmailSource(ctx, list[0])
+	is.NoErr(err)
+	_, err = f.Email(ctx, member.Caller, list[0].ID)
+	is.NoErr(err)
+	_, err = f.Releasable(ctx, owner, list[1].ID)
+	is.NoErr(err)
+	turn.TaskID = task.ID
+	_, err = f.ReleaseEmail(ctx, owner, list[1].ID, turn)
+	is.NoErr(err)
+	callReplies(t, f)
+	for _, q := range []store.EmailQuery{{}, {Direction: store.Outbound}, {Status: store.EmailHeld}, {WorkerID: box.ID, Status: store.EmailSent}} {
+		_, _, err := f.Emails(ctx, member.Caller, q)
+		is.NoErr(err)
+	}
+}
+
+// callReplies ends the turns that wait, and answers the mails that made them.
+func callReplies(t *testing.T, f *fixture) {
+	t.Helper()
+	is := is.New(t)
+	ctx := t.Context()
+	is.NoErr(f.StartRunner(ctx, "post", time.Minute))
+	for claims := f.claim("post", 10); len(claims) > 0; claims = f.claim("post", 10) {
+		for _, c := range claims {
+			f.finish(c)
+		}
+	}
+	_, waits, err := f.RepliesDue(ctx)
+	is.NoErr(err)
+	is.True(waits)
+	replies, err := f.ClaimReplies(ctx, 5, time.Minute)
+	is.NoErr(err)
+	is.Equal(len(replies), 2)
+	is.NoErr(f.ComposeReply(ctx, &replies[0], "Re", []byte("answer")))
+	_, err = f.EmailSource(ctx, replies[0].Email)
+	is.NoErr(err)
+	is.NoErr(f.RetryReply(ctx, replies[1], f.clock.now(), "later"))
+	is.NoErr(f.EndReply(ctx, replies[0], store.EmailSent, ""))
+	is.NoErr(f.BounceReply(ctx, replies[0].WorkerID, []string{replies[0].ID + "@localhost"}, "unknown"))
 }
 
 // TestEveryMethodIsCalledHere keeps callEverything complete.
