@@ -1,0 +1,172 @@
+package sandbox_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"golang.org/x/net/dns/dnsmessage"
+
+	"journeyman/runner/sandbox"
+)
+
+func TestCheckAddr(t *testing.T) {
+	t.Parallel()
+	for list, allowed := range map[string][2]bool{ // without private addresses, and with
+		"1.1.1.1 8.8.8.8 93.184.216.34 172.15.255.255 172.32.0.0 100.63.255.255 100.128.0.0 192.167.0.1 223.255.255.255 11.0.0.0": {true, true},
+		"2606:4700::1111 2a00:1450:4001::1 2001:4860:4860::8888 ::ffff:8.8.8.8 64:ff9b::808:808 2002:808:808::1":                  {true, true},
+		"127.0.0.1 127.255.255.255 10.0.0.1 172.16.0.1 172.31.255.255 192.168.0.1 100.64.0.1 100.127.255.255 169.254.169.254":     {false, true},
+		"::1 fc00::1 fdff::1 fe80::1 fe80::1%eth0 fec0::1 64:ff9b:1::1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254":   {false, true},
+		"64:ff9b::7f00:1 64:ff9b::a9fe:a9fe 64:ff9b::10.0.0.1 2002:7f00:1:: 2002:a00:1::1 2002:c0a8:101::":                        {false, true},
+		"0.0.0.0 0.1.2.3 192.0.0.1 192.0.2.1 192.88.99.1 198.18.0.1 198.19.255.255 198.51.100.1 203.0.113.1 224.0.0.1 239.1.1.1":  {false, false},
+		"240.0.0.1 255.255.255.255 :: ::7f00:1 ::8.8.8.8 100::1 2001::1 2001:10::1 2001:db8::1 3fff::1 5f00::1 ff02::1 ff0e::1":   {false, false},
+		"::ffff:0.0.0.0 ::ffff:224.0.0.1 64:ff9b::0.0.0.0 64:ff9b::ffff:ffff 2002:e000:1:: ::ffff:0:127.0.0.1 4000::1":            {false, false},
+	} {
+		for text := range strings.FieldsSeq(list) {
+			t.Run(text, func(t *testing.T) {
+				is := is.New(t)
+				ip := netip.MustParseAddr(text)
+				is.Equal(sandbox.Dialer{}.CheckAddr(ip) == nil, allowed[0])
+				is.Equal(sandbox.Dialer{AllowPrivate: true}.CheckAddr(ip) == nil, allowed[1])
+			})
+		}
+	}
+}
+
+func TestCheckHost(t *testing.T) {
+	t.Parallel()
+	for list, says := range map[string]string{
+		"example.com example.com. EXAMPLE.com bücher.example xn--bcher-kva.example 1.1.1.1 2606:4700::1111 a.1e2 10.0.0.1.example.com": "",
+		"0x7f.example 127.0.0.1.nip.io localhost.example under_score.example":                                                          "", // names: looked at when dialled
+		"127.0.0.1 127.0.0.1. 127.1 127.0.1 2130706433 017700000001 0177.0.0.1 0x7f000001 0x7F.0.0.1 0x7f.1 0xa.0.0.1 012.0.0.1":       "not public",
+		"::1 ::ffff:7f00:1 fe80::1%25eth0 fe80::1%eth0 localhost LOCALHOST localhost. a.localhost 0 0x 0.0.0.0 169.254.169.254":        "not public",
+		"１２７.０.０.１ 127。0。0。1 ⑩.0.0.1 ｌｏｃａｌｈｏｓｔ 2852039166 0xA9FEA9FE 3232235521 255.255.255.255 4294967295":                            "not public",
+		"134744072 0x08080808 8.8 8.8.8 010.8.8.8": "must be written as",
+		"256.0.0.1 1.2.3.4.5 4294967296 0x1ffffffff 1.2.3.256 08.1.1.1 1..1 1.2.3.08 99999999999999999999999 1.0x1ffffff": "neither a name nor an address",
+	} {
+		for host := range strings.FieldsSeq(list) {
+			t.Run(host, func(t *testing.T) {
+				is := is.New(t)
+				err := sandbox.Dialer{}.CheckHost(host)
+				if says == "" {
+					is.NoErr(err)
+					return
+				}
+				is.True(err != nil)
+				is.True(strings.Contains(err.Error(), says)) // the reason
+			})
+		}
+	}
+	is := is.New(t)
+	is.NoErr(sandbox.Dialer{AllowPrivate: true}.CheckHost("127.0.0.1"))
+	is.NoErr(sandbox.Dialer{AllowPrivate: true}.CheckHost("localhost"))
+	is.True(sandbox.Dialer{AllowPrivate: true}.CheckHost("0.0.0.0") != nil)
+}
+
+func FuzzCheckHost(f *testing.F) {
+	for _, host := range []string{"example.com", "127.1", "0x7f.1", "１２７.1", "[::1]", "::ffff:7f00:1", "fe80::1%eth0", "1..1", "", "."} {
+		f.Add(host)
+	}
+	f.Fuzz(func(t *testing.T, host string) {
+		// What the check lets pass as an address must be one that may be dialled.
+		if (sandbox.Dialer{}).CheckHost(host) != nil {
+			return
+		}
+		if ip, err := netip.ParseAddr(host); err == nil && (sandbox.Dialer{}).CheckAddr(ip) != nil {
+			t.Fatalf("%q passes", host)
+		}
+	})
+}
+
+// TestDialLooksAtWhatIsDialled has names that stand for addresses that are refused,
+// and a listener that would answer.
+func TestDialLooksAtWhatIsDialled(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolver := nameServer(t, map[string]string{
+		"loopback.test.": "127.0.0.1", "mapped.test.": "::ffff:127.0.0.1", "nat64.test.": "64:ff9b::7f00:1", "metadata.test.": "169.254.169.254",
+		"unspecified.test.": "0.0.0.0", "six.test.": "::1",
+	})
+	for _, host := range []string{"127.0.0.1", "::1", "::ffff:127.0.0.1", "0.0.0.0", "::", "loopback.test", "mapped.test", "nat64.test",
+		"metadata.test", "unspecified.test", "six.test", "localhost"} {
+		t.Run(host, func(t *testing.T) {
+			is := is.New(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			_, err := sandbox.Dialer{Resolver: resolver}.DialContext(ctx, "tcp", net.JoinHostPort(host, port))
+			is.True(errors.Is(err, sandbox.ErrAddressRefused))
+		})
+	}
+	is := is.New(t)
+	conn, err := sandbox.Dialer{Resolver: resolver, AllowPrivate: true}.DialContext(t.Context(), "tcp", "loopback.test:"+port)
+	is.NoErr(err) // the listener does answer
+	is.NoErr(conn.Close())
+	_, err = sandbox.Dialer{AllowPrivate: true}.DialContext(t.Context(), "udp", "127.0.0.1:53")
+	is.True(err != nil)
+	_, err = sandbox.Dialer{AllowPrivate: true}.DialContext(t.Context(), "unix", "/var/run/docker.sock")
+	is.True(err != nil)
+}
+
+// nameServer answers for the names of a test, over a pipe in place of a network.
+func nameServer(t *testing.T, names map[string]string) *net.Resolver {
+	t.Helper()
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		client, server := net.Pipe()
+		go func() {
+			defer server.Close()
+			for {
+				length := make([]byte, 2) // a stream connection has messages with their length
+				if _, err := io.ReadFull(server, length); err != nil {
+					return
+				}
+				query := make([]byte, int(length[0])<<8|int(length[1]))
+				if _, err := io.ReadFull(server, query); err != nil {
+					return
+				}
+				reply := answer(query, names)
+				if _, err := server.Write(append([]byte{byte(len(reply) >> 8), byte(len(reply))}, reply...)); err != nil {
+					return
+				}
+			}
+		}()
+		return client, nil
+	}}
+}
+
+func answer(query []byte, names map[string]string) []byte {
+	var m dnsmessage.Message
+	if m.Unpack(query) != nil || len(m.Questions) != 1 {
+		return nil
+	}
+	q := m.Questions[0]
+	m.Response, m.Additionals = true, nil
+	ip, err := netip.ParseAddr(names[q.Name.String()])
+	header := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 1}
+	switch {
+	case err != nil:
+		m.RCode = dnsmessage.RCodeNameError
+	case q.Type == dnsmessage.TypeA && ip.Is4():
+		m.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AResource{A: ip.As4()}}}
+	case q.Type == dnsmessage.TypeAAAA && ip.Is6():
+		m.Answers = []dnsmessage.Resource{{Header: header, Body: &dnsmessage.AAAAResource{AAAA: ip.As16()}}}
+	}
+	reply, err := m.Pack()
+	if err != nil {
+		return nil
+	}
+	return reply
+}
