@@ -215,16 +215,16 @@ type serveCommand struct {
 	AdminPassword string `help:"Password of the first owner, at least 8 characters." placeholder:"PASSWORD"`
 	RateLimit     int    `default:"600" help:"Requests a minute for each key; 0 turns the limit off."`
 
-	SMTPAddr        string `name:"smtp-addr" default:"127.0.0.1:2525" help:"Listen address for mail to workers; empty turns it off." placeholder:"ADDR"`
-	SMTPTLSCert     string `name:"smtp-tls-cert" help:"Certificate for STARTTLS, a PEM file; one made at start by default." placeholder:"FILE"`
-	SMTPTLSKey      string `name:"smtp-tls-key" help:"Its key." placeholder:"FILE"`
-	SMTPRelay       string `name:"smtp-relay" help:"Where replies go: smtp://user:password@host:587, or smtps://. Without one they are kept in the outbox." placeholder:"URL"`
-	MailDomain      string `default:"localhost" help:"Domain of worker addresses."`
-	MailAccept      string `help:"Who may mail workers: anyone, members, or addresses and @domains with commas; anyone on a loopback listener, else members." placeholder:"WHO"`
-	MailHold        bool   `help:"Keep what a sender may not mail for an Admin to release, instead of refusing it."`
-	MailMaxSize     int64  `default:"26214400" help:"Bytes of one mail."`
-	MailThreadLimit int    `default:"20" help:"Mails of one task in an hour that start work, a guard against loops; 0 turns it off."`
-	MailSenderLimit int    `default:"100" help:"Mails of one sender to one worker in an hour that start work; 0 turns it off."`
+	SMTPAddr        *string `name:"smtp-addr" help:"Listen address for mail to workers, 127.0.0.1:2525 by default; empty turns it off." placeholder:"ADDR"`
+	SMTPTLSCert     string  `name:"smtp-tls-cert" help:"Certificate for STARTTLS, a PEM file; one made at start by default." placeholder:"FILE"`
+	SMTPTLSKey      string  `name:"smtp-tls-key" help:"Its key." placeholder:"FILE"`
+	SMTPRelay       string  `name:"smtp-relay" help:"Where replies go: smtp://user:password@host:587, or smtps://. Without one they are kept in the outbox." placeholder:"URL"`
+	MailDomain      string  `default:"localhost" help:"Domain of worker addresses."`
+	MailAccept      string  `help:"Who may mail workers: anyone, members, or addresses and @domains with commas; anyone on a loopback listener, else members." placeholder:"WHO"`
+	MailHold        bool    `help:"Keep what a sender may not mail for an Admin to release, instead of refusing it."`
+	MailMaxSize     int64   `default:"26214400" help:"Bytes of one mail."`
+	MailThreadLimit int     `default:"20" help:"Mails of one task in an hour that start work, a guard against loops; 0 turns it off."`
+	MailSenderLimit int     `default:"100" help:"Mails of one sender to one worker in an hour that start work; 0 turns it off."`
 
 	MaxFileSize    int64 `default:"26214400" help:"Bytes of one attached file."`
 	MaxFiles       int   `default:"20" help:"Files attached to one request."`
@@ -306,13 +306,22 @@ func (c *serveCommand) openMail(a *app, st *store.Store, rn *runner.Runner) (*ma
 			return nil, nil, fmt.Errorf("--smtp-relay: %w", err)
 		}
 	}
-	if c.SMTPAddr == "" {
+	addr := "127.0.0.1:2525"
+	if c.SMTPAddr != nil {
+		addr = *c.SMTPAddr
+	}
+	if addr == "" {
 		return mail.New(cfg), nil, nil
 	}
 	if cfg.TLS, err = mail.LoadTLS(c.SMTPTLSCert, c.SMTPTLSKey, c.MailDomain, time.Now()); err != nil {
 		return nil, nil, err
 	}
-	ln, err := (&net.ListenConfig{}).Listen(a.ctx, "tcp", c.SMTPAddr)
+	ln, err := (&net.ListenConfig{}).Listen(a.ctx, "tcp", addr)
+	if err != nil && c.SMTPAddr == nil {
+		// Nobody asked for mail: a second server on this machine serves without it.
+		a.log.Warn("mail is off: choose a listen address with --smtp-addr", "err", err)
+		return mail.New(cfg), nil, nil
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("listen for mail (--smtp-addr): %w", err)
 	}
@@ -428,14 +437,8 @@ type runCommand struct {
 	Worker      string   `help:"Worker to run; a new one by default." placeholder:"ID"`
 }
 
-// errTaskFailed ends the program with 1 when the task did not complete.
-var errTaskFailed = errors.New("the task did not complete")
-
-// errInterrupted ends the program with 1 after a Ctrl-C.
-var errInterrupted = errors.New("interrupted")
-
 // Run carries one task out in this process: progress on stderr, the answer on
-// stdout.
+// stdout. The exit code is 1 when the task did not complete.
 func (c *runCommand) Run(a *app) (err error) {
 	st, err := a.openStore()
 	if err != nil {
@@ -446,89 +449,14 @@ func (c *runCommand) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	turn, err := c.turn(a, st, rn)
-	if err != nil {
-		return err
-	}
 	if err := rn.Start(a.ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, shutdown(rn, 0)) }() // a person waits; what is cut off is not lost
-	accepted, err := st.CreateTurn(a.ctx, turn)
-	if err != nil {
-		rn.Detach(turn.Attachments)
-		return err
-	}
-	rn.Wake()
 	live := isTerminal(a.stderr)
-	p := terminal.Progress{W: a.stderr, Live: live, Color: live && os.Getenv("NO_COLOR") == ""}
-	if err := p.Follow(a.ctx, rn.TurnStream(accepted.Turn)); err != nil {
-		if a.ctx.Err() != nil {
-			err = errInterrupted
-		}
-		return fmt.Errorf("%w: task %s goes on at the next start", err, accepted.Turn.TaskID)
-	}
-	return a.printResult(st, accepted.Turn)
-}
-
-// turn is the instruction with its files in the workspace.
-func (c *runCommand) turn(a *app, st *store.Store, rn *runner.Runner) (store.NewTurn, error) {
-	n := store.NewTurn{Input: c.Instruction, Budget: store.Budget(c.Budget), WorkerID: c.Worker}
-	var err error
-	if n.Caller, err = st.Owner(a.ctx, "owner@localhost"); err != nil {
-		return n, err
-	}
-	workerID := c.Worker
-	if workerID == "" {
-		workerID = store.NewID("wrk", time.Now())
-		n.NewWorker = &store.NewWorker{ID: workerID, Instructions: c.Instruction, Title: store.TitleOf(c.Instruction)}
-	} else if _, err := st.Worker(a.ctx, n.Caller, workerID); err != nil {
-		return n, err
-	}
-	for _, path := range c.File {
-		f, err := attach(rn, workerID, path)
-		if err != nil {
-			rn.Detach(n.Attachments)
-			return n, err
-		}
-		n.Attachments = append(n.Attachments, f)
-	}
-	return n, nil
-}
-
-func attach(rn *runner.Runner, workerID, path string) (store.File, error) {
-	src, err := os.Open(path)
-	if err != nil {
-		return store.File{}, err
-	}
-	defer src.Close()
-	f, err := rn.Keep(filepath.Base(path), src, runner.MaxFileSize)
-	if err != nil {
-		return f, fmt.Errorf("%s: %w", path, err)
-	}
-	return rn.Attach(workerID, f)
-}
-
-// printResult writes the answer and where the published files lie.
-func (a *app) printResult(st *store.Store, t store.Turn) error {
-	t, err := st.Turn(a.ctx, t.ID)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(a.stdout, strings.TrimSpace(terminal.Printable(t.OutputText)))
-	files, err := st.FilesByTask(a.ctx, t.TaskNum)
-	if err != nil {
-		return err
-	}
-	for _, f := range runner.PublishedFiles(files) {
-		fmt.Fprintf(a.stdout, "\nPublished %s (%d bytes): %s\n", f.Path, f.Size, filepath.Join(a.cfg.Data, "workspaces", f.WorkerID, f.Path))
-	}
-	fmt.Fprintf(a.stderr, "%s: %d steps, %d tokens, %.4f credits, %s\n", t.Status, t.Usage.Steps,
-		t.Usage.InputTokens+t.Usage.OutputTokens, store.Credits(t.Usage.Cost()), t.Duration.Round(time.Millisecond))
-	if t.Failure != nil {
-		return fmt.Errorf("%w: %s: %s", errTaskFailed, t.Failure.Code, terminal.Printable(t.Failure.Message))
-	}
-	return nil
+	task := terminal.Task{Store: st, Runner: rn, Data: a.cfg.Data, Stdout: a.stdout,
+		Progress: terminal.Progress{W: a.stderr, Live: live, Color: live && os.Getenv("NO_COLOR") == ""}}
+	return task.Run(a.ctx, store.NewTurn{Input: c.Instruction, Budget: store.Budget(c.Budget), WorkerID: c.Worker}, c.File)
 }
 
 type keyCreate struct {

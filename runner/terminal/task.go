@@ -1,0 +1,114 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"journeyman/runner"
+	"journeyman/store"
+)
+
+// ErrTaskFailed means that a task did not complete.
+var ErrTaskFailed = errors.New("the task did not complete")
+
+// errInterrupted is what is said after a Ctrl-C.
+var errInterrupted = errors.New("interrupted")
+
+// A Task is one task carried out for the person at the terminal, by a runner that
+// has been started in this process.
+type Task struct {
+	Store    *store.Store
+	Runner   *runner.Runner
+	Data     string // the data folder, as the person knows it
+	Stdout   io.Writer
+	Progress Progress
+}
+
+// Run carries the instruction out with the files attached, shows the progress and
+// then the answer and what was published. It fails with ErrTaskFailed where the
+// turn did. Without a worker it makes one, as the owner of the data folder.
+func (t *Task) Run(ctx context.Context, n store.NewTurn, files []string) error {
+	n, err := t.prepare(ctx, n, files)
+	if err != nil {
+		return err
+	}
+	accepted, err := t.Store.CreateTurn(ctx, n)
+	if err != nil {
+		t.Runner.Detach(n.Attachments)
+		return err
+	}
+	t.Runner.Wake()
+	if err := t.Progress.Follow(ctx, t.Runner.TurnStream(accepted.Turn)); err != nil {
+		if ctx.Err() != nil {
+			err = errInterrupted
+		}
+		return fmt.Errorf("%w: task %s goes on at the next start", err, accepted.Turn.TaskID)
+	}
+	return t.printResult(ctx, accepted.Turn.ID)
+}
+
+// prepare chooses the worker and puts the files into its workspace.
+func (t *Task) prepare(ctx context.Context, n store.NewTurn, files []string) (store.NewTurn, error) {
+	var err error
+	if n.Caller, err = t.Store.Owner(ctx, "owner@localhost"); err != nil {
+		return n, err
+	}
+	workerID := n.WorkerID
+	if workerID == "" {
+		workerID = store.NewID("wrk", time.Now())
+		r := []rune(n.Input)
+		n.NewWorker = &store.NewWorker{ID: workerID, Instructions: string(r[:min(len(r), store.MaxInstructions)]), Title: store.TitleOf(n.Input)}
+	} else if _, err := t.Store.Worker(ctx, n.Caller, workerID); err != nil {
+		return n, err
+	}
+	for _, path := range files {
+		f, err := t.attach(workerID, path)
+		if err != nil {
+			t.Runner.Detach(n.Attachments)
+			return n, err
+		}
+		n.Attachments = append(n.Attachments, f)
+	}
+	return n, nil
+}
+
+func (t *Task) attach(workerID, path string) (store.File, error) {
+	src, err := os.Open(path)
+	if err != nil {
+		return store.File{}, err
+	}
+	defer src.Close()
+	f, err := t.Runner.Keep(filepath.Base(path), src, runner.MaxFileSize)
+	if err != nil {
+		return f, fmt.Errorf("%s: %w", path, err)
+	}
+	return t.Runner.Attach(workerID, f)
+}
+
+// printResult writes the answer and where the published files lie.
+func (t *Task) printResult(ctx context.Context, turnID string) error {
+	turn, err := t.Store.Turn(ctx, turnID)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(t.Stdout, strings.TrimSpace(Printable(turn.OutputText)))
+	files, err := t.Store.FilesByTask(ctx, turn.TaskNum)
+	if err != nil {
+		return err
+	}
+	for _, f := range runner.PublishedFiles(files) {
+		fmt.Fprintf(t.Stdout, "\nPublished %s (%d bytes): %s\n", f.Path, f.Size, filepath.Join(t.Data, "workspaces", f.WorkerID, f.Path))
+	}
+	fmt.Fprintf(t.Progress.W, "%s: %d steps, %d tokens, %.4f credits, %s\n", turn.Status, turn.Usage.Steps,
+		turn.Usage.InputTokens+turn.Usage.OutputTokens, store.Credits(turn.Usage.Cost()), turn.Duration.Round(time.Millisecond))
+	if turn.Failure != nil {
+		return fmt.Errorf("%w: %s: %s", ErrTaskFailed, turn.Failure.Code, Printable(turn.Failure.Message))
+	}
+	return nil
+}
