@@ -26,16 +26,16 @@ func fuzzed(f *testing.F) (s *site, worker string) {
 // withstands serves a request inside the process, so that it can be one that no
 // client would send, and fails unless the answer is one the service may give:
 // never an internal error, and every refusal in the form of all refusals. A
-// stream is left after a moment.
+// stream is left as it begins.
 func (s *site) withstands(t *testing.T, req *http.Request) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // some headers ask to wait long
 	defer cancel()
 	req.RemoteAddr, req.Proto, req.ProtoMajor, req.ProtoMinor = "192.0.2.1:1", "HTTP/1.1", 1, 1
 	if req.Header.Get("Authorization") == "" {
 		req.Header.Set("Authorization", "Bearer "+s.key)
 	}
-	w := httptest.NewRecorder()
+	w := &leaver{httptest.NewRecorder(), cancel}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -46,7 +46,7 @@ func (s *site) withstands(t *testing.T, req *http.Request) {
 	case <-time.After(patience):
 		t.Fatalf("%s %q hangs", req.Method, req.URL)
 	}
-	if w.Code >= 500 && ctx.Err() == nil {
+	if w.Code >= 500 {
 		t.Fatalf("%s %q answered %d: %s", req.Method, req.URL, w.Code, w.Body)
 	}
 	if w.Code < 400 || req.Method == http.MethodHead {
@@ -56,8 +56,23 @@ func (s *site) withstands(t *testing.T, req *http.Request) {
 	if err == nil {
 		err = s.validator.validate("#/components/schemas/Error", value)
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil {
 		t.Fatalf("%s %q answered %d with no refusal of ours: %v", req.Method, req.URL, w.Code, err)
+	}
+}
+
+// A leaver is a client that leaves when its answer is a stream, which would not
+// end by itself.
+type leaver struct {
+	*httptest.ResponseRecorder
+	leave context.CancelFunc
+}
+
+// Flush leaves a stream.
+func (l *leaver) Flush() {
+	l.ResponseRecorder.Flush()
+	if strings.HasPrefix(l.Header().Get("Content-Type"), "text/event-stream") {
+		l.leave()
 	}
 }
 
@@ -108,15 +123,16 @@ func FuzzAddresses(f *testing.F) {
 		"/api/workers/W/files/a\x00b", "/api/workers/W/members/\xff", "/api/workers/W/stream", "/api/tasks/t", "/api/tasks/t/turns", "/api/tasks/t/cancel", "/api/tasks/", "/api/me/x", "/healthz/"} {
 		for _, query := range []string{"", "limit=1&cursor=MSAx&q=%25", "cursor=OTk5OTk5OTk5OTk5OTk5OTk5OTkgMQ", "cursor=LTEgLTE&limit=100", "stream=true&taskId=t&lastEventId=1.0.0.1.0",
 			"createdAfter=9999-12-31T23:59:59%2B23:59&createdBefore=0000-01-01T00:00:00Z", "v=%00&format=string", "%zz;&=&&", "status=running&triggeredBy=api&archived=1&workerId=W"} {
-			for method := range byte(6) {
-				f.Add(method, address, query)
-			}
+			f.Add(byte(0), address, query)
+		}
+		for method := range byte(5) {
+			f.Add(method, address, "stream=true")
 		}
 	}
 	s, worker := fuzzed(f)
 	f.Fuzz(func(t *testing.T, method byte, path, query string) {
 		u := &url.URL{Path: strings.Replace(path, "W", worker, 1), RawQuery: strings.ReplaceAll(query, "W", worker)}
-		verb := []string{"GET", "HEAD", "POST", "PUT", "OPTIONS", "GET"}[method%6] // none that takes away what the others find
+		verb := []string{"GET", "HEAD", "POST", "PUT", "OPTIONS"}[method%5] // none that takes away what the others find
 		s.withstands(t, &http.Request{Method: verb, URL: u, Header: http.Header{}, Body: http.NoBody})
 	})
 }
@@ -133,7 +149,7 @@ func FuzzHeaders(f *testing.F) {
 	s, worker := fuzzed(f)
 	file := strings.TrimPrefix(attached(f, s, worker), s.url)
 	f.Fuzz(func(t *testing.T, name byte, value string, call byte) {
-		method, path, _ := strings.Cut([]string{"POST /api/tasks", "GET /api/workers/" + worker, "GET /api/workers/" + worker + "/stream", "GET " + file, "GET /api/workers/" + worker + "/email"}[call%5], " ")
+		method, path, _ := strings.Cut([]string{"POST /api/workers", "GET /api/workers/" + worker, "GET /api/workers/" + worker + "/stream", "GET " + file, "GET /api/workers/" + worker + "/email"}[call%5], " ")
 		req := httptest.NewRequest(method, path, nil)
 		if method == "POST" {
 			req = bodyRequest(method, path, "application/json", []byte(`{"input":"x"}`))
