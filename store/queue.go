@@ -322,6 +322,9 @@ func (s *Store) endTurn(tx *Tx, c Claim, last *Step, out Outcome) (Turn, error) 
 	if err := s.meter(tx, t, used, true); err != nil {
 		return Turn{}, err
 	}
+	if err := s.queueDelivery(tx, t); err != nil {
+		return Turn{}, err
+	}
 	return t, s.queueReply(tx, t)
 }
 
@@ -399,6 +402,9 @@ func (s *Store) abortWaiting(tx *Tx, task Task) error {
 			return err
 		}
 		if err := s.meter(tx, t, Usage{}, true); err != nil {
+			return err
+		}
+		if err := s.queueDelivery(tx, t); err != nil {
 			return err
 		}
 		if err := s.queueReply(tx, t); err != nil {

@@ -43,10 +43,11 @@ type Store struct {
 	now        func() time.Time
 	zone       *time.Location // of cron schedules that name none
 	queueLimit int64
-	queued     atomic.Int64 // turns with status pending
-	fair       fairness     // owned by the writer's goroutine
-	lastUse    sync.Map     // API key id to the minute its use was last noted
-	backups    sync.Mutex   // held by the one backup under way
+	queued     atomic.Int64                          // turns with status pending
+	fair       fairness                              // owned by the writer's goroutine
+	lastUse    sync.Map                              // API key id to the minute its use was last noted
+	onDelivery atomic.Pointer[func(workerID string)] // nil until someone wants to know
+	backups    sync.Mutex                            // held by the one backup under way
 	closing    sync.Once
 	closed     error // what closing gave
 }

@@ -43,6 +43,7 @@ type operation struct {
 	fn    func(tx *Tx) error
 	taken atomic.Bool // by the writer, who runs it, or by the submitter, who gives it up: whoever is first
 	undo  []func()    // run where the changes are undone, last first
+	after []func()    // run once the changes are committed, in order
 	err   error
 	reply chan error // holds one answer, so that the writer never waits for a submitter
 }
@@ -175,6 +176,8 @@ func (w *writer) commit(batch []*operation) {
 		}
 		if op.err != nil {
 			op.undone()
+		} else {
+			op.committed()
 		}
 		op.reply <- op.err
 	}
@@ -247,6 +250,16 @@ func recovered(fn func() error) (err error) {
 // ifUndone has fn run should the operation's changes be undone, so that what was
 // counted in memory along with them can be taken back. fn must not block.
 func (tx *Tx) ifUndone(fn func()) { tx.op.undo = append(tx.op.undo, fn) }
+
+// ifCommitted has fn run once the operation's changes are committed, so that others
+// hear of what is there. fn must not block.
+func (tx *Tx) ifCommitted(fn func()) { tx.op.after = append(tx.op.after, fn) }
+
+func (op *operation) committed() {
+	for _, fn := range op.after {
+		fn()
+	}
+}
 
 func (op *operation) undone() {
 	for _, fn := range slices.Backward(op.undo) {

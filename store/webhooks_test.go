@@ -1,0 +1,332 @@
+package store_test
+
+import (
+	"encoding/base64"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// webhook configures a webhook of the fixture's worker.
+func (f *fixture) webhook(url string) store.Webhook {
+	f.t.Helper()
+	w, err := f.SetWebhook(f.ctx(), f.owner.Caller, f.worker.ID, url)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return w
+}
+
+// due are the deliveries of the worker that are due.
+func (f *fixture) due() []store.Delivery {
+	f.t.Helper()
+	list, err := f.DueDeliveries(f.ctx(), f.worker.ID, 1000)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return list
+}
+
+func (f *fixture) record(d store.Delivery, a store.Attempt) store.Execution {
+	f.t.Helper()
+	if a.StartedAt.IsZero() {
+		a.StartedAt = f.clock.now()
+	}
+	e, err := f.RecordAttempt(f.ctx(), d, a)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return e
+}
+
+func TestWebhookLife(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	owner, id := f.owner.Caller, f.worker.ID
+	w, err := f.Webhook(f.ctx(), owner, id)
+	is.NoErr(err)
+	is.Equal(w, store.Webhook{})
+	was, err := f.RemoveWebhook(f.ctx(), owner, id)
+	is.NoErr(err)
+	is.Equal(was, store.Webhook{})
+	_, _, err = f.RenewWebhook(f.ctx(), owner, id, store.Once{})
+	is.True(store.IsKind(err, store.Conflict))
+
+	first := f.webhook("https://a.example/")
+	is.True(strings.HasPrefix(first.Token, "whk_") && len(first.Token) == 4+43)
+	secret, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(first.SigningSecret, "whsec_"))
+	is.NoErr(err)
+	is.Equal(len(secret), 32)
+	second := f.webhook("https://b.example/")
+	is.Equal(second, store.Webhook{URL: "https://b.example/", Token: first.Token, SigningSecret: first.SigningSecret})
+
+	once := store.Once{KeyID: owner.KeyID, Key: "k", Hash: hash("renew")}
+	third, _, err := f.RenewWebhook(f.ctx(), owner, id, once)
+	is.NoErr(err)
+	is.Equal(third.URL, second.URL)
+	is.True(third.Token != second.Token && third.SigningSecret != second.SigningSecret)
+	again, replayed, err := f.RenewWebhook(f.ctx(), owner, id, once)
+	is.NoErr(err)
+	is.True(replayed)
+	is.Equal(again, third)
+
+	was, err = f.RemoveWebhook(f.ctx(), owner, id)
+	is.NoErr(err)
+	is.Equal(was, third)
+	fresh := f.webhook("https://a.example/")
+	is.True(fresh.Token != third.Token)
+}
+
+func TestWebhookIsTheCreatorsAlone(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.webhook("https://a.example/")
+	f.finish(func() store.Claim { f.startRunner("r"); f.accept(f.turn()); return f.claimOne("r") }())
+	e := f.record(f.due()[0], store.Attempt{Success: true, ResponseStatus: 200})
+	for _, who := range []store.Identity{f.caller("Acme", "boss@acme.test", store.RoleOwner), f.caller("Rival", "eve@rival.test", store.RoleOwner)} {
+		c, id := who.Caller, f.worker.ID
+		_, err1 := f.Webhook(f.ctx(), c, id)
+		_, err2 := f.SetWebhook(f.ctx(), c, id, "https://evil.example/")
+		_, err3 := f.RemoveWebhook(f.ctx(), c, id)
+		_, _, err4 := f.RenewWebhook(f.ctx(), c, id, store.Once{})
+		_, _, err5 := f.Executions(f.ctx(), c, id, 1)
+		_, err6 := f.Execution(f.ctx(), c, id, e.ID)
+		_, err7 := f.ExecutedDelivery(f.ctx(), c, id, e.ID)
+		_, err8 := f.CreateTestDelivery(f.ctx(), c, id)
+		for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8} {
+			is.True(store.IsKind(err, store.Forbidden))
+		}
+	}
+}
+
+// TestDeliveriesOfEveryEnd ends turns in each way there is.
+func TestDeliveriesOfEveryEnd(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	var told []string
+	f.OnDelivery(func(workerID string) { told = append(told, workerID) })
+	f.startRunner("r")
+	f.accept(f.turn())
+	f.finish(f.claimOne("r"))
+	is.Equal(len(f.due()), 0) // there was no webhook yet
+	f.webhook("https://a.example/")
+
+	completed := f.accept(f.turn())
+	f.finish(f.claimOne("r"))
+	failed := f.accept(f.turn())
+	_, err := f.FinishTurn(f.ctx(), f.claimOne("r"), nil, store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x"}})
+	is.NoErr(err)
+	aborted := f.accept(f.turn())
+	next := f.follow(aborted)
+	_, _, err = f.AbortTask(f.ctx(), f.owner.Caller, aborted.TaskID)
+	is.NoErr(err)
+	given := f.accept(f.turn())
+	for _, dying := range []string{"r1", "r2", "r3"} {
+		f.startRunner(dying)
+		is.Equal(f.claimOne(dying).ID, given.ID)
+	}
+	f.startRunner("r4")
+	want := []struct{ turn, kind string }{{completed.ID, store.TaskCompleted}, {failed.ID, store.TaskFailed},
+		{aborted.ID, store.TaskAborted}, {next.ID, store.TaskAborted}, {given.ID, store.TaskFailed}}
+	due := f.due()
+	is.Equal(len(due), len(want))
+	is.Equal(len(told), len(want)) // each was told of
+	for i, d := range due {
+		task, turn, w, err := f.DeliverySubject(f.ctx(), d)
+		is.NoErr(err)
+		is.Equal(turn.ID, want[i].turn) // in the order of their ends
+		is.Equal(d.Type, want[i].kind)
+		is.Equal(task.ID, turn.TaskID)
+		is.Equal(w.ID, f.worker.ID)
+		is.Equal(d.Webhook.URL, "https://a.example/")
+		is.True(!d.Test())
+	}
+	is.Equal(told[0], f.worker.ID)
+}
+
+// TestDeliveryIsOfTheTransaction has the end of a turn undone, and its delivery
+// with it.
+func TestDeliveryIsOfTheTransaction(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.webhook("https://a.example/")
+	f.OnDelivery(func(string) { t.Error("told of what is not there") })
+	f.startRunner("r")
+	f.accept(f.turn())
+	c := f.claimOne("r")
+	f.exec(`CREATE TRIGGER full BEFORE INSERT ON usage BEGIN SELECT raise(ABORT, 'no'); END`)
+	_, err := f.FinishTurn(f.ctx(), c, nil, store.Outcome{Status: store.Completed})
+	is.True(err != nil)
+	is.Equal(len(f.due()), 0)
+	f.exec(`DROP TRIGGER full`)
+	f.OnDelivery(func(string) {})
+	f.exec(`CREATE TRIGGER full BEFORE INSERT ON deliveries BEGIN SELECT raise(ABORT, 'no'); END`)
+	_, err = f.FinishTurn(f.ctx(), c, nil, store.Outcome{Status: store.Completed})
+	is.True(err != nil)
+	is.Equal(f.reread(c.Turn).Status, store.Running) // nor is there an end without a delivery
+}
+
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.webhook("https://a.example/")
+	f.startRunner("r")
+	f.accept(f.turn())
+	turn := f.finish(f.claimOne("r"))
+	d := f.due()[0]
+	retry := f.clock.now().Add(time.Minute)
+	e := f.record(d, store.Attempt{ResponseStatus: 503, ErrorMessage: "status 503", Duration: 1234 * time.Microsecond, Retry: retry})
+	is.Equal(e, store.Execution{ID: e.ID, WorkerID: f.worker.ID, TaskID: turn.TaskID, TaskTitle: "Go", URL: "https://a.example/",
+		RequestStatus: "error", ResponseStatus: 503, ErrorMessage: "status 503", Duration: time.Millisecond, CreatedAt: f.clock.now().UTC()})
+	is.Equal(len(f.due()), 0)
+	at, ok, err := f.WorkerDelivery(f.ctx(), f.worker.ID)
+	is.NoErr(err)
+	is.True(ok && at.Equal(retry))
+	f.clock.advance(time.Minute)
+	d = f.due()[0]
+	is.Equal(d.Attempts, int64(1))
+
+	f.record(d, store.Attempt{Manual: true, ErrorMessage: "no response"})
+	is.Equal(f.due()[0].Attempts, int64(1)) // what someone asked for besides changes nothing
+	again, err := f.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)
+	is.NoErr(err)
+	is.Equal(again.ID, d.ID)
+	f.record(again, store.Attempt{Manual: true, Success: true, ResponseStatus: 204})
+	is.Equal(len(f.due()), 0) // unless it succeeds
+	_, ok, err = f.WorkerDelivery(f.ctx(), f.worker.ID)
+	is.NoErr(err)
+	is.True(!ok)
+	f.record(again, store.Attempt{ErrorMessage: "late", Retry: f.clock.now()})
+	is.Equal(len(f.due()), 0) // done with is done with
+}
+
+func TestRemovedWebhookGivesUp(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.webhook("https://a.example/")
+	f.startRunner("r")
+	f.accept(f.turn())
+	f.finish(f.claimOne("r"))
+	d := f.due()[0] // being sent
+	e := f.record(d, store.Attempt{ErrorMessage: "no", Retry: f.clock.now()})
+	_, err := f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)
+	is.NoErr(err)
+	f.record(d, store.Attempt{ErrorMessage: "no", Retry: f.clock.now()})
+	f.webhook("https://b.example/")
+	is.Equal(len(f.due()), 0)
+	_, err = f.RemoveWebhook(f.ctx(), f.owner.Caller, f.worker.ID)
+	is.NoErr(err)
+	_, err = f.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)
+	is.True(store.IsKind(err, store.Conflict))
+	_, err = f.CreateTestDelivery(f.ctx(), f.owner.Caller, f.worker.ID)
+	is.True(store.IsKind(err, store.Conflict))
+}
+
+func TestTestDelivery(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.webhook("https://a.example/")
+	d, err := f.CreateTestDelivery(f.ctx(), f.owner.Caller, f.worker.ID)
+	is.NoErr(err)
+	is.True(d.Test())
+	is.Equal(len(f.due()), 0) // it is not sent by itself
+	_, _, w, err := f.DeliverySubject(f.ctx(), d)
+	is.NoErr(err)
+	is.Equal(w.ID, f.worker.ID)
+	e := f.record(d, store.Attempt{Manual: true, Success: true, ResponseStatus: 200})
+	is.Equal(e.TaskID+e.TaskTitle, "")
+	again, err := f.ExecutedDelivery(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)
+	is.NoErr(err)
+	is.True(again.Test())
+}
+
+func TestNextDelivery(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	_, _, ok, err := f.NextDelivery(f.ctx(), "")
+	is.NoErr(err)
+	is.True(!ok)
+	f.startRunner("r")
+	want := map[string]bool{}
+	for range 3 {
+		f.worker = f.newWorker(f.owner, store.NewWorker{})
+		f.webhook("https://a.example/")
+		want[f.worker.ID] = true
+		for range 2 {
+			f.accept(f.turn())
+			f.finish(f.claimOne("r"))
+		}
+	}
+	after := ""
+	for len(want) > 0 {
+		id, at, ok, err := f.NextDelivery(f.ctx(), after)
+		is.NoErr(err)
+		is.True(ok && want[id] && at.Equal(f.clock.now()))
+		delete(want, id)
+		after = id
+	}
+	_, _, ok, err = f.NextDelivery(f.ctx(), after)
+	is.NoErr(err)
+	is.True(!ok)
+}
+
+func TestExecutionPages(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	page := func(n int64) (ids []string, total int64) {
+		t.Helper()
+		list, total, err := f.Executions(f.ctx(), f.owner.Caller, f.worker.ID, n)
+		is.NoErr(err)
+		for _, e := range list {
+			ids = append(ids, e.ID)
+		}
+		return ids, total
+	}
+	ids, total := page(1)
+	is.Equal(len(ids)+int(total), 0)
+	f.webhook("https://a.example/")
+	d, err := f.CreateTestDelivery(f.ctx(), f.owner.Caller, f.worker.ID)
+	is.NoErr(err)
+	var made []string
+	for range 120 {
+		f.clock.advance(time.Hour)
+		made = append([]string{f.record(d, store.Attempt{Manual: true}).ID}, made...)
+	}
+	var all []string
+	for n := int64(1); n <= 3; n++ {
+		ids, total := page(n)
+		is.Equal(total, int64(120))
+		all = append(all, ids...)
+	}
+	is.Equal(all, made) // newest first, each once
+	for _, n := range []int64{4, 121, 1 << 60} {
+		ids, _ = page(n)
+		is.Equal(len(ids), 0)
+	}
+	n, err := f.PruneDeliveries(f.ctx(), 100*time.Hour, 1000)
+	is.NoErr(err)
+	is.Equal(n, int64(19)) // the delivery stays while attempts at it do
+	ids, total = page(3)
+	is.Equal(total, int64(101))
+	is.Equal(ids, made[100:101])
+	for range 3 {
+		_, err = f.PruneDeliveries(f.ctx(), -time.Hour, 50)
+		is.NoErr(err)
+	}
+	_, total = page(1)
+	is.Equal(total, int64(0))
+	is.Equal(f.count(`SELECT count(*) FROM deliveries`), int64(0))
+}
