@@ -394,10 +394,14 @@ func TestConnectionsAreReused(t *testing.T) {
 			peers[r.RemoteAddr] = true
 			mu.Unlock()
 			inner(w, r)
+			w.(http.Flusher).Flush()
+			time.Sleep(20 * time.Millisecond) // the end of the body comes after the last event
 		}
-		m := Model(openAIAt(t, p.URL, quick()))
+		patient := quick()
+		patient.linger = 5 * time.Second
+		m := Model(openAIAt(t, p.URL, patient))
 		if anthropic {
-			m = claudeAt(t, p.URL, quick())
+			m = claudeAt(t, p.URL, patient)
 		}
 		for range 3 {
 			_, err := ask(t, m, Request{Messages: []Message{user("hi")}})
@@ -405,4 +409,24 @@ func TestConnectionsAreReused(t *testing.T) {
 		}
 		is.Equal(len(peers), 1)
 	}
+}
+
+// What keeps coming may take as long as it likes.
+func TestSlowAnswers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newProvider(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for range 4 {
+			_, _ = io.WriteString(w, openAIHello)
+			w.(http.Flusher).Flush()
+			time.Sleep(300 * time.Millisecond) // the server's pace
+		}
+		_, _ = io.WriteString(w, sse(finished("stop"), done))
+	})
+	patient := quick()
+	patient.idle = time.Second
+	resp, err := ask(t, openAIAt(t, p.URL, patient), Request{Messages: []Message{user("hi")}})
+	is.NoErr(err)
+	is.Equal(spell(resp.Parts), "text:HelloHelloHelloHello")
 }
