@@ -112,16 +112,21 @@ func (r *refusal) tooLong() bool {
 // tidyMessage makes one line of a provider's message, of bounded length and
 // without the secrets.
 func tidyMessage(message string, secrets []string) string {
-	for _, secret := range secrets {
-		if secret != "" {
-			message = strings.ReplaceAll(message, secret, "[key]")
-		}
-	}
-	message = strings.Join(strings.Fields(strings.ToValidUTF8(message, "")), " ")
+	message = strings.Join(strings.Fields(strings.ToValidUTF8(redact(message, secrets), "")), " ")
 	if len(message) > maxMessage {
 		message = cutBytes(message, maxMessage) + "…"
 	}
 	return message
+}
+
+// redact takes the secrets out of a text.
+func redact(text string, secrets []string) string {
+	for _, secret := range secrets {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[key]")
+		}
+	}
+	return text
 }
 
 // readRefusal reads a response that is an error, of any shape there is: the

@@ -64,29 +64,13 @@ type digested struct {
 func digestRequest(req *Request, secrets []string) digested {
 	d := digested{names: newNames()}
 	add := func(label, text string) {
-		for _, s := range secrets {
-			if s != "" {
-				text = strings.ReplaceAll(text, s, "[key]")
-			}
-		}
-		d.lines = append(d.lines, label+": "+d.names.hide(text))
+		d.lines = append(d.lines, label+": "+d.names.hide(redact(text, secrets)))
 	}
 	add("instructions", req.Instructions)
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {
-			switch p.Type {
-			case PartText:
-				add(string(m.Role), p.Text)
-			case PartFile:
-				add("file", p.Path+" "+p.MediaType+" "+contentSum(p))
-			case PartToolCall:
-				add("call", p.ToolName+" "+sortedJSON(p.Input))
-			case PartToolResult:
-				label := "result"
-				if p.IsError {
-					label = "error"
-				}
-				add(label, p.Text)
+			if label, text := digestPart(m.Role, p); label != "" {
+				add(label, text)
 			}
 		}
 	}
@@ -97,6 +81,24 @@ func digestRequest(req *Request, secrets []string) digested {
 		add("final", "answer now")
 	}
 	return d
+}
+
+// digestPart gives a part's line. Reasoning has none: it asks for nothing.
+func digestPart(role Role, p Part) (label, text string) {
+	switch p.Type {
+	case PartText:
+		return string(role), p.Text
+	case PartFile:
+		return "file", p.Path + " " + p.MediaType + " " + contentSum(p)
+	case PartToolCall:
+		return "call", p.ToolName + " " + sortedJSON(p.Input)
+	case PartToolResult:
+		if p.IsError {
+			return "error", p.Text
+		}
+		return "result", p.Text
+	}
+	return "", ""
 }
 
 // key names the recording of the request.

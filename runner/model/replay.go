@@ -39,14 +39,7 @@ func (r *recorder) Generate(ctx context.Context, req Request, emit func(Delta)) 
 	var fault *Error
 	switch {
 	case err == nil:
-		clean := func(text string) string {
-			for _, s := range secrets {
-				if s != "" {
-					text = strings.ReplaceAll(text, s, "[key]")
-				}
-			}
-			return asked.names.hide(text)
-		}
+		clean := func(text string) string { return asked.names.hide(redact(text, secrets)) }
 		rec.Response = &recordedAnswer{resp.Model, resp.Finish, resp.Usage, recordedParts(resp.Parts, clean)}
 	case errors.As(err, &fault) && (fault.Code == codeContextLength || fault.Code == codeContentFilter || fault.Code == "400"):
 		rec.Error = &recordedError{fault.Code, tidyMessage(fault.Message, secrets)}
