@@ -3,10 +3,14 @@ package mail
 import (
 	"bytes"
 	"io"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"journeyman/store"
 )
 
 // FuzzMessage reads anything as a mail: it must come to an end soon, with valid
@@ -110,4 +114,45 @@ func TestHostileMessages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzSession says anything to the server: it must answer or hang up, and let
+// nothing in that it has not acknowledged.
+func FuzzSession(f *testing.F) {
+	f.Add([]byte("EHLO a\r\nMAIL FROM:<a@b.c>\r\nRCPT TO:<WORKER>\r\nDATA\r\nSubject: a\r\n\r\nb\r\n.\r\nQUIT\r\n"))
+	f.Add([]byte("EHLO a\r\nMAIL FROM:<a@b.c> SIZE=1 BODY=8BITMIME\r\nRCPT TO:<WORKER>\r\nBDAT 5\r\nab\r\n\r\nBDAT 0 LAST\r\nRSET\r\n"))
+	f.Add([]byte("STARTTLS\r\n\x16\x03\x01"))
+	f.Add([]byte("HELO [127.0.0.1]\r\nMAIL FROM:<\"a b\"@c>\r\nRCPT TO:<@x,@y:WORKER>\r\nVRFY x\r\nHELP\r\n"))
+	tlsConfig, err := LoadTLS("", "", domain, time.Now())
+	if err != nil {
+		f.Fatal(err)
+	}
+	p := newPost(f, true, func(c *Config) {
+		c.TLS, c.Limits.Idle, c.MaxSize, c.Limits.PerAddress = tlsConfig, 100*time.Millisecond, 10_000, 500
+	})
+	var got atomic.Int64 // 250s that end a mail
+	f.Fuzz(func(t *testing.T, said []byte) {
+		said = bytes.ReplaceAll(said, []byte("WORKER"), []byte(p.address()))
+		c, err := net.Dial("tcp", p.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		_, _ = c.Write(said) // it may hang up first
+		_ = c.(*net.TCPConn).CloseWrite()
+		answers, _ := io.ReadAll(c)
+		if !bytes.HasPrefix(answers, []byte("220 "+domain)) {
+			t.Errorf("greeted with %q", answers)
+		}
+		for line := range bytes.Lines(answers) {
+			if len(line) < 4 || line[0] < '2' || line[0] > '5' {
+				t.Errorf("answered %q", line)
+			}
+		}
+		accepted := got.Add(int64(bytes.Count(answers, []byte("OK: queued"))))
+		if stored := int64(len(p.emails(store.Inbound))); stored > accepted && accepted < 900 {
+			t.Errorf("%d mails kept, %d acknowledged", stored, accepted)
+		}
+	})
 }

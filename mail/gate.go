@@ -92,6 +92,7 @@ func (g *gate) closeIdle() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
+	_ = g.Close() // the library only knows listeners that it has begun to serve
 	for c := range g.open {
 		if !c.busy.Load() {
 			_ = c.SetDeadline(time.Now()) // wakes its reader, which then says goodbye

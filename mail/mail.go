@@ -102,8 +102,9 @@ type Server struct {
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
 
-	mu    sync.Mutex
-	gates []*gate // listeners being served
+	mu      sync.Mutex
+	gates   []*gate // listeners being served
+	stopped bool    // no more are
 }
 
 // New makes a server. It sends nothing before Start, and takes nothing over SMTP
@@ -147,9 +148,13 @@ func (s *Server) Start() { s.loops.Go(s.sendReplies) }
 func (s *Server) Serve(ln net.Listener) error {
 	g := newGate(ln, s.cfg.Limits)
 	s.mu.Lock()
+	stopped := s.stopped
 	s.gates = append(s.gates, g)
 	s.mu.Unlock()
-	if err := s.smtp.Serve(g); err != nil && s.ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
+	if stopped {
+		return ln.Close()
+	}
+	if err := s.smtp.Serve(g); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("serve SMTP: %w", err)
 	}
 	return nil
@@ -160,6 +165,9 @@ func (s *Server) Serve(ln net.Listener) error {
 // the next start. It gives ctx's error where connections are left; Close ends
 // those.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
 	s.eachGate((*gate).closeIdle)
 	err := s.smtp.Shutdown(ctx)
 	s.cancel()

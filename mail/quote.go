@@ -14,13 +14,13 @@ func ownText(text string, forward bool) string {
 	text = strings.Trim(tidy(text), "\n")
 	lines := strings.Split(text, "\n")
 	kept, forwarded := lines, []string(nil)
-	if at := forwardStart(lines, forward); at >= 0 {
-		kept, forwarded = lines[:at], lines[at:]
+	if !forward && !mayQuote(text) {
+		kept = cutSignature(lines)
+	} else if at := forwardStart(lines, forward); at >= 0 {
+		kept, forwarded = cutSignature(lines[:at]), lines[at:]
 	} else {
-		kept = cutHistory(kept)
-		kept = cutQuotes(kept)
+		kept = cutSignature(cutQuotes(cutHistory(lines)))
 	}
-	kept = cutSignature(kept)
 	own := strings.TrimSpace(strings.Join(kept, "\n"))
 	if len(forwarded) > 0 {
 		own = strings.TrimSpace(own + "\n\n" + strings.Join(forwarded, "\n"))
@@ -29,6 +29,28 @@ func ownText(text string, forward bool) string {
 		return strings.TrimSpace(text)
 	}
 	return own
+}
+
+// mayQuote reports whether text can hold another mail at all: every sentence,
+// header and quote that announces one has a line that begins with ">", or ends
+// with a colon or a dash, or names a header field. Most mail has none, and is not
+// searched with patterns.
+func mayQuote(text string) bool {
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimRight(line, " \t*_")
+		if line == "" {
+			continue
+		}
+		switch last := line[len(line)-1]; {
+		case line[0] == '>', last == ':', last == '-', strings.HasSuffix(line, "："):
+			return true
+		case strings.ContainsAny(line, ":：") && headerName(line) == "from":
+			return true
+		case len(line) < 60 && forwardMark.MatchString(line):
+			return true
+		}
+	}
+	return false
 }
 
 // forwardSubject matches how a forwarded mail's subject begins in the languages of

@@ -1,0 +1,350 @@
+package mail
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// workspace lists the files of a worker's folder, with what they hold.
+func (p *post) workspace(w store.Worker) map[string]string {
+	p.t.Helper()
+	files := map[string]string{}
+	dir := filepath.Join(p.store.Dir(), "workspaces", w.ID)
+	entries, err := os.ReadDir(dir)
+	if err != nil && !os.IsNotExist(err) {
+		p.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if b, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil {
+			files[e.Name()] = string(b)
+		}
+	}
+	return files
+}
+
+// withFile is a mail with an attachment.
+func withFile(text, name, content string, fields ...string) string {
+	fields = append(fields, "MIME-Version: 1.0", `Content-Type: multipart/mixed; boundary="b"`)
+	return letter("--b\n\n"+text+"\n--b\nContent-Type: application/pdf\nContent-Transfer-Encoding: base64\nContent-Disposition: attachment; filename=\""+
+		name+"\"\n\n"+base64.StdEncoding.EncodeToString([]byte(content))+"\n--b--", fields...)
+}
+
+func TestMailBecomesATask(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, nil)
+	answer := p.send("ann@example.com", p.address(), withFile("What does it say?", "../../report.pdf", "%PDF", "Subject: A report", "Message-ID: <1@example.com>"))
+	is.Equal(answer, "250 2.0.0 OK: queued")
+	e := p.emails(store.Inbound)[0]
+	turn := p.turn(e)
+	is.Equal(turn.Input, "What does it say?")
+	is.Equal(turn.TriggeredBy, store.TriggerEmail)
+	is.Equal(turn.CreatedByUserID, p.owner.UserID) // From is a member, and the peer is this machine
+	task, _, err := p.store.Task(t.Context(), p.owner.Caller, e.TaskID)
+	is.NoErr(err)
+	is.Equal(task.Title, "A report")
+	is.Equal(p.workspace(p.worker)["report.pdf"], "%PDF")
+	files, err := p.store.FilesByTurn(t.Context(), turn.Num)
+	is.NoErr(err)
+	is.Equal(len(files), 1)
+	is.Equal([]string{e.MailFrom, e.From, e.To, e.ReplyTo, e.MessageID}, []string{"ann@example.com", "ann@example.com", p.address(), "ann@example.com", "1@example.com"})
+	source, err := p.store.EmailSource(t.Context(), e)
+	is.NoErr(err)
+	is.True(strings.HasPrefix(string(source), "From: Ann <ann@example.com>\r\n"))
+
+	// Delivered again, nothing changes: no turn, no file.
+	is.Equal(p.send("ann@example.com", p.address(), withFile("What does it say?", "report.pdf", "%PDF", "Message-ID: <1@example.com>")), "250 2.0.0 OK: queued")
+	is.Equal(len(p.emails(store.Inbound)), 1)
+	is.Equal(len(p.workspace(p.worker)), 1)
+	is.Equal(p.store.Queued(), int64(1))
+
+	// A large one lies in a file.
+	is.Equal(p.send("bob@example.net", p.address(), letter(strings.Repeat("A long line of a long mail\n", 10_000), "From: bob@example.net")), "250 2.0.0 OK: queued")
+	e = p.emails(store.Inbound)[1]
+	source, err = p.store.EmailSource(t.Context(), e)
+	is.NoErr(err)
+	is.Equal(int64(len(source)), e.Size)
+	is.Equal(p.turn(e).CreatedByUserID, "") // a stranger
+}
+
+// TestDuplicatesAtOnce delivers one mail from many connections.
+func TestDuplicatesAtOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, nil)
+	answers := make(chan string, 16)
+	for range cap(answers) {
+		go func() {
+			answers <- p.send("ann@example.com", p.address(), withFile("Hello", "a.pdf", "x", "Message-ID: <1@example.com>"))
+		}()
+	}
+	for range cap(answers) {
+		is.Equal(<-answers, "250 2.0.0 OK: queued")
+	}
+	is.Equal(len(p.emails(store.Inbound)), 1)
+	is.Equal(p.store.Queued(), int64(1))
+	is.Equal(len(p.workspace(p.worker)), 1) // the files of the others are gone again
+}
+
+func TestSeveralRecipients(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, nil)
+	other := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Other"})
+	to := p.address() + " " + WorkerAddress(other.ID, domain) + " " + p.address()
+	is.Equal(p.send("ann@example.com", to, withFile("Hello", "a.pdf", "x", "Message-ID: <1@example.com>")), "250 2.0.0 OK: queued")
+	list := p.emails(store.Inbound)
+	is.Equal(len(list), 2)
+	is.True(list[0].TaskID != list[1].TaskID)
+	is.Equal(p.workspace(p.worker), p.workspace(other))
+}
+
+func TestInputs(t *testing.T) {
+	t.Parallel()
+	p := newPost(t, true, nil)
+	i := 0
+	for name, tt := range map[string]struct{ raw, input, status string }{
+		"subject alone":        {letter("", "Subject: What time is it?"), "What time is it?", "accepted"},
+		"file alone":           {withFile("", "scan.pdf", "x", "Subject: "), "See the attached files: scan.pdf", "accepted"},
+		"nothing at all":       {letter("", "Subject: "), "", "ignored"},
+		"text wins":            {letter("Text", "Subject: Title"), "Text", "accepted"},
+		"no author but sender": {letter("Text", "From: "), "Text", "accepted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			i++
+			before := len(p.emails(store.Inbound))
+			raw := strings.Replace(tt.raw, "\n\n", fmt.Sprintf("\nMessage-ID: <%d@example.com>\n\n", i), 1)
+			is.Equal(p.send("bob@example.net", p.address(), raw), "250 2.0.0 OK: queued")
+			list := p.emails(store.Inbound)
+			is.Equal(len(list), before+1)
+			e := list[before]
+			is.Equal(string(e.Status), tt.status)
+			if tt.status == "accepted" {
+				is.Equal(p.turn(e).Input, tt.input)
+			}
+		})
+	}
+}
+
+func TestAutomaticMailStartsNothing(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ from, field, reason string }{
+		"auto-reply": {"ann@example.com", "Auto-Submitted: auto-replied", AutoReply},
+		"list":       {"ann@example.com", "List-Id: <a.example.com>", AutoList},
+		"bounce":     {"", "Subject: Returned mail", AutoBounce},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			// Whoever may mail: what is ignored is ignored for all, so that no error
+			// goes back either.
+			p := newPost(t, true, func(c *Config) { c.Accept = "nobody@example.org" })
+			is.Equal(p.send(tt.from, p.address(), withFile("Hello", "a.pdf", "x", tt.field)), "250 2.0.0 OK: queued")
+			e := p.emails(store.Inbound)[0]
+			is.Equal(e.Status, store.EmailIgnored)
+			is.Equal(e.Reason, tt.reason)
+			is.Equal(p.store.Queued(), int64(0))
+			is.Equal(len(p.workspace(p.worker)), 0)
+		})
+	}
+}
+
+func TestThreads(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, false, nil)
+	p.store.CreateKey(t.Context(), store.NewKey{Name: "x", Email: "carol@example.com", OrganizationName: "Acme", Role: store.RoleMember})
+	is.Equal(p.send("bob@example.net", p.address(), letter("First", "From: bob@example.net", "Message-ID: <1@example.net>")), "250 2.0.0 OK: queued")
+	reply := p.replies(1, store.EmailKept)[0]
+	first := p.emails(store.Inbound)[0]
+	for name, tt := range map[string]struct {
+		from, to string
+		fields   []string
+		same     bool
+		want     string
+	}{
+		"in reply to the answer":     {from: "bob@example.net", fields: []string{"In-Reply-To: <" + reply.ID + "@" + domain + ">"}, same: true},
+		"the id in capitals":         {from: "bob@example.net", fields: []string{"In-Reply-To: <" + strings.ToUpper(reply.ID) + "@" + domain + ">"}, same: true},
+		"by references":              {from: "bob@example.net", fields: []string{"References: <0@x> <1@example.net> <" + reply.ID + "@" + domain + ">"}, same: true},
+		"a relay changed our id":     {from: "bob@example.net", fields: []string{"In-Reply-To: <changed@relay.example>", "References: <1@example.net> <changed@relay.example>"}, same: true},
+		"to the address of the task": {from: "bob@example.net", to: p.worker.ID + "+" + first.TaskID + "@" + domain, same: true},
+		"a member joins":             {from: "carol@example.com", fields: []string{"In-Reply-To: <" + reply.ID + "@" + domain + ">"}, same: true},
+		"a stranger with the id":     {from: "eve@example.org", fields: []string{"In-Reply-To: <" + reply.ID + "@" + domain + ">"}},
+		"an unknown id":              {from: "bob@example.net", fields: []string{"In-Reply-To: <unknown@example.net>"}},
+		"no id":                      {from: "bob@example.net"},
+		"a stranger to the task":     {from: "eve@example.org", to: p.worker.ID + "+" + first.TaskID + "@" + domain, want: "550 5.7.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			to, want := tt.to, tt.want
+			if to == "" {
+				to = p.address()
+			}
+			if want == "" {
+				want = "250"
+			}
+			id := strings.ReplaceAll(name, " ", ".") + "@example.net"
+			answer := p.send(tt.from, to, letter("More", append(tt.fields, "From: "+tt.from, "Message-ID: <"+id+">")...))
+			is.True(strings.HasPrefix(answer, want)) // the answer
+			if want != "250" {
+				return
+			}
+			list := p.emails(store.Inbound)
+			for _, e := range list {
+				if e.MessageID == id {
+					is.Equal(e.TaskID == first.TaskID, tt.same)
+				}
+			}
+		})
+	}
+	// Another worker does not know the thread.
+	other := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Other"})
+	is.Equal(p.send("bob@example.net", WorkerAddress(other.ID, domain), letter("More", "From: bob@example.net", "Message-ID: <other@example.net>",
+		"In-Reply-To: <"+reply.ID+"@"+domain+">")), "250 2.0.0 OK: queued")
+	// An archived task: its address refuses, its thread begins anew.
+	is.NoErr(p.store.ArchiveTask(t.Context(), p.owner.Caller, first.TaskID))
+	is.True(strings.HasPrefix(p.send("bob@example.net", p.worker.ID+"+"+first.TaskID+"@"+domain, letter("x", "From: bob@example.net")), "550 5.2.1"))
+	is.Equal(p.send("bob@example.net", p.address(), letter("Again", "From: bob@example.net", "Message-ID: <again@example.net>",
+		"In-Reply-To: <"+reply.ID+"@"+domain+">")), "250 2.0.0 OK: queued")
+	list := p.emails(store.Inbound)
+	is.True(list[len(list)-1].TaskID != first.TaskID)
+}
+
+// TestForgedThreads comes from outside, where From proves nothing.
+func TestForgedThreads(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, false, func(c *Config) { c.Resolver = dns{} })
+	outside := func(address, from, id string, fields ...string) (store.Email, error) {
+		r, err := p.recipient(t.Context(), address)
+		is.NoErr(err)
+		raw := strings.ReplaceAll(letter("Hello", append(fields, "From: "+from, "Message-ID: <"+id+">")...), "\n", "\r\n")
+		list, err := p.Deliver(t.Context(), Envelope{From: from, To: []Recipient{r}, RemoteAddr: "192.0.2.7", Helo: "mx.example.net"}, []byte(raw))
+		if err != nil {
+			return store.Email{}, err
+		}
+		return list[0], nil
+	}
+	first, err := outside(p.address(), "bob@example.net", "1@example.net")
+	is.NoErr(err)
+	reply := p.replies(1, store.EmailKept)[0]
+	e, err := outside(p.address(), "bob@example.net", "2@example.net", "In-Reply-To: <1@example.net>")
+	is.NoErr(err)
+	is.True(e.TaskID != first.TaskID) // his own id may be known to others
+	e, err = outside(p.address(), "bob@example.net", "3@example.net", "In-Reply-To: <"+reply.ID+"@x>")
+	is.NoErr(err)
+	is.Equal(e.TaskID, first.TaskID) // ours he can only have from us
+	e, err = outside(p.address(), "ann@example.com", "4@example.com", "In-Reply-To: <"+reply.ID+"@x>")
+	is.NoErr(err)
+	is.True(e.TaskID != first.TaskID) // a member, but who says so
+	is.Equal(p.turn(e).CreatedByUserID, "")
+
+	// A task whose id can be guessed.
+	n := store.NewTurn{Caller: p.owner.Caller, WorkerID: p.worker.ID, TaskID: "1", Input: "x", Budget: store.BudgetStandard}
+	_, err = p.store.CreateTurn(t.Context(), n)
+	is.NoErr(err)
+	_, err = outside(p.worker.ID+"+1@"+domain, "bob@example.net", "5@example.net")
+	is.True(store.IsKind(err, store.Forbidden))
+}
+
+func TestReplyTo(t *testing.T) {
+	t.Parallel()
+	p := newPost(t, true, nil)
+	for name, tt := range map[string]struct {
+		fields []string
+		want   string
+	}{
+		"author":            {nil, "bob@example.net"},
+		"reply-to":          {[]string{"Reply-To: Desk <desk@example.net>"}, "desk@example.net"},
+		"several reply-tos": {[]string{"Reply-To: a@example.net, b@example.net"}, "bob@example.net"},
+		"nobody reads it":   {[]string{"From: No-Reply@example.net"}, ""},
+		"a form's sender":   {[]string{"From: noreply@forms.example", "Reply-To: visitor@example.org"}, "visitor@example.org"},
+		"not in this world": {[]string{"Reply-To: <\"a b\"@example.net>"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			id := "<" + strings.ReplaceAll(name, " ", ".") + "@example.net>"
+			is.Equal(p.send("bob@example.net", p.address(), strings.Replace(letter("Hello", append(tt.fields, "Message-ID: "+id)...), "Ann <ann@example.com>", "bob@example.net", 1)), "250 2.0.0 OK: queued")
+			list := p.emails(store.Inbound)
+			is.Equal(list[len(list)-1].ReplyTo, tt.want)
+		})
+	}
+}
+
+func TestLoopGuard(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, func(c *Config) { c.Loops = store.MailLimits{PerThread: 3, PerSender: 5} })
+	is.Equal(p.send("bob@example.net", p.address(), letter("0", "From: bob@example.net", "Message-ID: <0@example.net>")), "250 2.0.0 OK: queued")
+	first := p.emails(store.Inbound)[0]
+	for i := 1; i < 8; i++ { // in one thread, then in none
+		to := p.worker.ID + "+" + first.TaskID + "@" + domain
+		if i > 4 {
+			to = p.address()
+		}
+		raw := withFile("again", fmt.Sprintf("%d.pdf", i), "x", "From: bob@example.net", fmt.Sprintf("Message-ID: <%d@example.net>", i))
+		is.Equal(p.send("bob@example.net", to, raw), "250 2.0.0 OK: queued")
+	}
+	var got []string
+	for _, e := range p.emails(store.Inbound) {
+		got = append(got, string(e.Status)+" "+e.Reason)
+	}
+	is.Equal(strings.Join(got, "\n"), `accepted 
+accepted 
+accepted 
+ignored too many mails in this thread: 3 within an hour
+ignored too many mails in this thread: 3 within an hour
+accepted 
+accepted 
+ignored too many mails of this sender: 5 within an hour`)
+	is.Equal(p.store.Queued(), int64(5))
+	is.Equal(len(p.workspace(p.worker)), 4) // files of what was ignored are gone
+	is.Equal(p.send("carol@example.net", p.address(), letter("x", "From: carol@example.net")), "250 2.0.0 OK: queued")
+	is.Equal(p.store.Queued(), int64(6)) // others are not in a loop
+}
+
+func TestReceiveOverHTTP(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, func(c *Config) { c.MaxSize = 5000 })
+	rival, _ := storetestCaller(t, p.store, "Rival")
+	local := p.owner.Caller
+	local.RemoteAddr = "127.0.0.1"
+	raw := []byte(letter("Hello", "To: Bob <bob@example.net>, "+p.address(), "Message-ID: <1@example.com>")) // with bare line feeds
+	list, err := p.Receive(t.Context(), local, "", nil, raw)
+	is.NoErr(err)
+	is.Equal(len(list), 1)
+	is.Equal(p.turn(list[0]).Input, "Hello")
+	list, err = p.Receive(t.Context(), local, "ann@example.com", []string{p.address()}, []byte(letter("Hi", "Message-ID: <2@example.com>")))
+	is.NoErr(err)
+	is.Equal(list[0].MailFrom, "ann@example.com")
+	for name, tt := range map[string]struct {
+		who  store.Caller
+		to   []string
+		raw  string
+		kind store.Kind
+	}{
+		"no recipient of ours":  {local, nil, letter("x"), store.NotFound},
+		"unknown worker":        {local, []string{"wrk_x@" + domain}, letter("x"), store.NotFound},
+		"another organization":  {rival.Caller, []string{p.address()}, letter("x"), store.Forbidden},
+		"another by its header": {rival.Caller, nil, letter("x", "To: "+p.address()), store.NotFound},
+		"another domain":        {local, []string{"bob@example.net"}, letter("x"), store.Forbidden},
+		"too large":             {local, []string{p.address()}, letter(strings.Repeat("x", 6000)), store.TooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := p.Receive(t.Context(), tt.who, "", tt.to, []byte(tt.raw))
+			if !store.IsKind(err, tt.kind) {
+				t.Errorf("error %v, want kind %v", err, tt.kind)
+			}
+		})
+	}
+}

@@ -1,0 +1,274 @@
+package mail
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-message/mail"
+
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/tool"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// A post is a mail server of a test, with a real store and runner, one
+// organization and a public worker.
+type post struct {
+	*Server
+	t      testing.TB
+	store  *store.Store
+	runner *runner.Runner
+	addr   string
+	owner  store.Identity
+	worker store.Worker
+}
+
+// domain is that of worker addresses in tests.
+const domain = "workers.example"
+
+// newPost starts a server. The runner runs unless idle.
+func newPost(t testing.TB, idle bool, change func(*Config)) *post {
+	t.Helper()
+	return newPostWith(t, idle, store.Options{QueueLimit: 1_000_000}, change)
+}
+
+func newPostWith(t testing.TB, idle bool, opt store.Options, change func(*Config)) *post {
+	t.Helper()
+	st := storetest.Open(t, opt)
+	prices, err := model.LoadPrices("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	rn := runner.New(runner.Config{Store: st, Model: model.NewOffline(), Prices: prices, Tools: tool.All(), BaseURL: "http://jm.test", Log: log})
+	cfg := Config{Store: st, Runner: rn, Log: log, Domain: domain}
+	if change != nil {
+		change(&cfg)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &post{Server: New(cfg), t: t, store: st, runner: rn, addr: ln.Addr().String()}
+	p.owner, _ = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+	p.worker = p.newWorker(p.owner.Caller, store.NewWorker{Title: "Scribe", Instructions: "Help."})
+	served := make(chan error, 1)
+	go func() { served <- p.Serve(ln) }()
+	if !idle {
+		if err := rn.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Start()
+	t.Cleanup(func() { p.stop(idle, served) })
+	return p
+}
+
+func (p *post) stop(idle bool, served chan error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = p.Shutdown(ctx) // a test may have left connections open
+	if err := p.Close(); err != nil {
+		p.t.Error(err)
+	}
+	if err := <-served; err != nil {
+		p.t.Error(err)
+	}
+	if !idle {
+		if err := p.runner.Stop(ctx); err != nil {
+			p.t.Error(err)
+		}
+	}
+}
+
+func (p *post) newWorker(c store.Caller, n store.NewWorker) store.Worker {
+	p.t.Helper()
+	w, _, err := p.store.CreateWorker(p.t.Context(), c, n, store.Once{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return w
+}
+
+// address is that of the worker.
+func (p *post) address() string { return WorkerAddress(p.worker.ID, domain) }
+
+// A peer speaks SMTP line by line, so that tests can break its rules.
+type peer struct {
+	t testing.TB
+	net.Conn
+	r *bufio.Reader
+}
+
+func (p *post) dial() *peer {
+	p.t.Helper()
+	c, err := net.Dial("tcp", p.addr)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	p.t.Cleanup(func() { _ = c.Close() })
+	return &peer{t: p.t, Conn: c, r: bufio.NewReader(c)}
+}
+
+// answer reads one answer, of any number of lines.
+func (c *peer) answer() string {
+	c.t.Helper()
+	var all strings.Builder
+	for {
+		line, err := c.r.ReadString('\n')
+		if err != nil {
+			return all.String() + "(" + err.Error() + ")"
+		}
+		all.WriteString(line)
+		if len(line) < 4 || line[3] != '-' {
+			return strings.TrimRight(all.String(), "\r\n")
+		}
+	}
+}
+
+// say sends a line and gives the answer.
+func (c *peer) say(format string, args ...any) string {
+	c.t.Helper()
+	if _, err := fmt.Fprintf(c.Conn, format+"\r\n", args...); err != nil {
+		return err.Error()
+	}
+	return c.answer()
+}
+
+// must fails the test unless the answer begins with code.
+func (c *peer) must(code, answer string) {
+	c.t.Helper()
+	if !strings.HasPrefix(answer, code) {
+		c.t.Fatalf("answer %q, want %s", answer, code)
+	}
+}
+
+// greet waits for the greeting and says EHLO.
+func (c *peer) greet() *peer {
+	c.t.Helper()
+	c.must("220", c.answer())
+	c.must("250", c.say("EHLO mx.example.com"))
+	return c
+}
+
+// send sends a mail and gives the last answer.
+func (p *post) send(from, to, raw string) string {
+	p.t.Helper()
+	c := p.dial().greet()
+	defer c.Close()
+	if a := c.say("MAIL FROM:<%s>", from); !strings.HasPrefix(a, "250") {
+		return a
+	}
+	for one := range strings.SplitSeq(to, " ") {
+		if a := c.say("RCPT TO:<%s>", one); !strings.HasPrefix(a, "250") {
+			return a
+		}
+	}
+	c.must("354", c.say("DATA"))
+	raw = strings.ReplaceAll(strings.ReplaceAll(raw, "\r\n", "\n"), "\n", "\r\n")
+	return c.say("%s\r\n.", strings.ReplaceAll(raw, "\r\n.", "\r\n.."))
+}
+
+// letter is a plain mail with header fields of one's choice.
+func letter(text string, fields ...string) string {
+	var b strings.Builder
+	all := strings.Join(fields, "\n")
+	for _, f := range []string{"From: Ann <ann@example.com>", "To: worker", "Subject: Question", "Date: Sat, 21 Nov 2026 09:30:00 +0000"} {
+		if key, _, _ := strings.Cut(f, ":"); !strings.Contains("\n"+all, "\n"+key+":") {
+			b.WriteString(f + "\n")
+		}
+	}
+	if all != "" {
+		b.WriteString(all + "\n")
+	}
+	return b.String() + "\n" + text + "\n"
+}
+
+// emails lists what there is, oldest first.
+func (p *post) emails(direction string) []store.Email {
+	p.t.Helper()
+	list, _, err := p.store.Emails(p.t.Context(), p.owner.Caller, store.EmailQuery{Direction: direction, Limit: 1000})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for i, j := 0, len(list)-1; i < j; i, j = i+1, j-1 {
+		list[i], list[j] = list[j], list[i]
+	}
+	return list
+}
+
+// turn is the turn of a mail.
+func (p *post) turn(e store.Email) store.Turn {
+	p.t.Helper()
+	t, err := p.store.Turn(p.t.Context(), e.TurnID)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return t
+}
+
+// replies waits until n replies have one of the states, and gives them.
+func (p *post) replies(n int, states ...store.EmailStatus) []store.Email {
+	p.t.Helper()
+	var list []store.Email
+	eventually(p.t, fmt.Sprintf("%d replies in state %v", n, states), func() bool {
+		list = nil
+		for _, e := range p.emails(store.Outbound) {
+			for _, s := range states {
+				if e.Status == s {
+					list = append(list, e)
+				}
+			}
+		}
+		return len(list) >= n
+	})
+	return list
+}
+
+// source is a mail's source, parsed.
+func (p *post) source(e store.Email) (*mail.Reader, string) {
+	p.t.Helper()
+	raw, err := p.store.EmailSource(p.t.Context(), e)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r, err := mail.CreateReader(bytes.NewReader(raw))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r, string(raw)
+}
+
+// eventually waits for a condition that another goroutine brings about.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(20 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-deadline.C:
+			t.Fatalf("waited in vain for %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+func newReader(r io.Reader) *bufio.Reader { return bufio.NewReader(r) }
+
+func storetestCaller(t testing.TB, st *store.Store, organization string) (store.Identity, string) {
+	t.Helper()
+	return storetest.Caller(t, st, organization, "owner@"+strings.ToLower(organization)+".example", store.RoleOwner)
+}

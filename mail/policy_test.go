@@ -1,0 +1,242 @@
+package mail
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/emersion/go-msgauth/dkim"
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// dns is a DNS that knows what a test says: TXT records by name, "A " and a name
+// for addresses. The value "!" is a server that does not answer.
+type dns map[string][]string
+
+func (d dns) lookup(name string) ([]string, error) {
+	v, ok := d[strings.TrimSuffix(name, ".")]
+	switch {
+	case !ok:
+		return nil, &net.DNSError{Name: name, IsNotFound: true}
+	case v[0] == "!":
+		return nil, &net.DNSError{Name: name, IsTimeout: true, IsTemporary: true}
+	}
+	return v, nil
+}
+
+func (d dns) LookupTXT(_ context.Context, name string) ([]string, error) { return d.lookup(name) }
+
+func (d dns) LookupMX(_ context.Context, name string) ([]*net.MX, error) {
+	list, err := d.lookup("MX " + name)
+	var mx []*net.MX
+	for _, host := range list {
+		mx = append(mx, &net.MX{Host: host})
+	}
+	return mx, err
+}
+
+func (d dns) LookupIPAddr(_ context.Context, host string) ([]net.IPAddr, error) {
+	list, err := d.lookup("A " + host)
+	var ips []net.IPAddr
+	for _, a := range list {
+		ips = append(ips, net.IPAddr{IP: net.ParseIP(a)})
+	}
+	return ips, err
+}
+
+func (d dns) LookupAddr(_ context.Context, addr string) ([]string, error) {
+	return d.lookup("PTR " + addr)
+}
+
+// signed is a mail with a DKIM signature of a domain, whose key is in the DNS.
+func (d dns) signed(t testing.TB, raw, signer string) string {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d["s1._domainkey."+signer] = []string{"v=DKIM1; k=ed25519; p=" + base64.StdEncoding.EncodeToString(public)}
+	var b bytes.Buffer
+	err = dkim.Sign(&b, strings.NewReader(strings.ReplaceAll(raw, "\n", "\r\n")), &dkim.SignOptions{Domain: signer, Selector: "s1", Signer: private,
+		HeaderKeys: []string{"From", "Subject"}, HeaderCanonicalization: dkim.CanonicalizationRelaxed, BodyCanonicalization: dkim.CanonicalizationRelaxed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestPolicies sends mail from outside under each policy.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	const spfPass, spfFail = "v=spf1 ip4:192.0.2.7 -all", "v=spf1 ip4:198.51.100.1 -all"
+	for name, tt := range map[string]struct {
+		accept   string
+		peer     string // 192.0.2.7 where ''
+		envelope string // that of From where ''
+		from     string // ann@example.com where ''
+		signer   string // DKIM
+		spoil    bool   // the mail is changed after it was signed
+		dns      dns
+		want     string // '' for accepted, else the words of the refusal
+		busy     bool   // a later try may go better
+	}{
+		"anyone, unverified":                   {accept: Anyone},
+		"anyone, forged where that is refused": {accept: Anyone, dns: dns{"_dmarc.example.com": {"v=DMARC1; p=reject"}}, want: "DMARC"},
+		"anyone, forged where that is watched": {accept: Anyone, dns: dns{"_dmarc.example.com": {"v=DMARC1; p=none"}}},
+		"anyone, the DNS is silent":            {accept: Anyone, dns: dns{"example.com": {"!"}, "_dmarc.example.com": {"!"}}},
+		"member, spf":                          {accept: Members, dns: dns{"example.com": {spfPass}}},
+		"member, spf with dmarc":               {accept: Members, dns: dns{"example.com": {spfPass}, "_dmarc.example.com": {"v=DMARC1; p=reject"}}},
+		"member, spf of a subdomain":           {accept: Members, envelope: "bounce@mail.example.com", dns: dns{"mail.example.com": {spfPass}}},
+		"member, strict dmarc":                 {accept: Members, envelope: "bounce@mail.example.com", dns: dns{"mail.example.com": {spfPass}, "_dmarc.example.com": {"v=DMARC1; p=none; aspf=s"}}, want: "neither DKIM nor SPF"},
+		"member, spf of another domain":        {accept: Members, envelope: "eve@example.net", dns: dns{"example.net": {spfPass}}, want: "neither DKIM nor SPF"},
+		"member, spf fails":                    {accept: Members, dns: dns{"example.com": {spfFail}}, want: "neither DKIM nor SPF"},
+		"member, nothing published":            {accept: Members, want: "neither DKIM nor SPF"},
+		"member, dkim":                         {accept: Members, signer: "example.com"},
+		"member, dkim of a subdomain":          {accept: Members, signer: "mail.example.com"},
+		"member, dkim of a list":               {accept: Members, signer: "lists.example.org", want: "neither DKIM nor SPF"},
+		"member, dkim broken on the way":       {accept: Members, signer: "example.com", spoil: true, want: "neither DKIM nor SPF"},
+		"member, forwarded but signed":         {accept: Members, signer: "example.com", envelope: "x+caf_=w@gmail.example", dns: dns{"example.com": {spfFail}}},
+		"member, policy of the organization":   {accept: Members, from: "ann@example.com", signer: "example.com", dns: dns{"_dmarc.example.com": {"v=DMARC1; p=reject; sp=none"}}},
+		"member, the DNS is silent":            {accept: Members, dns: dns{"example.com": {"!"}}, want: "the DNS does not answer", busy: true},
+		"member, on this machine":              {accept: Members, peer: "127.0.0.1"},
+		"stranger":                             {accept: Members, from: "bob@example.net", dns: dns{"example.net": {spfPass}}, want: "may not mail"},
+		"stranger on this machine":             {accept: Members, from: "bob@example.net", peer: "::1", want: "may not mail"},
+		"member of another organization":       {accept: Members, from: "owner@rival.example", peer: "127.0.0.1", want: "may not mail"},
+		"two authors":                          {accept: Members, from: "ann@example.com, eve@example.net", dns: dns{"example.com": {spfPass}}, want: "neither DKIM nor SPF"},
+		"listed address":                       {accept: "bob@example.net, @example.org", from: "Bob@Example.net", dns: dns{"example.net": {spfPass}}, envelope: "bob@example.net"},
+		"listed domain":                        {accept: "bob@example.net, @example.org", from: "zoe@example.org", dns: dns{"example.org": {spfPass}}, envelope: "zoe@example.org"},
+		"listed, a subdomain is another":       {accept: "@example.org", from: "zoe@sub.example.org", dns: dns{"sub.example.org": {spfPass}}, envelope: "zoe@sub.example.org", want: "may not mail"},
+		"listed, a longer name is another":     {accept: "@example.org", from: "zoe@badexample.org", want: "may not mail"},
+		"listed but forged":                    {accept: "@example.org", from: "zoe@example.org", want: "neither DKIM nor SPF"},
+		"not listed":                           {accept: "@example.org", want: "may not mail"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			if tt.dns == nil {
+				tt.dns = dns{}
+			}
+			is.NoErr(ParseAccept(tt.accept))
+			p := newPost(t, true, func(c *Config) { c.Accept, c.Resolver = tt.accept, tt.dns })
+			storetestCaller(t, p.store, "Rival")
+			from := first([]string{tt.from}[:min(1, len(tt.from))], "ann@example.com")
+			raw := letter("Hello", "From: "+from, "Message-ID: <1@example.com>")
+			if raw = strings.ReplaceAll(raw, "\n", "\r\n"); tt.signer != "" {
+				raw = tt.dns.signed(t, strings.ReplaceAll(raw, "\r\n", "\n"), tt.signer)
+			}
+			if tt.spoil {
+				raw = strings.Replace(raw, "Hello", "Hello!", 1)
+			}
+			env := Envelope{From: tt.envelope, RemoteAddr: tt.peer, Helo: "mx.example.com"}
+			if env.From == "" {
+				env.From = "ann@example.com"
+			}
+			if env.RemoteAddr == "" {
+				env.RemoteAddr = "192.0.2.7"
+			}
+			r, err := p.recipient(t.Context(), p.address())
+			is.NoErr(err)
+			env.To = []Recipient{r}
+			list, err := p.Deliver(t.Context(), env, []byte(raw))
+			if tt.want == "" {
+				is.NoErr(err)
+				is.Equal(list[0].Status, store.EmailAccepted)
+				return
+			}
+			is.True(err != nil && strings.Contains(err.Error(), tt.want)) // the refusal
+			is.Equal(store.IsKind(err, store.Busy), tt.busy)
+			is.Equal(len(p.emails("")), 0)
+
+			// With holding the mail waits for an Admin, but not where the DNS is silent.
+			p.cfg.Hold = true
+			list, err = p.Deliver(t.Context(), env, []byte(raw))
+			if tt.busy {
+				is.True(store.IsKind(err, store.Busy))
+				return
+			}
+			is.NoErr(err)
+			is.Equal(list[0].Status, store.EmailHeld)
+			is.True(strings.Contains(list[0].Reason, tt.want))
+			is.Equal(p.store.Queued(), int64(0))
+		})
+	}
+}
+
+func TestVerdictsAreKept(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := dns{"example.com": {"v=spf1 -all"}, "_dmarc.example.com": {"v=DMARC1; p=quarantine"}}
+	p := newPost(t, true, func(c *Config) { c.Resolver = d })
+	raw := d.signed(t, letter("Hello"), "example.com")
+	r, err := p.recipient(t.Context(), p.address())
+	is.NoErr(err)
+	_, err = p.Deliver(t.Context(), Envelope{From: "ann@example.com", To: []Recipient{r}, RemoteAddr: "192.0.2.7", Helo: "mx"}, []byte(raw))
+	is.NoErr(err)
+	e := p.emails(store.Inbound)[0]
+	var v Verdicts
+	is.NoErr(json.Unmarshal(e.Verdicts, &v))
+	is.Equal(v.SPF.Result, "fail")
+	is.Equal(v.DKIM, []Verdict{{Result: "pass", Domain: "example.com"}})
+	is.Equal(v.DMARC, Verdict{Result: "pass", Domain: "example.com", Policy: "quarantine"})
+	is.True(v.Authenticated && !v.Local)
+	is.Equal(p.turn(e).CreatedByUserID, p.owner.UserID) // it is her
+}
+
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, false, func(c *Config) { c.Accept, c.Hold = Members, true })
+	is.Equal(p.send("bob@example.net", p.address(), withFile("Let me in", "a.pdf", "x", "From: bob@example.net", "Subject: Please")), "250 2.0.0 OK: queued")
+	e := p.emails(store.Inbound)[0]
+	is.Equal(e.Status, store.EmailHeld)
+	is.Equal(len(p.workspace(p.worker)), 0) // nothing is unpacked yet
+	id, _, err := func() (store.Identity, string, error) {
+		_, err := p.store.CreateKey(t.Context(), store.NewKey{Name: "x", Email: "m@example.com", OrganizationName: "Acme", Role: store.RoleMember})
+		return store.Identity{}, "", err
+	}()
+	is.NoErr(err)
+	id.OrganizationID, id.Role = p.owner.OrganizationID, store.RoleMember
+	_, err = p.Release(t.Context(), id.Caller, e.ID)
+	is.True(store.IsKind(err, store.Forbidden)) // a member decides nothing
+	rival, _ := storetestCaller(t, p.store, "Rival")
+	_, err = p.Release(t.Context(), rival.Caller, e.ID)
+	is.True(store.IsKind(err, store.Forbidden))
+	e, err = p.Release(t.Context(), p.owner.Caller, e.ID)
+	is.NoErr(err)
+	is.Equal(e.Status, store.EmailAccepted)
+	is.Equal(p.turn(e).Input, "Let me in")
+	is.Equal(p.workspace(p.worker)["a.pdf"], "x")
+	reply := p.replies(1, store.EmailKept)[0]
+	is.Equal(reply.To, "bob@example.net")
+	_, err = p.Release(t.Context(), p.owner.Caller, e.ID)
+	is.True(store.IsKind(err, store.Conflict)) // once is enough
+	is.Equal(len(p.workspace(p.worker)), 1)
+}
+
+func TestPrivateWorkers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, nil)
+	w := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Private", Visibility: store.Private})
+	to := WorkerAddress(w.ID, domain)
+	is.Equal(p.send("ann@example.com", to, letter("Hello", "Message-ID: <1@example.com>")), "250 2.0.0 OK: queued")
+	// The envelope says a member, the mail says somebody else.
+	is.True(strings.HasPrefix(p.send("ann@example.com", to, letter("Hello", "From: eve@example.net", "Message-ID: <2@example.com>")), "550 5.7.1"))
+}
+
+func TestParseAccept(t *testing.T) {
+	t.Parallel()
+	for accept, ok := range map[string]bool{"": true, "anyone": true, "members": true, "@example.com": true, "a@example.com,@example.org": true,
+		" a@example.com , b@example.org ": true, "member": false, "a@": false, "a@b@c": false, "a b@example.com": false, "a@example.com,": false} {
+		if err := ParseAccept(accept); (err == nil) != ok {
+			t.Errorf("%q: %v", accept, err)
+		}
+	}
+}
