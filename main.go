@@ -249,10 +249,6 @@ func (c *serveCommand) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	key, fresh, err := c.firstKey(a, st)
-	if err != nil {
-		return err
-	}
 	box, mailLn, err := c.openMail(a, st, rn)
 	if err != nil {
 		return err
@@ -265,6 +261,11 @@ func (c *serveCommand) Run(a *app) (err error) {
 		Uploads:         handlers.UploadLimits{FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
 		ScheduleChanged: sched.Wake, SchedulerAlive: sched.Alive})
 	control, err := listenControl(a.cfg.Data)
+	if err != nil {
+		return err
+	}
+	// A key that is shown once is made when nothing is left that can stop its showing.
+	key, fresh, err := c.firstKey(a, st)
 	if err != nil {
 		return err
 	}
