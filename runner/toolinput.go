@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 )
 
 // cleanInput gives a tool call's arguments in a form that can be kept and shown:
 // compact if a tool could run with them, else their text as a JSON string.
 func cleanInput(raw json.RawMessage) json.RawMessage {
 	text := mended(string(raw))
-	if len(bytes.TrimSpace(raw)) == 0 {
+	if strings.Trim(text, " \t\r\n") == "" {
 		return json.RawMessage(`{}`) // how some models call a tool without arguments
 	}
 	if objectProblem([]byte(text)) == "" {

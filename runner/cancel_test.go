@@ -1,0 +1,266 @@
+package runner_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/model"
+	"journeyman/runner/tool"
+	"journeyman/store"
+)
+
+// abort cancels a task, within the second that is promised.
+func (f *fixture) abort(turn store.Turn) store.Task {
+	f.t.Helper()
+	begun := time.Now()
+	task, err := f.AbortTask(f.ctx(), f.owner, turn.TaskID)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if took := time.Since(begun); took > time.Second {
+		f.t.Errorf("cancelling took %v", took)
+	}
+	return task
+}
+
+func TestCancelModel(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	m, begun := blocked()
+	f := newFixture(t, withModel(m))
+	turn := f.accept("go")
+	live := make(chan *uiReader, 1)
+	stream := f.TurnStream(turn)
+	go func() { live <- f.read(stream) }()
+	until(t, begun, "the model is asked")
+	is.Equal(f.abort(turn).Status, store.Aborted)
+	turn = f.wait(turn)
+	is.Equal(turn.OutputText, "half a wo") // what was produced is kept
+	is.Equal(turn.Failure.Code, "aborted")
+	u := until(t, live, "the stream ends")
+	is.Equal(u.messages(), f.messages(turn)[1:])
+	is.Equal(u.status, []string{"pending", "running", "aborted"})
+	is.Equal(f.abort(turn).Status, store.Aborted) // again is no error
+}
+
+// What a model call had begun stays as it was shown: text in the middle of a
+// character, arguments in the middle of a string.
+func TestCancelInTheMiddle(t *testing.T) {
+	t.Parallel()
+	for name, deltas := range map[string][]model.Delta{
+		"nothing":    {},
+		"reasoning":  {{Type: model.PartReasoning, Text: "hm"}},
+		"character":  {{Type: model.PartText, Text: "a\xe2\x82"}},
+		"arguments":  {{Type: model.PartText, Text: "so"}, {Part: 1, Type: model.PartToolCall, CallID: "c", ToolName: "it", Text: `{"a": "b`}},
+		"whole call": {{Type: model.PartToolCall, CallID: "c", ToolName: "it", Text: `{"a": 1}`}},
+		"two calls": {{Type: model.PartToolCall, CallID: "c", ToolName: "it", Text: `{"a": <`}, {Part: 1, Type: model.PartToolCall, CallID: "c", ToolName: "it"},
+			{Part: 2, Type: model.PartText, Text: "x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			begun := make(chan struct{}, 1)
+			f := newFixture(t, withModel(&fakeModel{fn: func(ctx context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
+				for _, d := range deltas {
+					emit(d)
+				}
+				begun <- struct{}{}
+				<-ctx.Done()
+				return model.Response{}, ctx.Err()
+			}}))
+			turn := f.accept("go")
+			live := make(chan *uiReader, 1)
+			stream := f.TurnStream(turn)
+			go func() { live <- f.read(stream) }()
+			until(t, begun, "the model is asked")
+			f.abort(turn)
+			want := f.messages(turn)[1:]
+			is.Equal(until(t, live, "the stream ends").messages(), want)
+			is.Equal(f.read(f.taskStream(turn.TaskNum, "")).messages(), want)
+		})
+	}
+}
+
+func TestCancelTool(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		result json.RawMessage
+		state  store.CallState
+		says   string
+	}{
+		"cut off":           {nil, store.CallInterrupted, "cut off"},
+		"done all the same": {json.RawMessage(`"sent"`), store.CallCompleted, "sent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			begun := make(chan struct{}, 1)
+			it := fakeTool{name: "it", fn: func(ctx context.Context, _ tool.Host, _ json.RawMessage) (json.RawMessage, error) {
+				begun <- struct{}{}
+				<-ctx.Done()
+				if tt.result == nil {
+					return nil, ctx.Err()
+				}
+				return tt.result, nil
+			}}
+			f := newFixture(t, withTools(it))
+			turn := f.accept(script(`say so`, `tool it {}`, `tool it {}`, `say never`))
+			until(t, begun, "the tool runs")
+			f.abort(turn)
+			turn = f.wait(turn)
+			is.Equal(turn.Status, store.Aborted)
+			steps := f.journal(turn)
+			is.Equal(len(steps), 1)
+			is.Equal(steps[0].Calls[0].State, tt.state)
+			is.True(strings.Contains(string(steps[0].Calls[0].Output), tt.says))
+			is.Equal(f.read(f.taskStream(turn.TaskNum, "")).messages(), f.messages(turn)[1:])
+		})
+	}
+}
+
+func TestCancelQueued(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	m, begun := blocked()
+	f := newFixture(t, withModel(m))
+	first := f.accept("one")
+	second := f.accept("two", first.TaskID)
+	until(t, begun, "the model is asked")
+	live := make(chan *uiReader, 1)
+	stream := f.TurnStream(second)
+	go func() { live <- f.read(stream) }()
+	waited := make(chan error, 1)
+	go func() { waited <- f.Wait(f.ctx(), second.ID) }()
+	f.abort(first)
+	is.NoErr(until(t, waited, "the queued turn has ended"))
+	is.Equal(f.wait(second).Status, store.Aborted)
+	u := until(t, live, "the stream ends")
+	is.Equal(u.status, []string{"pending", "aborted"})
+	is.Equal(u.messages(), f.messages(first)[3:])
+	is.Equal(len(m.seen()), 1) // the second never ran
+	third := f.accept("three", first.TaskID)
+	until(t, begun, "the next turn runs")
+	f.abort(third)
+}
+
+// Cancelling races with claiming: whoever comes first, the turn is cancelled.
+func TestCancelRaces(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	m, _ := blocked()
+	f := newFixture(t, withModel(m))
+	for range 60 {
+		turn := f.accept("go")
+		f.abort(turn)
+		is.Equal(f.wait(turn).Status, store.Aborted)
+	}
+	_, _, watched, _ := f.Kept()
+	is.Equal(watched, 0)
+}
+
+func TestRetries(t *testing.T) {
+	t.Parallel()
+	busy := &model.Error{Code: "503", Message: "overloaded", Retryable: true, RetryAfter: 20 * time.Millisecond}
+	for name, tt := range map[string]struct {
+		fails int
+		err   error
+		calls int64
+		code  string
+	}{
+		"passes":             {2, busy, 3, ""},
+		"gives up":           {99, busy, 5, "503"},
+		"is not tried again": {99, &model.Error{Code: "401", Message: "bad key"}, 1, "401"},
+		"is unknown":         {99, errOutside, 1, "internal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			var n atomic.Int64
+			f := newFixture(t, withModel(&fakeModel{fn: func(_ context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
+				if n.Add(1) <= int64(tt.fails) {
+					emit(model.Delta{Type: model.PartText, Text: "this is withdrawn "})
+					return model.Response{}, tt.err
+				}
+				return answer(emit, "fine"), nil
+			}}))
+			begun := time.Now()
+			turn := f.accept("go")
+			u := f.read(f.TurnStream(turn))
+			turn = f.wait(turn)
+			is.Equal(n.Load(), tt.calls)
+			is.True(time.Since(begun) >= time.Duration(tt.calls-1)*busy.RetryAfter)
+			is.Equal(u.messages(), f.messages(turn)[1:])
+			if tt.code == "" {
+				is.Equal(turn.OutputText, "fine")
+				return
+			}
+			is.Equal(turn.Failure.Code, tt.code)
+			is.Equal(turn.OutputText, "this is withdrawn ") // nothing better came
+		})
+	}
+}
+
+func TestCancelBackOff(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	failed := make(chan struct{}, 1)
+	f := newFixture(t, withModel(&fakeModel{fn: func(_ context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
+		emit(model.Delta{Type: model.PartText, Text: "half"})
+		failed <- struct{}{}
+		return model.Response{}, &model.Error{Code: "429", Message: "slow down", Retryable: true, RetryAfter: time.Hour}
+	}}))
+	turn := f.accept("go")
+	until(t, failed, "the call has failed")
+	is.Equal(f.abort(turn).Status, store.Aborted)
+	is.Equal(f.read(f.TurnStream(turn)).messages(), f.messages(turn)[1:])
+}
+
+// A provider that breaks its promise, and answers otherwise than it streamed, costs
+// its readers a restart and nothing else.
+func TestStreamDiffersFromResponse(t *testing.T) {
+	t.Parallel()
+	for name, deltas := range map[string][]model.Delta{
+		"other text":     {{Type: model.PartText, Text: "something else"}},
+		"other kind":     {{Type: model.PartReasoning, Text: "fine"}},
+		"more parts":     {{Type: model.PartText, Text: "fine"}, {Part: 1, Type: model.PartText, Text: "x"}},
+		"a gap":          {{Part: 7, Type: model.PartText, Text: "fine"}},
+		"no place":       {{Part: -1, Type: model.PartText, Text: "fine"}, {Part: 1 << 40, Type: model.PartText, Text: "fine"}},
+		"another call":   {{Type: model.PartToolCall, CallID: "x", ToolName: "y", Text: "{}"}},
+		"back and forth": {{Type: model.PartText, Text: "f"}, {Part: 1, Type: model.PartText, Text: "x"}, {Type: model.PartText, Text: "ine"}},
+		"only a part":    {{Type: model.PartText, Text: "fi"}},
+		"nothing":        {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			streamed, goOn := make(chan struct{}), make(chan struct{})
+			f := newFixture(t, withModel(&fakeModel{fn: func(_ context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
+				for _, d := range deltas {
+					emit(d)
+				}
+				close(streamed)
+				<-goOn
+				return answer(nil, "fine"), nil
+			}}))
+			turn := f.accept("go")
+			until(t, streamed, "the model has streamed")
+			s := f.TurnStream(turn)
+			events, done, err := s.Next(t.Context())
+			is.NoErr(err)
+			is.True(!done)
+			close(goOn)
+			u := newUIReader(t)
+			for _, e := range append(events, f.events(s)...) {
+				u.take(e)
+			}
+			is.Equal(f.wait(turn).OutputText, "fine")
+			is.Equal(u.messages(), f.messages(turn)[1:])
+		})
+	}
+}

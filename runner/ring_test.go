@@ -1,0 +1,451 @@
+package runner_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/store"
+)
+
+// A wideReader reads a worker-wide stream: a reader for each turn.
+type wideReader struct {
+	t        testing.TB
+	turns    map[string]*uiReader
+	order    []string
+	ended    map[string]bool
+	restarts int
+	last     string // the id it comes back with
+	ids      []string
+}
+
+func newWideReader(t testing.TB) *wideReader {
+	return &wideReader{t: t, turns: map[string]*uiReader{}, ended: map[string]bool{}}
+}
+
+func (w *wideReader) take(e runner.Event) {
+	w.last = e.ID
+	w.ids = append(w.ids, e.ID)
+	var c struct {
+		Type   string
+		TaskID string
+		TurnID string
+		Data   struct{ StepID string }
+	}
+	if err := json.Unmarshal(e.Data, &c); err != nil {
+		w.t.Fatal(err)
+	}
+	if c.Type == "data-restart" && c.TurnID == "" {
+		// Whole messages follow of whatever may have changed.
+		w.restarts++
+		for id := range w.turns {
+			if !w.ended[id] {
+				delete(w.turns, id)
+			}
+		}
+		return
+	}
+	if c.TaskID == "" || c.TurnID == "" {
+		w.t.Fatalf("%s does not say whose it is", e.Data)
+	}
+	u := w.turns[c.TurnID]
+	if u == nil || w.ended[c.TurnID] && c.Type == "data-user-message" { // told again after a restart
+		u = newUIReader(w.t)
+		u.wide = true
+		w.turns[c.TurnID] = u
+		w.order = append(w.order, c.TurnID)
+	}
+	if u.users == 0 && c.Type != "data-user-message" {
+		w.t.Fatalf("the turn %s begins with %s", c.TurnID, c.Type)
+	}
+	u.take(e)
+	w.ended[c.TurnID] = u.ended
+}
+
+// follow reads until n turns have ended, and comes back after about one of every cut
+// events: with the id it has last or, where forgets, now and then with an id that
+// nobody knows.
+func (w *wideReader) follow(f *fixture, n, cut int, forgets bool, r *rand.Rand, joined chan<- struct{}) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for err = errCut; errors.Is(err, errCut); {
+		err = w.session(ctx, f, n, cut, r, joined)
+		joined = nil
+		if forgets && r.IntN(3) == 0 {
+			w.last = "what was it"
+		}
+	}
+	return err
+}
+
+var errCut = errors.New("the reader is cut off")
+
+func (w *wideReader) session(ctx context.Context, f *fixture, n, cut int, r *rand.Rand, joined chan<- struct{}) error {
+	s, err := f.WorkerStream(ctx, f.worker.ID, w.last)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if joined != nil {
+		joined <- struct{}{}
+	}
+	for w.done() < n {
+		events, err := s.Next(ctx)
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			w.take(e)
+			if cut > 0 && r.IntN(cut) == 0 {
+				return errCut
+			}
+		}
+	}
+	return nil
+}
+
+func (w *wideReader) done() (n int) {
+	for _, ended := range w.ended {
+		if ended {
+			n++
+		}
+	}
+	return n
+}
+
+// check holds what was read of each turn to what is stored.
+func (w *wideReader) check(f *fixture, turns []store.Turn) {
+	w.t.Helper()
+	for _, turn := range turns {
+		u := w.turns[turn.ID]
+		if u == nil {
+			w.t.Errorf("nothing was told of turn %d", turn.Num)
+			continue
+		}
+		conv, err := f.store.Conversation(w.t.Context(), turn.TaskNum)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var want []any
+		for _, m := range plain(w.t, f.Messages(conv)).([]any) {
+			if m := m.(map[string]any); m["role"] == "assistant" && m["metadata"].(map[string]any)["turnId"] == turn.ID {
+				want = append(want, m)
+			}
+		}
+		sameMessages(w.t, fmt.Sprintf("turn %d", turn.Num), u.messages(), want)
+	}
+}
+
+func TestWideStreamsAreExact(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(30) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			r := rand.New(rand.NewPCG(seed, 4))
+			var plays []play
+			for range 8 {
+				plays = append(plays, randomPlay(r, []string{"", "", "fail"}[r.IntN(3)]))
+			}
+			f := newFixture(t, playTools(), withModel(playModel(plays, func(int, int) {})))
+			readers := make([]*wideReader, 8)
+			done, joined := make(chan error, len(readers)), make(chan struct{}, len(readers))
+			for i := range readers {
+				readers[i] = newWideReader(t)
+				go func() {
+					err := errOutside
+					defer func() { done <- err }()
+					err = readers[i].follow(f, len(plays), []int{0, 0, 1, 3, 10, 30, 150, 300}[i], i > 5, rand.New(rand.NewPCG(seed, uint64(i))), joined)
+				}()
+			}
+			for range readers {
+				until(t, joined, "a reader has joined")
+			}
+			var turns []store.Turn
+			for i := range plays {
+				if i < 4 {
+					turns = append(turns, f.accept(fmt.Sprint(i)))
+				} else {
+					turns = append(turns, f.accept(fmt.Sprint(i), turns[i-4].TaskID))
+				}
+			}
+			for range readers {
+				is.NoErr(until(t, done, "a reader has read all"))
+			}
+			for i, w := range readers {
+				w.check(f, turns)
+				if i < 6 {
+					is.Equal(w.restarts, 0)
+					is.Equal(w.ids, readers[0].ids) // all see the same, once, in one order
+				}
+			}
+		})
+	}
+}
+
+// Who joins while turns run is told of them from their beginning.
+func TestJoinMidTurn(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			r := rand.New(rand.NewPCG(seed, 5))
+			plays := []play{randomPlay(r, ""), randomPlay(r, ""), randomPlay(r, "")}
+			joins := make(chan struct{}, 1000)
+			f := newFixture(t, playTools(), withModel(playModel(plays, func(_, delta int) {
+				if delta%7 == 3 {
+					joins <- struct{}{}
+				}
+			})))
+			done := make(chan *wideReader, 100)
+			n := 0
+			join := func() {
+				n++
+				s, err := f.WorkerStream(t.Context(), f.worker.ID, "")
+				is.NoErr(err)
+				w := newWideReader(t)
+				go func() {
+					defer func() { done <- w }()
+					defer s.Close()
+					for i := 0; ; i++ {
+						ctx, cancel := context.WithTimeout(context.Background(), patience)
+						events, err := s.Next(ctx)
+						cancel()
+						if err != nil {
+							return // the runner has stopped
+						}
+						for _, e := range events {
+							w.take(e)
+						}
+					}
+				}()
+			}
+			var turns []store.Turn
+			for i := range plays {
+				turns = append(turns, f.accept(fmt.Sprint(i)))
+			}
+			ended := make(chan struct{})
+			go func() {
+				for _, turn := range turns {
+					_ = f.Wait(context.Background(), turn.ID)
+				}
+				close(ended)
+			}()
+			for running := true; running; {
+				select {
+				case <-joins:
+					join()
+				case <-ended:
+					running = false
+				}
+			}
+			f.CloseStreams()
+			for range n {
+				w := until(t, done, "a reader has stopped")
+				for id, u := range w.turns {
+					if u.ended {
+						turn, err := f.store.Turn(t.Context(), id)
+						is.NoErr(err)
+						w.check(f, []store.Turn{turn})
+					}
+				}
+			}
+		})
+	}
+}
+
+// A clock stands still until it is moved.
+type clock struct{ ms atomic.Int64 }
+
+func newClock() *clock {
+	c := &clock{}
+	c.ms.Store(time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC).UnixMilli())
+	return c
+}
+
+func (c *clock) now() time.Time          { return time.UnixMilli(c.ms.Load()) }
+func (c *clock) advance(d time.Duration) { c.ms.Add(d.Milliseconds()) }
+
+// readWide reads a fresh worker-wide stream until n turns have ended.
+func (f *fixture) readWide(lastEventID string, n int) *wideReader {
+	f.t.Helper()
+	w := newWideReader(f.t)
+	w.last = lastEventID
+	if err := w.follow(f, n, 0, false, nil, nil); err != nil {
+		f.t.Fatal(err)
+	}
+	return w
+}
+
+func TestRingAge(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	c := newClock()
+	f := newFixture(t, withClock(c.now))
+	keeps, err := f.WorkerStream(t.Context(), f.worker.ID, "")
+	is.NoErr(err)
+	defer keeps.Close()
+	first := f.run(script(`say one`))
+	is.Equal(f.readWide("", 0).last, "")
+	got, err := keeps.Next(t.Context())
+	is.NoErr(err)
+	id := got[len(got)-1].ID
+
+	c.advance(runner.RingAge)
+	second := f.run(script(`say two`))
+	w := f.readWide(id, 1) // just within
+	is.Equal(w.restarts, 0)
+	w.check(f, []store.Turn{second})
+
+	c.advance(time.Second)
+	f.Prune()
+	w = f.readWide(id, 2)
+	is.Equal(w.restarts, 1)
+	w.check(f, []store.Turn{first, second})
+	is.Equal(f.readWide(w.last, 1).restarts, 1) // what was replayed is no place in the ring
+}
+
+func TestRingBytes(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	slow, err := f.WorkerStream(t.Context(), f.worker.ID, "")
+	is.NoErr(err)
+	defer slow.Close()
+	first := f.run(script(`say one`))
+	events, err := slow.Next(t.Context())
+	is.NoErr(err)
+	var turns []store.Turn
+	for range 6 {
+		turns = append(turns, f.run(script(`say `+strings.Repeat("long ", 1000), `usage 1 1`)+strings.Repeat("x", runner.RingBytes/5)))
+	}
+	for err == nil {
+		_, err = slow.Next(t.Context())
+	}
+	is.True(store.IsKind(err, store.Busy)) // cut off, never a brake on the others
+	w := f.readWide(events[0].ID, 7)
+	is.Equal(w.restarts, 1)
+	w.check(f, append(turns, first))
+}
+
+func TestForeignIDs(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	first := f.run(script(`say one`))
+	other := f.worker
+	f.worker = f.newWorker(store.NewWorker{Title: "Other", Instructions: "Help."})
+	theirs := f.run(script(`say theirs`))
+	foreign := f.events(f.TurnStream(theirs))[0].ID
+	f.worker = other
+	for _, id := range []string{"x", foreign, "zzzzzz.0.0.1.0", "~", "1", strings.Repeat("a", 10000)} {
+		w := f.readWide(id, 1)
+		is.Equal(w.restarts, 1)
+		is.Equal(len(w.turns), 1) // of this worker alone
+		w.check(f, []store.Turn{first})
+	}
+	own := f.events(f.TurnStream(first))
+	w := f.readWide(own[1].ID, 1) // of another subscription to the same worker
+	is.Equal(w.restarts, 1)
+	w.check(f, []store.Turn{first})
+}
+
+// After a restart a turn is told of that ended meanwhile, even if it began before the
+// one of which the reader had its last event.
+func TestRestartTellsOfOlderTurns(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	goOn := make(chan struct{})
+	f := newFixture(t, withModel(&fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		if req.Messages[0].Parts[0].Text == "slow" {
+			<-goOn
+		}
+		return answer(emit, "done"), nil
+	}}))
+	before := f.run("before")
+	slow := f.accept("slow")
+	fast := f.run("fast")
+	events := f.events(f.TurnStream(fast))
+	close(goOn)
+	slow = f.wait(slow)
+	w := f.readWide(events[len(events)-1].ID, 2)
+	w.check(f, []store.Turn{slow, fast})
+	is.True(w.turns[before.ID] == nil || before.CompletedAt.Equal(fast.CreatedAt)) // that had ended before
+}
+
+func TestAbortedInQueueIsToldOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	m, begun := blocked()
+	f := newFixture(t, withModel(m))
+	s, err := f.WorkerStream(t.Context(), f.worker.ID, "")
+	is.NoErr(err)
+	defer s.Close()
+	first := f.accept("one")
+	until(t, begun, "the model is asked")
+	queued := f.accept("two", first.TaskID)
+	f.abort(first)
+	third := f.accept("three", first.TaskID)
+	until(t, begun, "the model is asked")
+	f.abort(third)
+	w := newWideReader(t)
+	is.NoErr(w.follow(f, 0, 0, false, nil, nil))
+	for w.done() < 3 {
+		events, err := s.Next(t.Context())
+		is.NoErr(err)
+		for _, e := range events {
+			w.take(e)
+		}
+	}
+	is.Equal(w.turns[queued.ID].status, []string{"pending", "aborted"})
+	w.check(f, []store.Turn{first, queued, third})
+	is.Equal(len(w.order), 3)
+}
+
+func TestNothingIsLeft(t *testing.T) {
+	is := is.New(t)
+	c := newClock()
+	f := newFixture(t, withClock(c.now), withPrices(t, `{"offline":{"input":1,"output":1}}`))
+	before := runtime.NumGoroutine()
+	for i := range 20 {
+		s, err := f.WorkerStream(t.Context(), f.worker.ID, []string{"", "x"}[i%2])
+		is.NoErr(err)
+		turn := f.accept(script(`say a b c`, `tool update_plan {"items":[]}`, `say d`))
+		task := f.taskStream(turn.TaskNum, "")
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err = s.Next(ctx)
+		is.NoErr(err)
+		_, _, err = task.Next(ctx)
+		is.NoErr(err)
+		cancel()
+		f.wait(turn)
+		s.Close()
+	}
+	f.stop()
+	rings, running, watched, reserved := f.Kept()
+	is.Equal([]int{rings, running, watched, reserved}, []int{1, 0, 0, 0})
+	f.Prune()
+	rings, _, _, _ = f.Kept()
+	is.Equal(rings, 1) // a reader may come back
+	c.advance(runner.RingAge + time.Second)
+	f.Prune()
+	rings, _, _, _ = f.Kept()
+	is.Equal(rings, 0)
+	for deadline := time.Now().Add(patience); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+	}
+}
