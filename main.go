@@ -29,9 +29,11 @@ import (
 	"journeyman/mail"
 	"journeyman/runner"
 	"journeyman/runner/model"
+	"journeyman/runner/sandbox"
 	"journeyman/runner/schedule"
 	"journeyman/runner/terminal"
 	"journeyman/runner/tool"
+	"journeyman/runner/webhook"
 	"journeyman/store"
 )
 
@@ -50,6 +52,7 @@ type config struct {
 	QueueLimit  int           `default:"10000" help:"Turns that may wait; beyond them new ones get 503."`
 	Grace       time.Duration `default:"10s" help:"Time that running turns have to end at a shutdown; the rest go on at the next start."`
 	Timezone    string        `default:"UTC" help:"Time zone of cron schedules that name none."`
+	Private     bool          `name:"allow-private-network" help:"Let webhooks and the web tools reach private and loopback addresses, and webhooks on this machine have http:// addresses."`
 	LogFormat   string        `enum:"auto,text,json" default:"auto" help:"Log format: text, json or auto (text on a terminal)."`
 	LogLevel    string        `enum:"debug,info,warn,error" default:"info" help:"Least log level: debug, info, warn or error."`
 
@@ -257,8 +260,12 @@ func (c *serveCommand) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	api := handlers.New(handlers.Config{Store: st, Runner: rn, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain, RateLimit: c.RateLimit, Inbox: box,
+	var api *handlers.API
+	hooks := webhook.New(webhook.Config{Store: st, Log: a.log, UserAgent: "Journeyman/" + version, Dialer: sandbox.Dialer{AllowPrivate: a.cfg.Private},
+		Body: func(ctx context.Context, d store.Delivery) ([]byte, error) { return api.DeliveryBody(ctx, d) }})
+	api = handlers.New(handlers.Config{Store: st, Runner: rn, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain, RateLimit: c.RateLimit, Inbox: box,
 		Uploads:         handlers.UploadLimits{FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
+		Webhooks:        hooks,
 		ScheduleChanged: sched.Wake, SchedulerAlive: sched.Alive})
 	control, err := listenControl(a.cfg.Data)
 	if err != nil {
@@ -271,10 +278,7 @@ func (c *serveCommand) Run(a *app) (err error) {
 	}
 	web := newServer(api, rn)
 	admin := newServer(handlers.Control(st), rn)
-	if err := rn.Start(a.ctx); err != nil {
-		return err
-	}
-	if err := sched.Start(a.ctx); err != nil {
+	if err := errors.Join(hooks.Start(a.ctx), rn.Start(a.ctx), sched.Start(a.ctx)); err != nil {
 		return err
 	}
 	box.Start()
@@ -291,8 +295,16 @@ func (c *serveCommand) Run(a *app) (err error) {
 	}
 	a.stop()
 	a.log.Info("stopping", "running", rn.Running())
-	return errors.Join(err, sched.Stop(), shutdown(rn, a.cfg.Grace, box, web, admin))
+	err = errors.Join(err, sched.Stop(), shutdown(rn, a.cfg.Grace, box, web, admin))
+	ctx, cancel := context.WithTimeout(context.Background(), min(a.cfg.Grace, lastDeliveries))
+	defer cancel()
+	hooks.Stop(ctx) // after the last turn has ended
+	return err
 }
+
+// lastDeliveries is how long deliveries under way have to arrive at a shutdown; the
+// rest is made after the next start.
+const lastDeliveries = 2 * time.Second
 
 // openMail makes the mail server and its listener, which is nil where it is off.
 func (c *serveCommand) openMail(a *app, st *store.Store, rn *runner.Runner) (*mail.Server, net.Listener, error) {

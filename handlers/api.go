@@ -37,6 +37,7 @@ type Config struct {
 	Timing     Timing
 	Now        func() time.Time // of rate limits and request ids; time.Now where nil
 
+	Webhooks        Webhooks
 	ScheduleChanged func()      // tells the scheduler; does nothing where nil
 	SchedulerAlive  func() bool // asked for readiness; not part of it where nil
 	Inbox           Inbox       // takes mail in; needed by the endpoints for it alone

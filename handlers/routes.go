@@ -42,6 +42,14 @@ func (a *API) routes() {
 	a.on("DELETE", "/api/workers/:workerId/schedules/:scheduleId", a.cancelSchedule)
 	a.on("POST", "/api/workers/:workerId/schedules/:scheduleId/run", a.runSchedule)
 
+	a.on("GET", "/api/workers/:workerId/webhook", a.getWebhook)
+	a.on("PUT", "/api/workers/:workerId/webhook", a.putWebhook)
+	a.on("DELETE", "/api/workers/:workerId/webhook", a.deleteWebhook)
+	a.on("POST", "/api/workers/:workerId/webhook/regenerate-token", a.regenerateToken)
+	a.on("POST", "/api/workers/:workerId/webhook/test", a.testWebhook)
+	a.on("GET", "/api/workers/:workerId/webhook/executions", a.listExecutions)
+	a.on("POST", "/api/workers/:workerId/webhook/executions/:executionId/redeliver", a.redeliver)
+
 	a.on("POST", "/api/tasks", a.createTask)
 	a.on("GET", "/api/tasks", a.listTasks)
 	a.on("GET", "/api/tasks/:taskId", a.getTask)

@@ -94,6 +94,17 @@ func (s *Store) DueDeliveries(ctx context.Context, workerID string, limit int) (
 		WHERE d.worker_id = ? AND d.next_attempt_at <= ? ORDER BY d.next_attempt_at, d.num LIMIT ?`, workerID, s.millis(), limit)
 }
 
+// CurrentDelivery gives a delivery and its webhook as they are now; ok is false where
+// it is done with or was given up.
+func (s *Store) CurrentDelivery(ctx context.Context, d Delivery) (now Delivery, ok bool, err error) {
+	now, err = one(ctx, s, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d CROSS JOIN webhooks w ON w.worker_id = d.worker_id
+		WHERE d.num = ? AND d.next_attempt_at IS NOT NULL`, d.num)
+	if errors.Is(err, sql.ErrNoRows) {
+		return d, false, nil
+	}
+	return now, err == nil, err
+}
+
 // DeliverySubject gives the task, turn and worker that a delivery tells of; of a
 // test the worker alone.
 func (s *Store) DeliverySubject(ctx context.Context, d Delivery) (task Task, t Turn, w Worker, err error) {
@@ -120,31 +131,51 @@ type Attempt struct {
 }
 
 // RecordAttempt writes down an attempt at a delivery, and when the next is due.
-func (s *Store) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (e Execution, err error) {
+func (s *Store) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (Execution, error) {
+	list, err := s.RecordAttempts(ctx, []Attempt{a}, []Delivery{d})
+	if err != nil {
+		return Execution{}, err
+	}
+	return list[0], nil
+}
+
+// RecordAttempts is RecordAttempt for several, in their order: attempts[i] is one
+// at deliveries[i].
+func (s *Store) RecordAttempts(ctx context.Context, attempts []Attempt, deliveries []Delivery) (list []Execution, err error) {
 	err = s.write(ctx, func(tx *Tx) error {
-		status := "error"
-		if a.Success {
-			status = "success"
+		for i, a := range attempts {
+			e, err := s.recordAttempt(ctx, tx, deliveries[i], a)
+			if err != nil {
+				return err
+			}
+			list = append(list, e)
 		}
-		var response any
-		if a.ResponseStatus != 0 {
-			response = a.ResponseStatus
-		}
-		num, err := tx.Insert(`INSERT INTO webhook_executions (id, worker_id, seq, delivery_num, url, request_status, response_status, error_message,
-				duration_ms, created_at)
-			VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) + 1 FROM webhook_executions WHERE worker_id = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9)`,
-			NewID("whe", s.now()), d.WorkerID, d.num, d.Webhook.URL, status, response, nullable(a.ErrorMessage),
-			a.Duration.Milliseconds(), a.StartedAt.UnixMilli())
-		if err != nil {
-			return err
-		}
-		if err := s.settle(tx, d, a); err != nil {
-			return err
-		}
-		e, err = one(ctx, tx, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.num = ?`, num)
-		return err
+		return nil
 	})
-	return e, err
+	return list, err
+}
+
+func (s *Store) recordAttempt(ctx context.Context, tx *Tx, d Delivery, a Attempt) (e Execution, err error) {
+	status := "error"
+	if a.Success {
+		status = "success"
+	}
+	var response any
+	if a.ResponseStatus != 0 {
+		response = a.ResponseStatus
+	}
+	num, err := tx.Insert(`INSERT INTO webhook_executions (id, worker_id, seq, delivery_num, url, request_status, response_status, error_message,
+			duration_ms, created_at)
+		VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) + 1 FROM webhook_executions WHERE worker_id = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9)`,
+		NewID("whe", s.now()), d.WorkerID, d.num, d.Webhook.URL, status, response, nullable(a.ErrorMessage),
+		a.Duration.Milliseconds(), a.StartedAt.UnixMilli())
+	if err != nil {
+		return e, err
+	}
+	if err := s.settle(tx, d, a); err != nil {
+		return e, err
+	}
+	return one(ctx, tx, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.num = ?`, num)
 }
 
 // settle says when a delivery is tried again. One that was given up meanwhile stays

@@ -183,3 +183,14 @@ func prefixes(list ...string) []netip.Prefix {
 	}
 	return all
 }
+
+// IsLoopback reports whether the host of a URL is this machine by its text: a
+// loopback address or localhost.
+func IsLoopback(host string) bool {
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(name)
+	return err == nil && ip.Unmap().IsLoopback()
+}
