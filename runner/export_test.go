@@ -28,9 +28,11 @@ func (r *Runner) Kept() (rings, running, watched, reserved int) {
 		rg.mu.RUnlock()
 	}
 	r.rings.mu.Unlock()
-	r.ended.mu.Lock()
-	watched = len(r.ended.m)
-	r.ended.mu.Unlock()
+	for _, s := range []*signals{&r.ended, &r.final} {
+		s.mu.Lock()
+		watched += len(s.m)
+		s.mu.Unlock()
+	}
 	r.ledger.mu.Lock()
 	reserved = len(r.ledger.m)
 	r.ledger.mu.Unlock()

@@ -74,8 +74,8 @@ func (p position) String() string {
 }
 
 // replayMark ends the ids of what a worker-wide stream replays: that its reader
-// has one turn up to there says nothing of the others.
-const replayMark = "~" // nothing that String gives ends so
+// has one turn up to there says nothing of the others. No number of a position ends so.
+const replayMark = "~"
 
 // parsePosition is the reverse of String, and takes ids with the replay mark too; ok
 // is false for what String never gives.

@@ -70,6 +70,7 @@ type Runner struct {
 	schemas schemaCache
 	folders workspaces
 	ended   signals // of turns, by id: claimed or ended
+	final   signals // of turns, by id: ended, and committed
 	rings   rings   // of workers, by id: the worker-wide streams
 	streams context.Context
 	closeSt context.CancelFunc
@@ -288,6 +289,7 @@ func (r *Runner) tellAborted(ctx context.Context, taskNum int64, before []store.
 			continue
 		}
 		r.ended.fire(t.ID)
+		r.final.fire(t.ID)
 		if r.rings.get(t.WorkerID) == nil {
 			continue
 		}
@@ -311,7 +313,7 @@ func (r *Runner) Wait(ctx context.Context, turnID string) error {
 	defer again.Stop()
 	for {
 		stopped := r.ctx.Err() != nil // looked at first: what ended before is seen below
-		changed := r.ended.watch(turnID)
+		final := r.final.watch(turnID)
 		ended, err := r.cfg.Store.TurnEnded(ctx, turnID)
 		switch {
 		case err != nil || ended:
@@ -319,14 +321,15 @@ func (r *Runner) Wait(ctx context.Context, turnID string) error {
 			err = errStopping
 		default:
 			select {
-			case <-changed:
+			case <-final:
+				ended = true
 			case <-again.C:
 			case <-r.ctx.Done():
 			case <-ctx.Done():
 				err = ctx.Err()
 			}
 		}
-		r.ended.leave(turnID, changed)
+		r.final.leave(turnID, final)
 		if err != nil || ended {
 			return err
 		}

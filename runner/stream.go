@@ -91,12 +91,15 @@ func (s *Stream) advance(ctx context.Context) error {
 		return nil
 	}
 	next, err := s.r.cfg.Store.TurnAfter(ctx, s.taskNum, s.turn.Seq)
-	if store.IsNotFound(err) {
+	switch {
+	case store.IsNotFound(err):
 		s.ended = true
-		return nil
+	case err != nil:
+		return err
+	default:
+		s.turn = next
 	}
-	s.turn = next
-	return err
+	return nil
 }
 
 // lookAgain is how long those who wait for a turn trust that they will be told.

@@ -293,6 +293,7 @@ func (r *Runner) finish(w *work, last *store.Step, out store.Outcome) error {
 		return fmt.Errorf("finish turn: %w", err)
 	}
 	w.finished = true
+	r.final.fire(w.claim.ID)
 	if last != nil {
 		w.live.journaled(*last)
 	}
