@@ -35,6 +35,7 @@ type Config struct {
 	RateLimit  int    // requests a minute for each key; 0: no limit
 	Uploads    UploadLimits
 	Timing     Timing
+	MaxStreams int              // event streams open at once; 10,000 where 0
 	Now        func() time.Time // of rate limits and request ids; time.Now where nil
 
 	Webhooks        Webhooks
@@ -105,7 +106,7 @@ func New(cfg Config) *API {
 		cfg.ScheduleChanged = func() {}
 	}
 	cfg.Uploads, cfg.Timing = cfg.Uploads.withDefaults(), cfg.Timing.withDefaults()
-	a := &API{cfg: cfg, store: cfg.Store, runner: cfg.Runner, limiter: newLimiter(cfg.RateLimit, cfg.Now), streams: newStreams(cfg.Timing)}
+	a := &API{cfg: cfg, store: cfg.Store, runner: cfg.Runner, limiter: newLimiter(cfg.RateLimit, cfg.Now), streams: newStreams(cfg.Timing, cmp.Or(cfg.MaxStreams, 10_000))}
 	a.routes()
 	return a
 }

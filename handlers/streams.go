@@ -18,15 +18,13 @@ import (
 	"journeyman/store"
 )
 
-// maxSubscribers is how many streams can be open at once.
-const maxSubscribers = 10_000
-
 // streams writes event streams. Each response has a private stream of the broker,
 // so that a reader that stands still stops nobody else; what is sent comes from
 // the runner, which knows what lies after any event.
 type streams struct {
 	broker *sse.Server
 	timing Timing
+	most   int64    // open at once
 	pumps  sync.Map // stream id to *pump
 	last   atomic.Int64
 	open   atomic.Int64
@@ -52,8 +50,8 @@ type pump struct {
 	checked time.Time     // when may was asked last
 }
 
-func newStreams(timing Timing) *streams {
-	s := &streams{broker: sse.New(), timing: timing}
+func newStreams(timing Timing, most int) *streams {
+	s := &streams{broker: sse.New(), timing: timing, most: int64(most)}
 	// AutoReplay would rewrite ids, EventTTL drop events, and an unsplit newline
 	// break a frame. The small buffer keeps an idle stream small.
 	s.broker.AutoReplay, s.broker.AutoStream, s.broker.SplitData, s.broker.BufferSize = false, false, true, 4
@@ -75,10 +73,10 @@ func streamHeaders() map[string]string {
 
 // full refuses a stream more than there can be.
 func (s *streams) full() error {
-	if s.open.Load() < maxSubscribers {
+	if s.open.Load() < s.most {
 		return nil
 	}
-	return store.Errorf(store.Busy, "there are %d open streams, the most there can be", maxSubscribers)
+	return store.Errorf(store.Busy, "there are %d open streams, the most there can be", s.most)
 }
 
 // serve writes what src gives until it is done, the client goes, or may gives a

@@ -3,7 +3,7 @@ package handlers_test
 import (
 	"bufio"
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -244,24 +244,56 @@ func (f flood) Generate(ctx context.Context, _ model.Request, emit func(model.De
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := newServer(t, withModel(flood{model.NewOffline(), strings.Repeat("x", 64<<10), 32}), withTiming(handlers.Timing{WriteIn: 300 * time.Millisecond}))
+	const turns, pieces, size = 12, 32, 64 << 10
+	s := newServer(t, withModel(flood{model.NewOffline(), strings.Repeat("x", size), pieces}), withTiming(handlers.Timing{WriteIn: 300 * time.Millisecond}))
 	id := s.newWorker(t, fields{})
-	conn, err := net.Dial("tcp", s.web.Listener.Addr().String())
+	stuck := s.raw(t, "GET /api/workers/"+id+"/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.key+"\r\n\r\n")
+	defer stuck.Body.Close()
+	is.Equal(stuck.StatusCode, 200)
+	quick, err := http.DefaultClient.Do(s.request(t, "GET", "/api/workers/"+id+"/stream", ""))
 	is.NoErr(err)
-	defer conn.Close()
-	fmt.Fprintf(conn, "GET /api/workers/%s/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", id, s.key)
-	head, err := bufio.NewReaderSize(conn, 16).ReadString('\n')
-	is.NoErr(err)
-	is.True(strings.Contains(head, "200 OK"))
-	quick := s.open(t, "GET", "/api/workers/"+id+"/stream", "")
-	for range 12 {
-		s.run(t, fields{"workerId": id, "input": "talk"})
-		quick.until(t, `"type":"finish"`) // not held up
+	defer quick.Body.Close()
+	lines := bufio.NewReaderSize(quick.Body, 2*size)
+	for range turns {
+		s.do(t, "POST", "/api/tasks", encode(fields{"workerId": id, "input": "talk"}), "Prefer: respond-async")
+		for got := 0; ; {
+			line, err := lines.ReadString('\n')
+			is.NoErr(err) // the quick one is not held up
+			got += strings.Count(line, "x")
+			if strings.Contains(line, `"type":"finish"`) {
+				is.True(got >= pieces*size)
+				break
+			}
+		}
 	}
-	eventually(t, "half a second", pause(500*time.Millisecond))
-	is.NoErr(conn.SetReadDeadline(time.Now().Add(patience)))
-	n, err := io.Copy(io.Discard, conn)
-	is.True(err == nil || !strings.Contains(err.Error(), "timeout")) // the server has hung up
-	is.True(n < 12*32*64<<10)                                        // long before the end
-	is.Equal(s.must(t, "GET", "/api/workers/"+id, "").text("status"), "completed")
+	eventually(t, "more than a slow reader has", pause(500*time.Millisecond))
+	n, err := io.Copy(io.Discard, stuck.Body)
+	var timeout net.Error
+	is.True(err == nil || !errors.As(err, &timeout) || !timeout.Timeout()) // the server has hung up
+	is.True(n < turns*pieces*size)                                         // long before the end
+}
+
+// TestMostStreams refuses a stream more than there can be, before anything is done
+// for it.
+func TestMostStreams(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, func(set *settings) { set.api.MaxStreams = 1 })
+	id := s.newWorker(t, fields{})
+	first := s.open(t, "GET", "/api/workers/"+id+"/stream", "")
+	for _, call := range [][3]string{{"GET", "/api/workers/" + id + "/stream", ""}, {"GET", "/api/workers/" + id + "?stream=true", ""},
+		{"POST", "/api/tasks", `{"input":"x","stream":true}`}, {"POST", "/api/workers", `{"input":"x","stream":true}`}} {
+		got := s.do(t, call[0], call[1], call[2])
+		is.Equal(got.refused(), "503 busy")
+		is.Equal(got.header.Get("Retry-After"), "1")
+	}
+	is.Equal(s.must(t, "GET", "/api/tasks", "").size("items"), 0) // no turn runs unseen
+	is.Equal(s.do(t, "HEAD", "/api/workers/"+id+"/stream", "").status, 200)
+	first.cancel()
+	eventually(t, "room for another", func() bool {
+		resp, err := http.DefaultClient.Do(s.request(t, "GET", "/api/workers/"+id+"?stream=true", ""))
+		is.NoErr(err)
+		defer resp.Body.Close()
+		return resp.StatusCode == 200
+	})
 }

@@ -97,10 +97,13 @@ func (a *API) createWorker(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	n := fields.newWorker()
-	leave, err := a.describe(r, fields, o, &n)
-	defer leave()
+	leave, err := a.enter(r, fields, o)
 	if err != nil {
+		return err
+	}
+	defer leave()
+	n := fields.newWorker()
+	if err := a.describe(r, fields, o, &n); err != nil {
 		return err
 	}
 	wrk, replayed, err := a.store.CreateWorker(context.WithoutCancel(r.Context()), r.who.Caller, n, o)
@@ -111,31 +114,34 @@ func (a *API) createWorker(w http.ResponseWriter, r *request) error {
 	return respond(w, http.StatusOK, a.template(wrk))
 }
 
-// describe has the model write what a prompt leaves to it. Until leave is called,
-// which is never nil, equal requests wait: they will find the worker made, and the
-// model is not paid twice.
-func (a *API) describe(r *request, f workerFields, o store.Once, n *store.NewWorker) (leave func(), err error) {
-	leave = func() {}
+// enter keeps requests equal to one that has the model write waiting until leave is
+// called: they will find the worker made, and the model is not paid twice.
+func (a *API) enter(r *request, f workerFields, o store.Once) (leave func(), err error) {
 	if !f.undescribed() {
-		return leave, nil
+		return func() {}, nil
 	}
-	entered, err := a.flights.enter(r.Context(), o.KeyID+string(o.Hash))
-	if err != nil {
-		return leave, err
+	return a.flights.enter(r.Context(), o.KeyID+string(o.Hash))
+}
+
+// describe has the model write what a prompt leaves to it, unless the worker was
+// made before.
+func (a *API) describe(r *request, f workerFields, o store.Once, n *store.NewWorker) error {
+	if !f.undescribed() {
+		return nil
 	}
 	if id, err := a.store.Replay(r.Context(), o); err != nil || id != "" {
-		return entered, err
+		return err
 	}
 	// A client that gave up and asks again finds what it had asked for.
 	d, err := a.runner.DescribeWorker(context.WithoutCancel(r.Context()), r.who.Caller, *f.prompt)
 	if err != nil {
-		return entered, err
+		return err
 	}
 	n.Instructions, n.Title = cmp.Or(n.Instructions, d.Instructions), cmp.Or(n.Title, d.Title)
 	if f.summary == nil {
 		n.Summary = d.Summary
 	}
-	return entered, nil
+	return nil
 }
 
 // runWorker makes a worker and runs it with an instruction.
@@ -158,9 +164,12 @@ func (a *API) runWorker(w http.ResponseWriter, r *request, b *body, fields worke
 }
 
 func (a *API) describeAndCommit(r *request, turn store.NewTurn, f workerFields, stream bool) (store.Accepted, error) {
-	leave, err := a.describe(r, f, turn.Once, turn.NewWorker)
-	defer leave()
+	leave, err := a.enter(r, f, turn.Once)
 	if err != nil {
+		return store.Accepted{}, err
+	}
+	defer leave()
+	if err := a.describe(r, f, turn.Once, turn.NewWorker); err != nil {
 		return store.Accepted{}, err
 	}
 	turn.NewWorker.Title = cmp.Or(turn.NewWorker.Title, store.TitleOf(turn.Input))

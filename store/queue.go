@@ -351,7 +351,7 @@ func (s *Store) advanceTask(tx *Tx, t Turn, cost int64) error {
 	_, err := tx.Exec(`UPDATE tasks SET unfinished = unfinished - 1, cost = cost + ?1, duration_ms = duration_ms + ?2,
 			status = iif(turn_count = ?3, ?4, status), completed_at = iif(turn_count = ?3, ?5, completed_at)
 		WHERE num = ?6`,
-		cost, t.Duration.Milliseconds(), t.Seq+1, t.Status, s.millis(), t.TaskNum)
+		cost, t.Duration.Milliseconds(), t.Seq+1, t.Status, t.CompletedAt.UnixMilli(), t.TaskNum)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,86 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers"
+	"journeyman/runner/model"
+)
+
+// panicking is a model with a bug.
+type panicking struct{ model.Model }
+
+func (panicking) Generate(context.Context, model.Request, func(model.Delta)) (model.Response, error) {
+	panic("the secret reason")
+}
+
+// TestPanic is the failure of one request only, and its reason stays in the log.
+func TestPanic(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle, withModel(panicking{model.NewOffline()}))
+	for range 2 { // whoever asks again is not kept waiting for the first
+		got := s.do(t, "POST", "/api/workers", `{"prompt":"Someone who checks invoices."}`)
+		is.Equal(got.refused(), "500 internal")
+		is.True(!strings.Contains(string(got.body), "secret"))
+		is.True(strings.Contains(got.text("error"), "request id"))
+	}
+	is.Equal(s.do(t, "GET", "/api/me", "").status, 200)
+}
+
+// failing is a model whose provider refuses.
+type failing struct {
+	model.Model
+	err error
+}
+
+func (f failing) Generate(context.Context, model.Request, func(model.Delta)) (model.Response, error) {
+	return model.Response{}, f.err
+}
+
+// TestPromptFails says what the provider says, and makes nothing.
+func TestPromptFails(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle, withModel(failing{model.NewOffline(), &model.Error{Code: "401", Message: "the provider's key is wrong"}}))
+	for _, body := range []string{`{"prompt":"Someone."}`, `{"prompt":"Someone.","input":"x"}`} {
+		got := s.do(t, "POST", "/api/workers", body)
+		is.Equal(got.refused(), "503 busy")
+		is.True(strings.Contains(got.text("error"), "the provider's key is wrong"))
+	}
+	is.Equal(s.must(t, "GET", "/api/workers", "").size("items"), 0)
+}
+
+// TestStopsWhileWaiting stops the runner while a client waits: before its answer has
+// begun, it is told to come back, and after that the body says so.
+func TestStopsWhileWaiting(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle, withTiming(handlers.Timing{SilentFor: time.Millisecond, SpaceEvery: 10 * time.Millisecond}))
+	resp, err := http.DefaultClient.Do(s.request(t, "POST", "/api/tasks", `{"input":"x"}`))
+	is.NoErr(err)
+	defer resp.Body.Close()
+	is.Equal(resp.StatusCode, 200)
+	early := make(chan response, 1)
+	patient := newServer(t, idle)
+	go func() { early <- patient.do(t, "POST", "/api/tasks", `{"input":"x"}`) }()
+	eventually(t, "the other's task", func() bool { return patient.store.Queued() == 1 })
+	is.NoErr(s.runner.Stop(t.Context()))
+	is.NoErr(patient.runner.Stop(t.Context()))
+	is.Equal((<-early).refused(), "503 stopping")
+	raw, err := io.ReadAll(resp.Body)
+	is.NoErr(err)
+	var got map[string]string
+	is.NoErr(json.Unmarshal(raw, &got))
+	is.Equal(got["code"], "stopping")
+	is.Equal(got["requestId"], resp.Header.Get("X-Request-Id"))
+	is.Equal(got["message"], got["error"])
+}
