@@ -1,0 +1,185 @@
+package store_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// mail is a mail of a stranger's to the worker, which starts a task.
+func (f *fixture) mail(id string) store.NewEmail {
+	t := f.turn()
+	t.Caller = store.Caller{OrganizationID: f.owner.OrganizationID, Trigger: store.TriggerEmail}
+	return store.NewEmail{Worker: f.worker, Turn: &t, MessageID: id, MailFrom: "bob@example.net", From: "bob@example.net", To: "w@x",
+		ReplyTo: "bob@example.net", Subject: "Hello", Verdicts: []byte(`{}`), RemoteAddr: "127.0.0.1"}
+}
+
+func (f *fixture) receive(emails ...store.NewEmail) []store.Email {
+	f.t.Helper()
+	list, _, err := f.ReceiveEmails(f.ctx(), emails, []byte("source"), store.MailLimits{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return list
+}
+
+func TestReceiveEmails(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	other := f.mail("1@x")
+	other.Worker = f.newWorker(f.owner, store.NewWorker{})
+	other.Turn.WorkerID = other.Worker.ID
+	list, made, err := f.ReceiveEmails(f.ctx(), []store.NewEmail{f.mail("1@x"), other, f.mail("1@x")}, []byte("source"), store.MailLimits{})
+	is.NoErr(err)
+	is.Equal(made, []bool{true, true, false}) // the third is the first again
+	is.Equal(list[0].ID, list[2].ID)          // and is given as that
+	is.True(list[0].TaskID != list[1].TaskID) // one for each worker
+	is.Equal(f.Queued(), int64(2))
+	again, err := f.Email(f.ctx(), f.owner.Caller, list[0].ID)
+	is.NoErr(err)
+	is.Equal(again, list[0]) // what was told is what is kept
+	source, err := f.EmailSource(f.ctx(), again)
+	is.NoErr(err)
+	is.Equal(string(source), "source")
+
+	// All or none.
+	bad := f.mail("3@x")
+	bad.Turn.Caller.OrganizationID = f.caller("Rival", "r@rival.test", store.RoleOwner).OrganizationID
+	_, _, err = f.ReceiveEmails(f.ctx(), []store.NewEmail{f.mail("2@x"), bad}, []byte("source"), store.MailLimits{})
+	is.True(store.IsKind(err, store.Forbidden))
+	is.Equal(f.count(`SELECT count(*) FROM inbound_emails`), int64(2))
+	is.Equal(f.Queued(), int64(2))
+	f.checkCounters()
+}
+
+func TestLargeSource(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	raw := []byte(strings.Repeat("0123456789abcdef", 10_000))
+	list, _, err := f.ReceiveEmails(f.ctx(), []store.NewEmail{f.mail("1@x")}, raw, store.MailLimits{})
+	is.NoErr(err)
+	is.Equal(f.count(`SELECT count(*) FROM inbound_emails WHERE source IS NULL AND source_sha256 = ?`, sha(string(raw))), int64(1))
+	e, err := f.Email(f.ctx(), f.owner.Caller, list[0].ID)
+	is.NoErr(err)
+	source, err := f.EmailSource(f.ctx(), e)
+	is.NoErr(err)
+	is.Equal(string(source), string(raw))
+}
+
+// TestReplyOfATurn ends turns of every trigger in every way: those by mail, and no
+// others, have a reply in the same transaction.
+func TestReplyOfATurn(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("run_1")
+	e := f.receive(f.mail("1@x"))[0]
+	f.finish(f.claimOne("run_1"))
+	is.Equal(f.count(`SELECT count(*) FROM outbound_emails WHERE status = 'queued'`), int64(1))
+	f.accept(f.turn())
+	f.finish(f.claimOne("run_1"))
+	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(1)) // not of the API's turn
+	waiting := f.receive(f.mail("2@x"))[0]
+	_, _, err := f.AbortTask(f.ctx(), f.owner.Caller, waiting.TaskID)
+	is.NoErr(err)
+	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(2)) // of a cancelled one too
+	silent := f.mail("3@x")
+	silent.ReplyTo = ""
+	f.receive(silent)
+	f.finish(f.claimOne("run_1"))
+	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(2)) // nobody reads it
+
+	replies, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
+	is.NoErr(err)
+	is.Equal(len(replies), 2)
+	r := replies[0]
+	is.Equal([]string{r.To, r.Inbound.ID, r.TurnID, r.Turn.OutputText}, []string{"bob@example.net", e.ID, e.TurnID, "Done"})
+	is.Equal(r.Attempts, int64(1))
+	none, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
+	is.NoErr(err)
+	is.Equal(len(none), 0) // they are being sent
+	f.clock.advance(2 * time.Minute)
+	replies, err = f.ClaimReplies(f.ctx(), 1, time.Minute)
+	is.NoErr(err)
+	is.Equal(replies[0].Attempts, int64(2)) // nobody told how it went
+	is.NoErr(f.ComposeReply(f.ctx(), &replies[0], "Re: Hello", []byte("reply")))
+	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
+	is.NoErr(f.RetryReply(f.ctx(), replies[0], f.clock.now(), "late")) // what is sent stays sent
+	sent, err := f.Email(f.ctx(), f.owner.Caller, replies[0].ID)
+	is.NoErr(err)
+	is.Equal(sent.Status, store.EmailSent)
+	is.NoErr(f.BounceReply(f.ctx(), "wrk_other", []string{sent.ID + "@x"}, "no"))
+	is.NoErr(f.BounceReply(f.ctx(), f.worker.ID, []string{"x@y", strings.ToUpper(sent.ID) + "@x"}, "no such user"))
+	sent, err = f.Email(f.ctx(), f.owner.Caller, sent.ID)
+	is.NoErr(err)
+	is.Equal([]string{string(sent.Status), sent.Reason}, []string{"bounced", "no such user"})
+}
+
+func TestEmailList(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("run_1")
+	private := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	for i := range 30 {
+		n := f.mail(fmt.Sprintf("%d@x", i))
+		switch i % 3 {
+		case 1:
+			n.Turn, n.Status, n.Reason = nil, store.EmailHeld, "a stranger"
+		case 2:
+			n.Turn, n.Status, n.Worker = nil, store.EmailIgnored, private
+		}
+		f.receive(n)
+		f.clock.advance(time.Millisecond)
+	}
+	for _, c := range f.claim("run_1", 100) {
+		f.finish(c)
+		f.clock.advance(time.Millisecond)
+	}
+	member := f.caller("Acme", "m@acme.test", store.RoleMember)
+	for name, tt := range map[string]struct {
+		who  store.Caller
+		q    store.EmailQuery
+		want int
+	}{
+		"all":                {f.owner.Caller, store.EmailQuery{}, 40},
+		"inbound":            {f.owner.Caller, store.EmailQuery{Direction: store.Inbound}, 30},
+		"outbound":           {f.owner.Caller, store.EmailQuery{Direction: store.Outbound}, 10},
+		"held":               {f.owner.Caller, store.EmailQuery{Status: store.EmailHeld}, 10},
+		"queued":             {f.owner.Caller, store.EmailQuery{Status: store.EmailQueued}, 10},
+		"of a worker":        {f.owner.Caller, store.EmailQuery{WorkerID: private.ID}, 10},
+		"what a member sees": {member.Caller, store.EmailQuery{}, 30},
+		"what others see":    {f.caller("Rival", "r@rival.test", store.RoleOwner).Caller, store.EmailQuery{}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			seen, last := map[string]bool{}, "n"
+			tt.q.Limit = 7
+			for pages := 0; pages == 0 || tt.q.Cursor != ""; pages++ {
+				list, next, err := f.Emails(f.ctx(), tt.who, tt.q)
+				is.NoErr(err)
+				is.True(len(list) <= 7)
+				for _, e := range list {
+					is.True(e.ID < last && !seen[e.ID]) // newest first, each once
+					seen[e.ID], last = true, e.ID
+				}
+				tt.q.Cursor = next
+				is.True(pages < 20)
+			}
+			is.Equal(len(seen), tt.want)
+		})
+	}
+	_, _, err := f.Emails(f.ctx(), f.owner.Caller, store.EmailQuery{Cursor: "x", Status: "lost", Direction: "up"})
+	is.True(store.IsKind(err, store.Invalid))
+	hidden, _, err := f.Emails(f.ctx(), f.owner.Caller, store.EmailQuery{WorkerID: private.ID, Limit: 1})
+	is.NoErr(err)
+	_, err = f.Email(f.ctx(), member.Caller, hidden[0].ID)
+	is.True(store.IsKind(err, store.Forbidden))
+}
