@@ -83,7 +83,7 @@ func New(cfg Config) *Dispatcher {
 // Start begins to make deliveries: first those that an earlier process has left.
 func (d *Dispatcher) Start(ctx context.Context) error {
 	d.cfg.Store.OnDelivery(d.added)
-	if err := d.look(ctx); err != nil {
+	if err := d.Look(ctx); err != nil {
 		return fmt.Errorf("start deliveries: %w", err)
 	}
 	d.loop.Go(d.dispatch)
@@ -152,8 +152,9 @@ func (d *Dispatcher) signal() {
 // now is the wall clock's time, as the rows have it.
 func (d *Dispatcher) now() time.Time { return d.cfg.Now().Round(0) }
 
-// look reads which workers have deliveries to make.
-func (d *Dispatcher) look(ctx context.Context) error {
+// Look reads from the database which workers have deliveries to make, and when. It
+// happens by itself twice a minute: nobody tells when a clock is set.
+func (d *Dispatcher) Look(ctx context.Context) error {
 	for after := ""; ; {
 		workerID, at, ok, err := d.cfg.Store.NextDelivery(ctx, after)
 		if err != nil || !ok {
@@ -176,7 +177,7 @@ func (d *Dispatcher) dispatch() {
 		case <-timer.C:
 		case <-d.wake:
 		case <-relook.C: // what nobody told of, and clocks that jump
-			if err := d.look(d.begins); err != nil && d.begins.Err() == nil {
+			if err := d.Look(d.begins); err != nil && d.begins.Err() == nil {
 				d.cfg.Log.Error("look for deliveries", "err", err)
 			}
 		case <-d.begins.Done():

@@ -1,0 +1,268 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"journeyman/runner/sandbox"
+	"journeyman/runner/webhook"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// A fixture is a dispatcher on a store with workers whose turns end at once.
+type fixture struct {
+	*store.Store
+	t     testing.TB
+	clock *clock
+	owner store.Identity
+	hooks *webhook.Dispatcher
+	cfg   webhook.Config
+}
+
+// A clock is the real one, moved by the test.
+type clock struct {
+	mu   sync.Mutex
+	skew time.Duration
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.skew)
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.skew += d
+}
+
+func newFixture(t testing.TB) *fixture {
+	t.Helper()
+	f := &fixture{t: t, clock: &clock{}}
+	f.Store = storetest.Open(t, store.Options{Now: f.clock.now, QueueLimit: 100_000})
+	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", store.RoleOwner)
+	f.cfg = webhook.Config{Store: f.Store, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), UserAgent: "Journeyman/test", Now: f.clock.now,
+		Dialer: sandbox.Dialer{AllowPrivate: true}, RootCAs: x509.NewCertPool(), Body: f.body}
+	if err := f.StartRunner(t.Context(), "r", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// body is like the one that the program sends, as far as the tests look.
+func (f *fixture) body(ctx context.Context, d store.Delivery) ([]byte, error) {
+	_, turn, _, err := f.DeliverySubject(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string]any{"id": d.ID, "type": d.Type, "input": turn.Input})
+}
+
+// start starts the dispatcher.
+func (f *fixture) start() {
+	f.t.Helper()
+	f.hooks = webhook.New(f.cfg)
+	if err := f.hooks.Start(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(f.stop)
+}
+
+// stop cuts off what is under way.
+func (f *fixture) stop() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	f.hooks.Stop(ctx)
+}
+
+// worker makes a worker whose webhook is url.
+func (f *fixture) worker(url string) store.Worker {
+	f.t.Helper()
+	w, _, err := f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, store.Once{})
+	if err == nil {
+		_, err = f.SetWebhook(f.t.Context(), f.owner.Caller, w.ID, url)
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return w
+}
+
+// end has n turns of a worker end, with inputs "0", "1", ...
+func (f *fixture) end(w store.Worker, n int) {
+	f.t.Helper()
+	for i := range n {
+		_, err := f.CreateTurn(f.t.Context(), store.NewTurn{Caller: f.owner.Caller, WorkerID: w.ID, Input: fmt.Sprint(i), Budget: store.BudgetLow})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		claims, err := f.ClaimTurns(f.t.Context(), "r", 1)
+		if err != nil || len(claims) != 1 {
+			f.t.Fatalf("%d claims, %v", len(claims), err)
+		}
+		if _, err := f.FinishTurn(f.t.Context(), claims[0], nil, store.Outcome{Status: store.Completed}); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+// executions are those of a worker, oldest first, once there are n.
+func (f *fixture) executions(w store.Worker, n int) (list []store.Execution) {
+	f.t.Helper()
+	f.eventually(fmt.Sprintf("%d executions", n), func() bool {
+		list = f.page(w)
+		return len(list) >= n
+	})
+	if len(list) != n {
+		f.t.Fatalf("%d executions, want %d: %+v", len(list), n, list)
+	}
+	return list
+}
+
+// page are the newest executions of a worker, oldest first.
+func (f *fixture) page(w store.Worker) []store.Execution {
+	f.t.Helper()
+	page, _, err := f.Executions(f.t.Context(), f.owner.Caller, w.ID, 1)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for i, j := 0, len(page)-1; i < j; i, j = i+1, j-1 {
+		page[i], page[j] = page[j], page[i]
+	}
+	return page
+}
+
+func (f *fixture) eventually(what string, ok func() bool) {
+	f.t.Helper()
+	deadline := time.NewTimer(20 * time.Second)
+	defer deadline.Stop()
+	poll := time.NewTicker(2 * time.Millisecond)
+	defer poll.Stop()
+	for !ok() {
+		select {
+		case <-poll.C:
+		case <-deadline.C:
+			f.t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// idle waits until nothing is due.
+func (f *fixture) idle(w store.Worker) {
+	f.t.Helper()
+	f.eventually("nothing to be due", func() bool {
+		at, ok, err := f.WorkerDelivery(f.t.Context(), w.ID)
+		return err == nil && (!ok || at.After(f.clock.now()))
+	})
+}
+
+// A receiver is an endpoint that keeps what it got.
+type receiver struct {
+	*httptest.Server
+	mu  sync.Mutex
+	got []received
+}
+
+type received struct {
+	header http.Header
+	body   []byte
+	at     time.Time
+	input  string
+	from   string // the other end of the connection
+}
+
+// receive serves handle over TLS, or over plain HTTP where that is nil: it then
+// answers 200.
+func (f *fixture) receive(handle http.HandlerFunc) *receiver {
+	f.t.Helper()
+	r := &receiver{}
+	r.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return
+		}
+		var v struct{ Input string }
+		_ = json.Unmarshal(body, &v)
+		r.mu.Lock()
+		r.got = append(r.got, received{req.Header.Clone(), body, time.Now(), v.Input, req.RemoteAddr})
+		r.mu.Unlock()
+		if handle != nil {
+			handle(w, req)
+		}
+	}))
+	r.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	if handle == nil {
+		r.Start()
+	} else {
+		r.StartTLS()
+		f.cfg.RootCAs.AddCert(r.Certificate())
+	}
+	f.t.Cleanup(func() {
+		r.CloseClientConnections()
+		r.Close()
+	})
+	return r
+}
+
+func (r *receiver) all() []received {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]received(nil), r.got...)
+}
+
+// answering is a handler that answers with one status.
+func answering(status int, headers ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i+1 < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(status)
+	}
+}
+
+// hanging is a handler that answers when the client has given up.
+func hanging(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }
+
+// resetting is a handler that cuts the connection.
+func resetting(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+// endless is a handler that never stops talking.
+func endless(w http.ResponseWriter, req *http.Request) {
+	chunk := make([]byte, 32<<10)
+	for req.Context().Err() == nil {
+		if _, err := w.Write(chunk); err != nil {
+			return
+		}
+	}
+}
+
+// trickling is a handler that says little, slowly, and never ends.
+func trickling(w http.ResponseWriter, req *http.Request) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, err := w.Write([]byte("."))
+		if f, ok := w.(http.Flusher); ok {
+			f.Flush()
+		}
+		select {
+		case <-tick.C:
+		case <-req.Context().Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
