@@ -53,6 +53,7 @@ type config struct {
 	Grace       time.Duration `default:"10s" help:"Time that running turns have to end at a shutdown; the rest go on at the next start."`
 	Timezone    string        `default:"UTC" help:"Time zone of cron schedules that name none."`
 	Private     bool          `name:"allow-private-network" help:"Let webhooks and the web tools reach private and loopback addresses, and webhooks on this machine have http:// addresses."`
+	UnsafeShell bool          `help:"Offer workers a shell even where this machine cannot confine it."`
 	LogFormat   string        `enum:"auto,text,json" default:"auto" help:"Log format: text, json or auto (text on a terminal)."`
 	LogLevel    string        `enum:"debug,info,warn,error" default:"info" help:"Least log level: debug, info, warn or error."`
 
@@ -77,6 +78,7 @@ type config struct {
 	Backup  backupCommand  `cmd:"" help:"Write the data folder to one file, beside a running server too."`
 	Restore restoreCommand `cmd:"" help:"Make a new data folder out of a backup."`
 	OpenAPI openAPICommand `cmd:"" name:"openapi" help:"Print the API's description, OpenAPI 3.1 in JSON."`
+	Doctor  doctorCommand  `cmd:"" help:"Print how this machine confines the shell commands of workers."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
 
@@ -98,6 +100,9 @@ type app struct {
 }
 
 func main() {
+	if sandbox.IsChild(os.Args) {
+		sandbox.Child() // before anything else: this process is to hold a command, and to have no more than that
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, stop, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -203,11 +208,35 @@ func (a *app) newRunner(st *store.Store, baseURL string) (*runner.Runner, model.
 	if err != nil {
 		return nil, nil, err
 	}
+	tools, err := a.tools()
+	if err != nil {
+		return nil, nil, err
+	}
 	b := a.cfg.Budgets
-	return runner.New(runner.Config{Store: st, Model: m, Prices: prices, Tools: tool.All(), BaseURL: baseURL, Log: a.log,
+	return runner.New(runner.Config{Store: st, Model: m, Prices: prices, Tools: tools, BaseURL: baseURL, Log: a.log,
 		Concurrency: a.cfg.Concurrency, Budgets: map[store.Budget]runner.Limits{store.BudgetLow: runner.Limits(b.Low),
 			store.BudgetStandard: runner.Limits(b.Standard), store.BudgetHigh: runner.Limits(b.High),
 			store.BudgetUnlimited: runner.Limits(b.Unlimited)}}), m, nil
+}
+
+// tools are those that every worker has, and those that this machine and the
+// configuration permit.
+func (a *app) tools() ([]tool.Tool, error) {
+	tools := tool.All()
+	found := sandbox.Detect(a.ctx)
+	shell, err := sandbox.NewShell(found, sandbox.ShellConfig{Hide: []string{a.cfg.Data}, Unsafe: a.cfg.UnsafeShell})
+	switch {
+	case errors.Is(err, sandbox.ErrUnconfined):
+		a.log.Info("workers get no shell", "err", found.Err)
+	case err != nil:
+		return nil, err
+	default:
+		tools = append(tools, tool.Shell(shell))
+		if !shell.Confined() {
+			a.log.Warn("commands of workers run unconfined", "err", found.Err)
+		}
+	}
+	return tools, nil
 }
 
 type serveCommand struct {
@@ -244,7 +273,7 @@ func (c *serveCommand) Run(a *app) (err error) {
 	// Listen here, not in a goroutine: a taken port must stop the start.
 	ln, err := (&net.ListenConfig{}).Listen(a.ctx, "tcp", c.Addr)
 	if err != nil {
-		return err
+		return fmt.Errorf("--addr: %w", err)
 	}
 	defer ln.Close()
 	baseURL := c.baseURL(ln.Addr())
@@ -602,6 +631,29 @@ func (openAPICommand) Run(a *app) error {
 		fmt.Fprintln(a.stdout, string(doc))
 	}
 	return err
+}
+
+type doctorCommand struct{}
+
+// Run tries to confine a command and prints what came of it.
+func (doctorCommand) Run(a *app) error {
+	found := sandbox.Detect(a.ctx)
+	verdict := "possible: workers get the shell tool"
+	switch {
+	case !found.Possible && a.cfg.UnsafeShell:
+		verdict = "NOT POSSIBLE, but --unsafe-shell: workers get the shell tool, and all that this user may do with it"
+	case !found.Possible:
+		verdict = "not possible: workers get no shell tool (--unsafe-shell gives them one, unconfined)"
+	}
+	fmt.Fprintln(a.stdout, "Confinement of shell commands:", verdict)
+	for _, l := range found.Layers {
+		has := "no "
+		if l.Active {
+			has = "yes"
+		}
+		fmt.Fprintf(a.stdout, "  %s  %-18s %s\n", has, l.Name, l.Detail)
+	}
+	return nil
 }
 
 type versionCommand struct{}

@@ -1,6 +1,8 @@
-// Package sandbox confines what workers do to the machine they share. Today that
-// is their files: a Workspace is a folder that no path given by a model, a mail
-// or a client can leave, with limits on what may pile up in it.
+// Package sandbox confines what workers do to the machine they share. A Workspace
+// is a folder that no path given by a model, a mail or a client can leave, with
+// limits on what may pile up in it. A Shell runs commands that have that folder
+// and no other, no network, and an end. A Dialer connects to hosts that others
+// have named, and not to those of one's own network.
 //
 // This is the room where danger is reviewed, so it imports nothing of ours and
 // knows nothing of turns, tools or HTTP. No other package may join a path it was
