@@ -84,7 +84,7 @@ func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted,
 	if err != nil {
 		return h.fail(err, r.id)
 	}
-	v, err := a.taskRun(r.Context(), wrk, t.TaskNum)
+	v, err := a.turnRun(r.Context(), wrk, t)
 	if err != nil {
 		return h.fail(err, r.id)
 	}

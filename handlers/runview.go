@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path"
+	"slices"
 
 	"journeyman/runner"
 	"journeyman/store"
@@ -91,12 +92,30 @@ func (a *API) workerRun(w store.Worker) runView {
 		Output: []outputItem{}, Sources: []sourceView{}, Status: store.Pending, URL: a.workerURL(w.ID)}
 }
 
-// taskRun is the run view of a worker as task stands.
+// taskRun is the run view of a worker as a task of it stands.
 func (a *API) taskRun(ctx context.Context, w store.Worker, taskNum int64) (runView, error) {
 	conv, err := a.store.Conversation(ctx, taskNum)
 	if err != nil || len(conv.Turns) == 0 {
 		return runView{}, err
 	}
+	return a.conversationRun(w, conv), nil
+}
+
+// turnRun is the run view of a worker as its task stood with a turn: whoever sent
+// that is told of it, whatever has been sent since.
+func (a *API) turnRun(ctx context.Context, w store.Worker, t store.Turn) (runView, error) {
+	conv, err := a.store.Conversation(ctx, t.TaskNum)
+	if err != nil {
+		return runView{}, err
+	}
+	later := func(num int64) bool { return num > t.Num } // turns of a task are numbered in their order
+	conv.Turns = slices.DeleteFunc(conv.Turns, func(o store.Turn) bool { return later(o.Num) })
+	conv.Files = slices.DeleteFunc(conv.Files, func(f store.File) bool { return later(f.TurnNum) })
+	conv.Sources = slices.DeleteFunc(conv.Sources, func(s store.Source) bool { return later(s.TurnNum) })
+	return a.conversationRun(w, conv), nil
+}
+
+func (a *API) conversationRun(w store.Worker, conv store.Conversation) runView {
 	v := a.workerRun(w)
 	v.Messages = a.runner.Messages(conv)
 	v.Files = a.fileViews(runner.PublishedFiles(conv.Files))
@@ -104,7 +123,7 @@ func (a *API) taskRun(ctx context.Context, w store.Worker, taskNum int64) (runVi
 		v.Sources = append(v.Sources, sourceView{ID: s.ID, Title: optional(s.Title), Type: "url", URL: s.URL})
 	}
 	v.describe(conv.Turns)
-	return v, nil
+	return v
 }
 
 // describe fills in what the turns say of the run: mostly the last one does.

@@ -27,8 +27,8 @@ var describeSchema = json.RawMessage(`{"type":"object","additionalProperties":fa
 	`"properties":{"instructions":{"type":"string","minLength":1,"maxLength":20000},` +
 	`"title":{"type":"string","minLength":1,"maxLength":200},"summary":{"type":"string","maxLength":80}}}`)
 
-// describeTokens is enough for the longest instructions.
-const describeTokens = 8000
+// describeTokens is enough for the longest instructions in any script.
+const describeTokens = 24_000
 
 // DescribeWorker has the model write a worker's instructions, title and summary
 // from a description. What it writes keeps the limits of those fields. Its cost

@@ -91,7 +91,7 @@ func (r *Runner) Attach(workerID string, f store.File) (store.File, error) {
 	if errors.As(err, &se) {
 		return f, store.Errorf(store.TooLarge, "%s", se.Message)
 	}
-	return f, err
+	return f, store.Unavailable(err)
 }
 
 // Detach removes attachments of a turn that was not accepted.

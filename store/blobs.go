@@ -29,13 +29,13 @@ func (s *Store) blobPath(sha string) string { return filepath.Join(s.blobDir(), 
 func (s *Store) PutBlob(r io.Reader, limit int64) (b Blob, err error) {
 	tmp, err := os.CreateTemp(s.blobDir(), unnamedBlob+"*")
 	if err != nil {
-		return b, unavailable(fmt.Errorf("keep file: %w", err))
+		return b, Unavailable(fmt.Errorf("keep file: %w", err))
 	}
 	defer func() {
 		if rm := os.Remove(tmp.Name()); !errors.Is(rm, os.ErrNotExist) {
 			err = errors.Join(err, rm) // gone where it was renamed
 		}
-		err = unavailable(err)
+		err = Unavailable(err)
 	}()
 	h := sha256.New()
 	b.Size, err = io.Copy(io.MultiWriter(tmp, h), io.LimitReader(r, max(limit, limit+1)))

@@ -91,8 +91,8 @@ func (f Fields) Err() error {
 	return &Error{Kind: Invalid, Message: msg, Details: f}
 }
 
-// unavailable marks what a later try may not meet: a full or failing disk.
-func unavailable(err error) error {
+// Unavailable marks what a later try may not meet: a full or failing disk.
+func Unavailable(err error) error {
 	var known *Error
 	var e *sqlite.Error
 	switch {

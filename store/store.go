@@ -135,7 +135,7 @@ func (s *Store) Dir() string { return s.dir }
 // Ping reports whether the database can be written.
 func (s *Store) Ping(ctx context.Context) error {
 	return s.write(ctx, func(tx *Tx) error {
-		_, err := tx.Exec(`DELETE FROM runners WHERE id = ''`)
+		_, err := tx.Exec(`UPDATE runners SET expires_at = expires_at`) // a real change: it needs room on the disk
 		return err
 	})
 }

@@ -189,6 +189,9 @@ func (t Trigger) valid() bool {
 func TitleOf(input string) string {
 	title := "Untitled task"
 	for line := range strings.Lines(input) {
+		if strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~") {
+			continue // the beginning of a code block says how it is written, not what it is about
+		}
 		if line = strings.Join(strings.Fields(strings.Trim(line, "#*`~> \t\r\n")), " "); line != "" {
 			title = line
 			break

@@ -244,6 +244,7 @@ func TestTaskTitles(t *testing.T) {
 	for input, want := range map[string]string{
 		"\n\n  ## Plan   the\ttrip  \nmore": "Plan the trip",
 		"```\n> - \n":                       "-",
+		"```offline\nsay Hello\n```":        "say Hello",
 		"***\n\t\n":                         "Untitled task",
 		"":                                  "Untitled task",
 		strings.Repeat("é", 81):             strings.Repeat("é", 79) + "…",

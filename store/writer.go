@@ -172,7 +172,7 @@ func (w *writer) commit(batch []*operation) {
 	err := w.run(batch)
 	for _, op := range batch {
 		if err != nil {
-			op.err = unavailable(err)
+			op.err = Unavailable(err)
 		}
 		if op.err != nil {
 			op.undone()
@@ -221,7 +221,7 @@ func (w *writer) runOne(op *operation) error {
 			return errors.Join(op.err, err)
 		}
 		op.undone()
-		op.err = unavailable(op.err)
+		op.err = Unavailable(op.err)
 	}
 	_, err := w.tx.Exec(`RELEASE op`)
 	return err

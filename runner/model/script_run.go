@@ -21,6 +21,9 @@ func (t *turn) scripted(block, input string) (reply, error) {
 		n = len(s.steps) - 1
 		closing = s.steps[n][len(s.steps[n])-1].word == "tool"
 	}
+	if closing && s.talks() && t.req.OutputSchema == nil {
+		return reply{}, nil // it has said what it has to say
+	}
 	if closing {
 		return t.scriptEnd(t.closing()), nil
 	}
@@ -36,6 +39,18 @@ func (t *turn) scripted(block, input string) (reply, error) {
 		}
 	}
 	return r, nil
+}
+
+// talks reports whether any line of the script gives text.
+func (s script) talks() bool {
+	for _, step := range s.steps {
+		for _, st := range step {
+			if st.word == "say" || st.word == "json" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // scriptEnd answers where the script does not: with text, or with a value if the

@@ -216,6 +216,19 @@ func TestScriptEndsWithTool(t *testing.T) {
 	}
 }
 
+// A script that has spoken before its last tool is left with that: the turn's
+// answer is the last text.
+func TestScriptEndsWithToolAfterText(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	res, err := generate(t, Request{Messages: []Message{user(scriptOf("say the answer", "tool x {}")),
+		{Role: RoleAssistant, Parts: []Part{{Type: PartText, Text: "the answer"}, {Type: PartToolCall, CallID: "call_1", ToolName: "x", Input: []byte(`{}`)}}},
+		{Role: RoleTool, Parts: []Part{{Type: PartToolResult, CallID: "call_1", Text: "all went well"}}}}})
+	is.NoErr(err)
+	is.Equal(len(res.Parts), 0)
+	is.Equal(res.Finish, FinishStop)
+}
+
 func TestFinalWithoutAnythingToSay(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -1,0 +1,48 @@
+package handlers_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// A request is answered with its own turn, whatever the task has gone on to since:
+// its repetition gets the first result, and a wait ends with what was waited for.
+func TestAnswerIsOfTheTurnAskedFor(t *testing.T) {
+	t.Parallel()
+	for name, header := range map[string]string{"by key": "Idempotency-Key: first", "by retry": "X-Stainless-Retry-Count: 1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			s := newServer(t)
+			one := encode(fields{"taskId": "chat", "input": publishing("a.txt", "one") + scripted("say ONE")})
+			first := s.must(t, "POST", "/api/tasks", one, header)
+			second := s.run(t, fields{"taskId": "chat", "input": scripted("say TWO")})
+			is.Equal(second.text("output_text"), "TWO")
+			again := s.must(t, "POST", "/api/tasks", one, header)
+			is.Equal(again.header.Get("Idempotency-Replayed"), "true")
+			is.Equal(again.text("metadata.turnId"), first.text("metadata.turnId"))
+			is.Equal(again.text("output_text"), first.text("output_text"))
+			is.Equal(again.size("messages"), first.size("messages"))
+			now := s.must(t, "GET", "/api/workers/"+first.text("id")+"?taskId=chat", "")
+			is.Equal(now.text("output_text"), "TWO") // reading shows the last turn
+			is.Equal(now.size("messages"), first.size("messages")+2)
+		})
+	}
+}
+
+func TestWaitingWithATurnQueuedBehind(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	var wg sync.WaitGroup
+	var first response
+	wg.Go(func() { first = s.run(t, fields{"taskId": "q", "input": scripted("wait 300ms", "say A")}) })
+	eventually(t, "the first turn runs", func() bool { return s.do(t, "GET", "/api/tasks/q", "").status == 200 })
+	s.do(t, "POST", "/api/tasks", encode(fields{"taskId": "q", "input": scripted("wait 2s", "say B")}), "Prefer: respond-async")
+	wg.Wait()
+	is.Equal(first.text("output_text"), "A")
+	is.Equal(first.text("status"), "completed")
+	is.Equal(first.at("running"), false)
+}
