@@ -79,11 +79,50 @@ func (a *API) receiveEmail(w http.ResponseWriter, r *request) error {
 	case len(raw) == 0:
 		return store.Errorf(store.Invalid, "the body is empty: send the mail itself")
 	}
-	emails, err := a.cfg.Inbox.Receive(r.Context(), r.who.Caller, query.Get("from"), query["to"], raw)
+	emails, err := a.emailsOnce(w, r, append(raw, query.Encode()...), func(ctx context.Context) ([]store.Email, error) {
+		return a.cfg.Inbox.Receive(ctx, r.who.Caller, query.Get("from"), query["to"], raw)
+	})
 	if err != nil {
 		return err
 	}
 	return respond(w, http.StatusOK, map[string]any{"items": a.emailViews(emails)})
+}
+
+// emailsOnce gives what do gives, or what it gave to the same request before. If the
+// process dies in between, the mail itself is known: doing it again makes nothing
+// new.
+func (a *API) emailsOnce(w http.ResponseWriter, r *request, content []byte, do func(context.Context) ([]store.Email, error)) ([]store.Email, error) {
+	o, err := once(r, content)
+	if err != nil {
+		return nil, err
+	}
+	if o.Key == "" {
+		o = store.Once{}
+	}
+	done, err := a.store.Replay(r.Context(), o)
+	if err != nil {
+		return nil, err
+	}
+	markReplay(w, done != "")
+	var emails []store.Email
+	for _, id := range strings.Fields(done) {
+		e, err := a.store.Email(r.Context(), r.who.Caller, id)
+		if err != nil {
+			return nil, err
+		}
+		emails = append(emails, e)
+	}
+	if done != "" {
+		return emails, nil
+	}
+	if emails, err = do(r.Context()); err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(emails))
+	for i, e := range emails {
+		ids[i] = e.ID
+	}
+	return emails, a.store.Remember(r.Context(), o, strings.Join(ids, " "))
 }
 
 func (a *API) emailViews(emails []store.Email) []emailView {
@@ -160,9 +199,12 @@ func shownSource(raw []byte) (*string, bool) {
 
 // releaseEmail has a mail start work that was held or ignored.
 func (a *API) releaseEmail(w http.ResponseWriter, r *request) error {
-	e, err := a.cfg.Inbox.Release(r.Context(), r.who.Caller, r.params.ByName("emailId"))
+	emails, err := a.emailsOnce(w, r, nil, func(ctx context.Context) ([]store.Email, error) {
+		e, err := a.cfg.Inbox.Release(ctx, r.who.Caller, r.params.ByName("emailId"))
+		return []store.Email{e}, err
+	})
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, a.emailView(e))
+	return respond(w, http.StatusOK, a.emailView(emails[0]))
 }

@@ -389,7 +389,11 @@ func TestRetries(t *testing.T) {
 	for i := range 3 {
 		eventually(t, fmt.Sprintf("attempt %d", i+1), func() bool {
 			list := p.emails(store.Outbound)
-			return len(list) == 1 && list[0].Attempts == int64(i+1) && list[0].Reason != "" && list[0].NextAttempt.After(clock())
+			if len(list) != 1 || list[0].Attempts != int64(i+1) {
+				return false
+			}
+			pause := list[0].NextAttempt.Sub(clock()) // not that of the lease
+			return pause >= retryDelays[i] && pause < retryDelays[i]*5/4
 		})
 		mu.Lock()
 		now = now.Add(2 * retryDelays[i])
