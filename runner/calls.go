@@ -62,9 +62,9 @@ func (r *Runner) finishCall(ctx context.Context, w *work, st *store.Step, p stor
 		return fmt.Errorf("tool %s: %w", p.ToolName, err)
 	}
 	if call.State == store.CallInterrupted {
-		h.files = nil
+		h.files, h.sources = nil, nil
 	}
-	if err := r.journalCall(w, st, call, h.files); err != nil {
+	if err := r.journalCall(w, st, call, h); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -95,16 +95,19 @@ func (r *Runner) runCall(ctx context.Context, h *host, p store.Part, cut bool) (
 	return out, store.CallCompleted, nil
 }
 
-// journalCall writes a tool call that has ended down and makes it part of the turn.
-func (r *Runner) journalCall(w *work, st *store.Step, call store.Call, files []store.File) error {
+// journalCall writes a tool call that has ended down, with what h has gathered,
+// and makes it part of the turn.
+func (r *Runner) journalCall(w *work, st *store.Step, call store.Call, h *host) error {
 	call.CompletedAt = r.cfg.Now()
-	err := r.persist(func(ctx context.Context) error { return r.cfg.Store.JournalCall(ctx, w.claim, call, files, nil) })
+	err := r.persist(func(ctx context.Context) error {
+		return r.cfg.Store.JournalCall(ctx, w.claim, call, h.files, h.sources)
+	})
 	if err != nil {
 		return fmt.Errorf("journal tool call: %w", err)
 	}
 	st.Calls = append(st.Calls, call)
 	w.used.ToolCost += call.Cost
-	w.published = w.published || len(files) > 0
+	w.published = w.published || len(h.files)+len(h.sources) > 0
 	w.live.called(call)
 	r.feedRing(w.live)
 	return nil
@@ -165,6 +168,8 @@ type host struct {
 	r     *Runner
 	w     *work
 	files []store.File
+
+	sources []store.Source
 }
 
 // Workspace is the worker's folder, open while the turn runs.
@@ -178,4 +183,9 @@ func (h *host) Publish(ctx context.Context, path, title string) (tool.File, erro
 	}
 	h.files = append(h.files, f)
 	return tool.File{Path: f.Path, MediaType: f.MediaType, Size: f.Size, URL: h.r.FileURL(f)}, ctx.Err()
+}
+
+// AddSource notes a page; its row is written with the call.
+func (h *host) AddSource(url, title string) {
+	h.sources = append(h.sources, store.Source{ID: store.NewID("src", h.r.cfg.Now()), URL: url, Title: title})
 }

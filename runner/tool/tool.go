@@ -45,6 +45,10 @@ type Host interface {
 	// Publish copies the workspace file at path as it is now and gives it an
 	// address. It takes effect together with the call's result, or not at all.
 	Publish(ctx context.Context, path, title string) (File, error)
+
+	// AddSource notes a web page that the answer may rest on, whose title may be
+	// empty. It, too, takes effect together with the call's result.
+	AddSource(url, title string)
 }
 
 // A File is a published file.

@@ -20,6 +20,7 @@ type turn struct {
 	ws        *sandbox.Workspace
 	dir       string
 	titles    []string
+	sources   []string // address and title
 	published error // what Publish answers, if not nil
 }
 
@@ -36,6 +37,8 @@ func (h *turn) Publish(_ context.Context, path, title string) (File, error) {
 	h.titles = append(h.titles, title)
 	return File{Path: path, MediaType: sandbox.MediaType(path, nil), Size: e.Size, URL: "http://localhost/" + path}, nil
 }
+
+func (h *turn) AddSource(url, title string) { h.sources = append(h.sources, url+" "+title) }
 
 func newTurn(t testing.TB, limits sandbox.Limits) *turn {
 	t.Helper()
