@@ -102,14 +102,18 @@ func draft7(url string) bool {
 	return name == "json-schema.org/draft-07/schema"
 }
 
-const schemaURL = "schema:output"
+// schemaURL has a path, so that a reference to another document is one.
+const (
+	schemaBase = "schema://worker/"
+	schemaURL  = schemaBase + "output"
+)
 
 // noLoader refuses every reference that leaves the schema.
 type noLoader struct{}
 
 // Load refuses.
 func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("the reference to %q leaves the schema", url)
+	return nil, fmt.Errorf("the reference to %q leaves the schema", strings.TrimPrefix(url, schemaBase))
 }
 
 // schemaProblem is the telling part of a compiler's error.
@@ -180,7 +184,7 @@ func (s *outputSchema) check(answer string) *schemaMismatch {
 func leaves(ve *jsonschema.ValidationError) string {
 	var list []string
 	for _, e := range ve.BasicOutput().Errors {
-		if e.Error == nil {
+		if e.Error == nil || e.Error.String() == "validation failed" { // others say of what
 			continue
 		}
 		list = append(list, cut(cmp.Or(e.InstanceLocation, "/")+": "+e.Error.String(), maxProblem))

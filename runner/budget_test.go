@@ -1,0 +1,320 @@
+package runner_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/tool"
+	"journeyman/store"
+)
+
+func TestStepBudget(t *testing.T) {
+	t.Parallel()
+	plan := `tool update_plan {"items":[]}`
+	for name, tt := range map[string]struct {
+		script []string
+		limit  string
+		steps  int64
+	}{
+		"just enough": {[]string{plan, plan, `say done`}, "", 3},
+		"one short":   {[]string{plan, plan, plan, `say done`}, "steps", 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t, withBudget(runner.Limits{Steps: 3}))
+			turn := f.run(script(tt.script...))
+			is.Equal(turn.Status, store.Completed)
+			is.Equal(turn.IncompleteLimit, tt.limit)
+			is.Equal(turn.IncompleteReason != "", tt.limit != "")
+			is.Equal(turn.Usage.Steps, tt.steps) // with the last call
+			is.True(turn.OutputText != "")
+		})
+	}
+}
+
+// The last call has no tools, and what it asks for all the same does not run.
+func TestLastCall(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var ran atomic.Int64
+	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		r := calls(emit, stepOf(req), "it", `{}`)
+		if req.Final {
+			r.Parts = append(r.Parts, model.Part{Type: model.PartText, Text: "summary"})
+			emit(model.Delta{Part: 1, Type: model.PartText, Text: "summary"})
+		}
+		return r, nil
+	}}
+	it := fakeTool{name: "it", fn: func(context.Context, tool.Host, json.RawMessage) (json.RawMessage, error) {
+		ran.Add(1)
+		return json.RawMessage(`1`), nil
+	}}
+	f := newFixture(t, withModel(m), withTools(it), withBudget(runner.Limits{Steps: 2}))
+	turn := f.accept("go")
+	u := f.read(f.TurnStream(turn))
+	turn = f.wait(turn)
+	is.Equal(turn.OutputText, "summary")
+	is.Equal(ran.Load(), int64(2))
+	last := m.seen()[2]
+	is.True(last.Final)
+	is.Equal(len(last.Tools), 0)
+	is.True(strings.Contains(last.Messages[len(last.Messages)-1].Parts[0].Text, "budget"))
+	is.Equal(u.messages(), f.messages(turn)[1:])
+	is.Equal(f.run("and", turn.TaskID).Status, store.Completed) // the history is sound
+}
+
+func TestTimeBudget(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		model, tool bool // which of them stands still
+	}{
+		"model": {model: true},
+		"tool":  {tool: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			m := &fakeModel{fn: func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+				switch {
+				case req.Final:
+					return answer(emit, "in short"), nil
+				case tt.model:
+					emit(model.Delta{Type: model.PartText, Text: "at great length "})
+					<-ctx.Done()
+					return model.Response{}, ctx.Err()
+				}
+				return calls(emit, 0, "it", `{}`), nil
+			}}
+			it := fakeTool{name: "it", fn: func(ctx context.Context, _ tool.Host, _ json.RawMessage) (json.RawMessage, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}}
+			f := newFixture(t, withModel(m), withTools(it), withBudget(runner.Limits{Time: 30 * time.Millisecond}))
+			turn := f.accept("go")
+			u := f.read(f.TurnStream(turn))
+			turn = f.wait(turn)
+			is.Equal(turn.Status, store.Completed)
+			is.Equal(turn.IncompleteLimit, "time")
+			is.Equal(turn.OutputText, "in short")
+			is.Equal(u.messages(), f.messages(turn)[1:])
+			if tt.tool {
+				is.Equal(f.journal(turn)[0].Calls[0].State, store.CallInterrupted)
+			}
+		})
+	}
+}
+
+const prices = `{"fake":{"input":%g,"output":%g,"cacheWrite":%g,"maxOutput":%d},"free":{"input":0,"output":0}}`
+
+// bytesOf is how much text a request holds: what a well-behaved model counts by.
+func bytesOf(req model.Request) (n int) {
+	n = len(req.Preamble) + len(req.Instructions) + len(req.OutputSchema)
+	for _, t := range req.Tools {
+		n += len(t.Name) + len(t.Description) + len(t.InputSchema)
+	}
+	for _, m := range req.Messages {
+		for _, p := range m.Parts {
+			n += len(p.Text) + len(p.Input) + len(p.ToolName) + len(p.Path)
+		}
+	}
+	return n
+}
+
+// spender is a model that uses as much as it may, at random.
+func spender(r *rand.Rand, steps int) *fakeModel {
+	m := &fakeModel{}
+	m.fn = func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		out := int64(min(r.IntN(5000), req.MaxTokens))
+		if r.IntN(3) == 0 {
+			out = int64(req.MaxTokens)
+		}
+		in := int64(bytesOf(req) / 4)
+		resp := answer(emit, strings.Repeat("word ", int(min(out, 2000))))
+		if !req.Final && stepOf(req) < steps {
+			resp = calls(emit, stepOf(req), "it", fmt.Sprintf(`{"n":%q}`, strings.Repeat("x", r.IntN(2000))))
+		}
+		resp.Usage = model.Usage{InputTokens: in, OutputTokens: out, CacheWriteTokens: r.Int64N(in + 1)}
+		if out == int64(req.MaxTokens) {
+			resp.Finish = model.FinishLength
+		}
+		return resp, nil
+	}
+	return m
+}
+
+func TestCreditBudgetHolds(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			r := rand.New(rand.NewPCG(seed, 6))
+			price := fmt.Sprintf(prices, r.Float64()*20, r.Float64()*80*float64(r.IntN(2)), r.Float64()*30, 1000+r.IntN(40000))
+			credits := r.Float64() * 20
+			if seed%5 == 0 {
+				credits /= 1000
+			}
+			f := newFixture(t, withModel(spender(r, r.IntN(10))), withTools(gives("it", `"`+strings.Repeat("result ", r.IntN(2000))+`"`)),
+				withPrices(t, price), withBudget(runner.Limits{Credits: credits}))
+			turn := f.run("go")
+			is.Equal(turn.Status, store.Completed)
+			if spent := store.Credits(turn.Usage.Cost()); spent > credits {
+				t.Errorf("spent %v of %v credits", spent, credits)
+			}
+			is.True(turn.IncompleteLimit == "" || turn.IncompleteLimit == "credits")
+			_, _, _, reserved := f.Kept()
+			is.Equal(reserved, 0)
+		})
+	}
+}
+
+func TestNothingToSpend(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	m := says("never said")
+	f := newFixture(t, withModel(m), withPrices(t, fmt.Sprintf(prices, 10.0, 10.0, 10.0, 1000)), withBudget(runner.Limits{Credits: 0.0001}))
+	turn := f.run("go")
+	is.Equal(turn.Status, store.Completed)
+	is.Equal(turn.IncompleteLimit, "credits")
+	is.Equal(turn.OutputText, "")
+	is.Equal(len(m.seen()), 0) // not even the last call could be paid
+	is.Equal(f.read(f.TurnStream(turn)).messages(), f.messages(turn)[1:])
+}
+
+func TestFreeModelAndUnlimited(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string]runner.Limits{"free": {Credits: 0.0001}, "fake": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			m := spender(rand.New(rand.NewPCG(1, 7)), 20)
+			m.name = name
+			f := newFixture(t, withModel(m), withTools(gives("it", `1`)), withPrices(t, fmt.Sprintf(prices, 10.0, 10.0, 10.0, 100000)), withBudget(limits))
+			turn := f.run("go")
+			is.Equal(turn.IncompleteLimit, "")
+			is.Equal(turn.Usage.Cost() == 0, name == "free")
+		})
+	}
+}
+
+// An answer that is cut off for want of credits says so, and one that had not begun
+// gets its last call.
+func TestCutOffForCredits(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"an answer": "the beginning of", "thoughts only": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+				if req.Final {
+					return answer(emit, "in short"), nil
+				}
+				resp := answer(emit, text)
+				resp.Finish, resp.Usage = model.FinishLength, model.Usage{OutputTokens: int64(req.MaxTokens)}
+				return resp, nil
+			}}
+			f := newFixture(t, withModel(m), withPrices(t, fmt.Sprintf(prices, 1.0, 10.0, 1.0, 100000)), withBudget(runner.Limits{Credits: 10}))
+			turn := f.run("go")
+			is.Equal(turn.IncompleteLimit, "credits")
+			is.Equal(turn.OutputText, map[bool]string{true: "in short", false: text}[text == ""])
+		})
+	}
+}
+
+// The organization's cap holds for many turns at once, and does not end turns that
+// can be paid, only because the worst cases of all of them together could not.
+func TestCapHolds(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		cap  float64 // credits
+		ends string
+	}{
+		"enough for all":  {200, ""},
+		"enough for some": {5, "credits"},
+		"nothing":         {0.001, "credits"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			const turns = 50
+			r := rand.New(rand.NewPCG(1, 8))
+			m := &fakeModel{}
+			m.fn = func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				resp := answer(emit, "done")
+				if !req.Final && stepOf(req) < 3 {
+					resp = calls(emit, stepOf(req), "it", `{}`)
+				}
+				resp.Usage = model.Usage{InputTokens: int64(bytesOf(req) / 4), OutputTokens: int64(min(r.IntN(1500), req.MaxTokens))}
+				return resp, nil
+			}
+			f := newFixture(t, withModel(m), withTools(gives("it", `1`)), withBudget(runner.Limits{}),
+				withPrices(t, fmt.Sprintf(prices, 1.0, 10.0, 1.0, 64000)))
+			is.NoErr(f.store.SetCreditCap(f.ctx(), f.owner.OrganizationID, &tt.cap))
+			var accepted []store.Turn
+			for range turns {
+				accepted = append(accepted, f.accept("go"))
+			}
+			ends := map[string]int{}
+			for _, turn := range accepted {
+				ends[f.wait(turn).IncompleteLimit]++
+			}
+			left, capped, err := f.store.Allowance(f.ctx(), f.owner.OrganizationID)
+			is.NoErr(err)
+			is.True(capped)
+			if left < 0 {
+				t.Errorf("overspent by %d nano-dollars", -left)
+			}
+			if tt.ends == "" {
+				is.Equal(ends[""], turns)
+			} else {
+				is.True(ends[tt.ends] > 0)
+			}
+			_, _, _, reserved := f.Kept()
+			is.Equal(reserved, 0)
+		})
+	}
+}
+
+func TestDescribeWorkerUnderCap(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, withModel(says(`{"instructions":"x"}`)), withPrices(t, fmt.Sprintf(prices, 1.0, 10.0, 1.0, 64000)))
+	tiny := 0.01
+	is.NoErr(f.store.SetCreditCap(f.ctx(), f.owner.OrganizationID, &tiny))
+	_, err := f.DescribeWorker(f.ctx(), f.owner, "x")
+	is.True(store.IsKind(err, store.PaymentRequired))
+	is.NoErr(f.store.SetCreditCap(f.ctx(), f.owner.OrganizationID, nil))
+	_, err = f.DescribeWorker(f.ctx(), f.owner, "x")
+	is.NoErr(err)
+}
+
+// Who waits for others to be paid can be cancelled.
+func TestCancelWhileWaitingForCredits(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	m, begun := blocked()
+	f := newFixture(t, withModel(m), withPrices(t, fmt.Sprintf(prices, 1.0, 10.0, 1.0, 64000)), withBudget(runner.Limits{}))
+	some := 30.0 // less than two worst cases
+	is.NoErr(f.store.SetCreditCap(f.ctx(), f.owner.OrganizationID, &some))
+	first := f.accept("one")
+	until(t, begun, "the model is asked")
+	second := f.accept("two")
+	f.abort(second)
+	is.Equal(len(m.seen()), 1)
+	f.abort(first)
+}
