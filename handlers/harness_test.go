@@ -73,7 +73,7 @@ func newServer(t testing.TB, opts ...option) *site {
 	set := settings{
 		runner: runner.Config{Model: model.NewOffline(), Prices: prices, Tools: tool.All(), BaseURL: base, Log: log,
 			Retry: func(int) time.Duration { return time.Millisecond }},
-		api: handlers.Config{BaseURL: base, MailDomain: "mail.example", Log: log},
+		api: handlers.Config{BaseURL: base, MailDomain: "mail.example", Log: log, Webhooks: &outside{}},
 	}
 	for _, o := range opts {
 		o(&set)

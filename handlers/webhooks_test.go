@@ -1,0 +1,305 @@
+package handlers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"journeyman/handlers"
+	"journeyman/store"
+)
+
+// An outside stands for the endpoints of webhooks: it takes what is sent to it.
+type outside struct {
+	store func() *store.Store
+
+	mu   sync.Mutex
+	sent []store.Delivery
+}
+
+func (o *outside) CheckURL(url string) error {
+	if !strings.HasPrefix(url, "https://") {
+		return errors.New("must begin with https://")
+	}
+	return nil
+}
+
+func (o *outside) Send(ctx context.Context, d store.Delivery) (store.Execution, error) {
+	if o.store == nil {
+		return store.Execution{}, store.Errorf(store.Busy, "nobody is there")
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sent = append(o.sent, d)
+	return o.store().RecordAttempt(ctx, d, store.Attempt{Success: true, ResponseStatus: 200, Manual: true, StartedAt: time.Now()})
+}
+
+// hooked starts a site with an outside.
+func hooked(t testing.TB, opts ...option) (*site, *outside) {
+	t.Helper()
+	out := &outside{}
+	s := newServer(t, append([]option{func(set *settings) { set.api.Webhooks = out }}, opts...)...)
+	out.store = func() *store.Store { return s.store }
+	return s, out
+}
+
+func TestWebhook(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _ := hooked(t, idle)
+	worker := s.newWorker(t, fields{})
+	path := "/api/workers/" + worker + "/webhook"
+	none := map[string]any{"token": nil, "url": nil, "signingSecret": nil}
+	is.Equal(s.must(t, "GET", path, "").value, none)
+	is.Equal(s.must(t, "DELETE", path, "").value, none)
+	is.Equal(s.must(t, "PUT", path, `{"url":null}`).value, none)
+	for _, what := range []string{"/regenerate-token", "/test"} {
+		r := s.do(t, "POST", path+what, "")
+		is.Equal(r.refused(), "409 conflict")
+		is.Equal(r.header.Get("x-should-retry"), "false")
+	}
+
+	first := s.must(t, "PUT", path, `{"url":"https://a.example/"}`)
+	is.Equal(first.text("url"), "https://a.example/")
+	second := s.must(t, "PUT", path, `{"url":"https://b.example/"}`)
+	is.Equal(second.text("url"), "https://b.example/")
+	is.Equal(second.text("token"), first.text("token"))
+	is.Equal(second.text("signingSecret"), first.text("signingSecret"))
+	is.True(sameJSON(s.must(t, "GET", path, "").value, second.value))
+	renewed := s.must(t, "POST", path+"/regenerate-token", "", "Idempotency-Key: k")
+	is.Equal(renewed.text("url"), "https://b.example/")
+	is.True(renewed.text("token") != first.text("token"))
+	is.True(renewed.text("signingSecret") != first.text("signingSecret"))
+	again := s.must(t, "POST", path+"/regenerate-token", "", "Idempotency-Key: k")
+	is.True(sameJSON(again.value, renewed.value))
+	is.Equal(again.header.Get("Idempotency-Replayed"), "true")
+	is.True(sameJSON(s.must(t, "DELETE", path, "").value, renewed.value)) // as it was
+	is.Equal(s.must(t, "GET", path, "").value, none)
+}
+
+func TestPutWebhookRefused(t *testing.T) {
+	t.Parallel()
+	s, _ := hooked(t, idle)
+	path := "/api/workers/" + s.newWorker(t, fields{}) + "/webhook"
+	for body, want := range map[string]string{
+		`{}`:                    "400 invalid_request url",
+		`{"url":""}`:            "400 invalid_request url",
+		`{"url":5}`:             "400 invalid_request url",
+		`{"url":"http://x/"}`:   "400 invalid_request url",
+		`[]`:                    "400 invalid_request",
+		`{"url":"https://x/"}x`: "400 invalid_request",
+	} {
+		t.Run(body, func(t *testing.T) {
+			is := is.New(t)
+			is.Equal(s.do(t, "PUT", path, body).refused(), want)
+			is.Equal(s.must(t, "GET", path, "").at("url"), nil)
+		})
+	}
+}
+
+// TestWebhookOfOthers is about every endpoint: not even an Owner may use one.
+func TestWebhookOfOthers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, out := hooked(t)
+	creator, _ := s.member(t, "mo@example.com")
+	worker := creator.newWorker(t, fields{})
+	path := "/api/workers/" + worker + "/webhook"
+	creator.must(t, "PUT", path, `{"url":"https://a.example/"}`)
+	execution := creator.must(t, "POST", path+"/test", "").text("id")
+	out.sent = nil
+	for _, other := range []*site{s, s.stranger(t)} {
+		for _, call := range []string{"GET ", "PUT ", "DELETE ", "POST /regenerate-token", "POST /test", "GET /executions", "POST /executions/" + execution + "/redeliver"} {
+			method, rest, _ := strings.Cut(call, " ")
+			body := ""
+			if method == "PUT" {
+				body = `{"url":"https://evil.example/"}`
+			}
+			is.Equal(other.do(t, method, path+rest, body).status, http.StatusForbidden)
+		}
+	}
+	is.Equal(len(out.sent), 0)
+	is.Equal(creator.must(t, "GET", path, "").text("url"), "https://a.example/")
+	other := s.newWorker(t, fields{})
+	s.must(t, "PUT", "/api/workers/"+other+"/webhook", `{"url":"https://a.example/"}`)
+	is.Equal(s.do(t, "POST", "/api/workers/"+other+"/webhook/executions/"+execution+"/redeliver", "").refused(), "404 not_found")
+	is.Equal(s.do(t, "GET", "/api/workers/wrk_none/webhook", "").refused(), "404 not_found")
+}
+
+func TestWebhookTestAndRedeliver(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, out := hooked(t)
+	worker := s.newWorker(t, fields{})
+	path := "/api/workers/" + worker + "/webhook"
+	s.must(t, "PUT", path, `{"url":"https://a.example/"}`)
+	sample := s.must(t, "POST", path+"/test", "", "Idempotency-Key: t")
+	is.Equal(sample.text("requestStatus"), "success")
+	is.Equal(sample.at("taskId"), nil)
+	is.Equal(sample.text("workerId"), worker)
+	is.Equal(s.must(t, "POST", path+"/test", "", "Idempotency-Key: t").text("id"), sample.text("id"))
+	is.Equal(len(out.sent), 1)
+	again := s.must(t, "POST", path+"/executions/"+sample.text("id")+"/redeliver", "")
+	is.True(again.text("id") != sample.text("id"))
+	is.Equal(out.sent[1].ID, out.sent[0].ID) // the same webhook-id
+	is.Equal(s.do(t, "POST", path+"/executions/whe_none/redeliver", "").refused(), "404 not_found")
+	s.must(t, "DELETE", path, "")
+	is.Equal(s.do(t, "POST", path+"/executions/"+sample.text("id")+"/redeliver", "").refused(), "409 conflict")
+}
+
+func TestExecutions(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _ := hooked(t, idle)
+	path := "/api/workers/" + s.newWorker(t, fields{}) + "/webhook"
+	empty := s.must(t, "GET", path+"/executions", "")
+	is.Equal(encode(empty.value), `{"logs":[],"page":1,"pageCount":0,"totalCount":0}`)
+	s.must(t, "PUT", path, `{"url":"https://a.example/"}`)
+	newest := ""
+	for range 101 {
+		newest = s.must(t, "POST", path+"/test", "").text("id")
+	}
+	seen := map[string]bool{}
+	for page, want := range map[int]int{1: 50, 2: 50, 3: 1, 4: 0} {
+		r := s.must(t, "GET", fmt.Sprintf("%s/executions?page=%d", path, page), "")
+		is.Equal(r.size("logs"), want)
+		is.Equal(r.at("page"), float64(page))
+		is.Equal(r.at("pageCount"), float64(3))
+		is.Equal(r.at("totalCount"), float64(101))
+		for i := range want {
+			seen[r.text(fmt.Sprintf("logs.%d.id", i))] = true
+		}
+	}
+	is.Equal(len(seen), 101)
+	is.Equal(s.must(t, "GET", path+"/executions", "").text("logs.0.id"), newest)
+	for _, page := range []string{"0", "-1", "1.5", "one", "99999999999999999999"} {
+		is.Equal(s.do(t, "GET", path+"/executions?page="+page, "").refused(), "400 invalid_request page")
+	}
+}
+
+// delivery gives the newest delivery of a worker that is due, and its body, which
+// is as openapi.yaml says.
+func (s *site) delivery(t testing.TB, worker string) (store.Delivery, response) {
+	t.Helper()
+	due, err := s.store.DueDeliveries(t.Context(), worker, 100)
+	if err != nil || len(due) == 0 {
+		t.Fatalf("%d deliveries, %v", len(due), err)
+	}
+	d := due[len(due)-1]
+	return d, s.deliveryBody(t, d)
+}
+
+func (s *site) deliveryBody(t testing.TB, d store.Delivery) response {
+	t.Helper()
+	body, err := s.web.Config.Handler.(*handlers.API).DeliveryBody(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.validator.validate("#/components/schemas/WebhookDelivery", value); err != nil {
+		t.Errorf("the body of a delivery is not as openapi.yaml says: %v\n%.2000s", err, body)
+	}
+	return response{body: body, value: value}
+}
+
+func TestDeliveryBody(t *testing.T) {
+	t.Parallel()
+	s, _ := hooked(t)
+	for name, tt := range map[string]struct{ input, kind, status string }{
+		"completed": {scripted("say Done."), "task.completed", "completed"},
+		"failed":    {scripted("say Half.", "fail 400 No."), "task.failed", "error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			worker := s.newWorker(t, fields{})
+			s.must(t, "PUT", "/api/workers/"+worker+"/webhook", `{"url":"https://a.example/"}`)
+			run := s.run(t, fields{"workerId": worker, "input": tt.input})
+			d, body := s.delivery(t, worker)
+			is.Equal(body.text("id"), d.ID)
+			is.Equal(body.text("type"), tt.kind)
+			is.Equal(body.text("task.id"), run.text("metadata.taskId"))
+			is.Equal(body.text("task.status"), tt.status)
+			is.Equal(body.text("turn.id"), run.text("metadata.turnId"))
+			is.Equal(body.text("turn.status"), tt.status)
+			is.Equal(body.text("worker.id"), worker)
+			is.True(sameJSON(body.at("worker"), run.value)) // the run view
+			is.Equal(body.at("truncated"), nil)
+			is.Equal(body.at("test"), nil)
+		})
+	}
+	is := is.New(t)
+	worker := s.newWorker(t, fields{})
+	s.must(t, "PUT", "/api/workers/"+worker+"/webhook", `{"url":"https://a.example/"}`)
+	d, err := s.store.CreateTestDelivery(t.Context(), s.owner.Caller, worker)
+	is.NoErr(err)
+	body := s.deliveryBody(t, d)
+	is.Equal(body.at("test"), true)
+	is.Equal(body.text("type"), "task.completed")
+	is.Equal(body.text("worker.id"), worker)
+	is.True(sameJSON(s.deliveryBody(t, d).value, body.value)) // the same on every attempt
+}
+
+func TestDeliveryBodyIsBounded(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _ := hooked(t, idle)
+	is.NoErr(s.store.StartRunner(t.Context(), "r", time.Hour))
+	worker := s.newWorker(t, fields{})
+	s.must(t, "PUT", "/api/workers/"+worker+"/webhook", `{"url":"https://a.example/"}`)
+	finish := func(input, output string) response {
+		t.Helper()
+		is.Equal(s.do(t, "POST", "/api/tasks", encode(fields{"workerId": worker, "input": input}), "Prefer: respond-async").status, 202)
+		claims, err := s.store.ClaimTurns(t.Context(), "r", 1)
+		is.NoErr(err)
+		step := store.Step{Parts: []store.Part{{Type: store.PartText, Text: output}}, Finish: "stop"}
+		_, err = s.store.FinishTurn(t.Context(), claims[0], &step, store.Outcome{Status: store.Completed, OutputText: output})
+		is.NoErr(err)
+		_, body := s.delivery(t, worker)
+		return body
+	}
+	body := finish("short", strings.Repeat("word ", 60_000))
+	is.Equal(body.at("truncated"), true)
+	is.True(len(body.body) <= 256<<10)
+	is.Equal(body.text("turn.outputText"), "")
+	is.Equal(body.text("worker.output_text"), "")
+	is.Equal(body.size("worker.messages"), 0)
+	is.Equal(body.text("turn.input"), "short") // what was asked is there
+	is.Equal(body.text("turn.status"), "completed")
+
+	body = finish(strings.Repeat("\"\u0001é", 60_000), "short")
+	is.Equal(body.at("truncated"), true)
+	is.True(len(body.body) <= 256<<10)
+	is.Equal(len([]rune(body.text("turn.input"))), 10_000)
+
+	body = finish("short", "short")
+	is.Equal(body.at("truncated"), nil)
+	is.Equal(body.text("worker.output_text"), "short")
+}
+
+// TestDeliveryOfADeletedWorker lets work under way end and be told of.
+func TestDeliveryOfADeletedWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _ := hooked(t)
+	worker := s.newWorker(t, fields{})
+	s.must(t, "PUT", "/api/workers/"+worker+"/webhook", `{"url":"https://a.example/"}`)
+	s.must(t, "POST", "/api/workers/"+worker, encode(fields{"input": scripted("wait 300ms", "say Done.")}))
+	s.must(t, "DELETE", "/api/workers/"+worker, "")
+	eventually(t, "the delivery", func() bool {
+		due, err := s.store.DueDeliveries(t.Context(), worker, 1)
+		return err == nil && len(due) == 1
+	})
+	_, body := s.delivery(t, worker)
+	is.Equal(body.text("turn.outputText"), "Done.")
+}
