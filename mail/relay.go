@@ -31,7 +31,7 @@ func ParseRelay(address string) (*Relay, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
 		// The address holds a password: it is not repeated.
-		return nil, errors.New("the relay must be smtp://user:password@host:port or smtps://...")
+		return nil, errors.New("the relay must be an address such as smtp://user:password@host:587 or smtps://host")
 	}
 	r := &Relay{Host: u.Hostname(), Port: u.Port(), Username: u.User.Username(), Implicit: u.Scheme == "smtps"}
 	r.Password, _ = u.User.Password()

@@ -362,7 +362,7 @@ func TestRelayTrouble(t *testing.T) {
 			is.True(!strings.Contains(e.Reason, "s@cret"))
 			is.Equal(h.count(), 0)
 			if tt.status == store.EmailQueued {
-				pause := e.NextAttempt.Sub(time.Now())
+				pause := time.Until(*e.NextAttempt)
 				is.True(pause > 30*time.Second && pause < 2*time.Minute)
 			}
 		})

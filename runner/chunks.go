@@ -93,13 +93,6 @@ func (rd *reader) read(v view) []Event {
 	return rd.out
 }
 
-// placeOf is where a reader is that has all of a view.
-func placeOf(v view) position {
-	rd := reader{r: &Runner{}}
-	rd.read(v)
-	return rd.at
-}
-
 // done reports whether the reader has given all of a turn.
 func (rd *reader) done() bool { return rd.at.step == endStep && rd.at.slot == slotFinalDone }
 
