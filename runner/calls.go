@@ -165,10 +165,9 @@ func callOutput(out json.RawMessage, err error) (json.RawMessage, error) {
 
 // A host is the turn as its tools see it, for one call.
 type host struct {
-	r     *Runner
-	w     *work
-	files []store.File
-
+	r       *Runner
+	w       *work
+	files   []store.File
 	sources []store.Source
 }
 

@@ -6,11 +6,13 @@ package terminal
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"journeyman/runner"
 	"journeyman/store"
@@ -51,39 +53,49 @@ func (p *Progress) Follow(ctx context.Context, s *runner.Stream) error {
 	p.begun, p.calls, p.now = time.Now(), map[string]int{}, "thinking"
 	defer p.clear()
 	for {
-		wait, cancel := context.WithTimeout(ctx, spinEvery)
-		events, done, err := s.Next(wait)
-		cancel()
+		events, done, err := p.next(ctx, s)
 		for _, e := range events {
 			var c chunk
 			if json.Unmarshal(e.Data, &c) == nil { // our own chunks do not fail
 				p.show(c)
 			}
 		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return ctx.Err()
-		}
-		if done || err != nil && wait.Err() == nil {
+		case done || err != nil && !errors.Is(err, context.DeadlineExceeded):
 			return err
 		}
 		p.spin()
 	}
 }
 
+// next waits for events, on a terminal only until the spinner has to turn.
+func (p *Progress) next(ctx context.Context, s *runner.Stream) ([]runner.Event, bool, error) {
+	if !p.Live {
+		return s.Next(ctx)
+	}
+	wait, cancel := context.WithTimeout(ctx, spinEvery)
+	defer cancel()
+	return s.Next(wait)
+}
+
 func (p *Progress) show(c chunk) {
+	name := printable(c.ToolName)
 	switch c.Type {
 	case "reasoning-start":
 		p.now = "thinking"
 	case "text-start":
 		p.now = "writing"
-	case "tool-input-available":
+	case "tool-input-available", "tool-input-error":
 		p.count++
 		p.calls[c.ToolCallID] = p.count
-		p.now = c.ToolName
-		p.line(fmt.Sprintf("%2d  %-14s %s", p.count, c.ToolName, detail(c.Input)))
+		p.now = name
+		p.line(fmt.Sprintf("%2d  %-14s %s", p.count, name, detail(c.Input)))
 	case "tool-output-available":
 		p.now = "thinking"
-	case "tool-output-error", "tool-input-error":
+	}
+	if c.Type == "tool-output-error" || c.Type == "tool-input-error" {
 		p.now = "thinking"
 		p.line(fmt.Sprintf("%2d  %s", p.calls[c.ToolCallID], p.paint("31", "failed: "+printable(c.ErrorText))))
 	}
@@ -107,24 +119,31 @@ func shorten(s string) string {
 	return s
 }
 
-// printable takes out what could steer the terminal: the text comes from a model.
+// printable takes out what could steer the terminal, or show a text in another order
+// than it has: it comes from a model.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
+		if steers(r) {
 			return ' '
 		}
 		return r
 	}, s)
 }
 
-// Printable is printable with line breaks and tabs kept.
+// Printable takes out what printable does, and keeps line breaks and tabs.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0) {
+		if r != '\n' && r != '\t' && steers(r) {
 			return -1
 		}
 		return r
 	}, s)
+}
+
+// steers is true of control characters, and of those that set the direction of
+// writing or break lines.
+func steers(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
 func (p *Progress) line(s string) {

@@ -1,0 +1,159 @@
+package terminal_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/terminal"
+	"journeyman/runner/tool"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// follow runs an input and gives what is shown of it. A nil model is the offline
+// one.
+func follow(t *testing.T, m model.Model, p *terminal.Progress, input string) string {
+	t.Helper()
+	st := storetest.Open(t, store.Options{})
+	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
+	who.Caller.Trigger = store.TriggerAPI
+	prices, err := model.LoadPrices("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m == nil {
+		m = model.NewOffline()
+	}
+	rn := runner.New(runner.Config{Store: st, Model: m, Prices: prices, Tools: tool.All(), Log: slog.New(slog.DiscardHandler)})
+	if err := rn.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := rn.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	a, err := st.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{Title: "W"}, Input: input, Budget: store.BudgetLow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rn.Wake()
+	var out bytes.Buffer
+	p.W = &out
+	if err := p.Follow(t.Context(), rn.TurnStream(a.Turn)); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+const steps = "```offline\nthink hm\ntool write_file {\"path\":\"a.txt\",\"content\":\"x\"}\ntool read_file {\"path\":\"b.txt\"}\nwait 300ms\nsay done\n```"
+
+func TestPipe(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	is.Equal(follow(t, nil, &terminal.Progress{}, steps), ` 1  write_file     a.txt
+ 2  read_file      b.txt
+ 2  failed: no file or folder "b.txt" in the workspace
+`)
+}
+
+func TestTerminal(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	out := follow(t, nil, &terminal.Progress{Live: true, Color: true}, steps)
+	is.True(regexp.MustCompile(`\r\x1b\[36m[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]\x1b\[0m [a-z_]+ \d+s\x1b\[K`).MatchString(out)) // a spinner
+	is.True(strings.Contains(out, "\x1b[31mfailed: "))
+	is.True(strings.HasSuffix(out, "\r\x1b[K")) // and nothing is left of it
+	plain := follow(t, nil, &terminal.Progress{Live: true}, steps)
+	is.True(!strings.Contains(plain, "\x1b[3"))
+}
+
+// What a model says cannot steer the terminal.
+func TestHostileText(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	evil := "\x1b[2J\x07\u009b31m\u202etxt.exe\u2066\r\n\x00\u2028"
+	args, err := json.Marshal(map[string]string{"path": evil + strings.Repeat("ä", 100)})
+	is.NoErr(err)
+	m := &calling{parts: []model.Part{
+		{Type: model.PartToolCall, CallID: "a", ToolName: "read_file", Input: args},
+		{Type: model.PartToolCall, CallID: "b", ToolName: "no" + evil, Input: json.RawMessage(`{}`)},
+		{Type: model.PartToolCall, CallID: "c", ToolName: "read_file", Input: json.RawMessage(`{"path":` + evil)},
+	}}
+	out := follow(t, m, &terminal.Progress{}, "go")
+	for _, line := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
+		for _, r := range line {
+			if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u202e' || r == '\u2066' || r == '\u2028' {
+				t.Errorf("the line %q holds %q", line, r)
+			}
+		}
+	}
+	is.Equal(strings.Count(out, "\n"), 6) // a line for each call and each failure
+	is.True(strings.Contains(out, "…"))
+	is.Equal(terminal.Printable("a\tb\nc\x1b[2J\u202e\r"), "a\tb\nc[2J")
+}
+
+// calling is a model that asks for tools once.
+type calling struct {
+	parts []model.Part
+	once  sync.Once
+}
+
+func (*calling) Name() string { return "fake" }
+
+func (m *calling) Generate(_ context.Context, _ model.Request, _ func(model.Delta)) (r model.Response, err error) {
+	r = model.Response{Finish: model.FinishStop, Parts: []model.Part{{Type: model.PartText, Text: "done"}}}
+	m.once.Do(func() { r = model.Response{Finish: model.FinishToolCalls, Parts: m.parts} })
+	return r, nil
+}
+
+func TestFollowEnds(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
+	prices, err := model.LoadPrices("")
+	is.NoErr(err)
+	rn := runner.New(runner.Config{Store: st, Model: model.NewOffline(), Prices: prices, Log: slog.New(slog.DiscardHandler)}) // never started
+	who.Caller.Trigger = store.TriggerAPI
+	a, err := st.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{Title: "W"}, Input: "go", Budget: store.BudgetLow})
+	is.NoErr(err)
+	for _, live := range []bool{false, true} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		p := terminal.Progress{W: &bytes.Buffer{}, Live: live}
+		is.Equal(p.Follow(ctx, rn.TurnStream(a.Turn)), context.DeadlineExceeded)
+		cancel()
+	}
+	rn.CloseStreams()
+	p := terminal.Progress{W: &bytes.Buffer{}, Live: true}
+	is.Equal(p.Follow(t.Context(), rn.TurnStream(a.Turn)), runner.ErrStreamClosed)
+}
+
+func TestPrintKeys(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var out bytes.Buffer
+	terminal.PrintKeys(&out, []store.Key{
+		{ID: "key_1", Name: "CI\x1b[2J\tx", Prefix: "jm_live_abcd", Email: "a@b.test", Role: store.RoleOwner, CreatedAt: at},
+		{ID: "key_2", Name: "old", Prefix: "jm_live_efgh", Email: "a@b.test", Role: store.RoleMember, CreatedAt: at, LastUsedAt: &at, RevokedAt: &at},
+		{ID: "key_3", Name: "going", Prefix: "jm_live_ijkl", Email: "a@b.test", Role: store.RoleAdmin, CreatedAt: at, ExpiresAt: &at},
+	})
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	is.Equal(len(lines), 4)
+	is.True(!strings.Contains(out.String(), "\x1b"))
+	is.True(strings.HasSuffix(lines[1], "never                 active"))
+	is.True(strings.HasSuffix(lines[2], "revoked"))
+	is.True(strings.HasSuffix(lines[3], "expires 2026-01-02T03:04:05Z"))
+}
