@@ -105,7 +105,7 @@ func (a *API) await(ctx context.Context, h *held, turnID string, wait time.Durat
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- a.runner.Wait(ctx, turnID) }() // ends with ctx
-	defer func() { <-ended }()
+	defer func() { _ = <-ended }()
 	keep := time.NewTimer(a.cfg.Timing.SilentFor)
 	defer keep.Stop()
 	for {
