@@ -13,25 +13,30 @@ import (
 // BenchmarkReceive takes mails in over SMTP, one connection a mail: each is
 // answered after its task is committed.
 func BenchmarkReceive(b *testing.B) {
-	for _, peers := range []int{1, 8, 32} {
-		b.Run(fmt.Sprintf("2KB/peers=%d", peers), func(b *testing.B) {
-			p := newPost(b, true, func(c *Config) { c.Loops = store.MailLimits{PerThread: -1, PerSender: -1} })
-			body := strings.Repeat("A line of a mail that says nothing of interest at all.\n", 36)
-			var n atomic.Int64
-			var wg sync.WaitGroup
-			b.ResetTimer()
-			for range peers {
-				wg.Go(func() {
-					for i := n.Add(1); i <= int64(b.N); i = n.Add(1) {
-						if a := p.send("ann@example.com", p.address(), letter(body, fmt.Sprintf("Message-ID: <%d@example.com>", i))); !strings.HasPrefix(a, "250") {
-							b.Error(a)
-							return
-						}
-					}
-				})
+	for _, size := range []int{2 << 10, 1 << 20} {
+		for _, peers := range []int{1, 8, 32} {
+			b.Run(fmt.Sprintf("size=%d/peers=%d", size, peers), func(b *testing.B) { receive(b, size, peers) })
+		}
+	}
+}
+
+func receive(b *testing.B, size, peers int) {
+	p := newPost(b, true, func(c *Config) { c.Loops = store.MailLimits{PerThread: -1, PerSender: -1} })
+	const line = "A line of a mail that says nothing of interest to anybody in it.\r\n"
+	body := strings.Repeat(line, size/len(line))
+	var n atomic.Int64
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	for range peers {
+		wg.Go(func() {
+			for i := n.Add(1); i <= int64(b.N); i = n.Add(1) {
+				if a := p.send("ann@example.com", p.address(), letter(body, fmt.Sprintf("Message-ID: <%d@example.com>", i))); !strings.HasPrefix(a, "250") {
+					b.Error(a)
+					return
+				}
 			}
-			wg.Wait()
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "mails/s")
 		})
 	}
+	wg.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "mails/s")
 }

@@ -21,7 +21,7 @@ const (
 	maxParts      = 200       // parts of a mail
 	maxDepth      = 20        // parts inside parts
 	maxFiles      = 50        // attachments
-	maxText       = 1 << 20   // bytes of text
+	maxText       = 256 << 10 // bytes of text
 	maxMessageID  = 500       // bytes of a Message-ID; longer ones are known by their hash
 )
 
