@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -147,6 +148,17 @@ func TestSpacesArriveAtOnce(t *testing.T) {
 	is.True(strings.Contains(string(rest), `"taskStatus":"aborted"`))
 }
 
+// TestWaitOutlastsReading waits longer than a client may take for its body.
+func TestWaitOutlastsReading(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, withTiming(handlers.Timing{ReadIn: 100 * time.Millisecond}))
+	input := scripted("wait 400ms", "say done")
+	is.Equal(s.run(t, fields{"input": input}).text("output_text"), "done")
+	is.Equal(s.upload(t, []part{{name: "input", content: input}}).text("output_text"), "done")
+	is.Equal(s.run(t, fields{"input": input}).text("output_text"), "done") // on the same connection
+}
+
 // TestClientLeaves closes the connection while waiting: the turn goes on.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
@@ -180,4 +192,29 @@ func TestClientLeaves(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLeavingIsNoticed ends the request of a client that has gone, however its body
+// was sent: else the server could not stop.
+func TestLeavingIsNoticed(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	form, contentType := form(t, part{name: "input", content: scripted("wait 1h")})
+	var gone sync.WaitGroup
+	for body, header := range map[string]string{form: contentType, encode(fields{"input": scripted("wait 1h")}): ""} {
+		gone.Go(func() {
+			resp, err := http.DefaultClient.Do(s.request(t, "POST", "/api/tasks", body, header).WithContext(ctx))
+			if err == nil {
+				resp.Body.Close()
+			}
+		})
+	}
+	eventually(t, "both turns", func() bool { return s.runner.Running() == 2 })
+	cancel()
+	gone.Wait()
+	stop, done := context.WithTimeout(t.Context(), patience)
+	defer done()
+	is.NoErr(s.web.Config.Shutdown(stop))
 }
