@@ -104,14 +104,12 @@ func (a *API) await(ctx context.Context, h *held, turnID string, wait time.Durat
 		defer cancel()
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- a.runner.Wait(ctx, turnID) }() // ends with ctx
-	defer func() { _ = <-ended }()
+	go func() { ended <- a.runner.Wait(ctx, turnID) }() // ends with ctx, and nobody leaves here before
 	keep := time.NewTimer(a.cfg.Timing.SilentFor)
 	defer keep.Stop()
 	for {
 		select {
 		case err := <-ended:
-			ended <- nil
 			return err
 		case <-keep.C:
 			h.space()
