@@ -173,33 +173,35 @@ const (
 // wrong: the default time zone is another one, or the clock was far ahead when they
 // last ran and was set back. It says how many they were.
 func (s *Store) RealignSchedules(ctx context.Context) (n int, err error) {
+	const found = `SELECT ` + scheduleColumns + ` FROM schedules `
+	zone := func() any { return s.zone.String() }
 	for _, find := range []struct {
-		rows  string
-		value func() any
+		query string
+		arg   func() any
 	}{
-		{`INDEXED BY schedules_by_timezone WHERE next_run_at IS NOT NULL AND timezone < ?`, func() any { return s.zone.String() }},
-		{`INDEXED BY schedules_by_timezone WHERE next_run_at IS NOT NULL AND timezone > ?`, func() any { return s.zone.String() }},
-		{`INDEXED BY schedules_by_last_run WHERE next_run_at IS NOT NULL AND last_run_at > ?`, func() any { return s.now().Add(wrongClock).UnixMilli() }},
+		{found + `INDEXED BY schedules_by_timezone WHERE next_run_at IS NOT NULL AND timezone < ? LIMIT ?`, zone},
+		{found + `INDEXED BY schedules_by_timezone WHERE next_run_at IS NOT NULL AND timezone > ? LIMIT ?`, zone},
+		{found + `INDEXED BY schedules_by_last_run WHERE next_run_at IS NOT NULL AND last_run_at > ? LIMIT ?`,
+			func() any { return s.now().Add(wrongClock).UnixMilli() }},
 	} {
-		for {
-			moved := 0
-			err := s.write(ctx, func(tx *Tx) error {
-				rows, err := all(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules `+find.rows+` LIMIT ?`, find.value(), realignBatch)
-				if err != nil {
-					return err
-				}
-				moved = len(rows)
-				return s.realign(tx, rows)
-			})
-			if err != nil {
-				return n, err
-			}
-			if n += moved; moved < realignBatch {
-				break
-			}
+		moved := realignBatch
+		for ; err == nil && moved == realignBatch; n += moved {
+			moved, err = s.realignSome(ctx, find.query, find.arg())
 		}
 	}
-	return n, nil
+	return n, err
+}
+
+func (s *Store) realignSome(ctx context.Context, query string, arg any) (n int, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		rows, err := all(ctx, tx, scanSchedule, query, arg, realignBatch)
+		if err != nil {
+			return err
+		}
+		n = len(rows)
+		return s.realign(tx, rows)
+	})
+	return n, err
 }
 
 func (s *Store) realign(tx *Tx, rows []Schedule) error {
@@ -208,19 +210,14 @@ func (s *Store) realign(tx *Tx, rows []Schedule) error {
 		if c.zone != "" {
 			c.zone = s.zone.String()
 		}
-		if c.LastRunAt != nil && c.LastRunAt.After(now) {
-			c.LastRunAt = &now
-		}
-		if !c.When.Type.Once() && c.NextRunAt.After(now) { // what is due stays due
-			next, err := s.after(c, now)
-			if err != nil {
-				next = c.NextRunAt // FireSchedule pauses it
-			}
-			c.NextRunAt = next
-		}
 		var last any
 		if c.LastRunAt != nil {
-			last = c.LastRunAt.UnixMilli()
+			last = min(c.LastRunAt.UnixMilli(), now.UnixMilli())
+		}
+		if !c.When.Type.Once() && c.NextRunAt.After(now) { // what is due stays due
+			if next, err := s.after(c, now); err == nil { // else FireSchedule pauses it
+				c.NextRunAt = next
+			}
 		}
 		_, err := tx.Exec(`UPDATE schedules SET timezone = ?, last_run_at = ?, next_run_at = ? WHERE num = ?`,
 			nullable(c.zone), last, c.NextRunAt.UnixMilli(), c.num)

@@ -37,7 +37,9 @@ const (
 	troubled   = time.Minute
 	pruneEvery = 10 * time.Minute
 	pruneBatch = 1000
-	setBack    = time.Minute // by which a clock must jump for schedules to be looked at anew
+	// keepDeliveries is how long webhook executions stay listed.
+	keepDeliveries = 30 * 24 * time.Hour
+	setBack        = time.Minute // by which a clock must jump for schedules to be looked at anew
 )
 
 // A Scheduler fires the schedules of a store. Its methods are safe for concurrent
@@ -178,22 +180,34 @@ func (s *Scheduler) fireSome() (more bool) {
 		s.complain("look for due schedules", err)
 		return false
 	}
-	var settled, next atomic.Int64
+	settled := s.fireAll(due)
+	if settled {
+		s.cfg.Fired()
+	}
+	return settled && len(due) == limit
+}
+
+// fireAll fires schedules, some at once: the store makes one commit of those. It
+// reports whether any is no longer due.
+func (s *Scheduler) fireAll(due []store.DueSchedule) bool {
+	next := make(chan store.DueSchedule)
+	var settled atomic.Bool
 	var group sync.WaitGroup
 	for range min(firings, len(due)) {
 		group.Go(func() {
-			for i := next.Add(1); i <= int64(len(due)) && s.ctx.Err() == nil; i = next.Add(1) {
-				if s.fire(due[i-1]) {
-					settled.Add(1)
+			for d := range next {
+				if s.fire(d) {
+					settled.Store(true)
 				}
 			}
 		})
 	}
-	group.Wait()
-	if settled.Load() > 0 {
-		s.cfg.Fired()
+	for _, d := range due {
+		next <- d
 	}
-	return settled.Load() > 0 && len(due) == limit
+	close(next)
+	group.Wait()
+	return settled.Load()
 }
 
 // fire fires one schedule, and reports whether it is no longer due. A failure is
@@ -224,11 +238,16 @@ func (s *Scheduler) complain(doing string, err error) {
 
 // prune forgets what is too old, some of it at a time.
 func (s *Scheduler) prune() {
-	n, err := s.cfg.Store.PruneIdempotency(s.ctx, pruneBatch)
-	for err == nil && n == pruneBatch && s.ctx.Err() == nil {
-		n, err = s.cfg.Store.PruneIdempotency(s.ctx, pruneBatch)
-	}
-	if err != nil {
-		s.complain("prune", err)
+	for what, some := range map[string]func() (int64, error){
+		"requests":   func() (int64, error) { return s.cfg.Store.PruneIdempotency(s.ctx, pruneBatch) },
+		"deliveries": func() (int64, error) { return s.cfg.Store.PruneDeliveries(s.ctx, keepDeliveries, pruneBatch) },
+	} {
+		n, err := some()
+		for err == nil && n >= pruneBatch && s.ctx.Err() == nil {
+			n, err = some()
+		}
+		if err != nil {
+			s.complain("prune "+what, err)
+		}
 	}
 }

@@ -207,3 +207,27 @@ func TestStopsWhileIdle(t *testing.T) {
 	is.NoErr(s.Stop())
 	is.Equal(f.Queued(), int64(0))
 }
+
+// TestPrunes has what is too old forgotten.
+func TestPrunes(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, store.Options{})
+	_, err := f.SetWebhook(t.Context(), f.owner.Caller, f.worker.ID, "https://a.example/")
+	is.NoErr(err)
+	d, err := f.CreateTestDelivery(t.Context(), f.owner.Caller, f.worker.ID)
+	is.NoErr(err)
+	_, err = f.RecordAttempt(t.Context(), d, store.Attempt{Manual: true, StartedAt: f.clock.Now()})
+	is.NoErr(err)
+	f.start()
+	count := func() int64 {
+		_, n, err := f.Executions(t.Context(), f.owner.Caller, f.worker.ID, 1)
+		is.NoErr(err)
+		return n
+	}
+	f.advance(10 * time.Minute)
+	f.advance(time.Second)
+	is.Equal(count(), int64(1)) // kept
+	f.advance(30 * 24 * time.Hour)
+	f.eventually("the execution to be forgotten", func() bool { return count() == 0 })
+}

@@ -104,15 +104,9 @@ func (d *Dispatcher) record(made <-chan outcome) error {
 	var failure error
 	for o := range made {
 		deliveries, attempts := []store.Delivery{o.delivery}, []store.Attempt{o.attempt}
-		for more := true; more; {
-			select {
-			case o, ok := <-made:
-				if more = ok; ok {
-					deliveries, attempts = append(deliveries, o.delivery), append(attempts, o.attempt)
-				}
-			default:
-				more = false
-			}
+		for range len(made) { // nobody else takes them
+			o := <-made
+			deliveries, attempts = append(deliveries, o.delivery), append(attempts, o.attempt)
 		}
 		// The attempts were made, whatever happens to this program.
 		if _, err := d.cfg.Store.RecordAttempts(context.WithoutCancel(d.ctx), attempts, deliveries); err != nil {
