@@ -202,6 +202,7 @@ func TestLeavingIsNoticed(t *testing.T) {
 	s := newServer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	form, contentType := form(t, part{name: "input", content: scripted("wait 1h")})
+	form += strings.Repeat("epilogue ", 10_000) // which nobody has to read
 	var gone sync.WaitGroup
 	for body, header := range map[string]string{form: contentType, encode(fields{"input": scripted("wait 1h")}): ""} {
 		gone.Go(func() {
