@@ -95,7 +95,7 @@ var originalMark = regexp.MustCompile(`(?i)^[\s*_-]*(original (message|appointme
 
 // cutHistory cuts from where a mail answered stands below, unquoted.
 func cutHistory(lines []string) []string {
-	for i := range lines {
+	for i := range min(len(lines), maxSearched) {
 		if isHistory(lines, i) {
 			return lines[:i]
 		}
@@ -131,6 +131,12 @@ func firstText(lines []string) string {
 	}
 	return ""
 }
+
+// What is searched for quotes at most: no person writes more between them.
+const (
+	maxSearched = 5000 // lines
+	maxBlocks   = 200  // quotes
+)
 
 // maxLine is how long a line may be that any pattern is tried on.
 const maxLine = 500
@@ -221,7 +227,7 @@ type block struct{ begin, end int }
 // quoteBlocks finds the runs of quoted lines, each with the sentence above it.
 func quoteBlocks(lines []string) []block {
 	var blocks []block
-	for i := 0; i < len(lines); i++ {
+	for i := 0; i < len(lines) && len(blocks) < maxBlocks; i++ {
 		if !strings.HasPrefix(lines[i], ">") {
 			continue
 		}
@@ -269,6 +275,9 @@ func namesAuthor(line string) bool {
 func cutQuotes(lines []string) []string {
 	blocks := quoteBlocks(lines)
 	if len(blocks) == 0 {
+		return lines
+	}
+	if len(blocks) == maxBlocks {
 		return lines
 	}
 	last := blocks[len(blocks)-1]

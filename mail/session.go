@@ -94,7 +94,7 @@ func (c *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 func (c *session) Data(r io.Reader) error {
 	c.conn.busy.Store(true)
 	defer c.conn.busy.Store(false)
-	raw, release, err := c.s.readMessage(r)
+	raw, release, err := c.s.readMessage(c.s.ctx, r)
 	defer release()
 	if err != nil {
 		return c.readError(err)
@@ -120,10 +120,10 @@ const roomTime = 20 * time.Second
 
 // readMessage reads a mail into memory, of which it takes no more than there is.
 // release gives it back.
-func (s *Server) readMessage(r io.Reader) (raw []byte, release func(), err error) {
+func (s *Server) readMessage(ctx context.Context, r io.Reader) (raw []byte, release func(), err error) {
 	taken := int64(0)
 	release = func() { s.buffer.Release(taken) }
-	ctx, cancel := context.WithTimeout(s.ctx, roomTime)
+	ctx, cancel := context.WithTimeout(ctx, roomTime)
 	defer cancel()
 	buf := make([]byte, 0, 8<<10)
 	for {

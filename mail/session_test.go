@@ -187,15 +187,12 @@ func TestRoomForMails(t *testing.T) {
 	p := newPost(t, true, func(c *Config) { c.MaxSize = 100_000; c.Limits.Buffered = 1 })
 	is.Equal(p.buffer.TryAcquire(400_000), true) // all of it
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	alive := p.ctx
-	p.ctx = ctx // no waiting
-	_, release, err := p.readMessage(strings.NewReader(strings.Repeat("x", 20_000)))
+	cancel() // no waiting
+	_, release, err := p.readMessage(ctx, strings.NewReader(strings.Repeat("x", 20_000)))
 	release()
 	is.Equal(err, errNoRoom)
-	p.ctx = alive
 	p.buffer.Release(400_000)
-	raw, release, err := p.readMessage(strings.NewReader(strings.Repeat("x", 100_000)))
+	raw, release, err := p.readMessage(t.Context(), strings.NewReader(strings.Repeat("x", 100_000)))
 	is.NoErr(err)
 	is.Equal(len(raw), 100_000)
 	is.Equal(p.buffer.TryAcquire(400_000), false) // held while the mail is
