@@ -42,6 +42,9 @@ var schema string
 
 const version = "0.1.0"
 
+// userAgent is what this program calls itself on the web.
+const userAgent = "Journeyman/" + version
+
 // A config is the command line: every flag is also an environment variable.
 type config struct {
 	Data        string        `default:"./data" help:"Data folder: database, workspaces, published files."`
@@ -54,6 +57,8 @@ type config struct {
 	Timezone    string        `default:"UTC" help:"Time zone of cron schedules that name none."`
 	Private     bool          `name:"allow-private-network" help:"Let webhooks and the web tools reach private and loopback addresses, and webhooks on this machine have http:// addresses."`
 	UnsafeShell bool          `help:"Offer workers a shell even where this machine cannot confine it."`
+	SearchURL   string        `help:"Address of a SearXNG instance, which gives workers the web_search tool." placeholder:"URL"`
+	SearchKey   string        `help:"Key of Brave's search API, in place of SearXNG." placeholder:"KEY"`
 	LogFormat   string        `enum:"auto,text,json" default:"auto" help:"Log format: text, json or auto (text on a terminal)."`
 	LogLevel    string        `enum:"debug,info,warn,error" default:"info" help:"Least log level: debug, info, warn or error."`
 
@@ -222,7 +227,14 @@ func (a *app) newRunner(st *store.Store, baseURL string) (*runner.Runner, model.
 // tools are those that every worker has, and those that this machine and the
 // configuration permit.
 func (a *app) tools() ([]tool.Tool, error) {
-	tools := tool.All()
+	tools := append(tool.All(), tool.WebFetch(sandbox.Dialer{AllowPrivate: a.cfg.Private}, userAgent))
+	if a.cfg.SearchURL != "" || a.cfg.SearchKey != "" {
+		search, err := tool.WebSearch(tool.SearchConfig{URL: a.cfg.SearchURL, Key: a.cfg.SearchKey, UserAgent: userAgent})
+		if err != nil {
+			return nil, fmt.Errorf("--search-url: %w", err)
+		}
+		tools = append(tools, search)
+	}
 	found := sandbox.Detect(a.ctx)
 	shell, err := sandbox.NewShell(found, sandbox.ShellConfig{Hide: []string{a.cfg.Data}, Unsafe: a.cfg.UnsafeShell})
 	switch {
@@ -290,7 +302,7 @@ func (c *serveCommand) Run(a *app) (err error) {
 		return err
 	}
 	var api *handlers.API
-	hooks := webhook.New(webhook.Config{Store: st, Log: a.log, UserAgent: "Journeyman/" + version, Dialer: sandbox.Dialer{AllowPrivate: a.cfg.Private},
+	hooks := webhook.New(webhook.Config{Store: st, Log: a.log, UserAgent: userAgent, Dialer: sandbox.Dialer{AllowPrivate: a.cfg.Private},
 		Body: func(ctx context.Context, d store.Delivery) ([]byte, error) { return api.DeliveryBody(ctx, d) }})
 	api = handlers.New(handlers.Config{Store: st, Runner: rn, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain, RateLimit: c.RateLimit, Inbox: box,
 		Uploads:         handlers.UploadLimits{FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},

@@ -21,7 +21,7 @@ type turn struct {
 	dir       string
 	titles    []string
 	sources   []string // address and title
-	published error // what Publish answers, if not nil
+	published error    // what Publish answers, if not nil
 }
 
 func (h *turn) Workspace() *sandbox.Workspace { return h.ws }
@@ -108,14 +108,22 @@ func TestFind(t *testing.T) {
 	is.Equal(Find(All(), "none"), nil)
 }
 
+// every gives all tools, with those that need more than a workspace.
+func every(t *testing.T) []Tool {
+	t.Helper()
+	search, err := WebSearch(SearchConfig{Key: "k"})
+	is.New(t).NoErr(err)
+	return append(All(), Shell(nil), WebFetch(sandbox.Dialer{}, ""), search)
+}
+
 func TestSpecs(t *testing.T) {
 	t.Parallel()
-	for _, tool := range All() {
+	for _, tool := range every(t) {
 		spec := tool.Spec()
 		t.Run(spec.Name, func(t *testing.T) {
 			is := is.New(t)
 			is.True(spec.Description != "")
-			is.Equal(spec.Repeatable, spec.Name != "edit_file")
+			is.Equal(spec.Repeatable, spec.Name != "edit_file" && spec.Name != "shell")
 
 			doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(spec.InputSchema)))
 			is.NoErr(err)
@@ -134,7 +142,7 @@ func TestSpecs(t *testing.T) {
 // name, all of it at once, and each of its properties has the type it says.
 func TestRequired(t *testing.T) {
 	t.Parallel()
-	for _, tool := range All() {
+	for _, tool := range every(t) {
 		spec := tool.Spec()
 		t.Run(spec.Name, func(t *testing.T) {
 			is := is.New(t)
@@ -148,14 +156,14 @@ func TestRequired(t *testing.T) {
 				for _, input := range []string{
 					"", "null", "{}", `{"` + name + `":null}`, `{"` + strings.ToUpper(name) + `":"x"}`,
 				} {
-					_, err := h.run(t, spec.Name, input)
+					_, err := tool.Run(t.Context(), h, json.RawMessage(input))
 					says(t, err, name+" is required")
 				}
 			}
 			for name, property := range schema.Properties {
 				wrong := map[string]string{"string": "7", "integer": `"7"`, "boolean": `"true"`, "array": "{}"}[property.Type]
 				is.True(wrong != "")
-				_, err := h.run(t, spec.Name, `{"`+name+`":`+wrong+`}`)
+				_, err := tool.Run(t.Context(), h, json.RawMessage(`{"`+name+`":`+wrong+`}`))
 				says(t, err, name+" must be ")
 			}
 		})
