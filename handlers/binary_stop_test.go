@@ -18,7 +18,7 @@ import (
 
 // quick is how soon a stop has to be over that has nothing to wait for: far below
 // the grace.
-const quick = 5 * time.Second
+const quick = 20 * time.Second // under the grace of 25 s
 
 // A pending is a request that is being waited for.
 type pending struct {

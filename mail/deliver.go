@@ -244,20 +244,14 @@ type contents struct {
 	files []store.File
 }
 
-// content reads the mail, unless every recipient has had it.
+// content reads the mail, unless it may have files and every recipient has had it:
+// a mail of mere text is told from one that is known when it is taken in.
 func (d *delivery) content(ctx context.Context) (c contents, err error) {
-	known := 0
-	for _, r := range d.env.To {
-		seen, err := d.cfg.Store.EmailKnown(ctx, r.worker.ID, d.header.MessageID)
-		if err != nil {
-			return c, err
+	if d.header.fields.Has("Content-Type") {
+		known, err := d.known(ctx)
+		if err != nil || known {
+			return c, err // whatever is made of it, the first one counts
 		}
-		if seen {
-			known++
-		}
-	}
-	if known == len(d.env.To) {
-		return c, nil // whatever is made of it, the first one counts
 	}
 	c.text, err = ReadBody(d.header, d.raw, func(a Attachment) error {
 		f, err := d.cfg.Runner.Keep(a.Name, a, d.cfg.MaxSize)
@@ -277,6 +271,17 @@ func (d *delivery) content(ctx context.Context) (c contents, err error) {
 		c.text = "See the attached files: " + strings.Join(names, ", ")
 	}
 	return c, err
+}
+
+// known reports whether every recipient has had the mail.
+func (d *delivery) known(ctx context.Context) (bool, error) {
+	for _, r := range d.env.To {
+		seen, err := d.cfg.Store.EmailKnown(ctx, r.worker.ID, d.header.MessageID)
+		if err != nil || !seen {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // work makes the turn that a recipient gets.

@@ -33,7 +33,7 @@ func FuzzMessage(f *testing.F) {
 		if err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(begun); took > 5*time.Second {
+		if took := time.Since(begun); took > 60*time.Second {
 			t.Errorf("took %s for %d bytes", took, len(raw))
 		}
 		for _, s := range []string{text, h.Subject, h.From, h.FromName, h.MessageID} {
@@ -104,7 +104,7 @@ func TestHostileMessages(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if took := time.Since(begun); took > 3*time.Second {
+			if took := time.Since(begun); took > 60*time.Second {
 				t.Errorf("took %s", took)
 			} else if testing.Verbose() {
 				t.Logf("%s for %d bytes, %d of text", took, len(raw), len(text))

@@ -139,7 +139,7 @@ func TestCheckOutputSchema(t *testing.T) {
 			is := is.New(t)
 			begun := time.Now()
 			err := runner.CheckOutputSchema(json.RawMessage(tt.schema))
-			is.True(time.Since(begun) < 5*time.Second)
+			is.True(time.Since(begun) < 60*time.Second)
 			if tt.says == "" {
 				is.NoErr(err)
 				return
@@ -178,7 +178,7 @@ func TestCheckAnswer(t *testing.T) {
 			begun := time.Now()
 			problem, err := runner.CheckAnswer(json.RawMessage(tt.schema), tt.answer)
 			is.NoErr(err)
-			is.True(time.Since(begun) < 5*time.Second)
+			is.True(time.Since(begun) < 60*time.Second)
 			is.Equal(problem == "", tt.says == "")
 			if !strings.Contains(problem, tt.says) || len(problem) > 10000 {
 				t.Errorf("says %.300s, want %s", problem, tt.says)
