@@ -143,7 +143,7 @@ func TestCancelOnce(t *testing.T) {
 	again := s.must(t, "POST", "/api/tasks/t/cancel", "", "Idempotency-Key: k")
 	is.Equal(again.header.Get("Idempotency-Replayed"), "true")
 	is.True(again.text("task.status") != "aborted") // what came since is not meant
-	for range 2 { // without a key, every try means what there is
+	for range 2 {                                   // without a key, every try means what there is
 		is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", "", "X-Stainless-Retry-Count: 1").text("task.status"), "aborted")
 		add()
 	}
