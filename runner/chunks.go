@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -194,10 +195,10 @@ func (rd *reader) restart(v view, st store.Step) {
 	rd.emit(v, chunk{Type: "data-restart", Data: restartData{stepID(st.Seq)}, Transient: true})
 }
 
-func stepID(seq int64) string { return fmt.Sprintf("s%d", seq) }
+func stepID(seq int64) string { return "s" + strconv.FormatInt(seq, 10) }
 
 // partID is the id of a text or reasoning part, unique in its message.
-func partID(step, part int64) string { return fmt.Sprintf("s%dp%d", step, part) }
+func partID(step, part int64) string { return stepID(step) + "p" + strconv.FormatInt(part, 10) }
 
 // text gives a text or reasoning part from where the reader is in it. An empty one
 // is not shown: some models give such to carry what only they understand.

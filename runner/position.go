@@ -63,14 +63,14 @@ func (p position) compare(q position) int {
 
 // String is the id of an event.
 func (p position) String() string {
-	var b strings.Builder
-	for i, n := range []int64{p.turn, p.step, p.attempt, p.slot, p.offset} {
+	b := make([]byte, 0, 48)
+	for i, n := range [...]int64{p.turn, p.step, p.attempt, p.slot, p.offset} {
 		if i > 0 {
-			b.WriteByte('.')
+			b = append(b, '.')
 		}
-		b.WriteString(strconv.FormatInt(n, 36))
+		b = strconv.AppendInt(b, n, 36)
 	}
-	return b.String()
+	return string(b)
 }
 
 // replayMark ends the ids of what a worker-wide stream replays: that its reader
