@@ -232,13 +232,17 @@ func textTokens(s string) int64 {
 }
 
 // fileTokens is about what a file counts whose bytes a provider may send along:
-// pictures count by their size in pixels, which providers bound.
+// pictures count by their size in pixels, which providers bound, and text is sent
+// only up to a limit.
 func fileTokens(p model.Part) int64 {
+	const picture, name, longestText, longest = 2000, 100, 256 << 10, 64_000
 	switch {
 	case strings.HasPrefix(p.MediaType, "image/"):
-		return 2000
+		return picture
 	case p.MediaType == "application/pdf":
-		return min(p.Size/4, 64_000)
+		return min(p.Size/4, longest)
+	case p.Size > longestText:
+		return name
 	}
-	return min(p.Size/4, 16_000)
+	return p.Size/4 + name
 }

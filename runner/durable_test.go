@@ -133,8 +133,20 @@ func TestThreeInterruptions(t *testing.T) {
 	m, begun := blocked()
 	f := newFixture(t, withModel(m))
 	turn := f.accept("go")
+	cut := &cutReader{u: newUIReader(t)}
 	for range 3 {
 		until(t, begun, "the model is asked")
+		s, err := f.TaskStream(t.Context(), turn.TaskNum, cut.last)
+		is.NoErr(err)
+		for seen := false; !seen; { // up to the half word
+			events, _, err := s.Next(t.Context())
+			is.NoErr(err)
+			for _, e := range events {
+				cut.u.take(e)
+				cut.last = e.ID
+				seen = seen || strings.Contains(string(e.Data), "half a wo")
+			}
+		}
 		f = f.crash()
 		f.start()
 	}
@@ -142,7 +154,10 @@ func TestThreeInterruptions(t *testing.T) {
 	is.Equal(turn.Status, store.Failed)
 	is.Equal(turn.Failure.Code, "interrupted")
 	is.True(turn.Failure.Retryable)
-	is.Equal(f.read(f.taskStream(turn.TaskNum, "")).messages(), f.messages(turn)[1:])
+	want := f.messages(turn)[1:]
+	is.Equal(f.read(f.taskStream(turn.TaskNum, "")).messages(), want)
+	is.NoErr(cut.follow(f, turn.TaskNum, 0, nil)) // what was cut off is withdrawn
+	is.Equal(cut.u.messages(), want)
 }
 
 func TestProgressBetweenInterruptions(t *testing.T) {
@@ -196,6 +211,35 @@ func TestStopDoesNotCount(t *testing.T) {
 	_, err := f.AbortTask(f.ctx(), f.owner, turn.TaskID)
 	is.NoErr(err)
 	is.Equal(f.wait(turn).Failure.Code, "aborted")
+}
+
+// A stop in the middle of a tool call is told only if the call must not be repeated.
+func TestStopInTool(t *testing.T) {
+	t.Parallel()
+	for _, repeatable := range []bool{false, true} {
+		t.Run(fmt.Sprint(repeatable), func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			begun := make(chan struct{}, 10)
+			it := fakeTool{name: "it", repeatable: repeatable, fn: func(ctx context.Context, _ tool.Host, _ json.RawMessage) (json.RawMessage, error) {
+				begun <- struct{}{}
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}}
+			f := newFixture(t, withTools(it))
+			turn := f.accept(script(`tool it {}`, `say done`))
+			until(t, begun, "the tool runs")
+			f.stop()
+			g := fixtureOn(t, f.store, withTools(gives("it", `"ok"`)), func(c *runner.Config) {
+				c.Tools[len(c.Tools)-1] = fakeTool{name: "it", repeatable: repeatable, fn: gives("it", `"ok"`).fn}
+			})
+			g.start()
+			turn = g.wait(turn)
+			is.Equal(turn.OutputText, "done")
+			want := map[bool]store.CallState{false: store.CallInterrupted, true: store.CallCompleted}[repeatable]
+			is.Equal(g.journal(turn)[0].Calls[0].State, want)
+		})
+	}
 }
 
 func TestStopGivesTime(t *testing.T) {
@@ -283,9 +327,15 @@ func TestPublishedBeforeDeath(t *testing.T) {
 	g := until(t, dead, "the process dies")
 	live := make(chan *uiReader, 1)
 	stream := g.taskStream(turn.TaskNum, "")
+	wide := newWideReader(t)
+	joined, told := make(chan struct{}, 1), make(chan error, 1)
+	go func() { told <- wide.follow(g, 1, 0, false, nil, joined) }()
+	until(t, joined, "a reader of all has joined")
 	g.start()
 	go func() { live <- g.read(stream) }()
 	turn = g.wait(turn)
+	is.NoErr(until(t, told, "the end is told"))
+	wide.check(g, []store.Turn{turn})
 	u := until(t, live, "the stream ends")
 	is.Equal(u.messages(), g.messages(turn)[1:])
 	parts := g.messages(turn)[1].(map[string]any)["parts"].([]any)
