@@ -396,7 +396,7 @@ func (p *prison) escapeByBombs(t *testing.T) {
 		"processes":          {`exec ./escape escape processes`, 20 * time.Second, ""},
 		"fork bomb":          {`bomb() { bomb | bomb & }; bomb; sleep 1000`, 2 * time.Second, StopTimeout},
 		"memory of one":      {`exec tail /dev/zero`, 20 * time.Second, StopMemory},
-		"memory of many":     {`for i in 1 2 3 4 5 6; do ./escape escape memory 100 & done; wait`, 20 * time.Second, StopMemory},
+		"memory of many":     {`for i in 1 2 3 4 5 6; do (head -c 100000000 /dev/zero; exec sleep 1000) | tail -c 100000000 & done; wait`, 20 * time.Second, StopMemory},
 		"address space":      {`exec ./escape escape memory 5000 > /dev/null`, 20 * time.Second, ""},
 		"memory of /tmp":     {`for i in 1 2 3 4 5 6 7 8 9 10; do dd if=/dev/zero of=/tmp/$i bs=1M count=15 || exit 1; done`, 20 * time.Second, ""},
 		"one large file":     {`dd if=/dev/zero of=large bs=1M count=100`, 20 * time.Second, ""},
