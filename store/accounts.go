@@ -23,9 +23,8 @@ const (
 // Valid reports whether r is one of the roles.
 func (r Role) Valid() bool { return r == RoleOwner || r == RoleAdmin || r == RoleMember }
 
-// manages reports whether the role may create, roll and revoke keys and see every
-// worker.
-func (r Role) manages() bool { return r == RoleOwner || r == RoleAdmin }
+// manages reports whether the role sees every worker.
+func (r Role) manages() bool { return r.May(SeeEveryWorker) }
 
 // A Trigger says how a task came about.
 type Trigger string
