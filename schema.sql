@@ -35,6 +35,8 @@ CREATE TABLE memberships (
     PRIMARY KEY (organization_id, user_id)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX memberships_by_user ON memberships (user_id, created_at, organization_id); -- a user's organizations, oldest first
+
 -- An API key acts for the user who made it, in one organization. Only its hash is
 -- kept: who reads this table cannot call the API.
 CREATE TABLE api_keys (
@@ -52,6 +54,22 @@ CREATE TABLE api_keys (
 ) STRICT;
 
 CREATE INDEX api_keys_by_organization ON api_keys (organization_id, id); -- the key list
+
+-- A session is a browser signed in. Only the hash of its token is kept.
+CREATE TABLE sessions (
+    id              TEXT PRIMARY KEY,                    -- ses_
+    hash            BLOB NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256 of the token
+    user_id         TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT,
+    organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT, -- the one being looked at
+    user_agent      TEXT NOT NULL,
+    remote_addr     TEXT NOT NULL,                       -- at sign-in
+    created_at      INTEGER NOT NULL,
+    last_used_at    INTEGER NOT NULL,                    -- to the minute
+    expires_at      INTEGER NOT NULL                     -- moves on with use
+) STRICT;
+
+CREATE INDEX sessions_by_user   ON sessions (user_id, id);    -- a user's list
+CREATE INDEX sessions_by_expiry ON sessions (expires_at);     -- pruning
 
 -- Who changed what about access, and from where. Only ever appended to.
 CREATE TABLE audit_log (
@@ -88,14 +106,17 @@ CREATE TABLE workers (
 
 CREATE INDEX workers_by_organization ON workers (organization_id, num) WHERE deleted_at IS NULL; -- the worker list, newest first
 
--- What a worker is told. A turn keeps the version it was accepted with, so that a
--- change reaches later turns only.
+-- What a worker is told and how it works. A turn keeps the version it was accepted
+-- with, so that a change reaches later turns only.
 CREATE TABLE worker_versions (
-    worker_id     TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
-    version       INTEGER NOT NULL,                      -- 1, 2, ...
-    instructions  TEXT NOT NULL,
-    output_schema TEXT,                                  -- JSON Schema, Draft-07; NULL: free text
-    created_at    INTEGER NOT NULL,
+    worker_id      TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
+    version        INTEGER NOT NULL,                     -- 1, 2, ...
+    instructions   TEXT NOT NULL,
+    output_schema  TEXT,                                 -- JSON Schema, Draft-07; NULL: free text
+    model          TEXT CHECK (model <> ''),             -- such as openai:gpt-5-mini; NULL: the server's
+    approval_tools TEXT NOT NULL DEFAULT '[]',           -- JSON array: tools whose calls wait for an approval
+    mcp_tools      TEXT NOT NULL DEFAULT '[]',           -- JSON array: servers, or their tools, that are offered
+    created_at     INTEGER NOT NULL,
     PRIMARY KEY (worker_id, version)
 ) STRICT;
 
