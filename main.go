@@ -79,6 +79,7 @@ type config struct {
 		Create keyCreate `cmd:"" help:"Make an API key and print it."`
 		List   keyList   `cmd:"" help:"List the API keys."`
 		Revoke keyRevoke `cmd:"" help:"End an API key at once."`
+		Roll   keyRoll   `cmd:"" help:"Make an API key's successor and print it; the old one stays valid for a day."`
 	} `cmd:"" help:"Manage API keys, beside a running server too."`
 	Backup  backupCommand  `cmd:"" help:"Write the data folder to one file, beside a running server too."`
 	Restore restoreCommand `cmd:"" help:"Make a new data folder out of a backup."`
@@ -289,7 +290,7 @@ func (c *serveCommand) Run(a *app) (err error) {
 	}
 	defer ln.Close()
 	baseURL := c.baseURL(ln.Addr())
-	rn, m, err := a.newRunner(st, baseURL)
+	rn, m, models, err := a.newRunner(st, baseURL)
 	if err != nil {
 		return err
 	}
@@ -499,7 +500,7 @@ func (c *runCommand) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	rn, _, err := a.newRunner(st, "http://127.0.0.1:8080") // where "journeyman" serves them by default
+	rn, _, _, err := a.newRunner(st, "http://127.0.0.1:8080") // where "journeyman" serves them by default
 	if err != nil {
 		return err
 	}
@@ -556,6 +557,21 @@ func (c *keyRevoke) Run(a *app) error {
 		key, err := k.RevokeKey(a.ctx, c.Key, "")
 		if err == nil {
 			fmt.Fprintf(a.stdout, "revoked %s (%s)\n", key.ID, key.Name)
+		}
+		return err
+	})
+}
+
+type keyRoll struct {
+	Key string `arg:"" help:"Its id, its first 12 characters, or the key itself."`
+}
+
+// Run prints the new key alone, for scripts.
+func (c *keyRoll) Run(a *app) error {
+	return a.administer(func(k handlers.Admin) error {
+		_, secret, err := k.RollKey(a.ctx, c.Key, "")
+		if err == nil {
+			fmt.Fprintln(a.stdout, secret)
 		}
 		return err
 	})

@@ -126,6 +126,8 @@ func TestRefusedCommandLines(t *testing.T) {
 		"revoke without a key":   {args: []string{"key", "revoke"}, says: `expected "<key>"`},
 		"create without a name":  {args: []string{"key", "create"}, says: `--name`},
 		"create with a bad role": {args: []string{"key", "create", "--name", "n", "--role", "king"}, says: `--role must be one of`},
+		"roll unknown":           {args: []string{"key", "roll", "jm_live_unknown_to_all"}, says: `no API key`},
+		"keys of nobody":         {args: []string{"key", "list", "--org", "Nobody"}, says: `no organization is named "Nobody"`},
 		"revoke unknown":         {args: []string{"key", "revoke", "jm_live_unknown_to_all"}, says: `no API key`},
 		"run without words":      {args: []string{"run"}, says: `expected "<instruction>"`},
 		"run with empty words":   {args: []string{"run", ""}, says: `input.*required`},
@@ -177,12 +179,15 @@ func TestKeyCommands(t *testing.T) {
 			if !beside {
 				s.stop(t)
 			}
+			successor := strings.TrimSuffix(key("roll", secret), "\n")
+			is.True(regexp.MustCompile(`(?m)^key_\S+ +robot .*expires `).MatchString(key("list")))
 			is.True(strings.HasPrefix(key("revoke", secret), "revoked key_"))
 			if !beside {
 				s = serve(t, dir)
 			}
 			is.Equal(statusAs(t, s, secret), http.StatusUnauthorized) // at once
 			is.Equal(statusAs(t, s, testKey), http.StatusOK)
+			is.Equal(statusAs(t, s, successor), http.StatusOK)
 			is.True(regexp.MustCompile(`(?m)^key_\S+ +robot .*revoked`).MatchString(key("list")))
 		})
 	}

@@ -21,6 +21,7 @@ type Admin interface {
 	CreateKey(ctx context.Context, n store.NewKey) (secret string, err error)
 	Keys(ctx context.Context, organizationName string) ([]store.Key, error)
 	RevokeKey(ctx context.Context, which, remoteAddr string) (store.Key, error)
+	RollKey(ctx context.Context, which, remoteAddr string) (k store.Key, secret string, err error)
 	Backup(ctx context.Context, w io.Writer) error
 }
 
@@ -29,6 +30,7 @@ type controlCall struct {
 	Create *store.NewKey `json:"create,omitempty"`
 	List   *string       `json:"list,omitempty"`   // organization
 	Revoke *string       `json:"revoke,omitempty"` // which key
+	Roll   *string       `json:"roll,omitempty"`   // which key
 }
 
 // A controlReply is the answer to one.
@@ -72,6 +74,10 @@ func (c controlCall) run(ctx context.Context, admin Admin) (reply controlReply, 
 	case c.Revoke != nil:
 		var k store.Key
 		k, err = admin.RevokeKey(ctx, *c.Revoke, "")
+		reply.Keys = []store.Key{k}
+	case c.Roll != nil:
+		var k store.Key
+		k, reply.Secret, err = admin.RollKey(ctx, *c.Roll, "")
 		reply.Keys = []store.Key{k}
 	default:
 		err = store.Errorf(store.Invalid, "the running server does not know this command")
@@ -171,6 +177,15 @@ func (c *ControlClient) RevokeKey(ctx context.Context, which, _ string) (store.K
 		return store.Key{}, err
 	}
 	return reply.Keys[0], nil
+}
+
+// RollKey makes the successor of an API key. remoteAddr is not used, as above.
+func (c *ControlClient) RollKey(ctx context.Context, which, _ string) (store.Key, string, error) {
+	reply, err := c.call(ctx, controlCall{Roll: &which})
+	if err != nil || len(reply.Keys) != 1 {
+		return store.Key{}, "", err
+	}
+	return reply.Keys[0], reply.Secret, nil
 }
 
 // Backup writes the running server's data folder to w.

@@ -30,7 +30,7 @@ func (q EmailQuery) Check(f *Fields) {
 func (s *Store) Emails(ctx context.Context, c Caller, q EmailQuery) ([]Email, string, error) {
 	var f Fields
 	q.Check(&f)
-	before, err := parseIDCursor(q.Cursor)
+	before, err := parseIDCursor("msg", q.Cursor)
 	if err != nil {
 		f.Add("cursor", "is not a nextCursor of this list")
 	}
@@ -91,13 +91,14 @@ func (s *Store) emailsOf(ctx context.Context, c Caller, q EmailQuery, direction,
 // formatIDCursor makes an opaque cursor of the id that ends a page.
 func formatIDCursor(id string) string { return base64.RawURLEncoding.EncodeToString([]byte(id)) }
 
-// parseIDCursor is its reverse; without a cursor it gives what is above every id.
-func parseIDCursor(cursor string) (string, error) {
+// parseIDCursor is its reverse, for ids of a prefix; without a cursor it gives what
+// is above each of them.
+func parseIDCursor(prefix, cursor string) (string, error) {
 	if cursor == "" {
-		return "n", nil // after "msg_"
+		return prefix + "`", nil // the character after "_"
 	}
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || !isServerID("msg", string(b)) {
+	if err != nil || !isServerID(prefix, string(b)) {
 		return "", errors.New("no cursor")
 	}
 	return string(b), nil

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,17 +54,24 @@ func (s *Store) CreateKey(ctx context.Context, n NewKey) (secret string, err err
 		if err != nil {
 			return err
 		}
-		id := NewID("key", s.now())
-		made, err := tx.Exec(`INSERT INTO api_keys (id, organization_id, user_id, name, hash, prefix, created_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING`,
-			id, c.OrganizationID, c.UserID, n.Name, hashSecret(secret), secret[:12], s.millis())
-		if err != nil || made == 0 {
+		id, made, err := s.insertKey(tx, c.OrganizationID, c.UserID, n.Name, secret)
+		if err != nil || !made {
 			return err
 		}
 		return s.audit(tx, Caller{OrganizationID: c.OrganizationID, RemoteAddr: n.RemoteAddr}, "key.create", id,
 			map[string]any{"name": n.Name, "user": n.Email, "prefix": secret[:12]})
 	})
 	return secret, err
+}
+
+// insertKey writes a key's row, and says whether it did: not where the secret is
+// that of a key already.
+func (s *Store) insertKey(tx *Tx, organizationID, userID, name, secret string) (id string, made bool, err error) {
+	id = NewID("key", s.now())
+	n, err := tx.Exec(`INSERT INTO api_keys (id, organization_id, user_id, name, hash, prefix, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING`,
+		id, organizationID, userID, name, hashSecret(secret), secret[:12], s.millis())
+	return id, n == 1, err
 }
 
 func (n NewKey) check() error {
@@ -89,8 +97,17 @@ func (s *Store) HasKeys(ctx context.Context) (bool, error) {
 }
 
 // Keys lists all API keys of the named organization (none for every one), oldest
-// first.
+// first. An organization that is not there is NotFound.
 func (s *Store) Keys(ctx context.Context, organizationName string) ([]Key, error) {
+	if organizationName != "" {
+		_, err := one(ctx, s, scanString, `SELECT id FROM organizations WHERE name = ?`, organizationName)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, Errorf(NotFound, "no organization is named %q", organizationName)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	return all(ctx, s, scanKey, selectKeys+`WHERE ?1 = '' OR o.name = ?1 ORDER BY k.organization_id, k.id LIMIT 10000`, organizationName)
 }
 
@@ -99,6 +116,8 @@ const selectKeys = `SELECT k.id, k.organization_id, k.name, k.prefix, k.user_id,
 	JOIN organizations o ON o.id = k.organization_id
 	JOIN users u ON u.id = k.user_id
 	JOIN memberships m ON m.organization_id = k.organization_id AND m.user_id = k.user_id `
+
+const selectKey = selectKeys + `WHERE k.id = ?`
 
 func scanKey(row scanner) (k Key, err error) {
 	var created int64
@@ -112,32 +131,81 @@ func scanKey(row scanner) (k Key, err error) {
 // Revoking a revoked key changes nothing.
 func (s *Store) RevokeKey(ctx context.Context, which, remoteAddr string) (Key, error) {
 	var k Key
-	err := s.write(ctx, func(tx *Tx) error {
-		ids, err := all(ctx, tx, scanString, `SELECT id FROM api_keys WHERE id = ? OR prefix = ? OR hash = ? LIMIT 2`,
-			which, which, hashSecret(which))
-		if err != nil {
-			return err
+	err := s.write(ctx, func(tx *Tx) (err error) {
+		if k, err = findKey(ctx, tx, which); err == nil {
+			k, err = s.revokeKey(ctx, tx, Caller{OrganizationID: k.organizationID, RemoteAddr: remoteAddr}, k)
 		}
-		switch len(ids) {
-		case 0:
-			return Errorf(NotFound, "no API key has that id or prefix")
-		case 2:
-			return Errorf(Conflict, "several API keys have that prefix: use the id")
-		}
-		k, err = s.revoke(ctx, tx, ids[0], remoteAddr)
 		return err
 	})
 	return k, err
 }
 
-func (s *Store) revoke(ctx context.Context, tx *Tx, id, remoteAddr string) (Key, error) {
-	n, err := tx.Exec(`UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, s.millis(), id)
+// RollKey makes a successor of a key and gives it with its secret, which is not
+// kept. Which is the old key's id, its prefix or the key itself; it stays valid for
+// RollGrace, so that its users can change over.
+func (s *Store) RollKey(ctx context.Context, which, remoteAddr string) (k Key, secret string, err error) {
+	secret = newSecret("jm_live_")
+	err = s.write(ctx, func(tx *Tx) error {
+		old, err := findKey(ctx, tx, which)
+		if err == nil {
+			k, err = s.rollKey(ctx, tx, Caller{OrganizationID: old.organizationID, RemoteAddr: remoteAddr}, old, secret)
+		}
+		return err
+	})
 	if err != nil {
-		return Key{}, err
+		return Key{}, "", err
 	}
-	k, err := one(ctx, tx, scanKey, selectKeys+`WHERE k.id = ?`, id)
+	return k, secret, nil
+}
+
+// findKey gives the key that the command line names.
+func findKey(ctx context.Context, tx *Tx, which string) (Key, error) {
+	keys, err := all(ctx, tx, scanKey, selectKeys+`WHERE k.id IN (SELECT id FROM api_keys WHERE id = ?1 OR prefix = ?1 OR hash = ?2) LIMIT 2`,
+		which, hashSecret(which))
+	switch {
+	case err != nil:
+		return Key{}, err
+	case len(keys) == 0:
+		return Key{}, Errorf(NotFound, "no API key has that id or prefix")
+	case len(keys) == 2:
+		return Key{}, Errorf(Conflict, "several API keys have that prefix: use the id")
+	}
+	return keys[0], nil
+}
+
+// revokeKey ends a key on behalf of c.
+func (s *Store) revokeKey(ctx context.Context, tx *Tx, c Caller, k Key) (Key, error) {
+	n, err := tx.Exec(`UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, s.millis(), k.ID)
 	if err != nil || n == 0 {
 		return k, err
 	}
-	return k, s.audit(tx, Caller{OrganizationID: k.organizationID, RemoteAddr: remoteAddr}, "key.revoke", id, map[string]any{"name": k.Name})
+	if k, err = one(ctx, tx, scanKey, selectKey, k.ID); err != nil {
+		return k, err
+	}
+	return k, s.audit(tx, c, "key.revoke", k.ID, map[string]any{"name": k.Name, "user": k.Email, "prefix": k.Prefix})
+}
+
+// RollGrace is how long a key that was rolled stays valid.
+const RollGrace = 24 * time.Hour
+
+// rollKey makes the successor of a key on behalf of c: same user, same name.
+func (s *Store) rollKey(ctx context.Context, tx *Tx, c Caller, old Key, secret string) (Key, error) {
+	if old.RevokedAt != nil {
+		return Key{}, Errorf(Conflict, "the API key is revoked: make a new one")
+	}
+	if old.ExpiresAt != nil {
+		return Key{}, Errorf(Conflict, "the API key has been rolled already: roll its successor")
+	}
+	id, _, err := s.insertKey(tx, old.organizationID, old.UserID, old.Name, secret)
+	if err != nil {
+		return Key{}, err
+	}
+	if _, err := tx.Exec(`UPDATE api_keys SET expires_at = ? WHERE id = ?`, s.now().Add(RollGrace).UnixMilli(), old.ID); err != nil {
+		return Key{}, err
+	}
+	err = s.audit(tx, c, "key.roll", old.ID, map[string]any{"name": old.Name, "user": old.Email, "prefix": old.Prefix, "successor": id})
+	if err != nil {
+		return Key{}, err
+	}
+	return one(ctx, tx, scanKey, selectKey, id)
 }
