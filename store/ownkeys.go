@@ -9,7 +9,7 @@ import "context"
 // and expired included, newest first, and the cursor of the next page, none after
 // the last. A Member is Forbidden.
 func (s *Store) OrganizationKeys(ctx context.Context, c Caller, cursor string, limit int) ([]Key, string, error) {
-	if err := mayManageKeys(c); err != nil {
+	if err := c.Allow(ManageKeys); err != nil {
 		return nil, "", err
 	}
 	before, err := parseIDCursor("key", cursor)
@@ -26,9 +26,9 @@ func (s *Store) OrganizationKeys(ctx context.Context, c Caller, cursor string, l
 }
 
 // CreateKeyAs makes an API key that acts for the caller, and gives it with its
-// secret, which is not kept. A Member is Forbidden.
+// secret, which is not kept.
 func (s *Store) CreateKeyAs(ctx context.Context, c Caller, name string) (k Key, secret string, err error) {
-	if err := mayManageKeys(c); err != nil {
+	if err := c.Allow(ManageKeys); err != nil {
 		return Key{}, "", err
 	}
 	if err := (NewKey{Name: name}).check(); err != nil {
@@ -71,8 +71,8 @@ func (s *Store) RollKeyAs(ctx context.Context, c Caller, keyID string) (k Key, s
 	secret = newSecret("jm_live_")
 	err = s.write(ctx, func(tx *Tx) error {
 		old, err := manageableKey(ctx, tx, c, keyID)
-		if err == nil && old.Role == RoleOwner && c.Role != RoleOwner {
-			err = Errorf(Forbidden, "only an Owner may roll the API key of an Owner")
+		if err == nil && old.Role == RoleOwner {
+			err = c.Allow(ManageOwners)
 		}
 		if err == nil {
 			k, err = s.rollKey(ctx, tx, c, old, secret)
@@ -85,18 +85,10 @@ func (s *Store) RollKeyAs(ctx context.Context, c Caller, keyID string) (k Key, s
 	return k, secret, nil
 }
 
-// mayManageKeys refuses callers whose role does not permit it.
-func mayManageKeys(c Caller) error {
-	if !c.Role.manages() {
-		return Errorf(Forbidden, "only an Owner or Admin may manage API keys")
-	}
-	return nil
-}
-
 // manageableKey gives a key that the caller may manage. One of another organization
 // is NotFound, as if there were none.
 func manageableKey(ctx context.Context, tx *Tx, c Caller, keyID string) (Key, error) {
-	if err := mayManageKeys(c); err != nil {
+	if err := c.Allow(ManageKeys); err != nil {
 		return Key{}, err
 	}
 	k, err := one(ctx, tx, scanKey, selectKeys+`WHERE k.id = ? AND k.organization_id = ?`, keyID, c.OrganizationID)
