@@ -58,7 +58,7 @@ func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, prompt stri
 	if err := r.cfg.Store.MeterCaller(ctx, c, st.Usage); err != nil {
 		return d, fmt.Errorf("meter description: %w", err)
 	}
-	if err := json.Unmarshal([]byte(jsonText(answerText([]store.Step{st}))), &d); err != nil || strings.TrimSpace(d.Instructions) == "" {
+	if err := json.Unmarshal([]byte(jsonText(store.AnswerText([]store.Step{st}))), &d); err != nil || strings.TrimSpace(d.Instructions) == "" {
 		return d, store.Errorf(store.Busy, "the model gave no usable instructions for the prompt: try again, or write them yourself")
 	}
 	d.Instructions = cut(d.Instructions, store.MaxInstructions)

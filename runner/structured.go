@@ -135,7 +135,7 @@ func (m *schemaMismatch) Error() string { return m.problems }
 // structured gives the structured output that steps answer with: the whole answer
 // or, where a model has talked before it, its last text.
 func (s *outputSchema) structured(steps []store.Step) (json.RawMessage, *schemaMismatch) {
-	answer := answerText(steps)
+	answer := store.AnswerText(steps)
 	mismatch := s.check(answer)
 	if mismatch == nil {
 		return json.RawMessage(jsonText(answer)), nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"journeyman/runner/model"
@@ -61,7 +60,7 @@ func (r *Runner) carryOut(ctx context.Context, c store.Claim, lt *liveTurn) {
 		f := r.failure(w, err)
 		out = store.Outcome{Status: store.Failed, Failure: &f}
 	}
-	out.OutputText = answerText(withLast(w.steps, last))
+	out.OutputText = store.AnswerText(withLast(w.steps, last))
 	err = r.finish(w, last, out)
 	if err != nil && !w.finished && !errors.Is(err, store.ErrClaimLost) && r.ctx.Err() == nil {
 		// What cannot be kept must not keep its clients waiting for ever.
@@ -118,7 +117,7 @@ func (r *Runner) load(ctx context.Context, w *work) (err error) {
 		if w.steps, err = r.cfg.Store.Journal(ctx, c.Num); err != nil {
 			return fmt.Errorf("read journal: %w", err)
 		}
-		w.used, w.before = c.Usage, worked(w.steps)
+		w.used, w.before = c.Usage, store.Worked(w.steps)
 		for _, st := range w.steps {
 			if st.Feedback != "" {
 				w.repairs++
@@ -135,19 +134,6 @@ func (r *Runner) load(ctx context.Context, w *work) (err error) {
 	r.ended.fire(c.ID)
 	r.feedRing(w.live)
 	return nil
-}
-
-// worked is how long the journaled calls took.
-func worked(steps []store.Step) time.Duration {
-	var d time.Duration
-	for _, st := range steps {
-		end := st.CompletedAt
-		for _, c := range st.Calls {
-			end = c.CompletedAt
-		}
-		d += end.Sub(st.StartedAt)
-	}
-	return d
 }
 
 // loop is the agent loop: model, tools, model, until an answer, a limit or a
@@ -222,7 +208,7 @@ func (r *Runner) step(ctx context.Context, w *work) (done bool, err error) {
 	case a.squeezed && st.Finish == string(model.FinishLength):
 		// Cut off for want of credits. What was kept back pays the last call, unless
 		// there is an answer.
-		if answerText([]store.Step{st}) != "" && !hasCalls(st) {
+		if store.AnswerText([]store.Step{st}) != "" && !hasCalls(st) {
 			return true, r.conclude(w, &st, limitCredits)
 		}
 		w.limit = limitCredits
@@ -242,7 +228,7 @@ const maxRepairs = 3
 // repair sends the schema's objections back to the model, or gives up.
 func (r *Runner) repair(w *work, st store.Step, mismatch *schemaMismatch) (done bool, err error) {
 	if w.repairs == maxRepairs {
-		out := store.Outcome{Status: store.Failed, OutputText: answerText(withLast(w.steps, &st)),
+		out := store.Outcome{Status: store.Failed, OutputText: store.AnswerText(withLast(w.steps, &st)),
 			Failure: &store.Failure{Code: "schema_mismatch", Message: mismatch.Error()}}
 		return true, r.finish(w, &st, out)
 	}
@@ -256,7 +242,7 @@ func (r *Runner) repair(w *work, st store.Step, mismatch *schemaMismatch) (done 
 // no last call, of the steps so far.
 func (r *Runner) conclude(w *work, st *store.Step, limit string) error {
 	steps := withLast(w.steps, st)
-	out := store.Outcome{Status: store.Completed, OutputText: answerText(steps)}
+	out := store.Outcome{Status: store.Completed, OutputText: store.AnswerText(steps)}
 	if limit != "" {
 		out.IncompleteReason, out.IncompleteLimit = store.ReasonBudget, limit
 	}
@@ -353,27 +339,4 @@ func withLast(steps []store.Step, last *store.Step) []store.Step {
 		return steps
 	}
 	return append(slices.Clip(steps), *last)
-}
-
-// answerText is the answer that steps give: the text after the last tool call, or
-// if there is none, the last text.
-func answerText(steps []store.Step) string {
-	for _, st := range slices.Backward(steps) {
-		var before, after []string // the step's last tool call
-		for _, p := range st.Parts {
-			switch {
-			case p.Type == store.PartText && strings.TrimSpace(p.Text) != "":
-				after = append(after, p.Text)
-			case p.Type == store.PartToolCall && len(after) > 0:
-				before, after = after, nil
-			}
-		}
-		if len(after) == 0 {
-			after = before
-		}
-		if len(after) > 0 {
-			return strings.Join(after, "\n\n")
-		}
-	}
-	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -51,6 +52,42 @@ func (st Step) used() Usage {
 	u := st.Usage
 	u.Steps, u.ToolCost = 1, 0
 	return u
+}
+
+// Worked is how long the calls of a journal took. What lay between them, such as a
+// wait for a person, is not work.
+func Worked(steps []Step) time.Duration {
+	var d time.Duration
+	for _, st := range steps {
+		d += st.CompletedAt.Sub(st.StartedAt)
+		for _, c := range st.Calls {
+			d += c.CompletedAt.Sub(c.StartedAt)
+		}
+	}
+	return d
+}
+
+// AnswerText is the answer that a journal gives: the text after its last tool call,
+// or if there is none, its last text.
+func AnswerText(steps []Step) string {
+	for _, st := range slices.Backward(steps) {
+		var before, after []string // the step's last tool call
+		for _, p := range st.Parts {
+			switch {
+			case p.Type == PartText && strings.TrimSpace(p.Text) != "":
+				after = append(after, p.Text)
+			case p.Type == PartToolCall && len(after) > 0:
+				before, after = after, nil
+			}
+		}
+		if len(after) == 0 {
+			after = before
+		}
+		if len(after) > 0 {
+			return strings.Join(after, "\n\n")
+		}
+	}
+	return ""
 }
 
 // A CallState is how a tool call ended.
