@@ -207,6 +207,7 @@ func (a *app) newRunner(st *store.Store, baseURL string) (*runner.Runner, model.
 	if err != nil {
 		return nil, nil, err
 	}
+	models := model.NewCatalogue(model.Config{Getenv: os.Getenv}, m, a.cfg.Record)
 	if a.cfg.Record != "" {
 		m = model.NewRecorder(m, a.cfg.Record)
 	}
@@ -219,7 +220,7 @@ func (a *app) newRunner(st *store.Store, baseURL string) (*runner.Runner, model.
 		return nil, nil, err
 	}
 	b := a.cfg.Budgets
-	return runner.New(runner.Config{Store: st, Model: m, Prices: prices, Tools: tools, BaseURL: baseURL, Log: a.log,
+	return runner.New(runner.Config{Store: st, Model: m, Models: models, Prices: prices, Tools: tools, BaseURL: baseURL, Log: a.log,
 		Concurrency: a.cfg.Concurrency, Budgets: map[store.Budget]runner.Limits{store.BudgetLow: runner.Limits(b.Low),
 			store.BudgetStandard: runner.Limits(b.Standard), store.BudgetHigh: runner.Limits(b.High),
 			store.BudgetUnlimited: runner.Limits(b.Unlimited)}}), m, nil
@@ -290,7 +291,7 @@ func (c *serveCommand) Run(a *app) (err error) {
 	}
 	defer ln.Close()
 	baseURL := c.baseURL(ln.Addr())
-	rn, m, models, err := a.newRunner(st, baseURL)
+	rn, m, err := a.newRunner(st, baseURL)
 	if err != nil {
 		return err
 	}
@@ -500,7 +501,7 @@ func (c *runCommand) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	rn, _, _, err := a.newRunner(st, "http://127.0.0.1:8080") // where "journeyman" serves them by default
+	rn, _, err := a.newRunner(st, "http://127.0.0.1:8080") // where "journeyman" serves them by default
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -130,6 +131,23 @@ func (b *body) text(name string) *string {
 		return nil
 	}
 	return &v
+}
+
+// names reads an array of strings, nil where it is absent or null.
+func (b *body) names(name string) *[]string {
+	if !b.has(name) {
+		return nil
+	}
+	var v []*string // a null among them is no string
+	if json.Unmarshal(b.fields[name], &v) != nil || slices.Contains(v, nil) {
+		b.invalid.Add(name, "must be an array of strings")
+		return nil
+	}
+	names := make([]string, len(v))
+	for i, s := range v {
+		names[i] = *s
+	}
+	return &names
 }
 
 // instruction reads the required field input.

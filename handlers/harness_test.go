@@ -71,7 +71,7 @@ func newServer(t testing.TB, opts ...option) *site {
 	web := httptest.NewUnstartedServer(nil)
 	base := "http://" + web.Listener.Addr().String()
 	set := settings{
-		runner: runner.Config{Model: model.NewOffline(), Prices: prices, Tools: tool.All(), BaseURL: base, Log: log,
+		runner: runner.Config{Model: model.NewOffline(), Models: model.NewCatalogue(model.Config{}, model.NewOffline(), ""), Prices: prices, Tools: tool.All(), BaseURL: base, Log: log,
 			Retry: func(int) time.Duration { return time.Millisecond }},
 		api: handlers.Config{BaseURL: base, MailDomain: "mail.example", Log: log, Webhooks: &outside{}},
 	}

@@ -32,6 +32,15 @@ func TestInvalidFields(t *testing.T) {
 			"instructions summary title prompt"},
 		"template, empty title":     {"POST /api/workers", `{"title":""}`, "title"},
 		"template, visibility":      {"POST /api/workers", `{"visibility":"Public"}`, "visibility"},
+		"settings, wrong types":     {"POST /api/workers", `{"model":1,"approvalTools":"shell","mcpTools":[1]}`, "model approvalTools mcpTools"},
+		"settings, null inside":     {"POST /api/workers", `{"input":"x","approvalTools":[null],"mcpTools":{"a":"b"}}`, "approvalTools mcpTools"},
+		"settings, names":           {"POST /api/workers", `{"input":"x","approvalTools":["a b"],"mcpTools":["a..","../x"]}`, "approvalTools mcpTools"},
+		"settings, empty names":     {"POST /api/workers", `{"model":"","approvalTools":[""],"mcpTools":["a."]}`, "model approvalTools mcpTools"},
+		"settings, twice":           {"POST /api/workers", `{"approvalTools":["shell","x","shell"],"mcpTools":["a.b","a.b"]}`, "approvalTools mcpTools"},
+		"settings, too many":        {"POST /api/workers", encode(fields{"approvalTools": numbered(51), "mcpTools": numbered(101)}), "approvalTools mcpTools"},
+		"settings, long names":      {"POST /api/workers", encode(fields{"approvalTools": []string{strings.Repeat("a", 129)}, "mcpTools": []string{strings.Repeat("a", 129)}}), "approvalTools mcpTools"},
+		"model, no key":             {"POST /api/workers", `{"model":"openai:gpt-5-mini"}`, "model"},
+		"model, of the server only": {"POST /api/workers", `{"model":"replay:/tmp","input":"x"}`, "model"},
 		"schema, boolean":           {"POST /api/workers", `{"outputSchema":true}`, "outputSchema"},
 		"schema, list":              {"POST /api/workers", `{"outputSchema":[{}]}`, "outputSchema"},
 		"schema, type unknown":      {"POST /api/workers", `{"outputSchema":{"type":"thing"}}`, "outputSchema"},
@@ -56,9 +65,10 @@ func TestInvalidFields(t *testing.T) {
 		"task, id of letters":      {"POST /api/tasks", `{"input":"x","taskId":"é"}`, "taskId"},
 		"task, id with a slash":    {"POST /api/tasks", `{"input":"x","taskId":"a/b"}`, "taskId"},
 		"task, id with a NUL":      {"POST /api/tasks", `{"input":"x","taskId":"a\u0000"}`, "taskId"},
-		"patch, nulls":             {"PATCH " + worker, `{"title":null,"summary":null,"instructions":null,"visibility":null}`, "instructions summary title visibility"},
+		"patch, nulls":             {"PATCH " + worker, `{"title":null,"summary":null,"instructions":null,"visibility":null,"approvalTools":null,"mcpTools":null}`, "instructions summary title visibility approvalTools mcpTools"},
 		"patch, too long":          {"PATCH " + worker, encode(fields{"instructions": chars(20001), "summary": chars(81), "title": chars(201)}), "instructions summary title"},
-		"patch, wrong types":       {"PATCH " + worker, `{"title":1,"outputSchema":1}`, "title outputSchema"},
+		"patch, wrong types":       {"PATCH " + worker, `{"title":1,"outputSchema":1,"model":[],"mcpTools":true}`, "title outputSchema model mcpTools"},
+		"patch, model":             {"PATCH " + worker, `{"model":"anthropic:claude-opus-5"}`, "model"},
 		"workers, limit 0":         {"GET /api/workers?limit=0", "", "limit"},
 		"workers, limit 101":       {"GET /api/workers?limit=101", "", "limit"},
 		"workers, limit no number": {"GET /api/workers?limit=ten", "", "limit"},
@@ -84,6 +94,15 @@ func TestInvalidFields(t *testing.T) {
 	}
 	is := is.New(t)
 	is.Equal(s.must(t, "GET", "/api/tasks", "").size("items"), 0) // nothing came of any
+}
+
+// numbered gives n names.
+func numbered(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("n%d", i)
+	}
+	return names
 }
 
 // TestMalformedBodies sends what is no JSON object to each endpoint that takes one.

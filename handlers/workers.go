@@ -23,6 +23,9 @@ type template struct {
 	OrganizationID string           `json:"organizationId"`
 	UserID         string           `json:"userId"`
 	OutputSchema   json.RawMessage  `json:"outputSchema"`
+	Model          *string          `json:"model"` // null for the server's
+	ApprovalTools  []string         `json:"approvalTools"`
+	MCPTools       []string         `json:"mcpTools"`
 	Summary        string           `json:"summary"`
 	Title          string           `json:"title"`
 	URL            string           `json:"url"`
@@ -32,7 +35,7 @@ type template struct {
 func (a *API) template(w store.Worker) template {
 	return template{ID: w.ID, CreatedAt: runner.Timestamp(w.CreatedAt), UpdatedAt: runner.Timestamp(w.UpdatedAt),
 		Instructions: w.Instructions, OrganizationID: w.OrganizationID, UserID: w.UserID, OutputSchema: w.OutputSchema,
-		Summary: w.Summary, Title: w.Title, URL: a.workerURL(w.ID), Visibility: w.Visibility}
+		Model: optional(w.Settings.Model), ApprovalTools: w.Settings.ApprovalTools, MCPTools: w.Settings.MCPTools, Summary: w.Summary, Title: w.Title, URL: a.workerURL(w.ID), Visibility: w.Visibility}
 }
 
 // workerFields are the fields of a worker in a body; nil ones are not there.
@@ -41,10 +44,13 @@ type workerFields struct {
 	prompt                       *string // only when a worker is made
 	visibility                   *store.Visibility
 	schema                       *json.RawMessage
+	model                        *string // '' for the server's
+	approvalTools, mcpTools      *[]string
 }
 
 // worker reads the fields of a worker and notes what breaks their limits.
-func (b *body) worker() workerFields {
+// checkModel says which models there are.
+func (b *body) worker(checkModel func(name string) error) workerFields {
 	f := workerFields{instructions: b.text("instructions"), summary: b.text("summary"), title: b.text("title")}
 	if v := b.text("visibility"); v != nil {
 		f.visibility = (*store.Visibility)(v)
@@ -58,12 +64,25 @@ func (b *body) worker() workerFields {
 		}
 		f.schema = &raw
 	}
+	f.model, f.approvalTools, f.mcpTools = b.text("model"), b.names("approvalTools"), b.names("mcpTools")
+	if f.model != nil {
+		if err := checkModel(*f.model); err != nil {
+			b.invalid.Add("model", "%s", err.Error())
+		}
+	} else if raw, sent := b.fields["model"]; sent && string(raw) == "null" {
+		f.model = new(string)
+	}
+	f.settings().Check(&b.invalid)
 	return f
+}
+
+func (f workerFields) settings() store.WorkerSettings {
+	return store.WorkerSettings{Model: value(f.model), ApprovalTools: value(f.approvalTools), MCPTools: value(f.mcpTools)}
 }
 
 func (f workerFields) newWorker() store.NewWorker {
 	return store.NewWorker{Instructions: value(f.instructions), Summary: value(f.summary), Title: value(f.title),
-		Visibility: value(f.visibility), OutputSchema: value(f.schema)}
+		Visibility: value(f.visibility), OutputSchema: value(f.schema), Settings: f.settings()}
 }
 
 // undescribed reports whether a prompt leaves instructions or summary to the model.
@@ -84,7 +103,7 @@ func (a *API) createWorker(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	fields := b.worker()
+	fields := b.worker(a.runner.CheckModel)
 	fields.prompt = b.text("prompt")
 	b.invalid.Check(utf8.RuneCountInString(value(fields.prompt)) <= store.MaxPrompt, "prompt", "must have at most %d characters", store.MaxPrompt)
 	if _, run := b.fields["input"]; run {
@@ -281,8 +300,8 @@ func (a *API) updateWorker(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	f := b.worker()
-	for _, name := range []string{"instructions", "summary", "title", "visibility"} {
+	f := b.worker(a.runner.CheckModel)
+	for _, name := range []string{"instructions", "summary", "title", "visibility", "approvalTools", "mcpTools"} {
 		raw, sent := b.fields[name]
 		b.invalid.Check(!sent || string(raw) != "null", name, "must not be null: leave it out to keep it")
 	}
@@ -290,7 +309,8 @@ func (a *API) updateWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	wrk, err := a.store.UpdateWorker(r.Context(), r.who.Caller, r.params.ByName("workerId"), store.WorkerPatch{
-		Title: f.title, Summary: f.summary, Instructions: f.instructions, Visibility: f.visibility, OutputSchema: f.schema})
+		Title: f.title, Summary: f.summary, Instructions: f.instructions, Visibility: f.visibility, OutputSchema: f.schema,
+		Model: f.model, ApprovalTools: f.approvalTools, MCPTools: f.mcpTools})
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,11 @@ func TestCreateTemplate(t *testing.T) {
 		body string
 		want fields
 	}{
-		"nothing": {`{}`, fields{"instructions": "", "summary": "", "outputSchema": nil, "visibility": "public"}},
+		"nothing": {`{}`, fields{"instructions": "", "summary": "", "outputSchema": nil, "visibility": "public",
+			"model": nil, "approvalTools": []any{}, "mcpTools": []any{}}},
+		"settings": {`{"model":"offline","approvalTools":["shell","mail.send"],"mcpTools":["everything","notes.add"]}`,
+			fields{"model": "offline", "approvalTools": []any{"shell", "mail.send"}, "mcpTools": []any{"everything", "notes.add"}}},
+		"settings, null": {`{"model":null,"approvalTools":null,"mcpTools":null}`, fields{"model": nil, "approvalTools": []any{}, "mcpTools": []any{}}},
 		"everything": {`{"instructions":"Be <brief> & \"kind\"","summary":"Sümmary","title":"Tïtle","visibility":"private","outputSchema":{"type":"object","properties":{"n":{"type":"number","maximum":1e300}}}}`,
 			fields{"instructions": `Be <brief> & "kind"`, "summary": "Sümmary", "title": "Tïtle", "visibility": "private"}},
 		"nulls":            {`{"instructions":null,"summary":null,"title":null,"visibility":null,"prompt":null,"outputSchema":null}`, fields{"instructions": "", "visibility": "public", "outputSchema": nil}},
@@ -199,13 +203,15 @@ func TestCreateAndRun(t *testing.T) {
 	t.Run("with a template's fields", func(t *testing.T) {
 		is := is.New(t)
 		r := s.must(t, "POST", "/api/workers", encode(fields{"input": "hello", "title": "T", "summary": "S", "instructions": "I",
-			"visibility": "private", "budget": "low", "outputSchema": fields{"type": "object"}}), "Prefer: wait=20")
+			"visibility": "private", "budget": "low", "outputSchema": fields{"type": "object"}, "model": "offline", "approvalTools": []string{"shell"}}),
+			"Prefer: wait=20")
 		is.Equal(r.text("metadata.budget"), "low")
 		is.True(r.at("structured_output") != nil)
 		tmpl := s.must(t, "GET", "/api/workers/"+r.text("id")+"/template", "")
-		for field, want := range map[string]string{"title": "T", "summary": "S", "instructions": "I", "visibility": "private"} {
+		for field, want := range map[string]string{"title": "T", "summary": "S", "instructions": "I", "visibility": "private", "model": "offline"} {
 			is.Equal(tmpl.text(field), want)
 		}
+		is.Equal(tmpl.at("approvalTools"), []any{"shell"})
 	})
 }
 
@@ -225,15 +231,21 @@ func TestUpdateWorker(t *testing.T) {
 		"schema":       {`{"outputSchema":{"type":"object","required":["a"]}}`, fields{"outputSchema": map[string]any{"type": "object", "required": []any{"a"}}}},
 		"no schema":    {`{"outputSchema":null}`, fields{"outputSchema": nil}},
 		"unknown":      {`{"prompt":5,"id":"x"}`, fields{}},
+		"model":        {`{"model":"offline"}`, fields{"model": "offline"}},
+		"no model":     {`{"model":null}`, fields{"model": nil}},
+		"approvals":    {`{"approvalTools":["shell"]}`, fields{"approvalTools": []any{"shell"}}},
+		"no MCP":       {`{"mcpTools":[]}`, fields{"mcpTools": []any{}}},
 		"all": {`{"title":"A","summary":"B","instructions":"C","visibility":"private","outputSchema":null}`,
 			fields{"title": "A", "summary": "B", "instructions": "C", "visibility": "private", "outputSchema": nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			before := s.must(t, "POST", "/api/workers", `{"title":"Old","summary":"Old","instructions":"Old","outputSchema":{"type":"object"}}`)
+			before := s.must(t, "POST", "/api/workers", `{"title":"Old","summary":"Old","instructions":"Old","outputSchema":{"type":"object"},
+				"model":"offline","approvalTools":["a"],"mcpTools":["b"]}`)
 			path := "/api/workers/" + before.text("id")
 			got := s.must(t, "PATCH", path, tt.patch)
-			for _, field := range []string{"title", "summary", "instructions", "visibility", "outputSchema", "createdAt", "userId", "id"} {
+			for _, field := range []string{"title", "summary", "instructions", "visibility", "outputSchema", "createdAt", "userId", "id",
+				"model", "approvalTools", "mcpTools"} {
 				want, sent := tt.want[field]
 				if !sent {
 					want = before.at(field) // only sent fields change

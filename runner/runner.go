@@ -26,7 +26,8 @@ import (
 // are needed.
 type Config struct {
 	Store       *store.Store
-	Model       model.Model
+	Model       model.Model // of workers that choose none
+	Models      Models      // that workers may choose; none where nil
 	Prices      *model.Prices
 	Tools       []tool.Tool
 	BaseURL     string // of the addresses of published files, without a slash at the end

@@ -24,6 +24,7 @@ type Claim struct {
 	RunnerID     string
 	Instructions string
 	OutputSchema json.RawMessage // nil for free text
+	Settings     WorkerSettings
 }
 
 // fairness remembers whose turn was claimed last, so that the next claim is of
@@ -205,8 +206,8 @@ func scanEntry(row scanner) (e entry, err error) {
 // claim reads before it writes: an UPDATE that returns the row costs more than the
 // two together.
 func (s *Store) claim(ctx context.Context, tx *Tx, runnerID string, num int64) (Claim, error) {
-	c, err := one(ctx, tx, scanClaim, `SELECT `+acceptedColumns+`, instructions, output_schema FROM turns
-		CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema FROM worker_versions) ON w = worker_id AND v = worker_version
+	c, err := one(ctx, tx, scanClaim, `SELECT `+acceptedColumns+`, instructions, output_schema, v_model, approval_tools, mcp_tools FROM turns
+		CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema, model v_model, approval_tools, mcp_tools FROM worker_versions) ON w = worker_id AND v = worker_version
 		WHERE num = ?`, num)
 	if err == nil && c.Claims > 0 { // it has run before
 		c.Turn, err = one(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, num)
@@ -232,11 +233,16 @@ func (s *Store) claim(ctx context.Context, tx *Tx, runnerID string, num int64) (
 func scanClaim(row scanner) (c Claim, err error) {
 	var created int64
 	var schema sql.NullString
-	err = row.Scan(append(c.accepted(&created), &c.Instructions, &schema)...)
+	var settings settingsRow
+	err = row.Scan(append(append(c.accepted(&created), &c.Instructions, &schema), settings.fields()...)...)
+	if err != nil {
+		return c, err
+	}
 	c.CreatedAt = fromMillis(created)
 	if schema.Valid {
 		c.OutputSchema = json.RawMessage(schema.String)
 	}
+	c.Settings, err = settings.settings()
 	return c, err
 }
 

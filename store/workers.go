@@ -40,13 +40,14 @@ type Worker struct {
 	Version        int64
 	Instructions   string
 	OutputSchema   json.RawMessage // nil for free text
+	Settings       WorkerSettings
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	DeletedAt      *time.Time
 }
 
 const workerColumns = `w.num, w.id, w.organization_id, w.user_id, w.title, w.summary, w.visibility, w.version,
-	v.instructions, v.output_schema, w.created_at, w.updated_at, w.deleted_at`
+	v.instructions, v.output_schema, w.created_at, w.updated_at, w.deleted_at, ` + settingsColumns
 
 const fromWorkers = ` FROM workers w JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version `
 
@@ -54,12 +55,17 @@ func scanWorker(row scanner) (w Worker, err error) {
 	var schema sql.NullString
 	var created, updated int64
 	var deleted sql.NullInt64
-	err = row.Scan(&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Title, &w.Summary, &w.Visibility, &w.Version,
-		&w.Instructions, &schema, &created, &updated, &deleted)
+	var settings settingsRow
+	err = row.Scan(append([]any{&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Title, &w.Summary, &w.Visibility, &w.Version,
+		&w.Instructions, &schema, &created, &updated, &deleted}, settings.fields()...)...)
+	if err != nil {
+		return w, err
+	}
 	if schema.Valid {
 		w.OutputSchema = json.RawMessage(schema.String)
 	}
 	w.CreatedAt, w.UpdatedAt, w.DeletedAt = fromMillis(created), fromMillis(updated), fromNull(deleted)
+	w.Settings, err = settings.settings()
 	return w, err
 }
 
@@ -72,6 +78,7 @@ type NewWorker struct {
 	Instructions string
 	Visibility   Visibility // '' for Public
 	OutputSchema json.RawMessage
+	Settings     WorkerSettings
 }
 
 // CheckWorker notes in f what breaks the limits of a worker's fields. Nil fields
@@ -119,7 +126,7 @@ func (s *Store) insertWorker(tx *Tx, c Caller, n NewWorker) (Worker, error) {
 	now := s.millis()
 	w := Worker{ID: n.ID, OrganizationID: c.OrganizationID, UserID: c.UserID, Title: n.Title, Summary: n.Summary,
 		Visibility: n.Visibility, Version: 1, Instructions: n.Instructions, OutputSchema: n.OutputSchema,
-		CreatedAt: fromMillis(now), UpdatedAt: fromMillis(now)}
+		Settings: n.Settings.listed(), CreatedAt: fromMillis(now), UpdatedAt: fromMillis(now)}
 	var err error
 	w.num, err = tx.Insert(`INSERT INTO workers (id, organization_id, user_id, title, summary, visibility, version, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)`, w.ID, w.OrganizationID, w.UserID, w.Title, w.Summary, w.Visibility, now, now)
@@ -130,8 +137,13 @@ func (s *Store) insertWorker(tx *Tx, c Caller, n NewWorker) (Worker, error) {
 }
 
 func (s *Store) insertVersion(tx *Tx, w Worker, now int64) error {
-	_, err := tx.Exec(`INSERT INTO worker_versions (worker_id, version, instructions, output_schema, created_at) VALUES (?, ?, ?, ?, ?)`,
-		w.ID, w.Version, w.Instructions, nullable(string(w.OutputSchema)), now)
+	settings, err := w.Settings.row()
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`INSERT INTO worker_versions (worker_id, version, instructions, output_schema, created_at, `+settingsColumns+`)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+		append([]any{w.ID, w.Version, w.Instructions, nullable(string(w.OutputSchema)), now}, settings...)...)
 	return err
 }
 
@@ -145,10 +157,17 @@ type WorkerPatch struct {
 	Title, Summary, Instructions *string
 	Visibility                   *Visibility
 	OutputSchema                 *json.RawMessage // to nil: free text
+	Model                        *string          // to '': the server's
+	ApprovalTools, MCPTools      *[]string
+}
+
+// told reports whether p changes what turns are accepted with.
+func (p WorkerPatch) told() bool {
+	return p.Instructions != nil || p.OutputSchema != nil || p.Model != nil || p.ApprovalTools != nil || p.MCPTools != nil
 }
 
 // UpdateWorker changes a worker; only its creator may. Turns accepted before keep
-// the instructions and schema they were accepted with.
+// the instructions, schema and settings they were accepted with.
 func (s *Store) UpdateWorker(ctx context.Context, c Caller, id string, p WorkerPatch) (w Worker, err error) {
 	err = s.write(ctx, func(tx *Tx) error {
 		if w, err = s.ownWorker(ctx, tx, c, id); err != nil {
@@ -158,9 +177,12 @@ func (s *Store) UpdateWorker(ctx context.Context, c Caller, id string, p WorkerP
 		set(&w.Summary, p.Summary)
 		set(&w.Visibility, p.Visibility)
 		now := s.millis()
-		if p.Instructions != nil || p.OutputSchema != nil {
+		if p.told() {
 			set(&w.Instructions, p.Instructions)
 			set(&w.OutputSchema, p.OutputSchema)
+			set(&w.Settings.Model, p.Model)
+			set(&w.Settings.ApprovalTools, p.ApprovalTools)
+			set(&w.Settings.MCPTools, p.MCPTools)
 			w.Version++
 			if err := s.insertVersion(tx, w, now); err != nil {
 				return err
