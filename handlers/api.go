@@ -149,6 +149,18 @@ func (a *API) on(method, pattern string, h handle) {
 	})
 }
 
+// onPage is on for what pages need, too: a browser that is signed in may read it.
+// It is for GET alone, since any site can have a browser send its cookies.
+func (a *API) onPage(pattern string, h handle) {
+	a.open(http.MethodGet, pattern, func(w http.ResponseWriter, r *request) error {
+		var err error
+		if r.who, err = a.signedIn(w, r); err != nil {
+			return err
+		}
+		return h(w, r)
+	})
+}
+
 // open registers a handle for everybody. What can be got has a HEAD too, for which
 // net/http drops the body (RFC 9110, section 9.3.2).
 func (a *API) open(method, pattern string, h handle) {

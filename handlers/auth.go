@@ -39,6 +39,23 @@ func (a *API) identify(ctx context.Context, r *http.Request) (store.Identity, er
 	return a.store.Authenticate(ctx, secret)
 }
 
+// SessionCookie holds the token of a browser's session.
+const SessionCookie = "journeyman_session"
+
+// signedIn gives whose browser a request without an API key comes from.
+func (a *API) signedIn(w http.ResponseWriter, r *request) (store.Identity, error) {
+	cookie, err := r.Cookie(SessionCookie)
+	if err != nil || r.Header.Get("Authorization") != "" {
+		return a.authenticate(w, r)
+	}
+	who, sessionID, err := a.store.SessionIdentity(r.Context(), cookie.Value)
+	if err != nil {
+		return who, err
+	}
+	who.RemoteAddr = clientAddr(r.Request)
+	return who, a.limiter.take(w, sessionID)
+}
+
 // A limiter counts the requests of each key.
 type limiter struct {
 	perMinute int
