@@ -26,6 +26,7 @@ import (
 	"golang.org/x/term"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard"
 	"journeyman/mail"
 	"journeyman/runner"
 	"journeyman/runner/model"
@@ -319,7 +320,12 @@ func (c *serveCommand) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	web := newServer(api, rn)
+	pages, err := dashboard.New(dashboard.Config{Store: st, Runner: rn, API: api, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain,
+		Version: version, Model: m.Name()})
+	if err != nil {
+		return err
+	}
+	web := newServer(front(api, pages), rn)
 	admin := newServer(handlers.Control(st), rn)
 	if err := errors.Join(hooks.Start(a.ctx), rn.Start(a.ctx), sched.Start(a.ctx)); err != nil {
 		return err
@@ -418,6 +424,18 @@ func shutdown(rn *runner.Runner, grace time.Duration, servers ...stoppable) erro
 		}
 	}
 	return errors.Join(append(errs, <-stopped)...)
+}
+
+// front gives each request to the API or to the pages, which share an address.
+func front(api, pages http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch p := r.URL.Path; {
+		case strings.HasPrefix(p, "/api/"), p == "/api", p == "/healthz", p == "/readyz", p == "/mcp":
+			api.ServeHTTP(w, r)
+		default:
+			pages.ServeHTTP(w, r)
+		}
+	})
 }
 
 // newServer has no write timeout: a wait for a result may be long. Bodies have

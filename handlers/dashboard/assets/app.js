@@ -1,0 +1,25 @@
+// What pages do beyond reading: copy buttons, selects that submit their form. Each
+// works on attributes of the page, and a page without this script is still whole.
+"use strict";
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    const label = button.textContent;
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = label; }, 2000);
+  });
+}
+
+for (const select of document.querySelectorAll("select[data-submit]")) {
+  const button = select.form.querySelector("button");
+  if (button) button.hidden = true;
+  select.addEventListener("change", () => select.form.requestSubmit());
+}
+
+for (const form of document.querySelectorAll("form[data-confirm]")) {
+  form.addEventListener("submit", (event) => {
+    if (!confirm(form.dataset.confirm)) event.preventDefault();
+  });
+}

@@ -1,0 +1,176 @@
+package dashboard_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"journeyman/handlers"
+	"journeyman/handlers/dashboard"
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/tool"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// password is everybody's.
+const password = "correct horse battery"
+
+// A site is the pages of a test beside a real API, store and runner.
+type site struct {
+	t      testing.TB
+	url    string
+	store  *store.Store
+	runner *runner.Runner
+	api    *handlers.API
+	owner  store.Identity
+	key    string // of the owner
+}
+
+// newSite starts a site of the organization Acme with its owner.
+func newSite(t testing.TB) *site {
+	t.Helper()
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	web := httptest.NewUnstartedServer(nil)
+	base := "http://" + web.Listener.Addr().String()
+	prices, err := model.LoadPrices("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := storetest.Open(t, store.Options{})
+	rn := runner.New(runner.Config{Store: st, Model: model.NewOffline(), Models: model.NewCatalogue(model.Config{}, model.NewOffline(), ""),
+		Prices: prices, Tools: tool.All(), BaseURL: base, Log: log,
+		Retry: func(int) time.Duration { return time.Millisecond }})
+	api := handlers.New(handlers.Config{Store: st, Runner: rn, Log: log, BaseURL: base, MailDomain: "mail.example"})
+	pages, err := dashboard.New(dashboard.Config{Store: st, Runner: rn, API: api, Log: log, BaseURL: base, MailDomain: "mail.example",
+		Version: "test", Model: "offline", Shell: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{t: t, url: base, store: st, runner: rn, api: api}
+	web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/api/") {
+			api.ServeHTTP(w, r)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	})
+	s.owner, s.key = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+	if err := st.SetPassword(t.Context(), "ann@example.com", password); err != nil {
+		t.Fatal(err)
+	}
+	if err := rn.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	web.Start()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // no grace: what still runs goes back to the queue
+		rn.CloseStreams()
+		if err := rn.Stop(ctx); err != nil {
+			t.Error(err)
+		}
+		web.CloseClientConnections()
+		web.Close()
+	})
+	return s
+}
+
+// join adds a user to the organization and gives them the password.
+func (s *site) join(email string, role store.Role) store.Identity {
+	s.t.Helper()
+	who, _ := storetest.Caller(s.t, s.store, "Acme", email, role)
+	if err := s.store.SetPassword(s.t.Context(), email, password); err != nil {
+		s.t.Fatal(err)
+	}
+	return who
+}
+
+// A browser keeps cookies and follows no redirect on its own.
+type browser struct {
+	*site
+	client *http.Client
+}
+
+// visitor is a browser that nobody is signed in with.
+func (s *site) visitor() *browser {
+	jar, _ := cookiejar.New(nil)
+	return &browser{s, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// signIn is a browser of the user with that address.
+func (s *site) signIn(email string) *browser {
+	s.t.Helper()
+	b := s.visitor()
+	if p := b.post("/sign-in", "email", email, "password", password); p.status != http.StatusSeeOther {
+		s.t.Fatalf("sign in: %d\n%s", p.status, p.body)
+	}
+	return b
+}
+
+// A page is what a browser got.
+type page struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// location is where a redirect leads.
+func (p page) location() string { return p.header.Get("Location") }
+
+// has reports whether the page holds every text.
+func (p page) has(texts ...string) bool {
+	for _, text := range texts {
+		if !strings.Contains(p.body, text) {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *browser) get(path string) page {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.url+path, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.send(r)
+}
+
+// post sends a form made of names and values in turn, as this site's pages do.
+func (b *browser) post(path string, form ...string) page {
+	b.t.Helper()
+	values := url.Values{}
+	for i := 0; i+1 < len(form); i += 2 {
+		values.Add(form[i], form[i+1])
+	}
+	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.url+path, strings.NewReader(values.Encode()))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	return b.send(r)
+}
+
+func (b *browser) send(r *http.Request) page {
+	b.t.Helper()
+	res, err := b.client.Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return page{res.StatusCode, res.Header, string(body)}
+}

@@ -1,0 +1,61 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	v := s.visitor()
+	p := v.get("/tasks/tsk_1?x=y")
+	is.Equal(p.status, http.StatusSeeOther)
+	is.Equal(p.location(), "/sign-in?next="+url.QueryEscape("/tasks/tsk_1?x=y"))
+	is.True(v.get(p.location()).has(`name="next" value="/tasks/tsk_1?x=y"`))
+
+	p = v.post("/sign-in", "email", "ann@example.com", "password", "wrong", "next", "/tasks")
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has("The email address or the password is wrong.", `value="ann@example.com"`, `value="/tasks"`))
+	is.True(!p.has("wrong\"")) // passwords are not shown again
+
+	p = v.post("/sign-in", "email", " ann@example.com ", "password", password, "next", "/settings")
+	is.Equal(p.status, http.StatusSeeOther)
+	is.Equal(p.location(), "/settings")
+	cookie := p.header.Get("Set-Cookie")
+	is.True(strings.Contains(cookie, "HttpOnly") && strings.Contains(cookie, "SameSite=Lax"))
+	is.Equal(v.get("/sign-in?next=%2Fsettings").location(), "/settings") // is signed in already
+
+	is.Equal(v.post("/sign-out").location(), "/sign-in?done=signed-out")
+	is.Equal(v.get("/").location(), "/sign-in")
+}
+
+func TestSignInLeadsNowhereElse(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, next := range []string{"https://evil.example/", "//evil.example", `/\evil.example`, "/\t/evil.example", "javascript:alert(1)", "evil", "", "http:/evil.example", "/\n/evil.example"} {
+		p := s.visitor().post("/sign-in", "email", "ann@example.com", "password", password, "next", next)
+		if p.status != http.StatusSeeOther || p.location() != "/" {
+			t.Errorf("next=%q leads to %q", next, p.location())
+		}
+	}
+}
+
+func TestForeignSitesCannotPost(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/sign-out", nil)
+		is.NoErr(err)
+		r.Header.Set(name, value)
+		is.Equal(b.send(r).status, http.StatusForbidden)
+	}
+	is.Equal(b.get("/").location(), "/workers") // still signed in
+}
