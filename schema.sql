@@ -188,7 +188,10 @@ CREATE TABLE turns (
     status             TEXT NOT NULL                     -- pending -> running -> completed | error | aborted
                        CHECK (status IN ('pending', 'running', 'completed', 'error', 'aborted')),
     ready              INTEGER NOT NULL CHECK (ready IN (0, 1)), -- 0 while an earlier turn of the task is unfinished
-    runner_id          TEXT CHECK ((runner_id IS NOT NULL) = (status = 'running')), -- who has claimed it
+    runner_id          TEXT                              -- who has claimed it
+                       CHECK ((runner_id IS NOT NULL) = (status = 'running' AND rests_until IS NULL)),
+    rests_until        INTEGER                           -- set while it waits for approvals: when it is given up
+                       CHECK (rests_until IS NULL OR status = 'running'),
     claims             INTEGER NOT NULL,                 -- how often it was claimed
     interruptions      INTEGER NOT NULL,                 -- claims that died since the last finished call
     abort_requested    INTEGER NOT NULL CHECK (abort_requested IN (0, 1)),
@@ -221,7 +224,8 @@ CREATE TABLE turns (
 -- The queue. Claiming walks from organization to organization and inside one from
 -- worker to worker, so that none waits behind another's thousands.
 CREATE INDEX turns_queued    ON turns (ready, organization_id, worker_id, num) WHERE status = 'pending';
-CREATE INDEX turns_running   ON turns (runner_id) WHERE status = 'running'; -- what a dead runner left
+CREATE INDEX turns_running   ON turns (runner_id) WHERE runner_id IS NOT NULL; -- what a dead runner left
+CREATE INDEX turns_resting   ON turns (rests_until) WHERE rests_until IS NOT NULL; -- what has waited too long
 CREATE INDEX turns_by_worker ON turns (worker_id, num);                     -- what a worker-wide stream has missed
 
 -- The journal: a step is one model call that has finished. It is written before
@@ -259,6 +263,33 @@ CREATE TABLE tool_calls (
     PRIMARY KEY (turn_num, step_seq, seq),
     FOREIGN KEY (turn_num, step_seq) REFERENCES steps (turn_num, seq) ON DELETE RESTRICT
 ) STRICT;
+
+-- A tool call that may run only once a person has approved it. The row is written
+-- with the call's step. While one of a step is pending and no other call is left to
+-- run, the turn rests: it is nobody's claim, and is queued again by the last decision.
+CREATE TABLE approvals (
+    num                INTEGER PRIMARY KEY,
+    id                 TEXT NOT NULL UNIQUE,             -- apr_
+    organization_id    TEXT NOT NULL,
+    task_num           INTEGER NOT NULL REFERENCES tasks (num) ON DELETE RESTRICT,
+    turn_num           INTEGER NOT NULL,
+    step_seq           INTEGER NOT NULL,
+    call_seq           INTEGER NOT NULL,                 -- of the call, as in tool_calls
+    status             TEXT NOT NULL                     -- the last two: the turn ended without a decision
+                       CHECK (status IN ('pending', 'approved', 'denied', 'expired', 'cancelled')),
+    reason             TEXT NOT NULL,                    -- of the decision; '' without one
+    decision           INTEGER                           -- 0, 1, ... among its step's decisions, in their order
+                       CHECK ((decision IS NOT NULL) = (status IN ('approved', 'denied'))),
+    decided_by_user_id TEXT,
+    created_at         INTEGER NOT NULL,
+    decided_at         INTEGER CHECK ((decided_at IS NULL) = (status = 'pending')),
+    begun_at           INTEGER,                          -- set before the call runs: from here on it may have acted
+    UNIQUE (turn_num, step_seq, call_seq),
+    FOREIGN KEY (turn_num, step_seq) REFERENCES steps (turn_num, seq) ON DELETE RESTRICT
+) STRICT;
+
+CREATE INDEX approvals_by_task ON approvals (task_num, num);                                -- the list of a task
+CREATE INDEX approvals_pending ON approvals (organization_id, num) WHERE status = 'pending'; -- what waits for a decision
 
 -- A file as it was when a client attached it or a worker published it. The bytes
 -- lie in the data folder under their SHA-256, so a later version changes nothing

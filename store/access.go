@@ -100,3 +100,14 @@ func (s *Store) foreignTask(ctx context.Context, q querier, id string) error {
 	}
 	return Errorf(NotFound, "no task has that id")
 }
+
+// decidableTask is visibleTask for approving or denying its tool calls: the worker's
+// creator, Owners and Admins may. Whoever merely runs a worker does not decide what
+// is too dangerous for it to do unasked.
+func (s *Store) decidableTask(ctx context.Context, q querier, c Caller, id string) (Task, error) {
+	t, w, err := s.visibleTask(ctx, q, c, id)
+	if err == nil && w.UserID != c.UserID && !c.Role.May(DecideApprovals) {
+		return Task{}, Errorf(Forbidden, "only the creator of the worker, Owners and Admins may decide on its tool calls")
+	}
+	return t, err
+}

@@ -38,13 +38,34 @@ type Step struct {
 	Seq         int64
 	Attempt     int64 // which try of the step this is
 	Parts       []Part
-	Calls       []Call // in the order of the tool calls among Parts
+	Calls       []Call     // that have ended
+	Approvals   []Approval // that its calls need, in their order
 	Finish      string
 	Feedback    string // what the runner said to the model afterwards
 	Model       string
 	Usage       Usage // of the model call; Steps and ToolCost are not used
 	StartedAt   time.Time
 	CompletedAt time.Time
+}
+
+// Call gives the end of the step's tool call number seq; ok is false while it has not
+// ended.
+func (st Step) Call(seq int64) (c Call, ok bool) {
+	i := slices.IndexFunc(st.Calls, func(c Call) bool { return c.Seq == seq })
+	if i < 0 {
+		return c, false
+	}
+	return st.Calls[i], true
+}
+
+// Approval gives what the step's tool call number seq needs before it may run; ok is
+// false where that is nothing.
+func (st Step) Approval(seq int64) (a Approval, ok bool) {
+	i := slices.IndexFunc(st.Approvals, func(a Approval) bool { return a.Call == seq })
+	if i < 0 {
+		return a, false
+	}
+	return st.Approvals[i], true
 }
 
 // used is what the model call adds to the sums.
@@ -119,11 +140,12 @@ func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
 		if err := s.addToTurn(tx, c, st.Model, st.used()); err != nil {
 			return err
 		}
-		return s.insertStep(tx, c.Num, st)
+		return s.insertStep(tx, c.Turn, st)
 	})
 }
 
-func (s *Store) insertStep(tx *Tx, turnNum int64, st Step) error {
+// insertStep writes a step down, with the approvals that its calls need.
+func (s *Store) insertStep(tx *Tx, t Turn, st Step) error {
 	parts, err := json.Marshal(st.Parts)
 	if err != nil {
 		return fmt.Errorf("encode step: %w", err)
@@ -132,9 +154,12 @@ func (s *Store) insertStep(tx *Tx, turnNum int64, st Step) error {
 	_, err = tx.Exec(`INSERT INTO steps (turn_num, seq, attempt, parts, finish, feedback, model, input_tokens, output_tokens,
 			cache_read_tokens, cache_write_tokens, reasoning_tokens, cost, started_at, completed_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		turnNum, st.Seq, st.Attempt, string(parts), st.Finish, st.Feedback, st.Model, u.InputTokens, u.OutputTokens,
+		t.Num, st.Seq, st.Attempt, string(parts), st.Finish, st.Feedback, st.Model, u.InputTokens, u.OutputTokens,
 		u.CacheReadTokens, u.CacheWriteTokens, u.ReasoningTokens, u.ModelCost, st.StartedAt.UnixMilli(), st.CompletedAt.UnixMilli())
-	return err
+	if err != nil {
+		return err
+	}
+	return s.insertApprovals(tx, t, st)
 }
 
 // JournalCall writes down a tool call that has ended, with the files it published
@@ -242,26 +267,48 @@ func scanCall(row scanner) (c turnCall, err error) {
 
 const callColumns = `c.turn_num, c.step_seq, c.seq, c.state, c.output, c.cost, c.started_at, c.completed_at`
 
-// Journal gives the steps of one turn in order, with their tool calls.
+// Journal gives the steps of one turn in order, with their tool calls and approvals.
 func (s *Store) Journal(ctx context.Context, turnNum int64) ([]Step, error) {
-	steps, err := all(ctx, s, scanStep, `SELECT `+stepColumns+` FROM steps s WHERE s.turn_num = ? ORDER BY s.seq`, turnNum)
+	return s.journal(ctx, s, turnNum)
+}
+
+func (s *Store) journal(ctx context.Context, q querier, turnNum int64) ([]Step, error) {
+	steps, err := all(ctx, q, scanStep, `SELECT `+stepColumns+` FROM steps s WHERE s.turn_num = ? ORDER BY s.seq`, turnNum)
 	if err != nil || len(steps) == 0 {
 		return nil, err
 	}
-	calls, err := all(ctx, s, scanCall, `SELECT `+callColumns+` FROM tool_calls c WHERE c.turn_num = ? ORDER BY c.step_seq, c.seq`, turnNum)
-	return joinCalls(steps, calls)[turnNum], err
+	calls, err := all(ctx, q, scanCall, `SELECT `+callColumns+` FROM tool_calls c WHERE c.turn_num = ? ORDER BY c.step_seq, c.seq`, turnNum)
+	if err != nil {
+		return nil, err
+	}
+	approvals, err := all(ctx, q, scanApproval, `SELECT `+approvalColumns+` FROM approvals a`+joinApproval+`
+		WHERE a.turn_num = ? ORDER BY a.step_seq, a.call_seq`, turnNum)
+	return joinCalls(steps, calls, approvals)[turnNum], err
 }
 
-func joinCalls(steps []turnStep, calls []turnCall) map[int64][]Step {
+// joinCalls puts calls and approvals into their steps. They are journaled after the
+// steps, or with them: what was read in between has no step here.
+func joinCalls(steps []turnStep, calls []turnCall, approvals []turnApproval) map[int64][]Step {
 	journal := map[int64][]Step{}
 	for _, st := range steps {
 		journal[st.turn] = append(journal[st.turn], st.Step)
 	}
+	find := func(turn, seq int64) *Step {
+		list := journal[turn]
+		if i, ok := slices.BinarySearchFunc(list, seq, func(st Step, seq int64) int { return cmp.Compare(st.Seq, seq) }); ok {
+			return &list[i]
+		}
+		return nil
+	}
 	for _, c := range calls {
-		// A call is journaled after its step; one read in between has none here.
-		list := journal[c.turn]
-		if i, ok := slices.BinarySearchFunc(list, c.Step, func(st Step, seq int64) int { return cmp.Compare(st.Seq, seq) }); ok {
-			list[i].Calls = append(list[i].Calls, c.Call)
+		if st := find(c.turn, c.Step); st != nil {
+			st.Calls = append(st.Calls, c.Call)
+		}
+	}
+	for _, a := range approvals {
+		if st := find(a.turn, a.Step); st != nil {
+			a.describe(st.Parts)
+			st.Approvals = append(st.Approvals, a.Approval)
 		}
 	}
 	return journal
@@ -292,7 +339,12 @@ func (s *Store) Conversation(ctx context.Context, taskNum int64) (c Conversation
 	if err != nil {
 		return c, err
 	}
-	c.Steps = joinCalls(steps, calls)
+	approvals, err := all(ctx, s, scanApproval, `SELECT `+approvalColumns+` FROM approvals a`+joinApproval+`
+		WHERE a.task_num = ? ORDER BY a.num`, taskNum)
+	if err != nil {
+		return c, err
+	}
+	c.Steps = joinCalls(steps, calls, approvals)
 	if c.Files, err = all(ctx, s, scanFile, `SELECT `+fileColumns+` FROM files WHERE task_num = ? ORDER BY num`, taskNum); err != nil {
 		return c, err
 	}

@@ -134,6 +134,7 @@ func callEverything(t *testing.T, f *fixture) {
 	is.NoErr(err)
 	callWorkers(t, f, member)
 	callTurns(t, f)
+	callApprovals(t, f, member)
 	callTasks(t, f, member)
 	callSchedules(t, f)
 	callWebhooks(t, f)
@@ -252,6 +253,33 @@ func callTurns(t *testing.T, f *fixture) {
 	is.NoErr(err)
 	_, err = f.File(ctx, owner, first.WorkerID, "a", "")
 	is.NoErr(err)
+}
+
+func callApprovals(t *testing.T, f *fixture, member store.Identity) {
+	t.Helper()
+	is := is.New(t)
+	ctx := t.Context()
+	turn := f.accept(f.turn())
+	f.startRunner("approvals")
+	var c store.Claim
+	for _, claim := range f.claim("approvals", 10) {
+		if claim.ID == turn.ID {
+			c = claim
+		}
+	}
+	st := asking(f, 0, 2, 0, 1)
+	is.NoErr(f.JournalStep(ctx, c, st))
+	_, _, err := f.RestTurn(ctx, c, 0, f.clock.now())
+	is.NoErr(err)
+	for _, q := range []store.ApprovalQuery{{Limit: 5}, {TaskID: c.TaskID, Limit: 5}} {
+		_, _, err := f.Approvals(ctx, member.Caller, q)
+		is.NoErr(err)
+	}
+	_, err = f.DecideApproval(ctx, f.owner.Caller, c.TaskID, st.Approvals[0].ID, store.Decision{Approved: true})
+	is.NoErr(err)
+	_, err = f.ExpireRests(ctx, 5)
+	is.NoErr(err)
+	is.Equal(f.BeginApproved(ctx, c, st.Approvals[0].ID), store.ErrClaimLost)
 }
 
 func callTasks(t *testing.T, f *fixture, member store.Identity) {

@@ -64,7 +64,7 @@ func (s *Store) renewLease(ctx context.Context, tx *Tx, runnerID string, ttl tim
 	}
 	// Also of a runner that claimed after its row was gone.
 	turns, err := all(ctx, tx, scanInterrupted, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
-		WHERE status = 'running' AND runner_id NOT IN (SELECT id FROM runners)`)
+		WHERE runner_id IS NOT NULL AND runner_id NOT IN (SELECT id FROM runners)`)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (s *Store) renewLease(ctx context.Context, tx *Tx, runnerID string, ttl tim
 func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
 	return s.write(ctx, func(tx *Tx) error {
 		turns, err := all(ctx, tx, scanInterrupted, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
-			WHERE status = 'running' AND runner_id = ?`, runnerID)
+			WHERE runner_id = ?`, runnerID)
 		if err != nil {
 			return err
 		}
@@ -130,6 +130,9 @@ func (s *Store) interrupt(tx *Tx, t interrupted, count int64) error {
 func (s *Store) endInterrupted(tx *Tx, t interrupted, out Outcome) error {
 	turn, err := one(context.Background(), tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, t.num)
 	if err != nil {
+		return err
+	}
+	if err := s.closeApprovals(tx, t.num, ApprovalCancelled); err != nil {
 		return err
 	}
 	_, err = s.endTurn(tx, Claim{Turn: turn, RunnerID: t.runnerID}, nil, out)
@@ -286,19 +289,25 @@ var AbortedOutcome = Outcome{Status: Aborted, IncompleteReason: ReasonAborted,
 // ErrClaimLost where the turn is not the runner's any more.
 func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome) (t Turn, err error) {
 	err = s.write(ctx, func(tx *Tx) error {
+		if len(c.Settings.ApprovalTools) > 0 {
+			if err := s.closeApprovals(tx, c.Num, ApprovalCancelled); err != nil {
+				return err
+			}
+		}
 		t, err = s.endTurn(tx, c, last, out)
 		return err
 	})
 	return t, err
 }
 
-// endTurn reads of the turn only what changes after its claim.
+// endTurn reads of the turn only what changes after its claim. Without a runner it is
+// a turn that rests.
 func (s *Store) endTurn(tx *Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 	t := c.Turn
 	t.Usage = Usage{}
 	_, err := one(context.Background(), tx, func(row scanner) (struct{}, error) {
 		return struct{}{}, row.Scan(append(t.Usage.columns(), &t.Model, &t.AbortRequested)...)
-	}, `SELECT `+usageColumns+`, model, abort_requested FROM turns WHERE num = ? AND status = 'running' AND runner_id = ?`, c.Num, c.RunnerID)
+	}, `SELECT `+usageColumns+`, model, abort_requested FROM turns WHERE num = ? AND status = 'running' AND runner_id IS ?`, c.Num, nullable(c.RunnerID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Turn{}, ErrClaimLost
 	}
@@ -311,7 +320,7 @@ func (s *Store) endTurn(tx *Tx, c Claim, last *Step, out Outcome) (Turn, error) 
 		if last.Model != "" {
 			t.Model = last.Model
 		}
-		if err := s.insertStep(tx, t.Num, *last); err != nil {
+		if err := s.insertStep(tx, t, *last); err != nil {
 			return Turn{}, err
 		}
 	}
@@ -340,7 +349,7 @@ func (s *Store) updateEnded(tx *Tx, t Turn) error {
 		code, message, retryable = f.Code, f.Message, f.Retryable
 	}
 	u := t.Usage
-	_, err := tx.Exec(`UPDATE turns SET status = ?, runner_id = NULL, output_text = ?, structured_output = ?, error_code = ?, error_message = ?,
+	_, err := tx.Exec(`UPDATE turns SET status = ?, runner_id = NULL, rests_until = NULL, output_text = ?, structured_output = ?, error_code = ?, error_message = ?,
 			error_retryable = ?, incomplete_reason = ?, incomplete_limit = ?, duration_ms = ?, completed_at = ?, model = ?, steps = ?,
 			input_tokens = ?, output_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, reasoning_tokens = ?, model_cost = ?, tool_cost = ?
 		WHERE num = ?`,
@@ -380,9 +389,18 @@ func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, 
 		if task, _, err = s.visibleTask(ctx, tx, c, id); err != nil || task.Unfinished == 0 {
 			return err
 		}
-		running, err = all(ctx, tx, scanString, `UPDATE turns SET abort_requested = 1 WHERE task_num = ? AND status = 'running' RETURNING id`, task.Num)
+		running, err = all(ctx, tx, scanString, `UPDATE turns SET abort_requested = 1 WHERE task_num = ? AND runner_id IS NOT NULL RETURNING id`, task.Num)
 		if err != nil {
 			return err
+		}
+		resting, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE task_num = ? AND rests_until IS NOT NULL`, task.Num)
+		if err != nil {
+			return err
+		}
+		for _, t := range resting {
+			if _, err := s.endResting(ctx, tx, t, ApprovalCancelled, AbortedOutcome); err != nil {
+				return err
+			}
 		}
 		if err := s.abortWaiting(tx, task); err != nil {
 			return err

@@ -10,6 +10,7 @@ const (
 	ManageKeys         Right = "manage keys"          // everybody's
 	ManageMembers      Right = "manage members"       // invite, change roles, remove, reset passwords; not of owners
 	ManageMail         Right = "manage mail"          // see all mail, release what is held
+	DecideApprovals    Right = "decide on tool calls" // of workers of others
 	SeeAudit           Right = "see the audit log"    //
 	SeeUsage           Right = "see usage"            // of the whole organization
 	ManageOwners       Right = "manage owners"        // all that ManageMembers is, of owners
@@ -20,11 +21,11 @@ const (
 // rights is the table of what each role may do; what it does not list is refused.
 var rights = map[Role]map[Right]bool{
 	RoleOwner: {
-		SeeEveryWorker: true, ManageKeys: true, ManageMembers: true, ManageMail: true, SeeAudit: true, SeeUsage: true,
+		SeeEveryWorker: true, ManageKeys: true, ManageMembers: true, ManageMail: true, DecideApprovals: true, SeeAudit: true, SeeUsage: true,
 		ManageOwners: true, ManageOrganization: true, SeeSystem: true,
 	},
 	RoleAdmin: {
-		SeeEveryWorker: true, ManageKeys: true, ManageMembers: true, ManageMail: true, SeeAudit: true, SeeUsage: true,
+		SeeEveryWorker: true, ManageKeys: true, ManageMembers: true, ManageMail: true, DecideApprovals: true, SeeAudit: true, SeeUsage: true,
 	},
 	RoleMember: {},
 }
