@@ -65,11 +65,12 @@ func (r *Runner) allow(ctx context.Context, w *work, req model.Request) (allowan
 	if limits.Credits > 0 {
 		left = int64(limits.Credits*store.NanosPerCredit) - w.used.Cost()
 	}
-	return r.reserve(ctx, w.claim.OrganizationID, expense{limit: limit, left: left, input: estimateTokens(req), most: modelMaxTokens(r.price)})
+	return r.reserve(ctx, w.claim.OrganizationID, expense{price: w.model.price, limit: limit, left: left, input: estimateTokens(req), most: modelMaxTokens(w.model.price)})
 }
 
 // An expense is a call that is to be made.
 type expense struct {
+	price model.Price
 	limit string // that is reached already: it is the last call
 	left  int64  // what its turn may still spend, in nano-dollars
 	input int64  // tokens
@@ -80,7 +81,7 @@ type expense struct {
 // turns side by side cannot overrun it together. Where only what others hold is in
 // the way, it waits: they will not need all of it.
 func (r *Runner) reserve(ctx context.Context, organizationID string, e expense) (a allowance, err error) {
-	if worstCost(r.price, 1e6, 1e6) == 0 {
+	if worstCost(e.price, 1e6, 1e6) == 0 {
 		return allowance{limit: e.limit, maxTokens: e.most}, nil // nothing to pay, nothing to reserve
 	}
 	decide := func(held int64) (int64, bool, error) {
@@ -89,7 +90,7 @@ func (r *Runner) reserve(ctx context.Context, organizationID string, e expense) 
 		if capped {
 			room = min(room, left-held)
 		}
-		a = e.fit(r.price, room)
+		a = e.fit(room)
 		wait := held > 0 && room < e.left && (a.limit != e.limit || a.none || a.maxTokens < min(e.most, easyTokens))
 		return a.reserved, wait, err
 	}
@@ -107,12 +108,12 @@ func (r *Runner) reserve(ctx context.Context, organizationID string, e expense) 
 }
 
 // fit makes the call's worst case fit into room nano-dollars.
-func (e expense) fit(price model.Price, room int64) allowance {
+func (e expense) fit(room int64) allowance {
 	a := allowance{limit: e.limit}
 	if a.limit == "" {
 		// Keep enough for one more call after this one, which reads all of it again.
-		after := worstCost(price, e.input+leastTokens, wrapUpTokens)
-		free := affordableTokens(price, room-after, e.input)
+		after := worstCost(e.price, e.input+leastTokens, wrapUpTokens)
+		free := affordableTokens(e.price, room-after, e.input)
 		if free < min(leastTokens, e.most) {
 			a.limit = limitCredits
 		} else {
@@ -120,10 +121,10 @@ func (e expense) fit(price model.Price, room int64) allowance {
 		}
 	}
 	if a.limit != "" {
-		a.maxTokens = min(e.most, affordableTokens(price, room, e.input))
+		a.maxTokens = min(e.most, affordableTokens(e.price, room, e.input))
 	}
 	if a.none = a.maxTokens < 1; !a.none {
-		a.reserved = worstCost(price, e.input, int64(a.maxTokens))
+		a.reserved = worstCost(e.price, e.input, int64(a.maxTokens))
 	}
 	return a
 }

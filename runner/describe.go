@@ -30,17 +30,17 @@ var describeSchema = json.RawMessage(`{"type":"object","additionalProperties":fa
 // describeTokens is enough for the longest instructions in any script.
 const describeTokens = 24_000
 
-// DescribeWorker has the model write a worker's instructions, title and summary
-// from a description. What it writes keeps the limits of those fields. Its cost
-// is charged to the caller's organization.
+// DescribeWorker has the runner's own model write a worker's instructions, title
+// and summary from a description. What it writes keeps the limits of those fields.
+// Its cost is charged to the caller's organization.
 func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, prompt string) (Description, error) {
 	var d Description
 	ctx, cancel := context.WithTimeout(ctx, wrapUpTime)
 	defer cancel()
 	req := model.Request{Instructions: describeInstructions, OutputSchema: describeSchema,
 		Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Type: model.PartText, Text: prompt}}}}}
-	a, err := r.reserve(ctx, c.OrganizationID, expense{left: math.MaxInt64, input: estimateTokens(req),
-		most: min(modelMaxTokens(r.price), describeTokens)})
+	a, err := r.reserve(ctx, c.OrganizationID, expense{price: r.own.price, left: math.MaxInt64, input: estimateTokens(req),
+		most: min(modelMaxTokens(r.own.price), describeTokens)})
 	if err != nil {
 		return d, fmt.Errorf("describe worker: %w", err)
 	}
@@ -49,11 +49,11 @@ func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, prompt stri
 		return d, store.CapReached()
 	}
 	req.MaxTokens = a.maxTokens
-	resp, err := r.cfg.Model.Generate(ctx, req, nil)
+	resp, err := r.own.Generate(ctx, req, nil)
 	if err != nil {
 		return d, describeFailure(err)
 	}
-	st := r.asStep(store.Step{}, resp)
+	st := r.asStep(store.Step{}, resp, r.own.price)
 	st.Usage.Steps = 1
 	if err := r.cfg.Store.MeterCaller(ctx, c, st.Usage); err != nil {
 		return d, fmt.Errorf("meter description: %w", err)

@@ -57,7 +57,7 @@ func (r *Runner) callModel(ctx context.Context, w *work, req model.Request) (sto
 		st := store.Step{Seq: int64(len(w.steps)), Attempt: w.attempt(), StartedAt: r.cfg.Now()}
 		w.live.beginStep(st)
 		r.feedRing(w.live)
-		resp, err := r.cfg.Model.Generate(ctx, req, func(d model.Delta) {
+		resp, err := w.model.Generate(ctx, req, func(d model.Delta) {
 			w.live.delta(d)
 			r.feedRing(w.live)
 		})
@@ -104,7 +104,7 @@ func modelFailure(ctx context.Context, err error) error {
 // showable: broken UTF-8 is mended here as it is in what streams show. Where they
 // have shown something else than the response has, it counts as another try.
 func (r *Runner) fill(w *work, st store.Step, resp model.Response) store.Step {
-	st = r.asStep(st, resp)
+	st = r.asStep(st, resp, w.model.price)
 	if !follows(w.live.shown(), st.Parts) {
 		r.cfg.Log.Warn("the model's stream differs from its response", "turn", w.claim.ID, "step", st.Seq)
 		st.Attempt = w.attempt()
@@ -112,7 +112,7 @@ func (r *Runner) fill(w *work, st store.Step, resp model.Response) store.Step {
 	return st
 }
 
-func (r *Runner) asStep(st store.Step, resp model.Response) store.Step {
+func (r *Runner) asStep(st store.Step, resp model.Response, price model.Price) store.Step {
 	st.CompletedAt, st.Finish, st.Model = r.cfg.Now(), string(resp.Finish), resp.Model
 	for _, p := range resp.Parts {
 		part := newPart(st, p)
@@ -124,6 +124,6 @@ func (r *Runner) asStep(st store.Step, resp model.Response) store.Step {
 	}
 	u := resp.Usage
 	st.Usage = store.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheReadTokens: u.CacheReadTokens,
-		CacheWriteTokens: u.CacheWriteTokens, ReasoningTokens: u.ReasoningTokens, ModelCost: r.price.Cost(u)}
+		CacheWriteTokens: u.CacheWriteTokens, ReasoningTokens: u.ReasoningTokens, ModelCost: price.Cost(u)}
 	return st
 }

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"errors"
+	"fmt"
 
 	"journeyman/runner/model"
 )
@@ -16,6 +17,32 @@ type Models interface {
 }
 
 var errNoModels = errors.New("must be null: this server has its own model only")
+
+// A pricedModel is a model with its line of the price table.
+type pricedModel struct {
+	model.Model
+	price model.Price
+}
+
+func (r *Runner) priced(m model.Model) pricedModel {
+	return pricedModel{m, r.cfg.Prices.Lookup(m.Name())}
+}
+
+// modelOf gives the model of a worker: by the name it has chosen, or the runner's
+// own. What may be chosen can have changed since then.
+func (r *Runner) modelOf(name string) (pricedModel, error) {
+	if name == "" {
+		return r.own, nil
+	}
+	err := errNoModels
+	if r.cfg.Models != nil {
+		var m model.Model
+		if m, err = r.cfg.Models.Open(name); err == nil {
+			return r.priced(m), nil
+		}
+	}
+	return pricedModel{}, &model.Error{Code: "model_unavailable", Message: fmt.Sprintf("the worker's model %s is not available: %s", name, err)}
+}
 
 // CheckModel says why a worker may not choose the model of that name.
 func (r *Runner) CheckModel(name string) error {

@@ -61,7 +61,7 @@ type Runner struct {
 	turns   sync.WaitGroup // turns being carried out
 	alive   atomic.Int64   // Unix seconds of the dispatcher's last round
 
-	price model.Price  // of the model
+	own   pricedModel  // of workers that choose none
 	tools []model.Tool // as the model is shown them
 
 	mu   sync.Mutex
@@ -96,7 +96,8 @@ func New(cfg Config) *Runner {
 		cfg.Now = time.Now
 	}
 	r := &Runner{cfg: cfg, id: store.NewID("run", cfg.Now()), wake: make(chan struct{}, 1),
-		live: map[string]*liveTurn{}, price: cfg.Prices.Lookup(cfg.Model.Name())}
+		live: map[string]*liveTurn{}}
+	r.own = r.priced(cfg.Model)
 	for _, t := range cfg.Tools {
 		s := t.Spec()
 		r.tools = append(r.tools, model.Tool{Name: s.Name, Description: s.Description, InputSchema: s.InputSchema})

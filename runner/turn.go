@@ -18,6 +18,7 @@ import (
 type work struct {
 	claim   store.Claim
 	live    *liveTurn
+	model   pricedModel
 	steps   []store.Step    // the journal
 	talk    []model.Message // of the turns before, this one's instruction, and of the first told steps
 	told    int
@@ -81,6 +82,9 @@ func (r *Runner) work(ctx context.Context, w *work) (err error) {
 		}
 	}()
 	if err := r.load(ctx, w); err != nil {
+		return err
+	}
+	if w.model, err = r.modelOf(w.claim.Settings.Model); err != nil {
 		return err
 	}
 	return r.loop(ctx, w)
