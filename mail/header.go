@@ -217,7 +217,7 @@ func looseAddresses(value string) []string {
 
 // normalAddress is an address as addresses are compared here.
 func normalAddress(a string) string {
-	return strings.ToLower(strings.ToValidUTF8(strings.TrimSpace(a), "\uFFFD"))
+	return strings.ToLower(printable(strings.TrimSpace(a)))
 }
 
 // messageIDs are the ids in a header, without angle brackets. Ids without any, as
@@ -236,7 +236,7 @@ func messageIDs(value string) []string {
 	}
 	kept := ids[:0]
 	for _, id := range ids {
-		id = strings.ToValidUTF8(strings.Join(strings.Fields(id), ""), "\uFFFD")
+		id = printable(strings.Join(strings.Fields(id), ""))
 		if len(id) > maxMessageID {
 			sum := sha256.Sum256([]byte(id))
 			id = "sha256:" + hex.EncodeToString(sum[:])

@@ -144,6 +144,11 @@ func decodeWords(s string) string {
 	if text, err := d.DecodeHeader(s); err == nil {
 		s = text
 	}
+	return printable(s)
+}
+
+// printable is s as valid text without control characters but tabs and line ends.
+func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f {
 			return -1
