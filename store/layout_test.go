@@ -26,6 +26,7 @@ var rooms = map[string][]string{
 	"runner/webhook":     {"store", "runner/sandbox"},                                // acts on rows, never on the loop
 	"runner/model":       {},                                                         // provider quirks stop at this door
 	"runner/tool":        {"runner/sandbox"},                                         // a tool asks the loop through an interface of its own
+	"runner/tool/mcp":    {"runner/tool", "runner/sandbox"},                          // other people's servers and their protocol stop at this door
 	"runner/sandbox":     {},                                                         // danger is reviewed in one place
 	"runner/terminal":    {"store", "runner"},                                        // shows a run to a person: no part of running it
 	"handlers":           {"store", "runner"},                                        // it commits a row and wakes the runner

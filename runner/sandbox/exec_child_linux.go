@@ -53,11 +53,17 @@ type childReport struct {
 
 // IsChild says whether args, which are os.Args, ask this process to be Child. The
 // program's main must look before anything else.
-func IsChild(args []string) bool { return len(args) == 2 && args[1] == childArgument }
+func IsChild(args []string) bool {
+	return len(args) == 2 && args[1] == childArgument || len(args) > 2 && args[1] == keeperArgument
+}
 
-// Child confines this process, runs a command in it, and exits. It is the first
-// process of its namespace: with it dies all that the command has started.
+// Child is all that this process does: it keeps a program, or confines itself,
+// runs a command, and exits. Then it is the first process of its namespace: with
+// it dies all that the command has started.
 func Child() {
+	if os.Args[1] == keeperArgument {
+		keep(os.Args[2:])
+	}
 	runtime.LockOSThread() // what confines is a matter of threads, and this one starts the command
 	unix.CloseOnExec(specFile)
 	unix.CloseOnExec(reportFile)

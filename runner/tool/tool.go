@@ -28,13 +28,13 @@ type Tool interface {
 
 // A Spec describes a tool.
 type Spec struct {
-	Name        string
-	Description string          // for the model: what it does, when to use it, its limits
-	InputSchema json.RawMessage // JSON Schema of the arguments, an object
+	Name        string          `json:"name"`
+	Description string          `json:"description"` // for the model: what it does, when to use it, its limits
+	InputSchema json.RawMessage `json:"inputSchema"` // JSON Schema of the arguments, an object
 
 	// Repeatable says that a call cut off by a crash may simply be made again: it
 	// reads only, or doing it twice leaves what doing it once leaves.
-	Repeatable bool
+	Repeatable bool `json:"repeatable,omitempty"`
 }
 
 // A Host is the turn as a tool sees it.

@@ -1,0 +1,66 @@
+package mcp
+
+import (
+	"bytes"
+	"log/slog"
+	"sync"
+
+	"golang.org/x/time/rate"
+)
+
+// The bounds of what a program may write to the log.
+const (
+	maxLogLine     = 1000 // bytes of one line
+	linesPerSecond = 5
+	linesAtOnce    = 50
+)
+
+// A stderrLog puts what a program writes to its standard error into the log, line
+// by line and not too much of it.
+type stderrLog struct {
+	log    *slog.Logger
+	server *server
+	limit  *rate.Limiter
+
+	mu      sync.Mutex
+	line    []byte
+	dropped int // lines, since one was logged
+}
+
+func newStderrLog(s *server) *stderrLog {
+	return &stderrLog{log: s.log, server: s, limit: rate.NewLimiter(linesPerSecond, linesAtOnce)}
+}
+
+// Write takes what the program has written. It never fails.
+func (l *stderrLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(b)
+	for {
+		line, rest, ended := bytes.Cut(b, []byte("\n"))
+		l.line = append(l.line, line[:min(len(line), maxLogLine-len(l.line))]...)
+		if !ended {
+			return n, nil
+		}
+		l.flush()
+		b = rest
+	}
+}
+
+// flush logs the line. l.mu is held.
+func (l *stderrLog) flush() {
+	line := string(bytes.TrimSpace(l.line))
+	l.line = l.line[:0]
+	switch {
+	case line == "":
+	case !l.limit.Allow():
+		l.dropped++
+	default:
+		attrs := []any{"line", l.server.without(line)}
+		if l.dropped > 0 {
+			attrs = append(attrs, "dropped", l.dropped)
+		}
+		l.dropped = 0
+		l.log.Info("stderr of the MCP server", attrs...)
+	}
+}
