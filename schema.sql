@@ -228,6 +228,20 @@ CREATE INDEX turns_running   ON turns (runner_id) WHERE runner_id IS NOT NULL; -
 CREATE INDEX turns_resting   ON turns (rests_until) WHERE rests_until IS NOT NULL; -- what has waited too long
 CREATE INDEX turns_by_worker ON turns (worker_id, num);                     -- what a worker-wide stream has missed
 
+-- What turns were offered of the tools of other people's servers, as those described
+-- them then. Equal offers are kept once.
+CREATE TABLE tool_offers (
+    hash  TEXT PRIMARY KEY,                              -- SHA-256 of offer, in hexadecimal
+    offer TEXT NOT NULL CHECK (json_valid(offer))
+) STRICT;
+
+-- Which offer a turn has. It is written before the turn's first model call, so that
+-- a turn that resumes has the tools it began with; turns without such tools have none.
+CREATE TABLE turn_offers (
+    turn_num INTEGER PRIMARY KEY REFERENCES turns (num) ON DELETE RESTRICT,
+    hash     TEXT NOT NULL REFERENCES tool_offers (hash) ON DELETE RESTRICT
+) STRICT;
+
 -- The journal: a step is one model call that has finished. It is written before
 -- anything follows from it, and never changed.
 CREATE TABLE steps (
@@ -238,6 +252,7 @@ CREATE TABLE steps (
     finish             TEXT NOT NULL,                    -- stop, tool-calls, length, content-filter or aborted
     feedback           TEXT NOT NULL,                    -- what the runner said to the model afterwards; '' mostly
     model              TEXT NOT NULL,
+    estimated_tokens   INTEGER NOT NULL,                 -- of the input, counted from its text before the call
     input_tokens       INTEGER NOT NULL,
     output_tokens      INTEGER NOT NULL,
     cache_read_tokens  INTEGER NOT NULL,
@@ -290,6 +305,34 @@ CREATE TABLE approvals (
 
 CREATE INDEX approvals_by_task ON approvals (task_num, num);                                -- the list of a task
 CREATE INDEX approvals_pending ON approvals (organization_id, num) WHERE status = 'pending'; -- what waits for a decision
+
+-- What was left out of a conversation so that it fits its model: from then on, what
+-- stands before a place in the task is told shorter. The steps themselves stay whole.
+CREATE TABLE compactions (
+    num           INTEGER PRIMARY KEY,
+    task_num      INTEGER NOT NULL REFERENCES tasks (num) ON DELETE RESTRICT,
+    turn_num      INTEGER NOT NULL REFERENCES turns (num) ON DELETE RESTRICT, -- that was to go on
+    step_seq      INTEGER NOT NULL,                      -- with this step, which may not be there yet
+    kind          TEXT NOT NULL                          -- cut: outputs and arguments of tools; files: attached ones are only named;
+                  CHECK (kind IN ('cut', 'files', 'summary', 'omission')), -- summary and omission: all, for a summary or a note
+    before_turn   INTEGER NOT NULL,                      -- the place: seq of a turn of the task,
+    before_step   INTEGER NOT NULL,                      -- and of its first step that is told whole; 0: so is its instruction
+    cut_to        INTEGER CHECK ((cut_to IS NOT NULL) = (kind = 'cut')), -- bytes that are left of each text
+    items         INTEGER NOT NULL,                      -- texts, files or model calls that are told shorter
+    summary       TEXT CHECK ((summary IS NOT NULL) = (kind IN ('summary', 'omission'))), -- told in place of them
+    refused       INTEGER NOT NULL CHECK (refused IN (0, 1)), -- 1: the provider found the request too long; 0: we did
+    model         TEXT NOT NULL,                         -- that the conversation has to fit, and that wrote the summary
+    room          INTEGER NOT NULL,                      -- tokens of input that it is taken to have room for
+    tokens_before INTEGER NOT NULL,                      -- of the request, estimated
+    tokens_after  INTEGER NOT NULL,
+    input_tokens  INTEGER NOT NULL,                      -- that the summary took; 0 unless there is one
+    output_tokens INTEGER NOT NULL,
+    cost          INTEGER NOT NULL,                      -- nano-dollars
+    started_at    INTEGER NOT NULL,
+    completed_at  INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX compactions_by_task ON compactions (task_num, num); -- what the next call and turn build on, and the task page
 
 -- A file as it was when a client attached it or a worker published it. The bytes
 -- lie in the data folder under their SHA-256, so a later version changes nothing

@@ -43,6 +43,7 @@ type Step struct {
 	Finish      string
 	Feedback    string // what the runner said to the model afterwards
 	Model       string
+	Estimated   int64 // tokens of the input, counted from its text before the call
 	Usage       Usage // of the model call; Steps and ToolCost are not used
 	StartedAt   time.Time
 	CompletedAt time.Time
@@ -151,10 +152,10 @@ func (s *Store) insertStep(tx *Tx, t Turn, st Step) error {
 		return fmt.Errorf("encode step: %w", err)
 	}
 	u := st.Usage
-	_, err = tx.Exec(`INSERT INTO steps (turn_num, seq, attempt, parts, finish, feedback, model, input_tokens, output_tokens,
+	_, err = tx.Exec(`INSERT INTO steps (turn_num, seq, attempt, parts, finish, feedback, model, estimated_tokens, input_tokens, output_tokens,
 			cache_read_tokens, cache_write_tokens, reasoning_tokens, cost, started_at, completed_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		t.Num, st.Seq, st.Attempt, string(parts), st.Finish, st.Feedback, st.Model, u.InputTokens, u.OutputTokens,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		t.Num, st.Seq, st.Attempt, string(parts), st.Finish, st.Feedback, st.Model, st.Estimated, u.InputTokens, u.OutputTokens,
 		u.CacheReadTokens, u.CacheWriteTokens, u.ReasoningTokens, u.ModelCost, st.StartedAt.UnixMilli(), st.CompletedAt.UnixMilli())
 	if err != nil {
 		return err
@@ -227,7 +228,7 @@ func usageArgs(model string, u Usage) []any {
 		u.ReasoningTokens, u.ModelCost, u.ToolCost}
 }
 
-const stepColumns = `s.turn_num, s.seq, s.attempt, s.parts, s.finish, s.feedback, s.model, s.input_tokens, s.output_tokens,
+const stepColumns = `s.turn_num, s.seq, s.attempt, s.parts, s.finish, s.feedback, s.model, s.estimated_tokens, s.input_tokens, s.output_tokens,
 	s.cache_read_tokens, s.cache_write_tokens, s.reasoning_tokens, s.cost, s.started_at, s.completed_at`
 
 type turnStep struct {
@@ -239,7 +240,7 @@ func scanStep(row scanner) (st turnStep, err error) {
 	var parts string
 	var started, completed int64
 	u := &st.Usage
-	err = row.Scan(&st.turn, &st.Seq, &st.Attempt, &parts, &st.Finish, &st.Feedback, &st.Model, &u.InputTokens, &u.OutputTokens,
+	err = row.Scan(&st.turn, &st.Seq, &st.Attempt, &parts, &st.Finish, &st.Feedback, &st.Model, &st.Estimated, &u.InputTokens, &u.OutputTokens,
 		&u.CacheReadTokens, &u.CacheWriteTokens, &u.ReasoningTokens, &u.ModelCost, &started, &completed)
 	if err != nil {
 		return st, err

@@ -21,7 +21,7 @@ func running(f *fixture) store.Claim {
 }
 
 func toolStep(f *fixture, seq int64) store.Step {
-	return store.Step{Seq: seq, Attempt: 2, Finish: "tool-calls", Feedback: "go on", Model: "m1", StartedAt: f.clock.now().UTC(), CompletedAt: f.clock.now().UTC(),
+	return store.Step{Seq: seq, Attempt: 2, Finish: "tool-calls", Feedback: "go on", Model: "m1", Estimated: 90, StartedAt: f.clock.now().UTC(), CompletedAt: f.clock.now().UTC(),
 		Parts: []store.Part{{Type: store.PartReasoning, Text: "hm", Meta: json.RawMessage(`{"sig":1}`)},
 			{Type: store.PartToolCall, CallID: "c1", ToolName: "read_file", Input: json.RawMessage(`{"path":"a"}`)}},
 		Usage: store.Usage{InputTokens: 100, OutputTokens: 20, CacheReadTokens: 5, CacheWriteTokens: 6, ReasoningTokens: 7, ModelCost: 1000}}
