@@ -17,7 +17,8 @@ const maxToolOutput = 256 << 10
 
 // finishCalls runs the tool calls of the last step that are not in the journal,
 // one after the other, so that of a step cut off only one call can have been cut
-// in the middle.
+// in the middle: first those that need no approval, then, once people have decided,
+// the others.
 func (r *Runner) finishCalls(ctx context.Context, w *work) error {
 	cut := w.resumed
 	w.resumed = false
@@ -25,32 +26,52 @@ func (r *Runner) finishCalls(ctx context.Context, w *work) error {
 		return nil
 	}
 	st := &w.steps[len(w.steps)-1]
-	n := 0
-	for _, p := range st.Parts {
-		if !isCall(p) {
-			continue
-		}
-		if n++; n <= len(st.Calls) {
-			continue
-		}
-		if err := r.finishCall(ctx, w, st, p, cut); err != nil {
+	asked, free := w.openCalls(*st)
+	for _, c := range free {
+		if err := r.finishCall(ctx, w, st, c, cut); err != nil {
 			return err
 		}
 		cut = false
 	}
+	if err := r.awaitDecisions(ctx, w, st); err != nil {
+		return err
+	}
+	for _, c := range asked {
+		a, _ := st.Approval(c.n)
+		if err := r.finishDecided(ctx, w, st, c, a); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// openCalls are the calls of a step that have not ended: those that people are asked
+// about, and the others.
+func (w *work) openCalls(st store.Step) (asked, free []toolCall) {
+	for _, c := range toolCalls(st) {
+		_, asks := st.Approval(c.n)
+		_, ended := st.Call(c.n)
+		switch {
+		case ended:
+		case asks:
+			asked = append(asked, c)
+		default:
+			free = append(free, c)
+		}
+	}
+	return asked, free
 }
 
 // finishCall runs one tool call and journals it. cut says that a process died
 // while it may have been running.
-func (r *Runner) finishCall(ctx context.Context, w *work, st *store.Step, p store.Part, cut bool) error {
+func (r *Runner) finishCall(ctx context.Context, w *work, st *store.Step, c toolCall, cut bool) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	call := store.Call{Step: st.Seq, Seq: int64(len(st.Calls)), State: store.CallCompleted, StartedAt: r.cfg.Now()}
+	call := store.Call{Step: st.Seq, Seq: c.n, State: store.CallCompleted, StartedAt: r.cfg.Now()}
 	h := &host{r: r, w: w}
 	var err error
-	call.Output, call.State, err = r.runCall(ctx, h, p, cut)
+	call.Output, call.State, err = r.runCall(ctx, h, *st, c, cut)
 	if err != nil && ctx.Err() != nil && call.State != store.CallInterrupted {
 		// What was being done is cut off; only where the runner stops is it told later.
 		if call.State = store.CallInterrupted; errors.Is(context.Cause(ctx), errStopped) {
@@ -59,7 +80,7 @@ func (r *Runner) finishCall(ctx context.Context, w *work, st *store.Step, p stor
 		err = tool.Errorf("the call was cut off and may have taken effect: %s", context.Cause(ctx))
 	}
 	if call.Output, err = callOutput(call.Output, err); err != nil {
-		return fmt.Errorf("tool %s: %w", p.ToolName, err)
+		return fmt.Errorf("tool %s: %w", c.ToolName, err)
 	}
 	if call.State == store.CallInterrupted {
 		h.files, h.sources = nil, nil
@@ -75,25 +96,31 @@ func (r *Runner) finishCall(ctx context.Context, w *work, st *store.Step, p stor
 
 // runCall gives the outcome of a tool call. Its error is for the model where it is
 // a *tool.Error or a *sandbox.Error, else the turn's end.
-func (r *Runner) runCall(ctx context.Context, h *host, p store.Part, cut bool) (json.RawMessage, store.CallState, error) {
-	t := tool.Find(r.cfg.Tools, p.ToolName)
-	switch why := inputError(p.Input); {
+func (r *Runner) runCall(ctx context.Context, h *host, st store.Step, c toolCall, cut bool) (json.RawMessage, store.CallState, error) {
+	t := r.tool(h.w, c.ToolName)
+	_, asked := st.Approval(c.n)
+	switch why := inputError(c.Input); {
 	case why != "":
 		return nil, store.CallFailed, tool.Errorf("%s", why)
 	case t == nil:
-		return nil, store.CallFailed, tool.Errorf("there is no tool %q", p.ToolName)
+		return nil, store.CallFailed, tool.Errorf("there is no tool %q", c.ToolName)
+	case h.w.asksFor(c.ToolName) && !asked:
+		return nil, store.CallFailed, tool.Errorf("at most %d calls at once may wait for approval: ask for this one later", maxApprovals)
 	case cut && !t.Spec().Repeatable:
 		return nil, store.CallInterrupted, tool.Errorf("the service stopped during this call, which may have taken effect: check before repeating it")
 	}
 	if err := r.openWorkspace(h.w); err != nil {
 		return nil, store.CallFailed, err
 	}
-	out, err := r.runTool(ctx, t, h, p.Input)
+	out, err := r.runTool(ctx, t, h, c.Input)
 	if err != nil {
 		return nil, store.CallFailed, err
 	}
 	return out, store.CallCompleted, nil
 }
+
+// tool gives the tool of that name that a turn has, nil where there is none.
+func (r *Runner) tool(_ *work, name string) tool.Tool { return tool.Find(r.cfg.Tools, name) }
 
 // journalCall writes a tool call that has ended down, with what h has gathered,
 // and makes it part of the turn.

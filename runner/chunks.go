@@ -37,6 +37,7 @@ type chunk struct {
 	Title           string          `json:"title,omitempty"`
 	MediaType       string          `json:"mediaType,omitempty"`
 	FinishReason    string          `json:"finishReason,omitempty"`
+	ApprovalID      string          `json:"approvalId,omitempty"`
 	Data            any             `json:"data,omitempty"`
 	Transient       bool            `json:"transient,omitempty"`
 
@@ -62,7 +63,11 @@ type reader struct {
 	wide   bool // of the worker-wide stream: every chunk says its task and turn
 	replay bool // of the past of a worker-wide stream: ids say so
 	words  bool // texts come word by word
-	out    []Event
+
+	// approvals says that those who read know the chunks that the AI SDK 6 has for
+	// approvals. Version 5 takes them for a broken stream.
+	approvals bool
+	out       []Event
 }
 
 // read gives the events that lie between the reader's position and the view, and
@@ -286,34 +291,50 @@ func (rd *reader) toolInput(v view, st store.Step, part int64, p store.Part, ope
 }
 
 // outputs gives the ends of a step's tool calls, and says whether all have ended.
+// What is decided on comes after all that needed no decision, so that the order is
+// that of the runner, whenever people decide.
 func (rd *reader) outputs(v view, st store.Step) bool {
-	n := 0
-	for _, p := range st.Parts {
-		if p.Type != store.PartToolCall {
+	rd.requests(v, st)
+	if !rd.ends(v, st, slotCalls, false) {
+		return false
+	}
+	rd.decisions(v, st)
+	return rd.ends(v, st, slotDecided, true)
+}
+
+// ends gives the ends of those calls of a step that people were asked about, or of
+// the others.
+func (rd *reader) ends(v view, st store.Step, slot int64, asked bool) bool {
+	for _, call := range toolCalls(st) {
+		a, asks := st.Approval(call.n)
+		if asks != asked {
 			continue
 		}
-		c, ended := callEnd(v, st, p, n)
+		c, ended := callEnd(v, st, call)
 		if !ended {
 			return false
 		}
-		at := position{v.turn.Num, st.Seq, st.Attempt, slotCalls + int64(n), 0}
-		if at.compare(rd.at) > 0 && inputError(p.Input) == "" {
+		if rd.approvals && asks && a.Status != store.ApprovalApproved {
+			c = chunk{Type: "tool-output-denied", ToolCallID: call.CallID}
+		}
+		at := position{v.turn.Num, st.Seq, st.Attempt, slot + call.n, 0}
+		if at.compare(rd.at) > 0 && inputError(call.Input) == "" {
 			rd.putAt(v, at, c)
 		}
-		n++
 	}
 	return true
 }
 
-// callEnd is how the n-th tool call of a step ended. In a turn that went on or
-// ended without it, it did not run.
-func callEnd(v view, st store.Step, p store.Part, n int) (chunk, bool) {
-	c := chunk{Type: "tool-output-error", ToolCallID: p.CallID, Dynamic: true}
+// callEnd is how a tool call of a step ended. In a turn that went on or ended without
+// it, it did not run.
+func callEnd(v view, st store.Step, call toolCall) (chunk, bool) {
+	c := chunk{Type: "tool-output-error", ToolCallID: call.CallID, Dynamic: true}
+	end, ended := st.Call(call.n)
 	switch {
-	case n < len(st.Calls) && st.Calls[n].State == store.CallCompleted:
-		c.Type, c.Output = "tool-output-available", st.Calls[n].Output
-	case n < len(st.Calls):
-		c.ErrorText = errorText(st.Calls[n])
+	case ended && end.State == store.CallCompleted:
+		c.Type, c.Output = "tool-output-available", end.Output
+	case ended:
+		c.ErrorText = errorText(end)
 	case v.turn.Status.Ended() || st.Seq < int64(len(v.steps))-1 || v.current != nil:
 		c.ErrorText = callDidNotRun
 	default:

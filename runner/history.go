@@ -79,7 +79,7 @@ func stepMessages(steps []store.Step) []model.Message {
 			said.Parts = append(said.Parts, model.Part{Type: model.PartType(p.Type), Text: p.Text, CallID: p.CallID,
 				ToolName: p.ToolName, Input: p.Input, Meta: p.Meta})
 			if isCall(p) {
-				heard.Parts = append(heard.Parts, toolResult(p, st.Calls, len(heard.Parts)))
+				heard.Parts = append(heard.Parts, toolResult(st, p, len(heard.Parts)))
 			}
 		}
 		if len(said.Parts) > 0 {
@@ -96,13 +96,13 @@ func stepMessages(steps []store.Step) []model.Message {
 }
 
 // toolResult is what the model hears of the n-th tool call of a step.
-func toolResult(p store.Part, calls []store.Call, n int) model.Part {
+func toolResult(st store.Step, p store.Part, n int) model.Part {
 	res := model.Part{Type: model.PartToolResult, CallID: p.CallID, ToolName: p.ToolName}
-	if n >= len(calls) {
-		res.Text, res.IsError = "the call did not run", true
+	c, ended := st.Call(int64(n))
+	if !ended {
+		res.Text, res.IsError = callDidNotRun, true
 		return res
 	}
-	c := calls[n]
 	res.Text, res.IsError = string(c.Output), c.State != store.CallCompleted
 	if res.IsError {
 		res.Text = errorText(c)

@@ -14,6 +14,7 @@ import (
 type liveTurn struct {
 	workerID string
 	cancel   context.CancelCauseFunc
+	rests    bool // the turn was given up; of the goroutine that carries it out
 
 	mu      sync.Mutex
 	known   view          // as far as the turn has come; what its slices hold never changes, so views share it
@@ -99,6 +100,15 @@ func (l *liveTurn) called(c store.Call) {
 		steps := slices.Clone(l.known.steps)
 		st := &steps[len(steps)-1]
 		st.Calls = append(slices.Clip(st.Calls), c)
+		l.known.steps = steps
+	})
+}
+
+// decided gives the last step the decisions on its calls.
+func (l *liveTurn) decided(approvals []store.Approval) {
+	l.update(func() {
+		steps := slices.Clone(l.known.steps)
+		steps[len(steps)-1].Approvals = approvals
 		l.known.steps = steps
 	})
 }

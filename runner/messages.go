@@ -85,11 +85,18 @@ type uiPart struct {
 	Title      string          `json:"title,omitempty"`
 	MediaType  string          `json:"mediaType,omitempty"`
 	Filename   string          `json:"filename,omitempty"`
+	Approval   *uiApproval     `json:"approval,omitempty"`
 }
 
 // Messages gives a task's conversation as UI messages. An assistant's message is
 // there once it has something to say.
-func (r *Runner) Messages(c store.Conversation) []Message {
+func (r *Runner) Messages(c store.Conversation) []Message { return r.messages(c, false) }
+
+// MessagesWithApprovals are Messages with what the AI SDK 6 shows of approvals: states
+// of tool calls that version 5 does not know.
+func (r *Runner) MessagesWithApprovals(c store.Conversation) []Message { return r.messages(c, true) }
+
+func (r *Runner) messages(c store.Conversation, approvals bool) []Message {
 	messages := make([]Message, 0, 2*len(c.Turns))
 	for _, t := range c.Turns {
 		messages = append(messages, r.userMessage(t, turnFiles(c.Files, t.Num, store.Attached)))
@@ -97,7 +104,7 @@ func (r *Runner) Messages(c store.Conversation) []Message {
 			continue
 		}
 		m := r.assistantMessage(view{turn: t, steps: c.Steps[t.Num],
-			files: turnFiles(c.Files, t.Num, store.Published), sources: turnSources(c.Sources, t.Num)})
+			files: turnFiles(c.Files, t.Num, store.Published), sources: turnSources(c.Sources, t.Num)}, approvals)
 		if len(m.Parts) > 0 {
 			messages = append(messages, m)
 		}
@@ -124,10 +131,10 @@ func (r *Runner) userMessage(t store.Turn, attached []store.File) Message {
 	return m
 }
 
-func (r *Runner) assistantMessage(v view) Message {
+func (r *Runner) assistantMessage(v view, approvals bool) Message {
 	m := Message{ID: messageID(v.turn.ID, roleAssistant), Role: roleAssistant, Metadata: startMeta(v.turn), Parts: []uiPart{}}
 	for _, st := range v.steps {
-		m.Parts = append(m.Parts, stepParts(v, st)...)
+		m.Parts = append(m.Parts, stepParts(v, st, approvals)...)
 	}
 	if v.turn.Status.Ended() {
 		if len(v.steps) == 0 {
@@ -144,9 +151,9 @@ func (r *Runner) assistantMessage(v view) Message {
 	return m
 }
 
-func stepParts(v view, st store.Step) []uiPart {
+func stepParts(v view, st store.Step, approvals bool) []uiPart {
 	parts := []uiPart{{Type: "step-start"}}
-	n := 0
+	n := int64(0)
 	for i, p := range st.Parts {
 		switch {
 		case p.Type != store.PartToolCall && p.Text == "": // not shown
@@ -155,20 +162,24 @@ func stepParts(v view, st store.Step) []uiPart {
 		case p.Type == store.PartText:
 			parts = append(parts, uiPart{Type: "text", Text: &p.Text, State: "done"})
 		case p.Type == store.PartToolCall:
-			parts = append(parts, toolPart(v, st, p, n))
+			part := toolPart(v, st, toolCall{p, n})
+			if a, asks := st.Approval(n); asks && approvals {
+				part = approvalPart(part, a)
+			}
+			parts = append(parts, part)
 			n++
 		}
 	}
 	return parts
 }
 
-func toolPart(v view, st store.Step, p store.Part, n int) uiPart {
+func toolPart(v view, st store.Step, p toolCall) uiPart {
 	part := uiPart{Type: "dynamic-tool", ToolName: p.ToolName, ToolCallID: p.CallID, State: "input-available", Input: p.Input}
 	if why := inputError(p.Input); why != "" {
 		part.State, part.ErrorText = "output-error", why
 		return part
 	}
-	c, ended := callEnd(v, st, p, n)
+	c, ended := callEnd(v, st, p)
 	switch {
 	case !ended:
 	case c.Type == "tool-output-available":

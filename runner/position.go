@@ -33,12 +33,16 @@ const (
 	slotRunning
 )
 
-// The slots of a step. Part i is at slotParts+i, the end of tool call j at
-// slotCalls+j.
+// The slots of a step. Part i is at slotParts+i, what is asked about tool call j at
+// slotRequests+j, and its end at slotDecided+j, or where nothing is asked, at
+// slotCalls+j. Decision k is at slotDecisions+k.
 const (
 	slotStartStep  = 1
 	slotParts      = 2
-	slotCalls      = 1 << 20
+	slotRequests   = 1 << 20
+	slotCalls      = 1 << 21
+	slotDecisions  = 1 << 22
+	slotDecided    = 1 << 23
 	slotFinishStep = 1 << 30
 )
 

@@ -29,13 +29,29 @@ type ring struct {
 	left    time.Time // when the last reader left; held: the rings' mu
 
 	mu      sync.RWMutex
-	running map[*liveTurn]position // up to where the ring has each turn under way
-	events  []ringEvent            // from head on
+	running map[int64]*ringTurn // the turns under way, by num
+	events  []ringEvent         // from head on
 	head    int
 	first   int64            // number of events[0]
 	index   map[string]int64 // event id to number
 	bytes   int
 	changed chan struct{} // closed at the next event
+}
+
+// A ringTurn is a turn under way, and up to where the ring has it.
+type ringTurn struct {
+	at   position
+	live *liveTurn // nil while it rests
+	view view      // as it rests
+}
+
+// look gives the turn as it is.
+func (rt *ringTurn) look() (view, bool) {
+	if rt.live == nil {
+		return rt.view, true
+	}
+	v, _, ok := rt.live.view()
+	return v, ok
 }
 
 type ringEvent struct {
@@ -51,7 +67,7 @@ func (r *Runner) joinRing(workerID string) *ring {
 	defer rs.mu.Unlock()
 	rg := rs.m[workerID]
 	if rg == nil {
-		rg = &ring{running: map[*liveTurn]position{}, index: map[string]int64{}, changed: make(chan struct{})}
+		rg = &ring{running: map[int64]*ringTurn{}, index: map[string]int64{}, changed: make(chan struct{})}
 		rg.mu.Lock()
 		defer rg.mu.Unlock()
 		rs.m[workerID] = rg
@@ -60,7 +76,7 @@ func (r *Runner) joinRing(workerID string) *ring {
 			if v, _, ok := lt.view(); ok {
 				rd := reader{r: r}
 				rd.read(v)
-				rg.running[lt] = rd.at
+				rg.running[v.turn.Num] = &ringTurn{at: rd.at, live: lt}
 			}
 		}
 	}
@@ -138,26 +154,65 @@ func (r *Runner) feedRing(lt *liveTurn) {
 	}
 	rg.mu.Lock()
 	defer rg.mu.Unlock()
-	if v, _, ok := lt.view(); ok {
-		r.feed(rg, lt, v)
+	v, _, ok := lt.view()
+	if !ok {
+		return
 	}
+	rt := rg.turn(v.turn.Num)
+	rt.live, rt.view = lt, view{}
+	r.feed(rg, rt, v)
+}
+
+// turn is what the ring knows of a turn under way: from now on, something. Held: mu.
+func (rg *ring) turn(num int64) *ringTurn {
+	rt := rg.running[num]
+	if rt == nil {
+		rt = &ringTurn{}
+		rg.running[num] = rt
+	}
+	return rt
 }
 
 // feed takes a turn as far as v knows it into the ring. Held: the ring's mu, which
 // keeps the turns' events in the one order that all readers see.
-func (r *Runner) feed(rg *ring, lt *liveTurn, v view) {
-	rd := reader{r: r, at: rg.running[lt], wide: true}
+func (r *Runner) feed(rg *ring, rt *ringTurn, v view) {
+	rd := reader{r: r, at: rt.at, wide: true}
 	events := rd.read(v)
-	rg.running[lt] = rd.at
+	rt.at = rd.at
 	rg.add(events, r.cfg.Now())
 }
 
-// forget is for a turn that is not carried out any more.
+// forget is for a turn that is not carried out any more. One that rests goes on from
+// where the ring has it.
 func (rs *rings) forget(lt *liveTurn) {
-	if rg := rs.get(lt.workerID); rg != nil {
-		rg.mu.Lock()
-		defer rg.mu.Unlock()
-		delete(rg.running, lt)
+	rg := rs.get(lt.workerID)
+	if rg == nil {
+		return
+	}
+	v, _, _ := lt.view()
+	rg.mu.Lock()
+	defer rg.mu.Unlock()
+	rt := rg.running[v.turn.Num]
+	switch {
+	case rt == nil || rt.live != lt: // it is carried out again already
+	case lt.rests:
+		rt.live, rt.view = nil, v
+	default:
+		delete(rg.running, v.turn.Num)
+	}
+}
+
+// feedResting gives the worker's ring a turn that rests.
+func (r *Runner) feedResting(v view) {
+	rg := r.rings.get(v.turn.WorkerID)
+	if rg == nil {
+		return
+	}
+	rg.mu.Lock()
+	defer rg.mu.Unlock()
+	if rt := rg.turn(v.turn.Num); rt.live == nil {
+		rt.view = v
+		r.feed(rg, rt, v)
 	}
 }
 
@@ -169,11 +224,12 @@ func (r *Runner) feedEnded(v view) {
 	}
 	rg.mu.Lock()
 	defer rg.mu.Unlock()
-	if _, known := rg.index[firstID(v.turn)]; known {
+	rt := rg.running[v.turn.Num]
+	if _, known := rg.index[firstID(v.turn)]; known && rt == nil {
 		return
 	}
-	rd := reader{r: r, wide: true}
-	rg.add(rd.read(v), r.cfg.Now())
+	r.feed(rg, rg.turn(v.turn.Num), v)
+	delete(rg.running, v.turn.Num)
 }
 
 // firstID is the id of a turn's first event.
@@ -186,9 +242,9 @@ func firstID(t store.Turn) string {
 func (r *Runner) capture(rg *ring) (views []view, next int64) {
 	rg.mu.Lock()
 	defer rg.mu.Unlock()
-	for lt := range rg.running {
-		v, _, _ := lt.view()
-		r.feed(rg, lt, v) // so that what comes next begins where v ends
+	for _, rt := range rg.running {
+		v, _ := rt.look()
+		r.feed(rg, rt, v) // so that what comes next begins where v ends
 		views = append(views, v)
 	}
 	slices.SortFunc(views, func(a, b view) int { return cmp.Compare(a.turn.Num, b.turn.Num) })

@@ -209,7 +209,9 @@ func (r *Runner) begin(c store.Claim) {
 		r.carryOut(ctx, c, lt)
 		cancel(nil)
 		r.mu.Lock()
-		delete(r.live, c.ID)
+		if r.live[c.ID] == lt { // else it has rested, and is carried out again
+			delete(r.live, c.ID)
+		}
 		r.mu.Unlock()
 		r.rings.forget(lt)
 		lt.close()
@@ -228,6 +230,7 @@ func (r *Runner) keepLease() {
 				r.cfg.Log.Error("renew lease", "err", err)
 			}
 			r.rings.prune()
+			r.expireRests()
 		case <-r.ctx.Done():
 			return
 		}
@@ -290,17 +293,25 @@ func (r *Runner) tellAborted(ctx context.Context, taskNum int64, before []store.
 		if told[t.ID] || t.Status != store.Aborted {
 			continue
 		}
-		r.ended.fire(t.ID)
-		r.final.fire(t.ID)
-		if r.rings.get(t.WorkerID) == nil {
-			continue
-		}
-		v, err := r.lookUp(ctx, t.ID)
-		if err != nil {
+		if err := r.tellEnded(ctx, t); err != nil {
 			return err
 		}
-		r.feedEnded(v)
 	}
+	return nil
+}
+
+// tellEnded tells those who watch of a turn that ended while nobody carried it out.
+func (r *Runner) tellEnded(ctx context.Context, t store.Turn) error {
+	r.ended.fire(t.ID)
+	r.final.fire(t.ID)
+	if r.rings.get(t.WorkerID) == nil {
+		return nil
+	}
+	v, err := r.lookUp(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	r.feedEnded(v)
 	return nil
 }
 

@@ -52,6 +52,13 @@ func (r *Runner) TurnStream(t store.Turn) *Stream {
 	return &Stream{r: r, single: true, turn: t, reader: reader{r: r, words: true, at: position{turn: t.Num, step: startStep, slot: slotUserMessage}}}
 }
 
+// WithApprovals has the stream say what the AI SDK 6 knows of approvals, in chunks that
+// version 5 refuses.
+func (s *Stream) WithApprovals() *Stream {
+	s.reader.approvals = true
+	return s
+}
+
 // Next waits for events. done says that there are no more after these. It fails
 // when ctx ends and with ErrStreamClosed when the service stops; events and an error
 // never come together, so that none is lost.

@@ -47,6 +47,9 @@ func (r *Runner) carryOut(ctx context.Context, c store.Claim, lt *liveTurn) {
 		}
 	}()
 	err := r.work(ctx, w)
+	if errors.Is(err, errRests) {
+		return // whoever decides last queues it again
+	}
 	if err == nil || w.finished || errors.Is(err, store.ErrClaimLost) {
 		if err != nil {
 			r.cfg.Log.Warn("turn", "turn", c.ID, "err", err)
@@ -208,6 +211,7 @@ func (r *Runner) step(ctx context.Context, w *work) (done bool, err error) {
 	case a.limit != "":
 		return true, r.conclude(w, &st, a.limit)
 	case wantsTools(st):
+		st.Approvals = r.approvals(w, st)
 		return false, r.journal(w, st)
 	case a.squeezed && st.Finish == string(model.FinishLength):
 		// Cut off for want of credits. What was kept back pays the last call, unless
