@@ -16,7 +16,7 @@ type Key struct {
 	Prefix     string // first 12 characters of the secret
 	UserID     string
 	Email      string
-	Role       Role
+	Role       Role // '' where the user has left: the key is revoked
 	CreatedAt  time.Time
 	LastUsedAt *time.Time // to the minute
 	ExpiresAt  *time.Time
@@ -111,11 +111,11 @@ func (s *Store) Keys(ctx context.Context, organizationName string) ([]Key, error
 	return all(ctx, s, scanKey, selectKeys+`WHERE ?1 = '' OR o.name = ?1 ORDER BY k.organization_id, k.id LIMIT 10000`, organizationName)
 }
 
-const selectKeys = `SELECT k.id, k.organization_id, k.name, k.prefix, k.user_id, u.email, m.role, k.created_at, k.last_used_at, k.expires_at, k.revoked_at
+const selectKeys = `SELECT k.id, k.organization_id, k.name, k.prefix, k.user_id, u.email, coalesce(m.role, ''), k.created_at, k.last_used_at, k.expires_at, k.revoked_at
 	FROM api_keys k
 	JOIN organizations o ON o.id = k.organization_id
 	JOIN users u ON u.id = k.user_id
-	JOIN memberships m ON m.organization_id = k.organization_id AND m.user_id = k.user_id `
+	LEFT JOIN memberships m ON m.organization_id = k.organization_id AND m.user_id = k.user_id `
 
 const selectKey = selectKeys + `WHERE k.id = ?`
 

@@ -38,22 +38,47 @@ CREATE TABLE memberships (
 CREATE INDEX memberships_by_user ON memberships (user_id, created_at, organization_id); -- a user's organizations, oldest first
 
 -- An API key acts for the user who made it, in one organization. Only its hash is
--- kept: who reads this table cannot call the API.
+-- kept: who reads this table cannot call the API. A key is good for nothing without
+-- its user's membership, and is revoked when that ends.
 CREATE TABLE api_keys (
     id              TEXT PRIMARY KEY,                    -- key_
-    organization_id TEXT NOT NULL,
-    user_id         TEXT NOT NULL,
+    organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
+    user_id         TEXT NOT NULL REFERENCES users (id) ON DELETE RESTRICT,
     name            TEXT NOT NULL CHECK (name <> ''),
     hash            BLOB NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256 of the key
     prefix          TEXT NOT NULL,                       -- first 12 characters, for display
     created_at      INTEGER NOT NULL,
     last_used_at    INTEGER,                             -- to the minute
     expires_at      INTEGER,                             -- set when rolled: 24 h of grace
-    revoked_at      INTEGER,
-    FOREIGN KEY (organization_id, user_id) REFERENCES memberships (organization_id, user_id) ON DELETE RESTRICT
+    revoked_at      INTEGER
 ) STRICT;
 
 CREATE INDEX api_keys_by_organization ON api_keys (organization_id, id); -- the key list
+
+-- A link lets whoever holds it in, once: to join an organization, or to choose a
+-- password. Only the hash of its token is kept. A row is a link that still works,
+-- until it expires: the use of one, and its withdrawal, delete it.
+CREATE TABLE links (
+    id                 TEXT PRIMARY KEY,                 -- lnk_
+    hash               BLOB NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256 of the token
+    kind               TEXT NOT NULL CHECK (kind IN ('invitation', 'reset', 'welcome')),
+    organization_id    TEXT REFERENCES organizations (id) ON DELETE RESTRICT -- joined, or in which it was made; NULL: the command line
+                       CHECK (organization_id IS NOT NULL OR kind <> 'invitation'),
+    email              TEXT COLLATE NOCASE CHECK ((email IS NOT NULL) = (kind = 'invitation')), -- who is invited
+    role               TEXT CHECK (role IN ('owner', 'admin', 'member'))
+                       CHECK ((role IS NOT NULL) = (kind = 'invitation')),
+    user_id            TEXT REFERENCES users (id) ON DELETE RESTRICT -- who is to choose a password
+                       CHECK ((user_id IS NOT NULL) = (kind <> 'invitation')),
+    created_by_user_id TEXT REFERENCES users (id) ON DELETE RESTRICT, -- NULL: the command line
+    created_at         INTEGER NOT NULL,
+    expires_at         INTEGER NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX links_by_invited ON links (organization_id, email) WHERE kind = 'invitation'; -- one invitation at a time
+CREATE INDEX links_by_organization   ON links (organization_id, id)    WHERE kind = 'invitation'; -- the list of open ones
+CREATE INDEX links_by_user           ON links (user_id)                WHERE user_id IS NOT NULL; -- ended by a change of password
+CREATE INDEX links_by_creator        ON links (created_by_user_id)     WHERE created_by_user_id IS NOT NULL; -- ended with their maker's role
+CREATE INDEX links_by_expiry         ON links (expires_at); -- pruning
 
 -- A session is a browser signed in. Only the hash of its token is kept.
 CREATE TABLE sessions (
@@ -84,7 +109,10 @@ CREATE TABLE audit_log (
     created_at      INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX audit_log_by_organization ON audit_log (organization_id, num); -- newest first
+-- One index for each filter the list can begin with, newest first.
+CREATE INDEX audit_log_listed    ON audit_log (organization_id, created_at);
+CREATE INDEX audit_log_by_action ON audit_log (organization_id, action, created_at);
+CREATE INDEX audit_log_by_user   ON audit_log (organization_id, user_id, created_at);
 
 -- Workers ----------------------------------------------------------------------
 
@@ -127,6 +155,8 @@ CREATE TABLE worker_members (
     created_at INTEGER NOT NULL,
     PRIMARY KEY (worker_id, user_id)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX worker_members_by_user ON worker_members (user_id); -- ended with their membership
 
 -- Work -------------------------------------------------------------------------
 
