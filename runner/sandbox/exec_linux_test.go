@@ -27,6 +27,8 @@ func TestMain(m *testing.M) {
 		os.Exit(escape(os.Args[2], os.Args[3:]))
 	case len(os.Args) > 3 && os.Args[1] == "serve":
 		os.Exit(serve(os.Args[2], os.Args[3]))
+	case len(os.Args) == 3 && os.Args[1] == "run-program":
+		os.Exit(runProgram(os.Args[2]))
 	}
 	os.Exit(m.Run())
 }

@@ -37,7 +37,7 @@ func StartProgram(prog Program) (*Process, error) {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", prog.Path, err), inIn.Close(), outOut.Close())
 	}
 	p.kill = func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // it may be gone
-	go func() { // ends with the process
+	go func() {                                                             // ends with the process
 		_ = cmd.Wait() // how it ended is no news: what it said on stderr is
 		p.kill()       // what stayed in its group
 		close(p.done)

@@ -1,0 +1,177 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+)
+
+// kept starts a shell script as a program, and stops it at the test's end.
+func kept(t *testing.T, script string, stderr io.Writer) *Process {
+	t.Helper()
+	p, err := StartProgram(Program{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin", "GREETING=hello"},
+		Dir: t.TempDir(), Stderr: stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Stop(0) })
+	return p
+}
+
+// pidsOf reads lines that are process ids.
+func pidsOf(t *testing.T, r io.Reader, n int) []int {
+	t.Helper()
+	var pids []int
+	for lines := bufio.NewScanner(r); len(pids) < n && lines.Scan(); {
+		pid, err := strconv.Atoi(strings.TrimSpace(lines.Text()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	if len(pids) < n {
+		t.Fatalf("%d of %d process ids", len(pids), n)
+	}
+	return pids
+}
+
+// goneSoon waits until none of the processes is there any more.
+func goneSoon(t *testing.T, pids []int) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; {
+		var left []int
+		for _, pid := range pids {
+			state, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+			if err == nil && !bytes.Contains(state, []byte(") Z ")) {
+				left = append(left, pid)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("these processes live on: %v", left)
+		}
+		time.Sleep(5 * time.Millisecond) // polls: nothing tells of the end of a stranger's process
+	}
+}
+
+// daemons leaves processes behind in every way that a shell has.
+const daemons = `sleep 1000 & echo $!
+setsid sleep 1000 & echo $!
+(setsid sh -c 'sleep 1000 & echo $!; exec sleep 1000' & echo $!)
+trap "" TERM HUP INT
+`
+
+func TestAProgramTalks(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var stderr lockedBuffer
+	p := kept(t, `echo "$GREETING $HOME"; echo trouble >&2; cat; echo bye`, &stderr)
+	out := bufio.NewReader(p.Stdout)
+	line, err := out.ReadString('\n')
+	is.NoErr(err)
+	is.Equal(line, "hello \n") // only what it was given, and that has no HOME
+	_, err = p.Stdin.WriteString("ping\n")
+	is.NoErr(err)
+	line, err = out.ReadString('\n')
+	is.NoErr(err)
+	is.Equal(line, "ping\n")
+	is.NoErr(p.Stdin.Close()) // its cat ends
+	rest, err := io.ReadAll(out)
+	is.NoErr(err)
+	is.Equal(string(rest), "bye\n")
+	<-p.Done()
+	is.Equal(stderr.String(), "trouble\n")
+	p.Stop(time.Minute) // long gone
+	p.Stop(0)
+}
+
+// A lockedBuffer may be written to and read at once.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func TestNothingOutlivesAProgram(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		after string // what the program does when it has left its daemons
+		stop  func(*Process)
+	}{
+		"that is stopped":       {"sleep 1000", func(p *Process) { p.Stop(0) }},
+		"that leaves by itself": {"cat >/dev/null", func(p *Process) { p.Stop(time.Minute) }},
+		"that ended before":     {"read go; exit 3", func(p *Process) { _, _ = p.Stdin.WriteString("go\n"); <-p.Done() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := kept(t, daemons+tt.after, nil)
+			pids := pidsOf(t, p.Stdout, 4)
+			tt.stop(p)
+			goneSoon(t, pids)
+		})
+	}
+}
+
+func TestAProgramThatIsNoneDoesNotStart(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var stderr lockedBuffer
+	p, err := StartProgram(Program{Path: "/nowhere/at/all", Stderr: &stderr})
+	is.NoErr(err) // its keeper has started
+	<-p.Done()
+	is.True(strings.Contains(stderr.String(), "no such file")) // said where its own words go
+	p.Stop(0)
+	_, err = StartProgram(Program{Path: "/bin/sh", Dir: "/nowhere/at/all"})
+	is.True(err != nil)
+}
+
+// TestTheEndOfThisProcessIsTheProgramsEnd kills a process that runs a program as
+// nothing can prepare for.
+func TestTheEndOfThisProcessIsTheProgramsEnd(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	cmd := exec.Command(os.Args[0], "run-program", daemons+"sleep 1000")
+	out, err := cmd.StdoutPipe()
+	is.NoErr(err)
+	is.NoErr(cmd.Start())
+	pids := pidsOf(t, out, 4)
+	is.NoErr(cmd.Process.Signal(syscall.SIGKILL))
+	_ = cmd.Wait() // it was killed
+	goneSoon(t, pids)
+}
+
+// runProgram runs a script as a program until its end, and passes on what it says.
+func runProgram(script string) int {
+	p, err := StartProgram(Program{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"}})
+	if err != nil {
+		return 1
+	}
+	_, _ = io.Copy(os.Stdout, p.Stdout) // until it is killed
+	return 0
+}
