@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -255,12 +256,17 @@ func (a *app) tools() ([]tool.Tool, error) {
 }
 
 type serveCommand struct {
-	Addr          string `default:"127.0.0.1:8080" help:"HTTP listen address; port 0 chooses one."`
-	BaseURL       string `help:"Address in every url field; http:// and the listen address by default." placeholder:"URL"`
-	APIKey        string `name:"api-key" help:"API key of the first owner, at least 16 characters; generated and printed once by default." placeholder:"KEY"`
-	AdminEmail    string `default:"owner@localhost" help:"Email address of the first owner."`
-	AdminPassword string `help:"Password of the first owner, at least 8 characters." placeholder:"PASSWORD"`
-	RateLimit     int    `default:"600" help:"Requests a minute for each key; 0 turns the limit off."`
+	Addr          string   `default:"127.0.0.1:8080" help:"HTTP listen address; port 0 chooses one."`
+	BaseURL       string   `help:"Address in every url field; http:// and the listen address by default." placeholder:"URL"`
+	APIKey        string   `name:"api-key" help:"API key of the first owner, at least 16 characters; generated and printed once by default." placeholder:"KEY"`
+	AdminEmail    string   `default:"owner@localhost" help:"Email address of the first owner."`
+	AdminPassword string   `help:"Password of the first owner, at least 8 characters." placeholder:"PASSWORD"`
+	TLSCert       string   `name:"tls-cert" help:"Certificate for https, a PEM file; read again when it changes." placeholder:"FILE"`
+	TLSKey        string   `name:"tls-key" help:"Its key." placeholder:"FILE"`
+	ACMEDomain    []string `name:"acme-domain" help:"Domains to get certificates for from Let's Encrypt; --addr must be where their port 443 leads to." placeholder:"DOMAIN"`
+	ACMEEmail     string   `name:"acme-email" help:"Address that the certificate authority may write to." placeholder:"EMAIL"`
+	ACMEDirectory string   `name:"acme-directory" help:"Another certificate authority's ACME directory." placeholder:"URL"`
+	RateLimit     int      `default:"600" help:"Requests a minute for each key; 0 turns the limit off."`
 
 	SMTPAddr        *string `name:"smtp-addr" help:"Listen address for mail to workers, 127.0.0.1:2525 by default; empty turns it off." placeholder:"ADDR"`
 	SMTPTLSCert     string  `name:"smtp-tls-cert" help:"Certificate for STARTTLS, a PEM file; one made at start by default." placeholder:"FILE"`
@@ -291,7 +297,15 @@ func (c *serveCommand) Run(a *app) (err error) {
 		return fmt.Errorf("--addr: %w", err)
 	}
 	defer ln.Close()
+	secure, err := handlers.Certificate{CertFile: c.TLSCert, KeyFile: c.TLSKey, Domains: c.ACMEDomain, Folder: filepath.Join(a.cfg.Data, "acme"),
+		Email: c.ACMEEmail, Directory: c.ACMEDirectory}.TLS(a.log)
+	if err != nil {
+		return err
+	}
 	baseURL := c.baseURL(ln.Addr())
+	if secure != nil {
+		ln = tls.NewListener(ln, secure)
+	}
 	rn, m, err := a.newRunner(st, baseURL)
 	if err != nil {
 		return err
@@ -457,6 +471,12 @@ func (c *serveCommand) baseURL(addr net.Addr) string {
 	}
 	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
 		host = "localhost"
+	}
+	switch {
+	case len(c.ACMEDomain) > 0:
+		return "https://" + c.ACMEDomain[0] // whose port 443 is this one
+	case c.TLSCert != "":
+		return "https://" + net.JoinHostPort(host, port)
 	}
 	return "http://" + net.JoinHostPort(host, port)
 }
