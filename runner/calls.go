@@ -119,9 +119,6 @@ func (r *Runner) runCall(ctx context.Context, h *host, st store.Step, c toolCall
 	return out, store.CallCompleted, nil
 }
 
-// tool gives the tool of that name that a turn has, nil where there is none.
-func (r *Runner) tool(_ *work, name string) tool.Tool { return tool.Find(r.cfg.Tools, name) }
-
 // journalCall writes a tool call that has ended down, with what h has gathered,
 // and makes it part of the turn.
 func (r *Runner) journalCall(w *work, st *store.Step, call store.Call, h *host) error {

@@ -37,8 +37,8 @@ Answer in Markdown, in the language of the user.`
 func (r *Runner) request(w *work) model.Request {
 	w.talk = append(w.talk, stepMessages(w.steps[w.told:])...)
 	w.told = len(w.steps)
-	return model.Request{Preamble: preamble, Instructions: w.claim.Instructions, Messages: slices.Clip(w.talk), TurnStart: w.start,
-		Tools: r.tools, OutputSchema: w.claim.OutputSchema}
+	return model.Request{Preamble: w.preamble, Instructions: w.claim.Instructions, Messages: slices.Clip(w.talk), TurnStart: w.start,
+		Tools: w.tools, OutputSchema: w.claim.OutputSchema}
 }
 
 // finalRequest is the last call of a turn whose budget is used up.

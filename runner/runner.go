@@ -30,7 +30,8 @@ type Config struct {
 	Models      Models      // that workers may choose; none where nil
 	Prices      *model.Prices
 	Tools       []tool.Tool
-	BaseURL     string // of the addresses of published files, without a slash at the end
+	Remote      tool.Source // tools of other people's servers; none where nil
+	BaseURL     string      // of the addresses of published files, without a slash at the end
 	Log         *slog.Logger
 	Concurrency int                         // turns at once; 64 where 0
 	Budgets     map[store.Budget]Limits     // DefaultBudgets where nil
@@ -62,7 +63,7 @@ type Runner struct {
 	alive   atomic.Int64   // Unix seconds of the dispatcher's last round
 
 	own   pricedModel  // of workers that choose none
-	tools []model.Tool // as the model is shown them
+	tools []model.Tool // cfg.Tools, as the model is shown them
 
 	mu   sync.Mutex
 	live map[string]*liveTurn // by turn id, while carried out here

@@ -10,15 +10,21 @@ import (
 
 	"journeyman/runner/model"
 	"journeyman/runner/sandbox"
+	"journeyman/runner/tool"
 	"journeyman/store"
 )
 
 // work is a claimed turn being carried out. It belongs to one goroutine; what
 // others may see of it is in live.
 type work struct {
-	claim   store.Claim
-	live    *liveTurn
-	model   pricedModel
+	claim store.Claim
+	live  *liveTurn
+	model pricedModel
+
+	offered  tool.Offer   // of other people's servers
+	tools    []model.Tool // all that the model is shown
+	preamble string
+
 	steps   []store.Step    // the journal
 	talk    []model.Message // of the turns before, this one's instruction, and of the first told steps
 	told    int
@@ -88,6 +94,9 @@ func (r *Runner) work(ctx context.Context, w *work) (err error) {
 		return err
 	}
 	if w.model, err = r.modelOf(w.claim.Settings.Model); err != nil {
+		return err
+	}
+	if err := r.offer(ctx, w); err != nil {
 		return err
 	}
 	return r.loop(ctx, w)
