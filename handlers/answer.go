@@ -58,10 +58,11 @@ func markReplay(w http.ResponseWriter, replayed bool) {
 // ended. patient clients wait unless they prefer otherwise.
 func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted, stream, patient bool) error {
 	t := accepted.Turn
+	approvals, _ := knowsApprovals(r) // checked before the turn was accepted
 	markReplay(w, accepted.Replayed)
 	w.Header().Set("Location", "/api/tasks/"+t.TaskID)
 	if stream {
-		return a.streamTurn(w, r, t)
+		return a.streamTurn(w, r, t, approvals)
 	}
 	p := prefer(r.Request)
 	if p.applied != "" {
@@ -84,7 +85,7 @@ func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted,
 	if err != nil {
 		return h.fail(err, r.id)
 	}
-	v, err := a.turnRun(r.Context(), wrk, t)
+	v, err := a.turnRun(r.Context(), wrk, t, approvals)
 	if err != nil {
 		return h.fail(err, r.id)
 	}

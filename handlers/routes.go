@@ -56,6 +56,9 @@ func (a *API) routes() {
 	a.on("DELETE", "/api/tasks/:taskId", a.archiveTask)
 	a.on("GET", "/api/tasks/:taskId/turns", a.listTurns)
 	a.on("POST", "/api/tasks/:taskId/cancel", a.cancelTask)
+	a.on("GET", "/api/tasks/:taskId/approvals", a.listTaskApprovals)
+	a.on("POST", "/api/tasks/:taskId/approvals/:approvalId", a.decideApproval)
+	a.on("GET", "/api/approvals", a.listApprovals)
 
 	a.on("POST", "/api/inbound-email", a.receiveEmail)
 	a.on("GET", "/api/emails", a.listEmails)

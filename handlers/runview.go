@@ -50,6 +50,8 @@ type runMetadata struct {
 	TriggeredBy store.Trigger `json:"triggeredBy,omitempty"`
 	Budget      store.Budget  `json:"budget,omitempty"`
 	Model       string        `json:"model,omitempty"`
+
+	PendingApprovals []pendingApproval `json:"pendingApprovals,omitempty"` // that the task waits for
 }
 
 type costs struct {
@@ -93,17 +95,17 @@ func (a *API) workerRun(w store.Worker) runView {
 }
 
 // taskRun is the run view of a worker as a task of it stands.
-func (a *API) taskRun(ctx context.Context, w store.Worker, taskNum int64) (runView, error) {
+func (a *API) taskRun(ctx context.Context, w store.Worker, taskNum int64, approvals bool) (runView, error) {
 	conv, err := a.store.Conversation(ctx, taskNum)
 	if err != nil || len(conv.Turns) == 0 {
 		return runView{}, err
 	}
-	return a.conversationRun(w, conv), nil
+	return a.conversationRun(w, conv, approvals), nil
 }
 
 // turnRun is the run view of a worker as its task stood with a turn: whoever sent
 // that is told of it, whatever has been sent since.
-func (a *API) turnRun(ctx context.Context, w store.Worker, t store.Turn) (runView, error) {
+func (a *API) turnRun(ctx context.Context, w store.Worker, t store.Turn, approvals bool) (runView, error) {
 	conv, err := a.store.Conversation(ctx, t.TaskNum)
 	if err != nil {
 		return runView{}, err
@@ -112,17 +114,23 @@ func (a *API) turnRun(ctx context.Context, w store.Worker, t store.Turn) (runVie
 	conv.Turns = slices.DeleteFunc(conv.Turns, func(o store.Turn) bool { return later(o.Num) })
 	conv.Files = slices.DeleteFunc(conv.Files, func(f store.File) bool { return later(f.TurnNum) })
 	conv.Sources = slices.DeleteFunc(conv.Sources, func(s store.Source) bool { return later(s.TurnNum) })
-	return a.conversationRun(w, conv), nil
+	return a.conversationRun(w, conv, approvals), nil
 }
 
-func (a *API) conversationRun(w store.Worker, conv store.Conversation) runView {
+// conversationRun has in its messages what the AI SDK 6 knows of approvals where
+// approvals says so.
+func (a *API) conversationRun(w store.Worker, conv store.Conversation, approvals bool) runView {
 	v := a.workerRun(w)
 	v.Messages = a.runner.Messages(conv)
+	if approvals {
+		v.Messages = a.runner.MessagesWithApprovals(conv)
+	}
 	v.Files = a.fileViews(runner.PublishedFiles(conv.Files))
 	for _, s := range conv.Sources {
 		v.Sources = append(v.Sources, sourceView{ID: s.ID, Title: optional(s.Title), Type: "url", URL: s.URL})
 	}
 	v.describe(conv.Turns)
+	v.Metadata.PendingApprovals = pendingApprovals(conv)
 	return v
 }
 

@@ -223,19 +223,26 @@ func lastEventID(r *request) string {
 }
 
 // streamTurn streams one turn to the client that sent its instruction.
-func (a *API) streamTurn(w http.ResponseWriter, r *request, t store.Turn) error {
-	return a.streams.serve(w, r, a.runner.TurnStream(t), "", func(ctx context.Context) error {
+func (a *API) streamTurn(w http.ResponseWriter, r *request, t store.Turn, approvals bool) error {
+	src := a.runner.TurnStream(t)
+	if approvals {
+		src.WithApprovals()
+	}
+	return a.streams.serve(w, r, src, "", func(ctx context.Context) error {
 		_, err := a.identify(ctx, r.Request)
 		return err
 	})
 }
 
 // streamTask streams a task: what was, and what is running or queued.
-func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task) error {
+func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task, approvals bool) error {
 	last := lastEventID(r)
 	src, err := a.runner.TaskStream(r.Context(), task.Num, last)
 	if err != nil {
 		return err
+	}
+	if approvals {
+		src.WithApprovals()
 	}
 	return a.streams.serve(w, r, src, last, func(ctx context.Context) error {
 		who, err := a.identify(ctx, r.Request)

@@ -201,7 +201,7 @@ func (a *API) DeliveryBody(ctx context.Context, d store.Delivery) ([]byte, error
 		return marshal(v)
 	}
 	v.Task, v.Turn = a.taskView(task), newTurnView(turn)
-	if v.Worker, err = a.turnRun(ctx, wrk, turn); err != nil {
+	if v.Worker, err = a.turnRun(ctx, wrk, turn, false); err != nil {
 		return nil, err
 	}
 	body, err := marshal(v)

@@ -226,6 +226,9 @@ func (a *API) accept(w http.ResponseWriter, r *request, b *body, turn store.NewT
 // been paid for it. One that is to be streamed is refused where it can't be,
 // rather than carried out unseen.
 func (a *API) commit(r *request, turn store.NewTurn, stream bool) (store.Accepted, error) {
+	if _, err := knowsApprovals(r); err != nil { // before anything is done
+		return store.Accepted{}, err
+	}
 	if stream {
 		if err := a.streams.full(); err != nil {
 			return store.Accepted{}, err
@@ -253,17 +256,21 @@ func (a *API) getWorker(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	approvals, err := knowsApprovals(r)
+	if err != nil {
+		return err
+	}
 	task, err := a.shownTask(r, wrk, query.Get("taskId"))
 	if err != nil {
 		return err
 	}
 	if stream {
-		return a.streamTask(w, r, task)
+		return a.streamTask(w, r, task, approvals)
 	}
 	if task.Num == 0 {
 		return respond(w, http.StatusOK, a.workerRun(wrk))
 	}
-	v, err := a.taskRun(r.Context(), wrk, task.Num)
+	v, err := a.taskRun(r.Context(), wrk, task.Num, approvals)
 	if err != nil {
 		return err
 	}
