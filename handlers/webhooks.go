@@ -46,11 +46,6 @@ func (a *API) putWebhook(w http.ResponseWriter, r *request) error {
 	_, sent := b.fields["url"]
 	b.invalid.Check(sent, "url", "is required: a URL, or null to remove the webhook")
 	url := b.text("url")
-	if url != nil {
-		if err := a.cfg.Webhooks.CheckURL(*url); err != nil {
-			b.invalid.Add("url", "%s", err.Error())
-		}
-	}
 	if err := b.invalid.Err(); err != nil {
 		return err
 	}
@@ -61,11 +56,20 @@ func (a *API) putWebhook(w http.ResponseWriter, r *request) error {
 		}
 		return respondWebhook(w, store.Webhook{})
 	}
-	h, err := a.store.SetWebhook(r.Context(), r.who.Caller, workerID, *url)
+	h, err := a.SetWebhook(r.Context(), r.who.Caller, workerID, *url)
 	if err != nil {
 		return err
 	}
 	return respondWebhook(w, h)
+}
+
+// SetWebhook configures the webhook of a worker where the URL may be one; only the
+// worker's creator may.
+func (a *API) SetWebhook(ctx context.Context, c store.Caller, workerID, url string) (store.Webhook, error) {
+	if err := a.cfg.Webhooks.CheckURL(url); err != nil {
+		return store.Webhook{}, invalid("url", err.Error())
+	}
+	return a.store.SetWebhook(ctx, c, workerID, url)
 }
 
 // deleteWebhook answers with the webhook as it was.
@@ -132,45 +136,64 @@ func (a *API) listExecutions(w http.ResponseWriter, r *request) error {
 
 // redeliver sends what an execution was an attempt at once more.
 func (a *API) redeliver(w http.ResponseWriter, r *request) error {
-	return a.sendNow(w, r, func(workerID string) (store.Delivery, error) {
-		return a.store.ExecutedDelivery(r.Context(), r.who.Caller, workerID, r.params.ByName("executionId"))
-	})
-}
-
-// testWebhook sends a sample.
-func (a *API) testWebhook(w http.ResponseWriter, r *request) error {
-	return a.sendNow(w, r, func(workerID string) (store.Delivery, error) {
-		return a.store.CreateTestDelivery(r.Context(), r.who.Caller, workerID)
-	})
-}
-
-// sendNow sends a delivery and answers with the row of the attempt.
-func (a *API) sendNow(w http.ResponseWriter, r *request, delivery func(workerID string) (store.Delivery, error)) error {
 	o, err := once(r, nil)
 	if err != nil {
 		return err
 	}
-	done, err := a.store.Replay(r.Context(), o)
+	e, replayed, err := a.Redeliver(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("executionId"), o)
+	return respondExecution(w, e, replayed, err)
+}
+
+// testWebhook sends a sample.
+func (a *API) testWebhook(w http.ResponseWriter, r *request) error {
+	o, err := once(r, nil)
 	if err != nil {
 		return err
 	}
-	workerID := r.params.ByName("workerId")
-	var e store.Execution
-	if markReplay(w, done != ""); done != "" {
-		e, err = a.store.Execution(r.Context(), r.who.Caller, workerID, done)
-	} else {
-		var d store.Delivery
-		if d, err = delivery(workerID); err != nil {
-			return err
-		}
-		if e, err = a.cfg.Webhooks.Send(r.Context(), d); err == nil {
-			err = a.store.Remember(context.WithoutCancel(r.Context()), o, e.ID)
-		}
-	}
+	e, replayed, err := a.TestWebhook(r.Context(), r.who.Caller, r.params.ByName("workerId"), o)
+	return respondExecution(w, e, replayed, err)
+}
+
+func respondExecution(w http.ResponseWriter, e store.Execution, replayed bool, err error) error {
 	if err != nil {
 		return err
 	}
+	markReplay(w, replayed)
 	return respond(w, http.StatusOK, newExecutionView(e))
+}
+
+// Redeliver sends what an execution was an attempt at once more, and gives the row of
+// the new attempt; only the worker's creator may. A request made before, as o tells,
+// gives the row that it made, and replayed is true.
+func (a *API) Redeliver(ctx context.Context, c store.Caller, workerID, executionID string, o store.Once) (e store.Execution, replayed bool, err error) {
+	return a.sendNow(ctx, c, workerID, o, func() (store.Delivery, error) {
+		return a.store.ExecutedDelivery(ctx, c, workerID, executionID)
+	})
+}
+
+// TestWebhook is Redeliver for a sample.
+func (a *API) TestWebhook(ctx context.Context, c store.Caller, workerID string, o store.Once) (e store.Execution, replayed bool, err error) {
+	return a.sendNow(ctx, c, workerID, o, func() (store.Delivery, error) { return a.store.CreateTestDelivery(ctx, c, workerID) })
+}
+
+// sendNow sends a delivery and gives the row of the attempt.
+func (a *API) sendNow(ctx context.Context, c store.Caller, workerID string, o store.Once, delivery func() (store.Delivery, error)) (e store.Execution, replayed bool, err error) {
+	done, err := a.store.Replay(ctx, o)
+	if err != nil {
+		return e, false, err
+	}
+	if done != "" {
+		e, err = a.store.Execution(ctx, c, workerID, done)
+		return e, true, err
+	}
+	d, err := delivery()
+	if err != nil {
+		return e, false, err
+	}
+	if e, err = a.cfg.Webhooks.Send(ctx, d); err == nil {
+		err = a.store.Remember(context.WithoutCancel(ctx), o, e.ID)
+	}
+	return e, false, err
 }
 
 // maxDelivery is the most bytes of a delivery's body with what the worker said.

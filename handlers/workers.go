@@ -116,13 +116,13 @@ func (a *API) createWorker(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	leave, err := a.enter(r, fields, o)
+	leave, err := a.enter(r.Context(), fields, o)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	n := fields.newWorker()
-	if err := a.describe(r, fields, o, &n); err != nil {
+	if err := a.describe(r.Context(), r.who.Caller, fields, o, &n); err != nil {
 		return err
 	}
 	wrk, replayed, err := a.store.CreateWorker(context.WithoutCancel(r.Context()), r.who.Caller, n, o)
@@ -135,24 +135,24 @@ func (a *API) createWorker(w http.ResponseWriter, r *request) error {
 
 // enter keeps requests equal to one that has the model write waiting until leave is
 // called: they will find the worker made, and the model is not paid twice.
-func (a *API) enter(r *request, f workerFields, o store.Once) (leave func(), err error) {
+func (a *API) enter(ctx context.Context, f workerFields, o store.Once) (leave func(), err error) {
 	if !f.undescribed() {
 		return func() {}, nil
 	}
-	return a.flights.enter(r.Context(), o.KeyID+string(o.Hash))
+	return a.flights.enter(ctx, o.KeyID+string(o.Hash))
 }
 
 // describe has the model write what a prompt leaves to it, unless the worker was
 // made before.
-func (a *API) describe(r *request, f workerFields, o store.Once, n *store.NewWorker) error {
+func (a *API) describe(ctx context.Context, c store.Caller, f workerFields, o store.Once, n *store.NewWorker) error {
 	if !f.undescribed() {
 		return nil
 	}
-	if id, err := a.store.Replay(r.Context(), o); err != nil || id != "" {
+	if id, err := a.store.Replay(ctx, o); err != nil || id != "" {
 		return err
 	}
 	// A client that gave up and asks again finds what it had asked for.
-	d, err := a.runner.DescribeWorker(context.WithoutCancel(r.Context()), r.who.Caller, *f.prompt)
+	d, err := a.runner.DescribeWorker(context.WithoutCancel(ctx), c, *f.prompt)
 	if err != nil {
 		return err
 	}
@@ -183,12 +183,12 @@ func (a *API) runWorker(w http.ResponseWriter, r *request, b *body, fields worke
 }
 
 func (a *API) describeAndCommit(r *request, turn store.NewTurn, f workerFields, stream bool) (store.Accepted, error) {
-	leave, err := a.enter(r, f, turn.Once)
+	leave, err := a.enter(r.Context(), f, turn.Once)
 	if err != nil {
 		return store.Accepted{}, err
 	}
 	defer leave()
-	if err := a.describe(r, f, turn.Once, turn.NewWorker); err != nil {
+	if err := a.describe(r.Context(), r.who.Caller, f, turn.Once, turn.NewWorker); err != nil {
 		return store.Accepted{}, err
 	}
 	turn.NewWorker.Title = cmp.Or(turn.NewWorker.Title, store.TitleOf(turn.Input))
