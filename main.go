@@ -35,6 +35,7 @@ import (
 	"journeyman/runner/schedule"
 	"journeyman/runner/terminal"
 	"journeyman/runner/tool"
+	"journeyman/runner/tool/mcp"
 	"journeyman/runner/webhook"
 	"journeyman/store"
 )
@@ -59,6 +60,7 @@ type config struct {
 	Timezone    string        `default:"UTC" help:"Time zone of cron schedules that name none."`
 	Private     bool          `name:"allow-private-network" help:"Let webhooks and the web tools reach private and loopback addresses, and webhooks on this machine have http:// addresses."`
 	UnsafeShell bool          `help:"Offer workers a shell even where this machine cannot confine it."`
+	MCP         string        `name:"mcp" help:"JSON file that names MCP servers, whose tools workers may have; mcp.json in the data folder by default." placeholder:"FILE"`
 	SearchURL   string        `help:"Address of a SearXNG instance, which gives workers the web_search tool." placeholder:"URL"`
 	SearchKey   string        `help:"Key of Brave's search API, in place of SearXNG." placeholder:"KEY"`
 	LogFormat   string        `enum:"auto,text,json" default:"auto" help:"Log format: text, json or auto (text on a terminal)."`
@@ -86,6 +88,7 @@ type config struct {
 	Backup  backupCommand  `cmd:"" help:"Write the data folder to one file, beside a running server too."`
 	Restore restoreCommand `cmd:"" help:"Make a new data folder out of a backup."`
 	OpenAPI openAPICommand `cmd:"" name:"openapi" help:"Print the API's description, OpenAPI 3.1 in JSON."`
+	Servers mcpCommand     `cmd:"" name:"mcp" help:"Connect to the MCP servers and list their tools."`
 	Doctor  doctorCommand  `cmd:"" help:"Print how this machine confines the shell commands of workers."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 }
@@ -105,6 +108,7 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 	log    *slog.Logger
+	remote *mcp.Pool // set by newRunner; its user stops it
 }
 
 func main() {
@@ -221,11 +225,23 @@ func (a *app) newRunner(st *store.Store, baseURL string) (*runner.Runner, model.
 	if err != nil {
 		return nil, nil, err
 	}
+	if a.remote, err = a.openMCP(); err != nil {
+		return nil, nil, err
+	}
 	b := a.cfg.Budgets
-	return runner.New(runner.Config{Store: st, Model: m, Models: models, Prices: prices, Tools: tools, BaseURL: baseURL, Log: a.log,
+	return runner.New(runner.Config{Store: st, Model: m, Models: models, Prices: prices, Tools: tools, Remote: a.remote, BaseURL: baseURL, Log: a.log,
 		Concurrency: a.cfg.Concurrency, Budgets: map[store.Budget]runner.Limits{store.BudgetLow: runner.Limits(b.Low),
 			store.BudgetStandard: runner.Limits(b.Standard), store.BudgetHigh: runner.Limits(b.High),
 			store.BudgetUnlimited: runner.Limits(b.Unlimited)}}), m, nil
+}
+
+// openMCP makes the pool of configured tool servers, which may be none.
+func (a *app) openMCP() (*mcp.Pool, error) {
+	servers, err := mcp.Load(a.cfg.MCP, a.cfg.Data, os.Getenv)
+	if err != nil {
+		return nil, fmt.Errorf("--mcp: %w", err)
+	}
+	return mcp.New(servers, mcp.Config{Log: a.log, Version: version}), nil
 }
 
 // tools are those that every worker has, and those that this machine and the
@@ -310,6 +326,7 @@ func (c *serveCommand) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	defer a.remote.Stop()
 	box, mailLn, err := c.openMail(a, st, rn)
 	if err != nil {
 		return err
@@ -344,6 +361,7 @@ func (c *serveCommand) Run(a *app) (err error) {
 	if err := errors.Join(hooks.Start(a.ctx), rn.Start(a.ctx), sched.Start(a.ctx)); err != nil {
 		return err
 	}
+	a.remote.Start()
 	box.Start()
 	c.welcome(a, baseURL, m.Name(), key, fresh, mailLn)
 	failed := make(chan error, 3) // buffered: whoever loses the select must not leak
@@ -543,6 +561,7 @@ func (c *runCommand) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
+	defer a.remote.Stop()
 	if err := rn.Start(a.ctx); err != nil {
 		return err
 	}
@@ -721,6 +740,18 @@ func (doctorCommand) Run(a *app) error {
 		fmt.Fprintf(a.stdout, "  %s  %-18s %s\n", has, l.Name, l.Detail)
 	}
 	return nil
+}
+
+type mcpCommand struct{}
+
+// Run connects to every configured server and prints what it finds.
+func (mcpCommand) Run(a *app) error {
+	pool, err := a.openMCP()
+	if err != nil {
+		return err
+	}
+	defer pool.Stop()
+	return terminal.PrintServers(a.stdout, pool.Status(a.ctx))
 }
 
 type versionCommand struct{}

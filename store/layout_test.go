@@ -28,7 +28,7 @@ var rooms = map[string][]string{
 	"runner/tool":        {"runner/sandbox"},                                         // a tool asks the loop through an interface of its own
 	"runner/tool/mcp":    {"runner/tool", "runner/sandbox"},                          // other people's servers and their protocol stop at this door
 	"runner/sandbox":     {},                                                         // danger is reviewed in one place
-	"runner/terminal":    {"store", "runner"},                                        // shows a run to a person: no part of running it
+	"runner/terminal":    {"store", "runner", "runner/tool/mcp"},                     // shows a run to a person: no part of running it
 	"handlers":           {"store", "runner"},                                        // it commits a row and wakes the runner
 	"handlers/dashboard": {"handlers", "store", "runner"},                            // pages change for other reasons than the API
 	"mail":               {"store", "runner"},                                        // a second front door: not a client of the first

@@ -53,10 +53,18 @@ type Server struct {
 func (s *Server) stdio() bool { return s.Command != "" }
 
 // Load reads the servers of the file at path, without those that are disabled.
-// ${NAME} in args, env, url and headers stands for what getenv gives. An error
-// names the file, the server and the field.
-func Load(path string, getenv func(string) string) ([]Server, error) {
+// Where path is "" it is mcp.json in folder, which need not be there. ${NAME} in
+// args, env, url and headers stands for what getenv gives. An error names the
+// file, the server and the field.
+func Load(path, folder string, getenv func(string) string) ([]Server, error) {
+	optional := path == ""
+	if optional {
+		path = filepath.Join(folder, "mcp.json")
+	}
 	f, err := os.Open(path)
+	if optional && errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
