@@ -111,3 +111,14 @@ func (f field) Need() field {
 	f.Required = true
 	return f
 }
+
+// Fill gives the field with what a browser may fill it with by itself: a token of
+// the autocomplete attribute.
+func (f field) Fill(what string) field {
+	extra := map[string]string{"autocomplete": what}
+	for name, value := range f.Extra {
+		extra[name] = value
+	}
+	f.Extra = extra
+	return f
+}

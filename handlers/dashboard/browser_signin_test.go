@@ -1,0 +1,34 @@
+package dashboard_test
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/matryer/is"
+)
+
+func TestBrowserSignIn(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	w := newWindow(newSite(t))
+
+	w.open("/usage?days=30") // signed out: it comes back here
+	w.arrives("/sign-in")
+	w.look("sign-in")
+	w.fill("Email", "ann@example.com")
+	w.fill("Password", "wrong")
+	w.click("Sign in")
+	w.until("the refusal", "document.querySelector('.error')")
+	is.Equal(w.text("document.querySelector('input[name=email]').value"), "ann@example.com") // what was typed stays
+	is.Equal(w.text("document.querySelector('input[name=password]').value"), "")
+	w.look("sign-in-refused")
+
+	// By keyboard alone.
+	w.fill("Password", password)
+	w.press(kb.Enter)
+	w.arrives("/usage")
+	is.Equal(w.text("location.search"), "?days=30")
+	w.click("Sign out")
+	w.arrives("/sign-in")
+	w.sees("You are signed out.")
+}

@@ -1,0 +1,466 @@
+package dashboard_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	cdpage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// Tests in a real browser are named TestBrowser…. They need Chromium, and axe-core
+// of .ci/node_modules. Where CHROMIUM is set, as .ci/run does, it is the browser,
+// and what is missing fails the test; elsewhere such a test says why it skips.
+const (
+	chromiumVariable = "CHROMIUM"
+	// screenshotsVariable names a folder for the pictures of all pages.
+	screenshotsVariable = "SCREENSHOTS"
+	axeFile             = "../../.ci/node_modules/axe-core/axe.min.js"
+	// patience is how long a test waits for what should come at once.
+	patience = 20 * time.Second
+	// maxPage is how many bytes a page may have.
+	maxPage = 50 << 10
+)
+
+// A window is a window of a real browser. What goes wrong in any of its pages fails
+// the test at its end: an exception, an entry in the console such as a violation of
+// the content security policy, an alert, a request to elsewhere.
+type window struct {
+	*site
+	ctx context.Context
+	axe string // the source of axe-core
+
+	mu        sync.Mutex
+	problems  []string
+	confirmed []string // what the pages asked to confirm; the answer is always yes
+}
+
+// newWindow opens a window in which nobody is signed in.
+func newWindow(s *site) *window {
+	s.t.Helper()
+	chromium, axe := needChromium(s.t)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium),
+		chromedp.Flag("disable-gpu", true), chromedp.Flag("lang", "en"))
+	if os.Geteuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	s.t.Cleanup(stop)
+	ctx, leave := chromedp.NewContext(ctx, chromedp.WithErrorf(func(string, ...any) {}))
+	s.t.Cleanup(leave)
+	w := &window{site: s, ctx: ctx, axe: axe}
+	s.t.Cleanup(w.clean)
+	if err := chromedp.Listen(ctx, w.watch); err != nil {
+		s.t.Fatalf("start %s: %v", chromium, err)
+	}
+	call(w, log.Enable, struct{}{})
+	call(w, network.Enable, network.EnableParams{})
+	w.size(1280, "light")
+	return w
+}
+
+// needChromium finds the browser and axe-core.
+func needChromium(t testing.TB) (chromium, axe string) {
+	t.Helper()
+	must := os.Getenv(chromiumVariable)
+	names := []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
+	if must != "" {
+		names = []string{must}
+	}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil && chromium == "" {
+			chromium = path
+		}
+	}
+	source, err := os.ReadFile(axeFile)
+	switch {
+	case chromium != "" && err == nil:
+		return chromium, string(source)
+	case must != "":
+		t.Fatalf("%s=%s: there is no such browser, or no axe-core: %v", chromiumVariable, must, err)
+	case chromium == "":
+		t.Skip("there is no Chromium: install it, or let .ci/run dashboard do it")
+	default:
+		t.Skipf("there is no axe-core: run npm ci in .ci (%v)", err)
+	}
+	return "", ""
+}
+
+// watch notes what goes wrong in a page. It is called for every event of the browser
+// and must not wait.
+func (w *window) watch(event any) {
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		w.note("%v", &chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails})
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError {
+			w.note("console error: %v", e.Args)
+		}
+	case *log.EventEntryAdded:
+		// Of the network only what pages are made of counts: a refusal is a page, too.
+		if e.Entry.Source != log.EntrySourceNetwork || strings.Contains(e.Entry.URL, "/assets/") {
+			w.note("console: %s %s", e.Entry.Text, e.Entry.URL)
+		}
+	case *network.EventRequestWillBeSent:
+		url := e.Request.URL
+		if !strings.HasPrefix(url, w.url+"/") && !strings.HasPrefix(url, "data:") && !strings.HasPrefix(url, "chrome") {
+			w.note("request to elsewhere: %s", url)
+		}
+	case *cdpage.EventJavascriptDialogOpening:
+		if e.Type == cdpage.DialogTypeConfirm {
+			w.mu.Lock()
+			w.confirmed = append(w.confirmed, e.Message)
+			w.mu.Unlock()
+		} else {
+			w.note("%s: %s", e.Type, e.Message)
+		}
+		go func() {
+			_, _ = chromedp.Call(w.ctx, cdpage.HandleJavaScriptDialog, cdpage.HandleJavaScriptDialogParams{Accept: true})
+		}()
+	}
+}
+
+func (w *window) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.problems = append(w.problems, fmt.Sprintf(format, args...))
+}
+
+// clean fails the test if anything went wrong in a page so far.
+func (w *window) clean() {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, problem := range w.problems {
+		w.t.Errorf("in the browser: %s", problem)
+	}
+	w.problems = nil
+}
+
+// call gives the browser a command.
+func call[P, R any](w *window, c cdp.Command[P, R], params P) R {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	res, err := chromedp.Call(ctx, c, params)
+	if err != nil {
+		w.t.Fatalf("%s: %v", c.Method, err)
+	}
+	return res
+}
+
+// evaluate gives what an expression of JavaScript is worth, waiting for a promise.
+// It is not bound by the page's policy.
+func evaluate[T any](w *window, expression string) (T, error) {
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if errors.Is(err, chromedp.ErrJSUndefined) || errors.Is(err, chromedp.ErrJSNull) {
+		err = nil
+	}
+	return v, err
+}
+
+// text gives what an expression of JavaScript is worth as text.
+func (w *window) text(expression string) string {
+	w.t.Helper()
+	v, err := evaluate[string](w, "String("+expression+")")
+	if err != nil {
+		w.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// until waits for an expression of JavaScript to be true, across pages.
+func (w *window) until(what, expression string) {
+	w.t.Helper()
+	deadline, tick := time.NewTimer(patience), time.NewTicker(20*time.Millisecond)
+	defer deadline.Stop()
+	defer tick.Stop()
+	for {
+		// Between two pages there is nothing to ask.
+		if ok, err := evaluate[bool](w, "document.readyState === 'complete' && !!("+expression+")"); err == nil && ok {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			w.t.Fatalf("waited in vain for %s at %s, where there is:\n%s", what, w.text("location.href"), w.text("document.body.innerText"))
+		}
+	}
+}
+
+// open goes to a page by its path, and waits for it to be loaded.
+func (w *window) open(path string) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, chromedp.Navigate(w.url+path)); err != nil {
+		w.t.Fatalf("open %s: %v", path, err)
+	}
+}
+
+// sees waits for texts to be seen on the page.
+func (w *window) sees(texts ...string) {
+	w.t.Helper()
+	for _, text := range texts {
+		w.until("the text "+text, "document.body.innerText.includes("+quoted(text)+")")
+	}
+}
+
+// lacks reports a text that is to be seen and must not be.
+func (w *window) lacks(texts ...string) {
+	w.t.Helper()
+	for _, text := range texts {
+		if w.text("document.body.innerText.includes("+quoted(text)+")") == "true" {
+			w.t.Errorf("%s shows %q", w.path(), text)
+		}
+	}
+}
+
+// arrives waits for the page with that path, without its query.
+func (w *window) arrives(path string) {
+	w.t.Helper()
+	w.until("the page "+path, "location.pathname === "+quoted(path))
+}
+
+// path is where the window is, without its query.
+func (w *window) path() string { w.t.Helper(); return w.text("location.pathname") }
+
+// finder finds what a person would point at: by what stands on it, the whole text
+// before its beginning.
+const finder = `
+function seen(e) { return e.checkVisibility({visibilityProperty: true}) && e.getClientRects().length > 0; }
+function words(e) { return (e.getAttribute('aria-label') || e.innerText || e.value || '').trim().replace(/\s+/g, ' '); }
+function named(list, name) {
+	const all = [...list].filter(seen);
+	return all.find((e) => words(e) === name) || all.find((e) => words(e).startsWith(name));
+}
+function pressable(name) {
+	return named(document.querySelectorAll('button, [role=button], [role=tab]'), name)
+		|| named(document.querySelectorAll('a[href], summary'), name) || named(document.querySelectorAll('label'), name);
+}
+function input(name) {
+	const label = named(document.querySelectorAll('label'), name);
+	return label ? label.control : named(document.querySelectorAll('input, textarea, select'), name);
+}`
+
+// click presses the button, link, summary or label with that text, as a mouse does:
+// on what is on top at that place.
+func (w *window) click(label string) {
+	w.t.Helper()
+	w.until("something to click that says "+label, "(() => {"+finder+"return pressable("+quoted(label)+")})()")
+	at, err := evaluate[[]float64](w, `(() => {`+finder+`
+		const e = pressable(`+quoted(label)+`);
+		e.scrollIntoView({block: 'center', behavior: 'instant'});
+		const r = e.getClientRects()[0], x = r.left + r.width / 2, y = r.top + r.height / 2;
+		const top = document.elementFromPoint(x, y);
+		if (!top || !(e.contains(top) || top.contains(e))) throw new Error('covered by ' + (top && top.outerHTML.slice(0, 200)));
+		return [x, y];
+	})()`)
+	if err != nil {
+		w.t.Fatalf("click %s: %v", label, err)
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, chromedp.MouseClickXY(at[0], at[1])); err != nil {
+		w.t.Fatalf("click %s: %v", label, err)
+	}
+}
+
+// fill puts a text into the input with that label in place of what stands there, or
+// chooses that option of a select by its text.
+func (w *window) fill(label, text string) {
+	w.t.Helper()
+	w.until("an input labelled "+label, "(() => {"+finder+"return input("+quoted(label)+")})()")
+	typed, err := evaluate[bool](w, `(() => {`+finder+`
+		const e = input(`+quoted(label)+`), text = `+quoted(text)+`;
+		e.focus();
+		const changed = () => { for (const what of ['input', 'change']) e.dispatchEvent(new Event(what, {bubbles: true})); return false; };
+		if (e.tagName === 'SELECT') {
+			const option = [...e.options].find((o) => o.text.trim() === text) || [...e.options].find((o) => o.value === text);
+			if (!option) throw new Error('there is no such option in: ' + [...e.options].map((o) => o.text));
+			e.value = option.value;
+			return changed();
+		}
+		if (e.type === 'text' || e.type === 'email' || e.type === 'password' || e.type === 'search' || e.type === 'url' || e.tagName === 'TEXTAREA') {
+			e.select();
+			if (text === '') { e.value = ''; return changed(); }
+			return true;
+		}
+		e.value = text;
+		return changed();
+	})()`)
+	if err != nil {
+		w.t.Fatalf("fill %s: %v", label, err)
+	}
+	if typed {
+		call(w, input.InsertText, input.InsertTextParams{Text: text})
+	}
+}
+
+// choose puts files of the disk into the file input that css names.
+func (w *window) choose(css string, files ...string) {
+	w.t.Helper()
+	root := call(w, dom.GetDocument, dom.GetDocumentParams{})
+	node := call(w, dom.QuerySelector, dom.QuerySelectorParams{NodeID: root.Root.NodeID, Selector: css})
+	call(w, dom.SetFileInputFiles, dom.SetFileInputFilesParams{Files: files, NodeID: node.NodeID})
+}
+
+// press types keys: text, or the constants of package kb.
+func (w *window) press(keys string) {
+	w.t.Helper()
+	if err := chromedp.Do(w.ctx, chromedp.KeyEvent(keys)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// script turns the page's own scripts off or on, from the next page on.
+func (w *window) script(on bool) {
+	w.t.Helper()
+	call(w, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
+}
+
+// enter signs in through the form and comes to the first page.
+func (w *window) enter(email string) *window {
+	w.t.Helper()
+	w.open("/sign-in")
+	w.fill("Email", email)
+	w.fill("Password", password)
+	w.click("Sign in")
+	w.until("the page after sign-in", "location.pathname !== '/sign-in'")
+	return w
+}
+
+// borrow gives the window the session of somebody signed in, without the form: for
+// tests that open many pages.
+func (w *window) borrow(b *browser) *window {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.url, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, c := range b.client.Jar.Cookies(r.URL) {
+		call(w, network.SetCookie, network.SetCookieParams{Name: c.Name, Value: c.Value, URL: w.url, HTTPOnly: new(true)})
+	}
+	return w
+}
+
+// size makes the window so wide, in the light or dark scheme.
+func (w *window) size(width int64, scheme string) {
+	w.t.Helper()
+	call(w, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 900, DeviceScaleFactor: 1})
+	call(w, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
+}
+
+// look goes over the page as it stands, on a desk and on a phone, in light and dark:
+// axe-core finds nothing, it is no wider than the window, and it is small. Pictures
+// of it go into the folder of SCREENSHOTS under that name.
+func (w *window) look(name string) {
+	w.t.Helper()
+	if size := w.text("performance.getEntriesByType('navigation')[0].decodedBodySize"); len(size) > 5 || len(size) == 5 && size > fmt.Sprint(maxPage) {
+		w.t.Errorf("%s: the page has %s bytes, more than %d", name, size, maxPage)
+	}
+	for _, width := range []int64{1280, 360} {
+		for _, scheme := range []string{"light", "dark"} {
+			w.size(width, scheme)
+			view := fmt.Sprintf("%s at %d in %s", name, width, scheme)
+			if wide := w.text("Math.max(document.documentElement.scrollWidth - innerWidth, 0)"); wide != "0" {
+				w.t.Errorf("%s: the page is %s pixels wider than the window: %s", view, wide, w.text(tooWide))
+			}
+			w.audit(view)
+			w.shoot(fmt.Sprintf("%s-%d-%s.png", name, width, scheme))
+		}
+	}
+	w.size(1280, "light")
+	w.clean()
+}
+
+// tooWide names the elements that reach beyond the window.
+const tooWide = `[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.table, pre, .unseen'))
+	.map((e) => e.tagName + '.' + e.className).slice(0, 5)`
+
+// audit has axe-core examine the page.
+func (w *window) audit(view string) {
+	w.t.Helper()
+	if _, err := evaluate[bool](w, "(() => { if (!window.axe) {"+w.axe+"\n}; return true; })()"); err != nil {
+		w.t.Fatalf("load axe-core: %v", err)
+	}
+	found, err := evaluate[string](w, `axe.run(document, {resultTypes: ['violations'], iframes: false}).then((r) => JSON.stringify(r.violations.map((v) =>
+		v.id + ': ' + v.help + '\n\t' + v.nodes.slice(0, 4).map((n) => n.html.slice(0, 160) + ' ' + n.any.map((a) => a.message).join('; ').slice(0, 200)).join('\n\t'))))`)
+	if err != nil {
+		w.t.Fatalf("axe-core: %v", err)
+	}
+	var violations []string
+	if err := json.Unmarshal([]byte(found), &violations); err != nil {
+		w.t.Fatalf("axe-core: %v", err)
+	}
+	for _, v := range violations {
+		w.t.Errorf("%s: %s", view, v)
+	}
+}
+
+// shoot takes a picture of the whole page.
+func (w *window) shoot(name string) {
+	w.t.Helper()
+	dir := os.Getenv(screenshotsVariable)
+	if dir == "" {
+		return
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, name), picture, 0o600)
+	}
+	if err != nil {
+		w.t.Fatalf("picture %s: %v", name, err)
+	}
+}
+
+// quoted is text as a string of JavaScript.
+func quoted(text string) string {
+	b, _ := json.Marshal(text) // a string marshals
+	return string(b)
+}
+
+// expect forgives the problems noted so far that hold one of the texts, for tests
+// that provoke them.
+func (w *window) expect(texts ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.problems = slices.DeleteFunc(w.problems, func(problem string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(problem, text) })
+	})
+}
+
+// asked gives what the pages have asked to confirm since the last call.
+func (w *window) asked() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := strings.Join(w.confirmed, "\n")
+	w.confirmed = nil
+	return text
+}
