@@ -179,7 +179,7 @@ func (a *API) fileViews(files []store.File) []fileView {
 }
 
 func (a *API) workerURL(id string) string { return a.cfg.BaseURL + "/workers/" + id }
-func (a *API) taskURL(id string) string   { return a.cfg.BaseURL + "/tasks/" + id }
+func (a *API) taskURL(id string) string   { return a.cfg.BaseURL + TaskPath(id) }
 
 // optional is nil for ”, to be shown as null.
 func optional(s string) *string {
