@@ -1,0 +1,35 @@
+// Files dropped on a form, or pasted into it, are added to its file field. Without
+// this script the field's own button does it.
+"use strict";
+
+for (const form of document.querySelectorAll("form[data-drop]")) {
+  const field = form.querySelector("input[type=file]");
+  const carriesFiles = (event) => event.dataTransfer && [...event.dataTransfer.types].includes("Files");
+  const add = (files) => {
+    const all = new DataTransfer();
+    for (const file of [...field.files, ...files]) all.items.add(file);
+    field.files = all.files;
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+  };
+  form.addEventListener("dragover", (event) => {
+    if (!carriesFiles(event)) return;
+    event.preventDefault();
+    form.classList.add("over");
+  });
+  form.addEventListener("dragleave", () => form.classList.remove("over"));
+  form.addEventListener("drop", (event) => {
+    form.classList.remove("over");
+    if (!carriesFiles(event)) return;
+    event.preventDefault();
+    add(event.dataTransfer.files);
+  });
+  form.addEventListener("paste", (event) => {
+    if (event.clipboardData.files.length === 0) return;
+    event.preventDefault();
+    add(event.clipboardData.files);
+  });
+  // Ctrl+Enter sends, as in other boxes for messages.
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  });
+}
