@@ -282,6 +282,8 @@ type serveCommand struct {
 	ACMEDomain    []string `name:"acme-domain" help:"Domains to get certificates for from Let's Encrypt; --addr must be where their port 443 leads to." placeholder:"DOMAIN"`
 	ACMEEmail     string   `name:"acme-email" help:"Address that the certificate authority may write to." placeholder:"EMAIL"`
 	ACMEDirectory string   `name:"acme-directory" help:"Another certificate authority's ACME directory." placeholder:"URL"`
+	MetricsToken  string   `help:"Token for /metrics, which without one answers this machine alone." placeholder:"TOKEN"`
+	PprofAddr     string   `help:"Listen address for the profiler of Go; it asks for no key, so choose one that only you can reach." placeholder:"ADDR"`
 	RateLimit     int      `default:"600" help:"Requests a minute for each key; 0 turns the limit off."`
 
 	SMTPAddr        *string `name:"smtp-addr" help:"Listen address for mail to workers, 127.0.0.1:2525 by default; empty turns it off." placeholder:"ADDR"`
@@ -338,11 +340,15 @@ func (c *serveCommand) Run(a *app) (err error) {
 	var api *handlers.API
 	hooks := webhook.New(webhook.Config{Store: st, Log: a.log, UserAgent: userAgent, Dialer: sandbox.Dialer{AllowPrivate: a.cfg.Private},
 		Body: func(ctx context.Context, d store.Delivery) ([]byte, error) { return api.DeliveryBody(ctx, d) }})
-	api = handlers.New(handlers.Config{Store: st, Runner: rn, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain, RateLimit: c.RateLimit, Inbox: box,
+	api = handlers.New(handlers.Config{Store: st, Runner: rn, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain, RateLimit: c.RateLimit, Inbox: box, MetricsToken: c.MetricsToken,
 		Uploads:         handlers.UploadLimits{FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
 		Webhooks:        hooks,
 		ScheduleChanged: sched.Wake, SchedulerAlive: sched.Alive})
 	control, err := listenControl(a.cfg.Data)
+	if err != nil {
+		return err
+	}
+	profiler, profilerLn, err := c.openProfiler(a)
 	if err != nil {
 		return err
 	}
@@ -364,11 +370,14 @@ func (c *serveCommand) Run(a *app) (err error) {
 	a.remote.Start()
 	box.Start()
 	c.welcome(a, baseURL, m.Name(), key, fresh, mailLn)
-	failed := make(chan error, 3) // buffered: whoever loses the select must not leak
+	failed := make(chan error, 4) // buffered: whoever loses the select must not leak
 	go func() { failed <- web.Serve(ln) }()
 	go func() { failed <- admin.Serve(control) }()
 	if mailLn != nil {
 		go func() { failed <- box.Serve(mailLn) }()
+	}
+	if profilerLn != nil {
+		go func() { failed <- profiler.Serve(profilerLn) }()
 	}
 	select {
 	case <-a.ctx.Done():
@@ -376,11 +385,26 @@ func (c *serveCommand) Run(a *app) (err error) {
 	}
 	a.stop()
 	a.log.Info("stopping", "running", rn.Running())
-	err = errors.Join(err, sched.Stop(), shutdown(rn, a.cfg.Grace, box, web, admin))
+	err = errors.Join(err, sched.Stop(), shutdown(rn, a.cfg.Grace, box, web, admin, profiler))
 	ctx, cancel := context.WithTimeout(context.Background(), min(a.cfg.Grace, lastDeliveries))
 	defer cancel()
 	hooks.Stop(ctx) // after the last turn has ended
 	return err
+}
+
+// openProfiler makes the profiler's server and its listener, which is nil where it
+// is off.
+func (c *serveCommand) openProfiler(a *app) (*http.Server, net.Listener, error) {
+	s := &http.Server{Handler: handlers.Profiler(), ReadHeaderTimeout: 10 * time.Second}
+	if c.PprofAddr == "" {
+		return s, nil, nil
+	}
+	ln, err := (&net.ListenConfig{}).Listen(a.ctx, "tcp", c.PprofAddr)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--pprof-addr: %w", err)
+	}
+	a.log.Info("profiler", "address", "http://"+ln.Addr().String()+"/debug/pprof/")
+	return s, ln, nil
 }
 
 // lastDeliveries is how long deliveries under way have to arrive at a shutdown; the
@@ -462,7 +486,7 @@ func shutdown(rn *runner.Runner, grace time.Duration, servers ...stoppable) erro
 func front(api, pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch p := r.URL.Path; {
-		case strings.HasPrefix(p, "/api/"), p == "/api", p == "/healthz", p == "/readyz", p == "/mcp":
+		case strings.HasPrefix(p, "/api/"), p == "/api", p == "/healthz", p == "/readyz", p == "/metrics", p == "/mcp":
 			api.ServeHTTP(w, r)
 		default:
 			pages.ServeHTTP(w, r)

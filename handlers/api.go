@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/VictoriaMetrics/metrics"
 	"github.com/julienschmidt/httprouter"
 
 	"journeyman/runner"
@@ -27,16 +28,17 @@ import (
 // Config is what the API works with. All fields are needed unless a default is
 // stated.
 type Config struct {
-	Store      *store.Store
-	Runner     *runner.Runner
-	Log        *slog.Logger
-	BaseURL    string // without a slash at the end
-	MailDomain string // of worker addresses
-	RateLimit  int    // requests a minute for each key; 0: no limit
-	Uploads    UploadLimits
-	Timing     Timing
-	MaxStreams int              // event streams open at once; 10,000 where 0
-	Now        func() time.Time // of rate limits and request ids; time.Now where nil
+	Store        *store.Store
+	Runner       *runner.Runner
+	Log          *slog.Logger
+	BaseURL      string // without a slash at the end
+	MailDomain   string // of worker addresses
+	RateLimit    int    // requests a minute for each key; 0: no limit
+	Uploads      UploadLimits
+	Timing       Timing
+	MetricsToken string           // for /metrics; '' opens it to this machine
+	MaxStreams   int              // event streams open at once; 10,000 where 0
+	Now          func() time.Time // of rate limits and request ids; time.Now where nil
 
 	Webhooks        Webhooks
 	ScheduleChanged func()      // tells the scheduler; does nothing where nil
@@ -95,6 +97,7 @@ type API struct {
 	limiter *limiter
 	streams *streams
 	flights flights
+	metrics *metrics.Set
 }
 
 // New makes the API.
@@ -107,6 +110,7 @@ func New(cfg Config) *API {
 	}
 	cfg.Uploads, cfg.Timing = cfg.Uploads.withDefaults(), cfg.Timing.withDefaults()
 	a := &API{cfg: cfg, store: cfg.Store, runner: cfg.Runner, limiter: newLimiter(cfg.RateLimit, cfg.Now), streams: newStreams(cfg.Timing, cmp.Or(cfg.MaxStreams, 10_000))}
+	a.metrics = a.newMetrics()
 	a.routes()
 	return a
 }
@@ -130,6 +134,7 @@ type requestIDKey struct{}
 type request struct {
 	*http.Request
 	id     string
+	route  string         // the pattern that matched
 	who    store.Identity // zero on open endpoints
 	params httprouter.Params
 	readIn time.Duration // for the next piece of the body
@@ -165,7 +170,7 @@ func (a *API) onPage(pattern string, h handle) {
 // net/http drops the body (RFC 9110, section 9.3.2).
 func (a *API) open(method, pattern string, h handle) {
 	serve := func(w http.ResponseWriter, r *http.Request, ps httprouter.Params) {
-		a.serve(w, &request{Request: r, id: requestID(r), params: ps, readIn: a.cfg.Timing.ReadIn}, h)
+		a.serve(w, &request{Request: r, id: requestID(r), route: pattern, params: ps, readIn: a.cfg.Timing.ReadIn}, h)
 	}
 	a.router.Handle(method, pattern, serve)
 	if method == http.MethodGet {
@@ -182,6 +187,7 @@ func requestID(r *http.Request) string {
 func (a *API) serve(w http.ResponseWriter, r *request, h handle) {
 	begun := a.cfg.Now()
 	err := a.recovered(w, r, h)
+	a.measure(r, err, a.cfg.Now().Sub(begun))
 	if err == nil {
 		a.cfg.Log.Debug("request", "id", r.id, "method", r.Method, "path", r.URL.Path, "took", a.cfg.Now().Sub(begun))
 		return

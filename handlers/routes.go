@@ -69,6 +69,7 @@ func (a *API) routes() {
 	a.open("GET", "/api/openapi.json", a.getOpenAPI)
 	a.open("GET", "/healthz", a.getHealth)
 	a.open("GET", "/readyz", a.getReadiness)
+	a.open("GET", "/metrics", a.getMetrics)
 }
 
 // refuse answers what the router itself refuses.

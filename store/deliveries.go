@@ -128,6 +128,8 @@ type Attempt struct {
 	Duration       time.Duration
 	Retry          time.Time // when to try again; zero for never
 	Manual         bool      // someone asked for it: without Success the delivery's own tries go on
+	Request        string    // what was sent, without secrets and as far as it is to be kept
+	Response       string    // what came back; '' where nothing did
 }
 
 // RecordAttempt writes down an attempt at a delivery, and when the next is due.
@@ -156,6 +158,7 @@ func (s *Store) RecordAttempts(ctx context.Context, attempts []Attempt, deliveri
 }
 
 func (s *Store) recordAttempt(ctx context.Context, tx *Tx, d Delivery, a Attempt) (e Execution, err error) {
+	tx.ifCommitted(func() { s.counters.attempted(a.Success) })
 	status := "error"
 	if a.Success {
 		status = "success"
@@ -165,10 +168,10 @@ func (s *Store) recordAttempt(ctx context.Context, tx *Tx, d Delivery, a Attempt
 		response = a.ResponseStatus
 	}
 	num, err := tx.Insert(`INSERT INTO webhook_executions (id, worker_id, seq, delivery_num, url, request_status, response_status, error_message,
-			duration_ms, created_at)
-		VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) + 1 FROM webhook_executions WHERE worker_id = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9)`,
+			duration_ms, created_at, request, response)
+		VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) + 1 FROM webhook_executions WHERE worker_id = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`,
 		NewID("whe", s.now()), d.WorkerID, d.num, d.Webhook.URL, status, response, nullable(a.ErrorMessage),
-		a.Duration.Milliseconds(), a.StartedAt.UnixMilli())
+		a.Duration.Milliseconds(), a.StartedAt.UnixMilli(), a.Request, a.Response)
 	if err != nil {
 		return e, err
 	}
@@ -254,6 +257,17 @@ func (s *Store) Execution(ctx context.Context, c Caller, workerID, id string) (E
 		err = sql.ErrNoRows
 	}
 	return e, notFound(err, "execution of this worker")
+}
+
+// Exchange gives what was sent and what came back in one attempt, as far as both are
+// kept; only the worker's creator may ask.
+func (s *Store) Exchange(ctx context.Context, c Caller, workerID, id string) (e Execution, request, response string, err error) {
+	if e, err = s.Execution(ctx, c, workerID, id); err != nil {
+		return e, "", "", err
+	}
+	_, err = one(ctx, s, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&request, &response) },
+		`SELECT request, response FROM webhook_executions WHERE id = ?`, id)
+	return e, request, response, notFound(err, "execution of this worker")
 }
 
 // ExecutedDelivery gives the delivery that an execution was an attempt at, to be

@@ -239,6 +239,9 @@ func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte
 				return err
 			}
 			list, made = append(list, e), append(made, fresh)
+			if fresh {
+				tx.ifCommitted(func() { s.counters.EmailsReceived.Add(1) })
+			}
 		}
 		return nil
 	})

@@ -47,7 +47,9 @@ type Store struct {
 	fair       fairness                              // owned by the writer's goroutine
 	lastUse    sync.Map                              // API key id to the minute its use was last noted
 	onDelivery atomic.Pointer[func(workerID string)] // nil until someone wants to know
-	backups    sync.Mutex                            // held by the one backup under way
+	counters   Counters
+	backups    sync.Mutex    // held by the one backup under way
+	hashing    chan struct{} // has room for as many passwords as are hashed at once
 	closing    sync.Once
 	closed     error // what closing gave
 }
@@ -73,7 +75,8 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, lock: lock, now: opt.Now, zone: opt.Timezone, queueLimit: int64(opt.QueueLimit)}
+	s := &Store{dir: dir, lock: lock, now: opt.Now, zone: opt.Timezone, queueLimit: int64(opt.QueueLimit),
+		hashing: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	if err := s.open(ctx, schema); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -86,7 +89,7 @@ func (s *Store) open(ctx context.Context, schema string) error {
 	if err := migrate(ctx, path, schema, migrations); err != nil {
 		return err
 	}
-	w, err := openWriter(ctx, dsn(path, "&_pragma=foreign_keys(1)&_txlock=immediate&_pragma=synchronous(FULL)&_pragma=journal_size_limit(67108864)"))
+	w, err := openWriter(ctx, dsn(path, "&_pragma=foreign_keys(1)&_txlock=immediate&_pragma=synchronous(FULL)&_pragma=journal_size_limit(67108864)"), &s.counters)
 	if err != nil {
 		return err
 	}

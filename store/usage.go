@@ -19,6 +19,7 @@ func Dollars(nanos int64) float64 { return float64(nanos) / 1e9 }
 // meter adds to the sums that plots, bills and the credit cap read. ended says that
 // the turn is over and counts as one.
 func (s *Store) meter(tx *Tx, t Turn, u Usage, ended bool) error {
+	tx.ifCommitted(func() { s.counters.metered(t, u, ended) })
 	now := s.now()
 	var turns, failures, duration int64
 	if ended {

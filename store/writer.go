@@ -32,6 +32,8 @@ type writer struct {
 	done  chan struct{}
 	most  atomic.Int64 // operations in one transaction; maxBatch but in measurements
 
+	counters *Counters
+
 	mu     sync.RWMutex // held for reading while sending on queue
 	closed bool
 }
@@ -56,7 +58,7 @@ type Tx struct {
 	op   *operation
 }
 
-func openWriter(ctx context.Context, dsn string) (*writer, error) {
+func openWriter(ctx context.Context, dsn string, counters *Counters) (*writer, error) {
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
@@ -71,6 +73,8 @@ func openWriter(ctx context.Context, dsn string) (*writer, error) {
 		tx:    Tx{conn: conn, stmt: map[string]*sql.Stmt{}},
 		queue: make(chan *operation, queueDepth),
 		done:  make(chan struct{}),
+
+		counters: counters,
 	}
 	w.most.Store(maxBatch)
 	go w.loop()
@@ -196,6 +200,8 @@ func (w *writer) run(batch []*operation) error {
 	if _, err := w.tx.Exec(`COMMIT`); err != nil {
 		return errors.Join(err, w.rollback())
 	}
+	w.counters.Commits.Add(1)
+	w.counters.Operations.Add(int64(len(batch)))
 	return nil
 }
 
