@@ -23,12 +23,13 @@ import (
 // and keys; bounded is what may be read whole: it holds what runs at one time.
 var (
 	rare = []string{"SELECT id FROM organizations ORDER BY", "SELECT user_id FROM memberships",
-		"SELECT EXISTS (SELECT 1 FROM api_keys)", "WHERE ?1 = '' OR o.name = ?1 ORDER BY k.organization_id", "OR prefix = ?1 OR hash ="}
+		"SELECT EXISTS (SELECT 1 FROM api_keys)", "WHERE ?1 = '' OR o.name = ?1 ORDER BY k.organization_id", "OR prefix = ?1 OR hash =",
+		"FROM users u LEFT JOIN memberships"}
 	bounded = []string{"SCAN CONSTANT ROW", "SCAN runners", "SCAN turns USING INDEX turns_running"}
 )
 
 // withoutSQL are the methods that TestQueriesUseIndexes need not call.
-var withoutSQL = []string{"Backup", "Close", "Dir", "OpenBlob", "PutBlob", "Queued"}
+var withoutSQL = []string{"Backup", "Close", "Counters", "Dir", "OpenBlob", "PutBlob", "Queued"}
 
 // TestQueriesUseIndexes calls everything the store can do, and asks the database
 // how it carries out each statement that was run: none reads a table from end to
@@ -145,6 +146,59 @@ func callEverything(t *testing.T, f *fixture) {
 	_, err = f.PruneIdempotency(ctx, 10)
 	is.NoErr(err)
 	callSessions(t, f)
+	callPeople(t, f)
+}
+
+// callPeople also ends the membership of somebody who has something of everything.
+func callPeople(t *testing.T, f *fixture) {
+	t.Helper()
+	is := is.New(t)
+	ctx, owner := t.Context(), f.owner
+	_, token, err := f.CreateInvitation(ctx, owner.Caller, "new@acme.test", store.RoleAdmin)
+	is.NoErr(err)
+	joined, err := f.AcceptInvitation(ctx, token, store.NewUser{Name: "New", Password: "a long enough password"}, "")
+	is.NoErr(err)
+	l, _, err := f.CreateInvitation(ctx, owner.Caller, "next@acme.test", store.RoleMember)
+	is.NoErr(err)
+	_, err = f.Invitations(ctx, owner.Caller)
+	is.NoErr(err)
+	is.NoErr(f.RevokeInvitation(ctx, owner.Caller, l.ID))
+	_, token, err = f.CreateInvitation(ctx, owner.Caller, "ann@globex.test", store.RoleMember)
+	is.NoErr(err)
+	_, err = f.Link(ctx, store.LinkInvitation, token)
+	is.NoErr(err)
+	_, err = f.AcceptInvitationAs(ctx, token, f.caller("Globex", "ann@globex.test", store.RoleOwner).UserID, "")
+	is.NoErr(err)
+	_, token, err = f.CreateResetAs(ctx, owner.Caller, joined.UserID)
+	is.NoErr(err)
+	_, err = f.ChoosePassword(ctx, store.LinkReset, token, store.NewUser{Password: "a long enough password"}, "")
+	is.NoErr(err)
+	_, token, err = f.CreateReset(ctx, store.LinkWelcome, "ann@acme.test")
+	is.NoErr(err)
+	_, err = f.ChoosePassword(ctx, store.LinkWelcome, token, store.NewUser{Email: "ann@new.test", Password: "a long enough password"}, "")
+	is.NoErr(err)
+	owner.Email = "ann@new.test"
+	is.NoErr(f.ChangePassword(ctx, owner, "", "a long enough password", "another long password"))
+	is.NoErr(f.RenameUser(ctx, owner.Caller, "Ann A."))
+	_, _, err = f.Colleagues(ctx, owner.Caller, "", 5)
+	is.NoErr(err)
+	_, err = f.Colleague(ctx, owner.Caller, joined.UserID)
+	is.NoErr(err)
+	_, err = f.Users(ctx)
+	is.NoErr(err)
+	_, err = f.ChangeRole(ctx, owner.Caller, joined.UserID, store.RoleOwner)
+	is.NoErr(err)
+	_, err = f.RemoveMember(ctx, owner.Caller, joined.UserID)
+	is.NoErr(err)
+	o, _, err := f.OrganizationSettings(ctx, owner.Caller)
+	is.NoErr(err)
+	is.NoErr(f.UpdateOrganization(ctx, owner.Caller, o))
+	for _, q := range []store.AuditQuery{{}, {Action: "key.create"}, {Email: "ann@new.test", After: f.clock.now(), Before: f.clock.now()}} {
+		_, _, err = f.AuditLog(ctx, owner.Caller, q)
+		is.NoErr(err)
+	}
+	_, err = f.PruneLinks(ctx, 10)
+	is.NoErr(err)
 }
 
 func callSessions(t *testing.T, f *fixture) {
@@ -193,6 +247,12 @@ func callWorkers(t *testing.T, f *fixture, member store.Identity) {
 		_, _, err = f.Workers(ctx, member.Caller, store.WorkerQuery{Text: text, Limit: 5})
 		is.NoErr(err)
 	}
+	_, err = f.InviteWorkerMember(ctx, owner, w.ID, "mo@acme.test")
+	is.NoErr(err)
+	_, err = f.WorkerCreator(ctx, owner, w.ID)
+	is.NoErr(err)
+	_, _, err = f.FilesByWorker(ctx, owner, w.ID, "", 5)
+	is.NoErr(err)
 	_, err = f.RemoveWorkerMember(ctx, owner, w.ID, member.UserID)
 	is.NoErr(err)
 	is.NoErr(f.DeleteWorker(ctx, owner, w.ID))
@@ -465,6 +525,8 @@ func callWebhooks(t *testing.T, f *fixture) {
 	_, _, err = f.Executions(ctx, owner, f.worker.ID, 1)
 	is.NoErr(err)
 	_, err = f.Execution(ctx, owner, f.worker.ID, e.ID)
+	is.NoErr(err)
+	_, _, _, err = f.Exchange(ctx, owner, f.worker.ID, e.ID)
 	is.NoErr(err)
 	_, err = f.ExecutedDelivery(ctx, owner, f.worker.ID, e.ID)
 	is.NoErr(err)
