@@ -55,17 +55,27 @@ type allowance struct {
 }
 
 // allow decides what the next call of a turn may spend, and reserves it.
-func (r *Runner) allow(ctx context.Context, w *work, req model.Request) (allowance, error) {
-	limits := r.cfg.Budgets[w.claim.Budget]
-	limit := w.limit
-	if limit == "" && limits.Steps > 0 && int64(len(w.steps)) >= limits.Steps {
-		limit = limitSteps
+func (r *Runner) allow(ctx context.Context, w *work) (allowance, error) {
+	return r.reserve(ctx, w.claim.OrganizationID, expense{price: w.model.price, limit: r.reached(w), left: r.creditsLeft(w),
+		input: max(w.raw, w.gauge(w.raw)), most: r.maxOutput(w)})
+}
+
+// reached is the limit that the turn has reached, ” while there is none.
+func (r *Runner) reached(w *work) string {
+	steps := r.cfg.Budgets[w.claim.Budget].Steps
+	if w.limit == "" && steps > 0 && int64(len(w.steps)) >= steps {
+		return limitSteps
 	}
-	left := int64(math.MaxInt64)
-	if limits.Credits > 0 {
-		left = int64(limits.Credits*store.NanosPerCredit) - w.used.Cost()
+	return w.limit
+}
+
+// creditsLeft is what the turn may still spend, in nano-dollars.
+func (r *Runner) creditsLeft(w *work) int64 {
+	credits := r.cfg.Budgets[w.claim.Budget].Credits
+	if credits == 0 {
+		return math.MaxInt64
 	}
-	return r.reserve(ctx, w.claim.OrganizationID, expense{price: w.model.price, limit: limit, left: left, input: estimateTokens(req), most: modelMaxTokens(w.model.price)})
+	return int64(credits*store.NanosPerCredit) - w.used.Cost()
 }
 
 // An expense is a call that is to be made.
@@ -204,11 +214,22 @@ func modelMaxTokens(price model.Price) int {
 
 // estimateTokens is about what a request counts, rather too much than too little.
 func estimateTokens(req model.Request) int64 {
+	return overheadTokens(req) + messageTokens(req.Messages)
+}
+
+// overheadTokens is what a request counts besides its messages.
+func overheadTokens(req model.Request) int64 {
 	n := textTokens(req.Preamble) + textTokens(req.Instructions) + textTokens(string(req.OutputSchema))
 	for _, t := range req.Tools {
 		n += textTokens(t.Name) + textTokens(t.Description) + textTokens(string(t.InputSchema))
 	}
-	for _, m := range req.Messages {
+	return n
+}
+
+// messageTokens is what messages count.
+func messageTokens(messages []model.Message) int64 {
+	n := int64(0)
+	for _, m := range messages {
 		n += 4
 		for _, p := range m.Parts {
 			n += textTokens(p.Text) + textTokens(string(p.Input)) + textTokens(p.ToolName) + textTokens(p.Path)
@@ -238,6 +259,8 @@ func textTokens(s string) int64 {
 func fileTokens(p model.Part) int64 {
 	const picture, name, longestText, longest = 2000, 100, 256 << 10, 64_000
 	switch {
+	case p.Open == nil: // it is only named
+		return name
 	case strings.HasPrefix(p.MediaType, "image/"):
 		return picture
 	case p.MediaType == "application/pdf":

@@ -9,42 +9,51 @@ import (
 	"journeyman/store"
 )
 
-// history gives the conversation that a turn continues, its own instruction last,
-// the index of that, and the files attached to it.
-func (r *Runner) history(ctx context.Context, c store.Claim) ([]model.Message, int, []store.File, error) {
-	var messages []model.Message
+// history reads the conversation that a turn continues, its own instruction last,
+// and gives the files attached to that.
+func (r *Runner) history(ctx context.Context, w *work) ([]store.File, error) {
+	c := w.claim
+	w.talk = &conversation{turn: c.Seq}
 	if c.Seq > 0 {
 		conv, err := r.cfg.Store.Conversation(ctx, c.TaskNum)
 		if err != nil {
-			return nil, 0, nil, err
+			return nil, err
 		}
 		for _, t := range conv.Turns {
 			if t.Seq < c.Seq {
-				messages = append(messages, r.instruction(t, turnFiles(conv.Files, t.Num, store.Attached)))
-				messages = append(messages, earlierTurn(t, conv.Steps[t.Num])...)
+				w.talk.add(t.Seq, -1, r.instruction(t, turnFiles(conv.Files, t.Num, store.Attached)))
+				w.addEarlier(t, conv.Steps[t.Num])
 			}
 		}
 	}
 	files, err := r.cfg.Store.FilesByTurn(ctx, c.Num)
 	if err != nil {
-		return nil, 0, nil, err
+		return nil, err
 	}
 	attached := turnFiles(files, c.Num, store.Attached)
-	return append(messages, r.instruction(c.Turn, attached)), len(messages), attached, nil
+	w.talk.add(c.Seq, -1, r.instruction(c.Turn, attached))
+	return attached, nil
 }
 
-// earlierTurn is what the worker did in a turn that has ended. It ends with a
+// addEarlier adds what the worker did in a turn that has ended. It ends with a
 // message of the assistant, as models expect before the next instruction.
-func earlierTurn(t store.Turn, steps []store.Step) []model.Message {
-	messages := stepMessages(steps)
-	if n := len(messages); n > 0 && messages[n-1].Role == model.RoleAssistant {
-		return messages
+func (w *work) addEarlier(t store.Turn, steps []store.Step) {
+	last := model.RoleUser
+	for _, st := range steps {
+		w.learn(st)
+		if messages := stepMessages([]store.Step{st}); len(messages) > 0 {
+			w.talk.add(t.Seq, st.Seq, messages...)
+			last = messages[len(messages)-1].Role
+		}
+	}
+	if last == model.RoleAssistant {
+		return
 	}
 	note := "(no answer)"
 	if t.Failure != nil {
 		note = "(no answer: " + t.Failure.Message + ")"
 	}
-	return append(messages, model.Message{Role: model.RoleAssistant, Parts: []model.Part{{Type: model.PartText, Text: note}}})
+	w.talk.add(t.Seq, int64(len(steps)), model.Message{Role: model.RoleAssistant, Parts: []model.Part{{Type: model.PartText, Text: note}}})
 }
 
 // instruction is a user's message: the input and the files attached to it.

@@ -25,18 +25,19 @@ import (
 // Config is what a Runner works with. All fields but those with a stated default
 // are needed.
 type Config struct {
-	Store       *store.Store
-	Model       model.Model // of workers that choose none
-	Models      Models      // that workers may choose; none where nil
-	Prices      *model.Prices
-	Tools       []tool.Tool
-	Remote      tool.Source // tools of other people's servers; none where nil
-	BaseURL     string      // of the addresses of published files, without a slash at the end
-	Log         *slog.Logger
-	Concurrency int                         // turns at once; 64 where 0
-	Budgets     map[store.Budget]Limits     // DefaultBudgets where nil
-	Retry       func(try int) time.Duration // pause before a model call's try 1, 2, ...; RetryDelay where nil
-	Now         func() time.Time            // time.Now where nil
+	Store         *store.Store
+	Model         model.Model // of workers that choose none
+	Models        Models      // that workers may choose; none where nil
+	Prices        *model.Prices
+	Tools         []tool.Tool
+	Remote        tool.Source // tools of other people's servers; none where nil
+	BaseURL       string      // of the addresses of published files, without a slash at the end
+	Log           *slog.Logger
+	Concurrency   int                         // turns at once; 64 where 0
+	ContextWindow int64                       // of models that Prices says nothing of, in tokens; DefaultContextWindow where 0
+	Budgets       map[store.Budget]Limits     // DefaultBudgets where nil
+	Retry         func(try int) time.Duration // pause before a model call's try 1, 2, ...; RetryDelay where nil
+	Now           func() time.Time            // time.Now where nil
 }
 
 // How a runner holds what it has claimed, and finds what it was not told of.
@@ -86,6 +87,9 @@ var errStopped = errors.New("the runner stops")
 func New(cfg Config) *Runner {
 	if cfg.Concurrency == 0 {
 		cfg.Concurrency = 64
+	}
+	if cfg.ContextWindow == 0 {
+		cfg.ContextWindow = DefaultContextWindow
 	}
 	if cfg.Budgets == nil {
 		cfg.Budgets = DefaultBudgets()

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,10 +26,12 @@ type work struct {
 	tools    []model.Tool // all that the model is shown
 	preamble string
 
-	steps   []store.Step    // the journal
-	talk    []model.Message // of the turns before, this one's instruction, and of the first told steps
+	steps   []store.Step  // the journal
+	talk    *conversation // with the first told steps
 	told    int
-	start   int // index in talk of this turn's instruction
+	raw     int64   // tokens of the next request, counted from its text
+	ratio   float64 // of what the provider counted to that, in the newest call; 0 unknown
+	narrow  int64   // the model's window, where the provider finds it narrower than the price table; 0 unknown
 	used    store.Usage
 	before  time.Duration // worked in earlier claims
 	begun   time.Time     // this claim
@@ -96,6 +99,9 @@ func (r *Runner) work(ctx context.Context, w *work) (err error) {
 	if w.model, err = r.modelOf(w.claim.Settings.Model); err != nil {
 		return err
 	}
+	if err := r.remember(ctx, w); err != nil {
+		return err
+	}
 	if err := r.offer(ctx, w); err != nil {
 		return err
 	}
@@ -143,8 +149,11 @@ func (r *Runner) load(ctx context.Context, w *work) (err error) {
 		w.resumed = len(w.steps) > 0
 	}
 	var attached []store.File
-	if w.talk, w.start, attached, err = r.history(ctx, c); err != nil {
+	if attached, err = r.history(ctx, w); err != nil {
 		return fmt.Errorf("read conversation: %w", err)
+	}
+	for _, st := range w.steps {
+		w.learn(st)
 	}
 	w.live.begin(w.steps, attached)
 	r.ended.fire(c.ID)
@@ -197,10 +206,26 @@ func (r *Runner) limitTime(ctx context.Context, w *work) (context.Context, conte
 }
 
 // step makes one model call and what follows from it. done says that the turn has
-// ended, with its row written.
+// ended, with its row written. A request that the provider finds too long is made
+// shorter and sent once more.
 func (r *Runner) step(ctx context.Context, w *work) (done bool, err error) {
+	if _, err := r.makeRoom(ctx, w, nil); err != nil {
+		return false, err
+	}
+	done, err = r.tryStep(ctx, w)
+	var refusal *model.Error
+	if !errors.As(err, &refusal) || !refusal.TooLong() {
+		return done, err
+	}
+	if made, failed := r.makeRoom(ctx, w, refusal); failed != nil || !made {
+		return false, cmp.Or(failed, err)
+	}
+	return r.tryStep(ctx, w)
+}
+
+func (r *Runner) tryStep(ctx context.Context, w *work) (done bool, err error) {
 	req := r.request(w)
-	a, err := r.allow(ctx, w, req)
+	a, err := r.allow(ctx, w)
 	if err != nil {
 		return false, err
 	}
@@ -279,6 +304,7 @@ func (r *Runner) journal(w *work, st store.Step) error {
 	}
 	w.steps, w.tries = append(w.steps, st), 0
 	w.used = w.used.Add(st.Usage).Add(store.Usage{Steps: 1})
+	w.learn(st)
 	w.live.journaled(st)
 	r.feedRing(w.live)
 	return nil

@@ -34,6 +34,7 @@ type Request struct {
 	Instructions string          // the worker's instructions, as written
 	Messages     []Message       // the conversation, oldest first; the last is of RoleUser or RoleTool
 	TurnStart    int             // index in Messages of the user message that began the current turn
+	LeftOut      int             // model calls of the current turn that Messages tells in a summary only
 	Tools        []Tool          // what the model may call; empty on a Final call
 	OutputSchema json.RawMessage // Draft-07 schema that the final answer must meet, nil for free text
 	MaxTokens    int             // most tokens to produce, 0 for the model's own limit
@@ -142,6 +143,9 @@ type Error struct {
 	Retryable  bool          // the same request may succeed later
 	RetryAfter time.Duration // how long the provider asks to wait, 0 if it does not say
 }
+
+// TooLong reports whether the request was longer than the model takes.
+func (e *Error) TooLong() bool { return e.Code == codeContextLength }
 
 // Error gives the code and the message.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }

@@ -28,7 +28,7 @@ type toolRun struct {
 }
 
 func readTurn(req *Request) *turn {
-	t := &turn{req: req, nextCall: 1}
+	t := &turn{req: req, nextCall: 1, answered: req.LeftOut}
 	start := req.TurnStart
 	if start < 0 || start >= len(req.Messages) || req.Messages[start].Role != RoleUser {
 		start = lastUserMessage(req.Messages)
