@@ -385,6 +385,7 @@ CREATE TABLE files (
 CREATE INDEX files_by_path ON files (worker_id, path, num); -- a file's address, newest version first
 CREATE INDEX files_by_task ON files (task_num, num);        -- the run view
 CREATE INDEX files_by_turn ON files (turn_num, num);        -- the turn list
+CREATE INDEX files_listed  ON files (worker_id, num) WHERE origin = 'published'; -- a worker's files, newest first
 
 -- A web page that an answer rests on.
 CREATE TABLE sources (
@@ -509,6 +510,8 @@ CREATE TABLE webhook_executions (
     error_message   TEXT,
     duration_ms     INTEGER NOT NULL,
     created_at      INTEGER NOT NULL,
+    request         TEXT NOT NULL,                       -- what was sent, as HTTP writes it: its beginning, without secrets
+    response        TEXT NOT NULL,                       -- what came back, likewise; '' where nothing did
     UNIQUE (worker_id, seq)
 ) STRICT;
 

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"time"
 )
 
@@ -55,6 +57,55 @@ func (s *Store) File(ctx context.Context, c Caller, workerID, path, version stri
 		AND (?3 = '' OR substr(sha256, 1, 12) = ?3) ORDER BY num DESC LIMIT 1`, workerID, path, version)
 	return f, notFound(err, "file")
 }
+
+// FilesByWorker lists the published files of a worker that the caller may see, each
+// in its newest version, newest first, and the cursor of the next page, empty after
+// the last.
+func (s *Store) FilesByWorker(ctx context.Context, c Caller, workerID, cursor string, limit int) ([]ListedFile, string, error) {
+	if _, err := s.seenWorker(ctx, s, c, workerID); err != nil {
+		return nil, "", err
+	}
+	var f Fields
+	checkCursor(&f, cursor)
+	after, err := parseCursor(cursor)
+	if err = cmp.Or(f.Err(), err); err != nil {
+		return nil, "", err
+	}
+	before := int64(math.MaxInt64)
+	if after != nil {
+		before = after[1]
+	}
+	const listed = ` FROM files INDEXED BY files_listed WHERE worker_id = ?1 AND origin = 'published' AND num < ?2 ORDER BY num DESC `
+	limit = pageLimit(limit)
+	// The subquery is the outer loop, so its order is the result's.
+	rows, err := all(ctx, s, scanListedFile, `SELECT `+fileColumns+`, num, (SELECT k.id FROM tasks k WHERE k.num = f.task_num)
+		FROM (SELECT *`+listed+`LIMIT ?3) f
+		WHERE NOT EXISTS (SELECT 1 FROM files g WHERE g.worker_id = ?1 AND g.path = f.path AND g.num > f.num AND g.origin = 'published')
+		LIMIT ?4`, workerID, before, maxScanned, limit+1)
+	if err != nil {
+		return nil, "", err
+	}
+	position := func(f ListedFile) []int64 { return []int64{0, f.num} }
+	return paginate(ctx, s, rows, limit, position, `SELECT 0, num`+listed+`LIMIT 1 OFFSET ?3`, workerID, before, maxScanned-1)
+}
+
+// A ListedFile is a file of a worker, and the task that made it.
+type ListedFile struct {
+	File
+	TaskID string
+	num    int64
+}
+
+func scanListedFile(row scanner) (f ListedFile, err error) {
+	f.File, err = scanFile(scannerFunc(func(dest ...any) error { return row.Scan(append(dest, &f.num, &f.TaskID)...) }))
+	return f, err
+}
+
+// scannerFunc is a func as a scanner.
+type scannerFunc func(dest ...any) error
+
+// Scan calls f.
+func (f scannerFunc) Scan(dest ...any) error { return f(dest...) }
 
 // FilesByTask lists what a task's turns published, oldest first.
 func (s *Store) FilesByTask(ctx context.Context, taskNum int64) ([]File, error) {

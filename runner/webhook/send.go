@@ -58,7 +58,12 @@ func (d *Dispatcher) attempt(ctx context.Context, del store.Delivery, body []byt
 	defer cancel()
 	begun := time.Now()
 	a := store.Attempt{StartedAt: d.now()}
-	resp, err := d.post(ctx, del, body, a.StartedAt)
+	req, err := d.request(ctx, del, body, a.StartedAt)
+	var resp *http.Response
+	if err == nil {
+		a.Request = keptRequest(req, del.Webhook, body)
+		resp, err = d.client.Do(req)
+	}
 	if err != nil {
 		a.ErrorMessage = d.explain(err)
 	} else {
@@ -66,7 +71,9 @@ func (d *Dispatcher) attempt(ctx context.Context, del store.Delivery, body []byt
 		if a.Success = resp.StatusCode/100 == 2; !a.Success {
 			a.ErrorMessage = refusal(resp.StatusCode)
 		}
-		drain(resp.Body, cancel)
+		said := &beginning{}
+		drain(resp.Body, said, cancel)
+		a.Response = keptResponse(resp, del.Webhook, said)
 	}
 	a.Duration = time.Since(begun)
 	if !a.Success {
@@ -75,7 +82,7 @@ func (d *Dispatcher) attempt(ctx context.Context, del store.Delivery, body []byt
 	return a
 }
 
-func (d *Dispatcher) post(ctx context.Context, del store.Delivery, body []byte, at time.Time) (*http.Response, error) {
+func (d *Dispatcher) request(ctx context.Context, del store.Delivery, body []byte, at time.Time) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, del.Webhook.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -91,7 +98,7 @@ func (d *Dispatcher) post(ctx context.Context, del store.Delivery, body []byte, 
 	} {
 		req.Header.Set(name, value)
 	}
-	return d.client.Do(req)
+	return req, nil
 }
 
 // sign gives the signature that the Standard Webhooks specification wants: of the
@@ -109,10 +116,10 @@ func sign(secret, id, timestamp string, body []byte) (string, error) {
 
 // drain reads what little a response says, so that its connection can be used
 // again. One that says more, or slowly, is cut off.
-func drain(body io.ReadCloser, cut context.CancelFunc) {
+func drain(body io.ReadCloser, said io.Writer, cut context.CancelFunc) {
 	slow := time.AfterFunc(drainTime, cut)
 	defer slow.Stop()
-	_, _ = io.CopyN(io.Discard, body, maxResponse) // the status has told all
+	_, _ = io.CopyN(said, body, maxResponse) // the status has told all
 	_ = body.Close()
 }
 
