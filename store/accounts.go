@@ -133,15 +133,32 @@ func (s *Store) ensureMembership(tx *Tx, n NewKey) (c Caller, err error) {
 	if role == "" && fresh {
 		role = RoleOwner // a new organization needs one
 	}
+	return c, s.ensureRole(ctx, tx, Caller{OrganizationID: c.OrganizationID, RemoteAddr: n.RemoteAddr}, c.UserID, n.Email, role)
+}
+
+// ensureRole makes a user a member with a role; without one, a member keeps theirs.
+func (s *Store) ensureRole(ctx context.Context, tx *Tx, by Caller, userID, email string, role Role) error {
+	old, err := s.role(ctx, tx, by.OrganizationID, userID)
 	switch {
-	case role == "":
-		_, err = tx.Exec(`INSERT INTO memberships (organization_id, user_id, role, created_at) VALUES (?, ?, 'member', ?)
-			ON CONFLICT DO NOTHING`, c.OrganizationID, c.UserID, s.millis())
-	default:
-		_, err = tx.Exec(`INSERT INTO memberships (organization_id, user_id, role, created_at) VALUES (?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET role = excluded.role`, c.OrganizationID, c.UserID, role, s.millis())
+	case err != nil || old != "" && (role == "" || role == old):
+		return err
+	case old != "":
+		if err := s.putRole(tx, by.OrganizationID, userID, role); err != nil {
+			return err
+		}
+		return s.audit(tx, by, "member.role", userID, map[string]any{"user": email, "from": old, "to": role})
 	}
-	return c, err
+	if role == "" {
+		role = RoleMember
+	}
+	if err := endLinks(tx, userID); err != nil { // they were made by who may, in the organizations until now
+		return err
+	}
+	if _, err := tx.Exec(`INSERT INTO memberships (organization_id, user_id, role, created_at) VALUES (?, ?, ?, ?)`,
+		by.OrganizationID, userID, role, s.millis()); err != nil {
+		return err
+	}
+	return s.audit(tx, by, "member.add", userID, map[string]any{"user": email, "role": role})
 }
 
 func (s *Store) ensureOrganization(tx *Tx, name string) (id string, fresh bool, err error) {

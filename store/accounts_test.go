@@ -46,7 +46,7 @@ func TestKeysFromMadeToRevoked(t *testing.T) {
 	again, err := s.RevokeKey(t.Context(), k.ID, "")
 	is.NoErr(err)
 	is.Equal(again.RevokedAt, k.RevokedAt) // changes nothing
-	log, err := s.Strings(t.Context(), `SELECT action || ' ' || subject || ' ' || remote_addr FROM audit_log ORDER BY num`)
+	log, err := s.Strings(t.Context(), `SELECT action || ' ' || subject || ' ' || remote_addr FROM audit_log WHERE action <> 'member.add' ORDER BY num`)
 	is.NoErr(err)
 	is.Equal(log, []string{"key.create " + k.ID + " ", "key.revoke " + k.ID + " 10.0.0.1"})
 	_, err = s.RevokeKey(t.Context(), "jm_live_none", "")

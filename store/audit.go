@@ -1,8 +1,13 @@
 package store
 
 import (
+	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
+	"time"
 )
 
 // audit appends to the audit log in the transaction that makes the change. detail
@@ -16,4 +21,130 @@ func (s *Store) audit(tx *Tx, c Caller, action, subject string, detail map[strin
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		c.OrganizationID, nullable(c.UserID), nullable(c.KeyID), action, subject, string(text), c.RemoteAddr, s.millis())
 	return err
+}
+
+// auditUser is audit for what concerns a user everywhere: the log of each of their
+// organizations has it.
+func (s *Store) auditUser(ctx context.Context, tx *Tx, c Caller, userID, action string, detail map[string]any) error {
+	organizations, err := all(ctx, tx, scanString, `SELECT organization_id FROM memberships WHERE user_id = ?`, userID)
+	for _, id := range organizations {
+		c.OrganizationID = id
+		if err == nil {
+			err = s.audit(tx, c, action, userID, detail)
+		}
+	}
+	return err
+}
+
+// An AuditEntry says who changed what.
+type AuditEntry struct {
+	UserID     string // '' for the command line
+	Email      string // of the user
+	KeyID      string // the key used, '' without one
+	KeyName    string
+	Action     string         // such as "key.create"
+	Subject    string         // id of what was changed
+	Detail     map[string]any // what else there is to know
+	RemoteAddr string         // '' for the command line
+	CreatedAt  time.Time
+
+	num int64
+}
+
+// Actions are those that the audit log has, in the order of the alphabet.
+func Actions() []string {
+	return []string{"approval.approve", "approval.deny", "email.release", "invitation.accept", "invitation.create", "invitation.revoke",
+		"key.create", "key.revoke", "key.roll", "member.add", "member.remove", "member.role", "organization.cap", "organization.name",
+		"password.change", "password.link", "password.reset", "password.set", "session.create", "session.end", "user.name",
+		"webhook.remove", "webhook.renew", "webhook.set", "worker.approvals", "worker.delete", "worker.member.add", "worker.member.remove", "worker.visibility"}
+}
+
+// An AuditQuery asks for a page of the audit log. Zero fields do not filter.
+type AuditQuery struct {
+	Action string
+	Email  string    // of who did it
+	After  time.Time // inclusive
+	Before time.Time // exclusive
+	Cursor string    // from the page before
+	Limit  int       // most entries
+}
+
+// AuditLog lists what was changed in the caller's organization, newest first, and
+// the cursor of the next page, ” after the last. A Member is Forbidden.
+func (s *Store) AuditLog(ctx context.Context, c Caller, q AuditQuery) ([]AuditEntry, string, error) {
+	if err := c.Allow(SeeAudit); err != nil {
+		return nil, "", err
+	}
+	var f Fields
+	checkCursor(&f, q.Cursor)
+	if err := f.Err(); err != nil {
+		return nil, "", err
+	}
+	userID := ""
+	if q.Email != "" {
+		var err error
+		userID, err = one(ctx, s, scanString, `SELECT id FROM users WHERE email = ?`, q.Email)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, "", nil // who never was did nothing
+		}
+		if err != nil {
+			return nil, "", err
+		}
+	}
+	from, start := q.listed(userID)
+	before := q.position()
+	after := int64(math.MinInt64)
+	if !q.After.IsZero() {
+		after = q.After.UnixMilli()
+	}
+	limit := pageLimit(q.Limit)
+	args := []any{c.OrganizationID, start, after, before[0], before[1]}
+	// The subquery is the outer loop, so its order is the result's.
+	rows, err := all(ctx, s, scanAuditEntry, `SELECT a.num, coalesce(a.user_id, ''), coalesce(u.email, ''), coalesce(a.api_key_id, ''), coalesce(k.name, ''),
+			a.action, a.subject, a.detail, a.remote_addr, a.created_at
+		FROM (SELECT *`+from+`LIMIT ?6) a LEFT JOIN users u ON u.id = a.user_id LEFT JOIN api_keys k ON k.id = a.api_key_id
+		WHERE (?7 = '' OR a.action = ?7) AND (?8 = '' OR a.user_id = ?8) LIMIT ?9`,
+		append(args, maxScanned, q.Action, userID, limit+1)...)
+	if err != nil {
+		return nil, "", err
+	}
+	position := func(e AuditEntry) []int64 { return []int64{e.CreatedAt.UnixMilli(), e.num} }
+	return paginate(ctx, s, rows, limit, position, `SELECT created_at, num`+from+`LIMIT 1 OFFSET ?6`, append(args, maxScanned-1)...)
+}
+
+// position is the time and num before which the page begins.
+func (q AuditQuery) position() []int64 {
+	before := []int64{math.MaxInt64, 0}
+	if !q.Before.IsZero() {
+		before[0] = q.Before.UnixMilli()
+	}
+	after, err := parseCursor(q.Cursor)
+	if err != nil || after == nil || after[0] >= before[0] {
+		return before
+	}
+	return after
+}
+
+// listed is the range of the list's index: of the most telling filter, for which
+// start is the second argument.
+func (q AuditQuery) listed(userID string) (from, start string) {
+	index, column := "audit_log_listed", "?2 = ''"
+	switch {
+	case userID != "":
+		index, column, start = "audit_log_by_user", "user_id = ?2", userID
+	case q.Action != "":
+		index, column, start = "audit_log_by_action", "action = ?2", q.Action
+	}
+	return ` FROM audit_log INDEXED BY ` + index + ` WHERE organization_id = ?1 AND ` + column + `
+		AND created_at >= ?3 AND (created_at, num) < (?4, ?5) ORDER BY created_at DESC, num DESC `, start
+}
+
+func scanAuditEntry(row scanner) (e AuditEntry, err error) {
+	var created int64
+	var detail string
+	if err := row.Scan(&e.num, &e.UserID, &e.Email, &e.KeyID, &e.KeyName, &e.Action, &e.Subject, &detail, &e.RemoteAddr, &created); err != nil {
+		return e, err
+	}
+	e.CreatedAt = fromMillis(created)
+	return e, json.Unmarshal([]byte(detail), &e.Detail)
 }

@@ -50,6 +50,11 @@ func (s *Store) CreateKey(ctx context.Context, n NewKey) (secret string, err err
 		secret = newSecret("jm_live_")
 	}
 	err = s.write(ctx, func(tx *Tx) error {
+		// Its user may have another address by now, and must not be made anew.
+		known, err := one(ctx, tx, scanInt, `SELECT EXISTS (SELECT 1 FROM api_keys WHERE hash = ?)`, hashSecret(secret))
+		if err != nil || known == 1 {
+			return err
+		}
 		c, err := s.ensureMembership(tx, n)
 		if err != nil {
 			return err

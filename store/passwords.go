@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/argon2"
 )
@@ -29,20 +30,91 @@ const (
 	MaxPassword = 1024
 )
 
-// SetPassword sets the password a user signs in with.
-func (s *Store) SetPassword(ctx context.Context, email, password string) error {
+// hashWait is how long a password waits for its turn to be hashed: each takes its
+// memory, so few are at once.
+const hashWait = 10 * time.Second
+
+// hash runs do, which hashes a password, once there is room for it. It is Busy where
+// too many others are before it.
+func (s *Store) hash(ctx context.Context, do func()) error {
+	late := time.NewTimer(hashWait)
+	defer late.Stop()
+	select {
+	case s.hashing <- struct{}{}:
+		defer func() { <-s.hashing }()
+		do()
+		return nil
+	case <-late.C:
+		return Errorf(Busy, "too many people are signing in at this moment: try again")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// newPassword gives the hash of a password that somebody has chosen.
+func (s *Store) newPassword(ctx context.Context, password string) (hash string, err error) {
 	var f Fields
 	f.Check(len(password) >= MinPassword && len(password) <= MaxPassword, "password", "must have %d to %d bytes", MinPassword, MaxPassword)
 	if err := f.Err(); err != nil {
+		return "", err
+	}
+	err = s.hash(ctx, func() { hash = hashPassword(password) })
+	return hash, err
+}
+
+// SetPassword sets the password a user signs in with, on behalf of who owns the
+// data folder. It ends the user's sessions, and the links to choose another.
+func (s *Store) SetPassword(ctx context.Context, email, password string) error {
+	hash, err := s.newPassword(ctx, password) // before the transaction: it takes its time
+	if err != nil {
 		return err
 	}
-	hash := hashPassword(password) // before the transaction: it takes its time
 	return s.write(ctx, func(tx *Tx) error {
-		n, err := tx.Exec(`UPDATE users SET password_hash = ? WHERE email = ?`, hash, email)
-		if err == nil && n == 0 {
+		userID, err := one(ctx, tx, scanString, `SELECT id FROM users WHERE email = ?`, email)
+		if errors.Is(err, sql.ErrNoRows) {
 			return Errorf(NotFound, "no user has that email address")
 		}
+		if err != nil {
+			return err
+		}
+		if err := s.putPassword(tx, userID, hash, ""); err != nil {
+			return err
+		}
+		return s.auditUser(ctx, tx, Caller{}, userID, "password.set", map[string]any{"user": email})
+	})
+}
+
+// putPassword sets a password, and ends all that the old one gave access to but the
+// session kept.
+func (s *Store) putPassword(tx *Tx, userID, hash, kept string) error {
+	if _, err := tx.Exec(`UPDATE users SET password_hash = ? WHERE id = ?`, hash, userID); err != nil {
 		return err
+	}
+	if _, err := tx.Exec(`DELETE FROM sessions WHERE user_id = ? AND id <> ?`, userID, kept); err != nil {
+		return err
+	}
+	return endLinks(tx, userID)
+}
+
+// ChangePassword sets the password of the caller, who must know the old one. It ends
+// their other sessions and the links to choose another. A wrong old password is an
+// Invalid error of the field.
+func (s *Store) ChangePassword(ctx context.Context, c Identity, sessionID, old, password string) error {
+	if _, err := s.CheckPassword(ctx, c.Email, old); err != nil {
+		if IsKind(err, Unauthorized) {
+			return Fields{{Path: "old", Message: "is not your password"}}.Err()
+		}
+		return err
+	}
+	hash, err := s.newPassword(ctx, password)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *Tx) error {
+		if err := s.putPassword(tx, c.UserID, hash, sessionID); err != nil {
+			return err
+		}
+		return s.auditUser(ctx, tx, c.Caller, c.UserID, "password.change", map[string]any{"user": c.Email})
 	})
 }
 
@@ -56,7 +128,14 @@ func (s *Store) CheckPassword(ctx context.Context, email, password string) (user
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return "", err
 	}
-	if len(password) > MaxPassword || !passwordMatches(hash.String, password) {
+	matches := false
+	if len(password) <= MaxPassword {
+		err = s.hash(ctx, func() { matches = passwordMatches(hash.String, password) })
+		if err != nil {
+			return "", err
+		}
+	}
+	if !matches {
 		return "", Errorf(Unauthorized, "the email address or the password is wrong")
 	}
 	return userID, nil

@@ -172,10 +172,14 @@ type Organization struct {
 
 // Organizations lists those a user is in, the oldest membership first.
 func (s *Store) Organizations(ctx context.Context, userID string) ([]Organization, error) {
-	return all(ctx, s, func(row scanner) (o Organization, err error) {
+	return s.organizationsOf(ctx, s, userID)
+}
+
+func (s *Store) organizationsOf(ctx context.Context, q querier, userID string) ([]Organization, error) {
+	return all(ctx, q, func(row scanner) (o Organization, err error) {
 		return o, row.Scan(&o.ID, &o.Name, &o.Role)
 	}, `SELECT o.id, o.name, m.role FROM memberships m JOIN organizations o ON o.id = m.organization_id
-		WHERE m.user_id = ? ORDER BY m.created_at, m.organization_id LIMIT 100`, userID)
+		WHERE m.user_id = ? ORDER BY m.created_at, m.organization_id`, userID)
 }
 
 // SwitchOrganization has a session of the caller look at another of their

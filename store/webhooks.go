@@ -54,11 +54,15 @@ func (s *Store) SetWebhook(ctx context.Context, c Caller, workerID, url string) 
 		if w, err = s.webhook(ctx, tx, workerID); err != nil {
 			return err
 		}
-		if w.URL == "" {
+		was := w.URL
+		if was == "" {
 			w.renew()
 		}
 		w.URL = url
-		return s.putWebhook(tx, workerID, w)
+		if err := s.putWebhook(tx, workerID, w); err != nil || was == url {
+			return err
+		}
+		return s.audit(tx, c, "webhook.set", workerID, map[string]any{"from": was, "to": url})
 	})
 	return w, err
 }
@@ -84,8 +88,10 @@ func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (w
 		if _, err := tx.Exec(`DELETE FROM webhooks WHERE worker_id = ?`, workerID); err != nil {
 			return err
 		}
-		_, err = tx.Exec(`UPDATE deliveries SET next_attempt_at = NULL WHERE worker_id = ? AND next_attempt_at IS NOT NULL`, workerID)
-		return err
+		if _, err := tx.Exec(`UPDATE deliveries SET next_attempt_at = NULL WHERE worker_id = ? AND next_attempt_at IS NOT NULL`, workerID); err != nil {
+			return err
+		}
+		return s.audit(tx, c, "webhook.remove", workerID, map[string]any{"url": was.URL})
 	})
 	return was, err
 }
@@ -106,6 +112,9 @@ func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string, onc
 		}
 		w.renew()
 		if err := s.putWebhook(tx, workerID, w); err != nil {
+			return err
+		}
+		if err := s.audit(tx, c, "webhook.renew", workerID, map[string]any{"url": w.URL}); err != nil {
 			return err
 		}
 		return s.remember(tx, once, workerID)

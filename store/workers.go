@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -173,6 +174,7 @@ func (s *Store) UpdateWorker(ctx context.Context, c Caller, id string, p WorkerP
 		if w, err = s.ownWorker(ctx, tx, c, id); err != nil {
 			return err
 		}
+		was := w
 		set(&w.Title, p.Title)
 		set(&w.Summary, p.Summary)
 		set(&w.Visibility, p.Visibility)
@@ -191,9 +193,26 @@ func (s *Store) UpdateWorker(ctx context.Context, c Caller, id string, p WorkerP
 		w.UpdatedAt = fromMillis(now)
 		_, err := tx.Exec(`UPDATE workers SET title = ?, summary = ?, visibility = ?, version = ?, updated_at = ? WHERE id = ?`,
 			w.Title, w.Summary, w.Visibility, w.Version, now, id)
-		return err
+		if err != nil {
+			return err
+		}
+		return s.auditWorker(tx, c, was, w)
 	})
 	return w, err
+}
+
+// auditWorker notes what a change of a worker opens or closes to others.
+func (s *Store) auditWorker(tx *Tx, c Caller, was, w Worker) error {
+	if was.Visibility != w.Visibility {
+		err := s.audit(tx, c, "worker.visibility", w.ID, map[string]any{"title": w.Title, "from": was.Visibility, "to": w.Visibility})
+		if err != nil {
+			return err
+		}
+	}
+	if slices.Equal(was.Settings.ApprovalTools, w.Settings.ApprovalTools) {
+		return nil
+	}
+	return s.audit(tx, c, "worker.approvals", w.ID, map[string]any{"title": w.Title, "from": was.Settings.ApprovalTools, "to": w.Settings.ApprovalTools})
 }
 
 func set[T any](field *T, v *T) {
@@ -206,11 +225,14 @@ func set[T any](field *T, v *T) {
 // tasks, turns and files stay.
 func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
 	return s.write(ctx, func(tx *Tx) error {
-		if _, err := s.ownWorker(ctx, tx, c, id); err != nil {
+		w, err := s.ownWorker(ctx, tx, c, id)
+		if err != nil {
 			return err
 		}
-		_, err := tx.Exec(`UPDATE workers SET deleted_at = ? WHERE id = ?`, s.millis(), id)
-		if err != nil {
+		if _, err := tx.Exec(`UPDATE workers SET deleted_at = ? WHERE id = ?`, s.millis(), id); err != nil {
+			return err
+		}
+		if err := s.audit(tx, c, "worker.delete", id, map[string]any{"title": w.Title}); err != nil {
 			return err
 		}
 		_, err = tx.Exec(`UPDATE schedules SET next_run_at = NULL, cancelled_at = ? WHERE worker_id = ? AND next_run_at IS NOT NULL`,
@@ -329,13 +351,16 @@ func (s *Store) AddWorkerMember(ctx context.Context, c Caller, workerID, userID 
 		if n >= maxMembers {
 			return Errorf(Conflict, "a worker has at most %d members", maxMembers)
 		}
-		_, err = tx.Exec(`INSERT INTO worker_members (worker_id, user_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
+		fresh, err := tx.Exec(`INSERT INTO worker_members (worker_id, user_id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`,
 			workerID, userID, s.millis())
 		if err != nil {
 			return err
 		}
 		m, err = one(ctx, tx, scanMember, selectMembers+` AND m.user_id = ?`, workerID, userID)
-		return err
+		if err != nil || fresh == 0 {
+			return err
+		}
+		return s.audit(tx, c, "worker.member.add", workerID, map[string]any{"user": m.Email})
 	})
 	return m, err
 }
@@ -347,9 +372,18 @@ func (s *Store) RemoveWorkerMember(ctx context.Context, c Caller, workerID, user
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
-		n, err := tx.Exec(`DELETE FROM worker_members WHERE worker_id = ? AND user_id = ?`, workerID, userID)
-		removed = n == 1
-		return err
+		m, err := one(ctx, tx, scanMember, selectMembers+` AND m.user_id = ?`, workerID, userID)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		removed = true
+		if _, err := tx.Exec(`DELETE FROM worker_members WHERE worker_id = ? AND user_id = ?`, workerID, userID); err != nil {
+			return err
+		}
+		return s.audit(tx, c, "worker.member.remove", workerID, map[string]any{"user": m.Email})
 	})
 	return removed, err
 }

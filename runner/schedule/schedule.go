@@ -241,6 +241,8 @@ func (s *Scheduler) prune() {
 	for what, some := range map[string]func() (int64, error){
 		"requests":   func() (int64, error) { return s.cfg.Store.PruneIdempotency(s.ctx, pruneBatch) },
 		"deliveries": func() (int64, error) { return s.cfg.Store.PruneDeliveries(s.ctx, keepDeliveries, pruneBatch) },
+		"sessions":   func() (int64, error) { return s.cfg.Store.PruneSessions(s.ctx, pruneBatch) },
+		"links":      func() (int64, error) { return s.cfg.Store.PruneLinks(s.ctx, pruneBatch) },
 	} {
 		n, err := some()
 		for err == nil && n >= pruneBatch && s.ctx.Err() == nil {

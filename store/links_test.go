@@ -1,0 +1,277 @@
+package store_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+const goodPassword = "correct horse battery"
+
+// refused reports whether err is of the kind, 0 being none.
+func refused(err error, kind store.Kind) bool {
+	if kind == 0 {
+		return err == nil
+	}
+	return store.IsKind(err, kind)
+}
+
+// TestInvitation has somebody new and somebody known join.
+func TestInvitation(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	l, token, err := f.CreateInvitation(f.ctx(), f.owner.Caller, " new@acme.test ", store.RoleAdmin)
+	is.NoErr(err)
+	is.Equal([]any{l.Email, l.Role, l.OrganizationName, l.UserID, l.InvitedBy}, []any{"new@acme.test", store.RoleAdmin, "Acme", "", "ann@acme.test"})
+	hashes, err := f.Strings(f.ctx(), `SELECT id FROM links WHERE instr(hash, ?) > 0`, token)
+	is.NoErr(err)
+	is.Equal(len(hashes), 0) // the token is not kept
+
+	_, err = f.AcceptInvitation(f.ctx(), token, store.NewUser{Name: " ", Password: "short"}, "")
+	is.True(strings.Contains(err.Error(), "name: ") && strings.Contains(err.Error(), "1 more")) // and the link still works
+	c, err := f.AcceptInvitation(f.ctx(), token, store.NewUser{Name: "New", Password: goodPassword}, "10.0.0.1")
+	is.NoErr(err)
+	is.Equal(c.Role, store.RoleAdmin)
+	id, err := f.CheckPassword(f.ctx(), "NEW@acme.test", goodPassword)
+	is.NoErr(err)
+	is.Equal(id, c.UserID)
+	_, err = f.AcceptInvitation(f.ctx(), token, store.NewUser{Name: "Eve", Password: goodPassword}, "")
+	is.True(store.IsNotFound(err)) // once
+
+	_, _, err = f.CreateInvitation(f.ctx(), f.owner.Caller, "New@Acme.test", store.RoleMember)
+	is.True(store.IsKind(err, store.Invalid)) // a member already
+
+	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	_, token, err = f.CreateInvitation(f.ctx(), f.owner.Caller, "sam@globex.test", store.RoleMember)
+	is.NoErr(err)
+	_, err = f.AcceptInvitation(f.ctx(), token, store.NewUser{Name: "Eve", Password: goodPassword}, "")
+	is.True(store.IsKind(err, store.Forbidden)) // it would be access to Globex
+	is.NoErr(f.SetPassword(f.ctx(), "sam@globex.test", goodPassword))
+	_, err = f.AcceptInvitation(f.ctx(), token, store.NewUser{Name: "Eve", Password: "another password"}, "")
+	is.True(store.IsKind(err, store.Conflict))
+	_, err = f.AcceptInvitationAs(f.ctx(), token, f.owner.UserID, "")
+	is.True(store.IsKind(err, store.Forbidden)) // somebody else
+	_, err = f.AcceptInvitationAs(f.ctx(), token, stranger.UserID, "")
+	is.NoErr(err)
+	list, err := f.Organizations(f.ctx(), stranger.UserID)
+	is.NoErr(err)
+	is.Equal(len(list), 2)
+	_, err = f.CheckPassword(f.ctx(), "sam@globex.test", goodPassword)
+	is.NoErr(err) // theirs still
+}
+
+// TestInvitationsEnd ends them by time, by revocation, by another one and by what
+// becomes of their maker.
+func TestInvitationsEnd(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(f *fixture, l store.Link, admin store.Identity) error{
+		"time": func(f *fixture, _ store.Link, _ store.Identity) error {
+			f.clock.advance(store.InvitationLifetime)
+			return nil
+		},
+		"revoked": func(f *fixture, l store.Link, _ store.Identity) error {
+			return f.RevokeInvitation(f.ctx(), f.owner.Caller, l.ID)
+		},
+		"replaced": func(f *fixture, _ store.Link, _ store.Identity) error {
+			_, _, err := f.CreateInvitation(f.ctx(), f.owner.Caller, "New@acme.test", store.RoleMember)
+			return err
+		},
+		"maker removed": func(f *fixture, _ store.Link, admin store.Identity) error {
+			_, err := f.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID)
+			return err
+		},
+		"maker demoted": func(f *fixture, _ store.Link, admin store.Identity) error {
+			_, err := f.ChangeRole(f.ctx(), f.owner.Caller, admin.UserID, store.RoleMember)
+			return err
+		},
+		"maker demoted by command": func(f *fixture, _ store.Link, _ store.Identity) error {
+			_, err := f.CreateKey(f.ctx(), store.NewKey{Name: "k", Email: "ada@acme.test", Role: store.RoleMember, OrganizationName: "Acme"})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
+			l, token, err := f.CreateInvitation(f.ctx(), admin.Caller, "new@acme.test", store.RoleMember)
+			is.NoErr(err)
+			_, err = f.Link(f.ctx(), store.LinkInvitation, token)
+			is.NoErr(err)
+			_, err = f.Link(f.ctx(), store.LinkReset, token)
+			is.True(store.IsNotFound(err)) // another kind
+			is.NoErr(end(f, l, admin))
+			_, err = f.Link(f.ctx(), store.LinkInvitation, token)
+			is.True(store.IsNotFound(err))
+			_, err = f.AcceptInvitation(f.ctx(), token, store.NewUser{Name: "New", Password: goodPassword}, "")
+			is.True(store.IsNotFound(err))
+			list, err := f.Invitations(f.ctx(), f.owner.Caller)
+			is.NoErr(err)
+			is.True(!slices.ContainsFunc(list, func(o store.Link) bool { return o.ID == l.ID }))
+		})
+	}
+}
+
+// TestLinkUsedTwiceAtOnce lets one of many in.
+func TestLinkUsedTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	_, token, err := f.CreateReset(f.ctx(), store.LinkReset, "ann@acme.test")
+	is.NoErr(err)
+	var wg sync.WaitGroup
+	errs := make([]error, 4)
+	for i := range errs {
+		wg.Go(func() {
+			_, errs[i] = f.ChoosePassword(f.ctx(), store.LinkReset, token, store.NewUser{Password: goodPassword}, "")
+		})
+	}
+	wg.Wait()
+	let := 0
+	for _, err := range errs {
+		if err == nil {
+			let++
+		} else {
+			is.True(store.IsNotFound(err))
+		}
+	}
+	is.Equal(let, 1)
+}
+
+// TestReset ends what the old password gave access to.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	is.NoErr(f.SetPassword(f.ctx(), "ann@acme.test", goodPassword))
+	session, err := f.CreateSession(f.ctx(), f.owner.UserID, "", "")
+	is.NoErr(err)
+	_, first, err := f.CreateReset(f.ctx(), store.LinkReset, "ann@acme.test")
+	is.NoErr(err)
+	_, second, err := f.CreateReset(f.ctx(), store.LinkReset, "ANN@acme.test")
+	is.NoErr(err)
+	_, err = f.ChoosePassword(f.ctx(), store.LinkReset, first, store.NewUser{Password: "another password"}, "")
+	is.True(store.IsNotFound(err)) // the newer one took its place
+	_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, second, store.NewUser{Password: "another password", Email: "eve@acme.test"}, "")
+	is.True(store.IsNotFound(err)) // another kind
+	_, err = f.ChoosePassword(f.ctx(), store.LinkReset, second, store.NewUser{Password: "another password", Email: "eve@acme.test"}, "")
+	is.NoErr(err)
+	_, err = f.CheckPassword(f.ctx(), "ann@acme.test", "another password") // a reset sets no address
+	is.NoErr(err)
+	_, err = f.CheckPassword(f.ctx(), "ann@acme.test", goodPassword)
+	is.True(store.IsKind(err, store.Unauthorized))
+	_, _, err = f.SessionIdentity(f.ctx(), session)
+	is.True(store.IsKind(err, store.Unauthorized))
+	_, _, err = f.CreateReset(f.ctx(), store.LinkReset, "nobody@acme.test")
+	is.True(store.IsNotFound(err))
+
+	_, token, err := f.CreateReset(f.ctx(), store.LinkReset, "ann@acme.test")
+	is.NoErr(err)
+	f.clock.advance(store.ResetLifetime - time.Millisecond)
+	_, err = f.Link(f.ctx(), store.LinkReset, token)
+	is.NoErr(err)
+	f.clock.advance(time.Millisecond)
+	_, err = f.Link(f.ctx(), store.LinkReset, token)
+	is.True(store.IsNotFound(err))
+	n, err := f.PruneLinks(f.ctx(), 10)
+	is.NoErr(err)
+	is.Equal(n, int64(1))
+}
+
+// TestWelcome sets the first owner's address, but not to another's.
+func TestWelcome(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.caller("Acme", "mo@acme.test", store.RoleMember)
+	_, token, err := f.CreateReset(f.ctx(), store.LinkWelcome, "ann@acme.test")
+	is.NoErr(err)
+	for _, email := range []string{"", "no address", "MO@acme.test"} {
+		_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Password: goodPassword, Email: email}, "")
+		is.True(store.IsKind(err, store.Invalid))
+	}
+	id, err := f.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Password: goodPassword, Email: "ann@new.test"}, "")
+	is.NoErr(err)
+	is.Equal(id, f.owner.UserID)
+	id, err = f.CheckPassword(f.ctx(), "ann@new.test", goodPassword)
+	is.NoErr(err)
+	is.Equal(id, f.owner.UserID)
+}
+
+// TestGivenKeyMakesNobody starts again with the key of somebody whose address has
+// changed since.
+func TestGivenKeyMakesNobody(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	given := store.NewKey{Name: "First key", Email: "owner@localhost", Role: store.RoleOwner, Secret: "a-given-secret-of-some-length"}
+	for range 2 {
+		_, err := f.CreateKey(f.ctx(), given)
+		is.NoErr(err)
+		_, token, err := f.CreateReset(f.ctx(), store.LinkWelcome, "owner@localhost")
+		if err == nil {
+			_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Password: goodPassword, Email: "me@new.test"}, "")
+			is.NoErr(err)
+		}
+	}
+	users, err := f.Strings(f.ctx(), `SELECT email FROM users ORDER BY email`)
+	is.NoErr(err)
+	is.Equal(users, []string{"ann@acme.test", "me@new.test"})
+}
+
+// TestWhoMakesLinks tries every role on every role.
+func TestWhoMakesLinks(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	people := map[string]store.Identity{"owner": f.owner, "admin": f.caller("Acme", "ada@acme.test", store.RoleAdmin),
+		"member": f.caller("Acme", "mo@acme.test", store.RoleMember), "stranger": f.caller("Globex", "sam@globex.test", store.RoleOwner)}
+	may := map[string][]store.Role{"owner": {store.RoleOwner, store.RoleAdmin, store.RoleMember}, "admin": {store.RoleAdmin, store.RoleMember}}
+	for _, role := range []store.Role{store.RoleOwner, store.RoleAdmin, store.RoleMember} {
+		target := f.caller("Acme", string(role)+"@target.test", role)
+		for name, who := range people {
+			want := store.Forbidden
+			if slices.Contains(may[name], role) {
+				want = 0
+			}
+			if name != "stranger" {
+				_, _, err := f.CreateInvitation(f.ctx(), who.Caller, name+string(role)+"@new.test", role)
+				is.True(refused(err, want))
+			}
+			if name == "stranger" {
+				want = store.NotFound
+			}
+			_, _, err := f.CreateResetAs(f.ctx(), who.Caller, target.UserID)
+			is.True(refused(err, want))
+		}
+	}
+	_, _, err := f.CreateResetAs(f.ctx(), f.owner.Caller, f.owner.UserID)
+	is.True(store.IsKind(err, store.Conflict)) // their own: by their password
+
+	// Nobody gets into another organization by way of a member of both.
+	both := f.caller("Acme", "both@acme.test", store.RoleMember)
+	_, token, err := f.CreateResetAs(f.ctx(), people["admin"].Caller, both.UserID)
+	is.NoErr(err)
+	f.caller("Globex", "both@acme.test", store.RoleMember)
+	_, err = f.Link(f.ctx(), store.LinkReset, token)
+	is.True(store.IsNotFound(err)) // ended by their joining
+	_, _, err = f.CreateResetAs(f.ctx(), people["admin"].Caller, both.UserID)
+	is.True(store.IsKind(err, store.Forbidden))
+
+	// An Admin's old invitation of an Owner's making is not theirs to replace.
+	l, _, err := f.CreateInvitation(f.ctx(), f.owner.Caller, "boss@new.test", store.RoleOwner)
+	is.NoErr(err)
+	_, _, err = f.CreateInvitation(f.ctx(), people["admin"].Caller, "boss@new.test", store.RoleMember)
+	is.True(store.IsKind(err, store.Forbidden))
+	is.True(store.IsKind(f.RevokeInvitation(f.ctx(), people["admin"].Caller, l.ID), store.Forbidden))
+	is.True(store.IsNotFound(f.RevokeInvitation(f.ctx(), people["stranger"].Caller, l.ID)))
+	_, err = f.Invitations(f.ctx(), people["member"].Caller)
+	is.True(store.IsKind(err, store.Forbidden))
+}
