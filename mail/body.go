@@ -253,6 +253,9 @@ func (t *tolerantReader) Read(p []byte) (int, error) {
 func cleanText(s string) string {
 	s = strings.TrimPrefix(s, "\ufeff")
 	s = strings.ReplaceAll(s, "\r\n", "\n")
+	if isCleanASCII(s) {
+		return s // most mail, and what was cleaned before
+	}
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\r':
@@ -264,6 +267,17 @@ func cleanText(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// isCleanASCII reports whether s is ASCII with no control characters but tabs and
+// line ends.
+func isCleanASCII(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
 }
 
 // unflow joins the lines of a paragraph that format=flowed has cut (RFC 3676).

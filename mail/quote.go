@@ -44,7 +44,7 @@ func mayQuote(text string) bool {
 		switch last := line[len(line)-1]; {
 		case line[0] == '>', last == ':', last == '-', strings.HasSuffix(line, "："):
 			return true
-		case strings.ContainsAny(line, ":：") && headerName(line) == "from":
+		case (strings.IndexByte(line, ':') >= 0 || strings.Contains(line, "：")) && headerName(line) == "from":
 			return true
 		case len(line) < 60 && forwardMark.MatchString(line):
 			return true

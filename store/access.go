@@ -33,12 +33,7 @@ func (s *Store) seenWorker(ctx context.Context, q querier, c Caller, id string) 
 // runnableWorker is visibleWorker for accepting a turn, which needs no more of the
 // worker than who may run which version.
 func (s *Store) runnableWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
-	w, err := one(ctx, q, func(row scanner) (w Worker, err error) {
-		var deleted sql.NullInt64
-		err = row.Scan(&w.ID, &w.OrganizationID, &w.UserID, &w.Visibility, &w.Version, &deleted)
-		w.DeletedAt = fromNull(deleted)
-		return w, err
-	}, `SELECT id, organization_id, user_id, visibility, version, deleted_at FROM workers WHERE id = ?`, id)
+	w, err := one(ctx, q, scanRunnable, selectRunnable, id)
 	if err == nil {
 		w, err = s.allow(ctx, q, c, w)
 	}
@@ -46,6 +41,15 @@ func (s *Store) runnableWorker(ctx context.Context, q querier, c Caller, id stri
 		err = sql.ErrNoRows
 	}
 	return w, notFound(err, "worker")
+}
+
+const selectRunnable = `SELECT id, organization_id, user_id, visibility, version, deleted_at FROM workers WHERE id = ?`
+
+func scanRunnable(row scanner) (w Worker, err error) {
+	var deleted sql.NullInt64
+	err = row.Scan(&w.ID, &w.OrganizationID, &w.UserID, &w.Visibility, &w.Version, &deleted)
+	w.DeletedAt = fromNull(deleted)
+	return w, err
 }
 
 // allow gives w back where c may see it.

@@ -131,10 +131,13 @@ func (s *Store) EmailSource(ctx context.Context, e Email) ([]byte, error) {
 	return one(ctx, s, func(row scanner) (b []byte, err error) { err = row.Scan(&b); return b, err }, query, e.num)
 }
 
-// Mailbox gives the worker of that id for the delivery of mail, whoever sends it.
-// A deleted one is not found.
+// Mailbox gives the worker of that id for the delivery of mail, whoever sends it:
+// who may see it, and no more of it than that. A deleted one is not found.
 func (s *Store) Mailbox(ctx context.Context, workerID string) (Worker, error) {
-	w, err := one(ctx, s, scanWorker, `SELECT `+workerColumns+fromWorkers+`WHERE w.id = ? AND w.deleted_at IS NULL`, workerID)
+	w, err := one(ctx, s, scanRunnable, selectRunnable, workerID)
+	if err == nil && w.DeletedAt != nil {
+		err = sql.ErrNoRows
+	}
 	return w, notFound(err, "worker")
 }
 

@@ -89,7 +89,10 @@ func (s *Store) open(ctx context.Context, schema string) error {
 	if err := migrate(ctx, path, schema, migrations); err != nil {
 		return err
 	}
-	w, err := openWriter(ctx, dsn(path, "&_pragma=foreign_keys(1)&_txlock=immediate&_pragma=synchronous(FULL)&_pragma=journal_size_limit(67108864)"), &s.counters)
+	// The log holds 4,000 pages, as many as one page of its index knows, before they
+	// are copied into the database: what changes often is copied once.
+	w, err := openWriter(ctx, dsn(path, "&_pragma=foreign_keys(1)&_txlock=immediate&_pragma=synchronous(FULL)"+
+		"&_pragma=journal_size_limit(67108864)&_pragma=wal_autocheckpoint(4000)"), &s.counters)
 	if err != nil {
 		return err
 	}

@@ -123,6 +123,27 @@ func TestAnswersFollowCommit(t *testing.T) {
 	is.Equal(notes(t, s), []string{"first"})
 }
 
+// TestLateOperationsJoin has what is submitted while a batch runs be in its
+// transaction: one sync of the disk less.
+func TestLateOperationsJoin(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := storetest.Open(t, store.Options{})
+	before := s.Counters().Commits.Load()
+	release := hold(t, s)
+	errs := make(chan error, 3)
+	for i := range 3 {
+		go func() { errs <- s.Write(context.Background(), note(fmt.Sprint("late", i))) }()
+	}
+	eventually(t, "operations to wait", func() bool { return s.Waiting() == 3 })
+	release()
+	for range 3 {
+		is.NoErr(<-errs)
+	}
+	is.Equal(s.Counters().Commits.Load()-before, int64(1))
+	is.Equal(notes(t, s), []string{"late0", "late1", "late2"})
+}
+
 func TestReadsSeeTheWriteBefore(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, store.Options{})
