@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"journeyman/store"
 )
 
 // functions are what templates may call.
@@ -21,6 +23,9 @@ func (d *Dashboard) functions() template.FuncMap {
 		"markdown": showMarkdown,
 		"field":    newField,
 		"base":     func() string { return d.cfg.BaseURL },
+		"plural":   func(n int64, what string) string { return plural(int(n), what) },
+		"trigger":  showTrigger,
+		"taskPath": taskPath,
 	}
 }
 
@@ -109,6 +114,17 @@ func showDuration(d time.Duration) string {
 		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 	}
 	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// showTrigger says how a task came about.
+func showTrigger(t store.Trigger) string {
+	switch t {
+	case store.TriggerAPI:
+		return "API"
+	case store.TriggerUI:
+		return "dashboard"
+	}
+	return string(t)
 }
 
 // showCount puts commas between thousands.

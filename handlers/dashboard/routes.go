@@ -21,6 +21,7 @@ func (d *Dashboard) routes() {
 	d.on("POST", "/sign-out", d.signOut)
 	d.on("POST", "/organization", d.switchOrganization)
 	d.on("GET", "/", func(w http.ResponseWriter, r *request) error { return redirect(w, r, "/workers") })
+	d.taskRoutes()
 }
 
 // refusal shows an error page; who is not signed in learns nothing of what pages

@@ -2,24 +2,27 @@
 // works on attributes of the page, and a page without this script is still whole.
 "use strict";
 
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.hidden = !navigator.clipboard;
-  button.addEventListener("click", async () => {
-    const label = button.textContent;
-    await navigator.clipboard.writeText(button.dataset.copy);
-    button.textContent = "Copied";
-    setTimeout(() => { button.textContent = label; }, 2000);
-  });
+// enhance does so for a part of a page.
+function enhance(root) {
+  for (const button of root.querySelectorAll("[data-copy]")) {
+    button.hidden = !navigator.clipboard;
+    button.addEventListener("click", async () => {
+      const label = button.textContent;
+      await navigator.clipboard.writeText(button.dataset.copy);
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = label; }, 2000);
+    });
+  }
+  for (const select of root.querySelectorAll("select[data-submit]")) {
+    const button = select.form.querySelector("button");
+    if (button) button.hidden = true;
+    select.addEventListener("change", () => select.form.requestSubmit());
+  }
+  for (const form of root.querySelectorAll("form[data-confirm]")) {
+    form.addEventListener("submit", (event) => {
+      if (!confirm(form.dataset.confirm)) event.preventDefault();
+    });
+  }
 }
-
-for (const select of document.querySelectorAll("select[data-submit]")) {
-  const button = select.form.querySelector("button");
-  if (button) button.hidden = true;
-  select.addEventListener("change", () => select.form.requestSubmit());
-}
-
-for (const form of document.querySelectorAll("form[data-confirm]")) {
-  form.addEventListener("submit", (event) => {
-    if (!confirm(form.dataset.confirm)) event.preventDefault();
-  });
-}
+enhance(document);
+document.addEventListener("fresh", (event) => enhance(event.target)); // a part that came later

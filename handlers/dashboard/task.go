@@ -1,0 +1,239 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"journeyman/handlers"
+	"journeyman/runner"
+	"journeyman/store"
+)
+
+const (
+	turnsOnPage  = 10
+	askedOfTask  = 50       // approvals looked at; those that wait are among the newest
+	contentBytes = 34 << 10 // of a page, as they are sent; the frame and the forms take the rest of 50 KB
+)
+
+// A taskPage is what the page of a task shows.
+type taskPage struct {
+	Task     store.Task
+	Path     string
+	Worker   store.Worker
+	Creator  string      // name; '' for a stranger's mail
+	Turns    []turnBlock // that have ended
+	Current  []turnBlock // that have not
+	Older    string      // address of the turns before; '' for none
+	Newest   bool        // the page goes up to the newest turn
+	Still    bool        // it was asked not to load itself again
+	Stream   string      // address of the events of Current; '' where there are none
+	Asked    []askedCall
+	Run      *runBox // nil where no follow-up is taken
+	Closed   string  // why
+	Archives bool    // who looks may archive it
+}
+
+// Credits are what the task has cost.
+func (p taskPage) Credits() float64 { return store.Credits(p.Task.Cost) }
+
+// Runs reports whether the task has not ended.
+func (p taskPage) Runs() bool { return p.Task.Unfinished > 0 }
+
+// An askedCall is a tool call that waits for a decision.
+type askedCall struct {
+	store.Approval
+	Arguments excerpt
+}
+
+// task gives the task of a request's address, where it may be seen.
+func (d *Dashboard) task(r *request) (store.Task, store.Worker, error) {
+	return d.store.Task(r.Context(), r.who.Caller, handlers.TaskIDOfPath(r.params.ByName("taskId")))
+}
+
+func (d *Dashboard) showTask(w http.ResponseWriter, r *request) error {
+	return d.taskPage(w, r, http.StatusOK, nil)
+}
+
+// taskPage shows a task; box is a follow-up that was refused, to be shown again.
+func (d *Dashboard) taskPage(w http.ResponseWriter, r *request, status int, box *runBox) error {
+	task, worker, err := d.task(r)
+	if err != nil {
+		return err
+	}
+	p := taskPage{Task: task, Path: taskPath(task.ID), Worker: worker, Run: box, Still: r.URL.Query().Has("still"),
+		Archives: task.ArchivedAt == nil && worker.UserID == r.who.UserID}
+	before, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64)
+	if p.Newest = err != nil; p.Newest {
+		before = task.TurnCount
+	}
+	if err := d.fillConversation(r, &p, before); err != nil {
+		return err
+	}
+	if task.CreatedByUserID != "" {
+		if p.Creator, err = d.store.UserName(r.Context(), task.CreatedByUserID); err != nil {
+			return err
+		}
+	}
+	if err := d.fillAsked(r, &p); err != nil {
+		return err
+	}
+	switch {
+	case worker.DeletedAt != nil:
+		p.Run, p.Closed = nil, "The worker is deleted and takes no new instructions."
+	case task.ArchivedAt != nil:
+		p.Run, p.Closed = nil, "The task is archived and takes no new instructions."
+	case p.Run == nil:
+		run := d.newRunBox(p.Path, "Follow-up", "Send")
+		p.Run = &run
+	}
+	return d.render(w, r, status, "task.html", task.Title, p)
+}
+
+// fillConversation adds the turns with a seq below before: the newest ones that fit
+// into a page, and on the newest page those that have not ended.
+func (d *Dashboard) fillConversation(r *request, p *taskPage, before int64) error {
+	b := &blocks{d: d, r: r, task: p.Task, path: p.Path, left: contentBytes}
+	ctx := r.Context()
+	ended := p.Task.TurnCount - p.Task.Unfinished
+	if p.Newest && p.Runs() {
+		turns, err := d.store.TurnsBefore(ctx, p.Task.Num, ended+turnsOnPage, turnsOnPage) // the next ones, in their order
+		if err != nil {
+			return err
+		}
+		for _, t := range turns {
+			if t.Seq < ended {
+				continue
+			}
+			block, err := b.turn(t)
+			if err != nil {
+				return err
+			}
+			p.Current = append(p.Current, block)
+		}
+	}
+	turns, err := d.store.TurnsBefore(ctx, p.Task.Num, min(before, ended), turnsOnPage)
+	if err != nil {
+		return err
+	}
+	if p.Newest && p.Runs() && p.Worker.DeletedAt == nil {
+		p.Stream = streamAddress(p.Task, turns)
+	}
+	for i := len(turns) - 1; i >= 0; i-- {
+		if len(p.Turns)+len(p.Current) > 0 && b.left < leastForTurn {
+			break
+		}
+		block, err := b.turn(turns[i])
+		if err != nil {
+			return err
+		}
+		p.Turns = append([]turnBlock{block}, p.Turns...)
+	}
+	first := min(before, ended)
+	if len(p.Turns) > 0 {
+		first = p.Turns[0].Seq
+	}
+	if first > 0 {
+		p.Older = p.Path + "?before=" + strconv.FormatInt(first, 10)
+	}
+	return nil
+}
+
+// leastForTurn is how much of a page must be left, in bytes, for a further turn.
+const leastForTurn = 4 << 10
+
+// streamAddress is that of the events after the turns that have ended.
+func streamAddress(t store.Task, ended []store.Turn) string {
+	v := url.Values{"stream": {"true"}, "taskId": {t.ID}}
+	if len(ended) > 0 {
+		v.Set("lastEventId", runner.AfterTurn(ended[len(ended)-1]))
+	}
+	return "/api/workers/" + t.WorkerID + "?" + v.Encode()
+}
+
+// fillAsked adds the tool calls that who looks may decide on.
+func (d *Dashboard) fillAsked(r *request, p *taskPage) error {
+	if !p.Runs() {
+		return nil
+	}
+	list, _, err := d.store.Approvals(r.Context(), r.who.Caller, store.ApprovalQuery{TaskID: p.Task.ID, Limit: askedOfTask})
+	for i := len(list) - 1; i >= 0; i-- { // in the order in which they were asked
+		if a := list[i]; a.Status == store.ApprovalPending {
+			p.Asked = append(p.Asked, askedCall{a, excerptOf(prettyJSON(a.Input), askedBytes)})
+		}
+	}
+	return err
+}
+
+// askedBytes bounds the arguments of a call that waits for a decision. Nobody should
+// decide on what is not shown: the page says so where there is more.
+const askedBytes = 2 << 10
+
+// followUp adds a turn to a task.
+func (d *Dashboard) followUp(w http.ResponseWriter, r *request) error {
+	sent, f, err := d.readRunBox(w, r)
+	if err != nil {
+		return err
+	}
+	task, _, err := d.task(r)
+	if err != nil {
+		return err
+	}
+	if _, err := d.submitRunBox(r, sent, store.NewTurn{TaskID: task.ID, WorkerID: task.WorkerID}); err != nil {
+		if !f.refused(err) {
+			return err
+		}
+		box := d.newRunBox(taskPath(task.ID), "Follow-up", "Send")
+		box.Form = f
+		return d.taskPage(w, r, http.StatusUnprocessableEntity, &box)
+	}
+	return redirect(w, r, taskPath(task.ID)+"#newest")
+}
+
+func (d *Dashboard) cancelTask(w http.ResponseWriter, r *request) error {
+	task, _, err := d.task(r)
+	if err != nil {
+		return err
+	}
+	if _, err := d.cfg.Runner.AbortTask(r.Context(), r.who.Caller, task.ID); err != nil {
+		return err
+	}
+	return done(w, r, taskPath(task.ID), "task-cancelled")
+}
+
+func (d *Dashboard) archiveTask(w http.ResponseWriter, r *request) error {
+	task, _, err := d.task(r)
+	if err != nil {
+		return err
+	}
+	if err := d.store.ArchiveTask(r.Context(), r.who.Caller, task.ID); err != nil {
+		return err
+	}
+	return done(w, r, "/tasks", "task-archived")
+}
+
+// decideApproval approves or denies a tool call; the button that was pressed says
+// which.
+func (d *Dashboard) decideApproval(w http.ResponseWriter, r *request) error {
+	f, err := readForm(w, r)
+	if err != nil {
+		return err
+	}
+	task, _, err := d.task(r)
+	if err != nil {
+		return err
+	}
+	decision, message := f.Get("decision"), "call-denied"
+	if decision != "approve" && decision != "deny" {
+		return store.Errorf(store.Invalid, "the decision must be approve or deny")
+	}
+	if decision == "approve" {
+		message = "call-approved"
+	}
+	_, err = d.cfg.Runner.DecideApproval(r.Context(), r.who.Caller, task.ID, r.params.ByName("approvalId"),
+		store.Decision{Approved: decision == "approve", Reason: f.Get("reason")})
+	if err != nil {
+		return err
+	}
+	return done(w, r, taskPath(task.ID), message)
+}
