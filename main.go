@@ -112,6 +112,7 @@ type app struct {
 }
 
 func main() {
+	sandbox.BeFilter(os.Args, tool.Filters()) // before anything else, as a child is
 	if sandbox.IsChild(os.Args) {
 		sandbox.Child() // before anything else: this process is to hold a command, and to have no more than that
 	}

@@ -20,6 +20,7 @@ import (
 // TestMain lets this program be what a command's first process is in the real
 // one, a hostile program inside a sandbox, and a server that is killed.
 func TestMain(m *testing.M) {
+	BeFilter(os.Args, testFilters)
 	switch {
 	case IsChild(os.Args):
 		Child()

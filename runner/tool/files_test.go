@@ -153,7 +153,6 @@ func TestReadBinaryFile(t *testing.T) {
 	for name, tt := range map[string]struct{ data, mediaType string }{
 		"a.png":        {"\x89PNG\r\n\x1a\n\x00\x00", "image/png"},
 		"sniffed":      {"\x89PNG\r\n\x1a\n\x00\x00", "image/png"},
-		"a.pdf":        {"%PDF-1.7\n%only text here", "application/pdf"},
 		"nul":          {"text\x00text", "application/octet-stream"},
 		"utf32":        {"\xff\xfe\x00\x00a\x00\x00\x00", "text/plain"},
 		"utf16no-mark": {"a\x00b\x00", "application/octet-stream"},

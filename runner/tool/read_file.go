@@ -23,8 +23,9 @@ func (readFile) Spec() Spec {
 	return Spec{
 		Name: "read_file",
 		Description: `Read a text file of the workspace. Gives up to 2000 lines and 64 KiB at a time, starting at line
-offset. When there is more, nextOffset is the offset to go on with. Of a file that is not text (an image, a PDF, an
-archive) only the media type and the size are given.`,
+offset. When there is more, nextOffset is the offset to go on with. Of a PDF document the text is given, without its
+pictures and its layout. Of any other file that is not text (an image, an archive) only the media type and the size are
+given.`,
 		InputSchema: json.RawMessage(`{
   "type": "object",
   "properties": {
@@ -49,6 +50,7 @@ type fileContent struct {
 	TotalLines int    `json:"totalLines"`           // lines in the file
 	NextOffset int    `json:"nextOffset,omitempty"` // first line not in Content, if there is more
 	Encoding   string `json:"encoding,omitempty"`   // if the file is not in UTF-8
+	MediaType  string `json:"mediaType,omitempty"`  // if the file is not text itself
 	Note       string `json:"note,omitempty"`
 }
 
@@ -73,6 +75,12 @@ func (readFile) Run(ctx context.Context, host Host, input json.RawMessage) (json
 		return nil, err
 	}
 	defer t.Close()
+	if t.mediaType == pdfType {
+		if err := t.asPDF(ctx); err != nil {
+			return nil, err
+		}
+		c.MediaType = pdfType
+	}
 	if t.encoding == "" {
 		return result(binaryFile{Path: c.Path, Binary: true, MediaType: t.mediaType, Size: t.size})
 	}

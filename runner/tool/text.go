@@ -3,6 +3,7 @@ package tool
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -58,6 +59,16 @@ func openText(ws *sandbox.Workspace, path string) (*textFile, error) {
 
 // Close ends the reading.
 func (t *textFile) Close() error { return t.file.Close() }
+
+// asPDF puts the text of a PDF document in the place of its bytes.
+func (t *textFile) asPDF(ctx context.Context) error {
+	if t.size > sandbox.MaxFilterInput {
+		return Errorf("the PDF document has %d bytes; up to %d can be read", t.size, sandbox.MaxFilterInput)
+	}
+	text, err := readPDF(ctx, t.lines)
+	t.lines, t.encoding = bufio.NewReader(strings.NewReader(text)), utf8Text
+	return err
+}
 
 func (t *textFile) detect(path string) error {
 	head, err := t.lines.Peek(headSize)

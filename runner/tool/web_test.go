@@ -247,7 +247,7 @@ func TestWebFetchRefuses(t *testing.T) {
 		"gone":                  {s.URL + "/gone", host + " answered 410 Gone"},
 		"missing":               {s.URL + "/no/such", "answered 404 Not Found"},
 		"picture":               {s.URL + "/picture", "is image/png, which cannot be read as text"},
-		"PDF":                   {s.URL + "/pdf", "application/pdf"},
+		"damaged PDF":           {s.URL + "/pdf", "PDF document has no text that can be read: it is damaged"},
 		"binary":                {s.URL + "/binary", "application/octet-stream"},
 		"nested without end":    {s.URL + "/deep", "cannot be read"},
 		"cut off":               {s.URL + "/liar", "closed the connection"},

@@ -1,0 +1,85 @@
+//go:build linux && (amd64 || arm64)
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+)
+
+// testFilters do what a document may bring a filter to do.
+var testFilters = map[string]Filter{
+	"upper": func(in []byte) ([]byte, error) { return bytes.ToUpper(in), nil },
+	"fails": func([]byte) ([]byte, error) { return nil, errors.New("page 7 is torn") },
+	"panic": func([]byte) ([]byte, error) { panic("secret of the panic") },
+	"hang":  func([]byte) ([]byte, error) { select {} },
+	"loop": func([]byte) ([]byte, error) {
+		for {
+		}
+	},
+	"memory": func([]byte) ([]byte, error) {
+		var all [][]byte
+		for {
+			all = append(all, bytes.Repeat([]byte("x"), 10<<20))
+		}
+	},
+	"one large": func([]byte) ([]byte, error) { return bytes.Repeat([]byte("x"), 8<<30), nil },
+	"much":      func([]byte) ([]byte, error) { return bytes.Repeat([]byte("x"), maxFilterOut+1), nil },
+	"environment": func([]byte) ([]byte, error) {
+		return []byte(strings.Join(os.Environ(), " ")), nil
+	},
+	"file": func([]byte) ([]byte, error) { return os.ReadFile("/etc/passwd") },
+	"write": func([]byte) ([]byte, error) {
+		return nil, os.WriteFile(os.TempDir()+"/filter-was-here", []byte("x"), 0o600)
+	},
+	"connect": func(in []byte) ([]byte, error) {
+		c, err := net.Dial("tcp", string(in))
+		if err == nil {
+			_ = c.Close()
+		}
+		return []byte("connected"), err
+	},
+	"program": func([]byte) ([]byte, error) { return exec.Command("/bin/sh", "-c", "echo started").Output() },
+}
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	out, err := RunFilter(t.Context(), "upper", strings.NewReader("quiet"))
+	is.NoErr(err)
+	is.Equal(string(out), "QUIET")
+	out, err = RunFilter(t.Context(), "much", strings.NewReader(""))
+	is.NoErr(err)
+	is.Equal(len(out), maxFilterOut)
+	out, err = RunFilter(t.Context(), "environment", strings.NewReader(""))
+	is.NoErr(err)
+	is.True(!strings.Contains(string(out), "PATH=")) // of the server's environment nothing is left
+	for name, says := range map[string]string{
+		"fails": "page 7 is torn", "panic": "damaged", "none": "damaged", "memory": "MiB of memory", "one large": "damaged",
+	} {
+		_, err := RunFilter(t.Context(), name, strings.NewReader(""))
+		var fe *FilterError
+		if !errors.As(err, &fe) || !strings.Contains(fe.Message, says) {
+			t.Errorf("%s: %v does not say %q", name, err, says)
+		}
+	}
+}
+
+func TestFilterIsStopped(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"hang", "loop"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		_, err := RunFilter(ctx, name, strings.NewReader(""))
+		cancel()
+		is.New(t).True(errors.Is(err, context.DeadlineExceeded))
+	}
+}

@@ -1,0 +1,117 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/sandbox"
+)
+
+// TestMain lets this program be what reads documents in the real one.
+func TestMain(m *testing.M) {
+	sandbox.BeFilter(os.Args, Filters())
+	os.Exit(m.Run())
+}
+
+// makePDF gives a document with the lines of each page in Helvetica.
+func makePDF(pages ...string) string {
+	var b bytes.Buffer
+	var offsets []int
+	object := func(format string, args ...any) {
+		offsets = append(offsets, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n"+format+"\nendobj\n", append([]any{len(offsets)}, args...)...)
+	}
+	b.WriteString("%PDF-1.4\n")
+	object("<< /Type /Catalog /Pages 2 0 R >>")
+	var kids strings.Builder
+	for i := range pages {
+		fmt.Fprintf(&kids, "%d 0 R ", 4+2*i)
+	}
+	object("<< /Type /Pages /Kids [%s] /Count %d >>", kids.String(), len(pages))
+	object("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>")
+	for i, page := range pages {
+		object("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << /Font << /F1 3 0 R >> >> >>", 5+2*i)
+		var content strings.Builder
+		content.WriteString("BT /F1 12 Tf 72 720 Td 14 TL\n")
+		for line := range strings.SplitSeq(page, "\n") {
+			fmt.Fprintf(&content, "(%s) Tj T*\n", strings.NewReplacer(`\`, `\\`, "(", `\(`, ")", `\)`).Replace(line))
+		}
+		content.WriteString("ET")
+		object("<< /Length %d >>\nstream\n%s\nendstream", content.Len(), content.String())
+	}
+	start := b.Len()
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(offsets)+1)
+	for _, at := range offsets {
+		fmt.Fprintf(&b, "%010d 00000 n \n", at)
+	}
+	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(offsets)+1, start)
+	return b.String()
+}
+
+func TestReadPDF(t *testing.T) {
+	t.Parallel()
+	h := newTurn(t, sandbox.Limits{})
+	h.put(t, "report.pdf", makePDF("Quarterly report\nRevenue grew by 14% (net).", "The board meets on Tuesday."))
+	h.put(t, "named-otherwise", makePDF("Found by its first bytes"))
+	h.put(t, "damaged.pdf", "%PDF-1.4\nand nothing of it")
+	h.put(t, "empty.pdf", makePDF(""))
+	h.put(t, "cut.pdf", makePDF("Quarterly report")[:400])
+	for path, says := range map[string]string{
+		"report.pdf":      `"content":"[page 1 of 2]\nQuarterly report\nRevenue grew by 14% (net).\n\n[page 2 of 2]\nThe board meets on Tuesday.\n\n"`,
+		"named-otherwise": "Found by its first bytes",
+	} {
+		out, err := readFile{}.Run(t.Context(), h, []byte(`{"path":"`+path+`"}`))
+		if err != nil || !strings.Contains(string(out), says) || !strings.Contains(string(out), `"mediaType":"application/pdf"`) {
+			t.Errorf("%s: %s %v", path, out, err)
+		}
+	}
+	for path, says := range map[string]string{"damaged.pdf": "damaged", "empty.pdf": "pictures", "cut.pdf": "damaged"} {
+		_, err := readFile{}.Run(t.Context(), h, []byte(`{"path":"`+path+`"}`))
+		if err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v does not say %q", path, err, says)
+		}
+	}
+	is := is.New(t)
+	out, err := readFile{}.Run(t.Context(), h, []byte(`{"path":"report.pdf","offset":6,"limit":1}`))
+	is.NoErr(err)
+	is.True(strings.Contains(string(out), `"content":"The board meets on Tuesday.\n"`)) // by lines, as any text
+}
+
+func TestTidyPage(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"The board meets on \nTuesday\n at ten.\nNext": "The board meets on Tuesday at ten.\nNext",
+		"the o\ufb03ce":              "the office",
+		"\n\n a \n\n":                "a",
+		"Item\nAmount\nChairs":       "Item\nAmount\nChairs",
+		"nul\x00 and escape\x1b[31m": "nul\ufffd and escape\ufffd[31m",
+	} {
+		is.New(t).Equal(tidyPage(in), want)
+	}
+}
+
+// FuzzPDF reads anything, as it is read in the end: by a process of its own. Text
+// comes of it, or an *Error, or no end.
+func FuzzPDF(f *testing.F) {
+	f.Add([]byte(makePDF("one", "two")))
+	f.Fuzz(func(t *testing.T, document []byte) {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		text, err := readPDF(ctx, bytes.NewReader(document))
+		var told *Error
+		switch {
+		case err == nil && strings.ContainsAny(text, "\x00\x1b"):
+			t.Errorf("%q is no text", text)
+		case err != nil && ctx.Err() == nil && !errors.As(err, &told):
+			t.Error(err)
+		}
+	})
+}
