@@ -54,6 +54,7 @@ type config struct {
 	Model       string        `help:"Model: offline, openai:NAME, anthropic:NAME or replay:DIR. Without it, the keys in the environment choose."`
 	Record      string        `help:"Folder to record the model's answers in, for --model replay:DIR." placeholder:"DIR"`
 	Prices      string        `help:"JSON file with prices of models, over the built-in ones." placeholder:"FILE"`
+	Window      int64         `name:"context-window" default:"32768" help:"Tokens of input and output together that a model takes of which the prices say nothing."`
 	Concurrency int           `default:"64" help:"Turns that run at once."`
 	QueueLimit  int           `default:"10000" help:"Turns that may wait; beyond them new ones get 503."`
 	Grace       time.Duration `default:"10s" help:"Time that running turns have to end at a shutdown; the rest go on at the next start."`
@@ -165,7 +166,7 @@ func (c *config) check() error {
 		return nil
 	}
 	s := c.Serve
-	errs := []error{least(1, int64(c.Concurrency), "concurrency"), least(1, int64(c.QueueLimit), "queue-limit"),
+	errs := []error{least(1, int64(c.Concurrency), "concurrency"), least(1024, c.Window, "context-window"), least(1, int64(c.QueueLimit), "queue-limit"),
 		least(0, int64(c.Grace), "grace"), least(0, int64(s.RateLimit), "rate-limit"), least(1, s.MaxFileSize, "max-file-size"),
 		least(0, int64(s.MaxFiles), "max-files"), least(1, s.MaxRequestSize, "max-request-size")}
 	for name, l := range map[string]limits{"low": c.Budgets.Low, "standard": c.Budgets.Standard, "high": c.Budgets.High, "unlimited": c.Budgets.Unlimited} {
@@ -231,7 +232,7 @@ func (a *app) newRunner(st *store.Store, baseURL string) (*runner.Runner, model.
 	}
 	b := a.cfg.Budgets
 	return runner.New(runner.Config{Store: st, Model: m, Models: models, Prices: prices, Tools: tools, Remote: a.remote, BaseURL: baseURL, Log: a.log,
-		Concurrency: a.cfg.Concurrency, Budgets: map[store.Budget]runner.Limits{store.BudgetLow: runner.Limits(b.Low),
+		Concurrency: a.cfg.Concurrency, ContextWindow: a.cfg.Window, Budgets: map[store.Budget]runner.Limits{store.BudgetLow: runner.Limits(b.Low),
 			store.BudgetStandard: runner.Limits(b.Standard), store.BudgetHigh: runner.Limits(b.High),
 			store.BudgetUnlimited: runner.Limits(b.Unlimited)}}), m, nil
 }

@@ -32,9 +32,10 @@ func (r *Runner) room(w *work) int64 {
 }
 
 // maxOutput is how many tokens the next call can produce at most: with what it is
-// told they have to fit into the window.
+// told they have to fit into the window, and some providers hold that against the
+// request. A quarter is for what the estimate may be wrong.
 func (r *Runner) maxOutput(w *work) int {
-	left := r.window(w) - w.gauge(w.raw)
+	left := r.window(w) - w.gauge(w.raw)*5/4
 	return int(max(min(int64(modelMaxTokens(w.model.price)), left), leastTokens))
 }
 
@@ -88,8 +89,8 @@ func windowOf(room int64) int64 { return room * 4 / 3 }
 // before it is asked. made says whether anything was left out.
 func (r *Runner) makeRoom(ctx context.Context, w *work, refusal *model.Error) (made bool, err error) {
 	s := squeeze{r: r, w: w, refused: refusal != nil}
-	w.raw = estimateTokens(r.request(w))
-	s.overhead = w.raw - w.talk.tokens
+	s.overhead = overheadTokens(r.request(w))
+	w.raw = s.overhead + w.talk.tokens
 	before := w.gauge(w.raw)
 	if s.room = r.room(w); refusal == nil && before <= s.room {
 		return false, nil
