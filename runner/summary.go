@@ -88,7 +88,11 @@ func (s *squeeze) nextSummary(least int64) (m store.Compaction, lines []byte, ok
 	if s.w.gauge(parts[k].told+saved) < 1 {
 		return m, nil, false
 	}
-	lines = append(lines, headTail(string(parts[k].lines(c)), int(max(room, leastSummary)*3))...)
+	text := string(parts[k].lines(c))
+	if s.w.gauge(parts[k].quoted) > room {
+		text = headTail(text, int(max(room, leastSummary)*2)) // a token is hardly ever less
+	}
+	lines = append(lines, text...)
 	m.BeforeTurn, m.BeforeStep = parts[k].turn, parts[k].step
 	for _, p := range c.passages {
 		if p.step >= 0 && covers(m, p) {
