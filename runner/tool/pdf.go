@@ -37,7 +37,8 @@ func readPDF(ctx context.Context, in io.Reader) (string, error) {
 // maxPages is how many pages of a document are read.
 const maxPages = 2000
 
-// PDFText gives the text of a PDF document, each page under a line with its number.
+// PDFText gives the text of a PDF document, each page but the first under a line with
+// its number.
 // It may panic or never end where the document is made for that.
 func PDFText(document []byte) ([]byte, error) {
 	r, err := pdf.NewReader(bytes.NewReader(document), int64(len(document)))
@@ -56,7 +57,10 @@ func PDFText(document []byte) ([]byte, error) {
 		}
 		text = tidyPage(text)
 		found = found || text != "" && err == nil
-		fmt.Fprintf(&b, "[page %d of %d]\n%s\n\n", i, pages, text)
+		if i > 1 {
+			fmt.Fprintf(&b, "[page %d of %d]\n\n", i, pages)
+		}
+		b.WriteString(text + "\n\n")
 	}
 	if !found {
 		return nil, errors.New("it holds pictures of pages, or nothing")

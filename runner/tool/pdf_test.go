@@ -65,7 +65,7 @@ func TestReadPDF(t *testing.T) {
 	h.put(t, "empty.pdf", makePDF(""))
 	h.put(t, "cut.pdf", makePDF("Quarterly report")[:400])
 	for path, says := range map[string]string{
-		"report.pdf":      `"content":"[page 1 of 2]\nQuarterly report\nRevenue grew by 14% (net).\n\n[page 2 of 2]\nThe board meets on Tuesday.\n\n"`,
+		"report.pdf":      `"content":"Quarterly report\nRevenue grew by 14% (net).\n\n[page 2 of 2]\n\nThe board meets on Tuesday.\n\n"`,
 		"named-otherwise": "Found by its first bytes",
 	} {
 		out, err := readFile{}.Run(t.Context(), h, []byte(`{"path":"`+path+`"}`))
