@@ -55,6 +55,7 @@ type Dashboard struct {
 	origins   *http.CrossOriginProtection
 	templates map[string]*template.Template // by file name, each with the layout
 	assets    assets
+	throttle  *throttle
 	secure    bool // cookies go over https alone
 }
 
@@ -64,7 +65,8 @@ func New(cfg Config) (*Dashboard, error) {
 		cfg.Now = time.Now
 	}
 	d := &Dashboard{cfg: cfg, store: cfg.Store, router: httprouter.New(), origins: http.NewCrossOriginProtection(),
-		secure: strings.HasPrefix(cfg.BaseURL, "https://")}
+		throttle: newThrottle(cfg.Now),
+		secure:   strings.HasPrefix(cfg.BaseURL, "https://")}
 	// A proxy may ask us under another name than the browser knows.
 	base, err := url.Parse(cfg.BaseURL)
 	if err != nil {

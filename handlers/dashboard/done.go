@@ -5,6 +5,17 @@ package dashboard
 var doneMessages = map[string]string{
 	"signed-out": "You are signed out.",
 
+	"password-chosen":    "Your password is set, and you are signed in.",
+	"joined":             "You have joined the organization.",
+	"saved":              "Saved.",
+	"password-changed":   "Your password is changed. Other browsers are signed out.",
+	"sessions-ended":     "Every other browser is signed out.",
+	"session-ended":      "The browser is signed out.",
+	"key-revoked":        "The key is revoked.",
+	"role-changed":       "The role is changed.",
+	"member-removed":     "The member is removed. Their keys and sessions have ended.",
+	"invitation-revoked": "The invitation is withdrawn.",
+
 	"task-cancelled": "The task is cancelled. What it had done until then is kept.",
 	"task-archived":  "The task is archived. The filter \"Archived\" shows it.",
 	"call-approved":  "The call is approved and runs.",

@@ -20,6 +20,9 @@ func (d *Dashboard) routes() {
 	d.open("POST", "/sign-in", d.signIn)
 	d.on("POST", "/sign-out", d.signOut)
 	d.on("POST", "/organization", d.switchOrganization)
+	d.linkRoutes()
+	d.accountRoutes()
+	d.settingsRoutes()
 	d.on("GET", "/", func(w http.ResponseWriter, r *request) error { return redirect(w, r, "/workers") })
 	d.taskRoutes()
 }

@@ -49,15 +49,16 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	userID, err := d.store.CheckPassword(r.Context(), strings.TrimSpace(f.Get("email")), f.Get("password"))
+	userID, err := d.checkPassword(r, strings.TrimSpace(f.Get("email")), f.Get("password"))
 	if err == nil {
 		err = d.startSession(w, r, userID)
 	}
 	if err != nil {
-		if !f.refused(err) {
+		status, ok := refusedForm(w, f, err)
+		if !ok {
 			return err
 		}
-		return d.render(w, r, http.StatusUnprocessableEntity, "signin.html", "Sign in", signInPage{f, f.Get("next")})
+		return d.render(w, r, status, "signin.html", "Sign in", signInPage{f, f.Get("next")})
 	}
 	return redirect(w, r, localPage(f.Get("next")))
 }
