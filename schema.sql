@@ -385,6 +385,7 @@ CREATE TABLE files (
 CREATE INDEX files_by_path ON files (worker_id, path, num); -- a file's address, newest version first
 CREATE INDEX files_by_task ON files (task_num, num);        -- the run view
 CREATE INDEX files_by_turn ON files (turn_num, num);        -- the turn list
+CREATE INDEX files_by_sha256 ON files (sha256);             -- what nothing refers to any more
 CREATE INDEX files_listed  ON files (worker_id, num) WHERE origin = 'published'; -- a worker's files, newest first
 
 -- A web page that an answer rests on.
@@ -524,7 +525,7 @@ CREATE TABLE inbound_emails (
     num             INTEGER PRIMARY KEY,
     id              TEXT NOT NULL UNIQUE,                -- msg_
     organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE RESTRICT,
-    worker_id       TEXT NOT NULL REFERENCES workers (id) ON DELETE RESTRICT,
+    worker_id       TEXT REFERENCES workers (id) ON DELETE RESTRICT, -- NULL: it is for the postmaster
     message_id      TEXT NOT NULL,                       -- the Message-ID, or one made from the content
     status          TEXT NOT NULL CHECK (status IN ('accepted', 'ignored', 'held')),
     reason          TEXT NOT NULL,                       -- why ignored or held; '' if accepted
@@ -541,7 +542,7 @@ CREATE TABLE inbound_emails (
     created_at      INTEGER NOT NULL,
     source_sha256   TEXT,                                -- a large source lies in the data folder,
     source          BLOB,                                -- a small one here: no file to sync for each mail
-    CHECK ((source IS NULL) <> (source_sha256 IS NULL)),
+    CHECK (source IS NULL OR source_sha256 IS NULL),     -- both NULL: forgotten after a time, and the row kept for its thread
     UNIQUE (worker_id, message_id)                       -- the same mail twice is one turn
 ) STRICT;
 
@@ -549,6 +550,9 @@ CREATE INDEX inbound_emails_by_organization ON inbound_emails (organization_id, 
 CREATE INDEX inbound_emails_held            ON inbound_emails (organization_id, id) WHERE status = 'held';   -- what waits for an Admin
 CREATE INDEX inbound_emails_by_sender       ON inbound_emails (worker_id, from_address, created_at) WHERE status = 'accepted'; -- the guard against loops
 CREATE INDEX inbound_emails_by_turn         ON inbound_emails (turn_num) WHERE turn_num IS NOT NULL;         -- the reply, and who is in a thread
+CREATE INDEX inbound_emails_by_age          ON inbound_emails (created_at) WHERE source IS NOT NULL OR source_sha256 IS NOT NULL; -- pruning
+CREATE INDEX inbound_emails_by_source       ON inbound_emails (source_sha256) WHERE source_sha256 IS NOT NULL; -- what nothing refers to any more
+CREATE INDEX inbound_emails_of_postmaster   ON inbound_emails (num) WHERE worker_id IS NULL;                 -- the newest are kept
 
 -- A reply, written in the transaction that ends its turn; the outbox until sent.
 -- Its id is the local part of its Message-ID: who answers it has received it.
@@ -568,9 +572,12 @@ CREATE TABLE outbound_emails (
     created_at      INTEGER NOT NULL,
     sent_at         INTEGER,
     size            INTEGER NOT NULL,                    -- bytes; 0 until composed
-    source_sha256   TEXT,                                -- as above; both NULL until composed
+    source_sha256   TEXT,                                -- as above; both NULL until composed, too
     source          BLOB
 ) STRICT;
 
 CREATE INDEX outbound_emails_due             ON outbound_emails (next_attempt_at, num) WHERE next_attempt_at IS NOT NULL;
 CREATE INDEX outbound_emails_by_organization ON outbound_emails (organization_id, id); -- the list, newest first
+CREATE INDEX outbound_emails_by_age          ON outbound_emails (created_at) WHERE status <> 'queued' AND (source IS NOT NULL OR source_sha256 IS NOT NULL); -- pruning
+CREATE INDEX outbound_emails_by_source       ON outbound_emails (source_sha256) WHERE source_sha256 IS NOT NULL; -- what nothing refers to any more
+CREATE INDEX outbound_emails_by_inbound      ON outbound_emails (inbound_num); -- before a mail is pruned, whether it was answered
