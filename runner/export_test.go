@@ -39,6 +39,16 @@ func (r *Runner) Kept() (rings, running, watched, reserved int) {
 	return rings, running, watched, reserved
 }
 
+// ExpireRests does what the runner does now and then.
+func (r *Runner) ExpireRests() { r.expireRests() }
+
+// MaxApprovals bounds the calls of one step that people are asked about, and
+// ApprovalWait how long they have.
+const (
+	MaxApprovals = maxApprovals
+	ApprovalWait = approvalWait
+)
+
 // Persist writes as a turn's journal does.
 func (r *Runner) Persist(write func(ctx context.Context) error) error { return r.persist(write) }
 

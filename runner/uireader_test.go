@@ -28,6 +28,9 @@ type uiReader struct {
 	usage  any
 	errors []string
 	ended  bool // finish was seen
+
+	sdk6      bool     // it reads as the AI SDK 6: version 5 knows no approvals
+	approvals []string // data-approval: tool, status and reason
 }
 
 func newUIReader(t testing.TB) *uiReader {
@@ -50,13 +53,14 @@ var chunkFields = map[string]string{
 	"finish":                "finishReason! messageMetadata!",
 	"error":                 "errorText!",
 	"data-status":           "data! transient!", "data-usage": "data! transient!",
-	"data-user-message": "data! transient!", "data-restart": "data! transient!",
+	"data-user-message": "data! transient!", "data-restart": "data! transient!", "data-approval": "data! transient!",
+	"tool-approval-request": "approvalId! toolCallId!", "tool-output-denied": "toolCallId!",
 }
 
 func (u *uiReader) check(c map[string]any) {
 	kind, _ := c["type"].(string)
 	spec, known := chunkFields[kind]
-	if !known {
+	if !known || !u.sdk6 && (kind == "tool-approval-request" || kind == "tool-output-denied") {
 		u.t.Fatalf("unknown chunk type %q", kind)
 	}
 	allowed := map[string]bool{"type": true}
@@ -156,6 +160,13 @@ func (u *uiReader) data(kind string, data any) {
 		u.users++
 	case "data-usage":
 		u.usage = data
+	case "data-approval":
+		d := data.(map[string]any)
+		line := fmt.Sprint(d["toolName"], " ", d["status"])
+		if d["reason"] != nil {
+			line += " " + d["reason"].(string)
+		}
+		u.approvals = append(u.approvals, line)
 	case "data-restart":
 		stepID, _ := data.(map[string]any)["stepId"].(string)
 		var n int
@@ -229,6 +240,12 @@ func (u *uiReader) tool(kind string, c map[string]any) {
 	if strings.HasPrefix(kind, "output") {
 		want = "input-available"
 	}
+	if u.sdk6 && state == "approval-requested" && want == "input-available" {
+		want = state
+	}
+	if kind == "approval-request" {
+		want = "input-available"
+	}
 	if kind != "input-start" && state != want {
 		u.t.Fatalf("tool-%s of %v, which is %s", kind, c["toolCallId"], state)
 	}
@@ -246,6 +263,10 @@ func (u *uiReader) tool(kind string, c map[string]any) {
 		part["state"], part["output"] = "output-available", c["output"]
 	case "output-error":
 		part["state"], part["errorText"] = "output-error", c["errorText"]
+	case "approval-request":
+		part["state"], part["approval"] = "approval-requested", map[string]any{"id": c["approvalId"]}
+	case "output-denied":
+		part["state"] = "output-denied"
 	}
 }
 

@@ -1,0 +1,536 @@
+package runner_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/tool"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// askingWorker makes the fixture's worker one whose calls of these tools need
+// approval.
+func (f *fixture) askingWorker(tools ...string) {
+	f.t.Helper()
+	f.worker = f.newWorker(store.NewWorker{Title: "Careful", Instructions: "Ask.", Settings: store.WorkerSettings{ApprovalTools: tools}})
+}
+
+// effects count what tools have done.
+type effects struct {
+	mu   sync.Mutex
+	done []string
+}
+
+func (e *effects) tool(name string) fakeTool {
+	return fakeTool{name: name, fn: func(_ context.Context, _ tool.Host, in json.RawMessage) (json.RawMessage, error) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.done = append(e.done, name)
+		return json.RawMessage(`"ok"`), nil
+	}}
+}
+
+func (e *effects) list() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.done)
+}
+
+// asks is a model that calls tools in its first step, and then says what it heard.
+func asks(names ...string) *fakeModel {
+	return &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		if stepOf(req) == 0 {
+			var pairs []string
+			for i, name := range names {
+				pairs = append(pairs, name, fmt.Sprintf(`{"n":%d}`, i))
+			}
+			return calls(emit, 0, pairs...), nil
+		}
+		var heard []string
+		for _, m := range req.Messages[req.TurnStart:] {
+			for _, p := range m.Parts {
+				if p.Type == model.PartToolResult {
+					heard = append(heard, p.ToolName+": "+p.Text)
+				}
+			}
+		}
+		return answer(emit, strings.Join(heard, "; ")), nil
+	}}
+}
+
+// pending waits until n approvals of a turn's task wait for a decision and the turn
+// rests, and gives them in the order of their calls.
+func (f *fixture) pending(t store.Turn, n int) []store.Approval {
+	f.t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		list, _, err := f.store.Approvals(f.ctx(), f.owner, store.ApprovalQuery{TaskID: t.TaskID, Limit: 1000})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		list = slices.DeleteFunc(list, func(a store.Approval) bool { return a.TurnID != t.ID || a.Status != store.ApprovalPending })
+		if len(list) == n && f.Running() == 0 {
+			slices.Reverse(list)
+			return list
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			f.t.Fatalf("%d approvals wait, want %d", len(list), n)
+		}
+	}
+}
+
+func (f *fixture) decide(a store.Approval, approved bool, reason string) {
+	f.t.Helper()
+	if _, err := f.DecideApproval(f.ctx(), f.owner, a.TaskID, a.ID, store.Decision{Approved: approved, Reason: reason}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// upTo reads events until one holds text.
+func (f *fixture) upTo(s source, u *uiReader, text string) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.ctx(), patience)
+	defer cancel()
+	for found := false; !found; {
+		events, done, err := s.Next(ctx)
+		if err != nil || done {
+			f.t.Fatalf("no %s: %v", text, err)
+		}
+		for _, e := range events {
+			u.take(e)
+			found = found || strings.Contains(string(e.Data), text)
+		}
+	}
+}
+
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var e effects
+	f := newFixture(t, withModel(asks("danger", "safe", "danger")), withTools(e.tool("danger"), e.tool("safe")), func(c *runner.Config) { c.Concurrency = 1 })
+	f.askingWorker("danger")
+	turn := f.accept("go")
+	live := newUIReader(t)
+	stream := f.taskStream(turn.TaskNum, "")
+	list := f.pending(turn, 2)
+	is.Equal(e.list(), []string{"safe"}) // what needs no approval runs
+	is.Equal([]any{list[0].ToolName, string(list[0].Input), list[1].ToolName, string(list[1].Input)}, []any{"danger", `{"n":0}`, "danger", `{"n":2}`})
+	f.upTo(stream, live, "safe")
+	resting, err := f.store.Turn(f.ctx(), turn.ID)
+	is.NoErr(err)
+	is.Equal(resting.Status, store.Running)
+
+	// It holds no slot: there is one, and another turn has it.
+	other := f.worker
+	f.worker = f.newWorker(store.NewWorker{Title: "Free"})
+	is.Equal(f.run("go").OutputText, `danger: "ok"; safe: "ok"; danger: "ok"`)
+	f.worker = other
+
+	f.decide(list[1], false, "not twice") // in any order
+	is.Equal(len(f.pending(turn, 1)), 1)
+	f.decide(list[0], true, "once is fine")
+	done := f.wait(turn)
+	is.Equal(done.OutputText, `danger: "ok"; safe: "ok"; danger: a person has denied this call: not twice`)
+	is.Equal(e.list(), []string{"safe", "danger", "safe", "danger", "danger"})
+	want := f.messages(turn)[1:]
+	for _, ev := range f.events(stream) {
+		live.take(ev)
+	}
+	is.Equal(live.messages(), want)
+	is.Equal(live.approvals, []string{"danger pending", "danger pending", "danger denied not twice", "danger approved once is fine"})
+	is.Equal(f.read(f.taskStream(turn.TaskNum, "")).messages(), want)
+	is.Equal(f.read(f.TurnStream(turn)).messages(), want)
+}
+
+// TestStreamsOverRests has readers of all kinds come back again and again, before,
+// while and after a turn rests.
+func TestStreamsOverRests(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var e effects
+	f := newFixture(t, withModel(asks("danger", "safe", "danger")), withTools(e.tool("danger"), e.tool("safe")))
+	f.askingWorker("danger")
+	r := rand.New(rand.NewPCG(1, 2))
+	wide, joined, followed := newWideReader(t), make(chan struct{}), make(chan error, 2)
+	wide.turns = map[string]*uiReader{}
+	go func() { followed <- wide.follow(f, 1, 3, false, r, joined) }()
+	until(t, joined, "the stream is open")
+	turn := f.accept("go")
+	cut := &cutReader{u: newUIReader(t), r: rand.New(rand.NewPCG(3, 4))}
+	cutDone := make(chan error, 1)
+	go cut.send(cutDone, f, turn.TaskNum, 2, nil)
+	list := f.pending(turn, 2)
+	late, lateJoined := newWideReader(t), make(chan struct{}) // joins while it rests
+	go func() { followed <- late.follow(f, 1, 0, false, r, lateJoined) }()
+	until(t, lateJoined, "the second stream is open")
+	f.decide(list[0], true, "")
+	f.decide(list[1], true, "")
+	f.wait(turn)
+	for range 2 {
+		is.NoErr(until(t, followed, "the readers are done"))
+	}
+	is.NoErr(until(t, cutDone, "the reader is done"))
+	want := f.messages(turn)[1:]
+	is.Equal(cut.u.messages(), want)
+	is.Equal(wide.turns[turn.ID].messages(), want)
+	is.Equal(wide.turns[turn.ID].approvals, []string{"danger pending", "danger pending", "danger approved", "danger approved"})
+	is.Equal(late.turns[turn.ID].messages(), want)
+	_, running, _, _ := f.Kept()
+	is.Equal(running, 0)
+}
+
+// TestWideStreamBegunWhileResting: a ring that is made while a turn rests tells all of
+// it once it goes on, and so does one after the turn is cancelled.
+func TestWideStreamBegunWhileResting(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(f *fixture, turn store.Turn, a store.Approval){
+		"decided":   func(f *fixture, _ store.Turn, a store.Approval) { f.decide(a, true, "") },
+		"cancelled": func(f *fixture, turn store.Turn, _ store.Approval) { f.abort(turn) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			var e effects
+			f := newFixture(t, withModel(asks("danger")), withTools(e.tool("danger")))
+			f.askingWorker("danger")
+			turn := f.accept("go")
+			a := f.pending(turn, 1)[0]
+			wide, joined, followed := newWideReader(t), make(chan struct{}), make(chan error, 1)
+			go func() { followed <- wide.follow(f, 1, 0, false, nil, joined) }()
+			until(t, joined, "the stream is open")
+			end(f, turn, a)
+			f.wait(turn)
+			is.NoErr(until(t, followed, "the reader is done"))
+			is.Equal(wide.turns[turn.ID].messages(), f.messages(turn)[1:])
+			_, running, _, _ := f.Kept()
+			is.Equal(running, 0)
+		})
+	}
+}
+
+// TestReadersOfVersion6 get the states of approvals that they know.
+func TestReadersOfVersion6(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var e effects
+	f := newFixture(t, withModel(asks("danger", "safe", "danger", "danger")), withTools(e.tool("danger"), e.tool("safe")))
+	f.askingWorker("danger")
+	turn := f.accept("go")
+	list := f.pending(turn, 3)
+	u := newUIReader(t)
+	u.sdk6 = true
+	stream := f.taskStream(turn.TaskNum, "").WithApprovals()
+	f.upTo(stream, u, `tool-output-available`)
+	is.Equal(u.messages(), f.messages6(turn, true)) // while it rests
+	f.decide(list[1], false, "no")
+	f.decide(list[0], true, "yes")
+	responded := f.messages6(turn, false)[0].(map[string]any)["parts"].([]any)
+	is.Equal(responded[1].(map[string]any)["approval"], map[string]any{"id": list[0].ID, "approved": true, "reason": "yes"})
+	is.Equal(responded[1].(map[string]any)["state"], "approval-responded")
+	is.Equal(responded[4].(map[string]any)["state"], "approval-requested")
+	f.decide(list[2], false, "")
+	f.wait(turn)
+	for _, ev := range f.events(stream) {
+		u.take(ev)
+	}
+	is.Equal(u.messages(), f.messages6(turn, true))
+	parts := f.messages6(turn, false)[0].(map[string]any)["parts"].([]any)
+	is.Equal(parts[3].(map[string]any), map[string]any{"type": "dynamic-tool", "toolName": "danger", "toolCallId": list[1].ToolCallID,
+		"state": "output-denied", "input": map[string]any{"n": 2.0}, "approval": map[string]any{"id": list[1].ID, "approved": false, "reason": "no"}})
+	is.Equal(parts[1].(map[string]any)["state"], "output-available")
+	is.Equal(parts[4].(map[string]any)["approval"], map[string]any{"id": list[2].ID, "approved": false})
+}
+
+// messages6 are the assistant's messages with what the AI SDK 6 knows; built leaves
+// out what no chunk tells.
+func (f *fixture) messages6(t store.Turn, built bool) []any {
+	f.t.Helper()
+	conv, err := f.store.Conversation(f.ctx(), t.TaskNum)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	list := assistants(plain(f.t, f.MessagesWithApprovals(conv)).([]any))
+	for _, m := range list {
+		for _, p := range m.(map[string]any)["parts"].([]any) {
+			if a, ok := p.(map[string]any)["approval"].(map[string]any); ok && built {
+				delete(a, "approved")
+				delete(a, "reason")
+			}
+		}
+	}
+	return list
+}
+
+// TestCancelWhileResting, and what a call that nobody decided on looks like then.
+func TestCancelWhileResting(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var e effects
+	f := newFixture(t, withModel(asks("danger", "danger")), withTools(e.tool("danger")))
+	f.askingWorker("danger")
+	turn := f.accept("go")
+	list := f.pending(turn, 2)
+	f.decide(list[0], true, "")
+	waits := make(chan error, 1)
+	go func() { waits <- f.Wait(f.ctx(), turn.ID) }()
+	is.Equal(f.abort(turn).Status, store.Aborted)
+	is.NoErr(until(t, waits, "who waits is told"))
+	is.Equal(len(e.list()), 0)
+	want := f.messages(turn)[1:]
+	is.Equal(f.read(f.taskStream(turn.TaskNum, "")).messages(), want)
+	u := newUIReader(t)
+	u.sdk6 = true
+	for _, ev := range f.events(f.taskStream(turn.TaskNum, "").WithApprovals()) {
+		u.take(ev)
+	}
+	is.Equal(u.messages(), f.messages6(turn, true))
+	part := f.messages6(turn, false)[0].(map[string]any)["parts"].([]any)[2].(map[string]any)
+	is.Equal([]any{part["state"], part["approval"]}, []any{"output-denied", map[string]any{"id": list[1].ID, "approved": false, "reason": "the call did not run"}})
+	f.pending(f.accept("again", turn.TaskID), 2) // asks anew
+}
+
+// TestRestsAreNotWork: neither the budget's time nor the duration counts them.
+func TestRestsAreNotWork(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var e effects
+	c := newClock()
+	f := newFixture(t, withModel(asks("danger")), withTools(e.tool("danger")), withClock(c.now), withBudget(runner.Limits{Time: time.Minute}))
+	f.askingWorker("danger")
+	turn := f.accept("go")
+	a := f.pending(turn, 1)[0]
+	c.advance(3 * time.Hour)
+	f.decide(a, true, "")
+	done := f.wait(turn)
+	is.Equal([]any{done.Status, done.IncompleteReason, e.list()}, []any{store.Completed, "", []string{"danger"}})
+	is.True(done.Duration < time.Minute)
+}
+
+func TestApprovalTimeout(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var e effects
+	c := newClock()
+	f := fixtureOn(t, storetest.Open(t, store.Options{Now: c.now}), withModel(asks("danger")), withTools(e.tool("danger")), withClock(c.now))
+	who, _ := storetest.Caller(t, f.store, "Acme", "ann@acme.test", store.RoleOwner)
+	f.owner = who.Caller
+	f.owner.Trigger = "api"
+	f.askingWorker("danger")
+	f.start()
+	turn := f.accept("go")
+	f.pending(turn, 1)
+	next := f.accept("go on", turn.TaskID)
+	wide, joined, followed := newWideReader(t), make(chan struct{}), make(chan error, 1)
+	go func() { followed <- wide.follow(f, 1, 0, false, nil, joined) }()
+	until(t, joined, "the stream is open")
+	c.advance(runner.ApprovalWait - time.Second)
+	f.ExpireRests()
+	resting, err := f.store.Turn(f.ctx(), turn.ID)
+	is.NoErr(err)
+	is.Equal(resting.Status, store.Running)
+	c.advance(time.Second)
+	f.ExpireRests()
+	done := f.wait(turn)
+	is.Equal([]any{done.Status, done.Failure.Code, len(e.list())}, []any{store.Failed, "approval_timeout", 0})
+	is.NoErr(until(t, followed, "the reader is done"))
+	is.Equal(wide.turns[turn.ID].messages(), f.messages(turn)[1:2])
+	f.pending(next, 1) // what waited behind it goes on
+}
+
+// TestManyApprovals: of a step that asks for too many, those too many fail.
+func TestManyApprovals(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var e effects
+	names := slices.Repeat([]string{"danger"}, runner.MaxApprovals+2)
+	f := newFixture(t, withModel(asks(names...)), withTools(e.tool("danger")))
+	f.askingWorker("danger")
+	turn := f.accept("go")
+	for _, a := range f.pending(turn, runner.MaxApprovals) {
+		f.decide(a, true, "")
+	}
+	done := f.wait(turn)
+	is.Equal(len(e.list()), runner.MaxApprovals)
+	is.Equal(strings.Count(done.OutputText, "at most 32 calls at once may wait for approval"), 2)
+}
+
+// TestNothingToAsk: calls that fail without running ask nobody.
+func TestNothingToAsk(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		if stepOf(req) == 0 {
+			return calls(emit, 0, "danger", `{bad`, "missing", `{}`), nil
+		}
+		return answer(emit, "done"), nil
+	}}
+	var e effects
+	f := newFixture(t, withModel(m), withTools(e.tool("danger")))
+	f.askingWorker("danger", "missing")
+	is.Equal(f.run("go").OutputText, "done")
+	is.Equal(len(e.list()), 0)
+}
+
+// TestManyRests: what rests holds no goroutine and no slot. It runs alone: it counts
+// goroutines.
+func TestManyRests(t *testing.T) {
+	is := is.New(t)
+	const n = 200
+	var e effects
+	f := newFixture(t, withModel(asks("danger")), withTools(e.tool("danger")), func(c *runner.Config) { c.Concurrency = 4 })
+	f.askingWorker("danger")
+	before := runtime.NumGoroutine()
+	var turns []store.Turn
+	for range n {
+		turns = append(turns, f.accept("go"))
+	}
+	for _, turn := range turns {
+		f.pending(turn, 1)
+	}
+	_, running, watched, reserved := f.Kept()
+	is.Equal([]int{f.Running(), running, watched, reserved}, []int{0, 0, 0, 0})
+	for deadline := time.After(patience); runtime.NumGoroutine() > before; runtime.Gosched() {
+		select {
+		case <-deadline:
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		default:
+		}
+	}
+	for _, turn := range turns {
+		f.decide(f.pending(turn, 1)[0], true, "")
+	}
+	for _, turn := range turns {
+		is.Equal(f.wait(turn).Status, store.Completed)
+	}
+	is.Equal(len(e.list()), n)
+}
+
+// A guarded life is one process's part of a turn with one call that needs approval
+// and one that does not. It dies at a point of its own.
+var guardedCalls = []string{"model 0", "look 0", "work 0", "model 1"}
+
+func guardedLife(l *life) []setup {
+	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		step := stepOf(req)
+		defer l.call(fmt.Sprintf("model %d", step))()
+		if step == 0 {
+			return calls(emit, 0, "work", `{}`, "look", `{}`), nil
+		}
+		return answer(emit, "done"), nil
+	}}
+	run := func(name string) fakeTool {
+		return fakeTool{name: name, repeatable: name == "look", fn: func(context.Context, tool.Host, json.RawMessage) (json.RawMessage, error) {
+			defer l.call(name + " 0")()
+			return json.RawMessage(`"ok"`), nil
+		}}
+	}
+	return []setup{withModel(m), func(c *runner.Config) { c.Tools = []tool.Tool{run("work"), run("look")} }}
+}
+
+// TestDeathAroundApprovals kills the process at the begin and at the end of each call,
+// while the turn rests, and between the decision and the run. The approved call
+// begins once, whatever happens, and what ended is never done again.
+func TestDeathAroundApprovals(t *testing.T) {
+	t.Parallel()
+	for dies := range 2 * len(guardedCalls) {
+		t.Run(fmt.Sprint("call ", dies), func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			first, second := &life{dies: dies}, &life{dies: -1}
+			f := newFixture(t, guardedLife(first)...)
+			f.askingWorker("work")
+			copied := make(chan *fixture, 1)
+			first.die = func() { copied <- f.crash(guardedLife(second)...) }
+			turn := f.accept("go")
+			if dies >= 4 {
+				f.decide(f.pending(turn, 1)[0], true, "")
+			}
+			g := until(t, copied, "the process dies")
+			g.start()
+			if dies < 4 {
+				g.decide(g.pending(turn, 1)[0], true, "")
+			}
+			checkGuarded(is, g, turn, second, dies/2, "")
+		})
+	}
+	for name, decided := range map[string]bool{"resting": false, "decided": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			first, second := &life{dies: -1}, &life{dies: -1}
+			f := newFixture(t, guardedLife(first)...)
+			f.askingWorker("work")
+			turn := f.accept("go")
+			a := f.pending(turn, 1)[0]
+			if decided { // and claimed by nobody
+				_, err := f.store.DecideApproval(f.ctx(), f.owner, a.TaskID, a.ID, store.Decision{Approved: true})
+				is.NoErr(err)
+			}
+			g := f.crash(guardedLife(second)...)
+			g.start()
+			if !decided {
+				g.decide(g.pending(turn, 1)[0], true, "")
+			}
+			checkGuarded(is, g, turn, second, 2, "fresh")
+		})
+	}
+}
+
+// checkGuarded: cut is the call that the first life died in; fresh says that it died
+// before the call began.
+func checkGuarded(is *is.I, g *fixture, turn store.Turn, second *life, cut int, fresh string) {
+	is.Helper()
+	done := g.wait(turn)
+	is.Equal([]any{done.Status, done.OutputText, done.Usage.Steps}, []any{store.Completed, "done", int64(2)})
+	again, want := cut, store.CallCompleted
+	if guardedCalls[cut] == "work 0" && fresh == "" {
+		again, want = cut+1, store.CallInterrupted // it may have acted
+	}
+	is.Equal(second.calls, guardedCalls[again:])
+	c, ended := g.journal(turn)[0].Call(0)
+	is.True(ended)
+	is.Equal(c.State, want)
+	is.Equal(g.read(g.taskStream(turn.TaskNum, "")).messages(), g.messages(turn)[1:])
+}
+
+// TestStopWhileApprovedCallRuns: a stop in good order cuts an approved call as a death
+// does: it may have acted.
+func TestStopWhileApprovedCallRuns(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	begun := make(chan struct{}, 2)
+	hangs := fakeTool{name: "danger", fn: func(ctx context.Context, _ tool.Host, _ json.RawMessage) (json.RawMessage, error) {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	f := newFixture(t, withModel(asks("danger")), withTools(hangs))
+	f.askingWorker("danger")
+	turn := f.accept("go")
+	f.decide(f.pending(turn, 1)[0], true, "")
+	until(t, begun, "the call runs")
+	f.stop()
+	g := fixtureOn(t, f.store, withModel(asks("danger")), withTools(hangs))
+	g.owner, g.worker = f.owner, f.worker
+	g.start()
+	done := g.wait(turn)
+	is.True(strings.Contains(done.OutputText, "may have taken effect"))
+	is.Equal(len(begun), 0)
+}
