@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -47,7 +46,7 @@ func (a *API) ReadPageForm(w http.ResponseWriter, r *http.Request) (*PageForm, e
 // files into the worker's workspace before. The same form with the same content,
 // sent twice by an impatient finger, is one turn: token names the form as it was
 // shown, and is not looked at where it is empty.
-func (a *API) SubmitPageForm(ctx context.Context, turn store.NewTurn, f *PageForm, token string) (store.Turn, error) {
+func (a *API) SubmitPageForm(r *http.Request, turn store.NewTurn, f *PageForm, token string) (store.Turn, error) {
 	content, err := f.upload.canonical()
 	if err != nil {
 		return store.Turn{}, err
@@ -57,7 +56,6 @@ func (a *API) SubmitPageForm(ctx context.Context, turn store.NewTurn, f *PageFor
 		key := token + " " + hex.EncodeToString(sum[:])
 		turn.Once = store.Once{KeyID: turn.Caller.UserID, Key: key, Hash: sum[:]}
 	}
-	r := (&http.Request{}).WithContext(ctx)
 	accepted, err := a.commitWithFiles(&request{Request: r}, turn, f.upload.files, false)
 	return accepted.Turn, err
 }

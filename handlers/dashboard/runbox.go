@@ -44,5 +44,5 @@ func (d *Dashboard) submitRunBox(r *request, sent *handlers.PageForm, turn store
 	if turn.Budget == "" {
 		turn.Budget = store.BudgetStandard
 	}
-	return d.cfg.API.SubmitPageForm(r.Context(), turn, sent, sent.Values.Get("token"))
+	return d.cfg.API.SubmitPageForm(r.Request, turn, sent, sent.Values.Get("token"))
 }
