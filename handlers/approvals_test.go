@@ -1,0 +1,163 @@
+package handlers_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// asks is an instruction whose two edits need approval.
+func asks() string {
+	return scripted(calling("write_file", "path", "a.txt", "content", "one"), "say got {{last}}")
+}
+
+// resting gives a run that waits for the approval of a worker's write_file.
+func (s *site) resting(t testing.TB, worker, input string) response {
+	t.Helper()
+	run := s.must(t, "POST", "/api/workers/"+worker, encode(fields{"input": input}))
+	path := "/api/workers/" + worker + "?taskId=" + run.text("metadata.taskId")
+	eventually(t, "the turn rests", func() bool {
+		run = s.must(t, "GET", path, "")
+		return run.size("metadata.pendingApprovals") > 0 && s.runner.Running() == 0
+	})
+	return run
+}
+
+func TestApprovals(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
+	is.Equal(s.must(t, "GET", "/api/approvals", "").size("items"), 0)
+	run := s.resting(t, worker, asks())
+	task, id := run.text("metadata.taskId"), run.text("metadata.pendingApprovals.0.id")
+	is.Equal([]any{run.text("status"), run.at("running"), run.text("metadata.taskStatus")}, []any{"running", true, "running"})
+	is.True(sameJSON(run.at("metadata.pendingApprovals.0"), fields{"id": id, "toolName": "write_file",
+		"toolCallId": run.text("messages.1.parts.1.toolCallId"), "input": fields{"path": "a.txt", "content": "one"}}))
+	is.Equal(run.text("messages.1.parts.1.state"), "input-available")
+	six := s.must(t, "GET", "/api/workers/"+worker+"?aiSdk=6&taskId="+task, "")
+	is.Equal([]any{six.text("messages.1.parts.1.state"), six.text("messages.1.parts.1.approval.id")}, []any{"approval-requested", id})
+
+	for _, path := range []string{"/api/approvals", "/api/tasks/" + task + "/approvals"} {
+		list := s.must(t, "GET", path, "")
+		is.Equal([]any{list.size("items"), list.at("nextCursor"), list.text("items.0.id"), list.text("items.0.status"), list.text("items.0.taskId"),
+			list.text("items.0.turnId"), list.text("items.0.workerId"), list.at("items.0.reason"), list.at("items.0.decidedBy"), list.at("items.0.decidedAt"), list.at("items.0.mayDecide")},
+			[]any{1, nil, id, "pending", task, run.text("metadata.turnId"), worker, nil, nil, nil, true})
+	}
+	decision := "/api/tasks/" + task + "/approvals/" + id
+	decided := s.must(t, "POST", decision, `{"approved":true,"reason":"go ahead"}`)
+	is.Equal([]any{decided.text("status"), decided.text("reason"), decided.text("decidedBy")}, []any{"approved", "go ahead", s.owner.UserID})
+	again := s.must(t, "POST", decision, `{"approved":true}`)
+	is.Equal(again.text("reason"), "go ahead") // the first stays
+	refused := s.do(t, "POST", decision, `{"approved":false}`)
+	is.Equal([]any{refused.refused(), refused.header.Get("x-should-retry")}, []any{"409 approval_approved", "false"})
+	eventually(t, "the turn ends", func() bool {
+		run = s.must(t, "GET", "/api/workers/"+worker+"?taskId="+task, "")
+		return run.text("status") == "completed"
+	})
+	is.True(strings.HasPrefix(run.text("output_text"), "got {")) // it ran
+	is.Equal(run.at("metadata.pendingApprovals"), nil)
+	is.Equal(s.must(t, "GET", "/api/approvals", "").size("items"), 0)
+	is.Equal(s.must(t, "GET", "/api/tasks/"+task+"/approvals", "").text("items.0.status"), "approved")
+}
+
+// TestApprovalDenied by whom those who wait and stream are told.
+func TestApprovalDenied(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
+	body := encode(fields{"workerId": worker, "taskId": "mine", "input": asks()})
+	waited := make(chan response, 1)
+	go func() { waited <- s.do(t, "POST", "/api/tasks", body) }() // waits as long as people do
+	eventually(t, "the turn rests", func() bool {
+		return s.do(t, "GET", "/api/tasks/mine/approvals", "").size("items") == 1
+	})
+	five := s.open(t, "GET", "/api/workers/"+worker+"?stream=true", "")
+	six := s.open(t, "GET", "/api/workers/"+worker+"?stream=true&aiSdk=6", "")
+	wide := s.open(t, "GET", "/api/workers/"+worker+"/stream", "")
+	five.until(t, `"data-approval"`)
+	six.until(t, `"tool-approval-request"`)
+	last := five.id
+	id := s.must(t, "GET", "/api/approvals", "").text("items.0.id")
+	s.must(t, "POST", "/api/tasks/mine/approvals/"+id, `{"approved":false,"reason":"too soon"}`)
+	is.True(strings.Contains((<-waited).text("output_text"), "got a person has denied this call: too soon"))
+	is.True(five.ended(t))
+	is.True(six.ended(t))
+	wide.until(t, `"type":"finish"`)
+	is.True(strings.Contains(five.types(), "data-approval data-approval tool-output-error"))
+	is.True(!strings.Contains(five.types(), "tool-approval-request"))
+	is.True(strings.Contains(six.types(), "data-approval tool-approval-request data-approval tool-output-denied"))
+	is.True(!strings.Contains(wide.types(), "tool-approval-request"))
+	back := s.open(t, "GET", "/api/workers/"+worker+"?stream=true", "", "Last-Event-ID: "+last)
+	is.True(back.ended(t))
+	is.True(strings.HasPrefix(back.types(), "data-approval tool-output-error"))
+}
+
+func TestInvalidDecisions(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
+	run := s.resting(t, worker, asks())
+	task, id := run.text("metadata.taskId"), run.text("metadata.pendingApprovals.0.id")
+	path := "/api/tasks/" + task + "/approvals/"
+	member, _ := s.member(t, "mo@example.com")
+	for name, tt := range map[string]struct {
+		by         *site
+		path, body string
+		want       string
+	}{
+		"no body":            {s, path + id, ``, "400 invalid_request"},
+		"no decision":        {s, path + id, `{}`, "400 invalid_request approved"},
+		"null":               {s, path + id, `{"approved":null}`, "400 invalid_request approved"},
+		"a word":             {s, path + id, `{"approved":"yes"}`, "400 invalid_request approved"},
+		"all wrong":          {s, path + id, `{"approved":1,"reason":2}`, "400 invalid_request approved reason"},
+		"a long reason":      {s, path + id, encode(fields{"approved": true, "reason": chars(store.MaxReason + 1)}), "400 invalid_request reason"},
+		"unknown approval":   {s, path + "apr_none", `{"approved":true}`, "404 not_found"},
+		"unknown task":       {s, "/api/tasks/none/approvals/" + id, `{"approved":true}`, "404 not_found"},
+		"a member":           {member, path + id, `{"approved":true}`, "403 forbidden"},
+		"a stranger":         {s.stranger(t), path + id, `{"approved":true}`, "403 forbidden"},
+		"nobody":             {s.as(""), path + id, `{"approved":true}`, "401 unauthorized"},
+		"a long idempotency": {s, path + id, `{"approved":true}`, "400 invalid_request Idempotency-Key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			header := ""
+			if name == "a long idempotency" {
+				header = "Idempotency-Key: " + strings.Repeat("k", 256)
+			}
+			is.Equal(tt.by.do(t, "POST", tt.path, tt.body, header).refused(), tt.want)
+		})
+	}
+	is := is.New(t)
+	is.Equal(s.do(t, "GET", "/api/workers/"+worker+"?aiSdk=7", "").refused(), "400 invalid_request aiSdk")
+	is.Equal(s.do(t, "POST", "/api/tasks?aiSdk=seven", encode(fields{"input": "x"})).refused(), "400 invalid_request aiSdk")
+	is.Equal(s.do(t, "GET", "/api/approvals?limit=0&cursor=x", "").refused(), "400 invalid_request limit cursor")
+	is.Equal(s.do(t, "GET", "/api/tasks/none/approvals", "").refused(), "404 not_found")
+	is.Equal(s.must(t, "GET", "/api/tasks/"+task+"/approvals", "").size("items"), 1) // nothing was decided
+	is.Equal(member.must(t, "GET", "/api/approvals", "").at("items.0.mayDecide"), false)
+	long := s.must(t, "POST", path+id, encode(fields{"approved": false, "reason": chars(store.MaxReason)}), "Idempotency-Key: a")
+	is.Equal(long.status, http.StatusOK)
+	is.Equal(s.do(t, "POST", path+id, `{"approved":true}`, "Idempotency-Key: a").status, http.StatusUnprocessableEntity)
+}
+
+// TestCancelRestingTask cancels at once, and nobody can decide any more.
+func TestCancelRestingTask(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
+	run := s.resting(t, worker, scripted("say I would write", calling("write_file", "path", "a.txt", "content", "one"), "say never"))
+	task, id := run.text("metadata.taskId"), run.text("metadata.pendingApprovals.0.id")
+	is.Equal(s.must(t, "POST", "/api/tasks/"+task+"/cancel", "").text("task.status"), "aborted")
+	ended := s.must(t, "GET", "/api/workers/"+worker+"?taskId="+task, "")
+	is.Equal([]any{ended.text("status"), ended.text("error.code"), ended.text("output_text"), ended.at("metadata.pendingApprovals")},
+		[]any{"completed", "aborted", "I would write", nil}) // what was produced is kept
+	is.Equal(s.do(t, "POST", "/api/tasks/"+task+"/approvals/"+id, `{"approved":true}`).refused(), "409 approval_cancelled")
+	is.Equal(s.must(t, "GET", "/api/tasks/"+task+"/approvals", "").text("items.0.status"), "cancelled")
+	is.Equal(s.do(t, "GET", "/api/workers/"+worker+"/files/a.txt", "").status, http.StatusNotFound)
+}
