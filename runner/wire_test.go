@@ -223,10 +223,11 @@ func readClaude(raw []byte) (a asked) {
 
 // pieces are a text as it comes over the wire.
 func pieces(text string) (list []string) {
-	for len(text) > 7 {
-		list, text = append(list, text[:7]), text[7:]
+	runes := []rune(text)
+	for len(runes) > 7 {
+		list, runes = append(list, string(runes[:7])), runes[7:]
 	}
-	return append(list, text)
+	return append(list, string(runes))
 }
 
 func quoted(text string) string {
