@@ -24,7 +24,7 @@ import (
 var (
 	rare = []string{"SELECT id FROM organizations ORDER BY", "SELECT user_id FROM memberships",
 		"SELECT EXISTS (SELECT 1 FROM api_keys)", "WHERE ?1 = '' OR o.name = ?1 ORDER BY k.organization_id", "OR prefix = ?1 OR hash =",
-		"FROM users u LEFT JOIN memberships"}
+		"FROM users u LEFT JOIN memberships", "SELECT EXISTS (SELECT 1 FROM users WHERE password_hash IS NOT NULL)"}
 	bounded = []string{"SCAN CONSTANT ROW", "SCAN runners", "SCAN turns USING INDEX turns_running"}
 )
 
@@ -131,6 +131,14 @@ func callEverything(t *testing.T, f *fixture) {
 	_, _, err = f.Allowance(ctx, owner.OrganizationID)
 	is.NoErr(err)
 	is.NoErr(f.MeterCaller(ctx, owner, store.Usage{ModelCost: 1}))
+	_, err = f.UsageOn(ctx, owner, f.clock.now())
+	is.NoErr(err)
+	for _, by := range []store.UsageGroup{store.ByWorker, store.ByKey, store.ByTrigger} {
+		_, err = f.Usage(ctx, owner, store.UsageQuery{Days: 7, By: by, Parts: 5})
+		is.NoErr(err)
+	}
+	_, _, err = f.MonthSpending(ctx, owner)
+	is.NoErr(err)
 	_, err = f.Owner(ctx, "ann@acme.test")
 	is.NoErr(err)
 	callWorkers(t, f, member)
