@@ -3,14 +3,16 @@ package dashboard
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
 // An excerpt is the beginning of a text that may be too long for a page.
 type excerpt struct {
 	Text string
-	Size int    // of the whole text, in bytes
+	Size int64  // of the whole text, in bytes
 	More string // address of the whole text; '' where all is shown
 	cut  bool
 }
@@ -21,7 +23,7 @@ func (e excerpt) Cut() bool { return e.cut }
 // excerptOf cuts text so that it takes at most that many bytes as it is written into
 // a page, where a quotation mark becomes five.
 func excerptOf(text string, most int) excerpt {
-	e := excerpt{Text: text, Size: len(text)}
+	e := excerpt{Text: text, Size: int64(len(text))}
 	if len(text)*maxEscape <= most {
 		return e
 	}
@@ -70,5 +72,28 @@ func prettyJSON(raw json.RawMessage) string {
 	if err := json.Indent(&b, trimmed, "", "  "); err != nil {
 		return string(raw)
 	}
-	return strings.ToValidUTF8(b.String(), "\uFFFD")
+	return readable(strings.ToValidUTF8(b.String(), "\uFFFD"))
+}
+
+// readable gives JSON with those characters as they are that were escaped for no
+// need, such as < and é. What cannot be seen stays escaped.
+func readable(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' || i+1 == len(text) {
+			b.WriteByte(text[i])
+			continue
+		}
+		if text[i+1] == 'u' && i+6 <= len(text) {
+			c, err := strconv.ParseUint(text[i+2:i+6], 16, 16)
+			if err == nil && unicode.IsPrint(rune(c)) && c != '"' && c != '\\' {
+				b.WriteRune(rune(c))
+				i += 5
+				continue
+			}
+		}
+		b.WriteString(text[i : i+2])
+		i++
+	}
+	return b.String()
 }

@@ -38,6 +38,12 @@ type site struct {
 // newSite starts a site of the organization Acme with its owner.
 func newSite(t testing.TB) *site {
 	t.Helper()
+	return newSiteOf(t, storetest.Open(t, store.Options{}))
+}
+
+// newSiteOf is newSite over a store that may hold something already.
+func newSiteOf(t testing.TB, st *store.Store) *site {
+	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	web := httptest.NewUnstartedServer(nil)
 	base := "http://" + web.Listener.Addr().String()
@@ -45,7 +51,6 @@ func newSite(t testing.TB) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := storetest.Open(t, store.Options{})
 	rn := runner.New(runner.Config{Store: st, Model: model.NewOffline(), Models: model.NewCatalogue(model.Config{}, model.NewOffline(), ""),
 		Prices: prices, Tools: tool.All(), BaseURL: base, Log: log,
 		Retry: func(int) time.Duration { return time.Millisecond }})

@@ -76,15 +76,15 @@ func (p *plot) count(s store.Span) {
 	p.Tools, p.ToolCalls = p.Tools+d, p.ToolCalls+1
 }
 
-// A place is where a span lies on the axis of a plot, before it is scaled.
-type place struct {
+// A placedSpan is where a span lies on the axis of a plot, before it is scaled.
+type placedSpan struct {
 	store.Span
 	from, to time.Duration
 }
 
 // place puts spans, which are sorted, on the axis and gives its length. A wait takes
 // at most a twentieth of the time worked.
-func (p *plot) place(spans []store.Span) (places []place, length time.Duration) {
+func (p *plot) place(spans []store.Span) (places []placedSpan, length time.Duration) {
 	longest := (p.Model + p.Tools) / 20
 	end := spans[0].StartedAt // lies at length
 	for _, s := range spans {
@@ -93,7 +93,7 @@ func (p *plot) place(spans []store.Span) (places []place, length time.Duration) 
 			length, end = length+min(wait, longest), s.StartedAt
 		}
 		from := length - end.Sub(s.StartedAt)
-		places = append(places, place{s, from, from + took(s.StartedAt, s.CompletedAt)})
+		places = append(places, placedSpan{s, from, from + took(s.StartedAt, s.CompletedAt)})
 		if s.CompletedAt.After(end) {
 			length, end = length+s.CompletedAt.Sub(end), s.CompletedAt
 		}
@@ -109,7 +109,7 @@ type lane struct {
 }
 
 // draw makes the bars.
-func (p *plot) draw(places []place, scale float64) {
+func (p *plot) draw(places []placedSpan, scale float64) {
 	together := 0.0
 	if len(places) > barsOfPlot {
 		together = coarseUnits

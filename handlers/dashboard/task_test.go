@@ -1,0 +1,344 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"fmt"
+	"mime/multipart"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// followUp sends the box of a task, with files by name and content in turn.
+func (b *browser) followUp(task, input string, files ...string) page {
+	b.t.Helper()
+	return b.send(b.form("/tasks/"+task, []string{"input", input, "budget", "standard"}, files...))
+}
+
+// form is a request with a multipart form.
+func (b *browser) form(path string, fields []string, files ...string) *http.Request {
+	b.t.Helper()
+	var body bytes.Buffer
+	m := multipart.NewWriter(&body)
+	for i := 0; i+1 < len(fields); i += 2 {
+		if err := m.WriteField(fields[i], fields[i+1]); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	for i := 0; i+1 < len(files); i += 2 {
+		part, err := m.CreateFormFile("files", files[i])
+		if err == nil {
+			_, err = part.Write([]byte(files[i+1]))
+		}
+		if err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	if err := m.Close(); err != nil {
+		b.t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.url+path, &body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", m.FormDataContentType())
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	return r
+}
+
+// ended waits for the newest turn of a task.
+func (s *site) ended(taskID string) store.Turn {
+	s.t.Helper()
+	task, _, err := s.store.Task(s.t.Context(), s.owner.Caller, taskID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	turn, err := s.store.TurnAt(s.t.Context(), task.Num, task.TurnCount-1)
+	if err == nil {
+		err = s.runner.Wait(s.t.Context(), turn.ID)
+	}
+	if err == nil {
+		turn, err = s.store.Turn(s.t.Context(), turn.ID)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return turn
+}
+
+// TestTaskPage shows everything a turn can have.
+func TestTaskPage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "all", Title: "A bit of all", Input: scripted(
+		"think Let me see.", "say I write.", calling("write_file", "path", "out/poem.md", "content", "# Poem"),
+		calling("publish_file", "path", "out/poem.md"), calling("read_file", "path", "missing.txt"), "say Here is **your** poem.", "usage 300 45")})
+	is.Equal(turn.Status, store.Completed)
+	p := b.get("/tasks/all")
+	is.True(p.has("<h1>A bit of all</h1>", `<a href="/workers/`+w.ID+`">Scribe</a>`, `<span class="badge completed">completed</span>`))
+	is.True(p.has(`<details class="reasoning"><summary>Reasoning</summary>`, "Let me see."))
+	is.True(p.has("I write.", "<code>write_file</code>", "&#34;path&#34;: &#34;out/poem.md&#34;"))
+	is.True(p.has(`<code>read_file</code> <span class="badge error">failed</span>`))
+	is.True(p.has("Here is <strong>your</strong> poem."))
+	is.Equal(strings.Count(p.body, "<strong>your</strong>"), 1) // the answer stands there once
+	is.True(p.has(`/files/out/poem.md?v=`, ">poem.md</a>"))
+	is.True(p.has(`<svg viewBox="0 0 600 26"`, `aria-label="The model worked for`, "in 4 calls", "in 3 calls"))
+	is.True(p.has("Go on with this task", `enctype="multipart/form-data"`, "credits</span>"))
+	is.Equal(p.has("live.js"), false) // nothing runs
+	is.Equal(p.has("Cancel</button>"), false)
+	is.True(len(p.body) < 50<<10)
+	file := regexp.MustCompile(`href="(/api/workers/[^"]*)"`).FindStringSubmatch(p.body)
+	is.Equal(b.get(file[1]).body, "# Poem") // the session opens it
+	is.True(b.get("/tasks/all/calls/0/2/0").has("<h1><code>read_file</code></h1>", "missing.txt"))
+	is.Equal(b.get("/tasks/all/raw/0/output").body, "Here is **your** poem.")
+	is.True(strings.HasPrefix(b.get("/tasks/all/raw/0/output").header.Get("Content-Type"), "text/plain"))
+	is.Equal(b.get("/tasks/all/raw/0/0/parts/0").body, "Let me see.")
+	is.True(strings.Contains(b.get("/tasks/all/raw/0/0/calls/0/input").body, `"content": "# Poem"`))
+	for _, path := range []string{"/turns/1", "/turns/x", "/calls/0/9/0", "/calls/0/0/1", "/calls/0/0/-1", "/raw/", "/raw/0", "/raw/0/x", "/raw/0/0",
+		"/raw/0/0/0/0", "/raw/0/0/parts/9", "/raw/0/0/calls/0/x", "/raw/0/0/calls/0/input/x", "/raw/9/input", "/raw/0/99999999999999999999/feedback"} {
+		is.Equal(b.get("/tasks/all"+path).status, 404)
+	}
+}
+
+// TestTaskEnds says in words how turns ended.
+func TestTaskEnds(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Scribe", OutputSchema: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "json", Title: "Count", Input: "Count." + "\n\n" + scripted(`json {"n":7}`)})
+	p := b.get("/tasks/json")
+	is.True(p.has("Structured output", "&#34;n&#34;: 7"))
+	is.Equal(strings.Count(p.body, "&#34;n&#34;"), 2) // in the script and as the output; not once more as an answer
+
+	free := s.worker(s.owner, store.NewWorker{Title: "Free"})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "failed", Input: scripted("fail 400 the model is on strike")})
+	is.True(b.get("/tasks/failed").has("Failed.", "The model is on strike.", `<span class="badge error">error</span>`))
+
+	n := store.NewTurn{Caller: s.owner.Caller, WorkerID: free.ID, TaskID: "short", Budget: store.BudgetLow,
+		Input: scripted("repeat 20", calling("list_files"))}
+	_, err := s.store.CreateTurn(t.Context(), n)
+	is.NoErr(err)
+	s.runner.Wake()
+	is.Equal(s.ended("short").IncompleteLimit, "steps")
+	is.True(b.get("/tasks/short").has("Incomplete.", "the budget &#34;low&#34; has used up its model calls"))
+}
+
+// TestHostileTask has every string of a task try to act.
+func TestHostileTask(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	evil := `<script>alert(1)</script><img src=x onerror=alert(1)>"'&`
+	w := s.worker(s.owner, store.NewWorker{Title: evil})
+	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "evil", Title: evil, Input: evil + "\n\n" + scripted(
+		"think "+evil, "say "+evil+" [x](javascript:alert(1)) ![p](https://elsewhere.example/p.png)",
+		calling("write_file", "path", `<b onclick=alert(1)>.html`, "content", evil), calling("publish_file", "path", `<b onclick=alert(1)>.html`),
+		calling(`read_file`, "path", evil), "say "+evil+" <a href=\"javascript:alert(1)\">x</a>")})
+	is.Equal(turn.Status, store.Completed)
+	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "evil", Input: scripted("fail 400 " + evil)})
+	acts := regexp.MustCompile(`(?i)<script>|<img|<[^>]*\son[a-z]+=|href="javascript:|<b |elsewhere\.example/p\.png"`)
+	for _, path := range []string{"/tasks", "/tasks?q=" + strings.ReplaceAll(evil[:20], "<", "%3C"), "/tasks/evil", "/tasks/evil/turns/0", "/tasks/evil/turns/1", "/tasks/evil/calls/0/0/0", "/tasks/evil/calls/0/2/0"} {
+		p := b.get(path)
+		is.Equal(p.status, 200)
+		is.Equal(acts.FindString(p.body), "")
+		is.True(p.has("&lt;script&gt;alert(1)")) // it is shown
+	}
+	raw := b.get("/tasks/evil/raw/0/input")
+	is.True(raw.has("<script>"))
+	is.Equal(raw.header.Get("X-Content-Type-Options"), "nosniff")
+	is.Equal(raw.header.Get("Content-Security-Policy"), "sandbox; default-src 'none'")
+	is.Equal(raw.header.Get("Content-Type"), "text/plain; charset=utf-8")
+}
+
+// TestLongTask stays small, and all of it can be reached.
+func TestLongTask(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	quotes := strings.Repeat(`"<&>' `, 4000)
+	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "long", Input: quotes + "\n\n" + scripted(
+		"repeat 150", calling("write_file", "path", "a.txt", "content", quotes[:2000]),
+		"repeat 3", "think "+quotes, "repeat 3", "say "+quotes)})
+	is.Equal(turn.Status, store.Completed)
+	is.Equal(turn.Usage.Steps, int64(151))
+	for i := range 40 {
+		s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "long", Input: fmt.Sprint("turn ", i, " ", quotes[:6000], "\n\n", scripted("say "+quotes[:9000]))})
+	}
+	small := func(path string) page {
+		p := b.get(path)
+		is.Equal(p.status, 200)
+		is.True(len(p.body) < 50<<10) // a page is small
+		return p
+	}
+	turns := map[string]bool{}
+	last := ""
+	for next := "/tasks/long"; next != ""; {
+		p := small(next)
+		for _, m := range regexp.MustCompile(`id="turn-(\d+)"`).FindAllStringSubmatch(p.body, -1) {
+			is.True(!turns[m[1]])
+			turns[m[1]], last = true, m[1]
+		}
+		next = link(p, "« Older turns")
+	}
+	is.Equal(len(turns), 41)
+	is.Equal(last, "0")
+	steps := map[string]bool{}
+	for next := "/tasks/long/turns/0"; next != ""; {
+		p := small(next)
+		for _, m := range regexp.MustCompile(`aria-label="Step (\d+)"`).FindAllStringSubmatch(p.body, -1) {
+			is.True(!steps[m[1]])
+			steps[m[1]] = true
+		}
+		next = link(p, "Steps after »")
+	}
+	is.Equal(len(steps), 151)
+	small("/tasks/long/calls/0/3/0")
+	is.Equal(b.get("/tasks/long/raw/0/input").body, turn.Input)
+	is.Equal(b.get("/tasks/long/raw/0/output").body, turn.OutputText)
+}
+
+// TestFollowUp goes on with a task, with files, once for two clicks.
+func TestFollowUp(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "talk", Input: scripted("say one")})
+	token := regexp.MustCompile(`name="token" value="([^"]+)"`).FindStringSubmatch(b.get("/tasks/talk").body)[1]
+	for range 2 {
+		p := b.send(b.form("/tasks/talk", []string{"token", token, "input", scripted(calling("read_file", "path", "notes.txt"), "say {{last}}"),
+			"budget", "low"}, "notes.txt", "remember the milk"))
+		is.Equal(p.status, 303)
+		is.Equal(p.location(), "/tasks/talk#newest")
+	}
+	turn := s.ended("talk")
+	is.Equal(turn.Seq, int64(1)) // the second click was no second turn
+	is.Equal(turn.TriggeredBy, store.TriggerUI)
+	is.Equal(turn.Budget, store.BudgetLow)
+	is.True(strings.Contains(turn.OutputText, "remember the milk"))
+	is.True(b.get("/tasks/talk").has(">notes.txt</a>", "remember the milk", "Turn 2"))
+
+	p := b.send(b.form("/tasks/talk", []string{"token", token, "input", "line\r\nanother", "budget", "low"}))
+	is.Equal(p.status, 303) // the form was shown again from the browser's history, and has another text
+	is.Equal(s.ended("talk").Input, "line\nanother")
+
+	for name, fields := range map[string][]string{"empty": {"input", ""}, "budget": {"input", "kept text", "budget", "huge"}} {
+		p := b.send(b.form("/tasks/talk", fields))
+		is.Equal(p.status, 422)
+		is.True(p.has(map[string]string{"empty": "is required", "budget": "kept text"}[name]))
+	}
+	r := b.form("/tasks/talk", []string{"input", "cut"})
+	r.Header.Set("Content-Type", "multipart/form-data; boundary=other")
+	is.Equal(b.send(r).status, 400)
+	is.Equal(b.post("/tasks/talk", "input", "no multipart").status, 400)
+	cross := b.form("/tasks/talk", []string{"input", "from elsewhere"})
+	cross.Header.Set("Sec-Fetch-Site", "cross-site")
+	is.Equal(b.send(cross).status, 403)
+	is.Equal(s.ended("talk").Input, "line\nanother") // nothing of it was taken
+
+	is.Equal(b.post("/tasks/talk/archive").location(), "/tasks?done=task-archived")
+	is.True(b.get("/tasks/talk").has("The task is archived and takes no new instructions.", `<span class="badge">archived</span>`))
+	is.Equal(b.followUp("talk", "more").status, 422)
+	is.NoErr(s.store.DeleteWorker(t.Context(), s.owner.Caller, w.ID))
+	is.True(b.get("/tasks/talk").has("The worker is deleted", "Scribe (deleted)"))
+}
+
+// TestCancelTask shows a task that runs, and cancels it.
+func TestCancelTask(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	before := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "slow", Input: scripted("say first")})
+	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "slow", Input: scripted("wait 1h", "say never")})
+	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "slow", Input: scripted("say queued")})
+	p := b.get("/tasks/slow")
+	is.True(p.has(`<script src="/assets/`, `live.js"`, "Cancel</button>", `<noscript><meta http-equiv="refresh" content="10"></noscript>`))
+	is.True(p.has(`id="turn-0"`, `<div id="live-turns">`))
+	is.True(strings.Index(p.body, `id="turn-0"`) < strings.Index(p.body, `id="live-turns"`)) // the live part begins after what has ended
+	is.True(strings.Index(p.body, `id="turn-1"`) > strings.Index(p.body, `id="live-turns"`))
+	is.True(p.has(`id="turn-2"`))
+	is.Equal(b.get("/tasks/slow?still").has("http-equiv"), false)
+	stream := regexp.MustCompile(`data-stream="([^"]+)"`).FindStringSubmatch(p.body)[1]
+	is.True(strings.Contains(stream, "taskId=slow") && strings.Contains(stream, "lastEventId="))
+	cancelled := b.post("/tasks/slow/cancel")
+	is.Equal(cancelled.location(), "/tasks/slow?done=task-cancelled")
+	is.Equal(s.ended("slow").Status, store.Aborted)
+	events := b.get(strings.ReplaceAll(stream, "&amp;", "&")).body
+	is.True(strings.Contains(events, `"seq":1`) && strings.Contains(events, `"seq":2`) && strings.HasSuffix(events, "data: [DONE]\n\n"))
+	is.Equal(strings.Contains(events, before.ID), false) // it begins after what the page has already
+	after := b.get("/tasks/slow?done=task-cancelled")
+	is.True(after.has("The task is cancelled.", "Cancelled.", `<span class="badge aborted">aborted</span>`))
+	is.Equal(after.has("live.js"), false)
+	is.Equal(b.post("/tasks/slow/cancel").status, 303) // again changes nothing
+}
+
+// TestApprovalPage decides on tool calls.
+func TestApprovalPage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	s.join("mo@example.com", store.RoleMember)
+	b, member := s.signIn("ann@example.com"), s.signIn("mo@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
+	asked := func(id string) string {
+		s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: id, Input: scripted(calling("write_file", "path", "<b>.txt", "content", "x"), "say over")})
+		return s.approval(id)
+	}
+	id := asked("yes")
+	p := b.get("/tasks/yes")
+	is.True(p.has("Allow <code>write_file</code>?", "&lt;b&gt;.txt", `action="/tasks/yes/approvals/`+id+`"`, "waits for approval"))
+	is.True(b.get("/tasks").has("Waiting for a decision", `href="/tasks/yes#asked"`))
+	other := member.get("/tasks/yes")
+	is.True(other.has("Allow <code>write_file</code>?", "Owners and Admins decide on this"))
+	is.Equal(other.has(">Approve</button>"), false)
+	is.Equal(member.post("/tasks/yes/approvals/"+id, "decision", "approve").status, 403)
+	is.Equal(b.post("/tasks/yes/approvals/"+id, "decision", "maybe").status, 400)
+	is.Equal(b.post("/tasks/yes/approvals/apr_none", "decision", "approve").status, 404)
+	is.Equal(b.post("/tasks/yes/approvals/"+id, "decision", "approve").location(), "/tasks/yes?done=call-approved")
+	is.Equal(s.ended("yes").Status, store.Completed)
+	is.True(b.get("/tasks/yes").has("Approved by", `<code>write_file</code> <span class="badge completed">done</span>`))
+	is.Equal(b.post("/tasks/yes/approvals/"+id, "decision", "deny").status, 409)
+
+	id = asked("no")
+	is.Equal(b.post("/tasks/no/approvals/"+id, "decision", "deny", "reason", strings.Repeat("x", 1001)).status, 400)
+	is.Equal(b.post("/tasks/no/approvals/"+id, "decision", "deny", "reason", "not <that> file").location(), "/tasks/no?done=call-denied")
+	is.Equal(s.ended("no").Status, store.Completed)
+	is.True(b.get("/tasks/no").has("Denied by", "Not &lt;that&gt; file.", `<span class="badge error">denied</span>`))
+	is.Equal(b.get("/tasks").has("Waiting for a decision"), false)
+}
+
+// approval waits until a task asks for one, and gives its id.
+func (s *site) approval(taskID string) string {
+	s.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for ; ; <-tick.C {
+		list, _, err := s.store.Approvals(s.t.Context(), s.owner.Caller, store.ApprovalQuery{TaskID: taskID, Limit: 5})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if len(list) > 0 && list[0].Status == store.ApprovalPending && s.runner.Running() == 0 {
+			return list[0].ID
+		}
+		if err := s.t.Context().Err(); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package dashboard_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// scripted is an instruction that the offline model carries out line by line.
+func scripted(lines ...string) string { return "```offline\n" + strings.Join(lines, "\n") + "\n```" }
+
+// calling is a line of a script that calls a tool. Arguments are names and values.
+func calling(name string, arguments ...string) string {
+	input := map[string]string{}
+	for i := 0; i+1 < len(arguments); i += 2 {
+		input[arguments[i]] = arguments[i+1]
+	}
+	text, _ := json.Marshal(input) // strings
+	return "tool " + name + " " + string(text)
+}
+
+// worker makes a worker of who.
+func (s *site) worker(who store.Identity, n store.NewWorker) store.Worker {
+	s.t.Helper()
+	w, _, err := s.store.CreateWorker(s.t.Context(), who.Caller, n, store.Once{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return w
+}
+
+// begin accepts a turn of who.
+func (s *site) begin(who store.Identity, n store.NewTurn) store.Turn {
+	s.t.Helper()
+	n.Caller, n.Budget = who.Caller, store.BudgetUnlimited
+	a, err := s.store.CreateTurn(s.t.Context(), n)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.runner.Wake()
+	return a.Turn
+}
+
+// carryOut is begin, and waits for the end.
+func (s *site) carryOut(who store.Identity, n store.NewTurn) store.Turn {
+	s.t.Helper()
+	turn := s.begin(who, n)
+	if err := s.runner.Wait(s.t.Context(), turn.ID); err != nil {
+		s.t.Fatal(err)
+	}
+	turn, err := s.store.Turn(s.t.Context(), turn.ID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return turn
+}
+
+var titles = regexp.MustCompile(`<th scope="row"><a href="[^"]*">([^<]*)</a>`)
+
+// listed are the titles that a list of tasks shows.
+func (p page) listed() (list []string) {
+	for _, m := range titles.FindAllStringSubmatch(p.body, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+func TestTaskFilters(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	empty := b.get("/tasks")
+	is.True(empty.has("There are no tasks yet", "curl "+s.url+"/api/tasks", "@mail.example"))
+
+	scribe := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	clerk := s.worker(s.owner, store.NewWorker{Title: "Clerk"})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: scribe.ID, Title: "first letter", Input: scripted("say done")})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: scribe.ID, Title: "second letter", Input: scripted("fail 400 no")})
+	ui := s.owner
+	ui.Trigger = store.TriggerUI
+	s.carryOut(ui, store.NewTurn{WorkerID: clerk.ID, Title: "third 100%", Input: scripted("say done")})
+	gone := s.carryOut(s.owner, store.NewTurn{WorkerID: clerk.ID, Title: "put away", Input: scripted("say done")})
+	is.NoErr(s.store.ArchiveTask(t.Context(), s.owner.Caller, gone.TaskID))
+
+	soon := time.Now().UTC().Add(time.Hour).Format("2006-01-02T15:04")
+	for name, tt := range map[string]struct {
+		query string
+		want  string
+	}{
+		"all":        {"", "third 100% second letter first letter"},
+		"status":     {"status=error", "second letter"},
+		"trigger":    {"triggeredBy=ui", "third 100%"},
+		"worker":     {"workerId=" + scribe.ID, "second letter first letter"},
+		"text":       {"q=LETTER", "second letter first letter"},
+		"percent":    {"q=0%25", "third 100%"},
+		"both":       {"q=letter&status=completed", "first letter"},
+		"before":     {"createdBefore=2001-01-01", ""},
+		"after":      {"createdAfter=" + soon, ""},
+		"until soon": {"createdBefore=" + soon, "third 100% second letter first letter"},
+		"archived":   {"archived=1", "put away"},
+		"nothing":    {"q=zebra", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			p := b.get("/tasks?" + tt.query)
+			is.Equal(p.status, 200)
+			is.Equal(strings.Join(p.listed(), " "), tt.want)
+			is.Equal(p.has("There are no tasks yet"), false) // there are
+			is.Equal(p.has("No task matches"), tt.want == "")
+		})
+	}
+	for query, field := range map[string]string{"status=odd": "status", "triggeredBy=odd": "triggeredBy", "createdAfter=yesterday": "createdAfter",
+		"cursor=%21": "", "q=" + strings.Repeat("x", 201): "q"} {
+		p := b.get("/tasks?" + query)
+		is.Equal(p.status, http.StatusUnprocessableEntity)
+		if field != "" {
+			is.True(p.has(`id="e-` + field + `"`)) // the error stands beside its field
+		}
+	}
+	is.Equal(b.get("/tasks?workerId=wrk_none").status, http.StatusNotFound)
+	is.True(b.get("/tasks?status=error&q=x").has(`<option value="error" selected>`, `value="x"`)) // what was chosen stays
+}
+
+// TestTaskPaging walks a large list to its end, with a filter.
+func TestTaskPaging(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	for i := range 120 {
+		s.begin(s.owner, store.NewTurn{WorkerID: w.ID, Title: fmt.Sprintf("task %d", i), Input: scripted("say " + fmt.Sprint(i%2))})
+	}
+	seen := map[string]bool{}
+	next := "/tasks?q=task&workerId=" + w.ID
+	pages := 0
+	for ; next != ""; pages++ {
+		p := b.get(next)
+		is.Equal(p.status, 200)
+		is.True(len(p.body) < 50<<10)
+		is.Equal(p.has("« Newest"), pages > 0)
+		for _, title := range p.listed() {
+			is.True(!seen[title]) // shown once
+			seen[title] = true
+		}
+		next = link(p, "Older »")
+	}
+	is.Equal(len(seen), 120)
+	is.Equal(pages, 3)
+}
+
+// link is the address that a link with that text leads to; empty where there is none.
+func link(p page, text string) string {
+	m := regexp.MustCompile(`<a href="([^"]*)"[^>]*>` + regexp.QuoteMeta(text) + `</a>`).FindStringSubmatch(p.body)
+	if m == nil {
+		return ""
+	}
+	return strings.ReplaceAll(m[1], "&amp;", "&")
+}
+
+// TestTaskListAmongMany is as quick among very many tasks.
+func TestTaskListAmongMany(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSiteOf(t, manyTasks(t, 20_000))
+	b := s.signIn("ann@example.com")
+	p := b.get("/tasks")
+	is.Equal(len(p.listed()), 50)
+	second := b.get(link(p, "Older »"))
+	is.Equal(len(second.listed()), 50)
+	is.True(second.listed()[0] != p.listed()[0])
+}
+
+// manyTasks is a store of Acme with so many tasks that have ended.
+func manyTasks(t testing.TB, n int) *store.Store {
+	t.Helper()
+	is := is.New(t)
+	dir, ctx := t.TempDir(), t.Context()
+	st, err := store.Open(ctx, dir, storetest.Schema(t), store.Options{})
+	is.NoErr(err)
+	who, _ := storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+	w, _, err := st.CreateWorker(ctx, who.Caller, store.NewWorker{Title: "Busy"}, store.Once{})
+	is.NoErr(err)
+	_, err = st.CreateTurn(ctx, store.NewTurn{Caller: who.Caller, WorkerID: w.ID, Input: "go", Title: "task", Budget: store.BudgetLow})
+	is.NoErr(err)
+	is.NoErr(st.StartRunner(ctx, "r", time.Minute))
+	claims, err := st.ClaimTurns(ctx, "r", 1)
+	is.NoErr(err)
+	_, err = st.FinishTurn(ctx, claims[0], nil, store.Outcome{Status: store.Completed, OutputText: "done"})
+	is.NoErr(err)
+	is.NoErr(st.StopRunner(ctx, "r"))
+	is.NoErr(st.Close())
+	storetest.Multiply(t, dir, n-1)
+	st, err = store.Open(ctx, dir, storetest.Schema(t), store.Options{})
+	is.NoErr(err)
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return st
+}
+
+// TestTaskAccess shows tasks to those alone who may see their worker.
+func TestTaskAccess(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	s.join("mo@example.com", store.RoleMember)
+	eve, _ := storetest.Caller(t, s.store, "Other", "eve@example.com", store.RoleOwner)
+	is.NoErr(s.store.SetPassword(t.Context(), "eve@example.com", password))
+	private := s.worker(s.owner, store.NewWorker{Title: "Secret", Visibility: store.Private})
+	public := s.worker(s.owner, store.NewWorker{Title: "Open"})
+	hidden := s.carryOut(s.owner, store.NewTurn{WorkerID: private.ID, Title: "hidden", Input: scripted(calling("list_files"), "say x")})
+	shown := s.carryOut(s.owner, store.NewTurn{WorkerID: public.ID, Title: "shown", Input: scripted("say x")})
+	theirs := s.worker(eve, store.NewWorker{Title: "Theirs"})
+	s.carryOut(eve, store.NewTurn{WorkerID: theirs.ID, TaskID: "same", Input: scripted("say theirs")})
+
+	member, owner := s.signIn("mo@example.com"), s.signIn("ann@example.com")
+	is.Equal(member.get("/tasks").listed(), []string{"shown"})
+	is.Equal(owner.get("/tasks").listed(), []string{"shown", "hidden"})
+	is.Equal(member.get("/tasks?workerId="+private.ID).status, 403)
+	for _, path := range []string{"", "/turns/0", "/calls/0/0/0", "/raw/0/input"} {
+		is.Equal(member.get("/tasks/"+hidden.TaskID+path).status, 403)
+		is.Equal(owner.get("/tasks/"+hidden.TaskID+path).status, 200)
+		is.Equal(owner.get("/tasks/same"+path).status, 404) // of another organization
+	}
+	for _, path := range []string{"/cancel", "/archive", "/approvals/apr_x"} {
+		is.Equal(member.post("/tasks/"+hidden.TaskID+path, "decision", "approve").status, 403)
+	}
+	is.Equal(member.post("/tasks/"+shown.TaskID+"/archive").status, 403) // only the worker's creator
+	is.Equal(member.get("/tasks/"+shown.TaskID).has("Archive</button>"), false)
+	is.Equal(member.followUp(hidden.TaskID, "me too").status, 403)
+	is.Equal(member.followUp("same", "me too").status, 404) // and makes no task of that name
+	is.Equal(member.get("/tasks/same").status, 404)
+	out := s.visitor().get("/tasks/" + shown.TaskID)
+	is.Equal(out.location(), "/sign-in?next="+url.QueryEscape("/tasks/"+shown.TaskID))
+}
+
+// TestTaskNames opens tasks whose ids were chosen by clients, from the API's url.
+func TestTaskNames(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	for _, id := range []string{"order-1", "A.b_c:d-9", "..", ".", "new", "-", strings.Repeat("x", 128)} {
+		s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: id, Title: "named " + id, Input: scripted(calling("list_files"), "say done")})
+		var got struct {
+			Task struct {
+				URL string `json:"url"`
+			} `json:"task"`
+		}
+		is.NoErr(json.Unmarshal([]byte(s.api1("/api/tasks/"+id)), &got))
+		address, err := url.Parse(got.Task.URL)
+		is.NoErr(err)
+		path := address.ResolveReference(&url.URL{}).EscapedPath() // as a browser makes it of the address
+		p := b.get(path)
+		is.Equal(p.status, 200)
+		is.True(p.has("<h1>named " + id + "</h1>"))
+		is.Equal(b.get(path+"/turns/0").status, 200)
+		is.Equal(b.get(path+"/calls/0/0/0").status, 200)
+		is.Equal(b.followUp(strings.TrimPrefix(path, "/tasks/"), "again").status, 303)
+	}
+}
+
+// api1 gives the body of a GET of the API.
+func (s *site) api1(path string) string {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.key)
+	p := s.visitor().send(r)
+	if p.status != http.StatusOK {
+		s.t.Fatalf("%s: %d %s", path, p.status, p.body)
+	}
+	return p.body
+}
