@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -42,8 +43,11 @@ func FormOnce(c store.Caller, token, content string) store.Once {
 // formFields are the fields as the API reads them, checked in the same way.
 func (a *API) formFields(f WorkerForm, title *string) (workerFields, error) {
 	var wrong store.Fields
-	v := workerFields{prompt: &f.Prompt, instructions: &f.Instructions, title: title, visibility: &f.Visibility,
-		model: optional(f.Model), approvalTools: &f.ApprovalTools, mcpTools: &f.MCPTools}
+	v := workerFields{prompt: &f.Prompt, instructions: &f.Instructions, title: title, model: optional(f.Model),
+		approvalTools: &f.ApprovalTools, mcpTools: &f.MCPTools}
+	if f.Visibility != "" {
+		v.visibility = &f.Visibility
+	}
 	if f.Summary != "" || f.Prompt == "" {
 		v.summary = &f.Summary
 	}
@@ -112,7 +116,7 @@ func (a *API) UpdateFormWorker(ctx context.Context, c store.Caller, id string, f
 	if err != nil {
 		return store.Worker{}, err
 	}
-	p := store.WorkerPatch{Title: changed(f.Title, was.Title), Summary: changed(f.Summary, was.Summary), Visibility: changed(f.Visibility, was.Visibility),
+	p := store.WorkerPatch{Title: changed(f.Title, was.Title), Summary: changed(f.Summary, was.Summary), Visibility: changed(cmp.Or(f.Visibility, was.Visibility), was.Visibility),
 		Instructions: changed(f.Instructions, was.Instructions), OutputSchema: changedSchema(*fields.schema, was.OutputSchema),
 		Model: changed(f.Model, was.Settings.Model), ApprovalTools: changedNames(f.ApprovalTools, was.Settings.ApprovalTools),
 		MCPTools: changedNames(f.MCPTools, was.Settings.MCPTools)}

@@ -22,6 +22,8 @@ func (d *Dashboard) functions() template.FuncMap {
 		"count":    showCount,
 		"markdown": showMarkdown,
 		"field":    newField,
+		"amount":   newAmount,
+		"moment":   showMoment,
 		"base":     func() string { return d.cfg.BaseURL },
 		"plural":   func(n int64, what string) string { return plural(int(n), what) },
 		"trigger":  showTrigger,

@@ -24,6 +24,7 @@ func (d *Dashboard) routes() {
 	d.accountRoutes()
 	d.settingsRoutes()
 	d.on("GET", "/", func(w http.ResponseWriter, r *request) error { return redirect(w, r, "/workers") })
+	d.workerRoutes()
 	d.taskRoutes()
 }
 
