@@ -5,7 +5,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	_ "embed"
 	"errors"
@@ -86,6 +88,10 @@ type config struct {
 		Revoke keyRevoke `cmd:"" help:"End an API key at once."`
 		Roll   keyRoll   `cmd:"" help:"Make an API key's successor and print it; the old one stays valid for a day."`
 	} `cmd:"" help:"Manage API keys, beside a running server too."`
+	User struct {
+		List  userList  `cmd:"" help:"List the users."`
+		Reset userReset `cmd:"" help:"Print a link at which a user chooses a new password; it works once, for 24 hours."`
+	} `cmd:"" help:"Manage users, beside a running server too."`
 	Backup  backupCommand  `cmd:"" help:"Write the data folder to one file, beside a running server too."`
 	Restore restoreCommand `cmd:"" help:"Make a new data folder out of a backup."`
 	OpenAPI openAPICommand `cmd:"" name:"openapi" help:"Print the API's description, OpenAPI 3.1 in JSON."`
@@ -355,7 +361,7 @@ func (c *serveCommand) Run(a *app) (err error) {
 		return err
 	}
 	// A key that is shown once is made when nothing is left that can stop its showing.
-	key, fresh, err := c.firstKey(a, st)
+	first, err := c.firstStart(a, st, baseURL)
 	if err != nil {
 		return err
 	}
@@ -365,13 +371,13 @@ func (c *serveCommand) Run(a *app) (err error) {
 		return err
 	}
 	web := newServer(front(api, pages), rn)
-	admin := newServer(handlers.Control(st), rn)
+	admin := newServer(handlers.Control(handlers.DataFolder{Store: st, BaseURL: baseURL}), rn)
 	if err := errors.Join(hooks.Start(a.ctx), rn.Start(a.ctx), sched.Start(a.ctx)); err != nil {
 		return err
 	}
 	a.remote.Start()
 	box.Start()
-	c.welcome(a, baseURL, m.Name(), key, fresh, mailLn)
+	c.welcome(a, baseURL, m.Name(), first, mailLn)
 	failed := make(chan error, 4) // buffered: whoever loses the select must not leak
 	go func() { failed <- web.Serve(ln) }()
 	go func() { failed <- admin.Serve(control) }()
@@ -525,41 +531,82 @@ func (c *serveCommand) baseURL(addr net.Addr) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// firstKey makes the first owner's key: the given one, or on first start a fresh
-// one. A given password becomes theirs.
-func (c *serveCommand) firstKey(a *app, st *store.Store) (key string, fresh bool, err error) {
+// credentials are what a first start prints: what is empty stays unsaid.
+type credentials struct{ key, password, link string }
+
+// firstStart makes the first owner's key, the given one or a fresh one, and their
+// sign-in: the given password, or a fresh one while nobody has any.
+func (c *serveCommand) firstStart(a *app, st *store.Store, baseURL string) (first credentials, err error) {
 	has, err := st.HasKeys(a.ctx)
 	if err != nil {
-		return "", false, err
+		return first, err
 	}
-	if fresh = !has && c.APIKey == ""; fresh || c.APIKey != "" {
-		key, err = st.CreateKey(a.ctx, store.NewKey{Name: "First key", Email: c.AdminEmail, Role: store.RoleOwner, Secret: c.APIKey})
+	if !has || c.APIKey != "" {
+		first.key, err = st.CreateKey(a.ctx, store.NewKey{Name: "First key", Email: c.AdminEmail, Role: store.RoleOwner, Secret: c.APIKey})
 		if err != nil && c.APIKey != "" {
 			err = fmt.Errorf("--api-key: %w", err)
 		}
-	}
-	if err == nil && c.AdminPassword != "" {
-		if err = st.SetPassword(a.ctx, c.AdminEmail, c.AdminPassword); err != nil {
-			err = fmt.Errorf("--admin-password: %w", err)
+		if err != nil {
+			return first, err
 		}
 	}
-	return key, fresh, err
+	if c.APIKey != "" {
+		first.key = "" // its owner knows it
+	}
+	if c.AdminPassword != "" {
+		return first, c.setPassword(a, st)
+	}
+	known, err := st.HasPasswords(a.ctx)
+	if err != nil || known {
+		return first, err
+	}
+	first.password, first.link, err = c.firstSignIn(a, st, baseURL)
+	return first, err
 }
 
-// welcome says where things are. The key is shown this once and never logged.
-func (c *serveCommand) welcome(a *app, baseURL, model, key string, fresh bool, mailLn net.Listener) {
-	shown := key
-	if !fresh {
-		shown = "$JOURNEYMAN_API_KEY"
+// setPassword makes the given password the first owner's. Setting it anew at each
+// start would sign them out each time.
+func (c *serveCommand) setPassword(a *app, st *store.Store) error {
+	_, err := st.CheckPassword(a.ctx, c.AdminEmail, c.AdminPassword)
+	if store.IsKind(err, store.Unauthorized) {
+		err = st.SetPassword(a.ctx, c.AdminEmail, c.AdminPassword)
 	}
+	if err != nil {
+		return fmt.Errorf("--admin-password: %w", err)
+	}
+	return nil
+}
+
+// firstSignIn makes a password for the first owner, and a link to choose another.
+func (c *serveCommand) firstSignIn(a *app, st *store.Store, baseURL string) (password, link string, err error) {
+	if _, err := st.Owner(a.ctx, c.AdminEmail); err != nil {
+		return "", "", fmt.Errorf("--admin-email: %w", err)
+	}
+	password = strings.ToLower(rand.Text()[:20])
+	if err := st.SetPassword(a.ctx, c.AdminEmail, password); err != nil {
+		return "", "", err
+	}
+	_, token, err := st.CreateReset(a.ctx, store.LinkWelcome, c.AdminEmail)
+	return password, handlers.LinkAddress(baseURL, store.LinkWelcome, token), err
+}
+
+// welcome says where things are. What is secret is shown this once and never logged.
+func (c *serveCommand) welcome(a *app, baseURL, model string, first credentials, mailLn net.Listener) {
+	shown := cmp.Or(first.key, "$JOURNEYMAN_API_KEY")
 	fmt.Fprintf(a.stdout, "Journeyman %s serves on %s\n", version, baseURL)
 	fmt.Fprintf(a.stdout, "  data     %s\n", a.cfg.Data)
 	fmt.Fprintf(a.stdout, "  model    %s\n", model)
 	if mailLn != nil {
 		fmt.Fprintf(a.stdout, "  mail     WORKER_ID@%s, taken in on smtp://%s\n", c.MailDomain, mailLn.Addr())
 	}
-	if fresh {
-		fmt.Fprintf(a.stdout, "  API key  %s  (shown only now: keep it)\n", key)
+	if first.key != "" {
+		fmt.Fprintf(a.stdout, "  API key  %s  (shown only now: keep it)\n", first.key)
+	}
+	if first.password == "" {
+		fmt.Fprintf(a.stdout, "  dashboard  %s/\n", baseURL)
+	} else {
+		fmt.Fprintf(a.stdout, "  dashboard  %s/  sign in as %s with password %s\n", baseURL, c.AdminEmail, first.password)
+		fmt.Fprintf(a.stdout, "             %s  signs you in, too (once, within 24 hours)\n", first.link)
 	}
 	fmt.Fprintf(a.stdout, `
 Try it:
@@ -596,6 +643,35 @@ func (c *runCommand) Run(a *app) (err error) {
 	task := terminal.Task{Store: st, Runner: rn, Data: a.cfg.Data, Stdout: a.stdout,
 		Progress: terminal.Progress{W: a.stderr, Live: live, Color: live && os.Getenv("NO_COLOR") == ""}}
 	return task.Run(a.ctx, store.NewTurn{Input: c.Instruction, Budget: store.Budget(c.Budget), WorkerID: c.Worker}, c.File)
+}
+
+type userList struct{}
+
+// Run prints a line a user and organization.
+func (userList) Run(a *app) error {
+	return a.administer(func(k handlers.Admin) error {
+		users, err := k.Users(a.ctx)
+		if err == nil {
+			terminal.PrintUsers(a.stdout, users)
+		}
+		return err
+	})
+}
+
+type userReset struct {
+	Email   string `arg:"" help:"The user's email address."`
+	BaseURL string `default:"http://127.0.0.1:8080" help:"Address of the server, where none runs that knows its own." placeholder:"URL"`
+}
+
+// Run prints the link alone.
+func (c *userReset) Run(a *app) error {
+	return a.administer(func(k handlers.Admin) error {
+		link, err := k.ResetLink(a.ctx, c.Email)
+		if err == nil {
+			fmt.Fprintln(a.stdout, link)
+		}
+		return err
+	})
 }
 
 type keyCreate struct {
@@ -672,7 +748,7 @@ func (a *app) administer(do func(handlers.Admin) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	return do(st)
+	return do(handlers.DataFolder{Store: st, BaseURL: a.cfg.User.Reset.BaseURL})
 }
 
 // controlPath is the socket for commands.

@@ -22,7 +22,30 @@ type Admin interface {
 	Keys(ctx context.Context, organizationName string) ([]store.Key, error)
 	RevokeKey(ctx context.Context, which, remoteAddr string) (store.Key, error)
 	RollKey(ctx context.Context, which, remoteAddr string) (k store.Key, secret string, err error)
+	Users(ctx context.Context) ([]store.User, error)
+	// ResetLink makes the address at which a user chooses a password, once.
+	ResetLink(ctx context.Context, email string) (string, error)
 	Backup(ctx context.Context, w io.Writer) error
+}
+
+// A DataFolder is an Admin of a store that this process has open.
+type DataFolder struct {
+	*store.Store
+	BaseURL string // of the links it makes
+}
+
+// ResetLink makes the address at which a user chooses a password, once.
+func (d DataFolder) ResetLink(ctx context.Context, email string) (string, error) {
+	_, token, err := d.CreateReset(ctx, store.LinkReset, email)
+	if err != nil {
+		return "", err
+	}
+	return LinkAddress(d.BaseURL, store.LinkReset, token), nil
+}
+
+// LinkAddress is where a link of a kind leads.
+func LinkAddress(baseURL string, kind store.LinkKind, token string) string {
+	return baseURL + "/" + string(kind) + "/" + token
 }
 
 // A controlCall is a command on its way to a running server.
@@ -31,13 +54,17 @@ type controlCall struct {
 	List   *string       `json:"list,omitempty"`   // organization
 	Revoke *string       `json:"revoke,omitempty"` // which key
 	Roll   *string       `json:"roll,omitempty"`   // which key
+	Users  bool          `json:"users,omitempty"`
+	Reset  *string       `json:"reset,omitempty"` // whose password
 }
 
 // A controlReply is the answer to one.
 type controlReply struct {
-	Secret string      `json:"secret,omitempty"`
-	Keys   []store.Key `json:"keys,omitempty"`
-	Error  string      `json:"error,omitempty"`
+	Secret string       `json:"secret,omitempty"`
+	Keys   []store.Key  `json:"keys,omitempty"`
+	Users  []store.User `json:"users,omitempty"`
+	Link   string       `json:"link,omitempty"`
+	Error  string       `json:"error,omitempty"`
 }
 
 const backupPath = "/backup"
@@ -79,6 +106,10 @@ func (c controlCall) run(ctx context.Context, admin Admin) (reply controlReply, 
 		var k store.Key
 		k, reply.Secret, err = admin.RollKey(ctx, *c.Roll, "")
 		reply.Keys = []store.Key{k}
+	case c.Users:
+		reply.Users, err = admin.Users(ctx)
+	case c.Reset != nil:
+		reply.Link, err = admin.ResetLink(ctx, *c.Reset)
 	default:
 		err = store.Errorf(store.Invalid, "the running server does not know this command")
 	}
@@ -186,6 +217,18 @@ func (c *ControlClient) RollKey(ctx context.Context, which, _ string) (store.Key
 		return store.Key{}, "", err
 	}
 	return reply.Keys[0], reply.Secret, nil
+}
+
+// Users lists users.
+func (c *ControlClient) Users(ctx context.Context) ([]store.User, error) {
+	reply, err := c.call(ctx, controlCall{Users: true})
+	return reply.Users, err
+}
+
+// ResetLink makes the address at which a user chooses a password, once.
+func (c *ControlClient) ResetLink(ctx context.Context, email string) (string, error) {
+	reply, err := c.call(ctx, controlCall{Reset: &email})
+	return reply.Link, err
 }
 
 // Backup writes the running server's data folder to w.

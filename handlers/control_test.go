@@ -14,7 +14,9 @@ import (
 	"journeyman/store"
 )
 
-func controlOf(s *site) http.Handler { return handlers.Control(s.store) }
+func controlOf(s *site) http.Handler {
+	return handlers.Control(handlers.DataFolder{Store: s.store, BaseURL: "https://jm.example"})
+}
 
 // control serves commands on a socket in a folder and gives a client of it.
 func (s *site) control(t testing.TB, dir string) (*handlers.ControlClient, string) {
@@ -72,6 +74,18 @@ func TestControl(t *testing.T) {
 			is.Equal(k.Email, "ci@example.com")
 			is.True(k.RevokedAt != nil)
 			is.Equal(s.as(secret).do(t, "GET", "/api/me", "").status, 401)
+
+			users, err := client.Users(t.Context())
+			is.NoErr(err)
+			is.Equal(len(users), 2)
+			is.Equal([]any{users[1].Email, users[1].Role, users[1].OrganizationName, users[1].HasPassword}, []any{"ci@example.com", store.RoleMember, "Acme", false})
+			link, err := client.ResetLink(t.Context(), "ci@example.com")
+			is.NoErr(err)
+			l, err := s.store.Link(t.Context(), store.LinkReset, strings.TrimPrefix(link, "https://jm.example/reset/"))
+			is.NoErr(err)
+			is.Equal(l.Email, "ci@example.com")
+			_, err = client.ResetLink(t.Context(), "nobody@example.com")
+			is.True(err != nil && strings.Contains(err.Error(), "no user has that email address"))
 
 			_, err = client.RevokeKey(t.Context(), "none", "")
 			is.True(err != nil && strings.Contains(err.Error(), "no API key"))

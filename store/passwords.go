@@ -141,6 +141,12 @@ func (s *Store) CheckPassword(ctx context.Context, email, password string) (user
 	return userID, nil
 }
 
+// HasPasswords reports whether anybody has a password to sign in with.
+func (s *Store) HasPasswords(ctx context.Context) (bool, error) {
+	n, err := one(ctx, s, scanInt, `SELECT EXISTS (SELECT 1 FROM users WHERE password_hash IS NOT NULL)`)
+	return n == 1, err
+}
+
 // hashPassword gives the PHC form, which names algorithm and cost.
 func hashPassword(password string) string {
 	salt := make([]byte, argonSalt)

@@ -108,6 +108,8 @@ func callEverything(t *testing.T, f *fixture) {
 	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
 	_, err := f.HasKeys(ctx)
 	is.NoErr(err)
+	_, err = f.HasPasswords(ctx)
+	is.NoErr(err)
 	secret, err := f.CreateKey(ctx, store.NewKey{Name: "first"})
 	is.NoErr(err)
 	_, err = f.Authenticate(ctx, secret)
@@ -153,6 +155,11 @@ func callEverything(t *testing.T, f *fixture) {
 	is.NoErr(err)
 	_, err = f.PruneIdempotency(ctx, 10)
 	is.NoErr(err)
+	f.put("of no use", 48*time.Hour)
+	for range 64 { // every folder
+		_, err = f.SweepBlobs(ctx)
+		is.NoErr(err)
+	}
 	callSessions(t, f)
 	callPeople(t, f)
 }

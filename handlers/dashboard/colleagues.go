@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"journeyman/handlers"
 	"journeyman/store"
 )
 
@@ -84,7 +85,7 @@ func (d *Dashboard) invite(w http.ResponseWriter, r *request) error {
 		}
 		return d.colleaguesPage(w, r, http.StatusUnprocessableEntity, colleaguesPage{Form: f})
 	}
-	return d.colleaguesPage(w, r, http.StatusOK, colleaguesPage{Form: newForm(nil), Made: l, Address: d.cfg.BaseURL + "/invitation/" + token})
+	return d.colleaguesPage(w, r, http.StatusOK, colleaguesPage{Form: newForm(nil), Made: l, Address: handlers.LinkAddress(d.cfg.BaseURL, store.LinkInvitation, token)})
 }
 
 func (d *Dashboard) changeRole(w http.ResponseWriter, r *request) error {
@@ -106,7 +107,7 @@ func (d *Dashboard) createReset(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return d.colleaguesPage(w, r, http.StatusOK, colleaguesPage{Form: newForm(nil), Made: l, Address: d.cfg.BaseURL + "/reset/" + token})
+	return d.colleaguesPage(w, r, http.StatusOK, colleaguesPage{Form: newForm(nil), Made: l, Address: handlers.LinkAddress(d.cfg.BaseURL, store.LinkReset, token)})
 }
 
 func (d *Dashboard) removeColleague(w http.ResponseWriter, r *request) error {

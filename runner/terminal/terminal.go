@@ -191,3 +191,17 @@ func PrintKeys(w io.Writer, keys []store.Key) {
 	}
 	_ = t.Flush() // writing to a terminal or pipe that is gone
 }
+
+// PrintUsers prints a table of users.
+func PrintUsers(w io.Writer, users []store.User) {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "ID\tEMAIL\tNAME\tORGANIZATION\tROLE\tPASSWORD")
+	for _, u := range users {
+		password := "none"
+		if u.HasPassword {
+			password = "set"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", u.ID, printable(u.Email), printable(u.Name), printable(u.OrganizationName), u.Role, password)
+	}
+	_ = t.Flush() // writing to a terminal or pipe that is gone
+}

@@ -1,0 +1,101 @@
+package dashboard
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+)
+
+// TestThrottle counts for an address and for a place, and forgets with time.
+func TestThrottle(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	th := newThrottle(func() time.Time { return now })
+	refused := func(email, addr string) bool {
+		t.Helper()
+		var slow *tooMany
+		return errors.As(th.begin(email, addr), &slow)
+	}
+	for i := range wrongByEmail {
+		is.True(!refused("ann@example.com", fmt.Sprintf("10.0.0.%d", i)))
+	}
+	is.True(refused("ANN@example.com", "10.0.1.1")) // from anywhere, however it is written
+	is.True(!refused("bob@example.com", "10.0.1.1"))
+	now = now.Add(throttleWindow - time.Second)
+	is.True(refused("ann@example.com", "10.0.1.1"))
+	is.Equal(th.begin("ann@example.com", "10.0.1.1").Error(), "There were too many wrong passwords. Try again in 1 minute.")
+	now = now.Add(time.Second)
+	is.True(!refused("ann@example.com", "10.0.1.1"))
+
+	for i := range wrongByPlace {
+		is.True(!refused(fmt.Sprint(i), fmt.Sprintf("2001:db8::%x", i))) // one network, many addresses
+	}
+	is.True(refused("carl@example.com", "2001:db8::ffff:1"))
+	is.True(!refused("carl@example.com", "2001:db8:0:1::1"))
+}
+
+// TestThrottleForgives who knew the password, and what was no wrong one.
+func TestThrottleForgives(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	th := newThrottle(time.Now)
+	for range 3 * wrongByPlace { // people who sign in are not counted
+		is.NoErr(th.begin("ann@example.com", "10.0.0.1"))
+		th.forgive("ann@example.com", "10.0.0.1", true)
+	}
+	for range wrongByEmail - 1 {
+		is.NoErr(th.begin("ann@example.com", "10.0.0.1"))
+	}
+	for range 3 { // the disk was full, say
+		is.NoErr(th.begin("ann@example.com", "10.0.0.1"))
+		th.forgive("ann@example.com", "10.0.0.1", false)
+	}
+	is.NoErr(th.begin("ann@example.com", "10.0.0.1"))
+	is.True(th.begin("ann@example.com", "10.0.0.1") != nil)
+	th.forgive("nobody@example.com", "10.0.0.9", false) // counted nowhere
+}
+
+// TestThrottleIsBounded whatever is sent.
+func TestThrottleIsBounded(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	th := newThrottle(func() time.Time { return now })
+	th.most = 10
+	for i := range 100 {
+		is.NoErr(th.begin(fmt.Sprint(i), fmt.Sprint(i)))
+		is.True(len(th.tried) <= th.most)
+	}
+	now = now.Add(throttleWindow)
+	is.NoErr(th.begin("a", "a"))
+	is.Equal(len(th.tried), 2) // what is over went first
+}
+
+func TestBrowserName(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	for agent, want := range map[string]string{
+		"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0":                                                "Firefox on Linux",
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Safari/537.36 Edg/126.0": "Edge on Windows",
+		"Mozilla/5.0 (Macintosh; Intel Mac OS X 14_5) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Safari/605.1.15":    "Safari on macOS",
+		"Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Mobile Safari/537.36":              "Chrome on Android",
+		"curl/8.0": "curl/8.0",
+		"":         "Unknown browser",
+		"ééééééééééééééééééééééééééééééééééééééééé": "éééééééééééééééééééééééééééééééééééééééé…",
+	} {
+		is.Equal(browserName(agent), want)
+	}
+}
+
+// TestCells hold no formula for a spreadsheet.
+func TestCells(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	for text, want := range map[string]string{"": "", "a=1": "a=1", "=1+1": "'=1+1", "@x": "'@x", "-1": "'-1", "+1": "'+1", "\t=1": "'\t=1"} {
+		is.Equal(csvCell(text), want)
+	}
+}
