@@ -18,8 +18,8 @@ import (
 
 // Backup writes the data folder as it is now to w, as a compressed tar: the
 // database, the kept files and the workspaces. Writes go on meanwhile. The
-// database is taken first and kept files are never changed or removed, so that
-// whatever it names is there; a workspace file that changes meanwhile may be
+// database is taken first, and kept files are neither changed nor removed before
+// the end, so that whatever it names is there; a workspace file that changes meanwhile may be
 // between two versions.
 func (s *Store) Backup(ctx context.Context, w io.Writer) (err error) {
 	s.backups.Lock()

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // A Blob is bytes in the data folder, named by their SHA-256.
@@ -66,6 +68,7 @@ func (s *Store) openBlobs() error {
 	if err != nil {
 		return fmt.Errorf("remove half-written files: %w", err)
 	}
+	s.sweepNext = rand.IntN(blobFolders) // a program that is often started anew gets to each of them, too
 	return nil
 }
 
@@ -76,13 +79,23 @@ func (s *Store) nameBlob(tmp, sha string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("keep file: %w", err)
 	}
-	if _, err := os.Stat(path); err != nil {
-		if err := os.Rename(tmp, path); err != nil {
-			return fmt.Errorf("keep file: %w", err)
-		}
+	if err := s.placeBlob(tmp, path); err != nil {
+		return fmt.Errorf("keep file: %w", err)
 	}
 	// Also of a name that was there: who gave it may not have come this far.
 	return errors.Join(syncDir(dir), syncDir(s.blobDir()))
+}
+
+// placeBlob renames a written file, or makes the one that has the name already
+// young again, so that it is not swept before it is referred to.
+func (s *Store) placeBlob(tmp, path string) error {
+	s.naming.Lock()
+	defer s.naming.Unlock()
+	err := os.Chtimes(path, time.Time{}, s.now())
+	if errors.Is(err, os.ErrNotExist) {
+		return os.Rename(tmp, path)
+	}
+	return err
 }
 
 func syncDir(dir string) error {

@@ -48,7 +48,9 @@ type Store struct {
 	lastUse    sync.Map                              // API key id to the minute its use was last noted
 	onDelivery atomic.Pointer[func(workerID string)] // nil until someone wants to know
 	counters   Counters
-	backups    sync.Mutex    // held by the one backup under way
+	backups    sync.Mutex    // held by the one backup or sweep under way
+	sweepNext  int           // the folder of blobs to sweep next; guarded by backups
+	naming     sync.Mutex    // held while a blob gets its name, or loses it
 	hashing    chan struct{} // has room for as many passwords as are hashed at once
 	closing    sync.Once
 	closed     error // what closing gave
