@@ -276,6 +276,116 @@ test('the stream of all of a worker', async () => {
   }
 });
 
+// pendingApprovals gives what a task waits for, once there are as many as expected.
+async function pendingApprovals(path, count) {
+  for (const begun = Date.now(); Date.now() - begun < seconds * 1000; await new Promise((next) => setTimeout(next, 20))) {
+    const run = await json('GET', path);
+    const pending = run.metadata.pendingApprovals ?? [];
+    if (pending.length === count) return { run, pending, taskId: run.metadata.taskId };
+  }
+  return assert.fail(`${count} calls never waited for an approval`);
+}
+
+const decide = (taskId, { id }, approved, reason) => json('POST', `/api/tasks/${taskId}/approvals/${id}`, { approved, reason });
+
+// careful makes a worker that asks before it writes, and gives its path.
+async function careful() {
+  const worker = await json('POST', '/api/workers', { approvalTools: ['write_file'] });
+  return `/api/workers/${worker.id}`;
+}
+
+const twoWrites = script('tool write_file {"path":"a.txt","content":"x"}', 'say and', 'tool write_file {"path":"b.txt","content":"y"}', 'say done');
+
+test('a turn that rests for approvals, read by those who do not know them', async () => {
+  const path = await careful();
+  const reading = stream('POST', path, { input: twoWrites, stream: true });
+  const first = await pendingApprovals(path, 1);
+  assert.equal(first.run.messages[1].parts[1].state, 'input-available');
+  await checkSchemaOf(first.run.messages);
+  await decide(first.taskId, first.pending[0], true, 'fine');
+  const { taskId, pending } = await pendingApprovals(path, 1);
+  assert.notEqual(pending[0].id, first.pending[0].id);
+  await decide(taskId, pending[0], false, 'not that');
+  const { events, message } = await checkTurn(await reading);
+  assert.deepEqual(only(events, 'data-approval').map(({ data }) => [data.approvalId, data.status, data.reason]), [
+    [first.pending[0].id, 'pending', undefined], [first.pending[0].id, 'approved', 'fine'],
+    [pending[0].id, 'pending', undefined], [pending[0].id, 'denied', 'not that'],
+  ]);
+  assert.deepEqual(message.parts.filter(({ type }) => type === 'dynamic-tool').map(({ state }) => state), ['output-available', 'output-error']);
+});
+
+// checkSchemaOf has the versions validate the messages of a turn that rests.
+async function checkSchemaOf(messages, versions = { ...read.readers, ...read.strictReaders }) {
+  for (const ai of Object.values(versions)) await ai.validateUIMessages({ messages: structuredClone(messages) });
+}
+
+// asBuilt leaves out of a message what no chunk tells: what was answered.
+const asBuilt = (message) => ({
+  ...message,
+  parts: message.parts.map((part) => (part.approval ? { ...part, approval: { id: part.approval.id } } : part)),
+});
+
+test('a turn that rests for approvals, read by those who know them', async () => {
+  const path = await careful();
+  const six = `${path}?aiSdk=6`;
+  const reading = stream('POST', six, { input: twoWrites, stream: true });
+  const states = [];
+  let taskId;
+  for (const [approved, reason] of [[true, 'fine'], [false, 'not that']]) {
+    const waiting = await pendingApprovals(six, 1);
+    taskId = waiting.taskId;
+    states.push(waiting.run.messages[1].parts.findLast(({ type }) => type === 'dynamic-tool').state);
+    await checkSchemaOf(waiting.run.messages, read.approvalReaders);
+    await decide(taskId, waiting.pending[0], approved, reason);
+  }
+  assert.deepEqual(states, ['approval-requested', 'approval-requested']);
+  const text = await reading;
+  const events = read.finished(text);
+  const stored = (await json('GET', six)).messages;
+  await checkSchemaOf(stored, read.approvalReaders);
+  const calls = stored[1].parts.filter(({ type }) => type === 'dynamic-tool');
+  assert.deepEqual(calls.map(({ state, approval }) => [state, approval.approved, approval.reason]), [['output-available', true, 'fine'], ['output-denied', false, 'not that']]);
+  assert.equal(only(events, 'tool-approval-request').length, 2);
+  for (const [name, ai] of Object.entries(read.approvalReaders)) {
+    await read.checkSchema(ai, text);
+    assert.equal((await read.transported(ai, text)).length, events.length, `all that ${name} transports`);
+    const converted = await ai.convertToModelMessages(stored);
+    const results = converted.flatMap(({ role, content }) => (role === 'tool' ? content.filter(({ type }) => type === 'tool-result') : []));
+    assert.deepEqual(results.map(({ toolCallId }) => toolCallId), calls.map(({ toolCallId }) => toolCallId), 'every tool call has its result');
+  }
+  const { 'ai 6.0.326': newest } = read.approvalReaders;
+  assert.deepEqual(await read.build(newest, text), { messages: [asBuilt(stored[1])], errors: [] });
+  const whole = await stream('GET', `${six}&stream=true&taskId=${taskId}`);
+  assert.deepEqual(await read.build(newest, whole), { messages: [asBuilt(stored[1])], errors: [] }, 'a replay');
+  for (const [index, { id }] of events.entries()) { // coming back after any event, over the rests
+    const rest = read.finished(await stream('GET', `${six}&stream=true&taskId=${taskId}`, undefined, { 'Last-Event-ID': id }));
+    const both = read.sse([...events.slice(0, index + 1), ...rest]);
+    assert.deepEqual((await read.build(newest, both)).messages, [asBuilt(stored[1])], `after event ${index}`);
+  }
+});
+
+test('useChat of version 6 asks its user, who answers through the API', async () => {
+  const path = await careful();
+  const chat = read.chat(read.approvalReaders['ai 6.0.326'], {
+    api: new URL(`${path}?aiSdk=6`, base).href,
+    headers: authorization,
+    prepareSendMessagesRequest: ({ messages }) => ({ body: { input: messages.at(-1).parts[0].text, stream: true } }),
+  });
+  const sending = chat.sendMessage({ text: twoWrites });
+  for (const approved of [true, false]) {
+    const { taskId, pending } = await pendingApprovals(path, 1);
+    const asked = () => chat.messages.at(-1)?.parts.find((part) => part.state === 'approval-requested' && part.approval.id === pending[0].id);
+    while (!asked()) await new Promise((next) => setTimeout(next, 10));
+    await chat.addToolApprovalResponse({ id: pending[0].id, approved, reason: 'because' });
+    await decide(taskId, pending[0], approved, 'because');
+  }
+  await sending;
+  assert.equal(chat.status, 'ready', chat.error?.stack);
+  const { messages } = await json('GET', `${path}?aiSdk=6`);
+  assert.deepEqual(read.plain(chat.messages.at(-1)), messages.at(-1), 'the chat holds what is stored');
+  await checkSchemaOf(read.plain(chat.messages), read.approvalReaders);
+});
+
 for (const [name, ai] of Object.entries(read.readers)) {
   test(`useChat of ${name}, from its first message to a reload`, async () => {
     const worker = await json('POST', '/api/workers', {});

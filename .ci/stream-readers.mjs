@@ -13,6 +13,9 @@ export const readers = { 'ai 5.0.277': ai5, 'ai 6.0.326': ai6 };
 // what they build (no id on reasoning), so they only check chunks.
 export const strictReaders = { 'ai 6.0.0': strict };
 
+// These know approvals: they are what `?aiSdk=6` is for.
+export const approvalReaders = { 'ai 6.0.326': ai6, 'ai 6.0.0': strict };
+
 // What the AI SDK's own servers send.
 const headers = {
   'content-type': /^text\/event-stream(; ?charset=utf-8)?$/,
