@@ -16,7 +16,9 @@ import (
 	"journeyman/handlers/dashboard"
 	"journeyman/runner"
 	"journeyman/runner/model"
+	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
+	"journeyman/runner/webhook"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -31,18 +33,19 @@ type site struct {
 	store  *store.Store
 	runner *runner.Runner
 	api    *handlers.API
+	hooks  *webhook.Dispatcher // not started: it sends what it is told to
 	owner  store.Identity
 	key    string // of the owner
 }
 
 // newSite starts a site of the organization Acme with its owner.
-func newSite(t testing.TB) *site {
+func newSite(t testing.TB, change ...func(*dashboard.Config)) *site {
 	t.Helper()
-	return newSiteOf(t, storetest.Open(t, store.Options{}))
+	return newSiteOf(t, storetest.Open(t, store.Options{}), change...)
 }
 
 // newSiteOf is newSite over a store that may hold something already.
-func newSiteOf(t testing.TB, st *store.Store) *site {
+func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config)) *site {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	web := httptest.NewUnstartedServer(nil)
@@ -54,13 +57,20 @@ func newSiteOf(t testing.TB, st *store.Store) *site {
 	rn := runner.New(runner.Config{Store: st, Model: model.NewOffline(), Models: model.NewCatalogue(model.Config{}, model.NewOffline(), ""),
 		Prices: prices, Tools: tool.All(), BaseURL: base, Log: log,
 		Retry: func(int) time.Duration { return time.Millisecond }})
-	api := handlers.New(handlers.Config{Store: st, Runner: rn, Log: log, BaseURL: base, MailDomain: "mail.example"})
-	pages, err := dashboard.New(dashboard.Config{Store: st, Runner: rn, API: api, Log: log, BaseURL: base, MailDomain: "mail.example",
-		Version: "test", Model: "offline", Shell: "none"})
+	var api *handlers.API
+	hooks := webhook.New(webhook.Config{Store: st, Log: log, UserAgent: "Journeyman/test", Dialer: sandbox.Dialer{AllowPrivate: true},
+		Body: func(ctx context.Context, d store.Delivery) ([]byte, error) { return api.DeliveryBody(ctx, d) }})
+	api = handlers.New(handlers.Config{Store: st, Runner: rn, Log: log, BaseURL: base, MailDomain: "mail.example", Webhooks: hooks})
+	cfg := dashboard.Config{Store: st, Runner: rn, API: api, Log: log, BaseURL: base, MailDomain: "mail.example",
+		Version: "test", Model: "offline", Shell: "none"}
+	for _, change := range change {
+		change(&cfg)
+	}
+	pages, err := dashboard.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, url: base, store: st, runner: rn, api: api}
+	s := &site{t: t, url: base, store: st, runner: rn, api: api, hooks: hooks}
 	web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/") {
 			api.ServeHTTP(w, r)

@@ -1,0 +1,375 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// hostile is text that must do nothing wherever it stands.
+const hostile = `<script>alert(1)</script>"><img src=x onerror=alert(2)>'{{.}}`
+
+// harmless reports whether a page holds none of the hostile text as markup.
+func (p page) harmless() bool {
+	return !strings.Contains(p.body, "<script>alert") && !strings.Contains(p.body, "<img src=x")
+}
+
+var linksToWorkers = regexp.MustCompile(`<td><a href="/workers/(wrk_[^"]*)">([^<]*)</a>`)
+
+// workers are the titles that a list of workers shows.
+func (p page) workers() (list []string) {
+	for _, m := range linksToWorkers.FindAllStringSubmatch(p.body, -1) {
+		list = append(list, m[2])
+	}
+	return list
+}
+
+func TestWorkerList(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	is.True(b.get("/workers").has("make one", "curl "+s.url+"/api/tasks"))
+	mo := s.join("mo@example.com", store.RoleMember)
+	s.worker(mo, store.NewWorker{Title: "Mo's own", Visibility: store.Private})
+	for i := range 30 {
+		s.worker(s.owner, store.NewWorker{Title: fmt.Sprintf("Worker %02d", i), Summary: "does things"})
+	}
+	busy := s.worker(s.owner, store.NewWorker{Title: hostile, Summary: hostile})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: busy.ID, Input: scripted("say done")})
+
+	first := b.get("/workers")
+	is.Equal(first.status, http.StatusOK)
+	is.Equal(len(first.workers()), 25)
+	is.True(first.harmless())
+	is.True(first.has(`<span class="badge completed">completed</span>`, "yours"))
+	is.True(len(first.body) < 50<<10)
+	second := b.get(link(first, "Older workers"))
+	is.Equal(len(second.workers()), 7) // with Mo's: an Owner sees every worker
+	is.True(second.has("To the newest") && !second.has("Older workers"))
+	is.Equal(b.get("/workers?q=worker+07").workers(), []string{"Worker 07"})
+	is.True(b.get("/workers?q=zebra").has("No worker matches"))
+	is.Equal(b.get("/workers?cursor=%21").status, http.StatusUnprocessableEntity)
+	is.True(b.get("/workers?q=" + strings.Repeat("x", 201)).has(`id="e-q"`))
+
+	kim := s.join("kim@example.com", store.RoleMember)
+	is.True(!slices.Contains(s.signIn(kim.Email).get("/workers?q=own").workers(), "Mo&#39;s own"))
+	is.Equal(s.signIn(mo.Email).get("/workers?q=own").workers(), []string{"Mo&#39;s own"})
+}
+
+func TestWorkerPage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: hostile, Summary: hostile, Instructions: hostile + strings.Repeat("ü", 18_000)})
+	p := b.get("/workers/" + w.ID)
+	is.Equal(p.status, http.StatusOK)
+	is.True(p.harmless())
+	is.True(p.has(w.ID+"@mail.example", "It has done nothing yet", "ann@example.com", "ü …"))
+	is.True(len(p.body) < 20<<10) // long instructions are cut
+
+	// A run goes to the page of its task, whose trigger is the page.
+	p = b.send(b.form("/workers/"+w.ID+"/run", []string{"input", "say hello\r\nand bye", "budget", "low", "token", "one"}, "../../notes.txt", "some notes", "b.txt", "b"))
+	is.Equal(p.status, http.StatusSeeOther)
+	is.True(strings.HasPrefix(p.location(), "/tasks/tsk_"))
+	task, _, err := s.store.Task(t.Context(), s.owner.Caller, strings.TrimPrefix(p.location(), "/tasks/"))
+	is.NoErr(err)
+	is.Equal(task.TriggeredBy, store.TriggerUI)
+	turn := s.ended(task.ID)
+	is.Equal(turn.Input, "say hello\nand bye")
+	is.Equal(turn.Budget, store.BudgetLow)
+	files, err := s.store.FilesByTurn(t.Context(), turn.Num)
+	is.NoErr(err)
+	is.Equal(len(files), 2)
+	is.Equal(files[0].Path, "notes.txt")
+	is.True(b.get("/workers/"+w.ID).has("say hello", "/tasks/"+task.ID))
+}
+
+func TestRunTwiceIsOneTask(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{})
+	run := func(token, input string) string {
+		p := b.send(b.form("/workers/"+w.ID+"/run", []string{"input", input, "budget", "low", "token", token}))
+		is.Equal(p.status, http.StatusSeeOther)
+		return p.location()
+	}
+	first := run("t1", "do it")
+	is.Equal(run("t1", "do it"), first)     // a double click
+	is.True(run("t1", "do other") != first) // back, changed, and sent again
+	is.True(run("t2", "do it") != first)    // the page was loaded anew
+	tasks, _, err := s.store.Tasks(t.Context(), s.owner.Caller, store.TaskQuery{WorkerID: w.ID, Limit: 10})
+	is.NoErr(err)
+	is.Equal(len(tasks), 3)
+	token := regexp.MustCompile(`name="token" value="([^"]+)"`)
+	one, two := token.FindStringSubmatch(b.get("/workers/"+w.ID).body), token.FindStringSubmatch(b.get("/workers/"+w.ID).body)
+	is.True(one[1] != two[1])
+}
+
+func TestRunRefused(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{})
+	p := b.send(b.form("/workers/"+w.ID+"/run", []string{"input", "  ", "budget", "low"}))
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has(`id="e-input"`, "must not be empty", `value="low" selected`))
+	p = b.send(b.form("/workers/"+w.ID+"/run", []string{"input", hostile, "budget", "vast"}))
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has("must be low, standard, high or unlimited") && p.harmless() && p.has("&lt;script&gt;alert(1)"))
+	var many []string
+	for i := range 21 {
+		many = append(many, fmt.Sprintf("%d.txt", i), "x")
+	}
+	p = b.send(b.form("/workers/"+w.ID+"/run", []string{"input", "hi"}, many...))
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has("at most 20 files"))
+	is.Equal(b.post("/workers/"+w.ID+"/run", "input", "hi").status, http.StatusUnprocessableEntity) // no multipart form
+	tasks, _, err := s.store.Tasks(t.Context(), s.owner.Caller, store.TaskQuery{WorkerID: w.ID, Limit: 10})
+	is.NoErr(err)
+	is.Equal(len(tasks), 0)
+}
+
+func TestNewWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	is.True(b.get("/workers/new").has("Just run something", "Describe a worker", "Write it by hand", `value="publish_file"`))
+
+	p := b.send(b.form("/run", []string{"input", "Write a haiku about rivers to haiku.md", "token", "x"}))
+	is.True(strings.HasPrefix(p.location(), "/tasks/"))
+	turn := s.ended(strings.TrimPrefix(p.location(), "/tasks/"))
+	is.Equal(turn.Status, store.Completed)
+	made, err := s.store.Worker(t.Context(), s.owner.Caller, turn.WorkerID)
+	is.NoErr(err)
+	is.Equal(made.Title, "Write a haiku about rivers to haiku.md")
+	is.Equal(made.Instructions, "Write a haiku about rivers to haiku.md")
+	is.True(b.send(b.form("/run", []string{"input", ""})).has(`id="e-input"`))
+
+	p = b.post("/workers", "from", "prompt", "prompt", "a worker that sums up minutes of meetings", "token", "p")
+	is.True(strings.HasSuffix(p.location(), "/settings?done=worker-written"))
+	is.Equal(b.post("/workers", "from", "prompt", "prompt", "a worker that sums up minutes of meetings", "token", "p").location(), p.location())
+	is.True(b.get(p.location()).has("This is what the model wrote"))
+	p = b.post("/workers", "from", "prompt", "prompt", "")
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has(`id="e-prompt"`))
+	is.True(b.post("/workers", "from", "prompt", "prompt", strings.Repeat("x", 10_001)).has("at most 10000 characters"))
+
+	fields := []string{"title", " Clerk ", "summary", "keeps books", "instructions", "One.\r\nTwo.", "visibility", "private", "model", "offline",
+		"outputSchema", `{"type": "object"}`, "approvalTools", "publish_file", "approvalTools", "write_file", "otherApprovalTools", "crm.delete, crm.send",
+		"mcpTools", "crm files.read", "token", "h"}
+	p = b.post("/workers", fields...)
+	is.True(strings.HasSuffix(p.location(), "?done=worker-made"))
+	is.Equal(b.post("/workers", fields...).location(), p.location()) // a double click
+	id := strings.TrimSuffix(strings.TrimPrefix(p.location(), "/workers/"), "?done=worker-made")
+	made, err = s.store.Worker(t.Context(), s.owner.Caller, id)
+	is.NoErr(err)
+	is.Equal(made.Title, "Clerk")
+	is.Equal(made.Instructions, "One.\nTwo.")
+	is.Equal(made.Visibility, store.Private)
+	is.Equal(string(made.OutputSchema), `{"type": "object"}`)
+	is.Equal(made.Settings, store.WorkerSettings{Model: "offline", ApprovalTools: []string{"publish_file", "write_file", "crm.delete", "crm.send"},
+		MCPTools: []string{"crm", "files.read"}})
+}
+
+func TestNewWorkerRefused(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	for name, tt := range map[string]struct {
+		field, value, says string
+	}{
+		"title":         {"title", strings.Repeat("x", 201), "must have 1 to 200 characters"},
+		"summary":       {"summary", strings.Repeat("x", 81), "must have at most 80 characters"},
+		"instructions":  {"instructions", strings.Repeat("x", 20_001), "must have at most 20000 characters"},
+		"visibility":    {"visibility", "secret", "must be public or private"},
+		"model":         {"model", "nobody:x", "must be one of"},
+		"schema":        {"outputSchema", "{\n  \"type\": \"object\",\n}", "is not JSON: line 3, column 1"},
+		"schema's type": {"outputSchema", `{"type": "objekt"}`, "is not a Draft-07 JSON Schema"},
+		"approval":      {"otherApprovalTools", "a/b", "must hold names of tools"},
+		"mcp":           {"mcpTools", "a.b/c", "must hold &#34;server&#34;"},
+		"many":          {"mcpTools", many(101), "must have at most 100 items"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			fields := []string{"title", hostile, "visibility", "public", "approvalTools", "publish_file"}
+			p := b.post("/workers", append([]string{tt.field, tt.value}, fields...)...)
+			is.Equal(p.status, http.StatusUnprocessableEntity)
+			is.True(p.has(tt.says, `<details class="card" open>`, `value="publish_file" checked`)) // said beside it, and what was typed is kept
+			is.True(p.harmless())
+		})
+	}
+}
+
+// many are n names.
+func many(n int) string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("n%d", i)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestCheckSchema(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	for typed, says := range map[string]string{
+		"":                     "",
+		" \r\n ":               "",
+		`{"type":"object"}`:    "",
+		`{"type":"obj`:         "is not JSON: line 1, column 12: unexpected end of JSON input",
+		"{\r\n\"ü\": x}":       "is not JSON: line 2, column 6: invalid character 'x' looking for beginning of value",
+		`[]`:                   "must be a JSON object",
+		`{"$ref":"http://x/"}`: "is not a Draft-07 JSON Schema",
+	} {
+		p := b.post("/check-schema", "outputSchema", typed)
+		if p.status != http.StatusOK || !strings.HasPrefix(p.body, says) || says == "" && p.body != "" || p.header.Get("Content-Type") != "text/plain; charset=utf-8" {
+			t.Errorf("%q: %d %q", typed, p.status, p.body)
+		}
+	}
+}
+
+func TestWorkerSettings(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Clerk", OutputSchema: []byte(`{"type":"object"}`), Instructions: "Be brief.",
+		Settings: store.WorkerSettings{ApprovalTools: []string{"write_file", "crm.send"}, MCPTools: []string{"crm"}}})
+	path := "/workers/" + w.ID + "/settings"
+	p := b.get(path)
+	is.True(p.has(`value="Clerk"`, "Be brief.</textarea>", "{\n  &#34;type&#34;: &#34;object&#34;\n}", `value="write_file" checked`, `value="crm.send"`, `value="crm"`))
+
+	// What the page shows, sent back, changes nothing of what turns are told.
+	same := []string{"title", "Clerk", "summary", "", "instructions", "Be brief.", "visibility", "public", "outputSchema", "{\r\n  \"type\": \"object\"\r\n}",
+		"approvalTools", "write_file", "otherApprovalTools", "crm.send", "mcpTools", "crm", "model", ""}
+	is.Equal(b.post(path, same...).location(), path+"?done=worker-changed")
+	now, err := s.store.Worker(t.Context(), s.owner.Caller, w.ID)
+	is.NoErr(err)
+	is.Equal(now.Version, int64(1))
+
+	is.Equal(b.post(path, "title", "Chief clerk", "summary", "x", "instructions", "", "visibility", "private").status, http.StatusSeeOther)
+	now, err = s.store.Worker(t.Context(), s.owner.Caller, w.ID)
+	is.NoErr(err)
+	is.Equal(now.Version, int64(2))
+	is.Equal(now.Title+now.Summary+now.Instructions+string(now.Visibility)+string(now.OutputSchema), "Chief clerkxprivate")
+	is.Equal(now.Settings, store.WorkerSettings{ApprovalTools: []string{}, MCPTools: []string{}})
+
+	p = b.post(path, "title", "", "visibility", "public", "outputSchema", "{", "instructions", hostile)
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has(`id="e-title"`, "is not JSON") && p.harmless())
+
+	p = b.post("/workers/" + w.ID + "/delete")
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has("Tick the box"))
+	is.Equal(b.post("/workers/"+w.ID+"/delete", "confirm", "yes").location(), "/workers?done=worker-deleted")
+	is.Equal(b.get("/workers/"+w.ID).status, http.StatusNotFound)
+}
+
+func TestWorkerMembers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	mo := s.join("mo@example.com", store.RoleMember)
+	w := s.worker(s.owner, store.NewWorker{Title: "Secret", Visibility: store.Private})
+	path := "/workers/" + w.ID + "/members"
+	is.True(b.get(path).has("Nobody is invited yet", `<option value="mo@example.com">`))
+	theirs := s.signIn(mo.Email)
+	is.Equal(theirs.get("/workers/"+w.ID).status, http.StatusForbidden)
+	is.Equal(b.post(path, "email", " MO@example.com ").location(), path+"?done=worker-member-invited")
+	is.True(b.get(path).has("mo@example.com", "/members/"+mo.UserID+"/remove"))
+	is.Equal(theirs.get("/workers/"+w.ID).status, http.StatusOK)
+	storetest.Caller(t, s.store, "Globex", "eve@globex.example", store.RoleOwner)
+	for _, email := range []string{"nobody@example.com", "eve@globex.example", hostile} {
+		p := b.post(path, "email", email)
+		is.Equal(p.status, http.StatusUnprocessableEntity)
+		is.True(p.has("nobody in this organization has that address") && p.harmless())
+	}
+	is.Equal(b.post(path+"/"+mo.UserID+"/remove").location(), path+"?done=worker-member-removed")
+	is.Equal(theirs.get("/workers/"+w.ID).status, http.StatusForbidden)
+}
+
+// TestWorkerAccess asks for every address of a worker as everybody who may not.
+func TestWorkerAccess(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	mo := s.join("mo@example.com", store.RoleMember)
+	eve, _ := storetest.Caller(t, s.store, "Globex", "eve@globex.example", store.RoleOwner)
+	if err := s.store.SetPassword(t.Context(), eve.Email, password); err != nil {
+		t.Fatal(err)
+	}
+	public := s.worker(s.owner, store.NewWorker{Title: "Public one"})
+	private := s.worker(s.owner, store.NewWorker{Title: "Private one", Visibility: store.Private})
+	member, stranger, nobody := s.signIn(mo.Email), s.signIn(eve.Email), s.visitor()
+	reading := []string{"", "/settings", "/schedules", "/files", "/preview/a.txt", "/webhook", "/members", "/schedules/sch_x", "/webhook/executions/whe_x"}
+	writing := []string{"/settings", "/delete", "/members", "/members/usr_x/remove", "/webhook", "/webhook/remove", "/webhook/regenerate", "/webhook/test",
+		"/webhook/executions/whe_x/redeliver", "/schedules", "/schedules/sch_x", "/schedules/sch_x/pause", "/schedules/sch_x/resume", "/schedules/sch_x/run", "/schedules/sch_x/cancel"}
+	creators := []string{"/webhook", "/members", "/webhook/executions/whe_x"} // of a public worker
+	form := []string{"confirm", "yes", "title", "Taken", "visibility", "public", "url", "https://example.com/", "email", mo.Email, "input", "x", "budget", "low",
+		"when.type", "cron", "when.cron", "* * * * *"}
+	for _, at := range reading {
+		for name, b := range map[string]*browser{"a member": member, "a stranger": stranger} {
+			if p := b.get("/workers/" + private.ID + at); p.status != http.StatusForbidden || p.has("Private one") {
+				t.Errorf("%s gets %d of GET %s of a private worker", name, p.status, at)
+			}
+		}
+		if p := nobody.get("/workers/" + public.ID + at); p.status != http.StatusSeeOther || !strings.HasPrefix(p.location(), "/sign-in?next=") {
+			t.Errorf("nobody gets %d of GET %s", p.status, at)
+		}
+		want := http.StatusOK
+		switch {
+		case slices.Contains(creators, at):
+			want = http.StatusForbidden
+		case strings.HasPrefix(at, "/preview") || strings.HasPrefix(at, "/schedules/"):
+			want = http.StatusNotFound // there is none
+		}
+		if p := member.get("/workers/" + public.ID + at); p.status != want {
+			t.Errorf("a member gets %d of GET %s of a public worker", p.status, at)
+		}
+	}
+	for _, at := range writing {
+		for name, b := range map[string]*browser{"a member": member, "a stranger": stranger} {
+			if p := b.post("/workers/"+private.ID+at, form...); p.status != http.StatusForbidden {
+				t.Errorf("%s gets %d of POST %s of a private worker", name, p.status, at)
+			}
+		}
+		if p := nobody.post("/workers/"+public.ID+at, form...); p.location() != "/sign-in" {
+			t.Errorf("nobody gets %d of POST %s", p.status, at)
+		}
+		if p := member.post("/workers/"+public.ID+at, form...); !strings.HasPrefix(at, "/schedules") && p.status != http.StatusForbidden {
+			t.Errorf("a member gets %d of POST %s of a public worker", p.status, at)
+		}
+	}
+	for name, b := range map[string]*browser{"a member": member, "a stranger": stranger} {
+		if p := b.send(b.form("/workers/"+private.ID+"/run", []string{"input", "x"})); p.status != http.StatusForbidden {
+			t.Errorf("%s gets %d when running a private worker", name, p.status)
+		}
+	}
+	for _, wrk := range []store.Worker{public, private} {
+		now, err := s.store.Worker(t.Context(), s.owner.Caller, wrk.ID)
+		if err != nil || now.Title != wrk.Title || now.Visibility != wrk.Visibility {
+			t.Errorf("%s is now %+v, %v", wrk.Title, now, err)
+		}
+	}
+	if p := member.get("/workers/" + public.ID + "/settings"); !p.has("nobody else can change it") || p.has("<form method=\"post\" action=\"/workers/") {
+		t.Error("who did not make a worker is shown a form")
+	}
+	if p := member.get("/workers/wrk_none"); p.status != http.StatusNotFound {
+		t.Errorf("an unknown worker is %d", p.status)
+	}
+}
