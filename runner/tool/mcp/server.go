@@ -51,28 +51,54 @@ func (s *server) address() string {
 	return s.without(u.String())
 }
 
+// patience is how long a pause between attempts is waited out by who needs the
+// server.
+const patience = 2 * time.Second
+
 // session gives a live connection, or makes one. While the server is down it fails
-// at once, until the pause after the last failure is over.
+// at once, unless the pause after the last failure is short.
 func (s *server) session(ctx context.Context) (*session, error) {
-	s.mu.Lock()
-	if s.live != nil && !s.live.ended() {
-		defer s.mu.Unlock()
-		return s.live, nil
-	}
-	if s.dialing == nil {
-		if pause := time.Until(s.notBefore); pause > 0 {
+	for {
+		s.mu.Lock()
+		if s.live != nil && !s.live.ended() {
 			defer s.mu.Unlock()
-			return nil, fmt.Errorf("%w (it is tried again in %s)", s.lastErr, pause.Round(time.Second))
+			return s.live, nil
 		}
+		if s.dialing != nil || time.Until(s.notBefore) <= 0 {
+			d, err := s.dialed()
+			s.mu.Unlock()
+			if err != nil {
+				return nil, err
+			}
+			return d.wait(ctx)
+		}
+		pause, err := time.Until(s.notBefore), s.lastErr
+		s.mu.Unlock()
+		if pause > patience {
+			return nil, fmt.Errorf("%w (it is tried again in %s)", err, pause.Round(time.Second))
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// dialed is the attempt under way, begun where there is none. s.mu is held.
+func (s *server) dialed() (*dial, error) {
+	if s.dialing == nil {
 		d := &dial{done: make(chan struct{})}
 		if !s.pool.begin(func() { s.dial(d) }) {
-			defer s.mu.Unlock()
 			return nil, errStopped
 		}
 		s.dialing = d
 	}
-	d := s.dialing
-	s.mu.Unlock()
+	return s.dialing, nil
+}
+
+// wait gives what the attempt came to.
+func (d *dial) wait(ctx context.Context) (*session, error) {
 	select {
 	case <-d.done:
 		return d.sess, d.err
@@ -102,7 +128,7 @@ func (s *server) dial(d *dial) {
 	}
 	s.log.Info("connected to the MCP server", "took", time.Since(begun).Round(time.Millisecond))
 	select {
-	case <-d.sess.done:
+	case <-d.sess.gone:
 	case <-s.pool.ctx.Done():
 		d.sess.end()
 		return
@@ -154,20 +180,21 @@ func (s *server) call(ctx context.Context, name string, input []byte) (result, e
 	defer cancel()
 	for again := false; ; again = true {
 		sess, err := s.session(timed)
-		if err == nil {
-			var r result
-			if r, err = sess.call(timed, name, input); err == nil {
-				return r, nil
-			}
-			if missing(err) && !again {
-				sess.end() // the server has forgotten the connection, and so has not made the call
-				continue
-			}
-			if errors.Is(context.Cause(timed), errTimeout) {
-				s.pool.begin(func() { sess.probe(s.pool.ctx) })
-			}
+		if err != nil && ctx.Err() != nil {
+			return result{}, context.Cause(ctx)
 		}
-		return result{}, s.callError(ctx, timed, err)
+		if err != nil {
+			return result{}, tool.Errorf("the MCP server %q is not there: %s", s.Name, cut(s.without(err.Error())))
+		}
+		r, err := sess.call(timed, name, input)
+		if err == nil {
+			return r, nil
+		}
+		if missing(err) && !again {
+			sess.end() // the server has forgotten the connection, and so has not made the call
+			continue
+		}
+		return result{}, s.callError(ctx, timed, sess, err)
 	}
 }
 
@@ -176,18 +203,22 @@ var errTimeout = errors.New("the call takes too long")
 
 // callError tells the model what became of a call. It is ctx's cause once that has
 // ended.
-func (s *server) callError(ctx, timed context.Context, err error) error {
-	if ctx.Err() != nil {
+func (s *server) callError(ctx, timed context.Context, sess *session, err error) error {
+	var told *tool.Error
+	answer := refusal(err)
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	}
-	if errors.Is(context.Cause(timed), errTimeout) {
+	case errors.As(err, &told):
+		return told
+	case errors.Is(context.Cause(timed), errTimeout):
+		s.pool.begin(func() { sess.probe(s.pool.ctx) })
 		return tool.Errorf("the MCP server %q did not answer within %s; the call was cancelled and may have taken effect", s.Name, s.Timeout)
-	}
-	if answer := refusal(err); answer != nil {
+	case answer != nil:
 		return tool.Errorf("the MCP server %q refused the call: %s", s.Name, cut(s.without(answer.Message)))
 	}
-	if lost(err) {
+	if sess.settle(); lost(err) {
 		return tool.Errorf("the MCP server %q ended during the call, which may have taken effect", s.Name)
 	}
-	return tool.Errorf("the MCP server %q is not there: %s", s.Name, cut(s.without(err.Error())))
+	return tool.Errorf("the call of the MCP server %q failed, and may have taken effect: %s", s.Name, cut(s.without(err.Error())))
 }

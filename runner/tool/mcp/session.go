@@ -27,7 +27,8 @@ type session struct {
 	server  *server
 	client  *sdk.ClientSession
 	process *sandbox.Process // nil for an address
-	done    chan struct{}    // closed when the connection, and the process, are gone
+	gone    chan struct{}    // closed when the connection has ended
+	done    chan struct{}    // closed when the process, too, has
 	once    sync.Once
 	changed atomic.Bool // the server says that its tools have changed
 
@@ -57,7 +58,7 @@ func (s *server) connect(ctx context.Context) (*session, error) {
 
 // open connects with one version of the protocol, the newest where that is "".
 func (s *server) open(ctx context.Context, version string) (*session, error) {
-	sess := &session{server: s, done: make(chan struct{})}
+	sess := &session{server: s, gone: make(chan struct{}), done: make(chan struct{})}
 	transport, err := s.transport(sess)
 	if err != nil {
 		return nil, err
@@ -101,12 +102,14 @@ func (c *session) abandon() {
 	if c.process != nil {
 		c.process.Stop(0)
 	}
+	close(c.gone)
 	close(c.done)
 }
 
 // watch waits for the connection's end, whoever ends it.
 func (c *session) watch() {
 	_ = c.client.Wait() // that it has ended is what counts
+	close(c.gone)
 	if c.process != nil {
 		c.process.Stop(c.server.pool.cfg.Timing.Leave)
 	}
@@ -128,10 +131,19 @@ func (c *session) end() {
 
 func (c *session) ended() bool {
 	select {
-	case <-c.done:
+	case <-c.gone:
 		return true
 	default:
 		return false
+	}
+}
+
+// settle waits a moment for a connection that may be ending, so that the next call
+// finds another.
+func (c *session) settle() {
+	select {
+	case <-c.gone:
+	case <-time.After(50 * time.Millisecond):
 	}
 }
 

@@ -1,0 +1,150 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool"
+)
+
+// TestMain lets this program be the keeper of a server, or a server.
+func TestMain(m *testing.M) {
+	switch {
+	case sandbox.IsChild(os.Args):
+		sandbox.Child()
+	case len(os.Args) == 3 && os.Args[1] == "serve":
+		os.Exit(serve(os.Args[2]))
+	}
+	os.Exit(m.Run())
+}
+
+// quick is timing for tests: nothing is waited for that need not be.
+var quick = Timing{Connect: 20 * time.Second, Offer: 20 * time.Second, Backoff: time.Millisecond, Leave: 100 * time.Millisecond,
+	Answer: 100 * time.Millisecond}
+
+// a server of this program, in one of the ways of serve.
+func a(mode string) Server {
+	return Server{Name: mode, Command: os.Args[0], Args: []string{"serve", mode}, Timeout: 20 * time.Second}
+}
+
+// A logBook is a log that tests can read.
+type logBook struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBook) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *logBook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// A fixture is a pool and a workspace.
+type fixture struct {
+	*Pool
+	t   *testing.T
+	log *logBook
+	ws  *sandbox.Workspace
+}
+
+func newPool(t *testing.T, timing Timing, servers ...Server) *fixture {
+	t.Helper()
+	f := &fixture{t: t, log: &logBook{}}
+	slices.SortFunc(servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
+	f.Pool = New(servers, Config{Log: slog.New(slog.NewTextHandler(f.log, nil)), Version: "1", Timing: timing})
+	t.Cleanup(f.Stop)
+	var err error
+	f.ws, err = sandbox.OpenWorkspace(filepath.Join(t.TempDir(), "ws"), sandbox.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.ws.Close() })
+	return f
+}
+
+// Workspace makes a fixture a tool.Host.
+func (f *fixture) Workspace() *sandbox.Workspace { return f.ws }
+
+// Publish is not for these tools.
+func (f *fixture) Publish(context.Context, string, string) (tool.File, error) {
+	return tool.File{}, errors.New("not here")
+}
+
+// AddSource is not for these tools.
+func (f *fixture) AddSource(string, string) {}
+
+// offered gives the names of the tools of what wanted names, and the note.
+func (f *fixture) offered(wanted ...string) ([]string, string) {
+	f.t.Helper()
+	o := f.Offer(f.t.Context(), wanted)
+	var names []string
+	for _, t := range o.Tools {
+		names = append(names, t.Name)
+	}
+	return names, o.Note
+}
+
+// call calls a tool by the server's name for it, as a turn that has it would.
+func (f *fixture) call(ctx context.Context, server, name, input string) (string, error) {
+	o := tool.Offered{Server: server, Tool: name}
+	o.Name = modelName(server, name)
+	out, err := f.Tool(o).Run(ctx, f, json.RawMessage(input))
+	return string(out), err
+}
+
+// must calls a tool that answers.
+func (f *fixture) must(server, name, input string) string {
+	f.t.Helper()
+	out, err := f.call(f.t.Context(), server, name, input)
+	if err != nil {
+		f.t.Fatalf("%s.%s: %v\n%s", server, name, err, f.log)
+	}
+	return out
+}
+
+// refused calls a tool and gives what the model hears of its failure.
+func (f *fixture) refused(server, name, input string) string {
+	f.t.Helper()
+	out, err := f.call(f.t.Context(), server, name, input)
+	var told *tool.Error
+	if !errors.As(err, &told) {
+		f.t.Fatalf("%s.%s: want an error for the model, got %q, %v\n%s", server, name, out, err, f.log)
+	}
+	return told.Message
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(2 * time.Millisecond) { // polls
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func contains(t *testing.T, text, part string) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		is.New(t).Equal(text, "... "+part+" ...") // says both
+	}
+}
