@@ -75,7 +75,7 @@ func TestThrottleIsBounded(t *testing.T) {
 	is.Equal(len(th.tried), 2) // what is over went first
 }
 
-func TestBrowserName(t *testing.T) {
+func TestNameOfBrowser(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	for agent, want := range map[string]string{

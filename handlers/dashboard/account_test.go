@@ -1,0 +1,90 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"regexp"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers/dashboard"
+	"journeyman/store"
+)
+
+func TestAccountPage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b, other, third := s.signIn("ann@example.com"), s.signIn("ann@example.com"), s.signIn("ann@example.com")
+	p := b.get("/account")
+	is.True(p.has("Acme, as owner", "this one", "Go-http-client", "Sign out everywhere else"))
+
+	is.Equal(b.post("/account/name", "name", "Ann <i>").location(), "/account?done=saved")
+	p = b.get("/account?done=saved")
+	is.True(p.has("Ann &lt;i&gt;", "Saved."))
+	p = b.post("/account/name", "name", " ")
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has("must have 1 to 200 characters"))
+
+	sessions := regexp.MustCompile(`/account/sessions/ses_\w+/end`).FindAllString(p.body, -1)
+	is.Equal(len(sessions), 2)
+	s.join("bob@example.com", store.RoleMember)
+	bob := s.signIn("bob@example.com")
+	for _, path := range sessions {
+		is.Equal(bob.post(path).status, http.StatusSeeOther) // none of theirs: nothing happens
+	}
+	is.Equal(third.get("/account").status, http.StatusOK)
+	is.Equal(b.post(sessions[0]).location(), "/account?done=session-ended")
+	is.Equal(third.get("/account").status, http.StatusSeeOther)
+	is.Equal(other.get("/account").status, http.StatusOK)
+	is.Equal(b.post("/account/sessions").location(), "/account?done=sessions-ended")
+	is.Equal(other.get("/account").status, http.StatusSeeOther)
+	is.True(!b.get("/account").has("everywhere else"))
+}
+
+func TestPasswordChange(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b, other := s.signIn("ann@example.com"), s.signIn("ann@example.com")
+	p := b.post("/account/password", "old", "wrong", "password", "another password")
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has("is not your password"))
+	p = b.post("/account/password", "old", password, "password", "short")
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has("must have 8 to 1024 bytes"))
+	is.Equal(other.get("/account").status, http.StatusOK)
+	is.Equal(b.post("/account/password", "old", password, "password", "another password").location(), "/account?done=password-changed")
+	is.Equal(b.get("/account").status, http.StatusOK)
+	is.Equal(other.get("/account").status, http.StatusSeeOther)
+	is.Equal(s.visitor().post("/sign-in", "email", "ann@example.com", "password", "another password").status, http.StatusSeeOther)
+}
+
+// TestThrottledSignIn says how long to wait, on every page that takes a password.
+func TestThrottledSignIn(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var later atomic.Int64
+	s := newSite(t, func(c *dashboard.Config) {
+		c.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	})
+	b := s.signIn("ann@example.com")
+	s.join("bob@example.com", store.RoleMember)
+	v := s.visitor()
+	for range 10 {
+		is.Equal(v.post("/sign-in", "email", "ann@example.com", "password", "wrong").status, http.StatusUnprocessableEntity)
+	}
+	p := v.post("/sign-in", "email", "ann@example.com", "password", password) // right, but who knows
+	is.Equal(p.status, http.StatusTooManyRequests)
+	is.True(p.has("There were too many wrong passwords. Try again in 15 minutes.", `value="ann@example.com"`))
+	is.Equal(p.header.Get("Retry-After"), "900")
+	p = b.post("/account/password", "old", password, "password", "another password")
+	is.Equal(p.status, http.StatusTooManyRequests)
+	is.Equal(v.post("/sign-in", "email", "nobody@example.com", "password", "wrong").status, http.StatusUnprocessableEntity)
+	is.Equal(v.post("/sign-in", "email", "bob@example.com", "password", password).status, http.StatusSeeOther)
+	later.Store(int64(15 * time.Minute))
+	is.Equal(v.post("/sign-out").status, http.StatusSeeOther)
+	is.Equal(v.post("/sign-in", "email", "ann@example.com", "password", password).status, http.StatusSeeOther)
+}

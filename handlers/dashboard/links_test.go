@@ -1,0 +1,162 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// link makes a link of a kind for who has an address, on the server's own machine.
+func (s *site) link(kind store.LinkKind, email string) string {
+	s.t.Helper()
+	_, token, err := s.store.CreateReset(s.t.Context(), kind, email)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return "/" + string(kind) + "/" + token
+}
+
+// invitation has the owner invite somebody on the page, and gives the link's path.
+func (s *site) invitation(email string, role store.Role) string {
+	s.t.Helper()
+	p := s.signIn("ann@example.com").post("/settings/members", "email", email, "role", string(role))
+	found := regexp.MustCompile(`data-copy="` + regexp.QuoteMeta(s.url) + `(/invitation/[^"]+)"`).FindStringSubmatch(p.body)
+	if p.status != http.StatusOK || len(found) != 2 {
+		s.t.Fatalf("%d: no link on the page:\n%s", p.status, p.body)
+	}
+	return found[1]
+}
+
+// TestWelcomePage is the first owner's way in.
+func TestWelcomePage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	path := s.link(store.LinkWelcome, "ann@example.com")
+	v := s.visitor()
+	is.True(v.get(path).has("Welcome to Journeyman", `value="ann@example.com"`))
+	is.Equal(v.get(strings.Replace(path, "welcome", "reset", 1)).status, http.StatusNotFound) // each kind on its own page
+	p := v.post(path, "email", "no address", "password", "short")
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has("must be an email address", "must have 8 to 1024 bytes", `value="no address"`))
+	p = v.post(path, "email", "me@example.com", "password", "my own password")
+	is.Equal(p.location(), "/workers?done=password-chosen")
+	is.True(v.get("/account").has("me@example.com", "Acme, as owner"))
+	p = s.visitor().post(path, "email", "eve@example.com", "password", "her own password")
+	is.Equal(p.status, http.StatusNotFound)
+	is.True(p.has("has been used"))
+	is.Equal(s.visitor().post("/sign-in", "email", "me@example.com", "password", "my own password").status, http.StatusSeeOther)
+}
+
+// TestResetPage signs the user out everywhere else, in whoever's browser it is opened.
+func TestResetPage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	before := s.signIn("ann@example.com")
+	s.join("bob@example.com", store.RoleMember)
+	v := s.signIn("bob@example.com")
+	path := s.link(store.LinkReset, "ann@example.com")
+	is.True(v.get(path).has("For <strong>ann@example.com</strong>"))
+	is.Equal(v.post(path, "email", "eve@example.com", "password", "my own password").location(), "/workers?done=password-chosen")
+	is.True(v.get("/account").has("ann@example.com"))
+	is.Equal(before.get("/account").location(), "/sign-in?next=%2Faccount")
+	is.Equal(v.get(path).status, http.StatusNotFound)
+	is.Equal(s.visitor().post("/sign-in", "email", "ann@example.com", "password", password).status, http.StatusUnprocessableEntity)
+}
+
+// TestSessionFixation plants a session before each way of signing in: it never becomes
+// somebody's.
+func TestSessionFixation(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.join("eve@example.com", store.RoleMember)
+	invitation := s.invitation("new@example.com", store.RoleMember)
+	for name, in := range map[string]func(b *browser) page{
+		"sign in": func(b *browser) page { return b.post("/sign-in", "email", "ann@example.com", "password", password) },
+		"reset": func(b *browser) page {
+			s.join("carl@example.com", store.RoleMember)
+			return b.post(s.link(store.LinkReset, "carl@example.com"), "password", password)
+		},
+		"invitation": func(b *browser) page { return b.post(invitation, "name", "New", "password", password) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			planted := s.signIn("eve@example.com") // the attacker's own session
+			victim := s.visitor()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/sign-in", nil)
+			is.NoErr(err)
+			victim.client.Jar.SetCookies(r.URL, planted.client.Jar.Cookies(r.URL))
+			p := in(victim)
+			is.Equal(p.status, http.StatusSeeOther)
+			is.True(victim.client.Jar.Cookies(r.URL)[0].Value != planted.client.Jar.Cookies(r.URL)[0].Value)
+			is.True(!victim.get("/account").has("eve@example.com"))
+			is.True(planted.get("/account").has("eve@example.com")) // still the attacker's own, and no more
+		})
+	}
+}
+
+// TestInvitationPage has somebody new join, then nobody else.
+func TestInvitationPage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	path := s.invitation("new@example.com", store.RoleAdmin)
+	v := s.visitor()
+	is.True(v.get(path).has("Join Acme", "ann@example.com has invited", "new@example.com", "as admin", `name="name"`))
+	is.True(v.get(path).has("Join Acme")) // looking uses nothing up
+	p := v.post(path, "name", "", "password", "short")
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has("must have 1 to 200 characters", "must have 8 to 1024 bytes"))
+	is.Equal(v.post(path, "name", "New <b>", "password", password).location(), "/workers?done=joined")
+	is.True(v.get("/account").has("Acme, as admin", "New &lt;b&gt;"))
+	is.Equal(s.visitor().post(path, "name", "Eve", "password", password).status, http.StatusNotFound)
+
+	withdrawn := s.invitation("other@example.com", store.RoleMember)
+	owner := s.signIn("ann@example.com")
+	p = owner.get("/settings/members")
+	id := regexp.MustCompile(`/settings/invitations/(lnk_\w+)/revoke`).FindStringSubmatch(p.body)
+	is.Equal(owner.post(id[0]).location(), "/settings/members?done=invitation-revoked")
+	is.Equal(s.visitor().get(withdrawn).status, http.StatusNotFound)
+	is.Equal(owner.post(id[0]).status, http.StatusNotFound)
+}
+
+// TestInvitationOfSomebodyKnown asks for the password they have, from whoever holds the
+// link.
+func TestInvitationOfSomebodyKnown(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	globex := func(email string) {
+		_, err := s.store.CreateKey(t.Context(), store.NewKey{Name: "k", Email: email, Role: store.RoleOwner, OrganizationName: "Globex"})
+		is.NoErr(err)
+		is.NoErr(s.store.SetPassword(t.Context(), email, password))
+	}
+	globex("sam@globex.test")
+	path := s.invitation("sam@globex.test", store.RoleMember)
+	v := s.visitor()
+	is.True(!v.get(path).has(`name="name"`))
+	p := v.post(path, "name", "Eve", "password", "a new password")
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has("The email address or the password is wrong."))
+	is.Equal(v.get("/account").status, http.StatusSeeOther) // nobody is signed in
+	is.Equal(v.post(path, "password", password).location(), "/workers?done=joined")
+	is.True(v.get("/account").has("Acme, as member", "Switch")) // with a switcher now
+
+	globex("kim@globex.test")
+	path = s.invitation("kim@globex.test", store.RoleMember)
+	b := s.signIn("kim@globex.test")
+	is.True(!b.get(path).has("password"))
+	is.Equal(b.post(path).location(), "/workers?done=joined")
+	is.True(b.get("/account").has("Acme, as member"))
+
+	path = s.invitation("new@example.com", store.RoleMember)
+	is.True(b.get(path).has("You are signed in here as <strong>kim@globex.test</strong>"))
+	is.Equal(b.post(path, "name", "New", "password", password).location(), "/workers?done=joined")
+	is.True(b.get("/account").has("new@example.com"))
+}

@@ -1,0 +1,228 @@
+package dashboard_test
+
+import (
+	"encoding/csv"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+func TestKeysPage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	me := func(secret string) int {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/me", nil)
+		is.NoErr(err)
+		r.Header.Set("Authorization", "Bearer "+secret)
+		return s.visitor().send(r).status
+	}
+	secretOf := func(p page) string {
+		t.Helper()
+		found := regexp.MustCompile(`data-copy="(jm_live_[\w-]{43})"`).FindStringSubmatch(p.body)
+		if p.status != http.StatusOK || len(found) != 2 {
+			t.Fatalf("%d: no key on the page:\n%s", p.status, p.body)
+		}
+		return found[1]
+	}
+	p := b.post("/settings/keys", "name", "")
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has("must have 1 to 200 characters"))
+
+	p = b.post("/settings/keys", "name", `<script>alert(1)</script>`)
+	old := secretOf(p)
+	is.True(p.has("curl "+s.url+"/api/tasks", "&lt;script&gt;alert(1)&lt;/script&gt;") && !p.has("<script>alert"))
+	is.Equal(p.header.Get("Cache-Control"), "no-store")
+	is.Equal(me(old), http.StatusOK)
+	is.True(!b.get("/settings/keys").has(old)) // shown once
+
+	roll := regexp.MustCompile(`/settings/keys/key_\w+/roll`).FindString(p.body)
+	rolled := b.post(roll)
+	next := secretOf(rolled)
+	is.True(rolled.has("The old one works for another 24 hours"))
+	is.Equal(me(old), http.StatusOK)
+	is.Equal(me(next), http.StatusOK)
+	is.Equal(b.post(roll).status, http.StatusConflict) // once
+	is.Equal(b.post(strings.Replace(roll, "/roll", "/revoke", 1)).location(), "/settings/keys?done=key-revoked")
+	is.Equal(me(old), http.StatusUnauthorized) // at once
+	is.Equal(me(next), http.StatusOK)
+	is.True(b.get("/settings/keys").has("revoked", "active"))
+
+	s.join("ada@example.com", store.RoleAdmin)
+	is.Equal(s.signIn("ada@example.com").post(roll).status, http.StatusForbidden) // it would make her an Owner
+	is.Equal(b.post("/settings/keys/key_none/revoke").status, http.StatusNotFound)
+}
+
+func TestKeysPaging(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	for range 60 {
+		_, _, err := s.store.CreateKeyAs(t.Context(), s.owner.Caller, "many")
+		is.NoErr(err)
+	}
+	b := s.signIn("ann@example.com")
+	p := b.get("/settings/keys")
+	is.True(len(p.body) < 50<<10)
+	next := regexp.MustCompile(`href="(/settings/keys\?cursor=[^"]+)"`).FindStringSubmatch(p.body)
+	is.Equal(len(next), 2)
+	p = b.get(next[1])
+	is.Equal(strings.Count(p.body, "/revoke\""), 11) // with the first key
+	is.Equal(b.get("/settings/keys?cursor=x").status, http.StatusBadRequest)
+}
+
+func TestMembersPage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	bob := s.join("bob@example.com", store.RoleMember)
+	b, his := s.signIn("ann@example.com"), s.signIn("bob@example.com")
+	p := b.get("/settings/members")
+	is.True(p.has("bob@example.com", "you", "Invite somebody"))
+	p = b.post("/settings/members", "email", "bob@example.com", "role", "member")
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has("is a member&#39;s already"))
+	p = b.post("/settings/members", "email", "x", "role", "king")
+	is.True(p.has("must be an email address", "must be owner, admin or member"))
+
+	at := "/settings/members/" + bob.UserID
+	is.Equal(his.get("/settings/keys").status, http.StatusForbidden)
+	is.Equal(b.post(at+"/role", "role", "admin").location(), "/settings/members?done=role-changed")
+	is.Equal(his.get("/settings/keys").status, http.StatusOK) // at once
+	is.Equal(his.post("/settings/members/"+s.owner.UserID+"/role", "role", "member").status, http.StatusForbidden)
+	is.Equal(his.post("/settings/members/"+s.owner.UserID+"/reset").status, http.StatusForbidden)
+	is.Equal(his.post("/settings/members/"+s.owner.UserID+"/remove").status, http.StatusForbidden)
+	is.Equal(his.post(at+"/role", "role", "owner").status, http.StatusForbidden)
+	is.Equal(b.post("/settings/members/"+s.owner.UserID+"/role", "role", "admin").status, http.StatusConflict) // the last owner
+	is.True(!his.get("/settings/members").has(`value="owner"`))
+
+	p = b.post(at + "/reset")
+	link := regexp.MustCompile(`data-copy="` + s.url + `(/reset/[^"]+)"`).FindStringSubmatch(p.body)
+	is.Equal(len(link), 2)
+	is.Equal(his.get("/account").status, http.StatusOK) // until it is used
+	is.Equal(b.post(at+"/remove").location(), "/settings/members?done=member-removed")
+	is.Equal(his.get("/account").status, http.StatusSeeOther) // at once
+	is.Equal(s.visitor().get(link[1]).status, http.StatusNotFound)
+	p = s.visitor().post("/sign-in", "email", "bob@example.com", "password", password)
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has("This user is in no organization."))
+	is.Equal(b.post(at+"/remove").status, http.StatusNotFound)
+	is.Equal(b.post("/settings/members/"+s.owner.UserID+"/remove").status, http.StatusConflict)
+}
+
+func TestOrganizationPage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	for _, wrong := range []string{"x", "-1", "NaN", "1e999"} {
+		p := b.post("/settings/organization", "name", "Acme", "monthlyCreditCap", wrong)
+		is.Equal(p.status, http.StatusUnprocessableEntity)
+		is.True(p.has("must be 0 or more", `value="`+wrong+`"`))
+	}
+	is.Equal(b.post("/settings/organization", "name", "Acme <b>", "monthlyCreditCap", " 12.5 ").location(), "/settings/organization?done=saved")
+	is.True(b.get("/settings/organization").has("Acme &lt;b&gt;", `value="12.5"`))
+	is.Equal(b.post("/settings/organization", "name", "Acme", "monthlyCreditCap", "").status, http.StatusSeeOther)
+	_, limited, err := s.store.Allowance(t.Context(), s.owner.OrganizationID)
+	is.NoErr(err)
+	is.True(!limited)
+}
+
+func TestAuditPage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	for range 60 {
+		_, _, err := s.store.CreateKeyAs(t.Context(), s.owner.Caller, `=HYPERLINK("x"),<script>`)
+		is.NoErr(err)
+	}
+	b := s.signIn("ann@example.com")
+	p := b.get("/settings/audit?action=key.create&email=ann%40example.com")
+	is.True(p.has("made an API key", "&lt;script&gt;", "ann@example.com") && !p.has("<script>alert", "signed in"))
+	is.True(len(p.body) < 50<<10)
+	next := regexp.MustCompile(`href="(/settings/audit\?[^"]*cursor=[^"]+)"`).FindStringSubmatch(p.body)
+	p = b.get(strings.ReplaceAll(next[1], "&amp;", "&"))
+	is.Equal(strings.Count(p.body, "<th scope=\"row\">"), 10)
+	is.True(!p.has("Older »"))
+	is.True(b.get("/settings/audit?to=2020-01-01").has("No entry matches"))
+	p = b.get("/settings/audit?from=yesterday&cursor=x")
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has("must be a date"))
+
+	p = b.get("/settings/audit.csv?action=key.create")
+	is.Equal(p.header.Get("Content-Type"), "text/csv; charset=utf-8")
+	rows, err := csv.NewReader(strings.NewReader(p.body)).ReadAll()
+	is.NoErr(err)
+	is.Equal(len(rows), 62)               // the title, the first key and these
+	is.Equal(rows[61][1], "command line") // who made the first
+	is.Equal(rows[1][1:4], []string{"ann@example.com", "test", "key.create"})
+	is.Equal(b.get("/settings/audit.csv?from=x").status, http.StatusBadRequest)
+}
+
+// registered matches a page's registration in the source.
+var registered = regexp.MustCompile(`d\.(on|open|may)\((?:store\.(\w+), )?"([A-Z]+)", "(/[^"]*)"`)
+
+// TestReservedPages tries every page that is registered for a right as every role
+// that lacks it, and each page of the settings is such a one.
+func TestReservedPages(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	s.join("mo@example.com", store.RoleMember)
+	s.join("ada@example.com", store.RoleAdmin)
+	browsers := map[store.Role]*browser{store.RoleOwner: s.signIn("ann@example.com"), store.RoleAdmin: s.signIn("ada@example.com"), store.RoleMember: s.signIn("mo@example.com")}
+	rights := map[string]store.Right{"SeeEveryWorker": store.SeeEveryWorker, "ManageKeys": store.ManageKeys, "ManageMembers": store.ManageMembers,
+		"ManageMail": store.ManageMail, "DecideApprovals": store.DecideApprovals, "SeeAudit": store.SeeAudit, "SeeUsage": store.SeeUsage,
+		"ManageOwners": store.ManageOwners, "ManageOrganization": store.ManageOrganization, "SeeSystem": store.SeeSystem}
+	open := []string{"GET /settings"} // which only leads on
+	files, err := filepath.Glob("*.go")
+	is.NoErr(err)
+	tried := 0
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		is.NoErr(err)
+		for _, m := range registered.FindAllStringSubmatch(string(source), -1) {
+			kind, right, method, pattern := m[1], rights[m[2]], m[3], m[4]
+			path := regexp.MustCompile(`:\w+`).ReplaceAllString(pattern, s.owner.UserID)
+			if kind != "may" {
+				if strings.HasPrefix(pattern, "/settings") && !slices.Contains(open, method+" "+pattern) {
+					t.Errorf("%s %s is for everybody", method, pattern)
+				}
+				continue
+			}
+			for role, b := range browsers {
+				ask := b.get
+				if method == http.MethodPost {
+					ask = func(path string) page { return b.post(path, "role", "member", "name", "x", "email", "x@example.com") }
+				}
+				if role.May(right) {
+					continue // other tests show that it works
+				}
+				tried++
+				if p := ask(path); p.status != http.StatusForbidden {
+					t.Errorf("%s: %s %s answers %d", role, method, path, p.status)
+				}
+			}
+			if p := s.visitor().get(path); method == http.MethodGet && !strings.HasPrefix(p.location(), "/sign-in?next=") {
+				t.Errorf("nobody: %s answers %d", path, p.status)
+			}
+			if p := s.visitor().post(path); method == http.MethodPost && p.location() != "/sign-in" {
+				t.Errorf("nobody: %s answers %d", path, p.status)
+			}
+		}
+	}
+	is.True(tried > 12)
+	is.Equal(browsers[store.RoleMember].get("/settings").location(), "/account")
+	is.Equal(browsers[store.RoleAdmin].get("/settings").location(), "/settings/keys")
+	is.True(!browsers[store.RoleAdmin].get("/settings/keys").has("/settings/organization", "/settings/system"))
+}
