@@ -174,7 +174,7 @@ func (c *config) check() error {
 	s := c.Serve
 	errs := []error{least(1, int64(c.Concurrency), "concurrency"), least(1024, c.Window, "context-window"), least(1, int64(c.QueueLimit), "queue-limit"),
 		least(0, int64(c.Grace), "grace"), least(0, int64(s.RateLimit), "rate-limit"), least(1, s.MaxFileSize, "max-file-size"),
-		least(0, int64(s.MaxFiles), "max-files"), least(1, s.MaxRequestSize, "max-request-size")}
+		least(0, int64(s.MaxFiles), "max-files"), least(0, s.MailKeep, "mail-keep"), least(1, s.MaxRequestSize, "max-request-size")}
 	for name, l := range map[string]limits{"low": c.Budgets.Low, "standard": c.Budgets.Standard, "high": c.Budgets.High, "unlimited": c.Budgets.Unlimited} {
 		errs = append(errs, least(0, int64(math.Floor(l.Credits)), "budget-"+name+"-credits"), least(0, l.Steps, "budget-"+name+"-steps"),
 			least(0, int64(l.Time), "budget-"+name+"-time"))
@@ -303,6 +303,7 @@ type serveCommand struct {
 	MailHold        bool    `help:"Keep what a sender may not mail for an Admin to release, instead of refusing it."`
 	MailMaxSize     int64   `default:"26214400" help:"Bytes of one mail."`
 	MailThreadLimit int     `default:"20" help:"Mails of one task in an hour that start work, a guard against loops; 0 turns it off."`
+	MailKeep        int64   `default:"90" help:"Days until mails that started no work are forgotten, and the sources of the others and of replies; 0 keeps them."`
 	MailSenderLimit int     `default:"100" help:"Mails of one sender to one worker in an hour that start work; 0 turns it off."`
 
 	MaxFileSize    int64 `default:"26214400" help:"Bytes of one attached file."`
@@ -341,7 +342,7 @@ func (c *serveCommand) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	sched, err := schedule.New(schedule.Config{Store: st, Log: a.log, Fired: rn.Wake})
+	sched, err := schedule.New(schedule.Config{Store: st, Log: a.log, Fired: rn.Wake, KeepMail: time.Duration(min(c.MailKeep, 100_000)) * 24 * time.Hour})
 	if err != nil {
 		return err
 	}
@@ -620,6 +621,7 @@ type runCommand struct {
 	File        []string `help:"File to attach; may be repeated." type:"existingfile" placeholder:"PATH"`
 	Budget      string   `enum:"low,standard,high,unlimited" default:"standard" help:"Budget: low, standard, high or unlimited."`
 	Worker      string   `help:"Worker to run; a new one by default." placeholder:"ID"`
+	Ask         []string `help:"Tool to ask about before each call, here on the terminal; may be repeated." placeholder:"TOOL"`
 }
 
 // Run carries one task out in this process: progress on stderr, the answer on
@@ -640,8 +642,11 @@ func (c *runCommand) Run(a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, shutdown(rn, 0)) }() // a person waits; what is cut off is not lost
 	live := isTerminal(a.stderr)
-	task := terminal.Task{Store: st, Runner: rn, Data: a.cfg.Data, Stdout: a.stdout,
+	task := terminal.Task{Store: st, Runner: rn, Data: a.cfg.Data, Stdout: a.stdout, Asks: c.Ask,
 		Progress: terminal.Progress{W: a.stderr, Live: live, Color: live && os.Getenv("NO_COLOR") == ""}}
+	if live && isTerminal(os.Stdin) {
+		task.Stdin = os.Stdin
+	}
 	return task.Run(a.ctx, store.NewTurn{Input: c.Instruction, Budget: store.Budget(c.Budget), WorkerID: c.Worker}, c.File)
 }
 

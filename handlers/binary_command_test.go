@@ -111,6 +111,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		"no queue":               {args: []string{"--queue-limit=0"}, says: `--queue-limit.*at least 1`},
 		"negative rate":          {args: []string{"--rate-limit=-1"}, says: `--rate-limit.*at least 0`},
 		"negative grace":         {args: []string{"--grace=-1s"}, says: `--grace.*at least 0`},
+		"negative mail keep":     {args: []string{"--mail-keep=-1"}, says: `--mail-keep.*at least 0`},
 		"negative file size":     {args: []string{"--max-file-size=-1"}, says: `--max-file-size.*at least 1`},
 		"negative budget":        {args: []string{"--budget-low-credits=-0.5"}, says: `--budget-low-credits.*at least 0`},
 		"log level":              {args: []string{"--log-level", "loud"}, says: `--log-level must be one of`},

@@ -167,7 +167,7 @@ func (a *API) getEmailByID(w http.ResponseWriter, r *request) error {
 	}
 	if strings.Contains(r.Header.Get("Accept"), "message/rfc822") {
 		if raw == nil {
-			return store.Errorf(store.NotFound, "the mail is not composed yet")
+			return store.Errorf(store.NotFound, "the mail is not composed yet, or older than the sources of mail are kept")
 		}
 		w.Header().Set("Content-Type", "message/rfc822")
 		_, _ = w.Write(raw) // the client may have gone

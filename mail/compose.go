@@ -108,7 +108,11 @@ func (c *composer) compose(ctx context.Context, r store.Reply) (subject string, 
 		return "", nil, err
 	}
 	attached, linked := c.split(runner.TurnFiles(files, r.Turn.Num))
-	h := c.header(r, worker, ReadHeader(source))
+	inbound := ReadHeader(source)
+	if source == nil { // the turn took longer than the mail was kept
+		inbound = Header{MessageID: r.Inbound.MessageID, HasID: !strings.HasPrefix(r.Inbound.MessageID, contentPrefix), Subject: r.Inbound.Subject}
+	}
+	h := c.header(r, worker, inbound)
 	subject, err = h.Subject()
 	if err != nil {
 		return "", nil, fmt.Errorf("compose reply: %w", err)

@@ -248,6 +248,9 @@ func messageIDs(value string) []string {
 	return kept
 }
 
+// contentPrefix begins the ids that stand in for a missing Message-ID.
+const contentPrefix = "content:"
+
 // contentID stands in for a missing Message-ID. The fields that relays add on the
 // way have no part in it, so the same mail delivered twice has one.
 func (h *Header) contentID() string {
@@ -256,7 +259,7 @@ func (h *Header) contentID() string {
 		sum.Write([]byte(h.fields.Get(key) + "\n"))
 	}
 	sum.Write(h.body)
-	return "content:" + hex.EncodeToString(sum.Sum(nil))
+	return contentPrefix + hex.EncodeToString(sum.Sum(nil))
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -476,3 +476,22 @@ func TestParseRelay(t *testing.T) {
 		is.True(!strings.Contains(err.Error(), "secret")) // no password in an error
 	}
 }
+
+// TestReplyToAForgottenMail ends a turn that took longer than its mail was kept: the
+// answer goes into the thread all the same.
+func TestReplyToAForgottenMail(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, nil)
+	is.True(strings.HasPrefix(p.send("ann@example.com", p.address(), letter("Take your time.", "Message-ID: <old@example.com>")), "250"))
+	asked := p.emails(store.Inbound)[0]
+	n, err := p.store.PruneEmails(t.Context(), -time.Hour, 10)
+	is.NoErr(err)
+	is.Equal(n, int64(1))
+	_, _, err = p.store.AbortTask(t.Context(), p.owner.Caller, asked.TaskID)
+	is.NoErr(err)
+	r, _ := p.source(p.replies(1, store.EmailKept)[0])
+	is.Equal(r.Header.Get("In-Reply-To"), "<old@example.com>")
+	is.Equal(r.Header.Get("References"), "<old@example.com>")
+	is.Equal(r.Header.Get("Subject"), "Re: Question")
+}

@@ -114,7 +114,8 @@ func (s *Store) keepSource(raw []byte) (source, error) {
 	return src, err
 }
 
-// EmailSource gives the source of a mail, nil where it is not composed yet.
+// EmailSource gives the source of a mail, nil where it is not composed yet or
+// forgotten.
 func (s *Store) EmailSource(ctx context.Context, e Email) ([]byte, error) {
 	if e.sourceSHA256 != "" {
 		f, err := s.OpenBlob(e.sourceSHA256)

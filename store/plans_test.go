@@ -156,6 +156,8 @@ func callEverything(t *testing.T, f *fixture) {
 	_, err = f.PruneIdempotency(ctx, 10)
 	is.NoErr(err)
 	f.put("of no use", 48*time.Hour)
+	_, err = f.PruneEmails(ctx, time.Hour, 10)
+	is.NoErr(err)
 	for range 64 { // every folder
 		_, err = f.SweepBlobs(ctx)
 		is.NoErr(err)

@@ -21,12 +21,13 @@ import (
 	"journeyman/store"
 )
 
-// Config is what a Scheduler works with. All fields but Clock are needed.
+// Config is what a Scheduler works with. Store, Log and Fired are needed.
 type Config struct {
-	Store *store.Store
-	Log   *slog.Logger
-	Fired func()          // called when turns were queued; must not block
-	Clock clockwork.Clock // that of the store; the real one where nil
+	Store    *store.Store
+	Log      *slog.Logger
+	Fired    func()          // called when turns were queued; must not block
+	KeepMail time.Duration   // how long mail is kept; 0: for ever
+	Clock    clockwork.Clock // that of the store; the real one where nil
 }
 
 const (
@@ -36,7 +37,7 @@ const (
 	firings    = 32        // transactions asked for at once: the store groups them
 	troubled   = time.Minute
 	pruneEvery = 10 * time.Minute
-	pruneBatch = 1000
+	pruneBatch = 250 // mails among them, which are large
 	// keepDeliveries is how long webhook executions stay listed.
 	keepDeliveries = 30 * 24 * time.Hour
 	setBack        = time.Minute // by which a clock must jump for schedules to be looked at anew
@@ -238,12 +239,17 @@ func (s *Scheduler) complain(doing string, err error) {
 
 // prune forgets what is too old, some of it at a time.
 func (s *Scheduler) prune() {
-	for what, some := range map[string]func() (int64, error){
+	prunes := map[string]func() (int64, error){
 		"requests":   func() (int64, error) { return s.cfg.Store.PruneIdempotency(s.ctx, pruneBatch) },
 		"deliveries": func() (int64, error) { return s.cfg.Store.PruneDeliveries(s.ctx, keepDeliveries, pruneBatch) },
 		"sessions":   func() (int64, error) { return s.cfg.Store.PruneSessions(s.ctx, pruneBatch) },
 		"links":      func() (int64, error) { return s.cfg.Store.PruneLinks(s.ctx, pruneBatch) },
-	} {
+		"files":      func() (int64, error) { return s.cfg.Store.SweepBlobs(s.ctx) },
+	}
+	if s.cfg.KeepMail > 0 {
+		prunes["mail"] = func() (int64, error) { return s.cfg.Store.PruneEmails(s.ctx, s.cfg.KeepMail, pruneBatch) }
+	}
+	for what, some := range prunes {
 		n, err := some()
 		for err == nil && n >= pruneBatch && s.ctx.Err() == nil {
 			n, err = some()

@@ -1,8 +1,12 @@
 package schedule_test
 
 import (
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -44,7 +48,7 @@ func newFixture(t testing.TB, opt store.Options) *fixture {
 func (f *fixture) start() *schedule.Scheduler {
 	f.t.Helper()
 	s, err := schedule.New(schedule.Config{Store: f.Store, Log: slog.New(slog.NewTextHandler(f.t.Output(), nil)),
-		Fired: func() { f.fired.Add(1) }, Clock: f.clock})
+		Fired: func() { f.fired.Add(1) }, Clock: f.clock, KeepMail: 45 * 24 * time.Hour})
 	if err == nil {
 		err = s.Start(f.t.Context())
 	}
@@ -219,6 +223,14 @@ func TestPrunes(t *testing.T) {
 	is.NoErr(err)
 	_, err = f.RecordAttempt(t.Context(), d, store.Attempt{Manual: true, StartedAt: f.clock.Now()})
 	is.NoErr(err)
+	raw := strings.Repeat("a large mail ", 10_000)
+	mail := store.NewEmail{Worker: f.worker, Status: store.EmailIgnored, MessageID: "a@b.test"}
+	list, _, err := f.ReceiveEmails(t.Context(), []store.NewEmail{mail}, []byte(raw), store.MailLimits{})
+	is.NoErr(err)
+	source, err := f.OpenBlob(fmt.Sprintf("%x", sha256.Sum256([]byte(raw))))
+	is.NoErr(err)
+	defer source.Close()
+	is.NoErr(os.Chtimes(source.Name(), f.clock.Now(), f.clock.Now()))
 	f.start()
 	count := func() int64 {
 		_, n, err := f.Executions(t.Context(), f.owner.Caller, f.worker.ID, 1)
@@ -230,4 +242,16 @@ func TestPrunes(t *testing.T) {
 	is.Equal(count(), int64(1)) // kept
 	f.advance(30 * 24 * time.Hour)
 	f.eventually("the execution to be forgotten", func() bool { return count() == 0 })
+	_, err = f.Email(t.Context(), f.owner.Caller, list[0].ID)
+	is.NoErr(err) // kept
+	f.advance(30 * 24 * time.Hour)
+	f.eventually("the mail to be forgotten", func() bool {
+		_, err := f.Email(t.Context(), f.owner.Caller, list[0].ID)
+		return store.IsNotFound(err)
+	})
+	f.eventually("its source to be swept, in one of many rounds", func() bool {
+		f.advance(10 * time.Minute)
+		_, err := os.Stat(source.Name())
+		return errors.Is(err, os.ErrNotExist)
+	})
 }
