@@ -1,0 +1,134 @@
+package dashboard_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+var previews = regexp.MustCompile(`<td><a href="([^"]*/preview/[^"]*)">([^<]*)</a>`)
+
+// previews are the addresses of the files on a page, by their paths.
+func (p page) previews() map[string]string {
+	list := map[string]string{}
+	for _, m := range previews.FindAllStringSubmatch(p.body, -1) {
+		list[m[2]] = strings.ReplaceAll(m[1], "&#43;", "+")
+	}
+	return list
+}
+
+// pixel is a picture.
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+
+// publish has a worker publish a file.
+func (s *site) publish(w store.Worker, path, content string) {
+	s.t.Helper()
+	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Input: scripted(calling("write_file", "path", path, "content", content), calling("publish_file", "path", path))})
+	if turn.Status != store.Completed {
+		s.t.Fatalf("publish %s: %+v", path, turn.Failure)
+	}
+}
+
+// publishBytes has a worker publish a file that is no text.
+func (b *browser) publishBytes(w store.Worker, name string, content []byte) {
+	b.t.Helper()
+	p := b.send(b.form("/workers/"+w.ID+"/run", []string{"input", scripted(calling("publish_file", "path", name))}, name, string(content)))
+	if turn := b.ended(strings.TrimPrefix(p.location(), "/tasks/")); turn.Status != store.Completed {
+		b.t.Fatalf("publish %s: %+v", name, turn.Failure)
+	}
+}
+
+func TestFileList(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Printer"})
+	path := "/workers/" + w.ID + "/files"
+	is.True(b.get(path).has("It has published no files yet", "curl "+s.url))
+	s.publish(w, "a.txt", "first")
+	s.publish(w, "reports/2030 März/b?#%2F+x.md", "# Hello")
+	s.publish(w, "a.txt", "second")
+	b.publishBytes(w, "pixel.png", []byte("attached"))
+	p := b.get(path)
+	is.Equal(len(p.previews()), 3) // the newest version of each
+	at := strings.Index
+	is.True(at(p.body, "pixel.png") < at(p.body, "a.txt") && at(p.body, "a.txt") < at(p.body, "b?#%2F&#43;x.md")) // newest first
+	for name, address := range p.previews() {
+		shown := b.get(address)
+		is.Equal(shown.status, http.StatusOK)
+		m := regexp.MustCompile(`<a class="button" href="([^"]*)" download="`).FindStringSubmatch(shown.body)
+		file := b.get(strings.ReplaceAll(m[1], "&#43;", "+"))
+		is.Equal(file.status, http.StatusOK) // the address of the bytes holds, whatever the name
+		is.True(name != "a.txt" || file.body == "second" && shown.has("second</pre>"))
+	}
+	is.Equal(b.get("/workers/"+w.ID+"/preview/none.txt").status, http.StatusNotFound)
+	is.Equal(b.get(path+"?cursor=%21").status, http.StatusBadRequest)
+
+	// A script of a hundred files.
+	var lines []string
+	for i := range 60 {
+		name := fmt.Sprintf("many-%02d.txt", i)
+		lines = append(lines, calling("write_file", "path", name, "content", "x"), calling("publish_file", "path", name))
+	}
+	is.Equal(s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Input: scripted(lines...)}).Status, store.Completed)
+	first := b.get(path)
+	is.Equal(len(first.previews()), 50)
+	is.True(len(first.body) < 50<<10)
+	second := b.get(link(first, "Older files"))
+	is.Equal(len(second.previews()), 13)
+	is.True(second.has("To the newest") && !second.has("Older files"))
+}
+
+func TestFilePreviews(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{})
+	png, err := base64.StdEncoding.DecodeString(pixel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pdf, err := os.ReadFile("testdata/one.pdf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		content string
+		has     string
+		lacks   string
+	}{
+		"page.html":   {hostile, "&lt;script&gt;alert(1)", "<iframe"},
+		"notes.md":    {"# Notes\n\n[x](javascript:alert(1)) **bold**\n\n" + hostile, "<strong>bold</strong>", "javascript:"},
+		"data.json":   {`{"a": "</pre><script>alert(1)</script>"}`, "&lt;/pre&gt;&lt;script&gt;", "</pre><script"},
+		"drawing.svg": {`<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`, `<img class="preview" src="/api/workers/`, "<svg"},
+		"long.txt":    {strings.Repeat("a line of text\n", 10_000), "Only the beginning is shown", "There is no preview"},
+		"odd.bin":     {"\x00\x01\x02", "There is no preview", "\x00"},
+		"text.xyz":    {"plain words", "plain words</pre>", "There is no preview"},
+		"pixel.png":   {string(png), `<img class="preview" src="/api/workers/`, "<pre"},
+		"one.pdf":     {string(pdf), `<iframe class="preview" src="/api/workers/`, "<pre"},
+		"empty.txt":   {"", "<pre tabindex=\"0\"></pre>", "There is no preview"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			b.publishBytes(w, name, []byte(tt.content))
+			p := b.get("/workers/" + w.ID + "/preview/" + name)
+			is.Equal(p.status, http.StatusOK)
+			is.True(p.has(tt.has))
+			is.True(!p.has(tt.lacks))
+			is.True(p.harmless())
+			file := b.get("/api/workers/" + w.ID + "/files/" + name)
+			is.Equal(file.body, tt.content)
+			is.True(strings.Contains(file.header.Get("Content-Security-Policy"), "default-src 'none'"))
+			is.Equal(file.header.Get("X-Content-Type-Options"), "nosniff")
+		})
+	}
+}

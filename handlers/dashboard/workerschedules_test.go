@@ -1,0 +1,205 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+var scheduleLinks = regexp.MustCompile(`<a class="button quiet" href="(/workers/[^"]*/schedules/sch_[^"]*)">`)
+
+// schedules are the addresses of the schedules on a page.
+func (p page) schedules() (list []string) {
+	for _, m := range scheduleLinks.FindAllStringSubmatch(p.body, -1) {
+		list = append(list, m[1])
+	}
+	return list
+}
+
+// inBerlin starts a site whose schedules are in that zone.
+func inBerlin(t *testing.T) (*site, *time.Location) {
+	t.Helper()
+	zone, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newSiteOf(t, storetest.Open(t, store.Options{Timezone: zone})), zone
+}
+
+func TestScheduleIsMade(t *testing.T) {
+	t.Parallel()
+	s, zone := inBerlin(t)
+	b := s.signIn("ann@example.com")
+	later := time.Now().In(zone).Add(48 * time.Hour).Truncate(time.Minute)
+	for name, tt := range map[string]struct {
+		form []string
+		when store.When
+		says []string
+	}{
+		"cron": {[]string{"when.type", "cron", "when.cron", " 0 9 * * 1-5 "}, store.When{Type: store.CronType, Cron: "0 9 * * 1-5"},
+			[]string{"cron 0 9 * * 1-5", "09:00:00 CE"}},
+		"cron of a zone": {[]string{"when.type", "cron", "when.cron", "CRON_TZ=Asia/Tokyo 0 9 * * *"}, store.When{Type: store.CronType, Cron: "CRON_TZ=Asia/Tokyo 0 9 * * *"},
+			[]string{"09:00:00 JST"}},
+		"interval": {[]string{"when.type", "interval", "when.intervalSeconds", "1.5", "intervalUnit", "3600"}, store.When{Type: store.Interval, IntervalSeconds: 5400},
+			[]string{"every 90 minutes"}},
+		"date": {[]string{"when.type", "scheduled", "when.date", later.Format("2006-01-02T15:04")}, store.When{Type: store.Scheduled, Date: later.UTC()},
+			[]string{"once, at " + later.Format("Mon 2 Jan 2006 15:04:05 MST")}},
+		"delay": {[]string{"when.type", "delayed", "when.delayInSeconds", "1", "delayUnit", "86400"}, store.When{Type: store.Delayed, DelaySeconds: 86400},
+			[]string{"once, 1 day after it was made"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			w := s.worker(s.owner, store.NewWorker{})
+			path := "/workers/" + w.ID + "/schedules"
+			form := append([]string{"input", hostile + "\r\n", "budget", "low", "token", "t"}, tt.form...)
+			for range 2 { // a double click
+				is.Equal(b.post(path, form...).location(), path+"?done=schedule-made")
+			}
+			list, err := s.store.Schedules(t.Context(), s.owner.Caller, w.ID)
+			is.NoErr(err)
+			is.Equal(len(list), 1)
+			is.Equal(list[0].When, tt.when)
+			is.Equal(list[0].Budget, store.BudgetLow)
+			is.Equal(list[0].Input, hostile+"\n")
+			p := b.get(path)
+			is.True(p.has(tt.says...) && p.harmless())
+			is.True(p.has("Times are in Europe/Berlin"))
+
+			// The form for changing it shows what it is, and sent back as it is changes no time.
+			own := p.schedules()[0]
+			p = b.get(own)
+			is.True(p.has(fmt.Sprintf(`value="%s" checked`, tt.when.Type)) && p.harmless())
+			again := append([]string{"input", "else", "budget", "high", "when.type", string(tt.when.Type)}, shownFields(p)...)
+			is.Equal(b.post(own, again...).location(), path+"?done=schedule-changed")
+			now, err := s.store.Schedule(t.Context(), s.owner.Caller, w.ID, list[0].ID)
+			is.NoErr(err)
+			is.Equal(now.NextRunAt, list[0].NextRunAt)
+			is.Equal(now.When, tt.when)
+			is.Equal(now.Input+string(now.Budget), "elsehigh")
+		})
+	}
+}
+
+var shownField = regexp.MustCompile(`name="(when\.[a-zA-Z]+)" type="[a-z-]+"[^>]* value="([^"]*)"|<select id="f-([a-zA-Z]+Unit)"|<option value="([0-9]+)" selected`)
+
+// shownFields are the names and values of when a schedule runs, as its form shows them.
+func shownFields(p page) (fields []string) {
+	unit := ""
+	for _, m := range shownField.FindAllStringSubmatch(p.body, -1) {
+		switch {
+		case m[1] != "":
+			fields = append(fields, m[1], strings.ReplaceAll(m[2], "&#43;", "+"))
+		case m[3] != "":
+			unit = m[3]
+		default:
+			fields = append(fields, unit, m[4])
+		}
+	}
+	return fields
+}
+
+func TestScheduleRefused(t *testing.T) {
+	t.Parallel()
+	s, _ := inBerlin(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{})
+	made, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: w.ID, Input: "x", Budget: store.BudgetLow,
+		When: store.When{Type: store.Interval, IntervalSeconds: 3600}}, store.Once{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		form []string
+		id   string // of the field that says what is wrong
+	}{
+		"no kind":        {[]string{"when.type", ""}, ""},
+		"cron":           {[]string{"when.type", "cron", "when.cron", "61 * * * *"}, "e-when.cron"},
+		"never":          {[]string{"when.type", "cron", "when.cron", "0 0 30 2 *"}, "e-when.cron"},
+		"no number":      {[]string{"when.type", "interval", "when.intervalSeconds", "soon", "intervalUnit", "60"}, "e-when.intervalSeconds"},
+		"not a number":   {[]string{"when.type", "interval", "when.intervalSeconds", "NaN", "intervalUnit", "60"}, "e-when.intervalSeconds"},
+		"too short":      {[]string{"when.type", "interval", "when.intervalSeconds", "0", "intervalUnit", "60"}, "e-when.intervalSeconds"},
+		"endless":        {[]string{"when.type", "delayed", "when.delayInSeconds", "1e300", "delayUnit", "86400"}, "e-when.delayInSeconds"},
+		"no unit":        {[]string{"when.type", "delayed", "when.delayInSeconds", "1", "delayUnit", "x"}, "e-when.delayInSeconds"},
+		"past":           {[]string{"when.type", "scheduled", "when.date", "2001-01-01T00:00"}, "e-when.date"},
+		"no date":        {[]string{"when.type", "scheduled", "when.date", hostile}, "e-when.date"},
+		"no instruction": {[]string{"when.type", "cron", "when.cron", "* * * * *", "input", " "}, "e-input"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			form := append(tt.form, "input", hostile, "budget", "low")
+			for _, path := range []string{"/workers/" + w.ID + "/schedules", "/workers/" + w.ID + "/schedules/" + made.ID} {
+				p := b.post(path, form...)
+				is.Equal(p.status, http.StatusUnprocessableEntity)
+				is.True(p.harmless())
+				is.True(tt.id == "" || p.has(`id="`+tt.id+`"`))
+				is.True(p.has(`class="error"`))
+			}
+		})
+	}
+	list, err := s.store.Schedules(t.Context(), s.owner.Caller, w.ID)
+	if err != nil || len(list) != 1 || list[0].Input != "x" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+func TestScheduleButtons(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _ := inBerlin(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{})
+	path := "/workers/" + w.ID + "/schedules"
+	is.True(b.get(path).has("No schedule yet", "curl "+s.url+"/api/workers/"+w.ID+"/schedules"))
+	b.post(path, "input", scripted("say done"), "budget", "low", "when.type", "interval", "when.intervalSeconds", "1", "intervalUnit", "3600")
+	own := b.get(path).schedules()[0]
+
+	is.Equal(b.post(own+"/pause").location(), path+"?done=schedule-paused")
+	is.True(b.get(path).has("paused</span>", "none while it is paused", own+"/resume"))
+	is.Equal(b.post(own+"/resume").location(), path+"?done=schedule-resumed")
+	is.True(b.get(path).has(own + "/pause"))
+
+	first := b.post(own+"/run", "token", "t").location()
+	is.True(strings.HasPrefix(first, "/tasks/"))
+	is.Equal(b.post(own+"/run", "token", "t").location(), first)
+	turn := s.ended(strings.TrimPrefix(first, "/tasks/"))
+	is.Equal(turn.Status, store.Completed)
+	is.Equal(turn.TriggeredBy, store.TriggerSchedule)
+
+	is.Equal(b.post(own+"/cancel").location(), path+"?done=schedule-cancelled")
+	is.True(b.get(path).has("No schedule yet"))
+	is.Equal(b.get(own).status, http.StatusNotFound)
+}
+
+func TestSchedulePages(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{})
+	for i := range 45 {
+		_, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: w.ID, Input: strings.Repeat("long ", 1000), Budget: store.BudgetLow,
+			When: store.When{Type: store.Interval, IntervalSeconds: float64(3600 + i)}}, store.Once{})
+		is.NoErr(err)
+	}
+	path := "/workers/" + w.ID + "/schedules"
+	p := b.get(path)
+	for _, want := range []int{20, 20, 5} {
+		is.Equal(len(p.schedules()), want)
+		is.True(len(p.body) < 50<<10)
+		if want == 20 {
+			p = b.get(link(p, "Next page"))
+		}
+	}
+	is.True(p.has("Page before") && !p.has("Next page"))
+	for _, page := range []string{"99", "-1", "x", "9223372036854775808"} {
+		is.Equal(b.get(path+"?page="+page).status, http.StatusOK)
+	}
+}
