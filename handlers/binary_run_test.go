@@ -168,8 +168,29 @@ func TestRunOnATerminal(t *testing.T) {
 	}
 }
 
+// TestRunAsks has a person at the terminal decide on tool calls; in a pipe they are
+// denied.
+func TestRunAsks(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	script := offlineScript(`tool write_file {"path":"a.txt","content":"x"}`, "say {{last}}")
+	args := []string{"--data", t.TempDir(), "run", "--ask", "write_file", script}
+	out := onTerminalTyping(t, nil, "y\n", args...)
+	is.True(strings.Contains(out, `wants to run: {"path":"a.txt","content":"x"}`))
+	is.True(!strings.Contains(out, "denied"))
+	is.True(strings.Contains(onTerminalTyping(t, nil, "n\n", args...), "a person has denied this call"))
+	p := command{stdin: strings.NewReader("y\n")}.run(t, args...)
+	is.True(strings.Contains(p.stdout.String(), "denied this call: nobody was there to approve it"))
+}
+
 // onTerminal runs the program to its end on a terminal and gives what that shows.
 func onTerminal(t *testing.T, env []string, args ...string) string {
+	t.Helper()
+	return onTerminalTyping(t, env, "", args...)
+}
+
+// onTerminalTyping is onTerminal with a person who types ahead.
+func onTerminalTyping(t *testing.T, env []string, typed string, args ...string) string {
 	t.Helper()
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -195,6 +216,9 @@ func onTerminal(t *testing.T, env []string, args ...string) string {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended unless the test failed
 	if err := end.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := terminal.WriteString(typed); err != nil {
 		t.Fatal(err)
 	}
 	shown := newPrinted()

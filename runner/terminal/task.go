@@ -17,6 +17,9 @@ import (
 // ErrTaskFailed means that a task did not complete.
 var ErrTaskFailed = errors.New("the task did not complete")
 
+// errAsksOfAnother means that a worker's own settings were to be overridden.
+var errAsksOfAnother = errors.New("--ask is for a new worker: this one asks about its own approvalTools")
+
 // errInterrupted is what is said after a Ctrl-C.
 var errInterrupted = errors.New("interrupted")
 
@@ -25,9 +28,14 @@ var errInterrupted = errors.New("interrupted")
 type Task struct {
 	Store    *store.Store
 	Runner   *runner.Runner
-	Data     string // the data folder, as the person knows it
+	Data     string    // the data folder, as the person knows it
+	Stdin    io.Reader // of a person who is asked about tool calls; nil where nobody is there, and they are denied
 	Stdout   io.Writer
 	Progress Progress
+	Asks     []string // tools that a new worker asks about before it runs them
+
+	caller  store.Caller
+	answers *answers // nil before the first question
 }
 
 // Run carries the instruction out with the files attached, shows the progress and
@@ -44,6 +52,7 @@ func (t *Task) Run(ctx context.Context, n store.NewTurn, files []string) error {
 		return err
 	}
 	t.Runner.Wake()
+	t.Progress.Ask = func(ctx context.Context, q Question) error { return t.ask(ctx, accepted.Turn.TaskID, q) }
 	if err := t.Progress.Follow(ctx, t.Runner.TurnStream(accepted.Turn)); err != nil {
 		if ctx.Err() != nil {
 			err = errInterrupted
@@ -59,11 +68,19 @@ func (t *Task) prepare(ctx context.Context, n store.NewTurn, files []string) (st
 	if n.Caller, err = t.Store.Owner(ctx, "owner@localhost"); err != nil {
 		return n, err
 	}
+	t.caller = n.Caller
 	workerID := n.WorkerID
+	settings := store.WorkerSettings{ApprovalTools: t.Asks}
+	var f store.Fields
+	if settings.Check(&f); f.Err() != nil {
+		return n, f.Err()
+	}
 	if workerID == "" {
 		workerID = store.NewID("wrk", time.Now())
 		r := []rune(n.Input)
-		n.NewWorker = &store.NewWorker{ID: workerID, Instructions: string(r[:min(len(r), store.MaxInstructions)]), Title: store.TitleOf(n.Input)}
+		n.NewWorker = &store.NewWorker{ID: workerID, Instructions: string(r[:min(len(r), store.MaxInstructions)]), Title: store.TitleOf(n.Input), Settings: settings}
+	} else if len(t.Asks) > 0 {
+		return n, errAsksOfAnother
 	} else if _, err := t.Store.Worker(ctx, n.Caller, workerID); err != nil {
 		return n, err
 	}

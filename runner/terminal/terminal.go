@@ -1,6 +1,6 @@
 // Package terminal shows the work of the runner to a person at a terminal, or as
 // plain lines in a pipe. It imports runner and store, reads streams, and changes
-// nothing.
+// nothing but what that person decides.
 package terminal
 
 import (
@@ -32,11 +32,16 @@ type Progress struct {
 	Live  bool // W is a terminal: show a spinner
 	Color bool
 
+	// Ask decides on a tool call that needs approval; nobody is asked where nil. Its
+	// error ends Follow.
+	Ask func(ctx context.Context, q Question) error
+
 	begun time.Time
 	frame int
 	now   string         // what it is at
 	calls map[string]int // tool calls under way, by id, to their number
 	count int
+	input map[string]json.RawMessage // arguments of tool calls, by id
 }
 
 // A chunk is what matters here of the stream's.
@@ -46,18 +51,28 @@ type chunk struct {
 	ToolName   string          `json:"toolName"`
 	Input      json.RawMessage `json:"input"`
 	ErrorText  string          `json:"errorText"`
+	Data       struct {
+		ApprovalID string               `json:"approvalId"`
+		ToolCallID string               `json:"toolCallId"`
+		ToolName   string               `json:"toolName"`
+		Status     store.ApprovalStatus `json:"status"`
+	} `json:"data"`
 }
 
 // Follow shows a turn until it has ended.
 func (p *Progress) Follow(ctx context.Context, s *runner.Stream) error {
-	p.begun, p.calls, p.now = time.Now(), map[string]int{}, "thinking"
+	p.begun, p.calls, p.now, p.input = time.Now(), map[string]int{}, "thinking", map[string]json.RawMessage{}
 	defer p.clear()
 	for {
 		events, done, err := p.next(ctx, s)
 		for _, e := range events {
 			var c chunk
-			if json.Unmarshal(e.Data, &c) == nil { // our own chunks do not fail
-				p.show(c)
+			if json.Unmarshal(e.Data, &c) != nil { // our own chunks do not fail
+				continue
+			}
+			p.show(c)
+			if err := p.decide(ctx, c); err != nil {
+				return err
 			}
 		}
 		switch {
@@ -80,6 +95,14 @@ func (p *Progress) next(ctx context.Context, s *runner.Stream) ([]runner.Event, 
 	return s.Next(wait)
 }
 
+// decide has a call that needs approval decided on.
+func (p *Progress) decide(ctx context.Context, c chunk) error {
+	if p.Ask == nil || c.Type != "data-approval" || c.Data.Status != store.ApprovalPending {
+		return nil
+	}
+	return p.Ask(ctx, Question{ApprovalID: c.Data.ApprovalID, ToolName: c.Data.ToolName, Input: p.input[c.Data.ToolCallID]})
+}
+
 func (p *Progress) show(c chunk) {
 	name := printable(c.ToolName)
 	switch c.Type {
@@ -89,7 +112,7 @@ func (p *Progress) show(c chunk) {
 		p.now = "writing"
 	case "tool-input-available", "tool-input-error":
 		p.count++
-		p.calls[c.ToolCallID] = p.count
+		p.calls[c.ToolCallID], p.input[c.ToolCallID] = p.count, c.Input
 		p.now = name
 		p.line(fmt.Sprintf("%2d  %-14s %s", p.count, name, detail(c.Input)))
 	case "tool-output-available":

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"log/slog"
 	"regexp"
 	"strings"
@@ -156,4 +158,71 @@ func TestPrintKeys(t *testing.T) {
 	is.True(strings.HasSuffix(lines[1], "never                 active"))
 	is.True(strings.HasSuffix(lines[2], "revoked"))
 	is.True(strings.HasSuffix(lines[3], "expires 2026-01-02T03:04:05Z"))
+}
+
+// carryOut runs a script as "run" does, for a new worker that asks before it writes,
+// with what a person types, or for want of a terminal nil.
+func carryOut(t *testing.T, stdin io.Reader, input string) (stdout, stderr string, err error) {
+	t.Helper()
+	st := storetest.Open(t, store.Options{})
+	prices, err := model.LoadPrices("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rn := runner.New(runner.Config{Store: st, Model: model.NewOffline(), Prices: prices, Tools: tool.All(), Log: slog.New(slog.DiscardHandler)})
+	if err := rn.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := rn.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	var out, progress bytes.Buffer
+	task := terminal.Task{Store: st, Runner: rn, Data: "data", Stdin: stdin, Stdout: &out, Asks: []string{"write_file"}, Progress: terminal.Progress{W: &progress}}
+	err = task.Run(t.Context(), store.NewTurn{Input: input, Budget: store.BudgetLow}, nil)
+	return out.String(), progress.String(), err
+}
+
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	const write = "tool write_file {\"path\":\"%s.txt\",\"content\":\"x\\u202e\"}\n"
+	script := "```offline\n" + fmt.Sprintf(write, "a") + fmt.Sprintf(write, "b") + "say {{last}}\n```"
+	for name, tt := range map[string]struct {
+		stdin    io.Reader
+		asked    int
+		denied   int
+		says     string
+		progress string
+	}{
+		"yes":           {strings.NewReader("y\nYES\n"), 2, 0, `"b.txt"`, `write_file wants to run: {"path":"a.txt","content":"x`},
+		"no":            {strings.NewReader("n\n\n"), 2, 2, "a person has denied this call", "Run it? y, or n, or why not: "},
+		"why not":       {strings.NewReader("y\n not there \n"), 2, 1, "a person has denied this call: not there", "failed: a person"},
+		"the input end": {strings.NewReader("y\n"), 2, 1, "nobody was there to approve it", ""},
+		"a long answer": {strings.NewReader(strings.Repeat("é", 2000) + "\n" + strings.Repeat("x", 100<<10)), 2, 2, "nobody was there", ""},
+		"a pipe":        {nil, 0, 2, "a person has denied this call: nobody was there to approve it", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			stdout, stderr, err := carryOut(t, tt.stdin, script)
+			is.NoErr(err)
+			is.True(strings.Contains(stdout, tt.says))
+			is.True(strings.Contains(stderr, tt.progress))
+			is.Equal([]int{strings.Count(stderr, "wants to run"), strings.Count(stderr, "failed: ")}, []int{tt.asked, tt.denied})
+			is.True(!strings.Contains(stderr, "\u202e"))
+		})
+	}
+}
+
+func TestAskOfAnotherWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	task := terminal.Task{Store: st, Asks: []string{"write_file"}, Progress: terminal.Progress{W: io.Discard}}
+	err := task.Run(t.Context(), store.NewTurn{Input: "go", WorkerID: "wrk_x", Budget: store.BudgetLow}, nil)
+	is.True(strings.Contains(err.Error(), "--ask is for a new worker"))
+	task.Asks = []string{"no such/name"}
+	err = task.Run(t.Context(), store.NewTurn{Input: "go", Budget: store.BudgetLow}, nil)
+	is.True(store.IsKind(err, store.Invalid))
 }
