@@ -26,6 +26,7 @@ func (d *Dashboard) routes() {
 	d.on("GET", "/", func(w http.ResponseWriter, r *request) error { return redirect(w, r, "/workers") })
 	d.workerRoutes()
 	d.taskRoutes()
+	d.usageRoutes()
 }
 
 // refusal shows an error page; who is not signed in learns nothing of what pages

@@ -1,0 +1,126 @@
+package dashboard_test
+
+import (
+	"database/sql"
+	"encoding/csv"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// used has something used by n workers, each on every of the last days.
+func (s *site) used(workers, days int) {
+	s.t.Helper()
+	for i := range workers {
+		w, _, err := s.store.CreateWorker(s.t.Context(), s.owner.Caller, store.NewWorker{Title: "<b>Worker</b> " + strconv.Itoa(i)}, store.Once{})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.exec(`INSERT INTO usage (organization_id, day, worker_id, api_key_id, triggered_by, turns, failures, steps, input_tokens, output_tokens, cost, duration_ms)
+			WITH RECURSIVE d(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM d WHERE n < ?) SELECT ?, unixepoch() / 86400 - n, ?, ?, 'api',
+			7 + n % 5, n % 3, 20, 1200 + 100 * (n % 7), 340, 12000000 * (1 + n % 4), 65000 FROM d`, days-1, s.owner.OrganizationID, w.ID, s.owner.KeyID)
+	}
+}
+
+// exec writes into the database beside the store, what the store has no method for.
+func (s *site) exec(query string, args ...any) {
+	s.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.store.Dir(), "journeyman.db")+"?_pragma=busy_timeout(10000)")
+	if err == nil {
+		_, err = db.ExecContext(s.t.Context(), query, args...)
+		db.Close()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestUsagePage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+
+	p := b.get("/usage")
+	is.Equal(p.status, http.StatusOK)
+	is.True(p.has("Nothing was used in these days", "curl "+s.url+"/api/tasks", "There is no monthly cap")) // empty, and what to do
+
+	s.used(7, 90)
+	limit := 2.5
+	is.NoErr(s.store.SetCreditCap(t.Context(), s.owner.OrganizationID, &limit))
+	is.NoErr(s.store.MeterCaller(t.Context(), s.owner.Caller, store.Usage{ModelCost: 10_000_000}))
+	for _, tt := range []struct{ query, says string }{
+		{"", "Credits by day and worker"},
+		{"?days=7&show=tokens&by=key", "Tokens by day and API key"},
+		{"?days=90&show=turns&by=trigger", "Turns by day and trigger"},
+		{"?days=90&show=failures&by=worker", "Failures by day and worker"},
+		{"?days=9999&show=%3Cb%3E&by=nothing", "Credits by day and worker"}, // what is not offered is as if not said
+	} {
+		p := b.get("/usage" + tt.query)
+		is.Equal(p.status, http.StatusOK)
+		is.True(p.has(tt.says, "<svg", "part-0"))
+		is.True(!p.has("style=", "<b>Worker")) // colours are in the style sheet; titles are text
+		is.True(len(p.body) < maxPage)
+	}
+	p = b.get("/usage")
+	is.True(p.has("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="part-rest"`))
+}
+
+func TestUsageCSV(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	s.used(2, 10)
+	p := s.signIn("ann@example.com").get("/usage.csv?days=7")
+	is.Equal(p.header.Get("Content-Type"), "text/csv; charset=utf-8")
+	is.Equal(p.header.Get("Content-Disposition"), `attachment; filename="usage.csv"`)
+	rows, err := csv.NewReader(strings.NewReader(p.body)).ReadAll()
+	is.NoErr(err)
+	is.Equal(len(rows), 1+2*7)
+	is.Equal(rows[0][9], "credits")
+	is.True(rows[1][0] < rows[14][0]) // oldest first
+	is.Equal(rows[14][9], "1.2")
+	is.Equal(rows[14][10], "65")
+}
+
+func TestMembersAreToldAboutUsage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	s.join("mo@example.com", store.RoleMember)
+	b := s.signIn("mo@example.com")
+	for _, path := range []string{"/usage", "/usage.csv"} {
+		p := b.get(path)
+		is.Equal(p.status, http.StatusForbidden)
+		is.True(p.has("The role member may not see usage"))
+	}
+}
+
+func TestBrowserUsage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w.open("/usage")
+	w.look("usage-empty")
+	s.used(7, 90)
+	limit := 25.0
+	if err := s.store.SetCreditCap(t.Context(), s.owner.OrganizationID, &limit); err != nil {
+		t.Fatal(err)
+	}
+	w.open("/usage")
+	w.look("usage")
+	w.click("90 days")
+	w.sees("Last 90 days")
+	w.click("Turns")
+	w.sees("Turns by day and worker")
+	w.click("Trigger")
+	w.sees("Turns by day and trigger")
+	w.click("Day by day")
+	w.look("usage-90")
+}
