@@ -28,7 +28,7 @@ func (r *Runner) window(w *work) int64 {
 // model may need to answer.
 func (r *Runner) room(w *work) int64 {
 	window := r.window(w)
-	return window - min(int64(modelMaxTokens(w.model.price)), window/4)
+	return window - min(int64(modelMaxTokens(w.model.price)), window/3)
 }
 
 // maxOutput is how many tokens the next call can produce at most: with what it is
@@ -75,14 +75,11 @@ func (r *Runner) remember(ctx context.Context, w *work) error {
 			w.before += m.CompletedAt.Sub(m.StartedAt)
 		}
 		if m.Refused && m.Model == w.model.Name() {
-			w.narrow = windowOf(m.Room)
+			w.narrow = min(m.Room*3/2, m.Room+int64(modelMaxTokens(w.model.price))) // what room made of it, undone
 		}
 	}
 	return nil
 }
-
-// windowOf is the window of a model that has that room for input.
-func windowOf(room int64) int64 { return room * 4 / 3 }
 
 // makeRoom leaves out what does not fit any more into the window of the turn's
 // model. refusal is the provider's, where it found the request too long, and nil
@@ -96,9 +93,7 @@ func (r *Runner) makeRoom(ctx context.Context, w *work, refusal *model.Error) (m
 		return false, nil
 	}
 	if refusal != nil {
-		// How much less the model takes nobody knows: a good deal less, so that the
-		// one more try is not in vain.
-		w.narrow = max(min(r.window(w), before)*3/4, leastWindow)
+		w.narrow = narrower(min(r.window(w), before), refusal)
 		s.room = r.room(w)
 	}
 	s.target = s.room * 3 / 5 // so that there is room for some more steps
@@ -109,6 +104,16 @@ func (r *Runner) makeRoom(ctx context.Context, w *work, refusal *model.Error) (m
 	r.cfg.Log.Info("conversation shortened", "turn", w.claim.ID, "model", w.model.Name(), "room", s.room,
 		"before", before, "after", w.gauge(w.raw), "refused", s.refused)
 	return s.made, nil
+}
+
+// narrower is the window of a model that did not take a request of about that many
+// tokens: what its provider says, else a good deal less, so that the one more try is
+// not in vain.
+func narrower(tokens int64, refusal *model.Error) int64 {
+	if refusal.Window > 0 && refusal.Window < tokens {
+		return max(refusal.Window, leastWindow)
+	}
+	return max(tokens*3/4, leastWindow)
 }
 
 // leastWindow is the smallest window that a model is taken to have, in tokens.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -70,7 +71,7 @@ func (r *refusal) failure(secrets ...string) *Error {
 	e := &Error{Code: strconv.Itoa(r.status), Message: tidyMessage(message, secrets), RetryAfter: r.wait}
 	switch {
 	case r.tooLong():
-		e.Code, e.RetryAfter = codeContextLength, 0
+		e.Code, e.RetryAfter, e.Window = codeContextLength, 0, r.window()
 	case r.status == http.StatusTooManyRequests:
 		// An empty purse does not fill by waiting.
 		e.Retryable = !r.mentions("insufficient_quota", "exceeded your current quota", "billing", "request too large")
@@ -107,6 +108,23 @@ func (r *refusal) tooLong() bool {
 		return r.status >= 400
 	}
 	return false
+}
+
+// mostTokens finds how many tokens a model takes, in the words of OpenAI and vLLM,
+// xAI, llama.cpp, LM Studio, Google, and Anthropic.
+var mostTokens = regexp.MustCompile(`(?i)(?:maximum (?:context|prompt) length is|context size(?: \(| of )|context length of only|tokens allowed \(|\d(?: tokens)? >)\s*(\d{3,9})\b`)
+
+// window is how many tokens the model takes, as the provider says, else 0.
+func (r *refusal) window() int64 {
+	m := mostTokens.FindStringSubmatch(r.message)
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // tidyMessage makes one line of a provider's message, of bounded length and

@@ -142,6 +142,7 @@ type Error struct {
 	Message    string        // for people
 	Retryable  bool          // the same request may succeed later
 	RetryAfter time.Duration // how long the provider asks to wait, 0 if it does not say
+	Window     int64         // where TooLong: tokens that the model takes, 0 if the provider does not say
 }
 
 // TooLong reports whether the request was longer than the model takes.

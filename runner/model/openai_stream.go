@@ -80,6 +80,7 @@ func (t *chatText) UnmarshalJSON(raw []byte) error {
 type chatUsage struct {
 	PromptTokens     int64 `json:"prompt_tokens"`
 	CompletionTokens int64 `json:"completion_tokens"`
+	TotalTokens      int64 `json:"total_tokens"`
 	CacheHitTokens   int64 `json:"prompt_cache_hit_tokens"` // DeepSeek
 	PromptDetails    struct {
 		CachedTokens     int64 `json:"cached_tokens"`
@@ -90,11 +91,16 @@ type chatUsage struct {
 	} `json:"completion_tokens_details"`
 }
 
-// usage puts the counts into our words.
+// usage puts the counts into our words. Some servers, of xAI and Google, count the
+// reasoning beside the completion: the total tells.
 func (u *chatUsage) usage() Usage {
+	output := max(u.CompletionTokens, u.CompletionDetails.ReasoningTokens, 0)
+	if reasoning := u.CompletionDetails.ReasoningTokens; reasoning > 0 && u.TotalTokens == u.PromptTokens+u.CompletionTokens+reasoning {
+		output = u.CompletionTokens + reasoning
+	}
 	return Usage{
 		InputTokens:      max(u.PromptTokens, 0),
-		OutputTokens:     max(u.CompletionTokens, u.CompletionDetails.ReasoningTokens, 0),
+		OutputTokens:     output,
 		CacheReadTokens:  max(u.PromptDetails.CachedTokens, u.CacheHitTokens, 0),
 		CacheWriteTokens: max(u.PromptDetails.CacheWriteTokens, 0),
 		ReasoningTokens:  max(u.CompletionDetails.ReasoningTokens, 0),

@@ -232,6 +232,7 @@ func TestStatuses(t *testing.T) {
 		"length, llama.cpp":  {400, "", `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`, nil, "context_length", "available context", false, 0},
 		"length, Anthropic":  {400, "", `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, nil, "context_length", "too long", false, 0},
 		"too large":          {413, "", `{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`, nil, "context_length", "maximum size", false, 0},
+		"length, xAI":        {400, "", `{"error":"This model's maximum prompt length is 131072 but the request contains 537812 tokens."}`, nil, "context_length", "131072", false, 0},
 		"a long message":     {400, "text/plain", strings.Repeat("ä ", 5000), nil, "400", "ä ä", false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -429,4 +430,51 @@ func TestSlowAnswers(t *testing.T) {
 	resp, err := ask(t, openAIAt(t, p.URL, patient), Request{Messages: []Message{user("hi")}})
 	is.NoErr(err)
 	is.Equal(spell(resp.Parts), "text:HelloHelloHelloHello")
+}
+
+// TestWindowOfRefusals reads the model's window out of what providers say.
+func TestWindowOfRefusals(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]int64{
+		"This model's maximum context length is 8192 tokens. However, your messages resulted in 10231 tokens.":               8192,
+		"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (3000 in the messages)":      4096,
+		"prompt is too long: 210000 tokens > 200000 maximum":                                                                 200000,
+		"input length and `max_tokens` exceed context limit: 190000 + 21000 > 200000, decrease input length or `max_tokens`": 200000,
+		"the request exceeds the available context size (4096 tokens), try increasing it":                                    4096,
+		"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).":                            1048576,
+		"This model's maximum prompt length is 131072 but the request contains 537812 tokens.":                               131072,
+		"the model loaded has a context length of only 4096 tokens":                                                          4096,
+		"Your input exceeds the context window of this model.":                                                               0,
+		"prompt is too long: 1 > 0":                             0,
+		"maximum context length is 99999999999999999999 tokens": 0,
+	} {
+		is := is.New(t)
+		e := (&refusal{status: 400, message: message}).failure()
+		is.True(e.TooLong() || want == 0)
+		is.Equal(e.Window, want)
+	}
+}
+
+// TestReasoningBesideTheCompletion counts reasoning once, whichever way it is told.
+func TestReasoningBesideTheCompletion(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		usage  string
+		output int64
+	}{
+		"within":        {`{"prompt_tokens":30,"completion_tokens":12,"total_tokens":42,"completion_tokens_details":{"reasoning_tokens":5}}`, 12},
+		"beside":        {`{"prompt_tokens":30,"completion_tokens":12,"total_tokens":142,"completion_tokens_details":{"reasoning_tokens":100}}`, 112},
+		"beside, fewer": {`{"prompt_tokens":30,"completion_tokens":12,"total_tokens":47,"completion_tokens_details":{"reasoning_tokens":5}}`, 17},
+		"no total":      {`{"prompt_tokens":30,"completion_tokens":12,"completion_tokens_details":{"reasoning_tokens":5}}`, 12},
+		"more than all": {`{"prompt_tokens":30,"completion_tokens":12,"completion_tokens_details":{"reasoning_tokens":50}}`, 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			p := newProvider(t, streams(sse(chunk(`{"content":"x"}`), finished("stop"), `{"choices":[],"usage":`+tt.usage+`}`, done)))
+			resp, err := ask(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
+			is.NoErr(err)
+			is.Equal(resp.Usage.OutputTokens, tt.output)
+		})
+	}
 }
