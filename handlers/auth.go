@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"net/http"
@@ -44,16 +45,23 @@ const SessionCookie = "journeyman_session"
 
 // signedIn gives whose browser a request without an API key comes from.
 func (a *API) signedIn(w http.ResponseWriter, r *request) (store.Identity, error) {
-	cookie, err := r.Cookie(SessionCookie)
-	if err != nil || r.Header.Get("Authorization") != "" {
-		return a.authenticate(w, r)
-	}
-	who, sessionID, err := a.store.SessionIdentity(r.Context(), cookie.Value)
+	who, sessionID, err := a.identifyReader(r.Context(), r.Request)
 	if err != nil {
 		return who, err
 	}
 	who.RemoteAddr = clientAddr(r.Request)
-	return who, a.limiter.take(w, sessionID)
+	return who, a.limiter.take(w, cmp.Or(sessionID, who.KeyID))
+}
+
+// identifyReader gives who reads what pages may read, too: by a key, or without one
+// by the session of a browser.
+func (a *API) identifyReader(ctx context.Context, r *http.Request) (who store.Identity, sessionID string, err error) {
+	cookie, err := r.Cookie(SessionCookie)
+	if err != nil || r.Header.Get("Authorization") != "" {
+		who, err = a.identify(ctx, r)
+		return who, "", err
+	}
+	return a.store.SessionIdentity(ctx, cookie.Value)
 }
 
 // A limiter counts the requests of each key.

@@ -165,6 +165,29 @@ func TestRevocation(t *testing.T) {
 	is.True(!task.ended(t))
 }
 
+// TestSessionStreams has a browser that is signed in read on past the looks at whether
+// it still may, until it signs out.
+func TestSessionStreams(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, withTiming(handlers.Timing{CheckEvery: 10 * time.Millisecond}))
+	id := s.newWorker(t, fields{})
+	path := "/api/workers/" + id
+	token, err := s.store.CreateSession(t.Context(), s.owner.UserID, "Browser/1", "127.0.0.1")
+	is.NoErr(err)
+	_, sessionID, err := s.store.SessionIdentity(t.Context(), token)
+	is.NoErr(err)
+	cookie := "Cookie: " + handlers.SessionCookie + "=" + token
+	s.must(t, "POST", path, encode(fields{"input": scripted("wait 200ms", "say heard")}))
+	browser := s.as("")
+	wide := browser.open(t, "GET", path+"/stream", "", cookie)
+	is.True(browser.open(t, "GET", path+"?stream=true", "", cookie).ended(t)) // with a [DONE]
+	s.run(t, fields{"workerId": id, "input": scripted("say again")})
+	wide.until(t, `"delta":"again`)
+	is.NoErr(s.store.EndSession(t.Context(), s.owner.Caller, sessionID))
+	is.True(!wide.ended(t)) // cut off
+}
+
 // TestClosedToReader ends the streams of a reader who is no longer invited.
 func TestClosedToReader(t *testing.T) {
 	t.Parallel()

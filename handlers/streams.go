@@ -245,7 +245,7 @@ func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task, app
 		src.WithApprovals()
 	}
 	return a.streams.serve(w, r, src, last, func(ctx context.Context) error {
-		who, err := a.identify(ctx, r.Request)
+		who, _, err := a.identifyReader(ctx, r.Request)
 		if err == nil {
 			_, _, err = a.store.Task(ctx, who.Caller, task.ID)
 		}
@@ -266,7 +266,7 @@ func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
 	}
 	defer src.Close()
 	return a.streams.serve(w, r, endless{src}, last, func(ctx context.Context) error {
-		who, err := a.identify(ctx, r.Request)
+		who, _, err := a.identifyReader(ctx, r.Request)
 		if err == nil {
 			_, err = a.store.Worker(ctx, who.Caller, wrk.ID)
 		}
