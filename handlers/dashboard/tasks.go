@@ -26,6 +26,7 @@ func (d *Dashboard) taskRoutes() {
 const (
 	tasksOnPage   = 50
 	workersInList = 100 // choices of the worker filter
+	titleInFilter = 40  // characters of a worker's title there
 	askedOnPage   = 5   // approvals that wait, above the list
 )
 
@@ -62,6 +63,17 @@ func (taskList) Statuses() []option { return statuses }
 
 // Triggers are the choices of a filter.
 func (taskList) Triggers() []option { return triggers }
+
+// MoreFilters reports whether any of the filters is set, or wrong, that are folded
+// otherwise.
+func (p taskList) MoreFilters() bool {
+	for _, name := range taskFilters {
+		if name != "q" && name != "status" && (p.Form.Get(name) != "" || p.Form.Errors[name] != "") {
+			return true
+		}
+	}
+	return false
+}
 
 // taskFilters are the fields of the list's form.
 var taskFilters = []string{"q", "status", "triggeredBy", "workerId", "createdAfter", "createdBefore", "archived"}
@@ -173,7 +185,11 @@ func (d *Dashboard) workerOptions(r *request, chosen string) ([]option, error) {
 	list := []option{{"", "any"}}
 	found := chosen == ""
 	for _, w := range workers {
-		list = append(list, option{w.ID, w.Title})
+		title, cut := firstRunes(w.Title, titleInFilter)
+		if cut {
+			title += "…"
+		}
+		list = append(list, option{w.ID, title})
 		found = found || w.ID == chosen
 	}
 	if !found {

@@ -16,7 +16,7 @@ import (
 // What is shown of the pieces of a turn, at most, in bytes as they are sent. The
 // rest is a link away.
 const (
-	inputBytes     = 3 << 10
+	inputBytes     = 2 << 10
 	answerBytes    = 12 << 10
 	structureBytes = 5 << 10
 	reasoningBytes = 2 << 10

@@ -12,6 +12,13 @@
     return node;
   };
 
+  // code is what may have to be scrolled, by keyboard too.
+  const code = (text) => {
+    const node = element("pre", "", text);
+    node.tabIndex = 0;
+    return node;
+  };
+
   // A task's page while it runs. Each start draws anew from the first event.
   class Live {
     constructor(section) {
@@ -56,7 +63,8 @@
         return;
       }
       const chunk = JSON.parse(event.data);
-      const follow = innerHeight + scrollY > document.documentElement.scrollHeight - 150;
+      // Whoever has gone to the end of the page stays there; others are left alone.
+      const follow = scrollY > 0 && innerHeight + scrollY > document.documentElement.scrollHeight - 50;
       if (!this.drawn) {
         this.drawn = true;
         this.turns.replaceChildren();
@@ -87,7 +95,7 @@
     }
 
     beginStep() {
-      this.step = element("section", "step");
+      this.step = element("div", "step");
       this.steps.push(this.step);
       this.turn.append(this.step);
     }
@@ -155,7 +163,7 @@
       const summary = element("summary");
       const call = { badge: element("span", "badge pending", "asked for"), input: new Text(""), details };
       summary.append(element("code", "", chunk.toolName), " ", call.badge);
-      const input = element("pre");
+      const input = code("");
       input.append(call.input);
       details.append(summary, element("p", "faint", "Input"), input);
       this.place().append(details);
@@ -188,7 +196,7 @@
       const call = this.calls.get(id);
       if (!call) return;
       this.mark(call, word, className);
-      call.details.append(element("p", "faint", label), element("pre", "", text.slice(0, longest)));
+      call.details.append(element("p", "faint", label), code(text.slice(0, longest)));
     }
 
     "data-approval"(chunk) {

@@ -1,0 +1,146 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestBrowserLive watches a task run, decides on a call of it, and sees the server's
+// page at the end.
+func TestBrowserLive(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files", "write_file"}}})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "live", Title: "A live task", Input: scripted("say Before.")})
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w.open("/tasks/live")
+	w.fill("Follow-up", "Do it.\n\n"+scripted(calling("list_files"),
+		"think Let me <b>see</b>.", "wait 400ms", "say The first words", "wait 400ms", "say and then", "wait 400ms", "say <i>more</i>.",
+		calling("write_file", "path", "a.txt", "content", "<script>"), calling("publish_file", "path", "a.txt"), "say All **done**."))
+	w.click("Send")
+	w.arrives("/tasks/live")
+	w.sees("Allow list_files?")
+	// From here on the page is watched: each text that the answer has had.
+	w.text(`(() => { window.had = []; new MutationObserver(() => {
+		const said = document.querySelector('#live .said');
+		if (said && window.had.at(-1) !== said.textContent) window.had.push(said.textContent);
+	}).observe(document.querySelector('#live-turns'), {childList: true, subtree: true, characterData: true}); })()`)
+	_, err := s.runner.DecideApproval(t.Context(), s.owner.Caller, "live", s.approval("live"), store.Decision{Approved: true})
+	is.NoErr(err)
+	w.sees("The first words", "and then\n<i>more</i>.")
+	had := w.text("window.had.join('|')")
+	is.True(strings.Count(had, "|") >= 1) // it grew
+	is.True(strings.HasSuffix(had, "The first words\nand then\n<i>more</i>."))
+	is.Equal(w.text("document.querySelector('#live .reasoning .text').textContent"), "Let me <b>see</b>.")
+	is.Equal(w.text("document.querySelector('#live .reasoning').open"), "false") // folded
+	w.click("Reasoning")
+	w.until("the reasoning", "document.querySelector('#live .reasoning').open")
+
+	w.sees("waits for approval", "Allow write_file?")
+	is.True(w.text("window.had.length") != "undefined") // without loading the page again
+	is.Equal(w.text("document.querySelectorAll('#turn-0').length"), "1") // what had ended stays
+	w.look("task-approval")
+	w.click("write_file")
+	w.sees(`"content": "<script>"`)
+	w.click("Approve")
+	w.sees("The call is approved and runs.", "All done.")
+	w.until("the server's page", "document.querySelector('#turn-1 .answer strong')")
+	w.until("the end", "!document.querySelector('#live')")
+	is.Equal(w.text("document.querySelector('#task [data-status]').innerText"), "completed")
+	w.sees("Published files", "a.txt")
+	w.lacks("Cancel")
+	w.look("task")
+}
+
+// TestBrowserLiveEnds keeps what is being written when a task ends, and does not
+// load the page over and over.
+func TestBrowserLiveEnds(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
+	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "ends", Input: scripted(calling("list_files"), "say The end.")})
+	id := s.approval("ends")
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w.open("/tasks/ends")
+	w.sees("waits for approval")
+	w.fill("Follow-up", "Half a thought")
+	w.text("window.same = true")
+	_, err := s.runner.DecideApproval(t.Context(), s.owner.Caller, "ends", id, store.Decision{Approved: true})
+	is.NoErr(err)
+	w.sees("The end.")
+	w.until("the end", "!document.querySelector('#live')")
+	is.Equal(w.text("document.querySelector('textarea').value"), "Half a thought")
+	is.Equal(w.text("window.same"), "true")
+	is.Equal(w.text("performance.getEntriesByType('resource').filter((r) => new URL(r.name).pathname === '/tasks/ends').length <= 3"), "true")
+}
+
+// TestBrowserCancel cancels a task that runs, and looks at it without scripts.
+func TestBrowserCancel(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Slow"})
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w.open("/tasks")
+	w.look("tasks-none")
+	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "slow", Input: scripted("say Working.", calling("list_files"), "say On it.", "wait 1h", "say never")})
+	w.open("/tasks/slow")
+	w.sees("Working.", "On it.")
+	w.look("task-running")
+	w.script(false)
+	w.open("/tasks/slow?still")
+	w.sees("Working.", "It is running.", "Look again")
+	w.script(true)
+	w.open("/tasks/slow")
+	w.sees("On it.")
+	w.click("Cancel")
+	w.sees("The task is cancelled.", "Cancelled.", "On it.")
+	w.look("task-cancelled")
+}
+
+// TestBrowserTasks looks at lists and at pages of texts that try to break out.
+func TestBrowserTasks(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	evil := `<script>alert(1)</script><img src=x onerror=alert(1)>` + strings.Repeat("unbroken", 30)
+	wrk := s.worker(s.owner, store.NewWorker{Title: evil[:180], OutputSchema: []byte(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`)})
+	free := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "json", Title: "Structured", Input: "Where?\n\n" + scripted(`json {"city":"<b>Rome</b>"}`)})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "fails", Title: "Fails", Input: scripted("say first", calling("read_file", "path", "none"), "fail 400 the model is on strike")})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "evil", Title: evil, Input: evil + "\n\n" + scripted("think "+evil, "say "+evil,
+		calling("write_file", "path", "long.txt", "content", strings.Repeat(evil, 40)), "say | a | b |", "say |---|---|", "say | "+evil+" | "+strings.Repeat("x", 300)+" |")})
+	steps := make([]string, 0, 60)
+	for i := range 30 {
+		steps = append(steps, fmt.Sprint("wait ", i%7*3, "ms"), calling("write_file", "path", "n.txt", "content", fmt.Sprint(i)))
+	}
+	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "steps", Title: "Many steps", Input: "Work.\n\n" + scripted(append(steps, "say Done.")...)})
+	w.open("/tasks")
+	w.look("tasks")
+	w.fill("Status", "error")
+	w.click("Filter")
+	w.until("the filter", "location.search.includes('status=error')")
+	w.sees("Fails")
+	w.lacks("Many steps")
+	w.fill("Text", "zebra")
+	w.click("Filter")
+	w.sees("No task matches")
+	w.look("tasks-nothing")
+	for _, page := range []string{"/tasks/json", "/tasks/fails", "/tasks/evil", "/tasks/steps", "/tasks/steps/turns/0", "/tasks/evil/calls/0/0/0"} {
+		w.open(page)
+		w.look(strings.ReplaceAll(strings.TrimPrefix(page, "/"), "/", "-"))
+	}
+	w.open("/tasks/steps")
+	w.click("19 earlier steps")
+	w.arrives("/tasks/steps/turns/0")
+	w.click("Steps after »")
+	w.sees("Step 31")
+	is.Equal(w.path(), "/tasks/steps/turns/0")
+}
