@@ -26,7 +26,7 @@ type Inbox interface {
 type emailView struct {
 	ID          string            `json:"id"`
 	Direction   string            `json:"direction"`
-	WorkerID    string            `json:"workerId"`
+	WorkerID    *string           `json:"workerId"`
 	TaskID      *string           `json:"taskId"`
 	TurnID      *string           `json:"turnId"`
 	Status      store.EmailStatus `json:"status"`
@@ -46,7 +46,7 @@ type emailView struct {
 }
 
 func (a *API) emailView(e store.Email) emailView {
-	v := emailView{ID: e.ID, Direction: e.Direction, WorkerID: e.WorkerID, TaskID: optional(e.TaskID), TurnID: optional(e.TurnID),
+	v := emailView{ID: e.ID, Direction: e.Direction, WorkerID: optional(e.WorkerID), TaskID: optional(e.TaskID), TurnID: optional(e.TurnID),
 		Status: e.Status, Reason: optional(e.Reason), MessageID: e.MessageID, MailFrom: optional(e.MailFrom), From: optional(e.From),
 		To: e.To, Subject: e.Subject, Verdicts: e.Verdicts, RemoteAddr: optional(e.RemoteAddr), Size: e.Size, Attempts: e.Attempts,
 		CreatedAt: runner.Timestamp(e.CreatedAt), NextAttempt: optionalTime(e.NextAttempt), SentAt: optionalTime(e.SentAt)}

@@ -183,6 +183,20 @@ func sendMail(addr, to, raw string) error {
 	return w.Close()
 }
 
+// TestPostmasterEmail has a mail to whoever runs the server shown and not released.
+func TestPostmasterEmail(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _ := mailboxed(t, "--mail-accept", "members")
+	addr := s.await(t, s.stdout, mailPrinted)[1]
+	is.NoErr(sendMail(addr, "Postmaster@localhost", "Subject: You send me mail\r\n\r\nStop.\r\n"))
+	e := s.email(t, "/api/emails?direction=inbound", "").items(t)[0]
+	is.Equal([]any{e["status"], e["reason"], e["workerId"], e["subject"]}, []any{"ignored", "for the postmaster", nil, "You send me mail"})
+	path := "/api/emails/" + e["id"].(string)
+	is.True(strings.HasSuffix(s.email(t, path, "").object(t)["raw"].(string), "Stop.\r\n"))
+	is.Equal(s.email(t, path+"/release", "-").status, http.StatusConflict)
+}
+
 var mailPrinted = regexp.MustCompile(`taken in on smtp://(\S+)\n`)
 
 // TestKilledAfterMail kills the program right after it has acknowledged mails: all

@@ -23,7 +23,7 @@ type Envelope struct {
 // admitSender refuses early what the envelope alone decides: only who may see a
 // private worker may mail it.
 func (s *Server) admitSender(ctx context.Context, r Recipient, from string) error {
-	if r.worker.Visibility != store.Private {
+	if r.postmaster || r.worker.Visibility != store.Private {
 		return nil
 	}
 	c, member, err := s.cfg.Store.MailCaller(ctx, r.worker.OrganizationID, normalAddress(from))
@@ -51,6 +51,9 @@ func (s *Server) Deliver(ctx context.Context, env Envelope, raw []byte) ([]store
 		h.Automatic = AutoBounce
 	}
 	d := delivery{Server: s, env: env, header: h, raw: raw}
+	if env.To[0].postmaster {
+		return d.toPostmaster(ctx)
+	}
 	if h.Automatic != "" {
 		return d.ignore(ctx)
 	}
@@ -142,10 +145,18 @@ func (d *delivery) ignore(ctx context.Context) ([]store.Email, error) {
 			}
 		}
 	}
-	if len(d.raw) > maxIgnored {
-		d.raw = d.raw[:maxIgnored]
-	}
+	d.shorten()
 	return d.keep(ctx, store.EmailIgnored, d.header.Automatic)
+}
+
+func (d *delivery) shorten() { d.raw = d.raw[:min(len(d.raw), maxIgnored)] }
+
+// toPostmaster keeps a mail for whoever runs the server: its address takes mail of
+// anyone (RFC 5321, section 4.5.1), and no program reads it.
+func (d *delivery) toPostmaster(ctx context.Context) ([]store.Email, error) {
+	d.shorten()
+	e, err := d.cfg.Store.ReceivePostmasterEmail(ctx, d.newEmail(d.env.To[0]), d.raw)
+	return []store.Email{e}, err
 }
 
 var (

@@ -8,12 +8,13 @@ import (
 )
 
 // A Recipient is a worker that a mail is for, and the task if the address names
-// one.
+// one; or the postmaster.
 type Recipient struct {
-	Address string // as the envelope has it
-	worker  store.Worker
-	task    store.Task // Num 0: none is named
-	secret  bool       // nobody can guess the task's id
+	Address    string // as the envelope has it
+	worker     store.Worker
+	task       store.Task // Num 0: none is named
+	secret     bool       // nobody can guess the task's id
+	postmaster bool       // worker is empty
 }
 
 func (r Recipient) equals(other Recipient) bool {
@@ -23,6 +24,9 @@ func (r Recipient) equals(other Recipient) bool {
 // decidedWith reports whether both workers take mail of the same senders, whoever
 // those are.
 func (r Recipient) decidedWith(other Recipient) bool {
+	if r.postmaster || other.postmaster {
+		return r.postmaster == other.postmaster
+	}
 	if r.worker.Visibility == store.Private || other.worker.Visibility == store.Private {
 		return r.worker.ID == other.worker.ID
 	}
@@ -46,7 +50,10 @@ func (s *Server) recipient(ctx context.Context, address string) (Recipient, erro
 	if !ours {
 		return Recipient{}, store.Errorf(store.Forbidden, "this server takes mail for %s alone", s.cfg.Domain)
 	}
-	r := Recipient{Address: address}
+	r := Recipient{Address: address, postmaster: workerID == "postmaster"}
+	if r.postmaster {
+		return r, nil
+	}
 	var err error
 	if r.worker, err = s.cfg.Store.Mailbox(ctx, workerID); err != nil {
 		return r, orNotFound(err, "no worker has this address")

@@ -71,7 +71,7 @@ func (c *session) Mail(from string, _ *smtp.MailOptions) error {
 	return nil
 }
 
-// Rcpt looks the worker up. A mail's recipients share one answer, so they must
+// Rcpt looks the recipient up. A mail's recipients share one answer, so they must
 // share whoever decides about it: the rest is asked for in a mail of its own.
 func (c *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	r, err := c.s.recipient(c.s.ctx, to)
@@ -82,7 +82,7 @@ func (c *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 		return c.smtpError(err)
 	}
 	if len(c.to) > 0 && !c.to[0].decidedWith(r) {
-		return refusal(452, 4, 5, 3, "this worker decides about mail by itself: send it in a mail of its own")
+		return refusal(452, 4, 5, 3, "this recipient decides about mail by itself: send it in a mail of its own")
 	}
 	if !slices.ContainsFunc(c.to, r.equals) {
 		c.to = append(c.to, r)

@@ -41,7 +41,7 @@ type Email struct {
 	ID          string
 	Direction   string // Inbound or Outbound
 	OrgID       string
-	WorkerID    string
+	WorkerID    string // '' for the postmaster
 	TaskID      string // '' without a turn
 	TurnID      string // it made, or that it answers; '' for none
 	Status      EmailStatus
@@ -64,7 +64,7 @@ type Email struct {
 }
 
 const (
-	inboundColumns = `e.num, e.id, 'inbound', e.organization_id, e.worker_id,
+	inboundColumns = `e.num, e.id, 'inbound', e.organization_id, coalesce(e.worker_id, ''),
 		(SELECT k.id FROM turns t JOIN tasks k ON k.num = t.task_num WHERE t.num = e.turn_num), (SELECT t.id FROM turns t WHERE t.num = e.turn_num),
 		e.status, e.reason, e.message_id, e.mail_from, e.from_address, e.recipient, e.reply_to, e.subject, e.verdicts, e.remote_addr, e.size,
 		0, e.created_at, NULL, NULL, e.source_sha256`
@@ -260,10 +260,7 @@ func (s *Store) receiveEmail(ctx context.Context, tx *Tx, n NewEmail, src source
 	if err := s.guardLoops(ctx, tx, &n, limits); err != nil {
 		return Email{}, false, err
 	}
-	now := s.millis()
-	e = Email{ID: NewID("msg", s.now()), Direction: Inbound, OrgID: n.Worker.OrganizationID, WorkerID: n.Worker.ID, Status: n.Status,
-		Reason: n.Reason, MessageID: n.MessageID, MailFrom: n.MailFrom, From: n.From, To: n.To, ReplyTo: n.ReplyTo, Subject: n.Subject,
-		Verdicts: n.Verdicts, RemoteAddr: n.RemoteAddr, Size: src.size, CreatedAt: fromMillis(now)}
+	e = s.newInbound(n, src)
 	var turnNum int64
 	if n.Turn != nil {
 		t, err := s.acceptTurn(ctx, tx, *n.Turn)
@@ -272,12 +269,22 @@ func (s *Store) receiveEmail(ctx context.Context, tx *Tx, n NewEmail, src source
 		}
 		turnNum, e.TurnID, e.TaskID, e.Status = t.Num, t.ID, t.TaskID, EmailAccepted
 	}
-	e.num, err = tx.Insert(`INSERT INTO inbound_emails (id, organization_id, worker_id, message_id, status, reason, turn_num, mail_from,
+	e.num, err = insertInbound(tx, e, turnNum, src)
+	return e, err == nil, err
+}
+
+func (s *Store) newInbound(n NewEmail, src source) Email {
+	return Email{ID: NewID("msg", s.now()), Direction: Inbound, OrgID: n.Worker.OrganizationID, WorkerID: n.Worker.ID, Status: n.Status,
+		Reason: n.Reason, MessageID: n.MessageID, MailFrom: n.MailFrom, From: n.From, To: n.To, ReplyTo: n.ReplyTo, Subject: n.Subject,
+		Verdicts: n.Verdicts, RemoteAddr: n.RemoteAddr, Size: src.size, CreatedAt: fromMillis(s.millis())}
+}
+
+func insertInbound(tx *Tx, e Email, turnNum int64, src source) (num int64, err error) {
+	return tx.Insert(`INSERT INTO inbound_emails (id, organization_id, worker_id, message_id, status, reason, turn_num, mail_from,
 			from_address, recipient, reply_to, subject, verdicts, remote_addr, size, created_at, source_sha256, source)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ID, e.OrgID, e.WorkerID, e.MessageID, e.Status, e.Reason, nullable(turnNum), e.MailFrom,
-		e.From, e.To, e.ReplyTo, e.Subject, string(e.Verdicts), e.RemoteAddr, e.Size, now, src.sha256, src.bytes)
-	return e, err == nil, err
+		e.ID, e.OrgID, nullable(e.WorkerID), e.MessageID, e.Status, e.Reason, nullable(turnNum), e.MailFrom,
+		e.From, e.To, e.ReplyTo, e.Subject, string(e.Verdicts), e.RemoteAddr, e.Size, e.CreatedAt.UnixMilli(), src.sha256, src.bytes)
 }
 
 // guardLoops takes the turn out of a mail that comes too soon after too many.
@@ -343,6 +350,8 @@ func (s *Store) releasable(ctx context.Context, q querier, c Caller, id string) 
 		return e, err
 	case !c.Role.manages():
 		return e, Errorf(Forbidden, "only an Owner or Admin may release mail")
+	case e.WorkerID == "":
+		return e, Errorf(Conflict, "the mail is for the postmaster and starts no work")
 	case e.Direction != Inbound || e.Status == EmailAccepted:
 		return e, Errorf(Conflict, "the mail is not held: its status is %s", e.Status)
 	}
@@ -362,7 +371,12 @@ func (s *Store) visibleEmail(ctx context.Context, q querier, c Caller, id string
 	if err != nil {
 		return Email{}, notFound(err, "email")
 	}
-	if _, err := s.seenWorker(ctx, q, c, e.WorkerID); err != nil {
+	if e.WorkerID != "" {
+		_, err = s.seenWorker(ctx, q, c, e.WorkerID)
+	} else if err = c.Allow(ManageMail); err == nil && e.OrgID != c.OrganizationID {
+		err = Errorf(Forbidden, "this key has no access to the email")
+	}
+	if err != nil {
 		return Email{}, err
 	}
 	return e, nil

@@ -156,6 +156,8 @@ func callEverything(t *testing.T, f *fixture) {
 	_, err = f.PruneIdempotency(ctx, 10)
 	is.NoErr(err)
 	f.put("of no use", 48*time.Hour)
+	_, err = f.ReceivePostmasterEmail(ctx, store.NewEmail{To: "postmaster@localhost"}, nil)
+	is.NoErr(err)
 	_, err = f.PruneEmails(ctx, time.Hour, 10)
 	is.NoErr(err)
 	for range 64 { // every folder
@@ -509,6 +511,8 @@ func callReplies(t *testing.T, f *fixture) {
 	is.NoErr(f.RetryReply(ctx, replies[1], f.clock.now(), "later"))
 	is.NoErr(f.EndReply(ctx, replies[0], store.EmailSent, ""))
 	is.NoErr(f.BounceReply(ctx, replies[0].WorkerID, []string{replies[0].ID + "@localhost"}, "unknown"))
+	_, err = f.SendAgain(ctx, f.owner.Caller, replies[0].ID)
+	is.NoErr(err)
 }
 
 func callWebhooks(t *testing.T, f *fixture) {
