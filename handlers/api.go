@@ -97,6 +97,7 @@ type API struct {
 	limiter *limiter
 	streams *streams
 	flights flights
+	mcp     http.Handler
 	metrics *metrics.Set
 }
 
@@ -111,6 +112,7 @@ func New(cfg Config) *API {
 	cfg.Uploads, cfg.Timing = cfg.Uploads.withDefaults(), cfg.Timing.withDefaults()
 	a := &API{cfg: cfg, store: cfg.Store, runner: cfg.Runner, limiter: newLimiter(cfg.RateLimit, cfg.Now), streams: newStreams(cfg.Timing, cmp.Or(cfg.MaxStreams, 10_000))}
 	a.metrics = a.newMetrics()
+	a.mcp = a.newMCP()
 	a.routes()
 	return a
 }

@@ -82,7 +82,10 @@ func statusesOf(method string, op *openapi3.Operation) []string {
 		statuses = append(statuses, "400", "413", "415")
 	}
 	if method == "POST" {
-		statuses = append(statuses, "400", "422")
+		statuses = append(statuses, "400")
+		if op.OperationID != "callMCP" { // which tells a mismatch as its protocol does
+			statuses = append(statuses, "422")
+		}
 		if !slices.ContainsFunc(op.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Name == "Idempotency-Key" }) {
 			statuses = append(statuses, "a POST without Idempotency-Key")
 		}

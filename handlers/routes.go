@@ -65,6 +65,7 @@ func (a *API) routes() {
 	a.on("GET", "/api/emails/:emailId", a.getEmailByID)
 	a.on("POST", "/api/emails/:emailId/release", a.releaseEmail)
 
+	a.on("POST", "/mcp", a.serveMCP)
 	a.on("GET", "/api/me", a.getMe)
 	a.open("GET", "/api/openapi.json", a.getOpenAPI)
 	a.open("GET", "/healthz", a.getHealth)
