@@ -80,6 +80,11 @@ func (a *API) decideApproval(w http.ResponseWriter, r *request) error {
 	if d.Once, err = b.once(r); err != nil {
 		return err
 	}
+	done, err := a.store.Replay(r.Context(), d.Once)
+	if err != nil {
+		return err
+	}
+	markReplay(w, done != "")
 	decided, err := a.runner.DecideApproval(r.Context(), r.who.Caller, r.params.ByName("taskId"), r.params.ByName("approvalId"), d)
 	if err != nil {
 		return err

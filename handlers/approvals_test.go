@@ -141,7 +141,9 @@ func TestInvalidDecisions(t *testing.T) {
 	is.Equal(s.must(t, "GET", "/api/tasks/"+task+"/approvals", "").size("items"), 1) // nothing was decided
 	is.Equal(member.must(t, "GET", "/api/approvals", "").at("items.0.mayDecide"), false)
 	long := s.must(t, "POST", path+id, encode(fields{"approved": false, "reason": chars(store.MaxReason)}), "Idempotency-Key: a")
-	is.Equal(long.status, http.StatusOK)
+	is.Equal([]any{long.status, long.header.Get("Idempotency-Replayed")}, []any{http.StatusOK, ""})
+	again := s.must(t, "POST", path+id, encode(fields{"approved": false, "reason": chars(store.MaxReason)}), "Idempotency-Key: a")
+	is.Equal(again.header.Get("Idempotency-Replayed"), "true")
 	is.Equal(s.do(t, "POST", path+id, `{"approved":true}`, "Idempotency-Key: a").status, http.StatusUnprocessableEntity)
 }
 

@@ -38,6 +38,19 @@ func (w *work) asksFor(name string) bool {
 	return slices.Contains(w.claim.Settings.ApprovalTools, name)
 }
 
+// tellAsking has the model know which of its tools ask first.
+func (w *work) tellAsking() {
+	if len(w.claim.Settings.ApprovalTools) == 0 {
+		return
+	}
+	w.tools = slices.Clone(w.tools) // others share them
+	for i, t := range w.tools {
+		if w.asksFor(t.Name) {
+			w.tools[i].Description += " A person decides on each call before it runs, and may deny it."
+		}
+	}
+}
+
 // awaitDecisions fails with errRests where people have to decide on calls of the
 // step: the turn is not this runner's any more.
 func (r *Runner) awaitDecisions(ctx context.Context, w *work, st *store.Step) error {
@@ -102,7 +115,10 @@ func deniedText(a store.Approval) string {
 	return "a person has denied this call: " + a.Reason
 }
 
-// DecideApproval is the store's, and has the turn go on.
+// DecideApproval approves or denies a tool call for whoever may, as the store's
+// DecideApproval says, has the turn go on after the last decision, and tells those
+// who watch it. It is what every front door calls; Store.Approvals lists what there
+// is to decide.
 func (r *Runner) DecideApproval(ctx context.Context, c store.Caller, taskID, id string, d store.Decision) (store.Approval, error) {
 	a, err := r.cfg.Store.DecideApproval(ctx, c, taskID, id, d)
 	if err != nil {

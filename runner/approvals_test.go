@@ -131,6 +131,9 @@ func TestApproval(t *testing.T) {
 	stream := f.taskStream(turn.TaskNum, "")
 	list := f.pending(turn, 2)
 	is.Equal(e.list(), []string{"safe"}) // what needs no approval runs
+	for _, tl := range f.cfg.Model.(*fakeModel).seen()[0].Tools {
+		is.Equal(strings.Contains(tl.Description, "A person decides on each call"), tl.Name == "danger") // the model knows
+	}
 	is.Equal([]any{list[0].ToolName, string(list[0].Input), list[1].ToolName, string(list[1].Input)}, []any{"danger", `{"n":0}`, "danger", `{"n":2}`})
 	f.upTo(stream, live, "safe")
 	resting, err := f.store.Turn(f.ctx(), turn.ID)

@@ -105,6 +105,7 @@ func (r *Runner) work(ctx context.Context, w *work) (err error) {
 	if err := r.offer(ctx, w); err != nil {
 		return err
 	}
+	w.tellAsking()
 	return r.loop(ctx, w)
 }
 

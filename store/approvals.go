@@ -185,8 +185,8 @@ func (d Decision) Check(f *Fields) {
 }
 
 // DecideApproval approves or denies a tool call of a task, for the worker's creator,
-// Owners and Admins. The last decision on a step puts its turn back into the queue:
-// the runner must be told, see Runner.DecideApproval. The same decision again changes
+// Owners and Admins. The last decision on a step puts its turn back into the queue.
+// Front doors call Runner.DecideApproval, which has the turn go on at once. The same decision again changes
 // nothing; the other one, and one after the turn has ended, is a Conflict.
 func (s *Store) DecideApproval(ctx context.Context, c Caller, taskID, id string, d Decision) (a Approval, err error) {
 	var f Fields
@@ -345,8 +345,8 @@ type ApprovalQuery struct {
 func (q ApprovalQuery) Check(f *Fields) { checkCursor(f, q.Cursor) }
 
 // Approvals lists approvals of tasks the caller may see, newest first, and the
-// cursor of the next page, ” after the last. MayDecide says on which the caller may
-// decide.
+// cursor of the next page, ” after the last: with a TaskID for a task's page, without
+// for what is open anywhere. MayDecide says on which the caller may decide.
 func (s *Store) Approvals(ctx context.Context, c Caller, q ApprovalQuery) ([]Approval, string, error) {
 	var f Fields
 	if q.Check(&f); f.Err() != nil {

@@ -222,6 +222,40 @@ func TestARestingTurnEndsWithoutADecision(t *testing.T) {
 	}
 }
 
+// TestCancelledBeforeItGoesOn: what a turn has produced is kept when it is cancelled
+// between the last decision and its next claim, and after a death.
+func TestCancelledBeforeItGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, wait := range map[string]func(f *fixture, c store.Claim, st store.Step) error{
+		"decided": func(f *fixture, c store.Claim, st store.Step) error {
+			if _, _, err := f.RestTurn(f.ctx(), c, 0, f.clock.now().Add(time.Hour)); err != nil {
+				return err
+			}
+			_, err := f.decide(c, st.Approvals[0].ID, true, "")
+			return err
+		},
+		"interrupted": func(f *fixture, _ store.Claim, _ store.Step) error { return f.StartRunner(f.ctx(), "r2", time.Minute) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			c := running(f)
+			st := asking(f, 0, 1, 0)
+			st.StartedAt = st.StartedAt.Add(-time.Second)
+			is.NoErr(f.JournalStep(t.Context(), c, st))
+			is.NoErr(wait(f, c, st))
+			is.Equal(f.reread(c.Turn).Status, store.Pending)
+			_, _, err := f.AbortTask(t.Context(), f.owner.Caller, c.TaskID)
+			is.NoErr(err)
+			ended := f.reread(c.Turn)
+			is.Equal([]any{ended.Status, ended.OutputText, ended.Duration}, []any{store.Aborted, "I will try.", time.Second})
+			is.Equal(f.count(`SELECT count(*) FROM approvals WHERE status = 'pending'`), int64(0))
+			f.checkCounters()
+		})
+	}
+}
+
 // TestAbortMeetsRest: whichever comes first, the turn ends.
 func TestAbortMeetsRest(t *testing.T) {
 	t.Parallel()

@@ -411,6 +411,24 @@ func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, 
 	return task, running, err
 }
 
+// keepProduced gives a turn that was cancelled while it waited to go on, after a rest
+// or a restart, what it had produced by then. Nobody need decide on its calls.
+func (s *Store) keepProduced(tx *Tx, t Turn) (Turn, error) {
+	if t.Usage.Steps == 0 {
+		return t, nil
+	}
+	if err := s.closeApprovals(tx, t.Num, ApprovalCancelled); err != nil {
+		return t, err
+	}
+	steps, err := s.journal(context.Background(), tx, t.Num)
+	if err != nil {
+		return t, err
+	}
+	t.OutputText, t.Duration = AnswerText(steps), Worked(steps).Truncate(time.Millisecond)
+	_, err = tx.Exec(`UPDATE turns SET output_text = ?, duration_ms = ? WHERE num = ?`, t.OutputText, t.Duration.Milliseconds(), t.Num)
+	return t, err
+}
+
 func (s *Store) abortWaiting(tx *Tx, task Task) error {
 	f := AbortedOutcome.Failure
 	turns, err := all(context.Background(), tx, scanTurn, `UPDATE turns SET status = 'aborted', ready = 0, incomplete_reason = ?,
@@ -422,6 +440,9 @@ func (s *Store) abortWaiting(tx *Tx, task Task) error {
 	}
 	s.countQueued(tx, -int64(len(turns)))
 	for _, t := range turns {
+		if t, err = s.keepProduced(tx, t); err != nil {
+			return err
+		}
 		if err := s.advanceTask(tx, t, 0); err != nil {
 			return err
 		}
