@@ -1,0 +1,111 @@
+package dashboard_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestBrowserKeys makes, rolls and revokes a key.
+func TestBrowserKeys(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	w := newWindow(s).enter("ann@example.com")
+	w.click("Settings")
+	w.arrives("/settings/keys")
+	w.fill("Name", "Billing report")
+	w.click("Make a key")
+	w.until("the key", "document.querySelector('.made code')")
+	secret := w.text("document.querySelector('.made code').innerText")
+	is.True(strings.HasPrefix(secret, "jm_live_") && len(secret) == 51)
+	is.Equal(w.text("document.querySelector('.made [data-copy]').dataset.copy"), secret)
+	w.look("keys-made")
+	w.click("Roll Billing report")
+	w.until("the successor", "document.querySelector('.made h2').innerText.includes('The new key')")
+	is.True(w.text("document.querySelector('.made code').innerText") != secret)
+	w.open("/settings/keys")
+	w.look("keys")
+	w.click("Revoke Billing report")
+	w.until("the message", "document.querySelector('.done')")
+	is.True(strings.Contains(w.asked(), "Revoke the key Billing report?"))
+	w.sees("The key is revoked.")
+}
+
+// TestBrowserMembers invites somebody, who joins, gets another role and is removed.
+func TestBrowserMembers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	w := newWindow(s).enter("ann@example.com")
+	w.open("/settings/members")
+	w.fill("Email address", "new@example.com")
+	w.fill("Role", "Admin")
+	w.click("Make the link")
+	w.until("the link", "document.querySelector('.made code')")
+	link := w.text("document.querySelector('.made code').innerText")
+	w.look("members-invited")
+	w.open("/settings/members")
+	w.sees("new@example.com")
+	w.look("members")
+
+	guest := newWindow(s)
+	guest.open(strings.TrimPrefix(link, s.url))
+	guest.look("invitation")
+	guest.fill("Your name", "New Person")
+	guest.fill("New password", password)
+	guest.click("Join")
+	guest.arrives("/workers")
+	guest.sees("You have joined the organization.")
+
+	w.open("/settings/members")
+	w.fill("Role of new@example.com", "Member")
+	w.click("Change the role of new@example.com")
+	w.until("the message", "document.querySelector('.done')")
+	guest.open("/settings")
+	guest.arrives("/account")
+	guest.look("account")
+	w.click("Make a password link for new@example.com")
+	w.until("the link", "document.querySelector('.made code')")
+	reset := newWindow(s)
+	reset.open(strings.TrimPrefix(w.text("document.querySelector('.made code').innerText"), s.url))
+	reset.look("reset")
+	w.click("Remove new@example.com")
+	w.until("the message", "document.querySelector('.done')")
+	is.True(strings.Contains(w.asked(), "Remove new@example.com?"))
+	guest.open("/account")
+	guest.arrives("/sign-in")
+}
+
+// TestBrowserSettings looks over the other pages of an Owner.
+func TestBrowserSettings(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	w := newWindow(s)
+	w.open(s.link(store.LinkWelcome, "ann@example.com"))
+	w.look("welcome")
+	w.fill("Your email address", "me@example.com")
+	w.fill("New password", password)
+	w.click("Start")
+	w.arrives("/workers")
+	w.open("/settings/organization")
+	w.fill("Credits a month", "much")
+	w.click("Save")
+	w.until("the refusal", "document.querySelector('.error')")
+	w.look("organization-refused")
+	w.fill("Credits a month", "500")
+	w.click("Save")
+	w.until("the message", "document.querySelector('.done')")
+	w.look("organization")
+	w.open("/settings/audit")
+	w.look("audit")
+	w.fill("What", "Changed the credit cap")
+	w.click("Filter")
+	w.until("the filtered log", "location.search.includes('organization.cap')")
+	w.sees("changed the credit cap")
+	w.open("/settings/audit?to=2020-01-01")
+	w.look("audit-empty")
+}
