@@ -175,8 +175,7 @@ func TestCreditBudgetHolds(t *testing.T) {
 				t.Errorf("spent %v of %v credits", spent, credits)
 			}
 			is.True(turn.IncompleteLimit == "" || turn.IncompleteLimit == "credits")
-			_, _, _, reserved := f.Kept()
-			is.Equal(reserved, 0)
+			f.nothingReserved()
 		})
 	}
 }
@@ -284,8 +283,7 @@ func TestCapHolds(t *testing.T) {
 			} else {
 				is.True(ends[tt.ends] > 0)
 			}
-			_, _, _, reserved := f.Kept()
-			is.Equal(reserved, 0)
+			f.nothingReserved()
 		})
 	}
 }

@@ -130,24 +130,28 @@ type squeeze struct {
 	made     bool
 }
 
-// run takes the measures in their order, the mildest first, until the conversation
-// is small enough. The instruction of the turn in progress stays in any case.
+// run takes the measures in their order, the mildest first: those that leave the
+// newest alone until there is room for some more steps, the others only until the
+// request fits. The instruction of the turn in progress stays in any case.
 func (s *squeeze) run(ctx context.Context) error {
-	for _, measure := range []func(context.Context) error{
-		func(context.Context) error { return s.files(s.w.talk.turn - 1) },
-		func(context.Context) error { return s.cut(4000, 3) },
-		func(ctx context.Context) error { return s.summarise(ctx, s.worthwhile()) },
-		func(context.Context) error { return s.cut(1000, 1) },
-		func(context.Context) error { return s.cut(16000, 0) },
-		func(context.Context) error { return s.cut(4000, 0) },
-		func(context.Context) error { return s.cut(1000, 0) },
-		func(context.Context) error { return s.files(s.w.talk.turn) },
-		func(ctx context.Context) error { return s.summarise(ctx, 0) },
+	for _, m := range []struct {
+		downTo int64
+		take   func() error
+	}{
+		{s.target, func() error { return s.files(s.w.talk.turn - 1) }},
+		{s.target, func() error { return s.cut(4000, 3) }},
+		{s.target, func() error { return s.cut(1000, 1) }},
+		{s.target, func() error { return s.summarise(ctx, s.worthwhile()) }},
+		{s.room, func() error { return s.cut(16000, 0) }},
+		{s.room, func() error { return s.cut(4000, 0) }},
+		{s.room, func() error { return s.cut(1000, 0) }},
+		{s.room, func() error { return s.files(s.w.talk.turn) }},
+		{s.room, func() error { return s.summarise(ctx, 0) }},
 	} {
-		if s.tokens(s.w.talk) <= s.target {
-			return nil
+		if s.tokens(s.w.talk) <= m.downTo {
+			continue
 		}
-		if err := measure(ctx); err != nil {
+		if err := m.take(); err != nil {
 			return err
 		}
 	}

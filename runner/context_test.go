@@ -463,3 +463,36 @@ func checkShortened(t *testing.T, text string, most int) {
 func isObject(raw json.RawMessage) bool {
 	return json.Valid(raw) && raw[0] == '{'
 }
+
+// TestAttachedFiles names attached files in place of sending them where room is
+// scarce: those of earlier turns first, and of the newest only if need be.
+func TestAttachedFiles(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := &small{}
+	f := newSmall(t, s)
+	attached := func(task, name string, size int) store.Turn {
+		kept, err := f.Keep(name, strings.NewReader("fact-7 "+strings.Repeat("line of a file\n", size/15)), 1<<20)
+		is.NoErr(err)
+		placed, err := f.Attach(f.worker.ID, kept)
+		is.NoErr(err)
+		turn := f.wait(f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, TaskID: task, Input: "Read " + name, Budget: store.BudgetStandard,
+			Attachments: []store.File{placed}}))
+		is.Equal(turn.Failure, nil)
+		return turn
+	}
+	first := attached("", "one.txt", 12_000)
+	is.True(s.so().last().has("fact-7 line of a file"))
+	is.Equal(len(f.compactions(first)), 0)
+	second := attached(first.TaskID, "two.txt", 12_000)
+	is.Equal(kinds(f.compactions(second)), []store.CompactionKind{store.CompactionFiles})
+	newest := s.so().last()
+	is.True(strings.Contains(newest.last().text, "fact-7 line of a file")) // the new one is sent
+	is.True(newest.has("one.txt"))                                         // the old one named
+	is.Equal(strings.Count(newest.messages[0].text, "line of a file"), 0)
+	attached(second.TaskID, "three.txt", 60_000) // larger than the window by itself
+	newest = s.so().last()
+	is.True(newest.has("Read three.txt"))
+	is.True(!newest.has("line of a file"))
+	is.Equal(s.so().refused, 0)
+}
