@@ -14,7 +14,7 @@ import (
 	"journeyman/store"
 )
 
-var previews = regexp.MustCompile(`<td><a href="([^"]*/preview/[^"]*)">([^<]*)</a>`)
+var previews = regexp.MustCompile(`<th scope="row"><a href="([^"]*/preview/[^"]*)">([^<]*)</a>`)
 
 // previews are the addresses of the files on a page, by their paths.
 func (p page) previews() map[string]string {

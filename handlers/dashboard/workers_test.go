@@ -22,7 +22,7 @@ func (p page) harmless() bool {
 	return !strings.Contains(p.body, "<script>alert") && !strings.Contains(p.body, "<img src=x")
 }
 
-var linksToWorkers = regexp.MustCompile(`<td><a href="/workers/(wrk_[^"]*)">([^<]*)</a>`)
+var linksToWorkers = regexp.MustCompile(`<th scope="row"><a href="/workers/(wrk_[^"]*)">([^<]*)</a>`)
 
 // workers are the titles that a list of workers shows.
 func (p page) workers() (list []string) {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -136,5 +137,15 @@ func (d *Dashboard) showExecution(w http.ResponseWriter, r *request) error {
 	if p.Execution, p.Request, p.Response, err = d.store.Exchange(r.Context(), r.who.Caller, head.ID, r.params.ByName("executionId")); err != nil {
 		return err
 	}
+	p.Request, p.Response = unfolded(p.Request), unfolded(p.Response)
 	return d.page(w, r, "worker-execution.html", p.Head.Title, p)
+}
+
+// unfolded puts the fields of a message's JSON on lines of their own.
+func unfolded(message string) string {
+	head, body, _ := strings.Cut(message, "\n\n")
+	if !json.Valid([]byte(body)) {
+		return message
+	}
+	return head + "\n\n" + indented([]byte(body))
 }

@@ -1,0 +1,206 @@
+package dashboard_test
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+func TestBrowserNewWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	w := newWindow(s).enter("ann@example.com")
+	w.arrives("/workers")
+	w.look("workers-empty")
+	w.click("New worker")
+	w.arrives("/workers/new")
+	w.look("worker-new")
+
+	// The schema is looked at while it is typed.
+	w.click("Write it by hand")
+	w.fill("Output schema", `{"type": "objekt"}`)
+	w.sees("is not a Draft-07 JSON Schema")
+	w.fill("Output schema", `{"type": "object"`)
+	w.sees("is not JSON: line 1")
+	w.look("worker-new-by-hand")
+	w.fill("Output schema", `{"type": "object"}`)
+	w.until("no complaint", "document.getElementById('e-outputSchema').textContent === ''")
+	w.fill("Title", "Clerk")
+	w.fill("Summary", "Keeps the books of the harbour office")
+	w.fill("Instructions", "Be brief.")
+	w.click("Make the worker")
+	w.sees("The worker is ready.", "Clerk", "Be brief.")
+
+	w.open("/workers/new")
+	w.fill("What should it be good at?", "summing up the minutes of meetings")
+	w.click("Write the worker")
+	w.sees("This is what the model wrote")
+
+	// Files are dropped on the box.
+	w.open("/workers/new")
+	_, err := evaluate[bool](w, `(() => { const t = new DataTransfer(); t.items.add(new File(["The harbour opened in 1901."], "harbour.txt"));
+		t.items.add(new File(["dropped"], "b.txt"));
+		document.querySelector("form[data-drop]").dispatchEvent(new DragEvent("drop", {dataTransfer: t, bubbles: true, cancelable: true})); return true })()`)
+	is.NoErr(err)
+	is.Equal(w.text("document.querySelector('#f-files').files.length"), "2")
+	w.fill("What is to be done?", "Sum up harbour.txt")
+	w.click("Run")
+	w.until("the page of the task", "location.pathname.startsWith('/tasks/tsk_')")
+	turn := s.ended(strings.TrimPrefix(w.path(), "/tasks/"))
+	files, err := s.store.FilesByTurn(t.Context(), turn.Num)
+	is.NoErr(err)
+	is.Equal(len(files), 2)
+}
+
+func TestBrowserWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	long := strings.Repeat("unbreakable", 30)
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk", Summary: "Keeps the books of the harbour office", OutputSchema: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`),
+		Visibility: store.Private, Instructions: "You keep the books of the harbour office.\n\n- Be brief.\n- Name your sources. " + long,
+		Settings: store.WorkerSettings{Model: "offline", ApprovalTools: []string{"publish_file", "crm.send"}, MCPTools: []string{"crm"}}})
+	plain := s.worker(s.owner, store.NewWorker{Title: long[:150], Instructions: "Hello"})
+	mo := s.join("mo@example.com", store.RoleMember)
+	w := newWindow(s).enter("ann@example.com")
+	w.look("workers")
+	w.open("/workers/" + plain.ID)
+	w.look("worker-idle")
+	w.fill("Instruction", scripted("say hello"))
+	w.click("Run")
+	w.until("the page of the task", "location.pathname.startsWith('/tasks/tsk_')")
+	s.ended(strings.TrimPrefix(w.path(), "/tasks/"))
+	w.open("/workers/" + plain.ID)
+	w.look("worker")
+	w.open("/workers/" + wrk.ID)
+	w.look("worker-private")
+
+	w.click("Edit")
+	w.arrives("/workers/" + wrk.ID + "/settings")
+	w.look("worker-settings")
+	w.fill("Title", "Harbour office")
+	w.click("Save")
+	w.sees("Saved. New tasks follow it.", "Harbour office")
+	w.click("Members")
+	w.arrives("/workers/" + wrk.ID + "/members")
+	w.look("worker-members-none")
+	w.fill("Email address", mo.Email)
+	w.click("Invite")
+	w.sees("Invited: they see the worker now.")
+	w.look("worker-members")
+
+	w.click("Schedules")
+	w.arrives("/workers/" + wrk.ID + "/schedules")
+	w.look("worker-schedules-none")
+	w.fill("Instruction", "What is new in the harbour?")
+	w.click("Every so often")
+	w.fill("Every", "2")
+	w.click("Make the schedule")
+	w.sees("every 2 hours", "Next runs")
+	w.look("worker-schedules")
+	w.click("Pause")
+	w.sees("paused")
+	w.click("Change")
+	w.sees("Change a schedule")
+	w.look("worker-schedule")
+	w.click("Once, at a date")
+	w.fill("Date and time", "2090-01-31T09:00")
+	w.click("Save")
+	w.sees("once, at Tue 31 Jan 2090 09:00:00 UTC")
+	w.click("Cancel")
+	w.sees("The schedule is cancelled.")
+	is.Equal(w.asked(), "Cancel this schedule? It will not run any more.")
+
+	w.click("Edit")
+	w.arrives("/workers/" + wrk.ID + "/settings")
+	w.click("Delete this worker")
+	w.click("Yes, delete")
+	w.click("Delete the worker")
+	w.sees("The worker is deleted.")
+	w.arrives("/workers")
+
+	theirs := newWindow(s).enter(mo.Email)
+	theirs.open("/workers/" + plain.ID + "/settings")
+	theirs.lacks("Save")
+	theirs.look("worker-definition")
+}
+
+func TestBrowserWebhook(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	end := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+	t.Cleanup(end.Close)
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk"})
+	path := "/workers/" + wrk.ID + "/webhook"
+	w := newWindow(s).enter("ann@example.com")
+	w.open(path)
+	w.look("worker-webhook-none")
+	w.fill("URL", end.URL+"/hooks/harbour")
+	w.click("Set up the webhook")
+	w.sees("The webhook is set.")
+	hook, err := s.store.Webhook(t.Context(), s.owner.Caller, wrk.ID)
+	is.NoErr(err)
+	w.lacks(hook.Token)
+	w.click("Show the token")
+	w.sees(hook.Token)
+	w.lacks(hook.SigningSecret)
+	w.click("Send a test")
+	w.sees("Sent. This is how it went.", "the endpoint answered 500", "X-Service-Token: (hidden)")
+	w.look("worker-execution")
+	w.click("Send it again")
+	w.until("another execution", "document.body.innerText.includes('Sent. This')")
+	w.click("All executions")
+	w.arrives(path)
+	w.click("Show the token")
+	w.look("worker-webhook")
+	w.click("Regenerate both")
+	w.sees("The old ones are void.")
+	w.click("Remove the webhook")
+	w.sees("The webhook is removed.")
+}
+
+func TestBrowserFiles(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk"})
+	b := s.signIn("ann@example.com")
+	w := newWindow(s).borrow(b)
+	w.open("/workers/" + wrk.ID + "/files")
+	w.look("worker-files-none")
+	png, err := base64.StdEncoding.DecodeString(pixel)
+	is.NoErr(err)
+	pdf, err := os.ReadFile("testdata/one.pdf")
+	is.NoErr(err)
+	b.publishBytes(wrk, "pixel.png", png)
+	b.publishBytes(wrk, "evil.svg", []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="90" height="60"><rect width="90" height="60" fill="teal"/><script>alert(1)</script></svg>`))
+	b.publishBytes(wrk, "one.pdf", pdf)
+	b.publishBytes(wrk, "evil.html", []byte(`<script>fetch("/workers").then(() => alert(1))</script><p>Hello`))
+	s.publish(wrk, "reports/"+strings.Repeat("long", 40)+".md", "# Harbour\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"+hostile)
+	w.open("/workers/" + wrk.ID + "/files")
+	w.look("worker-files")
+	for name, address := range b.get("/workers/" + wrk.ID + "/files").previews() {
+		w.open(address)
+		w.look("worker-file-" + strings.TrimPrefix(filepath.Ext(name), "."))
+		if strings.HasSuffix(name, ".png") || strings.HasSuffix(name, ".svg") {
+			w.until("the picture of "+name, "document.querySelector('img.preview').naturalWidth > 0")
+		}
+	}
+	// The file itself acts as nothing but a page of its own.
+	w.open("/api/workers/" + wrk.ID + "/files/evil.html")
+	w.sees("Hello")
+	is.Equal(w.text("self.origin"), "null")
+	w.mu.Lock()
+	w.problems = nil // the browser says that it did not run the script
+	w.mu.Unlock()
+}
