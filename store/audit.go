@@ -53,7 +53,7 @@ type AuditEntry struct {
 
 // Actions are those that the audit log has, in the order of the alphabet.
 func Actions() []string {
-	return []string{"approval.approve", "approval.deny", "email.release", "invitation.accept", "invitation.create", "invitation.revoke",
+	return []string{"approval.approve", "approval.deny", "email.release", "email.retry", "invitation.accept", "invitation.create", "invitation.revoke",
 		"key.create", "key.revoke", "key.roll", "member.add", "member.remove", "member.role", "organization.cap", "organization.name",
 		"password.change", "password.link", "password.reset", "password.set", "session.create", "session.end", "user.name",
 		"webhook.remove", "webhook.renew", "webhook.set", "worker.approvals", "worker.delete", "worker.member.add", "worker.member.remove", "worker.visibility"}

@@ -183,3 +183,38 @@ func TestEmailList(t *testing.T) {
 	_, err = f.Email(f.ctx(), member.Caller, hidden[0].ID)
 	is.True(store.IsKind(err, store.Forbidden))
 }
+
+func TestSendAgain(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("run_1")
+	f.receive(f.mail("1@x"))
+	f.finish(f.claimOne("run_1"))
+	replies, err := f.ClaimReplies(f.ctx(), 1, time.Minute)
+	is.NoErr(err)
+	is.Equal(len(replies), 1)
+	r := replies[0]
+	in := r.Inbound
+	is.NoErr(f.EndReply(f.ctx(), r, store.EmailFailed, "given up"))
+
+	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	_, err = f.SendAgain(f.ctx(), member.Caller, r.ID)
+	is.True(store.IsKind(err, store.Forbidden))
+	other := f.caller("Umbrella", "eve@umbrella.test", store.RoleOwner)
+	_, err = f.SendAgain(f.ctx(), other.Caller, r.ID)
+	is.True(store.IsKind(err, store.NotFound) || store.IsKind(err, store.Forbidden))
+	_, err = f.SendAgain(f.ctx(), f.owner.Caller, in.ID)
+	is.True(store.IsKind(err, store.Conflict)) // a mail that came in
+
+	e, err := f.SendAgain(f.ctx(), f.owner.Caller, r.ID)
+	is.NoErr(err)
+	is.Equal(e.Status, store.EmailQueued)
+	is.Equal(e.Attempts, int64(0))
+	replies, err = f.ClaimReplies(f.ctx(), 5, time.Minute)
+	is.NoErr(err)
+	is.Equal(len(replies), 1) // due at once
+	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
+	_, err = f.SendAgain(f.ctx(), f.owner.Caller, r.ID)
+	is.True(store.IsKind(err, store.Conflict)) // it has arrived
+}

@@ -59,3 +59,14 @@ func Caller(t testing.TB, s *store.Store, organization, email string, role store
 	}
 	return id, secret
 }
+
+// Exec changes the database of an open store beside it, where a test needs what no
+// method of the store does.
+func Exec(t testing.TB, s *store.Store, query string, args ...any) {
+	t.Helper()
+	db := open(t, s.Dir(), "_pragma=busy_timeout(10000)")
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
+		t.Fatal(err)
+	}
+}
