@@ -116,15 +116,18 @@ type pendingApproval struct {
 	Input      json.RawMessage `json:"input"`
 }
 
-// pendingApprovals are those of a conversation.
+// pendingApprovals are those of a conversation: of the last step of the turn that
+// rests.
 func pendingApprovals(conv store.Conversation) []pendingApproval {
 	var list []pendingApproval
 	for _, t := range conv.Turns {
-		for _, st := range conv.Steps[t.Num] {
-			for _, ap := range st.Approvals {
-				if ap.Status == store.ApprovalPending {
-					list = append(list, pendingApproval{ap.ID, ap.ToolCallID, ap.ToolName, ap.Input})
-				}
+		steps := conv.Steps[t.Num]
+		if t.Status.Ended() || len(steps) == 0 {
+			continue
+		}
+		for _, ap := range steps[len(steps)-1].Approvals {
+			if ap.Status == store.ApprovalPending {
+				list = append(list, pendingApproval{ap.ID, ap.ToolCallID, ap.ToolName, ap.Input})
 			}
 		}
 	}
