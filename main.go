@@ -367,6 +367,7 @@ func (c *serveCommand) Run(a *app) (err error) {
 		return err
 	}
 	pages, err := dashboard.New(dashboard.Config{Store: st, Runner: rn, API: api, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain,
+		Inbox: box, ReadMail: mail.Preview, MailAddr: addressOf(mailLn),
 		Version: version, Model: m.Name()})
 	if err != nil {
 		return err
@@ -456,6 +457,14 @@ func (c *serveCommand) openMail(a *app, st *store.Store, rn *runner.Runner) (*ma
 		cfg.Accept = mail.Members
 	}
 	return mail.New(cfg), ln, nil
+}
+
+// addressOf is where a listener listens, '' for none.
+func addressOf(ln net.Listener) string {
+	if ln == nil {
+		return ""
+	}
+	return ln.Addr().String()
 }
 
 // limitOf is a limit as a flag gives it: 0 for none.

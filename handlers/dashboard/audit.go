@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -49,22 +50,30 @@ func (e auditRow) What() string { return actionText(e.Action) }
 // Details are what else there is to know, in the order of their names.
 func (e auditRow) Details() (list []option) {
 	for _, name := range slices.Sorted(maps.Keys(e.Detail)) {
-		text, isText := e.Detail[name].(string)
-		if !isText {
-			raw, err := json.Marshal(e.Detail[name])
-			if err != nil {
-				continue
-			}
-			text = string(raw)
-		}
-		list = append(list, option{name, text})
+		list = append(list, option{name, detailText(e.Detail[name])})
 	}
 	return list
 }
 
+func detailText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "none"
+	case string:
+		return v
+	case []any:
+		names := make([]string, len(v))
+		for i := range v {
+			names[i] = detailText(v[i])
+		}
+		return cmp.Or(strings.Join(names, ", "), "none")
+	}
+	return fmt.Sprint(v)
+}
+
 // actionTexts say actions in words.
 var actionTexts = map[string]string{
-	"approval.approve": "approved a tool call", "approval.deny": "denied a tool call", "email.release": "released a held mail",
+	"approval.approve": "approved a tool call", "approval.deny": "denied a tool call", "email.release": "released a held mail", "email.retry": "had a reply sent again",
 	"invitation.accept": "accepted an invitation", "invitation.create": "invited somebody", "invitation.revoke": "withdrew an invitation",
 	"key.create": "made an API key", "key.revoke": "revoked an API key", "key.roll": "rolled an API key",
 	"member.add": "added a member", "member.remove": "removed a member", "member.role": "changed a role",

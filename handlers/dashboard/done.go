@@ -36,4 +36,7 @@ var doneMessages = map[string]string{
 	"task-archived":  "The task is archived. The filter \"Archived\" shows it.",
 	"call-approved":  "The call is approved and runs.",
 	"call-denied":    "The call is denied, and the worker is told.",
+
+	"mail-released": "The mail is released: the worker has it as a task.",
+	"mail-retried":  "The reply is sent as soon as may be.",
 }

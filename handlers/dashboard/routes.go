@@ -27,6 +27,7 @@ func (d *Dashboard) routes() {
 	d.workerRoutes()
 	d.taskRoutes()
 	d.usageRoutes()
+	d.mailRoutes()
 }
 
 // refusal shows an error page; who is not signed in learns nothing of what pages

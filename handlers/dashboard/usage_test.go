@@ -1,10 +1,8 @@
 package dashboard_test
 
 import (
-	"database/sql"
 	"encoding/csv"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // used has something used by n workers, each on every of the last days.
@@ -22,22 +21,9 @@ func (s *site) used(workers, days int) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.exec(`INSERT INTO usage (organization_id, day, worker_id, api_key_id, triggered_by, turns, failures, steps, input_tokens, output_tokens, cost, duration_ms)
+		storetest.Exec(s.t, s.store, `INSERT INTO usage (organization_id, day, worker_id, api_key_id, triggered_by, turns, failures, steps, input_tokens, output_tokens, cost, duration_ms)
 			WITH RECURSIVE d(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM d WHERE n < ?) SELECT ?, unixepoch() / 86400 - n, ?, ?, 'api',
 			7 + n % 5, n % 3, 20, 1200 + 100 * (n % 7), 340, 12000000 * (1 + n % 4), 65000 FROM d`, days-1, s.owner.OrganizationID, w.ID, s.owner.KeyID)
-	}
-}
-
-// exec writes into the database beside the store, what the store has no method for.
-func (s *site) exec(query string, args ...any) {
-	s.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.store.Dir(), "journeyman.db")+"?_pragma=busy_timeout(10000)")
-	if err == nil {
-		_, err = db.ExecContext(s.t.Context(), query, args...)
-		db.Close()
-	}
-	if err != nil {
-		s.t.Fatal(err)
 	}
 }
 

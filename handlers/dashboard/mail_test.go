@@ -1,0 +1,164 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers/dashboard"
+	"journeyman/mail"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// newMailSite is a site that takes mail in: of friend.example it is let in, of others
+// held. Nothing is sent.
+func newMailSite(t testing.TB) (s *site, worker store.Worker, receive func(from, raw string) store.Email) {
+	t.Helper()
+	var box *mail.Server
+	s = newSite(t, func(c *dashboard.Config) {
+		box = mail.New(mail.Config{Store: c.Store, Runner: c.Runner, Log: c.Log, Domain: c.MailDomain, Accept: "@friend.example", Hold: true})
+		c.Inbox, c.ReadMail, c.MailAddr = box, mail.Preview, "127.0.0.1:2525"
+	})
+	worker, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Scribe"}, store.Once{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, worker, func(from, raw string) store.Email {
+		t.Helper()
+		list, err := box.Receive(t.Context(), s.owner.Caller, from, []string{worker.ID + "@mail.example"}, []byte(strings.ReplaceAll(raw, "\n", "\r\n")))
+		if err != nil || len(list) != 1 {
+			t.Fatalf("receive: %v %v", list, err)
+		}
+		return list[0]
+	}
+}
+
+const hostileMail = `From: "<script>alert(1)</script>" <eve@elsewhere.example>
+Subject: <img src=x onerror=alert(1)> "quoted'
+Message-ID: <1@elsewhere.example>
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=b
+
+--b
+Content-Type: text/plain
+
+</pre><script>alert("text")</script> javascript:alert(1)
+--b
+Content-Type: text/html; name="</li><script>alert(2)</script>.html"
+Content-Disposition: attachment; filename="</li><script>alert(2)</script>.html"
+
+<script>alert(3)</script>
+--b--
+`
+
+func TestHostileMail(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _, receive := newMailSite(t)
+	e := receive("eve@elsewhere.example", hostileMail)
+	is.Equal(e.Status, store.EmailHeld)
+	b := s.signIn("ann@example.com")
+	for _, path := range []string{"/mail", "/mail/held", "/mail/messages/" + e.ID} {
+		p := b.get(path)
+		is.Equal(p.status, http.StatusOK)
+		is.True(p.has("&lt;img src=x onerror=alert(1)&gt;"))
+		is.True(!p.has("<script>alert", "<img"))
+	}
+	p := b.get("/mail/messages/" + e.ID)
+	is.True(p.has("&lt;/pre&gt;&lt;script&gt;alert(&#34;text&#34;)", "&lt;/li&gt;", "Message-ID: &lt;1@elsewhere.example&gt;"))
+
+	p = b.get("/mail/messages/" + e.ID + "/source")
+	is.Equal(p.header.Get("Content-Type"), "message/rfc822")
+	is.Equal(p.header.Get("Content-Disposition"), `attachment; filename="`+e.ID+`.eml"`)
+	is.True(strings.HasPrefix(p.body, "From: ")) // byte for byte
+}
+
+func TestHeldMailIsReleased(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _, receive := newMailSite(t)
+	e := receive("bob@elsewhere.example", "From: bob@elsewhere.example\nSubject: Rivers\nMessage-ID: <2@x>\n\nSay something.\n")
+	s.join("mo@example.com", store.RoleMember)
+	member := s.signIn("mo@example.com")
+	is.True(!member.get("/mail/messages/"+e.ID).has("Release to the worker"))
+	is.Equal(member.post("/mail/messages/"+e.ID+"/release").status, http.StatusForbidden)
+	is.Equal(member.post("/mail/messages/"+e.ID+"/retry").status, http.StatusForbidden)
+
+	b := s.signIn("ann@example.com")
+	is.True(b.get("/mail/held").has("Rivers", "bob@elsewhere.example"))
+	is.True(b.get("/mail/messages/"+e.ID).has("Release to the worker", "Say something."))
+	p := b.post("/mail/messages/" + e.ID + "/release")
+	is.Equal(p.status, http.StatusSeeOther)
+	p = b.get(p.location())
+	is.True(p.has("The mail is released", "/tasks/tsk_"))
+	is.True(!p.has("Release to the worker"))
+	is.Equal(b.post("/mail/messages/"+e.ID+"/release").status, http.StatusConflict)
+	is.True(b.get("/mail/held").has("No mail waits"))
+}
+
+func TestMailIsOfTheOrganization(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, worker, receive := newMailSite(t)
+	e := receive("bob@friend.example", "From: bob@friend.example\nSubject: Secret\nMessage-ID: <3@x>\n\nGo.\n")
+	other := s.stranger("eve@umbrella.example")
+	is.True(!other.get("/mail").has("Secret"))
+	for _, path := range []string{"", "/source"} {
+		is.Equal(other.get("/mail/messages/"+e.ID+path).status, http.StatusForbidden)
+	}
+	for _, path := range []string{"/release", "/retry"} {
+		is.Equal(other.post("/mail/messages/"+e.ID+path).status, http.StatusForbidden)
+	}
+	is.Equal(s.signIn("ann@example.com").get("/mail?workerId="+worker.ID+"&status=held").has("Secret"), true)
+	p := s.signIn("ann@example.com").get("/mail?status=%3Cscript%3E")
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(!p.has("<script>alert"))
+}
+
+func TestBrowserMail(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, worker, receive := newMailSite(t)
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w.open("/mail")
+	w.sees("There is no mail yet", "swaks --server 127.0.0.1:2525", worker.ID+"@mail.example")
+	w.look("mail-empty")
+	w.click("Held")
+	w.arrives("/mail/held")
+	w.look("mail-held-empty")
+
+	receive("eve@elsewhere.example", hostileMail)
+	w.open("/mail/held")
+	w.look("mail-held")
+	w.click("<img src=x")
+	w.sees(`</pre><script>alert("text")</script>`)
+	w.click("Header")
+	w.look("mail-message")
+	w.click("Release to the worker")
+	w.sees("The mail is released")
+	w.click("tsk_")
+	w.until("the task", "location.pathname.startsWith('/tasks/')")
+	w.until("its end", "document.body.innerText.includes('completed')")
+
+	w.open("/mail/outbox")
+	w.sees("eve@elsewhere.example", "queued")
+	w.look("mail-outbox")
+	w.click("(not written yet)")
+	w.click("Send now")
+	w.sees("The reply is sent as soon as may be.")
+	w.look("mail-reply")
+	is.Equal(w.asked(), "")
+}
+
+// stranger is a browser of an Owner of another organization.
+func (s *site) stranger(email string) *browser {
+	s.t.Helper()
+	storetest.Caller(s.t, s.store, "Umbrella", email, store.RoleOwner)
+	if err := s.store.SetPassword(s.t.Context(), email, password); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.signIn(email)
+}
