@@ -73,15 +73,19 @@ func splitHeader(raw []byte) (textproto.Header, []byte, bool) {
 	if broken {
 		head = head[:maxHeader]
 	}
-	fields, err := textproto.ReadHeader(bufio.NewReader(bytes.NewReader(append(bytes.Clone(head), "\r\n"...))))
+	fields, err := parseHeader(append(bytes.Clone(head), "\r\n"...))
 	if err == nil {
 		return fields, body, broken
 	}
-	fields, err = textproto.ReadHeader(bufio.NewReader(bytes.NewReader(mendHeader(head))))
+	fields, err = parseHeader(mendHeader(head))
 	if err != nil {
 		return textproto.Header{}, body, true
 	}
 	return fields, body, true
+}
+
+func parseHeader(head []byte) (textproto.Header, error) {
+	return textproto.ReadHeader(bufio.NewReaderSize(bytes.NewReader(head), min(len(head), 4<<10)))
 }
 
 // cutHeader splits a mail at its first empty line. The header keeps the end of its

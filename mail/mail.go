@@ -96,6 +96,7 @@ type Server struct {
 	cfg      Config
 	smtp     *smtp.Server
 	buffer   *semaphore.Weighted // bytes of mails being received
+	small    sync.Pool           // of *[smallMail]byte: mails that fit need no more
 	composer *composer
 
 	ctx    context.Context // of everything the server does

@@ -118,14 +118,21 @@ var errNoRoom = errors.New("no room for the mail now")
 // roomTime is how long a mail waits for room.
 const roomTime = 20 * time.Second
 
+// smallMail is how large a mail may be, in bytes, to need no memory of its own.
+const smallMail = 8 << 10
+
 // readMessage reads a mail into memory, of which it takes no more than there is.
-// release gives it back.
+// release gives it back: nothing may hold raw from then on.
 func (s *Server) readMessage(ctx context.Context, r io.Reader) (raw []byte, release func(), err error) {
 	taken := int64(0)
-	release = func() { s.buffer.Release(taken) }
+	small, ok := s.small.Get().(*[smallMail]byte)
+	if !ok {
+		small = new([smallMail]byte)
+	}
+	release = func() { s.buffer.Release(taken); s.small.Put(small) }
 	ctx, cancel := context.WithTimeout(ctx, roomTime)
 	defer cancel()
-	buf := make([]byte, 0, 8<<10)
+	buf := small[:0]
 	for {
 		if len(buf) == cap(buf) {
 			// While it grows both the old and the new are held.
