@@ -70,14 +70,7 @@ func (s *squeeze) nextSummary(least int64) (m store.Compaction, lines []byte, ok
 	if len(parts) == 0 {
 		return m, nil, false
 	}
-	enough := func(p stretch) bool { return s.tokens(c)-s.w.gauge(p.told+saved) <= s.target }
-	k := slices.IndexFunc(parts, func(p stretch) bool { return p.step == 0 && enough(p) })
-	if k < 0 {
-		k = slices.IndexFunc(parts, enough)
-	}
-	if k < 0 {
-		k = len(parts) - 1
-	}
+	k := s.reach(parts, saved)
 	if s.w.gauge(parts[k].told+saved) < max(least, 1) {
 		return m, nil, false
 	}
@@ -100,6 +93,23 @@ func (s *squeeze) nextSummary(least int64) (m store.Compaction, lines []byte, ok
 		}
 	}
 	return m, lines, true
+}
+
+// reach chooses how much a summary stands for that saves saved tokens besides: a good
+// deal, so that the next one is not due soon, else enough, else all there is. Whole
+// turns are better than parts of one.
+func (s *squeeze) reach(parts []stretch, saved int64) int {
+	now := s.tokens(s.w.talk)
+	for _, downTo := range []int64{s.room * 2 / 5, s.target} {
+		enough := func(p stretch) bool { return now-s.w.gauge(p.told+saved) <= downTo }
+		if k := slices.IndexFunc(parts, func(p stretch) bool { return p.step == 0 && enough(p) }); k >= 0 {
+			return k
+		}
+		if k := slices.IndexFunc(parts, enough); k >= 0 {
+			return k
+		}
+	}
+	return len(parts) - 1
 }
 
 // A stretch is the beginning of what is told of a conversation, up to a place.
