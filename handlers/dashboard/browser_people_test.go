@@ -80,6 +80,23 @@ func TestBrowserMembers(t *testing.T) {
 	guest.arrives("/sign-in")
 }
 
+// TestBrowserNewcomer goes from the link that the first start prints to a finished
+// task, which takes three clicks.
+func TestBrowserNewcomer(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	w := newWindow(s)
+	w.open(s.link(store.LinkWelcome, "ann@example.com")) // one
+	w.fill("New password", password)
+	w.click("Start") // two
+	w.sees("Your password is set, and you are signed in.")
+	w.fill("What is to be done?", "Write a haiku about rivers to haiku.md")
+	w.click("Run") // three
+	w.until("the finished task", "location.pathname.startsWith('/tasks/tsk_') && document.querySelector('h1 ~ * .badge.completed, .badge.completed')")
+	w.sees("haiku.md")
+	w.shoot("newcomer.png")
+}
+
 // TestBrowserSettings looks over the other pages of an Owner.
 func TestBrowserSettings(t *testing.T) {
 	t.Parallel()
@@ -90,7 +107,7 @@ func TestBrowserSettings(t *testing.T) {
 	w.fill("Your email address", "me@example.com")
 	w.fill("New password", password)
 	w.click("Start")
-	w.arrives("/workers")
+	w.arrives("/workers/new")
 	w.open("/settings/organization")
 	w.fill("Credits a month", "much")
 	w.click("Save")

@@ -68,7 +68,11 @@ func (d *Dashboard) choose(w http.ResponseWriter, r *request, kind store.LinkKin
 		p := linkPage{Form: f, Link: l}
 		return d.render(w, r, status, "choose.html", p.title(), p)
 	}
-	return done(w, r, "/workers", "password-chosen")
+	first := "/workers"
+	if kind == store.LinkWelcome {
+		first = "/workers/new" // there is nothing to look at yet
+	}
+	return done(w, r, first, "password-chosen")
 }
 
 // invitation gives what an invitation's page shows.

@@ -45,7 +45,7 @@ func TestWelcomePage(t *testing.T) {
 	is.Equal(p.status, http.StatusUnprocessableEntity)
 	is.True(p.has("must be an email address", "must have 8 to 1024 bytes", `value="no address"`))
 	p = v.post(path, "email", "me@example.com", "password", "my own password")
-	is.Equal(p.location(), "/workers?done=password-chosen")
+	is.Equal(p.location(), "/workers/new?done=password-chosen")
 	is.True(v.get("/account").has("me@example.com", "Acme, as owner"))
 	p = s.visitor().post(path, "email", "eve@example.com", "password", "her own password")
 	is.Equal(p.status, http.StatusNotFound)
