@@ -1,0 +1,103 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+func TestInviteByAddress(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	f.caller("Globex", "eve@globex.test", store.RoleOwner)
+	w := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	for _, email := range []string{"", "nobody@acme.test", "eve@globex.test", "mo@acme.test\x00"} {
+		_, err := f.InviteWorkerMember(f.ctx(), f.owner.Caller, w.ID, email)
+		is.True(store.IsKind(err, store.Invalid)) // another organization's people are nobody here
+	}
+	_, err := f.InviteWorkerMember(f.ctx(), mo.Caller, w.ID, "mo@acme.test")
+	is.True(store.IsKind(err, store.Forbidden))
+	_, err = f.WorkerCreator(f.ctx(), mo.Caller, w.ID)
+	is.True(store.IsKind(err, store.Forbidden))
+
+	m, err := f.InviteWorkerMember(f.ctx(), f.owner.Caller, w.ID, "MO@acme.test")
+	is.NoErr(err)
+	is.Equal(m.UserID, mo.UserID)
+	_, err = f.InviteWorkerMember(f.ctx(), mo.Caller, w.ID, "ann@acme.test")
+	is.True(store.IsKind(err, store.Forbidden)) // who is invited does not invite
+	creator, err := f.WorkerCreator(f.ctx(), mo.Caller, w.ID)
+	is.NoErr(err)
+	is.Equal(creator.UserID, f.owner.UserID)
+	is.Equal(creator.CreatedAt, w.CreatedAt)
+}
+
+func TestFilesByWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	w := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	n := f.turn()
+	n.WorkerID = w.ID
+	n.Attachments = []store.File{{Path: "attached", SHA256: sha("x")}}
+	f.accept(n)
+	f.startRunner("r")
+	c := f.claimOne("r")
+	is.NoErr(f.JournalStep(f.ctx(), c, toolStep(f, 0)))
+	var files []store.File
+	for i := range 7 {
+		files = append(files, store.File{Path: fmt.Sprint(i % 5), SHA256: sha(fmt.Sprint(i))}) // 0 and 1 in two versions
+	}
+	is.NoErr(f.JournalCall(f.ctx(), c, store.Call{State: store.CallCompleted, Output: []byte("1")}, files, nil))
+
+	var got string
+	cursor := ""
+	for page := 0; page == 0 || cursor != ""; page++ {
+		list, next, err := f.FilesByWorker(f.ctx(), f.owner.Caller, w.ID, cursor, 2)
+		is.NoErr(err)
+		for _, v := range list {
+			is.Equal(v.TaskID, c.TaskID)
+			file, err := f.File(f.ctx(), f.owner.Caller, w.ID, v.Path, "")
+			is.NoErr(err)
+			is.Equal(file.SHA256, v.SHA256) // the newest version
+			got += v.Path
+		}
+		got += " "
+		cursor = next
+	}
+	is.Equal(got, "10 43 2 ")
+	_, _, err := f.FilesByWorker(f.ctx(), mo.Caller, w.ID, "", 2)
+	is.True(store.IsKind(err, store.Forbidden))
+	_, _, err = f.FilesByWorker(f.ctx(), f.owner.Caller, w.ID, "!", 2)
+	is.True(store.IsKind(err, store.Invalid))
+	is.NoErr(f.DeleteWorker(f.ctx(), f.owner.Caller, w.ID))
+	list, _, err := f.FilesByWorker(f.ctx(), f.owner.Caller, w.ID, "", 9)
+	is.NoErr(err) // the files of a deleted worker stay
+	is.Equal(len(list), 5)
+}
+
+func TestExchange(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.webhook("https://a.example/")
+	other := f.newWorker(f.owner, store.NewWorker{})
+	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	f.accept(f.turn())
+	f.startRunner("r")
+	f.finish(f.claimOne("r"))
+	e := f.record(f.due()[0], store.Attempt{Success: true, ResponseStatus: 200, Request: "POST /", Response: "HTTP/1.1 200 OK"})
+	got, request, response, err := f.Exchange(f.ctx(), f.owner.Caller, f.worker.ID, e.ID)
+	is.NoErr(err)
+	is.Equal(got, e)
+	is.Equal(request+" "+response, "POST / HTTP/1.1 200 OK")
+	_, _, _, err = f.Exchange(f.ctx(), mo.Caller, f.worker.ID, e.ID)
+	is.True(store.IsKind(err, store.Forbidden))
+	_, _, _, err = f.Exchange(f.ctx(), f.owner.Caller, other.ID, e.ID)
+	is.True(store.IsNotFound(err))
+}
