@@ -26,7 +26,7 @@ func (a *API) newMetrics() *metrics.Set {
 	gauges := map[string]func() float64{
 		"journeyman_turns_running": func() float64 { return float64(a.runner.Running()) },
 		"journeyman_turns_queued":  func() float64 { return float64(a.store.Queued()) },
-		"journeyman_streams_open":  func() float64 { return float64(a.streams.open.Load()) },
+		"journeyman_streams_open":  func() float64 { return float64(a.OpenStreams()) },
 	}
 	for name, n := range map[string]*atomic.Int64{
 		`journeyman_turns_total{status="completed"}`:          &c.TurnsCompleted,
@@ -49,6 +49,9 @@ func (a *API) newMetrics() *metrics.Set {
 	}
 	return set
 }
+
+// OpenStreams is how many event streams are being read.
+func (a *API) OpenStreams() int64 { return a.streams.open.Load() }
 
 // measure counts a request that has been answered.
 func (a *API) measure(r *request, err error, took time.Duration) {

@@ -42,7 +42,11 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (err error) {
 			return fmt.Errorf("back up %s: %w", folder, err)
 		}
 	}
-	return errors.Join(t.Close(), z.Close())
+	if err := errors.Join(t.Close(), z.Close()); err != nil {
+		return err
+	}
+	_ = s.noteBackup() // it is whole, noted or not
+	return nil
 }
 
 // snapshot copies the database on a connection of its own, so that the writer

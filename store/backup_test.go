@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -30,8 +31,14 @@ func TestBackupAndRestore(t *testing.T) {
 	is.NoErr(os.WriteFile(filepath.Join(work, "new-notes.txt"), nil, 0o600)) // named like a file not yet kept
 	is.NoErr(os.Symlink("/etc/passwd", filepath.Join(work, "link")))
 
+	at, err := s.LastBackup()
+	is.NoErr(err)
+	is.True(at.IsZero())
 	var archive bytes.Buffer
 	is.NoErr(s.Backup(t.Context(), &archive))
+	at, err = s.LastBackup()
+	is.NoErr(err)
+	is.True(time.Since(at) < time.Minute)
 	dir := filepath.Join(t.TempDir(), "restored")
 	is.NoErr(store.Restore(t.Context(), dir, bytes.NewReader(archive.Bytes())))
 
@@ -41,6 +48,9 @@ func TestBackupAndRestore(t *testing.T) {
 	_, err = r.Authenticate(t.Context(), secret)
 	is.NoErr(err) // keys survive
 	is.Equal(r.Queued(), int64(1))
+	at, err = r.LastBackup()
+	is.NoErr(err)
+	is.True(at.IsZero()) // of this folder there is none yet
 	f, err := r.OpenBlob(blob.SHA256)
 	is.NoErr(err)
 	is.NoErr(f.Close())
@@ -84,4 +94,31 @@ func TestRestoreRefuses(t *testing.T) {
 			is.True(err != nil && strings.Contains(err.Error(), tt.says)) // says why
 		})
 	}
+}
+
+func TestDiskUse(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := storetest.Open(t, store.Options{})
+	_, err := s.PutBlob(strings.NewReader(strings.Repeat("x", 5000)), 10_000)
+	is.NoErr(err)
+	work := filepath.Join(s.Dir(), "workspaces", "wrk_x")
+	is.NoErr(os.MkdirAll(work, 0o700))
+	is.NoErr(os.WriteFile(filepath.Join(work, "a"), make([]byte, 300), 0o600))
+	is.NoErr(os.Symlink("/", filepath.Join(work, "root"))) // not followed
+	u, err := s.DiskUse(t.Context(), time.Minute)
+	is.NoErr(err)
+	is.True(u.Database > 4096)
+	is.Equal(u.Files, int64(5000))
+	is.Equal(u.Workspaces, int64(300))
+	is.True(u.Free > 0)
+	is.True(!u.Partly)
+	u, err = s.DiskUse(t.Context(), -1)
+	is.NoErr(err)
+	is.True(u.Partly) // what it says is not all
+
+	is.NoErr(os.WriteFile(filepath.Join(s.Dir(), "last-backup"), []byte("2026-0"), 0o600)) // cut off by a crash
+	at, err := s.LastBackup()
+	is.NoErr(err)
+	is.True(at.IsZero())
 }

@@ -43,12 +43,12 @@ type Config struct {
 	MailDomain string // of worker addresses
 	Version    string
 	Model      string           // of workers that name none
-	Shell      string           // how commands of workers are confined, in a few words
 	Now        func() time.Time // time.Now where nil
 
 	Inbox    handlers.Inbox                                       // takes held mail in
 	ReadMail func(raw []byte) (text string, attachments []string) // what a person would read in a mail
 	MailAddr string                                               // where mail is taken in over SMTP, '' for nowhere
+	System   System
 }
 
 // A Dashboard serves the pages. It is an http.Handler.

@@ -62,7 +62,8 @@ func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config))
 		Body: func(ctx context.Context, d store.Delivery) ([]byte, error) { return api.DeliveryBody(ctx, d) }})
 	api = handlers.New(handlers.Config{Store: st, Runner: rn, Log: log, BaseURL: base, MailDomain: "mail.example", Webhooks: hooks})
 	cfg := dashboard.Config{Store: st, Runner: rn, API: api, Log: log, BaseURL: base, MailDomain: "mail.example",
-		Version: "test", Model: "offline", Shell: "none"}
+		Version: "test", Model: "offline",
+		System: dashboard.System{Shell: "confined", SchedulerAlive: func() bool { return true }}}
 	for _, change := range change {
 		change(&cfg)
 	}

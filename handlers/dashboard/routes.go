@@ -28,6 +28,7 @@ func (d *Dashboard) routes() {
 	d.taskRoutes()
 	d.usageRoutes()
 	d.mailRoutes()
+	d.systemRoutes()
 }
 
 // refusal shows an error page; who is not signed in learns nothing of what pages
