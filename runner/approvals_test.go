@@ -309,21 +309,57 @@ func TestCancelWhileResting(t *testing.T) {
 	f.pending(f.accept("again", turn.TaskID), 2) // asks anew
 }
 
-// TestRestsAreNotWork: neither the budget's time nor the duration counts them.
+// TestRestsAreNotWork: neither the budget's time nor the duration counts them, the
+// rest before a call that has ended no more than the one before a call to come.
 func TestRestsAreNotWork(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
+	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		if n := stepOf(req); n < 2 {
+			return calls(emit, n, "danger", `{}`), nil
+		}
+		return answer(emit, "done"), nil
+	}}
 	var e effects
 	c := newClock()
-	f := newFixture(t, withModel(asks("danger")), withTools(e.tool("danger")), withClock(c.now), withBudget(runner.Limits{Time: time.Minute}))
+	f := newFixture(t, withModel(m), withTools(e.tool("danger")), withClock(c.now), withBudget(runner.Limits{Time: time.Minute}))
 	f.askingWorker("danger")
 	turn := f.accept("go")
-	a := f.pending(turn, 1)[0]
-	c.advance(3 * time.Hour)
-	f.decide(a, true, "")
+	for range 2 {
+		a := f.pending(turn, 1)[0]
+		c.advance(3 * time.Hour)
+		f.decide(a, true, "")
+	}
 	done := f.wait(turn)
-	is.Equal([]any{done.Status, done.IncompleteReason, e.list()}, []any{store.Completed, "", []string{"danger"}})
+	is.Equal([]any{done.Status, done.IncompleteReason, e.list()}, []any{store.Completed, "", []string{"danger", "danger"}})
 	is.True(done.Duration < time.Minute)
+}
+
+// TestWideStreamTellsOfEachDecision, also while the turn goes on resting.
+func TestWideStreamTellsOfEachDecision(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var e effects
+	f := newFixture(t, withModel(asks("danger", "danger")), withTools(e.tool("danger")))
+	f.askingWorker("danger")
+	turn := f.accept("go")
+	list := f.pending(turn, 2)
+	s, err := f.WorkerStream(f.ctx(), f.worker.ID, "")
+	is.NoErr(err)
+	defer s.Close()
+	f.decide(list[1], true, "")
+	u := newUIReader(t)
+	u.wide = true
+	f.upTo(endless{s}, u, `"status":"approved"`)
+	is.Equal(len(f.pending(turn, 1)), 1)
+}
+
+// endless is a worker-wide stream as a source.
+type endless struct{ *runner.WorkerStream }
+
+func (e endless) Next(ctx context.Context) ([]runner.Event, bool, error) {
+	events, err := e.WorkerStream.Next(ctx)
+	return events, false, err
 }
 
 func TestApprovalTimeout(t *testing.T) {
