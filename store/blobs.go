@@ -76,14 +76,26 @@ func (s *Store) openBlobs() error {
 func (s *Store) nameBlob(tmp, sha string) error {
 	path := s.blobPath(sha)
 	dir := filepath.Dir(path)
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	err := os.Mkdir(dir, 0o700)
+	if err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("keep file: %w", err)
 	}
+	fresh := err == nil
 	if err := s.placeBlob(tmp, path); err != nil {
 		return fmt.Errorf("keep file: %w", err)
 	}
 	// Also of a name that was there: who gave it may not have come this far.
-	return errors.Join(syncDir(dir), syncDir(s.blobDir()))
+	if err := syncDir(dir); err != nil {
+		return err
+	}
+	if _, synced := s.durable.Load(dir); synced && !fresh {
+		return nil
+	}
+	if err := syncDir(s.blobDir()); err != nil {
+		return err
+	}
+	s.durable.Store(dir, true)
+	return nil
 }
 
 // placeBlob renames a written file, or makes the one that has the name already

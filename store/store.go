@@ -51,6 +51,7 @@ type Store struct {
 	backups    sync.Mutex    // held by the one backup or sweep under way
 	sweepNext  int           // the folder of blobs to sweep next; guarded by backups
 	naming     sync.Mutex    // held while a blob gets its name, or loses it
+	durable    sync.Map      // folders of blobs that are durable themselves
 	hashing    chan struct{} // has room for as many passwords as are hashed at once
 	closing    sync.Once
 	closed     error // what closing gave
