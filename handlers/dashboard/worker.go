@@ -102,9 +102,7 @@ func (d *Dashboard) run(w http.ResponseWriter, r *request, about func(*form) (st
 		return store.Turn{}, newForm(map[string]string{"budget": string(store.BudgetStandard)}), err
 	}
 	if strings.TrimSpace(f.Get("input")) == "" {
-		var wrong store.Fields
-		wrong.Add("input", "must not be empty")
-		return store.Turn{}, f, wrong.Err()
+		return store.Turn{}, f, store.Fields{{Path: "input", Message: "must not be empty"}}.Err()
 	}
 	n, err := about(f)
 	if err != nil {

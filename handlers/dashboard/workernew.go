@@ -3,6 +3,7 @@ package dashboard
 import (
 	"io"
 	"net/http"
+	"strings"
 
 	"journeyman/handlers"
 	"journeyman/store"
@@ -53,20 +54,7 @@ func (d *Dashboard) createWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	fromPrompt := f.Get("from") == "prompt"
-	var worker handlers.WorkerForm
-	if fromPrompt {
-		worker = handlers.WorkerForm{Prompt: f.text("prompt"), Visibility: store.Visibility(f.Get("visibility"))}
-	} else {
-		worker = f.worker()
-	}
-	var made store.Worker
-	if fromPrompt && worker.Prompt == "" {
-		var wrong store.Fields
-		wrong.Add("prompt", "is required")
-		err = wrong.Err()
-	} else {
-		made, err = d.cfg.API.CreateFormWorker(r.Context(), r.who.Caller, worker, handlers.FormOnce(r.who.Caller, f.Get("token"), f.Values.Encode()))
-	}
+	made, err := d.makeWorker(r, f, fromPrompt)
 	switch {
 	case err == nil && fromPrompt:
 		return done(w, r, "/workers/"+made.ID+"/settings", "worker-written")
@@ -82,6 +70,18 @@ func (d *Dashboard) createWorker(w http.ResponseWriter, r *request) error {
 		p.Fields, p.ByHand = d.workerFields(f), true
 	}
 	return d.render(w, r, http.StatusUnprocessableEntity, "worker-new.html", newWorkerTitle, p)
+}
+
+func (d *Dashboard) makeWorker(r *request, f *form, fromPrompt bool) (store.Worker, error) {
+	once := handlers.FormOnce(r.who.Caller, f.Get("token"), f.Values.Encode())
+	if !fromPrompt {
+		return d.cfg.API.CreateFormWorker(r.Context(), r.who.Caller, f.worker(), once)
+	}
+	prompt := strings.TrimSpace(f.text("prompt"))
+	if prompt == "" {
+		return store.Worker{}, store.Fields{{Path: "prompt", Message: "is required"}}.Err()
+	}
+	return d.cfg.API.CreateFormWorker(r.Context(), r.who.Caller, handlers.WorkerForm{Prompt: prompt}, once)
 }
 
 // checkSchema says in plain text what is wrong with an output schema, as it is being

@@ -36,16 +36,15 @@ func (workerFields) Visibilities() []option {
 // text is what stands in a field, with the line ends of Unix: browsers send others.
 func (f *form) text(name string) string { return strings.ReplaceAll(f.Get(name), "\r\n", "\n") }
 
-// names are what stands in all fields of that name: words between spaces and commas.
-func (f *form) names(fields ...string) []string {
-	names := []string{}
+// names are the words in all fields of these names, between spaces and commas.
+func (f *form) names(fields ...string) (names []string) {
+	var all []string
 	for _, field := range fields {
-		for _, text := range f.Values[field] {
-			for _, name := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r <= ' ' }) {
-				if !slices.Contains(names, name) {
-					names = append(names, name)
-				}
-			}
+		all = append(all, f.Values[field]...)
+	}
+	for _, name := range strings.FieldsFunc(strings.Join(all, " "), func(r rune) bool { return r == ',' || r <= ' ' }) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names

@@ -26,3 +26,7 @@ function enhance(root) {
 }
 enhance(document);
 document.addEventListener("fresh", (event) => enhance(event.target)); // a part that came later
+
+// A page that comes back from the browser's memory may show what is over, even to
+// somebody else: it is loaded anew.
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
