@@ -5,9 +5,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	_ "embed"
 	"errors"
@@ -16,7 +14,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"os/signal"
@@ -29,6 +26,7 @@ import (
 	"golang.org/x/term"
 
 	"journeyman/handlers"
+	"journeyman/handlers/command"
 	"journeyman/handlers/dashboard"
 	"journeyman/mail"
 	"journeyman/runner"
@@ -83,21 +81,21 @@ type config struct {
 	Serve serveCommand `cmd:"" default:"withargs" help:"Serve the API (the default)."`
 	Run   runCommand   `cmd:"" help:"Run one task here and now, and print the result."`
 	Key   struct {
-		Create keyCreate `cmd:"" help:"Make an API key and print it."`
-		List   keyList   `cmd:"" help:"List the API keys."`
-		Revoke keyRevoke `cmd:"" help:"End an API key at once."`
-		Roll   keyRoll   `cmd:"" help:"Make an API key's successor and print it; the old one stays valid for a day."`
+		Create command.KeyCreate `cmd:"" help:"Make an API key and print it."`
+		List   command.KeyList   `cmd:"" help:"List the API keys."`
+		Revoke command.KeyRevoke `cmd:"" help:"End an API key at once."`
+		Roll   command.KeyRoll   `cmd:"" help:"Make an API key's successor and print it; the old one stays valid for a day."`
 	} `cmd:"" help:"Manage API keys, beside a running server too."`
 	User struct {
-		List  userList  `cmd:"" help:"List the users."`
-		Reset userReset `cmd:"" help:"Print a link at which a user chooses a new password; it works once, for 24 hours."`
+		List  command.UserList  `cmd:"" help:"List the users."`
+		Reset command.UserReset `cmd:"" help:"Print a link at which a user chooses a new password; it works once, for 24 hours."`
 	} `cmd:"" help:"Manage users, beside a running server too."`
-	Backup  backupCommand  `cmd:"" help:"Write the data folder to one file, beside a running server too."`
-	Restore restoreCommand `cmd:"" help:"Make a new data folder out of a backup."`
-	OpenAPI openAPICommand `cmd:"" name:"openapi" help:"Print the API's description, OpenAPI 3.1 in JSON."`
-	Servers mcpCommand     `cmd:"" name:"mcp" help:"Connect to the MCP servers and list their tools."`
-	Doctor  doctorCommand  `cmd:"" help:"Print how this machine confines the shell commands of workers."`
-	Version versionCommand `cmd:"" help:"Print the version."`
+	Backup  command.Backup  `cmd:"" help:"Write the data folder to one file, beside a running server too."`
+	Restore command.Restore `cmd:"" help:"Make a new data folder out of a backup."`
+	OpenAPI openAPICommand  `cmd:"" name:"openapi" help:"Print the API's description, OpenAPI 3.1 in JSON."`
+	Servers mcpCommand      `cmd:"" name:"mcp" help:"Connect to the MCP servers and list their tools."`
+	Doctor  doctorCommand   `cmd:"" help:"Print how this machine confines the shell commands of workers."`
+	Version versionCommand  `cmd:"" help:"Print the version."`
 }
 
 // limits are the flags of one budget; 0 is no limit.
@@ -115,7 +113,8 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 	log    *slog.Logger
-	remote *mcp.Pool // set by newRunner; its user stops it
+	remote *mcp.Pool           // set by newRunner; its user stops it
+	found  sandbox.Confinement // set by tools
 }
 
 func main() {
@@ -141,7 +140,7 @@ func run(ctx context.Context, stop context.CancelFunc, args []string, stdout, st
 	if err != nil {
 		return err
 	}
-	command, err := parser.Parse(args)
+	chosen, err := parser.Parse(args)
 	if err == nil {
 		err = cfg.check()
 	}
@@ -152,7 +151,8 @@ func run(ctx context.Context, stop context.CancelFunc, args []string, stdout, st
 	if err != nil {
 		return err
 	}
-	return command.Run(&app{cfg: &cfg, ctx: ctx, stop: stop, stdout: stdout, stderr: stderr, log: log})
+	a := &app{cfg: &cfg, ctx: ctx, stop: stop, stdout: stdout, stderr: stderr, log: log}
+	return chosen.Run(a, &command.Folder{Context: ctx, Path: cfg.Data, Open: a.openStore, Stdout: stdout})
 }
 
 // help shows the flags of the default command, too, where no command is named.
@@ -263,20 +263,35 @@ func (a *app) tools() ([]tool.Tool, error) {
 		}
 		tools = append(tools, search)
 	}
-	found := sandbox.Detect(a.ctx)
-	shell, err := sandbox.NewShell(found, sandbox.ShellConfig{Hide: []string{a.cfg.Data}, Unsafe: a.cfg.UnsafeShell})
+	a.found = sandbox.Detect(a.ctx)
+	shell, err := sandbox.NewShell(a.found, sandbox.ShellConfig{Hide: []string{a.cfg.Data}, Unsafe: a.cfg.UnsafeShell})
 	switch {
 	case errors.Is(err, sandbox.ErrUnconfined):
-		a.log.Info("workers get no shell", "err", found.Err)
+		a.log.Info("workers get no shell", "err", a.found.Err)
 	case err != nil:
 		return nil, err
 	default:
 		tools = append(tools, tool.Shell(shell))
 		if !shell.Confined() {
-			a.log.Warn("commands of workers run unconfined", "err", found.Err)
+			a.log.Warn("commands of workers run unconfined", "err", a.found.Err)
 		}
 	}
 	return tools, nil
+}
+
+// system is what the dashboard tells of this process.
+func (a *app) system(relay bool, schedulerAlive func() bool) dashboard.System {
+	s := dashboard.System{Shell: "not offered", Relay: relay, SchedulerAlive: schedulerAlive, StartedAt: time.Now()}
+	switch {
+	case a.found.Possible:
+		s.Shell = "confined"
+	case a.cfg.UnsafeShell:
+		s.Shell = "NOT confined (--unsafe-shell)"
+	}
+	for _, l := range a.found.Layers {
+		s.Layers = append(s.Layers, dashboard.Layer(l))
+	}
+	return s
 }
 
 type serveCommand struct {
@@ -318,153 +333,206 @@ func (c *serveCommand) Run(a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	// Listen here, not in a goroutine: a taken port must stop the start.
-	ln, err := (&net.ListenConfig{}).Listen(a.ctx, "tcp", c.Addr)
-	if err != nil {
-		return fmt.Errorf("--addr: %w", err)
-	}
-	defer ln.Close()
-	secure, err := handlers.Certificate{CertFile: c.TLSCert, KeyFile: c.TLSKey, Domains: c.ACMEDomain, Folder: filepath.Join(a.cfg.Data, "acme"),
-		Email: c.ACMEEmail, Directory: c.ACMEDirectory}.TLS(a.log)
-	if err != nil {
-		return err
-	}
-	baseURL := c.baseURL(ln.Addr())
-	if secure != nil {
-		ln = tls.NewListener(ln, secure)
-	}
-	rn, m, err := a.newRunner(st, baseURL)
-	if err != nil {
-		return err
-	}
-	defer a.remote.Stop()
-	box, mailLn, err := c.openMail(a, st, rn)
-	if err != nil {
-		return err
-	}
-	sched, err := schedule.New(schedule.Config{Store: st, Log: a.log, Fired: rn.Wake, KeepMail: time.Duration(min(c.MailKeep, 100_000)) * 24 * time.Hour})
-	if err != nil {
-		return err
-	}
-	var api *handlers.API
-	hooks := webhook.New(webhook.Config{Store: st, Log: a.log, UserAgent: userAgent, Dialer: sandbox.Dialer{AllowPrivate: a.cfg.Private},
-		Body: func(ctx context.Context, d store.Delivery) ([]byte, error) { return api.DeliveryBody(ctx, d) }})
-	api = handlers.New(handlers.Config{Store: st, Runner: rn, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain, RateLimit: c.RateLimit, Inbox: box, MetricsToken: c.MetricsToken,
-		Uploads:         handlers.UploadLimits{FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
-		Webhooks:        hooks,
-		ScheduleChanged: sched.Wake, SchedulerAlive: sched.Alive})
-	control, err := listenControl(a.cfg.Data)
-	if err != nil {
-		return err
-	}
-	profiler, profilerLn, err := c.openProfiler(a)
-	if err != nil {
+	s := &service{store: st}
+	defer s.close()
+	if err := s.open(a, c); err != nil {
 		return err
 	}
 	// A key that is shown once is made when nothing is left that can stop its showing.
-	first, err := c.firstStart(a, st, baseURL)
-	if err != nil {
+	if err := s.words.Make(a.ctx, st); err != nil {
 		return err
 	}
-	pages, err := dashboard.New(dashboard.Config{Store: st, Runner: rn, API: api, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain,
-		Inbox: box, ReadMail: mail.Preview, MailAddr: addressOf(mailLn),
-		Version: version, Model: m.Name()})
-	if err != nil {
-		return err
-	}
-	web := newServer(front(api, pages), rn)
-	admin := newServer(handlers.Control(handlers.DataFolder{Store: st, BaseURL: baseURL}), rn)
-	if err := errors.Join(hooks.Start(a.ctx), rn.Start(a.ctx), sched.Start(a.ctx)); err != nil {
+	if err := errors.Join(s.hooks.Start(a.ctx), s.runner.Start(a.ctx), s.schedule.Start(a.ctx)); err != nil {
 		return err
 	}
 	a.remote.Start()
-	box.Start()
-	c.welcome(a, baseURL, m.Name(), first, mailLn)
-	failed := make(chan error, 4) // buffered: whoever loses the select must not leak
-	go func() { failed <- web.Serve(ln) }()
-	go func() { failed <- admin.Serve(control) }()
-	if mailLn != nil {
-		go func() { failed <- box.Serve(mailLn) }()
-	}
-	if profilerLn != nil {
-		go func() { failed <- profiler.Serve(profilerLn) }()
+	s.mail.Start()
+	s.words.Print(a.stdout)
+	failed := make(chan error, len(s.doors)) // buffered: whoever loses the select must not leak
+	for _, d := range s.doors {
+		go func() { failed <- d.server.Serve(d.ln) }()
 	}
 	select {
 	case <-a.ctx.Done():
 	case err = <-failed:
 	}
 	a.stop()
-	a.log.Info("stopping", "running", rn.Running())
-	err = errors.Join(err, sched.Stop(), shutdown(rn, a.cfg.Grace, box, web, admin, profiler))
-	ctx, cancel := context.WithTimeout(context.Background(), min(a.cfg.Grace, lastDeliveries))
+	a.log.Info("stopping", "running", s.runner.Running())
+	return errors.Join(err, s.stop(a.cfg.Grace))
+}
+
+// A service is all that serves, once it is open.
+type service struct {
+	store    *store.Store
+	runner   *runner.Runner
+	remote   *mcp.Pool
+	mail     *mail.Server
+	schedule *schedule.Scheduler
+	hooks    *webhook.Dispatcher
+	words    command.Start
+	doors    []door // the API's first
+}
+
+// A door is a server and the listener it serves.
+type door struct {
+	server interface {
+		stoppable
+		Serve(ln net.Listener) error
+	}
+	ln net.Listener
+}
+
+// open listens and makes all parts, and starts none. A taken port stops the start.
+func (s *service) open(a *app, c *serveCommand) error {
+	ln, err := c.listen(a)
+	if err != nil {
+		return err
+	}
+	s.doors = []door{{ln: ln}}
+	baseURL := c.baseURL(ln.Addr())
+	rn, m, err := a.newRunner(s.store, baseURL)
+	if err != nil {
+		return err
+	}
+	s.runner, s.remote = rn, a.remote
+	s.words = command.Start{Version: version, Model: m.Name(), Data: a.cfg.Data, BaseURL: baseURL, MailDomain: c.MailDomain,
+		APIKey: c.APIKey, AdminEmail: c.AdminEmail, AdminPassword: c.AdminPassword}
+	if err := s.openMail(a, c); err != nil {
+		return err
+	}
+	if s.schedule, err = schedule.New(schedule.Config{Store: s.store, Log: a.log, Fired: rn.Wake,
+		KeepMail: time.Duration(min(c.MailKeep, 100_000)) * 24 * time.Hour}); err != nil {
+		return err
+	}
+	var api *handlers.API
+	s.hooks = webhook.New(webhook.Config{Store: s.store, Log: a.log, UserAgent: userAgent, Dialer: sandbox.Dialer{AllowPrivate: a.cfg.Private},
+		Body: func(ctx context.Context, d store.Delivery) ([]byte, error) { return api.DeliveryBody(ctx, d) }})
+	api = handlers.New(handlers.Config{Store: s.store, Runner: rn, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain,
+		RateLimit: c.RateLimit, MetricsToken: c.MetricsToken, Inbox: s.mail, Webhooks: s.hooks,
+		Uploads:         handlers.UploadLimits{FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
+		ScheduleChanged: s.schedule.Wake, SchedulerAlive: s.schedule.Alive})
+	pages, err := dashboard.New(dashboard.Config{Store: s.store, Runner: rn, API: api, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain,
+		Inbox: s.mail, ReadMail: mail.Preview, MailAddr: s.words.MailAddr,
+		System:  a.system(c.SMTPRelay != "", s.schedule.Alive),
+		Version: version, Model: m.Name()})
+	if err != nil {
+		return err
+	}
+	s.doors[0].server = handlers.NewServer(handlers.Front(api, pages), rn)
+	return s.openSideDoors(a, c, baseURL)
+}
+
+// openSideDoors opens what is for this machine's operator alone: the socket for
+// commands and, where asked for, the profiler.
+func (s *service) openSideDoors(a *app, c *serveCommand, baseURL string) error {
+	ln, err := command.Listen(a.cfg.Data)
+	if err != nil {
+		return err
+	}
+	s.doors = append(s.doors, door{handlers.NewServer(handlers.Control(handlers.DataFolder{Store: s.store, BaseURL: baseURL}), s.runner), ln})
+	if c.PprofAddr == "" {
+		return nil
+	}
+	if ln, err = (&net.ListenConfig{}).Listen(a.ctx, "tcp", c.PprofAddr); err != nil {
+		return fmt.Errorf("--pprof-addr: %w", err)
+	}
+	a.log.Info("profiler", "address", "http://"+ln.Addr().String()+"/debug/pprof/")
+	s.doors = append(s.doors, door{handlers.NewServer(handlers.Profiler(), s.runner), ln})
+	return nil
+}
+
+// stop stops in the order that loses nothing.
+func (s *service) stop(grace time.Duration) error {
+	servers := []stoppable{s.mail}
+	for _, d := range s.doors {
+		servers = append(servers, d.server)
+	}
+	err := errors.Join(s.schedule.Stop(), shutdown(s.runner, grace, servers...))
+	ctx, cancel := context.WithTimeout(context.Background(), min(grace, lastDeliveries))
 	defer cancel()
-	hooks.Stop(ctx) // after the last turn has ended
+	s.hooks.Stop(ctx) // after the last turn has ended
 	return err
 }
 
-// openProfiler makes the profiler's server and its listener, which is nil where it
-// is off.
-func (c *serveCommand) openProfiler(a *app) (*http.Server, net.Listener, error) {
-	s := &http.Server{Handler: handlers.Profiler(), ReadHeaderTimeout: 10 * time.Second}
-	if c.PprofAddr == "" {
-		return s, nil, nil
+// close lets go of what open took, however far it came.
+func (s *service) close() {
+	if s.remote != nil {
+		s.remote.Stop()
 	}
-	ln, err := (&net.ListenConfig{}).Listen(a.ctx, "tcp", c.PprofAddr)
+	for _, d := range s.doors {
+		_ = d.ln.Close() // mostly closed by its server
+	}
+}
+
+// listen opens the listener for http or https.
+func (c *serveCommand) listen(a *app) (net.Listener, error) {
+	secure, err := handlers.Certificate{CertFile: c.TLSCert, KeyFile: c.TLSKey, Domains: c.ACMEDomain, Folder: filepath.Join(a.cfg.Data, "acme"),
+		Email: c.ACMEEmail, Directory: c.ACMEDirectory}.TLS(a.log)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--pprof-addr: %w", err)
+		return nil, err
 	}
-	a.log.Info("profiler", "address", "http://"+ln.Addr().String()+"/debug/pprof/")
-	return s, ln, nil
+	ln, err := (&net.ListenConfig{}).Listen(a.ctx, "tcp", c.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("--addr: %w", err)
+	}
+	if secure != nil {
+		ln = tls.NewListener(ln, secure)
+	}
+	return ln, nil
 }
 
 // lastDeliveries is how long deliveries under way have to arrive at a shutdown; the
 // rest is made after the next start.
 const lastDeliveries = 2 * time.Second
 
-// openMail makes the mail server and its listener, which is nil where it is off.
-func (c *serveCommand) openMail(a *app, st *store.Store, rn *runner.Runner) (*mail.Server, net.Listener, error) {
-	cfg := mail.Config{Store: st, Runner: rn, Log: a.log, Domain: c.MailDomain, Accept: c.MailAccept, Hold: c.MailHold, MaxSize: c.MailMaxSize,
+// openMail makes the mail server and, unless it is off, its listener.
+func (s *service) openMail(a *app, c *serveCommand) error {
+	cfg := mail.Config{Store: s.store, Runner: s.runner, Log: a.log, Domain: c.MailDomain, Accept: c.MailAccept, Hold: c.MailHold, MaxSize: c.MailMaxSize,
 		Loops: store.MailLimits{PerThread: limitOf(c.MailThreadLimit), PerSender: limitOf(c.MailSenderLimit)}}
 	if err := mail.ParseAccept(c.MailAccept); err != nil {
-		return nil, nil, fmt.Errorf("--mail-accept: %w", err)
+		return fmt.Errorf("--mail-accept: %w", err)
 	}
 	var err error
 	if c.SMTPRelay != "" {
 		if cfg.Relay, err = mail.ParseRelay(c.SMTPRelay); err != nil {
-			return nil, nil, fmt.Errorf("--smtp-relay: %w", err)
+			return fmt.Errorf("--smtp-relay: %w", err)
 		}
 	}
+	ln, err := c.listenMail(a)
+	if err != nil || ln == nil {
+		s.mail = mail.New(cfg)
+		return err
+	}
+	if tcp, ok := ln.Addr().(*net.TCPAddr); cfg.Accept == "" && ok && !tcp.IP.IsLoopback() {
+		cfg.Accept = mail.Members
+	}
+	if cfg.TLS, err = mail.LoadTLS(c.SMTPTLSCert, c.SMTPTLSKey, c.MailDomain, time.Now()); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	s.mail, s.words.MailAddr = mail.New(cfg), ln.Addr().String()
+	s.doors = append(s.doors, door{s.mail, ln})
+	return nil
+}
+
+// listenMail opens the listener for mail; it is nil where mail is off.
+func (c *serveCommand) listenMail(a *app) (net.Listener, error) {
 	addr := "127.0.0.1:2525"
 	if c.SMTPAddr != nil {
 		addr = *c.SMTPAddr
 	}
 	if addr == "" {
-		return mail.New(cfg), nil, nil
-	}
-	if cfg.TLS, err = mail.LoadTLS(c.SMTPTLSCert, c.SMTPTLSKey, c.MailDomain, time.Now()); err != nil {
-		return nil, nil, err
+		return nil, nil
 	}
 	ln, err := (&net.ListenConfig{}).Listen(a.ctx, "tcp", addr)
 	if err != nil && c.SMTPAddr == nil {
 		// Nobody asked for mail: a second server on this machine serves without it.
 		a.log.Warn("mail is off: choose a listen address with --smtp-addr", "err", err)
-		return mail.New(cfg), nil, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("listen for mail (--smtp-addr): %w", err)
+		return nil, fmt.Errorf("listen for mail (--smtp-addr): %w", err)
 	}
-	if tcp, ok := ln.Addr().(*net.TCPAddr); cfg.Accept == "" && ok && !tcp.IP.IsLoopback() {
-		cfg.Accept = mail.Members
-	}
-	return mail.New(cfg), ln, nil
-}
-
-// addressOf is where a listener listens, '' for none.
-func addressOf(ln net.Listener) string {
-	if ln == nil {
-		return ""
-	}
-	return ln.Addr().String()
+	return ln, nil
 }
 
 // limitOf is a limit as a flag gives it: 0 for none.
@@ -500,26 +568,6 @@ func shutdown(rn *runner.Runner, grace time.Duration, servers ...stoppable) erro
 	return errors.Join(append(errs, <-stopped)...)
 }
 
-// front gives each request to the API or to the pages, which share an address.
-func front(api, pages http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch p := r.URL.Path; {
-		case strings.HasPrefix(p, "/api/"), p == "/api", p == "/healthz", p == "/readyz", p == "/metrics", p == "/mcp":
-			api.ServeHTTP(w, r)
-		default:
-			pages.ServeHTTP(w, r)
-		}
-	})
-}
-
-// newServer has no write timeout: a wait for a result may be long. Bodies have
-// read deadlines of their own.
-func newServer(h http.Handler, rn *runner.Runner) *http.Server {
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
-	s.RegisterOnShutdown(rn.CloseStreams) // an open event stream would hold Shutdown for the whole grace
-	return s
-}
-
 // baseURL is the configured one, or one that reaches the listener from here.
 func (c *serveCommand) baseURL(addr net.Addr) string {
 	if c.BaseURL != "" {
@@ -539,90 +587,6 @@ func (c *serveCommand) baseURL(addr net.Addr) string {
 		return "https://" + net.JoinHostPort(host, port)
 	}
 	return "http://" + net.JoinHostPort(host, port)
-}
-
-// credentials are what a first start prints: what is empty stays unsaid.
-type credentials struct{ key, password, link string }
-
-// firstStart makes the first owner's key, the given one or a fresh one, and their
-// sign-in: the given password, or a fresh one while nobody has any.
-func (c *serveCommand) firstStart(a *app, st *store.Store, baseURL string) (first credentials, err error) {
-	has, err := st.HasKeys(a.ctx)
-	if err != nil {
-		return first, err
-	}
-	if !has || c.APIKey != "" {
-		first.key, err = st.CreateKey(a.ctx, store.NewKey{Name: "First key", Email: c.AdminEmail, Role: store.RoleOwner, Secret: c.APIKey})
-		if err != nil && c.APIKey != "" {
-			err = fmt.Errorf("--api-key: %w", err)
-		}
-		if err != nil {
-			return first, err
-		}
-	}
-	if c.APIKey != "" {
-		first.key = "" // its owner knows it
-	}
-	if c.AdminPassword != "" {
-		return first, c.setPassword(a, st)
-	}
-	known, err := st.HasPasswords(a.ctx)
-	if err != nil || known {
-		return first, err
-	}
-	first.password, first.link, err = c.firstSignIn(a, st, baseURL)
-	return first, err
-}
-
-// setPassword makes the given password the first owner's. Setting it anew at each
-// start would sign them out each time.
-func (c *serveCommand) setPassword(a *app, st *store.Store) error {
-	_, err := st.CheckPassword(a.ctx, c.AdminEmail, c.AdminPassword)
-	if store.IsKind(err, store.Unauthorized) {
-		err = st.SetPassword(a.ctx, c.AdminEmail, c.AdminPassword)
-	}
-	if err != nil {
-		return fmt.Errorf("--admin-password: %w", err)
-	}
-	return nil
-}
-
-// firstSignIn makes a password for the first owner, and a link to choose another.
-func (c *serveCommand) firstSignIn(a *app, st *store.Store, baseURL string) (password, link string, err error) {
-	if _, err := st.Owner(a.ctx, c.AdminEmail); err != nil {
-		return "", "", fmt.Errorf("--admin-email: %w", err)
-	}
-	password = strings.ToLower(rand.Text()[:20])
-	if err := st.SetPassword(a.ctx, c.AdminEmail, password); err != nil {
-		return "", "", err
-	}
-	_, token, err := st.CreateReset(a.ctx, store.LinkWelcome, c.AdminEmail)
-	return password, handlers.LinkAddress(baseURL, store.LinkWelcome, token), err
-}
-
-// welcome says where things are. What is secret is shown this once and never logged.
-func (c *serveCommand) welcome(a *app, baseURL, model string, first credentials, mailLn net.Listener) {
-	shown := cmp.Or(first.key, "$JOURNEYMAN_API_KEY")
-	fmt.Fprintf(a.stdout, "Journeyman %s serves on %s\n", version, baseURL)
-	fmt.Fprintf(a.stdout, "  data     %s\n", a.cfg.Data)
-	fmt.Fprintf(a.stdout, "  model    %s\n", model)
-	if mailLn != nil {
-		fmt.Fprintf(a.stdout, "  mail     WORKER_ID@%s, taken in on smtp://%s\n", c.MailDomain, mailLn.Addr())
-	}
-	if first.key != "" {
-		fmt.Fprintf(a.stdout, "  API key  %s  (shown only now: keep it)\n", first.key)
-	}
-	if first.password == "" {
-		fmt.Fprintf(a.stdout, "  dashboard  %s/\n", baseURL)
-	} else {
-		fmt.Fprintf(a.stdout, "  dashboard  %s/  sign in as %s with password %s\n", baseURL, c.AdminEmail, first.password)
-		fmt.Fprintf(a.stdout, "             %s  signs you in, too (once, within 24 hours)\n", first.link)
-	}
-	fmt.Fprintf(a.stdout, `
-Try it:
-  curl -s %s/api/tasks -H "Authorization: Bearer %s" \
-    -H "Content-Type: application/json" -d '{"input": "Say hello and tell me what you can do."}'
-`, baseURL, shown)
 }
 
 type runCommand struct {
@@ -657,171 +621,6 @@ func (c *runCommand) Run(a *app) (err error) {
 		task.Stdin = os.Stdin
 	}
 	return task.Run(a.ctx, store.NewTurn{Input: c.Instruction, Budget: store.Budget(c.Budget), WorkerID: c.Worker}, c.File)
-}
-
-type userList struct{}
-
-// Run prints a line a user and organization.
-func (userList) Run(a *app) error {
-	return a.administer(func(k handlers.Admin) error {
-		users, err := k.Users(a.ctx)
-		if err == nil {
-			terminal.PrintUsers(a.stdout, users)
-		}
-		return err
-	})
-}
-
-type userReset struct {
-	Email   string `arg:"" help:"The user's email address."`
-	BaseURL string `default:"http://127.0.0.1:8080" help:"Address of the server, where none runs that knows its own." placeholder:"URL"`
-}
-
-// Run prints the link alone.
-func (c *userReset) Run(a *app) error {
-	return a.administer(func(k handlers.Admin) error {
-		link, err := k.ResetLink(a.ctx, c.Email)
-		if err == nil {
-			fmt.Fprintln(a.stdout, link)
-		}
-		return err
-	})
-}
-
-type keyCreate struct {
-	Name string `required:"" help:"What the key is for."`
-	User string `help:"Email address of its user, made if needed; the first owner by default." placeholder:"EMAIL"`
-	Role string `enum:",owner,admin,member" default:"" help:"The user's role: owner, admin or member."`
-	Org  string `help:"Organization, made if needed; the first one by default." placeholder:"NAME"`
-}
-
-// Run prints the key alone, for scripts.
-func (c *keyCreate) Run(a *app) error {
-	return a.administer(func(k handlers.Admin) error {
-		secret, err := k.CreateKey(a.ctx, store.NewKey{Name: c.Name, Email: c.User, Role: store.Role(c.Role), OrganizationName: c.Org})
-		if err == nil {
-			fmt.Fprintln(a.stdout, secret)
-		}
-		return err
-	})
-}
-
-type keyList struct {
-	Org string `help:"Only the keys of this organization." placeholder:"NAME"`
-}
-
-// Run prints a line a key.
-func (c *keyList) Run(a *app) error {
-	return a.administer(func(k handlers.Admin) error {
-		keys, err := k.Keys(a.ctx, c.Org)
-		if err == nil {
-			terminal.PrintKeys(a.stdout, keys)
-		}
-		return err
-	})
-}
-
-type keyRevoke struct {
-	Key string `arg:"" help:"Its id, its first 12 characters, or the key itself."`
-}
-
-// Run revokes the key and says which it was.
-func (c *keyRevoke) Run(a *app) error {
-	return a.administer(func(k handlers.Admin) error {
-		key, err := k.RevokeKey(a.ctx, c.Key, "")
-		if err == nil {
-			fmt.Fprintf(a.stdout, "revoked %s (%s)\n", key.ID, key.Name)
-		}
-		return err
-	})
-}
-
-type keyRoll struct {
-	Key string `arg:"" help:"Its id, its first 12 characters, or the key itself."`
-}
-
-// Run prints the new key alone, for scripts.
-func (c *keyRoll) Run(a *app) error {
-	return a.administer(func(k handlers.Admin) error {
-		_, secret, err := k.RollKey(a.ctx, c.Key, "")
-		if err == nil {
-			fmt.Fprintln(a.stdout, secret)
-		}
-		return err
-	})
-}
-
-// administer works on the running server through its socket, or on the data
-// folder itself where none runs.
-func (a *app) administer(do func(handlers.Admin) error) (err error) {
-	st, err := a.openStore()
-	if errors.Is(err, store.ErrLocked) {
-		return do(handlers.NewControlClient(controlPath(a.cfg.Data)))
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	return do(handlers.DataFolder{Store: st, BaseURL: a.cfg.User.Reset.BaseURL})
-}
-
-// controlPath is the socket for commands.
-func controlPath(data string) string { return filepath.Join(data, "control.sock") }
-
-// listenControl opens the socket for commands. Only this user can: the data folder
-// is closed to others, and so is the socket.
-func listenControl(data string) (net.Listener, error) {
-	path := controlPath(data)
-	// The folder is locked by us, so a socket in it is what a dead process left.
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	ln, err := handlers.ListenControl(path)
-	if err != nil {
-		return nil, fmt.Errorf("listen for commands: %w", err)
-	}
-	return ln, nil
-}
-
-type backupCommand struct {
-	File string `arg:"" help:"File to write; one that exists is replaced once the new one is whole."`
-}
-
-// Run writes the backup aside and then gives it its name.
-func (c *backupCommand) Run(a *app) error {
-	return a.administer(func(admin handlers.Admin) error {
-		f, err := os.CreateTemp(filepath.Dir(c.File), filepath.Base(c.File)+".*.tmp")
-		if err != nil {
-			return err
-		}
-		err = errors.Join(admin.Backup(a.ctx, f), f.Sync(), f.Close())
-		if err == nil {
-			err = os.Rename(f.Name(), c.File)
-		}
-		if err != nil {
-			return errors.Join(err, os.Remove(f.Name()))
-		}
-		fmt.Fprintf(a.stdout, "backed up %s to %s\n", a.cfg.Data, c.File)
-		return nil
-	})
-}
-
-type restoreCommand struct {
-	File string `arg:"" help:"Backup to restore."`
-}
-
-// Run restores into the data folder, which must be new or empty.
-func (c *restoreCommand) Run(a *app) error {
-	f, err := os.Open(c.File)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := store.Restore(a.ctx, a.cfg.Data, f); err != nil {
-		return err
-	}
-	fmt.Fprintf(a.stdout, "restored %s to %s\n", c.File, a.cfg.Data)
-	return nil
 }
 
 type openAPICommand struct{}

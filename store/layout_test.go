@@ -31,6 +31,7 @@ var rooms = map[string][]string{
 	"runner/sandbox":     {},                                                         // danger is reviewed in one place
 	"runner/terminal":    {"store", "runner", "runner/tool/mcp"},                     // shows a run to a person: no part of running it
 	"handlers":           {"store", "runner"},                                        // it commits a row and wakes the runner
+	"handlers/command":   {"handlers", "store", "runner/terminal"},                   // what an operator does to a folder, running or not
 	"handlers/dashboard": {"handlers", "store", "runner"},                            // pages change for other reasons than the API
 	"mail":               {"store", "runner"},                                        // a second front door: not a client of the first
 }
