@@ -70,6 +70,9 @@ func (r *Runner) remember(ctx context.Context, w *work) error {
 		return fmt.Errorf("read compactions: %w", err)
 	}
 	for _, m := range made {
+		if m.Kind == store.CompactionOmission && m.TurnNum != c.Num {
+			continue // this turn may have the credits for a summary
+		}
 		w.talk.apply(m)
 		if m.TurnNum == c.Num {
 			w.before += m.CompletedAt.Sub(m.StartedAt)

@@ -362,6 +362,10 @@ func TestNoCreditsForSummary(t *testing.T) {
 	is.Equal(s.so().refused, 0)
 	is.True(low.Usage.Cost() <= 9_000_000)
 	is.True(s.so().last().has("earlier steps of this task were left out"))
+
+	is.Equal(f.run("And now, with enough credits?", last.TaskID).Status, store.Completed)
+	is.True(len(s.so().summaries) > 0)
+	is.True(s.so().last().has("fact-0")) // nothing was lost for good
 }
 
 // TestUnknownWindow has a model that the price table says nothing of.

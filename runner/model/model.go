@@ -148,5 +148,8 @@ type Error struct {
 // TooLong reports whether the request was longer than the model takes.
 func (e *Error) TooLong() bool { return e.Code == codeContextLength }
 
+// Filtered reports whether the provider withheld the answer for what is in it.
+func (e *Error) Filtered() bool { return e.Code == codeContentFilter }
+
 // Error gives the code and the message.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }

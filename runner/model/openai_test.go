@@ -387,3 +387,23 @@ func FuzzOpenAIStream(f *testing.F) {
 		}
 	})
 }
+
+// TestUserTwiceInARow sends what a user said in two messages as one.
+func TestUserTwiceInARow(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newProvider(t, streams(sse(chunk(`{"content":"ok"}`), finished("stop"), done)))
+	picture := Part{Type: PartFile, Path: "a.png", MediaType: "image/png", Size: 3, Open: func() ([]byte, error) { return []byte("png"), nil }}
+	said := Message{Role: RoleAssistant, Parts: []Part{{Type: PartText, Text: "yes"}}}
+	withPicture := Message{Role: RoleUser, Parts: []Part{{Type: PartText, Text: "three"}, picture}}
+	_, err := ask(t, openAIAt(t, p.URL, quick()), Request{Messages: []Message{user("one"), user("two"), said, withPicture, user("four")}})
+	is.NoErr(err)
+	messages := p.got(t, 0).body["messages"].([]any)
+	is.Equal(len(messages), 3) // the roles alternate
+	is.Equal(messages[0].(map[string]any)["content"], "one\n\ntwo")
+	last := messages[2].(map[string]any)["content"].([]any)
+	is.Equal(len(last), 3)
+	is.Equal(last[0].(map[string]any)["text"], "three")
+	is.Equal(last[1].(map[string]any)["type"], "image_url")
+	is.Equal(last[2].(map[string]any)["text"], "four")
+}

@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 )
 
 // The request of OpenAI's chat completions API, as far as it is used here.
@@ -159,7 +160,12 @@ func (o *openAI) messages(req *Request, q quirks) []chatMessage {
 	for i, m := range req.Messages {
 		switch m.Role {
 		case RoleUser:
-			out = append(out, chatMessage{Role: "user", Content: userContent(m.Parts, &files)})
+			content := userContent(m.Parts, &files)
+			if n := len(out) - 1; n >= 0 && out[n].Role == "user" {
+				out[n].Content = joinContent(out[n].Content, content)
+				continue
+			}
+			out = append(out, chatMessage{Role: "user", Content: content})
 		case RoleAssistant:
 			out = append(out, o.assistant(m.Parts, i > loop))
 		case RoleTool:
@@ -217,6 +223,25 @@ func userContent(parts []Part, files *attacher) any {
 		text += c.Text
 	}
 	return text
+}
+
+// joinContent makes one message of two: the templates of some models refuse a user
+// who speaks twice in a row.
+func joinContent(a, b any) any {
+	first, plain := a.(string)
+	second, alsoPlain := b.(string)
+	if plain && alsoPlain {
+		return first + "\n\n" + second
+	}
+	return slices.Concat(contentList(a), contentList(b))
+}
+
+func contentList(content any) []chatContent {
+	if text, plain := content.(string); plain {
+		return []chatContent{{Type: "text", Text: text}}
+	}
+	list, _ := content.([]chatContent) // there is no third kind
+	return list
 }
 
 // dataURL is a file as RFC 2397 has it.
