@@ -76,3 +76,15 @@ func (s *Store) Recount(ctx context.Context) error { return s.countQueue(ctx) }
 
 // SetMost sets how many operations share a transaction.
 func (s *Store) SetMost(n int64) { s.writer.most.Store(n) }
+
+// FillHashing leaves no room to hash a password until free is called.
+func (s *Store) FillHashing() (free func()) {
+	for range cap(s.hashing) {
+		s.hashing <- struct{}{}
+	}
+	return func() {
+		for range cap(s.hashing) {
+			<-s.hashing
+		}
+	}
+}

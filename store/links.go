@@ -216,7 +216,7 @@ func (n NewUser) checkName(f *Fields) {
 func (s *Store) AcceptInvitation(ctx context.Context, token string, n NewUser, remoteAddr string) (c Caller, err error) {
 	var f Fields
 	n.checkName(&f)
-	f.Check(len(n.Password) >= MinPassword && len(n.Password) <= MaxPassword, "password", "must have %d to %d bytes", MinPassword, MaxPassword)
+	checkPassword(&f, n.Password)
 	if err := f.Err(); err != nil {
 		return c, err
 	}
@@ -377,7 +377,7 @@ func (s *Store) ChoosePassword(ctx context.Context, kind LinkKind, token string,
 	var f Fields
 	n.Email = strings.TrimSpace(n.Email)
 	f.Check(kind != LinkWelcome || validEmail(n.Email), "email", "must be an email address")
-	f.Check(len(n.Password) >= MinPassword && len(n.Password) <= MaxPassword, "password", "must have %d to %d bytes", MinPassword, MaxPassword)
+	checkPassword(&f, n.Password)
 	if err := f.Err(); err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
 )
@@ -24,11 +25,17 @@ const (
 	argonKey    = 32
 )
 
-// What a password may be, in bytes. The upper limit bounds the work of hashing.
+// What a password may be. The upper limit bounds the work of hashing.
 const (
-	MinPassword = 8
-	MaxPassword = 1024
+	MinPassword = 8    // characters
+	MaxPassword = 1024 // bytes
 )
+
+// checkPassword notes in f a password that nobody may choose.
+func checkPassword(f *Fields, password string) {
+	f.Check(utf8.RuneCountInString(password) >= MinPassword, "password", "must have %d characters or more", MinPassword)
+	f.Check(len(password) <= MaxPassword, "password", "must have at most %d bytes", MaxPassword)
+}
 
 // hashWait is how long a password waits for its turn to be hashed: each takes its
 // memory, so few are at once.
@@ -54,7 +61,7 @@ func (s *Store) hash(ctx context.Context, do func()) error {
 // newPassword gives the hash of a password that somebody has chosen.
 func (s *Store) newPassword(ctx context.Context, password string) (hash string, err error) {
 	var f Fields
-	f.Check(len(password) >= MinPassword && len(password) <= MaxPassword, "password", "must have %d to %d bytes", MinPassword, MaxPassword)
+	checkPassword(&f, password)
 	if err := f.Err(); err != nil {
 		return "", err
 	}

@@ -1,8 +1,11 @@
 package store_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -36,6 +39,29 @@ func TestPassword(t *testing.T) {
 			is.True(store.IsKind(err, store.Unauthorized))
 		})
 	}
-	is.True(store.IsKind(s.SetPassword(t.Context(), "ann@acme.test", "1234567"), store.Invalid))
+	for _, wrong := range []string{"", "1234567", "ééééééé", strings.Repeat("x", store.MaxPassword+1)} {
+		is.True(store.IsKind(s.SetPassword(t.Context(), "ann@acme.test", wrong), store.Invalid))
+	}
 	is.True(store.IsKind(s.SetPassword(t.Context(), "eve@acme.test", "12345678"), store.NotFound))
+}
+
+// TestHashingIsBounded has a password wait for its turn, and give up with its request.
+func TestHashingIsBounded(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := storetest.Open(t, store.Options{})
+	storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	is.NoErr(s.SetPassword(t.Context(), "ann@acme.test", "correct horse"))
+	free := s.FillHashing()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err := s.CheckPassword(ctx, "ann@acme.test", "correct horse")
+	is.True(errors.Is(err, context.DeadlineExceeded))
+	checked := make(chan error)
+	go func() {
+		_, err := s.CheckPassword(t.Context(), "ann@acme.test", "correct horse")
+		checked <- err
+	}()
+	free()
+	is.NoErr(<-checked)
 }

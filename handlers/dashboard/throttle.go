@@ -139,7 +139,9 @@ func (d *Dashboard) checkPassword(r *request, email, password string) (userID st
 		return "", err
 	}
 	userID, err = d.store.CheckPassword(r.Context(), email, password)
-	if !store.IsKind(err, store.Unauthorized) {
+	if store.IsKind(err, store.Unauthorized) {
+		d.cfg.Log.InfoContext(r.Context(), "sign-in refused", "remote", addr) // without the address: people type passwords there
+	} else {
 		d.throttle.forgive(email, addr, err == nil)
 	}
 	return userID, err
