@@ -51,13 +51,19 @@ func (s *Server) sendDue() bool {
 		s.logUnlessStopped("claim replies", err)
 		return false
 	}
-	var wg sync.WaitGroup
-	places := make(chan struct{}, maxSending)
+	due := make(chan store.Reply, len(replies))
 	for _, r := range replies {
-		places <- struct{}{}
+		due <- r
+	}
+	close(due)
+	var wg sync.WaitGroup
+	for range min(maxSending, len(replies)) {
 		wg.Go(func() {
-			defer func() { <-places }()
-			s.logUnlessStopped("send reply "+r.ID, s.reply(r))
+			c := &carrier{relay: s.cfg.Relay, helo: s.cfg.Domain}
+			defer c.close(s.ctx)
+			for r := range due {
+				s.logUnlessStopped("send reply "+r.ID, s.reply(r, c))
+			}
 		})
 	}
 	wg.Wait()
@@ -70,8 +76,8 @@ func (s *Server) logUnlessStopped(what string, err error) {
 	}
 }
 
-// reply composes a reply, unless an earlier attempt has, and sends it.
-func (s *Server) reply(r store.Reply) error {
+// reply composes a reply, unless an earlier attempt has, and has it carried.
+func (s *Server) reply(r store.Reply, c *carrier) error {
 	// What has happened is written down even while the server stops.
 	ctx := context.WithoutCancel(s.ctx)
 	raw, err := s.cfg.Store.EmailSource(ctx, r.Email)
@@ -87,7 +93,7 @@ func (s *Server) reply(r store.Reply) error {
 	if s.cfg.Relay == nil {
 		return s.cfg.Store.EndReply(ctx, r, store.EmailKept, "")
 	}
-	err = s.cfg.Relay.send(s.ctx, s.cfg.Domain, WorkerAddress(r.WorkerID, s.cfg.Domain), r.To, raw)
+	err = c.send(s.ctx, WorkerAddress(r.WorkerID, s.cfg.Domain), r.To, raw)
 	var no rejection
 	switch {
 	case err == nil:

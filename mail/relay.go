@@ -49,25 +49,76 @@ const sendTime = 5 * time.Minute
 // A rejection is the relay's final word on a reply.
 type rejection struct{ error }
 
+// A carrier hands mails to a relay, one after the other over one connection. It is
+// used by one goroutine, and closed before it rests.
+type carrier struct {
+	relay  *Relay
+	helo   string
+	client *smtp.Client // nil without a connection
+}
+
+// errHungUp means that a connection was of no use any more: nothing was sent.
+var errHungUp = errors.New("the relay has ended the connection")
+
 // send hands a mail over. What is not a rejection may go better later.
-func (r *Relay) send(ctx context.Context, helo, from, to string, raw []byte) error {
+func (c *carrier) send(ctx context.Context, from, to string, raw []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
-	c, err := r.connect(ctx, helo)
-	if err != nil {
-		return err
+	used := c.client != nil
+	err := c.try(ctx, from, to, raw)
+	if used && errors.Is(err, errHungUp) {
+		err = c.try(ctx, from, to, raw) // relays bound how long they keep one, and for how many mails
 	}
-	defer c.Close()
-	stop := context.AfterFunc(ctx, func() { _ = c.Close() }) // the library knows no context
+	return err
+}
+
+func (c *carrier) try(ctx context.Context, from, to string, raw []byte) (err error) {
+	if c.client == nil {
+		if c.client, err = c.relay.connect(ctx, c.helo); err != nil {
+			return err
+		}
+		err = c.signIn(ctx)
+	}
+	if err == nil {
+		client := c.client
+		stop := context.AfterFunc(ctx, func() { _ = client.Close() }) // the library knows no context
+		err = transfer(client, from, to, raw)
+		stop()
+	}
+	if err != nil || ctx.Err() != nil {
+		_ = c.client.Close() // the next mail begins anew
+		c.client = nil
+	}
+	return err
+}
+
+// goodbyeTime is how long a relay may take to say goodbye.
+const goodbyeTime = 5 * time.Second
+
+// close ends the connection. The relay has the mails: what it says changes nothing.
+func (c *carrier) close(ctx context.Context) {
+	if c.client == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, goodbyeTime)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = c.client.Close() })
 	defer stop()
-	if err := r.signIn(c); err != nil {
-		return err
-	}
+	_ = c.client.Quit()
+	_ = c.client.Close()
+}
+
+// transfer sends a mail over a connection.
+func transfer(c *smtp.Client, from, to string, raw []byte) error {
 	opt := &smtp.MailOptions{UTF8: !isASCII(from + to)}
 	if ok, _ := c.Extension("SIZE"); ok {
 		opt.Size = int64(len(raw))
 	}
 	if err := c.Mail(from, opt); err != nil {
+		var answer *smtp.SMTPError
+		if !errors.As(err, &answer) || answer.Code == 421 {
+			return fmt.Errorf("relay: %w: %w", errHungUp, err)
+		}
 		return final("sender", err)
 	}
 	if err := c.Rcpt(to, nil); err != nil {
@@ -83,7 +134,6 @@ func (r *Relay) send(ctx context.Context, helo, from, to string, raw []byte) err
 	if err := w.Close(); err != nil {
 		return final("mail", err)
 	}
-	_ = c.Quit() // it has the mail: how it says goodbye changes nothing
 	return nil
 }
 
@@ -139,6 +189,13 @@ func (r *Relay) tls() *tls.Config {
 	}
 	cfg.ServerName = r.Host
 	return cfg
+}
+
+func (c *carrier) signIn(ctx context.Context) error {
+	client := c.client
+	stop := context.AfterFunc(ctx, func() { _ = client.Close() })
+	defer stop()
+	return c.relay.signIn(client)
 }
 
 // signIn authenticates. A refusal is not final: an operator can mend it, and the

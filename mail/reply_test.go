@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -26,8 +27,10 @@ type hub struct {
 	addr   string
 	relay  *Relay
 	refuse func(to string) error
+	most   int // mails of one connection; 0: no limit
 
 	mu   sync.Mutex
+	met  int      // connections
 	got  []string // sources
 	from []string
 	to   []string
@@ -39,6 +42,11 @@ func newHub(t testing.TB, secure bool, mechanisms ...string) *hub {
 	t.Helper()
 	h := &hub{refuse: func(string) error { return nil }}
 	srv := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
+		if _, encrypted := c.TLSConnectionState(); encrypted == secure { // and not before STARTTLS
+			h.mu.Lock()
+			h.met++
+			h.mu.Unlock()
+		}
 		return &hubSession{hub: h, conn: c, mechanisms: mechanisms, signedIn: len(mechanisms) == 0}, nil
 	}))
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -84,6 +92,7 @@ type hubSession struct {
 	conn       *smtp.Conn
 	mechanisms []string
 	signedIn   bool
+	mails      int
 	sender     string
 	recipient  string
 }
@@ -125,6 +134,9 @@ func (l *loginServer) Next(response []byte) ([]byte, bool, error) {
 func (s *hubSession) Mail(from string, _ *smtp.MailOptions) error {
 	if s.sender = from; !s.signedIn {
 		return smtp.ErrAuthRequired
+	}
+	if s.mails++; s.most > 0 && s.mails > s.most {
+		_ = s.conn.Conn().Close() // without a word
 	}
 	return nil
 }
@@ -319,6 +331,46 @@ func TestRelay(t *testing.T) {
 			ids, err := r.Header.MsgIDList("In-Reply-To")
 			is.NoErr(err)
 			is.Equal(ids, []string{"1@example.net"})
+		})
+	}
+}
+
+// TestCarrier sends mails one after the other to relays that end connections when
+// they please: each arrives once.
+func TestCarrier(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ most, connections int }{
+		"one connection":     {0, 1},
+		"two mails for each": {2, 3},
+		"one mail for each":  {1, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			h := newHub(t, true, sasl.Plain)
+			h.most = tt.most
+			h.refuse = func(to string) error {
+				if strings.HasPrefix(to, "no") {
+					return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
+				}
+				return nil
+			}
+			c := &carrier{relay: h.relay, helo: domain}
+			for i := range 5 {
+				is.NoErr(c.send(t.Context(), "w@"+domain, fmt.Sprintf("%d@example.net", i), []byte("Subject: x\r\n\r\nx\r\n")))
+			}
+			h.mu.Lock()
+			is.Equal(h.to, []string{"0@example.net", "1@example.net", "2@example.net", "3@example.net", "4@example.net"})
+			is.Equal(h.met, tt.connections)
+			h.mu.Unlock()
+			var no rejection
+			is.True(errors.As(c.send(t.Context(), "w@"+domain, "no@example.net", []byte("x")), &no))
+			is.NoErr(c.send(t.Context(), "w@"+domain, "yes@example.net", []byte("x\r\n"))) // the next one is not its victim
+			gone, cancel := context.WithCancel(t.Context())
+			cancel()
+			is.True(c.send(gone, "w@"+domain, "late@example.net", []byte("x\r\n")) != nil)
+			c.close(t.Context())
+			is.Equal(h.count(), 6)
 		})
 	}
 }
