@@ -414,7 +414,7 @@ func (s *service) open(a *app, c *serveCommand) error {
 	pages, err := dashboard.New(dashboard.Config{Store: s.store, Runner: rn, API: api, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain,
 		Inbox: s.mail, ReadMail: mail.Preview, MailAddr: s.words.MailAddr,
 		System:  a.system(c.SMTPRelay != "", s.schedule.Alive),
-		Version: version, Model: m.Name()})
+		Version: version, Model: m.Name(), MCPServers: a.remote.Names()})
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,7 @@ type Config struct {
 	MailDomain string // of worker addresses
 	Version    string
 	Model      string           // of workers that name none
+	MCPServers []string         // names of those whose tools workers may have
 	Now        func() time.Time // time.Now where nil
 
 	Inbox    handlers.Inbox                                       // takes held mail in

@@ -17,15 +17,24 @@ type workerFields struct {
 	Models      []string // suggestions
 	ServerModel string   // of workers that choose none
 	Tools       []string // that may be made to wait for an approval
+	Servers     []string // of MCP
 }
 
 func (d *Dashboard) workerFields(f *form) workerFields {
-	return workerFields{Form: f, Models: d.cfg.Runner.ModelNames(), ServerModel: d.cfg.Model, Tools: d.cfg.Runner.ToolNames()}
+	return workerFields{Form: f, Models: d.cfg.Runner.ModelNames(), ServerModel: d.cfg.Model, Tools: d.cfg.Runner.ToolNames(), Servers: d.cfg.MCPServers}
 }
 
 // Checked reports whether calls of a tool are to wait.
 func (v workerFields) Checked(tool string) bool {
 	return slices.Contains(v.Form.Values["approvalTools"], tool)
+}
+
+// MCPHint says what may stand in the field of MCP tools.
+func (v workerFields) MCPHint() string {
+	if len(v.Servers) == 0 {
+		return "This server knows no MCP servers yet; the README says how to name them."
+	}
+	return "SERVER for all of one's tools, or SERVER.TOOL, with spaces between them. This server knows " + strings.Join(v.Servers, ", ") + "."
 }
 
 // Visibilities are the choices of a field.
