@@ -2,9 +2,13 @@ package dashboard_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/matryer/is"
 
 	"journeyman/store"
@@ -43,7 +47,7 @@ func TestBrowserLive(t *testing.T) {
 	w.until("the reasoning", "document.querySelector('#live .reasoning').open")
 
 	w.sees("waits for approval", "Allow write_file?")
-	is.True(w.text("window.had.length") != "undefined") // without loading the page again
+	is.True(w.text("window.had.length") != "undefined")                  // without loading the page again
 	is.Equal(w.text("document.querySelectorAll('#turn-0').length"), "1") // what had ended stays
 	w.look("task-approval")
 	w.click("write_file")
@@ -53,7 +57,7 @@ func TestBrowserLive(t *testing.T) {
 	w.until("the server's page", "document.querySelector('#turn-1 .answer strong')")
 	w.until("the end", "!document.querySelector('#live')")
 	is.Equal(w.text("document.querySelector('#task [data-status]').innerText"), "completed")
-	w.sees("Published files", "a.txt")
+	w.sees("Published files", "a.txt", "Go on with this task")
 	w.lacks("Cancel")
 	w.look("task")
 }
@@ -143,4 +147,61 @@ func TestBrowserTasks(t *testing.T) {
 	w.click("Steps after »")
 	w.sees("Step 31")
 	is.Equal(w.path(), "/tasks/steps/turns/0")
+}
+
+// TestBrowserFollowUp sends a chosen and a dropped file with an instruction, by
+// keyboard.
+func TestBrowserFollowUp(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Reader"})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "read", Title: "Reading", Input: scripted("say Ready.")})
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	chosen := filepath.Join(t.TempDir(), "chosen.txt")
+	is.NoErr(os.WriteFile(chosen, []byte("from the disk"), 0o600))
+	w.open("/tasks/read")
+	w.choose("#f-files", chosen)
+	is.Equal(w.text(`(() => {
+		const carried = new DataTransfer();
+		carried.items.add(new File(['from a drop'], '<b>dropped.txt'));
+		document.querySelector('form[data-drop]').dispatchEvent(new DragEvent('drop', {dataTransfer: carried, bubbles: true, cancelable: true}));
+		return document.querySelector('#f-files').files.length;
+	})()`), "2")
+	w.fill("Follow-up", scripted(calling("read_file", "path", "chosen.txt"), "say {{last}}", calling("read_file", "path", "_b_dropped.txt"), "say {{last}}"))
+	is.NoErr(chromedp.Do(w.ctx, chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl))))
+	w.sees("Turn 2", "chosen.txt", "dropped.txt", "Reading")
+	w.until("the end", "document.querySelector('#turn-1') && !document.querySelector('#live')")
+	turn := s.ended("read")
+	is.Equal(turn.Status, store.Completed)
+	files, err := s.store.FilesByTurn(t.Context(), turn.Num)
+	is.NoErr(err)
+	is.Equal(len(files), 2)
+	w.look("task-files")
+}
+
+// TestBrowserReconnects goes on after a broken connection where it was.
+func TestBrowserReconnects(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
+	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "broken", Title: "Broken", Input: "Go.\n\n" + scripted(
+		"think one", calling("list_files"), "think two", calling("list_files"), "say The end.")})
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w.open("/tasks/broken")
+	w.until("the first step", "document.querySelectorAll('#live .turn:not([id]) .reasoning').length === 1 && document.querySelector('#live .badge').textContent === 'waits for approval'")
+	w.text("document.querySelector('#live .turn').mark = 'same'")
+	first := s.approval("broken")
+	s.drop()
+	w.sees("The connection broke; trying again.")
+	w.sees("Connected again.")
+	_, err := s.runner.DecideApproval(t.Context(), s.owner.Caller, "broken", first, store.Decision{Approved: true})
+	is.NoErr(err)
+	w.until("the second step", "document.querySelectorAll('#live .reasoning').length === 2")
+	is.Equal(w.text("document.querySelector('#live .turn').mark"), "same")
+	is.Equal(w.text("[...document.querySelectorAll('#live .reasoning .text')].map((e) => e.textContent).join()"), "one,two") // nothing twice
+	_, err = s.runner.DecideApproval(t.Context(), s.owner.Caller, "broken", s.approval("broken"), store.Decision{Approved: true})
+	is.NoErr(err)
+	w.until("the end", "document.querySelector('.answer') && !document.querySelector('#live')")
 }

@@ -36,6 +36,7 @@ type site struct {
 	hooks  *webhook.Dispatcher // not started: it sends what it is told to
 	owner  store.Identity
 	key    string // of the owner
+	drop   func() // breaks all connections
 }
 
 // newSite starts a site of the organization Acme with its owner.
@@ -71,7 +72,7 @@ func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{t: t, url: base, store: st, runner: rn, api: api, hooks: hooks}
+	s := &site{t: t, url: base, store: st, runner: rn, api: api, hooks: hooks, drop: web.CloseClientConnections}
 	web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/") {
 			api.ServeHTTP(w, r)
@@ -114,12 +115,13 @@ func (s *site) join(email string, role store.Role) store.Identity {
 type browser struct {
 	*site
 	client *http.Client
+	agent  string // what it calls itself; '' for nothing special
 }
 
 // visitor is a browser that nobody is signed in with.
 func (s *site) visitor() *browser {
 	jar, _ := cookiejar.New(nil)
-	return &browser{s, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &browser{site: s, client: &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 // signIn is a browser of the user with that address.
@@ -179,6 +181,9 @@ func (b *browser) post(path string, form ...string) page {
 
 func (b *browser) send(r *http.Request) page {
 	b.t.Helper()
+	if b.agent != "" {
+		r.Header.Set("User-Agent", b.agent)
+	}
 	res, err := b.client.Do(r)
 	if err != nil {
 		b.t.Fatal(err)

@@ -77,7 +77,7 @@ func (b *blocks) fillSteps(block *turnBlock, steps []store.Step, oldest bool) er
 // answerStep is the index of the step whose texts are the turn's answer; -1 for none
 // of these.
 func answerStep(t store.Turn, steps []store.Step) int {
-	for i := len(steps) - 1; i >= 0 && t.Status.Ended(); i-- {
+	for i := len(steps) - 1; i >= 0 && t.Status == store.Completed; i-- {
 		if text := store.AnswerText(steps[i : i+1]); text != "" {
 			if text == t.OutputText {
 				return i

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"journeyman/handlers"
@@ -94,47 +95,53 @@ func (d *Dashboard) taskPage(w http.ResponseWriter, r *request, status int, box 
 // into a page, and on the newest page those that have not ended.
 func (d *Dashboard) fillConversation(r *request, p *taskPage, before int64) error {
 	b := &blocks{d: d, r: r, task: p.Task, path: p.Path, left: contentBytes}
-	ctx := r.Context()
 	ended := p.Task.TurnCount - p.Task.Unfinished
 	if p.Newest && p.Runs() {
-		turns, err := d.store.TurnsBefore(ctx, p.Task.Num, ended+turnsOnPage, turnsOnPage) // the next ones, in their order
-		if err != nil {
+		if err := p.fillCurrent(b, ended); err != nil {
 			return err
 		}
-		for _, t := range turns {
-			if t.Seq < ended {
-				continue
-			}
-			block, err := b.turn(t)
-			if err != nil {
-				return err
-			}
-			p.Current = append(p.Current, block)
-		}
 	}
-	turns, err := d.store.TurnsBefore(ctx, p.Task.Num, min(before, ended), turnsOnPage)
+	before = min(before, ended)
+	turns, err := d.store.TurnsBefore(r.Context(), p.Task.Num, before, turnsOnPage)
 	if err != nil {
 		return err
 	}
 	if p.Newest && p.Runs() && p.Worker.DeletedAt == nil {
 		p.Stream = streamAddress(p.Task, turns)
 	}
-	for i := len(turns) - 1; i >= 0; i-- {
+	for _, t := range slices.Backward(turns) {
 		if len(p.Turns)+len(p.Current) > 0 && b.left < leastForTurn {
 			break
 		}
-		block, err := b.turn(turns[i])
+		block, err := b.turn(t)
 		if err != nil {
 			return err
 		}
-		p.Turns = append([]turnBlock{block}, p.Turns...)
+		p.Turns, before = append(p.Turns, block), t.Seq
 	}
-	first := min(before, ended)
-	if len(p.Turns) > 0 {
-		first = p.Turns[0].Seq
+	slices.Reverse(p.Turns)
+	if before > 0 {
+		p.Older = p.Path + "?before=" + strconv.FormatInt(before, 10)
 	}
-	if first > 0 {
-		p.Older = p.Path + "?before=" + strconv.FormatInt(first, 10)
+	return nil
+}
+
+// fillCurrent adds turns that have not ended, the next ones to run: they are those
+// after the ended ones.
+func (p *taskPage) fillCurrent(b *blocks, ended int64) error {
+	turns, err := b.d.store.TurnsBefore(b.r.Context(), p.Task.Num, ended+turnsOnPage, turnsOnPage)
+	if err != nil {
+		return err
+	}
+	for _, t := range turns {
+		if t.Seq < ended || len(p.Current) > 0 && b.left < leastForTurn {
+			continue
+		}
+		block, err := b.turn(t)
+		if err != nil {
+			return err
+		}
+		p.Current = append(p.Current, block)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // followUp sends the box of a task, with files by name and content in turn.
@@ -80,7 +81,7 @@ func TestTaskPage(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "all", Title: "A bit of all", Input: scripted(
-		"think Let me see.", "say I write.", calling("write_file", "path", "out/poem.md", "content", "# Poem"),
+		"think Let me see.", "wait 5ms", "say I write.", calling("write_file", "path", "out/poem.md", "content", "# Poem"),
 		calling("publish_file", "path", "out/poem.md"), calling("read_file", "path", "missing.txt"), "say Here is **your** poem.", "usage 300 45")})
 	is.Equal(turn.Status, store.Completed)
 	p := b.get("/tasks/all")
@@ -341,4 +342,43 @@ func (s *site) approval(taskID string) string {
 			s.t.Fatal(err)
 		}
 	}
+}
+
+// TestCompactionNotes says what was left out of a conversation, before the step that
+// it was left out for.
+func TestCompactionNotes(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	ctx := t.Context()
+	who, _ := storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+	w, _, err := st.CreateWorker(ctx, who.Caller, store.NewWorker{Title: "Scribe"}, store.Once{})
+	is.NoErr(err)
+	_, err = st.CreateTurn(ctx, store.NewTurn{Caller: who.Caller, WorkerID: w.ID, TaskID: "full", Input: "go", Budget: store.BudgetLow})
+	is.NoErr(err)
+	is.NoErr(st.StartRunner(ctx, "r", time.Minute))
+	claims, err := st.ClaimTurns(ctx, "r", 1)
+	is.NoErr(err)
+	now := time.Now()
+	step := store.Step{Attempt: 1, Parts: []store.Part{{Type: store.PartText, Text: "One."}}, Finish: "stop", Feedback: "Call a <tool>.", Model: "m", StartedAt: now, CompletedAt: now.Add(time.Second)}
+	is.NoErr(st.JournalStep(ctx, claims[0], step))
+	for _, m := range []store.Compaction{
+		{Kind: store.CompactionCut, CutTo: 2048, Items: 3}, {Kind: store.CompactionFiles, Items: 1},
+		{Kind: store.CompactionSummary, Items: 12, Summary: "They spoke of <b>rivers</b>.", Refused: true}, {Kind: store.CompactionOmission, Items: 4, Summary: "left out"},
+	} {
+		m.Step, m.Model, m.TokensBefore, m.TokensAfter, m.StartedAt, m.CompletedAt = 1, "small-model", 9000, 4000, now, now
+		is.NoErr(st.JournalCompaction(ctx, claims[0], m))
+	}
+	step.Seq, step.Feedback, step.Parts = 1, "", []store.Part{{Type: store.PartText, Text: "Two."}}
+	_, err = st.FinishTurn(ctx, claims[0], &step, store.Outcome{Status: store.Completed, OutputText: "Two."})
+	is.NoErr(err)
+	is.NoErr(st.StopRunner(ctx, "r"))
+	p := newSiteOf(t, st).signIn("ann@example.com").get("/tasks/full")
+	is.True(p.has("3 long texts of tools were cut to 2.0 KiB each, so that the conversation fits small-model: about 9,000 tokens became 4,000."))
+	is.True(p.has("1 attached file will only be named, so that"))
+	is.True(p.has("12 earlier model calls were summarised, because small-model found the conversation too long", "They spoke of &lt;b&gt;rivers&lt;/b&gt;."))
+	is.True(p.has("4 earlier model calls were left out"))
+	is.True(p.has("The worker was told", "Call a &lt;tool&gt;."))
+	is.True(strings.Index(p.body, `aria-label="Step 1"`) < strings.Index(p.body, "were summarised"))
+	is.True(strings.Index(p.body, `aria-label="Step 2"`) < strings.Index(p.body, "were summarised"))
 }

@@ -35,10 +35,10 @@ type taskList struct {
 	Form     *form // the filters
 	Workers  []option
 	Tasks    []taskRow
-	Asked    []store.Approval // that wait for a decision
-	Next     string           // address of the page after this; '' for the last
-	First    string           // the query of the first page
-	Later    bool             // this is not the first page
+	Asked    []askedTask
+	Next     string // address of the page after this; '' for the last
+	First    string // the query of the first page
+	Later    bool   // this is not the first page
 	Filtered bool
 	MailTo   string // how addresses of workers look
 }
@@ -108,10 +108,32 @@ func (d *Dashboard) listTasks(w http.ResponseWriter, r *request) error {
 	if p.Workers, err = d.workerOptions(r, typed.Get("workerId")); err != nil {
 		return err
 	}
-	if p.Asked, _, err = d.store.Approvals(ctx, r.who.Caller, store.ApprovalQuery{Limit: askedOnPage}); err != nil {
+	if p.Asked, err = d.askedTasks(r); err != nil {
 		return err
 	}
 	return d.render(w, r, status, "tasks.html", "Tasks", p)
+}
+
+// An askedTask is a tool call that waits for a decision, and the title of its task.
+type askedTask struct {
+	store.Approval
+	Title string
+}
+
+func (d *Dashboard) askedTasks(r *request) ([]askedTask, error) {
+	list, _, err := d.store.Approvals(r.Context(), r.who.Caller, store.ApprovalQuery{Limit: askedOnPage})
+	if err != nil {
+		return nil, err
+	}
+	asked := make([]askedTask, 0, len(list))
+	for _, a := range list {
+		task, _, err := d.store.Task(r.Context(), r.who.Caller, a.TaskID)
+		if err != nil {
+			return nil, err
+		}
+		asked = append(asked, askedTask{a, task.Title})
+	}
+	return asked, nil
 }
 
 // withCursor is a query with the filters that are set, and a cursor where there is

@@ -69,6 +69,18 @@ type fileLink struct {
 	Size                 int64
 }
 
+// maxPicture is how large a picture is shown beside its name, at most, in bytes.
+const maxPicture = 2 << 20
+
+// Picture reports whether browsers show the file as a picture that cannot act.
+func (f fileLink) Picture() bool {
+	switch f.MediaType {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return f.Size <= maxPicture
+	}
+	return false
+}
+
 // blocks makes blocks of turns for one page, as long as there is room in it.
 type blocks struct {
 	d           *Dashboard
@@ -129,8 +141,9 @@ func (b *blocks) turnFrom(t store.Turn, from int64, limit int, oldest bool) (tur
 	if err != nil {
 		return block, err
 	}
-	if block.Plot = plotOf(spans); block.Plot != nil {
-		b.left -= block.Plot.size()
+	if p := plotOf(spans); p != nil && p.Model+p.Tools > 0 {
+		b.left -= p.size()
+		block.Plot = p
 	}
 	block.Trouble = trouble(t)
 	return block, nil
@@ -196,7 +209,7 @@ func (b *blocks) fillAnswer(block *turnBlock, raw string) {
 			return
 		}
 	}
-	if block.OutputText == "" {
+	if block.OutputText == "" || block.Status != store.Completed { // what it said before it ended so stands in its steps
 		return
 	}
 	e := excerptOf(block.OutputText, max(min(answerBytes, b.left), shownByDefault))

@@ -27,6 +27,7 @@
       this.stream = section.dataset.stream;
       this.lastId = "";
       this.failures = 0;
+      this.broken = false;
       this.drawn = false;
       this.open();
     }
@@ -37,12 +38,17 @@
       // By itself it comes back after a broken connection, with the id of the last event.
       this.events = new EventSource(address);
       this.events.onmessage = (event) => this.receive(event);
-      this.events.onopen = () => { this.failures = 0; };
+      this.events.onopen = () => {
+        if (this.broken) this.say("Connected again.");
+        this.failures = 0;
+        this.broken = false;
+      };
       this.events.onerror = () => this.failed();
     }
 
     // failed is for an answer that is no stream: then EventSource gives up.
     failed() {
+      this.broken = true;
       if (this.events.readyState !== EventSource.CLOSED) {
         this.say("The connection broke; trying again.");
         return;
@@ -289,7 +295,9 @@
   // fresh page has them, and its own stream.
   async function refresh() {
     try {
-      swap(await fetched(), "#task");
+      const page = await fetched();
+      swap(page, "#task");
+      if (page.querySelector("#follow-up")) swap(page, "#follow-up"); // the heading of the box alone
       setTimeout(start, 1000);
     } catch {
       location.reload();
