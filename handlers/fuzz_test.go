@@ -89,14 +89,16 @@ func FuzzBodies(f *testing.F) {
 	for _, body := range []string{``, `{}`, `null`, `[]`, `{"input":"x"}`, `{"input":"x","stream":true}`, `{"input":"x","taskId":"t"}`, `{"input":"x","workerId":""}`,
 		`{"title":"a\u0000","summary":"\ud800","prompt":"p","visibility":"private"}`, `{"outputSchema":{"$ref":"#"},"input":"x"}`,
 		`{"outputSchema":{"allOf":[{"$ref":"#/allOf/0"}]}}`, `{"outputSchema":{"$id":"x","$schema":"http://json-schema.org/draft-07/schema#","pattern":"(a+)+$"}}`,
-		`{"input":"x","budget":"low"}garbage`, strings.Repeat(`{"a":`, 200), "\xef\xbb\xbf{}", `{"input":1e999}`, `{"input":"` + "\xff" + `"}`} {
-		for call := range byte(4) {
+		`{"input":"x","budget":"low"}garbage`, strings.Repeat(`{"a":`, 200), "\xef\xbb\xbf{}", `{"input":1e999}`, `{"input":"` + "\xff" + `"}`,
+		`{"approved":true}`, `{"approved":false,"reason":"no\u0000"}`, `{"approved":null,"reason":[]}`} {
+		for call := range byte(5) {
 			f.Add(call, []byte(body))
 		}
 	}
 	s, worker := fuzzed(f)
 	f.Fuzz(func(t *testing.T, call byte, body []byte) {
-		method, path, _ := strings.Cut([]string{"POST /api/workers", "POST /api/workers/" + worker, "PATCH /api/workers/" + worker, "POST /api/tasks"}[call%4], " ")
+		method, path, _ := strings.Cut([]string{"POST /api/workers", "POST /api/workers/" + worker, "PATCH /api/workers/" + worker, "POST /api/tasks",
+			"POST /api/tasks/t/approvals/apr_x"}[call%5], " ")
 		s.withstands(t, bodyRequest(method, path, "application/json", body))
 	})
 }
@@ -120,7 +122,7 @@ func FuzzForms(f *testing.F) {
 // FuzzAddresses asks for anything, in paths, ids, files, cursors and filters.
 func FuzzAddresses(f *testing.F) {
 	for _, address := range []string{"", "*", "/", "//", "/api", "/api/workers/", "/api/workers/W", "/api/workers/W/files/", "/api/workers/W/files/../x", "/api/workers/W/files/%2e%2e/x",
-		"/api/workers/W/files/a\x00b", "/api/workers/W/members/\xff", "/api/workers/W/stream", "/api/tasks/t", "/api/tasks/t/turns", "/api/tasks/t/cancel", "/api/tasks/", "/api/me/x", "/healthz/"} {
+		"/api/workers/W/files/a\x00b", "/api/workers/W/members/\xff", "/api/workers/W/stream", "/api/tasks/t", "/api/tasks/t/turns", "/api/tasks/t/cancel", "/api/tasks/t/approvals", "/api/tasks/t/approvals/\x00", "/api/approvals", "/api/tasks/", "/api/me/x", "/healthz/"} {
 		for _, query := range []string{"", "limit=1&cursor=MSAx&q=%25", "cursor=OTk5OTk5OTk5OTk5OTk5OTk5OTkgMQ", "cursor=LTEgLTE&limit=100", "stream=true&taskId=t&lastEventId=1.0.0.1.0",
 			"createdAfter=9999-12-31T23:59:59%2B23:59&createdBefore=0000-01-01T00:00:00Z", "v=%00&format=string", "%zz;&=&&", "status=running&triggeredBy=api&archived=1&workerId=W"} {
 			f.Add(byte(0), address, query)

@@ -518,6 +518,14 @@ func TestDeathAroundApprovals(t *testing.T) {
 			f.askingWorker("work")
 			turn := f.accept("go")
 			a := f.pending(turn, 1)[0]
+			cut := &cutReader{u: newUIReader(t)}
+			events, _, err := f.taskStream(turn.TaskNum, "").Next(f.ctx()) // as far as it has come
+			is.NoErr(err)
+			for _, ev := range events {
+				cut.u.take(ev)
+				cut.last = ev.ID
+			}
+			is.Equal(cut.u.approvals, []string{"work pending"})
 			if decided { // and claimed by nobody
 				_, err := f.store.DecideApproval(f.ctx(), f.owner, a.TaskID, a.ID, store.Decision{Approved: true})
 				is.NoErr(err)
@@ -528,6 +536,9 @@ func TestDeathAroundApprovals(t *testing.T) {
 				g.decide(g.pending(turn, 1)[0], true, "")
 			}
 			checkGuarded(is, g, turn, second, 2, "fresh")
+			is.NoErr(cut.follow(g, turn.TaskNum, 0, nil)) // comes back to another process
+			is.Equal(cut.u.messages(), g.messages(turn)[1:])
+			is.Equal(cut.u.approvals, []string{"work pending", "work approved"})
 		})
 	}
 }

@@ -13,8 +13,9 @@ import (
 type Status string
 
 // The states of a turn: pending -> running -> completed, error or aborted;
-// pending -> aborted; running -> pending only when the process that ran it died
-// or was stopped.
+// pending -> aborted; running -> pending when the process that ran it died or was
+// stopped, and when people have decided on the tool calls that it rested for: to the
+// outside a turn that rests is running.
 const (
 	Pending   Status = "pending"
 	Running   Status = "running"
