@@ -385,6 +385,37 @@ func TestUnknownWindow(t *testing.T) {
 	is.Equal(last.Usage.ModelCost, int64(0)) // without a price it costs nothing
 }
 
+// TestReplayOfALongConversation records a conversation with its summaries and plays
+// it again: the requests must be the same to the byte.
+func TestReplayOfALongConversation(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := &small{window: smallWindow}
+	dir := t.TempDir()
+	run := func(m model.Model) (outputs []string, kept []store.CompactionKind) {
+		f := newFixture(t, withModel(m), withPrices(t, smallPrices))
+		var last store.Turn
+		for i := range 40 {
+			input := fmt.Sprintf("Remember fact-%d. %s", i, strings.Repeat("Some more words. ", 20))
+			if i == 0 {
+				last = f.run(input)
+			} else {
+				last = f.run(input, last.TaskID)
+			}
+			is.Equal(last.Failure, nil)
+			outputs = append(outputs, last.OutputText, fmt.Sprint(last.Usage.InputTokens, last.Usage.Steps))
+		}
+		return outputs, kinds(f.compactions(last))
+	}
+	outputs, kept := run(model.NewRecorder(newWire(t, s.think).openModel(t, "openai:small"), dir))
+	is.True(slices.Contains(kept, store.CompactionSummary))
+	replay, err := model.Open(model.Config{Model: "replay:" + dir})
+	is.NoErr(err)
+	again, keptAgain := run(replay)
+	is.Equal(again, outputs)
+	is.Equal(keptAgain, kept)
+}
+
 // TestOfflineIsDeterministic compacts the offline model's conversation twice in the
 // same way, and its script goes on where it was.
 func TestOfflineIsDeterministic(t *testing.T) {

@@ -25,7 +25,13 @@ type pricedModel struct {
 }
 
 func (r *Runner) priced(m model.Model) pricedModel {
-	return pricedModel{m, r.cfg.Prices.Lookup(m.Name())}
+	p := pricedModel{m, r.cfg.Prices.Lookup(m.Name())}
+	if rec, ok := m.(interface{ Recorded() string }); ok && !p.price.Known {
+		// It costs nothing, and has room for what the recorded model has.
+		sizes := r.cfg.Prices.Lookup(rec.Recorded())
+		p.price.ContextWindow, p.price.MaxOutput = sizes.ContextWindow, sizes.MaxOutput
+	}
+	return p
 }
 
 // modelOf gives the model of a worker: by the name it has chosen, or the runner's

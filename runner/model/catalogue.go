@@ -17,7 +17,7 @@ const maxOpenModels = 64
 type Catalogue struct {
 	cfg    Config
 	record string
-	replay Model // nil unless the server replays
+	replay *replay // nil unless the server replays
 
 	mu     sync.Mutex
 	open   map[string]Model
@@ -28,9 +28,7 @@ type Catalogue struct {
 // not looked at. With record, what models answer is kept in that folder.
 func NewCatalogue(cfg Config, m Model, record string) *Catalogue {
 	c := &Catalogue{cfg: cfg, record: record, open: map[string]Model{}}
-	if _, replays := m.(*replay); replays {
-		c.replay = m
-	}
+	c.replay, _ = m.(*replay)
 	return c
 }
 
@@ -83,7 +81,7 @@ func (c *Catalogue) Open(name string) (Model, error) {
 		return nil, err
 	}
 	if c.replay != nil {
-		return c.replay, nil
+		return &replay{c.replay.dir, name}, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -54,7 +54,10 @@ func (r *recorder) Generate(ctx context.Context, req Request, emit func(Delta)) 
 }
 
 // A replay answers from recordings alone.
-type replay struct{ dir string }
+type replay struct {
+	dir string
+	of  string // name of the model in whose place it answers
+}
 
 // openReplay opens a folder of recordings.
 func openReplay(dir string) (Model, error) {
@@ -65,8 +68,24 @@ func openReplay(dir string) (Model, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("open recordings: %s is not a folder", dir)
 	}
-	return &replay{dir}, nil
+	return &replay{dir, recordedModel(dir)}, nil
 }
+
+// recordedModel is the name of the model of a folder's first recording, ” where
+// there is none.
+func recordedModel(dir string) string {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.json")) // see explain
+	for _, file := range files[:min(len(files), maxCompared)] {
+		if rec, err := readRecording(file); err == nil {
+			return rec.Model
+		}
+	}
+	return ""
+}
+
+// Recorded is the name of the model that was recorded. What it has room for shapes
+// the requests, and they must be those of the recordings.
+func (r *replay) Recorded() string { return r.of }
 
 // Name is "replay:" and the folder. The price table does not know it: what is
 // replayed costs nothing.
