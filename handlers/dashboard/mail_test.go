@@ -19,7 +19,7 @@ func newMailSite(t testing.TB) (s *site, worker store.Worker, receive func(from,
 	t.Helper()
 	var box *mail.Server
 	s = newSite(t, func(c *dashboard.Config) {
-		box = mail.New(mail.Config{Store: c.Store, Runner: c.Runner, Log: c.Log, Domain: c.MailDomain, Accept: "@friend.example", Hold: true})
+		box = mail.New(mail.Config{Store: c.Store, Runner: c.Runner, Log: c.Log, Domain: c.MailDomain, Accept: "@friend.example", Hold: true, Resolver: noDNS{}})
 		c.Inbox, c.ReadMail, c.MailAddr = box, mail.Preview, "127.0.0.1:2525"
 	})
 	worker, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Scribe"}, store.Once{})
