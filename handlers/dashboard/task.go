@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,26 +14,26 @@ import (
 
 const (
 	turnsOnPage  = 10
-	askedOfTask  = 50       // approvals looked at; those that wait are among the newest
 	contentBytes = 34 << 10 // of a page, as they are sent; the frame and the forms take the rest of 50 KB
 )
 
 // A taskPage is what the page of a task shows.
 type taskPage struct {
-	Task     store.Task
-	Path     string
-	Worker   store.Worker
-	Creator  string      // name; '' for a stranger's mail
-	Turns    []turnBlock // that have ended
-	Current  []turnBlock // that have not
-	Older    string      // address of the turns before; '' for none
-	Newest   bool        // the page goes up to the newest turn
-	Still    bool        // it was asked not to load itself again
-	Stream   string      // address of the events of Current; '' where there are none
-	Asked    []askedCall
-	Run      *runBox // nil where no follow-up is taken
-	Closed   string  // why
-	Archives bool    // who looks may archive it
+	Task      store.Task
+	Path      string
+	Worker    store.Worker
+	Creator   string      // name; '' for a stranger's mail
+	Turns     []turnBlock // that have ended
+	Current   []turnBlock // that have not
+	Older     string      // address of the turns before; '' for none
+	Newest    bool        // the page goes up to the newest turn
+	Still     bool        // it was asked not to load itself again
+	Stream    string      // address of the events of Current; '' where there are none
+	Asked     []askedCall
+	MoreAsked int64   // calls that wait, too
+	Run       *runBox // nil where no follow-up is taken
+	Closed    string  // why
+	Archives  bool    // who looks may archive it
 }
 
 // Credits are what the task has cost.
@@ -68,16 +69,17 @@ func (d *Dashboard) taskPage(w http.ResponseWriter, r *request, status int, box 
 	if p.Newest = err != nil; p.Newest {
 		before = task.TurnCount
 	}
-	if err := d.fillConversation(r, &p, before); err != nil {
+	asked, err := d.fillAsked(r, &p)
+	if err != nil {
+		return err
+	}
+	if err := d.fillConversation(r, &p, before, contentBytes-asked); err != nil {
 		return err
 	}
 	if task.CreatedByUserID != "" {
 		if p.Creator, err = d.store.UserName(r.Context(), task.CreatedByUserID); err != nil {
 			return err
 		}
-	}
-	if err := d.fillAsked(r, &p); err != nil {
-		return err
 	}
 	switch {
 	case worker.DeletedAt != nil:
@@ -92,9 +94,9 @@ func (d *Dashboard) taskPage(w http.ResponseWriter, r *request, status int, box 
 }
 
 // fillConversation adds the turns with a seq below before: the newest ones that fit
-// into a page, and on the newest page those that have not ended.
-func (d *Dashboard) fillConversation(r *request, p *taskPage, before int64) error {
-	b := &blocks{d: d, r: r, task: p.Task, path: p.Path, left: contentBytes}
+// into so many bytes, and on the newest page those that have not ended.
+func (d *Dashboard) fillConversation(r *request, p *taskPage, before int64, room int) error {
+	b := &blocks{d: d, r: r, task: p.Task, path: p.Path, left: room}
 	ended := p.Task.TurnCount - p.Task.Unfinished
 	if p.Newest && p.Runs() {
 		if err := p.fillCurrent(b, ended); err != nil {
@@ -158,23 +160,43 @@ func streamAddress(t store.Task, ended []store.Turn) string {
 	return "/api/workers/" + t.WorkerID + "?" + v.Encode()
 }
 
-// fillAsked adds the tool calls that who looks may decide on.
-func (d *Dashboard) fillAsked(r *request, p *taskPage) error {
-	if !p.Runs() {
-		return nil
+// fillAsked adds the tool calls that wait for a decision, the first of them, and
+// gives how many bytes of the page they take.
+func (d *Dashboard) fillAsked(r *request, p *taskPage) (size int, err error) {
+	if !p.Runs() || !p.Newest {
+		return 0, nil
 	}
 	list, _, err := d.store.Approvals(r.Context(), r.who.Caller, store.ApprovalQuery{TaskID: p.Task.ID, Limit: askedOfTask})
-	for i := len(list) - 1; i >= 0; i-- { // in the order in which they were asked
-		if a := list[i]; a.Status == store.ApprovalPending {
-			p.Asked = append(p.Asked, askedCall{a, excerptOf(prettyJSON(a.Input), askedBytes)})
+	for _, a := range slices.Backward(list) { // in the order in which they were asked
+		if a.Status != store.ApprovalPending {
+			continue
 		}
+		if len(p.Asked) == askedShown {
+			p.MoreAsked++
+			continue
+		}
+		turn, err := d.store.Turn(r.Context(), a.TurnID)
+		if err != nil {
+			return size, err
+		}
+		e := excerptOf(prettyJSON(a.Input), askedBytes)
+		if e.cut {
+			e.More = fmt.Sprintf("%s/raw/%d/%d/calls/%d/input", p.Path, turn.Seq, a.Step, a.Call)
+		}
+		p.Asked = append(p.Asked, askedCall{a, e})
+		size += frameOfAsked + escapedSize(e.Text)
 	}
-	return err
+	return size, err
 }
 
-// askedBytes bounds the arguments of a call that waits for a decision. Nobody should
-// decide on what is not shown: the page says so where there is more.
-const askedBytes = 2 << 10
+// What is shown of calls that wait for a decision. Nobody should decide on what is
+// not shown: the page says so where there is more, and where.
+const (
+	askedOfTask  = 50 // approvals looked at; those that wait are among the newest
+	askedShown   = 8
+	askedBytes   = 1 << 10 // of the arguments of one
+	frameOfAsked = 1 << 10 // bytes of the form of one
+)
 
 // followUp adds a turn to a task.
 func (d *Dashboard) followUp(w http.ResponseWriter, r *request) error {

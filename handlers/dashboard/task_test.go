@@ -325,6 +325,41 @@ func TestApprovalPage(t *testing.T) {
 	is.Equal(b.get("/tasks").has("Waiting for a decision"), false)
 }
 
+// TestManyApprovals asks about more calls, with longer arguments, than a page can hold.
+func TestManyApprovals(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	ctx := t.Context()
+	who, _ := storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+	w, _, err := st.CreateWorker(ctx, who.Caller, store.NewWorker{Title: "Careful"}, store.Once{})
+	is.NoErr(err)
+	_, err = st.CreateTurn(ctx, store.NewTurn{Caller: who.Caller, WorkerID: w.ID, TaskID: "asks", Input: strings.Repeat(`"<>`, 9000), Budget: store.BudgetLow})
+	is.NoErr(err)
+	is.NoErr(st.StartRunner(ctx, "r", time.Minute))
+	claims, err := st.ClaimTurns(ctx, "r", 1)
+	is.NoErr(err)
+	step := store.Step{Attempt: 1, Finish: "tool-calls", Model: "m", StartedAt: time.Now(), CompletedAt: time.Now()}
+	for i := range int64(32) {
+		input := fmt.Sprintf(`{"n":%d,"command":%q}`, i, strings.Repeat("<rm> ", 3000))
+		step.Parts = append(step.Parts, store.Part{Type: store.PartToolCall, CallID: fmt.Sprint("c", i), ToolName: "shell", Input: []byte(input)})
+		step.Approvals = append(step.Approvals, store.Approval{ID: store.NewID("apr", time.Now()), Call: i})
+	}
+	is.NoErr(st.JournalStep(ctx, claims[0], step))
+	_, rests, err := st.RestTurn(ctx, claims[0], 0, time.Now().Add(time.Hour))
+	is.NoErr(err)
+	is.True(rests)
+	is.NoErr(st.StopRunner(ctx, "r"))
+	b := newSiteOf(t, st).signIn("ann@example.com")
+	p := b.get("/tasks/asks")
+	is.Equal(p.status, 200)
+	is.True(len(p.body) < 50<<10)
+	is.Equal(strings.Count(p.body, ">Approve</button>"), 8)
+	is.True(p.has("24 more calls will be asked about after these."))
+	is.True(b.get("/tasks/asks/raw/0/0/calls/7/input").has(`"n": 7`))
+	is.True(p.has(`href="/tasks/asks/raw/0/0/calls/7/input"`))
+}
+
 // approval waits until a task asks for one, and gives its id.
 func (s *site) approval(taskID string) string {
 	s.t.Helper()
