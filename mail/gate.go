@@ -118,6 +118,9 @@ func (g *gate) isClosed() bool {
 // A conn is a connection with an idle time-out that each read renews, an end, and
 // a count of the commands that led to nothing. A read that has failed fails for
 // ever: the rest of a mail that broke off must not be read as commands.
+//
+// Answers go out together when the peer is listened to again: the library writes
+// each line by itself, and a peer that says EHLO gets ten.
 type conn struct {
 	net.Conn
 	gate     *gate
@@ -125,7 +128,8 @@ type conn struct {
 	begun    time.Time
 	commands atomic.Int64 // answers since the last accepted mail
 	busy     atomic.Bool  // a mail is being received
-	failed   error        // of the reading goroutine
+	failed   error        // of the goroutine that reads and writes
+	out      []byte       // answers that have not gone out; of the same
 	once     sync.Once
 }
 
@@ -138,6 +142,9 @@ func (c *conn) Read(b []byte) (int, error) {
 	}
 	if c.commands.Load() > int64(c.gate.limits.Commands) {
 		c.failed = errTooMuch
+		return 0, c.failed
+	}
+	if c.failed = c.flush(); c.failed != nil {
 		return 0, c.failed
 	}
 	end := time.Now().Add(c.gate.idle())
@@ -155,20 +162,45 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// answerTime is how long a peer may take to take answers.
+const answerTime = time.Minute
+
+// maxAnswers is how many bytes of answers wait for the next read.
+const maxAnswers = 4 << 10
+
 // Write counts an answer.
 func (c *conn) Write(b []byte) (int, error) {
 	c.commands.Add(1)
-	return c.Conn.Write(b)
+	c.out = append(c.out, b...)
+	if len(c.out) < maxAnswers {
+		return len(b), nil
+	}
+	return len(b), c.flush()
+}
+
+func (c *conn) flush() error {
+	if len(c.out) == 0 {
+		return nil
+	}
+	err := c.Conn.SetWriteDeadline(time.Now().Add(answerTime))
+	if err == nil {
+		_, err = c.Conn.Write(c.out)
+	}
+	c.out = c.out[:0]
+	return err
 }
 
 // SetReadDeadline does nothing: Read sets its own, and what the library sets
 // covers a whole mail.
 func (c *conn) SetReadDeadline(time.Time) error { return nil }
 
+// SetWriteDeadline does nothing either: answers have theirs when they go out.
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }
+
 // Close ends the connection and frees its place.
 func (c *conn) Close() error {
 	c.once.Do(func() { c.gate.leave(c) })
-	return c.Conn.Close()
+	return errors.Join(c.flush(), c.Conn.Close())
 }
 
 // hostOf is an address without its port.

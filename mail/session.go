@@ -24,7 +24,6 @@ func (s *Server) newSMTP() *smtp.Server {
 	srv.MaxMessageBytes = s.cfg.MaxSize
 	srv.MaxRecipients = s.cfg.Limits.Recipients
 	srv.MaxLineLength = s.cfg.Limits.Line
-	srv.WriteTimeout = time.Minute
 	srv.EnableSMTPUTF8 = true
 	srv.TLSConfig = s.cfg.TLS
 	srv.ErrorLog = slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug) // what peers do wrong
