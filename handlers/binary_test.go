@@ -30,6 +30,9 @@ const patience = 30 * time.Second
 var scratch string
 
 func TestMain(m *testing.M) {
+	if seconds := os.Getenv("MCP_SERVER_OF_A_TEST"); seconds != "" {
+		os.Exit(serveTools(seconds))
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "journeyman-test-")
 		if err != nil {
