@@ -264,6 +264,15 @@ func TestWhoMakesLinks(t *testing.T) {
 	is.True(store.IsNotFound(err)) // ended by their joining
 	_, _, err = f.CreateResetAs(f.ctx(), people["admin"].Caller, both.UserID)
 	is.True(store.IsKind(err, store.Forbidden))
+	asked := f.caller("Acme", "asked@acme.test", store.RoleMember)
+	_, token, err = f.CreateResetAs(f.ctx(), people["admin"].Caller, asked.UserID)
+	is.NoErr(err)
+	_, invitation, err := f.CreateInvitation(f.ctx(), people["stranger"].Caller, "asked@acme.test", store.RoleOwner)
+	is.NoErr(err)
+	_, err = f.AcceptInvitationAs(f.ctx(), invitation, asked.UserID, "")
+	is.NoErr(err)
+	_, err = f.Link(f.ctx(), store.LinkReset, token)
+	is.True(store.IsNotFound(err))
 
 	// An Admin's old invitation of an Owner's making is not theirs to replace.
 	l, _, err := f.CreateInvitation(f.ctx(), f.owner.Caller, "boss@new.test", store.RoleOwner)
