@@ -204,3 +204,36 @@ func TestBrowserFiles(t *testing.T) {
 	w.problems = nil // the browser says that it did not run the script
 	w.mu.Unlock()
 }
+
+// TestBrowserWorkerWithoutScript reads and writes without JavaScript.
+func TestBrowserWorkerWithoutScript(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk", Instructions: "Be brief."})
+	s.publish(wrk, "haiku.md", "# Harbour")
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w.script(false)
+	w.open("/workers")
+	w.click("Harbour clerk")
+	w.sees("Run it", "Be brief.")
+	w.click("Files")
+	w.click("haiku.md")
+	w.sees("Harbour")
+	w.click("Schedules")
+	w.sees("No schedule yet")
+	w.fill("Instruction", "What is new?")
+	w.click("Once, in a while") // what belongs to it shows without a script
+	w.fill("In", "3")
+	w.click("Make the schedule")
+	w.sees("once, 3 hours after it was made")
+	w.click("Edit")
+	w.arrives("/workers/" + wrk.ID + "/settings")
+	w.fill("Output schema", "{")
+	w.click("Save")
+	w.sees("is not JSON: line 1")
+	w.click("Overview")
+	w.sees("Run it")
+	w.fill("Instruction", scripted("say hello"))
+	w.click("Run")
+	w.until("the page of the task", "location.pathname.startsWith('/tasks/tsk_')")
+}

@@ -18,6 +18,14 @@ type workerHead struct {
 // Base is the address of the worker.
 func (h workerHead) Base() string { return "/workers/" + h.ID }
 
+// PageTitle is what the browser calls the page.
+func (h workerHead) PageTitle() string {
+	if h.Tab == "overview" {
+		return h.Title
+	}
+	return h.Title + " · " + h.Tab
+}
+
 // head gives the worker that the address of a page names, if the caller may see it.
 func (d *Dashboard) head(r *request, tab string) (workerHead, error) {
 	id := r.params.ByName("workerId")
@@ -73,7 +81,7 @@ func (d *Dashboard) showWorker(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return d.page(w, r, "worker.html", p.Head.Title, p)
+	return d.page(w, r, "worker.html", p.Head.PageTitle(), p)
 }
 
 // runWorker starts a task of the worker and goes to its page.
@@ -92,7 +100,7 @@ func (d *Dashboard) runWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	p.Box.Form = f
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker.html", p.Head.Title, p)
+	return d.render(w, r, http.StatusUnprocessableEntity, "worker.html", p.Head.PageTitle(), p)
 }
 
 // run accepts the turn that a run box asks for. The form is there whatever happens.

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	filesOnPage = 50
+	filesOnPage = 25
 	shownText   = 64 << 10 // bytes of a text that a preview shows
 )
 
@@ -59,7 +59,7 @@ func (d *Dashboard) listFiles(w http.ResponseWriter, r *request) error {
 	for _, f := range files {
 		p.Files = append(p.Files, d.fileRow(f.File, f.TaskID))
 	}
-	return d.page(w, r, "worker-files.html", head.Title, p)
+	return d.page(w, r, "worker-files.html", head.PageTitle(), p)
 }
 
 // A previewPage is what the preview of a file shows.

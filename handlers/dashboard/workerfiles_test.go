@@ -81,9 +81,9 @@ func TestFileList(t *testing.T) {
 	}
 	is.Equal(s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Input: scripted(lines...)}).Status, store.Completed)
 	first := b.get(path)
-	is.Equal(len(first.previews()), 50)
+	is.Equal(len(first.previews()), 25)
 	is.True(len(first.body) < 50<<10)
-	second := b.get(link(first, "Older files"))
+	second := b.get(link(b.get(link(first, "Older files")), "Older files"))
 	is.Equal(len(second.previews()), 13)
 	is.True(second.has("To the newest") && !second.has("Older files"))
 }

@@ -42,7 +42,7 @@ func (d *Dashboard) showWorkerMembers(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return d.page(w, r, "worker-members.html", p.Head.Title, p)
+	return d.page(w, r, "worker-members.html", p.Head.PageTitle(), p)
 }
 
 func (d *Dashboard) inviteWorkerMember(w http.ResponseWriter, r *request) error {
@@ -61,7 +61,7 @@ func (d *Dashboard) inviteWorkerMember(w http.ResponseWriter, r *request) error 
 		return err
 	}
 	p.Form = f
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker-members.html", p.Head.Title, p)
+	return d.render(w, r, http.StatusUnprocessableEntity, "worker-members.html", p.Head.PageTitle(), p)
 }
 
 func (d *Dashboard) removeWorkerMember(w http.ResponseWriter, r *request) error {

@@ -119,7 +119,7 @@ func (d *Dashboard) listSchedules(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return d.page(w, r, "worker-schedules.html", p.Head.Title, p)
+	return d.page(w, r, "worker-schedules.html", p.Head.PageTitle(), p)
 }
 
 func (d *Dashboard) createSchedule(w http.ResponseWriter, r *request) error {
@@ -146,7 +146,7 @@ func (d *Dashboard) createSchedule(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	p.Fields = d.scheduleFields(f)
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker-schedules.html", p.Head.Title, p)
+	return d.render(w, r, http.StatusUnprocessableEntity, "worker-schedules.html", p.Head.PageTitle(), p)
 }
 
 // A schedulePage is what the page for changing a schedule shows.
@@ -177,7 +177,7 @@ func (d *Dashboard) showSchedule(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return d.page(w, r, "worker-schedule.html", p.Head.Title, p)
+	return d.page(w, r, "worker-schedule.html", p.Head.PageTitle(), p)
 }
 
 func (d *Dashboard) updateSchedule(w http.ResponseWriter, r *request) error {
@@ -210,7 +210,7 @@ func (d *Dashboard) updateSchedule(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	p.Fields = d.scheduleFields(f)
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker-schedule.html", p.Head.Title, p)
+	return d.render(w, r, http.StatusUnprocessableEntity, "worker-schedule.html", p.Head.PageTitle(), p)
 }
 
 // pauseSchedule gives the handle that pauses or resumes a schedule.

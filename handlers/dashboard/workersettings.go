@@ -111,7 +111,7 @@ func (d *Dashboard) showWorkerSettings(w http.ResponseWriter, r *request) error 
 	if err != nil {
 		return err
 	}
-	return d.page(w, r, "worker-settings.html", p.Head.Title, p)
+	return d.page(w, r, "worker-settings.html", p.Head.PageTitle(), p)
 }
 
 func (d *Dashboard) updateWorker(w http.ResponseWriter, r *request) error {
@@ -130,7 +130,7 @@ func (d *Dashboard) updateWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	p.Fields = d.workerFields(f)
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker-settings.html", p.Head.Title, p)
+	return d.render(w, r, http.StatusUnprocessableEntity, "worker-settings.html", p.Head.PageTitle(), p)
 }
 
 func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *request) error {
@@ -145,7 +145,7 @@ func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *request) error {
 	if f.Get("confirm") != "yes" {
 		f.Error = "Tick the box to delete the worker."
 		p.Delete = f
-		return d.render(w, r, http.StatusUnprocessableEntity, "worker-settings.html", p.Head.Title, p)
+		return d.render(w, r, http.StatusUnprocessableEntity, "worker-settings.html", p.Head.PageTitle(), p)
 	}
 	if err := d.store.DeleteWorker(r.Context(), r.who.Caller, p.Head.ID); err != nil {
 		return err

@@ -37,6 +37,9 @@ func (d *Dashboard) webhookPage(r *request) (webhookPage, error) {
 		page = 1
 	}
 	p.Executions, p.Total, err = d.store.Executions(r.Context(), r.who.Caller, head.ID, page)
+	for i := range p.Executions {
+		p.Executions[i].TaskTitle, _ = firstRunes(p.Executions[i].TaskTitle, 80)
+	}
 	address := func(n int64) string { return head.Base() + "/webhook?page=" + strconv.FormatInt(n, 10) }
 	if page > 1 {
 		p.Before = address(page - 1)
@@ -52,7 +55,7 @@ func (d *Dashboard) showWebhook(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	return d.page(w, r, "worker-webhook.html", p.Head.Title, p)
+	return d.page(w, r, "worker-webhook.html", p.Head.PageTitle(), p)
 }
 
 func (d *Dashboard) setWebhook(w http.ResponseWriter, r *request) error {
@@ -71,7 +74,7 @@ func (d *Dashboard) setWebhook(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	p.Form = f
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker-webhook.html", p.Head.Title, p)
+	return d.render(w, r, http.StatusUnprocessableEntity, "worker-webhook.html", p.Head.PageTitle(), p)
 }
 
 func (d *Dashboard) removeWebhook(w http.ResponseWriter, r *request) error {
@@ -138,7 +141,7 @@ func (d *Dashboard) showExecution(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	p.Request, p.Response = unfolded(p.Request), unfolded(p.Response)
-	return d.page(w, r, "worker-execution.html", p.Head.Title, p)
+	return d.page(w, r, "worker-execution.html", p.Head.PageTitle(), p)
 }
 
 // unfolded puts the fields of a message's JSON on lines of their own.
