@@ -91,25 +91,24 @@ func (s *Store) AuditLog(ctx context.Context, c Caller, q AuditQuery) ([]AuditEn
 			return nil, "", err
 		}
 	}
-	from, start := q.listed(userID)
+	index, filter := q.listed(userID)
 	before := q.position()
 	after := int64(math.MinInt64)
 	if !q.After.IsZero() {
 		after = q.After.UnixMilli()
 	}
 	limit := pageLimit(q.Limit)
-	args := []any{c.OrganizationID, start, after, before[0], before[1]}
-	// The subquery is the outer loop, so its order is the result's.
 	rows, err := all(ctx, s, scanAuditEntry, `SELECT a.num, coalesce(a.user_id, ''), coalesce(u.email, ''), coalesce(a.api_key_id, ''), coalesce(k.name, ''),
 			a.action, a.subject, a.detail, a.remote_addr, a.created_at
-		FROM (SELECT *`+from+`LIMIT ?6) a LEFT JOIN users u ON u.id = a.user_id LEFT JOIN api_keys k ON k.id = a.api_key_id
-		WHERE ?7 = '' OR a.action = ?7 LIMIT ?8`,
-		append(args, maxScanned, q.Action, limit+1)...)
-	if err != nil {
-		return nil, "", err
+		FROM audit_log a INDEXED BY `+index+` LEFT JOIN users u ON u.id = a.user_id LEFT JOIN api_keys k ON k.id = a.api_key_id
+		WHERE a.organization_id = ?1 AND `+filter+` AND a.created_at >= ?4 AND (a.created_at, a.num) < (?5, ?6)
+		ORDER BY a.created_at DESC, a.num DESC LIMIT ?7`,
+		c.OrganizationID, userID, q.Action, after, before[0], before[1], limit+1)
+	if err != nil || len(rows) <= limit {
+		return rows, "", err
 	}
-	position := func(e AuditEntry) []int64 { return []int64{e.CreatedAt.UnixMilli(), e.num} }
-	return paginate(ctx, s, rows, limit, position, `SELECT created_at, num`+from+`LIMIT 1 OFFSET ?6`, append(args, maxScanned-1)...)
+	last := rows[limit-1]
+	return rows[:limit], formatCursor([]int64{last.CreatedAt.UnixMilli(), last.num}), nil
 }
 
 // position is the time and num before which the page begins.
@@ -125,18 +124,18 @@ func (q AuditQuery) position() []int64 {
 	return after
 }
 
-// listed is the range of the list's index: of the most telling filter, for which
-// start is the second argument.
-func (q AuditQuery) listed(userID string) (from, start string) {
-	index, column := "audit_log_listed", "?2 = ''"
+// listed is the index that the filters choose, and the range of it that they leave;
+// ?2 is the user, ?3 the action. No entry beside it is read.
+func (q AuditQuery) listed(userID string) (index, filter string) {
 	switch {
+	case userID != "" && q.Action != "":
+		return "audit_log_by_user_action", "a.user_id = ?2 AND a.action = ?3"
 	case userID != "":
-		index, column, start = "audit_log_by_user", "user_id = ?2", userID
+		return "audit_log_by_user", "a.user_id = ?2 AND ?3 = ''"
 	case q.Action != "":
-		index, column, start = "audit_log_by_action", "action = ?2", q.Action
+		return "audit_log_by_action", "?2 = '' AND a.action = ?3"
 	}
-	return ` FROM audit_log INDEXED BY ` + index + ` WHERE organization_id = ?1 AND ` + column + `
-		AND created_at >= ?3 AND (created_at, num) < (?4, ?5) ORDER BY created_at DESC, num DESC `, start
+	return "audit_log_listed", "?2 = '' AND ?3 = ''"
 }
 
 func scanAuditEntry(row scanner) (e AuditEntry, err error) {

@@ -212,7 +212,7 @@ func callPeople(t *testing.T, f *fixture) {
 	o, _, err := f.OrganizationSettings(ctx, owner.Caller)
 	is.NoErr(err)
 	is.NoErr(f.UpdateOrganization(ctx, owner.Caller, o))
-	for _, q := range []store.AuditQuery{{}, {Action: "key.create"}, {Email: "ann@new.test", After: f.clock.now(), Before: f.clock.now()}} {
+	for _, q := range []store.AuditQuery{{}, {Action: "key.create"}, {Action: "key.create", Email: "ann@new.test"}, {Email: "ann@new.test", After: f.clock.now(), Before: f.clock.now()}} {
 		_, _, err = f.AuditLog(ctx, owner.Caller, q)
 		is.NoErr(err)
 	}

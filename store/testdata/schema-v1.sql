@@ -109,10 +109,11 @@ CREATE TABLE audit_log (
     created_at      INTEGER NOT NULL
 ) STRICT;
 
--- One index for each filter the list can begin with, newest first.
-CREATE INDEX audit_log_listed    ON audit_log (organization_id, created_at);
-CREATE INDEX audit_log_by_action ON audit_log (organization_id, action, created_at);
-CREATE INDEX audit_log_by_user   ON audit_log (organization_id, user_id, created_at);
+-- One index for each way to filter the list, newest first.
+CREATE INDEX audit_log_listed         ON audit_log (organization_id, created_at);
+CREATE INDEX audit_log_by_action      ON audit_log (organization_id, action, created_at);
+CREATE INDEX audit_log_by_user        ON audit_log (organization_id, user_id, created_at);
+CREATE INDEX audit_log_by_user_action ON audit_log (organization_id, user_id, action, created_at);
 
 -- Workers ----------------------------------------------------------------------
 
