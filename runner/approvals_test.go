@@ -584,3 +584,85 @@ func TestStopWhileApprovedCallRuns(t *testing.T) {
 	is.True(strings.Contains(done.OutputText, "may have taken effect"))
 	is.Equal(len(begun), 0)
 }
+
+// TestDecisionsMeet has people approve, deny and cancel at the same moment, at once
+// when they can. One of two opposite decisions holds, each turn ends, and an approved call ran once if at all.
+func TestDecisionsMeet(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	const n = 24
+	var mu sync.Mutex
+	ran := map[string]int{}
+	danger := fakeTool{name: "danger", fn: func(_ context.Context, _ tool.Host, in json.RawMessage) (json.RawMessage, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		ran[string(in)]++
+		return json.RawMessage(`"ok"`), nil
+	}}
+	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		if stepOf(req) == 0 {
+			return calls(emit, 0, "danger", fmt.Sprintf(`{"turn":%q}`, req.Messages[req.TurnStart].Parts[0].Text)), nil
+		}
+		return answer(emit, "done"), nil
+	}}
+	f := newFixture(t, withModel(m), withTools(danger), func(c *runner.Config) { c.Concurrency = 3 })
+	f.askingWorker("danger")
+	var people sync.WaitGroup
+	won := make([]int, n) // 1 approved, 2 denied
+	turns := make([]store.Turn, n)
+	for i := range n {
+		turns[i] = f.accept(fmt.Sprint("t", i))
+		decide := func(approved bool, win int) {
+			tick := time.NewTicker(time.Millisecond)
+			defer tick.Stop()
+			for range tick.C {
+				list, _, err := f.store.Approvals(f.ctx(), f.owner, store.ApprovalQuery{TaskID: turns[i].TaskID, Limit: 1})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if len(list) == 0 { // not asked yet, or cancelled before
+					if ended, err := f.store.TurnEnded(f.ctx(), turns[i].ID); err != nil || ended {
+						return
+					}
+					continue
+				}
+				_, err = f.DecideApproval(f.ctx(), f.owner, turns[i].TaskID, list[0].ID, store.Decision{Approved: approved})
+				if err == nil {
+					won[i] = win
+				} else if !store.IsKind(err, store.Conflict) {
+					t.Error(err)
+				}
+				return
+			}
+		}
+		people.Go(func() { decide(true, 1) })
+		people.Go(func() { decide(false, 2) })
+		if i%4 == 0 {
+			people.Go(func() {
+				if _, err := f.AbortTask(f.ctx(), f.owner, turns[i].TaskID); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	people.Wait()
+	for i := range turns {
+		turns[i] = f.wait(turns[i])
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for i, done := range turns {
+		times := ran[fmt.Sprintf(`{"turn":"t%d"}`, i)]
+		switch {
+		case done.Status == store.Aborted:
+			is.True(times <= 1)
+		case won[i] == 1:
+			is.Equal([]any{done.Status, times}, []any{store.Completed, 1})
+		default:
+			is.Equal([]any{done.Status, won[i], times}, []any{store.Completed, 2, 0})
+		}
+	}
+	_, running, watched, _ := f.Kept()
+	is.Equal([]int{running, watched}, []int{0, 0})
+}
