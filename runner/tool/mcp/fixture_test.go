@@ -32,12 +32,12 @@ func TestMain(m *testing.M) {
 }
 
 // quick is timing for tests: nothing is waited for that need not be.
-var quick = Timing{Connect: 20 * time.Second, Offer: 20 * time.Second, Backoff: time.Millisecond, Leave: 100 * time.Millisecond,
-	Answer: 100 * time.Millisecond}
+var quick = Timing{Connect: time.Minute, Offer: time.Minute, Backoff: time.Millisecond, Leave: 100 * time.Millisecond,
+	Answer: 2 * time.Second}
 
 // a server of this program, in one of the ways of serve.
 func a(mode string) Server {
-	return Server{Name: mode, Command: os.Args[0], Args: []string{"serve", mode}, Timeout: 20 * time.Second}
+	return Server{Name: mode, Command: os.Args[0], Args: []string{"serve", mode}, Timeout: time.Minute}
 }
 
 // A logBook is a log that tests can read.
@@ -135,7 +135,7 @@ func (f *fixture) refused(server, name, input string) string {
 // until waits for a condition.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(2 * time.Millisecond) { // polls
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(2 * time.Millisecond) { // polls
 		if time.Now().After(end) {
 			t.Fatalf("never: %s", what)
 		}

@@ -17,7 +17,7 @@ import (
 
 // at is a server at an address.
 func at(url string) Server {
-	return Server{Name: "web", URL: url, Headers: map[string]string{"Authorization": "Bearer s3cret-key"}, Timeout: 20 * time.Second, secrets: []string{"s3cret-key"}}
+	return Server{Name: "web", URL: url, Headers: map[string]string{"Authorization": "Bearer s3cret-key"}, Timeout: time.Minute, secrets: []string{"s3cret-key"}}
 }
 
 // remoteServer serves the good server, behind a key and whatever else is given.
