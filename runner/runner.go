@@ -4,7 +4,8 @@
 // turn is doing, as messages and as streams of chunks.
 //
 // A finished call is never made again. One begun and not finished may have acted
-// all the same: its tool says whether repeating it is safe. It imports store,
+// all the same: its tool says whether repeating it is safe. A turn whose calls
+// people have to approve is carried out by nobody until they have. It imports store,
 // model, tool and sandbox. Nothing here speaks HTTP to a client or writes SQL.
 package runner
 
