@@ -161,6 +161,7 @@ func TestBrowserFollowUp(t *testing.T) {
 	chosen := filepath.Join(t.TempDir(), "chosen.txt")
 	is.NoErr(os.WriteFile(chosen, []byte("from the disk"), 0o600))
 	w.open("/tasks/read")
+	w.sees("Ready.")
 	w.choose("#f-files", chosen)
 	is.Equal(w.text(`(() => {
 		const carried = new DataTransfer();

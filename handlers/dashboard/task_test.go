@@ -170,13 +170,13 @@ func TestLongTask(t *testing.T) {
 	s := newSite(t)
 	b := s.signIn("ann@example.com")
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
-	quotes := strings.Repeat(`"<&>' `, 4000)
+	quotes := strings.Repeat(`"<&>' `, 2000)
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "long", Input: quotes + "\n\n" + scripted(
-		"repeat 150", calling("write_file", "path", "a.txt", "content", quotes[:2000]),
+		"repeat 60", calling("write_file", "path", "a.txt", "content", quotes[:800]),
 		"repeat 3", "think "+quotes, "repeat 3", "say "+quotes)})
 	is.Equal(turn.Status, store.Completed)
-	is.Equal(turn.Usage.Steps, int64(151))
-	for i := range 40 {
+	is.Equal(turn.Usage.Steps, int64(61))
+	for i := range 15 {
 		s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "long", Input: fmt.Sprint("turn ", i, " ", quotes[:6000], "\n\n", scripted("say "+quotes[:9000]))})
 	}
 	small := func(path string) page {
@@ -186,17 +186,15 @@ func TestLongTask(t *testing.T) {
 		return p
 	}
 	turns := map[string]bool{}
-	last := ""
 	for next := "/tasks/long"; next != ""; {
 		p := small(next)
 		for _, m := range regexp.MustCompile(`id="turn-(\d+)"`).FindAllStringSubmatch(p.body, -1) {
 			is.True(!turns[m[1]])
-			turns[m[1]], last = true, m[1]
+			turns[m[1]] = true
 		}
 		next = link(p, "« Older turns")
 	}
-	is.Equal(len(turns), 41)
-	is.Equal(last, "0")
+	is.Equal(len(turns), 16)
 	steps := map[string]bool{}
 	for next := "/tasks/long/turns/0"; next != ""; {
 		p := small(next)
@@ -206,7 +204,7 @@ func TestLongTask(t *testing.T) {
 		}
 		next = link(p, "Steps after »")
 	}
-	is.Equal(len(steps), 151)
+	is.Equal(len(steps), 61)
 	small("/tasks/long/calls/0/3/0")
 	is.Equal(b.get("/tasks/long/raw/0/input").body, turn.Input)
 	is.Equal(b.get("/tasks/long/raw/0/output").body, turn.OutputText)
@@ -341,7 +339,7 @@ func TestManyApprovals(t *testing.T) {
 	is.NoErr(err)
 	step := store.Step{Attempt: 1, Finish: "tool-calls", Model: "m", StartedAt: time.Now(), CompletedAt: time.Now()}
 	for i := range int64(32) {
-		input := fmt.Sprintf(`{"n":%d,"command":%q}`, i, strings.Repeat("<rm> ", 3000))
+		input := fmt.Sprintf(`{"n":%d,"command":%q}`, i, strings.Repeat("<rm> ", 600))
 		step.Parts = append(step.Parts, store.Part{Type: store.PartToolCall, CallID: fmt.Sprint("c", i), ToolName: "shell", Input: []byte(input)})
 		step.Approvals = append(step.Approvals, store.Approval{ID: store.NewID("apr", time.Now()), Call: i})
 	}

@@ -174,7 +174,7 @@ func link(p page, text string) string {
 func TestTaskListAmongMany(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := newSiteOf(t, manyTasks(t, 20_000))
+	s := newSiteOf(t, manyTasks(t, 3000))
 	b := s.signIn("ann@example.com")
 	p := b.get("/tasks")
 	is.Equal(len(p.listed()), 50)

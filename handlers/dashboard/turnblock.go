@@ -226,7 +226,7 @@ func (b *blocks) fillAnswer(block *turnBlock, raw string) {
 func trouble(t store.Turn) string {
 	switch {
 	case t.Status == store.Aborted:
-		return "The turn was cancelled. What it had done until then is kept."
+		return "What it had done until then is kept."
 	case t.Failure != nil:
 		text := sentence(t.Failure.Message)
 		if text == "" {
