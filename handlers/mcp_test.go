@@ -222,6 +222,25 @@ func TestMCPProgressAndPatience(t *testing.T) {
 	is.True(run["status"] != "completed")
 }
 
+func TestMCPTellsOfApprovals(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	w, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Careful",
+		Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}}, store.Once{})
+	is.NoErr(err)
+	c := s.mcp(t, "2025-11-25", nil)
+	_, run, _ := callTool(t, c, "run_worker", map[string]any{"worker": w.ID, "input": "```offline\ntool list_files {}\n```", "waitSeconds": 0})
+	for end := time.Now().Add(time.Minute); ; {
+		text, got, _ := callTool(t, c, "get_task", map[string]any{"task": run["taskId"], "waitSeconds": 1})
+		if got["pendingApprovals"] != nil {
+			is.True(strings.Contains(text, "approve the call of list_files"))
+			return
+		}
+		is.True(time.Now().Before(end)) // it asks
+	}
+}
+
 func TestMCPCallMadeAgain(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -140,6 +140,8 @@ type mcpTask struct {
 	Error            *runError       `json:"error,omitempty"`
 	Incomplete       *incomplete     `json:"incompleteDetails,omitempty"`
 	URL              string          `json:"url"`
+
+	PendingApprovals []pendingApproval `json:"pendingApprovals,omitempty"` // that the task waits for
 }
 
 // mcpResult gives the answer as text, files as links, and all of it as structured
@@ -148,7 +150,8 @@ func (a *API) mcpResult(v runView, t store.Turn) (*sdk.CallToolResult, error) {
 	status := v.Metadata.TaskStatus
 	res := &sdk.CallToolResult{IsError: status == store.Failed || status == store.Aborted,
 		StructuredContent: mcpTask{TaskID: t.TaskID, TurnID: t.ID, Status: status, Output: v.OutputText, StructuredOutput: v.StructuredOutput,
-			Files: v.Files, Sources: v.Sources, Error: v.Error, Incomplete: v.IncompleteDetails, URL: a.taskURL(t.TaskID)}}
+			Files: v.Files, Sources: v.Sources, Error: v.Error, Incomplete: v.IncompleteDetails, URL: a.taskURL(t.TaskID),
+			PendingApprovals: v.Metadata.PendingApprovals}}
 	say := func(text string) {
 		if text != "" {
 			res.Content = append(res.Content, &sdk.TextContent{Text: text})
@@ -159,6 +162,9 @@ func (a *API) mcpResult(v runView, t store.Turn) (*sdk.CallToolResult, error) {
 	}
 	if say(v.OutputText); !status.Ended() {
 		say(fmt.Sprintf("The task is %s. It goes on; call %s with task %q for its result.", status, getTaskTool, t.TaskID))
+	}
+	for _, p := range v.Metadata.PendingApprovals {
+		say(fmt.Sprintf("It waits for a person to approve the call of %s.", p.ToolName))
 	}
 	for _, f := range v.Files {
 		res.Content = append(res.Content, &sdk.ResourceLink{URI: f.URL, Name: f.Filename, MIMEType: f.MediaType, Size: &f.Size})
