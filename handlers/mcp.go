@@ -24,6 +24,7 @@ const apiVersion = "1.0.0"
 // it in their context.
 type mcpCall struct {
 	*request
+	out    *mcpWriter
 	worker string // the worker whose own tool is called, "" for others
 }
 
@@ -70,12 +71,10 @@ func (a *API) serveMCP(w http.ResponseWriter, r *request) error {
 		return store.Errorf(store.Invalid, "batches of messages are not taken: send one message a request")
 	}
 	out := newMCPWriter(w)
-	stop := out.keepAlive(a.cfg.Timing.SilentFor, a.cfg.Timing.SpaceEvery)
-	req := r.WithContext(context.WithValue(r.Context(), mcpCallKey{}, &mcpCall{request: r}))
+	req := r.WithContext(context.WithValue(r.Context(), mcpCallKey{}, &mcpCall{request: r, out: out}))
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	a.mcp.ServeHTTP(out, req)
-	stop()
-	return out.problem()
+	return out.end()
 }
 
 // checkOrigin refuses requests of pages that are not this service's own, as the
@@ -107,6 +106,7 @@ type mcpWriter struct {
 	http.ResponseWriter
 	mu      sync.Mutex // one event at a time
 	said    time.Time
+	ended   bool         // the response is over
 	refused int          // the status that was caught, 0 for none
 	why     bytes.Buffer // with it
 }
@@ -150,7 +150,8 @@ func (w *mcpWriter) Write(b []byte) (int, error) {
 }
 
 // keepAlive sends comments on an event stream that is silent for long, until stop
-// is called: proxies give up on a connection that says nothing.
+// is called: proxies give up on a connection that says nothing. It is for handlers
+// of calls, since only when they begin are the headers set.
 func (w *mcpWriter) keepAlive(silent, every time.Duration) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() { // ends with stop
@@ -172,14 +173,18 @@ func (w *mcpWriter) keepAlive(silent, every time.Duration) (stop func()) {
 func (w *mcpWriter) comment(silent time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.refused == 0 && time.Since(w.said) >= silent && strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
+	if !w.ended && w.refused == 0 && time.Since(w.said) >= silent && strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
 		_, _ = w.ResponseWriter.Write([]byte(": still at work\n\n")) // if the client has gone, its context says so
 		_ = http.NewResponseController(w.ResponseWriter).Flush()
 	}
 }
 
-// problem is the refusal that was caught, nil if there was none.
-func (w *mcpWriter) problem() error {
+// end says that the response is over, and gives the refusal that was caught, nil if
+// there was none.
+func (w *mcpWriter) end() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
 	if w.refused == 0 {
 		return nil
 	}

@@ -73,6 +73,7 @@ func (a *API) mcpGetTask(ctx context.Context, c *mcpCall, args *body, req *sdk.C
 func (a *API) mcpAwait(ctx context.Context, c *mcpCall, req *sdk.CallToolRequest, t store.Turn, wait time.Duration) (*sdk.CallToolResult, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer c.out.keepAlive(a.cfg.Timing.SilentFor, a.cfg.Timing.SpaceEvery)()
 	defer context.AfterFunc(c.Context(), cancel)() // the client's leaving does not reach ctx by itself
 	if err := a.mcpWait(ctx, req, t, wait); err != nil {
 		return nil, err

@@ -127,7 +127,7 @@ func (a *API) mcpWorkers(next sdk.MethodHandler) sdk.MethodHandler {
 				own.Name = runWorkerTool
 				renamed := *req
 				renamed.Params = &own
-				return next(context.WithValue(ctx, mcpCallKey{}, &mcpCall{request: c.request, worker: id}), method, &renamed)
+				return next(context.WithValue(ctx, mcpCallKey{}, &mcpCall{request: c.request, out: c.out, worker: id}), method, &renamed)
 			}
 		}
 		return next(ctx, method, req)
