@@ -263,7 +263,7 @@ func TestTaskNames(t *testing.T) {
 				URL string `json:"url"`
 			} `json:"task"`
 		}
-		is.NoErr(json.Unmarshal([]byte(s.api1("/api/tasks/"+id)), &got))
+		is.NoErr(json.Unmarshal([]byte(s.ofAPI("/api/tasks/"+id)), &got))
 		address, err := url.Parse(got.Task.URL)
 		is.NoErr(err)
 		path := address.ResolveReference(&url.URL{}).EscapedPath() // as a browser makes it of the address
@@ -276,8 +276,8 @@ func TestTaskNames(t *testing.T) {
 	}
 }
 
-// api1 gives the body of a GET of the API.
-func (s *site) api1(path string) string {
+// ofAPI gives the body of a GET of the API.
+func (s *site) ofAPI(path string) string {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+path, nil)
 	if err != nil {

@@ -51,7 +51,6 @@ type turnBlock struct {
 	MoreSource int
 	Trouble    string // why it failed or was cut short; '' where it did not
 	Plot       *plot  // nil where nothing has worked
-	Notes      []string
 }
 
 // Credits are what the turn has cost.
