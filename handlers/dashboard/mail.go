@@ -54,16 +54,31 @@ func (m mailRow) Outbound() bool { return m.Direction == store.Outbound }
 // Peer is who sent it to us, or whom we send it to.
 func (m mailRow) Peer() string {
 	if m.Outbound() {
-		return m.To
+		return brief(m.To)
 	}
-	return cmp.Or(m.From, m.MailFrom, "nobody")
+	return brief(cmp.Or(m.From, m.MailFrom, "nobody"))
+}
+
+// Why is the reason of its status, as far as a list has room.
+func (m mailRow) Why() string { return brief(m.Reason) }
+
+// inList is how many bytes a text has in a line of a list, as they are written.
+const inList = 200
+
+// brief is the beginning of a text that has one line of a list.
+func brief(text string) string {
+	e := excerptOf(text, inList)
+	if e.Cut() {
+		return e.Text + "…"
+	}
+	return text
 }
 
 // Title is the subject, or what stands for one.
 func (m mailRow) Title() string {
 	switch {
 	case strings.TrimSpace(m.Subject) != "":
-		return m.Subject
+		return brief(m.Subject)
 	case m.Outbound() && m.Size == 0:
 		return "(not written yet)"
 	}
@@ -133,6 +148,7 @@ func (d *Dashboard) addressForMail(r *request, p *mailList) error {
 // A mailPage is one mail.
 type mailPage struct {
 	mailRow
+	Full        excerpt // the subject
 	Header      excerpt
 	Text        excerpt
 	Attachments []string
@@ -143,9 +159,10 @@ type mailPage struct {
 
 // How much of a mail its page shows, in bytes; the source holds the rest.
 const (
-	maxShownHeader = 8 << 10
-	maxShownMail   = 16 << 10
-	maxAttachments = 50
+	maxShownSubject = 5 << 10
+	maxShownHeader  = 8 << 10
+	maxShownMail    = 16 << 10
+	maxAttachments  = 50
 )
 
 func (d *Dashboard) showMail(w http.ResponseWriter, r *request) error {
@@ -157,13 +174,16 @@ func (d *Dashboard) showMail(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	p := mailPage{mailRow: mailRow{e}, HasSource: raw != nil, Verdicts: verdictsOf(e.Verdicts)}
+	p := mailPage{mailRow: mailRow{e}, Full: excerptOf(e.Subject, maxShownSubject), HasSource: raw != nil, Verdicts: verdictsOf(e.Verdicts)}
 	if p.Worker, err = d.store.Worker(r.Context(), r.who.Caller, e.WorkerID); err != nil && !store.IsKind(err, store.NotFound) {
 		return err // a deleted worker's mail stays
 	}
 	if raw != nil {
 		text, attachments := d.cfg.ReadMail(raw)
-		p.Text, p.Attachments = excerptOf(strings.ToValidUTF8(text, "\uFFFD"), maxShownMail), attachments[:min(len(attachments), maxAttachments)]
+		p.Text = excerptOf(strings.ToValidUTF8(text, "\uFFFD"), maxShownMail)
+		for _, name := range attachments[:min(len(attachments), maxAttachments)] {
+			p.Attachments = append(p.Attachments, brief(strings.ToValidUTF8(name, "\uFFFD")))
+		}
 		p.Header = excerptOf(strings.ToValidUTF8(headerOf(raw), "\uFFFD"), maxShownHeader)
 	}
 	return d.page(w, r, "message.html", p.Title(), p)

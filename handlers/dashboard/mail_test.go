@@ -1,7 +1,10 @@
 package dashboard_test
 
 import (
+	"fmt"
+	"html"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -83,7 +86,7 @@ func TestHeldMailIsReleased(t *testing.T) {
 	e := receive("bob@elsewhere.example", "From: bob@elsewhere.example\nSubject: Rivers\nMessage-ID: <2@x>\n\nSay something.\n")
 	s.join("mo@example.com", store.RoleMember)
 	member := s.signIn("mo@example.com")
-	is.True(!member.get("/mail/messages/"+e.ID).has("Release to the worker"))
+	is.True(!member.get("/mail/messages/" + e.ID).has("Release to the worker"))
 	is.Equal(member.post("/mail/messages/"+e.ID+"/release").status, http.StatusForbidden)
 	is.Equal(member.post("/mail/messages/"+e.ID+"/retry").status, http.StatusForbidden)
 
@@ -97,6 +100,35 @@ func TestHeldMailIsReleased(t *testing.T) {
 	is.True(!p.has("Release to the worker"))
 	is.Equal(b.post("/mail/messages/"+e.ID+"/release").status, http.StatusConflict)
 	is.True(b.get("/mail/held").has("No mail waits"))
+}
+
+// TestLargeMail stays small on its pages, and a list of it, too.
+func TestLargeMail(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _, receive := newMailSite(t)
+	long := strings.Repeat(`<"`, 480)
+	var last store.Email
+	for i := range 55 {
+		var parts strings.Builder
+		for j := range 70 {
+			fmt.Fprintf(&parts, "--b\nContent-Disposition: attachment; filename*=utf-8''%s%d\n\nx\n", strings.Repeat("%22", 60), j)
+		}
+		last = receive("eve@elsewhere.example", fmt.Sprintf("From: eve@elsewhere.example\nSubject: %s\nMessage-ID: <%d@x>\nX-Long: %s\nMIME-Version: 1.0\n"+
+			"Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\n%s\n%s--b--\n", long, i, long, strings.Repeat(long+"\n", 100), parts.String()))
+	}
+	b := s.signIn("ann@example.com")
+	for path, says := range map[string]string{"/mail": "Older »", "/mail/held": "Older »", "/mail/messages/" + last.ID: "The text goes on"} {
+		p := b.get(path)
+		is.Equal(p.status, http.StatusOK)
+		is.True(len(p.body) < maxPage)
+		is.True(p.has(says))
+	}
+	next := regexp.MustCompile(`href="(/mail\?[^"]+)" rel="next"`).FindStringSubmatch(b.get("/mail").body)
+	is.Equal(len(next), 2)
+	p := b.get(html.UnescapeString(next[1]))
+	is.Equal(strings.Count(p.body, `href="/mail/messages/`), 5)
+	is.True(p.has("« Newest"))
 }
 
 func TestMailIsOfTheOrganization(t *testing.T) {

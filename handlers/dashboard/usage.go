@@ -148,7 +148,7 @@ func choose(name, field string, options []option, set url.Values) choice {
 }
 
 func newUsagePart(part store.UsagePart, rank int, by store.UsageGroup) usagePart {
-	p := usagePart{Total: usageSum{part.Total}, Class: partClass(rank), Name: part.Title}
+	p := usagePart{Total: usageSum{part.Total}, Class: partClass(rank), Name: brief(part.Title)}
 	switch {
 	case by == store.ByTrigger:
 		p.Name = showTrigger(store.Trigger(part.ID))

@@ -17,7 +17,7 @@ import (
 func (s *site) used(workers, days int) {
 	s.t.Helper()
 	for i := range workers {
-		w, _, err := s.store.CreateWorker(s.t.Context(), s.owner.Caller, store.NewWorker{Title: "<b>Worker</b> " + strconv.Itoa(i)}, store.Once{})
+		w, _, err := s.store.CreateWorker(s.t.Context(), s.owner.Caller, store.NewWorker{Title: "<b>Worker</b> " + strconv.Itoa(i) + strings.Repeat(` "`, 60)}, store.Once{})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestUsagePage(t *testing.T) {
 	is.Equal(p.status, http.StatusOK)
 	is.True(p.has("Nothing was used in these days", "curl "+s.url+"/api/tasks", "There is no monthly cap")) // empty, and what to do
 
-	s.used(7, 90)
+	s.used(25, 90)
 	limit := 2.5
 	is.NoErr(s.store.SetCreditCap(t.Context(), s.owner.OrganizationID, &limit))
 	is.NoErr(s.store.MeterCaller(t.Context(), s.owner.Caller, store.Usage{ModelCost: 10_000_000}))
@@ -46,16 +46,17 @@ func TestUsagePage(t *testing.T) {
 		{"?days=7&show=tokens&by=key", "Tokens by day and API key"},
 		{"?days=90&show=turns&by=trigger", "Turns by day and trigger"},
 		{"?days=90&show=failures&by=worker", "Failures by day and worker"},
+		{"?days=90&show=tokens&by=worker", "Tokens by day and worker"},
 		{"?days=9999&show=%3Cb%3E&by=nothing", "Credits by day and worker"}, // what is not offered is as if not said
 	} {
 		p := b.get("/usage" + tt.query)
 		is.Equal(p.status, http.StatusOK)
 		is.True(p.has(tt.says, "<svg", "part-0"))
 		is.True(!p.has("style=", "<b>Worker")) // colours are in the style sheet; titles are text
-		is.True(len(p.body) < maxPage)
+		is.True(len(p.body) < maxPage) // with as many parts as are told apart
 	}
 	p = b.get("/usage")
-	is.True(p.has("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="part-rest"`))
+	is.True(p.has("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="part-rest"`, "6 more are in the plot"))
 }
 
 func TestUsageCSV(t *testing.T) {
