@@ -27,3 +27,28 @@ func TestBrowserEveryPage(t *testing.T) {
 		w.look("every" + strings.TrimRight(unnamed.ReplaceAllString(strings.ToLower(name[:min(len(name), 60)]), "-"), "-"))
 	}
 }
+
+// TestBrowserWithoutScripts reads every page with scripts off: it is there, says what
+// it is about, and waits for nothing.
+func TestBrowserWithoutScripts(t *testing.T) {
+	t.Parallel()
+	e := newEvilSite(t)
+	w := newWindow(e.site).borrow(e.ann)
+	w.script(false)
+	for _, path := range e.pages() {
+		w.open(path)
+		w.expect("does not conform to the required format")
+		if w.text("document.querySelector('main h1').innerText") == "" || w.text("document.querySelector('[aria-busy=true]')") != "null" {
+			t.Errorf("%s says nothing without scripts", path)
+		}
+	}
+	w.open("/tasks/evil")
+	w.sees("onclick=alert(1)", "write_file", "completed")
+	w.click("write_file") // folds without a script
+	w.open("/usage")
+	w.sees("Credits by day and worker", "Day by day")
+	w.open("/mail")
+	w.fill("Status", "held")
+	w.click("Filter")
+	w.sees("eve@elsewhere.example")
+}

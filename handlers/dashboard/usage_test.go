@@ -53,7 +53,7 @@ func TestUsagePage(t *testing.T) {
 		is.Equal(p.status, http.StatusOK)
 		is.True(p.has(tt.says, "<svg", "part-0"))
 		is.True(!p.has("style=", "<b>Worker")) // colours are in the style sheet; titles are text
-		is.True(len(p.body) < maxPage) // with as many parts as are told apart
+		is.True(len(p.body) < maxPage)         // with as many parts as are told apart
 	}
 	p = b.get("/usage")
 	is.True(p.has("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="part-rest"`, "6 more are in the plot"))
