@@ -155,10 +155,12 @@ func TestCancel(t *testing.T) {
 	wg.Go(func() {
 		waited = s.run(t, fields{"taskId": "t", "input": scripted("say part of it", calling("write_file", "path", "a", "content", "x"), "say more", "wait 1h", "say never")})
 	})
-	eventually(t, "the turn's second step", func() bool {
-		r := s.do(t, "GET", "/api/tasks/t", "")
-		return r.status == 200 && s.must(t, "GET", "/api/workers/"+r.text("task.workerId")+"?taskId=t", "").at("messages.1.parts.2") != nil
+	var worker string
+	eventually(t, "the task", func() bool {
+		worker = s.do(t, "GET", "/api/tasks/t", "").text("task.workerId")
+		return worker != ""
 	})
+	s.open(t, "GET", "/api/workers/"+worker+"?stream=true&taskId=t", "").until(t, `"more"`) // the second step's
 	for range 2 {
 		is.Equal(s.do(t, "POST", "/api/tasks", `{"taskId":"t","input":"later"}`, "Prefer: respond-async").status, 202)
 	}
