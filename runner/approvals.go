@@ -33,9 +33,14 @@ func (r *Runner) approvals(w *work, st store.Step) []store.Approval {
 	return list
 }
 
-// asksFor reports whether calls of a tool need approval.
+// asksFor reports whether calls of a tool need approval. The tools of other people's
+// servers may be named as models know them, or as the worker is offered them: a name
+// that is taken and asks for nothing would be believed to protect.
 func (w *work) asksFor(name string) bool {
-	return slices.Contains(w.claim.Settings.ApprovalTools, name)
+	named := func(name string) bool { return slices.Contains(w.claim.Settings.ApprovalTools, name) }
+	return named(name) || slices.ContainsFunc(w.offered.Tools, func(o tool.Offered) bool {
+		return o.Name == name && (named(o.Server) || named(o.Server+"."+o.Tool))
+	})
 }
 
 // tellAsking has the model know which of its tools ask first.

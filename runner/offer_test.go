@@ -76,6 +76,24 @@ func TestToolsOfServers(t *testing.T) {
 	is.True(strings.Contains(string(calls[1].Calls[0].Output), "no tool")) // only what was offered
 }
 
+// TestToolsOfServersThatAskFirst names the same tool in every way that a worker may.
+func TestToolsOfServersThatAskFirst(t *testing.T) {
+	t.Parallel()
+	for named, asks := range map[string]bool{"s__add": true, "s.add": true, "s": true, "s.other": false, "add": false} {
+		t.Run(named, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t, withRemote(&servers{offer: offered("add"), tool: answering("42")}))
+			f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{MCPTools: []string{"s"}, ApprovalTools: []string{named}}})
+			turn := f.accept(script("tool s__add {}", "say {{last}}"))
+			if asks {
+				f.decide(f.pending(turn, 1)[0], true, "")
+			}
+			is.Equal(f.wait(turn).OutputText, `"42"`)
+		})
+	}
+}
+
 // TestAToolListOutlivesItsServers kills the process in a turn's first call. The
 // next one finds other servers, and the turn is told of none of that.
 func TestAToolListOutlivesItsServers(t *testing.T) {
