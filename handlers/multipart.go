@@ -20,6 +20,7 @@ import (
 // but not yet in a workspace.
 type upload struct {
 	body  body
+	text  int // bytes of the fields
 	files []store.File
 }
 
@@ -196,12 +197,13 @@ func (a *API) readPart(u *upload, part *multipart.Part) error {
 		u.files = append(u.files, f)
 		return nil
 	}
-	text, err := io.ReadAll(io.LimitReader(part, maxJSON+1))
+	text, err := io.ReadAll(io.LimitReader(part, int64(maxJSON-u.text+1)))
 	if err != nil {
 		return err
 	}
-	if len(text) > maxJSON || len(u.body.fields) == maxFields {
-		return store.Errorf(store.TooLarge, "a request has at most %d fields of at most %d bytes", maxFields, maxJSON)
+	// Fields are held in memory, several times over while they are read.
+	if u.text += len(text); u.text > maxJSON || len(u.body.fields) == maxFields {
+		return store.Errorf(store.TooLarge, "a request has at most %d fields, of at most %d bytes together", maxFields, maxJSON)
 	}
 	if !utf8.Valid(text) {
 		return store.Errorf(store.Invalid, "the field %q is not valid UTF-8", part.FormName())

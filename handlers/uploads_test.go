@@ -191,6 +191,9 @@ func TestDefaultUploadLimits(t *testing.T) {
 	}
 	is.Equal(s.upload(t, parts).status, 200)
 	is.Equal(s.upload(t, append(parts, parts[1])).refused(), "413 too_large")
+	half := strings.Repeat("a", 1<<19)
+	is.Equal(s.upload(t, []part{{name: "x", content: half}, {name: "y", content: half[1:]}, parts[0]}).status, 200)
+	is.Equal(s.upload(t, []part{{name: "x", content: half}, {name: "y", content: half}, parts[0]}).refused(), "413 too_large") // a megabyte of fields together
 	large := strings.Repeat("a", 25<<20)
 	is.Equal(s.upload(t, []part{parts[0], {name: "f", file: "a", content: large}}).status, 200)
 	is.Equal(s.upload(t, []part{parts[0], {name: "f", file: "a", content: large + "a"}}).refused(), "413 too_large")
