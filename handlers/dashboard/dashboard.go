@@ -10,6 +10,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -45,6 +46,7 @@ type Config struct {
 	Model      string           // of workers that name none
 	MCPServers []string         // names of those whose tools workers may have
 	Now        func() time.Time // time.Now where nil
+	FormTime   time.Duration    // for a form without files to arrive in; a minute where 0
 
 	Inbox    handlers.Inbox                                       // takes held mail in
 	ReadMail func(raw []byte) (text string, attachments []string) // what a person would read in a mail
@@ -69,6 +71,7 @@ func New(cfg Config) (*Dashboard, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	cfg.FormTime = cmp.Or(cfg.FormTime, time.Minute)
 	d := &Dashboard{cfg: cfg, store: cfg.Store, router: httprouter.New(), origins: http.NewCrossOriginProtection(),
 		throttle: newThrottle(cfg.Now),
 		secure:   strings.HasPrefix(cfg.BaseURL, "https://")}
@@ -105,6 +108,11 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
+	if r.ContentLength != 0 {
+		// A browser that stands still must not hold the connection, nor one whose form
+		// nobody reads: net/http does, before it answers.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(d.cfg.FormTime))
+	}
 	d.router.ServeHTTP(w, r)
 }
 

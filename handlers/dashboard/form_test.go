@@ -1,0 +1,68 @@
+package dashboard_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers/dashboard"
+	"journeyman/store"
+)
+
+// formTime is how long the forms of these tests may take.
+const formTime = 200 * time.Millisecond
+
+func shortFormTime(c *dashboard.Config) { c.FormTime = formTime }
+
+// TestStuckForms sends the beginning of a form and no more of it: the connection is
+// let go, whether the page reads forms or not.
+func TestStuckForms(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, shortFormTime)
+	for path, status := range map[string]int{"/sign-in": http.StatusBadRequest, "/sign-out": http.StatusSeeOther, "/none": http.StatusSeeOther} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+			is.NoErr(err)
+			defer conn.Close()
+			is.NoErr(conn.SetDeadline(time.Now().Add(20 * time.Second))) // or the test would stand still, too
+			_, err = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nemail=")
+			is.NoErr(err)
+			in := bufio.NewReader(conn)
+			resp, err := http.ReadResponse(in, nil)
+			is.NoErr(err)
+			defer resp.Body.Close()
+			is.Equal(resp.StatusCode, status)
+			_, err = io.Copy(io.Discard, resp.Body)
+			is.NoErr(err)
+			_, err = in.ReadByte()
+			is.Equal(err, io.EOF) // and nothing comes after it
+		})
+	}
+}
+
+// TestWorkOutlastsItsForm does for a form what takes longer than the form may.
+func TestWorkOutlastsItsForm(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	end := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		<-time.After(2 * formTime)
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	t.Cleanup(end.Close)
+	s := newSite(t, shortFormTime)
+	b := s.signIn("ann@example.com")
+	path := "/workers/" + s.worker(s.owner, store.NewWorker{}).ID + "/webhook"
+	is.Equal(b.post(path, "url", end.URL).status, http.StatusSeeOther)
+	sent := b.post(path+"/test", "token", "one")
+	is.Equal(sent.status, http.StatusSeeOther)
+	is.True(b.get(sent.location()).has("202"))
+}
