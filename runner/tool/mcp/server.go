@@ -164,6 +164,9 @@ func (s *server) tools(ctx context.Context) ([]tool.Offered, error) {
 			return nil, err
 		}
 		tools, err := sess.tools(ctx)
+		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			s.pool.begin(func() { sess.probe(s.pool.ctx) }) // without tools there is no call that would find it dead
+		}
 		if err == nil || again || ctx.Err() != nil || !lost(err) {
 			return tools, err
 		}

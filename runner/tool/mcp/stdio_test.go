@@ -238,6 +238,25 @@ func TestAMuteProgramHoldsNobodyUp(t *testing.T) {
 	until(t, "it is given up", func() bool { return strings.Contains(f.log.String(), "did not begin to answer within 500ms") })
 }
 
+// TestAFrozenProgramIsStartedAgain freezes a server that has been well. Its tools are
+// not offered any more, so no call finds out that it is dead.
+func TestAFrozenProgramIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	hasty := quick
+	hasty.Offer, hasty.Answer, hasty.Fresh = 100*time.Millisecond, 100*time.Millisecond, time.Nanosecond
+	f := newPool(t, hasty, a("good"))
+	first := f.must("good", "pid", `{}`)
+	pid, err := strconv.Atoi(strings.Trim(first, `"`))
+	is.NoErr(err)
+	is.NoErr(syscall.Kill(pid, syscall.SIGSTOP))
+	until(t, "another is there", func() bool {
+		names, _ := f.offered("good")
+		return len(names) > 0
+	})
+	is.True(f.must("good", "pid", `{}`) != first)
+}
+
 func TestADeafProgramHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
