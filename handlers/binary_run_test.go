@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/creack/pty"
 	"github.com/matryer/is"
-	"golang.org/x/sys/unix"
 
 	"journeyman/store/storetest"
 )
@@ -192,22 +192,11 @@ func onTerminal(t *testing.T, env []string, args ...string) string {
 // onTerminalTyping is onTerminal with a person who types ahead.
 func onTerminalTyping(t *testing.T, env []string, typed string, args ...string) string {
 	t.Helper()
-	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	terminal, end, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer terminal.Close()
-	number, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(terminal.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	end, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
 	cmd := exec.Command(programPath(t), args...)
 	cmd.Env = programEnv(append([]string{"TERM=xterm-256color"}, env...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = end, end, end
