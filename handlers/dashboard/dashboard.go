@@ -110,7 +110,8 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	if r.ContentLength != 0 {
 		// A browser that stands still must not hold the connection, nor one whose form
-		// nobody reads: net/http does, before it answers.
+		// nobody reads: net/http does, before it answers. It lifts the deadline itself
+		// at the end of the body.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(d.cfg.FormTime))
 	}
 	d.router.ServeHTTP(w, r)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"time"
 
 	"journeyman/store"
 )
@@ -19,9 +18,7 @@ type form struct {
 	Error  string            // of the whole
 }
 
-// readForm reads a form that was sent without files, and lifts the deadline for it,
-// which would cut off what is done with it. After a failure it stays: net/http goes
-// on reading to the end of the body.
+// readForm reads a form that was sent without files.
 func readForm(w http.ResponseWriter, r *request) (*form, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
@@ -31,7 +28,6 @@ func readForm(w http.ResponseWriter, r *request) (*form, error) {
 		}
 		return nil, store.Errorf(store.Invalid, "the form cannot be read")
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // where it is not supported there was none
 	return &form{Values: r.PostForm, Errors: map[string]string{}}, nil
 }
 

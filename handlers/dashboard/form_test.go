@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers/dashboard"
-	"journeyman/store"
 )
 
 // formTime is how long the forms of these tests may take.
@@ -49,20 +47,14 @@ func TestStuckForms(t *testing.T) {
 	}
 }
 
-// TestWorkOutlastsItsForm does for a form what takes longer than the form may.
+// TestWorkOutlastsItsForm does for a form what takes longer than the form may, and
+// has the page tell how it went.
 func TestWorkOutlastsItsForm(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	end := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		<-time.After(2 * formTime)
-		w.WriteHeader(http.StatusAccepted)
-	}))
-	t.Cleanup(end.Close)
 	s := newSite(t, shortFormTime)
 	b := s.signIn("ann@example.com")
-	path := "/workers/" + s.worker(s.owner, store.NewWorker{}).ID + "/webhook"
-	is.Equal(b.post(path, "url", end.URL).status, http.StatusSeeOther)
-	sent := b.post(path+"/test", "token", "one")
-	is.Equal(sent.status, http.StatusSeeOther)
-	is.True(b.get(sent.location()).has("202"))
+	p := b.post("/workers", "from", "prompt", "prompt", scripted("wait "+(2*formTime).String(), "fail 400 nothing comes to mind"))
+	is.True(p.status >= http.StatusBadRequest)
+	is.True(p.has("</html>"))
 }
