@@ -23,9 +23,24 @@ const pdfFilter = "pdf"
 // Filters are what this package needs sandbox.BeFilter for.
 func Filters() map[string]sandbox.Filter { return map[string]sandbox.Filter{pdfFilter: PDFText} }
 
-// readPDF gives the text of a PDF document, which a process that can do nothing
-// else reads. A document that cannot be read is an *Error.
-func readPDF(ctx context.Context, in io.Reader) (string, error) {
+// pdfsAtOnce is how many documents one tool reads side by side: each may take much
+// memory, and must not run out of its time because of the others.
+const pdfsAtOnce = 2
+
+// A pdfReader reads PDF documents, so many at once as it has room for.
+type pdfReader chan struct{}
+
+func newPDFReader() pdfReader { return make(pdfReader, pdfsAtOnce) }
+
+// read gives the text of a PDF document, which a process that can do nothing else
+// reads. A document that cannot be read is an *Error.
+func (r pdfReader) read(ctx context.Context, in io.Reader) (string, error) {
+	select {
+	case r <- struct{}{}:
+		defer func() { <-r }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
 	text, err := sandbox.RunFilter(ctx, pdfFilter, in)
 	var fe *sandbox.FilterError
 	if errors.As(err, &fe) {

@@ -16,7 +16,7 @@ const (
 	maxReadable  = 64 << 20 // bytes in a file whose lines are counted
 )
 
-type readFile struct{}
+type readFile struct{ pdfs pdfReader }
 
 // Spec describes read_file.
 func (readFile) Spec() Spec {
@@ -63,7 +63,7 @@ type binaryFile struct {
 }
 
 // Run reads a file.
-func (readFile) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
+func (r readFile) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
 	c := fileContent{Path: a.path(), Offset: a.number("offset", 1, 1)}
 	limit := a.number("limit", defaultLines, 1)
@@ -76,7 +76,7 @@ func (readFile) Run(ctx context.Context, host Host, input json.RawMessage) (json
 	}
 	defer t.Close()
 	if t.mediaType == pdfType {
-		if err := t.asPDF(ctx); err != nil {
+		if err := t.asPDF(ctx, r.pdfs); err != nil {
 			return nil, err
 		}
 		c.MediaType = pdfType

@@ -61,11 +61,11 @@ func openText(ws *sandbox.Workspace, path string) (*textFile, error) {
 func (t *textFile) Close() error { return t.file.Close() }
 
 // asPDF puts the text of a PDF document in the place of its bytes.
-func (t *textFile) asPDF(ctx context.Context) error {
+func (t *textFile) asPDF(ctx context.Context, pdfs pdfReader) error {
 	if t.size > sandbox.MaxFilterInput {
 		return Errorf("the PDF document has %d bytes; up to %d can be read", t.size, sandbox.MaxFilterInput)
 	}
-	text, err := readPDF(ctx, t.lines)
+	text, err := pdfs.read(ctx, t.lines)
 	t.lines, t.encoding = bufio.NewReader(strings.NewReader(text)), utf8Text
 	return err
 }

@@ -66,7 +66,7 @@ type Error struct{ Message string }
 // shown them. A tool is added by its file and its place here.
 func All() []Tool {
 	return []Tool{
-		readFile{}, writeFile{}, editFile{}, listFiles{}, searchFiles{}, publishFile{}, updatePlan{},
+		readFile{newPDFReader()}, writeFile{}, editFile{}, listFiles{}, searchFiles{}, publishFile{}, updatePlan{},
 	}
 }
 

@@ -103,7 +103,7 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	for _, want := range All() {
-		is.Equal(Find(All(), want.Spec().Name), want)
+		is.Equal(Find(All(), want.Spec().Name).Spec(), want.Spec())
 	}
 	is.Equal(Find(All(), "none"), nil)
 }

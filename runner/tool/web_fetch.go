@@ -19,12 +19,13 @@ type webFetch struct {
 	guarded   sandbox.Dialer
 	client    *http.Client
 	userAgent string
+	pdfs      pdfReader
 }
 
 // WebFetch gives the tool web_fetch, which reaches the web by guarded alone and
 // names itself userAgent.
 func WebFetch(guarded sandbox.Dialer, userAgent string) Tool {
-	return webFetch{guarded: guarded, client: newClient(guarded), userAgent: userAgent}
+	return webFetch{guarded: guarded, client: newClient(guarded), userAgent: userAgent, pdfs: newPDFReader()}
 }
 
 // Spec describes web_fetch.
@@ -79,7 +80,7 @@ func (t webFetch) Run(ctx context.Context, host Host, input json.RawMessage) (js
 	if err != nil {
 		return nil, err
 	}
-	f, err := p.read(ctx)
+	f, err := p.read(ctx, t.pdfs)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func (t webFetch) Run(ctx context.Context, host Host, input json.RawMessage) (js
 const maxTitleLength = 300
 
 // read makes text of a page, whatever text it holds.
-func (p *page) read(ctx context.Context) (*fetched, error) {
+func (p *page) read(ctx context.Context, pdfs pdfReader) (*fetched, error) {
 	mediaType := p.mediaType()
 	f := &fetched{URL: p.url.String(), MediaType: mediaType, Truncated: p.cut}
 	text, err := p.decoded()
@@ -99,7 +100,7 @@ func (p *page) read(ctx context.Context) (*fetched, error) {
 	case mediaType == pdfType && p.cut:
 		return nil, Errorf("%s is a PDF document of more than %d bytes", f.URL, maxBody)
 	case mediaType == pdfType:
-		if f.Content, err = readPDF(ctx, bytes.NewReader(p.body)); err != nil {
+		if f.Content, err = pdfs.read(ctx, bytes.NewReader(p.body)); err != nil {
 			return nil, err
 		}
 	case !isReadable(mediaType):

@@ -447,7 +447,7 @@ func FuzzFetchedHTML(f *testing.F) {
 		at, err := parseAddress("https://example.org/a/b?c")
 		is.New(t).NoErr(err)
 		p := &page{url: at, contentType: contentType, body: []byte(body)}
-		got, err := p.read(t.Context())
+		got, err := p.read(t.Context(), newPDFReader())
 		var told *Error
 		if err != nil && !errors.As(err, &told) {
 			t.Fatalf("%q of type %q: %v", body, contentType, err)
