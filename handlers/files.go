@@ -35,7 +35,9 @@ func (a *API) getFile(w http.ResponseWriter, r *request) error {
 	h.Set("Content-Security-Policy", pageConfinement)
 	h.Set("ETag", `"`+f.SHA256+`"`)
 	h.Set("Cache-Control", "private, no-cache")
-	if r.URL.Query().Get("v") != "" {
+	// A browser asks each time: who signs out leaves nothing that the next one could
+	// open from its memory.
+	if r.who.KeyID != "" && r.URL.Query().Get("v") != "" {
 		h.Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
 	return serveContent(w, r, blob, f)

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/handlers"
 )
 
 // published runs a turn that publishes files and gives its worker's address.
@@ -152,6 +154,9 @@ func TestFileVersions(t *testing.T) {
 	is.Equal(string(s.must(t, "GET", bare, "").body), "second")
 	is.Equal(string(s.must(t, "GET", bare+"?v=", "").body), "second")
 	is.True(strings.Contains(s.must(t, "GET", first, "").header.Get("Cache-Control"), "immutable"))
+	token, err := s.store.CreateSession(t.Context(), s.owner.UserID, "Browser/1", "127.0.0.1")
+	is.NoErr(err)
+	is.Equal(s.as("").must(t, "GET", first, "", "Cookie: "+handlers.SessionCookie+"="+token).header.Get("Cache-Control"), "private, no-cache") // others use the browser, too
 	for _, v := range []string{"000000000000", "x", strings.ToUpper(first[len(first)-12:]), first[len(first)-12:] + "0", "%25", "'"} {
 		if v != first[len(first)-12:] { // digits have no upper case
 			is.Equal(s.do(t, "GET", bare+"?v="+v, "").refused(), "404 not_found")
