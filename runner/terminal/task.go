@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,6 +77,9 @@ func (t *Task) prepare(ctx context.Context, n store.NewTurn, files []string) (st
 		return n, f.Err()
 	}
 	if workerID == "" {
+		if err := t.checkAsks(); err != nil {
+			return n, err
+		}
 		workerID = store.NewID("wrk", time.Now())
 		r := []rune(n.Input)
 		n.NewWorker = &store.NewWorker{ID: workerID, Instructions: string(r[:min(len(r), store.MaxInstructions)]), Title: store.TitleOf(n.Input), Settings: settings}
@@ -93,6 +97,18 @@ func (t *Task) prepare(ctx context.Context, n store.NewTurn, files []string) (st
 		n.Attachments = append(n.Attachments, f)
 	}
 	return n, nil
+}
+
+// checkAsks refuses the name of a tool that no worker here has: with it nobody would
+// be asked, though somebody wants to be.
+func (t *Task) checkAsks() error {
+	known := t.Runner.ToolNames()
+	for _, name := range t.Asks {
+		if !slices.Contains(known, name) && !strings.Contains(name, "__") && !strings.Contains(name, ".") {
+			return fmt.Errorf("--ask: there is no tool %q; there are %s, and SERVER.TOOL of MCP servers", name, strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 func (t *Task) attach(workerID, path string) (store.File, error) {

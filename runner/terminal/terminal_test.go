@@ -215,6 +215,17 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// TestAskOfNoTool names what nobody would ever be asked about.
+func TestAskOfNoTool(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	task := terminal.Task{Store: storetest.Open(t, store.Options{}), Progress: terminal.Progress{W: io.Discard},
+		Runner: runner.New(runner.Config{Model: model.NewOffline(), Prices: &model.Prices{}, Tools: tool.All()}), Asks: []string{"crm.send", "writefile"}}
+	err := task.Run(t.Context(), store.NewTurn{Input: "go", Budget: store.BudgetLow}, nil)
+	is.True(err != nil)
+	is.True(strings.Contains(err.Error(), `there is no tool "writefile"; there are read_file, write_file, `))
+}
+
 func TestAskOfAnotherWorker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
