@@ -75,10 +75,10 @@ func detailText(v any) string {
 var actionTexts = map[string]string{
 	"approval.approve": "approved a tool call", "approval.deny": "denied a tool call", "email.release": "released a held mail", "email.retry": "had a reply sent again",
 	"invitation.accept": "accepted an invitation", "invitation.create": "invited somebody", "invitation.revoke": "withdrew an invitation",
-	"key.create": "made an API key", "key.revoke": "revoked an API key", "key.roll": "rolled an API key",
+	"key.create": "created an API key", "key.revoke": "revoked an API key", "key.roll": "rolled an API key",
 	"member.add": "added a member", "member.remove": "removed a member", "member.role": "changed a role",
 	"organization.cap": "changed the credit cap", "organization.name": "renamed the organization",
-	"password.change": "changed their password", "password.link": "made a link to choose a password", "password.reset": "chose a password by a link",
+	"password.change": "changed their password", "password.link": "created a link to choose a password", "password.reset": "chose a password by a link",
 	"password.set": "set a password", "session.create": "signed in", "session.end": "signed out", "user.name": "changed their name",
 	"webhook.remove": "removed a webhook", "webhook.renew": "renewed a webhook's token", "webhook.set": "set a webhook",
 	"worker.approvals": "changed which tools need approval", "worker.delete": "deleted a worker",

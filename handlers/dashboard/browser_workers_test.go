@@ -37,7 +37,7 @@ func TestBrowserNewWorker(t *testing.T) {
 	w.fill("Title", "Clerk")
 	w.fill("Summary", "Keeps the books of the harbour office")
 	w.fill("Instructions", "Be brief.")
-	w.click("Make the worker")
+	w.click("Create worker")
 	w.sees("The worker is ready.", "Clerk", "Be brief.")
 
 	w.open("/workers/new")
@@ -104,7 +104,7 @@ func TestBrowserWorker(t *testing.T) {
 	w.fill("Instruction", "What is new in the harbour?")
 	w.click("Every so often")
 	w.fill("Every", "2")
-	w.click("Make the schedule")
+	w.click("Create schedule")
 	w.sees("every 2 hours", "Next runs")
 	w.look("worker-schedules")
 	w.click("Pause")
@@ -224,7 +224,7 @@ func TestBrowserWorkerWithoutScript(t *testing.T) {
 	w.fill("Instruction", "What is new?")
 	w.click("Once, in a while") // what belongs to it shows without a script
 	w.fill("In", "3")
-	w.click("Make the schedule")
+	w.click("Create schedule")
 	w.sees("once, 3 hours after it was made")
 	w.click("Edit")
 	w.arrives("/workers/" + wrk.ID + "/settings")

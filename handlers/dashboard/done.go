@@ -38,5 +38,5 @@ var doneMessages = map[string]string{
 	"call-denied":    "The call is denied, and the worker is told.",
 
 	"mail-released": "The mail is released: the worker has it as a task.",
-	"mail-retried":  "The reply is sent as soon as may be.",
+	"mail-retried":  "The reply will be sent as soon as possible.",
 }

@@ -180,7 +180,7 @@ func TestBrowserMail(t *testing.T) {
 	w.look("mail-outbox")
 	w.click("(not written yet)")
 	w.click("Send now")
-	w.sees("The reply is sent as soon as may be.")
+	w.sees("The reply will be sent as soon as possible.")
 	w.look("mail-reply")
 	is.Equal(w.asked(), "")
 }

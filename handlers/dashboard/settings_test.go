@@ -148,7 +148,7 @@ func TestAuditPage(t *testing.T) {
 	}
 	b := s.signIn("ann@example.com")
 	p := b.get("/settings/audit?action=key.create&email=ann%40example.com")
-	is.True(p.has("made an API key", "&lt;script&gt;", "ann@example.com") && !p.has("<script>alert", "signed in"))
+	is.True(p.has("created an API key", "&lt;script&gt;", "ann@example.com") && !p.has("<script>alert", "signed in"))
 	is.True(len(p.body) < 50<<10)
 	next := regexp.MustCompile(`href="(/settings/audit\?[^"]*cursor=[^"]+)"`).FindStringSubmatch(p.body)
 	p = b.get(strings.ReplaceAll(next[1], "&amp;", "&"))

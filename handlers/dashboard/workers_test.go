@@ -37,7 +37,7 @@ func TestWorkerList(t *testing.T) {
 	is := is.New(t)
 	s := newSite(t)
 	b := s.signIn("ann@example.com")
-	is.True(b.get("/workers").has("make one", "curl "+s.url+"/api/tasks"))
+	is.True(b.get("/workers").has("create one", "curl "+s.url+"/api/tasks"))
 	mo := s.join("mo@example.com", store.RoleMember)
 	s.worker(mo, store.NewWorker{Title: "Mo's own", Visibility: store.Private})
 	for i := range 30 {

@@ -55,7 +55,7 @@
       }
       this.failures++;
       if (this.failures > 6) {
-        this.say("No news can be had. Load the page again to see how it stands.");
+        this.say("There are no updates. Reload the page to see how the task stands.");
         return;
       }
       setTimeout(() => this.open(), 1000 * 2 ** this.failures);
