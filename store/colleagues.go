@@ -176,6 +176,8 @@ func (s *Store) endMembership(tx *Tx, c Caller, userID string) (counts map[strin
 			[]any{c.OrganizationID, userID}},
 		{"", `DELETE FROM worker_members WHERE user_id = ? AND EXISTS (SELECT 1 FROM workers w WHERE w.id = worker_id AND w.organization_id = ?)`,
 			[]any{userID, c.OrganizationID}},
+		// One that somebody was invited by before they came in another way.
+		{"", `DELETE FROM links WHERE organization_id = ? AND kind = 'invitation' AND email = (SELECT email FROM users WHERE id = ?)`, []any{c.OrganizationID, userID}},
 		{"workers", `UPDATE workers SET user_id = ? WHERE organization_id = ? AND user_id = ? AND deleted_at IS NULL`, []any{c.UserID, c.OrganizationID, userID}},
 		{"", `DELETE FROM memberships WHERE organization_id = ? AND user_id = ?`, []any{c.OrganizationID, userID}},
 	} {

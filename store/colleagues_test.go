@@ -75,6 +75,8 @@ func TestRemoval(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
+	_, invitation, err := f.CreateInvitation(f.ctx(), f.owner.Caller, "Mo@acme.test", store.RoleAdmin) // who then comes in by the command line
+	is.NoErr(err)
 	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
 	_, key, err := f.CreateKeyAs(f.ctx(), f.caller("Acme", "mo@acme.test", store.RoleAdmin).Caller, "mine")
 	is.NoErr(err)
@@ -95,6 +97,8 @@ func TestRemoval(t *testing.T) {
 
 	_, err = f.RemoveMember(f.ctx(), f.owner.Caller, mo.UserID)
 	is.NoErr(err)
+	_, err = f.Link(f.ctx(), store.LinkInvitation, invitation)
+	is.True(store.IsNotFound(err))
 	_, err = f.Authenticate(f.ctx(), key)
 	is.True(store.IsKind(err, store.Unauthorized))
 	_, _, err = f.SessionIdentity(f.ctx(), session)

@@ -28,14 +28,14 @@ func (s *Store) OrganizationKeys(ctx context.Context, c Caller, cursor string, l
 // CreateKeyAs makes an API key that acts for the caller, and gives it with its
 // secret, which is not kept.
 func (s *Store) CreateKeyAs(ctx context.Context, c Caller, name string) (k Key, secret string, err error) {
-	if err := c.Allow(ManageKeys); err != nil {
-		return Key{}, "", err
-	}
 	if err := (NewKey{Name: name}).check(); err != nil {
 		return Key{}, "", err
 	}
 	secret = newSecret("jm_live_")
 	err = s.write(ctx, func(tx *Tx) error {
+		if err := s.mayManageKeys(ctx, tx, &c); err != nil {
+			return err
+		}
 		id, _, err := s.insertKey(tx, c.OrganizationID, c.UserID, name, secret)
 		if err != nil {
 			return err
@@ -55,7 +55,7 @@ func (s *Store) CreateKeyAs(ctx context.Context, c Caller, name string) (k Key, 
 // stays as it is. A Member is Forbidden.
 func (s *Store) RevokeKeyAs(ctx context.Context, c Caller, keyID string) (k Key, err error) {
 	err = s.write(ctx, func(tx *Tx) error {
-		if k, err = manageableKey(ctx, tx, c, keyID); err == nil {
+		if k, err = s.manageableKey(ctx, tx, &c, keyID); err == nil {
 			k, err = s.revokeKey(ctx, tx, c, k)
 		}
 		return err
@@ -70,7 +70,7 @@ func (s *Store) RevokeKeyAs(ctx context.Context, c Caller, keyID string) (k Key,
 func (s *Store) RollKeyAs(ctx context.Context, c Caller, keyID string) (k Key, secret string, err error) {
 	secret = newSecret("jm_live_")
 	err = s.write(ctx, func(tx *Tx) error {
-		old, err := manageableKey(ctx, tx, c, keyID)
+		old, err := s.manageableKey(ctx, tx, &c, keyID)
 		if err == nil && old.Role == RoleOwner {
 			err = c.Allow(ManageOwners)
 		}
@@ -85,10 +85,19 @@ func (s *Store) RollKeyAs(ctx context.Context, c Caller, keyID string) (k Key, s
 	return k, secret, nil
 }
 
+// mayManageKeys is a Forbidden error where the caller may not manage keys. It sets the
+// caller's role to what it is at this moment, as mayManage does.
+func (s *Store) mayManageKeys(ctx context.Context, tx *Tx, c *Caller) (err error) {
+	if c.Role, err = s.role(ctx, tx, c.OrganizationID, c.UserID); err != nil {
+		return err
+	}
+	return c.Allow(ManageKeys)
+}
+
 // manageableKey gives a key that the caller may manage. One of another organization
 // is NotFound, as if there were none.
-func manageableKey(ctx context.Context, tx *Tx, c Caller, keyID string) (Key, error) {
-	if err := c.Allow(ManageKeys); err != nil {
+func (s *Store) manageableKey(ctx context.Context, tx *Tx, c *Caller, keyID string) (Key, error) {
+	if err := s.mayManageKeys(ctx, tx, c); err != nil {
 		return Key{}, err
 	}
 	k, err := one(ctx, tx, scanKey, selectKeys+`WHERE k.id = ? AND k.organization_id = ?`, keyID, c.OrganizationID)

@@ -57,6 +57,32 @@ func TestRolledKeys(t *testing.T) {
 	}
 }
 
+// TestKeysAfterDemotion has requests arrive that were on their way when the caller's
+// role was changed, or ended.
+func TestKeysAfterDemotion(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	owners, _, err := f.CreateKeyAs(t.Context(), f.owner.Caller, "owner's")
+	is.NoErr(err)
+	was := f.caller("Acme", "ada@acme.test", store.RoleOwner).Caller
+	refused := func() {
+		t.Helper()
+		_, _, err := f.CreateKeyAs(t.Context(), was, "late")
+		is.True(store.IsKind(err, store.Forbidden))
+		_, _, err = f.RollKeyAs(t.Context(), was, owners.ID)
+		is.True(store.IsKind(err, store.Forbidden))
+		_, err = f.RevokeKeyAs(t.Context(), was, owners.ID)
+		is.True(store.IsKind(err, store.Forbidden))
+	}
+	_, err = f.ChangeRole(t.Context(), f.owner.Caller, was.UserID, store.RoleMember)
+	is.NoErr(err)
+	refused()
+	_, err = f.RemoveMember(t.Context(), f.owner.Caller, was.UserID)
+	is.NoErr(err)
+	refused()
+}
+
 // TestWhoManagesKeys tries every role, and the keys of another organization.
 func TestWhoManagesKeys(t *testing.T) {
 	t.Parallel()
