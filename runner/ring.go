@@ -202,7 +202,8 @@ func (rs *rings) forget(lt *liveTurn) {
 	}
 }
 
-// feedResting gives the worker's ring a turn that rests.
+// feedResting gives the worker's ring a turn that rests. One that has gone on and
+// ended meanwhile, the ring has told of.
 func (r *Runner) feedResting(v view) {
 	rg := r.rings.get(v.turn.WorkerID)
 	if rg == nil {
@@ -210,6 +211,9 @@ func (r *Runner) feedResting(v view) {
 	}
 	rg.mu.Lock()
 	defer rg.mu.Unlock()
+	if _, told := rg.index[firstID(v.turn)]; v.turn.Status.Ended() || told && rg.running[v.turn.Num] == nil {
+		return
+	}
 	if rt := rg.turn(v.turn.Num); rt.live == nil {
 		rt.view = v
 		r.feed(rg, rt, v)
