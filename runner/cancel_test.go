@@ -41,7 +41,10 @@ func TestCancelModel(t *testing.T) {
 	until(t, begun, "the model is asked")
 	is.Equal(f.abort(turn).Status, store.Aborted)
 	turn = f.wait(turn)
-	is.Equal(turn.OutputText, "half a wo") // what was produced is kept
+	is.Equal(turn.OutputText, "half a wo")      // what was produced is kept
+	is.Equal(turn.Usage.OutputTokens, int64(3)) // and paid for
+	is.True(turn.Usage.InputTokens > 100)
+	is.Equal(f.journal(turn)[0].Usage.OutputTokens, int64(3))
 	is.Equal(turn.Failure.Code, "aborted")
 	u := until(t, live, "the stream ends")
 	is.Equal(u.messages(), f.messages(turn)[1:])

@@ -359,13 +359,19 @@ func (r *Runner) persist(write func(ctx context.Context) error) error {
 const persistAgain = time.Second
 
 // partialStep is what a model call that was cut off had produced, to be kept. Its
-// tool calls did not run.
+// tool calls did not run. The provider is paid for it and has not said how much, so
+// that is estimated: else whoever cancels in time would work for nothing.
 func (r *Runner) partialStep(w *work) *store.Step {
 	st, ok := w.live.partial()
 	if !ok || len(st.Parts) == 0 {
 		return nil
 	}
 	st.Finish, st.CompletedAt = "aborted", r.cfg.Now()
+	u := model.Usage{InputTokens: w.gauge(w.raw)}
+	for _, p := range st.Parts {
+		u.OutputTokens += textTokens(p.Text) + textTokens(string(p.Input))
+	}
+	st.Usage = store.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, ModelCost: w.model.price.Cost(u)}
 	return &st
 }
 
