@@ -61,6 +61,9 @@ func problemOf(err error) *problem {
 	return p
 }
 
+// StatusOf gives the HTTP status that an error becomes, in a page as in the API.
+func StatusOf(err error) int { return problemOf(err).Status }
+
 // respond writes the problem.
 func (p *problem) respond(w http.ResponseWriter, requestID string) {
 	h := w.Header()

@@ -21,9 +21,6 @@ type PageForm struct {
 	upload *upload
 }
 
-// Files is how many files the form carried. They are kept, and in no workspace yet.
-func (f *PageForm) Files() int { return len(f.upload.files) }
-
 // ReadPageForm reads a form with files. It fails with a store.Error where the form
 // breaks the limits of uploads or breaks off.
 func (a *API) ReadPageForm(w http.ResponseWriter, r *http.Request) (*PageForm, error) {

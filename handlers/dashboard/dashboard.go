@@ -218,7 +218,7 @@ func (d *Dashboard) refuse(w http.ResponseWriter, r *request, err error) {
 		RequestID: w.Header().Get("X-Request-Id")}
 	var e *store.Error
 	if errors.As(err, &e) {
-		p.Status, p.Message, p.Details = statusOf(e.Kind), sentence(e.Message), e.Details
+		p.Status, p.Message, p.Details = handlers.StatusOf(e), sentence(e.Message), e.Details
 	} else {
 		d.cfg.Log.ErrorContext(r.Context(), "page failed", "id", p.RequestID, "method", r.Method, "path", r.URL.Path, "err", err)
 	}
@@ -234,31 +234,6 @@ type failure struct {
 	Message   string
 	Details   []store.Detail
 	RequestID string
-}
-
-func statusOf(k store.Kind) int {
-	switch k {
-	case store.Invalid:
-		return http.StatusBadRequest
-	case store.Unauthorized:
-		return http.StatusUnauthorized
-	case store.PaymentRequired:
-		return http.StatusPaymentRequired
-	case store.Forbidden:
-		return http.StatusForbidden
-	case store.NotFound:
-		return http.StatusNotFound
-	case store.Conflict:
-		return http.StatusConflict
-	case store.TooLarge:
-		return http.StatusRequestEntityTooLarge
-	case store.Mismatch:
-		return http.StatusUnprocessableEntity
-	case store.Busy:
-		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
-	}
 }
 
 // sentence makes a message of the store one for a page.
