@@ -305,6 +305,7 @@ type serveCommand struct {
 	ACMEDomain    []string `name:"acme-domain" help:"Domains to get certificates for from Let's Encrypt; --addr must be where their port 443 leads to." placeholder:"DOMAIN"`
 	ACMEEmail     string   `name:"acme-email" help:"Address that the certificate authority may write to." placeholder:"EMAIL"`
 	ACMEDirectory string   `name:"acme-directory" help:"Another certificate authority's ACME directory." placeholder:"URL"`
+	TrustedProxy  []string `help:"Addresses or networks of proxies whose X-Forwarded-For is believed." placeholder:"ADDR"`
 	MetricsToken  string   `help:"Token for /metrics, which without one answers this machine alone." placeholder:"TOKEN"`
 	PprofAddr     string   `help:"Listen address for the profiler of Go; it asks for no key, so choose one that only you can reach." placeholder:"ADDR"`
 	RateLimit     int      `default:"600" help:"Requests a minute for each key; 0 turns the limit off."`
@@ -418,7 +419,11 @@ func (s *service) open(a *app, c *serveCommand) error {
 	if err != nil {
 		return err
 	}
-	s.doors[0].server = handlers.NewServer(handlers.Front(api, pages), rn)
+	proxies, err := handlers.ParseProxies(c.TrustedProxy)
+	if err != nil {
+		return fmt.Errorf("--trusted-proxy: %w", err)
+	}
+	s.doors[0].server = handlers.NewServer(proxies.Behind(handlers.Front(api, pages)), rn)
 	return s.openSideDoors(a, c, baseURL)
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 // maxMarkdown is how many bytes are made into HTML; longer texts are shown as they
-// are written.
-const maxMarkdown = 256 << 10
+// are written. Some texts cost time that grows with the square of their length.
+const maxMarkdown = 32 << 10
 
 var (
 	markdown = goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList))
