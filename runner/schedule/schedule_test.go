@@ -243,15 +243,18 @@ func TestPrunes(t *testing.T) {
 	f.advance(time.Second)
 	is.Equal(count(), int64(1)) // kept
 	f.advance(30 * 24 * time.Hour)
-	f.eventually("the execution to be forgotten", func() bool { return count() == 0 })
+	// A tick may have been missed while the one before was at work.
+	f.eventually("the execution to be forgotten", func() bool { f.clock.Advance(time.Minute); return count() == 0 })
 	_, err = f.Email(t.Context(), f.owner.Caller, list[0].ID)
 	is.NoErr(err) // kept
 	f.advance(30 * 24 * time.Hour)
 	f.eventually("the mail to be forgotten", func() bool {
+		f.clock.Advance(time.Minute)
 		_, err := f.Email(t.Context(), f.owner.Caller, list[0].ID)
 		return store.IsNotFound(err)
 	})
 	f.eventually("a file of no use to be swept", func() bool {
+		f.clock.Advance(time.Minute)
 		for folder := range 256 {
 			if _, err := os.Stat(useless(folder)); errors.Is(err, os.ErrNotExist) {
 				return true
