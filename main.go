@@ -1,41 +1,40 @@
 // Command journeyman runs AI agent workers for an organization: an HTTP API over
-// an embedded database, a runner that carries turns out, and the commands to
-// administer them. This file reads the configuration, wires the rooms together
-// and stops them in good order; nothing else happens here.
+// an embedded database, a runner that executes turns, and commands to administer
+// them. This file reads the configuration, connects the packages, and stops them
+// in order. It does nothing else.
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
-	"crypto/tls"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"net"
-	"net/url"
+	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
-	"golang.org/x/term"
 
 	"journeyman/handlers"
 	"journeyman/handlers/command"
 	"journeyman/handlers/dashboard"
+	"journeyman/handlers/mcp"
 	"journeyman/mail"
+	"journeyman/mail/message"
 	"journeyman/runner"
-	"journeyman/runner/model"
+	"journeyman/runner/backup"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/schedule"
-	"journeyman/runner/terminal"
 	"journeyman/runner/tool"
-	"journeyman/runner/tool/mcp"
 	"journeyman/runner/webhook"
 	"journeyman/store"
 )
@@ -43,86 +42,59 @@ import (
 //go:embed schema.sql
 var schema string
 
-const version = "0.1.0"
+const (
+	version = "0.1.0" // where the build does not know a tag
 
-// userAgent is what this program calls itself on the web.
-const userAgent = "Journeyman/" + version
+	// markdownFilter names the filter process that renders answers for mail.
+	markdownFilter = "markdown"
 
-// A config is the command line: every flag is also an environment variable.
+	// lastDeliveries bounds how long a shutdown waits for webhook deliveries. The
+	// next start makes the rest.
+	lastDeliveries = 2 * time.Second
+)
+
+// A config holds the command line.
 type config struct {
-	Data        string        `default:"./data" help:"Data folder: database, workspaces, published files."`
-	Model       string        `help:"Model: offline, openai:NAME, anthropic:NAME or replay:DIR. Without it, the keys in the environment choose."`
-	Record      string        `help:"Folder to record the model's answers in, for --model replay:DIR." placeholder:"DIR"`
-	Prices      string        `help:"JSON file with prices of models, over the built-in ones." placeholder:"FILE"`
-	Window      int64         `name:"context-window" default:"32768" help:"Tokens of input and output together that a model takes of which the prices say nothing."`
-	Concurrency int           `default:"64" help:"Turns that run at once."`
-	QueueLimit  int           `default:"10000" help:"Turns that may wait; beyond them new ones get 503."`
-	Grace       time.Duration `default:"10s" help:"Time that running turns have to end at a shutdown; the rest go on at the next start."`
-	Timezone    string        `default:"UTC" help:"Time zone of cron schedules that name none."`
-	Private     bool          `name:"allow-private-network" help:"Let webhooks and the web tools reach private and loopback addresses, and webhooks on this machine have http:// addresses."`
-	UnsafeShell bool          `help:"Offer workers a shell even where this machine cannot confine it."`
-	MCP         string        `name:"mcp" help:"JSON file that names MCP servers, whose tools workers may have; mcp.json in the data folder by default." placeholder:"FILE"`
-	SearchURL   string        `help:"Address of a SearXNG instance, which gives workers the web_search tool." placeholder:"URL"`
-	SearchKey   string        `help:"Key of Brave's search API, in place of SearXNG." placeholder:"KEY"`
-	LogFormat   string        `enum:"auto,text,json" default:"auto" help:"Log format: text, json or auto (text on a terminal)."`
-	LogLevel    string        `enum:"debug,info,warn,error" default:"info" help:"Least log level: debug, info, warn or error."`
+	command.Settings
 
-	Budgets struct {
-		//lint:ignore SA5008 every set of a tag is read
-		Low limits `embed:"" prefix:"low-" set:"credits=10" set:"steps=10" set:"time=5m" set:"name=low"`
-		//lint:ignore SA5008 every set of a tag is read
-		Standard limits `embed:"" prefix:"standard-" set:"credits=100" set:"steps=50" set:"time=30m" set:"name=standard"`
-		//lint:ignore SA5008 every set of a tag is read
-		High limits `embed:"" prefix:"high-" set:"credits=1000" set:"steps=250" set:"time=2h" set:"name=high"`
-		//lint:ignore SA5008 every set of a tag is read
-		Unlimited limits `embed:"" prefix:"unlimited-" set:"credits=0" set:"steps=0" set:"time=24h" set:"name=unlimited"`
-	} `embed:"" prefix:"budget-"`
-
-	Serve serveCommand `cmd:"" default:"withargs" help:"Serve the API (the default)."`
-	Run   runCommand   `cmd:"" help:"Run one task here and now, and print the result."`
-	Key   struct {
-		Create command.KeyCreate `cmd:"" help:"Make an API key and print it."`
-		List   command.KeyList   `cmd:"" help:"List the API keys."`
-		Revoke command.KeyRevoke `cmd:"" help:"End an API key at once."`
-		Roll   command.KeyRoll   `cmd:"" help:"Make an API key's successor and print it; the old one stays valid for a day."`
-	} `cmd:"" help:"Manage API keys, beside a running server too."`
-	User struct {
-		List  command.UserList  `cmd:"" help:"List the users."`
-		Reset command.UserReset `cmd:"" help:"Print a link at which a user chooses a new password; it works once, for 24 hours."`
-	} `cmd:"" help:"Manage users, beside a running server too."`
-	Backup  command.Backup  `cmd:"" help:"Write the data folder to one file, beside a running server too."`
-	Restore command.Restore `cmd:"" help:"Make a new data folder out of a backup."`
-	OpenAPI openAPICommand  `cmd:"" name:"openapi" help:"Print the API's description, OpenAPI 3.1 in JSON."`
-	Servers mcpCommand      `cmd:"" name:"mcp" help:"Connect to the MCP servers and list their tools."`
-	Doctor  doctorCommand   `cmd:"" help:"Print how this machine confines the shell commands of workers."`
-	Version versionCommand  `cmd:"" help:"Print the version."`
+	Serve   serveCommand        `cmd:"" default:"withargs" help:"Serve the API (the default)."`
+	Run     command.Run         `cmd:"" help:"Run one task in this process and print the result."`
+	Key     command.Keys        `cmd:"" help:"Manage API keys, beside a running server too."`
+	User    command.Users       `cmd:"" help:"Manage users, beside a running server too."`
+	Models  command.Providers   `cmd:"" name:"provider" help:"Connect providers of models, beside a running server too."`
+	Backup  command.Backup      `cmd:"" help:"Write the data folder to a file, a folder or an S3 store, beside a running server too."`
+	Restore command.Restore     `cmd:"" help:"Create a new data folder from a backup."`
+	OpenAPI command.OpenAPI     `cmd:"" name:"openapi" help:"Print the description of the API, OpenAPI 3.1 in JSON."`
+	Servers command.Servers     `cmd:"" name:"mcp" help:"Connect to the MCP servers and list their tools."`
+	Vacuum  command.Vacuum      `cmd:"" help:"Return the free space of the database to the disk, beside a running server too."`
+	Upgrade command.Upgrade     `cmd:"" help:"Replace this binary by a newer one: backup, check, and the way back."`
+	Health  command.Probe       `cmd:"" help:"Ask the running server of the data folder whether it is ready."`
+	Reload  command.Reloading   `cmd:"" help:"Make the running server read its files and flags again, as SIGHUP does."`
+	Pause   command.Maintenance `cmd:"" name:"maintenance" help:"Make the running server refuse changes and new work for a while: on, off or status."`
+	Doctor  command.Doctor      `cmd:"" help:"Check what a server needs: data folder, disk, clock, ports, base URL, mail and models."`
+	Bench   command.Bench       `cmd:"" help:"Measure how fast a server is on this machine, and compare it with an earlier run."`
+	Version command.Version     `cmd:"" help:"Print the version, and what the binary was built from."`
 }
 
-// limits are the flags of one budget; 0 is no limit.
-type limits struct {
-	Credits float64       `default:"${credits}" help:"Credits a turn of budget ${name} may spend."`
-	Steps   int64         `default:"${steps}" help:"Model calls a turn of budget ${name} may make."`
-	Time    time.Duration `default:"${time}" help:"Time a turn of budget ${name} may take."`
-}
-
-// An app is what commands work with.
-type app struct {
-	cfg    *config
-	ctx    context.Context
-	stop   context.CancelFunc // from then on a second Ctrl-C kills at once
-	stdout io.Writer
-	stderr io.Writer
-	log    *slog.Logger
-	remote *mcp.Pool           // set by newRunner; its user stops it
-	found  sandbox.Confinement // set by tools
+// serveCommand is the command that serves. Its flags apply to no other command.
+type serveCommand struct {
+	command.ServeFlags
+	Mail    mail.Flags    `embed:""`
+	Keep    command.Keep  `embed:"" prefix:"keep-"`
+	Backups backup.Repeat `embed:"" prefix:"backup-"`
 }
 
 func main() {
-	sandbox.BeFilter(os.Args, tool.Filters()) // before anything else, as a child is
+	filters := tool.Filters()
+	filters[markdownFilter] = message.RenderMarkdown
+	// A child process filters a document or holds a command. It must not read the
+	// configuration or open a file before it is confined, so this comes first.
+	sandbox.BeFilter(os.Args, filters) // returns only in a process that is no filter
 	if sandbox.IsChild(os.Args) {
-		sandbox.Child() // before anything else: this process is to hold a command, and to have no more than that
+		sandbox.Child()
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// run gets stop too: once it shuts down, a second interrupt must kill the process.
 	err := run(ctx, stop, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	if err != nil {
@@ -131,553 +103,264 @@ func main() {
 	}
 }
 
-// run parses the command line and carries the command out.
+// run parses the command line and runs the command.
 func run(ctx context.Context, stop context.CancelFunc, args []string, stdout, stderr io.Writer) error {
-	var cfg config
-	parser, err := kong.New(&cfg, kong.Name("journeyman"), kong.DefaultEnvars("JOURNEYMAN"), kong.Writers(stdout, stderr),
-		kong.Description("Runs AI agent workers: API, runner and files in one binary. Without a command it serves."),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}), kong.Help(help))
-	if err != nil {
-		return err
-	}
-	chosen, err := parser.Parse(args)
-	if err == nil {
-		err = cfg.check()
-	}
+	// A reload reads the command line again. It cannot read standard input twice.
+	var typed bytes.Buffer
+	cfg, chosen, err := parse(args, io.TeeReader(os.Stdin, &typed), stdout, stderr)
 	if err != nil {
 		return fmt.Errorf("%w (see --help)", err)
 	}
-	log, err := newLog(cfg, stderr)
-	if err != nil {
+	if strings.HasPrefix(chosen.Command(), "run") && cfg.LogLevel == "info" {
+		cfg.LogLevel = "warn" // the progress that "run" prints replaces the log
+	}
+	level := new(slog.LevelVar)
+	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
 		return err
 	}
-	a := &app{cfg: &cfg, ctx: ctx, stop: stop, stdout: stdout, stderr: stderr, log: log}
-	return chosen.Run(a, &command.Folder{Context: ctx, Path: cfg.Data, Open: a.openStore, Stdout: stdout})
+	log := command.NewLogger(stderr, cfg.LogFormat, level)
+	for _, warning := range chosen.Warnings {
+		log.Warn(warning)
+	}
+	again := reader(func() (config, *command.Invocation, error) {
+		next, parsed, err := parse(args, bytes.NewReader(typed.Bytes()), io.Discard, io.Discard)
+		return next, parsed, err
+	})
+	return chosen.Run(&command.Program{Settings: cfg.Settings, Context: ctx, Stop: stop,
+		Version: command.ReadBuild(version).Version, Schema: schema, Env: command.NewEnvironment(os.Getenv),
+		Stdout: stdout, Stderr: stderr, Log: log, Level: level}, chosen, again)
 }
 
-// help shows the flags of the default command, too, where no command is named.
+// A reader reads the command line, the environment and the configuration file again.
+type reader func() (config, *command.Invocation, error)
+
+// parse reads the command line.
+func parse(args []string, stdin io.Reader, stdout, stderr io.Writer) (cfg config, inv *command.Invocation, err error) {
+	inv, err = command.Parse(&cfg, args, stdin, kong.Name("journeyman"), kong.Writers(stdout, stderr),
+		kong.Description("Runs AI agent workers: API, runner and files in one binary. Without a command it serves."),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}), kong.Help(help))
+	// Checked together with the parsing, so that every wrong flag ends with the same hint.
+	cfg.Doctor.CheckRelay = cfg.Serve.Mail.CheckRelay // the server's relay, by environment or file
+	return cfg, inv, cmp.Or(err, cfg.Serve.CheckBaseURL())
+}
+
+// help prints the help. Without a command it adds the flags of the default command.
 func help(opt kong.HelpOptions, ctx *kong.Context) error {
 	if ctx.Selected() == nil {
+		// Kong shows the flags of a command only in the help of that command.
 		ctx.Model.Flags = append(ctx.Model.Flags, ctx.Model.DefaultCmd.Flags...)
 	}
 	return kong.DefaultHelpPrinter(opt, ctx)
 }
 
-// check refuses values that make no sense.
-func (c *config) check() error {
-	least := func(least, value int64, flag string) error {
-		if value < least {
-			return fmt.Errorf("--%s: must be at least %d", flag, least)
-		}
-		return nil
-	}
-	s := c.Serve
-	errs := []error{least(1, int64(c.Concurrency), "concurrency"), least(1024, c.Window, "context-window"), least(1, int64(c.QueueLimit), "queue-limit"),
-		least(0, int64(c.Grace), "grace"), least(0, int64(s.RateLimit), "rate-limit"), least(1, s.MaxFileSize, "max-file-size"),
-		least(0, int64(s.MaxFiles), "max-files"), least(0, s.MailKeep, "mail-keep"), least(1, s.MaxRequestSize, "max-request-size")}
-	for name, l := range map[string]limits{"low": c.Budgets.Low, "standard": c.Budgets.Standard, "high": c.Budgets.High, "unlimited": c.Budgets.Unlimited} {
-		errs = append(errs, least(0, int64(math.Floor(l.Credits)), "budget-"+name+"-credits"), least(0, l.Steps, "budget-"+name+"-steps"),
-			least(0, int64(l.Time), "budget-"+name+"-time"))
-	}
-	if u, err := url.Parse(s.BaseURL); err != nil || s.BaseURL != "" && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
-		errs = append(errs, errors.New("--base-url: must be an http:// or https:// address"))
-	}
-	for _, err := range errs {
-		if err != nil {
-			return err // one line: the rest follow once it is mended
-		}
-	}
-	return nil
-}
+// A server holds the parts that run while the program serves.
+type server struct {
+	command.Engine
+	mail     *mail.Server
+	schedule *schedule.Scheduler
+	webhooks *webhook.Dispatcher
+	service  *command.Service
+	backups  *backup.Keeper            // nil without a place for them
+	mailPair *handlers.FileCertificate // for STARTTLS; nil unless it stands in files
 
-func newLog(cfg config, w io.Writer) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
-		return nil, err
-	}
-	opt := &slog.HandlerOptions{Level: level}
-	if cfg.LogFormat == "json" || cfg.LogFormat == "auto" && !isTerminal(w) {
-		return slog.New(slog.NewJSONHandler(w, opt)), nil
-	}
-	return slog.New(slog.NewTextHandler(w, opt)), nil
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-func (a *app) openStore() (*store.Store, error) {
-	zone, err := store.LoadZone(a.cfg.Timezone)
-	if err != nil {
-		return nil, fmt.Errorf("--timezone: %w", err)
-	}
-	return store.Open(a.ctx, a.cfg.Data, schema, store.Options{QueueLimit: a.cfg.QueueLimit, Timezone: zone})
-}
-
-// newRunner makes a runner with the configured model.
-func (a *app) newRunner(st *store.Store, baseURL string) (*runner.Runner, model.Model, error) {
-	m, err := model.Open(model.Config{Model: a.cfg.Model, Getenv: os.Getenv})
-	if err != nil {
-		return nil, nil, err
-	}
-	models := model.NewCatalogue(model.Config{Getenv: os.Getenv}, m, a.cfg.Record)
-	if a.cfg.Record != "" {
-		m = model.NewRecorder(m, a.cfg.Record)
-	}
-	prices, err := model.LoadPrices(a.cfg.Prices)
-	if err != nil {
-		return nil, nil, err
-	}
-	tools, err := a.tools()
-	if err != nil {
-		return nil, nil, err
-	}
-	if a.remote, err = a.openMCP(); err != nil {
-		return nil, nil, err
-	}
-	b := a.cfg.Budgets
-	return runner.New(runner.Config{Store: st, Model: m, Models: models, Prices: prices, Tools: tools, Remote: a.remote, BaseURL: baseURL, Log: a.log,
-		Concurrency: a.cfg.Concurrency, ContextWindow: a.cfg.Window, Budgets: map[store.Budget]runner.Limits{store.BudgetLow: runner.Limits(b.Low),
-			store.BudgetStandard: runner.Limits(b.Standard), store.BudgetHigh: runner.Limits(b.High),
-			store.BudgetUnlimited: runner.Limits(b.Unlimited)}}), m, nil
-}
-
-// openMCP makes the pool of configured tool servers, which may be none.
-func (a *app) openMCP() (*mcp.Pool, error) {
-	servers, err := mcp.Load(a.cfg.MCP, a.cfg.Data, os.Getenv)
-	if err != nil {
-		return nil, fmt.Errorf("--mcp: %w", err)
-	}
-	return mcp.New(servers, mcp.Config{Log: a.log, Version: version}), nil
-}
-
-// tools are those that every worker has, and those that this machine and the
-// configuration permit.
-func (a *app) tools() ([]tool.Tool, error) {
-	tools := append(tool.All(), tool.WebFetch(sandbox.Dialer{AllowPrivate: a.cfg.Private}, userAgent))
-	if a.cfg.SearchURL != "" || a.cfg.SearchKey != "" {
-		search, err := tool.WebSearch(tool.SearchConfig{URL: a.cfg.SearchURL, Key: a.cfg.SearchKey, UserAgent: userAgent})
-		if err != nil {
-			return nil, fmt.Errorf("--search-url: %w", err)
-		}
-		tools = append(tools, search)
-	}
-	a.found = sandbox.Detect(a.ctx)
-	shell, err := sandbox.NewShell(a.found, sandbox.ShellConfig{Hide: []string{a.cfg.Data}, Unsafe: a.cfg.UnsafeShell})
-	switch {
-	case errors.Is(err, sandbox.ErrUnconfined):
-		a.log.Info("workers get no shell", "err", a.found.Err)
-	case err != nil:
-		return nil, err
-	default:
-		tools = append(tools, tool.Shell(shell))
-		if !shell.Confined() {
-			a.log.Warn("commands of workers run unconfined", "err", a.found.Err)
-		}
-	}
-	return tools, nil
-}
-
-// system is what the dashboard tells of this process.
-func (a *app) system(relay bool, schedulerAlive func() bool) dashboard.System {
-	s := dashboard.System{Shell: "not offered", Relay: relay, SchedulerAlive: schedulerAlive, StartedAt: time.Now()}
-	switch {
-	case a.found.Possible:
-		s.Shell = "confined"
-	case a.cfg.UnsafeShell:
-		s.Shell = "NOT confined (--unsafe-shell)"
-	}
-	for _, l := range a.found.Layers {
-		s.Layers = append(s.Layers, dashboard.Layer(l))
-	}
-	return s
-}
-
-type serveCommand struct {
-	Addr          string   `default:"127.0.0.1:8080" help:"HTTP listen address; port 0 chooses one."`
-	BaseURL       string   `help:"Address in every url field; http:// and the listen address by default." placeholder:"URL"`
-	APIKey        string   `name:"api-key" help:"API key of the first owner, at least 16 characters; generated and printed once by default." placeholder:"KEY"`
-	AdminEmail    string   `default:"owner@localhost" help:"Email address of the first owner."`
-	AdminPassword string   `help:"Password of the first owner, at least 8 characters." placeholder:"PASSWORD"`
-	TLSCert       string   `name:"tls-cert" help:"Certificate for https, a PEM file; read again when it changes." placeholder:"FILE"`
-	TLSKey        string   `name:"tls-key" help:"Its key." placeholder:"FILE"`
-	ACMEDomain    []string `name:"acme-domain" help:"Domains to get certificates for from Let's Encrypt; --addr must be where their port 443 leads to." placeholder:"DOMAIN"`
-	ACMEEmail     string   `name:"acme-email" help:"Address that the certificate authority may write to." placeholder:"EMAIL"`
-	ACMEDirectory string   `name:"acme-directory" help:"Another certificate authority's ACME directory." placeholder:"URL"`
-	TrustedProxy  []string `help:"Addresses or networks of proxies whose X-Forwarded-For is believed." placeholder:"ADDR"`
-	MetricsToken  string   `help:"Token for /metrics, which without one answers this machine alone." placeholder:"TOKEN"`
-	PprofAddr     string   `help:"Listen address for the profiler of Go; it asks for no key, so choose one that only you can reach." placeholder:"ADDR"`
-	RateLimit     int      `default:"600" help:"Requests a minute for each key; 0 turns the limit off."`
-
-	SMTPAddr        *string `name:"smtp-addr" help:"Listen address for mail to workers, 127.0.0.1:2525 by default; empty turns it off." placeholder:"ADDR"`
-	SMTPTLSCert     string  `name:"smtp-tls-cert" help:"Certificate for STARTTLS, a PEM file; one made at start by default." placeholder:"FILE"`
-	SMTPTLSKey      string  `name:"smtp-tls-key" help:"Its key." placeholder:"FILE"`
-	SMTPRelay       string  `name:"smtp-relay" help:"Where replies go: smtp://user:password@host:587, or smtps://. Without one they are kept in the outbox." placeholder:"URL"`
-	MailDomain      string  `default:"localhost" help:"Domain of worker addresses."`
-	MailAccept      string  `help:"Who may mail workers: anyone, members, or addresses and @domains with commas; anyone on a loopback listener, else members." placeholder:"WHO"`
-	MailHold        bool    `help:"Keep what a sender may not mail for an Admin to release, instead of refusing it."`
-	MailMaxSize     int64   `default:"26214400" help:"Bytes of one mail."`
-	MailThreadLimit int     `default:"20" help:"Mails of one task in an hour that start work, a guard against loops; 0 turns it off."`
-	MailKeep        int64   `default:"90" help:"Days until mails that started no work are forgotten, and the sources of the others and of replies; 0 keeps them."`
-	MailSenderLimit int     `default:"100" help:"Mails of one sender to one worker in an hour that start work; 0 turns it off."`
-
-	MaxFileSize    int64 `default:"26214400" help:"Bytes of one attached file."`
-	MaxFiles       int   `default:"20" help:"Files attached to one request."`
-	MaxRequestSize int64 `default:"104857600" help:"Bytes of one request with files."`
+	metricsToken *atomic.Pointer[string]
 }
 
 // Run serves until the context ends or a listener fails.
-func (c *serveCommand) Run(a *app) (err error) {
-	st, err := a.openStore()
+func (c *serveCommand) Run(p *command.Program, first *command.Invocation, again reader) (err error) {
+	sockets, err := command.PassedSockets(p.Log) // first: a descriptor of ours must not be mistaken for one
 	if err != nil {
+		return err
+	}
+	notifier := &command.Notifier{Log: p.Log}
+	var st *store.Store
+	if err := notifier.Opening(func() (err error) { st, err = p.OpenStore(); return err }); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	s := &service{store: st}
-	defer s.close()
-	if err := s.open(a, c); err != nil {
-		return err
-	}
-	// A key that is shown once is made when nothing is left that can stop its showing.
-	if err := s.words.Make(a.ctx, st); err != nil {
-		return err
-	}
-	if err := errors.Join(s.hooks.Start(a.ctx), s.runner.Start(a.ctx), s.schedule.Start(a.ctx)); err != nil {
-		return err
-	}
-	a.remote.Start()
-	s.mail.Start()
-	s.words.Print(a.stdout)
-	failed := make(chan error, len(s.doors)) // buffered: whoever loses the select must not leak
-	for _, d := range s.doors {
-		go func() { failed <- d.server.Serve(d.ln) }()
-	}
-	select {
-	case <-a.ctx.Done():
-	case err = <-failed:
-	}
-	a.stop()
-	a.log.Info("stopping", "running", s.runner.Running())
-	return errors.Join(err, s.stop(a.cfg.Grace))
-}
-
-// A service is all that serves, once it is open.
-type service struct {
-	store    *store.Store
-	runner   *runner.Runner
-	remote   *mcp.Pool
-	mail     *mail.Server
-	schedule *schedule.Scheduler
-	hooks    *webhook.Dispatcher
-	words    command.Start
-	doors    []door // the API's first
-}
-
-// A door is a server and the listener it serves.
-type door struct {
-	server interface {
-		stoppable
-		Serve(ln net.Listener) error
-	}
-	ln net.Listener
-}
-
-// open listens and makes all parts, and starts none. A taken port stops the start.
-func (s *service) open(a *app, c *serveCommand) error {
-	ln, err := c.listen(a)
+	defer p.WatchDisk(st)()
+	service := &command.Service{Log: p.Log, Store: st, DrainDelay: c.DrainDelay, Grace: p.Grace, Notifier: notifier,
+		Maintenance: c.Maintenance}
+	s, banner, err := c.open(p, service, sockets)
 	if err != nil {
 		return err
 	}
-	s.doors = []door{{ln: ln}}
-	baseURL := c.baseURL(ln.Addr())
-	rn, m, err := a.newRunner(s.store, baseURL)
+	// Secrets are created so late because the banner shows them only once: an earlier failure
+	// would lose them. They are the first part: a store that takes no writes yet gets them later.
+	secrets := command.Part{Name: "first owner", Start: func(ctx context.Context) error {
+		return banner.CreateSecrets(ctx, st)
+	}}
+	service.Parts = append([]command.Part{secrets}, s.parts()...)
+	service.Prepare = func(r *command.Reload) { c.prepare(r, p, s, first, again) }
+	return service.Run(p.Context, func() { banner.Print(p.Stdout) }, p.Stop)
+}
+
+// prepare reads the configuration again, and adds to r what differs from c and from the files that
+// were read before.
+func (c *serveCommand) prepare(r *command.Reload, p *command.Program, s *server, first *command.Invocation, again reader) {
+	next, parsed, err := again()
 	if err != nil {
-		return err
+		r.Add("flags", nil, err)
+		return
 	}
-	s.runner, s.remote = rn, a.remote
-	s.words = command.Start{Version: version, Model: m.Name(), Data: a.cfg.Data, BaseURL: baseURL, MailDomain: c.MailDomain,
-		APIKey: c.APIKey, AdminEmail: c.AdminEmail, AdminPassword: c.AdminPassword}
-	if err := s.openMail(a, c); err != nil {
-		return err
+	r.NeedsRestart(command.RestartFlags(first.Changed(parsed))...)
+	s.Engine.Prepare(r, p, next.Settings)
+	r.AddLevel(p.Level, next.LogLevel)
+	r.AddCertificate("--tls-cert", c.Files, next.Serve.CertFile, next.Serve.KeyFile)
+	r.AddCertificate("--smtp-tls-cert", s.mailPair, next.Serve.Mail.TLSCert, next.Serve.Mail.TLSKey)
+	if token := next.Serve.MetricsToken; token != *s.metricsToken.Load() {
+		r.Add("metrics-token", func() { s.metricsToken.Store(&token) }, nil)
 	}
-	if s.schedule, err = schedule.New(schedule.Config{Store: s.store, Log: a.log, Fired: rn.Wake,
-		KeepMail: time.Duration(min(c.MailKeep, 100_000)) * 24 * time.Hour}); err != nil {
-		return err
+	relay := next.Serve.Mail.Relay
+	switch address, err := mail.ParseRelay(relay); {
+	case relay == c.Mail.Relay: // the same
+	case relay == "" || c.Mail.Relay == "":
+		r.NeedsRestart("smtp-relay")
+	case err != nil:
+		r.Add("--smtp-relay", nil, err)
+	default:
+		r.Add("smtp-relay", func() { c.Mail.Relay = relay; s.mail.UseRelay(address) }, nil)
 	}
-	var api *handlers.API
-	s.hooks = webhook.New(webhook.Config{Store: s.store, Log: a.log, UserAgent: userAgent, Dialer: sandbox.Dialer{AllowPrivate: a.cfg.Private},
-		Body: func(ctx context.Context, d store.Delivery) ([]byte, error) { return api.DeliveryBody(ctx, d) }})
-	api = handlers.New(handlers.Config{Store: s.store, Runner: rn, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain,
-		RateLimit: c.RateLimit, MetricsToken: c.MetricsToken, Inbox: s.mail, Webhooks: s.hooks,
-		Uploads:         handlers.UploadLimits{FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
-		ScheduleChanged: s.schedule.Wake, SchedulerAlive: s.schedule.Alive})
-	pages, err := dashboard.New(dashboard.Config{Store: s.store, Runner: rn, API: api, Log: a.log, BaseURL: baseURL, MailDomain: c.MailDomain,
-		Inbox: s.mail, ReadMail: mail.Preview, MailAddr: s.words.MailAddr,
-		System:  a.system(c.SMTPRelay != "", s.schedule.Alive),
-		Version: version, Model: m.Name(), MCPServers: a.remote.Names()})
-	if err != nil {
-		return err
+}
+
+// parts returns the parts in the order in which they start. They stop in reverse order. The
+// scheduler stops first, because it makes turns without any client. Webhooks start before the
+// runner and stop after it, so that they learn of the first turn that ends and of the last.
+func (s *server) parts() []command.Part {
+	return []command.Part{
+		{Name: "traces", Start: func(context.Context) error { return nil }, // first, so that it stops last
+			Stop: func() error { s.CloseTraces(s.service.Grace); return nil }},
+		{Name: "MCP servers", Start: func(context.Context) error { s.Servers.Start(); return nil },
+			Stop: func() error { s.Servers.Stop(); return nil }}, // running turns may still call them
+		{Name: "webhooks", Start: s.webhooks.Start, Stop: func() error {
+			ctx, cancel := context.WithTimeout(context.Background(), min(s.service.Grace, lastDeliveries))
+			defer cancel()
+			s.webhooks.Stop(ctx)
+			return nil
+		}},
+		// The mail server sends replies even where it has no listener.
+		{Name: "runner", Start: s.Runner.Start, Stop: func() error { return s.service.Drain(s.mail) }},
+		{Name: "mail", Start: func(context.Context) error { s.mail.Start(); return nil }},
+		{Name: "scheduler", Start: s.schedule.Start, Stop: s.schedule.Stop},
 	}
+}
+
+// open listens on every address and creates every part, but starts none of them. It closes
+// nothing after an error, because the process exits then.
+func (c *serveCommand) open(p *command.Program, service *command.Service, sockets map[string]net.Listener) (
+	*server, *command.Banner, error) {
+	st := service.Store
 	proxies, err := handlers.ParseProxies(c.TrustedProxy)
 	if err != nil {
-		return fmt.Errorf("--trusted-proxy: %w", err)
+		return nil, nil, fmt.Errorf("--trusted-proxy: %w", err)
 	}
-	s.doors[0].server = handlers.NewServer(proxies.Behind(handlers.Front(api, pages)), rn)
-	return s.openSideDoors(a, c, baseURL)
-}
-
-// openSideDoors opens what is for this machine's operator alone: the socket for
-// commands and, where asked for, the profiler.
-func (s *service) openSideDoors(a *app, c *serveCommand, baseURL string) error {
-	ln, err := command.Listen(a.cfg.Data)
+	c.Fit(command.MachineCapacity(), p)
+	// The address comes before the parts: BaseURL may depend on the port that the system chose.
+	ln, err := c.Listen(p, sockets[command.SocketHTTP], proxies)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	s.doors = append(s.doors, door{handlers.NewServer(handlers.Control(handlers.DataFolder{Store: s.store, BaseURL: baseURL}), s.runner), ln})
-	if c.PprofAddr == "" {
-		return nil
+	s, baseURL := &server{service: service, metricsToken: new(atomic.Pointer[string])}, strings.TrimRight(cmp.Or(c.BaseURL, c.Certificate.BaseURL(ln.Addr())), "/")
+	s.metricsToken.Store(&c.MetricsToken)
+	if s.Engine, err = p.NewEngine(st, baseURL); err != nil {
+		return nil, nil, err
 	}
-	if ln, err = (&net.ListenConfig{}).Listen(a.ctx, "tcp", c.PprofAddr); err != nil {
-		return fmt.Errorf("--pprof-addr: %w", err)
+	mailLn := sockets[command.SocketSMTP]
+	if mailLn == nil {
+		if mailLn, err = c.Mail.Listen(p.Context, p.Log); err != nil {
+			return nil, nil, err
+		}
 	}
-	a.log.Info("profiler", "address", "http://"+ln.Addr().String()+"/debug/pprof/")
-	s.doors = append(s.doors, door{handlers.NewServer(handlers.Profiler(), s.runner), ln})
-	return nil
+	if s.mail, s.mailPair, err = c.newMail(p, st, s.Engine, mailLn); err != nil {
+		return nil, nil, err
+	}
+	if s.backups, err = p.NewKeeper(st, c.Backups); err != nil {
+		return nil, nil, err
+	}
+	s.schedule, err = schedule.New(schedule.Config{Store: st, Log: p.Log, Fired: s.Runner.Wake, ClockSet: s.Runner.ClockSet,
+		Jobs:      []schedule.Job{{Every: time.Second, Run: s.backups.Tick}},
+		KeepMail:  time.Duration(min(c.Mail.Keep, 100_000)) * 24 * time.Hour, // the bound keeps the product in range
+		KeepTasks: time.Duration(c.Keep.Tasks), KeepDeliveries: time.Duration(c.Keep.Deliveries),
+		KeepAudit: time.Duration(c.Keep.Audit)})
+	if err != nil {
+		return nil, nil, err
+	}
+	s.webhooks = webhook.New(webhook.Config{Store: st, Log: p.Log, BaseURL: baseURL, UserAgent: p.UserAgent(),
+		Dialer: p.Dialer(), Trace: s.Trace})
+	banner := &command.Banner{Version: p.Version, Model: s.ModelName(), Data: p.Data, BaseURL: baseURL,
+		MailDomain: c.Mail.Domain, APIKey: c.APIKey, AdminEmail: c.AdminEmail, AdminPassword: c.AdminPassword}
+	if mailLn != nil {
+		banner.MailAddr = mailLn.Addr().String()
+	}
+	web, err := c.newWeb(p, st, s, banner)
+	if err != nil {
+		return nil, nil, err
+	}
+	service.Listeners = []command.Listener{{Listener: ln, Server: handlers.NewServer(proxies.Behind(web), s.Runner)}}
+	if mailLn != nil {
+		service.Listeners = append(service.Listeners, command.Listener{Listener: handlers.KeepSpare(mailLn), Server: s.mail})
+	}
+	control := command.Control(command.DataFolder{Store: st, BaseURL: baseURL, Service: service,
+		Runner: func() (*runner.Runner, error) { return s.Runner, nil }}, p.Log)
+	operator, err := c.ListenOperator(p, command.WithReadiness(web, control, p.Version), s.Runner)
+	service.Listeners = append(service.Listeners, operator...)
+	service.Runner, service.SchedulerAlive, service.BaseURL = s.Runner, s.schedule.Alive, baseURL
+	return s, banner, err
 }
 
-// stop stops in the order that loses nothing.
-func (s *service) stop(grace time.Duration) error {
-	servers := []stoppable{s.mail}
-	for _, d := range s.doors {
-		servers = append(servers, d.server)
+// newWeb returns the handler of the API and the dashboard.
+func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b *command.Banner) (
+	http.Handler, error) {
+	// Parts that the API may not import arrive as functions and interfaces, connected here.
+	manual := webhook.Manual{Store: st, Sender: s.webhooks}
+	workers := mcp.New(mcp.Config{Store: st, Runner: s.Runner, Log: p.Log, Version: p.Version, BaseURL: b.BaseURL})
+	api := handlers.New(handlers.Config{MCP: workers.Serve, Store: st, Runner: s.Runner, Log: p.Log, Version: p.Version,
+		BaseURL: b.BaseURL, MailDomain: c.Mail.Domain,
+		RateLimit: c.RateLimit, MetricsToken: func() string { return *s.metricsToken.Load() }, Inbox: s.mail, Webhooks: manual,
+		Uploads: handlers.UploadLimits{
+			FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
+		Most:            handlers.Most{Requests: c.MaxConnections, Streams: c.MaxStreams, Uploads: c.MaxUploads},
+		ScheduleChanged: s.schedule.Wake, SchedulerAlive: s.schedule.Alive,
+		Documents: s.Filters, Trace: s.Trace, Starting: s.service.Starting, Stopping: s.service.Stopping})
+	system := dashboard.System{Shell: "not offered", Relay: c.Mail.Relay != "",
+		SchedulerAlive: s.schedule.Alive, StartedAt: time.Now()}
+	switch {
+	case s.Found.Possible: // first: a machine that can confine commands does so, whatever the flag says
+		system.Shell = "confined"
+	case p.UnsafeShell:
+		system.Shell = "NOT confined (--unsafe-shell)"
 	}
-	err := errors.Join(s.schedule.Stop(), shutdown(s.runner, grace, servers...))
-	ctx, cancel := context.WithTimeout(context.Background(), min(grace, lastDeliveries))
-	defer cancel()
-	s.hooks.Stop(ctx) // after the last turn has ended
-	return err
-}
-
-// close lets go of what open took, however far it came.
-func (s *service) close() {
-	if s.remote != nil {
-		s.remote.Stop()
+	for _, l := range s.Found.Layers {
+		system.Layers = append(system.Layers, dashboard.Layer(l))
 	}
-	for _, d := range s.doors {
-		_ = d.ln.Close() // mostly closed by its server
-	}
-}
-
-// listen opens the listener for http or https.
-func (c *serveCommand) listen(a *app) (net.Listener, error) {
-	secure, err := handlers.Certificate{CertFile: c.TLSCert, KeyFile: c.TLSKey, Domains: c.ACMEDomain, Folder: filepath.Join(a.cfg.Data, "acme"),
-		Email: c.ACMEEmail, Directory: c.ACMEDirectory}.TLS(a.log)
+	pages, err := dashboard.New(dashboard.Config{Examine: c.Examine(p, b, s.Found, s.mail.CheckRelay), Store: st, Runner: s.Runner, API: api, Log: p.Log,
+		Webhooks: manual, Alerts: s.webhooks, Backups: s.backups, ScheduleChanged: s.schedule.Wake,
+		BaseURL: b.BaseURL, MailDomain: c.Mail.Domain, Inbox: s.mail, ReadMail: s.mail.Preview, MailAddr: b.MailAddr,
+		ReadDocument: tool.NewDocuments(s.Filters).Text, System: system, Version: p.Version, Model: s.ModelName(), MCPServers: s.Servers.Names,
+		Servers: s.Servers})
 	if err != nil {
 		return nil, err
 	}
-	ln, err := (&net.ListenConfig{}).Listen(a.ctx, "tcp", c.Addr)
-	if err != nil {
-		return nil, fmt.Errorf("--addr: %w", err)
-	}
-	if secure != nil {
-		ln = tls.NewListener(ln, secure)
-	}
-	return ln, nil
+	return handlers.Front(api, pages), nil
 }
 
-// lastDeliveries is how long deliveries under way have to arrive at a shutdown; the
-// rest is made after the next start.
-const lastDeliveries = 2 * time.Second
-
-// openMail makes the mail server and, unless it is off, its listener.
-func (s *service) openMail(a *app, c *serveCommand) error {
-	cfg := mail.Config{Store: s.store, Runner: s.runner, Log: a.log, Domain: c.MailDomain, Accept: c.MailAccept, Hold: c.MailHold, MaxSize: c.MailMaxSize,
-		Loops: store.MailLimits{PerThread: limitOf(c.MailThreadLimit), PerSender: limitOf(c.MailSenderLimit)}}
-	if err := mail.ParseAccept(c.MailAccept); err != nil {
-		return fmt.Errorf("--mail-accept: %w", err)
+// newMail returns the mail server. ln is its listener, nil where mail is off.
+func (c *serveCommand) newMail(p *command.Program, st *store.Store, e command.Engine, ln net.Listener) (
+	srv *mail.Server, pair *handlers.FileCertificate, err error) {
+	cfg, err := c.Mail.Config(ln, p.Log)
+	if err != nil {
+		return nil, nil, err
 	}
-	var err error
-	if c.SMTPRelay != "" {
-		if cfg.Relay, err = mail.ParseRelay(c.SMTPRelay); err != nil {
-			return fmt.Errorf("--smtp-relay: %w", err)
+	if cfg.TLS != nil && c.Mail.TLSCert != "" {
+		if pair, err = handlers.OpenCertificate(c.Mail.TLSCert, c.Mail.TLSKey, p.Log); err != nil {
+			return nil, nil, fmt.Errorf("--smtp-tls-cert: %w", err)
 		}
+		cfg.TLS.Certificates, cfg.TLS.GetCertificate = nil, pair.Get // it notices new files, too
 	}
-	ln, err := c.listenMail(a)
-	if err != nil || ln == nil {
-		s.mail = mail.New(cfg)
-		return err
+	cfg.Limits = mail.Limits{Connections: c.MaxMail, Buffered: c.MailMemory}
+	cfg.Store, cfg.Runner, cfg.HTML = st, e.Runner, tool.NewDocuments(e.Filters).MailHTML
+	cfg.Markdown = func(ctx context.Context, text []byte) ([]byte, error) {
+		return e.Filters.Run(ctx, markdownFilter, text)
 	}
-	if tcp, ok := ln.Addr().(*net.TCPAddr); cfg.Accept == "" && ok && !tcp.IP.IsLoopback() {
-		cfg.Accept = mail.Members
-	}
-	if cfg.TLS, err = mail.LoadTLS(c.SMTPTLSCert, c.SMTPTLSKey, c.MailDomain, time.Now()); err != nil {
-		return errors.Join(err, ln.Close())
-	}
-	s.mail, s.words.MailAddr = mail.New(cfg), ln.Addr().String()
-	s.doors = append(s.doors, door{s.mail, ln})
-	return nil
-}
-
-// listenMail opens the listener for mail; it is nil where mail is off.
-func (c *serveCommand) listenMail(a *app) (net.Listener, error) {
-	addr := "127.0.0.1:2525"
-	if c.SMTPAddr != nil {
-		addr = *c.SMTPAddr
-	}
-	if addr == "" {
-		return nil, nil
-	}
-	ln, err := (&net.ListenConfig{}).Listen(a.ctx, "tcp", addr)
-	if err != nil && c.SMTPAddr == nil {
-		// Nobody asked for mail: a second server on this machine serves without it.
-		a.log.Warn("mail is off: choose a listen address with --smtp-addr", "err", err)
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listen for mail (--smtp-addr): %w", err)
-	}
-	return ln, nil
-}
-
-// limitOf is a limit as a flag gives it: 0 for none.
-func limitOf(n int) int {
-	if n == 0 {
-		return -1
-	}
-	return n
-}
-
-// A stoppable serves until it is told to stop in good order, or at once.
-type stoppable interface {
-	Shutdown(ctx context.Context) error
-	Close() error
-}
-
-// shutdown stops in the order that loses nothing: no new work comes in, running
-// turns get their grace, and only then does the store close under them.
-func shutdown(rn *runner.Runner, grace time.Duration, servers ...stoppable) error {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	stopped := make(chan error, 1)
-	go func() { stopped <- rn.Stop(ctx) }() // ends with the grace
-	// Who waits for a turn that is cut off then is told so.
-	answered, cancel := context.WithTimeout(context.Background(), grace+time.Second)
-	defer cancel()
-	var errs []error
-	for _, s := range servers {
-		if err := s.Shutdown(answered); errors.Is(err, context.DeadlineExceeded) {
-			errs = append(errs, s.Close())
-		}
-	}
-	return errors.Join(append(errs, <-stopped)...)
-}
-
-// baseURL is the configured one, or one that reaches the listener from here.
-func (c *serveCommand) baseURL(addr net.Addr) string {
-	if c.BaseURL != "" {
-		return strings.TrimRight(c.BaseURL, "/")
-	}
-	host, port, err := net.SplitHostPort(addr.String())
-	if err != nil {
-		return "http://" + addr.String()
-	}
-	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
-		host = "localhost"
-	}
-	switch {
-	case len(c.ACMEDomain) > 0:
-		return "https://" + c.ACMEDomain[0] // whose port 443 is this one
-	case c.TLSCert != "":
-		return "https://" + net.JoinHostPort(host, port)
-	}
-	return "http://" + net.JoinHostPort(host, port)
-}
-
-type runCommand struct {
-	Instruction string   `arg:"" help:"What to do."`
-	File        []string `help:"File to attach; may be repeated." type:"existingfile" placeholder:"PATH"`
-	Budget      string   `enum:"low,standard,high,unlimited" default:"standard" help:"Budget: low, standard, high or unlimited."`
-	Worker      string   `help:"Worker to run; a new one by default." placeholder:"ID"`
-	Ask         []string `help:"Tool to ask about before each call, here on the terminal; may be repeated." placeholder:"TOOL"`
-}
-
-// Run carries one task out in this process: progress on stderr, the answer on
-// stdout. The exit code is 1 when the task did not complete.
-func (c *runCommand) Run(a *app) (err error) {
-	st, err := a.openStore()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	rn, _, err := a.newRunner(st, "http://127.0.0.1:8080") // where "journeyman" serves them by default
-	if err != nil {
-		return err
-	}
-	defer a.remote.Stop()
-	if err := rn.Start(a.ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, shutdown(rn, 0)) }() // a person waits; what is cut off is not lost
-	live := isTerminal(a.stderr)
-	task := terminal.Task{Store: st, Runner: rn, Data: a.cfg.Data, Stdout: a.stdout, Asks: c.Ask,
-		Progress: terminal.Progress{W: a.stderr, Live: live, Color: live && os.Getenv("NO_COLOR") == ""}}
-	if live && isTerminal(os.Stdin) {
-		task.Stdin = os.Stdin
-	}
-	return task.Run(a.ctx, store.NewTurn{Input: c.Instruction, Budget: store.Budget(c.Budget), WorkerID: c.Worker}, c.File)
-}
-
-type openAPICommand struct{}
-
-// Run prints the document.
-func (openAPICommand) Run(a *app) error {
-	doc, err := handlers.OpenAPI()
-	if err == nil {
-		fmt.Fprintln(a.stdout, string(doc))
-	}
-	return err
-}
-
-type doctorCommand struct{}
-
-// Run tries to confine a command and prints what came of it.
-func (doctorCommand) Run(a *app) error {
-	found := sandbox.Detect(a.ctx)
-	verdict := "possible: workers get the shell tool"
-	switch {
-	case !found.Possible && a.cfg.UnsafeShell:
-		verdict = "NOT POSSIBLE, but --unsafe-shell: workers get the shell tool, and all that this user may do with it"
-	case !found.Possible:
-		verdict = "not possible: workers get no shell tool (--unsafe-shell gives them one, unconfined)"
-	}
-	fmt.Fprintln(a.stdout, "Confinement of shell commands:", verdict)
-	for _, l := range found.Layers {
-		has := "no "
-		if l.Active {
-			has = "yes"
-		}
-		fmt.Fprintf(a.stdout, "  %s  %-18s %s\n", has, l.Name, l.Detail)
-	}
-	return nil
-}
-
-type mcpCommand struct{}
-
-// Run connects to every configured server and prints what it finds.
-func (mcpCommand) Run(a *app) error {
-	pool, err := a.openMCP()
-	if err != nil {
-		return err
-	}
-	defer pool.Stop()
-	return terminal.PrintServers(a.stdout, pool.Status(a.ctx))
-}
-
-type versionCommand struct{}
-
-// Run prints the version.
-func (versionCommand) Run(a *app) error {
-	_, err := fmt.Fprintln(a.stdout, "journeyman", version)
-	return err
+	return mail.New(cfg), pair, nil
 }

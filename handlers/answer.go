@@ -4,63 +4,55 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
+	"journeyman/runner"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
-// forever is a wait without an end of its own.
-const forever = time.Duration(1<<63 - 1)
-
-// A preference is what a client prefers about waiting (RFC 7240).
-type preference struct {
-	async   bool
-	wait    time.Duration // forever unless waits
-	waits   bool
-	applied string
-}
-
-// prefer reads the Prefer header. What is not understood is not followed, as the
-// RFC wants.
-func prefer(r *http.Request) preference {
-	p := preference{wait: forever}
-	var applied []string
-	for _, field := range strings.Split(strings.Join(r.Header.Values("Prefer"), ","), ",") {
-		field, _, _ = strings.Cut(field, ";")
-		name, arg, _ := strings.Cut(strings.TrimSpace(field), "=")
-		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "respond-async":
-			if !p.async {
-				p.async = true
-				applied = append(applied, "respond-async")
-			}
-		case "wait":
-			n, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(arg), `"`), 10, 31)
-			if err == nil && !p.waits {
-				p.waits, p.wait = true, time.Duration(n)*time.Second
-				applied = append(applied, "wait="+strconv.FormatUint(n, 10))
-			}
-		}
+// accept checks the rest of the body, has the instruction accepted, and answers as the
+// client asked. patient clients wait for the result unless they say otherwise.
+func (a *API) accept(w http.ResponseWriter, r *request, b *Body, instruction runner.Instruction,
+	patient bool) (err error) {
+	stream := b.flag("stream")
+	if err := b.check(w, r); err != nil {
+		return err
 	}
-	p.applied = strings.Join(applied, ", ")
-	return p
-}
-
-func markReplay(w http.ResponseWriter, replayed bool) {
-	if replayed {
-		w.Header().Set("Idempotency-Replayed", "true")
+	// All that can refuse the request comes before Accept: then nothing has been done.
+	if err := a.checkAnswer(r, stream); err != nil {
+		return err
 	}
+	if instruction.IdempotencyKey, err = b.idempotencyKey(r); err != nil {
+		return err
+	}
+	instruction.Files, instruction.Log = b.files, []any{"request", r.id}
+	accepted, err := a.runner.Accept(r.Context(), instruction)
+	if err != nil {
+		return err
+	}
+	return a.answer(w, r, accepted, stream, patient)
 }
 
-// answer tells a client of its accepted turn: as a stream, at once, or when it has
-// ended. patient clients wait unless they prefer otherwise.
+// checkAnswer refuses a turn whose answer the client could not get, before the turn
+// is accepted: otherwise it would be carried out unseen.
+func (a *API) checkAnswer(r *request, stream bool) error {
+	if _, err := knowsApprovals(r); err != nil {
+		return err
+	}
+	if stream {
+		return a.streams.open.Check(holderOf(r.who))
+	}
+	return nil
+}
+
+// answer writes the response for an accepted turn: as a stream, at once, or when the turn
+// has ended. patient clients wait unless they prefer otherwise.
 func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted, stream, patient bool) error {
 	t := accepted.Turn
 	approvals, _ := knowsApprovals(r) // checked before the turn was accepted
 	markReplay(w, accepted.Replayed)
-	w.Header().Set("Location", "/api/tasks/"+t.TaskID)
+	w.Header().Set("Location", a.cfg.BaseURL+"/api/tasks/"+t.TaskID) // no id needs escaping
 	if stream {
 		return a.streamTurn(w, r, t, approvals)
 	}
@@ -68,35 +60,51 @@ func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted,
 	if p.applied != "" {
 		w.Header().Set("Preference-Applied", p.applied)
 	}
+	// A time that the client names counts more than the habit of the endpoint.
 	wait := p.wait
 	if (p.async || !patient) && !p.waits {
 		wait = 0
 	}
 	status := http.StatusOK
-	h := &held{w: w}
-	if err := a.await(r.Context(), h, t.ID, wait); errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil {
-		if p.async {
-			status = http.StatusAccepted
-		}
-	} else if err != nil {
-		return h.fail(err, r.id)
+	h := &heldResponse{w: w}
+	err := a.await(r.Context(), h, t.ID, wait)
+	switch over := errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil; {
+	case over && p.async: // the wait is over, and the turn goes on
+		status = http.StatusAccepted
+	case err != nil && !over:
+		return h.fail(r.Context(), ofTurn(r, t, err), r.id)
 	}
+	// Read after the wait: the worker may have been renamed meanwhile.
 	wrk, err := a.store.WorkerOfTurn(r.Context(), t)
 	if err != nil {
-		return h.fail(err, r.id)
+		return h.fail(r.Context(), err, r.id)
 	}
-	v, err := a.turnRun(r.Context(), wrk, t, approvals)
+	v, err := a.views.TurnRun(r.Context(), wrk, t, approvals)
 	if err != nil {
-		return h.fail(err, r.id)
+		return h.fail(r.Context(), err, r.id)
 	}
 	return h.finish(status, v)
 }
 
-// await waits until the turn has ended, at most for wait, and keeps the response
-// alive meanwhile: clients and proxies give up on a connection that is silent for
-// 30 or 60 seconds, and spaces ahead of JSON mean nothing.
-func (a *API) await(ctx context.Context, h *held, turnID string, wait time.Duration) error {
-	if wait == 0 {
+// ofTurn returns the problem of a client that waited in vain, with the task in which its
+// instruction goes on. It returns err as it is for a client that has gone.
+func ofTurn(r *request, t store.Turn, err error) error {
+	if r.Context().Err() != nil {
+		return err
+	}
+	p := *ProblemOf(err) // a copy: the Problem may be shared
+	p.TaskID, p.TurnID = t.TaskID, t.ID
+	if p.Status == http.StatusServiceUnavailable {
+		p.Message += ": GET /api/tasks/" + t.TaskID + " then has the result"
+	}
+	return &p
+}
+
+// await waits until the turn has ended, at most for wait. Clients and proxies give up on a
+// connection that is silent for 30 or 60 seconds. So await writes spaces meanwhile, which
+// mean nothing ahead of JSON.
+func (a *API) await(ctx context.Context, h *heldResponse, turnID string, wait time.Duration) error {
+	if wait == 0 { // not even one space may begin the answer: its status is still open
 		return context.DeadlineExceeded
 	}
 	if wait < forever {
@@ -119,13 +127,15 @@ func (a *API) await(ctx context.Context, h *held, turnID string, wait time.Durat
 	}
 }
 
-// held is a response that may have begun with spaces.
-type held struct {
+// A heldResponse may have begun with spaces. One goroutine uses it.
+type heldResponse struct {
 	w     http.ResponseWriter
-	begun bool
+	begun bool // the headers have been sent
 }
 
-func (h *held) space() {
+// space writes one space. The first one settles the status: an error after it stands in the
+// body of a 200.
+func (h *heldResponse) space() {
 	if !h.begun {
 		h.begun = true
 		h.w.Header().Set("Content-Type", "application/json")
@@ -137,25 +147,25 @@ func (h *held) space() {
 }
 
 // finish writes the result.
-func (h *held) finish(status int, v any) error {
+func (h *heldResponse) finish(status int, v any) error {
 	if !h.begun {
 		return respond(h.w, status, v)
 	}
-	body, err := marshal(v)
+	body, err := view.Marshal(v)
 	if err == nil {
 		_, _ = h.w.Write(body) // the client may have gone
 	}
 	return err
 }
 
-// fail gives the error back to be answered or, where the response has begun, puts
-// it into the body: the status cannot be changed any more.
-func (h *held) fail(err error, requestID string) error {
+// fail returns the error for the caller to answer. Where the response has begun, its status
+// cannot change any more, and fail writes the error into the body.
+func (h *heldResponse) fail(ctx context.Context, err error, requestID string) error {
 	if !h.begun {
 		return err
 	}
-	p := problemOf(err)
-	body, _ := marshal(map[string]string{"error": p.Message, "message": p.Message, "code": p.Code, "requestId": requestID}) // strings
-	_, _ = h.w.Write(body)                                                                                                  // the client may have gone
+	DescribeRefusal(ctx, err)
+	body, _ := view.Marshal(ProblemOf(err).view(requestID)) // strings
+	_, _ = h.w.Write(body)                                  // the client may have gone
 	return nil
 }

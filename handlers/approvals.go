@@ -3,20 +3,26 @@ package handlers
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 
-	"journeyman/runner"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
+// An approvalView is the interface's approval.
 type approvalView struct {
 	ID         string               `json:"id"`
+	Kind       store.ApprovalKind   `json:"kind"`
 	TaskID     string               `json:"taskId"`
 	TurnID     string               `json:"turnId"`
 	WorkerID   string               `json:"workerId"`
 	ToolCallID string               `json:"toolCallId"`
 	ToolName   string               `json:"toolName"`
 	Input      json.RawMessage      `json:"input"`
+	Question   *string              `json:"question"` // null for a call that is approved or denied
+	Choices    []string             `json:"choices"`  // null for such a call, too
 	Status     store.ApprovalStatus `json:"status"`
+	Answer     *string              `json:"answer"`
 	Reason     *string              `json:"reason"`
 	DecidedBy  *string              `json:"decidedBy"`
 	CreatedAt  string               `json:"createdAt"`
@@ -25,21 +31,25 @@ type approvalView struct {
 }
 
 func newApprovalView(a store.Approval) approvalView {
-	return approvalView{ID: a.ID, TaskID: a.TaskID, TurnID: a.TurnID, WorkerID: a.WorkerID, ToolCallID: a.ToolCallID, ToolName: a.ToolName,
-		Input: a.Input, Status: a.Status, Reason: optional(a.Reason), DecidedBy: optional(a.DecidedByUserID),
-		CreatedAt: runner.Timestamp(a.CreatedAt), DecidedAt: optionalTime(a.DecidedAt), MayDecide: a.MayDecide}
+	question, choices := view.QuestionOf(a)
+	return approvalView{ID: a.ID, Kind: a.Kind, Question: question, Choices: choices, Answer: view.Optional(a.Answer),
+		TaskID: a.TaskID, TurnID: a.TurnID, WorkerID: a.WorkerID,
+		ToolCallID: a.ToolCallID, ToolName: a.ToolName, Input: a.Input, Status: a.Status,
+		Reason: view.Optional(a.Reason), DecidedBy: view.Optional(a.DecidedByUserID), MayDecide: a.MayDecide,
+		CreatedAt: view.Timestamp(a.CreatedAt), DecidedAt: view.OptionalTime(a.DecidedAt)}
 }
 
-// listApprovals lists what waits for a decision in all tasks.
+// listApprovals lists the tool calls that wait for a decision or an answer, of all tasks.
 func (a *API) listApprovals(w http.ResponseWriter, r *request) error {
 	return a.respondApprovals(w, r, store.ApprovalQuery{})
 }
 
-// listTaskApprovals lists what was asked about a task's tool calls, decided or not.
+// listTaskApprovals lists the approvals of a task's tool calls, decided or not.
 func (a *API) listTaskApprovals(w http.ResponseWriter, r *request) error {
-	return a.respondApprovals(w, r, store.ApprovalQuery{TaskID: r.params.ByName("taskId")})
+	return a.respondApprovals(w, r, store.ApprovalQuery{TaskID: r.param("taskId")})
 }
 
+// respondApprovals writes the page of approvals that the query asks for.
 func (a *API) respondApprovals(w http.ResponseWriter, r *request, q store.ApprovalQuery) error {
 	v, err := parseQuery(r)
 	if err != nil {
@@ -51,85 +61,43 @@ func (a *API) respondApprovals(w http.ResponseWriter, r *request, q store.Approv
 		return f.Err()
 	}
 	approvals, next, err := a.store.Approvals(r.Context(), r.who.Caller, q)
-	if err != nil {
-		return err
-	}
-	list := page[approvalView]{Items: make([]approvalView, 0, len(approvals)), NextCursor: optional(next)}
-	for _, ap := range approvals {
-		list.Items = append(list.Items, newApprovalView(ap))
-	}
-	return respond(w, http.StatusOK, list)
+	return respondPage(w, approvals, next, newApprovalView, err)
 }
 
-// decideApproval approves or denies a tool call. The same decision again changes
-// nothing.
+// decideApproval approves or denies a tool call, or answers its question. The same
+// decision again changes nothing.
 func (a *API) decideApproval(w http.ResponseWriter, r *request) error {
 	b, err := readBody(w, r)
 	if err != nil {
 		return err
 	}
-	d := store.Decision{Approved: b.flag("approved")}
-	b.invalid.Check(b.has("approved"), "approved", "is required")
-	if reason := b.text("reason"); reason != nil {
-		d.Reason = *reason
-	}
-	d.Check(&b.invalid)
-	if err := b.invalid.Err(); err != nil {
+	d := decisionOf(b)
+	d.Check(&b.Invalid)
+	if d.IdempotencyKey, err = b.checkedKey(w, r); err != nil {
 		return err
 	}
-	if d.Once, err = b.once(r); err != nil {
-		return err
-	}
-	done, err := a.store.Replay(r.Context(), d.Once)
+	// The store carries a decision out only once. This look-up only marks the answer to a
+	// repeated request as a replay.
+	done, err := a.store.Replay(r.Context(), d.IdempotencyKey)
 	if err != nil {
 		return err
 	}
 	markReplay(w, done != "")
-	decided, err := a.runner.DecideApproval(r.Context(), r.who.Caller, r.params.ByName("taskId"), r.params.ByName("approvalId"), d)
-	if err != nil {
-		return err
-	}
-	return respond(w, http.StatusOK, newApprovalView(decided))
+	decided, err := a.runner.DecideApproval(r.Context(), r.who.Caller, r.param("taskId"), r.param("approvalId"), d)
+	return respondOK(w, newApprovalView(decided), err)
 }
 
-// knowsApprovals reports whether a client reads with the AI SDK 6, as it says in the
-// query: version 5 refuses what its successor shows of approvals.
-func knowsApprovals(r *request) (bool, error) {
-	v, err := parseQuery(r)
-	if err != nil {
-		return false, err
+// decisionOf reads a decision. The store checks whether it fits the kind of the approval.
+func decisionOf(b *Body) (d store.Decision) {
+	if answer := b.text("answer"); answer != nil {
+		d.Answer = strings.TrimSpace(*answer)
+		b.Invalid.Check(d.Answer != "", "answer", "must not be empty")
+		b.Invalid.Check(!b.has("approved"), "approved", "must not be given with an answer")
+	} else if !b.has("answer") {
+		b.require("approved")
+		d.Approved = b.flag("approved")
+		d.RestOfTask = b.has("restOfTask") && b.flag("restOfTask")
 	}
-	switch v.Get("aiSdk") {
-	case "", "5":
-		return false, nil
-	case "6":
-		return true, nil
-	}
-	return false, invalid("aiSdk", "must be 5 or 6")
-}
-
-// pendingApproval is what a run view says of a call that waits for a decision.
-type pendingApproval struct {
-	ID         string          `json:"id"`
-	ToolCallID string          `json:"toolCallId"`
-	ToolName   string          `json:"toolName"`
-	Input      json.RawMessage `json:"input"`
-}
-
-// pendingApprovals are those of a conversation: of the last step of the turn that
-// rests.
-func pendingApprovals(conv store.Conversation) []pendingApproval {
-	var list []pendingApproval
-	for _, t := range conv.Turns {
-		steps := conv.Steps[t.Num]
-		if t.Status.Ended() || len(steps) == 0 {
-			continue
-		}
-		for _, ap := range steps[len(steps)-1].Approvals {
-			if ap.Status == store.ApprovalPending {
-				list = append(list, pendingApproval{ap.ID, ap.ToolCallID, ap.ToolName, ap.Input})
-			}
-		}
-	}
-	return list
+	d.Reason = b.Text("reason")
+	return d
 }

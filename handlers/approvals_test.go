@@ -15,7 +15,7 @@ func asks() string {
 	return scripted(calling("write_file", "path", "a.txt", "content", "one"), "say got {{last}}")
 }
 
-// resting gives a run that waits for the approval of a worker's write_file.
+// resting returns a run that waits for the approval of a worker's write_file.
 func (s *site) resting(t testing.TB, worker, input string) response {
 	t.Helper()
 	run := s.must(t, "POST", "/api/workers/"+worker, encode(fields{"input": input}))
@@ -36,7 +36,7 @@ func TestApprovals(t *testing.T) {
 	run := s.resting(t, worker, asks())
 	task, id := run.text("metadata.taskId"), run.text("metadata.pendingApprovals.0.id")
 	is.Equal([]any{run.text("status"), run.at("running"), run.text("metadata.taskStatus")}, []any{"running", true, "running"})
-	is.True(sameJSON(run.at("metadata.pendingApprovals.0"), fields{"id": id, "toolName": "write_file",
+	is.True(sameJSON(run.at("metadata.pendingApprovals.0"), fields{"id": id, "kind": "approval", "toolName": "write_file",
 		"toolCallId": run.text("messages.1.parts.1.toolCallId"), "input": fields{"path": "a.txt", "content": "one"}}))
 	is.Equal(run.text("messages.1.parts.1.state"), "input-available")
 	six := s.must(t, "GET", "/api/workers/"+worker+"?aiSdk=6&taskId="+task, "")
@@ -72,8 +72,7 @@ func TestApprovalDenied(t *testing.T) {
 	s := newServer(t)
 	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
 	body := encode(fields{"workerId": worker, "taskId": "mine", "input": asks()})
-	waited := make(chan response, 1)
-	go func() { waited <- s.do(t, "POST", "/api/tasks", body) }() // waits as long as people do
+	waited := s.begin(t, "POST", "/api/tasks", body) // waits as long as people do
 	eventually(t, "the turn rests", func() bool {
 		return s.do(t, "GET", "/api/tasks/mine/approvals", "").size("items") == 1
 	})
@@ -85,7 +84,7 @@ func TestApprovalDenied(t *testing.T) {
 	last := five.id
 	id := s.must(t, "GET", "/api/approvals", "").text("items.0.id")
 	s.must(t, "POST", "/api/tasks/mine/approvals/"+id, `{"approved":false,"reason":"too soon"}`)
-	is.True(strings.Contains((<-waited).text("output_text"), "got a person has denied this call: too soon"))
+	is.True(strings.Contains(waited().text("output_text"), "got a person has denied this call: too soon"))
 	is.True(five.ended(t))
 	is.True(six.ended(t))
 	wide.until(t, `"type":"finish"`)
@@ -162,4 +161,35 @@ func TestCancelRestingTask(t *testing.T) {
 	is.Equal(s.do(t, "POST", "/api/tasks/"+task+"/approvals/"+id, `{"approved":true}`).refused(), "409 approval_cancelled")
 	is.Equal(s.must(t, "GET", "/api/tasks/"+task+"/approvals", "").text("items.0.status"), "cancelled")
 	is.Equal(s.do(t, "GET", "/api/workers/"+worker+"/files/a.txt", "").status, http.StatusNotFound)
+}
+
+// TestQuestions answers a question of a worker.
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	worker := s.newWorker(t, fields{})
+	s.do(t, "POST", "/api/tasks", encode(fields{"workerId": worker, "taskId": "asks",
+		"input": "```offline\ntool ask_user {\"question\": \"Which <b>?\", \"choices\": [\"red\", \"blue\"]}\nsay It is {{last}}\n```"}), "Prefer: respond-async")
+	eventually(t, "the question", func() bool { return s.do(t, "GET", "/api/tasks/asks/approvals", "").size("items") == 1 })
+	q := s.must(t, "GET", "/api/approvals", "")
+	is.Equal([]any{q.text("items.0.kind"), q.text("items.0.question"), q.text("items.0.choices.1"), q.at("items.0.answer"), q.at("items.0.mayDecide")},
+		[]any{"question", "Which <b>?", "blue", nil, true})
+	path := "/api/tasks/asks/approvals/" + q.text("items.0.id")
+	for body, want := range map[string]string{
+		`{"approved":true}`:                  "400 invalid_request answer",
+		`{}`:                                 "400 invalid_request approved",
+		`{"answer":" "}`:                     "400 invalid_request answer",
+		`{"answer":7}`:                       "400 invalid_request answer",
+		`{"answer":"red","approved":true}`:   "400 invalid_request approved",
+		`{"answer":"` + chars(20001) + `"}`:  "400 invalid_request answer",
+		`{"answer":"red\u0000","reason":""}`: "400 invalid_request answer",
+	} {
+		is.Equal(s.do(t, "POST", path, body).refused(), want)
+	}
+	a := s.must(t, "POST", path, `{"answer":" the green one "}`)
+	is.Equal([]any{a.text("status"), a.text("answer"), a.at("reason")}, []any{"answered", "the green one", nil})
+	is.Equal(s.do(t, "POST", path, `{"answer":"red"}`).refused(), "409 approval_answered")
+	eventually(t, "the end", func() bool { return s.must(t, "GET", "/api/tasks/asks", "").text("task.status") == "completed" })
+	is.Equal(s.must(t, "GET", "/api/tasks/asks", "").text("turns.0.outputText"), `It is {"answer":"the green one"}`)
 }

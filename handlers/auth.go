@@ -15,47 +15,97 @@ import (
 	"journeyman/store"
 )
 
-// authenticate gives whose key a request carries, and counts the request against
-// its limit.
-func (a *API) authenticate(w http.ResponseWriter, r *request) (store.Identity, error) {
-	who, err := a.identify(r.Context(), r.Request)
+// SessionCookie holds the token of a browser's session.
+const SessionCookie = "journeyman_session"
+
+// auth identifies the caller of a request, and counts the request against the limit of the
+// caller's key.
+type auth struct {
+	store   *store.Store
+	limiter *limiter
+}
+
+// key returns the identity of the API key that a request carries.
+func (a auth) key(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
+	who, err := a.identify(r.Context(), r)
+	return a.limited(w, r, who, "", err)
+}
+
+// keyOrSession is key for addresses that pages use, too. It also accepts the session of a user
+// who has signed in.
+func (a auth) keyOrSession(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
+	who, sessionID, err := a.identifyReader(r.Context(), r)
+	return a.limited(w, r, who, sessionID, err)
+}
+
+// limited counts a request whose caller is known, and completes the caller's identity.
+func (a auth) limited(w http.ResponseWriter, r *http.Request, who store.Identity, sessionID string, err error) (
+	store.Identity, error) {
 	if err != nil {
 		return who, err
 	}
-	who.RemoteAddr = clientAddr(r.Request)
-	return who, a.limiter.take(w, who.KeyID)
+	who.RemoteAddr = clientAddr(r)
+	return who, a.limiter.take(w, cmp.Or(sessionID, who.KeyID))
 }
 
-// identify gives whose key a request carries (RFC 6750, section 2.1).
-func (a *API) identify(ctx context.Context, r *http.Request) (store.Identity, error) {
-	values := r.Header.Values("Authorization")
-	if len(values) != 1 {
-		return store.Identity{}, store.Errorf(store.Unauthorized, "the Authorization header is missing: send Authorization: Bearer API_KEY")
+// mcpKey is key for the MCP endpoint, which also accepts access tokens of OAuth.
+func (a auth) mcpKey(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
+	secret, err := bearer(r)
+	if err != nil {
+		return store.Identity{}, err
 	}
-	scheme, secret, ok := strings.Cut(values[0], " ")
-	secret = strings.TrimSpace(secret)
-	if !ok || !strings.EqualFold(scheme, "Bearer") || secret == "" || strings.ContainsAny(secret, " ,") {
-		return store.Identity{}, store.Errorf(store.Unauthorized, "the Authorization header is malformed: send Authorization: Bearer API_KEY")
+	who, err := a.store.AuthenticateMCP(r.Context(), secret)
+	return a.limited(w, r, who, "", err)
+}
+
+// identify returns the identity of a request's API key.
+func (a auth) identify(ctx context.Context, r *http.Request) (store.Identity, error) {
+	secret, err := bearer(r)
+	if err != nil {
+		return store.Identity{}, err
 	}
 	return a.store.Authenticate(ctx, secret)
 }
 
-// SessionCookie holds the token of a browser's session.
-const SessionCookie = "journeyman_session"
-
-// signedIn gives whose browser a request without an API key comes from.
-func (a *API) signedIn(w http.ResponseWriter, r *request) (store.Identity, error) {
-	who, sessionID, err := a.identifyReader(r.Context(), r.Request)
-	if err != nil {
+// again returns a function that identifies the caller of a request anew. It keeps nothing of
+// the request in memory but the secret.
+func (a auth) again(r *http.Request) func(context.Context) (store.Identity, error) {
+	secret, err := bearer(r)
+	if err == nil {
+		return func(ctx context.Context) (store.Identity, error) { return a.store.Authenticate(ctx, secret) }
+	}
+	cookie, missing := r.Cookie(SessionCookie)
+	if missing != nil || r.Header.Get("Authorization") != "" {
+		return func(context.Context) (store.Identity, error) { return store.Identity{}, err }
+	}
+	token := cookie.Value
+	return func(ctx context.Context) (store.Identity, error) {
+		who, _, err := a.store.SessionIdentity(ctx, token)
 		return who, err
 	}
-	who.RemoteAddr = clientAddr(r.Request)
-	return who, a.limiter.take(w, cmp.Or(sessionID, who.KeyID))
 }
 
-// identifyReader gives who reads what pages may read, too: by a key, or without one
-// by the session of a browser.
-func (a *API) identifyReader(ctx context.Context, r *http.Request) (who store.Identity, sessionID string, err error) {
+// bearer reads the API key of a request (RFC 6750, section 2.1).
+func bearer(r *http.Request) (string, error) {
+	// Two headers could name two callers: a proxy in front may have checked one of them, and
+	// this server would use the other one.
+	values := r.Header.Values("Authorization")
+	if len(values) != 1 {
+		return "", store.Errorf(store.Unauthorized,
+			"the Authorization header is missing: send Authorization: Bearer API_KEY")
+	}
+	scheme, secret, ok := strings.Cut(values[0], " ")
+	secret = strings.TrimSpace(secret)
+	if !ok || !strings.EqualFold(scheme, "Bearer") || secret == "" || strings.ContainsAny(secret, " ,") {
+		return "", store.Errorf(store.Unauthorized,
+			"the Authorization header is malformed: send Authorization: Bearer API_KEY")
+	}
+	return secret, nil
+}
+
+// identifyReader reads the API key of a request or, without one, the session of a browser.
+// sessionID is "" for a key.
+func (a auth) identifyReader(ctx context.Context, r *http.Request) (who store.Identity, sessionID string, err error) {
 	cookie, err := r.Cookie(SessionCookie)
 	if err != nil || r.Header.Get("Authorization") != "" {
 		who, err = a.identify(ctx, r)
@@ -68,18 +118,19 @@ func (a *API) identifyReader(ctx context.Context, r *http.Request) (who store.Id
 type limiter struct {
 	perMinute int
 	now       func() time.Time
-	mu        sync.Mutex
+	mu        sync.Mutex // guards keys and swept
 	keys      map[string]*rate.Limiter
-	swept     time.Time
+	swept     time.Time // when full limiters were last removed from keys
 }
 
 func newLimiter(perMinute int, now func() time.Time) *limiter {
 	return &limiter{perMinute: perMinute, now: now, keys: map[string]*rate.Limiter{}, swept: now()}
 }
 
-// take counts one request and tells the client what is left, or refuses it.
+// take counts one request and writes the headers about the limit. It refuses a request
+// beyond the limit.
 func (l *limiter) take(w http.ResponseWriter, keyID string) error {
-	if l.perMinute == 0 {
+	if l.perMinute == 0 { // no limit, and no headers about one
 		return nil
 	}
 	now := l.now()
@@ -94,24 +145,38 @@ func (l *limiter) take(w http.ResponseWriter, keyID string) error {
 	if allowed {
 		return nil
 	}
-	return &problem{Status: http.StatusTooManyRequests, Code: "rate_limited",
+	return &Problem{Status: http.StatusTooManyRequests, Code: "rate_limited",
 		Message:    "this key has made too many requests: " + strconv.Itoa(l.perMinute) + " a minute are allowed",
 		RetryAfter: time.Duration((1 - tokens) / perSecond * float64(time.Second))}
 }
 
+// maxLimited bounds the keys and sessions that a limiter counts at once.
+const maxLimited = 100_000
+
+// of returns the limiter of a key. Once a minute it removes the keys that have their full
+// allowance again.
 func (l *limiter) of(keyID string, now time.Time) *rate.Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now.Sub(l.swept) > time.Minute {
 		l.swept = now
 		for id, lim := range l.keys {
+			// A full limiter refuses nothing that a new one would allow.
 			if lim.TokensAt(now) >= float64(lim.Burst()) {
-				delete(l.keys, id) // as good as new
+				delete(l.keys, id)
 			}
 		}
 	}
 	lim := l.keys[keyID]
 	if lim == nil {
+		if len(l.keys) >= maxLimited {
+			// Any entry makes room. Its key starts with a full allowance at its next request.
+			for id := range l.keys {
+				delete(l.keys, id)
+				break
+			}
+		}
+		// The burst lets a client begin with several requests at once.
 		lim = rate.NewLimiter(rate.Limit(float64(l.perMinute)/60), max(20, l.perMinute/10))
 		l.keys[keyID] = lim
 	}

@@ -21,7 +21,7 @@ func TestUnauthorized(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, idle)
 	_, revoked := storetest.Caller(t, s.store, "Acme", "bob@example.com", store.RoleMember)
-	if _, err := s.store.RevokeKey(t.Context(), revoked, ""); err != nil {
+	if _, err := s.store.RevokeKey(t.Context(), store.Operator(), revoked); err != nil {
 		t.Fatal(err)
 	}
 	for name, header := range map[string]string{
@@ -158,7 +158,7 @@ func TestRevocation(t *testing.T) {
 	guest.do(t, "POST", "/api/tasks", encode(fields{"workerId": id, "input": scripted("wait 1h")}), "Prefer: respond-async")
 	wide, task := guest.open(t, "GET", path+"/stream", ""), guest.open(t, "GET", path+"?stream=true", "")
 	is.Equal(guest.do(t, "GET", "/api/me", "").status, 200)
-	_, err := s.store.RevokeKey(t.Context(), guest.key, "")
+	_, err := s.store.RevokeKey(t.Context(), store.Operator(), guest.key)
 	is.NoErr(err)
 	is.Equal(guest.do(t, "GET", "/api/me", "").refused(), "401 unauthorized")
 	is.True(!wide.ended(t)) // cut off, without a [DONE]
@@ -173,7 +173,7 @@ func TestSessionStreams(t *testing.T) {
 	s := newServer(t, withTiming(handlers.Timing{CheckEvery: 10 * time.Millisecond}))
 	id := s.newWorker(t, fields{})
 	path := "/api/workers/" + id
-	token, err := s.store.CreateSession(t.Context(), s.owner.UserID, "Browser/1", "127.0.0.1")
+	token, err := s.store.CreateSession(t.Context(), s.owner.Caller, "Browser/1")
 	is.NoErr(err)
 	_, sessionID, err := s.store.SessionIdentity(t.Context(), token)
 	is.NoErr(err)
@@ -270,7 +270,7 @@ func TestCreditCap(t *testing.T) {
 	is := is.New(t)
 	s := newServer(t)
 	zero := 0.0
-	is.NoErr(s.store.SetCreditCap(t.Context(), s.owner.OrganizationID, &zero))
+	storetest.CapCredits(t, s.store, s.owner.Caller, &zero)
 	id := s.newWorker(t, fields{})
 	for _, call := range [][2]string{{"/api/tasks", `{"input":"x"}`}, {"/api/workers", `{"input":"x"}`}, {"/api/workers/" + id, `{"input":"x"}`}} {
 		is.Equal(s.do(t, "POST", call[0], call[1]).refused(), "402 credit_cap")
@@ -292,6 +292,8 @@ func TestQueueFull(t *testing.T) {
 	is.Equal(got.refused(), "503 busy")
 	is.Equal(got.header.Get("Retry-After"), "1")
 	is.Equal(got.header.Get("retry-after-ms"), "1000")
+	other := s.stranger(t).do(t, "POST", "/api/tasks", `{"input":"x"}`, "Prefer: respond-async")
+	is.Equal(other.status, 202) // another organization has its own
 	first := s.must(t, "GET", "/api/tasks", "").text("items.0.id")
 	s.must(t, "POST", "/api/tasks/"+first+"/cancel", "")
 	again := s.do(t, "POST", "/api/tasks", `{"input":"x"}`, "Idempotency-Key: later", "Prefer: respond-async")

@@ -2,15 +2,13 @@ package handlers
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"journeyman/store"
@@ -19,128 +17,157 @@ import (
 // maxJSON bounds a JSON body, in bytes.
 const maxJSON = 1 << 20
 
-// A body is a JSON object a client sent. Its methods read fields and note every
-// invalid one in invalid; fields nobody reads are ignored.
-type body struct {
+// A Body is a JSON object that a client sent, or a form with the same fields. Its methods
+// read fields and note every invalid one in Invalid. check notes the fields that no method
+// has read.
+type Body struct {
 	fields  map[string]json.RawMessage
-	invalid store.Fields
+	form    bool         // every field is a string, whatever it means
+	files   []store.File // attached to a form, not yet in a workspace
+	known   []string     // names that were read
+	ignored []string     // paths of fields inside others that nobody has read
+	Invalid store.Fields // one entry for each field that breaks a rule
 }
 
 // readBody reads a JSON object.
-func readBody(w http.ResponseWriter, r *request) (*body, error) {
+func readBody(w http.ResponseWriter, r *request) (*Body, error) {
 	if err := wantJSON(r.Request); err != nil {
 		return nil, err
 	}
-	in := newPatientReader(w, r, maxJSON)
-	raw, err := io.ReadAll(in)
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return nil, store.Errorf(store.TooLarge, "a JSON body has at most %d bytes", maxJSON)
-	}
+	raw, done, err := readAll(w, r, "a JSON body", maxJSON)
 	if err != nil {
-		return nil, store.Errorf(store.Invalid, "the body broke off")
+		return nil, err
 	}
-	return parseBody(raw)
+	defer done()
+	return ParseBody(raw)
 }
 
-// A patientReader reads a request's body. The client has request.readIn for each
-// next piece, and a number of times that for the whole: an upload over a slow line
-// takes long, a client that stands still must not hold the connection. At the end of
-// the body the deadline is lifted, since it would end a long wait for a result; after
-// a failure it stays, since net/http goes on reading to the end of the body.
-type patientReader struct {
-	body    io.Reader
-	control *http.ResponseController
-	piece   time.Duration
-	until   time.Time
-}
-
-// maxPieces bounds the whole time for a body, in times that for a piece.
-const maxPieces = 60
-
-func newPatientReader(w http.ResponseWriter, r *request, limit int64) *patientReader {
-	return &patientReader{body: http.MaxBytesReader(w, r.Body, limit), control: http.NewResponseController(w), piece: r.readIn,
-		until: time.Now().Add(maxPieces * r.readIn)}
-}
-
-// Read reads what the client sends in time.
-func (p *patientReader) Read(b []byte) (int, error) {
-	deadline := time.Now().Add(p.piece)
-	if deadline.After(p.until) {
-		deadline = p.until
-	}
-	_ = p.control.SetReadDeadline(deadline) // where it is not supported there is no slow client
-	n, err := p.body.Read(b)
-	if err == io.EOF {
-		_ = p.control.SetReadDeadline(time.Time{})
-	}
-	return n, err
-}
-
-func parseBody(raw []byte) (*body, error) {
-	if !utf8.Valid(raw) {
+// ParseBody reads a JSON object. It returns an Invalid error for any other value.
+func ParseBody(raw []byte) (*Body, error) {
+	raw = bytes.TrimPrefix(raw, []byte("\ufeff")) // RFC 8259 lets a parser ignore a byte order mark
+	if !utf8.Valid(raw) {                         // encoding/json would replace the wrong bytes silently
 		return nil, store.Errorf(store.Invalid, "the body is not valid UTF-8")
 	}
-	b := &body{}
+	b := &Body{}
 	if err := json.Unmarshal(raw, &b.fields); err != nil {
 		var syntax *json.SyntaxError
 		switch {
 		case len(bytes.TrimSpace(raw)) == 0:
 			return nil, store.Errorf(store.Invalid, "the body is empty: send a JSON object")
 		case errors.As(err, &syntax):
-			return nil, store.Errorf(store.Invalid, "the body is not valid JSON: %s at byte %d", syntax.Error(), syntax.Offset)
+			return nil, store.Errorf(store.Invalid, "the body is not valid JSON: %s at byte %d",
+				syntax.Error(), syntax.Offset)
 		}
 		return nil, store.Errorf(store.Invalid, "the body must be a JSON object")
 	}
-	if b.fields == nil {
+	if b.fields == nil { // null is no error for encoding/json
 		return nil, store.Errorf(store.Invalid, "the body must be a JSON object")
 	}
 	return b, nil
 }
 
-func wantJSON(r *http.Request) error {
-	value := r.Header.Get("Content-Type")
-	if value == "" {
-		return nil
+// check returns an error that names all invalid fields. Call it when every field has been
+// read: a header names the others, which the client may have misspelt. For a client that
+// wants strict handling (RFC 7240, section 4.4) they are errors.
+func (b *Body) check(w http.ResponseWriter, r *request) error {
+	ignored := b.unread()
+	if len(ignored) > 0 {
+		w.Header().Set("X-Ignored-Fields", listOfFields(ignored))
 	}
-	mediaType, _, err := mime.ParseMediaType(value)
-	if err == nil && (mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")) {
-		return nil
+	if prefer(r.Request).strict {
+		for _, name := range ignored {
+			b.refuseField(name)
+		}
 	}
-	return unsupported("application/json")
+	return b.Invalid.Err()
 }
 
-func unsupported(want string) error {
-	return &problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type", Message: "the Content-Type must be " + want}
+// refuseField notes a field that the request does not have, and the name that may be meant.
+func (b *Body) refuseField(name string) {
+	says := "is not a field of this request"
+	if near := Nearest(name, b.known); near != "" {
+		says += `: did you mean "` + near + `"?`
+	}
+	b.Invalid.Add(store.FirstRunes(name, maxIgnoredName), "%s", says)
+}
+
+// unread lists the fields of the body that no method has read, sorted.
+func (b *Body) unread() []string {
+	names := slices.Clone(b.ignored)
+	for name := range b.fields {
+		if !slices.Contains(b.known, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// field returns a field of the body, and notes that there is such a field.
+func (b *Body) field(name string) (json.RawMessage, bool) {
+	if !slices.Contains(b.known, name) { // some fields are read twice
+		b.known = append(b.known, name)
+	}
+	raw, sent := b.fields[name]
+	return raw, sent
 }
 
 // has reports whether a field is there and not null.
-func (b *body) has(name string) bool {
-	raw, ok := b.fields[name]
+func (b *Body) has(name string) bool {
+	raw, ok := b.field(name)
 	return ok && string(raw) != "null"
 }
 
 // text reads a string, nil where it is absent or null.
-func (b *body) text(name string) *string {
+func (b *Body) text(name string) *string {
 	if !b.has(name) {
 		return nil
 	}
 	var v string
 	if json.Unmarshal(b.fields[name], &v) != nil {
-		b.invalid.Add(name, "must be a string")
+		b.Invalid.Add(name, "must be a string")
 		return nil
 	}
 	return &v
 }
 
+// Text reads a string, "" where it is absent or null.
+func (b *Body) Text(name string) string {
+	if v := b.text(name); v != nil {
+		return *v
+	}
+	return ""
+}
+
+// Integer reads a whole number in a range. sent is false where it is absent or null.
+func (b *Body) Integer(name string, least, most int) (n int, sent bool) {
+	if !b.has(name) {
+		return 0, false
+	}
+	if json.Unmarshal(b.fields[name], &n) != nil || n < least || n > most {
+		b.Invalid.Add(name, "must be an integer from %d to %d", least, most)
+	}
+	return n, true
+}
+
+// json returns a field that is no string. In a form it is the string's JSON.
+func (b *Body) json(name string) json.RawMessage {
+	raw, _ := b.field(name)
+	var text string
+	if b.form && json.Unmarshal(raw, &text) == nil && json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return raw
+}
+
 // names reads an array of strings, nil where it is absent or null.
-func (b *body) names(name string) *[]string {
+func (b *Body) names(name string) *[]string {
 	if !b.has(name) {
 		return nil
 	}
 	var v []*string // a null among them is no string
-	if json.Unmarshal(b.fields[name], &v) != nil || slices.Contains(v, nil) {
-		b.invalid.Add(name, "must be an array of strings")
+	if json.Unmarshal(b.json(name), &v) != nil || slices.Contains(v, nil) {
+		b.Invalid.Add(name, "must be an array of strings")
 		return nil
 	}
 	names := make([]string, len(v))
@@ -150,15 +177,15 @@ func (b *body) names(name string) *[]string {
 	return &names
 }
 
-// instruction reads the required field input.
-func (b *body) instruction() string {
+// Instruction reads the required field input.
+func (b *Body) Instruction() string {
 	v := b.text("input")
 	switch {
 	case !b.has("input"):
-		b.invalid.Add("input", "is required")
-	case v == nil: // noted already
+		b.Invalid.Add("input", "is required")
+	case v == nil: // text has noted its wrong type
 	case strings.TrimSpace(*v) == "":
-		b.invalid.Add("input", "must not be empty")
+		b.Invalid.Add("input", "must not be empty")
 	default:
 		return *v
 	}
@@ -166,45 +193,61 @@ func (b *body) instruction() string {
 }
 
 // flag reads a boolean, false where it is absent or null.
-func (b *body) flag(name string) bool {
+func (b *Body) flag(name string) bool {
 	var v bool
-	if b.has(name) && json.Unmarshal(b.fields[name], &v) != nil {
-		b.invalid.Add(name, "must be true or false")
+	if b.has(name) && json.Unmarshal(b.json(name), &v) != nil {
+		b.Invalid.Add(name, "must be true or false")
 	}
 	return v
 }
 
-// budget reads the field budget, BudgetStandard where it is absent or null.
-func (b *body) budget() store.Budget {
+// Budget reads the field budget, BudgetStandard where it is absent or null.
+func (b *Body) Budget() store.Budget {
 	v := b.text("budget")
 	if v == nil {
 		return store.BudgetStandard
 	}
-	b.invalid.Check(store.Budget(*v).Valid(), "budget", "must be low, standard, high or unlimited")
+	b.Invalid.Check(store.Budget(*v).Valid(), "budget", "must be low, standard, high or unlimited")
 	return store.Budget(*v)
 }
 
-// once tells the request with this body from its repetitions.
-func (b *body) once(r *request) (store.Once, error) {
-	content, err := b.canonical()
+// idempotencyKey identifies the request with this body and its repetitions.
+func (b *Body) idempotencyKey(r *request) (store.IdempotencyKey, error) {
+	content, err := b.Canonical()
 	if err != nil {
-		return store.Once{}, err
+		return store.IdempotencyKey{}, err
 	}
-	return once(r, content)
+	return idempotencyKey(r, content)
 }
 
-// canonical is the object with its keys in order and without spaces: equal for
-// bodies that mean the same.
-func (b *body) canonical() ([]byte, error) {
+// checkedKey is check and then idempotencyKey.
+func (b *Body) checkedKey(w http.ResponseWriter, r *request) (key store.IdempotencyKey, err error) {
+	if err := b.check(w, r); err != nil {
+		return key, err
+	}
+	return b.idempotencyKey(r)
+}
+
+// Canonical returns the same bytes for bodies that mean the same: the object with its
+// keys in order and without spaces, and the names and contents of the files.
+func (b *Body) Canonical() ([]byte, error) {
 	raw, err := json.Marshal(b.fields)
 	if err != nil {
 		return nil, fmt.Errorf("encode body: %w", err)
 	}
+	// Decoding and encoding sorts the keys at every depth.
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber() // 1.0 and 1 stay what they are
 	var v any
 	if err := dec.Decode(&v); err != nil {
 		return nil, fmt.Errorf("decode body: %w", err)
 	}
-	return json.Marshal(v)
+	if raw, err = json.Marshal(v); err != nil || !b.form {
+		return raw, err
+	}
+	h := sha256.New() // of the files in their order, quoted so that no title can pose as another entry
+	for _, f := range b.files {
+		fmt.Fprintf(h, "%q %s\n", f.Title, f.SHA256)
+	}
+	return h.Sum(raw), nil
 }

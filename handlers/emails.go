@@ -1,28 +1,18 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"unicode/utf8"
 
-	"journeyman/runner"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
-// An Inbox takes mail in. It checks senders and recipients by the rules of mail
-// that comes over SMTP.
-type Inbox interface {
-	// Receive takes a mail in for the caller's workers. from and to are its
-	// envelope; without them its header counts.
-	Receive(ctx context.Context, c store.Caller, from string, to []string, raw []byte) ([]store.Email, error)
-	// Release has a mail start work that was held or ignored; only an Admin may.
-	Release(ctx context.Context, c store.Caller, id string) (store.Email, error)
-}
-
+// An emailView is the interface's mail, received or to be sent.
 type emailView struct {
 	ID          string            `json:"id"`
 	Direction   string            `json:"direction"`
@@ -46,58 +36,55 @@ type emailView struct {
 }
 
 func (a *API) emailView(e store.Email) emailView {
-	v := emailView{ID: e.ID, Direction: e.Direction, WorkerID: optional(e.WorkerID), TaskID: optional(e.TaskID), TurnID: optional(e.TurnID),
-		Status: e.Status, Reason: optional(e.Reason), MessageID: e.MessageID, MailFrom: optional(e.MailFrom), From: optional(e.From),
-		To: e.To, Subject: e.Subject, Verdicts: e.Verdicts, RemoteAddr: optional(e.RemoteAddr), Size: e.Size, Attempts: e.Attempts,
-		CreatedAt: runner.Timestamp(e.CreatedAt), NextAttempt: optionalTime(e.NextAttempt), SentAt: optionalTime(e.SentAt)}
-	if e.Direction == store.Outbound {
-		address := e.WorkerID + "@" + a.cfg.MailDomain
+	v := emailView{ID: e.ID, Direction: e.Direction, WorkerID: view.Optional(e.WorkerID),
+		TaskID: view.Optional(e.TaskID), TurnID: view.Optional(e.TurnID), Status: e.Status,
+		Reason: view.Optional(e.Reason), MessageID: e.MessageID, MailFrom: view.Optional(e.MailFrom),
+		From: view.Optional(e.From), To: e.To, Subject: e.Subject, Verdicts: e.Verdicts,
+		RemoteAddr: view.Optional(e.RemoteAddr), Size: e.Size, Attempts: e.Attempts,
+		CreatedAt: view.Timestamp(e.CreatedAt), NextAttempt: view.OptionalTime(e.NextAttempt),
+		SentAt: view.OptionalTime(e.SentAt)}
+	if e.Direction == store.Outbound { // the store knows no mail domain
+		address := cmp.Or(e.WorkerID, "postmaster") + "@" + a.cfg.MailDomain // alerts come from no worker
 		v.MessageID += "@" + a.cfg.MailDomain
 		v.MailFrom, v.From = &address, &address
 	}
 	return v
 }
 
-// receiveEmail takes in a mail that a relay posts, or a developer: the body is the
-// mail itself.
+// receiveEmail receives a mail that a relay or a developer posts. The body is the mail
+// itself.
 func (a *API) receiveEmail(w http.ResponseWriter, r *request) error {
-	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.HasPrefix(kind, "multipart/") || kind == "application/json" {
-		return &problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if strings.HasPrefix(kind, "multipart/") || kind == "application/json" {
+		return &Problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
 			Message: "the body must be the mail itself, as message/rfc822"}
 	}
 	query, err := parseQuery(r)
 	if err != nil {
 		return err
 	}
-	raw, err := io.ReadAll(newPatientReader(w, r, a.cfg.Uploads.RequestSize))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return store.Errorf(store.TooLarge, "a request has at most %d bytes", a.cfg.Uploads.RequestSize)
-	case err != nil:
-		return store.Errorf(store.Invalid, "the body broke off")
-	case len(raw) == 0:
-		return store.Errorf(store.Invalid, "the body is empty: send the mail itself")
-	}
-	emails, err := a.emailsOnce(w, r, append(raw, query.Encode()...), func(ctx context.Context) ([]store.Email, error) {
-		return a.cfg.Inbox.Receive(ctx, r.who.Caller, query.Get("from"), query["to"], raw)
-	})
+	raw, done, err := readAll(w, r, "a request", a.cfg.Uploads.RequestSize)
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, map[string]any{"items": a.emailViews(emails)})
+	defer done() // the mail is in memory until it is taken in
+	if len(raw) == 0 {
+		return store.Errorf(store.Invalid, "the body is empty: send the mail itself")
+	}
+	emails, err := a.emailsOnce(w, r, append(raw, query.Encode()...), func(ctx context.Context) ([]store.Email, error) {
+		return a.cfg.Inbox.Receive(ctx, r.who, query.Get("from"), query["to"], raw)
+	})
+	return respondOK(w, map[string]any{"items": each(emails, a.emailView)}, err)
 }
 
-// emailsOnce gives what do gives, or what it gave to the same request before. If the
-// process dies in between, the mail itself is known: doing it again makes nothing
-// new.
-func (a *API) emailsOnce(w http.ResponseWriter, r *request, content []byte, do func(context.Context) ([]store.Email, error)) ([]store.Email, error) {
-	o, err := once(r, content)
+// emailsOnce returns the mails of do, or those that do returned to the same request
+// before. If the process dies in between, the store knows the mail itself: a repetition
+// creates nothing.
+func (a *API) emailsOnce(w http.ResponseWriter, r *request, content []byte,
+	do func(context.Context) ([]store.Email, error)) ([]store.Email, error) {
+	o, err := namedKey(r, content)
 	if err != nil {
 		return nil, err
-	}
-	if o.Key == "" {
-		o = store.Once{}
 	}
 	done, err := a.store.Replay(r.Context(), o)
 	if err != nil {
@@ -105,6 +92,7 @@ func (a *API) emailsOnce(w http.ResponseWriter, r *request, content []byte, do f
 	}
 	markReplay(w, done != "")
 	var emails []store.Email
+	// The caller's rights are checked anew: they may have changed since.
 	for _, id := range strings.Fields(done) {
 		e, err := a.store.Email(r.Context(), r.who.Caller, id)
 		if err != nil {
@@ -125,39 +113,27 @@ func (a *API) emailsOnce(w http.ResponseWriter, r *request, content []byte, do f
 	return emails, a.store.Remember(r.Context(), o, strings.Join(ids, " "))
 }
 
-func (a *API) emailViews(emails []store.Email) []emailView {
-	views := make([]emailView, 0, len(emails))
-	for _, e := range emails {
-		views = append(views, a.emailView(e))
-	}
-	return views
-}
-
 func (a *API) listEmails(w http.ResponseWriter, r *request) error {
 	v, err := parseQuery(r)
 	if err != nil {
 		return err
 	}
 	var f store.Fields
-	q := store.EmailQuery{Direction: v.Get("direction"), Status: store.EmailStatus(v.Get("status")), WorkerID: v.Get("workerId"),
-		Cursor: v.Get("cursor"), Limit: pageLimit(&f, v)}
-	q.Check(&f)
-	if err := f.Err(); err != nil {
-		return err
+	q := store.EmailQuery{Direction: v.Get("direction"), Status: store.EmailStatus(v.Get("status")),
+		WorkerID: v.Get("workerId"), Cursor: v.Get("cursor"), Limit: pageLimit(&f, v)}
+	if q.Check(&f); f.Err() != nil {
+		return f.Err()
 	}
 	emails, next, err := a.store.Emails(r.Context(), r.who.Caller, q)
-	if err != nil {
-		return err
-	}
-	return respond(w, http.StatusOK, page[emailView]{Items: a.emailViews(emails), NextCursor: optional(next)})
+	return respondPage(w, emails, next, a.emailView, err)
 }
 
-// maxShownSource is how much of a mail's source is shown in JSON, in bytes.
+// maxShownSource bounds the source of a mail in JSON, in bytes.
 const maxShownSource = 1 << 20
 
-// getEmailByID gives a mail with its source, or the source alone, byte for byte.
+// getEmailByID writes a mail with its source, or the source alone, byte for byte.
 func (a *API) getEmailByID(w http.ResponseWriter, r *request) error {
-	e, err := a.store.Email(r.Context(), r.who.Caller, r.params.ByName("emailId"))
+	e, err := a.store.Email(r.Context(), r.who.Caller, r.param("emailId"))
 	if err != nil {
 		return err
 	}
@@ -165,9 +141,10 @@ func (a *API) getEmailByID(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if strings.Contains(r.Header.Get("Accept"), "message/rfc822") {
+	if preferred(r.Request, "application/json", "message/rfc822") == "message/rfc822" {
 		if raw == nil {
-			return store.Errorf(store.NotFound, "the mail is not composed yet, or older than the sources of mail are kept")
+			return store.Errorf(store.NotFound,
+				"the mail is not composed yet, or older than the sources of mail are kept")
 		}
 		w.Header().Set("Content-Type", "message/rfc822")
 		_, _ = w.Write(raw) // the client may have gone
@@ -181,7 +158,8 @@ func (a *API) getEmailByID(w http.ResponseWriter, r *request) error {
 	}{a.emailView(e), text, cut})
 }
 
-// shownSource is the beginning of a source as text.
+// shownSource returns the first maxShownSource bytes of a mail as text, and reports whether the
+// mail is longer. The text is nil if the source is no longer stored.
 func shownSource(raw []byte) (*string, bool) {
 	if raw == nil {
 		return nil, false
@@ -189,6 +167,8 @@ func shownSource(raw []byte) (*string, bool) {
 	cut := len(raw) > maxShownSource
 	if cut {
 		raw = raw[:maxShownSource]
+		// The cut may lie inside the last character, so its bytes after the first are dropped.
+		// ToValidUTF8 then replaces the first one.
 		for len(raw) > 0 && !utf8.RuneStart(raw[len(raw)-1]) {
 			raw = raw[:len(raw)-1]
 		}
@@ -197,14 +177,14 @@ func shownSource(raw []byte) (*string, bool) {
 	return &text, cut
 }
 
-// releaseEmail has a mail start work that was held or ignored.
+// releaseEmail starts the turn of a mail that was held or ignored.
 func (a *API) releaseEmail(w http.ResponseWriter, r *request) error {
 	emails, err := a.emailsOnce(w, r, nil, func(ctx context.Context) ([]store.Email, error) {
-		e, err := a.cfg.Inbox.Release(ctx, r.who.Caller, r.params.ByName("emailId"))
+		e, err := a.cfg.Inbox.Release(ctx, r.who.Caller, r.param("emailId"))
 		return []store.Email{e}, err
 	})
 	if err != nil {
-		return err
+		return err // without a mail to show
 	}
 	return respond(w, http.StatusOK, a.emailView(emails[0]))
 }

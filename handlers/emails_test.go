@@ -1,121 +1,99 @@
 package handlers_test
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"net/http"
 	"net/smtp"
-	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/mail"
+	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
-// The endpoints for mail are tested on the program: mail is a room beside this one
-// and none of its imports.
+// noDNS fails every lookup: tests ask nobody outside.
+var noDNS = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+	return nil, errors.New("a test has no DNS")
+}}
 
-// mailboxed is a running program with a worker in it.
-func mailboxed(t *testing.T, args ...string) (*instance, string) {
+// mailboxed returns a site that takes mail in, and a worker of it.
+func mailboxed(t *testing.T, cfg mail.Config) (*site, string) {
 	t.Helper()
-	s := serve(t, t.TempDir(), append([]string{"--model", "offline"}, args...)...)
-	return s, s.newWorker(t)
+	cfg.Domain, cfg.Resolver = "localhost", noDNS
+	s := newServer(t, func(set *settings) { set.mail = &cfg })
+	return s, s.newWorker(t, fields{"title": "Clerk"})
 }
 
-// mailed is an answer that is as openapi.yaml describes it.
-type mailed struct{ reply }
+// release is the body of a request that releases a mail: there is none.
+const release = "-"
 
-// email sends a body as a POST, "-" for none, or without a body a GET.
-func (s *instance) email(t testing.TB, path, body string, headers ...string) mailed {
+// email posts a mail or, with an empty one, gets what is at the path.
+func (s *site) email(t testing.TB, path, raw string, headers ...string) response {
 	t.Helper()
-	method, r := http.MethodGet, io.Reader(nil)
-	if body != "" {
-		method = http.MethodPost
+	if raw == "" {
+		return s.do(t, http.MethodGet, path, "", headers...)
 	}
-	if body != "" && body != "-" {
-		headers = append([]string{"Content-Type: message/rfc822"}, headers...)
-		r = strings.NewReader(body)
+	if raw == release {
+		return s.do(t, http.MethodPost, path, "", headers...)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), method, s.url+path, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+s.key)
-	for _, h := range headers {
-		name, value, _ := strings.Cut(h, ": ")
-		req.Header.Set(name, value)
-	}
-	resp, err := s.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	newValidator(t).check(t, req, resp, raw)
-	return mailed{reply{status: resp.StatusCode, header: resp.Header, body: raw}}
+	return s.do(t, http.MethodPost, path, raw, append([]string{"Content-Type: message/rfc822"}, headers...)...)
 }
 
-func (m mailed) object(t testing.TB) (v map[string]any) {
-	t.Helper()
-	if err := json.Unmarshal(m.body, &v); err != nil || m.status != http.StatusOK {
-		t.Fatalf("status %d, %v: %s", m.status, err, m.body)
-	}
-	return v
-}
+const question = "From: Bob <bob@example.net>\nTo: %W\nSubject: Question\nMessage-ID: <1@example.net>\n\n```offline\nsay Hello Bob.\n```\n"
 
-func (m mailed) items(t testing.TB) (list []map[string]any) {
-	t.Helper()
-	items, _ := m.object(t)["items"].([]any)
+// mails returns the mails of a list, none where the request failed.
+func (r response) mails() (list []map[string]any) {
+	items, _ := r.at("items").([]any)
 	for _, item := range items {
 		list = append(list, item.(map[string]any))
 	}
 	return list
 }
 
-const question = "From: Bob <bob@example.net>\nTo: %W\nSubject: Question\nMessage-ID: <1@example.net>\n\n```offline\nsay Hello Bob.\n```\n"
-
 func TestInboundEmail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s, worker := mailboxed(t)
+	s, worker := mailboxed(t, mail.Config{})
 	address := worker + "@localhost"
 	raw := strings.ReplaceAll(question, "%W", address)
 	got := s.email(t, "/api/inbound-email", raw, "Idempotency-Key: a")
 	is.Equal(got.status, http.StatusOK)
-	e := got.items(t)[0]
+	e := got.mails()[0]
 	is.Equal([]any{e["status"], e["from"], e["to"], e["subject"], e["workerId"]}, []any{"accepted", "bob@example.net", address, "Question", worker})
 	again := s.email(t, "/api/inbound-email", raw)
-	is.Equal(again.items(t)[0]["turnId"], e["turnId"]) // the same mail
+	is.Equal(again.mails()[0]["turnId"], e["turnId"]) // the same mail
 	replayed := s.email(t, "/api/inbound-email", raw, "Idempotency-Key: a")
 	is.Equal(replayed.header.Get("Idempotency-Replayed"), "true")
 	is.Equal(s.email(t, "/api/inbound-email", raw+"x", "Idempotency-Key: a").status, http.StatusUnprocessableEntity)
 
 	var reply map[string]any
 	eventually(t, "the reply", func() bool {
-		for _, item := range s.email(t, "/api/emails?direction=outbound&status=kept", "").items(t) {
+		for _, item := range s.email(t, "/api/emails?direction=outbound&status=kept", "").mails() {
 			reply = item
 		}
 		return reply != nil
 	})
 	is.Equal([]any{reply["to"], reply["from"], reply["subject"], reply["taskId"]}, []any{"bob@example.net", address, "Re: Question", e["taskId"]})
 	one := s.email(t, "/api/emails/"+reply["id"].(string), "")
-	is.True(strings.Contains(one.object(t)["raw"].(string), "In-Reply-To: <1@example.net>\r\n"))
+	is.True(strings.Contains(one.text("raw"), "In-Reply-To: <1@example.net>\r\n"))
 	source := s.email(t, "/api/emails/"+e["id"].(string), "", "Accept: message/rfc822")
 	is.Equal(string(source.body), strings.ReplaceAll(raw, "\n", "\r\n")) // byte for byte
-	is.Equal(len(s.email(t, "/api/emails?workerId=wrk_none", "").items(t)), 0)
-	first := s.email(t, "/api/emails?limit=1", "").object(t)
-	second := s.email(t, "/api/emails?limit=1&cursor="+first["nextCursor"].(string), "")
-	is.Equal(second.items(t)[0]["id"], e["id"]) // newest first, then the one before
+	is.Equal(len(s.email(t, "/api/emails?workerId=wrk_none", "").mails()), 0)
+	first := s.email(t, "/api/emails?limit=1", "")
+	second := s.email(t, "/api/emails?limit=1&cursor="+first.text("nextCursor"), "")
+	is.Equal(second.mails()[0]["id"], e["id"]) // newest first, then the one before
 }
 
 func TestEmailRefusals(t *testing.T) {
 	t.Parallel()
-	s, worker := mailboxed(t, "--mail-max-size", "2000", "--mail-accept", "members")
+	s, worker := mailboxed(t, mail.Config{MaxSize: 2000, Accept: mail.Members})
 	raw := strings.ReplaceAll(question, "%W", worker+"@localhost")
 	for name, tt := range map[string]struct {
 		path, body string
@@ -133,7 +111,7 @@ func TestEmailRefusals(t *testing.T) {
 		"wrong cursor":    {"/api/emails?cursor=x", "", "", 400},
 		"wrong limit":     {"/api/emails?limit=0", "", "", 400},
 		"unknown mail":    {"/api/emails/msg_none", "", "", 404},
-		"release unknown": {"/api/emails/msg_none/release", "-", "", 404},
+		"release unknown": {"/api/emails/msg_none/release", release, "", 404},
 		"no key":          {"/api/emails", "", "Authorization: Bearer wrong", 401},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,115 +125,68 @@ func TestEmailRefusals(t *testing.T) {
 	}
 }
 
+// TestWhoPostsEmail posts mail of several authors with the keys of several people.
+func TestWhoPostsEmail(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, worker := mailboxed(t, mail.Config{Loops: store.MailLimits{PerSender: 2}})
+	n := 0
+	key := func(address string, role store.Role) *site {
+		_, key := storetest.Caller(t, s.store, "Acme", address, role)
+		return s.as(key)
+	}
+	post := func(by *site, author string) response {
+		n++
+		return by.email(t, "/api/inbound-email?to="+worker+"@localhost", fmt.Sprintf("From: %s\nMessage-ID: <%d@x>\n\nHello\n", author, n))
+	}
+	carol, admin := key("carol@example.com", store.RoleMember), key("admin@example.com", store.RoleAdmin)
+	is.Equal(post(carol, "carol@example.com").status, http.StatusOK)
+	refused := post(carol, "ann@example.com")
+	is.Equal(refused.status, http.StatusForbidden)
+	is.True(strings.Contains(string(refused.body), "From must be carol@example.com"))
+	for _, author := range []string{"ann@example.com", "carol@example.com", "bob@example.net"} {
+		e := post(admin, author).mails()[0]
+		is.Equal([]any{e["status"], e["from"], e["verdicts"].(map[string]any)["key"]}, []any{"accepted", author, true})
+	}
+	is.Equal(post(s, "bob@example.net").status, http.StatusOK)
+	limited := post(s, "bob@example.net") // the third within the hour
+	is.Equal(limited.status, http.StatusTooManyRequests)
+	seconds, err := strconv.Atoi(limited.header.Get("Retry-After"))
+	is.NoErr(err)
+	is.True(seconds > 3500 && seconds <= 3600)                             // the mail may be tried again at another time than in an hour
+	is.Equal(len(s.email(t, "/api/emails?status=ignored", "").mails()), 0) // nothing is dropped
+}
+
 func TestReleaseEmail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s, worker := mailboxed(t, "--mail-hold", "--mail-accept", "@example.com")
-	got := s.email(t, "/api/inbound-email", strings.ReplaceAll(question, "%W", worker+"@localhost")).items(t)[0]
+	s, worker := mailboxed(t, mail.Config{Hold: true, Accept: "@example.com"})
+	got := s.email(t, "/api/inbound-email", strings.ReplaceAll(question, "%W", worker+"@localhost")).mails()[0]
 	is.Equal(got["status"], "held")
-	is.Equal(len(s.email(t, "/api/emails?status=held", "").items(t)), 1)
+	is.Equal(len(s.email(t, "/api/emails?status=held", "").mails()), 1)
 	path := "/api/emails/" + got["id"].(string) + "/release"
-	released := s.email(t, path, "-", "Idempotency-Key: r")
+	released := s.email(t, path, release, "Idempotency-Key: r")
 	is.Equal(released.status, http.StatusOK)
-	is.Equal(released.object(t)["status"], "accepted")
-	is.Equal(s.email(t, path, "-", "Idempotency-Key: r").status, http.StatusOK) // the same request
-	is.Equal(s.email(t, path, "-").status, http.StatusConflict)
-	is.Equal(len(s.email(t, "/api/emails?status=held", "").items(t)), 0)
-}
-
-// sendMail sends a mail, and gives nil only once it is acknowledged.
-func sendMail(addr, to, raw string) error {
-	c, err := smtp.Dial(addr)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if err := errors.Join(c.Mail("s@example.net"), c.Rcpt(to)); err != nil {
-		return err
-	}
-	w, err := c.Data()
-	if err != nil {
-		return err
-	}
-	if _, err := io.WriteString(w, raw); err != nil {
-		return err
-	}
-	return w.Close()
+	is.Equal(released.at("status"), "accepted")
+	is.Equal(s.email(t, path, release, "Idempotency-Key: r").status, http.StatusOK) // the same request
+	is.Equal(s.email(t, path, release).status, http.StatusConflict)
+	is.Equal(len(s.email(t, "/api/emails?status=held", "").mails()), 0)
 }
 
 // TestPostmasterEmail has a mail to whoever runs the server shown and not released.
 func TestPostmasterEmail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s, _ := mailboxed(t, "--mail-accept", "members")
-	addr := s.await(t, s.stdout, mailPrinted)[1]
-	is.NoErr(sendMail(addr, "Postmaster@localhost", "Subject: You send me mail\r\n\r\nStop.\r\n"))
-	e := s.email(t, "/api/emails?direction=inbound", "").items(t)[0]
+	s, _ := mailboxed(t, mail.Config{Accept: mail.Members})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	is.NoErr(err)
+	served := make(chan error, 1)
+	go func() { served <- s.mail.Serve(ln) }()
+	t.Cleanup(func() { is.NoErr(s.mail.Shutdown(context.Background())); is.NoErr(<-served) })
+	is.NoErr(smtp.SendMail(ln.Addr().String(), nil, "s@example.net", []string{"Postmaster@localhost"}, []byte("Subject: You send me mail\r\n\r\nStop.\r\n")))
+	e := s.email(t, "/api/emails?direction=inbound", "").mails()[0]
 	is.Equal([]any{e["status"], e["reason"], e["workerId"], e["subject"]}, []any{"ignored", "for the postmaster", nil, "You send me mail"})
 	path := "/api/emails/" + e["id"].(string)
-	is.True(strings.HasSuffix(s.email(t, path, "").object(t)["raw"].(string), "Stop.\r\n"))
-	is.Equal(s.email(t, path+"/release", "-").status, http.StatusConflict)
-}
-
-var mailPrinted = regexp.MustCompile(`taken in on smtp://(\S+)\n`)
-
-// TestKilledAfterMail kills the program right after it has acknowledged mails: all
-// of them must be tasks when it is back.
-func TestKilledAfterMail(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	dir := t.TempDir()
-	s := serve(t, dir, "--model", "offline")
-	worker := s.newWorker(t)
-	const senders = 8
-	acknowledged := make(chan string, 10_000)
-	addr := s.await(t, s.stdout, mailPrinted)[1]
-	for i := range senders {
-		go func() {
-			for n := 0; ; n++ {
-				id := fmt.Sprintf("%d.%d@example.net", i, n)
-				raw := fmt.Sprintf("From: sender%d.%d@example.net\r\nSubject: %s\r\nMessage-ID: <%s>\r\n\r\nHello\r\n", i, n, id, id)
-				if sendMail(addr, worker+"@localhost", raw) != nil {
-					acknowledged <- ""
-					return
-				}
-				acknowledged <- id
-			}
-		}()
-	}
-	var ids []string
-	for len(ids) < 40 {
-		id := <-acknowledged
-		if id == "" {
-			t.Fatal("a mail was refused")
-		}
-		ids = append(ids, id)
-	}
-	s.kill()
-	for ended := 0; ended < senders; {
-		if id := <-acknowledged; id == "" {
-			ended++
-		} else {
-			ids = append(ids, id)
-		}
-	}
-	again := serve(t, dir, "--model", "offline")
-	known, cursor := map[string]bool{}, ""
-	for {
-		page := again.email(t, "/api/emails?direction=inbound&limit=100&cursor="+cursor, "")
-		for _, e := range page.items(t) {
-			is.Equal(e["status"], "accepted")
-			is.True(e["taskId"] != nil)
-			known[e["messageId"].(string)] = true
-		}
-		next, more := page.object(t)["nextCursor"].(string)
-		if cursor = next; !more {
-			break
-		}
-	}
-	for _, id := range ids {
-		if !known[id] {
-			t.Errorf("%s was acknowledged and is lost", id)
-		}
-	}
+	is.True(strings.HasSuffix(s.email(t, path, "").text("raw"), "Stop.\r\n"))
+	is.Equal(s.email(t, path+"/release", release).status, http.StatusConflict)
 }

@@ -1,95 +1,154 @@
 package handlers
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"net/http"
 	"strconv"
 	"time"
 
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
-// A problem is an error as a client sees it.
-type problem struct {
+// A Problem is an error as a client sees it.
+type Problem struct {
 	Status     int
 	Code       string
 	Message    string
 	Details    []store.Detail
 	RetryAfter time.Duration // told to the client if above 0
-	Final      bool          // the same request will be refused again: clients must not retry it
+	Final      bool          // a repetition is refused again: clients must not retry
+	TaskID     string        // where what was asked for goes on all the same; '' for nowhere
+	TurnID     string
+	OAuth      bool // the answer has the form of RFC 6749, section 5.2
 }
 
-// Error gives the message.
-func (p *problem) Error() string { return p.Message }
+// Error returns the message.
+func (p *Problem) Error() string { return p.Message }
 
-// problemOf maps every error to what its client may know. What is not meant for
-// clients is an internal error without a word of its own.
-func problemOf(err error) *problem {
-	var p *problem
+// ProblemOf maps every error to a Problem. An error that is not meant for clients becomes
+// an internal error without any detail.
+func ProblemOf(err error) *Problem {
+	var p *Problem
 	if errors.As(err, &p) {
 		return p
 	}
 	var e *store.Error
-	if !errors.As(err, &e) {
-		return &problem{Status: http.StatusInternalServerError, Code: "internal", Message: "an internal error happened; the request id leads to it in the log"}
+	// A disk that is full answers alike wherever it is met, such as in a temporary file.
+	if !errors.As(store.Unavailable(err), &e) {
+		return &Problem{Status: http.StatusInternalServerError, Code: "internal",
+			Message: "an internal error happened; the request id leads to it in the log"}
 	}
-	p = &problem{Message: e.Message, Details: e.Details}
+	// A new Kind needs a line here: without one, its answer would have no status.
+	known := [...]struct {
+		status int
+		code   string
+	}{
+		store.Invalid:         {http.StatusBadRequest, "invalid_request"},
+		store.Unauthorized:    {http.StatusUnauthorized, "unauthorized"},
+		store.PaymentRequired: {http.StatusPaymentRequired, "payment_required"},
+		store.Forbidden:       {http.StatusForbidden, "forbidden"},
+		store.NotFound:        {http.StatusNotFound, "not_found"},
+		store.Conflict:        {http.StatusConflict, "conflict"},
+		store.TooLarge:        {http.StatusRequestEntityTooLarge, "too_large"},
+		store.Mismatch:        {http.StatusUnprocessableEntity, "idempotency_mismatch"},
+		store.Busy:            {http.StatusServiceUnavailable, "busy"},
+		store.Limited:         {http.StatusTooManyRequests, "rate_limited"},
+		store.Damaged:         {http.StatusServiceUnavailable, "storage_damaged"},
+		store.Stale:           {http.StatusPreconditionFailed, "precondition_failed"},
+	}[e.Kind]
+	p = &Problem{Status: known.status, Code: cmp.Or(e.Code, known.code), Message: e.Message, Details: e.Details,
+		Final: e.Kind == store.Conflict}
 	switch e.Kind {
-	case store.Invalid:
-		p.Status, p.Code = http.StatusBadRequest, "invalid_request"
-	case store.Unauthorized:
-		p.Status, p.Code = http.StatusUnauthorized, "unauthorized"
-	case store.PaymentRequired:
-		p.Status, p.Code = http.StatusPaymentRequired, "payment_required"
-	case store.Forbidden:
-		p.Status, p.Code = http.StatusForbidden, "forbidden"
-	case store.NotFound:
-		p.Status, p.Code = http.StatusNotFound, "not_found"
-	case store.Conflict:
-		p.Status, p.Code, p.Final = http.StatusConflict, "conflict", true
-	case store.TooLarge:
-		p.Status, p.Code = http.StatusRequestEntityTooLarge, "too_large"
-	case store.Mismatch:
-		p.Status, p.Code = http.StatusUnprocessableEntity, "idempotency_mismatch"
 	case store.Busy:
-		p.Status, p.Code, p.RetryAfter = http.StatusServiceUnavailable, "busy", time.Second
-	}
-	if e.Code != "" {
-		p.Code = e.Code
+		p.RetryAfter = cmp.Or(e.RetryAfter, time.Second)
+	case store.Limited:
+		p.RetryAfter = e.RetryAfter
+	case store.Damaged:
+		p.RetryAfter = damageRetry
 	}
 	return p
 }
 
-// StatusOf gives the HTTP status that an error becomes, in a page as in the API.
-func StatusOf(err error) int { return problemOf(err).Status }
+// damageRetry is when clients of a damaged server try again: a person has to act first.
+const damageRetry = 10 * time.Minute
 
-// respond writes the problem.
-func (p *problem) respond(w http.ResponseWriter, requestID string) {
-	h := w.Header()
-	if p.Status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", `Bearer realm="journeyman"`)
-	}
+// SetRetryAfter writes the headers that say when to repeat a request refused for now.
+func SetRetryAfter(h http.Header, err error) { ProblemOf(err).setRetryAfter(h) }
+
+func (p *Problem) setRetryAfter(h http.Header) {
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.RetryAfter.Seconds()))))
 		h.Set("retry-after-ms", strconv.FormatInt(max(1, p.RetryAfter.Milliseconds()), 10))
 	}
+}
+
+// StatusOf returns the HTTP status of an error, for pages and JSON alike.
+func StatusOf(err error) int { return ProblemOf(err).Status }
+
+// respond writes the problem.
+func (p *Problem) respond(w http.ResponseWriter, id string) {
+	h := w.Header()
+	if p.Status == http.StatusUnauthorized && h.Get("WWW-Authenticate") == "" {
+		h.Set("WWW-Authenticate", `Bearer realm="journeyman"`)
+	}
+	p.setRetryAfter(h)
 	if p.Final {
 		h.Set("x-should-retry", "false")
 	}
 	// Marshalling strings and lists of strings does not fail.
-	_ = respond(w, p.Status, struct {
-		Error     string         `json:"error"`
-		Message   string         `json:"message"`
-		Code      string         `json:"code"`
-		RequestID string         `json:"requestId"`
-		Details   []store.Detail `json:"details,omitempty"`
-	}{p.Message, p.Message, p.Code, requestID, p.Details})
+	if p.OAuth {
+		_ = respond(w, p.Status, map[string]string{"error": p.Code, "error_description": p.Message})
+		return
+	}
+	_ = respond(w, p.Status, p.view(id))
 }
 
-// invalid is the error of one invalid field.
+// A problemView is the interface's ErrorResponse.
+type problemView struct {
+	Error     string         `json:"error"`
+	Message   string         `json:"message"` // the same, for clients that print it
+	Code      string         `json:"code"`
+	RequestID string         `json:"requestId"`
+	Details   []store.Detail `json:"details,omitempty"`
+	TaskID    string         `json:"taskId,omitempty"`
+	TurnID    string         `json:"turnId,omitempty"`
+}
+
+func (p *Problem) view(id string) problemView {
+	return problemView{Error: p.Message, Message: p.Message, Code: p.Code, RequestID: id, Details: p.Details,
+		TaskID: p.TaskID, TurnID: p.TurnID}
+}
+
+// invalid returns the error of one invalid field.
 func invalid(path, message string) error {
 	var f store.Fields
 	f.Add(path, "%s", message)
 	return f.Err()
 }
+
+// respond writes v as the whole JSON response.
+func respond(w http.ResponseWriter, status int, v any) error {
+	raw, err := view.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(raw) // the client may have gone
+	return nil
+}
+
+// respondOK writes v as the response with status 200, or returns err where there is one.
+// v may be made of zero values then: nobody sees it.
+func respondOK(w http.ResponseWriter, v any, err error) error {
+	if err != nil {
+		return err
+	}
+	return respond(w, http.StatusOK, v)
+}
+
+// errPanic stands for a panic, whose value and stack are in the log.
+var errPanic = errors.New("handler panicked")

@@ -13,6 +13,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/runner/model"
+	"journeyman/runner/model/offline"
 )
 
 // panicking is a model with a bug.
@@ -26,11 +27,11 @@ func (panicking) Generate(context.Context, model.Request, func(model.Delta)) (mo
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := newServer(t, idle, withModel(panicking{model.NewOffline()}))
+	s := newServer(t, idle, withModel(panicking{offline.New()}))
 	for range 2 { // whoever asks again is not kept waiting for the first
 		got := s.do(t, "POST", "/api/workers", `{"prompt":"Someone who checks invoices."}`)
 		is.Equal(got.refused(), "500 internal")
-		is.True(!strings.Contains(string(got.body), "secret"))
+		is.True(!strings.Contains(string(got.body), "secret")) // the answer shows internals
 		is.True(strings.Contains(got.text("error"), "request id"))
 	}
 	is.Equal(s.do(t, "GET", "/api/me", "").status, 200)
@@ -50,7 +51,7 @@ func (f failing) Generate(context.Context, model.Request, func(model.Delta)) (mo
 func TestPromptFails(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := newServer(t, idle, withModel(failing{model.NewOffline(), &model.Error{Code: "401", Message: "the provider's key is wrong"}}))
+	s := newServer(t, idle, withModel(failing{offline.New(), &model.Error{Code: "401", Message: "the provider's key is wrong"}}))
 	for _, body := range []string{`{"prompt":"Someone."}`, `{"prompt":"Someone.","input":"x"}`} {
 		got := s.do(t, "POST", "/api/workers", body)
 		is.Equal(got.refused(), "503 busy")
@@ -69,13 +70,15 @@ func TestStopsWhileWaiting(t *testing.T) {
 	is.NoErr(err)
 	defer resp.Body.Close()
 	is.Equal(resp.StatusCode, 200)
-	early := make(chan response, 1)
 	patient := newServer(t, idle)
-	go func() { early <- patient.do(t, "POST", "/api/tasks", `{"input":"x"}`) }()
+	early := patient.begin(t, "POST", "/api/tasks", `{"input":"x"}`)
 	eventually(t, "the other's task", func() bool { return patient.store.Queued() == 1 })
 	is.NoErr(s.runner.Stop(t.Context()))
 	is.NoErr(patient.runner.Stop(t.Context()))
-	is.Equal((<-early).refused(), "503 stopping")
+	told := early()
+	is.Equal(told.refused(), "503 stopping")
+	is.Equal(told.header.Get("Location"), patient.url+"/api/tasks/"+told.text("taskId")) // both name the task
+	is.Equal(patient.must(t, "GET", "/api/tasks/"+told.text("taskId"), "").text("turns.0.id"), told.text("turnId"))
 	raw, err := io.ReadAll(resp.Body)
 	is.NoErr(err)
 	var got map[string]string
@@ -83,4 +86,5 @@ func TestStopsWhileWaiting(t *testing.T) {
 	is.Equal(got["code"], "stopping")
 	is.Equal(got["requestId"], resp.Header.Get("X-Request-Id"))
 	is.Equal(got["message"], got["error"])
+	is.Equal(s.must(t, "GET", "/api/tasks/"+got["taskId"], "").text("turns.0.id"), got["turnId"])
 }

@@ -3,11 +3,65 @@ package handlers
 import (
 	"crypto/tls"
 	"log/slog"
+	"net/http/httptest"
+	"strconv"
 	"time"
 )
 
-// CertificateFiles gives the certificate out of two files by the clock of a test.
+// CertificateFiles returns the certificate out of two files by the clock of a test.
 func CertificateFiles(cert, key string, now func() time.Time) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
-	f := &certificateFiles{cert: cert, key: key, log: slog.New(slog.DiscardHandler), now: now}
-	return f.get, f.load()
+	f := &FileCertificate{cert: cert, key: key, log: slog.New(slog.DiscardHandler), now: now}
+	return f.Get, f.load()
+}
+
+// LimitedKeys returns how many keys a rate limiter remembers after requests of n keys.
+func LimitedKeys(n int, now func() time.Time) (int, error) {
+	l := newLimiter(600, now)
+	for i := range n {
+		if err := l.take(httptest.NewRecorder(), strconv.Itoa(i)); err != nil {
+			return 0, err
+		}
+	}
+	return len(l.keys), nil
+}
+
+// MaxLimited is how many keys a rate limiter remembers at most.
+const MaxLimited = maxLimited
+
+// Holders returns how many holders hold anything.
+func (s *Shares) Holders() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.taken)
+}
+
+// UploadsUnderWay returns how many shares of uploads are taken.
+func (a *API) UploadsUnderWay() int64 { return a.shares.uploads.Total() }
+
+// TakesOver reports whether a server takes a connection over for a stream. All of them have gone
+// before it returns.
+func TakesOver(stopping bool) bool {
+	t, c := newTakenConns(), &takenConn{}
+	if stopping {
+		<-t.stop()
+	}
+	taken := t.add(c)
+	t.remove(c)
+	<-t.stop()
+	return taken
+}
+
+// YAMLToJSON and YAMLText read and write exported workers.
+var (
+	YAMLToJSON = yamlToJSON
+	YAMLText   = yamlText
+)
+
+// MetricNames returns the names of all samples of GET /metrics.
+func MetricNames() map[string]bool {
+	names := map[string]bool{}
+	for name := range newDescriptions(families()).by {
+		names[name] = true
+	}
+	return names
 }

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -13,12 +12,21 @@ import (
 
 // pageConfinement keeps a published page from acting as the dashboard: it has an
 // origin of its own and loads and sends nothing.
-const pageConfinement = "sandbox; default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; media-src 'self' data:; font-src data:"
+const pageConfinement = "sandbox; default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; " +
+	"media-src 'self' data:; font-src data:; frame-ancestors 'self'"
 
-// getFile gives the bytes of a published file, or of one attached to a task.
+// Confine sets the headers of a response that holds the bytes of a file, whoever wrote it. A
+// page of this server may show the file in a frame.
+func Confine(h http.Header) {
+	h.Set("Content-Security-Policy", pageConfinement)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "SAMEORIGIN")
+}
+
+// getFile writes the bytes of a file that was published, or attached to a task.
 func (a *API) getFile(w http.ResponseWriter, r *request) error {
-	path := strings.TrimPrefix(r.params.ByName("filePath"), "/")
-	f, err := a.store.File(r.Context(), r.who.Caller, r.params.ByName("workerId"), path, r.URL.Query().Get("v"))
+	path := strings.TrimPrefix(r.param("filePath"), "/")
+	f, err := a.store.File(r.Context(), r.who.Caller, r.param("workerId"), path, r.URL.Query().Get("v"))
 	if err != nil {
 		return err
 	}
@@ -32,17 +40,18 @@ func (a *API) getFile(w http.ResponseWriter, r *request) error {
 	}
 	h := w.Header()
 	h.Set("Content-Type", contentType(f))
-	h.Set("Content-Security-Policy", pageConfinement)
+	Confine(h)
 	h.Set("ETag", `"`+f.SHA256+`"`)
 	h.Set("Cache-Control", "private, no-cache")
-	// A browser asks each time: who signs out leaves nothing that the next one could
-	// open from its memory.
+	// A browser asks each time. After its user has signed out, the next user must not open the
+	// file from the browser's cache. A program with a key may keep a version: it never changes.
 	if r.who.KeyID != "" && r.URL.Query().Get("v") != "" {
 		h.Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
 	return serveContent(w, r, blob, f)
 }
 
+// contentType returns the media type of a file. The tools of workers write text in UTF-8.
 func contentType(f store.File) string {
 	if strings.HasPrefix(f.MediaType, "text/") && !strings.Contains(f.MediaType, "charset") {
 		return f.MediaType + "; charset=utf-8"
@@ -50,20 +59,21 @@ func contentType(f store.File) string {
 	return f.MediaType
 }
 
-// serveContent is http.ServeContent with our own words for a range outside the
-// file.
+// serveContent is http.ServeContent with a Problem for a range outside the file.
 func serveContent(w http.ResponseWriter, r *request, blob io.ReadSeeker, f store.File) error {
 	tw := &rangeWriter{ResponseWriter: w}
 	http.ServeContent(tw, r.Request, "", time.Time{}, blob)
 	if !tw.refused {
 		return nil
 	}
+	// ServeContent has set headers of the file, which would be wrong for an error in JSON.
 	h := w.Header()
 	for _, name := range []string{"Content-Length", "Content-Encoding", "ETag", "Last-Modified"} {
 		h.Del(name)
 	}
 	h.Set("Content-Range", "bytes */"+strconv.FormatInt(f.Size, 10))
-	return &problem{Status: http.StatusRequestedRangeNotSatisfiable, Code: "range_not_satisfiable", Message: "Range: lies outside the file"}
+	return &Problem{Status: http.StatusRequestedRangeNotSatisfiable, Code: "range_not_satisfiable",
+		Message: "Range: lies outside the file"}
 }
 
 // rangeWriter holds a 416 back: net/http would write it as plain text.
@@ -72,59 +82,17 @@ type rangeWriter struct {
 	refused bool
 }
 
-// WriteHeader passes every status on but 416.
+// WriteHeader passes on every status except 416.
 func (w *rangeWriter) WriteHeader(status int) {
 	if w.refused = status == http.StatusRequestedRangeNotSatisfiable; !w.refused {
 		w.ResponseWriter.WriteHeader(status)
 	}
 }
 
-// Write passes the body on, but not that of a 416.
+// Write passes on the body, except that of a 416.
 func (w *rangeWriter) Write(b []byte) (int, error) {
 	if w.refused {
 		return len(b), nil
 	}
 	return w.ResponseWriter.Write(b)
-}
-
-// getOpenAPI gives the description of this API.
-func (a *API) getOpenAPI(w http.ResponseWriter, _ *request) error {
-	doc, err := OpenAPI()
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(doc) // the client may have gone
-	return nil
-}
-
-// getHealth says that the process answers.
-func (a *API) getHealth(w http.ResponseWriter, _ *request) error {
-	return respond(w, http.StatusOK, map[string]string{"status": "ok"})
-}
-
-// getReadiness says whether work is taken and done.
-func (a *API) getReadiness(w http.ResponseWriter, r *request) error {
-	checks := map[string]string{"database": "ok", "runner": "ok"}
-	var errs []error
-	if err := a.store.Ping(r.Context()); err != nil {
-		checks["database"] = "failing"
-		errs = append(errs, err)
-	}
-	if !a.runner.Alive() {
-		checks["runner"] = "failing"
-		errs = append(errs, errors.New("the runner's dispatcher stands still"))
-	}
-	if a.cfg.SchedulerAlive != nil {
-		checks["scheduler"] = "ok"
-		if !a.cfg.SchedulerAlive() {
-			checks["scheduler"] = "failing"
-			errs = append(errs, errors.New("the scheduler stands still"))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		a.cfg.Log.Error("not ready", "err", err)
-		return respond(w, http.StatusServiceUnavailable, map[string]any{"status": "unavailable", "checks": checks})
-	}
-	return respond(w, http.StatusOK, map[string]any{"status": "ok", "checks": checks})
 }

@@ -15,7 +15,7 @@ import (
 	"journeyman/handlers"
 )
 
-// published runs a turn that publishes files and gives its worker's address.
+// published runs a turn that publishes files and returns its worker's address.
 func (s *site) published(t testing.TB, files ...string) string {
 	t.Helper()
 	var lines []string
@@ -129,7 +129,7 @@ func TestFileTypes(t *testing.T) {
 			is.Equal(got.Header.Get("X-Content-Type-Options"), "nosniff")
 			policy := got.Header.Get("Content-Security-Policy")
 			is.True(strings.HasPrefix(policy, "sandbox;") && strings.Contains(policy, "default-src 'none'")) // no script, no cookies, no requests
-			is.True(!strings.Contains(policy, "allow-"))
+			is.True(!strings.Contains(policy, "allow-"))                                                     // the policy allows the file something
 		})
 	}
 }
@@ -147,14 +147,14 @@ func TestFileVersions(t *testing.T) {
 		return strings.TrimPrefix(r.text("files.0.url"), s.url)
 	}
 	first, second := address("one"), address("second")
-	is.True(first != second)
+	is.True(first != second) // both versions have the same address
 	bare, _, _ := strings.Cut(first, "?")
 	is.Equal(string(s.must(t, "GET", first, "").body), "one")
 	is.Equal(string(s.must(t, "GET", second, "").body), "second")
 	is.Equal(string(s.must(t, "GET", bare, "").body), "second")
 	is.Equal(string(s.must(t, "GET", bare+"?v=", "").body), "second")
 	is.True(strings.Contains(s.must(t, "GET", first, "").header.Get("Cache-Control"), "immutable"))
-	token, err := s.store.CreateSession(t.Context(), s.owner.UserID, "Browser/1", "127.0.0.1")
+	token, err := s.store.CreateSession(t.Context(), s.owner.Caller, "Browser/1")
 	is.NoErr(err)
 	is.Equal(s.as("").must(t, "GET", first, "", "Cookie: "+handlers.SessionCookie+"="+token).header.Get("Cache-Control"), "private, no-cache") // others use the browser, too
 	for _, v := range []string{"000000000000", "x", strings.ToUpper(first[len(first)-12:]), first[len(first)-12:] + "0", "%25", "'"} {

@@ -3,8 +3,6 @@ package handlers_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -161,27 +159,9 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// attached gives the address of a file that a worker was given.
+// attached returns the address of a file that a worker was given.
 func attached(t testing.TB, s *site, worker string) string {
 	body, contentType := form(t, part{name: "input", content: "x"}, part{name: "workerId", content: worker}, part{name: "f", file: "a.txt", content: "0123456789"})
 	r := s.do(t, "POST", "/api/tasks", body, contentType, "Prefer: respond-async")
 	return r.text("messages.0.parts.1.url")
-}
-
-// FuzzControl sends anything to the socket for commands.
-func FuzzControl(f *testing.F) {
-	for _, body := range []string{"", "{}", `{"create":{}}`, `{"create":{"Name":"k","Email":"a@b.c","Role":"owner"}}`, `{"list":""}`, `{"revoke":"x"}`, `{"list":1}`, "null", "[", strings.Repeat("[", 20000)} {
-		f.Add([]byte(body))
-	}
-	s, _ := fuzzed(f)
-	h := controlOf(s)
-	f.Fuzz(func(t *testing.T, body []byte) {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("POST", "/", bytes.NewReader(body)))
-		var got struct{ Error string }
-		raw, _ := io.ReadAll(w.Body)
-		if w.Code != 200 || json.Unmarshal(raw, &got) != nil {
-			t.Fatalf("%d %s", w.Code, raw)
-		}
-	})
 }

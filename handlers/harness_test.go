@@ -19,9 +19,15 @@ import (
 	"time"
 
 	"journeyman/handlers"
+	"journeyman/handlers/mcp"
+	"journeyman/mail"
 	"journeyman/runner"
 	"journeyman/runner/model"
+	"journeyman/runner/model/offline"
+	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
+	"journeyman/runner/view"
+	"journeyman/runner/webhook"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -34,6 +40,8 @@ type site struct {
 	runner    *runner.Runner
 	validator *validator
 	web       *httptest.Server
+	api       *handlers.API
+	mail      *mail.Server // nil where no mail is taken in
 	idle      bool
 	owner     store.Identity
 	key       string // whose requests do and open send; '' for none
@@ -44,7 +52,22 @@ type settings struct {
 	store  store.Options
 	runner runner.Config
 	api    handlers.Config
-	idle   bool // the runner does not start: turns stay pending
+	sender sender       // of webhooks
+	idle   bool         // the runner does not start: turns stay pending
+	mail   *mail.Config // takes mail in, over the API; nil: not
+
+	proxies handlers.Proxies    // whose word on where a request comes from is taken
+	seen    func(*handlers.API) // is told the API
+}
+
+// patience is how long a test waits for what should take a moment: the machine
+// may be busy.
+const patience = 30 * time.Second
+
+// A sender reaches the endpoints of webhooks.
+type sender interface {
+	CheckURL(url string) error
+	Send(ctx context.Context, d store.Delivery) (store.Execution, error)
 }
 
 type option func(*settings)
@@ -71,20 +94,37 @@ func newServer(t testing.TB, opts ...option) *site {
 	web := httptest.NewUnstartedServer(nil)
 	base := "http://" + web.Listener.Addr().String()
 	set := settings{
-		runner: runner.Config{Model: model.NewOffline(), Models: model.NewCatalogue(model.Config{}, model.NewOffline(), ""), Prices: prices, Tools: tool.All(), BaseURL: base, Log: log,
+		runner: runner.Config{Model: offline.New(), Models: model.NewCatalogue(model.Config{Offline: offline.New()}, offline.New(), ""), Prices: prices, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())), BaseURL: base, Log: log,
 			Retry: func(int) time.Duration { return time.Millisecond }},
-		api: handlers.Config{BaseURL: base, MailDomain: "mail.example", Log: log, Webhooks: &outside{}},
+		sender: &outside{},
+		api:    handlers.Config{Version: "1.2.3", BaseURL: base, MailDomain: "mail.example", Log: log},
 	}
 	for _, o := range opts {
 		o(&set)
 	}
 	st := storetest.Open(t, set.store)
 	set.runner.Store, set.api.Store = st, st
+	set.api.Webhooks = webhook.Manual{Store: st, Sender: set.sender}
 	rn := runner.New(set.runner)
 	set.api.Runner = rn
-	s := &site{url: base, store: st, runner: rn, validator: newValidator(t), web: web, idle: set.idle}
+	var box *mail.Server
+	if set.mail != nil {
+		set.mail.Store, set.mail.Runner, set.mail.Log = st, rn, log
+		box = mail.New(*set.mail)
+		box.Start()
+		t.Cleanup(func() { _ = box.Shutdown(t.Context()) }) // a test that listens has shut it down
+		set.api.Inbox, set.api.MailDomain = box, set.mail.Domain
+	}
+	s := &site{mail: box, url: base, store: st, runner: rn, validator: newValidator(t), web: web, idle: set.idle}
 	s.owner, s.key = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
-	web.Config.Handler = handlers.New(set.api)
+	set.api.MCP = mcp.New(mcp.Config{Store: st, Runner: rn, Log: log, Version: set.api.Version, BaseURL: base}).Serve
+	api := handlers.New(set.api)
+	s.api = api
+	if set.seen != nil {
+		set.seen(api)
+	}
+	web.Config = handlers.NewServer(set.proxies.Behind(api), rn).Server
+	web.Listener = handlers.NewGate(web.Listener, 10_000, set.proxies)
 	web.Config.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelError)
 	if !set.idle {
 		if err := rn.Start(t.Context()); err != nil {
@@ -99,7 +139,7 @@ func newServer(t testing.TB, opts ...option) *site {
 func (s *site) close(t testing.TB) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // no grace: what still runs goes back to the queue
-	s.runner.CloseStreams()
+	s.runner.Streams.Close()
 	if !s.idle {
 		if err := s.runner.Stop(ctx); err != nil {
 			t.Error(err)
@@ -109,21 +149,24 @@ func (s *site) close(t testing.TB) {
 	s.web.Close()
 }
 
-// as gives the site as the holder of another key sees it.
+// views returns the builder of webhook bodies.
+func (s *site) views() view.Builder { return view.New(s.store, s.url) }
+
+// as returns the site as the holder of another key sees it.
 func (s *site) as(key string) *site {
 	other := *s
 	other.key = key
 	return &other
 }
 
-// member gives a member's key.
+// member returns a member's key.
 func (s *site) member(t testing.TB, email string) (*site, store.Identity) {
 	t.Helper()
 	who, key := storetest.Caller(t, s.store, "Acme", email, store.RoleMember)
 	return s.as(key), who
 }
 
-// stranger gives the key of another organization's owner.
+// stranger returns the key of another organization's owner.
 func (s *site) stranger(t testing.TB) *site {
 	t.Helper()
 	_, key := storetest.Caller(t, s.store, "Rival", "eve@example.net", store.RoleOwner)
@@ -142,26 +185,41 @@ type response struct {
 // begins like JSON is sent as such.
 func (s *site) do(t testing.TB, method, path, body string, headers ...string) response {
 	t.Helper()
+	return s.begin(t, method, path, body, headers...)()
+}
+
+// begin sends a request like do, but does not wait. The func that it returns waits for
+// the answer and checks it in the test's own goroutine.
+func (s *site) begin(t testing.TB, method, path, body string, headers ...string) func() response {
+	t.Helper()
 	req := s.request(t, method, path, body, headers...)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if method != http.MethodOptions {
-		s.validator.check(t, req, resp, raw)
-	}
-	r := response{status: resp.StatusCode, header: resp.Header, body: raw}
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && len(raw) > 0 {
-		if err := json.Unmarshal(raw, &r.value); err != nil {
-			t.Fatalf("%s %s: %v\n%s", method, path, err, raw)
+	var resp *http.Response
+	var raw []byte
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		if resp, err = http.DefaultClient.Do(req); err == nil {
+			raw, err = io.ReadAll(resp.Body)
+			resp.Body.Close()
 		}
+		done <- err
+	}()
+	return func() response {
+		t.Helper()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if method != http.MethodOptions {
+			s.validator.check(t, req, resp, raw)
+		}
+		r := response{status: resp.StatusCode, header: resp.Header, body: raw}
+		if strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && len(raw) > 0 {
+			if err := json.Unmarshal(raw, &r.value); err != nil {
+				t.Fatalf("%s %s: %v\n%s", method, path, err, raw)
+			}
+		}
+		return r
 	}
-	return r
 }
 
 func (s *site) request(t testing.TB, method, path, body string, headers ...string) *http.Request {
@@ -199,7 +257,7 @@ func (s *site) must(t testing.TB, method, path, body string, headers ...string) 
 	return r
 }
 
-// at gives the value at a path of field names and indexes such as "a.0.b", nil
+// at returns the value at a path of field names and indexes such as "a.0.b", nil
 // where there is none.
 func (r response) at(path string) any {
 	v := r.value
@@ -243,7 +301,7 @@ func (r response) refused() string {
 	return out
 }
 
-// encode gives v as JSON.
+// encode returns v as JSON.
 func encode(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -255,13 +313,13 @@ func encode(v any) string {
 // fields are a JSON object.
 type fields map[string]any
 
-// run gives a task that has ended: of the worker where one is named.
+// run returns a task that has ended: of the worker where one is named.
 func (s *site) run(t testing.TB, f fields) response {
 	t.Helper()
 	return s.must(t, "POST", "/api/tasks", encode(f))
 }
 
-// newWorker makes a worker template and gives its id.
+// newWorker makes a worker template and returns its id.
 func (s *site) newWorker(t testing.TB, f fields) string {
 	t.Helper()
 	return s.must(t, "POST", "/api/workers", encode(f)).text("id")
@@ -369,7 +427,7 @@ func (s *site) open(t testing.TB, method, path, body string, headers ...string) 
 	return st
 }
 
-// read gives the data of the next event; ok is false where the stream ends.
+// read returns the data of the next event; ok is false where the stream ends.
 func (s *stream) read(t testing.TB) (data string, ok bool) {
 	t.Helper()
 	id := ""

@@ -3,10 +3,13 @@ package handlers_test
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +39,20 @@ func TestInvalidFields(t *testing.T) {
 		"settings, null inside":     {"POST /api/workers", `{"input":"x","approvalTools":[null],"mcpTools":{"a":"b"}}`, "approvalTools mcpTools"},
 		"settings, names":           {"POST /api/workers", `{"input":"x","approvalTools":["a b"],"mcpTools":["a..","../x"]}`, "approvalTools mcpTools"},
 		"settings, empty names":     {"POST /api/workers", `{"model":"","approvalTools":[""],"mcpTools":["a."]}`, "model approvalTools mcpTools"},
+		"settings, unknown tools":   {"POST /api/workers", `{"approvalTools":["write_fil"],"tools":["x"],"strangerTools":["read_file","shel"]}`, "tools strangerTools approvalTools"},
+		"tools, MCP server":         {"POST /api/workers", `{"tools":["crm"],"strangerTools":["crm.find"]}`, "tools strangerTools"},
+		"days, wrong type":          {"POST /api/workers", `{"keepTaskDays":"7"}`, "keepTaskDays"},
+		"days, out of range":        {"PATCH " + worker, `{"keepTaskDays":36501}`, "keepTaskDays"},
+		"days, negative":            {"PATCH " + worker, `{"keepTaskDays":-1}`, "keepTaskDays"},
+		"tools, wrong types":        {"POST /api/workers", `{"tools":"shell","strangerTools":[1],"workspace":5}`, "workspace tools strangerTools"},
+		"tools, null inside":        {"POST /api/workers", `{"tools":[null],"strangerTools":[{"tool":null}]}`, "tools strangerTools"},
+		"tools, forms":              {"POST /api/workers", `{"tools":["a b"],"strangerTools":[{"tool":"shell","command":["ls"]}],"workspace":"mine"}`, "workspace strangerTools tools"},
+		"tools, twice":              {"POST /api/workers", `{"tools":["shell",{"tool":"shell","commands":["ls"]}],"strangerTools":["a","a"]}`, "tools strangerTools"},
+		"tools, arguments":          {"POST /api/workers", `{"tools":[{"tool":"shell","hosts":["a.b"]}],"strangerTools":[{"tool":"web_fetch","commands":["ls"]}]}`, "tools strangerTools"},
+		"tools, no arguments":       {"POST /api/workers", `{"tools":[{"tool":"shell","commands":[]}],"strangerTools":[{"tool":"web_fetch","hosts":[]}]}`, "tools strangerTools"},
+		"tools, hosts":              {"POST /api/workers", `{"tools":[{"tool":"web_fetch","hosts":["https://a.b"]}],"strangerTools":[{"tool":"web_fetch","hosts":["*"]}]}`, "tools strangerTools"},
+		"tools, commands":           {"POST /api/workers", `{"tools":[{"tool":"shell","commands":["git log"]}],"strangerTools":[{"tool":"shell","commands":["$x"]}]}`, "tools strangerTools"},
+		"tools, too many":           {"POST /api/workers", encode(fields{"tools": numbered(201), "strangerTools": numbered(201)}), "tools strangerTools"},
 		"settings, twice":           {"POST /api/workers", `{"approvalTools":["shell","x","shell"],"mcpTools":["a.b","a.b"]}`, "approvalTools mcpTools"},
 		"settings, too many":        {"POST /api/workers", encode(fields{"approvalTools": numbered(51), "mcpTools": numbered(101)}), "approvalTools mcpTools"},
 		"settings, long names":      {"POST /api/workers", encode(fields{"approvalTools": []string{strings.Repeat("a", 129)}, "mcpTools": []string{strings.Repeat("a", 129)}}), "approvalTools mcpTools"},
@@ -49,6 +66,9 @@ func TestInvalidFields(t *testing.T) {
 		"schema, of a file":         {"POST /api/workers", `{"outputSchema":{"$ref":"file:///etc/passwd"}}`, "outputSchema"},
 		"schema, base and relative": {"POST /api/workers", `{"outputSchema":{"$id":"http://example.com/","properties":{"a":{"$ref":"b.json"}}}}`, "outputSchema"},
 		"schema, to nowhere":        {"POST /api/workers", `{"outputSchema":{"$ref":"#/definitions/none"}}`, "outputSchema"},
+		"schema, of no object":      {"POST /api/workers", `{"outputSchema":{"type":"string"}}`, "outputSchema"},
+		"schema, of nothing":        {"POST /api/workers", `{"outputSchema":{"required":["a"],"additionalProperties":false},"input":"go"}`, "outputSchema"},
+		"schema, patched":           {"PATCH " + worker, `{"outputSchema":{"type":"array"}}`, "outputSchema"},
 		"schema, deep":              {"POST /api/workers", `{"outputSchema":` + deep + `}`, "outputSchema"},
 		"schema, large":             {"POST /api/workers", `{"outputSchema":{"description":"` + strings.Repeat("a", 70000) + `"}}`, "outputSchema"},
 		"run, wrong types": {"POST /api/workers", `{"input":1,"budget":2,"stream":"true","title":3}`,
@@ -64,8 +84,15 @@ func TestInvalidFields(t *testing.T) {
 		"task, long id":            {"POST /api/tasks", `{"input":"x","taskId":"` + strings.Repeat("a", 129) + `"}`, "taskId"},
 		"task, id of letters":      {"POST /api/tasks", `{"input":"x","taskId":"é"}`, "taskId"},
 		"task, id with a slash":    {"POST /api/tasks", `{"input":"x","taskId":"a/b"}`, "taskId"},
+		"task, id of a folder":     {"POST /api/tasks", `{"input":"x","taskId":"."}`, "taskId"},
+		"task, id of the parent":   {"POST /api/tasks", `{"input":"x","taskId":".."}`, "taskId"},
+		"worker, blank title":      {"POST /api/workers", `{"title":" \t"}`, "title"},
+		"worker, title of nothing": {"POST /api/workers", `{"title":"\u200b\ufeff"}`, "title"},
+		"worker, NUL in title":     {"POST /api/workers", `{"title":"a\u0000b"}`, "title"},
+		"worker, NUL in summary":   {"POST /api/workers", `{"summary":"a\u0000b"}`, "summary"},
 		"task, id with a NUL":      {"POST /api/tasks", `{"input":"x","taskId":"a\u0000"}`, "taskId"},
-		"patch, nulls":             {"PATCH " + worker, `{"title":null,"summary":null,"instructions":null,"visibility":null,"approvalTools":null,"mcpTools":null}`, "instructions summary title visibility approvalTools mcpTools"},
+		"patch, nulls":             {"PATCH " + worker, `{"title":null,"summary":null,"instructions":null,"visibility":null,"approvalTools":null,"mcpTools":null,"workspace":null}`, "instructions summary title visibility approvalTools mcpTools workspace"},
+		"patch, unknown tools":     {"PATCH " + worker, `{"tools":["web_fech"]}`, "tools"},
 		"patch, too long":          {"PATCH " + worker, encode(fields{"instructions": chars(20001), "summary": chars(81), "title": chars(201)}), "instructions summary title"},
 		"patch, wrong types":       {"PATCH " + worker, `{"title":1,"outputSchema":1,"model":[],"mcpTools":true}`, "title outputSchema model mcpTools"},
 		"patch, model":             {"PATCH " + worker, `{"model":"anthropic:claude-opus-5"}`, "model"},
@@ -74,7 +101,7 @@ func TestInvalidFields(t *testing.T) {
 		"workers, limit no number": {"GET /api/workers?limit=ten", "", "limit"},
 		"workers, everything":      {"GET /api/workers?limit=-1&cursor=x&q=" + strings.Repeat("a", 201), "", "limit q cursor"},
 		"workers, NUL":             {"GET /api/workers?q=%00", "", "q"},
-		"tasks, everything":        {"GET /api/tasks?limit=1.5&cursor=%21&q=" + strings.Repeat("a", 201) + "&status=done&triggeredBy=me&createdAfter=now&createdBefore=2026-01-31&archived=both", "", "createdAfter createdBefore limit q cursor status triggeredBy archived"},
+		"tasks, everything":        {"GET /api/tasks?limit=1.5&cursor=%21&q=" + strings.Repeat("a", 201) + "&status=done&triggeredBy=me&waitingFor=rain&createdAfter=now&createdBefore=2026-01-31&archived=both", "", "createdAfter createdBefore limit q cursor status triggeredBy waitingFor archived"},
 		"stream, neither":          {"GET " + worker + "?stream=perhaps", "", "stream"},
 		"key, empty":               {"POST /api/tasks\nIdempotency-Key: ", `{"input":"x"}`, "Idempotency-Key"},
 		"key, long":                {"POST /api/tasks\nIdempotency-Key: " + strings.Repeat("k", 256), `{"input":"x"}`, "Idempotency-Key"},
@@ -96,7 +123,7 @@ func TestInvalidFields(t *testing.T) {
 	is.Equal(s.must(t, "GET", "/api/tasks", "").size("items"), 0) // nothing came of any
 }
 
-// numbered gives n names.
+// numbered returns n names.
 func numbered(n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -152,6 +179,7 @@ func TestAcceptedBodies(t *testing.T) {
 	frame := len(encode(fields{"input": ""}))
 	for name, tt := range map[string]struct{ contentType, body, input string }{
 		"charset":        {"application/json; charset=utf-8", `{"input":"say"}`, "say"},
+		"byte order":     {"application/json", "\ufeff{\"input\":\"say\"}", "say"},
 		"capitals":       {"Application/JSON", `{"input":"say"}`, "say"},
 		"a JSON suffix":  {"application/vnd.api+json", `{"input":"say"}`, "say"},
 		"no media type":  {"", `{"input":"say"}`, "say"},
@@ -167,10 +195,10 @@ func TestAcceptedBodies(t *testing.T) {
 			is := is.New(t)
 			r := s.do(t, "POST", "/api/tasks", tt.body, "Content-Type: "+tt.contentType, "Prefer: respond-async")
 			is.Equal(r.status, 202)
-			is.True(r.text("messages.0.parts.0.text") == tt.input)
+			is.Equal(r.text("messages.0.parts.0.text"), tt.input)
 			turns := s.must(t, "GET", "/api/tasks/"+r.text("metadata.taskId"), "")
-			is.True(turns.text("turns.0.input") == tt.input)
-			is.True(turns.text("task.title") != "")
+			is.Equal(turns.text("turns.0.input"), tt.input)
+			is.True(turns.text("task.title") != "") // the task has no title
 		})
 	}
 }
@@ -179,12 +207,12 @@ func TestAcceptedBodies(t *testing.T) {
 func TestIdsAtTheirLimits(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	for _, id := range []string{"a", strings.Repeat("Z", 128), "..", "a:b-c_d.e", "tsk_mine", "-", "0"} {
+	for _, id := range []string{"a", strings.Repeat("Z", 128), "...", "a:b-c_d.e", "tsk_mine", "-", "0"} {
 		t.Run(id[:min(len(id), 10)], func(t *testing.T) {
 			is := is.New(t)
 			r := s.run(t, fields{"input": "hello", "taskId": id})
 			is.Equal(r.text("metadata.taskId"), id)
-			is.Equal(r.header.Get("Location"), "/api/tasks/"+id)
+			is.Equal(r.header.Get("Location"), s.url+"/api/tasks/"+id)
 			path := "/api/tasks/" + strings.ReplaceAll(id, ".", "%2E")
 			is.Equal(s.must(t, "GET", path, "").text("task.id"), id)
 			again := s.must(t, "POST", "/api/tasks", encode(fields{"input": "again", "taskId": id}), "Idempotency-Key: "+id[:min(len(id), 5)]+chars(255-min(len(id), 5)))
@@ -278,7 +306,9 @@ func TestOpenEndpoints(t *testing.T) {
 	s := newServer(t).as("")
 	is.Equal(s.must(t, "GET", "/healthz", "").text("status"), "ok")
 	is.Equal(s.must(t, "GET", "/readyz", "").text("checks.database"), "ok")
-	is.Equal(s.must(t, "GET", "/api/openapi.json", "").text("openapi"), "3.1.0")
+	document := s.must(t, "GET", "/api/openapi.json", "")
+	is.Equal(document.text("openapi"), "3.1.0")
+	is.Equal(document.text("info.version"), "1.2.3")
 }
 
 // TestNotReady says which part stands still.
@@ -289,6 +319,30 @@ func TestNotReady(t *testing.T) {
 	got := s.do(t, "GET", "/readyz", "")
 	is.Equal(got.status, 503)
 	is.Equal(got.text("checks.runner"), "failing")
+}
+
+// TestDamaged has the daily check find overwritten pages. From then on every answer says why it
+// is none, and /readyz what to do.
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle) // a runner would fail to sign off
+	id := s.newWorker(t, fields{})
+	f, err := os.OpenFile(filepath.Join(s.store.Dir(), "journeyman.db"), os.O_RDWR, 0)
+	is.NoErr(err)
+	_, err = f.WriteAt(bytes.Repeat([]byte{0xee}, 20*4096), 40*4096)
+	is.NoErr(errors.Join(err, f.Close()))
+	is.True(s.store.CheckDatabase(t.Context()) != nil) // the check does not find the page
+	ready := s.do(t, "GET", "/readyz", "")
+	is.Equal(ready.status, 503)
+	is.Equal(ready.text("checks.database"), "damaged")
+	is.True(strings.Contains(ready.text("advice"), "journeyman restore"))
+	refused := s.do(t, "POST", "/api/tasks", `{"workerId":"`+id+`","input":"x"}`)
+	is.Equal(refused.status, 503)
+	is.Equal(refused.text("code"), "storage_damaged")
+	is.Equal(refused.header.Get("Retry-After"), "600")
+	is.Equal(s.do(t, "GET", "/healthz", "").status, 200)
+	is.True(strings.Contains(string(s.as("").do(t, "GET", "/metrics", "").body), "journeyman_store_damaged 1"))
 }
 
 // TestRawRequests speaks HTTP by hand, as no client library would.
@@ -352,7 +406,7 @@ func TestPatience(t *testing.T) {
 	body, err := io.ReadAll(stuck.Body)
 	is.NoErr(err)
 	is.Equal(stuck.StatusCode, 400)
-	is.True(bytes.Contains(body, []byte("broke off")))
+	is.True(bytes.Contains(body, []byte("broke off"))) // the answer does not say that the body broke off
 
 	unasked := s.raw(t, "POST /api/workers HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{")
 	defer unasked.Body.Close()
@@ -361,7 +415,7 @@ func TestPatience(t *testing.T) {
 	piped, slow := io.Pipe()
 	go func() {
 		for _, piece := range []string{`{`, `"ti`, `tle":`, `"Sl`, `ow"`, `}`} {
-			eventually(t, "half the patience", pause(shortPatience.ReadIn/2))
+			<-time.After(shortPatience.ReadIn / 2)
 			fmt.Fprint(slow, piece)
 		}
 		slow.Close()

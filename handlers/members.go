@@ -3,10 +3,11 @@ package handlers
 import (
 	"net/http"
 
-	"journeyman/runner"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
+// A member is a person who may use a private worker, as the interface shows it.
 type member struct {
 	UserID    string `json:"userId"`
 	Email     string `json:"email"`
@@ -14,47 +15,31 @@ type member struct {
 	CreatedAt string `json:"createdAt"`
 }
 
-func memberView(m store.Member) member {
-	return member{m.UserID, m.Email, m.Name, runner.Timestamp(m.CreatedAt)}
+func memberView(m store.WorkerMember) member {
+	return member{m.UserID, m.Email, m.Name, view.Timestamp(m.CreatedAt)}
 }
 
 func (a *API) listMembers(w http.ResponseWriter, r *request) error {
-	members, err := a.store.WorkerMembers(r.Context(), r.who.Caller, r.params.ByName("workerId"))
-	if err != nil {
-		return err
-	}
-	items := make([]member, 0, len(members))
-	for _, m := range members {
-		items = append(items, memberView(m))
-	}
-	return respond(w, http.StatusOK, map[string]any{"items": items})
+	members, err := a.store.WorkerMembers(r.Context(), r.who.Caller, r.param("workerId"))
+	return respondOK(w, map[string]any{"items": each(members, memberView)}, err)
 }
 
 func (a *API) getMember(w http.ResponseWriter, r *request) error {
-	m, err := a.store.WorkerMember(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("userId"))
-	if err != nil {
-		return err
-	}
-	return respond(w, http.StatusOK, memberView(m))
+	m, err := a.store.WorkerMember(r.Context(), r.who.Caller, r.param("workerId"), r.param("userId"))
+	return respondOK(w, memberView(m), err)
 }
 
 func (a *API) addMember(w http.ResponseWriter, r *request) error {
-	m, err := a.store.AddWorkerMember(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("userId"))
-	if err != nil {
-		return err
-	}
-	return respond(w, http.StatusOK, memberView(m))
+	m, err := a.store.AddWorkerMember(r.Context(), r.who.Caller, r.param("workerId"), r.param("userId"))
+	return respondOK(w, memberView(m), err)
 }
 
 func (a *API) removeMember(w http.ResponseWriter, r *request) error {
-	removed, err := a.store.RemoveWorkerMember(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("userId"))
-	if err != nil {
-		return err
-	}
-	return respond(w, http.StatusOK, map[string]bool{"removed": removed})
+	removed, err := a.store.RemoveWorkerMember(r.Context(), r.who.Caller, r.param("workerId"), r.param("userId"))
+	return respondOK(w, map[string]bool{"removed": removed}, err)
 }
 
-// getMe tells whose key it is.
+// getMe writes the organization, user, role and key of the caller.
 func (a *API) getMe(w http.ResponseWriter, r *request) error {
 	type named struct {
 		ID   string `json:"id"`

@@ -2,12 +2,13 @@ package handlers
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"crypto/subtle"
+	"cmp"
+	"context"
 	"fmt"
-	"net"
-	"net/http"
-	"net/http/pprof"
+	"io"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -15,92 +16,142 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"journeyman/runner"
 	"journeyman/store"
 )
 
-// newMetrics makes what getMetrics shows of the API's surroundings. Names follow
-// the conventions of Prometheus; no label holds an id or anything a user wrote, so
-// their number is bounded.
-func (a *API) newMetrics() *metrics.Set {
-	set, c := metrics.NewSet(), a.store.Counters()
-	gauges := map[string]func() float64{
-		"journeyman_turns_running": func() float64 { return float64(a.runner.Running()) },
-		"journeyman_turns_queued":  func() float64 { return float64(a.store.Queued()) },
-		"journeyman_streams_open":  func() float64 { return float64(a.OpenStreams()) },
-	}
-	for name, n := range map[string]*atomic.Int64{
-		`journeyman_turns_total{status="completed"}`:          &c.TurnsCompleted,
-		`journeyman_turns_total{status="error"}`:              &c.TurnsFailed,
-		`journeyman_turns_total{status="aborted"}`:            &c.TurnsAborted,
-		`journeyman_steps_total`:                              &c.Steps,
-		`journeyman_tokens_total{direction="input"}`:          &c.InputTokens,
-		`journeyman_tokens_total{direction="output"}`:         &c.OutputTokens,
-		`journeyman_webhook_attempts_total{status="success"}`: &c.AttemptsSucceeded,
-		`journeyman_webhook_attempts_total{status="error"}`:   &c.AttemptsFailed,
-		`journeyman_emails_received_total`:                    &c.EmailsReceived,
-		`journeyman_store_commits_total`:                      &c.Commits,
-		`journeyman_store_operations_total`:                   &c.Operations,
-	} {
-		gauges[name] = func() float64 { return float64(n.Load()) }
-	}
-	gauges["journeyman_credits_total"] = func() float64 { return store.Credits(c.Cost.Load()) }
-	for name, f := range gauges {
-		set.NewGauge(name, f)
-	}
-	return set
+// A meter makes the samples of GET /metrics. To add a metric, add a line to families, which
+// describes it, and write its samples in one of the functions of newMeter. A label holds
+// no id and no text of a client or a model, so that the number of series is bounded: see
+// TestMetricsStayBounded.
+type meter struct {
+	set      *metrics.Set
+	describe descriptions
 }
 
-// OpenStreams is how many event streams are being read.
-func (a *API) OpenStreams() int64 { return a.streams.open.Load() }
+// newMeter creates the meter. openStreams returns the number of event streams.
+func newMeter(cfg Config, openStreams func() int64) *meter {
+	m := &meter{metrics.NewSet(), newDescriptions(families())}
+	for _, write := range []func(samples){
+		func(out samples) { writeTurns(out, cfg.Store, cfg.Runner) },
+		func(out samples) { writeStore(out, cfg.Store) },
+		func(out samples) { writeDisk(out, cfg.Store) },
+		func(out samples) { writeStorage(out, cfg.Store) },
+		func(out samples) { writeBacklog(out, cfg.Store) },
+		func(out samples) { writeMail(out, cfg.Store.Counters()) },
+		func(out samples) { writeBackups(out, cfg.Store, cfg.Now()) },
+		func(out samples) { writeLatencies(out, cfg.Runner) },
+		func(out samples) { writeServer(out, cfg, openStreams()) },
+	} {
+		m.set.RegisterMetricsWriter(func(out io.Writer) { write(samples{out}) })
+	}
+	return m
+}
 
-// measure counts a request that has been answered.
-func (a *API) measure(r *request, err error, took time.Duration) {
+// write writes all metrics in the text format of Prometheus.
+func (m *meter) write(out io.Writer) error {
+	var b bytes.Buffer
+	m.set.WritePrometheus(&b)
+	metrics.WriteProcessMetrics(&b)
+	metrics.WriteFDMetrics(&b)
+	return m.describe.write(out, b.String())
+}
+
+// observe counts a request that has been answered. Each label has one of a few values: a
+// method of methodLabel, a pattern of the route table and a status.
+func (m *meter) observe(method, route string, err error, took time.Duration) {
 	status := "ok"
 	if err != nil {
-		status = strconv.Itoa(problemOf(err).Status)
+		status = strconv.Itoa(ProblemOf(err).Status)
 	}
-	a.metrics.GetOrCreateCounter(fmt.Sprintf(`journeyman_http_requests_total{method=%q,route=%q,status=%q}`, r.Method, r.route, status)).Inc()
-	a.metrics.GetOrCreateSummary(fmt.Sprintf(`journeyman_http_request_duration_seconds{method=%q,route=%q}`, r.Method, r.route)).Update(took.Seconds())
+	method = methodLabel(method)
+	m.set.GetOrCreateCounter(fmt.Sprintf(`journeyman_http_requests_total{method=%q,route=%q,status=%q}`,
+		method, route, status)).Inc()
+	m.set.GetOrCreateSummary(fmt.Sprintf(`journeyman_http_request_duration_seconds{method=%q,route=%q}`,
+		method, route)).Update(took.Seconds())
 }
 
-// getMetrics gives the figures in the text format of Prometheus: to who asks from
-// this machine, or has the token.
-func (a *API) getMetrics(w http.ResponseWriter, r *request) error {
-	if err := a.mayMeasure(r); err != nil {
-		return err
+func writeTurns(out samples, st *store.Store, rn *runner.Runner) {
+	c := st.Counters()
+	out.value("journeyman_turns_running", float64(rn.Running()))
+	out.value("journeyman_turns_queued", float64(st.Queued()))
+	for status, n := range map[string]*atomic.Int64{"completed": &c.TurnsCompleted, "error": &c.TurnsFailed,
+		"aborted": &c.TurnsAborted} {
+		out.count("journeyman_turns_total", n.Load(), "status", status)
 	}
-	var b bytes.Buffer
-	a.metrics.WritePrometheus(&b)
-	metrics.WriteProcessMetrics(&b)
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(b.Bytes()) // the client may have gone
-	return nil
-}
-
-func (a *API) mayMeasure(r *request) error {
-	if token := a.cfg.MetricsToken; token != "" {
-		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		want, got := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(given))
-		if subtle.ConstantTimeCompare(want[:], got[:]) == 1 {
-			return nil
+	waiting, err := st.Suspended(context.Background())
+	for _, w := range []store.WaitFor{store.WaitForPerson, store.WaitForModel, store.WaitForWorker} {
+		n := float64(waiting[w])
+		if err != nil {
+			n = math.NaN() // unknown: a zero would hide the waiting turns
 		}
-		return store.Errorf(store.Unauthorized, "send Authorization: Bearer and the token of --metrics-token")
+		out.value("journeyman_turns_waiting", n, "for", string(w))
 	}
-	ip := net.ParseIP(clientAddr(r.Request))
-	// Who asks through a proxy on this machine comes from anywhere.
-	if ip == nil || !ip.IsLoopback() || r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" {
-		return store.Errorf(store.Forbidden, "figures are for this machine alone, unless --metrics-token is set")
+	out.count("journeyman_steps_total", c.Steps.Load())
+	out.count("journeyman_tokens_total", c.InputTokens.Load(), "direction", "input")
+	out.count("journeyman_tokens_total", c.OutputTokens.Load(), "direction", "output")
+	out.value("journeyman_credits_total", store.Credits(c.Cost.Load()))
+	for kind, n := range rn.FailedCalls() {
+		out.count("journeyman_model_failures_total", n, "provider", kind.Provider, "code", kind.Code)
 	}
-	return nil
+	out.count("journeyman_model_retries_total", rn.Retries())
 }
 
-// Profiler serves Go's profiles under /debug/pprof/, to whoever reaches it.
-func Profiler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux
+// writeBacklog leaves the samples out if the database does not answer: zeros would hide
+// the work that waits.
+func writeBacklog(out samples, st *store.Store) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	b, err := st.Backlog(ctx)
+	if err != nil {
+		return
+	}
+	out.value("journeyman_turns_queue_age_seconds", b.Turns.Age.Seconds())
+	out.value("journeyman_deliveries_pending", float64(b.Deliveries.Count))
+	out.value("journeyman_deliveries_age_seconds", b.Deliveries.Age.Seconds())
+	out.value("journeyman_emails_queued", float64(b.Outbox.Count))
+	out.value("journeyman_emails_age_seconds", b.Outbox.Age.Seconds())
+	out.value("journeyman_emails_held", float64(b.Held.Count))
+	out.value("journeyman_emails_held_age_seconds", b.Held.Age.Seconds())
+	out.value("journeyman_scheduler_lag_seconds", b.Schedule.Seconds())
+}
+
+func writeMail(out samples, c *store.Counters) {
+	out.count("journeyman_webhook_attempts_total", c.AttemptsSucceeded.Load(), "status", "success")
+	out.count("journeyman_webhook_attempts_total", c.AttemptsFailed.Load(), "status", "error")
+	out.count("journeyman_emails_received_total", c.EmailsAccepted.Load(), "status", "accepted")
+	out.count("journeyman_emails_received_total", c.EmailsHeld.Load(), "status", "held")
+	out.count("journeyman_emails_received_total", c.EmailsIgnored.Load(), "status", "ignored")
+	out.count("journeyman_emails_refused_total", c.EmailsRefused.Load())
+	out.count("journeyman_emails_sent_total", c.EmailsSent.Load(), "status", "success")
+	out.count("journeyman_emails_sent_total", c.EmailsRetried.Load(), "status", "retry")
+	out.count("journeyman_emails_sent_total", c.EmailsFailed.Load(), "status", "error")
+}
+
+func writeLatencies(out samples, rn *runner.Runner) {
+	all := rn.Latencies()
+	kinds := slices.SortedFunc(maps.Keys(all), func(a, b runner.Latency) int {
+		return cmp.Or(strings.Compare(a.By, b.By), strings.Compare(a.Result, b.Result))
+	})
+	for _, kind := range kinds {
+		read := all[kind]
+		switch kind.What {
+		case "step":
+			out.histogram("journeyman_step_duration_seconds", read, "provider", kind.By)
+		case "model":
+			out.histogram("journeyman_model_call_duration_seconds", read, "provider", kind.By, "result", kind.Result)
+		case "tool":
+			out.histogram("journeyman_tool_call_duration_seconds", read, "tool", kind.By, "result", kind.Result)
+		}
+	}
+}
+
+func writeServer(out samples, cfg Config, openStreams int64) {
+	out.value("journeyman_build_info", 1, "version", cfg.Version)
+	out.value("journeyman_streams_open", float64(openStreams))
+	if cfg.Documents != nil {
+		running, waiting := cfg.Documents.Load()
+		out.value("journeyman_document_readers_running", float64(running))
+		out.value("journeyman_document_readers_waiting", float64(waiting))
+	}
 }

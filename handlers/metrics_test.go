@@ -4,8 +4,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
+
+	"journeyman/store"
 )
 
 func TestMetrics(t *testing.T) {
@@ -13,15 +16,33 @@ func TestMetrics(t *testing.T) {
 	is := is.New(t)
 	s := newServer(t)
 	s.run(t, fields{"input": "hello"})
+	s.run(t, fields{"input": scripted("fail 503 busy")})
 	is.Equal(s.do(t, "GET", "/api/tasks/none", "").status, http.StatusNotFound)
 	res := s.as("").do(t, "GET", "/metrics", "")
 	is.Equal(res.status, http.StatusOK)
 	for _, line := range []string{
 		`journeyman_turns_total{status="completed"} 1`,
 		`journeyman_turns_running 0`,
+		`journeyman_turns_waiting{for="model"} 0`,
+		`journeyman_model_failures_total{provider="offline",code="503"} 5`,
 		`journeyman_http_requests_total{method="GET",route="/api/tasks/:taskId",status="404"} 1`,
-		`journeyman_http_requests_total{method="POST",route="/api/tasks",status="ok"} 1`,
+		`journeyman_http_requests_total{method="POST",route="/api/tasks",status="ok"} 2`,
 		`process_resident_memory_bytes `,
+		"# HELP journeyman_turns_total Turns that have ended, by status.\n# TYPE journeyman_turns_total counter\n",
+		`journeyman_turns_queue_age_seconds 0`,
+		`journeyman_deliveries_pending 0`,
+		`journeyman_model_retries_total 4`,
+		`journeyman_model_call_duration_seconds_count{provider="offline",result="ok"} 1`,
+		`journeyman_model_call_duration_seconds_bucket{provider="offline",result="error",le="+Inf"} 5`,
+		`journeyman_step_duration_seconds_count{provider="offline"} 2`,
+		`journeyman_emails_received_total{status="held"} 0`,
+		`journeyman_store_batch_operations_bucket{le="256"} `,
+		`journeyman_store_write_duration_seconds_sum `,
+		`journeyman_database_size_bytes `,
+		`journeyman_disk_free_bytes `,
+		`journeyman_disk_reserve_bytes `,
+		`journeyman_emails_held_age_seconds 0`,
+		`journeyman_store_read_only_reason{reason="storage"} 0`,
 	} {
 		if !strings.Contains(string(res.body), line) {
 			t.Errorf("no %q in\n%s", line, res.body)
@@ -50,8 +71,80 @@ func TestMetricsAreForFew(t *testing.T) {
 	}
 	is.Equal(get(s, "X-Forwarded-For", "192.0.2.1"), http.StatusForbidden)
 	is.Equal(get(s, "Forwarded", "for=192.0.2.1"), http.StatusForbidden)
-	closed := newServer(t, func(set *settings) { set.api.MetricsToken = "secret-of-the-scraper" })
+	closed := newServer(t, func(set *settings) { set.api.MetricsToken = func() string { return "secret-of-the-scraper" } })
 	is.Equal(get(closed, "", ""), http.StatusUnauthorized)
 	is.Equal(get(closed, "Authorization", "Bearer "+closed.key), http.StatusUnauthorized)
 	is.Equal(get(closed, "Authorization", "Bearer secret-of-the-scraper"), http.StatusOK)
+}
+
+// TestMetricsAreDescribed checks that each family stands in one piece, with its description
+// before it: scrapers refuse a family that comes twice.
+func TestMetricsAreDescribed(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	s.run(t, fields{"input": scripted("tool list_files {}", "say done")})
+	text := string(s.as("").do(t, "GET", "/metrics", "").body)
+	seen, family := map[string]bool{}, ""
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, "# HELP "); ok {
+			name, help, _ := strings.Cut(rest, " ")
+			is.True(!seen[name])           // the family comes once
+			is.True(len(help) > len("x.")) // it is described
+			seen[name], family = true, name
+			continue
+		}
+		if !strings.HasPrefix(line, "# TYPE ") {
+			is.True(strings.HasPrefix(line, family)) // a sample follows the description of its family
+		}
+	}
+	is.True(seen["journeyman_tool_call_duration_seconds"])                                                          // the tool was counted
+	is.True(strings.Contains(text, `journeyman_tool_call_duration_seconds_count{tool="list_files",result="ok"} 1`)) // by its name
+	is.True(!strings.Contains(text, "journeyman_backup_age_seconds"))                                               // there was no backup
+}
+
+// TestMetricsOfBackups shows how the last backups ended, and why nothing can be changed.
+func TestMetricsOfBackups(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle)
+	begun := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	run := func(hour int, why string) store.BackupRun {
+		at := begun.Add(time.Duration(hour) * time.Hour)
+		return store.BackupRun{Name: "x", Path: mark, StartedAt: at, EndedAt: new(at.Add(2 * time.Second)), Size: int64(hour),
+			Error: why}
+	}
+	read := func() map[string]string {
+		lines := map[string]string{}
+		for line := range strings.Lines(string(s.as("").do(t, "GET", "/metrics", "").body)) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+			lines[strings.TrimPrefix(name, "journeyman_backup_")] = value
+		}
+		return lines
+	}
+	is.Equal(read()["failure_timestamp_seconds"], "") // none failed
+	is.NoErr(s.store.SaveBackupRuns([]store.BackupRun{run(1, ""), run(2, mark), run(3, "")}))
+	got := read()
+	is.Equal(got["succeeded"], "1")
+	is.Equal(got["size_bytes"], "3")
+	is.Equal(got["duration_seconds"], "2")
+	is.Equal(got["failure_timestamp_seconds"], "1.777600802e+09") // two hours after begun
+	is.Equal(got["success_timestamp_seconds"], "")                // of the folder itself, which no backup was made of
+	is.NoErr(s.store.SaveBackupRuns([]store.BackupRun{run(1, ""), run(2, mark)}))
+	is.NoErr(s.store.NoteBackup())
+	got = read()
+	is.Equal(got["succeeded"], "0")
+	is.Equal(got["size_bytes"], "1")                // of the last good one
+	is.True(got["success_timestamp_seconds"] != "") // the folder was backed up
+
+	defer s.store.ReadOnly(store.ReadOnlyError(store.CodeStorage, mark))()
+	release := s.store.ReadOnly(store.ReadOnlyError("maintenance", mark))
+	got = read()
+	is.Equal(got[`journeyman_store_read_only_reason{reason="maintenance"}`], "1")
+	is.Equal(got[`journeyman_store_read_only_reason{reason="storage"}`], "1") // the older reason holds, too
+	release()
+	got = read()
+	is.Equal(got[`journeyman_store_read_only_reason{reason="maintenance"}`], "0")
+	is.Equal(got["journeyman_store_read_only"], "1")
+	series(t, s) // no label says what an error says
 }

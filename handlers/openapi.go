@@ -27,7 +27,18 @@ var openAPIJSON = sync.OnceValues(func() ([]byte, error) {
 	return doc.Bytes(), nil
 })
 
-// OpenAPI gives the description of this API, OpenAPI 3.1 in JSON, with its fields
-// in the order of openapi.yaml. Every call gives the same bytes; they are shared
-// and must not be changed. It fails only if openapi.yaml is malformed.
-func OpenAPI() ([]byte, error) { return openAPIJSON() }
+// OpenAPI returns the description of this API, OpenAPI 3.1 in JSON, with its fields
+// in the order of openapi.yaml and version as its info.version. It fails only if
+// openapi.yaml is malformed.
+func OpenAPI(version string) ([]byte, error) {
+	doc, err := openAPIJSON()
+	if err != nil {
+		return nil, err
+	}
+	own, err := json.Marshal(version)
+	if err != nil {
+		return nil, err
+	}
+	// The first version in the document is that of info: it stands at the top.
+	return bytes.Replace(doc, []byte(`"version":"0.0.0"`), append([]byte(`"version":`), own...), 1), nil
+}

@@ -21,12 +21,12 @@ import (
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	got, err := handlers.OpenAPI()
+	got, err := handlers.OpenAPI("1.2.3")
 	is.NoErr(err)
-	again, err := handlers.OpenAPI()
+	is.True(bytes.HasPrefix(got, []byte(`{"openapi":"3.1.0","info":{"title":"Journeyman","version":"1.2.3",`))) // the order of the source
+	is.Equal(bytes.Count(got, []byte("1.2.3")), 1)
+	got, err = handlers.OpenAPI("0.0.0") // as the source has it
 	is.NoErr(err)
-	is.True(bytes.HasPrefix(got, []byte(`{"openapi":"3.1.0","info":{"title":`))) // the order of the source
-	is.True(&got[0] == &again[0])                                                // converted once
 
 	source, err := os.ReadFile("openapi.yaml")
 	is.NoErr(err)
@@ -40,6 +40,62 @@ func TestOpenAPI(t *testing.T) {
 	have, err := converted.MarshalJSON()
 	is.NoErr(err)
 	is.Equal(string(have), string(want)) // both readers see the same document
+}
+
+// TestOpenAPIRequestsHaveNoDefaults holds that no schema of a request body has a
+// default: generators of clients make such a field one that must be sent.
+func TestOpenAPIRequestsHaveNoDefaults(t *testing.T) {
+	t.Parallel()
+	v := newValidator(t)
+	seen := map[string]bool{}
+	bodies := 0
+	for path, item := range lookup(v.tree, "paths").(map[string]any) {
+		for method, op := range item.(map[string]any) {
+			body := lookup(op, "requestBody")
+			if ref, ok := lookup(body, "$ref").(string); ok {
+				body = lookup(v.tree, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+			}
+			if body != nil {
+				bodies++
+				v.checkNoDefault(t, method+" "+path, lookup(body, "content"), seen)
+			}
+		}
+	}
+	if bodies < 10 || len(seen) < 10 {
+		t.Errorf("found %d bodies and %d schemas; the search for them must be broken", bodies, len(seen))
+	}
+}
+
+// checkNoDefault walks what stands at the place named at, references followed once.
+func (v *validator) checkNoDefault(t *testing.T, at string, node any, seen map[string]bool) {
+	switch node := node.(type) {
+	case []any:
+		for _, item := range node {
+			v.checkNoDefault(t, at, item, seen)
+		}
+	case map[string]any:
+		if value, ok := node["default"]; ok {
+			t.Errorf("%s has the default %v", at, value)
+		}
+		if ref, ok := node["$ref"].(string); ok && !seen[ref] {
+			seen[ref] = true
+			v.checkNoDefault(t, ref, lookup(v.tree, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...), seen)
+		}
+		for name, child := range node {
+			if name != "example" && name != "examples" {
+				v.checkNoDefault(t, at+"/"+name, child, seen)
+			}
+		}
+	}
+}
+
+// lookup returns what stands below node under these names, nil where nothing does.
+func lookup(node any, names ...string) any {
+	for _, name := range names {
+		object, _ := node.(map[string]any)
+		node = object[name]
+	}
+	return node
 }
 
 // TestOpenAPIOperations holds what every operation must say.
@@ -143,7 +199,7 @@ func (v *validator) examples(pointer string, node any) []example {
 	return found
 }
 
-// shown gives the examples of a media type, parameter or header.
+// shown returns the examples of a media type, parameter or header.
 func (v *validator) shown(schema string, node map[string]any) []example {
 	var found []example
 	if value, ok := node["example"]; ok {
@@ -232,7 +288,7 @@ func TestOpenAPIAnswersAreClosed(t *testing.T) {
 	}
 }
 
-// clone gives a copy that may be changed: the document's own values are shared.
+// clone returns a copy that may be changed: the document's own values are shared.
 func clone(t *testing.T, value any) any {
 	t.Helper()
 	src, err := json.Marshal(value)

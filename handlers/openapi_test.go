@@ -41,14 +41,14 @@ const documentURL = "mem:///openapi.json"
 
 // loadValidator is shared by all tests: what it gives is never changed.
 var loadValidator = sync.OnceValues(func() (*validator, error) {
-	src, err := handlers.OpenAPI()
+	src, err := handlers.OpenAPI("1.0.0")
 	if err != nil {
 		return nil, err
 	}
 	return buildValidator(src)
 })
 
-// newValidator gives the validator of openapi.yaml.
+// newValidator returns the validator of openapi.yaml.
 func newValidator(t testing.TB) *validator {
 	t.Helper()
 	v, err := loadValidator()
@@ -116,7 +116,7 @@ type expectation struct {
 	operation string // operationId, "" for an address that has none
 }
 
-// find gives the description of an answer to req with that status.
+// find returns the description of an answer to req with that status.
 func (v *validator) find(req *http.Request, status int) (expectation, error) {
 	route, params, err := v.router.FindRoute(&http.Request{Method: req.Method, URL: routable(req.URL)})
 	if err != nil && req.Method == http.MethodHead { // what can be got has a HEAD
@@ -144,7 +144,7 @@ func (v *validator) find(req *http.Request, status int) (expectation, error) {
 	return expectation{ref.Value, pointer, route.Operation.OperationID}, nil
 }
 
-// findUnrouted gives the description of what an address without an operation may
+// findUnrouted returns the description of what an address without an operation may
 // answer.
 func (v *validator) findUnrouted(cause error, status int) (expectation, error) {
 	name, ok := map[int]string{

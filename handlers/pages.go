@@ -1,8 +1,8 @@
 package handlers
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,47 +12,73 @@ import (
 	"journeyman/store"
 )
 
-// What the pages share with the API: instructions that come from a form are taken
-// in by the same code, with the same limits, as those of its clients.
+// This file exports to the dashboard what it shares with the API. The same code, with the
+// same limits, reads the forms of pages and the requests of clients.
 
 // A PageForm is a multipart form that a page has sent.
 type PageForm struct {
-	Values url.Values // with the line ends of Unix
-	upload *upload
+	Values  url.Values   // with the line ends of Unix
+	Files   []store.File // kept, not yet in a workspace
+	Content []byte       // equal for forms that hold the same
 }
 
-// ReadPageForm reads a form with files. It fails with a store.Error where the form
-// breaks the limits of uploads or breaks off.
-func (a *API) ReadPageForm(w http.ResponseWriter, r *http.Request) (*PageForm, error) {
-	u, err := a.readUpload(w, &request{Request: r, readIn: a.cfg.Timing.ReadIn})
+// LinkAddress is where a link of a kind leads.
+func LinkAddress(baseURL string, kind store.LinkKind, token string) string {
+	return baseURL + "/" + string(kind) + "/" + token
+}
+
+// HoldPage counts a request to a page among the requests under way, until release is called.
+// It returns the errors of Shares.Take.
+func (a *API) HoldPage(who store.Identity) (release func(), err error) {
+	return a.shares.requests.Take(holderOf(who))
+}
+
+// HoldDelivery counts a webhook delivery that a person asked for, until release is called. If
+// a request with that key was carried out before, nothing is sent and nothing is counted.
+func (a *API) HoldDelivery(ctx context.Context, who store.Identity, key store.IdempotencyKey) (
+	release func(), err error) {
+	if done, err := a.store.Replay(ctx, key); err != nil || done != "" {
+		return func() {}, err
+	}
+	return a.shares.sends.Take(holderOf(who))
+}
+
+// HoldPassword counts the hashing of a password, which takes memory and time, until release
+// is called. userID and organizationID are "" if nobody has signed in yet.
+func (a *API) HoldPassword(addr, userID, organizationID string) (release func(), err error) {
+	return a.shares.passwords.Take(Holder{Key: userID, Address: addr, Organization: organizationID})
+}
+
+// ReadPageForm reads a form with files. It returns a store.Error for a form that breaks the
+// limits of uploads or breaks off.
+func (a *API) ReadPageForm(w http.ResponseWriter, r *http.Request, who store.Identity) (*PageForm, error) {
+	b, err := a.readForm(w, &request{Request: r, who: who, readIn: a.cfg.Timing.ReadIn, bodies: a.shares.uploads})
 	if err != nil {
 		return nil, err
 	}
-	f := &PageForm{Values: url.Values{}, upload: u}
-	for name, raw := range u.body.fields {
+	f := &PageForm{Values: url.Values{}, Files: b.files}
+	if f.Content, err = b.Canonical(); err != nil {
+		return nil, err
+	}
+	for name, raw := range b.fields {
 		var text string
 		if err := json.Unmarshal(raw, &text); err != nil {
 			return nil, fmt.Errorf("read form: %w", err)
 		}
-		f.Values.Set(name, strings.ReplaceAll(text, "\r\n", "\n")) // forms always send those
+		f.Values.Set(name, strings.ReplaceAll(text, "\r\n", "\n")) // browsers send CRLF
 	}
 	return f, nil
 }
 
-// SubmitPageForm accepts an instruction that came with a form and puts the form's
-// files into the worker's workspace before. The same form with the same content,
-// sent twice by an impatient finger, is one turn: token names the form as it was
-// shown, and is not looked at where it is empty.
-func (a *API) SubmitPageForm(r *http.Request, turn store.NewTurn, f *PageForm, token string) (store.Turn, error) {
-	content, err := f.upload.canonical()
-	if err != nil {
-		return store.Turn{}, err
-	}
-	if token != "" {
-		sum := sha256.Sum256(content)
-		key := token + " " + hex.EncodeToString(sum[:])
-		turn.Once = store.Once{KeyID: turn.Caller.UserID, Key: key, Hash: sum[:]}
-	}
-	accepted, err := a.commitWithFiles(&request{Request: r}, turn, f.upload.files, false)
-	return accepted.Turn, err
+// StreamChanges streams which kinds of records of the organization of who have changed after
+// a position of stream.Hub.ChangesNow. A browser that comes back names its position in the
+// header Last-Event-ID. The stream ends when may returns an error: identify must look up
+// the session anew. It returns the errors of Shares.Take.
+func (a *API) StreamChanges(w http.ResponseWriter, r *http.Request, who store.Identity, since string,
+	may func(context.Context) error) error {
+	since = cmp.Or(r.Header.Get("Last-Event-ID"), since)
+	return a.streams.serve(w, r, who, a.runner.Streams.Changes(who.OrganizationID, since), since, may)
 }
+
+// OpenStreams returns the number of open event streams.
+func (a *API) OpenStreams() int64 { return a.streams.open.Total() }

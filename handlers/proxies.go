@@ -6,11 +6,9 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 )
 
-// Proxies are the addresses of proxies whose word on where a request comes from is
-// taken.
+// Proxies are the addresses of proxies that are trusted to name a request's client.
 type Proxies []netip.Prefix
 
 // ParseProxies reads addresses and networks such as 10.0.0.0/8.
@@ -34,10 +32,9 @@ func (p Proxies) trusted(ip netip.Addr) bool {
 	return slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(ip.Unmap()) })
 }
 
-// Behind gives h the address of the client in the place of the proxy's, as the proxy
-// tells it in X-Forwarded-For. Each proxy appends whom it hears, so the list is true
-// from its end up to the first address that is no proxy of ours; what stands before
-// that is the client's own word.
+// Behind returns a handler that replaces a proxy's address by its client's, out of
+// X-Forwarded-For. Each proxy appends the address of its peer. So the list is true from its
+// end up to the first address that is no trusted proxy. The client wrote the rest itself.
 func (p Proxies) Behind(h http.Handler) http.Handler {
 	if len(p) == 0 {
 		return h
@@ -52,17 +49,15 @@ func (p Proxies) Behind(h http.Handler) http.Handler {
 	})
 }
 
-// client is where a request comes from, ” where no proxy of ours says more than the
-// connection does.
+// client returns the address of a request's client, or "" where no trusted proxy names it.
 func (p Proxies) client(r *http.Request) string {
 	peer, err := netip.ParseAddr(clientAddr(r))
 	if err != nil || !p.trusted(peer) {
 		return ""
 	}
 	client := ""
-	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for _, hop := range slices.Backward(hops) {
-		ip, err := netip.ParseAddr(strings.TrimSpace(hop))
+	for _, hop := range slices.Backward(listHeader(r, "X-Forwarded-For")) {
+		ip, err := netip.ParseAddr(hop)
 		if err != nil {
 			break
 		}
@@ -72,4 +67,13 @@ func (p Proxies) client(r *http.Request) string {
 		}
 	}
 	return client
+}
+
+// clientAddr returns the address that a request comes from, without the port.
+func clientAddr(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
 }

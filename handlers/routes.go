@@ -1,14 +1,36 @@
 package handlers
 
 import (
+	"cmp"
 	"net/http"
+	"time"
 
 	"github.com/julienschmidt/httprouter"
 
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
-// routes is the list of all endpoints.
+// New creates the API.
+func New(cfg Config) *API {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.ScheduleChanged == nil {
+		cfg.ScheduleChanged = func() {}
+	}
+	cfg.Uploads, cfg.Timing = cfg.Uploads.withDefaults(), cfg.Timing.withDefaults()
+	a := &API{cfg: cfg, store: cfg.Store, runner: cfg.Runner, views: view.New(cfg.Store, cfg.BaseURL),
+		auth:   auth{cfg.Store, newLimiter(cfg.RateLimit, cfg.Now)},
+		places: newLimiter(placeLimit, cfg.Now), joining: newLimiter(joinLimit, cfg.Now),
+		streams: newStreams(cfg.Timing, cmp.Or(cfg.Most.Streams, 10_000)), shares: cfg.Most.shares()}
+	// After the streams: the metrics read their number.
+	a.meter = newMeter(cfg, a.OpenStreams)
+	a.routes()
+	return a
+}
+
+// routes creates the router.
 func (a *API) routes() {
 	a.router = httprouter.New()
 	a.router.RedirectTrailingSlash = false // a redirect would turn a POST into a GET
@@ -17,16 +39,27 @@ func (a *API) routes() {
 		return store.Errorf(store.NotFound, "there is nothing at this address")
 	})
 	a.router.MethodNotAllowed = a.refuse(func(r *http.Request) error {
-		return &problem{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed", Message: "this address has no " + r.Method}
+		return &Problem{Status: http.StatusMethodNotAllowed, Code: "method_not_allowed",
+			Message: refusedMethod(r.Method)}
 	})
 
+	a.workerRoutes()
+	a.taskRoutes()
+	a.oauthRoutes()
+}
+
+func (a *API) workerRoutes() {
 	a.on("POST", "/api/workers", a.createWorker)
 	a.on("GET", "/api/workers", a.listWorkers)
 	a.onPage("/api/workers/:workerId", a.getWorker)
-	a.on("POST", "/api/workers/:workerId", a.continueWorker)
+	a.on("POST", "/api/workers/:workerId", a.continueWorker) // or import, see there
 	a.on("PATCH", "/api/workers/:workerId", a.updateWorker)
 	a.on("DELETE", "/api/workers/:workerId", a.deleteWorker)
 	a.on("GET", "/api/workers/:workerId/template", a.getTemplate)
+	a.on("GET", "/api/workers/:workerId/export", a.exportWorker)
+	a.on("GET", "/api/workers/:workerId/versions", a.listVersions)
+	a.on("GET", "/api/workers/:workerId/versions/:version", a.getVersion)
+	a.on("POST", "/api/workers/:workerId/versions/:version/restore", a.restoreVersion)
 	a.onPage("/api/workers/:workerId/stream", a.streamWorker)
 	a.on("GET", "/api/workers/:workerId/email", a.getEmail)
 	a.onPage("/api/workers/:workerId/files/*filePath", a.getFile)
@@ -34,6 +67,10 @@ func (a *API) routes() {
 	a.on("GET", "/api/workers/:workerId/members/:userId", a.getMember)
 	a.on("PUT", "/api/workers/:workerId/members/:userId", a.addMember)
 	a.on("DELETE", "/api/workers/:workerId/members/:userId", a.removeMember)
+
+	a.on("GET", "/api/workers/:workerId/secrets", a.listSecrets)
+	a.on("PUT", "/api/workers/:workerId/secrets/:name", a.putSecret)
+	a.on("DELETE", "/api/workers/:workerId/secrets/:name", a.deleteSecret)
 
 	a.on("GET", "/api/workers/:workerId/schedules", a.listSchedules)
 	a.on("POST", "/api/workers/:workerId/schedules", a.createSchedule)
@@ -49,7 +86,9 @@ func (a *API) routes() {
 	a.on("POST", "/api/workers/:workerId/webhook/test", a.testWebhook)
 	a.on("GET", "/api/workers/:workerId/webhook/executions", a.listExecutions)
 	a.on("POST", "/api/workers/:workerId/webhook/executions/:executionId/redeliver", a.redeliver)
+}
 
+func (a *API) taskRoutes() {
 	a.on("POST", "/api/tasks", a.createTask)
 	a.on("GET", "/api/tasks", a.listTasks)
 	a.on("GET", "/api/tasks/:taskId", a.getTask)
@@ -65,15 +104,28 @@ func (a *API) routes() {
 	a.on("GET", "/api/emails/:emailId", a.getEmailByID)
 	a.on("POST", "/api/emails/:emailId/release", a.releaseEmail)
 
-	a.on("POST", "/mcp", a.serveMCP)
+	a.on("GET", "/api/secrets", a.listSecrets)
+	a.on("PUT", "/api/secrets/:name", a.putSecret)
+	a.on("DELETE", "/api/secrets/:name", a.deleteSecret)
+
+	a.onWith(a.mcpKey, "POST", "/mcp", a.serveMCP)
 	a.on("GET", "/api/me", a.getMe)
+	a.on("GET", "/api/models", a.listModels)
 	a.open("GET", "/api/openapi.json", a.getOpenAPI)
 	a.open("GET", "/healthz", a.getHealth)
 	a.open("GET", "/readyz", a.getReadiness)
 	a.open("GET", "/metrics", a.getMetrics)
 }
 
-// refuse answers what the router itself refuses.
+// refusedMethod returns the message for a method that an address does not have.
+func refusedMethod(method string) string {
+	if method = methodLabel(method); method == "other" {
+		method = "such method"
+	}
+	return "this address has no " + method + ": the Allow header lists those it has"
+}
+
+// refuse returns the handler of requests that the router itself refuses.
 func (a *API) refuse(why func(*http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.serve(w, &request{Request: r, id: requestID(r)}, func(http.ResponseWriter, *request) error { return why(r) })

@@ -6,15 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"journeyman/runner"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
-// nextRuns is how many of its next times a schedule shows.
+// nextRuns is the number of future runs that a schedule shows.
 const nextRuns = 5
 
-// A scheduleView is the interface's schedule: the field of its type is there, those
-// of the others are not.
+// A scheduleView is the interface's schedule. It has the field of its own type only.
 type scheduleView struct {
 	ID              string             `json:"id"`
 	Type            store.ScheduleType `json:"type"`
@@ -30,8 +29,9 @@ type scheduleView struct {
 }
 
 func (a *API) scheduleView(c store.Schedule) (scheduleView, error) {
-	v := scheduleView{ID: c.ID, Type: c.When.Type, Budget: c.Budget, Input: c.Input, NextRunAt: runner.Timestamp(c.NextRunAt),
-		Paused: c.Paused, NextRuns: []string{}, LastRunAt: optionalTime(c.LastRunAt)}
+	v := scheduleView{ID: c.ID, Type: c.When.Type, Budget: c.Budget, Input: c.Input,
+		NextRunAt: view.Timestamp(c.NextRunAt), Paused: c.Paused, NextRuns: []string{},
+		LastRunAt: view.OptionalTime(c.LastRunAt)}
 	switch c.When.Type {
 	case store.Delayed:
 		v.DelayInSeconds = &c.When.DelaySeconds
@@ -42,21 +42,22 @@ func (a *API) scheduleView(c store.Schedule) (scheduleView, error) {
 	}
 	runs, err := a.store.NextRuns(c, nextRuns)
 	for _, at := range runs {
-		v.NextRuns = append(v.NextRuns, runner.Timestamp(at))
+		v.NextRuns = append(v.NextRuns, view.Timestamp(at))
 	}
 	return v, err
 }
 
-func (a *API) respondSchedule(w http.ResponseWriter, c store.Schedule) error {
-	v, err := a.scheduleView(c)
+// respondSchedule writes a schedule as the response, or returns err.
+func (a *API) respondSchedule(w http.ResponseWriter, c store.Schedule, err error) error {
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, v)
+	v, err := a.scheduleView(c)
+	return respondOK(w, v, err)
 }
 
 func (a *API) listSchedules(w http.ResponseWriter, r *request) error {
-	workerID := r.params.ByName("workerId")
+	workerID := r.param("workerId")
 	list, err := a.store.Schedules(r.Context(), r.who.Caller, workerID)
 	if err != nil {
 		return err
@@ -69,7 +70,8 @@ func (a *API) listSchedules(w http.ResponseWriter, r *request) error {
 		}
 		views = append(views, v)
 	}
-	return respond(w, http.StatusOK, map[string]any{"schedules": views, "workerId": workerID, "timezone": a.store.Timezone()})
+	return respond(w, http.StatusOK, map[string]any{"schedules": views, "workerId": workerID,
+		"timezone": a.store.Timezone()})
 }
 
 func (a *API) createSchedule(w http.ResponseWriter, r *request) error {
@@ -77,16 +79,13 @@ func (a *API) createSchedule(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	n := store.NewSchedule{WorkerID: r.params.ByName("workerId"), Input: b.instruction(), Budget: b.budget()}
+	n := store.NewSchedule{WorkerID: r.param("workerId"), Input: b.Instruction(), Budget: b.Budget()}
 	if when := a.when(b); when != nil {
 		n.When = *when
 	} else if !b.has("when") {
-		b.invalid.Add("when", "is required")
+		b.Invalid.Add("when", "is required")
 	}
-	if err := b.invalid.Err(); err != nil {
-		return err
-	}
-	o, err := b.once(r)
+	o, err := b.checkedKey(w, r)
 	if err != nil {
 		return err
 	}
@@ -94,17 +93,14 @@ func (a *API) createSchedule(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	a.cfg.ScheduleChanged()
+	a.cfg.ScheduleChanged() // the scheduler may sleep until a later time
 	markReplay(w, replayed)
-	return a.respondSchedule(w, c)
+	return a.respondSchedule(w, c, nil)
 }
 
 func (a *API) getSchedule(w http.ResponseWriter, r *request) error {
-	c, err := a.store.Schedule(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("scheduleId"))
-	if err != nil {
-		return err
-	}
-	return a.respondSchedule(w, c)
+	c, err := a.store.Schedule(r.Context(), r.who.Caller, r.param("workerId"), r.param("scheduleId"))
+	return a.respondSchedule(w, c, err)
 }
 
 func (a *API) updateSchedule(w http.ResponseWriter, r *request) error {
@@ -113,16 +109,17 @@ func (a *API) updateSchedule(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	var p store.SchedulePatch
+	// In a patch null could mean "as it is" or "none"; no field of a schedule can be none.
 	for _, name := range []string{"input", "when", "budget", "paused"} {
-		_, sent := b.fields[name]
-		b.invalid.Check(!sent || b.has(name), name, "must not be null: leave it out to keep it")
+		_, sent := b.field(name)
+		b.Invalid.Check(!sent || b.has(name), name, "must not be null: leave it out to keep it")
 	}
 	if b.has("input") {
-		input := b.instruction()
+		input := b.Instruction()
 		p.Input = &input
 	}
 	if b.has("budget") {
-		budget := b.budget()
+		budget := b.Budget()
 		p.Budget = &budget
 	}
 	if b.has("paused") {
@@ -130,92 +127,92 @@ func (a *API) updateSchedule(w http.ResponseWriter, r *request) error {
 		p.Paused = &paused
 	}
 	p.When = a.when(b)
-	if err := b.invalid.Err(); err != nil {
+	if err := b.check(w, r); err != nil {
 		return err
 	}
-	c, err := a.store.UpdateSchedule(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("scheduleId"), p)
-	if err != nil {
-		return err
+	c, err := a.store.UpdateSchedule(r.Context(), r.who.Caller, r.param("workerId"), r.param("scheduleId"), p)
+	if err == nil {
+		a.cfg.ScheduleChanged()
 	}
-	a.cfg.ScheduleChanged()
-	return a.respondSchedule(w, c)
+	return a.respondSchedule(w, c, err)
 }
 
 func (a *API) cancelSchedule(w http.ResponseWriter, r *request) error {
-	err := a.store.CancelSchedule(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("scheduleId"))
-	if err != nil {
-		return err
-	}
-	return respond(w, http.StatusOK, map[string]bool{"cancelled": true})
+	err := a.store.CancelSchedule(r.Context(), r.who.Caller, r.param("workerId"), r.param("scheduleId"))
+	return respondOK(w, map[string]bool{"cancelled": true}, err)
 }
 
-// runSchedule makes a task of a schedule now. Its own time stays.
+// runSchedule creates a task of a schedule now. The schedule's next time stays.
 func (a *API) runSchedule(w http.ResponseWriter, r *request) error {
-	o, err := once(r, nil)
+	o, err := idempotencyKey(r, nil)
 	if err != nil {
 		return err
 	}
-	accepted, err := a.store.RunSchedule(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("scheduleId"), o)
+	accepted, err := a.runner.RunSchedule(r.Context(), r.who.Caller, r.param("workerId"), r.param("scheduleId"),
+		o, r.id)
 	if err != nil {
 		return err
 	}
-	a.runner.Wake()
 	return a.answer(w, r, accepted, false, false)
 }
 
-// when reads the field when and notes what is wrong with it; nil where it is not
-// there or no object.
-func (a *API) when(b *body) *store.When {
+// when reads the field when and notes its errors. It returns nil where the field is absent
+// or no object.
+func (a *API) when(b *Body) *store.When {
 	if !b.has("when") {
 		return nil
 	}
-	in := body{}
+	in := Body{}
 	if json.Unmarshal(b.fields["when"], &in.fields) != nil {
-		b.invalid.Add("when", "must be an object with a type")
+		b.Invalid.Add("when", "must be an object with a type")
 		return nil
 	}
-	w := store.When{Type: store.ScheduleType(value(in.text("type")))}
+	w := store.When{Type: store.ScheduleType(in.Text("type"))}
 	switch w.Type {
 	case store.Scheduled:
 		w.Date = in.date("date")
 	case store.Delayed:
 		w.DelaySeconds = in.number("delayInSeconds")
 	case store.CronType:
-		w.Cron = value(in.required("cron"))
+		in.require("cron")
+		w.Cron = in.Text("cron")
 	case store.Interval:
 		w.IntervalSeconds = in.number("intervalSeconds")
 	}
-	for _, d := range in.invalid {
-		b.invalid.Add("when."+d.Path, "%s", d.Message)
+	for _, name := range in.unread() {
+		b.ignored = append(b.ignored, "when."+name)
 	}
-	if len(in.invalid) == 0 {
-		a.store.CheckWhen(&b.invalid, w)
+	for _, d := range in.Invalid {
+		b.Invalid.Add("when."+d.Path, "%s", d.Message)
+	}
+	if len(in.Invalid) == 0 { // a field of a wrong type has the zero value, which the rules would name again
+		a.store.CheckWhen(&b.Invalid, w)
 	}
 	return &w
 }
 
-// required reads a string that must be there.
-func (b *body) required(name string) *string {
-	b.invalid.Check(b.has(name), name, "is required")
-	return b.text(name)
-}
+// require notes a field that is absent or null.
+func (b *Body) require(name string) { b.Invalid.Check(b.has(name), name, "is required") }
 
 // number reads a number that must be there.
-func (b *body) number(name string) (v float64) {
-	b.invalid.Check(b.has(name), name, "is required")
+func (b *Body) number(name string) (v float64) {
+	b.require(name)
 	if b.has(name) && json.Unmarshal(b.fields[name], &v) != nil {
-		b.invalid.Add(name, "must be a number")
+		b.Invalid.Add(name, "must be a number")
 	}
 	return v
 }
 
 // date reads a moment that must be there, with its offset from UTC.
-func (b *body) date(name string) time.Time {
-	v := b.required(name)
+func (b *Body) date(name string) time.Time {
+	b.require(name)
+	v := b.text(name)
 	if v == nil {
 		return time.Time{}
 	}
+	// RFC 3339 lets clients write t and z; time.Parse takes capitals only.
 	t, err := time.Parse(time.RFC3339, strings.ToUpper(*v))
-	b.invalid.Check(err == nil, name, "must be a date and time with its offset from UTC, such as 2026-12-01T09:00:00+01:00 or 2026-12-01T08:00:00Z")
+	b.Invalid.Check(err == nil, name, "must be a date and time with its offset from UTC, "+
+		"such as 2026-12-01T09:00:00+01:00 or 2026-12-01T08:00:00Z")
 	return t
 }

@@ -10,10 +10,10 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store"
+	"journeyman/store/cron"
 )
 
-// scheduled makes a schedule of the worker and gives its id.
+// scheduled makes a schedule of the worker and returns its id.
 func (s *site) scheduled(t testing.TB, worker, when string) response {
 	t.Helper()
 	return s.must(t, "POST", "/api/workers/"+worker+"/schedules", `{"input":"Tick","when":`+when+`}`)
@@ -158,7 +158,7 @@ func TestScheduleTwice(t *testing.T) {
 	is.Equal(again.header.Get("Idempotency-Replayed"), "true")
 	is.Equal(s.do(t, "POST", path, strings.Replace(body, "60", "61", 1), "Idempotency-Key: a").status, http.StatusUnprocessableEntity)
 	third := s.must(t, "POST", path, body)
-	is.True(third.text("id") != first.text("id"))
+	is.True(third.text("id") != first.text("id"))                                                      // another key made the same schedule
 	is.Equal(s.must(t, "POST", path, body, "X-Stainless-Retry-Count: 1").text("id"), third.text("id")) // joins the newest
 	run := s.must(t, "POST", path+"/"+first.text("id")+"/run", "", "Idempotency-Key: r")
 	is.Equal(s.must(t, "POST", path+"/"+first.text("id")+"/run", "", "Idempotency-Key: r").text("metadata.taskId"), run.text("metadata.taskId"))
@@ -193,7 +193,7 @@ func TestScheduleOfOthers(t *testing.T) {
 func TestScheduleListInAZone(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	zone, err := store.LoadZone("Asia/Kathmandu")
+	zone, err := cron.LoadZone("Asia/Kathmandu")
 	is.NoErr(err)
 	s := newServer(t, idle, func(set *settings) { set.store.Timezone = zone })
 	worker := s.newWorker(t, fields{})

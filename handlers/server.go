@@ -1,29 +1,58 @@
 package handlers
 
 import (
+	"context"
+	"net"
 	"net/http"
-	"strings"
+	"net/http/pprof"
+	"sync"
 	"time"
 
 	"journeyman/runner"
 )
 
-// Front gives each request to the API or to the pages, which share an address.
-func Front(api *API, pages http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch p := r.URL.Path; {
-		case strings.HasPrefix(p, "/api/"), p == "/api", p == "/healthz", p == "/readyz", p == "/metrics", p == "/mcp":
-			api.ServeHTTP(w, r)
-		default:
-			pages.ServeHTTP(w, r)
-		}
-	})
+// NewServer returns the server of a handler. It has no write timeout, because a wait for a
+// result may be long. Bodies have read deadlines of their own.
+func NewServer(h http.Handler, rn *runner.Runner) *Server {
+	s := &Server{taken: newTakenConns(), buffers: sync.Pool{New: func() any { return newStreamBuffers() }}}
+	s.Server = &http.Server{Handler: answerMarked(h), ConnState: noteState,
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
+	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(markConn(ctx, c), serverKey{}, s)
+	}
+	s.RegisterOnShutdown(rn.Streams.Close) // an open event stream would hold Shutdown for the whole grace
+	return s
 }
 
-// NewServer makes the server of a handler. It has no write timeout: a wait for a
-// result may be long. Bodies have read deadlines of their own.
-func NewServer(h http.Handler, rn *runner.Runner) *http.Server {
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10}
-	s.RegisterOnShutdown(rn.CloseStreams) // an open event stream would hold Shutdown for the whole grace
-	return s
+// Shutdown stops the server: it waits for requests and event streams until ctx ends.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if err := s.Server.Shutdown(ctx); err != nil {
+		return err
+	}
+	// No handler runs any more, so no further stream begins.
+	select {
+	case <-s.taken.stop():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close cuts off all connections.
+func (s *Server) Close() error {
+	err := s.Server.Close()
+	s.taken.stop()
+	s.taken.cut(func(connUse) bool { return true })
+	return err
+}
+
+// Profiler serves Go's profiles under /debug/pprof/, to whoever reaches it.
+func Profiler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
 }

@@ -2,10 +2,10 @@ package handlers_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -30,8 +30,8 @@ func TestTaskFields(t *testing.T) {
 	} {
 		is.Equal(got.at(path), want) // the field of that path
 	}
-	is.True(got.text("task.completedAt") >= got.text("turns.0.startedAt"))
-	is.True(got.text("turns.0.startedAt") >= got.text("task.createdAt"))
+	is.True(got.text("task.completedAt") >= got.text("turns.0.startedAt")) // completed before it started
+	is.True(got.text("turns.0.startedAt") >= got.text("task.createdAt"))   // started before it was created
 	is.Equal(got.text("turns.0.completedAt"), got.text("task.completedAt"))
 	list := s.must(t, "GET", "/api/tasks/t/turns", "")
 	is.Equal(list.text("taskId"), "t")
@@ -150,11 +150,8 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t)
-	var wg sync.WaitGroup
-	var waited response
-	wg.Go(func() {
-		waited = s.run(t, fields{"taskId": "t", "input": scripted("say part of it", calling("write_file", "path", "a", "content", "x"), "say more", "wait 1h", "say never")})
-	})
+	input := scripted("say part of it", calling("write_file", "path", "a", "content", "x"), "say more", "wait 1h", "say never")
+	waits := s.begin(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": input}))
 	var worker string
 	eventually(t, "the task", func() bool {
 		worker = s.do(t, "GET", "/api/tasks/t", "").text("task.workerId")
@@ -169,7 +166,8 @@ func TestCancel(t *testing.T) {
 	is.True(time.Since(begun) < 20*time.Second) // a second is promised; a busy machine may take longer
 	is.Equal(got.text("task.status"), "aborted")
 	is.True(got.at("task.completedAt") != nil)
-	wg.Wait()
+	waited := waits()
+	is.Equal(waited.status, http.StatusOK)
 	is.Equal(waited.text("metadata.taskStatus"), "aborted") // whoever waited is told
 	is.Equal(waited.text("incomplete_details.reason"), "aborted")
 	is.Equal(waited.text("error.code"), "aborted")

@@ -1,13 +1,16 @@
 package handlers
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,38 +18,60 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// A Certificate says where the certificate for https comes from: from two files or,
-// with a domain, from an authority that speaks ACME (RFC 8555). The zero value is
-// no https.
+// A Certificate names the source of the certificate for https: two files or, for
+// Domains, an authority that speaks ACME (RFC 8555). The zero value means no https.
+// The tags are the flags that main's parser reads.
 type Certificate struct {
-	CertFile, KeyFile string   // PEM
-	Domains           []string // whose certificates are asked for at the first connection
-	Folder            string   // where those are kept
-	Email             string   // that the authority may write to; may be empty
-	Directory         string   // address of the authority's directory; Let's Encrypt where empty
+	CertFile  string   `name:"tls-cert" help:"Certificate for https, a PEM file; the server notices a new one." placeholder:"FILE"`
+	KeyFile   string   `name:"tls-key" help:"Its key." placeholder:"FILE"`
+	Domains   []string `name:"acme-domain" help:"Domains to get certificates for from Let's Encrypt; their port 443 must lead to --addr." placeholder:"DOMAIN"`
+	Email     string   `name:"acme-email" help:"Email address for the certificate authority." placeholder:"EMAIL"`
+	Directory string   `name:"acme-directory" help:"Another certificate authority's ACME directory." placeholder:"URL"`
+	Folder    string   `kong:"-"` // where the certificates of Domains are kept
+
+	Files *FileCertificate `kong:"-"` // set by TLS if the certificate stands in files
 }
 
-// TLS gives the configuration for https, nil for none. The listener must be the one
+// BaseURL returns a URL that reaches a listener at addr from this machine.
+func (c Certificate) BaseURL(addr net.Addr) string {
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return "http://" + addr.String()
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = "localhost"
+	}
+	switch {
+	case len(c.Domains) > 0:
+		return "https://" + c.Domains[0] // its port 443 leads to the listener
+	case c.CertFile != "":
+		return "https://" + net.JoinHostPort(host, port)
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// TLS returns the configuration for https, nil for none. The listener must be the one
 // that the domain's port 443 leads to: the authority proves us there (RFC 8737), so
 // that no second port is needed.
-func (c Certificate) TLS(log *slog.Logger) (*tls.Config, error) {
+func (c *Certificate) TLS(log *slog.Logger) (cfg *tls.Config, err error) {
 	switch files := c.CertFile != "" || c.KeyFile != ""; {
 	case files && len(c.Domains) > 0:
 		return nil, errors.New("--tls-cert and --acme-domain exclude each other")
 	case files && (c.CertFile == "" || c.KeyFile == ""):
 		return nil, errors.New("--tls-cert and --tls-key belong together")
 	case files:
-		pair := &certificateFiles{cert: c.CertFile, key: c.KeyFile, log: log, now: time.Now}
-		if err := pair.load(); err != nil {
+		if c.Files, err = OpenCertificate(c.CertFile, c.KeyFile, log); err != nil {
 			return nil, fmt.Errorf("--tls-cert: %w", err)
 		}
-		return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: pair.get, NextProtos: []string{"h2", "http/1.1"}}, nil
+		return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.Files.Get,
+			NextProtos: []string{"h2", "http/1.1"}}, nil
 	case len(c.Domains) > 0:
 		return c.automatic(), nil
 	}
 	return nil, nil
 }
 
+// automatic returns a configuration that gets and renews certificates by itself.
 func (c Certificate) automatic() *tls.Config {
 	m := &autocert.Manager{Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(filepath.Clean(c.Folder)),
 		HostPolicy: autocert.HostWhitelist(c.Domains...), Email: c.Email}
@@ -58,22 +83,53 @@ func (c Certificate) automatic() *tls.Config {
 	return cfg
 }
 
-// certificateFiles is a certificate that is renewed by replacing its files.
-type certificateFiles struct {
-	cert, key string
-	log       *slog.Logger
-	now       func() time.Time
+// FileCertificate is a certificate that is renewed by replacing its files. It notices new files
+// by itself. Its methods are safe for concurrent use.
+type FileCertificate struct {
+	log *slog.Logger
+	now func() time.Time
 
-	mu       sync.Mutex
-	pair     *tls.Certificate
-	modified time.Time // the younger of the two
-	looked   time.Time
+	mu        sync.Mutex // guards the fields below
+	cert, key string
+	pair      *tls.Certificate
+	modified  time.Time // of the file that changed last
+	looked    time.Time // when the files were last examined
 }
 
-// lookEvery is how often the files are looked at, at most.
+// OpenCertificate reads a certificate and its key, two PEM files.
+func OpenCertificate(cert, key string, log *slog.Logger) (*FileCertificate, error) {
+	f := &FileCertificate{cert: cert, key: key, log: log, now: time.Now}
+	if err := f.load(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Reread reads the certificate from files that may have other names now. It changes nothing:
+// commit does, so that new connections get the new certificate. commit is nil if the certificate
+// is the same.
+func (f *FileCertificate) Reread(cert, key string) (commit func(), err error) {
+	next, err := OpenCertificate(cert, key, f.log)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if slices.EqualFunc(f.pair.Certificate, next.pair.Certificate, bytes.Equal) && f.cert == cert && f.key == key {
+		return nil, nil
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.cert, f.key, f.pair, f.modified, f.looked = cert, key, next.pair, next.modified, next.looked
+	}, nil
+}
+
+// lookEvery is the shortest time between looks at the files.
 const lookEvery = 10 * time.Second
 
-func (f *certificateFiles) load() error {
+// load reads the files. The caller holds mu, or is the only one that knows f.
+func (f *FileCertificate) load() error {
 	modified, err := f.youngest()
 	if err != nil {
 		return err
@@ -86,7 +142,8 @@ func (f *certificateFiles) load() error {
 	return nil
 }
 
-func (f *certificateFiles) youngest() (time.Time, error) {
+// youngest returns the time of the last change of either file.
+func (f *FileCertificate) youngest() (time.Time, error) {
 	var at time.Time
 	for _, name := range []string{f.cert, f.key} {
 		info, err := os.Stat(name)
@@ -100,9 +157,9 @@ func (f *certificateFiles) youngest() (time.Time, error) {
 	return at, nil
 }
 
-// get gives the certificate. New files that cannot be used leave the one there was:
-// they may be half written.
-func (f *certificateFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// Get returns the certificate for a new connection. Where new files cannot be used, the earlier certificate
+// stays: the files may be half written.
+func (f *FileCertificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.now().Sub(f.looked) < lookEvery {

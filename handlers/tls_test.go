@@ -53,9 +53,9 @@ func TestCertificateSettings(t *testing.T) {
 			t.Errorf("%s: %v does not say %q", name, err, tt.says)
 		}
 	}
-	cfg, err := handlers.Certificate{}.TLS(slog.Default())
+	cfg, err := (&handlers.Certificate{}).TLS(slog.Default())
 	is.NoErr(err)
-	is.True(cfg == nil)
+	is.Equal(cfg, nil)
 }
 
 // TestRenewedCertificate replaces the files below a server that runs.
@@ -134,8 +134,8 @@ func TestAutomaticCertificate(t *testing.T) {
 	is.NoErr(err)
 	authority := newAuthority(t, ln.Addr().String())
 	folder := t.TempDir()
-	cfg, err := handlers.Certificate{Domains: []string{"workers.example"}, Folder: folder, Email: "ann@example.com",
-		Directory: authority.url + "/directory"}.TLS(slog.Default())
+	cfg, err := (&handlers.Certificate{Domains: []string{"workers.example"}, Folder: folder, Email: "ann@example.com",
+		Directory: authority.url + "/directory"}).TLS(slog.Default())
 	is.NoErr(err)
 	web := &http.Server{ReadHeaderTimeout: time.Minute, TLSConfig: cfg, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0),
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "safe") })}
@@ -314,4 +314,39 @@ func (a *authority) issue(request string) {
 		return
 	}
 	a.issued = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// TestRereadCertificate replaces the files of a certificate: a bad pair keeps the old one, and a
+// good one counts only once it is committed.
+func TestRereadCertificate(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, dir, 1, "127.0.0.1")
+	f, err := handlers.OpenCertificate(cert, key, slog.New(slog.DiscardHandler))
+	is.NoErr(err)
+	serial := func() int64 {
+		pair, err := f.Get(nil)
+		is.NoErr(err)
+		leaf, err := x509.ParseCertificate(pair.Certificate[0])
+		is.NoErr(err)
+		return leaf.SerialNumber.Int64()
+	}
+	commit, err := f.Reread(cert, key)
+	is.NoErr(err)
+	is.True(commit == nil) // nothing has changed
+	good, err := os.ReadFile(key)
+	is.NoErr(err)
+	is.NoErr(os.WriteFile(key, []byte("half a key"), 0o600))
+	_, err = f.Reread(cert, key)
+	is.True(err != nil) // the files do not fit together
+	is.Equal(serial(), int64(1))
+	is.NoErr(os.WriteFile(key, good, 0o600))
+	writeCertificate(t, dir, 2, "127.0.0.1")
+	commit, err = f.Reread(cert, key)
+	is.NoErr(err)
+	is.Equal(serial(), int64(1))
+	commit()
+	is.Equal(serial(), int64(2))
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/matryer/is"
@@ -50,8 +49,14 @@ func form(t testing.TB, parts ...part) (body, contentType string) {
 // upload sends a form as a new task.
 func (s *site) upload(t testing.TB, parts []part, headers ...string) response {
 	t.Helper()
+	return s.beginUpload(t, parts, headers...)()
+}
+
+// beginUpload is upload that does not wait for the answer.
+func (s *site) beginUpload(t testing.TB, parts []part, headers ...string) func() response {
+	t.Helper()
 	body, contentType := form(t, parts...)
-	return s.do(t, "POST", "/api/tasks", body, append(headers, contentType)...)
+	return s.begin(t, "POST", "/api/tasks", body, append(headers, contentType)...)
 }
 
 // attachments are the names and sizes of a task's attachments as its page shows them.
@@ -255,7 +260,7 @@ func TestUploadOnce(t *testing.T) {
 				if name == "key" {
 					is.Equal(r.refused(), "422 idempotency_mismatch")
 				} else {
-					is.True(r.text("metadata.turnId") != first.text("metadata.turnId"))
+					is.True(r.text("metadata.turnId") != first.text("metadata.turnId")) // another upload got the same turn
 				}
 			}
 		})
@@ -301,17 +306,17 @@ func TestUploadRace(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t, func(set *settings) { set.runner.Concurrency = 1 })
-	var wg sync.WaitGroup
 	const n = 8
-	replies := make([]response, n)
+	var answers [n]func() response
+	var replies [n]response
 	for i := range n {
-		wg.Go(func() {
-			name := fmt.Sprintf("%d.txt", i)
-			replies[i] = s.upload(t, []part{{name: "input", content: scripted(calling("read_file", "path", name), "say {{last}}")},
-				{name: "taskId", content: "shared"}, {name: "f", file: name, content: "content of " + name}})
-		})
+		name := fmt.Sprintf("%d.txt", i)
+		answers[i] = s.beginUpload(t, []part{{name: "input", content: scripted(calling("read_file", "path", name), "say {{last}}")},
+			{name: "taskId", content: "shared"}, {name: "f", file: name, content: "content of " + name}})
 	}
-	wg.Wait()
+	for i := range n {
+		replies[i] = answers[i]()
+	}
 	turns := s.must(t, "GET", "/api/tasks/shared", "")
 	is.Equal(turns.size("turns"), n)
 	for i := range n {
@@ -326,4 +331,39 @@ func TestUploadRace(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(len(files) == 0, e.Name() != replies[0].text("id")) // nothing is left elsewhere
 	}
+}
+
+// TestUploadsOfAllRuns attaches files to each call that runs an instruction.
+func TestUploadsOfAllRuns(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	worker := s.newWorker(t, fields{})
+	input := scripted(calling("read_file", "path", "a.txt"), "say {{last}}")
+	for _, path := range []string{"/api/workers", "/api/workers/" + worker, "/api/tasks"} {
+		t.Run(path, func(t *testing.T) {
+			is := is.New(t)
+			body, contentType := form(t, part{name: "input", content: input}, part{name: "budget", content: "low"}, part{name: "f", file: "a.txt", content: "alpha"})
+			headers := []string{contentType, "Prefer: wait=30", "Idempotency-Key: " + path}
+			r := s.must(t, "POST", path, body, headers...)
+			is.True(strings.Contains(r.text("output_text"), "alpha"))
+			is.Equal(r.text("metadata.budget"), "low")
+			names, _ := s.attachments(t, r)
+			is.Equal(names, []string{"a.txt"})
+			again := s.must(t, "POST", path, body, headers...)
+			is.Equal(again.text("metadata.turnId"), r.text("metadata.turnId")) // the same request, not run twice
+			other, contentType := form(t, part{name: "input", content: input}, part{name: "budget", content: "low"}, part{name: "f", file: "a.txt", content: "beta"})
+			is.Equal(s.do(t, "POST", path, other, contentType, "Idempotency-Key: "+path).status, 422) // its file is another
+		})
+	}
+	is := is.New(t)
+	body, contentType := form(t, part{name: "input", content: scripted(`json {"n":1}`)}, part{name: "outputSchema", content: `{"type":"object","required":["n"]}`},
+		part{name: "approvalTools", content: `["shell"]`}, part{name: "title", content: "Formed"}, part{name: "f", file: "a.txt", content: "x"})
+	r := s.must(t, "POST", "/api/workers", body, contentType, "Prefer: wait=30")
+	is.Equal(r.at("structured_output.n"), 1.0) // fields that are no text are JSON
+	made := s.must(t, "GET", "/api/workers/"+r.text("id")+"/template", "")
+	is.Equal([]any{made.at("title"), made.at("approvalTools.0")}, []any{"Formed", "shell"})
+	body, contentType = form(t, part{name: "title", content: "T"}, part{name: "f", file: "a.txt", content: "x"})
+	is.Equal(s.do(t, "POST", "/api/workers", body, contentType).refused(), "400 invalid_request files") // nothing runs that could read them
+	body, contentType = form(t, part{name: "title", content: "T"})
+	is.Equal(s.must(t, "POST", "/api/workers", body, contentType).text("title"), "T")
 }

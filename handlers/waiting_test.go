@@ -73,10 +73,10 @@ func TestPrefer(t *testing.T) {
 			is.Equal(got.header.Get("Preference-Applied"), tt.applied)
 			is.Equal(got.at("running") == true, tt.running)
 			if strings.Contains(tt.applied, "wait=1") && tt.running && !strings.Contains(tt.applied, "wait=0") {
-				is.True(time.Since(begun) >= time.Second)
+				is.True(time.Since(begun) >= time.Second) // the answer came too early
 			}
 			if tt.input != "" {
-				is.Equal(got.header.Get("Location"), "/api/tasks/"+got.text("metadata.taskId"))
+				is.Equal(got.header.Get("Location"), s.url+"/api/tasks/"+got.text("metadata.taskId"))
 			}
 		})
 	}
@@ -115,12 +115,12 @@ func TestSpaces(t *testing.T) {
 			is := is.New(t)
 			got := s.must(t, "POST", "/api/tasks", encode(fields{"input": tt.input}), "Prefer: "+tt.prefer)
 			spaces := len(got.body) - len(bytes.TrimLeft(got.body, " "))
-			is.True(spaces >= 3)
+			is.True(spaces >= 3) // too few spaces before the answer
 			is.True(json.Valid(got.body))
 			is.Equal(got.header.Get("Content-Type"), "application/json")
 			is.Equal(got.text("output_text"), tt.output)
 			is.Equal(got.at("running"), tt.running)
-			is.True(got.text("metadata.taskId") != "")
+			is.True(got.text("metadata.taskId") != "") // the answer names no task
 		})
 	}
 	t.Run("no space before its time", func(t *testing.T) {
@@ -176,8 +176,9 @@ func TestClientLeaves(t *testing.T) {
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				gone := make(chan error, 1)
+				req := s.request(t, "POST", "/api/tasks", body, "Content-Type: "+contentType).WithContext(ctx)
 				go func() {
-					resp, err := http.DefaultClient.Do(s.request(t, "POST", "/api/tasks", body, "Content-Type: "+contentType).WithContext(ctx))
+					resp, err := http.DefaultClient.Do(req)
 					if err == nil {
 						_, err = io.ReadAll(resp.Body)
 						resp.Body.Close()
@@ -205,8 +206,9 @@ func TestLeavingIsNoticed(t *testing.T) {
 	form += strings.Repeat("epilogue ", 10_000) // which nobody has to read
 	var gone sync.WaitGroup
 	for body, header := range map[string]string{form: contentType, encode(fields{"input": scripted("wait 1h")}): ""} {
+		req := s.request(t, "POST", "/api/tasks", body, header).WithContext(ctx)
 		gone.Go(func() {
-			resp, err := http.DefaultClient.Do(s.request(t, "POST", "/api/tasks", body, header).WithContext(ctx))
+			resp, err := http.DefaultClient.Do(req)
 			if err == nil {
 				resp.Body.Close()
 			}

@@ -13,7 +13,6 @@ import (
 	"github.com/matryer/is"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"journeyman/handlers"
 	"journeyman/store"
 )
 
@@ -23,6 +22,8 @@ type outside struct {
 
 	mu   sync.Mutex
 	sent []store.Delivery
+
+	begun, finish chan struct{} // where set: a delivery reports its start, and waits
 }
 
 func (o *outside) CheckURL(url string) error {
@@ -36,6 +37,10 @@ func (o *outside) Send(ctx context.Context, d store.Delivery) (store.Execution, 
 	if o.store == nil {
 		return store.Execution{}, store.Errorf(store.Busy, "nobody is there")
 	}
+	if o.begun != nil {
+		o.begun <- struct{}{}
+		<-o.finish
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.sent = append(o.sent, d)
@@ -46,7 +51,7 @@ func (o *outside) Send(ctx context.Context, d store.Delivery) (store.Execution, 
 func hooked(t testing.TB, opts ...option) (*site, *outside) {
 	t.Helper()
 	out := &outside{}
-	s := newServer(t, append([]option{func(set *settings) { set.api.Webhooks = out }}, opts...)...)
+	s := newServer(t, append([]option{func(set *settings) { set.sender = out }}, opts...)...)
 	out.store = func() *store.Store { return s.store }
 	return s, out
 }
@@ -76,8 +81,8 @@ func TestWebhook(t *testing.T) {
 	is.True(sameJSON(s.must(t, "GET", path, "").value, second.value))
 	renewed := s.must(t, "POST", path+"/regenerate-token", "", "Idempotency-Key: k")
 	is.Equal(renewed.text("url"), "https://b.example/")
-	is.True(renewed.text("token") != first.text("token"))
-	is.True(renewed.text("signingSecret") != first.text("signingSecret"))
+	is.True(renewed.text("token") != first.text("token"))                 // the renewed webhook has the old token
+	is.True(renewed.text("signingSecret") != first.text("signingSecret")) // the renewed webhook has the old secret
 	again := s.must(t, "POST", path+"/regenerate-token", "", "Idempotency-Key: k")
 	is.True(sameJSON(again.value, renewed.value))
 	is.Equal(again.header.Get("Idempotency-Replayed"), "true")
@@ -148,11 +153,44 @@ func TestWebhookTestAndRedeliver(t *testing.T) {
 	is.Equal(s.must(t, "POST", path+"/test", "", "Idempotency-Key: t").text("id"), sample.text("id"))
 	is.Equal(len(out.sent), 1)
 	again := s.must(t, "POST", path+"/executions/"+sample.text("id")+"/redeliver", "")
-	is.True(again.text("id") != sample.text("id"))
-	is.Equal(out.sent[1].ID, out.sent[0].ID) // the same webhook-id
+	is.True(again.text("id") != sample.text("id")) // the second test is the first delivery
+	is.Equal(out.sent[1].ID, out.sent[0].ID)       // the same webhook-id
 	is.Equal(s.do(t, "POST", path+"/executions/whe_none/redeliver", "").refused(), "404 not_found")
 	s.must(t, "DELETE", path, "")
 	is.Equal(s.do(t, "POST", path+"/executions/"+sample.text("id")+"/redeliver", "").refused(), "409 conflict")
+}
+
+// TestReplayOfADeliveryNeedsNoShare repeats a request while another one holds the only
+// share. The repetition sends nothing, so it gets the stored answer.
+func TestReplayOfADeliveryNeedsNoShare(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, out := hooked(t, func(set *settings) { set.api.Most.Sends = 1 })
+	path := "/api/workers/" + s.newWorker(t, fields{}) + "/webhook"
+	s.must(t, "PUT", path, `{"url":"https://a.example/"}`)
+	sample := s.must(t, "POST", path+"/test", "", "Idempotency-Key: t")
+	redeliver := path + "/executions/" + sample.text("id") + "/redeliver"
+	again := s.must(t, "POST", redeliver, "", "Idempotency-Key: r")
+
+	out.begun, out.finish = make(chan struct{}), make(chan struct{})
+	finish := sync.OnceFunc(func() { close(out.finish) })
+	defer finish() // a failure must not leave the delivery waiting
+	held := make(chan int, 1)
+	go func() { held <- s.do(t, "POST", path+"/test", "").status }()
+	<-out.begun
+	is.Equal(s.do(t, "POST", path+"/test", "").status, 503) // the share is in use
+	for _, tt := range []struct {
+		path, key string
+		first     response
+	}{{path + "/test", "t", sample}, {redeliver, "r", again}} {
+		replay := s.do(t, "POST", tt.path, "", "Idempotency-Key: "+tt.key)
+		is.Equal(replay.status, 200)
+		is.Equal(replay.header.Get("Idempotency-Replayed"), "true")
+		is.Equal(replay.text("id"), tt.first.text("id"))
+	}
+	finish()
+	is.Equal(<-held, 200)
+	is.Equal(len(out.sent), 3)
 }
 
 func TestExecutions(t *testing.T) {
@@ -185,7 +223,7 @@ func TestExecutions(t *testing.T) {
 	}
 }
 
-// delivery gives the newest delivery of a worker that is due, and its body, which
+// delivery returns the newest delivery of a worker that is due, and its body, which
 // is as openapi.yaml says.
 func (s *site) delivery(t testing.TB, worker string) (store.Delivery, response) {
 	t.Helper()
@@ -199,7 +237,7 @@ func (s *site) delivery(t testing.TB, worker string) (store.Delivery, response) 
 
 func (s *site) deliveryBody(t testing.TB, d store.Delivery) response {
 	t.Helper()
-	body, err := s.web.Config.Handler.(*handlers.API).DeliveryBody(t.Context(), d)
+	body, err := s.views().Delivery(t.Context(), d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +308,7 @@ func TestDeliveryBodyIsBounded(t *testing.T) {
 	}
 	body := finish("short", strings.Repeat("word ", 60_000))
 	is.Equal(body.at("truncated"), true)
-	is.True(len(body.body) <= 256<<10)
+	is.True(len(body.body) <= 256<<10) // the body is larger than 256 KiB
 	is.Equal(body.text("turn.outputText"), "")
 	is.Equal(body.text("worker.output_text"), "")
 	is.Equal(body.size("worker.messages"), 0)
@@ -279,7 +317,7 @@ func TestDeliveryBodyIsBounded(t *testing.T) {
 
 	body = finish(strings.Repeat("\"\u0001é", 60_000), "short")
 	is.Equal(body.at("truncated"), true)
-	is.True(len(body.body) <= 256<<10)
+	is.True(len(body.body) <= 256<<10) // the body is larger than 256 KiB
 	is.Equal(len([]rune(body.text("turn.input"))), 10_000)
 
 	body = finish("short", "short")
@@ -302,4 +340,41 @@ func TestDeliveryOfADeletedWorker(t *testing.T) {
 	})
 	_, body := s.delivery(t, worker)
 	is.Equal(body.text("turn.outputText"), "Done.")
+}
+
+// TestWaitingDelivery checks that a wait for a person is told once, and that the body shows
+// the moment at which the wait began, also after the end.
+func TestWaitingDelivery(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _ := hooked(t)
+	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
+	s.must(t, "PUT", "/api/workers/"+worker+"/webhook", `{"url":"https://a.example/"}`)
+	s.do(t, "POST", "/api/tasks", encode(fields{"workerId": worker, "taskId": "waits",
+		"input": scripted(`tool ask_user {"question": "Which?", "choices": ["a"]}`, `tool write_file {"path": "a.txt", "content": "x"}`, "say Done.")}), "Prefer: respond-async")
+	open := func() response { return s.must(t, "GET", "/api/approvals", "") }
+	// The question is seen before the turn rests, and the delivery begins with the rest.
+	waits := func(what string, deliveries int) {
+		eventually(t, what, func() bool {
+			due, err := s.store.DueDeliveries(t.Context(), worker, 100)
+			return err == nil && len(due) == deliveries && open().size("items") == 1
+		})
+	}
+	waits("the question", 1)
+	asked, body := s.delivery(t, worker)
+	is.Equal([]any{body.text("type"), body.text("task.status"), body.text("turn.status"), body.at("worker.running")}, []any{"task.waiting", "running", "running", true})
+	is.Equal([]any{body.text("task.waitingFor.for"), body.text("turn.waitingFor.for"), body.text("worker.waitingFor.for")}, []any{"person", "person", "person"})
+	is.Equal([]any{body.size("waiting.approvals"), body.text("waiting.approvals.0.question"), body.text("waiting.approvals.0.id")}, []any{1, "Which?", open().text("items.0.id")})
+	s.must(t, "POST", "/api/tasks/waits/approvals/"+open().text("items.0.id"), `{"answer":"a"}`)
+	waits("the approval", 2)
+	is.Equal(open().text("items.0.kind"), "approval")
+	second, next := s.delivery(t, worker)
+	is.Equal([]any{next.text("type"), next.text("waiting.approvals.0.toolName")}, []any{"task.waiting", "write_file"})
+	s.must(t, "POST", "/api/tasks/waits/approvals/"+open().text("items.0.id"), `{"approved":true}`)
+	eventually(t, "the end", func() bool { return s.must(t, "GET", "/api/tasks/waits", "").text("task.status") == "completed" })
+	is.Equal(string(s.deliveryBody(t, asked).body), string(body.body)) // each attempt has the same body
+	is.Equal(string(s.deliveryBody(t, second).body), string(next.body))
+	due, err := s.store.DueDeliveries(t.Context(), worker, 100)
+	is.NoErr(err)
+	is.Equal(len(due), 3) // the two waits and the end
 }

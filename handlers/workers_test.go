@@ -6,16 +6,19 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/matryer/is"
 
 	"journeyman/runner/model"
+	"journeyman/runner/model/offline"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
+
+// strangersDefault is strangerTools where nobody has said otherwise.
+var strangersDefault = []any{"read_file", "write_file", "edit_file", "list_files", "search_files", "publish_file"}
 
 // TestCreateTemplate makes templates and reads each field back.
 func TestCreateTemplate(t *testing.T) {
@@ -26,7 +29,10 @@ func TestCreateTemplate(t *testing.T) {
 		want fields
 	}{
 		"nothing": {`{}`, fields{"instructions": "", "summary": "", "outputSchema": nil, "visibility": "public",
-			"model": nil, "approvalTools": []any{}, "mcpTools": []any{}}},
+			"model": nil, "approvalTools": []any{}, "mcpTools": []any{}, "tools": nil, "strangerTools": strangersDefault, "workspace": "shared"}},
+		"tools": {`{"tools":["read_file",{"tool":"web_fetch","hosts":["example.com"]}],"strangerTools":[],"workspace":"task"}`,
+			fields{"tools": []any{"read_file", map[string]any{"tool": "web_fetch", "hosts": []any{"example.com"}}}, "strangerTools": []any{}, "workspace": "task"}},
+		"tools, null": {`{"tools":null,"strangerTools":null,"workspace":null}`, fields{"tools": nil, "strangerTools": strangersDefault, "workspace": "shared"}},
 		"settings": {`{"model":"offline","approvalTools":["shell","mail.send"],"mcpTools":["everything","notes.add"]}`,
 			fields{"model": "offline", "approvalTools": []any{"shell", "mail.send"}, "mcpTools": []any{"everything", "notes.add"}}},
 		"settings, null": {`{"model":null,"approvalTools":null,"mcpTools":null}`, fields{"model": nil, "approvalTools": []any{}, "mcpTools": []any{}}},
@@ -35,7 +41,7 @@ func TestCreateTemplate(t *testing.T) {
 		"nulls":            {`{"instructions":null,"summary":null,"title":null,"visibility":null,"prompt":null,"outputSchema":null}`, fields{"instructions": "", "visibility": "public", "outputSchema": nil}},
 		"unknown fields":   {`{"title":"T","colour":{"a":[1]},"Title":"other"}`, fields{"title": "T"}},
 		"twice":            {`{"title":"first","title":"second"}`, fields{"title": "second"}},
-		"NUL":              {`{"title":"a\u0000b","instructions":"\u0000"}`, fields{"title": "a\x00b", "instructions": "\x00"}},
+		"NUL":              {`{"instructions":"\u0000"}`, fields{"instructions": "\x00"}},
 		"half a surrogate": {`{"title":"\ud800!"}`, fields{"title": "\ufffd!"}},
 		"longest":          {encode(fields{"title": chars(200), "summary": chars(80), "instructions": chars(20000), "prompt": chars(10000)}), fields{"title": chars(200), "summary": chars(80), "instructions": chars(20000)}},
 		"astral":           {encode(fields{"title": strings.Repeat("🜁", 200)}), fields{"title": strings.Repeat("🜁", 200)}},
@@ -48,7 +54,7 @@ func TestCreateTemplate(t *testing.T) {
 			for field, want := range tt.want {
 				is.Equal(made.at(field), want)
 			}
-			is.True(made.text("title") != "")
+			is.True(made.text("title") != "") // the worker has no title
 			is.Equal(made.text("organizationId"), s.owner.OrganizationID)
 			is.Equal(made.text("userId"), s.owner.UserID)
 			is.Equal(made.text("url"), s.url+"/workers/"+made.text("id"))
@@ -133,29 +139,25 @@ func TestPromptPaidOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			m := &counting{Model: model.NewOffline(), entered: make(chan struct{}, 10), release: make(chan struct{})}
+			m := &counting{Model: offline.New(), entered: make(chan struct{}, 10), release: make(chan struct{})}
 			s := newServer(t, withModel(m))
 			const body = `{"prompt":"Someone who checks invoices."}`
-			var wg sync.WaitGroup
-			var made [4]response
-			for i := range made {
-				wg.Go(func() {
-					header := headers[1]
-					if i == 0 {
-						header = headers[0]
-					}
-					made[i] = s.must(t, "POST", "/api/workers", body, header)
-				})
+			var answers [4]func() response
+			for i := range answers {
+				answers[i] = s.begin(t, "POST", "/api/workers", body, headers[min(i, 1)])
 				if i == 0 {
 					<-m.entered // the first is under way
 				}
 			}
 			close(m.release)
-			wg.Wait()
-			is.Equal(m.calls.Load(), int64(1))
-			for i := range made {
-				is.Equal(made[i].text("id"), made[0].text("id"))
+			first := answers[0]()
+			for _, answer := range answers[1:] {
+				made := answer()
+				is.Equal(made.status, http.StatusOK)
+				is.Equal(made.text("id"), first.text("id"))
 			}
+			is.Equal(first.status, http.StatusOK)
+			is.Equal(m.calls.Load(), int64(1))
 		})
 	}
 }
@@ -164,7 +166,7 @@ func TestPromptPaidOnce(t *testing.T) {
 func TestPromptSurvivesClient(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	m := &counting{Model: model.NewOffline(), entered: make(chan struct{}, 10), release: make(chan struct{})}
+	m := &counting{Model: offline.New(), entered: make(chan struct{}, 10), release: make(chan struct{})}
 	s := newServer(t, withModel(m))
 	const body = `{"prompt":"Someone who checks invoices."}`
 	ctx, cancel := context.WithCancel(t.Context())
@@ -235,17 +237,25 @@ func TestUpdateWorker(t *testing.T) {
 		"no model":     {`{"model":null}`, fields{"model": nil}},
 		"approvals":    {`{"approvalTools":["shell"]}`, fields{"approvalTools": []any{"shell"}}},
 		"no MCP":       {`{"mcpTools":[]}`, fields{"mcpTools": []any{}}},
+		"tools": {`{"tools":["read_file",{"hosts":["*.Example.com"],"tool":"web_fetch"},{"tool":"shell","commands":["git"]}]}`,
+			fields{"tools": []any{"read_file", fields{"tool": "web_fetch", "hosts": []any{"*.Example.com"}}, fields{"tool": "shell", "commands": []any{"git"}}}}},
+		"every tool":         {`{"tools":null}`, fields{"tools": nil}},
+		"strangers":          {`{"strangerTools":["web_search"]}`, fields{"strangerTools": []any{"web_search"}}},
+		"strangers' default": {`{"strangerTools":null}`, fields{"strangerTools": strangersDefault}},
+		"workspace":          {`{"workspace":"shared"}`, fields{"workspace": "shared"}},
+		"days":               {`{"keepTaskDays":0}`, fields{"keepTaskDays": 0}},
+		"the server's days":  {`{"keepTaskDays":null}`, fields{"keepTaskDays": nil}},
 		"all": {`{"title":"A","summary":"B","instructions":"C","visibility":"private","outputSchema":null}`,
 			fields{"title": "A", "summary": "B", "instructions": "C", "visibility": "private", "outputSchema": nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			before := s.must(t, "POST", "/api/workers", `{"title":"Old","summary":"Old","instructions":"Old","outputSchema":{"type":"object"},
-				"model":"offline","approvalTools":["a"],"mcpTools":["b"]}`)
+				"model":"offline","approvalTools":["a.b"],"mcpTools":["b"],"tools":["shell"],"strangerTools":[],"workspace":"task","keepTaskDays":30}`)
 			path := "/api/workers/" + before.text("id")
 			got := s.must(t, "PATCH", path, tt.patch)
 			for _, field := range []string{"title", "summary", "instructions", "visibility", "outputSchema", "createdAt", "userId", "id",
-				"model", "approvalTools", "mcpTools"} {
+				"model", "approvalTools", "mcpTools", "tools", "strangerTools", "workspace", "keepTaskDays"} {
 				want, sent := tt.want[field]
 				if !sent {
 					want = before.at(field) // only sent fields change

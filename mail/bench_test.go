@@ -21,7 +21,7 @@ func BenchmarkReceive(b *testing.B) {
 }
 
 func receive(b *testing.B, size, peers int) {
-	p := newPost(b, true, func(c *Config) { c.Loops = store.MailLimits{PerThread: -1, PerSender: -1} })
+	p := newPost(b, true, func(c *Config) { c.Loops, c.Limits.PerAddress = store.MailLimits{PerThread: -1, PerSender: -1}, 500 })
 	const line = "A line of a mail that says nothing of interest to anybody in it.\r\n"
 	body := strings.Repeat(line, size/len(line))
 	var n atomic.Int64

@@ -1,146 +1,85 @@
 package mail
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"regexp"
-	"slices"
 	"strings"
+	"time"
 
+	"journeyman/mail/message"
 	"journeyman/store"
 )
 
-// An Envelope says who sends a mail, to whom, and from where: what SMTP says
-// outside of the mail itself.
+// An Envelope holds what SMTP says outside of the mail itself.
 type Envelope struct {
-	From       string // '' for bounces
+	From       string // empty for bounces
 	To         []Recipient
-	RemoteAddr string // the peer, without a port
-	Helo       string // what it calls itself; '' over HTTP
+	RemoteAddr string // of the peer, without a port
+	Helo       string // name that the peer gives itself; empty over HTTP
+
+	vouched bool // the API key that posted the mail vouches for its author
 }
 
-// admitSender refuses early what the envelope alone decides: only who may see a
-// private worker may mail it.
-func (s *Server) admitSender(ctx context.Context, r Recipient, from string) error {
-	if r.postmaster || r.worker.Visibility != store.Private {
-		return nil
-	}
-	c, member, err := s.cfg.Store.MailCaller(ctx, r.worker.OrganizationID, normalAddress(from))
-	if err != nil {
-		return err
-	}
-	if member {
-		_, err = s.cfg.Store.Worker(ctx, c, r.worker.ID)
-	}
-	if !member || store.IsKind(err, store.Forbidden) {
-		return store.Errorf(store.Forbidden, "the worker is private and takes mail of its members alone")
-	}
-	return err
-}
-
-// Deliver takes a mail in for its recipients: what it starts, or that it is ignored
-// or held, is durable once Deliver returns without an error. The same mail again
+// Deliver takes a mail in for its recipients. Once it returns without an error, the mail
+// is stored durably: as accepted, ignored or held. Delivering the same mail again
 // changes nothing.
 func (s *Server) Deliver(ctx context.Context, env Envelope, raw []byte) ([]store.Email, error) {
-	h := ReadHeader(raw)
+	h := message.ReadHeader(raw)
+	// The header names no usable author, so the sender of the envelope stands for one.
 	if h.From == "" {
-		h.From = normalAddress(env.From)
+		h.From = message.NormalAddress(env.From)
 	}
+	// Only a bounce has an empty sender, so that nobody answers it (RFC 5321, section 4.5.5).
 	if h.Automatic == "" && env.From == "" {
-		h.Automatic = AutoBounce
+		h.Automatic = message.AutoBounce
 	}
 	d := delivery{Server: s, env: env, header: h, raw: raw}
 	if env.To[0].postmaster {
 		return d.toPostmaster(ctx)
 	}
+	// A program's mail is stored before its sender is checked: a refusal would make the
+	// sending server send a bounce.
 	if h.Automatic != "" {
 		return d.ignore(ctx)
 	}
 	d.verdicts = s.verify(ctx, env, h, raw)
 	why, err := d.refusal(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if why != "" && !s.cfg.Hold {
-		return nil, store.Errorf(store.Forbidden, "%s", why)
-	}
-	if why != "" {
+	case why == "":
+		return d.accept(ctx)
+	case s.cfg.Hold:
 		return d.keep(ctx, store.EmailHeld, why)
 	}
-	return d.accept(ctx)
+	return nil, store.Errorf(store.Forbidden, "%s", why)
 }
 
-// A delivery is one mail on its way in.
+// A delivery is the work on one inbound mail.
 type delivery struct {
 	*Server
 	env      Envelope
-	header   Header
+	header   message.Header
 	raw      []byte
 	verdicts Verdicts
 }
 
-// refusal says why the mail may not start work, ” if it may. That cannot be known
-// now where the DNS is silent: the sender tries again.
-func (d *delivery) refusal(ctx context.Context) (why string, err error) {
-	if d.verdicts.DMARC.Result == resultFail && d.verdicts.DMARC.Policy == "reject" {
-		return "the sender's domain asks to refuse mail that fails its DMARC check", nil
-	}
-	private := d.env.To[0].worker.Visibility == store.Private
-	if d.cfg.Accept == Anyone && !private {
-		return "", nil
-	}
-	listed, err := d.isListed(ctx, private)
-	switch {
-	case err != nil:
-		return "", err
-	case !listed:
-		return "the sender may not mail this worker", nil
-	case d.verdicts.trusted():
-		return "", nil
-	case d.verdicts.unsure():
-		return "", store.Errorf(store.Busy, "the sender cannot be verified now: the DNS does not answer")
-	}
-	return "the sender cannot be verified: neither DKIM nor SPF vouches for the domain in From", nil
-}
+// worker returns the worker whose settings decide about the mail: all recipients of one
+// mail have the same (see Recipient.decidedWith).
+func (d *delivery) worker() store.Worker { return d.env.To[0].worker }
 
-// isListed reports whether mail of that author is accepted, if it is his.
-func (d *delivery) isListed(ctx context.Context, private bool) (bool, error) {
-	if !private && d.cfg.Accept != Members {
-		return matches(d.cfg.Accept, d.header.From), nil
-	}
-	worker := d.env.To[0].worker
-	c, member, err := d.cfg.Store.MailCaller(ctx, worker.OrganizationID, d.header.From)
-	if err != nil || !member || !private {
-		return member, err
-	}
-	_, err = d.cfg.Store.Worker(ctx, c, worker.ID)
-	if store.IsKind(err, store.Forbidden) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// matches reports whether a comma list of addresses and @domains names an address.
-func matches(list, address string) bool {
-	for entry := range strings.SplitSeq(strings.ToLower(list), ",") {
-		entry = strings.TrimSpace(entry)
-		if entry == address || strings.HasPrefix(entry, "@") && strings.HasSuffix(address, entry) {
-			return true
-		}
-	}
-	return false
-}
-
-// maxIgnored is how much is kept of a mail that starts nothing, in bytes.
+// maxIgnored limits the stored bytes of a mail that starts no work.
 const maxIgnored = 64 << 10
 
-// ignore keeps a mail that no person wrote. If it says that a reply of ours came
-// back, that is noted.
+func (d *delivery) shorten() { d.raw = d.raw[:min(len(d.raw), maxIgnored)] }
+
+// ignore stores a mail that a program has written. If the mail reports that a reply was
+// not delivered, the reply is marked.
 func (d *delivery) ignore(ctx context.Context) ([]store.Email, error) {
-	if d.header.Automatic == AutoBounce {
+	if d.header.Automatic == message.AutoBounce {
+		replies, reason := message.ReplyIDs(d.raw), message.BounceReason(d.header, d.raw)
 		for _, r := range d.env.To {
-			if err := d.cfg.Store.BounceReply(ctx, r.worker.ID, ownIDs(d.raw), bounceReason(d.header, d.raw)); err != nil {
+			if err := d.cfg.Store.BounceReply(ctx, r.worker, replies, reason); err != nil {
 				return nil, err
 			}
 		}
@@ -149,145 +88,138 @@ func (d *delivery) ignore(ctx context.Context) ([]store.Email, error) {
 	return d.keep(ctx, store.EmailIgnored, d.header.Automatic)
 }
 
-func (d *delivery) shorten() { d.raw = d.raw[:min(len(d.raw), maxIgnored)] }
-
-// toPostmaster keeps a mail for whoever runs the server: its address takes mail of
-// anyone (RFC 5321, section 4.5.1), and no program reads it.
+// toPostmaster stores a mail for the operator of the server. Its address must take mail
+// of anyone (RFC 5321, section 4.5.1).
 func (d *delivery) toPostmaster(ctx context.Context) ([]store.Email, error) {
+	if err := d.bounceAlerts(ctx); err != nil {
+		return nil, err
+	}
 	d.shorten()
 	e, err := d.cfg.Store.ReceivePostmasterEmail(ctx, d.newEmail(d.env.To[0]), d.raw)
+	if err == nil {
+		d.logTaken([]store.Email{e})
+	}
 	return []store.Email{e}, err
 }
 
-var (
-	ownID      = regexp.MustCompile(`(?i)msg_[0-9a-hjkmnp-tv-z]{26}`)
-	diagnostic = regexp.MustCompile(`(?im)^Diagnostic-Code:[ \t]*(?:smtp;[ \t]*)?(.{1,300})`)
-)
-
-// ownIDs are the ids of replies of ours that a mail names anywhere in its first
-// part: reports quote them in many places.
-func ownIDs(raw []byte) []string {
-	var ids []string
-	for _, id := range ownID.FindAll(raw[:min(len(raw), maxHeader)], 20) {
-		if id := strings.ToLower(string(id)); !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
-// bounceReason is why a reply came back, as far as the report says so.
-func bounceReason(h Header, raw []byte) string {
-	if m := diagnostic.FindSubmatch(raw[:min(len(raw), maxHeader)]); m != nil {
-		return oneLine(decodeWords(string(m[1])))
-	}
-	return h.Subject
-}
-
-// keep takes the mail in without starting work.
+// keep stores the mail without starting work.
 func (d *delivery) keep(ctx context.Context, status store.EmailStatus, reason string) ([]store.Email, error) {
-	var news []store.NewEmail
+	var emails []store.NewEmail
 	for _, r := range d.env.To {
-		n := d.newEmail(r)
-		n.Status, n.Reason = status, reason
-		news = append(news, n)
+		e := d.newEmail(r)
+		e.Status, e.Reason = status, reason
+		emails = append(emails, e)
 	}
-	list, _, err := d.cfg.Store.ReceiveEmails(ctx, news, d.raw, d.cfg.Loops)
+	list, _, err := d.cfg.Store.ReceiveEmails(ctx, emails, d.raw, d.cfg.Loops)
+	if err == nil {
+		d.logTaken(list)
+	}
 	return list, err
 }
 
 func (d *delivery) newEmail(r Recipient) store.NewEmail {
-	return store.NewEmail{Worker: r.worker, MessageID: d.header.MessageID, MailFrom: d.env.From, From: d.header.From, To: r.Address,
-		ReplyTo: d.header.From, Subject: firstRunes(d.header.Subject, 1000), Verdicts: d.verdicts.json(), RemoteAddr: d.env.RemoteAddr}
-}
-
-func firstRunes(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n])
+	return store.NewEmail{
+		Worker:     r.worker,
+		MessageID:  d.header.MessageID,
+		MailFrom:   d.env.From,
+		From:       d.header.From,
+		To:         r.Address,
+		ReplyTo:    d.header.From,
+		Subject:    store.FirstRunes(d.header.Subject, 1000),
+		Verdicts:   d.verdicts.json(),
+		RemoteAddr: d.env.RemoteAddr,
 	}
-	return s
 }
 
-// accept makes a turn for each recipient. The files are in the workspaces before
-// the turns are committed, and gone again where they are not.
+// accept creates a turn for each recipient.
 func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
-	c, err := d.content(ctx)
+	text, files, err := d.input(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if c.text == "" {
+	// The mail says nothing, or every recipient has it already. In the second case the store
+	// returns the first copy.
+	if text == "" {
 		return d.keep(ctx, store.EmailIgnored, "it says nothing")
 	}
-	var news []store.NewEmail
+	var emails []store.NewEmail
 	for _, r := range d.env.To {
-		n, err := d.work(ctx, r, c)
+		e, err := d.newWork(ctx, r, text, files)
 		if err != nil {
-			d.detach(news)
 			return nil, err
 		}
-		news = append(news, n)
+		emails = append(emails, e)
 	}
-	list, made, err := d.cfg.Store.ReceiveEmails(ctx, news, d.raw, d.cfg.Loops)
-	if err != nil {
-		d.detach(news)
-		return nil, err
+	list, err := d.cfg.Runner.AcceptEmails(ctx, emails, files, d.raw, d.cfg.Loops)
+	if err == nil {
+		d.logTaken(list)
 	}
-	for i, e := range list {
-		if !made[i] || e.Status != store.EmailAccepted {
-			d.detach(news[i : i+1])
-		}
-	}
-	d.cfg.Runner.Wake()
-	return list, nil
+	return list, err
 }
 
-func (d *delivery) detach(news []store.NewEmail) {
-	for _, n := range news {
-		if n.Turn != nil {
-			d.cfg.Runner.Detach(n.Turn.Attachments)
+// input returns the instruction in the mail, and its attachments. It returns neither if
+// the mail may have attachments and every recipient has received it before: the store
+// keeps the first copy, and files of a second one would be written for nothing.
+func (d *delivery) input(ctx context.Context) (text string, files []store.File, err error) {
+	if d.header.Has("Content-Type") {
+		if known, err := d.known(ctx); err != nil || known {
+			return "", nil, err
 		}
 	}
-}
-
-// contents are what a mail says and brings.
-type contents struct {
-	text  string
-	files []store.File
-}
-
-// content reads the mail, unless it may have files and every recipient has had it:
-// a mail of mere text is told from one that is known when it is taken in.
-func (d *delivery) content(ctx context.Context) (c contents, err error) {
-	if d.header.fields.Has("Content-Type") {
-		known, err := d.known(ctx)
-		if err != nil || known {
-			return c, err // whatever is made of it, the first one counts
-		}
+	if text, files, err = d.read(ctx); err != nil || text != "" {
+		return text, files, err
 	}
-	c.text, err = ReadBody(d.header, d.raw, func(a Attachment) error {
+	if d.header.Subject != "" || len(files) == 0 {
+		return d.header.Subject, files, nil
+	}
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.Path
+	}
+	return "See the attached files: " + strings.Join(names, ", "), files, nil
+}
+
+// read reads the body of the mail and keeps its attachments as files.
+func (d *delivery) read(ctx context.Context) (text string, files []store.File, err error) {
+	text, err = d.readBody(ctx, d.header, d.raw, func(a message.Attachment) error {
 		f, err := d.cfg.Runner.Keep(a.Name, a, d.cfg.MaxSize)
-		if err == nil {
-			c.files = append(c.files, f)
-		}
+		files = append(files, f)
 		return err
 	})
-	if c.text == "" {
-		c.text = d.header.Subject
-	}
-	if c.text == "" && len(c.files) > 0 {
-		names := make([]string, len(c.files))
-		for i, f := range c.files {
-			names[i] = f.Path
-		}
-		c.text = "See the attached files: " + strings.Join(names, ", ")
-	}
-	return c, err
+	return text, files, err
 }
 
-// known reports whether every recipient has had the mail.
+// convertTime limits how long a mail waits for its HTML. The converter may be busy with
+// other documents.
+const convertTime = time.Minute
+
+// readBody reads the body of a mail. It returns a store.Busy error if too many
+// documents are being read.
+func (s *Server) readBody(ctx context.Context, h message.Header, raw []byte,
+	keep func(message.Attachment) error) (string, error) {
+	return message.ReadBody(h, raw, func(pages []string) ([]string, error) {
+		busy := store.Errorf(store.Busy, "too many documents are being read; try again later")
+		limited, cancel := context.WithTimeoutCause(ctx, convertTime, busy)
+		defer cancel()
+		texts, err := s.cfg.HTML(limited, pages)
+		switch {
+		case err == nil:
+			return texts, nil
+		case limited.Err() != nil:
+			return nil, context.Cause(limited)
+		case store.IsKind(err, store.Busy):
+			return nil, err
+		}
+		// The page itself is at fault, so another try would not help.
+		s.cfg.Log.Warn("the HTML of a mail lost its form", "err", err)
+		return nil, nil
+	}, keep)
+}
+
+// known reports whether every recipient has received the mail before.
 func (d *delivery) known(ctx context.Context) (bool, error) {
 	for _, r := range d.env.To {
-		seen, err := d.cfg.Store.EmailKnown(ctx, r.worker.ID, d.header.MessageID)
+		seen, err := d.cfg.Store.EmailKnown(ctx, r.worker, d.header.MessageID)
 		if err != nil || !seen {
 			return false, err
 		}
@@ -295,86 +227,117 @@ func (d *delivery) known(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// work makes the turn that a recipient gets.
-func (d *delivery) work(ctx context.Context, r Recipient, c contents) (n store.NewEmail, err error) {
-	n = d.newEmail(r)
-	t := &store.NewTurn{WorkerID: r.worker.ID, Input: c.text, Budget: store.BudgetStandard, Title: d.header.Subject}
-	if t.Caller, err = d.caller(ctx, r); err != nil {
-		return n, err
-	}
-	task, err := d.thread(ctx, r, t.Caller)
+// newWork returns the mail for one recipient, with the turn that it starts.
+func (d *delivery) newWork(ctx context.Context, r Recipient, text string, files []store.File) (store.NewEmail, error) {
+	e := d.newEmail(r)
+	caller, err := d.caller(ctx, r)
 	if err != nil {
-		return n, err
+		return e, err
 	}
-	t.TaskID = task.ID
-	if n.ReplyTo, err = d.replyTo(ctx, task); err != nil {
-		return n, err
+	task, err := d.task(ctx, r, caller)
+	if err != nil {
+		return e, err
 	}
-	for _, f := range c.files {
-		if f, err = d.cfg.Runner.Attach(r.worker.ID, f); err != nil {
-			d.cfg.Runner.Detach(t.Attachments)
-			return n, fmt.Errorf("attach %q: %w", f.Title, err)
-		}
-		t.Attachments = append(t.Attachments, f)
+	// The task decides about the address, so it is found first.
+	if e.ReplyTo, err = d.replyTo(ctx, r, task); err != nil {
+		return e, err
 	}
-	n.Turn = t
-	return n, nil
+	e.Turn = &store.NewTurn{Caller: caller, WorkerID: r.worker.ID, TaskID: task.ID, Input: text,
+		Budget: store.BudgetStandard, Title: d.header.Subject, Mail: d.note()}
+	if task.ID != "" {
+		e.Answer, err = d.answer(ctx, task, caller, text, files)
+	}
+	return e, err
 }
 
-// caller is the author: a user where it is certain that it is him, else a
-// stranger.
+// answer returns the mail's text as the answer to a question of the task. It returns nil if no
+// question waits for the mail's author.
+func (d *delivery) answer(ctx context.Context, task store.Task, c store.Caller, text string,
+	files []store.File) (*store.MailAnswer, error) {
+	a, ok, err := d.cfg.Store.MailedQuestion(ctx, task, c, d.header.From, d.header.ThreadIDs())
+	if err != nil || !ok {
+		return nil, err
+	}
+	note := ""
+	if len(files) > 0 {
+		names := make([]string, len(files))
+		for i, f := range files {
+			names[i] = f.Path
+		}
+		note = "\n\n(With files, which are in the workspace now: " + strings.Join(names, ", ") + ")"
+	}
+	answer := a.Question.Match(text)
+	// The names of the files matter more than the end of a long text, so the text is cut.
+	if room := store.MaxAnswer - len([]rune(note)); len([]rune(answer)) > room {
+		note = "\n(The rest of the mail is left out.)" + note
+		answer = store.FirstRunes(answer, max(0, room-50))
+	}
+	answer = store.FirstRunes(answer+note, store.MaxAnswer)
+	// The store refuses NUL. A refusal here would bounce the mail of a person who cannot
+	// see why.
+	return &store.MailAnswer{ApprovalID: a.ID, Text: strings.ReplaceAll(answer, "\x00", "\uFFFD")}, nil
+}
+
+// note returns the facts about the mail that the model is told beside its text.
+func (d *delivery) note() *store.MailNote {
+	return &store.MailNote{FromName: d.header.FromName, From: d.header.From, Subject: d.header.Subject,
+		Cc: d.header.Cc, Verified: d.verdicts.trusted(), Checks: d.verdicts.words()}
+}
+
+// caller returns the author: a user if the author is verified, otherwise a stranger.
 func (d *delivery) caller(ctx context.Context, r Recipient) (store.Caller, error) {
 	from := d.header.From
 	if !d.verdicts.trusted() {
-		from = ""
+		from = "" // no user has this address
 	}
 	c, _, err := d.cfg.Store.MailCaller(ctx, r.worker.OrganizationID, from)
 	c.RemoteAddr = d.env.RemoteAddr
 	return c, err
 }
 
-// thread gives the task that the mail goes on with; Num 0 for a new one. Who adds
-// to a task gets its answer, which rests on all that was said in it: so only who
-// has part in it may. Without proof of who that is, an id that only its readers
-// know will do.
-func (d *delivery) thread(ctx context.Context, r Recipient, c store.Caller) (store.Task, error) {
-	task, secret, named := r.task, r.secret, r.task.Num != 0
+// task returns the task that the mail continues, or an empty one for a new task. The
+// answer to a mail draws on everything said in its task, so only a participant may
+// continue it. An author who is not verified must know a secret: an id in the headers
+// or in the address that only readers of the task have seen.
+func (d *delivery) task(ctx context.Context, r Recipient, c store.Caller) (store.Task, error) {
+	task, secret, named := r.task, r.secret, r.task.ID != ""
 	if !named {
 		var err error
-		if task, secret, err = d.cfg.Store.MailThread(ctx, r.worker.ID, threadIDs(d.header)); err != nil || task.Num == 0 {
+		task, secret, err = d.cfg.Store.MailThread(ctx, r.worker, d.header.ThreadIDs())
+		if err != nil || task.ID == "" {
 			return store.Task{}, err
 		}
 	}
-	allowed := c.UserID != "" // a member sees the tasks of the worker
+	allowed := c.UserID != "" // members see all tasks of the worker
 	if !allowed && (secret || d.verdicts.trusted()) {
 		var err error
-		if allowed, err = d.cfg.Store.InThread(ctx, task.Num, d.header.From); err != nil {
+		if allowed, err = d.cfg.Store.InThread(ctx, task, d.header.From); err != nil {
 			return store.Task{}, err
 		}
 	}
 	switch {
-	case allowed && task.ArchivedAt == nil:
+	case allowed && task.ArchivedAt == nil && task.Takes(c):
 		return task, nil
 	case named:
+		// A reply without permission starts a task of its own. An address that names a task
+		// leaves no such choice.
 		return store.Task{}, store.Errorf(store.Forbidden, "the sender has no part in this task")
 	}
 	return store.Task{}, nil
 }
 
-// neverRead matches the local parts of addresses whose mail nobody reads.
+// neverRead matches addresses whose mail nobody reads.
 var neverRead = regexp.MustCompile(`^(no-?reply|do-?not-?reply|mailer-daemon|bounces?)([+._-].*)?@`)
 
-// replyTo is where the answer goes, ” for nowhere: to Reply-To where that is one
-// address, but out of a task only to those who have part in it.
-func (d *delivery) replyTo(ctx context.Context, task store.Task) (string, error) {
+// replyTo returns the address for the answer: the author's, or the one in Reply-To if
+// mayRedirect allows it. It returns an empty string if nobody would read the answer.
+func (d *delivery) replyTo(ctx context.Context, r Recipient, task store.Task) (string, error) {
 	to := d.header.From
+	// With several addresses the answer goes to the author alone.
 	if list := d.header.ReplyTo; len(list) == 1 && list[0] != to {
-		ok := task.Num == 0
-		if !ok {
-			var err error
-			if ok, err = d.cfg.Store.InThread(ctx, task.Num, list[0]); err != nil {
-				return "", err
-			}
+		ok, err := d.mayRedirect(ctx, r, task, list[0])
+		if err != nil {
+			return "", err
 		}
 		if ok {
 			to = list[0]
@@ -386,98 +349,24 @@ func (d *delivery) replyTo(ctx context.Context, task store.Task) (string, error)
 	return to, nil
 }
 
+// mayRedirect reports whether the answer may go to another address than the author's.
+// Every server on the way can write Reply-To, and DKIM need not cover it. So the address
+// must be in the author's domain, and answers of a private worker go to the author
+// alone. The answer in a task goes to participants of the task alone.
+func (d *delivery) mayRedirect(ctx context.Context, r Recipient, task store.Task, to string) (bool, error) {
+	domain := message.DomainOf(d.header.From)
+	if r.worker.Visibility == store.Private || domain == "" || message.DomainOf(to) != domain {
+		return false, nil
+	}
+	if task.ID == "" {
+		return true, nil
+	}
+	return d.cfg.Store.InThread(ctx, task, to)
+}
+
 // validRecipient reports whether SMTP can carry an address.
 func validRecipient(a string) bool {
 	at := strings.LastIndexByte(a, '@')
-	return at > 0 && at < len(a)-1 && len(a) <= 320 && strings.IndexFunc(a, func(r rune) bool { return r <= ' ' || r == '<' || r == '>' || r == 0x7f || r == '"' }) < 0
-}
-
-// Receive takes in a mail that came over HTTP, with the caller's workers alone.
-// Without to its recipients are those that the mail itself names, and without from
-// its sender is the author.
-func (s *Server) Receive(ctx context.Context, c store.Caller, from string, to []string, raw []byte) ([]store.Email, error) {
-	if int64(len(raw)) > s.cfg.MaxSize {
-		return nil, store.Errorf(store.TooLarge, "a mail has at most %d bytes", s.cfg.MaxSize)
-	}
-	raw = withCRLF(raw)
-	h := ReadHeader(raw)
-	env := Envelope{From: from, RemoteAddr: c.RemoteAddr}
-	if from == "" {
-		env.From = h.From
-	}
-	named := len(to) > 0
-	if !named {
-		to = h.Recipients
-	}
-	for _, address := range to {
-		r, err := s.recipient(ctx, address)
-		if err == nil {
-			_, err = s.cfg.Store.Worker(ctx, c, r.worker.ID)
-		}
-		if err != nil && named {
-			return nil, err
-		}
-		if err == nil && !slices.ContainsFunc(env.To, r.equals) && len(env.To) < s.cfg.Limits.Recipients {
-			env.To = append(env.To, r)
-		}
-	}
-	if len(env.To) == 0 {
-		return nil, store.Errorf(store.NotFound, "the mail names no worker of yours in @%s: say which with to", s.cfg.Domain)
-	}
-	for _, r := range env.To {
-		if !env.To[0].decidedWith(r) {
-			return nil, store.Errorf(store.Invalid, "a private worker decides about mail by itself: post it once for each")
-		}
-	}
-	return s.Deliver(ctx, env, raw)
-}
-
-// withCRLF gives text CRLF line ends: files have their system's.
-func withCRLF(raw []byte) []byte {
-	if !hasBareLineEnd(raw) {
-		return raw
-	}
-	raw = bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n"))
-	return bytes.ReplaceAll(raw, []byte("\n"), []byte("\r\n"))
-}
-
-// Release has a mail start work that was held or ignored. An Admin has decided, so
-// who sent it is not checked again.
-func (s *Server) Release(ctx context.Context, c store.Caller, id string) (store.Email, error) {
-	e, err := s.cfg.Store.Releasable(ctx, c, id)
-	if err != nil {
-		return e, err
-	}
-	raw, err := s.cfg.Store.EmailSource(ctx, e)
-	if err != nil {
-		return e, err
-	}
-	r, err := s.recipient(ctx, e.To)
-	if err != nil {
-		return e, err
-	}
-	d := delivery{Server: s, header: ReadHeader(raw), raw: raw, env: Envelope{From: e.MailFrom, To: []Recipient{r}, RemoteAddr: e.RemoteAddr}}
-	d.header.From = e.From
-	text, files := "", []store.File(nil)
-	text, err = ReadBody(d.header, raw, func(a Attachment) error {
-		f, err := s.cfg.Runner.Keep(a.Name, a, s.cfg.MaxSize)
-		files = append(files, f)
-		return err
-	})
-	if err != nil {
-		return e, err
-	}
-	if text == "" {
-		text = "(no text)"
-	}
-	n, err := d.work(ctx, r, contents{text: text, files: files})
-	if err != nil {
-		return e, err
-	}
-	if e, err = s.cfg.Store.ReleaseEmail(ctx, c, id, *n.Turn); err != nil {
-		d.detach([]store.NewEmail{n})
-		return e, err
-	}
-	s.cfg.Runner.Wake()
-	return e, nil
+	return at > 0 && at < len(a)-1 && len(a) <= 320 &&
+		!strings.ContainsFunc(a, func(r rune) bool { return r <= ' ' || strings.ContainsRune("<>\x7f\"", r) })
 }

@@ -2,29 +2,44 @@ package mail
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
+	"journeyman/mail/message"
 	"journeyman/store"
 )
 
-// workspace lists the files of a worker's folder, with what they hold.
+// workspace lists the files of a worker's folders by their published paths, with what
+// they hold.
 func (p *post) workspace(w store.Worker) map[string]string {
 	p.t.Helper()
 	files := map[string]string{}
-	dir := filepath.Join(p.store.Dir(), "workspaces", w.ID)
-	entries, err := os.ReadDir(dir)
-	if err != nil && !os.IsNotExist(err) {
-		p.t.Fatal(err)
+	folders := []store.Folder{{WorkerID: w.ID}}
+	for _, e := range p.emails(store.Inbound) {
+		if e.TaskID != "" {
+			folders = append(folders, store.Folder{WorkerID: w.ID, TaskID: e.TaskID})
+		}
 	}
-	for _, e := range entries {
-		if b, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil {
-			files[e.Name()] = string(b)
+	for _, f := range folders {
+		dir := store.FolderPath(p.store.Dir(), f)
+		entries, err := os.ReadDir(dir)
+		if err != nil && !os.IsNotExist(err) {
+			p.t.Fatal(err)
+		}
+		for _, e := range entries {
+			if b, err := os.ReadFile(filepath.Join(dir, e.Name())); err == nil {
+				files[f.Published(e.Name())] = string(b)
+			}
 		}
 	}
 	return files
@@ -34,7 +49,19 @@ func (p *post) workspace(w store.Worker) map[string]string {
 func withFile(text, name, content string, fields ...string) string {
 	fields = append(fields, "MIME-Version: 1.0", `Content-Type: multipart/mixed; boundary="b"`)
 	return letter("--b\n\n"+text+"\n--b\nContent-Type: application/pdf\nContent-Transfer-Encoding: base64\nContent-Disposition: attachment; filename=\""+
-		name+"\"\n\n"+base64.StdEncoding.EncodeToString([]byte(content))+"\n--b--", fields...)
+		name+"\"\n\n"+strings.Join(slices.Collect(lines(base64.StdEncoding.EncodeToString([]byte(content)))), "\n")+"\n--b--", fields...)
+}
+
+// lines gives text in pieces as long as a line of a mail should be.
+func lines(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for ; len(text) > 76; text = text[76:] {
+			if !yield(text[:76]) {
+				return
+			}
+		}
+		yield(text)
+	}
 }
 
 func TestMailBecomesATask(t *testing.T) {
@@ -52,7 +79,7 @@ func TestMailBecomesATask(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(task.Title, "A report")
 	is.Equal(p.workspace(p.worker)["report.pdf"], "%PDF")
-	files, err := p.store.FilesByTurn(t.Context(), turn.Num)
+	files, err := p.store.FilesByTurn(t.Context(), turn)
 	is.NoErr(err)
 	is.Equal(len(files), 1)
 	is.Equal([]string{e.MailFrom, e.From, e.To, e.ReplyTo, e.MessageID}, []string{"ann@example.com", "ann@example.com", p.address(), "ann@example.com", "1@example.com"})
@@ -138,9 +165,9 @@ func TestInputs(t *testing.T) {
 func TestAutomaticMailStartsNothing(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ from, field, reason string }{
-		"auto-reply": {"ann@example.com", "Auto-Submitted: auto-replied", AutoReply},
-		"list":       {"ann@example.com", "List-Id: <a.example.com>", AutoList},
-		"bounce":     {"", "Subject: Returned mail", AutoBounce},
+		"auto-reply": {"ann@example.com", "Auto-Submitted: auto-replied", message.AutoReply},
+		"list":       {"ann@example.com", "List-Id: <a.example.com>", message.AutoList},
+		"bounce":     {"", "Subject: Returned mail", message.AutoBounce},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -162,7 +189,7 @@ func TestThreads(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, false, nil)
-	p.store.CreateKey(t.Context(), store.NewKey{Name: "x", Email: "carol@example.com", OrganizationName: "Acme", Role: store.RoleMember})
+	p.store.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "x", Email: "carol@example.com", OrganizationName: "Acme", Role: store.RoleMember})
 	is.Equal(p.send("bob@example.net", p.address(), letter("First", "From: bob@example.net", "Message-ID: <1@example.net>")), "250 2.0.0 OK: queued")
 	reply := p.replies(1, store.EmailKept)[0]
 	first := p.emails(store.Inbound)[0]
@@ -264,10 +291,12 @@ func TestReplyTo(t *testing.T) {
 		want   string
 	}{
 		"author":            {nil, "bob@example.net"},
-		"reply-to":          {[]string{"Reply-To: Desk <desk@example.net>"}, "desk@example.net"},
+		"reply-to":          {[]string{"Reply-To: Desk <desk@Example.net>"}, "desk@example.net"},
+		"another domain":    {[]string{"Reply-To: <bob@example.org>"}, "bob@example.net"},
+		"a subdomain":       {[]string{"Reply-To: <bob@in.example.net>"}, "bob@example.net"},
 		"several reply-tos": {[]string{"Reply-To: a@example.net, b@example.net"}, "bob@example.net"},
 		"nobody reads it":   {[]string{"From: No-Reply@example.net"}, ""},
-		"a form's sender":   {[]string{"From: noreply@forms.example", "Reply-To: visitor@example.org"}, "visitor@example.org"},
+		"a form's sender":   {[]string{"From: noreply@forms.example", "Reply-To: visitor@example.org"}, ""},
 		"not in this world": {[]string{"Reply-To: <\"a b\"@example.net>"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -280,36 +309,93 @@ func TestReplyTo(t *testing.T) {
 	}
 }
 
+// TestReplyToOfPrivateWorkers has an answer that is for members alone go to the
+// member who asks.
+func TestReplyToOfPrivateWorkers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, nil)
+	w := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Private", Visibility: store.Private})
+	is.Equal(p.send("ann@example.com", WorkerAddress(w.ID, domain), letter("Hello", "Reply-To: <list@example.com>")), "250 2.0.0 OK: queued")
+	is.Equal(p.emails(store.Inbound)[0].ReplyTo, "ann@example.com")
+	is.Equal(p.send("ann@example.com", p.address(), letter("Hello", "Reply-To: <list@example.com>")), "250 2.0.0 OK: queued")
+	is.Equal(p.emails(store.Inbound)[1].ReplyTo, "list@example.com") // of a public one
+}
+
+// TestLoopGuard sends more mails than an hour may bring. Those beyond the limit are
+// answered 450, so that they are not lost: an hour later they start work.
 func TestLoopGuard(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	p := newPost(t, true, func(c *Config) { c.Loops = store.MailLimits{PerThread: 3, PerSender: 5} })
+	var ahead atomic.Int64 // hours
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load()) * time.Hour) }
+	p := newPostWith(t, true, store.Options{QueueLimit: 1_000_000, Now: now}, func(c *Config) {
+		c.Loops = store.MailLimits{PerThread: 3, PerSender: 5}
+	})
 	is.Equal(p.send("bob@example.net", p.address(), letter("0", "From: bob@example.net", "Message-ID: <0@example.net>")), "250 2.0.0 OK: queued")
 	first := p.emails(store.Inbound)[0]
-	for i := 1; i < 8; i++ { // in one thread, then in none
+	mail := func(i int) string { // in one thread, then in none
 		to := p.worker.ID + "+" + first.TaskID + "@" + domain
 		if i > 4 {
 			to = p.address()
 		}
-		raw := withFile("again", fmt.Sprintf("%d.pdf", i), "x", "From: bob@example.net", fmt.Sprintf("Message-ID: <%d@example.net>", i))
-		is.Equal(p.send("bob@example.net", to, raw), "250 2.0.0 OK: queued")
+		return p.send("bob@example.net", to, withFile("again", fmt.Sprintf("%d.pdf", i), "x", "From: bob@example.net", fmt.Sprintf("Message-ID: <%d@example.net>", i)))
 	}
-	var got []string
-	for _, e := range p.emails(store.Inbound) {
-		got = append(got, string(e.Status)+" "+e.Reason)
+	const thread = "450 4.7.1 too many mails in this thread: at most 3 within an hour start work, so try again later"
+	const sender = "450 4.7.1 too many mails of this sender: at most 5 within an hour start work, so try again later"
+	const taken = "250 2.0.0 OK: queued"
+	for i, want := range []string{taken, taken, thread, thread, taken, taken, sender} {
+		is.Equal(mail(i+1), want)
 	}
-	is.Equal(strings.Join(got, "\n"), `accepted 
-accepted 
-accepted 
-ignored too many mails in this thread: 3 within an hour
-ignored too many mails in this thread: 3 within an hour
-accepted 
-accepted 
-ignored too many mails of this sender: 5 within an hour`)
+	is.Equal(mail(2), taken) // one that is known is not another one
+	is.Equal(len(p.emails(store.Inbound)), 5)
 	is.Equal(p.store.Queued(), int64(5))
-	is.Equal(len(p.workspace(p.worker)), 4) // files of what was ignored are gone
-	is.Equal(p.send("carol@example.net", p.address(), letter("x", "From: carol@example.net")), "250 2.0.0 OK: queued")
+	is.Equal(len(p.workspace(p.worker)), 4) // the files of the others are gone
+	is.Equal(p.send("carol@example.net", p.address(), letter("x", "From: carol@example.net")), taken)
 	is.Equal(p.store.Queued(), int64(6)) // others are not in a loop
+
+	ahead.Store(1) // the sender's server tries again
+	for _, i := range []int{3, 4, 7} {
+		is.Equal(mail(i), taken)
+	}
+	is.Equal(p.store.Queued(), int64(9))
+}
+
+// TestForgedMailUsesUpNobodysShare has a stranger write as a member until the limit.
+func TestForgedMailUsesUpNobodysShare(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := dns{}
+	p := newPost(t, true, func(c *Config) {
+		c.Resolver, c.Domain, c.Loops = d, "workers.example", store.MailLimits{PerSender: 2}
+	})
+	for i, limited := range []bool{false, false, true} {
+		_, _, err := p.deliver("192.0.2.7", "eve@example.net", letter("Hello", fmt.Sprintf("Message-ID: <forged%d@example.com>", i)))
+		is.Equal(store.IsKind(err, store.Limited), limited)
+	}
+	for i, limited := range []bool{false, false, true} {
+		raw := d.signed(t, letter("Hello", fmt.Sprintf("Message-ID: <%d@example.com>", i)), "example.com")
+		_, _, err := p.deliver("192.0.2.7", "ann@example.com", raw)
+		is.Equal(store.IsKind(err, store.Limited), limited)
+	}
+}
+
+// TestLimitsOverHTTP has the caller know how long to wait.
+func TestLimitsOverHTTP(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, func(c *Config) { c.Loops = store.MailLimits{PerSender: 1} })
+	to := []string{p.address()}
+	_, err := p.Receive(t.Context(), p.owner, "", to, []byte(letter("Hello", "Message-ID: <1@example.com>")))
+	is.NoErr(err)
+	_, err = p.Receive(t.Context(), p.owner, "", to, []byte(letter("Hello", "Message-ID: <2@example.com>")))
+	var e *store.Error
+	is.True(errors.As(err, &e) && e.Kind == store.Limited)
+	is.True(e.RetryAfter > 59*time.Minute && e.RetryAfter <= time.Hour)
+	_, err = p.Receive(t.Context(), p.owner, "", to, []byte(letter("Hello", "Message-ID: <1@example.com>")))
+	is.NoErr(err) // the same mail
+	_, err = p.Receive(t.Context(), p.owner, "", to, []byte(letter("Hello", "Auto-Submitted: auto-replied")))
+	is.NoErr(err) // what never runs is taken and ignored
 }
 
 func TestReceiveOverHTTP(t *testing.T) {
@@ -317,7 +403,7 @@ func TestReceiveOverHTTP(t *testing.T) {
 	is := is.New(t)
 	p := newPost(t, true, func(c *Config) { c.MaxSize = 5000 })
 	rival, _ := storetestCaller(t, p.store, "Rival")
-	local := p.owner.Caller
+	local := p.owner
 	local.RemoteAddr = "127.0.0.1"
 	raw := []byte(letter("Hello", "To: Bob <bob@example.net>, "+p.address(), "Message-ID: <1@example.com>")) // with bare line feeds
 	list, err := p.Receive(t.Context(), local, "", nil, raw)
@@ -328,15 +414,15 @@ func TestReceiveOverHTTP(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(list[0].MailFrom, "ann@example.com")
 	for name, tt := range map[string]struct {
-		who  store.Caller
+		who  store.Identity
 		to   []string
 		raw  string
 		kind store.Kind
 	}{
 		"no recipient of ours":  {local, nil, letter("x"), store.NotFound},
 		"unknown worker":        {local, []string{"wrk_x@" + domain}, letter("x"), store.NotFound},
-		"another organization":  {rival.Caller, []string{p.address()}, letter("x"), store.Forbidden},
-		"another by its header": {rival.Caller, nil, letter("x", "To: "+p.address()), store.NotFound},
+		"another organization":  {rival, []string{p.address()}, letter("x"), store.Forbidden},
+		"another by its header": {rival, nil, letter("x", "To: "+p.address()), store.NotFound},
 		"another domain":        {local, []string{"bob@example.net"}, letter("x"), store.Forbidden},
 		"too large":             {local, []string{p.address()}, letter(strings.Repeat("x", 6000)), store.TooLarge},
 	} {

@@ -8,17 +8,35 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/emersion/go-message/mail"
 
+	"journeyman/mail/message"
 	"journeyman/runner"
 	"journeyman/runner/model"
+	"journeyman/runner/model/offline"
+	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/store"
 	"journeyman/store/storetest"
+)
+
+// TestMain lets this program be what reads documents in the real one.
+func TestMain(m *testing.M) {
+	filters := tool.Filters()
+	filters["markdown"] = message.RenderMarkdown
+	sandbox.BeFilter(os.Args, filters)
+	os.Exit(m.Run())
+}
+
+var (
+	testPool      = sandbox.NewFilterPool()
+	testDocuments = tool.NewDocuments(testPool)
+	testHTML      = testDocuments.MailHTML
 )
 
 // A post is a mail server of a test, with a real store and runner, one
@@ -34,7 +52,7 @@ type post struct {
 }
 
 // domain is that of worker addresses in tests.
-const domain = "workers.example"
+const domain = "localhost"
 
 // newPost starts a server. The runner runs unless idle.
 func newPost(t testing.TB, idle bool, change func(*Config)) *post {
@@ -50,8 +68,8 @@ func newPostWith(t testing.TB, idle bool, opt store.Options, change func(*Config
 		t.Fatal(err)
 	}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	rn := runner.New(runner.Config{Store: st, Model: model.NewOffline(), Prices: prices, Tools: tool.All(), BaseURL: "http://jm.test", Log: log})
-	cfg := Config{Store: st, Runner: rn, Log: log, Domain: domain}
+	rn := runner.New(runner.Config{Store: st, Model: offline.New(), Prices: prices, Tools: tool.All(testDocuments), BaseURL: "http://jm.test", Log: log})
+	cfg := Config{Store: st, Runner: rn, Log: log, Domain: domain, HTML: testHTML}
 	if change != nil {
 		change(&cfg)
 	}
@@ -93,7 +111,7 @@ func (p *post) stop(idle bool, served chan error) {
 
 func (p *post) newWorker(c store.Caller, n store.NewWorker) store.Worker {
 	p.t.Helper()
-	w, _, err := p.store.CreateWorker(p.t.Context(), c, n, store.Once{})
+	w, _, err := p.store.CreateWorker(p.t.Context(), c, n, store.IdempotencyKey{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -116,7 +134,7 @@ func (p *post) dial() *peer {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(2 * time.Minute))
 	p.t.Cleanup(func() { _ = c.Close() })
 	return &peer{t: p.t, Conn: c, r: bufio.NewReader(c)}
 }
@@ -137,7 +155,7 @@ func (c *peer) answer() string {
 	}
 }
 
-// say sends a line and gives the answer.
+// say sends a line and returns the answer.
 func (c *peer) say(format string, args ...any) string {
 	c.t.Helper()
 	if _, err := fmt.Fprintf(c.Conn, format+"\r\n", args...); err != nil {
@@ -162,7 +180,7 @@ func (c *peer) greet() *peer {
 	return c
 }
 
-// send sends a mail and gives the last answer.
+// send sends a mail and returns the last answer.
 func (p *post) send(from, to, raw string) string {
 	p.t.Helper()
 	c := p.dial().greet()
@@ -218,7 +236,7 @@ func (p *post) turn(e store.Email) store.Turn {
 	return t
 }
 
-// replies waits until n replies have one of the states, and gives them.
+// replies waits until n replies have one of the states, and returns them.
 func (p *post) replies(n int, states ...store.EmailStatus) []store.Email {
 	p.t.Helper()
 	var list []store.Email

@@ -4,117 +4,12 @@ import (
 	"bytes"
 	"io"
 	"net"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"journeyman/store"
 )
-
-// FuzzMessage reads anything as a mail: it must come to an end soon, with valid
-// text, and lose nothing.
-func FuzzMessage(f *testing.F) {
-	for _, s := range specimens(f) {
-		f.Add(s.raw)
-	}
-	f.Add([]byte("Content-Type: multipart/mixed; boundary=\"\"\r\n\r\n--\r\n\r\n----\r\n"))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		begun := time.Now()
-		h := ReadHeader(raw)
-		text, err := ReadBody(h, raw, func(a Attachment) error {
-			if a.Name == "" {
-				t.Error("an attachment has no name")
-			}
-			_, err := io.Copy(io.Discard, a)
-			return err
-		})
-		if err != nil {
-			t.Error(err)
-		}
-		if took := time.Since(begun); took > 60*time.Second {
-			t.Errorf("took %s for %d bytes", took, len(raw))
-		}
-		for _, s := range []string{text, h.Subject, h.From, h.FromName, h.MessageID} {
-			if !utf8.ValidString(s) || strings.Contains(s, "\x00") {
-				t.Errorf("%q is no text", s)
-			}
-		}
-		if h.MessageID == "" {
-			t.Error("no id")
-		}
-	})
-}
-
-// FuzzParams reads anything as the value of a header with parameters.
-func FuzzParams(f *testing.F) {
-	f.Add(`attachment; filename*0*=utf-8''%C3%9C; filename*1=b; filename="a\"b"`)
-	f.Add(`text/plain; charset="utf-8`)
-	f.Add(`a;;b*=;c*x*=1;=;"`)
-	f.Fuzz(func(t *testing.T, header string) {
-		_, params := parseParams(header)
-		for name, value := range params {
-			if name == "" && value == "" {
-				t.Error("an empty parameter")
-			}
-		}
-	})
-}
-
-// TestHostileMessages has shapes that grow quadratically in careless parsers.
-func TestHostileMessages(t *testing.T) {
-	t.Parallel()
-	nested := "Content-Type: multipart/mixed; boundary=b0\r\n\r\n"
-	for i := range 2000 {
-		nested += "--b" + string(rune('0'+i%10)) + "\r\nContent-Type: multipart/mixed; boundary=b" + string(rune('0'+(i+1)%10)) + "\r\n\r\n"
-	}
-	var parts strings.Builder
-	parts.WriteString("Content-Type: multipart/mixed; boundary=b\r\n\r\n")
-	for range 50_000 {
-		parts.WriteString("--b\r\n\r\nx\r\n")
-	}
-	html := "Content-Type: text/html\r\n\r\n"
-	for name, raw := range map[string]string{
-		"multiparts in multiparts":   nested,
-		"many parts":                 parts.String(),
-		"a header of a megabyte":     "Subject: " + strings.Repeat("=?utf-8?q?a?= ", 80_000) + "\r\n\r\nx",
-		"references of a megabyte":   "References: " + strings.Repeat("<a@b> ", 200_000) + "\r\n\r\nx",
-		"addresses of a megabyte":    "From: " + strings.Repeat("a@b, ", 50_000) + "\r\n\r\nx",
-		"comments in comments":       "From: " + strings.Repeat("(", 100_000) + "\r\n\r\nx",
-		"deep HTML":                  html + strings.Repeat("<div>", 100_000),
-		"deep quotes in HTML":        html + strings.Repeat("<blockquote>", 100_000) + "x",
-		"deep lists in HTML":         html + strings.Repeat("<ul><li>", 50_000) + "x",
-		"tables in tables":           html + strings.Repeat("<table><tr><td>", 30_000) + "x",
-		"links in HTML":              html + strings.Repeat("<a href=http://x>", 50_000) + "x",
-		"a wide table":               html + "<table><tr>" + strings.Repeat("<td>x", 20_000) + strings.Repeat("<tr><td>x", 10_000),
-		"emphasis in HTML":           html + strings.Repeat("<b><i>", 50_000) + "x",
-		"a million spaces":           "Content-Type: text/plain\r\n\r\n" + strings.Repeat(" ", 1_000_000) + "x",
-		"one line of a megabyte":     "Content-Type: text/plain\r\n\r\nOn 1 " + strings.Repeat("a wrote ", 120_000),
-		"many quoted lines":          "Content-Type: text/plain\r\n\r\n" + strings.Repeat("> a\r\nb\r\n", 100_000),
-		"many header blocks":         "Content-Type: text/plain\r\n\r\n" + strings.Repeat("From: a\r\n", 100_000),
-		"many attributions":          "Content-Type: text/plain\r\n\r\n" + strings.Repeat("On 1 a wrote:\r\n>\r\n", 60_000),
-		"parameters of a megabyte":   "Content-Type: text/plain" + strings.Repeat("; a*1*=x", 100_000) + "\r\n\r\nx",
-		"flowed lines of a megabyte": "Content-Type: text/plain; format=flowed\r\n\r\n" + strings.Repeat("a \r\n", 250_000),
-	} {
-		t.Run(name, func(t *testing.T) {
-			begun := time.Now()
-			h := ReadHeader([]byte(raw))
-			text, err := ReadBody(h, []byte(raw), func(a Attachment) error { _, err := io.Copy(io.Discard, a); return err })
-			if err != nil {
-				t.Error(err)
-			}
-			if took := time.Since(begun); took > 60*time.Second {
-				t.Errorf("took %s", took)
-			} else if testing.Verbose() {
-				t.Logf("%s for %d bytes, %d of text", took, len(raw), len(text))
-			}
-			if bytes.Count([]byte(text), []byte("\n")) > maxText {
-				t.Error("too much text")
-			}
-		})
-	}
-}
 
 // FuzzSession says anything to the server: it must answer or hang up, and let
 // nothing in that it has not acknowledged.

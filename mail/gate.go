@@ -3,44 +3,52 @@ package mail
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"journeyman/store"
 )
 
-// A gate is a listener that counts its connections, in all and by address, turns
-// away those beyond the limits, and watches the time and commands of the others:
-// the SMTP library has limits for neither.
+// A gate is a listener that limits the number of connections, in total and from one
+// place. It also limits the time and the commands of each connection: the SMTP library
+// limits neither.
 type gate struct {
 	net.Listener
 	limits Limits
 
-	mu     sync.Mutex // guards what is below
-	open   map[*conn]struct{}
-	byAddr map[string]int
-	closed bool // from then on, who is not in the middle of a mail is cut off
+	mu      sync.Mutex // guards the fields below
+	open    map[*conn]struct{}
+	byPlace map[string]int // number of open connections by conn.place
+	closed  bool           // only connections that send a mail may go on
 }
 
 func newGate(ln net.Listener, limits Limits) *gate {
-	return &gate{Listener: ln, limits: limits, open: map[*conn]struct{}{}, byAddr: map[string]int{}}
+	return &gate{Listener: ln, limits: limits, open: map[*conn]struct{}{}, byPlace: map[string]int{}}
 }
 
-// refuseTime is how long a peer that is turned away may take to hear it.
+// refuseTime is how long the server tries to tell a peer that it is turned away.
 const refuseTime = time.Second
 
-// Accept gives the next connection within the limits.
+// Accept waits for the next connection within the limits.
 func (g *gate) Accept() (net.Conn, error) {
 	for {
 		raw, err := g.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		c := &conn{Conn: raw, gate: g, addr: hostOf(raw.RemoteAddr()), begun: time.Now()}
-		if why := g.admit(c); why != "" {
-			// What fits into the socket's buffer is sent without waiting for the peer.
+		addr := hostOf(raw.RemoteAddr())
+		c := &conn{Conn: raw, gate: g, addr: addr, place: store.Place(addr), begun: time.Now()}
+		why := "4.3.2 no file descriptor left"
+		if spare, ok := raw.(interface{ OutOfFiles() bool }); !ok || !spare.OutOfFiles() {
+			why = g.admit(c)
+		}
+		if why != "" {
+			// The text fits into the socket's buffer, so this loop does not wait for the peer.
 			_ = raw.SetWriteDeadline(time.Now().Add(refuseTime))
-			_, _ = fmt.Fprintf(raw, "421 4.7.0 %s, try again later\r\n", why)
+			_, _ = fmt.Fprintf(raw, "421 %s, try again later\r\n", why)
 			_ = raw.Close()
 			continue
 		}
@@ -48,20 +56,20 @@ func (g *gate) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a connection, or says why it is one too many.
-func (g *gate) admit(c *conn) string {
+// admit counts a connection. It returns the reason if the connection is beyond a limit.
+func (g *gate) admit(c *conn) (why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
 	case g.closed:
-		return "closing"
+		return "4.3.2 closing"
 	case len(g.open) >= g.limits.Connections:
-		return "too many connections"
-	case g.byAddr[c.addr] >= g.limits.PerAddress:
-		return "too many connections from your address"
+		return "4.7.0 too many connections"
+	case g.byPlace[c.place] >= g.limits.PerAddress:
+		return "4.7.0 too many connections from your address"
 	}
 	g.open[c] = struct{}{}
-	g.byAddr[c.addr]++
+	g.byPlace[c.place]++
 	return ""
 }
 
@@ -69,33 +77,48 @@ func (g *gate) leave(c *conn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, ok := g.open[c]; !ok {
-		return
+		return // the library closes some connections twice
 	}
 	delete(g.open, c)
-	if g.byAddr[c.addr]--; g.byAddr[c.addr] == 0 {
-		delete(g.byAddr, c.addr)
+	if g.byPlace[c.place]--; g.byPlace[c.place] == 0 {
+		delete(g.byPlace, c.place)
 	}
 }
 
-// idle is how long a peer may keep silent: less when others wait for its place.
-func (g *gate) idle() time.Duration {
+// readDeadline returns the time until which a connection may wait for the next byte.
+func (g *gate) readDeadline(c *conn) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.open) > g.limits.Connections/2 {
-		return min(g.limits.Idle, 30*time.Second)
+	now := time.Now()
+	if g.closed && !c.busy.Load() {
+		return now
 	}
-	return g.limits.Idle
+	idle := g.limits.Idle
+	if len(g.open) > g.limits.Connections/2 {
+		idle = min(idle, 30*time.Second) // other peers need the places of silent ones
+	}
+	if end := c.begun.Add(g.limits.Total); end.Before(now.Add(idle)) {
+		return end
+	}
+	return now.Add(idle)
 }
 
-// closeIdle takes no more connections and ends those that are not sending a mail.
+func (g *gate) isClosed() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.closed
+}
+
+// closeIdle closes the listener and ends the connections that are not sending a mail.
 func (g *gate) closeIdle() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
-	_ = g.Close() // the library only knows listeners that it has begun to serve
+	// Shutdown of the library closes only listeners that it already serves.
+	_ = g.Close()
 	for c := range g.open {
 		if !c.busy.Load() {
-			_ = c.SetDeadline(time.Now()) // wakes its reader, which then says goodbye
+			_ = c.SetDeadline(time.Now()) // wakes the reader, which then says goodbye
 		}
 	}
 }
@@ -105,105 +128,72 @@ func (g *gate) closeAll() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for c := range g.open {
-		_ = c.Conn.Close()
+		_ = c.Conn.Close() // Close would wait for g.mu
 	}
 }
 
-func (g *gate) isClosed() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.closed
-}
-
-// A conn is a connection with an idle time-out that each read renews, an end, and
-// a count of the commands that led to nothing. A read that has failed fails for
-// ever: the rest of a mail that broke off must not be read as commands.
-//
-// Answers go out together when the peer is listened to again: the library writes
-// each line by itself, and a peer that says EHLO gets ten.
+// A conn is a connection of a gate. Each Read renews the idle time-out. A Read after
+// one that failed fails, too: the rest of an interrupted mail must not be read as
+// commands.
 type conn struct {
 	net.Conn
 	gate     *gate
 	addr     string
+	place    string // the network that addr is counted for
 	begun    time.Time
-	commands atomic.Int64 // answers since the last accepted mail
+	commands atomic.Int64 // lines answered since the last accepted mail
 	busy     atomic.Bool  // a mail is being received
-	failed   error        // of the goroutine that reads and writes
-	out      []byte       // answers that have not gone out; of the same
-	once     sync.Once
+	failed   error        // of the last Read; used by the reading goroutine alone
 }
 
 var errTooMuch = errors.New("too many commands without a mail")
 
-// Read reads within the time-outs.
-func (c *conn) Read(b []byte) (int, error) {
-	if c.failed != nil {
+// Read reads within the limits of the gate.
+func (c *conn) Read(b []byte) (n int, err error) {
+	switch {
+	case c.failed != nil:
 		return 0, c.failed
+	case c.commands.Load() > int64(c.gate.limits.Commands):
+		err = errTooMuch
+	default:
+		if err = c.SetReadDeadline(c.gate.readDeadline(c)); err == nil {
+			n, err = c.Conn.Read(b)
+		}
 	}
-	if c.commands.Load() > int64(c.gate.limits.Commands) {
-		c.failed = errTooMuch
-		return 0, c.failed
-	}
-	if c.failed = c.flush(); c.failed != nil {
-		return 0, c.failed
-	}
-	end := time.Now().Add(c.gate.idle())
-	if last := c.begun.Add(c.gate.limits.Total); last.Before(end) {
-		end = last
-	}
-	if c.gate.isClosed() && !c.busy.Load() {
-		end = time.Now()
-	}
-	if err := c.Conn.SetReadDeadline(end); err != nil {
-		return 0, err
-	}
-	n, err := c.Conn.Read(b)
 	c.failed = err
 	return n, err
 }
 
-// answerTime is how long a peer may take to take answers.
+// answerTime is how long a peer may take to receive an answer.
 const answerTime = time.Minute
 
-// maxAnswers is how many bytes of answers wait for the next read.
-const maxAnswers = 4 << 10
+// The library's answer to a peer that is silent for too long, and the answer of a server that
+// stops. The library knows no other reason for the end of a session between two commands.
+const (
+	idleAnswer     = "421 4.4.2 Idle timeout, bye bye\r\n"
+	stoppingAnswer = "421 4.3.2 The server stops, try again later\r\n"
+)
 
-// Write counts an answer.
+// Write sends an answer and counts it.
 func (c *conn) Write(b []byte) (int, error) {
-	c.commands.Add(1)
-	c.out = append(c.out, b...)
-	if len(c.out) < maxAnswers {
-		return len(b), nil
+	c.commands.Add(1) // each command has an answer of one line at least
+	if err := c.SetWriteDeadline(time.Now().Add(answerTime)); err != nil {
+		return 0, err
 	}
-	return len(b), c.flush()
+	if string(b) == idleAnswer && c.gate.isClosed() {
+		_, err := io.WriteString(c.Conn, stoppingAnswer)
+		return len(b), err
+	}
+	return c.Conn.Write(b)
 }
-
-func (c *conn) flush() error {
-	if len(c.out) == 0 {
-		return nil
-	}
-	err := c.Conn.SetWriteDeadline(time.Now().Add(answerTime))
-	if err == nil {
-		_, err = c.Conn.Write(c.out)
-	}
-	c.out = c.out[:0]
-	return err
-}
-
-// SetReadDeadline does nothing: Read sets its own, and what the library sets
-// covers a whole mail.
-func (c *conn) SetReadDeadline(time.Time) error { return nil }
-
-// SetWriteDeadline does nothing either: answers have theirs when they go out.
-func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
 // Close ends the connection and frees its place.
 func (c *conn) Close() error {
-	c.once.Do(func() { c.gate.leave(c) })
-	return errors.Join(c.flush(), c.Conn.Close())
+	c.gate.leave(c)
+	return c.Conn.Close()
 }
 
-// hostOf is an address without its port.
+// hostOf returns an address without its port.
 func hostOf(a net.Addr) string {
 	host, _, err := net.SplitHostPort(a.String())
 	if err != nil {
@@ -212,7 +202,7 @@ func hostOf(a net.Addr) string {
 	return host
 }
 
-// isLoopback reports whether an address is this machine.
+// isLoopback reports whether an address belongs to this machine.
 func isLoopback(addr string) bool {
 	ip := net.ParseIP(addr)
 	return ip != nil && ip.IsLoopback()

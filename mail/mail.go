@@ -1,15 +1,15 @@
-// Package mail is the second front door: it takes mail for workers in, over SMTP or
-// from the API, makes tasks of it, and sends the answers back into the thread. It
-// reads what strangers write, decides whose mail starts work, and composes and
-// relays replies.
+// Package mail is the second front door. It receives mail for workers, over SMTP or
+// from the API, and turns it into tasks. It decides whose mail starts work, composes
+// the replies and sends them into the thread.
 //
-// It imports store and runner. It never runs a turn and holds no SQL: it commits a
-// row and wakes the runner; replies are rows that the end of a turn has written.
-// Nothing a mail says is trusted: names are labels, addresses are claims until they
-// are verified, and everything that can grow has a limit.
+// It never runs a turn and holds no SQL: the runner accepts the turns that mails start.
+// The end of a turn writes a row for the reply, which this package sends. Nothing in a
+// mail is trusted: names are labels, addresses are claims until they are verified, and
+// everything that can grow has a limit. Package message parses mail.
 package mail
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -18,62 +18,70 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/emersion/go-smtp"
-	"golang.org/x/sync/semaphore"
 
 	"journeyman/runner"
 	"journeyman/store"
 )
 
-// Config is what a Server works with. Store, Runner, Log and Domain are needed;
-// zero fields of the others have the stated defaults.
+// Config holds the settings of a Server. Store, Runner, Log and Domain are required;
+// other zero fields get the stated defaults.
 type Config struct {
 	Store  *store.Store
 	Runner *runner.Runner
 	Log    *slog.Logger
 	Domain string // of worker addresses
 
-	Accept   string           // who may mail workers: Anyone where '', Members, or a comma list of addresses and @domains
-	Hold     bool             // keep for an Admin, instead of refusing, what a sender may not mail
-	MaxSize  int64            // bytes of a mail; 25 MiB
-	TLS      *tls.Config      // for STARTTLS; nil: none
-	Loops    store.MailLimits // DefaultLoops where zero; negative numbers are no limit
-	Limits   Limits
-	Resolver Resolver         // net.DefaultResolver
-	Relay    *Relay           // where replies go; nil: they stay in the outbox
-	Now      func() time.Time // time.Now
-}
+	// HTML converts the pages of a mail to text, with quotes as lines that begin with ">".
+	// It runs in a confined process: a page may take all memory or time. Without HTML, or
+	// when it cannot convert them, pages only keep their words. When it stays busy, the
+	// server refuses the mail for now, and the sender tries again.
+	HTML func(ctx context.Context, pages []string) (texts []string, err error)
 
-// Whose mail is accepted, besides lists of addresses.
-const (
-	Anyone  = "anyone"
-	Members = "members" // of the worker's organization
-)
+	// Markdown is message.RenderMarkdown in a confined process. It renders answers that may
+	// cost much. Without it, the server sends their Markdown.
+	Markdown func(ctx context.Context, markdown []byte) (html []byte, err error)
+
+	// Accept says who may mail workers: Anyone (the default), Members, or a comma list of
+	// addresses and @domains.
+	Accept   string
+	Hold     bool             // hold mail that is not allowed, for an Admin to decide, instead of refusing it
+	MaxSize  int64            // bytes of a mail; 25 MiB by default
+	TLS      *tls.Config      // for STARTTLS; without it the server does not offer STARTTLS
+	Loops    store.MailLimits // defaultLoops by default; a negative number means no limit
+	Limits   Limits
+	Resolver Resolver // net.DefaultResolver by default
+	Relay    *Relay   // mail server that sends the replies; without it they stay in the outbox
+
+	TrustedRelays []TrustedRelay
+	Now           func() time.Time // time.Now by default
+}
 
 // MaxSize is the default limit of a mail, in bytes.
 const MaxSize = 25 << 20
 
-// DefaultLoops stop programs that answer each other, and are out of the way of
-// people.
-var DefaultLoops = store.MailLimits{PerThread: 20, PerSender: 100}
+// defaultLoops returns limits that stop programs from answering each other without end.
+// People do not reach them.
+func defaultLoops() store.MailLimits { return store.MailLimits{PerThread: 20, PerSender: 100} }
 
-// Limits bound what peers may take up. Zero fields have the defaults.
+// Limits bound the resources that peers may use. Zero fields get the defaults.
 type Limits struct {
-	Connections int           // at once; 500
-	PerAddress  int           // of these, from one address; 50
+	Connections int           // open at the same time; 500
+	PerAddress  int           // open from one address; a tenth of Connections
 	Recipients  int           // of one mail; 100
 	Commands    int           // between two accepted mails; 300
 	Line        int           // bytes of a line; 16,384
-	Idle        time.Duration // without a byte; 5 min, and 30 s where most connections are taken
+	Idle        time.Duration // without a byte; 5 min, and 30 s while more than half of Connections are open
 	Total       time.Duration // of a connection; 1 h
-	Buffered    int64         // bytes of mails being received at once; 256 MiB
+	Buffered    int64         // bytes of all mails being received; 256 MiB
 }
 
 func (l Limits) withDefaults() Limits {
 	set(&l.Connections, 500)
-	set(&l.PerAddress, 50)
+	set(&l.PerAddress, max(2, l.Connections/10))
 	set(&l.Recipients, 100)
 	set(&l.Commands, 300)
 	set(&l.Line, 16<<10)
@@ -83,38 +91,34 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-func set[T comparable](field *T, otherwise T) {
-	var zero T
-	if *field == zero {
-		*field = otherwise
-	}
-}
+// set sets a zero field to its default.
+func set[T comparable](field *T, value T) { *field = cmp.Or(*field, value) }
 
-// A Server takes mail in and sends replies. Its methods are safe for concurrent
-// use.
+// A Server receives mail and sends replies. Its methods are safe for concurrent use.
 type Server struct {
-	cfg      Config
-	smtp     *smtp.Server
-	buffer   *semaphore.Weighted // bytes of mails being received
-	small    sync.Pool           // of *[smallMail]byte: mails that fit need no more
-	composer *composer
+	cfg    Config
+	smtp   *smtp.Server
+	buffer *buffer
+	relay  atomic.Pointer[Relay] // nil without one
+	small  sync.Pool             // of *[smallMail]byte, the memory of small mails
 
-	ctx    context.Context // of everything the server does
+	ctx    context.Context // ends with Shutdown
 	cancel context.CancelFunc
-	loops  sync.WaitGroup
+	loops  sync.WaitGroup // goroutines that Shutdown waits for
 
-	mu      sync.Mutex
-	gates   []*gate // listeners being served
-	stopped bool    // no more are
+	mu      sync.Mutex // guards the fields below
+	gates   []*gate    // listeners of Serve
+	stopped bool       // Serve returns at once
 }
 
-// New makes a server. It sends nothing before Start, and takes nothing over SMTP
+// New creates a server. It sends nothing before Start, and receives nothing over SMTP
 // before Serve.
 func New(cfg Config) *Server {
 	set(&cfg.Accept, Anyone)
 	set(&cfg.MaxSize, MaxSize)
-	set(&cfg.Loops, DefaultLoops)
+	set(&cfg.Loops, defaultLoops())
 	cfg.Limits = cfg.Limits.withDefaults()
+	// Addresses are compared with it in lower case.
 	cfg.Domain = strings.ToLower(cfg.Domain)
 	if cfg.Resolver == nil {
 		cfg.Resolver = net.DefaultResolver
@@ -122,37 +126,42 @@ func New(cfg Config) *Server {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	s := &Server{cfg: cfg, buffer: semaphore.NewWeighted(max(cfg.Limits.Buffered, 4*cfg.MaxSize))}
+	if cfg.HTML == nil {
+		cfg.HTML = func(context.Context, []string) ([]string, error) {
+			return nil, errors.New("no converter is configured")
+		}
+	}
+	if cfg.Markdown == nil {
+		cfg.Markdown = func(context.Context, []byte) ([]byte, error) {
+			return nil, errors.New("no renderer is configured")
+		}
+	}
+	s := &Server{cfg: cfg, buffer: newBuffer(cfg.Limits.Buffered, cfg.MaxSize)}
+	s.relay.Store(cfg.Relay)
+	// Without a relay, replies stay in the outbox, where the people to ask would not look.
+	if cfg.Relay != nil {
+		cfg.Store.AskByMail()
+	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.smtp, s.composer = s.newSMTP(), newComposer(cfg)
+	s.smtp = s.newSMTP()
 	return s
 }
 
-// ParseAccept checks what Config.Accept may hold.
-func ParseAccept(accept string) error {
-	if accept == "" || accept == Anyone || accept == Members {
-		return nil
-	}
-	for entry := range strings.SplitSeq(accept, ",") {
-		local, domain, found := strings.Cut(strings.TrimSpace(entry), "@")
-		if !found || domain == "" || strings.ContainsAny(local+domain, " <>@") {
-			return fmt.Errorf("%q is neither %s, %s, an address nor an @domain", strings.TrimSpace(entry), Anyone, Members)
-		}
-	}
-	return nil
-}
+// UseRelay replaces the relay, which may have another password now. The server must have had one
+// from the start.
+func (s *Server) UseRelay(r *Relay) { s.relay.Store(r) }
 
-// Start begins to send replies.
+// Start starts to send replies.
 func (s *Server) Start() { s.loops.Go(s.sendReplies) }
 
-// Serve takes mail in on a listener until Shutdown.
+// Serve receives mail on a listener until Shutdown.
 func (s *Server) Serve(ln net.Listener) error {
 	g := newGate(ln, s.cfg.Limits)
 	s.mu.Lock()
 	stopped := s.stopped
 	s.gates = append(s.gates, g)
 	s.mu.Unlock()
-	if stopped {
+	if stopped { // by a Shutdown that did not see this gate
 		return ln.Close()
 	}
 	if err := s.smtp.Serve(g); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -161,17 +170,16 @@ func (s *Server) Serve(ln net.Listener) error {
 	return nil
 }
 
-// Shutdown stops in good order: no new connections come in, mails being received
-// may be finished until ctx ends, and replies being sent are cut off and go out at
-// the next start. It gives ctx's error where connections are left; Close ends
-// those.
+// Shutdown stops the server. It accepts no new connection, and waits until ctx ends for
+// mails being received. It interrupts replies being sent: they go out at the next start.
+// If connections are left, it returns the error of ctx, and Close ends them.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopped = true
 	s.mu.Unlock()
 	s.eachGate((*gate).closeIdle)
 	err := s.smtp.Shutdown(ctx)
-	s.cancel()
+	s.cancel() // only now: mails being received still need s.ctx
 	s.loops.Wait()
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, smtp.ErrServerClosed) {
 		return nil
@@ -179,7 +187,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// Close cuts off what Shutdown has left. Whoever was not told 250 sends again.
+// Close ends the connections that Shutdown has left. A peer that was not told 250 sends
+// its mail again.
 func (s *Server) Close() error {
 	s.eachGate((*gate).closeAll)
 	return nil

@@ -9,48 +9,71 @@ import (
 	"sync"
 	"time"
 
+	"journeyman/mail/message"
 	"journeyman/store"
 )
 
 const (
-	pollReplies  = 500 * time.Millisecond // how soon a reply is found
-	replyLease   = 10 * time.Minute       // longer than sendTime and composing together
-	maxSending   = 4                      // replies sent at once
-	claimReplies = 32                     // replies taken at once
+	pollReplies  = 500 * time.Millisecond // between two looks for replies
+	replyLease   = 10 * time.Minute       // more than composing and sending together may take
+	maxSending   = 4                      // replies sent at the same time
+	claimReplies = 32                     // replies claimed together
 )
 
-// retryDelays are the pauses before a reply is tried again: about four days in all,
-// as mail servers do (RFC 5321, section 4.5.4.1).
-var retryDelays = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour,
-	12 * time.Hour, 24 * time.Hour, 24 * time.Hour, 24 * time.Hour}
+// retryDelays returns the pauses before each retry of a reply. Together they are about
+// four days, as mail servers should try (RFC 5321, section 4.5.4.1).
+func retryDelays() []time.Duration {
+	const day = 24 * time.Hour
+	return []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute,
+		time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, day, day, day}
+}
 
-// sendReplies sends what is due, until the server stops.
+// sendReplies sends replies that are due, until the server stops. First it takes back those
+// that a dead process has claimed: their lease is no reason to let their readers wait.
 func (s *Server) sendReplies() {
 	tick := time.NewTicker(pollReplies)
 	defer tick.Stop()
-	for {
+	for released := false; ; {
 		select {
 		case <-s.ctx.Done():
 			return
 		case <-tick.C:
 		}
-		for s.sendDue() {
+		if s.cfg.Store.Writable() != nil {
+			continue // in maintenance nothing is sent
+		}
+		if !released {
+			n, err := s.cfg.Store.ReleaseReplies(s.ctx)
+			if err != nil { // the next tick tries again: a claim before it would be released too
+				s.logUnlessStopped("release replies", err)
+				continue
+			}
+			if released = true; n > 0 {
+				s.cfg.Log.Info("replies are sent that an earlier process had begun to send", "count", n)
+			}
+		}
+		for more := true; more; {
+			var err error
+			if more, err = s.sendDue(); !store.IsMaintenance(err) { // it may begin between two batches
+				s.logUnlessStopped("send replies", err)
+			}
 		}
 	}
 }
 
-// sendDue sends what is due now and reports whether more may be.
-func (s *Server) sendDue() bool {
+// sendDue sends the replies that are due now. It reports whether there may be more.
+func (s *Server) sendDue() (more bool, err error) {
+	defer recovering("find replies", &err)
+	// A read comes first: most ticks find nothing and must cost no write.
 	next, any, err := s.cfg.Store.RepliesDue(s.ctx)
 	if err != nil || !any || next.After(s.cfg.Now()) {
-		s.logUnlessStopped("find due replies", err)
-		return false
+		return false, err
 	}
 	replies, err := s.cfg.Store.ClaimReplies(s.ctx, claimReplies, replyLease)
 	if err != nil {
-		s.logUnlessStopped("claim replies", err)
-		return false
+		return false, err
 	}
+	// Each of a few goroutines takes the next reply from due, and keeps one connection.
 	due := make(chan store.Reply, len(replies))
 	for _, r := range replies {
 		due <- r
@@ -59,15 +82,15 @@ func (s *Server) sendDue() bool {
 	var wg sync.WaitGroup
 	for range min(maxSending, len(replies)) {
 		wg.Go(func() {
-			c := &carrier{relay: s.cfg.Relay, helo: s.cfg.Domain}
+			c := &carrier{relay: s.relay.Load(), helo: s.cfg.Domain}
 			defer c.close(s.ctx)
 			for r := range due {
-				s.logUnlessStopped("send reply "+r.ID, s.reply(r, c))
+				s.logUnlessStopped("send reply "+r.ID, s.carry(r, c))
 			}
 		})
 	}
 	wg.Wait()
-	return len(replies) == claimReplies && s.ctx.Err() == nil
+	return len(replies) == claimReplies && s.ctx.Err() == nil, nil
 }
 
 func (s *Server) logUnlessStopped(what string, err error) {
@@ -76,48 +99,92 @@ func (s *Server) logUnlessStopped(what string, err error) {
 	}
 }
 
-// reply composes a reply, unless an earlier attempt has, and has it carried.
-func (s *Server) reply(r store.Reply, c *carrier) error {
-	// What has happened is written down even while the server stops.
-	ctx := context.WithoutCancel(s.ctx)
+// carry composes and sends a reply. A reply that makes this program panic is retried
+// later, like any that cannot be composed.
+func (s *Server) carry(r store.Reply, c *carrier) error {
+	err := s.reply(r, c)
+	if errors.Is(err, errPanic) {
+		c.drop()
+		err = errors.Join(err, s.retry(s.record(), r, "the reply could not be composed"))
+	}
+	return err
+}
+
+// reply composes a reply, unless an earlier attempt has done so, and sends it.
+func (s *Server) reply(r store.Reply, c *carrier) (err error) {
+	defer recovering("reply", &err)
+	ctx := s.record()
+	if s.cfg.Store.Maintenance() != nil {
+		return s.cfg.Store.RetryReply(ctx, r, s.cfg.Now(), "the server is in maintenance")
+	}
+	// Somebody has decided in the meantime, or the turn has ended. A mail about it would only
+	// confuse its recipient.
+	if r.Kind != store.ReplyAnswer && r.Kind != store.ReplyAlert && len(r.Asks) == 0 {
+		return s.cfg.Store.EndReply(ctx, r, store.EmailFailed, "not sent: there is nothing to decide any more")
+	}
+	// A retry sends the same bytes again, so that receivers can recognize a duplicate.
 	raw, err := s.cfg.Store.EmailSource(ctx, r.Email)
 	if err == nil && raw == nil {
 		var subject string
-		if subject, raw, err = s.composer.compose(ctx, r); err == nil {
+		if subject, raw, err = s.compose(ctx, r); err == nil {
 			err = s.cfg.Store.ComposeReply(ctx, &r, subject, raw)
 		}
 	}
 	if err != nil {
 		return errors.Join(err, s.retry(ctx, r, "the reply could not be composed"))
 	}
-	if s.cfg.Relay == nil {
+	if s.relay.Load() == nil { // people read the reply in the outbox
 		return s.cfg.Store.EndReply(ctx, r, store.EmailKept, "")
 	}
-	err = c.send(s.ctx, WorkerAddress(r.WorkerID, s.cfg.Domain), r.To, raw)
+	err = c.send(s.ctx, s.senderOf(r), r.To, raw)
 	var no rejection
 	switch {
 	case err == nil:
-		return s.cfg.Store.EndReply(ctx, r, store.EmailSent, "")
+		return s.recordSent(ctx, r)
 	case errors.As(err, &no):
-		return s.cfg.Store.EndReply(ctx, r, store.EmailFailed, reasonOf(err))
-	case s.ctx.Err() != nil: // stopped in the middle: at the next start, at once
+		s.logGivenUp(r, err)
+		return s.cfg.Store.GiveUpReply(ctx, r, reasonOf(err))
+	case s.ctx.Err() != nil: // not the relay's fault, so the next start tries at once
 		return s.cfg.Store.RetryReply(ctx, r, s.cfg.Now(), "the service stopped")
 	}
 	return s.retry(ctx, r, reasonOf(err))
 }
 
-// retry has a reply tried again, or gives it up after the last pause.
-func (s *Server) retry(ctx context.Context, r store.Reply, reason string) error {
-	n := int(r.Attempts) // counted when it was claimed
-	if n >= len(retryDelays)+1 {
-		return s.cfg.Store.EndReply(ctx, r, store.EmailFailed, fmt.Sprintf("given up after %d attempts: %s", n, reason))
+// record returns the context of writes that record the outcome of a reply: they are made even
+// while the server stops, and in maintenance.
+func (s *Server) record() context.Context {
+	return store.DuringMaintenance(context.WithoutCancel(s.ctx))
+}
+
+// recordSent records that the relay has taken a reply. It waits while the disk takes no writes:
+// without the record, the reply would be sent once more.
+func (s *Server) recordSent(ctx context.Context, r store.Reply) error {
+	for {
+		err := s.cfg.Store.EndReply(ctx, r, store.EmailSent, "")
+		if !store.IsKind(err, store.Busy) || s.ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(pollReplies):
+		case <-s.ctx.Done(): // one last try follows
+		}
 	}
-	pause := retryDelays[n-1]
-	pause += time.Duration(rand.Int64N(int64(pause) / 5)) // so that replies do not come all at once
+}
+
+// retry schedules the next attempt for a reply. After the last one the reply has failed.
+func (s *Server) retry(ctx context.Context, r store.Reply, reason string) error {
+	delays := retryDelays()
+	n := int(r.Attempts) // with this one: claiming a reply counts an attempt
+	if n > len(delays) {
+		s.logGivenUp(r, nil)
+		return s.cfg.Store.GiveUpReply(ctx, r, fmt.Sprintf("given up after %d attempts: %s", n, reason))
+	}
+	pause := delays[n-1]
+	pause += time.Duration(rand.Int64N(int64(pause) / 5)) // spreads replies that failed together
 	return s.cfg.Store.RetryReply(ctx, r, s.cfg.Now().Add(pause), reason)
 }
 
-// reasonOf is an error as people may read it.
+// reasonOf returns the text of an error for people.
 func reasonOf(err error) string {
-	return firstRunes(strings.ToValidUTF8(oneLine(err.Error()), "\uFFFD"), 1000)
+	return store.FirstRunes(strings.ToValidUTF8(message.OneLine(err.Error()), "\uFFFD"), 1000)
 }

@@ -1,16 +1,27 @@
 package mail
 
-import "strings"
+import (
+	"context"
+	"strings"
 
-// Preview gives what a person would read in a mail: the text its author has written,
-// and the names of its attachments, which are the sender's words.
-func Preview(raw []byte) (text string, attachments []string) {
-	text, err := ReadBody(ReadHeader(raw), raw, func(a Attachment) error {
-		attachments = append(attachments, a.Name)
-		return nil
-	})
+	"journeyman/mail/message"
+)
+
+// Preview returns the text that the author of a mail has written, and the names of its
+// attachments as the sender names them. It returns no text if the mail cannot be read:
+// the caller has its source.
+func (s *Server) Preview(ctx context.Context, raw []byte) (text string, attachments []string) {
+	text, err := s.readText(ctx, raw, &attachments)
 	if err != nil {
-		return "", attachments // what it was made of can't be read; the source is there
+		return "", attachments
 	}
 	return strings.TrimSpace(text), attachments
+}
+
+func (s *Server) readText(ctx context.Context, raw []byte, attachments *[]string) (text string, err error) {
+	defer recovering("preview a mail", &err)
+	return s.readBody(ctx, message.ReadHeader(raw), raw, func(a message.Attachment) error {
+		*attachments = append(*attachments, a.Name)
+		return nil
+	})
 }

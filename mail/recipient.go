@@ -7,22 +7,20 @@ import (
 	"journeyman/store"
 )
 
-// A Recipient is a worker that a mail is for, and the task if the address names
-// one; or the postmaster.
+// A Recipient is a worker or the postmaster.
 type Recipient struct {
-	Address    string // as the envelope has it
-	worker     store.Worker
-	task       store.Task // Num 0: none is named
-	secret     bool       // nobody can guess the task's id
-	postmaster bool       // worker is empty
+	Address    string       // as in the envelope
+	worker     store.Worker // empty for the postmaster
+	task       store.Task   // empty if the address names no task
+	secret     bool         // nobody can guess the task's id
+	postmaster bool
 }
 
 func (r Recipient) equals(other Recipient) bool {
-	return r.worker.ID == other.worker.ID && r.task.Num == other.task.Num
+	return r.worker.ID == other.worker.ID && r.task.ID == other.task.ID
 }
 
-// decidedWith reports whether both workers take mail of the same senders, whoever
-// those are.
+// decidedWith reports whether both recipients always accept mail of the same senders.
 func (r Recipient) decidedWith(other Recipient) bool {
 	if r.postmaster || other.postmaster {
 		return r.postmaster == other.postmaster
@@ -33,8 +31,8 @@ func (r Recipient) decidedWith(other Recipient) bool {
 	return r.worker.OrganizationID == other.worker.OrganizationID
 }
 
-// splitAddress splits an address of a worker into the worker's id and what stands
-// behind the plus sign.
+// splitAddress splits the address of a worker into the worker's id and the text behind
+// the plus sign. ours reports whether the address is in the domain.
 func splitAddress(address, domain string) (workerID, tag string, ours bool) {
 	at := strings.LastIndexByte(address, '@')
 	if at < 0 || !strings.EqualFold(strings.TrimSuffix(address[at+1:], "."), domain) {
@@ -44,7 +42,7 @@ func splitAddress(address, domain string) (workerID, tag string, ours bool) {
 	return strings.ToLower(workerID), tag, true
 }
 
-// recipient looks up whom an address names.
+// recipient looks up the recipient of an address.
 func (s *Server) recipient(ctx context.Context, address string) (Recipient, error) {
 	workerID, tag, ours := splitAddress(address, s.cfg.Domain)
 	if !ours {
@@ -70,7 +68,7 @@ func (s *Server) recipient(ctx context.Context, address string) (Recipient, erro
 	return r, nil
 }
 
-// orNotFound gives a NotFound error words that suit an address.
+// orNotFound replaces the message of a NotFound error.
 func orNotFound(err error, message string) error {
 	if store.IsKind(err, store.NotFound) {
 		return store.Errorf(store.NotFound, "%s", message)
@@ -78,14 +76,16 @@ func orNotFound(err error, message string) error {
 	return err
 }
 
-// WorkerAddress is the address of a worker in a domain.
+// WorkerAddress returns the address of a worker in a domain.
 func WorkerAddress(workerID, domain string) string { return workerID + "@" + domain }
 
-// taskAddress is the address of a task of a worker, or the worker's where the
-// task's id does not fit into one (RFC 5321, section 4.5.3.1.1).
+// taskAddress returns the address of a task. It returns the address of the worker if an
+// address cannot hold the task's id (RFC 5321, section 4.5.3.1.1).
 func taskAddress(workerID, taskID, domain string) string {
-	if local := workerID + "+" + taskID; len(local) <= 64 && !strings.ContainsAny(taskID, ":") && !strings.Contains(local, "..") && !strings.HasSuffix(local, ".") && !strings.Contains(local, "+.") {
-		return local + "@" + domain
+	local := workerID + "+" + taskID
+	badDot := strings.Contains(local, "..") || strings.HasSuffix(local, ".") || strings.Contains(local, "+.")
+	if len(local) > 64 || badDot || strings.Contains(taskID, ":") {
+		return WorkerAddress(workerID, domain)
 	}
-	return WorkerAddress(workerID, domain)
+	return local + "@" + domain
 }

@@ -1,7 +1,6 @@
 package mail
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -15,22 +14,23 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// A Relay is the mail server that takes replies on their way.
+// A Relay is the mail server that delivers the replies.
 type Relay struct {
-	Host     string // name, which its certificate must bear
+	Host     string // name, which its certificate must have
 	Port     string
-	Username string // '' without sign-in
+	Username string // empty without sign-in
 	Password string
-	Implicit bool        // TLS from the first byte, as smtps: has it
-	TLS      *tls.Config // nil: the system's roots
+	Implicit bool        // TLS from the first byte, as with smtps:
+	TLS      *tls.Config // nil means the system's roots
 }
 
-// ParseRelay reads smtp://user:password@host:port, or smtps: for TLS from the first
-// byte. Without a port it is 587 or 465.
+// ParseRelay parses smtp://user:password@host:port, or smtps: for TLS from the first
+// byte. The default port is 587, or 465 for smtps.
 func ParseRelay(address string) (*Relay, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
-		// The address holds a password: it is not repeated.
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" ||
+		strings.Trim(u.Path, "/") != "" {
+		// The address may hold a password, so the error does not quote it.
 		return nil, errors.New("the relay must be an address such as smtp://user:password@host:587 or smtps://host")
 	}
 	r := &Relay{Host: u.Hostname(), Port: u.Port(), Username: u.User.Username(), Implicit: u.Scheme == "smtps"}
@@ -43,59 +43,81 @@ func ParseRelay(address string) (*Relay, error) {
 	return r, nil
 }
 
-// sendTime is how long one reply may take to be handed over.
+// sendTime limits how long the relay may take to accept one reply.
 const sendTime = 5 * time.Minute
 
-// A rejection is the relay's final word on a reply.
+// A rejection is an answer of the relay that no retry can change.
 type rejection struct{ error }
 
-// A carrier hands mails to a relay, one after the other over one connection. It is
-// used by one goroutine, and closed before it rests.
+// A carrier sends mails to a relay, one after the other over one connection. Only one
+// goroutine may use it. It is closed as soon as no mail is left.
 type carrier struct {
 	relay  *Relay
 	helo   string
 	client *smtp.Client // nil without a connection
 }
 
-// errHungUp means that a connection was of no use any more: nothing was sent.
+// errHungUp means that the relay has ended the connection before the mail was sent.
 var errHungUp = errors.New("the relay has ended the connection")
 
-// send hands a mail over. What is not a rejection may go better later.
+// send sends a mail. After an error that is no rejection, a retry may succeed.
 func (c *carrier) send(ctx context.Context, from, to string, raw []byte) error {
+	// An open connection could take the mail before it is closed at the end of ctx.
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, sendTime)
 	defer cancel()
 	used := c.client != nil
 	err := c.try(ctx, from, to, raw)
 	if used && errors.Is(err, errHungUp) {
-		err = c.try(ctx, from, to, raw) // relays bound how long they keep one, and for how many mails
+		err = c.try(ctx, from, to, raw) // relays limit the time and the mails of a connection
 	}
 	return err
 }
 
 func (c *carrier) try(ctx context.Context, from, to string, raw []byte) (err error) {
-	if c.client == nil {
+	used := c.client != nil
+	if !used {
 		if c.client, err = c.relay.connect(ctx, c.helo); err != nil {
 			return err
 		}
-		err = c.signIn(ctx)
+	}
+	client := c.client
+	stop := context.AfterFunc(ctx, func() { _ = client.Close() }) // the library takes no context
+	if !used {
+		err = c.relay.signIn(client)
 	}
 	if err == nil {
-		client := c.client
-		stop := context.AfterFunc(ctx, func() { _ = client.Close() }) // the library knows no context
 		err = transfer(client, from, to, raw)
-		stop()
 	}
+	stop()
 	if err != nil || ctx.Err() != nil {
-		_ = c.client.Close() // the next mail begins anew
-		c.client = nil
+		c.drop()
 	}
 	return err
 }
 
-// goodbyeTime is how long a relay may take to say goodbye.
+// Check connects to the relay and signs in. It sends no mail.
+func (r *Relay) Check(ctx context.Context, helo string) error {
+	client, err := r.connect(ctx, helo)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()                         // the result is known by then
+	stop := context.AfterFunc(ctx, func() { _ = client.Close() }) // the library takes no context
+	defer stop()
+	if err := r.signIn(client); err != nil {
+		return err
+	}
+	_ = client.Quit() // a relay that is slow to say goodbye works all the same
+	return nil
+}
+
+// goodbyeTime limits how long a relay may take to end the conversation.
 const goodbyeTime = 5 * time.Second
 
-// close ends the connection. The relay has the mails: what it says changes nothing.
+// close ends the connection. It ignores errors, since the relay has accepted the mails.
 func (c *carrier) close(ctx context.Context) {
 	if c.client == nil {
 		return
@@ -108,13 +130,24 @@ func (c *carrier) close(ctx context.Context) {
 	_ = c.client.Close()
 }
 
+// drop closes the connection at once. The next mail gets a new one.
+func (c *carrier) drop() {
+	if c.client != nil {
+		_ = c.client.Close()
+		c.client = nil
+	}
+}
+
 // transfer sends a mail over a connection.
 func transfer(c *smtp.Client, from, to string, raw []byte) error {
+	// SMTPUTF8 is asked for only if an address needs it: many relays lack it (RFC 6531).
 	opt := &smtp.MailOptions{UTF8: !isASCII(from + to)}
+	// With the size, the relay can refuse a mail before it is sent (RFC 1870).
 	if ok, _ := c.Extension("SIZE"); ok {
 		opt.Size = int64(len(raw))
 	}
 	if err := c.Mail(from, opt); err != nil {
+		// Without an answer, or with 421, the connection has ended before this mail.
 		var answer *smtp.SMTPError
 		if !errors.As(err, &answer) || answer.Code == 421 {
 			return fmt.Errorf("relay: %w: %w", errHungUp, err)
@@ -128,7 +161,7 @@ func transfer(c *smtp.Client, from, to string, raw []byte) error {
 	if err != nil {
 		return final("mail", err)
 	}
-	if _, err := bytes.NewReader(raw).WriteTo(w); err != nil {
+	if _, err := w.Write(raw); err != nil {
 		return fmt.Errorf("send mail: %w", err)
 	}
 	if err := w.Close(); err != nil {
@@ -137,20 +170,18 @@ func transfer(c *smtp.Client, from, to string, raw []byte) error {
 	return nil
 }
 
-// connect opens a connection, encrypted if the relay can.
+// connect opens a connection, with encryption if the relay offers it.
 func (r *Relay) connect(ctx context.Context, helo string) (*smtp.Client, error) {
-	cfg := r.tls()
 	c, err := r.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if r.Implicit {
-		client := smtp.NewClient(tls.Client(c, cfg))
-		return client, r.hello(client, helo)
+		return hello(smtp.NewClient(tls.Client(c, r.tls())), helo)
 	}
-	client, err := smtp.NewClientStartTLS(c, cfg)
+	client, err := smtp.NewClientStartTLS(c, r.tls())
 	if err == nil {
-		return client, r.hello(client, helo)
+		return hello(client, helo)
 	}
 	if !strings.Contains(err.Error(), "support STARTTLS") {
 		return nil, fmt.Errorf("relay: %w", err)
@@ -158,19 +189,19 @@ func (r *Relay) connect(ctx context.Context, helo string) (*smtp.Client, error) 
 	if r.Username != "" && !isLoopback(r.Host) && r.Host != "localhost" {
 		return nil, errors.New("relay: it offers no STARTTLS, and a password is not sent in the clear")
 	}
+	// The failed attempt has closed the connection.
 	if c, err = r.dial(ctx); err != nil {
 		return nil, err
 	}
-	client = smtp.NewClient(c)
-	return client, r.hello(client, helo)
+	return hello(smtp.NewClient(c), helo)
 }
 
-func (r *Relay) hello(c *smtp.Client, helo string) error {
-	if err := c.Hello(helo); err != nil {
+func hello(c *smtp.Client, name string) (*smtp.Client, error) {
+	if err := c.Hello(name); err != nil {
 		_ = c.Close()
-		return fmt.Errorf("relay: %w", err)
+		return nil, fmt.Errorf("relay: %w", err)
 	}
-	return nil
+	return c, nil
 }
 
 func (r *Relay) dial(ctx context.Context) (net.Conn, error) {
@@ -191,15 +222,8 @@ func (r *Relay) tls() *tls.Config {
 	return cfg
 }
 
-func (c *carrier) signIn(ctx context.Context) error {
-	client := c.client
-	stop := context.AfterFunc(ctx, func() { _ = client.Close() })
-	defer stop()
-	return c.relay.signIn(client)
-}
-
-// signIn authenticates. A refusal is not final: an operator can mend it, and the
-// replies wait.
+// signIn authenticates. A refusal is not final: the replies wait until an operator has
+// corrected the password.
 func (r *Relay) signIn(c *smtp.Client) error {
 	if r.Username == "" {
 		return nil
@@ -207,6 +231,7 @@ func (r *Relay) signIn(c *smtp.Client) error {
 	var mechanism sasl.Client
 	switch {
 	case c.SupportsAuth(sasl.Plain):
+		// PLAIN is a standard (RFC 4616). LOGIN is for servers that have nothing else.
 		mechanism = sasl.NewPlainClient("", r.Username, r.Password)
 	case c.SupportsAuth(sasl.Login):
 		mechanism = sasl.NewLoginClient(r.Username, r.Password)
@@ -219,7 +244,7 @@ func (r *Relay) signIn(c *smtp.Client) error {
 	return nil
 }
 
-// final tells a rejection from what may go better later.
+// final wraps an answer of the relay: as a rejection, unless the answer is temporary.
 func final(what string, err error) error {
 	var e *smtp.SMTPError
 	wrapped := fmt.Errorf("relay refuses the %s: %w", what, err)

@@ -19,7 +19,9 @@ import (
 	"github.com/emersion/go-smtp"
 	"github.com/matryer/is"
 
+	"journeyman/mail/message"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // A hub is another mail server: it takes what a relay is given, after sign-in.
@@ -200,7 +202,7 @@ func TestReply(t *testing.T) {
 		is.NoErr(err)
 		is.Equal(list[0].Address, want)
 	}
-	is.True(!strings.Contains(raw, "\n\n") && !hasBareLineEnd([]byte(raw))) // CRLF throughout
+	is.True(!strings.Contains(raw, "\n\n") && !message.HasBareLineEnd([]byte(raw))) // CRLF throughout
 	texts, files := parts(t, r)
 	is.True(strings.Contains(texts["text/plain"], "The **answer** is"))
 	page := texts["text/html"]
@@ -237,8 +239,11 @@ func parts(t testing.TB, r *mail.Reader) (texts, files map[string]string) {
 			}
 			texts[kind] = strings.ReplaceAll(string(b), "\r\n", "\n")
 		case *mail.AttachmentHeader:
-			_, params := parseParams(h.Get("Content-Disposition"))
-			files[params["filename"]] = string(b)
+			name, err := h.Filename()
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[name] = string(b)
 		}
 	}
 }
@@ -250,7 +255,7 @@ func TestRepliesOfEveryEnd(t *testing.T) {
 	for i, tt := range []struct{ input, want string }{
 		{"```offline\nfail 400 the model has no head for figures\n```", "Your request could not be completed: "},
 		{"```offline\nnonsense\n```", "Your request could not be completed: "},
-		{"```offline\nthink only\n```", "There is no answer in words."},
+		{"```offline\nthink only\n```", "the model ended without an answer"},
 	} {
 		is.Equal(p.send("bob@example.net", p.address(), letter(tt.input, "From: bob@example.net", fmt.Sprintf("Message-ID: <%d@example.net>", i))), "250 2.0.0 OK: queued")
 		list := p.replies(i+1, store.EmailKept)
@@ -276,8 +281,7 @@ func TestRepliesOfEveryEnd(t *testing.T) {
 func TestLargeFilesAreLinked(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	c := newComposer(Config{})
-	attached, linked := c.split([]store.File{{Path: "a", Size: 6 << 20}, {Path: "b", Size: 5 << 20}, {Path: "c", Size: 4 << 20}})
+	attached, linked := splitFiles([]store.File{{Path: "a", Size: 6 << 20}, {Path: "b", Size: 5 << 20}, {Path: "c", Size: 4 << 20}})
 	is.Equal(len(attached), 2)
 	is.Equal(linked[0].Path, "b")
 }
@@ -293,9 +297,6 @@ func TestAnswers(t *testing.T) {
 		"Your request could not be completed: an internal error happened.": {Status: store.Failed},
 	} {
 		is.New(t).Equal(answer(turn), want)
-	}
-	for subject, want := range map[string]string{"": "Re: your mail", "A": "Re: A", "re: A": "re: A", "AW: A": "AW: A", "Re[2]: A": "Re[2]: A", "Reply": "Re: Reply"} {
-		is.New(t).Equal(replySubject(subject), want)
 	}
 	for task, fits := range map[string]bool{"tsk_01k9zq6v3e8m4t2x7r5d0hcfgj": true, "a-b": true, "a:b": false, ".a": false, "a.": false, "a..b": false, strings.Repeat("a", 60): false} {
 		is.New(t).Equal(taskAddress("wrk_01k9zq6v3e8m4t2x7r5d0hcfgj", task, domain) != WorkerAddress("wrk_01k9zq6v3e8m4t2x7r5d0hcfgj", domain), fits)
@@ -445,10 +446,10 @@ func TestRetries(t *testing.T) {
 				return false
 			}
 			pause := list[0].NextAttempt.Sub(clock()) // not that of the lease
-			return pause >= retryDelays[i] && pause < retryDelays[i]*5/4
+			return pause >= retryDelays()[i] && pause < retryDelays()[i]*5/4
 		})
 		mu.Lock()
-		now = now.Add(2 * retryDelays[i])
+		now = now.Add(2 * retryDelays()[i])
 		mu.Unlock()
 	}
 	e := p.replies(1, store.EmailSent)[0]
@@ -456,7 +457,7 @@ func TestRetries(t *testing.T) {
 	is.Equal(h.count(), 1)
 
 	r := store.Reply{Email: e}
-	r.Attempts = int64(len(retryDelays)) + 1
+	r.Attempts = int64(len(retryDelays())) + 1
 	is.NoErr(p.retry(t.Context(), r, "x")) // the last one: it is not queued again
 }
 
@@ -484,25 +485,25 @@ func TestLoopOfTwoWorkers(t *testing.T) {
 	h := newHub(t, false)
 	p := newPost(t, false, func(c *Config) { c.Relay = h.relay; c.Loops = store.MailLimits{PerThread: 4, PerSender: -1} })
 	other := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Other"})
-	passed := 0
+	passed, answer := 0, "250 2.0.0 OK: queued"
 	pass := func() bool { // the hub hands over what it has
 		h.mu.Lock()
 		got, from, to := h.got[passed:], h.from[passed:], h.to[passed:]
 		h.mu.Unlock()
 		for i, raw := range got {
+			is.Equal(answer, "250 2.0.0 OK: queued")
 			raw = strings.Replace(raw, "Auto-Submitted: auto-replied\r\n", "", 1)
 			raw = strings.Replace(raw, "X-Auto-Response-Suppress: All\r\n", "", 1)
-			is.Equal(p.send(from[i], to[i], raw), "250 2.0.0 OK: queued")
+			answer = p.send(from[i], to[i], raw)
 		}
 		passed += len(got)
-		list := p.emails(store.Inbound)
-		return list[len(list)-1].Status == store.EmailIgnored
+		return answer != "250 2.0.0 OK: queued"
 	}
 	is.Equal(p.send(WorkerAddress(other.ID, domain), p.address(), letter("Ping", "From: "+WorkerAddress(other.ID, domain))), "250 2.0.0 OK: queued")
 	eventually(t, "the loop to end", pass)
 	list := p.emails(store.Inbound)
-	is.True(len(list) <= 10) // four a side, and the one too many
-	is.True(strings.Contains(list[len(list)-1].Reason, "too many mails in this thread"))
+	is.True(len(list) <= 8)                                                         // four a side
+	is.True(strings.HasPrefix(answer, "450 4.7.1 too many mails in this thread: ")) // and the one too many
 	eventually(t, "the last turns to end", func() bool { return p.runner.Running() == 0 && p.store.Queued() == 0 })
 	is.Equal(len(p.emails(store.Inbound)), len(list))
 
@@ -510,7 +511,7 @@ func TestLoopOfTwoWorkers(t *testing.T) {
 	marked := letter("Ping", "From: "+WorkerAddress(other.ID, domain), "Message-ID: <marked@x>", "Auto-Submitted: auto-replied")
 	is.Equal(p.send(WorkerAddress(other.ID, domain), p.address(), marked), "250 2.0.0 OK: queued")
 	list = p.emails(store.Inbound)
-	is.Equal(list[len(list)-1].Reason, AutoReply)
+	is.Equal(list[len(list)-1].Reason, message.AutoReply)
 }
 
 func TestParseRelay(t *testing.T) {
@@ -546,4 +547,35 @@ func TestReplyToAForgottenMail(t *testing.T) {
 	is.Equal(r.Header.Get("In-Reply-To"), "<old@example.com>")
 	is.Equal(r.Header.Get("References"), "<old@example.com>")
 	is.Equal(r.Header.Get("Subject"), "Re: Question")
+}
+
+// TestReplyOfADeadProcess has a process die after it has claimed a reply. The next one sends it
+// at once, although the claim's lease lasts for minutes.
+func TestReplyOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	h := newHub(t, false)
+	var claimed []store.Reply
+	newPost(t, true, func(cfg *Config) {
+		// Here nothing has started yet: this is the dead process.
+		ctx := t.Context()
+		owner, _ := storetest.Caller(t, cfg.Store, "Rival", "rik@rival.test", store.RoleOwner)
+		w, _, err := cfg.Store.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "Scribe"}, store.IdempotencyKey{})
+		is.NoErr(err)
+		turn := &store.NewTurn{Caller: store.Caller{OrganizationID: owner.OrganizationID, Trigger: store.TriggerEmail},
+			WorkerID: w.ID, Input: "Hello", Budget: store.BudgetLow}
+		_, _, err = cfg.Store.ReceiveEmails(ctx, []store.NewEmail{{Worker: w, Turn: turn, MessageID: "1@x",
+			From: "bob@example.net", ReplyTo: "bob@example.net", Verdicts: []byte(`{}`)}}, []byte("mail"), store.MailLimits{})
+		is.NoErr(err)
+		is.NoErr(cfg.Store.StartRunner(ctx, "run", time.Minute))
+		claims, err := cfg.Store.ClaimTurns(ctx, "run", 1)
+		is.NoErr(err)
+		_, err = cfg.Store.FinishTurn(ctx, claims[0], nil, store.Outcome{Status: store.Completed, OutputText: "Hi"})
+		is.NoErr(err)
+		claimed, err = cfg.Store.ClaimReplies(ctx, 10, replyLease)
+		is.NoErr(err)
+		cfg.Relay = h.relay
+	})
+	is.Equal(len(claimed), 1)
+	eventually(t, "the reply", func() bool { return h.count() == 1 })
 }

@@ -1,7 +1,6 @@
 package mail
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,14 +9,16 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/emersion/go-smtp"
 
+	"journeyman/mail/message"
 	"journeyman/store"
 )
 
-// newSMTP sets the SMTP library up.
+// newSMTP creates the server of the SMTP library.
 func (s *Server) newSMTP() *smtp.Server {
 	srv := smtp.NewServer(smtp.BackendFunc(s.newSession))
 	srv.Domain = s.cfg.Domain
@@ -26,16 +27,16 @@ func (s *Server) newSMTP() *smtp.Server {
 	srv.MaxLineLength = s.cfg.Limits.Line
 	srv.EnableSMTPUTF8 = true
 	srv.TLSConfig = s.cfg.TLS
-	srv.ErrorLog = slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug) // what peers do wrong
+	srv.ErrorLog = slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug) // mistakes of peers
 	return srv
 }
 
 func (s *Server) newSession(c *smtp.Conn) (smtp.Session, error) {
-	return &session{s: s, smtp: c, conn: underlying(c.Conn()), helo: c.Hostname()}, nil
+	return &session{s: s, conn: gateConn(c.Conn()), helo: c.Hostname()}, nil
 }
 
-// underlying is the gate's connection, below TLS or not.
-func underlying(c net.Conn) *conn {
+// gateConn returns the gate's connection, which may be below TLS.
+func gateConn(c net.Conn) *conn {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
 	}
@@ -43,105 +44,146 @@ func underlying(c net.Conn) *conn {
 	return own
 }
 
-// A session is one peer's conversation. The library calls it from one goroutine
-// at a time.
+// A session is the conversation with one peer. For a mail that arrives in chunks, the
+// library calls Data in another goroutine, and may call Reset at the same time.
 type session struct {
 	s    *Server
-	smtp *smtp.Conn
 	conn *conn
 	helo string
 
+	mu   sync.Mutex // guards from and to
 	from string
-	to   []Recipient
+	to   []Recipient // never changed in place, so that readers need no lock
 }
 
-// Reset forgets the mail being announced.
-func (c *session) Reset() { c.from, c.to = "", nil }
+// Reset forgets the sender and recipients of the current mail.
+func (c *session) Reset() { c.setEnvelope("", nil) }
 
-// Logout has nothing to free.
+func (c *session) setEnvelope(from string, to []Recipient) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.from, c.to = from, to
+}
+
+// envelope returns the sender and recipients of the current mail.
+func (c *session) envelope() (from string, to []Recipient) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.from, c.to
+}
+
+// Logout does nothing: a session has nothing to free.
 func (c *session) Logout() error { return nil }
 
-// Mail notes the sender. Who it is decides nothing yet.
+// Mail sets the sender. It does not check the sender: that needs the recipients.
 func (c *session) Mail(from string, _ *smtp.MailOptions) error {
 	if len(from) > 320 {
-		return refusal(553, 5, 1, 7, "the sender's address is too long")
+		err := refusal(553, 5, 1, 7, "the sender's address is too long")
+		c.logRefusal(err, "")
+		return err
 	}
-	c.from = from
+	// Before the mail itself arrives: its sender keeps it and comes back.
+	if err := c.smtpError(c.s.cfg.Store.Room()); err != nil {
+		c.logRefusal(err, "")
+		return err
+	}
+	_, to := c.envelope()
+	c.setEnvelope(from, to)
 	return nil
 }
 
-// Rcpt looks the recipient up. A mail's recipients share one answer, so they must
-// share whoever decides about it: the rest is asked for in a mail of its own.
+// Rcpt adds a recipient.
 func (c *session) Rcpt(to string, _ *smtp.RcptOptions) error {
-	r, err := c.s.recipient(c.s.ctx, to)
+	err := c.smtpError(c.rcpt(to))
+	workerID, _, _ := splitAddress(to, c.s.cfg.Domain)
+	c.logRefusal(err, workerID)
+	return err
+}
+
+func (c *session) rcpt(address string) (err error) {
+	defer recovering("receive a mail", &err)
+	r, err := c.s.recipient(c.s.ctx, address)
 	if err != nil {
-		return c.smtpError(err)
+		return err
 	}
-	if err := c.s.admitSender(c.s.ctx, r, c.from); err != nil {
-		return c.smtpError(err)
+	from, to := c.envelope()
+	if err := c.s.admitSender(c.s.ctx, r, from); err != nil {
+		return err
 	}
-	if len(c.to) > 0 && !c.to[0].decidedWith(r) {
+	// All recipients of a mail get one answer, so one decision must suit them all. The
+	// peer sends another mail to the others.
+	if len(to) > 0 && !to[0].decidedWith(r) {
 		return refusal(452, 4, 5, 3, "this recipient decides about mail by itself: send it in a mail of its own")
 	}
-	if !slices.ContainsFunc(c.to, r.equals) {
-		c.to = append(c.to, r)
+	if !slices.ContainsFunc(to, r.equals) {
+		c.setEnvelope(from, append(slices.Clone(to), r))
 	}
 	return nil
 }
 
-// Data receives a mail. It is durably taken in when Data returns nil.
+// Data receives a mail. If it returns nil, the mail is stored durably.
 func (c *session) Data(r io.Reader) error {
+	from, to := c.envelope()
+	env := Envelope{From: from, To: to, RemoteAddr: c.conn.addr, Helo: c.helo}
+	err := c.smtpError(c.data(env, r))
+	workerID := ""
+	if len(to) > 0 {
+		workerID = to[0].worker.ID
+	}
+	c.logRefusal(err, workerID)
+	return err
+}
+
+func (c *session) data(env Envelope, r io.Reader) (err error) {
+	defer recovering("receive a mail", &err)
 	c.conn.busy.Store(true)
 	defer c.conn.busy.Store(false)
-	raw, release, err := c.s.readMessage(c.s.ctx, r)
+	raw, release, err := c.s.readMessage(c.s.ctx, c.conn.place, r)
 	defer release()
 	if err != nil {
 		return c.readError(err)
 	}
-	if hasBareLineEnd(raw) {
-		// Two servers that disagree about line ends can be made to disagree about
-		// where a mail ends.
+	if message.HasBareLineEnd(raw) {
+		// Servers that disagree about line ends can be made to disagree about the end of a
+		// mail, and so to accept a second, hidden one.
 		return refusal(550, 5, 6, 0, "line ends must be CRLF, and CR and LF never stand alone")
 	}
-	env := Envelope{From: c.from, To: c.to, RemoteAddr: c.conn.addr, Helo: c.helo}
 	if _, err := c.s.Deliver(c.s.ctx, env, raw); err != nil {
-		return c.smtpError(err)
+		return err
 	}
 	c.conn.commands.Store(0)
 	return nil
 }
 
-// errNoRoom means that too much mail is being received at once.
-var errNoRoom = errors.New("no room for the mail now")
-
-// roomTime is how long a mail waits for room.
+// roomTime limits how long a mail waits for room in the buffer.
 const roomTime = 20 * time.Second
 
-// smallMail is how large a mail may be, in bytes, to need no memory of its own.
+// smallMail is the size of mails that fit into pooled memory, in bytes.
 const smallMail = 8 << 10
 
-// readMessage reads a mail into memory, of which it takes no more than there is.
-// release gives it back: nothing may hold raw from then on.
-func (s *Server) readMessage(ctx context.Context, r io.Reader) (raw []byte, release func(), err error) {
-	taken := int64(0)
+// readMessage reads a mail into memory, as far as the buffer has room for its place.
+// The caller calls release, also after an error, and does not use raw from then on.
+func (s *Server) readMessage(ctx context.Context, place string, r io.Reader) (raw []byte, release func(), err error) {
+	taken := int64(0) // bytes of the buffer
 	small, ok := s.small.Get().(*[smallMail]byte)
 	if !ok {
 		small = new([smallMail]byte)
 	}
-	release = func() { s.buffer.Release(taken); s.small.Put(small) }
+	release = func() { s.buffer.release(place, taken); s.small.Put(small) }
 	ctx, cancel := context.WithTimeout(ctx, roomTime)
 	defer cancel()
 	buf := small[:0]
 	for {
 		if len(buf) == cap(buf) {
-			// While it grows both the old and the new are held.
-			if s.buffer.Acquire(ctx, int64(2*cap(buf))) != nil {
-				return nil, release, errNoRoom
+			// Both slices exist during the copy, so the old room is released after it.
+			grown := int64(2 * cap(buf))
+			if err := s.buffer.acquire(ctx, place, grown); err != nil {
+				return nil, release, err
 			}
 			before := taken
-			taken = int64(2 * cap(buf))
-			buf = append(make([]byte, 0, taken), buf...)
-			s.buffer.Release(before)
+			taken = grown
+			buf = append(make([]byte, 0, grown), buf...)
+			s.buffer.release(place, before)
 		}
 		n, err := r.Read(buf[len(buf):min(cap(buf), len(buf)+64<<10)])
 		buf = buf[:len(buf)+n]
@@ -157,18 +199,14 @@ func (s *Server) readMessage(ctx context.Context, r io.Reader) (raw []byte, rele
 	}
 }
 
-// hasBareLineEnd reports whether CR and LF stand anywhere but together.
-func hasBareLineEnd(raw []byte) bool {
-	pairs := bytes.Count(raw, []byte("\r\n"))
-	return bytes.Count(raw, []byte("\n")) != pairs || bytes.Count(raw, []byte("\r")) != pairs
-}
-
-// readError answers a mail that could not be read to its end.
+// readError returns the answer to a mail that could not be read to its end.
 func (c *session) readError(err error) error {
 	var known *smtp.SMTPError
 	switch {
 	case errors.As(err, &known):
 		return known
+	case errors.Is(err, errShare):
+		return refusal(452, 4, 3, 1, "too much mail is being received from your address, try again later")
 	case errors.Is(err, errNoRoom):
 		return refusal(452, 4, 3, 1, "too much mail is being received, try again later")
 	case errors.Is(err, smtp.ErrTooLongLine):
@@ -181,24 +219,32 @@ func refusal(code, class, subject, detail int, message string) *smtp.SMTPError {
 	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{class, subject, detail}, Message: message}
 }
 
-// smtpError is the only place where an error becomes an answer to a peer. The
-// library honours nothing but a bare SMTPError, and shows what others say.
+// smtpError is the only place where an error becomes an answer to a peer. The library
+// wants an SMTPError itself, not one that is wrapped, and shows peers the text of any
+// other error.
 func (c *session) smtpError(err error) error {
+	if err == nil {
+		return nil
+	}
+	c.s.cfg.Store.Counters().EmailsRefused.Add(1)
 	var known *smtp.SMTPError
 	if errors.As(err, &known) {
 		return known
 	}
 	var e *store.Error
-	if !errors.As(err, &e) {
-		c.s.cfg.Log.Error("receive mail", "peer", c.conn.addr, "err", err)
-		return refusal(451, 4, 3, 0, "an internal error happened, try again later")
+	internal := !errors.As(store.Unavailable(err), &e)
+	if internal || e.Kind == store.Busy && e.Code == store.CodeStorage {
+		c.s.cfg.Log.Error("mail not taken in", "peer", c.conn.addr, "err", err)
 	}
 	switch {
-	case e.Kind == store.Busy && e.Code == "storage":
-		c.s.cfg.Log.Error("receive mail", "peer", c.conn.addr, "err", err)
+	case internal:
+		return refusal(451, 4, 3, 0, "an internal error happened, try again later")
+	case e.Kind == store.Busy && e.Code == store.CodeStorage:
 		return refusal(452, 4, 3, 1, e.Message)
 	case e.Kind == store.Busy:
 		return refusal(451, 4, 3, 2, e.Message)
+	case e.Kind == store.Limited:
+		return refusal(450, 4, 7, 1, e.Message)
 	case e.Kind == store.PaymentRequired:
 		return refusal(452, 4, 2, 2, e.Message)
 	case e.Kind == store.TooLarge:

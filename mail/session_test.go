@@ -3,11 +3,15 @@ package mail
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/emersion/go-smtp"
 	"github.com/matryer/is"
 
 	"journeyman/store"
@@ -181,24 +185,45 @@ func TestConnectionLimits(t *testing.T) {
 	other.must("421 4.7.0 too many connections,", other.answer())
 }
 
+// TestOnePlaceLeavesRoom has one place receive as much mail at once as it may.
+func TestOnePlaceLeavesRoom(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, func(c *Config) { c.MaxSize = 100_000; c.Limits.Buffered = 1 })
+	mail := strings.Repeat("x", 100_000)
+	_, first, err := p.readMessage(t.Context(), "a", strings.NewReader(mail))
+	is.NoErr(err)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // it waits no longer
+	defer cancel()
+	_, second, err := p.readMessage(ctx, "a", strings.NewReader(mail))
+	is.Equal(err, errShare)
+	second()
+	_, other, err := p.readMessage(t.Context(), "b", strings.NewReader(strings.Repeat("x", 20_000)))
+	is.NoErr(err) // another is not hindered
+	other()
+	first()
+	is.Equal(len(p.buffer.places), 0) // nothing is left of anybody
+	is.Equal(p.buffer.all.TryAcquire(400_000), true)
+}
+
 func TestRoomForMails(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPost(t, true, func(c *Config) { c.MaxSize = 100_000; c.Limits.Buffered = 1 })
-	is.Equal(p.buffer.TryAcquire(400_000), true) // all of it
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // no waiting
-	_, release, err := p.readMessage(ctx, strings.NewReader(strings.Repeat("x", 20_000)))
+	is.Equal(p.buffer.all.TryAcquire(400_000), true)                     // all of it
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // it waits no longer
+	defer cancel()
+	_, release, err := p.readMessage(ctx, "a", strings.NewReader(strings.Repeat("x", 20_000)))
 	release()
 	is.Equal(err, errNoRoom)
-	p.buffer.Release(400_000)
-	raw, release, err := p.readMessage(t.Context(), strings.NewReader(strings.Repeat("x", 100_000)))
+	p.buffer.all.Release(400_000)
+	raw, release, err := p.readMessage(t.Context(), "a", strings.NewReader(strings.Repeat("x", 100_000)))
 	is.NoErr(err)
 	is.Equal(len(raw), 100_000)
-	is.Equal(p.buffer.TryAcquire(400_000), false) // held while the mail is
+	is.Equal(p.buffer.all.TryAcquire(400_000), false) // held while the mail is
 	release()
-	is.Equal(p.buffer.TryAcquire(400_000), true)
-	p.buffer.Release(400_000)
+	is.Equal(p.buffer.all.TryAcquire(400_000), true)
+	p.buffer.all.Release(400_000)
 }
 
 func TestStartTLS(t *testing.T) {
@@ -250,7 +275,7 @@ func TestShutdown(t *testing.T) {
 	done := make(chan error, 1)
 	eventually(t, "the mail to begin", func() bool { return p.busy() == 1 })
 	go func() { done <- p.Shutdown(context.Background()) }()
-	idle.must("421", idle.answer()) // told goodbye
+	idle.must("421 4.3.2 The server stops", idle.answer()) // and not that it was silent for too long
 	busy.must("250", busy.say("Hello\r\n."))
 	is.NoErr(<-done)
 	is.Equal(len(p.emails(store.Inbound)), 1) // the mail under way was finished
@@ -288,4 +313,38 @@ func TestStorageTrouble(t *testing.T) {
 	c.must("250", c.say("MAIL FROM:<ann@example.com>"))
 	answer := c.say("RCPT TO:<%s>", p.address())
 	is.Equal(answer, "451 4.3.0 an internal error happened, try again later") // and no word of why
+}
+
+// TestAnswersToErrors has every kind of failure answered: what a later try may not meet
+// with 4xx, so that the sender's server keeps the mail.
+func TestAnswersToErrors(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, nil)
+	c := &session{s: p.Server, conn: &conn{addr: "192.0.2.7"}}
+	for err, want := range map[error]string{
+		store.Unavailable(fmt.Errorf("write: %w", syscall.ENOSPC)): "452 4.3.1", // the disk is full
+		store.Unavailable(fmt.Errorf("write: %w", syscall.EDQUOT)): "452 4.3.1",
+		store.Unavailable(fmt.Errorf("write: %w", syscall.EIO)):    "452 4.3.1",
+		store.Unavailable(fmt.Errorf("open: %w", syscall.EMFILE)):  "452 4.3.1", // no descriptor is left
+		errors.New("unknown"):                                  "451 4.3.0",
+		context.DeadlineExceeded:                               "451 4.3.0",
+		store.Errorf(store.Busy, "the queue is full"):          "451 4.3.2",
+		store.Errorf(store.Limited, "too many"):                "450 4.7.1",
+		store.Errorf(store.PaymentRequired, "no credit"):       "452 4.2.2",
+		store.Errorf(store.Unauthorized, "who"):                "550 5.6.0",
+		store.Errorf(store.Invalid, "wrong"):                   "550 5.6.0",
+		store.Errorf(store.Forbidden, "not you"):               "550 5.7.1",
+		store.Errorf(store.NotFound, "nobody"):                 "550 5.1.1",
+		store.Errorf(store.Conflict, "archived"):               "550 5.2.1",
+		store.Errorf(store.TooLarge, "too large"):              "552 5.2.2",
+		c.readError(errNoRoom):                                 "452 4.3.1",
+		c.readError(io.ErrUnexpectedEOF):                       "451 4.4.2",
+		c.readError(fmt.Errorf("x: %w", smtp.ErrDataTooLarge)): "552 5.3.4",
+	} {
+		var got *smtp.SMTPError
+		is.True(errors.As(c.smtpError(err), &got))
+		is.Equal(fmt.Sprintf("%d %d.%d.%d", got.Code, got.EnhancedCode[0], got.EnhancedCode[1], got.EnhancedCode[2]), want)
+		is.True(!strings.Contains(got.Message, "unknown")) // what is internal is not told
+	}
 }

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// LoadTLS gives the configuration for STARTTLS with a certificate and key in PEM
-// files, or with a certificate made on the spot where there are none. Mail servers
-// encrypt with whatever they are offered, so even that one keeps listeners out.
+// LoadTLS returns the configuration for STARTTLS with a certificate and key in PEM
+// files. Without files it creates a self-signed certificate: most mail servers accept
+// any, so even that one hides mail from other readers on the way.
 func LoadTLS(certFile, keyFile, domain string, now time.Time) (*tls.Config, error) {
 	var cert tls.Certificate
 	var err error
@@ -38,9 +38,15 @@ func selfSigned(domain string, now time.Time) (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	template := &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: domain}, DNSNames: []string{domain},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0), KeyUsage: x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	template := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: domain},
+		DNSNames:     []string{domain},
+		NotBefore:    now.Add(-time.Hour), // clocks of peers differ
+		NotAfter:     now.AddDate(1, 0, 0),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		return tls.Certificate{}, err

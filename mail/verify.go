@@ -2,21 +2,22 @@ package mail
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"net"
-	"strings"
 	"time"
 
 	"blitiri.com.ar/go/spf"
 	"github.com/emersion/go-msgauth/dkim"
 	"github.com/emersion/go-msgauth/dmarc"
-	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
+
+	"journeyman/mail/message"
 )
 
-// A Resolver asks the DNS. net.DefaultResolver is one.
+// A Resolver asks the DNS, as net.DefaultResolver does.
 type Resolver interface {
 	LookupTXT(ctx context.Context, name string) ([]string, error)
 	LookupMX(ctx context.Context, name string) ([]*net.MX, error)
@@ -24,13 +25,15 @@ type Resolver interface {
 	LookupAddr(ctx context.Context, addr string) ([]string, error)
 }
 
-// Verdicts are what is known of who sent a mail. They are kept with it.
+// Verdicts are the results of all checks of a sender. The store keeps them with the mail.
 type Verdicts struct {
 	SPF           Verdict   `json:"spf"`
 	DKIM          []Verdict `json:"dkim"`
 	DMARC         Verdict   `json:"dmarc"`
-	Authenticated bool      `json:"authenticated"` // an aligned DKIM or SPF pass vouches for From
-	Local         bool      `json:"local"`         // it came from this machine: nothing was checked
+	Authenticated bool      `json:"authenticated"`   // an aligned DKIM or SPF pass proves From
+	Local         bool      `json:"local"`           // the mail came from this machine, and nothing was checked
+	Key           bool      `json:"key,omitempty"`   // the API key that posted the mail proves From
+	Relay         string    `json:"relay,omitempty"` // authserv-id of the trusted relay that made the checks
 }
 
 // A Verdict is the result of one check, in the words of RFC 8601.
@@ -41,7 +44,7 @@ type Verdict struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// The results of checks that decisions rest on.
+// The results of checks that this package tells apart.
 const (
 	resultNone      = "none"
 	resultPass      = "pass"
@@ -50,18 +53,19 @@ const (
 	resultPermError = "permerror"
 )
 
-// dnsTime is how long all the questions about one mail may take.
+// dnsTime limits how long all DNS lookups for one mail may take.
 const dnsTime = 10 * time.Second
 
-// maxSignatures is how many DKIM signatures of a mail are looked at.
+// maxSignatures limits the DKIM signatures that are checked of a mail.
 const maxSignatures = 5
 
-// trusted reports whether From is who the mail says.
-func (v Verdicts) trusted() bool { return v.Authenticated || v.Local }
+// trusted reports whether the author in From is proven.
+func (v Verdicts) trusted() bool { return v.Authenticated || v.Local || v.Key }
 
-// unsure reports whether a later try may say more.
+// unsure reports whether a retry of the sender may give other verdicts. A relay's report
+// stays the same in each retry.
 func (v Verdicts) unsure() bool {
-	if v.trusted() {
+	if v.trusted() || v.Relay != "" {
 		return false
 	}
 	for _, d := range v.DKIM {
@@ -72,6 +76,32 @@ func (v Verdicts) unsure() bool {
 	return v.SPF.Result == resultTempError || v.DMARC.Result == resultTempError
 }
 
+// words returns the results of the checks in English. The model reads them.
+func (v Verdicts) words() string {
+	switch {
+	case v.Key:
+		return "the API key that posted the mail vouches for the author"
+	case v.Local:
+		return "the mail came from this machine, and nothing was checked"
+	}
+	words := v.SPF.words("SPF") + ", "
+	for _, d := range v.DKIM {
+		words += d.words("DKIM") + ", "
+	}
+	if len(v.DKIM) == 0 {
+		words += "no DKIM signature, "
+	}
+	return words + v.DMARC.words("DMARC")
+}
+
+func (v Verdict) words(check string) string {
+	words := check + " " + cmp.Or(v.Result, resultNone)
+	if v.Domain != "" {
+		words += " for " + v.Domain
+	}
+	return words
+}
+
 func (v Verdicts) json() json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -80,29 +110,71 @@ func (v Verdicts) json() json.RawMessage {
 	return b
 }
 
-// verify checks who sent a mail: SPF (RFC 7208), DKIM (RFC 6376), and whether what
-// passes is aligned with From (RFC 7489).
-func (s *Server) verify(ctx context.Context, env Envelope, h Header, raw []byte) Verdicts {
+// localDomain is the mail domain of a server that receives no mail from the internet.
+// Such a server trusts peers on its own machine.
+const localDomain = "localhost"
+
+// verify checks the sender of a mail: SPF (RFC 7208), DKIM (RFC 6376), and whether the
+// domain that passes is aligned with From (RFC 7489). SPF checks the address of the
+// sending server. So for mail that came through a relay, only the relay can check it.
+func (s *Server) verify(ctx context.Context, env Envelope, h message.Header, raw []byte) Verdicts {
 	v := Verdicts{SPF: Verdict{Result: resultNone}, DMARC: Verdict{Result: resultNone}, DKIM: []Verdict{}}
-	if v.Local = isLoopback(env.RemoteAddr); v.Local {
+	v.Key, v.Local = env.vouched, isLoopback(env.RemoteAddr) && s.cfg.Domain == localDomain
+	if v.trusted() {
+		return v
+	}
+	if !h.SoleFrom { // checks could prove one author while people see another
+		v.DMARC = Verdict{Result: resultPermError, Reason: "not exactly one author, or the header is malformed"}
 		return v
 	}
 	ctx, cancel := context.WithTimeout(ctx, dnsTime)
 	defer cancel()
 	c := checker{ctx: ctx, resolver: s.cfg.Resolver}
-	if env.Helo != "" { // over HTTP, the peer is no mail server
+	if report := s.relayReport(env.RemoteAddr, h); report.ID != "" {
+		return c.judgeReport(v, report, h.From, raw)
+	}
+	// SPF says nothing about mail over HTTP, from this machine, or from a relay.
+	direct := env.Helo != "" && !isLoopback(env.RemoteAddr) && len(s.relaysAt(env.RemoteAddr)) == 0
+	if direct {
 		v.SPF = c.spf(env)
 	}
 	v.DKIM = c.dkim(raw)
-	if !h.SoleFrom {
-		v.DMARC = Verdict{Result: resultPermError, Reason: "not exactly one author"}
-		return v
-	}
 	v.DMARC, v.Authenticated = c.dmarc(h.From, v.SPF, v.DKIM)
+	if !direct && v.DMARC.Result == resultFail {
+		// SPF was not checked and might have passed, so the policy does not apply.
+		v.DMARC.Result = resultNone
+		v.DMARC.Reason = "DKIM vouches for nobody, and SPF could not be checked: the mail came through another server"
+	}
 	return v
 }
 
-// A checker asks the questions about one mail.
+// judgeReport completes the verdicts from the report of a trusted relay. The relay's
+// DMARC result counts. Without one, its SPF and DKIM results are compared with From
+// here. Unless DMARC passed, DKIM is also checked here: a signature proves itself.
+func (c checker) judgeReport(v Verdicts, report message.AuthReport, from string, raw []byte) Verdicts {
+	v.Relay = report.ID
+	v.SPF, v.DMARC, v.DKIM = relayVerdicts(report, from)
+	if v.DMARC.Result == resultPass {
+		v.Authenticated = true
+		return v
+	}
+	spf, signatures := v.SPF, v.DKIM
+	failed := v.DMARC.Result != resultNone
+	if failed {
+		// The relay has judged these results already.
+		spf, signatures = Verdict{Result: resultNone}, nil
+	}
+	own := c.dkim(raw)
+	v.DKIM = append(v.DKIM, own...)
+	v.DMARC, v.Authenticated = c.dmarc(from, spf, append(signatures, own...))
+	if !failed && len(report.All("spf")) == 0 && v.DMARC.Result == resultFail {
+		v.DMARC.Result = resultNone
+		v.DMARC.Reason = "DKIM vouches for nobody, and the relay does not say that it has checked SPF"
+	}
+	return v
+}
+
+// A checker makes the DNS checks of one mail.
 type checker struct {
 	ctx      context.Context
 	resolver Resolver
@@ -113,10 +185,12 @@ func (c checker) spf(env Envelope) Verdict {
 	if ip == nil {
 		return Verdict{Result: resultNone}
 	}
-	domain := domainOf(env.From)
-	if domain == "" {
-		domain = asciiDomain(env.Helo)
+	domain := message.DomainOf(env.From)
+	if domain == "" { // a bounce: SPF then checks the name of the server
+		domain = message.ASCIIDomain(env.Helo)
 	}
+	// The library follows RFC 7208, section 2.4: for an empty sender it checks the Helo
+	// name.
 	result, err := spf.CheckHostWithSender(ip, env.Helo, env.From, spf.WithContext(c.ctx), spf.WithResolver(c.resolver))
 	v := Verdict{Result: string(result), Domain: domain}
 	if err != nil && result != spf.Pass {
@@ -127,10 +201,12 @@ func (c checker) spf(env Envelope) Verdict {
 
 func (c checker) dkim(raw []byte) []Verdict {
 	lookup := func(name string) ([]string, error) { return c.resolver.LookupTXT(c.ctx, name) }
-	list, err := dkim.VerifyWithOptions(bytes.NewReader(raw), &dkim.VerifyOptions{LookupTXT: lookup, MaxVerifications: maxSignatures})
+	// Each signature costs a DNS lookup, and the sender chooses how many there are.
+	opt := &dkim.VerifyOptions{LookupTXT: lookup, MaxVerifications: maxSignatures}
+	list, err := dkim.VerifyWithOptions(bytes.NewReader(raw), opt)
 	verdicts := make([]Verdict, 0, len(list))
 	for _, d := range list {
-		v := Verdict{Result: resultPass, Domain: asciiDomain(d.Domain)}
+		v := Verdict{Result: resultPass, Domain: message.ASCIIDomain(d.Domain)}
 		switch {
 		case dkim.IsTempFail(d.Err):
 			v.Result, v.Reason = resultTempError, d.Err.Error()
@@ -147,13 +223,14 @@ func (c checker) dkim(raw []byte) []Verdict {
 	return verdicts
 }
 
-// dmarc finds the policy of From's domain and whether a check that passed is
-// aligned with it.
+// dmarc looks up the DMARC policy for the domain of From. It reports whether a passed
+// check is aligned with that domain.
 func (c checker) dmarc(from string, spfVerdict Verdict, signatures []Verdict) (Verdict, bool) {
-	domain := domainOf(from)
+	domain := message.DomainOf(from)
 	if domain == "" {
 		return Verdict{Result: resultPermError, Reason: "From has no domain"}, false
 	}
+	// Without a readable policy both alignments are relaxed, the default of RFC 7489.
 	record, sub, err := c.policy(domain)
 	strictSPF := record != nil && record.SPFAlignment == dmarc.AlignmentStrict
 	strictDKIM := record != nil && record.DKIMAlignment == dmarc.AlignmentStrict
@@ -173,6 +250,7 @@ func (c checker) dmarc(from string, spfVerdict Verdict, signatures []Verdict) (V
 		}
 		v.Policy = string(policy)
 	case errors.Is(err, dmarc.ErrNoPolicy):
+		// The domain asks for nothing. A check that passed proves From all the same.
 	case dmarc.IsTempFail(err):
 		v.Result, v.Reason = resultTempError, err.Error()
 	default:
@@ -181,10 +259,14 @@ func (c checker) dmarc(from string, spfVerdict Verdict, signatures []Verdict) (V
 	return v, passed
 }
 
-// policy looks a domain's record up, else that of the organization's domain.
+// policy returns the DMARC record of a domain. If it has none, policy returns the record of
+// the registered domain, and sub is true.
 func (c checker) policy(domain string) (record *dmarc.Record, sub bool, err error) {
-	opt := &dmarc.LookupOptions{LookupTXT: func(name string) ([]string, error) { return c.resolver.LookupTXT(c.ctx, name) }}
+	lookup := func(name string) ([]string, error) { return c.resolver.LookupTXT(c.ctx, name) }
+	opt := &dmarc.LookupOptions{LookupTXT: lookup}
 	record, err = dmarc.LookupWithOptions(domain, opt)
+	// RFC 7489, section 6.6.3: the registered domain speaks for a subdomain without a
+	// record.
 	if organization := organizationOf(domain); errors.Is(err, dmarc.ErrNoPolicy) && organization != domain {
 		record, err = dmarc.LookupWithOptions(organization, opt)
 		sub = true
@@ -192,7 +274,7 @@ func (c checker) policy(domain string) (record *dmarc.Record, sub bool, err erro
 	return record, sub, err
 }
 
-// aligned reports whether a domain that was verified vouches for From's.
+// aligned reports whether a verified domain proves the domain of From.
 func aligned(verified, from string, strict bool) bool {
 	if strict || verified == "" {
 		return verified == from
@@ -200,27 +282,10 @@ func aligned(verified, from string, strict bool) bool {
 	return organizationOf(verified) == organizationOf(from)
 }
 
-// organizationOf is the domain that was registered, such as example.co.uk.
+// organizationOf returns the registered domain, such as example.co.uk.
 func organizationOf(domain string) string {
 	if d, err := publicsuffix.EffectiveTLDPlusOne(domain); err == nil {
 		return d
-	}
-	return domain
-}
-
-// domainOf is the domain of an address as the DNS knows it; ” without one.
-func domainOf(address string) string {
-	at := strings.LastIndexByte(address, '@')
-	if at < 0 {
-		return ""
-	}
-	return asciiDomain(address[at+1:])
-}
-
-func asciiDomain(domain string) string {
-	domain = strings.ToLower(strings.TrimSuffix(domain, "."))
-	if ascii, err := idna.Lookup.ToASCII(domain); err == nil {
-		return ascii
 	}
 	return domain
 }

@@ -21,14 +21,13 @@ import (
 	"journeyman/store/storetest"
 )
 
-// askingWorker makes the fixture's worker one whose calls of these tools need
-// approval.
+// askingWorker creates for the fixture a worker whose calls of these tools need approval.
 func (f *fixture) askingWorker(tools ...string) {
 	f.t.Helper()
 	f.worker = f.newWorker(store.NewWorker{Title: "Careful", Instructions: "Ask.", Settings: store.WorkerSettings{ApprovalTools: tools}})
 }
 
-// effects count what tools have done.
+// effects record the calls that tools have carried out.
 type effects struct {
 	mu   sync.Mutex
 	done []string
@@ -49,7 +48,7 @@ func (e *effects) list() []string {
 	return slices.Clone(e.done)
 }
 
-// asks is a model that calls tools in its first step, and then says what it heard.
+// asks returns a model that calls tools in its first step and then repeats their results.
 func asks(names ...string) *fakeModel {
 	return &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
 		if stepOf(req) == 0 {
@@ -71,8 +70,8 @@ func asks(names ...string) *fakeModel {
 	}}
 }
 
-// pending waits until n approvals of a turn's task wait for a decision and the turn
-// rests, and gives them in the order of their calls.
+// pending waits until the turn is suspended and n approvals of its task wait for a
+// decision. It returns them in the order of their calls.
 func (f *fixture) pending(t store.Turn, n int) []store.Approval {
 	f.t.Helper()
 	deadline := time.After(patience)
@@ -103,7 +102,7 @@ func (f *fixture) decide(a store.Approval, approved bool, reason string) {
 	}
 }
 
-// upTo reads events until one holds text.
+// upTo reads events up to the first one that contains text.
 func (f *fixture) upTo(s source, u *uiReader, text string) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.ctx(), patience)
@@ -128,29 +127,29 @@ func TestApproval(t *testing.T) {
 	f.askingWorker("danger")
 	turn := f.accept("go")
 	live := newUIReader(t)
-	stream := f.taskStream(turn.TaskNum, "")
+	stream := f.taskStream(turn, "")
 	list := f.pending(turn, 2)
-	is.Equal(e.list(), []string{"safe"}) // what needs no approval runs
+	is.Equal(e.list(), []string{"safe"}) // the call that needs no approval runs
 	for _, tl := range f.cfg.Model.(*fakeModel).seen()[0].Tools {
-		is.Equal(strings.Contains(tl.Description, "A person decides on each call"), tl.Name == "danger") // the model knows
+		is.Equal(strings.Contains(tl.Description, "A person decides on each call"), tl.Name == "danger") // the model is told
 	}
 	is.Equal([]any{list[0].ToolName, string(list[0].Input), list[1].ToolName, string(list[1].Input)}, []any{"danger", `{"n":0}`, "danger", `{"n":2}`})
 	f.upTo(stream, live, "safe")
-	resting, err := f.store.Turn(f.ctx(), turn.ID)
+	suspended, err := f.store.Turn(f.ctx(), turn.ID)
 	is.NoErr(err)
-	is.Equal(resting.Status, store.Running)
+	is.Equal(suspended.Status, store.Running)
 
-	// It holds no slot: there is one, and another turn has it.
+	// The suspended turn holds no slot: another turn takes the only one.
 	other := f.worker
 	f.worker = f.newWorker(store.NewWorker{Title: "Free"})
-	is.Equal(f.run("go").OutputText, `danger: "ok"; safe: "ok"; danger: "ok"`)
+	is.Equal(f.run("go").OutputText, "danger: ok; safe: ok; danger: ok")
 	f.worker = other
 
 	f.decide(list[1], false, "not twice") // in any order
 	is.Equal(len(f.pending(turn, 1)), 1)
 	f.decide(list[0], true, "once is fine")
 	done := f.wait(turn)
-	is.Equal(done.OutputText, `danger: "ok"; safe: "ok"; danger: a person has denied this call: not twice`)
+	is.Equal(done.OutputText, `danger: ok; safe: ok; danger: a person has denied this call: not twice`)
 	is.Equal(e.list(), []string{"safe", "danger", "safe", "danger", "danger"})
 	want := f.messages(turn)[1:]
 	for _, ev := range f.events(stream) {
@@ -158,13 +157,13 @@ func TestApproval(t *testing.T) {
 	}
 	is.Equal(live.messages(), want)
 	is.Equal(live.approvals, []string{"danger pending", "danger pending", "danger denied not twice", "danger approved once is fine"})
-	is.Equal(f.read(f.taskStream(turn.TaskNum, "")).messages(), want)
-	is.Equal(f.read(f.TurnStream(turn)).messages(), want)
+	is.Equal(f.read(f.taskStream(turn, "")).messages(), want)
+	is.Equal(f.read(f.Streams.Turn(turn)).messages(), want)
 }
 
-// TestStreamsOverRests has readers of all kinds come back again and again, before,
-// while and after a turn rests.
-func TestStreamsOverRests(t *testing.T) {
+// TestStreamsAcrossSuspensions checks readers of all kinds that reconnect again and again
+// before a suspension of their turn, during it and after it.
+func TestStreamsAcrossSuspensions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var e effects
@@ -178,9 +177,9 @@ func TestStreamsOverRests(t *testing.T) {
 	turn := f.accept("go")
 	cut := &cutReader{u: newUIReader(t), r: rand.New(rand.NewPCG(3, 4))}
 	cutDone := make(chan error, 1)
-	go cut.send(cutDone, f, turn.TaskNum, 2, nil)
+	go cut.send(cutDone, f, turn, 2, nil)
 	list := f.pending(turn, 2)
-	late, lateJoined := newWideReader(t), make(chan struct{}) // joins while it rests
+	late, lateJoined := newWideReader(t), make(chan struct{}) // joins while the turn is suspended
 	go func() { followed <- late.follow(f, 1, 0, false, r, lateJoined) }()
 	until(t, lateJoined, "the second stream is open")
 	f.decide(list[0], true, "")
@@ -198,9 +197,9 @@ func TestStreamsOverRests(t *testing.T) {
 	f.forgotten()
 }
 
-// TestWideStreamBegunWhileResting: a ring that is made while a turn rests tells all of
-// it once it goes on, and so does one after the turn is cancelled.
-func TestWideStreamBegunWhileResting(t *testing.T) {
+// TestWorkerStreamOfSuspendedTurn checks a ring that is created while a turn is suspended.
+// It holds the whole turn after the turn continues, and also after a cancellation.
+func TestWorkerStreamOfSuspendedTurn(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(f *fixture, turn store.Turn, a store.Approval){
 		"decided":   func(f *fixture, _ store.Turn, a store.Approval) { f.decide(a, true, "") },
@@ -226,7 +225,7 @@ func TestWideStreamBegunWhileResting(t *testing.T) {
 	}
 }
 
-// forgotten waits until the worker-wide streams have no turn under way.
+// forgotten waits until no ring holds an unfinished turn.
 func (f *fixture) forgotten() {
 	f.t.Helper()
 	deadline := time.After(patience)
@@ -245,8 +244,8 @@ func (f *fixture) forgotten() {
 	}
 }
 
-// TestDecidedAgainAfterTheEnd: the same decision once more changes nothing, not even
-// for those who watch.
+// TestDecidedAgainAfterTheEnd checks that a repeated decision changes nothing, and that
+// watchers get no event.
 func TestDecidedAgainAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -255,7 +254,7 @@ func TestDecidedAgainAfterTheEnd(t *testing.T) {
 	f.askingWorker("danger")
 	ctx, cancel := context.WithTimeout(f.ctx(), patience)
 	defer cancel()
-	s, err := f.WorkerStream(ctx, f.worker.ID, "")
+	s, err := f.Streams.Worker(ctx, f.worker.ID, "")
 	is.NoErr(err)
 	defer s.Close()
 	turn := f.accept("go")
@@ -264,13 +263,13 @@ func TestDecidedAgainAfterTheEnd(t *testing.T) {
 	f.wait(turn)
 	f.forgotten()
 	f.decide(a, true, "")
-	next := f.accept("again") // queued after all that was told
+	next := f.accept("again") // queued after all earlier events
 	seen := map[string]bool{}
 	for !seen["next"] {
-		events, err := s.Next(ctx)
+		events, _, err := s.Next(ctx)
 		is.NoErr(err)
 		for _, ev := range events {
-			is.True(!seen[ev.ID]) // nothing twice
+			is.True(!seen[ev.ID]) // no event comes twice
 			seen[ev.ID] = true
 			seen["next"] = seen["next"] || strings.Contains(string(ev.Data), next.ID)
 		}
@@ -279,7 +278,7 @@ func TestDecidedAgainAfterTheEnd(t *testing.T) {
 	f.forgotten()
 }
 
-// TestReadersOfVersion6 get the states of approvals that they know.
+// TestReadersOfVersion6 checks that clients of the AI SDK 6 get its states of approvals.
 func TestReadersOfVersion6(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -290,9 +289,9 @@ func TestReadersOfVersion6(t *testing.T) {
 	list := f.pending(turn, 3)
 	u := newUIReader(t)
 	u.sdk6 = true
-	stream := f.taskStream(turn.TaskNum, "").WithApprovals()
+	stream := f.taskStream(turn, "").WithApprovals()
 	f.upTo(stream, u, `tool-output-available`)
-	is.Equal(u.messages(), f.messages6(turn, true)) // while it rests
+	is.Equal(u.messages(), f.messages6(turn, true)) // while it is suspended
 	f.decide(list[1], false, "no")
 	f.decide(list[0], true, "yes")
 	responded := f.messages6(turn, false)[0].(map[string]any)["parts"].([]any)
@@ -312,15 +311,15 @@ func TestReadersOfVersion6(t *testing.T) {
 	is.Equal(parts[4].(map[string]any)["approval"], map[string]any{"id": list[2].ID, "approved": false})
 }
 
-// messages6 are the assistant's messages with what the AI SDK 6 knows; built leaves
-// out what no chunk tells.
+// messages6 returns the assistant's messages as the AI SDK 6 has them. built leaves out the
+// fields that no chunk carries.
 func (f *fixture) messages6(t store.Turn, built bool) []any {
 	f.t.Helper()
-	conv, err := f.store.Conversation(f.ctx(), t.TaskNum)
+	conv, err := f.store.Conversation(f.ctx(), t)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	list := assistants(plain(f.t, f.MessagesWithApprovals(conv)).([]any))
+	list := assistants(plain(f.t, f.views().Messages(conv, true)).([]any))
 	for _, m := range list {
 		for _, p := range m.(map[string]any)["parts"].([]any) {
 			if a, ok := p.(map[string]any)["approval"].(map[string]any); ok && built {
@@ -332,8 +331,9 @@ func (f *fixture) messages6(t store.Turn, built bool) []any {
 	return list
 }
 
-// TestCancelWhileResting, and what a call that nobody decided on looks like then.
-func TestCancelWhileResting(t *testing.T) {
+// TestCancelSuspended cancels a suspended turn, and checks how streams and messages show
+// the call that nobody decided on.
+func TestCancelSuspended(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var e effects
@@ -348,21 +348,21 @@ func TestCancelWhileResting(t *testing.T) {
 	is.NoErr(until(t, waits, "who waits is told"))
 	is.Equal(len(e.list()), 0)
 	want := f.messages(turn)[1:]
-	is.Equal(f.read(f.taskStream(turn.TaskNum, "")).messages(), want)
+	is.Equal(f.read(f.taskStream(turn, "")).messages(), want)
 	u := newUIReader(t)
 	u.sdk6 = true
-	for _, ev := range f.events(f.taskStream(turn.TaskNum, "").WithApprovals()) {
+	for _, ev := range f.events(f.taskStream(turn, "").WithApprovals()) {
 		u.take(ev)
 	}
 	is.Equal(u.messages(), f.messages6(turn, true))
 	part := f.messages6(turn, false)[0].(map[string]any)["parts"].([]any)[2].(map[string]any)
 	is.Equal([]any{part["state"], part["approval"]}, []any{"output-denied", map[string]any{"id": list[1].ID, "approved": false, "reason": "the call did not run"}})
-	f.pending(f.accept("again", turn.TaskID), 2) // asks anew
+	f.pending(f.accept("again", turn.TaskID), 2) // asks again
 }
 
-// TestRestsAreNotWork: neither the budget's time nor the duration counts them, the
-// rest before a call that has ended no more than the one before a call to come.
-func TestRestsAreNotWork(t *testing.T) {
+// TestSuspendedTimeIsFree checks that neither the time budget nor the duration counts
+// suspensions, whether the suspended call has ended or is still to come.
+func TestSuspendedTimeIsFree(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
@@ -383,11 +383,12 @@ func TestRestsAreNotWork(t *testing.T) {
 	}
 	done := f.wait(turn)
 	is.Equal([]any{done.Status, done.IncompleteReason, e.list()}, []any{store.Completed, "", []string{"danger", "danger"}})
-	is.True(done.Duration < time.Minute)
+	is.True(done.Duration < time.Minute) // the wait for the decision counts as work
 }
 
-// TestWideStreamTellsOfEachDecision, also while the turn goes on resting.
-func TestWideStreamTellsOfEachDecision(t *testing.T) {
+// TestWorkerStreamSendsEachDecision checks that a decision is sent at once, also while the
+// turn stays suspended for others.
+func TestWorkerStreamSendsEachDecision(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var e effects
@@ -395,22 +396,14 @@ func TestWideStreamTellsOfEachDecision(t *testing.T) {
 	f.askingWorker("danger")
 	turn := f.accept("go")
 	list := f.pending(turn, 2)
-	s, err := f.WorkerStream(f.ctx(), f.worker.ID, "")
+	s, err := f.Streams.Worker(f.ctx(), f.worker.ID, "")
 	is.NoErr(err)
 	defer s.Close()
 	f.decide(list[1], true, "")
 	u := newUIReader(t)
 	u.wide = true
-	f.upTo(endless{s}, u, `"status":"approved"`)
+	f.upTo(s, u, `"status":"approved"`)
 	is.Equal(len(f.pending(turn, 1)), 1)
-}
-
-// endless is a worker-wide stream as a source.
-type endless struct{ *runner.WorkerStream }
-
-func (e endless) Next(ctx context.Context) ([]runner.Event, bool, error) {
-	events, err := e.WorkerStream.Next(ctx)
-	return events, false, err
 }
 
 func TestApprovalTimeout(t *testing.T) {
@@ -431,20 +424,20 @@ func TestApprovalTimeout(t *testing.T) {
 	go func() { followed <- wide.follow(f, 1, 0, false, nil, joined) }()
 	until(t, joined, "the stream is open")
 	c.advance(runner.ApprovalWait - time.Second)
-	f.ExpireRests()
-	resting, err := f.store.Turn(f.ctx(), turn.ID)
+	f.ExpireSuspended()
+	suspended, err := f.store.Turn(f.ctx(), turn.ID)
 	is.NoErr(err)
-	is.Equal(resting.Status, store.Running)
+	is.Equal(suspended.Status, store.Running)
 	c.advance(time.Second)
-	f.ExpireRests()
+	f.ExpireSuspended()
 	done := f.wait(turn)
 	is.Equal([]any{done.Status, done.Failure.Code, len(e.list())}, []any{store.Failed, "approval_timeout", 0})
 	is.NoErr(until(t, followed, "the reader is done"))
 	is.Equal(wide.turns[turn.ID].messages(), f.messages(turn)[1:2])
-	f.pending(next, 1) // what waited behind it goes on
+	f.pending(next, 1) // the turn that was queued behind it runs
 }
 
-// TestManyApprovals: of a step that asks for too many, those too many fail.
+// TestManyApprovals checks that calls beyond the limit of approvals in a step fail.
 func TestManyApprovals(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -461,7 +454,7 @@ func TestManyApprovals(t *testing.T) {
 	is.Equal(strings.Count(done.OutputText, "at most 32 calls at once may wait for approval"), 2)
 }
 
-// TestNothingToAsk: calls that fail without running ask nobody.
+// TestNothingToAsk checks that calls that fail without running need no approval.
 func TestNothingToAsk(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -478,11 +471,11 @@ func TestNothingToAsk(t *testing.T) {
 	is.Equal(len(e.list()), 0)
 }
 
-// TestManyRests: what rests holds no goroutine and no slot. It runs alone: it counts
-// goroutines.
-func TestManyRests(t *testing.T) {
+// TestManySuspended checks that suspended turns hold no goroutine and no slot. It counts
+// goroutines, so no other test runs beside it.
+func TestManySuspended(t *testing.T) {
 	is := is.New(t)
-	const n = 200
+	n := storetest.Rounds(200, 50)
 	var e effects
 	f := newFixture(t, withModel(asks("danger")), withTools(e.tool("danger")), func(c *runner.Config) { c.Concurrency = 4 })
 	f.askingWorker("danger")
@@ -512,8 +505,8 @@ func TestManyRests(t *testing.T) {
 	is.Equal(len(e.list()), n)
 }
 
-// A guarded life is one process's part of a turn with one call that needs approval
-// and one that does not. It dies at a point of its own.
+// A guarded life is the part of one process in a turn with one call that needs approval and
+// one that does not. It says where the process dies.
 var guardedCalls = []string{"model 0", "look 0", "work 0", "model 1"}
 
 func guardedLife(l *life) []setup {
@@ -534,9 +527,9 @@ func guardedLife(l *life) []setup {
 	return []setup{withModel(m), func(c *runner.Config) { c.Tools = []tool.Tool{run("work"), run("look")} }}
 }
 
-// TestDeathAroundApprovals kills the process at the begin and at the end of each call,
-// while the turn rests, and between the decision and the run. The approved call
-// begins once, whatever happens, and what ended is never done again.
+// TestDeathAroundApprovals ends the process at the begin and at the end of each call, while
+// the turn is suspended, and between the decision and the run. The approved call begins
+// once in all cases, and no finished call is repeated.
 func TestDeathAroundApprovals(t *testing.T) {
 	t.Parallel()
 	for dies := range 2 * len(guardedCalls) {
@@ -546,13 +539,13 @@ func TestDeathAroundApprovals(t *testing.T) {
 			first, second := &life{dies: dies}, &life{dies: -1}
 			f := newFixture(t, guardedLife(first)...)
 			f.askingWorker("work")
-			copied := make(chan *fixture, 1)
-			first.die = func() { copied <- f.crash(guardedLife(second)...) }
+			copied := make(chan death, 1)
+			first.die = func() { copied <- f.die() }
 			turn := f.accept("go")
 			if dies >= 4 {
 				f.decide(f.pending(turn, 1)[0], true, "")
 			}
-			g := until(t, copied, "the process dies")
+			g := f.after(until(t, copied, "the process dies"), guardedLife(second)...)
 			g.start()
 			if dies < 4 {
 				g.decide(g.pending(turn, 1)[0], true, "")
@@ -560,7 +553,7 @@ func TestDeathAroundApprovals(t *testing.T) {
 			checkGuarded(is, g, turn, second, dies/2, "")
 		})
 	}
-	for name, decided := range map[string]bool{"resting": false, "decided": true} {
+	for name, decided := range map[string]bool{"suspended": false, "decided": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
@@ -570,14 +563,14 @@ func TestDeathAroundApprovals(t *testing.T) {
 			turn := f.accept("go")
 			a := f.pending(turn, 1)[0]
 			cut := &cutReader{u: newUIReader(t)}
-			events, _, err := f.taskStream(turn.TaskNum, "").Next(f.ctx()) // as far as it has come
+			events, _, err := f.taskStream(turn, "").Next(f.ctx()) // the events so far
 			is.NoErr(err)
 			for _, ev := range events {
 				cut.u.take(ev)
 				cut.last = ev.ID
 			}
 			is.Equal(cut.u.approvals, []string{"work pending"})
-			if decided { // and claimed by nobody
+			if decided { // and no process has claimed it
 				_, err := f.store.DecideApproval(f.ctx(), f.owner, a.TaskID, a.ID, store.Decision{Approved: true})
 				is.NoErr(err)
 			}
@@ -587,32 +580,32 @@ func TestDeathAroundApprovals(t *testing.T) {
 				g.decide(g.pending(turn, 1)[0], true, "")
 			}
 			checkGuarded(is, g, turn, second, 2, "fresh")
-			is.NoErr(cut.follow(g, turn.TaskNum, 0, nil)) // comes back to another process
+			is.NoErr(cut.follow(g, turn, 0, nil)) // reconnects to another process
 			is.Equal(cut.u.messages(), g.messages(turn)[1:])
 			is.Equal(cut.u.approvals, []string{"work pending", "work approved"})
 		})
 	}
 }
 
-// checkGuarded: cut is the call that the first life died in; fresh says that it died
-// before the call began.
+// checkGuarded checks the end of a guarded turn. cut is the call that the first life died
+// in. fresh says that it died before the call began.
 func checkGuarded(is *is.I, g *fixture, turn store.Turn, second *life, cut int, fresh string) {
 	is.Helper()
 	done := g.wait(turn)
 	is.Equal([]any{done.Status, done.OutputText, done.Usage.Steps}, []any{store.Completed, "done", int64(2)})
 	again, want := cut, store.CallCompleted
 	if guardedCalls[cut] == "work 0" && fresh == "" {
-		again, want = cut+1, store.CallInterrupted // it may have acted
+		again, want = cut+1, store.CallInterrupted // it may have taken effect
 	}
 	is.Equal(second.calls, guardedCalls[again:])
 	c, ended := g.journal(turn)[0].Call(0)
 	is.True(ended)
 	is.Equal(c.State, want)
-	is.Equal(g.read(g.taskStream(turn.TaskNum, "")).messages(), g.messages(turn)[1:])
+	is.Equal(g.read(g.taskStream(turn, "")).messages(), g.messages(turn)[1:])
 }
 
-// TestStopWhileApprovedCallRuns: a stop in good order cuts an approved call as a death
-// does: it may have acted.
+// TestStopWhileApprovedCallRuns checks that an orderly stop interrupts an approved call as a
+// crash does: the call may have taken effect, and is not repeated.
 func TestStopWhileApprovedCallRuns(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -636,8 +629,8 @@ func TestStopWhileApprovedCallRuns(t *testing.T) {
 	is.Equal(len(begun), 0)
 }
 
-// TestDecisionsMeet has people approve, deny and cancel at the same moment, at once
-// when they can. One of two opposite decisions holds, each turn ends, and an approved call ran once if at all.
+// TestDecisionsMeet has people approve, deny and cancel at the same moment. One of two
+// opposite decisions holds, each turn ends, and an approved call runs at most once.
 func TestDecisionsMeet(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -652,7 +645,7 @@ func TestDecisionsMeet(t *testing.T) {
 	}}
 	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
 		if stepOf(req) == 0 {
-			return calls(emit, 0, "danger", fmt.Sprintf(`{"turn":%q}`, req.Messages[req.TurnStart].Parts[0].Text)), nil
+			return calls(emit, 0, "danger", fmt.Sprintf(`{"turn":%q}`, textOf(req.Messages[req.TurnStart]))), nil
 		}
 		return answer(emit, "done"), nil
 	}}
@@ -707,7 +700,7 @@ func TestDecisionsMeet(t *testing.T) {
 		times := ran[fmt.Sprintf(`{"turn":"t%d"}`, i)]
 		switch {
 		case done.Status == store.Aborted:
-			is.True(times <= 1)
+			is.True(times <= 1) // the call ran twice
 		case won[i] == 1:
 			is.Equal([]any{done.Status, times}, []any{store.Completed, 1})
 		default:

@@ -27,8 +27,8 @@ import (
 	"journeyman/store"
 )
 
-// slowServer is set for the process that plays the model server: within ours, its
-// memory would count as that of the turns.
+// slowServer is set in the environment of the process that is the model server. In our own
+// process, the memory of the server would count as memory of the turns.
 const slowServer = "JOURNEYMAN_TEST_SLOW_SERVER"
 
 const (
@@ -38,8 +38,8 @@ const (
 	slowTokens = 150
 )
 
-// TestSlowServerProcess is the model server of BenchmarkTurns; in the test run
-// itself there is nothing to do.
+// TestSlowServerProcess is the model server of BenchmarkTurns. In a normal test run it does
+// nothing.
 func TestSlowServerProcess(t *testing.T) {
 	if os.Getenv(slowServer) == "" {
 		return
@@ -56,11 +56,11 @@ func TestSlowServerProcess(t *testing.T) {
 	_ = http.Serve(ln, http.HandlerFunc(serveSlowly))
 }
 
-// serveSlowly streams tokens that each tell when they were sent.
+// serveSlowly streams tokens. Each token holds the time at which it was sent.
 func serveSlowly(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Connection", "close") // what is kept for the next call is not a goroutine left over
+	w.Header().Set("Connection", "close") // else idle connections would count as leaked goroutines
 	w.WriteHeader(http.StatusOK)
 	flush := w.(http.Flusher).Flush
 	flush()
@@ -96,9 +96,9 @@ func startSlowServer(b *testing.B) string {
 	return strings.TrimSpace(line)
 }
 
-// BenchmarkTurns runs many turns at once against a slow model server over HTTP, each
-// with a reader of its stream: the memory of a turn in the middle of its answer, and
-// how long a token takes from the server to the reader.
+// BenchmarkTurns runs many turns at once against a slow model server over HTTP, each with a
+// reader of its stream. It measures the memory of a turn in the middle of its answer, and
+// the time that a token takes from the server to the reader.
 func BenchmarkTurns(b *testing.B) {
 	address := startSlowServer(b)
 	m, err := model.Open(model.Config{Model: "openai:slow", Getenv: func(name string) string {
@@ -144,8 +144,8 @@ func benchmarkTurns(b *testing.B, m model.Model) {
 	}
 }
 
-// cpuTime is what this process has worked, which says more than delays do where the
-// machine has other work.
+// cpuTime returns the processor time of this process. On a busy machine it says more than
+// delays do.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -159,7 +159,7 @@ var sentAt = regexp.MustCompile(`<(\d+)>`)
 // tokenDelays reads a turn's stream to its end. halfway is called in its middle.
 func tokenDelays(b *testing.B, f *fixture, turn store.Turn, halfway func()) []time.Duration {
 	delays := make([]time.Duration, 0, slowTokens)
-	s := f.TurnStream(turn)
+	s := f.Streams.Turn(turn)
 	for {
 		events, done, err := s.Next(context.Background())
 		if err != nil {

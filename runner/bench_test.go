@@ -11,10 +11,11 @@ import (
 
 	"journeyman/runner"
 	"journeyman/runner/model"
+	"journeyman/runner/stream"
 	"journeyman/store"
 )
 
-// What a turn costs in memory while it waits for its model.
+// BenchmarkWaitingTurns measures the memory of a turn that waits for its model.
 func BenchmarkWaitingTurns(b *testing.B) {
 	const turns = 500
 	for b.Loop() {
@@ -45,28 +46,28 @@ func memory() uint64 {
 	return m.HeapInuse + m.StackInuse
 }
 
-// What a word of an answer costs until all readers of the turn have it.
+// BenchmarkTurnStream measures the cost of one word until all readers of the turn have it.
 func BenchmarkTurnStream(b *testing.B) {
 	for _, readers := range []int{0, 1, 1000} {
 		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
-			benchmarkWords(b, readers, func(f *fixture, turn store.Turn) (func(context.Context) ([]runner.Event, bool, error), func()) {
-				return f.taskStream(turn.TaskNum, "").Next, func() {}
+			benchmarkWords(b, readers, func(f *fixture, turn store.Turn) (func(context.Context) ([]stream.Event, bool, error), func()) {
+				return f.taskStream(turn, "").Next, func() {}
 			})
 		})
 	}
 }
 
-// The same for readers of all of the worker.
+// BenchmarkWorkerStream is BenchmarkTurnStream for readers of the worker-wide stream.
 func BenchmarkWorkerStream(b *testing.B) {
 	for _, readers := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
-			benchmarkWords(b, readers, func(f *fixture, _ store.Turn) (func(context.Context) ([]runner.Event, bool, error), func()) {
-				s, err := f.WorkerStream(b.Context(), f.worker.ID, "")
+			benchmarkWords(b, readers, func(f *fixture, _ store.Turn) (func(context.Context) ([]stream.Event, bool, error), func()) {
+				s, err := f.Streams.Worker(b.Context(), f.worker.ID, "")
 				if err != nil {
 					b.Fatal(err)
 				}
-				return func(ctx context.Context) ([]runner.Event, bool, error) {
-					events, err := s.Next(ctx)
+				return func(ctx context.Context) ([]stream.Event, bool, error) {
+					events, _, err := s.Next(ctx)
 					done := len(events) > 0 && strings.Contains(string(events[len(events)-1].Data), `"type":"finish"`)
 					return events, done, err
 				}, s.Close
@@ -75,9 +76,9 @@ func BenchmarkWorkerStream(b *testing.B) {
 	}
 }
 
-// benchmarkWords has a model say b.N words after 50 steps, each once all readers have
-// the one before.
-func benchmarkWords(b *testing.B, readers int, open func(*fixture, store.Turn) (func(context.Context) ([]runner.Event, bool, error), func())) {
+// benchmarkWords has a model say b.N words after 50 steps. It says each word after all
+// readers have received the word before.
+func benchmarkWords(b *testing.B, readers int, open func(*fixture, store.Turn) (func(context.Context) ([]stream.Event, bool, error), func())) {
 	var f *fixture
 	var got atomic.Int64
 	round := make(chan struct{}, 1)
@@ -129,4 +130,30 @@ func benchmarkWords(b *testing.B, readers int, open func(*fixture, store.Turn) (
 	f.wait(turn)
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(max(readers, 1)), "ns/delivery")
 	done.Wait()
+}
+
+// BenchmarkSteps measures what the loop adds to a step: the time from one model call to the
+// next, with a tool call between them that takes none.
+func BenchmarkSteps(b *testing.B) {
+	for _, steps := range []int{10, 50, 200} {
+		b.Run(fmt.Sprintf("steps=%d", steps), func(b *testing.B) { benchmarkSteps(b, steps) })
+	}
+}
+
+func benchmarkSteps(b *testing.B, steps int) {
+	m := &fakeModel{name: "openai:m", fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		n := stepOf(req)
+		if n == steps {
+			return answer(emit, "done"), nil
+		}
+		return calls(emit, n, "it", fmt.Sprintf(`{"n":%d}`, n)), nil
+	}}
+	f := newFixture(b, withModel(m), withTools(gives("it", `"ok"`)), withBudget(runner.Limits{}),
+		withPrices(b, `{"openai:m":{"input":0.01,"output":0.01,"contextWindow":1000000,"maxOutput":8000}}`))
+	for b.Loop() {
+		if turn := f.run("go"); turn.OutputText != "done" {
+			b.Fatal(turn.Failure)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*steps)/1000, "ms/step")
 }

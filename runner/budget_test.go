@@ -16,6 +16,7 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 func TestStepBudget(t *testing.T) {
@@ -37,13 +38,13 @@ func TestStepBudget(t *testing.T) {
 			is.Equal(turn.Status, store.Completed)
 			is.Equal(turn.IncompleteLimit, tt.limit)
 			is.Equal(turn.IncompleteReason != "", tt.limit != "")
-			is.Equal(turn.Usage.Steps, tt.steps) // with the last call
-			is.True(turn.OutputText != "")
+			is.Equal(turn.Usage.Steps, tt.steps) // including the last call
+			is.True(turn.OutputText != "")       // the turn has no answer
 		})
 	}
 }
 
-// The last call has no tools, and what it asks for all the same does not run.
+// TestLastCall checks that the last call keeps its tools, and that calls it makes do not run.
 func TestLastCall(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -62,22 +63,22 @@ func TestLastCall(t *testing.T) {
 	}}
 	f := newFixture(t, withModel(m), withTools(it), withBudget(runner.Limits{Steps: 2}))
 	turn := f.accept("go")
-	u := f.read(f.TurnStream(turn))
+	u := f.read(f.Streams.Turn(turn))
 	turn = f.wait(turn)
 	is.Equal(turn.OutputText, "summary")
 	is.Equal(ran.Load(), int64(2))
 	last := m.seen()[2]
 	is.True(last.Final)
-	is.Equal(len(last.Tools), 0)
+	is.Equal(last.Tools, m.seen()[0].Tools) // a changed list is no beginning that a cache has
 	is.True(strings.Contains(last.Messages[len(last.Messages)-1].Parts[0].Text, "budget"))
 	is.Equal(u.messages(), f.messages(turn)[1:])
-	is.Equal(f.run("and", turn.TaskID).Status, store.Completed) // the history is sound
+	is.Equal(f.run("and", turn.TaskID).Status, store.Completed) // the history is valid
 }
 
 func TestTimeBudget(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		model, tool bool // which of them stands still
+		model, tool bool // which of them blocks
 	}{
 		"model": {model: true},
 		"tool":  {tool: true},
@@ -100,9 +101,9 @@ func TestTimeBudget(t *testing.T) {
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}}
-			f := newFixture(t, withModel(m), withTools(it), withBudget(runner.Limits{Time: 30 * time.Millisecond}))
+			f := newFixture(t, withModel(m), withTools(it), withBudget(runner.Limits{Time: time.Second}))
 			turn := f.accept("go")
-			u := f.read(f.TurnStream(turn))
+			u := f.read(f.Streams.Turn(turn))
 			turn = f.wait(turn)
 			is.Equal(turn.Status, store.Completed)
 			is.Equal(turn.IncompleteLimit, "time")
@@ -117,7 +118,7 @@ func TestTimeBudget(t *testing.T) {
 
 const prices = `{"fake":{"input":%g,"output":%g,"cacheWrite":%g,"maxOutput":%d},"free":{"input":0,"output":0}}`
 
-// bytesOf is how much text a request holds: what a well-behaved model counts by.
+// bytesOf returns how many bytes of text a request has. The fake model counts tokens by it.
 func bytesOf(req model.Request) (n int) {
 	n = len(req.Preamble) + len(req.Instructions) + len(req.OutputSchema)
 	for _, t := range req.Tools {
@@ -131,7 +132,7 @@ func bytesOf(req model.Request) (n int) {
 	return n
 }
 
-// spender is a model that uses as much as it may, at random.
+// spender returns a model that uses a random part of what it may use.
 func spender(r *rand.Rand, steps int) *fakeModel {
 	m := &fakeModel{}
 	m.fn = func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
@@ -157,11 +158,11 @@ func spender(r *rand.Rand, steps int) *fakeModel {
 
 func TestCreditBudgetHolds(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(60) {
+	for seed := range storetest.Rounds(60, 12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			r := rand.New(rand.NewPCG(seed, 6))
+			r := rand.New(rand.NewPCG(uint64(seed), 6))
 			price := fmt.Sprintf(prices, r.Float64()*20, r.Float64()*80*float64(r.IntN(2)), r.Float64()*30, 1000+r.IntN(40000))
 			credits := r.Float64() * 20
 			if seed%5 == 0 {
@@ -189,8 +190,8 @@ func TestNothingToSpend(t *testing.T) {
 	is.Equal(turn.Status, store.Completed)
 	is.Equal(turn.IncompleteLimit, "credits")
 	is.Equal(turn.OutputText, "")
-	is.Equal(len(m.seen()), 0) // not even the last call could be paid
-	is.Equal(f.read(f.TurnStream(turn)).messages(), f.messages(turn)[1:])
+	is.Equal(len(m.seen()), 0) // the credits do not even pay for the last call
+	is.Equal(f.read(f.Streams.Turn(turn)).messages(), f.messages(turn)[1:])
 }
 
 func TestFreeModelAndUnlimited(t *testing.T) {
@@ -209,8 +210,8 @@ func TestFreeModelAndUnlimited(t *testing.T) {
 	}
 }
 
-// An answer that is cut off for want of credits says so, and one that had not begun
-// gets its last call.
+// TestCutOffForCredits checks that an answer cut off by the credits says so. A turn whose
+// answer has not begun gets its last call.
 func TestCutOffForCredits(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"an answer": "the beginning of", "thoughts only": ""} {
@@ -233,8 +234,8 @@ func TestCutOffForCredits(t *testing.T) {
 	}
 }
 
-// The organization's cap holds for many turns at once, and does not end turns that
-// can be paid, only because the worst cases of all of them together could not.
+// TestCapHolds checks the cap of an organization with many turns at once. The cap does not
+// end turns that can be paid, although the worst cases of all turns together exceed it.
 func TestCapHolds(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -263,7 +264,7 @@ func TestCapHolds(t *testing.T) {
 			}
 			f := newFixture(t, withModel(m), withTools(gives("it", `1`)), withBudget(runner.Limits{}),
 				withPrices(t, fmt.Sprintf(prices, 1.0, 10.0, 1.0, 64000)))
-			is.NoErr(f.store.SetCreditCap(f.ctx(), f.owner.OrganizationID, &tt.cap))
+			storetest.CapCredits(t, f.store, f.owner, &tt.cap)
 			var accepted []store.Turn
 			for range turns {
 				accepted = append(accepted, f.accept("go"))
@@ -293,22 +294,22 @@ func TestDescribeWorkerUnderCap(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t, withModel(says(`{"instructions":"x"}`)), withPrices(t, fmt.Sprintf(prices, 1.0, 10.0, 1.0, 64000)))
 	tiny := 0.01
-	is.NoErr(f.store.SetCreditCap(f.ctx(), f.owner.OrganizationID, &tiny))
+	storetest.CapCredits(t, f.store, f.owner, &tiny)
 	_, err := f.DescribeWorker(f.ctx(), f.owner, "x")
 	is.True(store.IsKind(err, store.PaymentRequired))
-	is.NoErr(f.store.SetCreditCap(f.ctx(), f.owner.OrganizationID, nil))
+	storetest.CapCredits(t, f.store, f.owner, nil)
 	_, err = f.DescribeWorker(f.ctx(), f.owner, "x")
 	is.NoErr(err)
 }
 
-// Who waits for others to be paid can be cancelled.
+// TestCancelWhileWaitingForCredits cancels a turn that waits for the reservations of others.
 func TestCancelWhileWaitingForCredits(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	m, begun := blocked()
 	f := newFixture(t, withModel(m), withPrices(t, fmt.Sprintf(prices, 1.0, 10.0, 1.0, 64000)), withBudget(runner.Limits{}))
 	some := 30.0 // less than two worst cases
-	is.NoErr(f.store.SetCreditCap(f.ctx(), f.owner.OrganizationID, &some))
+	storetest.CapCredits(t, f.store, f.owner, &some)
 	first := f.accept("one")
 	until(t, begun, "the model is asked")
 	second := f.accept("two")

@@ -13,9 +13,10 @@ import (
 	"journeyman/runner/model"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
-// abort cancels a task, within the second that is promised.
+// abort cancels a task, and checks the time that this takes.
 func (f *fixture) abort(turn store.Turn) store.Task {
 	f.t.Helper()
 	begun := time.Now()
@@ -23,7 +24,7 @@ func (f *fixture) abort(turn store.Turn) store.Task {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if took := time.Since(begun); took > 20*time.Second { // a busy machine may take longer than promised
+	if took := time.Since(begun); took > 20*time.Second { // a busy machine may take longer than the promised second
 		f.t.Errorf("cancelling took %v", took)
 	}
 	return task
@@ -36,24 +37,24 @@ func TestCancelModel(t *testing.T) {
 	f := newFixture(t, withModel(m))
 	turn := f.accept("go")
 	live := make(chan *uiReader, 1)
-	stream := f.TurnStream(turn)
+	stream := f.Streams.Turn(turn)
 	go func() { live <- f.read(stream) }()
 	until(t, begun, "the model is asked")
 	is.Equal(f.abort(turn).Status, store.Aborted)
 	turn = f.wait(turn)
-	is.Equal(turn.OutputText, "half a wo")      // what was produced is kept
-	is.Equal(turn.Usage.OutputTokens, int64(3)) // and paid for
-	is.True(turn.Usage.InputTokens > 100)
+	is.Equal(turn.OutputText, "half a wo")      // the output so far is kept
+	is.Equal(turn.Usage.OutputTokens, int64(3)) // and charged
+	is.True(turn.Usage.InputTokens > 100)       // the cancelled call was not charged
 	is.Equal(f.journal(turn)[0].Usage.OutputTokens, int64(3))
 	is.Equal(turn.Failure.Code, "aborted")
 	u := until(t, live, "the stream ends")
 	is.Equal(u.messages(), f.messages(turn)[1:])
 	is.Equal(u.status, []string{"pending", "running", "aborted"})
-	is.Equal(f.abort(turn).Status, store.Aborted) // again is no error
+	is.Equal(f.abort(turn).Status, store.Aborted) // a second cancellation is no error
 }
 
-// What a model call had begun stays as it was shown: text in the middle of a
-// character, arguments in the middle of a string.
+// TestCancelInTheMiddle checks that output of a cut model call stays as clients saw it, even
+// where the cut is inside a character of a text or inside a string of arguments.
 func TestCancelInTheMiddle(t *testing.T) {
 	t.Parallel()
 	for name, deltas := range map[string][]model.Delta{
@@ -79,13 +80,13 @@ func TestCancelInTheMiddle(t *testing.T) {
 			}}))
 			turn := f.accept("go")
 			live := make(chan *uiReader, 1)
-			stream := f.TurnStream(turn)
+			stream := f.Streams.Turn(turn)
 			go func() { live <- f.read(stream) }()
 			until(t, begun, "the model is asked")
 			f.abort(turn)
 			want := f.messages(turn)[1:]
 			is.Equal(until(t, live, "the stream ends").messages(), want)
-			is.Equal(f.read(f.taskStream(turn.TaskNum, "")).messages(), want)
+			is.Equal(f.read(f.taskStream(turn, "")).messages(), want)
 		})
 	}
 }
@@ -122,7 +123,7 @@ func TestCancelTool(t *testing.T) {
 			is.Equal(len(steps), 1)
 			is.Equal(steps[0].Calls[0].State, tt.state)
 			is.True(strings.Contains(string(steps[0].Calls[0].Output), tt.says))
-			is.Equal(f.read(f.taskStream(turn.TaskNum, "")).messages(), f.messages(turn)[1:])
+			is.Equal(f.read(f.taskStream(turn, "")).messages(), f.messages(turn)[1:])
 		})
 	}
 }
@@ -136,7 +137,7 @@ func TestCancelQueued(t *testing.T) {
 	second := f.accept("two", first.TaskID)
 	until(t, begun, "the model is asked")
 	live := make(chan *uiReader, 1)
-	stream := f.TurnStream(second)
+	stream := f.Streams.Turn(second)
 	go func() { live <- f.read(stream) }()
 	waited := make(chan error, 1)
 	go func() { waited <- f.Wait(f.ctx(), second.ID) }()
@@ -144,7 +145,7 @@ func TestCancelQueued(t *testing.T) {
 	is.NoErr(until(t, waited, "the queued turn has ended"))
 	is.Equal(f.wait(second).Status, store.Aborted)
 	u := until(t, live, "the stream ends")
-	is.Equal(u.status, []string{"pending", "aborted"})
+	is.Equal(u.status, []string{"aborted"}) // until then the task had the status of its first turn
 	is.Equal(u.messages(), f.messages(first)[3:])
 	is.Equal(len(m.seen()), 1) // the second never ran
 	third := f.accept("three", first.TaskID)
@@ -152,13 +153,13 @@ func TestCancelQueued(t *testing.T) {
 	f.abort(third)
 }
 
-// Cancelling races with claiming: whoever comes first, the turn is cancelled.
+// TestCancelRaces cancels tasks while their turns are claimed. Every turn ends cancelled.
 func TestCancelRaces(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	m, _ := blocked()
 	f := newFixture(t, withModel(m))
-	for range 60 {
+	for range storetest.Rounds(60, 20) {
 		turn := f.accept("go")
 		f.abort(turn)
 		is.Equal(f.wait(turn).Status, store.Aborted)
@@ -191,20 +192,20 @@ func TestRetries(t *testing.T) {
 					return model.Response{}, tt.err
 				}
 				return answer(emit, "fine"), nil
-			}}))
+			}}), withPatience(1))
 			begun := time.Now()
 			turn := f.accept("go")
-			u := f.read(f.TurnStream(turn))
+			u := f.read(f.Streams.Turn(turn))
 			turn = f.wait(turn)
 			is.Equal(n.Load(), tt.calls)
-			is.True(time.Since(begun) >= time.Duration(tt.calls-1)*busy.RetryAfter)
+			is.True(time.Since(begun) >= time.Duration(tt.calls-1)*busy.RetryAfter) // it was tried again too early
 			is.Equal(u.messages(), f.messages(turn)[1:])
 			if tt.code == "" {
 				is.Equal(turn.OutputText, "fine")
 				return
 			}
 			is.Equal(turn.Failure.Code, tt.code)
-			is.Equal(turn.OutputText, "this is withdrawn ") // nothing better came
+			is.Equal(turn.OutputText, "this is withdrawn ") // no later attempt replaced it
 		})
 	}
 }
@@ -217,15 +218,15 @@ func TestCancelBackOff(t *testing.T) {
 		emit(model.Delta{Type: model.PartText, Text: "half"})
 		failed <- struct{}{}
 		return model.Response{}, &model.Error{Code: "429", Message: "slow down", Retryable: true, RetryAfter: time.Hour}
-	}}))
+	}}), withPatience(2*time.Hour))
 	turn := f.accept("go")
 	until(t, failed, "the call has failed")
 	is.Equal(f.abort(turn).Status, store.Aborted)
-	is.Equal(f.read(f.TurnStream(turn)).messages(), f.messages(turn)[1:])
+	is.Equal(f.read(f.Streams.Turn(turn)).messages(), f.messages(turn)[1:])
 }
 
-// A provider that breaks its promise, and answers otherwise than it streamed, costs
-// its readers a restart and nothing else.
+// TestStreamDiffersFromResponse has a provider whose response differs from its stream.
+// Readers get a restart of the step and then the response.
 func TestStreamDiffersFromResponse(t *testing.T) {
 	t.Parallel()
 	for name, deltas := range map[string][]model.Delta{
@@ -253,7 +254,7 @@ func TestStreamDiffersFromResponse(t *testing.T) {
 			}}))
 			turn := f.accept("go")
 			until(t, streamed, "the model has streamed")
-			s := f.TurnStream(turn)
+			s := f.Streams.Turn(turn)
 			events, done, err := s.Next(t.Context())
 			is.NoErr(err)
 			is.True(!done)

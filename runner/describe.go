@@ -9,10 +9,11 @@ import (
 	"strings"
 
 	"journeyman/runner/model"
+	"journeyman/runner/prompt"
 	"journeyman/store"
 )
 
-// A Description is what the model makes of a prompt for a worker.
+// A Description is the definition of a worker that the model wrote.
 type Description struct {
 	Instructions string `json:"instructions"`
 	Title        string `json:"title"`
@@ -23,64 +24,88 @@ const describeInstructions = `Write the definition of an AI worker from the user
 instructions: its standing instructions, addressed to it, complete and concrete.
 title: its name, two to six words. summary: its purpose in one line of at most 80 characters.`
 
-var describeSchema = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["instructions","title","summary"],` +
+const describeSchema = `{"type":"object","additionalProperties":false,"required":["instructions","title","summary"],` +
 	`"properties":{"instructions":{"type":"string","minLength":1,"maxLength":20000},` +
-	`"title":{"type":"string","minLength":1,"maxLength":200},"summary":{"type":"string","maxLength":80}}}`)
+	`"title":{"type":"string","minLength":1,"maxLength":200},"summary":{"type":"string","maxLength":80}}}`
 
 // describeTokens is enough for the longest instructions in any script.
 const describeTokens = 24_000
 
-// DescribeWorker has the runner's own model write a worker's instructions, title
-// and summary from a description. What it writes keeps the limits of those fields.
-// Its cost is charged to the caller's organization.
-func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, prompt string) (Description, error) {
-	var d Description
+// DescribeWorker has the runner's own model write a worker's instructions, title and
+// summary from a description. The result keeps the limits of those fields. The cost is
+// charged to the caller's organization.
+func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, description string) (Description, error) {
 	ctx, cancel := context.WithTimeout(ctx, wrapUpTime)
 	defer cancel()
-	req := model.Request{Instructions: describeInstructions, OutputSchema: describeSchema,
-		Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Type: model.PartText, Text: prompt}}}}}
-	a, err := r.reserve(ctx, c.OrganizationID, expense{price: r.own.price, left: math.MaxInt64, input: estimateTokens(req),
-		most: min(modelMaxTokens(r.own.price), describeTokens)})
-	if err != nil {
-		return d, fmt.Errorf("describe worker: %w", err)
+	ask := model.Message{Role: model.RoleUser, Parts: []model.Part{{Type: model.PartText, Text: description}}}
+	req := model.Request{Instructions: describeInstructions, OutputSchema: json.RawMessage(describeSchema),
+		Messages: []model.Message{ask}}
+	// The default and not a worker's chain: the worker that could choose one does not exist yet.
+	chain, err := r.chainOf(ctx, c.OrganizationID, "")
+	if me, ok := errors.AsType[*model.Error](err); ok {
+		return Description{}, store.Errorf(store.Busy, "%s", me.Message)
 	}
-	defer r.ledger.settle(c.OrganizationID, a.reserved)
+	for _, m := range chain {
+		var d Description
+		d, err = r.describeWith(ctx, m.pricedModel, c, req)
+		// The next model of the chain is asked where this one does not answer.
+		if !store.IsKind(err, store.Busy) || ctx.Err() != nil {
+			return d, err
+		}
+	}
+	return Description{}, err
+}
+
+// describeWith has one model write the description.
+func (r *Runner) describeWith(ctx context.Context, m pricedModel, c store.Caller, req model.Request) (
+	Description, error) {
+	input := prompt.EstimateRequest(req)
+	a, err := r.reserve(ctx, c.OrganizationID, expense{price: m.price, left: math.MaxInt64, input: input,
+		most: min(m.maxOutput(), describeTokens)})
+	if err != nil {
+		return Description{}, fmt.Errorf("describe worker: %w", err)
+	}
+	defer a.reserved.settle()
 	if a.limit != "" {
-		return d, store.CapReached()
+		return Description{}, store.CapReached()
 	}
 	req.MaxTokens = a.maxTokens
-	resp, err := r.own.Generate(ctx, req, nil)
-	if err != nil {
-		return d, describeFailure(err)
+	// No turn has these costs, so the organization is charged directly, for a failed call too.
+	cost := callCost{input: input, local: model.Local(m.Model)}
+	resp, failed := m.Generate(ctx, req, cost.heard)
+	if failed != nil {
+		resp.Usage = cost.used(resp.Usage, ctx.Err() != nil)
 	}
-	st := r.asStep(store.Step{}, resp, r.own.price)
-	st.Usage.Steps = 1
-	if err := r.cfg.Store.MeterCaller(ctx, c, st.Usage); err != nil {
-		return d, fmt.Errorf("meter description: %w", err)
+	used := m.usage(resp.Usage)
+	if failed == nil {
+		used.Steps = 1
 	}
-	if err := json.Unmarshal([]byte(jsonText(store.AnswerText([]store.Step{st}))), &d); err != nil || strings.TrimSpace(d.Instructions) == "" {
-		return d, store.Errorf(store.Busy, "the model gave no usable instructions for the prompt: try again, or write them yourself")
+	// The charge comes before any other result: a paid call counts even if its answer is useless
+	// or the caller has gone, or maintenance has begun.
+	if used != (store.Usage{}) {
+		paid := store.DuringMaintenance(context.WithoutCancel(ctx))
+		if err := r.cfg.Store.MeterCaller(paid, c, used); err != nil {
+			return Description{}, fmt.Errorf("meter description: %w", err)
+		}
 	}
-	d.Instructions = cut(d.Instructions, store.MaxInstructions)
-	d.Title = cut(oneLine(d.Title), store.MaxTitle)
-	d.Summary = cut(oneLine(d.Summary), store.MaxSummary)
+	if me, ok := errors.AsType[*model.Error](failed); ok {
+		return Description{}, store.Errorf(store.Busy, "the model could not write the worker: %s", me.Message)
+	}
+	if failed != nil {
+		return Description{}, fmt.Errorf("describe worker: %w", failed)
+	}
+	return parseDescription(store.AnswerText([]store.Step{r.asStep(store.Step{}, resp, m)}))
+}
+
+// parseDescription reads the model's answer, and cuts its fields to their limits.
+func parseDescription(answer string) (d Description, err error) {
+	if err := json.Unmarshal([]byte(jsonText(answer)), &d); err != nil || strings.TrimSpace(d.Instructions) == "" {
+		return Description{}, store.Errorf(store.Busy,
+			"the model gave no usable instructions for the prompt: try again, or write them yourself")
+	}
+	oneLine := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	d.Instructions = store.FirstRunes(d.Instructions, store.MaxInstructions)
+	d.Title = store.FirstRunes(oneLine(d.Title), store.MaxTitle)
+	d.Summary = store.FirstRunes(oneLine(d.Summary), store.MaxSummary)
 	return d, nil
-}
-
-func describeFailure(err error) error {
-	var me *model.Error
-	if errors.As(err, &me) {
-		return store.Errorf(store.Busy, "the model could not write the worker: %s", me.Message)
-	}
-	return fmt.Errorf("describe worker: %w", err)
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// cut keeps the first n characters.
-func cut(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n])
-	}
-	return s
 }

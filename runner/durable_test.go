@@ -18,8 +18,8 @@ import (
 	"journeyman/store"
 )
 
-// A life is what one process did of a turn of seven calls, and where it dies: at
-// the begin or the end of a call, counted over all of them.
+// A life is the part of one process in a turn of seven calls. It says where the process
+// dies: at the begin or the end of a call, counted over all calls.
 type life struct {
 	mu    sync.Mutex
 	calls []string
@@ -28,7 +28,7 @@ type life struct {
 	die   func()
 }
 
-// sevenCalls is what a turn does that nothing interrupts.
+// sevenCalls are the calls of a turn without interruptions.
 var sevenCalls = []string{"model 0", "work 0", "look 0", "model 1", "look 1", "work 1", "model 2"}
 
 func (l *life) call(name string) (ended func()) {
@@ -84,20 +84,20 @@ func TestDeathAtEveryPoint(t *testing.T) {
 			is := is.New(t)
 			first, second := &life{dies: dies}, &life{dies: -1}
 			f := newFixture(t, first.setups()...)
-			copied := make(chan *fixture, 1)
-			first.die = func() { copied <- f.crash(second.setups()...) }
+			copied := make(chan death, 1)
+			first.die = func() { copied <- f.die() }
 			turn := f.accept("go")
-			g := until(t, copied, "the process dies")
+			g := f.after(until(t, copied, "the process dies"), second.setups()...)
 			g.start()
 			turn = g.wait(turn)
 			is.Equal(turn.Status, store.Completed)
 			is.Equal(turn.OutputText, "done")
-			is.Equal(turn.Usage.Steps, int64(3)) // each model call paid once
+			is.Equal(turn.Usage.Steps, int64(3)) // each model call is charged once
 
 			cut := dies / 2
-			again := cut // what was cut off is done again
+			again := cut // the interrupted call is repeated
 			if strings.HasPrefix(sevenCalls[cut], "work") {
-				again++ // unless it may have acted
+				again++ // unless it may have taken effect
 			}
 			is.Equal(second.calls, sevenCalls[again:])
 			var states []store.CallState
@@ -111,12 +111,12 @@ func TestDeathAtEveryPoint(t *testing.T) {
 				want[i] = store.CallInterrupted
 			}
 			is.Equal(states, want)
-			is.Equal(g.read(g.taskStream(turn.TaskNum, "")).messages(), g.messages(turn)[1:])
+			is.Equal(g.read(g.taskStream(turn, "")).messages(), g.messages(turn)[1:])
 		})
 	}
 }
 
-// blocked is a model that stands still until ctx ends, and tells when it begins.
+// blocked returns a model that blocks until ctx ends, and signals when it begins.
 func blocked() (*fakeModel, chan struct{}) {
 	begun := make(chan struct{}, 100)
 	return &fakeModel{fn: func(ctx context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
@@ -136,9 +136,9 @@ func TestThreeInterruptions(t *testing.T) {
 	cut := &cutReader{u: newUIReader(t)}
 	for range 3 {
 		until(t, begun, "the model is asked")
-		s, err := f.TaskStream(t.Context(), turn.TaskNum, cut.last)
+		s, err := f.Streams.Task(t.Context(), turn, cut.last)
 		is.NoErr(err)
-		for seen := false; !seen; { // up to the half word
+		for seen := false; !seen; { // up to the first half of the word
 			events, _, err := s.Next(t.Context())
 			is.NoErr(err)
 			for _, e := range events {
@@ -155,8 +155,8 @@ func TestThreeInterruptions(t *testing.T) {
 	is.Equal(turn.Failure.Code, "interrupted")
 	is.True(turn.Failure.Retryable)
 	want := f.messages(turn)[1:]
-	is.Equal(f.read(f.taskStream(turn.TaskNum, "")).messages(), want)
-	is.NoErr(cut.follow(f, turn.TaskNum, 0, nil)) // what was cut off is withdrawn
+	is.Equal(f.read(f.taskStream(turn, "")).messages(), want)
+	is.NoErr(cut.follow(f, turn, 0, nil)) // the interrupted step is withdrawn
 	is.Equal(cut.u.messages(), want)
 }
 
@@ -177,7 +177,7 @@ func TestProgressBetweenInterruptions(t *testing.T) {
 	}}
 	f := newFixture(t, withModel(m), withTools(it))
 	turn := f.accept("go")
-	for range 4 { // each death is in another call: there was progress between them
+	for range 4 { // each death is in another call, so there was progress in between
 		until(t, begun, "the tool runs")
 		f = f.crash()
 		f.start()
@@ -213,7 +213,8 @@ func TestStopDoesNotCount(t *testing.T) {
 	is.Equal(f.wait(turn).Failure.Code, "aborted")
 }
 
-// A stop in the middle of a tool call is told only if the call must not be repeated.
+// TestStopInTool checks that the model is told of a stop inside a tool call only if the call must not
+// be repeated.
 func TestStopInTool(t *testing.T) {
 	t.Parallel()
 	for _, repeatable := range []bool{false, true} {
@@ -264,7 +265,7 @@ func TestStopGivesTime(t *testing.T) {
 	is.Equal(f.wait(turn).OutputText, "in time")
 	queued := f.accept("too late")
 	err := f.Wait(f.ctx(), queued.ID)
-	is.True(store.IsKind(err, store.Busy)) // nobody waits for a turn that will not run
+	is.True(store.IsKind(err, store.Busy)) // no client waits for a turn that will not run
 }
 
 func TestAbortBeforeDeath(t *testing.T) {
@@ -274,7 +275,7 @@ func TestAbortBeforeDeath(t *testing.T) {
 	f := newFixture(t, withModel(m))
 	turn := f.accept("go")
 	until(t, begun, "the model is asked")
-	_, _, err := f.store.AbortTask(f.ctx(), f.owner, turn.TaskID) // and the process dies before it hears of it
+	_, _, err := f.store.AbortTask(f.ctx(), f.owner, turn.TaskID) // and the process dies before it learns of the request
 	is.NoErr(err)
 	g := f.crash()
 	g.start()
@@ -283,7 +284,7 @@ func TestAbortBeforeDeath(t *testing.T) {
 	is.Equal(turn.IncompleteReason, store.ReasonAborted)
 }
 
-// Whatever a stop cuts through, no turn is left claimed by nobody.
+// TestStopWhileClaiming checks that a stop at any moment leaves no claimed turn without a runner.
 func TestStopWhileClaiming(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -313,20 +314,20 @@ func TestStopWhileClaiming(t *testing.T) {
 func TestPublishedBeforeDeath(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	dead := make(chan *fixture, 1)
+	dead := make(chan death, 1)
 	var f *fixture
 	die := fakeTool{name: "die", repeatable: true, fn: func(context.Context, tool.Host, json.RawMessage) (json.RawMessage, error) {
 		select {
-		case dead <- f.crash():
+		case dead <- f.die():
 		default:
 		}
 		return json.RawMessage(`1`), nil
 	}}
 	f = newFixture(t, withTools(die))
 	turn := f.accept(script(`tool write_file {"path":"a.txt","content":"x"}`, `tool publish_file {"path":"a.txt"}`, `tool die {}`, `say done`))
-	g := until(t, dead, "the process dies")
+	g := f.after(until(t, dead, "the process dies"))
 	live := make(chan *uiReader, 1)
-	stream := g.taskStream(turn.TaskNum, "")
+	stream := g.taskStream(turn, "")
 	wide := newWideReader(t)
 	joined, told := make(chan struct{}, 1), make(chan error, 1)
 	go func() { told <- wide.follow(g, 1, 0, false, nil, joined) }()
@@ -356,8 +357,8 @@ func TestPersist(t *testing.T) {
 	})
 	is.NoErr(err)
 	is.Equal(tries, 2)
-	is.True(time.Since(begun) >= runner.PersistAgain)
-	is.Equal(f.Persist(func(context.Context) error { return errOutside }), errOutside) // others are not tried again
+	is.True(time.Since(begun) >= runner.PersistRetry)                                  // the write was tried again too early
+	is.Equal(f.Persist(func(context.Context) error { return errOutside }), errOutside) // other errors are not retried
 
 	full := make(chan struct{})
 	failed := make(chan error, 1)
@@ -369,6 +370,6 @@ func TestPersist(t *testing.T) {
 		})
 	}()
 	until(t, full, "the disk is full")
-	f.stop() // does not wait for a disk
+	f.stop() // a stop does not wait for a full disk
 	is.True(store.IsKind(until(t, failed, "the write is given up"), store.Busy))
 }

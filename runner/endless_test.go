@@ -11,10 +11,11 @@ import (
 
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
-// TestLowBudgetAgainstAnEndlessModel runs fifty turns at once against a model server
-// that would never stop: it always wants a tool, and says as much as it may.
+// TestLowBudgetAgainstAnEndlessModel runs many turns at once against a model server that
+// never ends a turn: each response calls a tool and is as long as the request allows.
 func TestLowBudgetAgainstAnEndlessModel(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -29,7 +30,7 @@ func TestLowBudgetAgainstAnEndlessModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			const turns = 50
+			turns := storetest.Rounds(50, 10)
 			p := newWire(t, func(a asked) said {
 				s := said{text: "more and more", in: int64(a.bytes / 4), out: int64(a.maxTokens)}
 				if a.tools > 0 {
@@ -50,11 +51,11 @@ func TestLowBudgetAgainstAnEndlessModel(t *testing.T) {
 				turn = f.wait(turn)
 				is.Equal(turn.Status, store.Completed)
 				is.Equal(turn.IncompleteLimit, tt.limit)
-				is.True(turn.OutputText != "") // it had its last call
+				is.True(turn.OutputText != "") // the last call was made
 				if spent := store.Credits(turn.Usage.Cost()); spent > limits.Credits {
 					t.Errorf("spent %v credits", spent)
 				}
-				is.True(turn.Usage.Steps <= limits.Steps+1)
+				is.True(turn.Usage.Steps <= limits.Steps+1) // the turn made too many steps
 				for _, m := range f.compactions(turn) {
 					if m.Kind == store.CompactionSummary {
 						summaries++
@@ -67,8 +68,8 @@ func TestLowBudgetAgainstAnEndlessModel(t *testing.T) {
 	}
 }
 
-// nothingReserved waits until no credits are held any more: a call's are given back
-// right after the end of its turn is known.
+// nothingReserved waits until no reservation is left. The reservation of a turn's last call
+// is released shortly after the end of the turn is visible.
 func (f *fixture) nothingReserved() {
 	f.t.Helper()
 	for deadline := time.Now().Add(patience); ; runtime.Gosched() {

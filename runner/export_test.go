@@ -2,45 +2,25 @@ package runner
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"time"
+
+	"journeyman/store"
 )
 
-// What tests of the package from outside may look at.
+// This file exports internals to the tests of package runner_test.
 
-// RingAge and RingBytes are what a worker-wide stream can be resumed within.
-const (
-	RingAge   = ringAge
-	RingBytes = ringBytes
-)
-
-// Prune does what the runner does now and then.
-func (r *Runner) Prune() { r.rings.prune() }
-
-// Kept tells what the runner holds in memory: rings, turns under way in them,
-// watched turns and reservations.
+// Kept returns how many objects the runner and its hub hold in memory: rings, unfinished
+// turns in them, watched turns and accounts with reservations.
 func (r *Runner) Kept() (rings, running, watched, reserved int) {
-	r.rings.mu.Lock()
-	rings = len(r.rings.m)
-	for _, rg := range r.rings.m {
-		rg.mu.RLock()
-		running += len(rg.running)
-		rg.mu.RUnlock()
-	}
-	r.rings.mu.Unlock()
-	for _, s := range []*signals{&r.ended, &r.final} {
-		s.mu.Lock()
-		watched += len(s.m)
-		s.mu.Unlock()
-	}
+	rings, running, watched = r.Streams.Held()
 	r.ledger.mu.Lock()
-	reserved = len(r.ledger.m)
-	r.ledger.mu.Unlock()
-	return rings, running, watched, reserved
+	defer r.ledger.mu.Unlock()
+	return rings, running, watched, len(r.ledger.accounts)
 }
 
-// ExpireRests does what the runner does now and then.
-func (r *Runner) ExpireRests() { r.expireRests() }
+// ExpireSuspended ends the suspended turns whose time is over, as keepLease does.
+func (r *Runner) ExpireSuspended() { r.expireSuspended() }
 
 // MaxApprovals bounds the calls of one step that people are asked about, and
 // ApprovalWait how long they have.
@@ -49,21 +29,27 @@ const (
 	ApprovalWait = approvalWait
 )
 
-// Persist writes as a turn's journal does.
-func (r *Runner) Persist(write func(ctx context.Context) error) error { return r.persist(write) }
-
-// PersistAgain is the pause before a write that found no room is tried again.
-const PersistAgain time.Duration = persistAgain
-
-// CheckAnswer compiles a schema and checks an answer. problem is what is wrong with
-// the answer.
-func CheckAnswer(schema json.RawMessage, answer string) (problem string, err error) {
-	s, err := compileOutputSchema(schema)
-	if err != nil {
-		return "", err
-	}
-	if m := s.check(answer); m != nil {
-		return m.Error(), nil
-	}
-	return "", nil
+// Persist writes as a turn's journal does. It returns the error of write, without context.
+func (r *Runner) Persist(write func(ctx context.Context) error) error {
+	return errors.Unwrap(r.persist("write", write))
 }
+
+// PersistRetry is the pause before a write that found the disk full is tried again.
+const PersistRetry time.Duration = persistRetry
+
+// Attach puts files into the folder of a turn that is not accepted yet.
+func (r *Runner) Attach(ctx context.Context, n *store.NewTurn, files []store.File) error {
+	p := placement{r: r}
+	defer p.end()
+	return p.attach(ctx, []*store.NewTurn{n}, files)
+}
+
+// Placing notes that a request puts files into a folder, until the caller calls end.
+func (r *Runner) Placing(folder store.Folder, files ...store.File) (end func()) {
+	p := placement{r: r}
+	p.begin(folder, files)
+	return p.end
+}
+
+// Detach takes the attachments of a turn out of its folder.
+func (r *Runner) Detach(n *store.NewTurn) { (&placement{r: r}).detach(n) }

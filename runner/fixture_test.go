@@ -15,7 +15,10 @@ import (
 
 	"journeyman/runner"
 	"journeyman/runner/model"
+	"journeyman/runner/model/offline"
+	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
+	"journeyman/runner/view"
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
@@ -30,7 +33,7 @@ type fixture struct {
 	worker store.Worker
 }
 
-// setup changes what a fixture is made with.
+// setup changes the config of a fixture.
 type setup func(*runner.Config)
 
 func withModel(m model.Model) setup { return func(c *runner.Config) { c.Model = m } }
@@ -40,6 +43,9 @@ func withTools(tools ...tool.Tool) setup {
 func withClock(now func() time.Time) setup { return func(c *runner.Config) { c.Now = now } }
 func withBudget(l runner.Limits) setup {
 	return func(c *runner.Config) { c.Budgets = map[store.Budget]runner.Limits{store.BudgetStandard: l} }
+}
+func withPatience(d time.Duration) setup {
+	return func(c *runner.Config) { c.ModelPatience = d }
 }
 func withPrices(t testing.TB, json string) setup {
 	path := filepath.Join(t.TempDir(), "prices.json")
@@ -65,7 +71,7 @@ func newFixture(t testing.TB, setups ...setup) *fixture {
 	return f
 }
 
-// fixtureOn makes a runner that is not started.
+// fixtureOn returns a fixture over a store. Its runner is not started.
 func fixtureOn(t testing.TB, st *store.Store, setups ...setup) *fixture {
 	t.Helper()
 	prices, err := model.LoadPrices("")
@@ -73,7 +79,7 @@ func fixtureOn(t testing.TB, st *store.Store, setups ...setup) *fixture {
 		t.Fatal(err)
 	}
 	f := &fixture{t: t, store: st}
-	f.cfg = runner.Config{Store: st, Model: model.NewOffline(), Prices: prices, Tools: tool.All(), BaseURL: "http://jm.test",
+	f.cfg = runner.Config{Store: st, Model: offline.New(), Prices: prices, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())), BaseURL: "http://jm.test",
 		Log: slog.New(slog.DiscardHandler), Retry: func(int) time.Duration { return 0 }}
 	for _, s := range setups {
 		s(&f.cfg)
@@ -90,7 +96,7 @@ func (f *fixture) start() {
 	f.t.Cleanup(f.stop)
 }
 
-// stop gives running turns no time.
+// stop stops the runner without a grace period for running turns.
 func (f *fixture) stop() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -103,14 +109,14 @@ func (f *fixture) ctx() context.Context { return f.t.Context() }
 
 func (f *fixture) newWorker(n store.NewWorker) store.Worker {
 	f.t.Helper()
-	w, _, err := f.store.CreateWorker(f.ctx(), f.owner, n, store.Once{})
+	w, _, err := f.store.CreateWorker(f.ctx(), f.owner, n, store.IdempotencyKey{})
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	return w
 }
 
-// script is an input that the offline model follows.
+// script returns an input that the offline model follows.
 func script(lines ...string) string { return "```offline\n" + strings.Join(lines, "\n") + "\n```" }
 
 // accept accepts an instruction as a new task, or with task as its next turn.
@@ -133,10 +139,10 @@ func (f *fixture) acceptTurn(n store.NewTurn) store.Turn {
 	return a.Turn
 }
 
-// patience is how long a test waits for what must happen.
+// patience is how long a test waits before it fails.
 const patience = 30 * time.Second
 
-// wait gives a turn once it has ended.
+// wait waits for the end of a turn and returns it.
 func (f *fixture) wait(t store.Turn) store.Turn {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.ctx(), patience)
@@ -158,24 +164,27 @@ func (f *fixture) run(input string, task ...string) store.Turn {
 
 func (f *fixture) journal(t store.Turn) []store.Step {
 	f.t.Helper()
-	steps, err := f.store.Journal(f.ctx(), t.Num)
+	steps, err := f.store.Journal(f.ctx(), t)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	return steps
 }
 
-// messages are the UI messages of a task as JSON has them.
+// messages returns the UI messages of a task as decoded JSON.
 func (f *fixture) messages(t store.Turn) []any {
 	f.t.Helper()
-	conv, err := f.store.Conversation(f.ctx(), t.TaskNum)
+	conv, err := f.store.Conversation(f.ctx(), t)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return plain(f.t, f.Messages(conv)).([]any)
+	return plain(f.t, f.views().Messages(conv, false)).([]any)
 }
 
-// plain is a value as JSON has it.
+// views returns the builder of the messages that clients see.
+func (f *fixture) views() view.Builder { return view.New(f.store, f.cfg.BaseURL) }
+
+// plain returns a value as encoded and decoded JSON.
 func plain(t testing.TB, v any) any {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -189,15 +198,34 @@ func plain(t testing.TB, v any) any {
 	return out
 }
 
-// crash is the start after a death at this very moment: a fixture over a copy of
-// the data folder, not started. The first runner goes on, and nobody sees it.
+// crash returns a fixture as after kill -9 at this moment: over a copy of the data folder, and
+// not started. The first runner continues, but the copy does not see that.
 func (f *fixture) crash(setups ...setup) *fixture {
 	f.t.Helper()
-	dir := f.t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(f.store.Dir())); err != nil {
-		f.t.Fatal(err)
+	return f.after(f.die(), setups...)
+}
+
+// A death is a copy of a data folder at the moment when a process dies.
+type death struct {
+	dir string
+	err error // of the copying
+}
+
+// die copies the data folder. Unlike crash it makes no assertion, so that a fake model
+// or tool can call it in the middle of a turn.
+func (f *fixture) die() death {
+	d := death{dir: f.t.TempDir()}
+	d.err = os.CopyFS(d.dir, os.DirFS(f.store.Dir()))
+	return d
+}
+
+// after returns a fixture that opens what a death left.
+func (f *fixture) after(d death, setups ...setup) *fixture {
+	f.t.Helper()
+	if d.err != nil {
+		f.t.Fatal(d.err)
 	}
-	st, err := store.Open(context.Background(), dir, storetest.Schema(f.t), store.Options{})
+	st, err := store.Open(context.Background(), d.dir, storetest.Schema(f.t), store.Options{})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -211,7 +239,7 @@ func (f *fixture) crash(setups ...setup) *fixture {
 	return g
 }
 
-// A fakeModel steers what a provider says. It is the outside world.
+// A fakeModel is a provider whose responses a test determines.
 type fakeModel struct {
 	name string
 	fn   func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error)
@@ -240,7 +268,7 @@ func (m *fakeModel) seen() []model.Request {
 	return append([]model.Request(nil), m.requests...)
 }
 
-// says is a model that answers call after call; the last answer is repeated.
+// says returns a model with one answer for each call. The last answer is repeated.
 func says(answers ...string) *fakeModel {
 	var n atomic.Int64
 	return &fakeModel{fn: func(_ context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
@@ -249,7 +277,17 @@ func says(answers ...string) *fakeModel {
 	}}
 }
 
-// answer is a response of text.
+// textOf returns the first text of a message that the service itself has not added.
+func textOf(m model.Message) string {
+	for _, p := range m.Parts {
+		if !p.Aside {
+			return p.Text
+		}
+	}
+	return ""
+}
+
+// answer returns a response of text.
 func answer(emit func(model.Delta), text string) model.Response {
 	if emit != nil && text != "" {
 		emit(model.Delta{Type: model.PartText, Text: text})
@@ -258,7 +296,7 @@ func answer(emit func(model.Delta), text string) model.Response {
 		Usage: model.Usage{InputTokens: 10, OutputTokens: 5}}
 }
 
-// calls is a response that asks for tools, given as name and arguments in turn.
+// calls returns a response with tool calls, given as pairs of name and arguments.
 func calls(emit func(model.Delta), step int, pairs ...string) model.Response {
 	r := model.Response{Model: "fake", Finish: model.FinishToolCalls, Usage: model.Usage{InputTokens: 10, OutputTokens: 5}}
 	for i := 0; i < len(pairs); i += 2 {
@@ -269,7 +307,7 @@ func calls(emit func(model.Delta), step int, pairs ...string) model.Response {
 	return r
 }
 
-// stepOf is how many steps of the turn a request tells of.
+// stepOf returns how many steps of the turn a request contains.
 func stepOf(req model.Request) int {
 	n := 0
 	for _, m := range req.Messages[req.TurnStart:] {
@@ -280,7 +318,7 @@ func stepOf(req model.Request) int {
 	return n
 }
 
-// A fakeTool does what a test wants.
+// A fakeTool is a tool whose run function a test determines.
 type fakeTool struct {
 	name       string
 	repeatable bool
@@ -295,7 +333,7 @@ func (t fakeTool) Run(ctx context.Context, host tool.Host, input json.RawMessage
 	return t.fn(ctx, host, input)
 }
 
-// gives is a tool that always has this result.
+// gives returns a tool that always has this result.
 func gives(name, result string) fakeTool {
 	return fakeTool{name: name, fn: func(context.Context, tool.Host, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(result), nil
@@ -304,7 +342,7 @@ func gives(name, result string) fakeTool {
 
 var errOutside = errors.New("the outside world fails")
 
-// until waits for a channel, not for ever.
+// until receives from a channel, and fails the test after a while.
 func until[T any](t testing.TB, c <-chan T, what string) T {
 	t.Helper()
 	select {

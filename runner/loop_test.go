@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/matryer/is"
@@ -24,7 +25,7 @@ func TestToolsInSequence(t *testing.T) {
 	is.Equal(turn.Status, store.Completed)
 	is.True(strings.Contains(turn.OutputText, "one"))
 	is.Equal(turn.Usage.Steps, int64(3))
-	is.True(turn.Usage.Cost() > 0)
+	is.True(turn.Usage.Cost() > 0) // the turn cost nothing
 	is.Equal(turn.Model, "offline")
 	steps := f.journal(turn)
 	is.Equal(len(steps), 3)
@@ -59,9 +60,10 @@ func TestHostileCalls(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		name, input string
-		says        string // what the model hears
+		says        string // the tool result that the model gets
 	}{
-		"unknown tool":        {"nope", `{}`, `there is no tool "nope"`},
+		"unknown tool":        {"nope", `{}`, `there is no tool "nope"; the nearest is "`},
+		"almost a tool":       {"ecko", `{}`, `there is no tool "ecko"; the nearest is "echo"`},
 		"not JSON":            {"echo", `{"a":`, "not a JSON object"},
 		"not an object":       {"echo", `[1]`, "not a JSON object"},
 		"a string":            {"echo", `"{}"`, "not a JSON object"},
@@ -81,27 +83,27 @@ func TestHostileCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			heard := ""
+			var heard []model.Part // the results of both calls
 			m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
 				if stepOf(req) == 0 {
 					return calls(emit, 0, tt.name, tt.input, "echo", `{"second":true}`), nil
 				}
-				results := req.Messages[len(req.Messages)-1].Parts
-				heard = results[0].Text
-				is.True(results[0].CallID != "")
-				is.True(results[0].CallID != results[1].CallID)
-				is.True(strings.Contains(results[1].Text, "second"))
+				heard = req.Messages[len(req.Messages)-1].Parts
 				return answer(emit, "done"), nil
 			}}
 			echo := fakeTool{name: "echo", fn: func(_ context.Context, _ tool.Host, in json.RawMessage) (json.RawMessage, error) { return in, nil }}
 			f := newFixture(t, withModel(m), withTools(echo))
 			turn := f.accept("go")
-			built := f.read(f.TurnStream(turn))
+			built := f.read(f.Streams.Turn(turn))
 			is.Equal(f.wait(turn).Status, store.Completed)
-			if !strings.Contains(heard, tt.says) {
-				t.Errorf("the model hears %q, want %q", heard, tt.says)
+			is.Equal(len(heard), 2)
+			is.True(heard[0].CallID != "")                     // the call has no ID
+			is.True(heard[0].CallID != heard[1].CallID)        // both calls have the same ID
+			is.True(strings.Contains(heard[1].Text, "second")) // the second call's result is not its own
+			if !strings.Contains(heard[0].Text, tt.says) {
+				t.Errorf("the model hears %q, want %q", heard[0].Text, tt.says)
 			}
-			is.Equal(built.messages(), f.messages(turn)[1:]) // what the reader built
+			is.Equal(built.messages(), f.messages(turn)[1:]) // the message that the reader built
 		})
 	}
 }
@@ -123,7 +125,7 @@ func TestToolOutcomes(t *testing.T) {
 		"not JSON":       {out: json.RawMessage(`{`), ends: "internal"},
 		"nothing":        {ends: "internal"},
 		"null":           {out: json.RawMessage(`null`), says: "null"},
-		"hostile keys":   {out: json.RawMessage(`{"__proto__":1}`), says: `"{\"__proto__\":1}"`},
+		"hostile keys":   {out: json.RawMessage(`{"__proto__":1}`), says: `{"__proto__":1}`},
 		"broken UTF-8":   {out: json.RawMessage("\"\xff\""), says: "\uFFFD"},
 		"an error twice": {err: tool.Errorf("\xff"), says: "\uFFFD"},
 	} {
@@ -134,7 +136,7 @@ func TestToolOutcomes(t *testing.T) {
 				if stepOf(req) == 0 {
 					return calls(emit, 0, "it", `{}`), nil
 				}
-				return answer(emit, req.Messages[len(req.Messages)-1].Parts[0].Text), nil
+				return answer(emit, textOf(req.Messages[len(req.Messages)-1])), nil
 			}}
 			it := fakeTool{name: "it", fn: func(context.Context, tool.Host, json.RawMessage) (json.RawMessage, error) {
 				if tt.panics {
@@ -144,12 +146,12 @@ func TestToolOutcomes(t *testing.T) {
 			}}
 			f := newFixture(t, withModel(m), withTools(it))
 			turn := f.accept("go")
-			built := f.read(f.TurnStream(turn))
+			built := f.read(f.Streams.Turn(turn))
 			turn = f.wait(turn)
 			is.Equal(built.messages(), f.messages(turn)[1:])
 			if tt.ends != "" {
 				is.Equal(turn.Failure.Code, tt.ends)
-				is.True(!strings.Contains(turn.Failure.Message, "outside")) // internals stay inside
+				is.True(!strings.Contains(turn.Failure.Message, "outside")) // clients see no internal error
 				return
 			}
 			if !strings.Contains(turn.OutputText, tt.says) {
@@ -163,24 +165,24 @@ func TestModelPanics(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t, withModel(&fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
-		if req.Messages[0].Parts[0].Text == "panic" {
+		if textOf(req.Messages[0]) == "panic" {
 			panic("boom")
 		}
 		return answer(emit, "fine"), nil
 	}}))
 	turn := f.run("panic")
 	is.Equal(turn.Failure.Code, "internal")
-	is.Equal(f.run("work").OutputText, "fine") // the others go on
+	is.Equal(f.run("work").OutputText, "fine") // other turns still run
 }
 
 func TestFollowUp(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
-		if stepOf(req) == 0 && strings.HasPrefix(req.Messages[req.TurnStart].Parts[0].Text, "use") {
+		if stepOf(req) == 0 && strings.HasPrefix(textOf(req.Messages[req.TurnStart]), "use") {
 			return calls(emit, len(req.Messages), "it", `{"n":1}`), nil
 		}
-		return answer(emit, "answer to "+req.Messages[req.TurnStart].Parts[0].Text), nil
+		return answer(emit, "answer to "+textOf(req.Messages[req.TurnStart])), nil
 	}}
 	f := newFixture(t, withModel(m), withTools(gives("it", `{"r":2}`)))
 	first := f.run("use it")
@@ -251,7 +253,9 @@ func TestAttachments(t *testing.T) {
 			for _, p := range msg.Parts {
 				if p.Type == model.PartFile {
 					b, err := p.Open()
-					is.NoErr(err)
+					if err != nil {
+						return model.Response{}, err
+					}
 					got = append(got, p.Path+" "+p.MediaType+" "+string(b))
 				}
 			}
@@ -259,15 +263,13 @@ func TestAttachments(t *testing.T) {
 		return answer(emit, "ok"), nil
 	}}
 	f := newFixture(t, withModel(m))
-	attach := func(name, content string) store.File {
+	keep := func(name, content string) store.File {
 		kept, err := f.Keep(name, strings.NewReader(content), 100)
 		is.NoErr(err)
-		placed, err := f.Attach(f.worker.ID, kept)
-		is.NoErr(err)
-		return placed
+		return kept
 	}
-	n := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "read", Budget: store.BudgetStandard,
-		Attachments: []store.File{attach("../../notes.txt", "first"), attach("notes.txt", "second")}}
+	n := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "read", Budget: store.BudgetStandard}
+	is.NoErr(f.Attach(f.ctx(), &n, []store.File{keep("../../notes.txt", "first"), keep("notes.txt", "second")}))
 	turn := f.wait(f.acceptTurn(n))
 	is.Equal(len(got), 2)
 	is.True(strings.HasPrefix(got[0], "notes.txt text/plain"))
@@ -275,7 +277,7 @@ func TestAttachments(t *testing.T) {
 	is.True(strings.HasPrefix(got[1], "notes (2).txt"))
 	got = nil
 	f.run("again", turn.TaskID)
-	is.Equal(len(got), 2) // a follow-up knows of them too
+	is.Equal(len(got), 2) // the next turn is told of them too
 	user := f.messages(turn)[0].(map[string]any)["parts"].([]any)
 	is.Equal(len(user), 3)
 	is.Equal(user[2].(map[string]any)["filename"], "notes (2).txt")
@@ -283,14 +285,12 @@ func TestAttachments(t *testing.T) {
 	_, err := f.Keep("big", bytes.NewReader(make([]byte, 101)), 100)
 	is.True(store.IsKind(err, store.TooLarge))
 
-	kept, err := f.Keep("x.txt", strings.NewReader("x"), 100)
-	is.NoErr(err)
-	placed, err := f.Attach(f.worker.ID, kept)
-	is.NoErr(err)
-	f.Detach([]store.File{placed})
-	again, err := f.Attach(f.worker.ID, kept)
-	is.NoErr(err)
-	is.Equal(again.Path, "x.txt") // the place is free
+	for range 2 {
+		n.Attachments = nil
+		is.NoErr(f.Attach(f.ctx(), &n, []store.File{keep("x.txt", "x")}))
+		is.Equal(n.Attachments[0].Path, "x.txt") // the name is free again
+		f.Detach(&n)
+	}
 }
 
 func TestDescribeWorker(t *testing.T) {
@@ -321,12 +321,32 @@ func TestPublishedFiles(t *testing.T) {
 	f := newFixture(t)
 	turn := f.run(script(`tool write_file {"path":"a b/ü.txt","content":"one"}`, `tool publish_file {"path":"a b/ü.txt"}`,
 		`tool write_file {"path":"a b/ü.txt","content":"two"}`, `tool publish_file {"path":"a b/ü.txt"}`, `say done`))
-	files, err := f.store.FilesByTask(f.ctx(), turn.TaskNum)
+	files, err := f.store.FilesByTask(f.ctx(), turn)
 	is.NoErr(err)
 	is.Equal(len(files), 2)
-	newest := runner.PublishedFiles(files)
+	newest := store.PublishedFiles(files)
 	is.Equal(len(newest), 1)
 	is.Equal(newest[0].SHA256, files[1].SHA256)
 	url := f.FileURL(newest[0])
 	is.True(strings.HasPrefix(url, "http://jm.test/api/workers/"+f.worker.ID+"/files/a%20b/%C3%BC.txt?v="))
+}
+
+// TestALoopEnds has a model that makes the same call again and again.
+func TestALoopEnds(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var hints atomic.Int64
+	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		for _, msg := range req.Messages {
+			if p := msg.Parts[0]; strings.Contains(p.Text, "The same call was made 5 times") {
+				hints.Add(1)
+			}
+		}
+		return calls(emit, stepOf(req), "it", `{}`), nil
+	}}
+	f := newFixture(t, withModel(m), withTools(gives("it", `1`)), withBudget(runner.Limits{}))
+	turn := f.run("go")
+	is.Equal(turn.Failure.Code, "loop")
+	is.Equal(turn.Usage.Steps, int64(50))
+	is.True(hints.Load() > 0) // the model was told before
 }

@@ -1,59 +1,165 @@
 package runner
 
 import (
-	"errors"
+	"cmp"
+	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"journeyman/runner/model"
+	"journeyman/runner/prompt"
+	"journeyman/store"
 )
 
-// Models are those that a worker may choose in place of the runner's own.
-// Implementations are safe for concurrent use; model.Catalogue is one.
-type Models interface {
-	// Check says, for its creator, why a worker may not choose the model.
-	Check(name string) error
-	// Open gives the model. It is asked for each turn, and makes no request.
-	Open(name string) (model.Model, error)
-}
+// maxChain bounds how many models a chain names.
+const maxChain = 8
 
-var errNoModels = errors.New("must be null: this server has its own model only")
-
-// A pricedModel is a model with its line of the price table.
-type pricedModel struct {
-	model.Model
-	price model.Price
-}
-
-func (r *Runner) priced(m model.Model) pricedModel {
-	p := pricedModel{m, r.cfg.Prices.Lookup(m.Name())}
-	if rec, ok := m.(interface{ Recorded() string }); ok && !p.price.Known {
-		// It costs nothing, and has room for what the recorded model has.
-		sizes := r.cfg.Prices.Lookup(rec.Recorded())
-		p.price.ContextWindow, p.price.MaxOutput = sizes.ContextWindow, sizes.MaxOutput
+// CheckModel returns why a worker of the organization may not choose the model of that name,
+// or the chain of names with commas between them. It returns nil if the worker may.
+func (r *Runner) CheckModel(ctx context.Context, organizationID, name string) error {
+	models, err := r.modelsOf(ctx, organizationID)
+	if err != nil {
+		return err
 	}
-	return p
-}
-
-// modelOf gives the model of a worker: by the name it has chosen, or the runner's
-// own. What may be chosen can have changed since then.
-func (r *Runner) modelOf(name string) (pricedModel, error) {
-	if name == "" {
-		return r.own, nil
-	}
-	err := errNoModels
-	if r.cfg.Models != nil {
-		var m model.Model
-		if m, err = r.cfg.Models.Open(name); err == nil {
-			return r.priced(m), nil
+	names := model.Chain(name)
+	for i, one := range names {
+		err := r.checkOne(models, one)
+		if err != nil && len(names) > 1 {
+			err = fmt.Errorf("model %d of the chain, %q: %w", i+1, one, err)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return pricedModel{}, &model.Error{Code: "model_unavailable", Message: fmt.Sprintf("the worker's model %s is not available: %s", name, err)}
+	return CheckChain(names)
 }
 
-// CheckModel says why a worker may not choose the model of that name.
-func (r *Runner) CheckModel(name string) error {
-	if r.cfg.Models == nil {
+// Chain returns the names of a chain of models, which are separated by commas.
+func Chain(names string) []string { return model.Chain(names) }
+
+// CheckChain returns an error for a chain that is too long or names a model twice.
+func CheckChain(names []string) error {
+	if len(names) > maxChain {
+		return fmt.Errorf("must name at most %d models, not %d", maxChain, len(names))
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("names %s twice", name)
+		}
+	}
+	return nil
+}
+
+// checkOne returns why one model may not be chosen. The models of the organization's own
+// providers come first.
+func (r *Runner) checkOne(models store.OrganizationModels, name string) error {
+	if p, rest, ok := providerOf(models, name); ok {
+		_, err := r.provider(p, models.First).Open(rest)
+		return err
+	}
+	if r.setup.Load().models == nil {
 		return errNoModels
 	}
-	return r.cfg.Models.Check(name)
+	err := r.setup.Load().models.Check(name)
+	if err != nil && len(models.Providers) > 0 {
+		var own []string
+		for _, p := range models.Providers {
+			own = append(own, p.Name+":NAME")
+		}
+		return fmt.Errorf("%w; connected providers are %s", err, strings.Join(own, ", "))
+	}
+	return err
+}
+
+// chainOf returns the models of a worker: those that it has chosen by name, else those of its
+// organization, else the runner's own. What may be chosen can have changed since then, so names
+// that no longer stand for a model are left out. The models' servers may be asked for their
+// sizes.
+func (r *Runner) chainOf(ctx context.Context, organizationID, name string) (chain []candidate, err error) {
+	models, err := r.modelsOf(ctx, organizationID)
+	if err != nil {
+		return nil, err
+	}
+	whose := "worker's"
+	if name == "" && !r.replays() { // recordings answer in place of every default
+		name, whose = models.Chain, "organization's"
+	}
+	if name == "" {
+		for _, m := range r.setup.Load().own {
+			chain = append(chain, candidate{pricedModel: r.billed.apply(r.described(ctx, m))})
+		}
+		return chain, nil
+	}
+	for _, one := range model.Chain(name) {
+		m, missing := r.openModel(models, one)
+		if missing == nil {
+			chain = append(chain, candidate{pricedModel: r.billed.apply(r.described(ctx, m)), chosen: one})
+			continue
+		}
+		// The first missing model is reported, and only if none of the chain is left.
+		err = cmp.Or(err, error(&model.Error{Code: model.CodeUnavailable,
+			Message: fmt.Sprintf("the %s model %s is not available: %s", whose, one, missing)}))
+	}
+	if len(chain) > 0 {
+		return chain, nil
+	}
+	return nil, err
+}
+
+// windowOf returns the context window of a model, in tokens.
+func (r *Runner) windowOf(m pricedModel) int64 {
+	return cmp.Or(m.price.ContextWindow, r.cfg.ContextWindow)
+}
+
+// described returns m with the capabilities that it states itself.
+func (r *Runner) described(ctx context.Context, m pricedModel) pricedModel {
+	return r.capabilities.describe(ctx, m, r.cfg.Now())
+}
+
+// replays reports whether the server answers from recordings.
+func (r *Runner) replays() bool {
+	_, ok := r.setup.Load().own[0].Model.(interface{ Recorded() string })
+	return ok
+}
+
+// refreshModels replaces the models of a turn whose providers have changed since the turn
+// opened them. So a new key counts from the next model call on. The chain keeps its order and
+// its length, because the prompt refers to them.
+func (r *Runner) refreshModels(ctx context.Context, e *execution) {
+	changes := r.modelChanges() // before the rows are read: a later change counts again
+	if changes == e.modelChanges {
+		return
+	}
+	models, err := r.modelsOf(ctx, e.claim.OrganizationID)
+	if err != nil {
+		return // the present models still serve, and the next call looks again
+	}
+	e.modelChanges = changes
+	setup := r.setup.Load()
+	reloaded := setup != e.setup
+	e.setup = setup
+	e.chain[e.asking].pricedModel, e.chain[e.asking].window = e.model, e.window
+	for i := range e.chain {
+		c := &e.chain[i]
+		if c.chosen == "" { // the server's own; a reload keeps their number and order
+			if reloaded {
+				c.pricedModel, c.failure = r.billed.apply(r.described(ctx, setup.own[i])), nil
+			}
+			continue
+		}
+		m, err := r.openModel(models, c.chosen)
+		if err != nil {
+			m = priced(model.Unavailable(c.chosen, "the model is no longer available: "+err.Error()),
+				r.setup.Load().prices)
+			m.id = "unavailable " + c.id
+		}
+		if m.id != c.id {
+			c.pricedModel, c.failure = r.billed.apply(r.described(ctx, m)), nil
+			c.window = prompt.Window{Size: r.windowOf(c.pricedModel), MaxOutput: int64(c.maxOutput())}
+		} else if reloaded { // the same model with another key: what was learned about it counts
+			c.pricedModel, c.failure = r.billed.apply(r.described(ctx, m)), nil
+		}
+	}
+	e.model, e.window = e.chain[e.asking].pricedModel, e.chain[e.asking].window
 }

@@ -14,7 +14,7 @@ import (
 	"journeyman/store"
 )
 
-// shelf is the models of a test by name.
+// shelf is a catalogue of models by name.
 type shelf map[string]model.Model
 
 func (s shelf) Check(name string) error {
@@ -26,9 +26,11 @@ func (s shelf) Check(name string) error {
 
 func (s shelf) Open(name string) (model.Model, error) { return s[name], s.Check(name) }
 
+func (s shelf) Connected(p model.Provider, name string) (model.Model, error) { return p.Open(name) }
+
 func withModels(s shelf) setup { return func(c *runner.Config) { c.Models = s } }
 
-// named is a model that says its name.
+// named returns a model that answers with its name.
 func named(name string) *fakeModel {
 	return &fakeModel{name: name, fn: func(_ context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
 		r := answer(emit, "I am "+name)
@@ -55,18 +57,18 @@ func TestWorkersModel(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			w := f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{Model: choice}})
-			for range 2 { // also a later turn
+			for range 2 { // a later turn has the same model
 				turn := f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: w.ID, Input: "who?", Budget: store.BudgetUnlimited})
 				turn = f.wait(turn)
 				is.Equal(turn.OutputText, "I am "+want.name)
-				is.Equal(turn.Model, want.name+"-2026-11") // as the provider says
+				is.Equal(turn.Model, want.name+"-2026-11") // the name in the provider's response
 				is.Equal(turn.Usage.ModelCost, want.cost)  // at that model's price
 			}
 		})
 	}
 }
 
-// TestModelUnavailable takes a model away behind a turn that was accepted with it.
+// TestModelUnavailable removes a model after a turn was accepted with it.
 func TestModelUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, setups := range map[string][]setup{
@@ -80,14 +82,14 @@ func TestModelUnavailable(t *testing.T) {
 			f := newFixture(t, append(setups, withModel(own))...)
 			w := f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{Model: "gone"}})
 			turn := f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: w.ID, Input: "who?", Budget: store.BudgetStandard})
-			u := f.read(f.TurnStream(turn))
+			u := f.read(f.Streams.Turn(turn))
 			turn = f.wait(turn)
 			is.Equal(turn.Status, store.Failed)
 			is.Equal(turn.Failure.Code, "model_unavailable")
 			is.True(strings.Contains(turn.Failure.Message, "gone is not available: must be"))
-			is.Equal(len(own.seen()), 0) // and no other is asked in its place
+			is.Equal(len(own.seen()), 0) // no other model is asked in its place
 			is.True(strings.Contains(fmt.Sprint(u.errors), "gone is not available"))
-			// The worker goes on once it has another.
+			// The worker can run again with another model.
 			none := ""
 			_, err := f.store.UpdateWorker(t.Context(), f.owner, w.ID, store.WorkerPatch{Model: &none})
 			is.NoErr(err)

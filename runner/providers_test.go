@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,23 +12,24 @@ import (
 
 	"journeyman/runner"
 	"journeyman/runner/model"
+	"journeyman/runner/model/offline"
 	"journeyman/store"
 )
 
-// A line is what a model says in one call.
+// A line is the response of a model to one call.
 type line struct {
 	think, say string
-	tools      []string // name and arguments in turn
+	tools      []string // pairs of name and arguments
 }
 
-// A drama is what a model says, turn by turn and call by call, whoever plays it.
+// A drama is a fixed sequence of responses, by turn and call, that every provider can play.
 type drama struct {
 	schema json.RawMessage
 	turns  [][]line
 }
 
-// dramas hold tools, files, a failing tool, a follow-up, calls side by side, and an
-// answer that is sent back because it breaks its schema.
+// dramas contain tools, files, a failing tool, a second turn, several calls in one step, and
+// an answer that is sent back because it breaks its schema.
 var dramas = map[string]drama{
 	"tools and files": {turns: [][]line{
 		{
@@ -57,8 +59,8 @@ var dramas = map[string]drama{
 	}},
 }
 
-// script is the drama's turn for the offline model, as an instruction. All players
-// are given it; only that one reads it.
+// script returns a turn of the drama as a script for the offline model. All models get it as
+// the instruction, but only the offline model reads it.
 func (p drama) script(turn int) string {
 	var lines []string
 	for _, l := range p.turns[turn] {
@@ -81,12 +83,12 @@ func (p drama) script(turn int) string {
 	return fmt.Sprintf("Act %d.\n", turn) + script(lines...)
 }
 
-// think plays at a provider's server: which call it is follows from the conversation.
+// think returns the response of a provider's server. The conversation determines which call it is.
 func (p drama) think(a asked) said {
 	turn, call := -1, 0
 	for _, m := range a.messages {
 		switch {
-		case m.role == "user" && strings.HasPrefix(m.text, "Act "):
+		case m.role == "user" && strings.Contains(m.text, "Act "):
 			turn, call = turn+1, 0
 		case m.role == "assistant":
 			call++
@@ -104,8 +106,8 @@ var figures = regexp.MustCompile(`"(costUsd|credits|durationMs|[a-zA-Z]+Tokens)"
 
 var madeUp = regexp.MustCompile(`(org|usr|wrk|tsk|trn|msg|fil|run)_[0-9a-z]{26}|"(toolu|call)_[0-9_]+"|20\d\d-\d\d-\d\dT[0-9:.]+Z`)
 
-// played is what became of a drama: journal, messages and outcome of each turn, with
-// what differs from run to run told by number only, and no figures of usage.
+// played returns the result of a drama: journal, messages and outcome of each turn. It has
+// numbers in place of ids and times, which differ from run to run, and no usage.
 func (p drama) played(t *testing.T, m model.Model) string {
 	t.Helper()
 	f := newFixture(t, withModel(m), func(c *runner.Config) { c.Budgets = map[store.Budget]runner.Limits{store.BudgetStandard: {}} })
@@ -114,16 +116,14 @@ func (p drama) played(t *testing.T, m model.Model) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	placed, err := f.Attach(f.worker.ID, kept)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var told []any
 	var turn store.Turn
 	for i := range p.turns {
 		n := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, TaskID: turn.TaskID, Input: p.script(i), Budget: store.BudgetStandard}
 		if i == 0 {
-			n.Attachments = []store.File{placed}
+			if err := f.Attach(f.ctx(), &n, []store.File{kept}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		turn = f.wait(f.acceptTurn(n))
 		told = append(told, turn.Status, turn.Failure, turn.OutputText, turn.StructuredOutput, turn.Usage.Steps)
@@ -135,6 +135,8 @@ func (p drama) played(t *testing.T, m model.Model) string {
 				st.Parts[i].Meta = nil
 			}
 			var outcomes []any
+			// Calls that run side by side end in any order.
+			slices.SortFunc(st.Calls, func(a, b store.Call) int { return int(a.Seq - b.Seq) })
 			for _, c := range st.Calls {
 				outcomes = append(outcomes, c.State, c.Output)
 			}
@@ -154,8 +156,8 @@ func (p drama) played(t *testing.T, m model.Model) string {
 	})
 }
 
-// TestSameConversation plays the same conversation over both wire formats, from
-// recordings of each, and offline. All that is kept of it is the same.
+// TestSameConversation plays the same conversation over both wire formats, from recordings
+// of each, and with the offline model. The stored conversation must be the same.
 func TestSameConversation(t *testing.T) {
 	t.Parallel()
 	for name, p := range dramas {
@@ -163,12 +165,12 @@ func TestSameConversation(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			runs := map[string]string{}
-			for _, provider := range []string{"openai", "anthropic"} {
+			for _, provider := range []string{"openai", "responses", "anthropic"} {
 				w := newWire(t, p.think)
 				dir := t.TempDir()
 				runs[provider] = p.played(t, model.NewRecorder(w.openModel(t, provider+":m"), dir))
 				for _, a := range w.seen() {
-					is.Equal(a.schema, p.schema != nil) // asked for in the provider's own way
+					is.Equal(a.schema, p.schema != nil) // each provider has its own way to ask for a schema
 					is.True(a.tools > 0)
 				}
 				w.Close()
@@ -176,20 +178,20 @@ func TestSameConversation(t *testing.T) {
 				is.NoErr(err)
 				runs["replay of "+provider] = p.played(t, replay)
 			}
-			if name != "side by side" { // its scripts make one call a step
-				runs["offline"] = p.played(t, model.NewOffline())
+			if name != "side by side" { // scripts of the offline model make one call in a step
+				runs["offline"] = p.played(t, offline.New())
 			}
 			for player, got := range runs {
 				if want := runs["openai"]; got != want {
 					t.Errorf("%s differs:\n%s", player, firstDifference(want, got))
 				}
 			}
-			is.True(strings.Contains(runs["openai"], `"path": "notes.txt"`)) // the tools were really used
+			is.True(strings.Contains(runs["openai"], "notes.txt")) // the tools were really used
 		})
 	}
 }
 
-// firstDifference shows where two texts part.
+// firstDifference returns the first place where two texts differ.
 func firstDifference(a, b string) string {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for i := range min(len(x), len(y)) {

@@ -1,9 +1,86 @@
 package runner
 
-import "journeyman/store"
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+)
 
-// AfterTurn is the id of the last event of a turn that has ended: a reader of its
-// task's stream that begins there gets the turns after it.
-func AfterTurn(t store.Turn) string {
-	return position{turn: t.Num, step: endStep, slot: slotFinalDone}.String()
+const (
+	resumeBatch = 100             // bounds how many turns are resumed in one write
+	pollEvery   = 5 * time.Second // the longest sleep of the dispatcher, in case nobody called Wake
+
+	noRetry = math.MaxInt64 // no turn waits for its model
+)
+
+// answered records that the turn's model has answered, and resumes the turns that wait for
+// it.
+func (r *Runner) answered(e *execution) {
+	e.failingSince, e.failedCalls, e.claim.FailedCalls = nil, 0, 0
+	waiting := r.outages.succeeded(e.model.id, r.cfg.Now())
+	for batch := range slices.Chunk(waiting, resumeBatch) {
+		// If this write fails, they are resumed at their RetryAt.
+		if err := r.cfg.Store.RetryNow(context.WithoutCancel(r.ctx), batch); err != nil {
+			r.cfg.Log.Error("resume turns whose model answers again", "err", err)
+			return
+		}
+	}
+	if len(waiting) > 0 {
+		r.expectRetry(r.cfg.Now())
+		r.Wake()
+	}
+}
+
+// resumeIfAnswered resumes a turn that was just suspended if one of its models has answered
+// another turn since then.
+func (r *Runner) resumeIfAnswered(e *execution, since time.Time) {
+	if !slices.ContainsFunc(e.chain, func(c candidate) bool { return r.outages.answeredSince(c.id, since) }) {
+		return
+	}
+	if err := r.cfg.Store.RetryNow(context.WithoutCancel(r.ctx), []string{e.claim.ID}); err != nil {
+		r.cfg.Log.Error("resume a turn whose model answers again", "err", err) // RetryAt resumes it
+		return
+	}
+	r.expectRetry(r.cfg.Now())
+	r.Wake()
+}
+
+// expectRetry makes the dispatcher look for turns to resume at that time or earlier. It never
+// moves an earlier time back, because another turn relies on it.
+func (r *Runner) expectRetry(at time.Time) {
+	for ms := at.UnixMilli(); ; {
+		next := r.nextRetry.Load()
+		if next <= ms || r.nextRetry.CompareAndSwap(next, ms) {
+			return
+		}
+	}
+}
+
+// resumeDue puts turns back into the queue when the time to ask their model again has come.
+// It returns how long the dispatcher may sleep.
+func (r *Runner) resumeDue() time.Duration {
+	if r.cfg.Store.Writable() != nil {
+		return pollEvery // in maintenance turns wait on
+	}
+	for r.cfg.Now().UnixMilli() >= r.nextRetry.Load() {
+		// Reset before the read: a turn that the read does not find yet calls expectRetry later.
+		r.nextRetry.Store(noRetry)
+		n, next, err := r.cfg.Store.ResumeDue(r.claims, resumeBatch)
+		if err != nil {
+			if r.claims.Err() == nil {
+				r.cfg.Log.Error("resume turns that wait for their model", "err", err)
+			}
+			r.expectRetry(r.cfg.Now().Add(pollEvery))
+			break
+		}
+		if next != nil {
+			r.expectRetry(*next)
+		}
+		if n < resumeBatch {
+			break
+		}
+	}
+	wait := time.UnixMilli(r.nextRetry.Load()).Sub(r.cfg.Now())
+	return min(max(wait, time.Millisecond), pollEvery) // at least 1 ms, so that dispatch cannot spin
 }

@@ -14,19 +14,20 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner"
 	"journeyman/runner/model"
+	"journeyman/runner/stream"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
-// A wideReader reads a worker-wide stream: a reader for each turn.
+// A wideReader reads a worker-wide stream with one uiReader for each turn.
 type wideReader struct {
 	t        testing.TB
 	turns    map[string]*uiReader
 	order    []string
 	ended    map[string]bool
 	restarts int
-	last     string // the id it comes back with
+	last     string // the id with which it reconnects
 	ids      []string
 }
 
@@ -34,7 +35,7 @@ func newWideReader(t testing.TB) *wideReader {
 	return &wideReader{t: t, turns: map[string]*uiReader{}, ended: map[string]bool{}}
 }
 
-func (w *wideReader) take(e runner.Event) {
+func (w *wideReader) take(e stream.Event) {
 	w.last = e.ID
 	w.ids = append(w.ids, e.ID)
 	var c struct {
@@ -46,8 +47,11 @@ func (w *wideReader) take(e runner.Event) {
 	if err := json.Unmarshal(e.Data, &c); err != nil {
 		w.t.Fatal(err)
 	}
-	if c.Type == "data-restart" && c.TurnID == "" {
-		// Whole messages follow of whatever may have changed.
+	if c.TaskID == "" || c.TurnID == "" {
+		w.t.Fatalf("%s does not say whose it is", e.Data)
+	}
+	if c.Type == "data-restart" && c.Data.StepID == "" {
+		// Whole messages of all turns that may have changed follow.
 		w.restarts++
 		for id := range w.turns {
 			if !w.ended[id] {
@@ -56,11 +60,8 @@ func (w *wideReader) take(e runner.Event) {
 		}
 		return
 	}
-	if c.TaskID == "" || c.TurnID == "" {
-		w.t.Fatalf("%s does not say whose it is", e.Data)
-	}
 	u := w.turns[c.TurnID]
-	if u == nil || w.ended[c.TurnID] && c.Type == "data-user-message" { // told again after a restart
+	if u == nil || w.ended[c.TurnID] && c.Type == "data-user-message" { // replayed after a restart
 		u = newUIReader(w.t)
 		u.wide = true
 		w.turns[c.TurnID] = u
@@ -73,9 +74,8 @@ func (w *wideReader) take(e runner.Event) {
 	w.ended[c.TurnID] = u.ended
 }
 
-// follow reads until n turns have ended, and comes back after about one of every cut
-// events: with the id it has last or, where forgets, now and then with an id that
-// nobody knows.
+// follow reads until n turns have ended. It reconnects after about one of every cut events
+// with its last id or, if forgets is set, sometimes with an unknown id.
 func (w *wideReader) follow(f *fixture, n, cut int, forgets bool, r *rand.Rand, joined chan<- struct{}) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -92,7 +92,7 @@ func (w *wideReader) follow(f *fixture, n, cut int, forgets bool, r *rand.Rand, 
 var errCut = errors.New("the reader is cut off")
 
 func (w *wideReader) session(ctx context.Context, f *fixture, n, cut int, r *rand.Rand, joined chan<- struct{}) error {
-	s, err := f.WorkerStream(ctx, f.worker.ID, w.last)
+	s, err := f.Streams.Worker(ctx, f.worker.ID, w.last)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (w *wideReader) session(ctx context.Context, f *fixture, n, cut int, r *ran
 		joined <- struct{}{}
 	}
 	for w.done() < n {
-		events, err := s.Next(ctx)
+		events, _, err := s.Next(ctx)
 		if err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (w *wideReader) done() (n int) {
 	return n
 }
 
-// check holds what was read of each turn to what is stored.
+// check compares the messages that were built with the stored ones.
 func (w *wideReader) check(f *fixture, turns []store.Turn) {
 	w.t.Helper()
 	for _, turn := range turns {
@@ -133,12 +133,12 @@ func (w *wideReader) check(f *fixture, turns []store.Turn) {
 			w.t.Errorf("nothing was told of turn %d", turn.Num)
 			continue
 		}
-		conv, err := f.store.Conversation(w.t.Context(), turn.TaskNum)
+		conv, err := f.store.Conversation(w.t.Context(), turn)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		var want []any
-		for _, m := range plain(w.t, f.Messages(conv)).([]any) {
+		for _, m := range plain(w.t, f.views().Messages(conv, false)).([]any) {
 			if m := m.(map[string]any); m["role"] == "assistant" && m["metadata"].(map[string]any)["turnId"] == turn.ID {
 				want = append(want, m)
 			}
@@ -149,11 +149,11 @@ func (w *wideReader) check(f *fixture, turns []store.Turn) {
 
 func TestWideStreamsAreExact(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(30) {
+	for seed := range storetest.Rounds(30, 3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			r := rand.New(rand.NewPCG(seed, 4))
+			r := rand.New(rand.NewPCG(uint64(seed), 4))
 			var plays []play
 			for range 8 {
 				plays = append(plays, randomPlay(r, []string{"", "", "fail"}[r.IntN(3)]))
@@ -166,7 +166,7 @@ func TestWideStreamsAreExact(t *testing.T) {
 				go func() {
 					err := errOutside
 					defer func() { done <- err }()
-					err = readers[i].follow(f, len(plays), []int{0, 0, 1, 3, 10, 30, 150, 300}[i], i > 5, rand.New(rand.NewPCG(seed, uint64(i))), joined)
+					err = readers[i].follow(f, len(plays), []int{0, 0, 1, 3, 10, 30, 150, 300}[i], i > 5, rand.New(rand.NewPCG(uint64(seed), uint64(i))), joined)
 				}()
 			}
 			for range readers {
@@ -187,21 +187,21 @@ func TestWideStreamsAreExact(t *testing.T) {
 				w.check(f, turns)
 				if i < 6 {
 					is.Equal(w.restarts, 0)
-					is.Equal(w.ids, readers[0].ids) // all see the same, once, in one order
+					is.Equal(w.ids, readers[0].ids) // all readers see the same events once, in one order
 				}
 			}
 		})
 	}
 }
 
-// Who joins while turns run is told of them from their beginning.
+// TestJoinMidTurn checks that a reader who joins later gets running turns from their beginning.
 func TestJoinMidTurn(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(20) {
+	for seed := range storetest.Rounds(20, 3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			r := rand.New(rand.NewPCG(seed, 5))
+			r := rand.New(rand.NewPCG(uint64(seed), 5))
 			plays := []play{randomPlay(r, ""), randomPlay(r, ""), randomPlay(r, "")}
 			joins := make(chan struct{}, 1000)
 			f := newFixture(t, playTools(), withModel(playModel(plays, func(_, delta int) {
@@ -213,7 +213,7 @@ func TestJoinMidTurn(t *testing.T) {
 			n := 0
 			join := func() {
 				n++
-				s, err := f.WorkerStream(t.Context(), f.worker.ID, "")
+				s, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
 				is.NoErr(err)
 				w := newWideReader(t)
 				go func() {
@@ -221,7 +221,7 @@ func TestJoinMidTurn(t *testing.T) {
 					defer s.Close()
 					for i := 0; ; i++ {
 						ctx, cancel := context.WithTimeout(context.Background(), patience)
-						events, err := s.Next(ctx)
+						events, _, err := s.Next(ctx)
 						cancel()
 						if err != nil {
 							return // the runner has stopped
@@ -251,7 +251,7 @@ func TestJoinMidTurn(t *testing.T) {
 					running = false
 				}
 			}
-			f.CloseStreams()
+			f.Streams.Close()
 			for range n {
 				w := until(t, done, "a reader has stopped")
 				for id, u := range w.turns {
@@ -266,7 +266,7 @@ func TestJoinMidTurn(t *testing.T) {
 	}
 }
 
-// A clock stands still until it is moved.
+// A clock stands still until a test advances it.
 type clock struct{ ms atomic.Int64 }
 
 func newClock() *clock {
@@ -278,7 +278,7 @@ func newClock() *clock {
 func (c *clock) now() time.Time          { return time.UnixMilli(c.ms.Load()) }
 func (c *clock) advance(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 
-// readWide reads a fresh worker-wide stream until n turns have ended.
+// readWide reads a new worker-wide stream until n turns have ended.
 func (f *fixture) readWide(lastEventID string, n int) *wideReader {
 	f.t.Helper()
 	w := newWideReader(f.t)
@@ -294,47 +294,47 @@ func TestRingAge(t *testing.T) {
 	is := is.New(t)
 	c := newClock()
 	f := newFixture(t, withClock(c.now))
-	keeps, err := f.WorkerStream(t.Context(), f.worker.ID, "")
+	keeps, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
 	is.NoErr(err)
 	defer keeps.Close()
 	first := f.run(script(`say one`))
 	is.Equal(f.readWide("", 0).last, "")
-	got, err := keeps.Next(t.Context())
+	got, _, err := keeps.Next(t.Context())
 	is.NoErr(err)
 	id := got[len(got)-1].ID
 
-	c.advance(runner.RingAge)
+	c.advance(stream.RingAge)
 	second := f.run(script(`say two`))
-	w := f.readWide(id, 1) // just within
+	w := f.readWide(id, 1) // still within RingAge
 	is.Equal(w.restarts, 0)
 	w.check(f, []store.Turn{second})
 
 	c.advance(time.Second)
-	f.Prune()
+	f.Streams.Prune()
 	w = f.readWide(id, 2)
 	is.Equal(w.restarts, 1)
 	w.check(f, []store.Turn{first, second})
-	is.Equal(f.readWide(w.last, 1).restarts, 1) // what was replayed is no place in the ring
+	is.Equal(f.readWide(w.last, 1).restarts, 1) // the id of a replayed event is no position in the ring
 }
 
 func TestRingBytes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	slow, err := f.WorkerStream(t.Context(), f.worker.ID, "")
+	slow, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
 	is.NoErr(err)
 	defer slow.Close()
 	first := f.run(script(`say one`))
-	events, err := slow.Next(t.Context())
+	events, _, err := slow.Next(t.Context())
 	is.NoErr(err)
 	var turns []store.Turn
 	for range 6 {
-		turns = append(turns, f.run(script(`say `+strings.Repeat("long ", 1000), `usage 1 1`)+strings.Repeat("x", runner.RingBytes/5)))
+		turns = append(turns, f.run(script(`say `+strings.Repeat("long ", 1000), `usage 1 1`)+strings.Repeat("x", stream.RingBytes/5)))
 	}
 	for err == nil {
-		_, err = slow.Next(t.Context())
+		_, _, err = slow.Next(t.Context())
 	}
-	is.True(store.IsKind(err, store.Busy)) // cut off, never a brake on the others
+	is.True(store.IsKind(err, store.Busy)) // the slow reader is cut off and does not slow the others
 	w := f.readWide(events[0].ID, 7)
 	is.Equal(w.restarts, 1)
 	w.check(f, append(turns, first))
@@ -348,7 +348,7 @@ func TestForeignIDs(t *testing.T) {
 	other := f.worker
 	f.worker = f.newWorker(store.NewWorker{Title: "Other", Instructions: "Help."})
 	theirs := f.run(script(`say theirs`))
-	foreign := f.events(f.TurnStream(theirs))[0].ID
+	foreign := f.events(f.Streams.Turn(theirs))[0].ID
 	f.worker = other
 	for _, id := range []string{"x", foreign, "zzzzzz.0.0.1.0", "~", "1", strings.Repeat("a", 10000)} {
 		w := f.readWide(id, 1)
@@ -356,20 +356,20 @@ func TestForeignIDs(t *testing.T) {
 		is.Equal(len(w.turns), 1) // of this worker alone
 		w.check(f, []store.Turn{first})
 	}
-	own := f.events(f.TurnStream(first))
-	w := f.readWide(own[1].ID, 1) // of another subscription to the same worker
+	own := f.events(f.Streams.Turn(first))
+	w := f.readWide(own[1].ID, 1) // another stream of the same worker
 	is.Equal(w.restarts, 1)
 	w.check(f, []store.Turn{first})
 }
 
-// After a restart a turn is told of that ended meanwhile, even if it began before the
-// one of which the reader had its last event.
+// TestRestartTellsOfOlderTurns checks that a restart replays each turn that ended meanwhile,
+// even one that began before the turn of the reader's last event.
 func TestRestartTellsOfOlderTurns(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	goOn := make(chan struct{})
 	f := newFixture(t, withModel(&fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
-		if req.Messages[0].Parts[0].Text == "slow" {
+		if textOf(req.Messages[0]) == "slow" {
 			<-goOn
 		}
 		return answer(emit, "done"), nil
@@ -377,11 +377,11 @@ func TestRestartTellsOfOlderTurns(t *testing.T) {
 	before := f.run("before")
 	slow := f.accept("slow")
 	fast := f.run("fast")
-	events := f.events(f.TurnStream(fast))
+	events := f.events(f.Streams.Turn(fast))
 	close(goOn)
 	slow = f.wait(slow)
 	told := []store.Turn{slow, fast}
-	if !before.CompletedAt.Before(fast.CreatedAt) { // in the same millisecond: it may have been told of since
+	if !before.CompletedAt.Before(fast.CreatedAt) { // it ended in the same millisecond, so a replay may include it
 		told = append(told, before)
 	}
 	w := f.readWide(events[len(events)-1].ID, len(told))
@@ -394,7 +394,7 @@ func TestAbortedInQueueIsToldOnce(t *testing.T) {
 	is := is.New(t)
 	m, begun := blocked()
 	f := newFixture(t, withModel(m))
-	s, err := f.WorkerStream(t.Context(), f.worker.ID, "")
+	s, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
 	is.NoErr(err)
 	defer s.Close()
 	first := f.accept("one")
@@ -407,13 +407,13 @@ func TestAbortedInQueueIsToldOnce(t *testing.T) {
 	w := newWideReader(t)
 	is.NoErr(w.follow(f, 0, 0, false, nil, nil))
 	for w.done() < 3 {
-		events, err := s.Next(t.Context())
+		events, _, err := s.Next(t.Context())
 		is.NoErr(err)
 		for _, e := range events {
 			w.take(e)
 		}
 	}
-	is.Equal(w.turns[queued.ID].status, []string{"pending", "aborted"})
+	is.Equal(w.turns[queued.ID].status, []string{"aborted"})
 	w.check(f, []store.Turn{first, queued, third})
 	is.Equal(len(w.order), 3)
 }
@@ -424,12 +424,12 @@ func TestNothingIsLeft(t *testing.T) {
 	f := newFixture(t, withClock(c.now), withPrices(t, `{"offline":{"input":1,"output":1}}`))
 	before := runtime.NumGoroutine()
 	for i := range 20 {
-		s, err := f.WorkerStream(t.Context(), f.worker.ID, []string{"", "x"}[i%2])
+		s, err := f.Streams.Worker(t.Context(), f.worker.ID, []string{"", "x"}[i%2])
 		is.NoErr(err)
 		turn := f.accept(script(`say a b c`, `tool update_plan {"items":[]}`, `say d`))
-		task := f.taskStream(turn.TaskNum, "")
+		task := f.taskStream(turn, "")
 		ctx, cancel := context.WithCancel(t.Context())
-		_, err = s.Next(ctx)
+		_, _, err = s.Next(ctx)
 		is.NoErr(err)
 		_, _, err = task.Next(ctx)
 		is.NoErr(err)
@@ -440,11 +440,11 @@ func TestNothingIsLeft(t *testing.T) {
 	f.stop()
 	rings, running, watched, reserved := f.Kept()
 	is.Equal([]int{rings, running, watched, reserved}, []int{1, 0, 0, 0})
-	f.Prune()
+	f.Streams.Prune()
 	rings, _, _, _ = f.Kept()
-	is.Equal(rings, 1) // a reader may come back
-	c.advance(runner.RingAge + time.Second)
-	f.Prune()
+	is.Equal(rings, 1) // the ring stays, because a reader may reconnect
+	c.advance(stream.RingAge + time.Second)
+	f.Streams.Prune()
 	rings, _, _, _ = f.Kept()
 	is.Equal(rings, 0)
 	for deadline := time.Now().Add(patience); runtime.NumGoroutine() > before; runtime.Gosched() {

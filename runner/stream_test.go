@@ -12,17 +12,17 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/runner"
 	"journeyman/runner/model"
+	"journeyman/runner/stream"
 	"journeyman/runner/tool"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
-// A play is what a model does in one turn, made at random: try after try of step
-// after step.
+// A play is the random behaviour of a model in one turn: the tries of each step.
 type play struct {
-	steps [][]try // of each step, the tries before the last fail
-	ends  string  // how the turn ends: "" well, "fail" or "stuck", in the last try of the last step
+	steps [][]try // in each step all tries fail but the last one
+	ends  string  // how the last try of the last step ends: "" with success, "fail" or "stuck"
 }
 
 type try struct {
@@ -41,7 +41,7 @@ func randomText(r *rand.Rand, n int) string {
 	return b.String()
 }
 
-// randomInput is arguments for a tool, mostly good ones.
+// randomInput returns arguments for a tool, most of them valid.
 func randomInput(r *rand.Rand) string {
 	switch r.IntN(6) {
 	case 0:
@@ -55,7 +55,7 @@ func randomInput(r *rand.Rand) string {
 	return fmt.Sprintf(`{ "text": %s , "n": [1, 2.50]}`, text)
 }
 
-// randomTry makes parts and cuts them into deltas at any byte.
+// randomTry returns random parts, cut into deltas at any byte.
 func randomTry(r *rand.Rand, step, n int, withCalls bool) try {
 	var t try
 	for i := range r.IntN(3) + 1 {
@@ -96,15 +96,15 @@ func randomPlay(r *rand.Rand, ends string) play {
 	return p
 }
 
-// model plays the turns whose instructions are their numbers. At each delta it lets
-// others run, and at deltas it calls at.
+// model returns a model that plays the turns. The instruction of a turn is its number. At
+// each delta the model lets other goroutines run, and it calls at.
 func playModel(plays []play, at func(turn, delta int)) *fakeModel {
 	tries := map[string]int{}
 	deltas := make([]int, len(plays))
 	m := &fakeModel{}
 	m.fn = func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
 		var turn int
-		fmt.Sscan(req.Messages[req.TurnStart].Parts[0].Text, &turn)
+		fmt.Sscan(textOf(req.Messages[req.TurnStart]), &turn)
 		p := plays[turn]
 		step := min(stepOf(req), len(p.steps)-1)
 		key := fmt.Sprint(turn, step)
@@ -149,7 +149,7 @@ func playTools() setup {
 	return withTools(good, bad)
 }
 
-// A cutReader reads a task's stream and comes back by id after any event.
+// A cutReader reads a task's stream, and reconnects by id after any event.
 type cutReader struct {
 	u    *uiReader
 	r    *rand.Rand
@@ -157,9 +157,9 @@ type cutReader struct {
 	cuts int
 }
 
-// follow reads until the stream is done, or stop is closed and there is no more for
-// now. It cuts the stream after about one of every n events.
-func (c *cutReader) follow(f *fixture, taskNum int64, n int, stop <-chan struct{}) (err error) {
+// follow reads until the stream is done, or until stop is closed and no event is ready. It
+// cuts the stream after about one of every n events.
+func (c *cutReader) follow(f *fixture, task store.TaskRef, n int, stop <-chan struct{}) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if stop != nil {
@@ -169,7 +169,7 @@ func (c *cutReader) follow(f *fixture, taskNum int64, n int, stop <-chan struct{
 		}()
 	}
 again:
-	s, err := f.TaskStream(context.Background(), taskNum, c.last)
+	s, err := f.Streams.Task(context.Background(), task, c.last)
 	if err != nil {
 		return err
 	}
@@ -189,23 +189,23 @@ again:
 	}
 }
 
-// send follows and tells when it has, even if the test fails in between.
-func (c *cutReader) send(done chan<- error, f *fixture, taskNum int64, n int, stop <-chan struct{}) {
+// send calls follow, and signals its return even if the test fails in between.
+func (c *cutReader) send(done chan<- error, f *fixture, task store.TaskRef, n int, stop <-chan struct{}) {
 	err := errOutside
 	defer func() { done <- err }()
-	err = c.follow(f, taskNum, n, stop)
+	err = c.follow(f, task, n, stop)
 }
 
-// THE property: whoever reads a task's stream, in one go or coming back after any
-// event, live, afterwards or over a death of the process, has the same messages at
-// the end, and they are the ones that are stored.
+// TestStreamsAreExact checks the central property of streams. A reader may read in one go or
+// reconnect after any event, while the turn runs or later. At the end it has the stored
+// messages.
 func TestStreamsAreExact(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(30) {
+	for seed := range storetest.Rounds(30, 3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			r := rand.New(rand.NewPCG(seed, 1))
+			r := rand.New(rand.NewPCG(uint64(seed), 1))
 			plays := []play{randomPlay(r, ""), randomPlay(r, []string{"", "fail"}[r.IntN(2)]), randomPlay(r, "")}
 			gate := make(chan struct{})
 			f := newFixture(t, playTools(), withModel(playModel(plays, func(int, int) { <-gate })))
@@ -216,8 +216,8 @@ func TestStreamsAreExact(t *testing.T) {
 			readers := make([]*cutReader, 6)
 			done := make(chan error, len(readers))
 			for i := range readers {
-				readers[i] = &cutReader{u: newUIReader(t), r: rand.New(rand.NewPCG(seed, uint64(i)))}
-				go readers[i].send(done, f, turn.TaskNum, []int{0, 1, 2, 5, 10, 30}[i], nil)
+				readers[i] = &cutReader{u: newUIReader(t), r: rand.New(rand.NewPCG(uint64(seed), uint64(i)))}
+				go readers[i].send(done, f, turn, []int{0, 1, 2, 5, 10, 30}[i], nil)
 			}
 			close(gate)
 			for range readers {
@@ -233,30 +233,30 @@ func TestStreamsAreExact(t *testing.T) {
 			}
 			for n := range 4 {
 				after := &cutReader{u: newUIReader(t), r: r}
-				is.NoErr(after.follow(f, turn.TaskNum, n, nil))
+				is.NoErr(after.follow(f, turn, n, nil))
 				sameMessages(t, fmt.Sprintf("reader afterwards, %d", n), after.u.messages(), want)
 			}
 		})
 	}
 }
 
-// The same over a death: at any delta of any turn, with the readers wherever they
-// are.
+// TestStreamsAreExactOverDeath checks the same property across a crash of the process at any
+// delta of any turn, with readers at any event.
 func TestStreamsAreExactOverDeath(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(30) {
+	for seed := range storetest.Rounds(30, 4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			r := rand.New(rand.NewPCG(seed, 2))
+			r := rand.New(rand.NewPCG(uint64(seed), 2))
 			plays := []play{randomPlay(r, ""), randomPlay(r, "")}
 			inTurn, atDelta := r.IntN(2), r.IntN(25)
-			dead, accepted, forever := make(chan *fixture, 1), make(chan struct{}), make(chan struct{})
+			dead, accepted, forever := make(chan death, 1), make(chan struct{}), make(chan struct{})
 			var f *fixture
 			f = newFixture(t, playTools(), withModel(playModel(plays, func(turn, delta int) {
 				<-accepted
 				if turn == inTurn && delta == atDelta {
-					dead <- f.crash(withModel(playModel(plays, func(int, int) {})))
+					dead <- f.die()
 					<-forever
 				}
 			})))
@@ -268,16 +268,17 @@ func TestStreamsAreExactOverDeath(t *testing.T) {
 			stop := make(chan struct{})
 			done := make(chan error, len(readers))
 			for i := range readers {
-				readers[i] = &cutReader{u: newUIReader(t), r: rand.New(rand.NewPCG(seed, uint64(i)))}
-				go readers[i].send(done, f, last.TaskNum, []int{0, 1, 3, 10}[i], stop)
+				readers[i] = &cutReader{u: newUIReader(t), r: rand.New(rand.NewPCG(uint64(seed), uint64(i)))}
+				go readers[i].send(done, f, last, []int{0, 1, 3, 10}[i], stop)
 			}
 			ended := make(chan error, 1)
 			go func() { ended <- f.Wait(t.Context(), last.ID) }()
 			g := f
 			select {
-			case g = <-dead:
+			case d := <-dead:
+				g = f.after(d, withModel(playModel(plays, func(int, int) {})))
 				g.start()
-			case err := <-ended: // there were not so many deltas
+			case err := <-ended: // the turns had fewer deltas
 				is.NoErr(err)
 			}
 			close(stop)
@@ -287,7 +288,7 @@ func TestStreamsAreExactOverDeath(t *testing.T) {
 			g.wait(last)
 			want := assistants(g.messages(last))
 			for i, c := range readers {
-				is.NoErr(c.follow(g, last.TaskNum, 3, nil))
+				is.NoErr(c.follow(g, last, 3, nil))
 				sameMessages(t, fmt.Sprintf("reader %d", i), c.u.messages(), want)
 			}
 		})
@@ -319,14 +320,14 @@ func sameMessages(t testing.TB, who string, got, want []any) {
 	}
 }
 
-// Turns that end otherwise than well: what the stream builds is what is stored.
+// TestStreamsOfBrokenTurns checks that streams of turns without success build the stored messages.
 func TestStreamsOfBrokenTurns(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(16) {
+	for seed := range storetest.Rounds(16, 3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			r := rand.New(rand.NewPCG(seed, 3))
+			r := rand.New(rand.NewPCG(uint64(seed), 3))
 			stuck := make(chan struct{}, 1)
 			plays := []play{randomPlay(r, []string{"fail", "stuck"}[seed%2])}
 			f := newFixture(t, playTools(), withModel(playModel(plays, func(_, delta int) {
@@ -336,7 +337,7 @@ func TestStreamsOfBrokenTurns(t *testing.T) {
 			})))
 			turn := f.accept("0")
 			live := make(chan *uiReader, 1)
-			stream := f.taskStream(turn.TaskNum, "")
+			stream := f.taskStream(turn, "")
 			go func() { live <- f.read(stream) }()
 			if seed%2 == 1 {
 				until(t, stuck, "the model stands still")
@@ -346,7 +347,7 @@ func TestStreamsOfBrokenTurns(t *testing.T) {
 			u := until(t, live, "the stream ends")
 			want := assistants(f.messages(turn))
 			sameMessages(t, "live", u.messages(), want)
-			sameMessages(t, "afterwards", f.read(f.taskStream(turn.TaskNum, "")).messages(), want)
+			sameMessages(t, "afterwards", f.read(f.taskStream(turn, "")).messages(), want)
 			is.Equal(len(u.errors), int(1-seed%2))
 			is.True(u.ended)
 		})
@@ -360,29 +361,29 @@ func TestUnknownIDs(t *testing.T) {
 	other := f.run(script(`say other`))
 	first := f.run(script(`say one`))
 	turn := f.run(script(`say two`), first.TaskID)
-	all := f.events(f.taskStream(turn.TaskNum, ""))
+	all := f.events(f.taskStream(turn, ""))
 	for _, id := range []string{"", "x", "0", "1.2.3", "1.2.3.4.5.6", "-1.0.0.1.0", "zzzzzzzzzzzzzzzz.0.0.1.0", "1.zzzzzzz.0.1.0",
-		f.events(f.TurnStream(other))[0].ID, "01.0.0.1.0", "+1.0.0.1.0", strings.Repeat("9", 1000)} {
-		is.Equal(f.events(f.taskStream(turn.TaskNum, id)), all) // everything again
+		f.events(f.Streams.Turn(other))[0].ID, "01.0.0.1.0", "+1.0.0.1.0", strings.Repeat("9", 1000)} {
+		is.Equal(f.events(f.taskStream(turn, id)), all) // all events again
 	}
-	is.Equal(len(f.events(f.taskStream(turn.TaskNum, all[len(all)-1].ID))), 0) // done at once
-	is.Equal(f.events(f.taskStream(turn.TaskNum, all[3].ID)), all[4:])
-	is.Equal(f.events(f.taskStream(turn.TaskNum, all[3].ID+"~")), all[4:]) // of a worker-wide stream's past
+	is.Equal(len(f.events(f.taskStream(turn, all[len(all)-1].ID))), 0) // done at once
+	is.Equal(f.events(f.taskStream(turn, all[3].ID)), all[4:])
+	is.Equal(f.events(f.taskStream(turn, all[3].ID+"~")), all[4:]) // the id of a replayed event
 
-	// Ids that could be of this task and never were given do not hang or fail.
+	// Ids of this task that no event has ever had neither hang nor fail.
 	for step := range int64(3) {
 		for _, rest := range []string{"1.0", "2.0", "2.7ps", "kqyo.0", "hsye80.0", "0.0"} {
 			id := fmt.Sprintf("%d.%d.7.%s", turn.Num, step, rest)
-			s := f.taskStream(turn.TaskNum, id)
+			s := f.taskStream(turn, id)
 			f.events(s)
 		}
 	}
-	s, err := f.TaskStream(t.Context(), 1<<40, "")
+	s, err := f.Streams.Task(t.Context(), store.Task{}, "")
 	is.NoErr(err)
 	is.Equal(len(f.events(s)), 0)
 }
 
-// A reader whose patience ends in the middle of a query loses nothing.
+// TestNextUnderDeadlines checks that a reader whose ctx ends inside a query loses no event.
 func TestNextUnderDeadlines(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -391,7 +392,7 @@ func TestNextUnderDeadlines(t *testing.T) {
 	for range 5 {
 		turn = f.run(script(`say more`), turn.TaskID)
 	}
-	s := f.taskStream(turn.TaskNum, "")
+	s := f.taskStream(turn, "")
 	u := newUIReader(t)
 	for d := time.Microsecond; ; d += d/8 + 1 {
 		ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -404,7 +405,7 @@ func TestNextUnderDeadlines(t *testing.T) {
 		if done {
 			break
 		}
-		is.True(d < patience)
+		is.True(d < patience) // the reader waited too long
 	}
 	sameMessages(t, "impatient", u.messages(), assistants(f.messages(turn)))
 }
@@ -416,8 +417,8 @@ func TestCloseStreams(t *testing.T) {
 	f := newFixture(t, withModel(m))
 	turn := f.accept("go")
 	until(t, begun, "the model is asked")
-	s := f.TurnStream(turn)
-	w, err := f.WorkerStream(t.Context(), f.worker.ID, "")
+	s := f.Streams.Turn(turn)
+	w, err := f.Streams.Worker(t.Context(), f.worker.ID, "")
 	is.NoErr(err)
 	defer w.Close()
 	drain := func() error {
@@ -427,11 +428,11 @@ func TestCloseStreams(t *testing.T) {
 			}
 		}
 	}
-	f.CloseStreams()
-	is.Equal(drain(), runner.ErrStreamClosed)
+	f.Streams.Close()
+	is.Equal(drain(), stream.ErrClosed)
 	for err = error(nil); err == nil; {
-		_, err = w.Next(t.Context())
+		_, _, err = w.Next(t.Context())
 	}
-	is.Equal(err, runner.ErrStreamClosed)
-	is.Equal(f.abort(turn).Status, store.Aborted) // the work goes on without readers
+	is.Equal(err, stream.ErrClosed)
+	is.Equal(f.abort(turn).Status, store.Aborted) // the turn needs no readers
 }

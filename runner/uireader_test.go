@@ -10,12 +10,13 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"journeyman/runner"
+	"journeyman/runner/stream"
+	"journeyman/store"
 )
 
-// A uiReader builds messages from chunks as the AI SDK's readers do, and is as
-// strict as the strictest of them: a field too many or one missing, a delta without
-// its start, an output without its call all fail the test.
+// A uiReader builds messages from chunks as the clients of the AI SDK do, and is as strict
+// as the strictest of them. An unknown or missing field, a delta without its start, or an
+// output without its call fails the test.
 type uiReader struct {
 	t      testing.TB
 	wide   bool // of the worker-wide stream: chunks also say taskId and turnId
@@ -27,9 +28,10 @@ type uiReader struct {
 	users  int                       // data-user-message
 	usage  any
 	errors []string
-	ended  bool // finish was seen
+	ended  bool   // finish was seen
+	reason string // the reason in the finish chunk
 
-	sdk6      bool     // it reads as the AI SDK 6: version 5 knows no approvals
+	sdk6      bool     // it reads as the AI SDK 6; version 5 does not know approvals
 	approvals []string // data-approval: tool, status and reason
 }
 
@@ -37,7 +39,7 @@ func newUIReader(t testing.TB) *uiReader {
 	return &uiReader{t: t, open: map[string]map[string]any{}, input: map[string]string{}}
 }
 
-// chunkFields are the fields of each type: ! marks those that must be there.
+// chunkFields lists the fields of each type of chunk. A ! marks required fields.
 var chunkFields = map[string]string{
 	"start": "messageId! messageMetadata!", "start-step": "", "finish-step": "", "abort": "",
 	"text-start": "id!", "text-delta": "id! delta!", "text-end": "id!",
@@ -53,7 +55,7 @@ var chunkFields = map[string]string{
 	"finish":                "finishReason! messageMetadata!",
 	"error":                 "errorText!",
 	"data-status":           "data! transient!", "data-usage": "data! transient!",
-	"data-user-message": "data! transient!", "data-restart": "data! transient!", "data-approval": "data! transient!",
+	"data-user-message": "data! transient!", "data-restart": "data! transient!", "data-approval": "data! transient!", "data-waiting": "data! transient!",
 	"tool-approval-request": "approvalId! toolCallId!", "tool-output-denied": "toolCallId!",
 }
 
@@ -85,7 +87,7 @@ func (u *uiReader) check(c map[string]any) {
 	u.secure(c)
 }
 
-// secure fails at what the SDK's JSON parser refuses.
+// secure fails the test at keys that the SDK's JSON parser refuses.
 func (u *uiReader) secure(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -106,7 +108,7 @@ func (u *uiReader) secure(v any) {
 }
 
 // take reads one event.
-func (u *uiReader) take(e runner.Event) {
+func (u *uiReader) take(e stream.Event) {
 	u.t.Helper()
 	if e.ID == "" || strings.ContainsAny(e.ID, "\r\n\x00") || strings.ContainsAny(string(e.Data), "\r\n") || !utf8.Valid(e.Data) {
 		u.t.Fatalf("the event %q cannot be sent: %q", e.ID, e.Data)
@@ -160,6 +162,7 @@ func (u *uiReader) data(kind string, data any) {
 		u.users++
 	case "data-usage":
 		u.usage = data
+	case "data-waiting": // what is asked stands in the call's input, too
 	case "data-approval":
 		d := data.(map[string]any)
 		line := fmt.Sprint(d["toolName"], " ", d["status"])
@@ -177,10 +180,10 @@ func (u *uiReader) data(kind string, data any) {
 	}
 }
 
-// restart forgets what came of step n.
+// restart drops the parts of step n and of all later steps.
 func (u *uiReader) restart(n int) {
 	clear(u.open)
-	clear(u.input) // of the steps before, all is said
+	clear(u.input) // the calls of earlier steps have all their arguments
 	if n < len(u.steps) {
 		m := u.last()
 		m["parts"] = m["parts"].([]any)[:u.steps[n]]
@@ -270,8 +273,8 @@ func (u *uiReader) tool(kind string, c map[string]any) {
 	}
 }
 
-// checkInput holds the deltas of arguments to what they end as: the protocol does
-// not ask it, we do.
+// checkInput compares the deltas of arguments with the final arguments. The protocol does
+// not require that they are equal, but our streams promise it.
 func (u *uiReader) checkInput(c map[string]any) {
 	var v any
 	got := u.input[c["toolCallId"].(string)]
@@ -300,7 +303,10 @@ func (u *uiReader) rest(kind string, c map[string]any) {
 	case "error":
 		u.errors = append(u.errors, c["errorText"].(string))
 	case "finish":
-		u.ended = true
+		u.ended, u.reason = true, c["finishReason"].(string)
+		if !slices.Contains([]string{"stop", "length", "content-filter", "tool-calls", "error", "other", "unknown"}, u.reason) {
+			u.t.Fatalf("finish for a reason that the SDK does not know: %s", u.reason)
+		}
 		maps.Copy(u.last()["metadata"].(map[string]any), c["messageMetadata"].(map[string]any))
 		if len(u.open) > 0 {
 			u.t.Fatal("finish with open parts")
@@ -308,7 +314,7 @@ func (u *uiReader) rest(kind string, c map[string]any) {
 	}
 }
 
-// messages are the messages built, as JSON has them.
+// messages returns the messages built so far as decoded JSON.
 func (u *uiReader) messages() []any {
 	list := []any{}
 	for _, m := range u.list {
@@ -319,7 +325,7 @@ func (u *uiReader) messages() []any {
 
 // source is a stream that ends.
 type source interface {
-	Next(ctx context.Context) ([]runner.Event, bool, error)
+	Next(ctx context.Context) ([]stream.Event, bool, error)
 }
 
 // read reads a stream to its end.
@@ -332,12 +338,12 @@ func (f *fixture) read(s source) *uiReader {
 	return u
 }
 
-// events gives all of a stream.
-func (f *fixture) events(s source) []runner.Event {
+// events returns all events of a stream.
+func (f *fixture) events(s source) []stream.Event {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.ctx(), patience)
 	defer cancel()
-	var all []runner.Event
+	var all []stream.Event
 	ids := map[string]bool{}
 	for {
 		events, done, err := s.Next(ctx)
@@ -356,9 +362,9 @@ func (f *fixture) events(s source) []runner.Event {
 	}
 }
 
-func (f *fixture) taskStream(taskNum int64, lastEventID string) *runner.Stream {
+func (f *fixture) taskStream(task store.TaskRef, lastEventID string) *stream.Stream {
 	f.t.Helper()
-	s, err := f.TaskStream(f.ctx(), taskNum, lastEventID)
+	s, err := f.Streams.Task(f.ctx(), task, lastEventID)
 	if err != nil {
 		f.t.Fatal(err)
 	}

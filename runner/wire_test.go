@@ -1,6 +1,7 @@
 package runner_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,8 +14,8 @@ import (
 	"journeyman/runner/model"
 )
 
-// A wire is a fake of a model server that speaks the streaming wire formats of
-// OpenAI's chat completions and of Anthropic's messages. It is the outside world.
+// A wire is a fake model server. It speaks the streaming formats of OpenAI's chat
+// completions and Responses, of Anthropic's messages and of Ollama's chat.
 type wire struct {
 	*httptest.Server
 	think func(a asked) said
@@ -23,15 +24,17 @@ type wire struct {
 	asked []asked
 }
 
-// asked is a request that came, in no provider's words.
+// asked is a received request, in a form common to both formats.
 type asked struct {
 	number    int    // 0, 1, ... of all requests
-	system    string // all that stands before the conversation
+	system    string // the text before the conversation
 	messages  []heard
-	bytes     int // of all text in it
+	bytes     int // of all text in the request
 	maxTokens int
 	tools     int
-	schema    bool // an answer of a form is asked for
+	schema    bool     // the request has an output schema
+	images    int      // PNG images in the request
+	thoughts  []string // encrypted reasoning that the request gives back
 }
 
 // heard is a message of a request.
@@ -41,7 +44,7 @@ type heard struct {
 	call string // id of the call that a tool message answers
 }
 
-// last is the newest message.
+// last returns the newest message.
 func (a asked) last() heard { return a.messages[len(a.messages)-1] }
 
 // has reports whether any message holds a text.
@@ -54,14 +57,24 @@ func (a asked) has(text string) bool {
 	return false
 }
 
-// said is an answer.
+// said is a response.
 type said struct {
 	status    int // of an error, with its body
 	body      string
+	again     string // Retry-After of the error
 	reasoning string
 	text      string
 	calls     []saidCall
 	in, out   int64
+	cached    int64 // of in, found in the provider's cache; Ollama has none
+
+	finish  string // length, filter, refused or odd; '' for the reason that follows from the other fields
+	why     string // of a refusal
+	garbage bool   // the response is no answer in any format
+	lost    bool   // the connection breaks before the response
+	broken  bool   // the connection breaks after the text
+	counted bool   // the usage is sent before the connection breaks
+	hangs   bool   // after the text, nothing is sent until the client is gone
 }
 
 type saidCall struct{ id, name, args string }
@@ -74,11 +87,16 @@ func newWire(t testing.TB, think func(asked) said) *wire {
 	return p
 }
 
-// openModel opens a provider's model at the fake.
+// openModel opens a provider's model with the fake as its server. The provider "responses"
+// is OpenAI with the API of that name.
 func (p *wire) openModel(t testing.TB, name string) model.Model {
 	t.Helper()
+	api := ""
+	if rest, ok := strings.CutPrefix(name, "responses:"); ok {
+		name, api = "openai:"+rest, "responses"
+	}
 	m, err := model.Open(model.Config{Model: name, Getenv: func(variable string) string {
-		return map[string]string{"OPENAI_BASE_URL": p.URL + "/v1", "ANTHROPIC_BASE_URL": p.URL, "ANTHROPIC_API_KEY": "key-of-a-test"}[variable]
+		return map[string]string{"JOURNEYMAN_OPENAI_API": api, "OPENAI_BASE_URL": p.URL + "/v1", "ANTHROPIC_BASE_URL": p.URL, "ANTHROPIC_API_KEY": "key-of-a-test", "OLLAMA_HOST": p.URL}[variable]
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -98,38 +116,70 @@ func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"data":[]}`)
 		return
 	}
+	if r.URL.Path == "/api/show" {
+		_, _ = io.WriteString(w, ollamaShown)
+		return
+	}
 	raw, _ := io.ReadAll(r.Body)
+	ofOllama := r.URL.Path == "/api/chat"
 	claude := strings.HasSuffix(r.URL.Path, "/messages")
 	a := readChat(raw)
-	if claude {
+	ofResponses := strings.HasSuffix(r.URL.Path, "/responses")
+	switch {
+	case claude:
 		a = readClaude(raw)
+	case ofResponses:
+		a = readResponses(raw)
+	case ofOllama:
+		a = readOllama(raw)
 	}
+	a.images = bytes.Count(raw, []byte(`iVBORw0KGgo`)) // the signature of PNG in base64
 	p.mu.Lock()
 	a.number = len(p.asked)
 	p.asked = append(p.asked, a)
 	p.mu.Unlock()
 	s := p.think(a)
+	if s.lost {
+		panic(http.ErrAbortHandler)
+	}
 	if s.status != 0 {
 		w.Header().Set("Content-Type", "application/json")
+		if s.again != "" {
+			w.Header().Set("Retry-After", s.again)
+		}
 		w.WriteHeader(s.status)
 		_, _ = io.WriteString(w, s.body)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	if claude {
+	switch {
+	case s.garbage:
+		_, _ = io.WriteString(w, "data: {\"oops\n\n")
+	case claude:
 		writeClaude(w, s)
-	} else {
+	case ofResponses:
+		writeResponses(w, s)
+	case ofOllama:
+		writeOllama(w, s)
+	default:
 		writeChat(w, s)
+	}
+	if s.hangs || s.broken {
+		w.(http.Flusher).Flush()
+		if s.hangs {
+			<-r.Context().Done()
+		}
+		panic(http.ErrAbortHandler)
 	}
 }
 
-// tooLong is how such servers refuse what they have no room for.
+// tooLong is the error of such servers for a request that exceeds the window.
 func tooLong(window, got int) said {
 	return said{status: http.StatusBadRequest, body: fmt.Sprintf(`{"error":{"message":"This model's maximum context length is %d tokens. However, your messages resulted in %d tokens.",`+
 		`"type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`, window, got)}
 }
 
-// contentText is the text of a message's content: a string or a list of parts.
+// contentText returns the text of a message's content, which is a string or a list of parts.
 func contentText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -208,7 +258,7 @@ func readClaude(raw []byte) (a asked) {
 				h.text += b.Text
 			case "tool_use":
 				h.text += "\ncalled " + b.Name + " " + string(b.Input)
-			case "tool_result": // a message of its own, as the other format has it
+			case "tool_result": // a message of its own in the common form
 				text := contentText(b.Content)
 				a.bytes += len(text)
 				a.messages = append(a.messages, heard{"tool", text, b.ToolUseID})
@@ -221,7 +271,7 @@ func readClaude(raw []byte) (a asked) {
 	return a
 }
 
-// pieces are a text as it comes over the wire.
+// pieces cuts a text into pieces as a server streams it.
 func pieces(text string) (list []string) {
 	runes := []rune(text)
 	for len(runes) > 7 {
@@ -256,19 +306,33 @@ func writeChat(w io.Writer, s said) {
 			chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, i, quoted(piece)), "null")
 		}
 	}
-	finish := `"stop"`
-	if len(s.calls) > 0 {
-		finish = `"tool_calls"`
+	if s.finish == "refused" {
+		chunk(`{"refusal":`+quoted(s.why)+`}`, "null")
 	}
-	chunk(`{}`, finish)
-	_, _ = fmt.Fprintf(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"model\":\"wired-1\",\"choices\":[],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":%d}}\n\ndata: [DONE]\n\n", s.in, s.out)
+	usage := fmt.Sprintf(`{"prompt_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}`, s.in, s.out, s.cached)
+	if s.counted { // some servers count while they stream
+		_, _ = fmt.Fprintf(w, "data: {\"id\":\"c\",\"choices\":[],\"usage\":%s}\n\n", usage)
+	}
+	if s.broken || s.hangs {
+		return
+	}
+	finish := map[string]string{"": "stop", "length": "length", "filter": "content_filter", "refused": "stop", "odd": "full_moon"}[s.finish]
+	if len(s.calls) > 0 && s.finish == "" {
+		finish = "tool_calls"
+	}
+	chunk(`{}`, quoted(finish))
+	_, _ = fmt.Fprintf(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"model\":\"wired-1\",\"choices\":[],\"usage\":%s}\n\ndata: [DONE]\n\n", usage)
 }
 
 func writeClaude(w io.Writer, s said) {
 	event := func(kind, body string) {
 		_, _ = fmt.Fprintf(w, "event: %s\ndata: {\"type\":%q,%s}\n\n", kind, kind, body)
 	}
-	event("message_start", fmt.Sprintf(`"message":{"id":"m","type":"message","role":"assistant","model":"wired-1","content":[],"stop_reason":null,"usage":{"input_tokens":%d,"output_tokens":1}}`, s.in))
+	in, cached := s.in-s.cached, s.cached
+	if (s.broken || s.hangs) && !s.counted {
+		in, cached = 0, 0
+	}
+	event("message_start", fmt.Sprintf(`"message":{"id":"m","type":"message","role":"assistant","model":"wired-1","content":[],"stop_reason":null,"usage":{"input_tokens":%d,"cache_read_input_tokens":%d,"output_tokens":1}}`, in, cached))
 	index := 0
 	block := func(start string, deltas []string) {
 		event("content_block_start", fmt.Sprintf(`"index":%d,"content_block":%s`, index, start))
@@ -294,10 +358,17 @@ func writeClaude(w io.Writer, s said) {
 	for _, c := range s.calls {
 		block(fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, c.id, c.name), deltas("input_json_delta", "partial_json", c.args))
 	}
-	stop := "end_turn"
-	if len(s.calls) > 0 {
+	if s.counted {
+		event("message_delta", fmt.Sprintf(`"delta":{},"usage":{"output_tokens":%d}`, s.out))
+	}
+	if s.broken || s.hangs {
+		return
+	}
+	stop := map[string]string{"": "end_turn", "length": "max_tokens", "refused": "refusal", "odd": "full_moon"}[s.finish]
+	if len(s.calls) > 0 && s.finish == "" {
 		stop = "tool_use"
 	}
-	event("message_delta", fmt.Sprintf(`"delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":%d}`, stop, s.out))
+	event("message_delta", fmt.Sprintf(`"delta":{"stop_reason":%q,"stop_sequence":null,"stop_details":{"type":"refusal","explanation":%s}},"usage":{"output_tokens":%d}`,
+		stop, quoted(s.why), s.out))
 	event("message_stop", `"x":0`)
 }

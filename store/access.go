@@ -1,117 +1,135 @@
 package store
 
-import (
-	"context"
-	"database/sql"
-	"errors"
+// A Role is what a member may do in an organization.
+type Role string
+
+// The roles. An Owner or Admin sees every worker of the organization and manages
+// its keys. A Member sees public workers, their own, and those they are invited to.
+const (
+	RoleOwner  Role = "owner"
+	RoleAdmin  Role = "admin"
+	RoleMember Role = "member"
 )
 
-// Every question of who may see or change a worker or a task is answered in this
-// file, and everything not allowed here is refused.
+// Valid reports whether r is one of the roles.
+func (r Role) Valid() bool { return r == RoleOwner || r == RoleAdmin || r == RoleMember }
 
-// visibleWorker gives a worker that is not deleted and that c may see. It is
-// NotFound where there is none, and Forbidden in another organization or when it
-// is private and c is not invited.
-func (s *Store) visibleWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
-	w, err := s.seenWorker(ctx, q, c, id)
-	if err == nil && w.DeletedAt != nil {
-		return Worker{}, Errorf(NotFound, "no worker has that id")
+// A Right permits an action that not every role may take.
+type Right string
+
+// The rights. Every role may take the actions without a right of their own: run the workers
+// that it sees, create workers, and change its own workers.
+const (
+	SeeEveryWorker     Right = "see every worker"     // private ones, too, and their tasks
+	ManageKeys         Right = "manage keys"          // those of every member
+	ManageMembers      Right = "manage members"       // invite, change roles, remove, reset passwords; not of owners
+	ManageMail         Right = "manage mail"          // see all mail, release held mail
+	DecideApprovals    Right = "decide on tool calls" // of workers that another member created
+	SeeAudit           Right = "see the audit log"
+	SeeUsage           Right = "see usage"           // of the whole organization
+	ManageOwners       Right = "manage owners"       // as ManageMembers, but of owners
+	ManageOrganization Right = "manage organization" // its name and its credit cap
+	ManageSecrets      Right = "manage secrets"      // those of every worker of the organization
+	ManageProviders    Right = "manage models"       // connect providers, and choose the default models
+	SeeProviders       Right = "see model providers" // their names and states, never a key
+	ManageAlerts       Right = "manage alerts"       // where the organization's alerts go
+	SeeSystem          Right = "see the system state"
+)
+
+// May reports whether the role has the right. An unknown role has none.
+func (r Role) May(right Right) bool {
+	switch right {
+	case ManageOwners, ManageOrganization, ManageProviders, SeeSystem:
+		return r == RoleOwner
+	case SeeEveryWorker, ManageKeys, ManageMembers, ManageMail, ManageSecrets, ManageAlerts, DecideApprovals, SeeAudit,
+		SeeUsage, SeeProviders:
+		return r == RoleOwner || r == RoleAdmin
 	}
-	return w, err
+	return false
 }
 
-// seenWorker is visibleWorker with deleted ones: their tasks and files stay
-// readable.
-func (s *Store) seenWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
-	w, err := one(ctx, q, scanWorker, `SELECT `+workerColumns+fromWorkers+`WHERE w.id = ?`, id)
-	if err != nil {
-		return Worker{}, notFound(err, "worker")
-	}
-	return s.allow(ctx, q, c, w)
+// manages reports whether the role sees every worker.
+func (r Role) manages() bool { return r.May(SeeEveryWorker) }
+
+// A Trigger is the way by which a task was started.
+type Trigger string
+
+// The triggers of the interface.
+const (
+	TriggerAPI      Trigger = "api"
+	TriggerEmail    Trigger = "email"
+	TriggerSchedule Trigger = "schedule"
+	TriggerUI       Trigger = "ui"
+)
+
+func (t Trigger) valid() bool {
+	return t == TriggerAPI || t == TriggerEmail || t == TriggerSchedule || t == TriggerUI
 }
 
-// runnableWorker is visibleWorker for accepting a turn, which needs no more of the
-// worker than who may run which version.
-func (s *Store) runnableWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
-	w, err := one(ctx, q, scanRunnable, selectRunnable, id)
-	if err == nil {
-		w, err = s.allow(ctx, q, c, w)
-	}
-	if err == nil && w.DeletedAt != nil {
-		err = sql.ErrNoRows
-	}
-	return w, notFound(err, "worker")
+// A Caller is the user on whose behalf a method of the store acts, in one organization.
+// Every access rule reads it, and none checks who the user is. Authenticate,
+// AuthenticateMCP, SessionIdentity, CheckPassword and Operator return verified callers.
+type Caller struct {
+	OrganizationID string
+	UserID         string // '' for a stranger: the sender of a mail who is no member
+	Role           Role
+	KeyID          string // '' without a key
+	Trigger        Trigger
+	RemoteAddr     string // for the audit log
+
+	operator bool // set by Operator alone
 }
 
-const selectRunnable = `SELECT id, organization_id, user_id, visibility, version, deleted_at FROM workers WHERE id = ?`
+// Operator returns the caller of commands that work on the data folder itself. A person who
+// may read the folder could change every row, so this caller has every right in every
+// organization.
+func Operator() Caller { return Caller{operator: true} }
 
-func scanRunnable(row scanner) (w Worker, err error) {
-	var deleted sql.NullInt64
-	err = row.Scan(&w.ID, &w.OrganizationID, &w.UserID, &w.Visibility, &w.Version, &deleted)
-	w.DeletedAt = fromNull(deleted)
-	return w, err
+// stranger reports whether the caller is no member of the organization.
+func (c Caller) stranger() bool { return c.UserID == "" }
+
+// Allow returns a Forbidden error if the caller's role lacks the right.
+func (c Caller) Allow(right Right) error {
+	if c.operator || c.Role.May(right) {
+		return nil
+	}
+	return Errorf(Forbidden, "the role %s may not %s", c.Role, right)
 }
 
-// allow gives w back where c may see it.
-func (s *Store) allow(ctx context.Context, q querier, c Caller, w Worker) (Worker, error) {
-	if w.OrganizationID != c.OrganizationID {
-		return Worker{}, Errorf(Forbidden, "this key has no access to the worker")
-	}
-	if w.Visibility == Public || w.UserID == c.UserID || c.Role.manages() {
-		return w, nil
-	}
-	invited, err := one(ctx, q, scanInt, `SELECT EXISTS (SELECT 1 FROM worker_members WHERE worker_id = ? AND user_id = ?)`, w.ID, c.UserID)
-	if err != nil {
-		return Worker{}, err
-	}
-	if invited == 0 {
-		return Worker{}, Errorf(Forbidden, "the worker is private and this key's user is not invited to it")
-	}
-	return w, nil
+// An Identity is a Caller with the names that people know it by.
+type Identity struct {
+	Caller
+	OrganizationName string
+	Email            string
+	UserName         string
+	KeyName          string
+	KeyPrefix        string
+	Preferences      // of a user who is signed in to the pages
 }
 
-// ownWorker is visibleWorker for what only the creator may do.
-func (s *Store) ownWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
-	w, err := s.visibleWorker(ctx, q, c, id)
-	if err == nil && w.UserID != c.UserID {
-		return Worker{}, Errorf(Forbidden, "only the creator of the worker may do this")
-	}
-	return w, err
+// Preferences is how a user wants the pages.
+type Preferences struct {
+	Theme     string // "light", "dark", or '' to do as the system
+	Language  string // a code such as "de", or '' to do as the browser asks
+	Shortcuts bool   // whether the pages take keyboard shortcuts
 }
 
-// visibleTask gives a task and its worker, which may be deleted, where c may see
-// the worker. A task of another organization is Forbidden, but NotFound under an
-// id that a client has chosen: that id is free in this organization.
-func (s *Store) visibleTask(ctx context.Context, q querier, c Caller, id string) (Task, Worker, error) {
-	t, err := one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ? AND organization_id = ?`, id, c.OrganizationID)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Task{}, Worker{}, s.foreignTask(ctx, q, id)
-	}
-	if err != nil {
-		return Task{}, Worker{}, err
-	}
-	w, err := s.seenWorker(ctx, q, c, t.WorkerID)
-	return t, w, err
-}
+// The functions below decide which workers and tasks a caller may see or change. A function
+// with a Worker or a Task as parameter relies on them and does not check again.
 
-func (s *Store) foreignTask(ctx context.Context, q querier, id string) error {
-	n, err := one(ctx, q, scanInt, `SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?)`, id)
-	if err != nil {
-		return err
-	}
-	if n == 1 && isServerID("tsk", id) {
-		return Errorf(Forbidden, "this key has no access to the task")
-	}
-	return Errorf(NotFound, "no task has that id")
-}
-
-// decidableTask is visibleTask for approving or denying its tool calls: the worker's
-// creator, Owners and Admins may. Whoever merely runs a worker does not decide what
-// is too dangerous for it to do unasked.
-func (s *Store) decidableTask(ctx context.Context, q querier, c Caller, id string) (Task, error) {
-	t, w, err := s.visibleTask(ctx, q, c, id)
-	if err == nil && w.UserID != c.UserID && !c.Role.May(DecideApprovals) {
-		return Task{}, Errorf(Forbidden, "only the creator of the worker, Owners and Admins may decide on its tool calls")
-	}
-	return t, err
+// mayDecide returns the SQL condition that a caller may decide on the approval a. Its turn is
+// u, its task is t, and its worker is w. The query must check that the caller sees the task.
+// right and user are two placeholders: the first tells whether the caller has the right
+// DecideApprovals, and the second is the id of the caller's user.
+//
+// The worker's creator, Owners and Admins decide on calls. A member who only runs the
+// worker may not: the approval protects against them, too. The same people answer
+// questions, and so do the author of the turn and the creator of the task. Only the author
+// answers the question of a turn that a stranger started, by mail.
+func mayDecide(right, user string) string {
+	// A user who does not exist has no num, and 0 is nobody's.
+	num := `coalesce((SELECT num FROM users WHERE id = ` + user + `), 0)`
+	return `(CASE WHEN a.kind = 'approval' THEN ` + right + ` OR w.user_id = ` + user + `
+		ELSE u.created_by_num IS NOT NULL AND (` + right + ` OR w.user_id = ` + user + `
+			OR u.created_by_num = ` + num + ` OR t.created_by_num IS ` + num + `) END)`
 }

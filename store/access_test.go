@@ -8,7 +8,8 @@ import (
 	"journeyman/store"
 )
 
-// TestAccess asks for every kind of thing as every kind of person. 0 is allowed.
+// TestAccess asks for a record of every kind by a caller of every kind. The error kind 0
+// means that access is allowed.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -75,7 +76,7 @@ func TestAccess(t *testing.T) {
 				}
 				_, err := f.Worker(t.Context(), c, w.ID)
 				check("read the worker", tt.worker, err)
-				_, err = f.TargetWorker(t.Context(), store.NewTurn{Caller: c, WorkerID: w.ID})
+				_, err = f.TargetFolder(t.Context(), &store.NewTurn{Caller: c, WorkerID: w.ID})
 				check("aim at the worker", tt.worker, err)
 				_, err = f.CreateTurn(t.Context(), store.NewTurn{Caller: c, WorkerID: w.ID, Input: "Go", Budget: store.BudgetLow})
 				check("run the worker", tt.worker, err)
@@ -176,5 +177,5 @@ func TestMembersAreOfTheOrganization(t *testing.T) {
 	is.Equal(again, first) // inviting twice changes nothing
 	list, err := f.WorkerMembers(t.Context(), f.owner.Caller, f.worker.ID)
 	is.NoErr(err)
-	is.Equal(list, []store.Member{first})
+	is.Equal(list, []store.WorkerMember{first})
 }

@@ -25,16 +25,16 @@ func asking(f *fixture, seq int64, n int, calls ...int64) store.Step {
 	return st
 }
 
-// resting is a turn that rests for the calls named of its first step, with runner r.
-func resting(f *fixture, calls ...int64) (store.Claim, store.Step) {
+// suspended returns a turn that is suspended for the named calls of its first step.
+func suspended(f *fixture, calls ...int64) (store.Claim, store.Step) {
 	f.t.Helper()
 	is := is.New(f.t)
 	c := running(f)
 	st := asking(f, 0, 3, calls...)
 	is.NoErr(f.JournalStep(f.ctx(), c, st))
-	_, rests, err := f.RestTurn(f.ctx(), c, 0, f.clock.now().Add(time.Hour))
+	_, suspended, err := f.SuspendTurn(f.ctx(), c, 0, f.clock.now().Add(time.Hour))
 	is.NoErr(err)
-	is.True(rests)
+	is.True(suspended)
 	return c, st
 }
 
@@ -46,7 +46,7 @@ func TestARestingTurnIsNobodys(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	c, st := resting(f, 0, 2)
+	c, st := suspended(f, 0, 2)
 	is.Equal(f.reread(c.Turn).Status, store.Running) // to everybody outside
 	is.Equal(f.task(c.TaskID).Status, store.Running)
 	next := f.follow(c.Turn)
@@ -61,7 +61,7 @@ func TestARestingTurnIsNobodys(t *testing.T) {
 	is.Equal(f.JournalStep(t.Context(), c, asking(f, 1, 0)), store.ErrClaimLost)
 	_, err := f.FinishTurn(t.Context(), c, nil, store.Outcome{Status: store.Completed})
 	is.Equal(err, store.ErrClaimLost)
-	_, _, err = f.RestTurn(t.Context(), c, 0, f.clock.now())
+	_, _, err = f.SuspendTurn(t.Context(), c, 0, f.clock.now())
 	is.Equal(err, store.ErrClaimLost)
 	is.Equal(f.BeginApproved(t.Context(), c, st.Approvals[0].ID), store.ErrClaimLost)
 
@@ -76,12 +76,12 @@ func TestARestingTurnIsNobodys(t *testing.T) {
 	f.checkCounters()
 	again := f.claimOne("r2")
 	is.Equal([]any{again.ID, again.Claims}, []any{c.ID, int64(2)})
-	journal, err := f.Journal(t.Context(), c.Num)
+	journal, err := f.Journal(t.Context(), c.Turn)
 	is.NoErr(err)
 	is.Equal(len(journal[0].Approvals), 2)
 	is.Equal(journal[0].Approvals[0].BegunAt, nil)
 	is.NoErr(f.BeginApproved(t.Context(), again, journal[0].Approvals[0].ID))
-	journal, err = f.Journal(t.Context(), c.Num)
+	journal, err = f.Journal(t.Context(), c.Turn)
 	is.NoErr(err)
 	is.True(journal[0].Approvals[0].BegunAt != nil)
 	_, known := journal[0].Approval(1)
@@ -105,9 +105,9 @@ func TestDecisionsBeforeTheRest(t *testing.T) {
 		is.NoErr(err)
 	}
 	is.Equal(f.Queued(), int64(0)) // it is not queued: its runner has it
-	approvals, rests, err := f.RestTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))
+	approvals, suspended, err := f.SuspendTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))
 	is.NoErr(err)
-	is.True(!rests)
+	is.True(!suspended)
 	is.Equal([]any{len(approvals), approvals[0].Status, approvals[1].Status}, []any{2, store.ApprovalApproved, store.ApprovalApproved})
 	f.finish(c)
 	f.checkCounters()
@@ -117,7 +117,7 @@ func TestDecidingTwiceAndTooLate(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	c, st := resting(f, 0, 1, 2)
+	c, st := suspended(f, 0, 1, 2)
 	refused := func(id string, approved bool, kind store.Kind) {
 		t.Helper()
 		_, err := f.decide(c, id, approved, "x")
@@ -152,13 +152,13 @@ func TestIdempotentDecision(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	c, st := resting(f, 0, 1)
-	d := store.Decision{Approved: true, Once: store.Once{KeyID: f.owner.KeyID, Key: "k", Hash: hash("one")}}
+	c, st := suspended(f, 0, 1)
+	d := store.Decision{Approved: true, IdempotencyKey: store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("one")}}
 	for range 2 {
 		_, err := f.DecideApproval(t.Context(), f.owner.Caller, c.TaskID, st.Approvals[0].ID, d)
 		is.NoErr(err)
 	}
-	d.Once.Hash = hash("two")
+	d.IdempotencyKey.Hash = hash("two")
 	_, err := f.DecideApproval(t.Context(), f.owner.Caller, c.TaskID, st.Approvals[1].ID, d)
 	is.True(store.IsKind(err, store.Mismatch))
 }
@@ -177,11 +177,11 @@ func TestARestingTurnEndsWithoutADecision(t *testing.T) {
 		}, store.Aborted, "aborted", store.ApprovalCancelled},
 		"too late": {func(is *is.I, f *fixture, c store.Claim) {
 			f.clock.advance(time.Hour - time.Millisecond)
-			ended, err := f.ExpireRests(f.ctx(), 10)
+			ended, _, err := f.ExpireSuspended(f.ctx(), 10)
 			is.NoErr(err)
 			is.Equal(len(ended), 0)
 			f.clock.advance(time.Millisecond)
-			ended, err = f.ExpireRests(f.ctx(), 10)
+			ended, _, err = f.ExpireSuspended(f.ctx(), 10)
 			is.NoErr(err)
 			is.Equal(len(ended), 1)
 			is.Equal(ended[0].ID, c.ID)
@@ -195,9 +195,9 @@ func TestARestingTurnEndsWithoutADecision(t *testing.T) {
 			st := asking(f, 0, 2, 0, 1)
 			st.StartedAt = st.StartedAt.Add(-3 * time.Second)
 			is.NoErr(f.JournalStep(t.Context(), c, st))
-			_, rests, err := f.RestTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))
+			_, suspended, err := f.SuspendTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))
 			is.NoErr(err)
-			is.True(rests)
+			is.True(suspended)
 			_, err = f.decide(c, st.Approvals[0].ID, true, "")
 			is.NoErr(err)
 			next := f.follow(c.Turn)
@@ -228,7 +228,7 @@ func TestCancelledBeforeItGoesOn(t *testing.T) {
 	t.Parallel()
 	for name, wait := range map[string]func(f *fixture, c store.Claim, st store.Step) error{
 		"decided": func(f *fixture, c store.Claim, st store.Step) error {
-			if _, _, err := f.RestTurn(f.ctx(), c, 0, f.clock.now().Add(time.Hour)); err != nil {
+			if _, _, err := f.SuspendTurn(f.ctx(), c, 0, f.clock.now().Add(time.Hour)); err != nil {
 				return err
 			}
 			_, err := f.decide(c, st.Approvals[0].ID, true, "")
@@ -266,7 +266,7 @@ func TestAbortMeetsRest(t *testing.T) {
 	_, running, err := f.AbortTask(t.Context(), f.owner.Caller, c.TaskID)
 	is.NoErr(err)
 	is.Equal(running, []string{c.ID})
-	_, _, err = f.RestTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))
+	_, _, err = f.SuspendTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))
 	is.Equal(err, store.ErrAbortRequested)
 	c.Settings.ApprovalTools = []string{"tool0"}
 	_, err = f.FinishTurn(t.Context(), c, nil, store.AbortedOutcome)
@@ -274,7 +274,7 @@ func TestAbortMeetsRest(t *testing.T) {
 	is.Equal(f.count(`SELECT count(*) FROM approvals WHERE status = 'cancelled'`), int64(1))
 }
 
-// TestADeathWithApprovals: a runner that dies before the rest leaves the turn to the
+// TestADeathWithApprovals: a runner that dies before the suspension leaves the turn to the
 // next one, and one that has died three times its approvals to nobody.
 func TestADeathWithApprovals(t *testing.T) {
 	t.Parallel()

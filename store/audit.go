@@ -2,29 +2,28 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"time"
 )
 
-// audit appends to the audit log in the transaction that makes the change. detail
+// audit adds an entry to the audit log, in the transaction that makes the change. detail
 // holds no secrets.
 func (s *Store) audit(tx *Tx, c Caller, action, subject string, detail map[string]any) error {
 	text, err := json.Marshal(detail)
 	if err != nil {
 		return fmt.Errorf("audit %s: %w", action, err)
 	}
-	_, err = tx.Exec(`INSERT INTO audit_log (organization_id, user_id, api_key_id, action, subject, detail, remote_addr, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		c.OrganizationID, nullable(c.UserID), nullable(c.KeyID), action, subject, string(text), c.RemoteAddr, s.millis())
+	_, err = tx.Exec(`INSERT INTO audit_log (organization_id, user_id, api_key_id, action, subject, detail,
+			remote_addr, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, c.OrganizationID, nullable(c.UserID), nullable(c.KeyID), action, subject,
+		string(text), c.RemoteAddr, s.millis())
 	return err
 }
 
-// auditUser is audit for what concerns a user everywhere: the log of each of their
-// organizations has it.
+// auditUser is audit for a change that concerns a user everywhere: each of their
+// organizations gets the entry.
 func (s *Store) auditUser(ctx context.Context, tx *Tx, c Caller, userID, action string, detail map[string]any) error {
 	organizations, err := all(ctx, tx, scanString, `SELECT organization_id FROM memberships WHERE user_id = ?`, userID)
 	for _, id := range organizations {
@@ -36,96 +35,86 @@ func (s *Store) auditUser(ctx context.Context, tx *Tx, c Caller, userID, action 
 	return err
 }
 
-// An AuditEntry says who changed what.
+// An AuditEntry records one change and the user who made it.
 type AuditEntry struct {
 	UserID     string // '' for the command line
 	Email      string // of the user
-	KeyID      string // the key used, '' without one
+	KeyID      string // of the request, '' without a key
 	KeyName    string
 	Action     string         // such as "key.create"
 	Subject    string         // id of what was changed
-	Detail     map[string]any // what else there is to know
+	Detail     map[string]any // further fields, which depend on the action
 	RemoteAddr string         // '' for the command line
 	CreatedAt  time.Time
 
 	num int64
 }
 
-// Actions are those that the audit log has, in the order of the alphabet.
+// Actions returns the actions that the audit log records, in alphabetical order.
 func Actions() []string {
-	return []string{"approval.approve", "approval.deny", "email.release", "email.retry", "invitation.accept", "invitation.create", "invitation.revoke",
-		"key.create", "key.revoke", "key.roll", "member.add", "member.remove", "member.role", "organization.cap", "organization.name",
-		"password.change", "password.link", "password.reset", "password.set", "session.create", "session.end", "user.name",
-		"webhook.remove", "webhook.renew", "webhook.set", "worker.approvals", "worker.delete", "worker.member.add", "worker.member.remove", "worker.visibility"}
+	return []string{"alerts.add", "alerts.pause", "alerts.remove", "alerts.resume", "alerts.test",
+		"approval.approve", "approval.deny", "backup.request", "email.release", "email.retry",
+		"invitation.accept", "invitation.create", "invitation.revoke", "key.create", "key.revoke", "key.roll",
+		"mcp.signIn", "mcp.signOut", "member.add", "member.remove", "member.role", "oauth.grant", "oauth.revoke",
+		"organization.cap", "organization.models", "organization.name", "password.change", "password.link", "password.reset", "password.set",
+		"provider.create", "provider.delete", "provider.update", "question.answer",
+		"secret.create", "secret.delete", "secret.update", "session.create", "session.end",
+		"user.name", "webhook.remove", "webhook.renew", "webhook.set", "worker.approvals", "worker.delete",
+		"worker.keepTasks", "worker.member.add", "worker.member.remove", "worker.strangerTools", "worker.tools", "worker.visibility"}
 }
 
 // An AuditQuery asks for a page of the audit log. Zero fields do not filter.
 type AuditQuery struct {
 	Action string
-	Email  string    // of who did it
+	Email  string    // of the user who made the change
 	After  time.Time // inclusive
 	Before time.Time // exclusive
 	Cursor string    // from the page before
 	Limit  int       // most entries
 }
 
-// AuditLog lists what was changed in the caller's organization, newest first, and
-// the cursor of the next page, ” after the last. A Member is Forbidden.
+// AuditLog lists the changes in the caller's organization, newest first, and the cursor of
+// the next page, or "" after the last. It is Forbidden for a Member.
 func (s *Store) AuditLog(ctx context.Context, c Caller, q AuditQuery) ([]AuditEntry, string, error) {
 	if err := c.Allow(SeeAudit); err != nil {
 		return nil, "", err
 	}
 	var f Fields
-	checkCursor(&f, q.Cursor)
+	at, num := q.scope().readTime(&f, q.Cursor, q.Before)
 	if err := f.Err(); err != nil {
 		return nil, "", err
 	}
 	userID := ""
 	if q.Email != "" {
 		var err error
-		userID, err = one(ctx, s, scanString, `SELECT id FROM users WHERE email = ?`, q.Email)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil, "", nil // who never was did nothing
-		}
+		userID, err = one(ctx, s.db, scanString, `SELECT id FROM users WHERE email = ?`, q.Email)
 		if err != nil {
-			return nil, "", err
+			return nil, "", noRow(err, nil) // an unknown user changed nothing
 		}
 	}
-	index, filter := q.listed(userID)
-	before := q.position()
+	index, filter := q.listed(userID) // each combination of filters has an index of its own
 	after := int64(math.MinInt64)
 	if !q.After.IsZero() {
 		after = q.After.UnixMilli()
 	}
 	limit := pageLimit(q.Limit)
-	rows, err := all(ctx, s, scanAuditEntry, `SELECT a.num, coalesce(a.user_id, ''), coalesce(u.email, ''), coalesce(a.api_key_id, ''), coalesce(k.name, ''),
-			a.action, a.subject, a.detail, a.remote_addr, a.created_at
-		FROM audit_log a INDEXED BY `+index+` LEFT JOIN users u ON u.id = a.user_id LEFT JOIN api_keys k ON k.id = a.api_key_id
+	rows, err := all(ctx, s.db, scanAuditEntry, `SELECT a.num, coalesce(a.user_id, ''), coalesce(u.email, ''),
+			coalesce(a.api_key_id, ''), coalesce(k.name, ''), a.action, a.subject, a.detail, a.remote_addr, a.created_at
+		FROM audit_log a INDEXED BY `+index+`
+			LEFT JOIN users u ON u.id = a.user_id LEFT JOIN api_keys k ON k.id = a.api_key_id
 		WHERE a.organization_id = ?1 AND `+filter+` AND a.created_at >= ?4 AND (a.created_at, a.num) < (?5, ?6)
 		ORDER BY a.created_at DESC, a.num DESC LIMIT ?7`,
-		c.OrganizationID, userID, q.Action, after, before[0], before[1], limit+1)
-	if err != nil || len(rows) <= limit {
-		return rows, "", err
-	}
-	last := rows[limit-1]
-	return rows[:limit], formatCursor([]int64{last.CreatedAt.UnixMilli(), last.num}), nil
+		c.OrganizationID, userID, q.Action, after, at, num, limit+1)
+	page, next := cut(rows, limit, q.scope(), func(e AuditEntry) []any { return []any{e.CreatedAt.UnixMilli(), e.num} })
+	return page, next, err
 }
 
-// position is the time and num before which the page begins.
-func (q AuditQuery) position() []int64 {
-	before := []int64{math.MaxInt64, 0}
-	if !q.Before.IsZero() {
-		before[0] = q.Before.UnixMilli()
-	}
-	after, err := parseCursor(q.Cursor)
-	if err != nil || after == nil || after[0] >= before[0] {
-		return before
-	}
-	return after
+func (q AuditQuery) scope() scope {
+	return scopeOf("audit", q.Action, q.Email, q.After.UnixMilli(), q.Before.UnixMilli())
 }
 
-// listed is the index that the filters choose, and the range of it that they leave;
-// ?2 is the user, ?3 the action. No entry beside it is read.
+// listed returns the index that suits the filters, and the condition for its range. ?2 is
+// the user, ?3 the action. No entry outside the range is read.
 func (q AuditQuery) listed(userID string) (index, filter string) {
 	switch {
 	case userID != "" && q.Action != "":
@@ -139,11 +128,11 @@ func (q AuditQuery) listed(userID string) (index, filter string) {
 }
 
 func scanAuditEntry(row scanner) (e AuditEntry, err error) {
-	var created int64
-	var detail string
-	if err := row.Scan(&e.num, &e.UserID, &e.Email, &e.KeyID, &e.KeyName, &e.Action, &e.Subject, &detail, &e.RemoteAddr, &created); err != nil {
-		return e, err
+	var detail []byte
+	err = row.Scan(&e.num, &e.UserID, &e.Email, &e.KeyID, &e.KeyName, &e.Action, &e.Subject, &detail, &e.RemoteAddr,
+		asTime{&e.CreatedAt})
+	if err == nil {
+		err = json.Unmarshal(detail, &e.Detail)
 	}
-	e.CreatedAt = fromMillis(created)
-	return e, json.Unmarshal([]byte(detail), &e.Detail)
+	return e, err
 }

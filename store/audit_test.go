@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func (f *fixture) auditLog(q store.AuditQuery, n int) (list []store.AuditEntry) 
 	}
 }
 
-// TestAuditLog filters and pages.
+// TestAuditLog filters the audit log and pages through it.
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -38,7 +39,7 @@ func TestAuditLog(t *testing.T) {
 	begun := f.clock.now().Add(time.Second)
 	for range 10 {
 		f.clock.advance(time.Second)
-		_, _, err := f.CreateKeyAs(f.ctx(), admin.Caller, "a key")
+		_, _, err := f.CreateKey(f.ctx(), admin.Caller, store.NewKey{Name: "a key"})
 		is.NoErr(err)
 		_, _, err = f.CreateInvitation(f.ctx(), f.owner.Caller, "new@acme.test", store.RoleMember)
 		is.NoErr(err)
@@ -77,9 +78,34 @@ func TestEveryActionIsKnown(t *testing.T) {
 			t.Errorf("%q is in the log and not in the list of actions", action)
 		}
 	}
-	is.True(slices.IsSorted(store.Actions()))
-	is.True(len(done) > 20)
+	is.True(slices.IsSorted(store.Actions())) // the list of actions is not sorted
+	is.True(len(done) > 20)                   // too few actions were audited
 	secrets, err := f.Strings(f.ctx(), `SELECT detail FROM audit_log`)
 	is.NoErr(err)
 	is.True(!strings.Contains(strings.Join(secrets, ""), "argon2")) // and no secret is
+}
+
+// TestAuditOfTools reads the entries that a change of a worker's tools leaves in the log.
+func TestAuditOfTools(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	change := func(p store.WorkerPatch) {
+		_, err := f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, p)
+		is.NoErr(err)
+	}
+	change(store.WorkerPatch{Tools: &store.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"a.test", "*.b.test"}}}})
+	change(store.WorkerPatch{Tools: &store.ToolRules{{Tool: "web_fetch", Hosts: []string{"a.test", "*.b.test"}}, {Tool: "read_file"}}}) // the same
+	change(store.WorkerPatch{Tools: new(store.ToolRules), StrangerTools: &store.ToolRules{}})
+	var got []string
+	for _, action := range []string{"worker.tools", "worker.strangerTools"} {
+		entries, _, err := f.AuditLog(f.ctx(), f.owner.Caller, store.AuditQuery{Action: action, Limit: 10})
+		is.NoErr(err)
+		for _, e := range entries {
+			got = append(got, fmt.Sprint(e.Action, " ", e.Detail["from"], " -> ", e.Detail["to"]))
+		}
+	}
+	is.Equal(strings.Join(got, "\n"), `worker.tools [read_file web_fetch: a.test *.b.test] -> default
+worker.tools default -> [read_file web_fetch: a.test *.b.test]
+worker.strangerTools default -> []`)
 }

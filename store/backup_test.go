@@ -1,14 +1,25 @@
 package store_test
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/matryer/is"
+	"golang.org/x/sys/unix"
 
 	"journeyman/store"
 	"journeyman/store/storetest"
@@ -35,10 +46,12 @@ func TestBackupAndRestore(t *testing.T) {
 	is.NoErr(err)
 	is.True(at.IsZero())
 	var archive bytes.Buffer
-	is.NoErr(s.Backup(t.Context(), &archive))
+	report, err := s.Backup(t.Context(), &archive)
+	is.NoErr(err)
+	is.Equal(report.String(), "")
 	at, err = s.LastBackup()
 	is.NoErr(err)
-	is.True(time.Since(at) < time.Minute)
+	is.True(time.Since(at) < time.Minute) // the time of the last backup is old
 	dir := filepath.Join(t.TempDir(), "restored")
 	is.NoErr(store.Restore(t.Context(), dir, bytes.NewReader(archive.Bytes())))
 
@@ -67,7 +80,7 @@ func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, store.Options{})
 	var archive bytes.Buffer
-	if err := s.Backup(t.Context(), &archive); err != nil {
+	if _, err := s.Backup(t.Context(), &archive); err != nil {
 		t.Fatal(err)
 	}
 	whole := archive.Bytes()
@@ -96,7 +109,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-func TestDiskUse(t *testing.T) {
+func TestMeasureStorage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})
@@ -106,19 +119,251 @@ func TestDiskUse(t *testing.T) {
 	is.NoErr(os.MkdirAll(work, 0o700))
 	is.NoErr(os.WriteFile(filepath.Join(work, "a"), make([]byte, 300), 0o600))
 	is.NoErr(os.Symlink("/", filepath.Join(work, "root"))) // not followed
-	u, err := s.DiskUse(t.Context(), time.Minute)
+	is.True(s.Storage().At.IsZero())                       // not measured yet
+	is.NoErr(s.MeasureStorage(t.Context()))
+	m := s.Storage()
+	is.Equal(m.Files, int64(5000))
+	is.Equal(m.Workspaces, int64(300))
+	is.True(!m.At.IsZero())
+	sum := int64(0)
+	for _, k := range m.Kinds {
+		sum += k.Bytes
+	}
+	sp, err := s.Space(t.Context())
 	is.NoErr(err)
-	is.True(u.Database > 4096)
-	is.Equal(u.Files, int64(5000))
-	is.Equal(u.Workspaces, int64(300))
-	is.True(u.Free > 0)
-	is.True(!u.Partly)
-	u, err = s.DiskUse(t.Context(), -1)
-	is.NoErr(err)
-	is.True(u.Partly) // what it says is not all
+	is.True(sum > sp.File*9/10 && sum <= sp.File) // the kinds are the whole file
 
 	is.NoErr(os.WriteFile(filepath.Join(s.Dir(), "last-backup"), []byte("2026-0"), 0o600)) // cut off by a crash
 	at, err := s.LastBackup()
 	is.NoErr(err)
 	is.True(at.IsZero())
+}
+
+// unpack returns the names in a backup, and everything in it as one text.
+func unpack(t testing.TB, archive []byte) (names map[string]int64, content string) {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	names = map[string]int64{}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return names, all.String()
+		}
+		if err == nil {
+			names[h.Name] = h.Size
+			_, err = io.Copy(&all, r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// makeFiles writes files below dir, with what they hold.
+func makeFiles(t testing.TB, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestBackupFollowsNothing swaps a folder and a file of a workspace for something
+// else while the backup is under way, after it has listed the workspace.
+func TestBackupFollowsNothing(t *testing.T) {
+	t.Parallel()
+	const secret = "the secret of somebody else"
+	noise := make([]byte, 2<<20) // does not compress, so that the writer is called while it is read
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	for name, swap := range map[string]func(path, outside, other string) error{
+		"for a link to outside":             func(path, outside, _ string) error { return os.Symlink(outside, path) },
+		"for a link to another's workspace": func(path, _, other string) error { return os.Symlink(other, path) },
+		"for a link to another, relative":   func(path, _, _ string) error { return os.Symlink("../wrk_b", path) },
+		"for a link to a folder of links":   func(path, outside, _ string) error { return os.Symlink(filepath.Join(outside, "links"), path) },
+		"for a pipe":                        func(path, _, _ string) error { return unix.Mkfifo(path, 0o600) },
+		"for nothing":                       func(string, string, string) error { return nil },
+		"for a file":                        func(path, _, _ string) error { return os.WriteFile(path, []byte("plain"), 0o600) },
+		"for a link to itself":              func(path, _, _ string) error { return os.Symlink(path, path) },
+		"for a folder that holds such links": func(path, outside, _ string) error {
+			return errorsOf(os.Mkdir(path, 0o700), os.Symlink(filepath.Join(outside, "shadow"), filepath.Join(path, "shadow")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			s := storetest.Open(t, store.Options{})
+			outside := t.TempDir()
+			makeFiles(t, outside, map[string]string{"shadow": secret})
+			is.NoErr(os.MkdirAll(filepath.Join(outside, "links"), 0o700))
+			is.NoErr(os.Symlink(filepath.Join(outside, "shadow"), filepath.Join(outside, "links", "shadow")))
+			work := filepath.Join(s.Dir(), "workspaces")
+			makeFiles(t, work, map[string]string{"wrk_a/1": string(noise), "wrk_a/2/shadow": "own", "wrk_a/3": "own"})
+			hidden := filepath.Join(work, "wrk_b") // has the same text, so that it is found wherever it is found twice
+			makeFiles(t, hidden, map[string]string{"shadow": secret})
+			var once sync.Once
+			written := 0
+			var archive bytes.Buffer
+			_, err := s.Backup(t.Context(), writerFunc(func(b []byte) (int, error) {
+				if written += len(b); written > 1<<20 {
+					once.Do(func() {
+						for _, path := range []string{filepath.Join(work, "wrk_a", "2"), filepath.Join(work, "wrk_a", "3")} {
+							is.NoErr(os.RemoveAll(path))
+							is.NoErr(swap(path, outside, hidden))
+						}
+					})
+				}
+				return archive.Write(b)
+			}))
+			is.NoErr(err)
+			names, content := unpack(t, archive.Bytes())
+			is.Equal(names["workspaces/wrk_a/1"], int64(len(noise)))
+			is.Equal(strings.Count(content, secret), 1) // in its own place alone
+			_, found := names["workspaces/wrk_b/shadow"]
+			is.True(found)
+		})
+	}
+}
+
+func errorsOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestBackupBesideASwapper swaps a folder for a link as fast as possible during backups.
+func TestBackupBesideASwapper(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := storetest.Open(t, store.Options{})
+	outside := t.TempDir()
+	makeFiles(t, outside, map[string]string{"f": "a secret"})
+	work := filepath.Join(s.Dir(), "workspaces", "wrk_a")
+	makeFiles(t, work, map[string]string{"d/f": "own"})
+	is.NoErr(os.Symlink(outside, filepath.Join(work, "link")))
+	stop, swapped := make(chan struct{}), make(chan error, 1)
+	go func() {
+		var err error
+		for err == nil {
+			select {
+			case <-stop:
+				swapped <- nil
+				return
+			default:
+				for _, move := range [][2]string{{"d", "own"}, {"link", "d"}, {"d", "link"}, {"own", "d"}} {
+					err = errors.Join(err, os.Rename(filepath.Join(work, move[0]), filepath.Join(work, move[1])))
+				}
+			}
+		}
+		swapped <- err
+	}()
+	for range storetest.Rounds(30, 8) {
+		var archive bytes.Buffer
+		_, err := s.Backup(t.Context(), &archive)
+		is.NoErr(err)
+		_, content := unpack(t, archive.Bytes())
+		is.True(!strings.Contains(content, "a secret")) // the backup holds a file from outside
+	}
+	close(stop)
+	is.NoErr(<-swapped)
+}
+
+// TestBackupReportsWhatItLeavesOut checks that a backup goes on after a file that it cannot
+// read.
+func TestBackupReportsWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := storetest.Open(t, store.Options{})
+	work := filepath.Join(s.Dir(), "workspaces", "wrk_a")
+	makeFiles(t, work, map[string]string{"kept": "x"})
+	deep, err := os.OpenRoot(work)
+	is.NoErr(err)
+	for range 300 {
+		is.NoErr(deep.Mkdir("d", 0o700))
+		next, err := deep.OpenRoot("d")
+		is.NoErr(err)
+		is.NoErr(deep.Close())
+		deep = next
+	}
+	is.NoErr(deep.Close())
+	var archive bytes.Buffer
+	report, err := s.Backup(t.Context(), &archive)
+	is.NoErr(err)
+	is.Equal(report.Unread, 1)
+	is.True(strings.HasPrefix(report.String(), `1 files or folders could not be read and are not in the backup: "workspaces/wrk_a/d/d/`))
+	is.True(strings.HasSuffix(report.String(), `(its path is too long)`))
+	names, _ := unpack(t, archive.Bytes())
+	is.Equal(names["workspaces/wrk_a/kept"], int64(1))
+}
+
+// unprivileged names the data folder that TestBackupUnprivileged backs up in a
+// process of its own.
+const unprivileged = "STORE_TEST_UNPRIVILEGED"
+
+// TestBackupUnprivileged has an ordinary user back up a folder in which a worker has
+// taken away its rights, and in which something belongs to somebody else.
+func TestBackupUnprivileged(t *testing.T) {
+	t.Parallel()
+	if dir := os.Getenv(unprivileged); dir != "" {
+		backupUnprivileged(t, dir)
+		return
+	}
+	is := is.New(t)
+	dir, err := os.MkdirTemp("/tmp", "store-unprivileged-") //nolint:usetesting // others may not enter t.TempDir
+	is.NoErr(err)
+	defer func() { is.NoErr(os.RemoveAll(dir)) }()
+	work := filepath.Join(dir, "workspaces", "wrk_a")
+	makeFiles(t, work, map[string]string{"none": "no rights", "folder/in": "in no rights", "listed/in": "in a folder that cannot be entered", "theirs": "not ours"})
+	const nobody = 65534
+	root := os.Getuid() == 0
+	if root {
+		is.NoErr(filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || filepath.Base(path) == "theirs" {
+				return err
+			}
+			return os.Lchown(path, nobody, nobody)
+		}))
+	}
+	for name, mode := range map[string]fs.FileMode{"none": 0, "folder": 0, "listed": 0o400, "theirs": 0} {
+		is.NoErr(os.Chmod(filepath.Join(work, name), mode))
+	}
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run", "^TestBackupUnprivileged$", "-test.v")
+	cmd.Env = append(os.Environ(), unprivileged+"="+dir, "STORE_TEST_THEIRS="+fmt.Sprint(root))
+	if root {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestBackupUnprivileged")) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func backupUnprivileged(t *testing.T, dir string) {
+	is := is.New(t)
+	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{BeginAnew: true})
+	is.NoErr(err)
+	defer s.Close()
+	var archive bytes.Buffer
+	report, err := s.Backup(t.Context(), &archive)
+	is.NoErr(err)
+	names, content := unpack(t, archive.Bytes())
+	for _, want := range []string{"no rights", "in no rights", "in a folder that cannot be entered"} {
+		is.True(strings.Contains(content, want))
+	}
+	if os.Getenv("STORE_TEST_THEIRS") == "true" {
+		is.Equal(report.String(), `1 files or folders could not be read and are not in the backup: "workspaces/wrk_a/theirs" (permission denied)`)
+		_, found := names["workspaces/wrk_a/theirs"]
+		is.True(!found)
+	}
 }

@@ -3,10 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -20,7 +17,7 @@ import (
 func BenchmarkTurn(b *testing.B) {
 	s := storetest.Open(b, store.Options{QueueLimit: 1 << 30})
 	who, _ := storetest.Caller(b, s, "Acme", "ann@acme.test", store.RoleOwner)
-	w, _, err := s.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)}, store.Once{})
+	w, _, err := s.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)}, store.IdempotencyKey{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -35,7 +32,7 @@ func BenchmarkTurn(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			_, err := s.CreateTurn(b.Context(), store.NewTurn{Caller: who.Caller, WorkerID: w.ID, Input: "Summarise the attached report",
-				Budget: store.BudgetStandard, Once: store.Once{KeyID: who.KeyID, Hash: hash}})
+				Budget: store.BudgetStandard, IdempotencyKey: store.IdempotencyKey{KeyID: who.KeyID, Hash: hash}})
 			if err != nil {
 				b.Error(err)
 				return
@@ -57,55 +54,6 @@ func BenchmarkTurn(b *testing.B) {
 	})
 	b.StopTimer()
 	b.ReportMetric(float64((processorTime(b)-before).Microseconds())/float64(b.N), "cpu-µs/turn")
-}
-
-// BenchmarkWriter writes a row of 250 bytes and one index entry an operation, with
-// as many submitters as its name says: in groups, and then with a transaction for
-// each on the same connection. x-single is how many times faster the groups are.
-func BenchmarkWriter(b *testing.B) {
-	for _, submitters := range []int{1, 64, 512} {
-		b.Run(strconv.Itoa(submitters), func(b *testing.B) {
-			s := storetest.Open(b, store.Options{})
-			who, _ := storetest.Caller(b, s, "Acme", "ann@acme.test", store.RoleOwner)
-			detail := strings.Repeat("d", 150)
-			op := func(tx *store.Tx) error {
-				_, err := tx.Exec(`INSERT INTO audit_log (organization_id, action, subject, detail, remote_addr, created_at)
-					VALUES (?, 'test', 'nothing', ?, '127.0.0.1', 1)`, who.OrganizationID, detail)
-				return err
-			}
-			perOp := func(n int) float64 {
-				start := time.Now()
-				submit(b, s, submitters, n, op)
-				return float64(time.Since(start)) / float64(n)
-			}
-			perOp(2 * submitters) // prepares
-			b.ResetTimer()
-			grouped := perOp(b.N)
-			b.StopTimer()
-			s.SetMost(1)
-			single := perOp(min(b.N, 3000))
-			b.ReportMetric(single/grouped, "x-single")
-			b.ReportMetric(1e9/grouped, "ops/s")
-		})
-	}
-}
-
-// submit runs op n times, from so many goroutines.
-func submit(b *testing.B, s *store.Store, submitters, n int, op func(tx *store.Tx) error) {
-	var left atomic.Int64
-	left.Store(int64(n))
-	var wg sync.WaitGroup
-	for range submitters {
-		wg.Go(func() {
-			for left.Add(-1) >= 0 {
-				if err := s.Write(b.Context(), op); err != nil {
-					b.Error(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // BenchmarkTable reads in a small and in a large database. x-1000 is how many times
@@ -161,7 +109,7 @@ func (f *fixture) readList(q store.TaskQuery) error {
 // readRunView reads what an answer shows of a task and its worker.
 func (f *fixture) readRunView(num int) error {
 	ctx := context.Background()
-	turns, err := f.Turns(ctx, int64(num))
+	turns, err := f.Turns(ctx, store.TaskWithNum(int64(num)))
 	if err != nil {
 		return err
 	}
@@ -169,7 +117,7 @@ func (f *fixture) readRunView(num int) error {
 	if err != nil {
 		return err
 	}
-	conv, err := f.Conversation(ctx, task.Num)
+	conv, err := f.Conversation(ctx, task)
 	if err == nil && (worker.ID != f.worker.ID || len(conv.Turns) != 1) {
 		err = fmt.Errorf("task %d has %d turns", num, len(conv.Turns))
 	}

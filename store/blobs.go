@@ -9,37 +9,38 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"journeyman/store/sqlite"
 )
 
-// A Blob is bytes in the data folder, named by their SHA-256.
+// A Blob is a file of the data folder whose name is the SHA-256 of its bytes.
 type Blob struct {
 	SHA256 string // in hexadecimal
 	Size   int64
 }
 
-// unnamedBlob begins the names of files that are being written.
-const unnamedBlob = "new-"
+const blobFolders = 256 // one for each first byte of the SHA-256
 
 func (s *Store) blobDir() string { return filepath.Join(s.dir, "files") }
 
 func (s *Store) blobPath(sha string) string { return filepath.Join(s.blobDir(), sha[:2], sha) }
 
-// PutBlob keeps what r gives, durably, and fails with TooLarge beyond limit bytes.
-// The same bytes twice are kept once.
+// PutBlob reads r to its end and stores the bytes durably. It returns a TooLarge error
+// for more than limit bytes. The same bytes are stored once only.
 func (s *Store) PutBlob(r io.Reader, limit int64) (b Blob, err error) {
-	tmp, err := os.CreateTemp(s.blobDir(), unnamedBlob+"*")
+	tmp, err := os.CreateTemp(s.blobDir(), tempPattern)
 	if err != nil {
-		return b, Unavailable(fmt.Errorf("keep file: %w", err))
+		return b, s.unavailable(fmt.Errorf("keep file: %w", err))
 	}
 	defer func() {
 		if rm := os.Remove(tmp.Name()); !errors.Is(rm, os.ErrNotExist) {
-			err = errors.Join(err, rm) // gone where it was renamed
+			err = errors.Join(err, rm) // it does not exist if it was renamed
 		}
-		err = Unavailable(err)
+		err = s.unavailable(err)
 	}()
 	h := sha256.New()
+	// One byte above the limit shows that there are more; max guards against an overflow.
 	b.Size, err = io.Copy(io.MultiWriter(tmp, h), io.LimitReader(r, max(limit, limit+1)))
 	if err == nil && b.Size > limit {
 		err = Errorf(TooLarge, "a file has at most %d bytes", limit)
@@ -54,25 +55,16 @@ func (s *Store) PutBlob(r io.Reader, limit int64) (b Blob, err error) {
 	return b, s.nameBlob(tmp.Name(), b.SHA256)
 }
 
-// openBlobs makes the folder of blobs and removes what a crash left half written.
+// openBlobs creates the folder of blobs.
 func (s *Store) openBlobs() error {
 	if err := os.MkdirAll(s.blobDir(), 0o700); err != nil {
 		return fmt.Errorf("make folder of files: %w", err)
 	}
-	entries, err := os.ReadDir(s.blobDir())
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), unnamedBlob) {
-			err = errors.Join(err, os.Remove(filepath.Join(s.blobDir(), e.Name())))
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("remove half-written files: %w", err)
-	}
-	s.sweepNext = rand.IntN(blobFolders) // a program that is often started anew gets to each of them, too
+	s.nextBlobs = rand.IntN(blobFolders) // so that a program that restarts often also sweeps all folders
 	return nil
 }
 
-// nameBlob gives a written file its place and makes the name durable.
+// nameBlob moves a written file to its place and makes the name durable.
 func (s *Store) nameBlob(tmp, sha string) error {
 	path := s.blobPath(sha)
 	dir := filepath.Dir(path)
@@ -84,22 +76,22 @@ func (s *Store) nameBlob(tmp, sha string) error {
 	if err := s.placeBlob(tmp, path); err != nil {
 		return fmt.Errorf("keep file: %w", err)
 	}
-	// Also of a name that was there: who gave it may not have come this far.
-	if err := syncDir(dir); err != nil {
+	// Also for a name that exists: the process may have died before it was durable.
+	if err := sqlite.SyncDir(dir); err != nil {
 		return err
 	}
 	if _, synced := s.durable.Load(dir); synced && !fresh {
 		return nil
 	}
-	if err := syncDir(s.blobDir()); err != nil {
+	if err := sqlite.SyncDir(s.blobDir()); err != nil {
 		return err
 	}
 	s.durable.Store(dir, true)
 	return nil
 }
 
-// placeBlob renames a written file, or makes the one that has the name already
-// young again, so that it is not swept before it is referred to.
+// placeBlob renames a written file. If the name exists, it renews that file's time
+// instead, so that the file is not swept before something refers to it.
 func (s *Store) placeBlob(tmp, path string) error {
 	s.naming.Lock()
 	defer s.naming.Unlock()
@@ -110,12 +102,10 @@ func (s *Store) placeBlob(tmp, path string) error {
 	return err
 }
 
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("sync folder: %w", err)
-	}
-	return errors.Join(d.Sync(), d.Close())
+// hasBlob reports whether the bytes with that SHA-256 exist.
+func (s *Store) hasBlob(sum string) bool {
+	info, err := os.Stat(s.blobPath(sum))
+	return err == nil && info.Mode().IsRegular()
 }
 
 // OpenBlob opens the bytes with that SHA-256 for reading.

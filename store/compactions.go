@@ -6,54 +6,53 @@ import (
 	"time"
 )
 
-// A CompactionKind says how a part of a conversation is told shorter.
+// A CompactionKind is the way in which a part of a conversation was shortened.
 type CompactionKind string
 
-// The kinds of compactions.
+// The kinds of compactions, with what they shorten and what remains.
 const (
-	CompactionCut      CompactionKind = "cut"      // outputs and arguments of tools, to their head and tail
-	CompactionFiles    CompactionKind = "files"    // attached files are only named
-	CompactionSummary  CompactionKind = "summary"  // all, to a summary that a model wrote
-	CompactionOmission CompactionKind = "omission" // all, to a note that it was left out
+	CompactionCut      CompactionKind = "cut"      // outputs and arguments of tools; head and tail
+	CompactionFiles    CompactionKind = "files"    // attached files; their names
+	CompactionSummary  CompactionKind = "summary"  // everything; a summary that a model wrote
+	CompactionOmission CompactionKind = "omission" // everything; a note
 )
 
-// A Compaction says what was left out of a conversation so that it fits its model.
-// It holds for what stands before a place in the task: before the step BeforeStep
-// of the turn whose seq is BeforeTurn, or where BeforeStep is 0, before that turn.
-// Of CompactionFiles, that turn is the last of them.
+// A Compaction shortens the beginning of a conversation, so that the rest fits the model.
+// The beginning ends before step BeforeStep of the turn with the seq BeforeTurn, or if
+// BeforeStep is 0, before that turn. With CompactionFiles it includes that turn.
 type Compaction struct {
 	Num          int64
-	TurnNum      int64 // the turn that was to go on
-	Step         int64 // and the step it was to go on with
+	TurnNum      int64 // the turn that needed it
+	Step         int64 // the step that needed it
 	Kind         CompactionKind
 	BeforeTurn   int64
 	BeforeStep   int64
-	CutTo        int64  // of CompactionCut: bytes that are left of each text
-	Items        int64  // texts, files or model calls that are told shorter
-	Summary      string // what is told in their place, of CompactionSummary and CompactionOmission
-	Refused      bool   // the provider found the request too long
-	Model        string // that the conversation has to fit
-	Room         int64  // tokens of input that it is taken to have room for
+	CutTo        int64  // of CompactionCut: bytes that remain of each text
+	Items        int64  // number of texts, files or model calls that are shortened
+	Summary      string // of CompactionSummary and CompactionOmission: the text instead of the beginning
+	Refused      bool   // the provider refused the request as too long
+	Model        string // the model that the conversation must fit
+	Room         int64  // tokens of input that the model is assumed to accept
 	TokensBefore int64  // of the request, estimated
 	TokensAfter  int64
-	Usage        Usage // that the summary took; of a stored one, only tokens in and out and the model\x27s cost
+	Usage        Usage // of the summary; a stored one has only tokens in and out, and the cost
 	StartedAt    time.Time
 	CompletedAt  time.Time
 }
 
-const compactionColumns = `num, turn_num, step_seq, kind, before_turn, before_step, coalesce(cut_to, 0), items, coalesce(summary, ''), refused,
-	model, room, tokens_before, tokens_after, input_tokens, output_tokens, cost, started_at, completed_at`
+const compactionColumns = `num, turn_num, step_seq, kind, before_turn, before_step, coalesce(cut_to, 0), items,
+	coalesce(summary, ''), refused, model, room, tokens_before, tokens_after, input_tokens, output_tokens, cost,
+	started_at, completed_at`
 
 func scanCompaction(row scanner) (c Compaction, err error) {
-	var started, completed int64
-	err = row.Scan(&c.Num, &c.TurnNum, &c.Step, &c.Kind, &c.BeforeTurn, &c.BeforeStep, &c.CutTo, &c.Items, &c.Summary, &c.Refused,
-		&c.Model, &c.Room, &c.TokensBefore, &c.TokensAfter, &c.Usage.InputTokens, &c.Usage.OutputTokens, &c.Usage.ModelCost, &started, &completed)
-	c.StartedAt, c.CompletedAt = fromMillis(started), fromMillis(completed)
+	err = row.Scan(&c.Num, &c.TurnNum, &c.Step, &c.Kind, &c.BeforeTurn, &c.BeforeStep, &c.CutTo, &c.Items,
+		&c.Summary, &c.Refused, &c.Model, &c.Room, &c.TokensBefore, &c.TokensAfter, &c.Usage.InputTokens,
+		&c.Usage.OutputTokens, &c.Usage.ModelCost, asTime{&c.StartedAt}, asTime{&c.CompletedAt})
 	return c, err
 }
 
-// JournalCompaction writes down what a claimed turn leaves out of its conversation,
-// and adds what that took to its figures. A summary is never paid for again.
+// JournalCompaction stores a compaction of a claimed turn's conversation, and adds its
+// usage to the turn's sums. So a summary is paid for only once.
 func (s *Store) JournalCompaction(ctx context.Context, c Claim, m Compaction) error {
 	return s.write(ctx, func(tx *Tx) error {
 		if err := s.addToTurn(tx, c, "", m.Usage); err != nil {
@@ -61,18 +60,19 @@ func (s *Store) JournalCompaction(ctx context.Context, c Claim, m Compaction) er
 		}
 		cutTo := sql.NullInt64{Int64: m.CutTo, Valid: m.Kind == CompactionCut}
 		summary := sql.NullString{String: m.Summary, Valid: m.Kind == CompactionSummary || m.Kind == CompactionOmission}
-		_, err := tx.Exec(`INSERT INTO compactions (task_num, turn_num, step_seq, kind, before_turn, before_step, cut_to, items, summary,
-				refused, model, room, tokens_before, tokens_after, input_tokens, output_tokens, cost, started_at, completed_at)
+		_, err := tx.Exec(`INSERT INTO compactions (task_num, turn_num, step_seq, kind, before_turn, before_step,
+				cut_to, items, summary, refused, model, room, tokens_before, tokens_after, input_tokens, output_tokens,
+				cost, started_at, completed_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			c.TaskNum, c.Num, m.Step, m.Kind, m.BeforeTurn, m.BeforeStep, cutTo, m.Items, summary,
-			m.Refused, m.Model, m.Room, m.TokensBefore, m.TokensAfter, m.Usage.InputTokens, m.Usage.OutputTokens, m.Usage.ModelCost,
-			m.StartedAt.UnixMilli(), m.CompletedAt.UnixMilli())
+			c.taskNum, c.Num, m.Step, m.Kind, m.BeforeTurn, m.BeforeStep, cutTo, m.Items, summary,
+			m.Refused, m.Model, m.Room, m.TokensBefore, m.TokensAfter, m.Usage.InputTokens, m.Usage.OutputTokens,
+			m.Usage.ModelCost, m.StartedAt.UnixMilli(), m.CompletedAt.UnixMilli())
 		return err
 	})
 }
 
-// Compactions gives what was left out of a task's conversation, in the order in
-// which it was. The caller has checked that the task may be seen.
-func (s *Store) Compactions(ctx context.Context, taskNum int64) ([]Compaction, error) {
-	return all(ctx, s, scanCompaction, `SELECT `+compactionColumns+` FROM compactions WHERE task_num = ? ORDER BY num`, taskNum)
+// Compactions returns the compactions of a task's conversation, oldest first.
+func (s *Store) Compactions(ctx context.Context, task TaskRef) ([]Compaction, error) {
+	return all(ctx, s.db, scanCompaction, `SELECT `+compactionColumns+` FROM compactions WHERE task_num = ?
+		ORDER BY num`, task.taskKey())
 }

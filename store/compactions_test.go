@@ -25,7 +25,7 @@ func TestCompactions(t *testing.T) {
 	for _, m := range []store.Compaction{cut, summary} {
 		is.NoErr(f.JournalCompaction(t.Context(), c, m))
 	}
-	got, err := f.Compactions(t.Context(), c.TaskNum)
+	got, err := f.Compactions(t.Context(), c)
 	is.NoErr(err)
 	cut.Num, summary.Num = 1, 2
 	is.Equal(got, []store.Compaction{cut, summary})

@@ -3,196 +3,280 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 )
 
-// What a delivery tells of.
+// The types of deliveries. The turn types say that other turns of the task have not ended.
 const (
 	TaskCompleted = "task.completed"
 	TaskFailed    = "task.failed"
 	TaskAborted   = "task.aborted"
+	TurnCompleted = "turn.completed"
+	TurnFailed    = "turn.failed"
+	TaskWaiting   = "task.waiting" // a turn has begun to wait for a person
 )
 
-// A Delivery is a promise to tell a webhook that a turn has ended.
+// A Delivery is a message to a webhook that a turn has ended, or waits for a person.
 type Delivery struct {
 	num       int64
-	turnNum   int64  // 0: a test
+	workerNum int64
+	turnNum   int64  // 0 for a test
 	ID        string // the same on every attempt
 	WorkerID  string
 	Type      string
-	Attempts  int64 // made so far
+	Attempts  int64 // so far
 	CreatedAt time.Time
-	Webhook   Webhook // as it is now
+	Webhook   Webhook   // as it was when the delivery was read
+	task      taskState // as it was at the end of the turn, or at the begin of its wait
 }
 
-// Test reports whether the delivery tells of no turn but of a sample.
+// Waiting reports whether the delivery says that a turn waits for a person.
+func (d Delivery) Waiting() bool { return d.Type == TaskWaiting }
+
+// Test reports whether the delivery is a test, with a sample instead of a turn.
 func (d Delivery) Test() bool { return d.turnNum == 0 }
 
-const deliveryColumns = `d.num, coalesce(d.turn_num, 0), d.id, d.worker_id, d.type, d.attempts, d.created_at,
+const deliveryColumns = `d.num, d.worker_num, coalesce(d.turn_num, 0),
+	coalesce(d.id, (SELECT 'evt_' || substr(id, 5) FROM turns WHERE num = d.turn_num)),
+	(SELECT id FROM workers WHERE num = d.worker_num), d.type, d.attempts, d.created_at,
+	coalesce(d.task_status, ''), coalesce(d.task_turns, 0), coalesce(d.task_cost, 0), coalesce(d.task_duration, 0),
 	coalesce(w.url, ''), coalesce(w.token, ''), coalesce(w.signing_secret, '')`
 
 func scanDelivery(row scanner) (d Delivery, err error) {
-	var created int64
-	err = row.Scan(&d.num, &d.turnNum, &d.ID, &d.WorkerID, &d.Type, &d.Attempts, &created, &d.Webhook.URL, &d.Webhook.Token, &d.Webhook.SigningSecret)
-	d.CreatedAt = fromMillis(created)
+	err = row.Scan(&d.num, &d.workerNum, &d.turnNum, &d.ID, &d.WorkerID, &d.Type, &d.Attempts, asTime{&d.CreatedAt},
+		&d.task.status, &d.task.turns, &d.task.cost, &d.task.duration, &d.Webhook.URL, &d.Webhook.Token,
+		&d.Webhook.SigningSecret)
 	return d, err
 }
 
-// queueDelivery promises to tell of a turn, in the transaction that ends it, where
-// its worker has a webhook.
-func (s *Store) queueDelivery(tx *Tx, t Turn) error {
-	kind := map[Status]string{Completed: TaskCompleted, Failed: TaskFailed, Aborted: TaskAborted}[t.Status]
+// queueDeliveries queues the deliveries for turns of one task that end together, in the
+// transaction that ends them. Several turns end together only if the task is cancelled:
+// then one delivery, about the newest, stands for all the cancelled ones. task is the
+// state of the task after them.
+func (s *Store) queueDeliveries(tx *Tx, ended []Turn, task taskState) error {
+	first, newest := ended[0], ended[len(ended)-1]
+	if first.Status != Aborted {
+		state := task
+		if len(ended) > 1 {
+			state.status = Pending // the other turns were still waiting when this one ended
+		}
+		if err := s.queueDelivery(tx, first, state); err != nil {
+			return err
+		}
+	}
+	if newest.Status != Aborted {
+		return nil
+	}
+	// Turns that were added after the cancel are not part of what this delivery reports.
+	task.status, task.turns = Aborted, newest.Seq+1
+	return s.queueDelivery(tx, newest, task)
+}
+
+func (s *Store) queueDelivery(tx *Tx, t Turn, task taskState) error {
+	return s.queueDeliveryOf(tx, t, deliveryType(t, task), task)
+}
+
+func (s *Store) queueDeliveryOf(tx *Tx, t Turn, kind string, task taskState) error {
 	now := s.millis()
-	n, err := tx.Exec(`INSERT INTO deliveries (id, worker_id, turn_num, type, attempts, next_attempt_at, created_at)
-		SELECT ?, worker_id, ?, ?, 0, ?, ? FROM webhooks WHERE worker_id = ?`, NewID("evt", s.now()), t.Num, kind, now, now, t.WorkerID)
-	if err == nil && n > 0 {
-		s.deliveryAdded(tx, t.WorkerID)
+	// A turn ends once, so the delivery of its end has the turn's id. It may wait several times.
+	var id any
+	if kind == TaskWaiting {
+		id = NewID("evt", s.now())
+	}
+	// The SELECT finds no row for a worker without a webhook: then nothing is queued.
+	n, err := tx.Exec(`INSERT INTO deliveries (id, worker_num, turn_num, type, attempts, next_attempt_at, created_at,
+			task_status, task_turns, task_cost, task_duration)
+		SELECT ?, (SELECT num FROM workers WHERE id = worker_id), ?, ?, 0, ?, ?, ?, ?, ?, ? FROM webhooks
+		WHERE worker_id = ?`, id, t.Num, kind, now, now,
+		task.status, task.turns, task.cost, task.duration, t.WorkerID)
+	if fn := s.onDelivery.Load(); fn != nil && err == nil && n > 0 {
+		tx.OnCommit(func() { (*fn)(t.WorkerID) })
 	}
 	return err
 }
 
-// OnDelivery has fn called with the id of the worker after a delivery was queued.
-// fn must not block. It is to be set before anything can be queued.
+// deliveryType returns the type of a turn's delivery: a task type if the task has ended
+// with the turn, else a turn type.
+func deliveryType(t Turn, task taskState) string {
+	switch {
+	case t.Status == Aborted:
+		return TaskAborted
+	case t.Status == Failed && task.status.Ended():
+		return TaskFailed
+	case t.Status == Failed:
+		return TurnFailed
+	case task.status.Ended():
+		return TaskCompleted
+	}
+	return TurnCompleted
+}
+
+// OnDelivery sets the function that is called with the worker's id after a delivery was
+// queued. fn must not block. Call OnDelivery before anything can be queued.
 func (s *Store) OnDelivery(fn func(workerID string)) { s.onDelivery.Store(&fn) }
 
-func (s *Store) deliveryAdded(tx *Tx, workerID string) {
-	if fn := s.onDelivery.Load(); fn != nil {
-		tx.ifCommitted(func() { (*fn)(workerID) })
-	}
-}
-
-// NextDelivery is the worker after the one named, in the order of their ids, that
-// has deliveries to make, and when the first of them is due; ok is false where none
-// has.
+// NextDelivery returns the first worker after the id after that has deliveries to make,
+// in the order of their creation, and the time at which the first of them is due. ok is false if
+// there is no such worker.
 func (s *Store) NextDelivery(ctx context.Context, after string) (workerID string, at time.Time, ok bool, err error) {
-	return s.nextDelivery(ctx, `SELECT worker_id, next_attempt_at FROM deliveries INDEXED BY deliveries_due
-		WHERE worker_id > ? AND next_attempt_at IS NOT NULL ORDER BY worker_id, next_attempt_at LIMIT 1`, after)
+	_, err = one(ctx, s.db, into(&workerID, asTime{&at}), `SELECT `+idOfWorker+`, next_attempt_at
+		FROM deliveries INDEXED BY deliveries_due
+		WHERE worker_num > coalesce(`+numOfWorker+`, 0) AND next_attempt_at IS NOT NULL
+		ORDER BY worker_num, next_attempt_at LIMIT 1`, after)
+	return workerID, at, err == nil, noRow(err, nil)
 }
 
-// WorkerDelivery is when the next delivery of a worker is due; ok is false where
-// none is to be made.
+// WorkerDelivery returns the time at which the next delivery of a worker is due; ok is
+// false if there is none to make.
 func (s *Store) WorkerDelivery(ctx context.Context, workerID string) (at time.Time, ok bool, err error) {
-	_, at, ok, err = s.nextDelivery(ctx, `SELECT worker_id, next_attempt_at FROM deliveries INDEXED BY deliveries_due
-		WHERE worker_id = ? AND next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`, workerID)
-	return at, ok, err
+	_, err = one(ctx, s.db, into(asTime{&at}), `SELECT next_attempt_at FROM deliveries INDEXED BY deliveries_due
+		WHERE worker_num = `+numOfWorker+` AND next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`, workerID)
+	return at, err == nil, noRow(err, nil)
 }
 
-func (s *Store) nextDelivery(ctx context.Context, query string, arg any) (workerID string, at time.Time, ok bool, err error) {
-	ms, err := one(ctx, s, func(row scanner) (ms int64, err error) { err = row.Scan(&workerID, &ms); return ms, err }, query, arg)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", time.Time{}, false, nil
-	}
-	return workerID, fromMillis(ms), err == nil, err
-}
-
-// DueDeliveries lists up to limit deliveries of a worker that are due, in the order
-// in which they are to be made: that of the turns' ends, retries later.
+// DueDeliveries returns up to limit deliveries of a worker that are due, in the order in
+// which to make them: as the turns ended, and retries by their time.
 func (s *Store) DueDeliveries(ctx context.Context, workerID string, limit int) ([]Delivery, error) {
-	return all(ctx, s, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d INDEXED BY deliveries_due
-		LEFT JOIN webhooks w ON w.worker_id = d.worker_id
-		WHERE d.worker_id = ? AND d.next_attempt_at <= ? ORDER BY d.next_attempt_at, d.num LIMIT ?`, workerID, s.millis(), limit)
+	return all(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d INDEXED BY deliveries_due
+		LEFT JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
+		WHERE d.worker_num = `+numOfWorker+` AND d.next_attempt_at <= ? ORDER BY d.next_attempt_at, d.num
+		LIMIT ?`, workerID, s.millis(), limit)
 }
 
-// CurrentDelivery gives a delivery and its webhook as they are now; ok is false where
-// it is done with or was given up.
+// CurrentDelivery returns a delivery and its webhook as they are now; ok is false if the
+// delivery has arrived or was given up.
 func (s *Store) CurrentDelivery(ctx context.Context, d Delivery) (now Delivery, ok bool, err error) {
-	now, err = one(ctx, s, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d CROSS JOIN webhooks w ON w.worker_id = d.worker_id
+	now, err = one(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d
+		CROSS JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
 		WHERE d.num = ? AND d.next_attempt_at IS NOT NULL`, d.num)
-	if errors.Is(err, sql.ErrNoRows) {
-		return d, false, nil
-	}
-	return now, err == nil, err
+	return now, err == nil, noRow(err, nil)
 }
 
-// DeliverySubject gives the task, turn and worker that a delivery tells of; of a
-// test the worker alone.
+// DeliverySubject returns the turn of a delivery, its task as it was at the end of the
+// turn, and its worker. A test has only a worker.
 func (s *Store) DeliverySubject(ctx context.Context, d Delivery) (task Task, t Turn, w Worker, err error) {
-	w, err = one(ctx, s, scanWorker, `SELECT `+workerColumns+fromWorkers+`WHERE w.id = ?`, d.WorkerID)
+	w, err = one(ctx, s.db, scanWorker, selectWorker, d.WorkerID)
 	if err != nil || d.Test() {
 		return task, t, w, err
 	}
-	if t, err = one(ctx, s, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, d.turnNum); err != nil {
+	if t, err = one(ctx, s.db, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, d.turnNum); err != nil {
 		return task, t, w, err
 	}
-	task, err = one(ctx, s, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, t.TaskNum)
+	task, err = one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, t.taskNum)
+	d.restore(&task, t)
 	return task, t, w, err
 }
 
-// An Attempt says how sending a delivery went.
+// restore changes the task to its state when the delivery was queued. So every attempt at a
+// delivery has the same body.
+func (d Delivery) restore(task *Task, t Turn) {
+	task.Status, task.TurnCount, task.Cost = d.task.status, d.task.turns, d.task.cost
+	task.Duration, task.Wait = time.Duration(d.task.duration)*time.Millisecond, t.Wait
+	if task.CompletedAt = nil; task.Status.Ended() {
+		task.CompletedAt = t.CompletedAt
+	}
+	if task.Wait = nil; d.Waiting() {
+		task.Wait = &Wait{For: WaitForPerson}
+	}
+}
+
+// An Attempt is the result of sending a delivery once.
 type Attempt struct {
 	Success        bool   // a response of 2xx
-	ResponseStatus int    // 0: no response
+	ResponseStatus int    // 0 without a response
 	ErrorMessage   string // '' with Success
 	StartedAt      time.Time
 	Duration       time.Duration
-	Retry          time.Time // when to try again; zero for never
-	Manual         bool      // someone asked for it: without Success the delivery's own tries go on
-	Request        string    // what was sent, without secrets and as far as it is to be kept
-	Response       string    // what came back; '' where nothing did
+	Retry          time.Time // the time of the next attempt; zero for none
+	Manual         bool      // a person asked for it: if it fails, the delivery's own attempts continue
+	Request        string    // without secrets, and cut
+	Response       string    // cut; '' without a response
 }
 
-// RecordAttempt writes down an attempt at a delivery, and when the next is due.
-func (s *Store) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (Execution, error) {
-	list, err := s.RecordAttempts(ctx, []Attempt{a}, []Delivery{d})
-	if err != nil {
-		return Execution{}, err
-	}
-	return list[0], nil
-}
-
-// RecordAttempts is RecordAttempt for several, in their order: attempts[i] is one
-// at deliveries[i].
-func (s *Store) RecordAttempts(ctx context.Context, attempts []Attempt, deliveries []Delivery) (list []Execution, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
-		for i, a := range attempts {
-			e, err := s.recordAttempt(ctx, tx, deliveries[i], a)
-			if err != nil {
-				return err
-			}
-			list = append(list, e)
-		}
-		return nil
-	})
-	return list, err
-}
-
-func (s *Store) recordAttempt(ctx context.Context, tx *Tx, d Delivery, a Attempt) (e Execution, err error) {
-	tx.ifCommitted(func() { s.counters.attempted(a.Success) })
-	status := "error"
+// RecordAttempt stores an attempt at a delivery, and the time of the next one.
+func (s *Store) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (e Execution, err error) {
+	status, counter := "error", &s.counters.AttemptsFailed
 	if a.Success {
-		status = "success"
+		status, counter = "success", &s.counters.AttemptsSucceeded
 	}
-	var response any
-	if a.ResponseStatus != 0 {
-		response = a.ResponseStatus
-	}
-	num, err := tx.Insert(`INSERT INTO webhook_executions (id, worker_id, seq, delivery_num, url, request_status, response_status, error_message,
-			duration_ms, created_at, request, response)
-		VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) + 1 FROM webhook_executions WHERE worker_id = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`,
-		NewID("whe", s.now()), d.WorkerID, d.num, d.Webhook.URL, status, response, nullable(a.ErrorMessage),
-		a.Duration.Milliseconds(), a.StartedAt.UnixMilli(), a.Request, a.Response)
-	if err != nil {
-		return e, err
-	}
-	if err := s.settle(tx, d, a); err != nil {
-		return e, err
-	}
-	return one(ctx, tx, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.num = ?`, num)
+	err = s.write(ctx, func(tx *Tx) error {
+		// A write that is undone must not count.
+		tx.OnCommit(func() { counter.Add(1) })
+		num, err := tx.Insert(`INSERT INTO webhook_executions (id, worker_num, seq, delivery_num, url, request_status,
+				response_status, error_message, duration_ms, created_at)
+			VALUES (?1, ?2, (SELECT coalesce(max(seq), 0) + 1 FROM webhook_executions WHERE worker_num = ?2),
+				?3, ?4, ?5, ?6, ?7, ?8, ?9)`,
+			NewID("whe", s.now()), d.workerNum, d.num, d.Webhook.URL, status, nullable(a.ResponseStatus),
+			nullable(a.ErrorMessage), a.Duration.Milliseconds(), a.StartedAt.UnixMilli())
+		if err != nil {
+			return err
+		}
+		if err := keepExchange(tx, d.workerNum, num, a); err != nil {
+			return err
+		}
+		if err := s.settle(tx, d, a); err != nil {
+			return err
+		}
+		e, err = one(ctx, tx, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.num = ?`, num)
+		return err
+	})
+	return e, err
 }
 
-// settle says when a delivery is tried again. One that was given up meanwhile stays
-// so.
+// ExchangesKept is how many of a worker's newest attempts keep what they sent and got. Attempts
+// that failed keep it in any case.
+const ExchangesKept = 100
+
+// keepExchange stores what the newest attempt of a worker sent and got. It deletes that of the
+// attempt which is no longer among the newest ones, unless that one has failed.
+func keepExchange(tx *Tx, worker, num int64, a Attempt) error {
+	_, err := tx.Exec(`INSERT INTO webhook_exchanges (execution_num, request, response) VALUES (?, ?, ?)`,
+		num, a.Request, a.Response)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`DELETE FROM webhook_exchanges WHERE execution_num = (SELECT num FROM webhook_executions
+		WHERE worker_num = ?1 AND seq = (SELECT max(seq) FROM webhook_executions WHERE worker_num = ?1) - ?2
+			AND request_status = 'success')`, worker, ExchangesKept)
+	return err
+}
+
+// settle stores when a delivery is tried again. A delivery that was given up meanwhile
+// stays given up.
 func (s *Store) settle(tx *Tx, d Delivery, a Attempt) error {
+	// A failed manual attempt leaves the delivery's own attempts as they are.
 	if a.Manual && !a.Success {
 		return nil
 	}
-	_, err := tx.Exec(`UPDATE deliveries SET attempts = attempts + ?, next_attempt_at = iif(next_attempt_at IS NULL, NULL, ?) WHERE num = ?`,
+	if err := s.alertGivenUp(tx, d, a); err != nil {
+		return err
+	}
+	_, err := tx.Exec(`UPDATE deliveries SET attempts = attempts + ?,
+			next_attempt_at = iif(next_attempt_at IS NULL, NULL, ?)
+		WHERE num = ?`,
 		!a.Manual, nullMillis(a.Retry), d.num)
 	return err
 }
 
-// An Execution is one attempt at a delivery, as the interface shows it.
+// alertGivenUp raises the alert of a delivery whose last attempt has failed.
+func (s *Store) alertGivenUp(tx *Tx, d Delivery, a Attempt) error {
+	if a.Success || a.Manual || !a.Retry.IsZero() || d.Test() {
+		return nil
+	}
+	ctx := context.Background()
+	o := occurrence{topic: TopicDelivery, event: EventDeliveryLost, workerID: d.WorkerID}
+	// A delivery whose webhook was removed meanwhile has no next attempt, and was given up by
+	// a person.
+	_, err := one(ctx, tx, into(&o.organizationID, &o.taskNum), `SELECT
+			(SELECT id FROM organizations WHERE num = t.organization_num), t.task_num FROM deliveries d
+		CROSS JOIN turns t ON t.num = d.turn_num WHERE d.num = ? AND d.next_attempt_at IS NOT NULL`, d.num)
+	if err != nil {
+		return noRow(err, nil)
+	}
+	return s.raiseAlert(ctx, tx, o)
+}
+
+// An Execution is a stored Attempt.
 type Execution struct {
 	ID             string
 	WorkerID       string
@@ -200,113 +284,126 @@ type Execution struct {
 	TaskTitle      string
 	URL            string
 	RequestStatus  string // success or error
-	ResponseStatus int    // 0: not reached
+	ResponseStatus int    // 0 without a response
 	ErrorMessage   string
 	Duration       time.Duration
 	CreatedAt      time.Time
 }
 
-const executionColumns = `e.id, e.worker_id, coalesce(k.id, ''), coalesce(k.title, ''), e.url, e.request_status, coalesce(e.response_status, 0),
-	coalesce(e.error_message, ''), e.duration_ms, e.created_at`
+const executionColumns = `e.id, (SELECT id FROM workers WHERE num = e.worker_num), coalesce(k.id, ''), coalesce(k.title, ''),
+	e.url, e.request_status, coalesce(e.response_status, 0), coalesce(e.error_message, ''), e.duration_ms, e.created_at`
 
 const fromExecutions = ` FROM webhook_executions e CROSS JOIN deliveries d ON d.num = e.delivery_num
 	LEFT JOIN turns t ON t.num = d.turn_num LEFT JOIN tasks k ON k.num = t.task_num `
 
 func scanExecution(row scanner) (e Execution, err error) {
-	var duration, created int64
-	err = row.Scan(&e.ID, &e.WorkerID, &e.TaskID, &e.TaskTitle, &e.URL, &e.RequestStatus, &e.ResponseStatus, &e.ErrorMessage, &duration, &created)
-	e.Duration, e.CreatedAt = time.Duration(duration)*time.Millisecond, fromMillis(created)
+	err = row.Scan(&e.ID, &e.WorkerID, &e.TaskID, &e.TaskTitle, &e.URL, &e.RequestStatus, &e.ResponseStatus,
+		&e.ErrorMessage, asDuration{&e.Duration}, asTime{&e.CreatedAt})
 	return e, err
 }
 
 // ExecutionsPerPage is how many executions a page lists (interface, Limits).
 const ExecutionsPerPage = 50
 
-// Executions lists a page of the attempts to reach a worker's webhook, newest
-// first, and says how many there are; only the worker's creator may ask. The first
-// page is 1.
-func (s *Store) Executions(ctx context.Context, c Caller, workerID string, page int64) (list []Execution, total int64, err error) {
-	if _, err := s.ownWorker(ctx, s, c, workerID); err != nil {
-		return nil, 0, err
-	}
-	newest, err := one(ctx, s, scanInt, `SELECT coalesce(max(seq), 0) FROM webhook_executions WHERE worker_id = ?`, workerID)
+// Executions returns a page of the attempts to reach a worker's webhook, newest first,
+// and the number of all of them. The first page is 1. It returns Forbidden unless the
+// caller created the worker.
+func (s *Store) Executions(ctx context.Context, c Caller, workerID string,
+	page int64) (list []Execution, total int64, err error) {
+	w, err := s.ownWorker(ctx, s.db, c, workerID)
 	if err != nil {
 		return nil, 0, err
 	}
-	oldest, err := one(ctx, s, scanInt, `SELECT coalesce(min(seq), 1) FROM webhook_executions WHERE worker_id = ?`, workerID)
+	var newest, oldest int64 // two subqueries, because SQLite looks up a lone max or min in the index
+	_, err = one(ctx, s.db, into(&newest, &oldest), `SELECT
+		(SELECT coalesce(max(seq), 0) FROM webhook_executions WHERE worker_num = ?1),
+		(SELECT coalesce(min(seq), 1) FROM webhook_executions WHERE worker_num = ?1)`, w.num)
 	if err != nil {
 		return nil, 0, err
 	}
+	// Pruning removes the oldest rows, so no row needs to be counted. Only the pruning of a task
+	// with several turns leaves gaps: then the pages have fewer rows, for a time.
 	total = newest - oldest + 1
 	if page > total { // which also keeps the product small
 		return nil, total, nil
 	}
 	last := newest - (page-1)*ExecutionsPerPage
-	list, err = all(ctx, s, scanExecution, `SELECT `+executionColumns+fromExecutions+`
-		WHERE e.worker_id = ? AND e.seq <= ? AND e.seq > ? ORDER BY e.seq DESC`, workerID, last, last-ExecutionsPerPage)
+	list, err = all(ctx, s.db, scanExecution, `SELECT `+executionColumns+fromExecutions+`
+		WHERE e.worker_num = ? AND e.seq <= ? AND e.seq > ? ORDER BY e.seq DESC`, w.num, last, last-ExecutionsPerPage)
 	return list, total, err
 }
 
-// Execution gives one attempt; only the worker's creator may ask.
+// Execution returns one attempt. It returns Forbidden unless the caller created the worker.
 func (s *Store) Execution(ctx context.Context, c Caller, workerID, id string) (Execution, error) {
-	if _, err := s.ownWorker(ctx, s, c, workerID); err != nil {
+	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
 		return Execution{}, err
 	}
-	e, err := one(ctx, s, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.id = ?`, id)
+	e, err := one(ctx, s.db, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.id = ?`, id)
 	if err == nil && e.WorkerID != workerID {
 		err = sql.ErrNoRows
 	}
 	return e, notFound(err, "execution of this worker")
 }
 
-// Exchange gives what was sent and what came back in one attempt, as far as both are
-// kept; only the worker's creator may ask.
-func (s *Store) Exchange(ctx context.Context, c Caller, workerID, id string) (e Execution, request, response string, err error) {
+// Exchange returns an attempt with the stored parts of its request and its response. Both are
+// "" if they are no longer kept: see ExchangesKept. It returns Forbidden unless the caller created
+// the worker.
+func (s *Store) Exchange(ctx context.Context, c Caller, workerID,
+	id string) (e Execution, request, response string, err error) {
 	if e, err = s.Execution(ctx, c, workerID, id); err != nil {
 		return e, "", "", err
 	}
-	_, err = one(ctx, s, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&request, &response) },
-		`SELECT request, response FROM webhook_executions WHERE id = ?`, id)
-	return e, request, response, notFound(err, "execution of this worker")
+	_, err = one(ctx, s.db, into(&request, &response), `SELECT x.request, x.response FROM webhook_executions e
+		CROSS JOIN webhook_exchanges x ON x.execution_num = e.num WHERE e.id = ?`, id)
+	return e, request, response, noRow(err, nil)
 }
 
-// ExecutedDelivery gives the delivery that an execution was an attempt at, to be
-// made again; only the worker's creator may ask, and there must be a webhook.
+// ExecutedDelivery returns the delivery of an execution, so that it can be made again. It
+// returns Forbidden unless the caller created the worker, and a Conflict without a
+// webhook.
 func (s *Store) ExecutedDelivery(ctx context.Context, c Caller, workerID, executionID string) (Delivery, error) {
 	if _, err := s.Execution(ctx, c, workerID, executionID); err != nil {
 		return Delivery{}, err
 	}
-	if _, err := s.configured(ctx, s, workerID); err != nil {
+	if _, err := s.configured(ctx, s.db, workerID); err != nil {
 		return Delivery{}, err
 	}
-	return one(ctx, s, scanDelivery, `SELECT `+deliveryColumns+` FROM webhook_executions e CROSS JOIN deliveries d ON d.num = e.delivery_num
-		LEFT JOIN webhooks w ON w.worker_id = d.worker_id WHERE e.id = ?`, executionID)
+	return one(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM webhook_executions e
+		CROSS JOIN deliveries d ON d.num = e.delivery_num
+		LEFT JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
+		WHERE e.id = ?`, executionID)
 }
 
-// CreateTestDelivery makes a delivery of a sample, which is not sent by itself; only
-// the worker's creator may, and there must be a webhook.
+// CreateTestDelivery creates a test, which the queue does not send. It returns Forbidden
+// unless the caller created the worker, and a Conflict without a webhook.
 func (s *Store) CreateTestDelivery(ctx context.Context, c Caller, workerID string) (d Delivery, err error) {
 	err = s.write(ctx, func(tx *Tx) error {
-		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
+		worker, err := s.ownWorker(ctx, tx, c, workerID)
+		if err != nil {
 			return err
 		}
 		w, err := s.configured(ctx, tx, workerID)
 		if err != nil {
 			return err
 		}
-		d = Delivery{ID: NewID("evt", s.now()), WorkerID: workerID, Type: TaskCompleted, CreatedAt: fromMillis(s.millis()), Webhook: w}
-		d.num, err = tx.Insert(`INSERT INTO deliveries (id, worker_id, type, attempts, created_at) VALUES (?, ?, ?, 0, ?)`,
-			d.ID, d.WorkerID, d.Type, d.CreatedAt.UnixMilli())
+		// The caller sends the test itself. Without next_attempt_at, the queue never
+		// finds the row.
+		d = Delivery{ID: NewID("evt", s.now()), workerNum: worker.num, WorkerID: workerID, Type: TaskCompleted,
+			CreatedAt: fromMillis(s.millis()), Webhook: w}
+		d.num, err = tx.Insert(`INSERT INTO deliveries (id, worker_num, type, attempts, created_at)
+			VALUES (?, ?, ?, 0, ?)`,
+			d.ID, d.workerNum, d.Type, d.CreatedAt.UnixMilli())
 		return err
 	})
 	return d, err
 }
 
-// PruneDeliveries forgets deliveries that are done with and attempts, both older
-// than age, at most limit of each, and says how many.
+// PruneDeliveries deletes attempts and finished deliveries that are older than age, at
+// most limit of each. It returns the number of deleted rows.
 func (s *Store) PruneDeliveries(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
 	err = s.write(ctx, func(tx *Tx) error {
 		before := s.now().Add(-age).UnixMilli()
+		// The subqueries bound the rows that one call reads, also if nothing is old enough.
 		executions, err := tx.Exec(`DELETE FROM webhook_executions WHERE created_at < ?
 			AND num IN (SELECT num FROM webhook_executions WHERE num > 0 ORDER BY num LIMIT ?)`, before, limit)
 		if err != nil {
@@ -316,6 +413,8 @@ func (s *Store) PruneDeliveries(ctx context.Context, age time.Duration, limit in
 			AND num IN (SELECT num FROM deliveries WHERE num > 0 ORDER BY num LIMIT ?)
 			AND NOT EXISTS (SELECT 1 FROM webhook_executions e WHERE e.delivery_num = deliveries.num)`, before, limit)
 		n += executions
+		// A write that is undone must not count.
+		tx.OnCommit(func() { s.counters.DeliveriesPruned.Add(n) })
 		return err
 	})
 	return n, err

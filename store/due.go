@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -14,40 +12,49 @@ type DueSchedule struct {
 	ID    string
 	DueAt time.Time
 	num   int64
+
+	OrganizationID string
+	WorkerID       string
 }
 
 func scanDue(row scanner) (d DueSchedule, err error) {
-	var at int64
-	err = row.Scan(&d.num, &d.ID, &at)
-	d.DueAt = fromMillis(at)
+	err = row.Scan(&d.num, &d.ID, asTime{&d.DueAt}, &d.OrganizationID, &d.WorkerID)
 	return d, err
 }
 
-// ScheduleRoom is how many turns schedules may add to the queue now. They fill half
-// of it at most, so that a full hour leaves room for whoever asks: what is due
-// beyond that waits where it stands.
-func (s *Store) ScheduleRoom() int64 { return s.queueLimit/2 - s.queued.Load() }
+// isDue is true for schedules that may fire at their time. A schedule whose last task has
+// not ended does not fire; afterwards it fires once for all the times that it missed.
+const isDue = `paused = 0 AND running_task_num IS NULL`
 
-// DueSchedules lists up to limit schedules that are due, the longest due first.
-// Where there are more than that, each organization has its share of them; turn
-// counts the calls, so that each share of one goes round.
+// DueSchedules returns up to limit schedules that are due, the longest due first. Of each
+// organization it returns no more than the queue has room for. If more than limit are
+// due, each organization has an equal share. turn counts the calls: with it the first
+// organization changes, so that each gets something even if limit is small.
 func (s *Store) DueSchedules(ctx context.Context, limit, turn int) ([]DueSchedule, error) {
 	now := s.millis()
-	due, err := all(ctx, s, scanDue, `SELECT num, id, next_run_at FROM schedules INDEXED BY schedules_due
-		WHERE next_run_at <= ? AND paused = 0 ORDER BY next_run_at LIMIT ?`, now, limit)
+	due, err := all(ctx, s.db, scanDue, `SELECT num, id, next_run_at, organization_id, worker_id
+		FROM schedules INDEXED BY schedules_due
+		WHERE next_run_at <= ? AND `+isDue+` ORDER BY next_run_at LIMIT ?`, now, limit)
+	// Below the limit all due schedules were found, so none needs a share.
 	if err != nil || len(due) < limit {
-		return due, err
+		return s.withRoom(due), err
 	}
-	organizations, err := all(ctx, s, scanString, `SELECT id FROM organizations ORDER BY id`)
+	organizations, err := all(ctx, s.db, scanString, `SELECT id FROM organizations ORDER BY id`)
 	if err != nil || len(organizations) < 2 {
-		return due, err
+		return s.withRoom(due), err
 	}
 	due = due[:0]
 	share := max(1, limit/len(organizations))
+	// A small limit ends the loop early, so each call begins with another organization.
 	first := turn % len(organizations)
 	for _, id := range slices.Concat(organizations[first:], organizations[:first]) {
-		more, err := all(ctx, s, scanDue, `SELECT num, id, next_run_at FROM schedules INDEXED BY schedules_by_organization
-			WHERE organization_id = ? AND next_run_at <= ? AND paused = 0 ORDER BY next_run_at LIMIT ?`, id, now, share)
+		room := min(int64(share), s.waiting.scheduleRoom(id))
+		if room <= 0 {
+			continue
+		}
+		more, err := all(ctx, s.db, scanDue, `SELECT num, id, next_run_at, organization_id, worker_id
+			FROM schedules INDEXED BY schedules_by_organization
+			WHERE organization_id = ? AND next_run_at <= ? AND `+isDue+` ORDER BY next_run_at LIMIT ?`, id, now, room)
 		if err != nil {
 			return nil, err
 		}
@@ -58,41 +65,58 @@ func (s *Store) DueSchedules(ctx context.Context, limit, turn int) ([]DueSchedul
 	return due, nil
 }
 
-// NextScheduleAt is when the next schedule is due; ok is false where none is.
-func (s *Store) NextScheduleAt(ctx context.Context) (at time.Time, ok bool, err error) {
-	ms, err := one(ctx, s, scanInt, `SELECT next_run_at FROM schedules INDEXED BY schedules_due
-		WHERE next_run_at > -1 AND paused = 0 ORDER BY next_run_at LIMIT 1`)
-	if errors.Is(err, sql.ErrNoRows) {
-		return time.Time{}, false, nil
-	}
-	return fromMillis(ms), err == nil, err
+// withRoom returns the schedules of due for which their organizations' queues have room.
+func (s *Store) withRoom(due []DueSchedule) []DueSchedule {
+	room := map[string]int64{}
+	return slices.DeleteFunc(due, func(d DueSchedule) bool {
+		left, known := room[d.OrganizationID]
+		if !known {
+			left = s.waiting.scheduleRoom(d.OrganizationID)
+		}
+		room[d.OrganizationID] = left - 1
+		return left <= 0
+	})
 }
 
-// A Firing says what became of a schedule whose time had come. It fired if TurnID
-// is set; otherwise Held says why not, ” where someone has changed it meanwhile.
+// NextScheduleAt returns the time at which the next schedule is due; ok is false if there
+// is none.
+func (s *Store) NextScheduleAt(ctx context.Context) (at time.Time, ok bool, err error) {
+	_, err = one(ctx, s.db, into(asTime{&at}), `SELECT next_run_at FROM schedules INDEXED BY schedules_due
+		WHERE next_run_at > -1 AND `+isDue+` ORDER BY next_run_at LIMIT 1`)
+	return at, err == nil, noRow(err, nil)
+}
+
+// A Firing is the result of FireSchedule. The schedule fired if TurnID is set. Otherwise
+// Held is the reason, or "" if the schedule was changed meanwhile.
 type Firing struct {
 	TurnID string
 	Held   string
 }
 
-// How long a schedule waits for its organization to have credits again, at least;
-// at most it is twice that.
+// creditWait is the shortest time that a schedule waits for its organization to have
+// credits again. The longest is twice that.
 const creditWait = 5 * time.Minute
 
-// FireSchedule makes the task of a schedule that is due and moves it to its next
-// time: one transaction, so that a due time fires once, whatever dies when. Times
-// missed meanwhile are run with this one.
+// FireSchedule creates the task of a due schedule and moves the schedule to its next
+// time, in one transaction: each time fires once, even if the process dies. Times that
+// were missed fire together with this one. A schedule whose last task has not ended
+// stays due until that task ends.
 //
-// With the queue full it gives a Busy error and changes nothing: the schedule stays
-// due. One that cannot run is held back: without credits for some minutes, and
-// paused where the one it runs for may no longer use the worker.
+// If the queue is full, FireSchedule returns a Busy error and the schedule stays due.
+// Without credits the schedule waits some minutes. If its creator may no longer use
+// the worker, it is paused.
 func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err error) {
+	// The disk is read before the transaction. Tasks with a folder of their own drop this
+	// listing.
+	workspace := s.lookAt(Folder{WorkerID: d.WorkerID})
 	err = s.write(ctx, func(tx *Tx) error {
+		f = Firing{} // the write may run again
 		sch, err := one(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules WHERE num = ?`, d.num)
 		if err != nil {
 			return err
 		}
-		if sch.ended || sch.Paused || !sch.NextRunAt.Equal(d.DueAt) {
+		// It may have changed, or fired, since DueSchedules read it.
+		if sch.ended || sch.Paused || sch.runningTask != 0 || !sch.NextRunAt.Equal(d.DueAt) {
 			return nil
 		}
 		now := fromMillis(s.millis())
@@ -101,6 +125,7 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 			f.Held = err.Error()
 			return s.pauseSchedule(tx, sch.num)
 		}
+		// The role of now counts, not that of the day when the schedule was created.
 		role, err := s.role(ctx, tx, sch.OrganizationID, sch.CreatedByUserID)
 		if err != nil {
 			return err
@@ -109,20 +134,23 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 			f.Held = "its creator has left the organization"
 			return s.pauseSchedule(tx, sch.num)
 		}
-		t, err := s.acceptTurn(ctx, tx, sch.turn(Caller{OrganizationID: sch.OrganizationID, UserID: sch.CreatedByUserID, Role: role}))
+		t, err := s.acceptTurn(ctx, tx, sch.turn(Caller{OrganizationID: sch.OrganizationID, UserID: sch.CreatedByUserID,
+			Role: role}, workspace))
 		if err != nil {
+			// The refusal must not fail the write: what hold stores has to stay.
 			return s.hold(tx, sch, now, err, &f)
 		}
 		f.TurnID = t.ID
-		_, err = tx.Exec(`UPDATE schedules SET next_run_at = ?, last_run_at = ? WHERE num = ? AND next_run_at = ?`,
-			nullMillis(next), now.UnixMilli(), sch.num, sch.NextRunAt.UnixMilli())
+		_, err = tx.Exec(`UPDATE schedules SET next_run_at = ?, last_run_at = ?, running_task_num = ?
+			WHERE num = ? AND next_run_at = ?`,
+			nullMillis(next), now.UnixMilli(), t.taskNum, sch.num, sch.NextRunAt.UnixMilli())
 		return err
 	})
 	return f, err
 }
 
-// hold decides what becomes of a due schedule whose turn was refused, before
-// anything was written of it.
+// hold pauses, ends or delays a due schedule whose turn was refused. The refused turn
+// has written nothing.
 func (s *Store) hold(tx *Tx, c Schedule, now time.Time, refusal error, f *Firing) error {
 	f.Held = refusal.Error()
 	switch {
@@ -139,91 +167,27 @@ func (s *Store) hold(tx *Tx, c Schedule, now time.Time, refusal error, f *Firing
 	return refusal
 }
 
+// releaseSchedule lets the schedule that created a task fire again, once all turns of the
+// task have ended. Only turns of schedules, and follow-ups, belong to such a task: for
+// any other turn it runs no statement.
+func (s *Store) releaseSchedule(tx *Tx, ended Turn) error {
+	if ended.TriggeredBy != TriggerSchedule && ended.Seq == 0 {
+		return nil
+	}
+	_, err := tx.Exec(`UPDATE schedules SET running_task_num = NULL
+		WHERE running_task_num = ?1 AND (SELECT unfinished FROM tasks WHERE num = ?1) = 0`, ended.taskNum)
+	return err
+}
+
 func (s *Store) pauseSchedule(tx *Tx, num int64) error {
 	_, err := tx.Exec(`UPDATE schedules SET paused = 1 WHERE num = ?`, num)
 	return err
 }
 
-// DelaySchedule puts a due schedule off, one that something unforeseen kept from
-// firing, so that it does not stand in the way of others.
+// DelaySchedule delays a due schedule that failed to fire for an unforeseen reason, so
+// that it does not block others.
 func (s *Store) DelaySchedule(ctx context.Context, d DueSchedule, by time.Duration) error {
-	return s.write(ctx, func(tx *Tx) error {
-		_, err := tx.Exec(`UPDATE schedules SET next_run_at = ? WHERE num = ? AND next_run_at = ?`,
-			s.now().Add(by).UnixMilli(), d.num, d.DueAt.UnixMilli())
-		return err
-	})
-}
-
-// nullMillis is NULL for the zero time.
-func nullMillis(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UnixMilli()
-}
-
-const (
-	realignBatch = 500
-	// wrongClock is by how much a schedule must have run in the future for the clock
-	// to have been wrong then. Below, its due times count as run, and none runs twice.
-	wrongClock = 24 * time.Hour
-)
-
-// RealignSchedules computes anew when schedules run next, where that has become
-// wrong: the default time zone is another one, or the clock was far ahead when they
-// last ran and was set back. It says how many they were.
-func (s *Store) RealignSchedules(ctx context.Context) (n int, err error) {
-	const found = `SELECT ` + scheduleColumns + ` FROM schedules `
-	zone := func() any { return s.zone.String() }
-	for _, find := range []struct {
-		query string
-		arg   func() any
-	}{
-		{found + `INDEXED BY schedules_by_timezone WHERE next_run_at IS NOT NULL AND timezone < ? LIMIT ?`, zone},
-		{found + `INDEXED BY schedules_by_timezone WHERE next_run_at IS NOT NULL AND timezone > ? LIMIT ?`, zone},
-		{found + `INDEXED BY schedules_by_last_run WHERE next_run_at IS NOT NULL AND last_run_at > ? LIMIT ?`,
-			func() any { return s.now().Add(wrongClock).UnixMilli() }},
-	} {
-		moved := realignBatch
-		for ; err == nil && moved == realignBatch; n += moved {
-			moved, err = s.realignSome(ctx, find.query, find.arg())
-		}
-	}
-	return n, err
-}
-
-func (s *Store) realignSome(ctx context.Context, query string, arg any) (n int, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
-		rows, err := all(ctx, tx, scanSchedule, query, arg, realignBatch)
-		if err != nil {
-			return err
-		}
-		n = len(rows)
-		return s.realign(tx, rows)
-	})
-	return n, err
-}
-
-func (s *Store) realign(tx *Tx, rows []Schedule) error {
-	now := fromMillis(s.millis())
-	for _, c := range rows {
-		if c.zone != "" {
-			c.zone = s.zone.String()
-		}
-		var last any
-		if c.LastRunAt != nil {
-			last = min(c.LastRunAt.UnixMilli(), now.UnixMilli())
-		}
-		if !c.When.Type.Once() && c.NextRunAt.After(now) { // what is due stays due
-			if next, err := s.after(c, now); err == nil { // else FireSchedule pauses it
-				c.NextRunAt = next
-			}
-		}
-		_, err := tx.Exec(`UPDATE schedules SET timezone = ?, last_run_at = ?, next_run_at = ? WHERE num = ?`,
-			nullable(c.zone), last, c.NextRunAt.UnixMilli(), c.num)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := s.exec(ctx, `UPDATE schedules SET next_run_at = ? WHERE num = ? AND next_run_at = ?`,
+		s.now().Add(by).UnixMilli(), d.num, d.DueAt.UnixMilli())
+	return err
 }

@@ -6,19 +6,19 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
 
-// An EmailStatus says what became of a mail.
+// An EmailStatus is the state of a mail.
 type EmailStatus string
 
-// The states of mail that came in, which change only when an Admin releases one,
-// and of mail that goes out: queued -> sent, kept or failed; sent -> bounced.
+// The states of received mail change only when an Admin releases one. The states of sent
+// mail are queued -> sent, kept or failed; sent -> bounced.
 const (
-	EmailAccepted EmailStatus = "accepted" // it made a turn
+	EmailAccepted EmailStatus = "accepted" // it started a turn
 	EmailIgnored  EmailStatus = "ignored"  // no person wrote it, or it says nothing
 	EmailHeld     EmailStatus = "held"     // its sender may not mail the worker: an Admin decides
 
@@ -35,15 +35,15 @@ const (
 	Outbound = "outbound"
 )
 
-// An Email is a mail that came in or goes out.
+// An Email is a mail that was received, or is in the outbox.
 type Email struct {
 	num         int64
 	ID          string
 	Direction   string // Inbound or Outbound
 	OrgID       string
-	WorkerID    string // '' for the postmaster
+	WorkerID    string // '' for a mail to the postmaster, and for an alert
 	TaskID      string // '' without a turn
-	TurnID      string // it made, or that it answers; '' for none
+	TurnID      string // that it started, or that it answers; '' for none
 	Status      EmailStatus
 	Reason      string          // why ignored, held, failed, bounced or tried again
 	MessageID   string          // Inbound: without angle brackets; Outbound: the part before the @
@@ -60,50 +60,50 @@ type Email struct {
 	NextAttempt *time.Time // Outbound: nil unless queued
 	SentAt      *time.Time // Outbound
 
+	Answered *Approval // Inbound: the question that this delivery answered; nil otherwise
+
 	sourceSHA256 string // '' for a small source
 }
 
 const (
+	// emailTurn selects the ids of the task and the turn to which a mail belongs.
+	emailTurn = `(SELECT k.id FROM turns t JOIN tasks k ON k.num = t.task_num WHERE t.num = e.turn_num),
+		(SELECT t.id FROM turns t WHERE t.num = e.turn_num)`
 	inboundColumns = `e.num, e.id, 'inbound', e.organization_id, coalesce(e.worker_id, ''),
-		(SELECT k.id FROM turns t JOIN tasks k ON k.num = t.task_num WHERE t.num = e.turn_num), (SELECT t.id FROM turns t WHERE t.num = e.turn_num),
-		e.status, e.reason, e.message_id, e.mail_from, e.from_address, e.recipient, e.reply_to, e.subject, e.verdicts, e.remote_addr, e.size,
-		0, e.created_at, NULL, NULL, e.source_sha256`
-	outboundColumns = `e.num, e.id, 'outbound', e.organization_id, e.worker_id,
-		(SELECT k.id FROM turns t JOIN tasks k ON k.num = t.task_num WHERE t.num = e.turn_num), (SELECT t.id FROM turns t WHERE t.num = e.turn_num),
+		` + emailTurn + `,
+		e.status, e.reason, e.message_id, e.mail_from, e.from_address, e.recipient, e.reply_to, e.subject, e.verdicts,
+		e.remote_addr, e.size, 0, e.created_at, NULL, NULL, e.source_sha256`
+	outboundColumns = `e.num, e.id, 'outbound', e.organization_id, coalesce(e.worker_id, ''),
+		` + emailTurn + `,
 		e.status, e.error_message, e.id, '', '', e.recipient, '', e.subject, NULL, '', e.size,
 		e.attempts, e.created_at, e.next_attempt_at, e.sent_at, e.source_sha256`
 )
 
 func scanEmail(row scanner) (e Email, err error) {
-	var task, turn, verdicts, sha sql.NullString
-	var created int64
-	var next, sent sql.NullInt64
-	err = row.Scan(&e.num, &e.ID, &e.Direction, &e.OrgID, &e.WorkerID, &task, &turn, &e.Status, &e.Reason, &e.MessageID, &e.MailFrom, &e.From,
-		&e.To, &e.ReplyTo, &e.Subject, &verdicts, &e.RemoteAddr, &e.Size, &e.Attempts, &created, &next, &sent, &sha)
-	e.TaskID, e.TurnID, e.sourceSHA256 = task.String, turn.String, sha.String
-	if verdicts.Valid {
-		e.Verdicts = json.RawMessage(verdicts.String)
-	}
-	e.CreatedAt, e.NextAttempt, e.SentAt = fromMillis(created), fromNull(next), fromNull(sent)
+	err = row.Scan(&e.num, &e.ID, &e.Direction, &e.OrgID, &e.WorkerID, asText{&e.TaskID}, asText{&e.TurnID}, &e.Status,
+		&e.Reason, &e.MessageID, &e.MailFrom, &e.From, &e.To, &e.ReplyTo, &e.Subject, asJSON(&e.Verdicts),
+		&e.RemoteAddr, &e.Size, &e.Attempts, asTime{&e.CreatedAt}, asTimeOrNil{&e.NextAttempt}, asTimeOrNil{&e.SentAt},
+		asText{&e.sourceSHA256})
 	return e, err
 }
 
-// maxInlineSource is how large a mail's source may be, in bytes, to be kept in its
-// row: writing it then costs no sync of its own.
+// maxInlineSource is how large the source of a mail may be, in bytes, to be stored in its
+// row. A row needs no sync of its own, a file does.
 const maxInlineSource = 64 << 10
 
-// A source is a mail's source on its way into a row.
+// A source is the text of a mail as it is stored: in the row, or in a file that the row
+// names.
 type source struct {
 	size   int64
 	sha256 any // NULL for a small one
 	bytes  any // NULL for a large one
 }
 
-// keepSource keeps a large source as a file, before the transaction of its row.
+// keepSource writes a large source to a file, before the transaction of its row.
 func (s *Store) keepSource(raw []byte) (source, error) {
 	src := source{size: int64(len(raw))}
 	if len(raw) <= maxInlineSource {
-		if raw == nil {
+		if raw == nil { // NULL would mean that the source was pruned
 			raw = []byte{}
 		}
 		src.bytes = raw
@@ -114,8 +114,8 @@ func (s *Store) keepSource(raw []byte) (source, error) {
 	return src, err
 }
 
-// EmailSource gives the source of a mail, nil where it is not composed yet or
-// forgotten.
+// EmailSource returns the source of a mail, or nil if it is not composed yet or was
+// pruned.
 func (s *Store) EmailSource(ctx context.Context, e Email) ([]byte, error) {
 	if e.sourceSHA256 != "" {
 		f, err := s.OpenBlob(e.sourceSHA256)
@@ -129,244 +129,21 @@ func (s *Store) EmailSource(ctx context.Context, e Email) ([]byte, error) {
 	if e.Direction == Outbound {
 		query = `SELECT source FROM outbound_emails WHERE num = ?`
 	}
-	return one(ctx, s, func(row scanner) (b []byte, err error) { err = row.Scan(&b); return b, err }, query, e.num)
+	return one(ctx, s.db, func(row scanner) (b []byte, err error) { err = row.Scan(&b); return b, err }, query, e.num)
 }
 
-// Mailbox gives the worker of that id for the delivery of mail, whoever sends it:
-// who may see it, and no more of it than that. A deleted one is not found.
-func (s *Store) Mailbox(ctx context.Context, workerID string) (Worker, error) {
-	w, err := one(ctx, s, scanRunnable, selectRunnable, workerID)
-	if err == nil && w.DeletedAt != nil {
-		err = sql.ErrNoRows
-	}
-	return w, notFound(err, "worker")
-}
-
-// MailCaller gives the user with that address as a caller in an organization, and
-// whether there is one. Without one it is a stranger, who sees public workers.
-func (s *Store) MailCaller(ctx context.Context, organizationID, address string) (c Caller, member bool, err error) {
-	c = Caller{OrganizationID: organizationID, Trigger: TriggerEmail}
-	if address == "" {
-		return c, false, nil
-	}
-	_, err = one(ctx, s, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&c.UserID, &c.Role) },
-		`SELECT u.id, m.role FROM users u JOIN memberships m ON m.user_id = u.id WHERE u.email = ? AND m.organization_id = ?`, address, organizationID)
-	if errors.Is(err, sql.ErrNoRows) {
-		return c, false, nil
-	}
-	return c, err == nil, err
-}
-
-// MailTask gives the task of a worker that the address worker+task names, and
-// whether its id is one that nobody can guess. Mail servers may have changed the
-// case of letters.
-func (s *Store) MailTask(ctx context.Context, w Worker, taskID string) (t Task, secret bool, err error) {
-	const query = `SELECT ` + taskColumns + ` FROM tasks WHERE id = ? AND organization_id = ? AND worker_id = ?`
-	t, err = one(ctx, s, scanTask, query, taskID, w.OrganizationID, w.ID)
-	if lower := strings.ToLower(taskID); errors.Is(err, sql.ErrNoRows) && lower != taskID {
-		t, err = one(ctx, s, scanTask, query, lower, w.OrganizationID, w.ID)
-	}
-	return t, isServerID("tsk", t.ID), notFound(err, "task")
-}
-
-// MailThread gives the task of a worker that the first of the ids belongs to which
-// are known: those of replies, by their part before the @, and of mail that made
-// turns. secret says that it is a reply's, which only its readers know.
-func (s *Store) MailThread(ctx context.Context, workerID string, messageIDs []string) (t Task, secret bool, err error) {
-	for _, id := range messageIDs {
-		local, _, _ := strings.Cut(id, "@")
-		if local = strings.ToLower(local); isServerID("msg", local) {
-			t, err = one(ctx, s, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE worker_id = ? AND num =
-				(SELECT t.task_num FROM outbound_emails e JOIN turns t ON t.num = e.turn_num WHERE e.id = ?)`, workerID, local)
-			if !errors.Is(err, sql.ErrNoRows) {
-				return t, true, err
-			}
-		}
-		t, err = one(ctx, s, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num =
-			(SELECT t.task_num FROM inbound_emails e JOIN turns t ON t.num = e.turn_num WHERE e.worker_id = ? AND e.message_id = ?)`, workerID, id)
-		if !errors.Is(err, sql.ErrNoRows) {
-			return t, false, err
-		}
-	}
-	return Task{}, false, nil
-}
-
-// InThread reports whether an address has part in the mails of a task.
-func (s *Store) InThread(ctx context.Context, taskNum int64, address string) (bool, error) {
-	n, err := one(ctx, s, scanInt, `SELECT EXISTS (SELECT 1 FROM turns t CROSS JOIN inbound_emails e ON e.turn_num = t.num
-		WHERE t.task_num = ?1 AND (e.from_address = ?2 OR e.reply_to = ?2))`, taskNum, address)
-	return n == 1, err
-}
-
-// EmailKnown reports whether a worker has had a mail of that id.
-func (s *Store) EmailKnown(ctx context.Context, workerID, messageID string) (bool, error) {
-	n, err := one(ctx, s, scanInt, `SELECT EXISTS (SELECT 1 FROM inbound_emails WHERE worker_id = ? AND message_id = ?)`, workerID, messageID)
-	return n == 1, err
-}
-
-// NewEmail is a mail for one worker to be taken in.
-type NewEmail struct {
-	Worker     Worker
-	Turn       *NewTurn    // the work it starts; nil to keep it as it is
-	Status     EmailStatus // without Turn: EmailIgnored or EmailHeld
-	Reason     string
-	MessageID  string
-	MailFrom   string
-	From       string
-	To         string
-	ReplyTo    string
-	Subject    string
-	Verdicts   json.RawMessage
-	RemoteAddr string
-}
-
-// MailLimits guard against loops: between programs that answer each other, each
-// answer is mail that starts work. Beyond them a mail is kept as ignored.
-type MailLimits struct {
-	PerThread int // turns by mail of one task in an hour; 0: no limit
-	PerSender int // turns by mail of one sender to one worker in an hour; 0: no limit
-}
-
-// ReceiveEmails takes a mail in for each of its workers, with the turns it starts:
-// all or none, and durable once it returns. What a worker has had already is given
-// as it is, and its new turn is not made: made tells which were.
-func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte, limits MailLimits) (list []Email, made []bool, err error) {
-	src, err := s.keepSource(raw)
-	if err != nil {
-		return nil, nil, err
-	}
-	err = s.write(ctx, func(tx *Tx) error {
-		list, made = list[:0], made[:0]
-		for _, n := range emails {
-			e, fresh, err := s.receiveEmail(ctx, tx, n, src, limits)
-			if err != nil {
-				return err
-			}
-			list, made = append(list, e), append(made, fresh)
-			if fresh {
-				tx.ifCommitted(func() { s.counters.EmailsReceived.Add(1) })
-			}
-		}
-		return nil
-	})
-	return list, made, err
-}
-
-func (s *Store) receiveEmail(ctx context.Context, tx *Tx, n NewEmail, src source, limits MailLimits) (Email, bool, error) {
-	e, err := one(ctx, tx, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e WHERE worker_id = ? AND message_id = ?`, n.Worker.ID, n.MessageID)
-	if !errors.Is(err, sql.ErrNoRows) {
-		return e, false, err
-	}
-	if err := s.guardLoops(ctx, tx, &n, limits); err != nil {
-		return Email{}, false, err
-	}
-	e = s.newInbound(n, src)
-	var turnNum int64
-	if n.Turn != nil {
-		t, err := s.acceptTurn(ctx, tx, *n.Turn)
-		if err != nil {
-			return Email{}, false, err
-		}
-		turnNum, e.TurnID, e.TaskID, e.Status = t.Num, t.ID, t.TaskID, EmailAccepted
-	}
-	e.num, err = insertInbound(tx, e, turnNum, src)
-	return e, err == nil, err
-}
-
-func (s *Store) newInbound(n NewEmail, src source) Email {
-	return Email{ID: NewID("msg", s.now()), Direction: Inbound, OrgID: n.Worker.OrganizationID, WorkerID: n.Worker.ID, Status: n.Status,
-		Reason: n.Reason, MessageID: n.MessageID, MailFrom: n.MailFrom, From: n.From, To: n.To, ReplyTo: n.ReplyTo, Subject: n.Subject,
-		Verdicts: n.Verdicts, RemoteAddr: n.RemoteAddr, Size: src.size, CreatedAt: fromMillis(s.millis())}
-}
-
-func insertInbound(tx *Tx, e Email, turnNum int64, src source) (num int64, err error) {
-	return tx.Insert(`INSERT INTO inbound_emails (id, organization_id, worker_id, message_id, status, reason, turn_num, mail_from,
-			from_address, recipient, reply_to, subject, verdicts, remote_addr, size, created_at, source_sha256, source)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		e.ID, e.OrgID, nullable(e.WorkerID), e.MessageID, e.Status, e.Reason, nullable(turnNum), e.MailFrom,
-		e.From, e.To, e.ReplyTo, e.Subject, string(e.Verdicts), e.RemoteAddr, e.Size, e.CreatedAt.UnixMilli(), src.sha256, src.bytes)
-}
-
-// guardLoops takes the turn out of a mail that comes too soon after too many.
-func (s *Store) guardLoops(ctx context.Context, tx *Tx, n *NewEmail, limits MailLimits) error {
-	if n.Turn == nil {
-		return nil
-	}
-	since := s.now().Add(-time.Hour).UnixMilli()
-	if limits.PerThread > 0 && n.Turn.TaskID != "" {
-		count, err := one(ctx, tx, scanInt, `SELECT count(*) FROM turns WHERE triggered_by = 'email' AND created_at > ? AND task_num =
-			(SELECT num FROM tasks WHERE id = ? AND organization_id = ?)`, since, n.Turn.TaskID, n.Worker.OrganizationID)
-		if err != nil {
-			return err
-		}
-		if count >= int64(limits.PerThread) {
-			n.Turn, n.Status, n.Reason = nil, EmailIgnored, fmt.Sprintf("too many mails in this thread: %d within an hour", count)
-			return nil
-		}
-	}
-	if limits.PerSender > 0 {
-		count, err := one(ctx, tx, scanInt, `SELECT count(*) FROM (SELECT 1 FROM inbound_emails WHERE worker_id = ? AND from_address = ?
-			AND status = 'accepted' AND created_at > ? LIMIT ?)`, n.Worker.ID, n.From, since, limits.PerSender)
-		if err != nil {
-			return err
-		}
-		if count >= int64(limits.PerSender) {
-			n.Turn, n.Status, n.Reason = nil, EmailIgnored, fmt.Sprintf("too many mails of this sender: %d within an hour", count)
-		}
-	}
-	return nil
-}
-
-// ReleaseEmail has a mail start work that was held or ignored; only an Owner or
-// Admin may.
-func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewTurn) (e Email, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
-		if e, err = s.releasable(ctx, tx, c, id); err != nil {
-			return err
-		}
-		t, err := s.acceptTurn(ctx, tx, turn)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(`UPDATE inbound_emails SET status = 'accepted', reason = '', turn_num = ? WHERE num = ?`, t.Num, e.num)
-		if err != nil {
-			return err
-		}
-		e.Status, e.Reason, e.TurnID, e.TaskID = EmailAccepted, "", t.ID, t.TaskID
-		return s.audit(tx, c, "email.release", e.ID, map[string]any{"from": e.From, "worker": e.WorkerID})
-	})
-	return e, err
-}
-
-// Releasable gives a mail that the caller may release.
-func (s *Store) Releasable(ctx context.Context, c Caller, id string) (Email, error) {
-	return s.releasable(ctx, s, c, id)
-}
-
-func (s *Store) releasable(ctx context.Context, q querier, c Caller, id string) (Email, error) {
-	e, err := s.visibleEmail(ctx, q, c, id)
-	switch {
-	case err != nil:
-		return e, err
-	case !c.Role.manages():
-		return e, Errorf(Forbidden, "only an Owner or Admin may release mail")
-	case e.WorkerID == "":
-		return e, Errorf(Conflict, "the mail is for the postmaster and starts no work")
-	case e.Direction != Inbound || e.Status == EmailAccepted:
-		return e, Errorf(Conflict, "the mail is not held: its status is %s", e.Status)
-	}
-	return e, nil
-}
-
-// Email gives a mail of a worker that the caller may see.
+// Email returns a mail of a worker that the caller may see.
 func (s *Store) Email(ctx context.Context, c Caller, id string) (Email, error) {
-	return s.visibleEmail(ctx, s, c, id)
+	return s.visibleEmail(ctx, s.db, c, id)
 }
 
 func (s *Store) visibleEmail(ctx context.Context, q querier, c Caller, id string) (Email, error) {
 	e, err := one(ctx, q, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e WHERE id = ?`, id)
 	if errors.Is(err, sql.ErrNoRows) {
-		e, err = one(ctx, q, scanEmail, `SELECT `+outboundColumns+` FROM outbound_emails e WHERE id = ?`, id)
+		// A mail to a member may hold a link that decides for that member. Nobody else sees it,
+		// not even an Owner.
+		e, err = one(ctx, q, scanEmail, `SELECT `+outboundColumns+` FROM outbound_emails e WHERE id = ?
+			AND (user_id IS NULL OR user_id = ?)`, id, c.UserID)
 	}
 	if err != nil {
 		return Email{}, notFound(err, "email")
@@ -380,4 +157,173 @@ func (s *Store) visibleEmail(ctx context.Context, q querier, c Caller, id string
 		return Email{}, err
 	}
 	return e, nil
+}
+
+// An EmailQuery asks for a page of mail. Zero fields do not filter.
+type EmailQuery struct {
+	Direction string // Inbound or Outbound
+	Status    EmailStatus
+	WorkerID  string
+	Cursor    string // from the page before
+	Limit     int    // most items
+}
+
+// Check notes in f the filters that have no valid value.
+func (q EmailQuery) Check(f *Fields) {
+	f.Check(q.Direction == "" || q.Direction == Inbound || q.Direction == Outbound, "direction",
+		"must be inbound or outbound")
+	known := []EmailStatus{"", EmailAccepted, EmailIgnored, EmailHeld,
+		EmailQueued, EmailKept, EmailSent, EmailFailed, EmailBounced}
+	f.Check(slices.Contains(known, q.Status), "status",
+		"must be accepted, ignored, held, queued, kept, sent, failed or bounced")
+}
+
+// Emails lists the mail of the workers that the caller may see, newest first, and the
+// cursor of the next page, or "" after the last.
+func (s *Store) Emails(ctx context.Context, c Caller, q EmailQuery) ([]Email, string, error) {
+	var f Fields
+	q.Check(&f)
+	before, of := aboveIDs, scopeOf("emails", q.Direction, q.Status, q.WorkerID)
+	of.read(&f, q.Cursor, &before)
+	if err := f.Err(); err != nil {
+		return nil, "", err
+	}
+	var list []Email
+	stop := "" // mails below this id may be missing in list
+	for _, direction := range []string{Inbound, Outbound} {
+		if q.Direction != "" && q.Direction != direction {
+			continue
+		}
+		page, stopped, err := s.emailsOf(ctx, c, q, direction, before)
+		if err != nil {
+			return nil, "", err
+		}
+		list, stop = append(list, page...), max(stop, stopped)
+	}
+	slices.SortFunc(list, func(a, b Email) int { return strings.Compare(b.ID, a.ID) })
+	// Both directions must be complete down to the page's end, or the next page skips mail.
+	list = slices.DeleteFunc(list, func(e Email) bool { return e.ID < stop })
+	if limit := pageLimit(q.Limit); len(list) > limit {
+		list = list[:limit]
+		stop = list[limit-1].ID
+	}
+	if stop == "" {
+		return list, "", nil
+	}
+	return list, of.cursor(stop), nil
+}
+
+// emailsOf returns one mail more than a page of one direction. stopped is the id at which
+// the scan ended before the list did.
+func (s *Store) emailsOf(ctx context.Context, c Caller, q EmailQuery, direction,
+	before string) (list []Email, stopped string, err error) {
+	table, columns, index, own := "inbound_emails", inboundColumns, "inbound_emails_by_organization", ""
+	if direction == Outbound {
+		table, columns, index = "outbound_emails", outboundColumns, "outbound_emails_by_organization"
+		own = ` AND (e.user_id IS NULL OR e.user_id = ?7)` // the rule of visibleEmail
+	}
+	held := ""
+	if q.Status == EmailHeld {
+		if direction == Outbound {
+			return nil, "", nil
+		}
+		index, held = "inbound_emails_held", " AND status = 'held'"
+	}
+	from := ` FROM ` + table + ` INDEXED BY ` + index + ` WHERE organization_id = ?1 AND id < ?2` + held + `
+		ORDER BY id DESC `
+	limit := pageLimit(q.Limit)
+	list, err = all(ctx, s.db, scanEmail, `SELECT `+columns+`
+		FROM (SELECT num scanned`+from+`LIMIT ?3) CROSS JOIN `+table+` e ON e.num = scanned
+		WHERE (?4 = '' OR e.status = ?4) AND (?5 = '' OR e.worker_id = ?5)
+			AND (?6 OR EXISTS (SELECT 1 FROM workers w WHERE w.id = e.worker_id
+				AND (w.visibility = 'public' OR w.user_id = ?7
+					OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?7))))`+own+`
+		LIMIT ?8`,
+		c.OrganizationID, before, maxScanned, string(q.Status), q.WorkerID, c.Role.manages(), c.UserID, limit+1)
+	if err != nil || len(list) > limit {
+		return list, "", err
+	}
+	stopped, err = one(ctx, s.db, scanString, `SELECT id`+from+`LIMIT 1 OFFSET ?3`,
+		c.OrganizationID, before, maxScanned-1)
+	return list, stopped, noRow(err, nil)
+}
+
+// These queries find the mails that have a source and are older than a time, oldest
+// first. PruneEmails removes all that a query returned, so the next one goes on.
+const (
+	oldInbound = `SELECT num FROM inbound_emails INDEXED BY inbound_emails_by_age
+		WHERE created_at < ? AND (source IS NOT NULL OR source_sha256 IS NOT NULL) ORDER BY created_at LIMIT ?`
+	oldOutbound = `SELECT num FROM outbound_emails INDEXED BY outbound_emails_by_age
+		WHERE created_at < ? AND status <> 'queued' AND (source IS NOT NULL OR source_sha256 IS NOT NULL)
+		ORDER BY created_at LIMIT ?`
+)
+
+// PruneEmails deletes old mails that started no turn. Of other mails and of replies, it deletes
+// only the source: a later answer finds its task by their rows. It works on mails older than
+// age, at most limit for each statement, and returns the number of changed rows.
+func (s *Store) PruneEmails(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		before := s.now().Add(-age).UnixMilli()
+		n = 0
+		for _, query := range []string{
+			`DELETE FROM inbound_emails WHERE status <> 'accepted' AND num IN (` + oldInbound + `)`,
+			`UPDATE inbound_emails SET source = NULL, source_sha256 = NULL
+				WHERE status = 'accepted' AND num IN (` + oldInbound + `)`,
+			`UPDATE outbound_emails SET source = NULL, source_sha256 = NULL WHERE num IN (` + oldOutbound + `)`,
+		} {
+			pruned, err := tx.Exec(query, before, limit)
+			if err != nil {
+				return err
+			}
+			n += pruned
+		}
+		return nil
+	})
+	return n, err
+}
+
+// NewEmail is a received mail for one worker.
+type NewEmail struct {
+	Worker     Worker
+	Turn       *NewTurn    // that the mail starts; nil if it starts none
+	Answer     *MailAnswer // used instead of Turn if its question still waits; nil for none
+	Status     EmailStatus // without Turn: EmailIgnored or EmailHeld
+	Reason     string
+	MessageID  string
+	MailFrom   string
+	From       string
+	To         string
+	ReplyTo    string
+	Subject    string
+	Verdicts   json.RawMessage
+	RemoteAddr string
+}
+
+// A MailAnswer is the text of a received mail, as the answer to a question.
+type MailAnswer struct {
+	ApprovalID string // of the question
+	Text       string
+}
+
+// receive counts a mail that was received and became status.
+func (c *Counters) receive(status EmailStatus) {
+	c.EmailsReceived.Add(1)
+	switch status {
+	case EmailAccepted:
+		c.EmailsAccepted.Add(1)
+	case EmailHeld:
+		c.EmailsHeld.Add(1)
+	case EmailIgnored:
+		c.EmailsIgnored.Add(1)
+	}
+}
+
+// end counts an attempt to send a mail that ended as status.
+func (c *Counters) end(status EmailStatus) {
+	switch status {
+	case EmailSent:
+		c.EmailsSent.Add(1)
+	case EmailFailed:
+		c.EmailsFailed.Add(1)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // mail is a mail of a stranger's to the worker, which starts a task.
@@ -115,8 +116,8 @@ func TestReplyOfATurn(t *testing.T) {
 	sent, err := f.Email(f.ctx(), f.owner.Caller, replies[0].ID)
 	is.NoErr(err)
 	is.Equal(sent.Status, store.EmailSent)
-	is.NoErr(f.BounceReply(f.ctx(), "wrk_other", []string{sent.ID + "@x"}, "no"))
-	is.NoErr(f.BounceReply(f.ctx(), f.worker.ID, []string{"x@y", strings.ToUpper(sent.ID) + "@x"}, "no such user"))
+	is.NoErr(f.BounceReply(f.ctx(), store.Worker{ID: "wrk_other"}, []string{sent.ID + "@x"}, "no"))
+	is.NoErr(f.BounceReply(f.ctx(), f.worker, []string{"x@y", strings.ToUpper(sent.ID) + "@x"}, "no such user"))
 	sent, err = f.Email(f.ctx(), f.owner.Caller, sent.ID)
 	is.NoErr(err)
 	is.Equal([]string{string(sent.Status), sent.Reason}, []string{"bounced", "no such user"})
@@ -165,13 +166,13 @@ func TestEmailList(t *testing.T) {
 			for pages := 0; pages == 0 || tt.q.Cursor != ""; pages++ {
 				list, next, err := f.Emails(f.ctx(), tt.who, tt.q)
 				is.NoErr(err)
-				is.True(len(list) <= 7)
+				is.True(len(list) <= 7) // the page is longer than its limit
 				for _, e := range list {
 					is.True(e.ID < last && !seen[e.ID]) // newest first, each once
 					seen[e.ID], last = true, e.ID
 				}
 				tt.q.Cursor = next
-				is.True(pages < 20)
+				is.True(pages < 20) // the pages do not end
 			}
 			is.Equal(len(seen), tt.want)
 		})
@@ -217,4 +218,144 @@ func TestSendAgain(t *testing.T) {
 	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
 	_, err = f.SendAgain(f.ctx(), f.owner.Caller, r.ID)
 	is.True(store.IsKind(err, store.Conflict)) // it has arrived
+}
+
+// TestOldMailIsForgotten ages mail of every status, and answers one of them after
+// its source is gone.
+func TestOldMailIsForgotten(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("run_1")
+	accepted := f.receive(f.mail("accepted@x"))[0]
+	f.finish(f.claimOne("run_1"))
+	replies, err := f.ClaimReplies(f.ctx(), 5, time.Minute)
+	is.NoErr(err)
+	is.NoErr(f.ComposeReply(f.ctx(), &replies[0], "Re", []byte("answer")))
+	kept := func(status store.EmailStatus, id string) store.NewEmail {
+		n := f.mail(id)
+		n.Turn, n.Status = nil, status
+		return n
+	}
+	large := strings.Repeat("large ", 20_000)
+	_, _, err = f.ReceiveEmails(f.ctx(), []store.NewEmail{kept(store.EmailIgnored, "ignored@x"), kept(store.EmailHeld, "held@x")}, []byte(large), store.MailLimits{})
+	is.NoErr(err)
+	f.makeOld(sha(large), day)
+	prune := func() int64 {
+		n, err := f.PruneEmails(f.ctx(), 90*day, 10)
+		is.NoErr(err)
+		return n
+	}
+	source := func(e store.Email) string {
+		e, err := f.Email(f.ctx(), f.owner.Caller, e.ID)
+		is.NoErr(err)
+		b, err := f.EmailSource(f.ctx(), e)
+		is.NoErr(err)
+		return string(b)
+	}
+
+	f.clock.advance(90 * day)
+	f.receive(f.mail("young@x"))
+	is.Equal(prune(), int64(0)) // not older than it
+	f.clock.advance(time.Millisecond)
+	is.Equal(prune(), int64(3))                                         // one that stays in its thread, two that leave nothing
+	is.Equal(f.count(`SELECT count(*) FROM inbound_emails`), int64(2))  // with the young one
+	is.Equal(f.count(`SELECT count(*) FROM outbound_emails`), int64(1)) // the queued reply as it was
+	is.Equal([]string{source(accepted), source(replies[0].Email)}, []string{"", "answer"})
+	is.Equal(f.sweepAll(), int64(1)) // the large source
+
+	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
+	is.Equal(prune(), int64(1))
+	is.Equal(source(replies[0].Email), "")
+	is.Equal(prune(), int64(0))
+	task, secret, err := f.MailThread(f.ctx(), f.worker, []string{replies[0].ID + "@localhost"})
+	is.NoErr(err)
+	is.True(secret && task.ID == accepted.TaskID) // who answers now is in the thread
+	known, err := f.EmailKnown(f.ctx(), f.worker, "accepted@x")
+	is.NoErr(err)
+	is.True(known) // and the same mail is still the same
+}
+
+// TestForgettingIsBounded prunes many old mails in several steps.
+func TestForgettingIsBounded(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	for _, id := range strings.Fields("1 2 3 4 5 6 7") {
+		n := f.mail(id + "@x")
+		if id > "4" {
+			n.Turn, n.Status = nil, store.EmailIgnored
+		}
+		f.receive(n)
+	}
+	f.clock.advance(time.Hour)
+	for _, want := range []int64{3, 3, 1, 0} {
+		n, err := f.PruneEmails(f.ctx(), time.Minute, 3)
+		is.NoErr(err)
+		is.Equal(n, want)
+	}
+	is.Equal(f.count(`SELECT count(*) FROM inbound_emails`), int64(4))
+}
+
+// TestPostmasterMailIsBounded keeps the newest, and shows them to those alone who
+// manage mail.
+func TestPostmasterMailIsBounded(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	member := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	f.receive(f.mail("work@x"))
+	var first, last store.Email
+	for i := range 1003 {
+		e, err := f.ReceivePostmasterEmail(f.ctx(), store.NewEmail{MessageID: fmt.Sprint(i % 2), To: "postmaster@x", Subject: fmt.Sprint(i)}, []byte("raw"))
+		is.NoErr(err)
+		if last = e; i == 3 {
+			first = e
+		}
+	}
+	is.Equal(f.count(`SELECT count(*) FROM inbound_emails WHERE worker_id IS NULL`), int64(1000))
+	is.Equal(f.count(`SELECT count(*) FROM inbound_emails`), int64(1001)) // no other mail is pushed out
+	for _, e := range []store.Email{first, last} {
+		again, err := f.Email(f.ctx(), f.owner.Caller, e.ID)
+		is.NoErr(err)
+		is.Equal(again.Subject, e.Subject)
+		for _, c := range []store.Identity{member, stranger} {
+			_, err = f.Email(f.ctx(), c.Caller, e.ID)
+			is.True(store.IsKind(err, store.Forbidden))
+			list, _, err := f.Emails(f.ctx(), c.Caller, store.EmailQuery{Status: store.EmailIgnored, Limit: 5})
+			is.NoErr(err)
+			is.Equal(len(list), 0)
+		}
+	}
+}
+
+// TestRepliesOfADeadProcess claims replies and closes the folder without recording how their
+// sending went. The next process sends them at once, and nothing that was recorded.
+func TestRepliesOfADeadProcess(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("run_1")
+	for _, id := range []string{"sent@x", "cut@x", "later@x"} {
+		f.receive(f.mail(id))
+		f.finish(f.claimOne("run_1"))
+	}
+	replies, err := f.ClaimReplies(f.ctx(), 10, 10*time.Minute)
+	is.NoErr(err)
+	is.Equal(len(replies), 3)
+	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
+	is.NoErr(f.RetryReply(f.ctx(), replies[2], f.clock.now().Add(5*time.Minute), "greylisted"))
+	is.NoErr(f.Close())
+	s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{Now: f.clock.now})
+	is.NoErr(err)
+	defer s.Close()
+	n, err := s.ReleaseReplies(t.Context())
+	is.NoErr(err)
+	is.Equal(n, int64(1))
+	again, err := s.ClaimReplies(t.Context(), 10, 10*time.Minute)
+	is.NoErr(err)
+	is.Equal(len(again), 1) // neither the sent one, nor the one whose relay asked for a pause
+	is.Equal(again[0].ID, replies[1].ID)
+	is.Equal(again[0].Attempts, int64(2)) // the attempt of the dead process counts
 }

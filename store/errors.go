@@ -1,28 +1,31 @@
 package store
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
-	"syscall"
+	"time"
 
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
+	"journeyman/store/sqlite"
 )
 
-// A Kind says what sort of failure an Error is.
+// A Kind is the sort of failure that an Error reports.
 type Kind int
 
 // The kinds of failures a caller may be told about.
 const (
-	Invalid         Kind = iota + 1 // a value breaks a rule; Details says which
+	Invalid         Kind = iota + 1 // a value breaks a rule; Details lists the fields
 	Unauthorized                    // no valid credential
 	PaymentRequired                 // the organization's credit cap is reached
-	Forbidden                       // it exists, and not for this caller
-	NotFound                        // it exists nowhere
+	Forbidden                       // it exists, but the caller may not see or change it
+	NotFound                        // it does not exist
 	Conflict                        // its state does not allow it
 	TooLarge                        // a size limit
 	Mismatch                        // an idempotency key used for another request
-	Busy                            // a queue is full or the disk is: later it may work
+	Busy                            // a queue or the disk is full: a later try may succeed
+	Limited                         // too many in a time: a try after RetryAfter may succeed
+	Damaged                         // the database is damaged: its operator must act first
+	Stale                           // it has changed since the caller read it
 )
 
 // An Error is a failure its caller may be told about. Message and Details are
@@ -33,8 +36,14 @@ type Error struct {
 	Code    string // short and stable, for programs; '' for the kind's own
 	Message string
 	Details []Detail // every invalid field, not the first
-	cause   error    // for the log
+
+	RetryAfter time.Duration // of a Limited error, and of a Busy one that lasts longer than a second
+	cause      error         // for the log
 }
+
+// CodeStorage is the code of errors that come from the disk or from another limit of the
+// machine.
+const CodeStorage = "storage"
 
 // A Detail is one invalid field.
 type Detail struct {
@@ -42,7 +51,7 @@ type Detail struct {
 	Message string `json:"message"`
 }
 
-// Error gives the message and, for the log, the cause.
+// Error returns the message and, for the log, the cause.
 func (e *Error) Error() string {
 	if e.cause != nil {
 		return e.Message + ": " + e.cause.Error()
@@ -50,10 +59,10 @@ func (e *Error) Error() string {
 	return e.Message
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Errorf makes an Error of a kind.
+// Errorf returns an Error of a kind.
 func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
@@ -64,7 +73,7 @@ func IsKind(err error, kind Kind) bool {
 	return errors.As(err, &e) && e.Kind == kind
 }
 
-// Fields collects invalid fields, so that a caller hears of all of them at once.
+// Fields collects invalid fields, so that the caller learns all of them at once.
 type Fields []Detail
 
 // Add notes that the field at path breaks a rule.
@@ -72,14 +81,14 @@ func (f *Fields) Add(path, format string, args ...any) {
 	*f = append(*f, Detail{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// Check adds the message unless ok.
+// Check adds the message unless ok is true.
 func (f *Fields) Check(ok bool, path, format string, args ...any) {
 	if !ok {
 		f.Add(path, format, args...)
 	}
 }
 
-// Err is nil without invalid fields, else an Invalid error that lists them.
+// Err returns nil without invalid fields, and an Invalid error that lists them otherwise.
 func (f Fields) Err() error {
 	if len(f) == 0 {
 		return nil
@@ -91,22 +100,50 @@ func (f Fields) Err() error {
 	return &Error{Kind: Invalid, Message: msg, Details: f}
 }
 
-// Unavailable marks what a later try may not meet: a full or failing disk.
+// Unavailable returns err as a Busy error where the disk or the machine caused it,
+// so that a later try may succeed, and as a Damaged error where the database is damaged. It
+// returns any other err as it is.
 func Unavailable(err error) error {
 	var known *Error
-	var e *sqlite.Error
-	switch {
-	case errors.As(err, &known):
-		return err
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EIO):
-	case errors.As(err, &e):
-		switch e.Code() & 0xff {
-		case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
-		default:
-			return err
-		}
-	default:
+	if err == nil || errors.As(err, &known) {
 		return err
 	}
-	return &Error{Kind: Busy, Code: "storage", Message: "the data folder cannot be written now", cause: err}
+	if sqlite.IsDamage(err) {
+		return &Error{Kind: Damaged, Code: "storage_damaged", Message: damageMessage, cause: err}
+	}
+	if sqlite.IsFull(err) {
+		return diskFullError(err)
+	}
+	if !sqlite.IsUnavailable(err) {
+		return err
+	}
+	if sqlite.IsOutOfFiles(err) {
+		return &Error{Kind: Busy, Code: CodeStorage, Message: "the server has no open files left now", cause: err}
+	}
+	return &Error{Kind: Busy, Code: CodeStorage, Message: "the data folder cannot be written now", cause: err}
 }
+
+// IsNotFound reports whether err says that something does not exist.
+func IsNotFound(err error) bool { return IsKind(err, NotFound) || errors.Is(err, sql.ErrNoRows) }
+
+// damageMessage is what clients are told. The log, the page System and /readyz say more.
+const damageMessage = "the server's database is damaged: its operator has to restore a backup"
+
+// diskFullMessage is what clients are told: below the reserve and after a failed write.
+const diskFullMessage = "the server's disk is full: it takes no new work until there is room again"
+
+func diskFullError(cause error) *Error {
+	e := ReadOnlyError(CodeStorage, diskFullMessage)
+	e.cause = cause
+	return e
+}
+
+// ReadOnlyError returns the error of a store that takes no writes: a later try may succeed. The
+// code is short and stable, for programs; the message is for people.
+func ReadOnlyError(code, message string) *Error {
+	return &Error{Kind: Busy, Code: code, Message: message, RetryAfter: readOnlyRetry}
+}
+
+// readOnlyRetry is when clients of a server that takes no writes try again. Common client
+// libraries ignore a longer time than a minute.
+const readOnlyRetry = 30 * time.Second

@@ -2,56 +2,60 @@ package store
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"journeyman/store/sqlite"
 )
 
 // What tests see of the inside.
 var (
-	Migrate    = migrate
 	IsServerID = isServerID
 )
 
 const (
-	MaxScanned   = maxScanned
-	MaxBatch     = maxBatch
-	MaxMembers   = maxMembers
-	MaxTurns     = maxTurns
-	MaxSchedules = maxSchedules
+	MaxScanned = maxScanned
+	MaxMembers = maxWorkerMembers
+	MaxTurns   = maxTurns
 )
-
-// NewestVersion is the version that schema.sql describes.
-func NewestVersion() int { return len(migrations) + 1 }
 
 // Write runs fn as an operation of the writer.
 func (s *Store) Write(ctx context.Context, fn func(tx *Tx) error) error { return s.write(ctx, fn) }
 
 // Waiting is how many operations the writer has not taken yet.
-func (s *Store) Waiting() int { return len(s.writer.queue) }
+func (s *Store) Waiting() int { return s.db.Waiting() }
+
+// Checkpoint copies the write-ahead log into the database file.
+func (s *Store) Checkpoint(ctx context.Context) error { return s.db.Checkpoint(ctx) }
 
 // Ints reads one column of integers.
 func (s *Store) Ints(ctx context.Context, query string, args ...any) ([]int64, error) {
-	return all(ctx, s, scanInt, query, args...)
+	return all(ctx, s.db, scanInt, query, args...)
 }
 
 // Strings reads one column of text.
 func (s *Store) Strings(ctx context.Context, query string, args ...any) ([]string, error) {
-	return all(ctx, s, scanString, query, args...)
+	return all(ctx, s.db, scanString, query, args...)
 }
 
 // PreparedTexts are the statements that were run, reads and writes. No write may
 // be under way.
-func (s *Store) PreparedTexts() []string {
-	var texts []string
-	s.prepared.Range(func(text, _ any) bool {
-		texts = append(texts, text.(string))
-		return true
-	})
-	for text := range s.writer.tx.stmt {
-		texts = append(texts, text)
-	}
-	return texts
+func (s *Store) PreparedTexts() []string { return s.db.Statements() }
+
+// EngineStats are the counters of the database engine.
+func (s *Store) EngineStats() *sqlite.Stats { return s.db.Stats() }
+
+// QueueCounts returns how many turns wait, by organization.
+func (s *Store) QueueCounts() map[string]int64 {
+	s.waiting.mu.Lock()
+	defer s.waiting.mu.Unlock()
+	return maps.Clone(s.waiting.by)
+}
+
+// CursorAt returns the cursor of a task list that begins below a time and a num.
+func (q TaskQuery) CursorAt(millis, num int64) string {
+	return q.scope().cursor(millis, num)
 }
 
 // DatabasePath is the database file of a data folder.
@@ -61,7 +65,7 @@ func DatabasePath(dir string) string { return filepath.Join(dir, databaseName) }
 func (s *Store) UnnamedBlobs() (names []string, err error) {
 	entries, err := os.ReadDir(s.blobDir())
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), unnamedBlob) {
+		if isTemp(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
@@ -75,7 +79,7 @@ func (s *Store) BlobPath(sha string) string { return s.blobPath(sha) }
 func (s *Store) Recount(ctx context.Context) error { return s.countQueue(ctx) }
 
 // SetMost sets how many operations share a transaction.
-func (s *Store) SetMost(n int64) { s.writer.most.Store(n) }
+func (s *Store) SetMost(n int64) { s.db.SetMaxBatch(n) }
 
 // FillHashing leaves no room to hash a password until free is called.
 func (s *Store) FillHashing() (free func()) {
@@ -88,3 +92,19 @@ func (s *Store) FillHashing() (free func()) {
 		}
 	}
 }
+
+// UsesRemembered returns how many keys and sessions the store remembers as used.
+func (s *Store) UsesRemembered() int {
+	s.lastUse.mu.Lock()
+	defer s.lastUse.mu.Unlock()
+	return len(s.lastUse.seen)
+}
+
+// TaskWithNum returns a Task that has no field but its num.
+func TaskWithNum(num int64) Task { return Task{num: num} }
+
+// PackEnvelope and UnpackEnvelope convert between an envelope and its form in the database.
+func PackEnvelope(text string) string { return packEnvelope(text) }
+
+// UnpackEnvelope undoes PackEnvelope.
+func UnpackEnvelope(stored string) string { return unpackEnvelope(stored) }

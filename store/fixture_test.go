@@ -61,7 +61,7 @@ func (f *fixture) caller(organization, email string, role store.Role) store.Iden
 
 func (f *fixture) newWorker(who store.Identity, n store.NewWorker) store.Worker {
 	f.t.Helper()
-	w, _, err := f.CreateWorker(f.ctx(), who.Caller, n, store.Once{})
+	w, _, err := f.CreateWorker(f.ctx(), who.Caller, n, store.IdempotencyKey{})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -125,6 +125,17 @@ func (f *fixture) finish(c store.Claim) store.Turn {
 	return t
 }
 
+// runAll runs the turns that wait, until none is left.
+func (f *fixture) runAll() {
+	f.t.Helper()
+	f.startRunner("all")
+	for claims := f.claim("all", 100); len(claims) > 0; claims = f.claim("all", 100) {
+		for _, c := range claims {
+			f.finish(c)
+		}
+	}
+}
+
 func (f *fixture) task(id string) store.Task {
 	f.t.Helper()
 	t, _, err := f.Task(f.ctx(), f.owner.Caller, id)
@@ -159,18 +170,38 @@ func (f *fixture) checkCounters() {
 	is := is.New(f.t)
 	is.Helper()
 	is.Equal(f.Queued(), f.count(`SELECT count(*) FROM turns WHERE status = 'pending'`)) // the queue's counter
+	f.checkQueueCounts()
+	is.Equal(f.count(`SELECT count(*) FROM schedules s JOIN tasks t ON t.num = s.running_task_num WHERE t.unfinished = 0`), int64(0)) // those are free
 	wrong, err := f.Strings(f.ctx(), `SELECT t.id FROM tasks t LEFT JOIN turns u ON u.task_num = t.num GROUP BY t.num HAVING
 		t.turn_count <> count(u.num) OR t.unfinished <> count(u.num) FILTER (WHERE u.status IN ('pending', 'running'))
 		OR t.cost <> sum(u.model_cost + u.tool_cost) OR t.duration_ms <> sum(u.duration_ms)
 		OR count(u.num) FILTER (WHERE u.ready AND u.status IN ('pending', 'running')) > 1
 		OR t.unfinished > 0 AND count(u.num) FILTER (WHERE u.ready AND u.status IN ('pending', 'running')) = 0
-		OR t.status <> (SELECT n.status FROM turns n WHERE n.task_num = t.num ORDER BY n.seq DESC LIMIT 1)`)
+		OR t.status <> CASE WHEN count(u.num) FILTER (WHERE u.status = 'running') > 0 THEN 'running'
+			WHEN count(u.num) FILTER (WHERE u.status = 'pending') > 0 THEN 'pending'
+			ELSE (SELECT n.status FROM turns n WHERE n.task_num = t.num ORDER BY n.seq DESC LIMIT 1) END
+		OR t.completed_at IS NOT iif(t.unfinished > 0, NULL, max(u.completed_at))`)
 	is.NoErr(err)
 	is.Equal(len(wrong), 0) // tasks whose sums are not those of their turns
 	is.Equal(f.count(`SELECT coalesce(sum(cost), 0) FROM usage`), f.count(`SELECT coalesce(sum(model_cost + tool_cost), 0) FROM turns`))
 	is.Equal(f.count(`SELECT coalesce(sum(cost), 0) FROM spending`), f.count(`SELECT coalesce(sum(model_cost + tool_cost), 0) FROM turns`))
 	is.Equal(f.count(`SELECT coalesce(sum(turns), 0) FROM usage`), f.count(`SELECT count(*) FROM turns WHERE completed_at IS NOT NULL`))
-	is.Equal(f.count(`SELECT coalesce(sum(steps), 0) FROM usage`), f.count(`SELECT coalesce(sum(steps), 0) FROM turns`))
+	for _, figure := range []string{"steps", "input_tokens", "output_tokens"} {
+		is.Equal(f.count(`SELECT coalesce(sum(`+figure+`), 0) FROM usage`), f.count(`SELECT coalesce(sum(`+figure+`), 0) FROM turns`))
+	}
+	is.Equal(f.count(`SELECT count(*) FROM turns WHERE call_tokens IS NOT NULL AND runner_id IS NULL`), int64(0)) // nobody asks for those
+}
+
+// checkQueueCounts compares what is counted of each organization with its rows.
+func (f *fixture) checkQueueCounts() {
+	f.t.Helper()
+	is := is.New(f.t)
+	is.Helper()
+	counts := f.QueueCounts()
+	for id, n := range counts {
+		is.Equal(n, f.count(`SELECT count(*) FROM turns WHERE status = 'pending' AND organization_num = (SELECT num FROM organizations WHERE id = ?)`, id))
+	}
+	is.Equal(int64(len(counts)), f.count(`SELECT count(DISTINCT organization_num) FROM turns WHERE status = 'pending'`))
 }
 
 // eventually waits for a condition that another goroutine brings about.
@@ -199,21 +230,21 @@ func (f *fixture) copyTask(t store.Turn, n int) {
 	err := f.Write(f.ctx(), func(tx *store.Tx) error {
 		_, err := tx.Exec(`WITH RECURSIVE m (base) AS MATERIALIZED (SELECT max(num) FROM tasks),
 				n (i) AS (SELECT base + 1 FROM m UNION ALL SELECT i + 1 FROM n, m WHERE i < base + ?2)
-			INSERT INTO tasks (id, organization_id, worker_id, created_by_user_id, title, status, triggered_by, turn_count, unfinished,
+			INSERT INTO tasks (id, organization_num, worker_num, created_by_num, title, triggered_by, turn_count, unfinished, running, outcome,
 				cost, duration_ms, created_at, completed_at)
-			SELECT id || '-copy-' || i, organization_id, worker_id, created_by_user_id, title || ' ' || i, status, triggered_by, turn_count,
-				unfinished, cost, duration_ms, created_at + i, completed_at FROM n CROSS JOIN tasks WHERE tasks.num = ?1`, t.TaskNum, n)
+			SELECT id || '-copy-' || i, organization_num, worker_num, created_by_num, title || ' ' || i, triggered_by, turn_count,
+				unfinished, running, outcome, cost, duration_ms, created_at + i, completed_at FROM n CROSS JOIN tasks WHERE tasks.id = ?1`, t.TaskID, n)
 		if err != nil || n == 0 {
 			return err
 		}
-		_, err = tx.Exec(`INSERT INTO turns (id, task_num, seq, organization_id, worker_id, worker_version, created_by_user_id, api_key_id,
-				triggered_by, input, budget, status, ready, runner_id, claims, interruptions, abort_requested, output_text, model, steps, input_tokens,
+		_, err = tx.Exec(`INSERT INTO turns (id, task_num, seq, organization_num, worker_num, worker_version, created_by_num, api_key_num,
+				own_folder, triggered_by, input, budget, status, ready, runner_id, claims, interruptions, abort_requested, output_text, model, steps, input_tokens,
 				output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, model_cost, tool_cost, duration_ms, created_at, started_at,
-				completed_at)
-			SELECT u.id || substr(k.id, ?1), k.num, u.seq, u.organization_id, u.worker_id, u.worker_version, u.created_by_user_id, u.api_key_id,
-				u.triggered_by, u.input, u.budget, u.status, u.ready, u.runner_id, u.claims, u.interruptions, u.abort_requested, u.output_text,
+				completed_at, task_status)
+			SELECT u.id || substr(k.id, ?1), k.num, u.seq, u.organization_num, u.worker_num, u.worker_version, u.created_by_num, u.api_key_num,
+				u.own_folder, u.triggered_by, u.input, u.budget, u.status, u.ready, u.runner_id, u.claims, u.interruptions, u.abort_requested, u.output_text,
 				u.model, u.steps, u.input_tokens, u.output_tokens, u.cache_read_tokens, u.cache_write_tokens, u.reasoning_tokens, u.model_cost,
-				u.tool_cost, u.duration_ms, k.created_at, u.started_at, u.completed_at
+				u.tool_cost, u.duration_ms, k.created_at, u.started_at, u.completed_at, u.task_status
 			FROM tasks k CROSS JOIN turns u WHERE u.num = ?2 AND k.num > (SELECT max(num) FROM tasks) - ?3`, len(t.TaskID)+1, t.Num, n)
 		return err
 	})

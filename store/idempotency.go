@@ -3,85 +3,116 @@ package store
 import (
 	"bytes"
 	"context"
-	"database/sql"
-	"encoding/hex"
-	"errors"
 	"time"
 )
 
-// How long a request is remembered: by its Idempotency-Key, and by its content
-// for clients that only count their retries.
+// How long the store remembers a request: by its Idempotency-Key, or by its content for
+// clients that only count their retries.
 const (
 	idempotencyLife = 24 * time.Hour
 	retryLife       = 10 * time.Minute
+
+	hashBytes = 16 // that are stored of the hash of a request without a key
 )
 
-// Once makes a request that is sent twice be carried out once. The zero value
-// remembers nothing.
-type Once struct {
-	KeyID string // the API key asking
+// An IdempotencyKey identifies a request, so that the same request is carried out once if
+// it is sent twice. The zero value identifies none.
+type IdempotencyKey struct {
+	KeyID string // of the API key that sent the request, or of the user whose form it is
 	Key   string // the Idempotency-Key; '' without one
-	Hash  []byte // SHA-256 of path and body
-	Retry bool   // without a Key: join the newest identical request rather than do it again
+	Hash  []byte // SHA-256 of method, path and body, or of a form's token and fields
+	Retry bool   // without a Key: return the result of the newest identical request
 }
 
-// lookup gives the id of what the same request made before, or ”.
-func (s *Store) lookup(ctx context.Context, q querier, o Once) (string, error) {
-	if o.KeyID == "" || o.Key == "" && !o.Retry {
+// byCaller selects the requests of the key or the user whose id is ?1.
+const byCaller = `api_key_num = coalesce((SELECT num FROM api_keys WHERE id = ?1), 0)
+	AND user_num = coalesce((SELECT num FROM users WHERE id = ?1), 0)`
+
+// findResult returns the id of the record that the same request created before, or "".
+func (s *Store) findResult(ctx context.Context, q querier, k IdempotencyKey) (string, error) {
+	if k.KeyID == "" || k.Key == "" && !k.Retry {
 		return "", nil
 	}
 	var hash []byte
 	var id string
-	_, err := one(ctx, q, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&hash, &id) },
-		`SELECT request_hash, result_id FROM idempotency WHERE api_key_id = ? AND key = ? AND expires_at > ?`, o.KeyID, o.row(), s.millis())
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", nil
-	case err != nil:
-		return "", err
-	case !bytes.Equal(hash, o.Hash):
-		return "", &Error{Kind: Mismatch, Message: "Idempotency-Key: was used for a request with another path or body"}
+	_, err := one(ctx, q, into(&hash, &id),
+		`SELECT request_hash, result_id FROM idempotency WHERE `+byCaller+` AND key = ?2 AND expires_at > ?3`,
+		k.KeyID, k.row(), s.millis())
+	if err == nil && k.Key != "" && !bytes.Equal(hash, k.Hash) {
+		return "", Errorf(Mismatch, "Idempotency-Key: was used for a request with another path or body")
 	}
-	return id, nil
+	return id, noRow(err, nil)
 }
 
-// Replay gives the id of what the same request made before, empty where it is new.
-func (s *Store) Replay(ctx context.Context, o Once) (string, error) { return s.lookup(ctx, s, o) }
-
-// Remember writes down what a request made or changed that is not one transaction.
-func (s *Store) Remember(ctx context.Context, o Once, resultID string) error {
-	return s.write(ctx, func(tx *Tx) error { return s.remember(tx, o, resultID) })
+// Replay returns the id of the record that the same request created before, or "" if the
+// request is new.
+func (s *Store) Replay(ctx context.Context, k IdempotencyKey) (string, error) {
+	return s.findResult(ctx, s.db, k)
 }
 
-// remember writes down what the request made, in the transaction that made it.
-func (s *Store) remember(tx *Tx, o Once, resultID string) error {
-	if o.KeyID == "" {
+// Remember stores the result of a request whose work is more than one transaction.
+func (s *Store) Remember(ctx context.Context, k IdempotencyKey, resultID string) error {
+	return s.write(ctx, func(tx *Tx) error { return s.remember(tx, k, resultID) })
+}
+
+// remember stores the result of a request in the transaction that created it.
+func (s *Store) remember(tx *Tx, k IdempotencyKey, resultID string) error {
+	if k.KeyID == "" {
 		return nil
 	}
+	// A Retry finds its request by content alone, so it is remembered for a short time:
+	// later the same content is a new request.
 	life := retryLife
-	if o.Key != "" {
-		life = idempotencyLife
+	var hash []byte
+	if k.Key != "" {
+		life, hash = idempotencyLife, k.Hash
 	}
-	_, err := tx.Exec(`INSERT INTO idempotency (api_key_id, key, request_hash, result_id, expires_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET request_hash = excluded.request_hash, result_id = excluded.result_id, expires_at = excluded.expires_at`,
-		o.KeyID, o.row(), o.Hash, resultID, s.now().Add(life).UnixMilli())
+	_, err := tx.Exec(`INSERT INTO idempotency (api_key_num, user_num, key, request_hash, result_id, expires_at)
+		VALUES (coalesce((SELECT num FROM api_keys WHERE id = ?1), 0), coalesce((SELECT num FROM users WHERE id = ?1), 0),
+			?2, ?3, ?4, ?5)
+		ON CONFLICT DO UPDATE SET request_hash = excluded.request_hash, result_id = excluded.result_id,
+			expires_at = excluded.expires_at`,
+		k.KeyID, k.row(), hash, resultID, s.now().Add(life).UnixMilli())
 	return err
 }
 
-func (o Once) row() string {
-	if o.Key != "" {
-		return "=" + o.Key
+// row returns the value of the column key: TEXT of a client, or a part of the hash, which is a
+// BLOB. So no client's key equals a hash. 128 bits tell the requests of one caller apart.
+func (k IdempotencyKey) row() any {
+	if k.Key != "" {
+		return k.Key
 	}
-	return "#" + hex.EncodeToString(o.Hash)
+	return k.Hash[:min(len(k.Hash), hashBytes)]
 }
 
-// PruneIdempotency forgets requests that are too old to be repeated, at most limit
-// of them, and says how many.
-func (s *Store) PruneIdempotency(ctx context.Context, limit int) (n int64, err error) {
+// PruneIdempotency deletes up to limit requests whose time is over, and returns how
+// many.
+func (s *Store) PruneIdempotency(ctx context.Context, limit int) (int64, error) {
+	return s.exec(ctx, `DELETE FROM idempotency WHERE (api_key_num, user_num, key) IN
+		(SELECT api_key_num, user_num, key FROM idempotency WHERE expires_at <= ? LIMIT ?)`, s.millis(), limit)
+}
+
+// createOnce calls create in a write and remembers the id that it returns. If the same
+// request was carried out before, it calls find with that id instead: then replayed is
+// true.
+func createOnce[T any](ctx context.Context, s *Store, key IdempotencyKey, find func(tx *Tx, id string) (T, error),
+	create func(tx *Tx) (v T, id string, err error)) (v T, replayed bool, err error) {
 	err = s.write(ctx, func(tx *Tx) error {
-		n, err = tx.Exec(`DELETE FROM idempotency WHERE (api_key_id, key) IN
-			(SELECT api_key_id, key FROM idempotency WHERE expires_at <= ? LIMIT ?)`, s.millis(), limit)
-		return err
+		id, err := s.findResult(ctx, tx, key)
+		if err != nil {
+			return err
+		}
+		if replayed = id != ""; replayed {
+			v, err = find(tx, id)
+			return err
+		}
+		if err := s.RoomIn(ctx); err != nil { // a repeated request gets its result all the same
+			return err
+		}
+		if v, id, err = create(tx); err != nil {
+			return err
+		}
+		return s.remember(tx, key, id)
 	})
-	return n, err
+	return v, replayed, err
 }

@@ -22,8 +22,8 @@ func TestOnceByKey(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	n := f.turn()
-	n.Once = store.Once{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
-	_, found, err := f.Lookup(t.Context(), n.Once)
+	n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
+	_, found, err := f.Lookup(t.Context(), n.IdempotencyKey)
 	is.NoErr(err)
 	is.True(!found)
 	first := f.accept(n)
@@ -31,20 +31,20 @@ func TestOnceByKey(t *testing.T) {
 	is.NoErr(err)
 	is.True(a.Replayed)
 	is.Equal(a.Turn, first)
-	turn, found, err := f.Lookup(t.Context(), n.Once)
+	turn, found, err := f.Lookup(t.Context(), n.IdempotencyKey)
 	is.NoErr(err)
 	is.True(found)
 	is.Equal(turn, first)
 
 	other := n
-	other.Once.Hash = hash("another body")
+	other.IdempotencyKey.Hash = hash("another body")
 	_, err = f.CreateTurn(t.Context(), other)
 	is.True(store.IsKind(err, store.Mismatch))
-	_, _, err = f.Lookup(t.Context(), other.Once)
+	_, _, err = f.Lookup(t.Context(), other.IdempotencyKey)
 	is.True(store.IsKind(err, store.Mismatch))
 	bobs := n
-	bobs.Once.KeyID = "key_bob"
-	is.True(f.accept(bobs).ID != first.ID) // another API key's own
+	bobs.IdempotencyKey.KeyID = f.owner.UserID
+	is.True(f.accept(bobs).ID != first.ID) // a form's own
 
 	f.clock.advance(24*time.Hour - time.Millisecond)
 	a, err = f.CreateTurn(t.Context(), n)
@@ -64,12 +64,12 @@ func TestRetriesJoin(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	n := f.turn()
-	n.Once = store.Once{KeyID: f.owner.KeyID, Hash: hash("body")}
+	n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash("body")}
 	first := f.accept(n)
 	second := f.accept(n)
 	is.True(second.ID != first.ID) // asked twice, not retried
 	retry := n
-	retry.Once.Retry = true
+	retry.IdempotencyKey.Retry = true
 	a, err := f.CreateTurn(t.Context(), retry)
 	is.NoErr(err)
 	is.True(a.Replayed)
@@ -82,11 +82,11 @@ func TestRetriesJoin(t *testing.T) {
 	a, err = f.CreateTurn(t.Context(), retry)
 	is.NoErr(err)
 	is.True(!a.Replayed) // too late: the work is done again
-	retry.Once.Hash = hash("never seen")
+	retry.IdempotencyKey.Hash = hash("never seen")
 	a, err = f.CreateTurn(t.Context(), retry)
 	is.NoErr(err)
 	is.True(!a.Replayed)
-	retry.Once.KeyID = "" // a page without a key
+	retry.IdempotencyKey.KeyID = "" // a page without a key
 	a, err = f.CreateTurn(t.Context(), retry)
 	is.NoErr(err)
 	is.True(!a.Replayed)
@@ -98,7 +98,7 @@ func TestOnceUnderConcurrency(t *testing.T) {
 	f := newFixture(t)
 	n := f.turn()
 	n.WorkerID, n.NewWorker = "", &store.NewWorker{}
-	n.Once = store.Once{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
+	n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
 	var wg sync.WaitGroup
 	ids := make([]string, 32)
 	for i := range ids {
@@ -112,7 +112,7 @@ func TestOnceUnderConcurrency(t *testing.T) {
 	for _, id := range ids {
 		is.Equal(id, ids[0])
 	}
-	is.True(ids[0] != "")
+	is.True(ids[0] != "") // the turn has no ID
 	is.Equal(f.count(`SELECT count(*) FROM turns`), int64(1))
 	is.Equal(f.count(`SELECT count(*) FROM workers`), int64(2))
 }
@@ -123,7 +123,7 @@ func TestARefusalIsNotRemembered(t *testing.T) {
 	f := newFixture(t)
 	n := f.turn()
 	n.WorkerID = "wrk_none"
-	n.Once = store.Once{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
+	n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
 	_, err := f.CreateTurn(t.Context(), n)
 	is.True(store.IsKind(err, store.NotFound))
 	n.WorkerID = f.worker.ID
@@ -134,7 +134,7 @@ func TestOnceForWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	once := store.Once{KeyID: f.owner.KeyID, Key: "w", Hash: hash("body")}
+	once := store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "w", Hash: hash("body")}
 	first, replayed, err := f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, once)
 	is.NoErr(err)
 	is.True(!replayed)
@@ -148,10 +148,10 @@ func TestPruneIdempotency(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	for _, once := range []store.Once{{Key: "a", Hash: hash("a")}, {Key: "b", Hash: hash("b")}, {Hash: hash("c")}, {Hash: hash("d")}} {
+	for _, once := range []store.IdempotencyKey{{Key: "a", Hash: hash("a")}, {Key: "b", Hash: hash("b")}, {Hash: hash("c")}, {Hash: hash("d")}} {
 		n := f.turn()
-		n.Once = once
-		n.Once.KeyID = f.owner.KeyID
+		n.IdempotencyKey = once
+		n.IdempotencyKey.KeyID = f.owner.KeyID
 		f.accept(n)
 	}
 	prune := func(limit int) int64 {

@@ -10,14 +10,14 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// NewID makes an id: prefix, "_" and a lower-case ULID of time t. Lower case, so
-// that it survives the case-folding of mail addresses.
+// NewID returns a new id: prefix, "_" and a ULID of time t. The ULID is in lower case, so
+// that the id survives the case-folding of mail addresses.
 func NewID(prefix string, t time.Time) string {
 	id := ulid.MustNew(uint64(t.UnixMilli()), rand.Reader) //nolint:gosec // a clock before 1970 is not supported
 	return prefix + "_" + strings.ToLower(id.String())
 }
 
-// isServerID reports whether id has the form NewID gives for prefix.
+// isServerID reports whether id has the form that NewID returns for prefix.
 func isServerID(prefix, id string) bool {
 	rest, ok := strings.CutPrefix(id, prefix+"_")
 	if !ok || len(rest) != ulid.EncodedSize || rest != strings.ToLower(rest) {
@@ -27,7 +27,7 @@ func isServerID(prefix, id string) bool {
 	return err == nil
 }
 
-// newSecret makes prefix and 43 URL-safe characters: 256 bits.
+// newSecret returns prefix and 43 URL-safe random characters: 256 bits.
 func newSecret(prefix string) string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // never fails: it ends the program instead
@@ -39,13 +39,17 @@ func hashSecret(secret string) []byte {
 	return sum[:]
 }
 
-// ValidTaskID reports whether a client may use id for a task: 1 to 128 characters
-// of [A-Za-z0-9._:-].
+// TaskIDRule describes which ids ValidTaskID accepts.
+const TaskIDRule = "must have 1 to 128 characters from A-Z, a-z, 0-9 and . _ : -, and not be . or .."
+
+// ValidTaskID reports whether a client may use id for a task: 1 to 128 characters of
+// [A-Za-z0-9._:-]. It refuses "." and "..", which mean folders in addresses.
 func ValidTaskID(id string) bool {
-	if id == "" || len(id) > 128 {
-		return false
-	}
-	return strings.IndexFunc(id, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._:-", r))
-	}) < 0
+	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-"
+	return id != "" && len(id) <= 128 && id != "." && id != ".." && strings.Trim(id, allowed) == ""
+}
+
+// isToken reports whether an Authorization header can carry text.
+func isToken(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }

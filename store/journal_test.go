@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // running is a turn that runner r has claimed.
@@ -35,6 +36,7 @@ func TestJournal(t *testing.T) {
 	step := toolStep(f, 0)
 	is.NoErr(f.JournalStep(t.Context(), c, step))
 	call := store.Call{Step: 0, Seq: 0, State: store.CallCompleted, Output: json.RawMessage(`{"text":"x"}`), Cost: 30,
+		Images:    []store.Image{{Path: "a.png", MediaType: "image/png", Size: 3, SHA256: sha("a")}, {MediaType: "image/gif", Size: 4, SHA256: sha("b")}},
 		StartedAt: f.clock.now().UTC(), CompletedAt: f.clock.now().UTC()}
 	file := store.File{Path: "out.txt", Title: "Out", MediaType: "text/plain", Size: 3, SHA256: sha("out")}
 	source := store.Source{ID: store.NewID("src", time.Now()), URL: "https://a.test/", Title: "A"}
@@ -51,11 +53,11 @@ func TestJournal(t *testing.T) {
 	is.Equal(f.task(c.TaskID).Cost, int64(2030))
 	f.checkCounters()
 
-	journal, err := f.Journal(t.Context(), c.Num)
+	journal, err := f.Journal(t.Context(), c.Turn)
 	is.NoErr(err)
 	step.Calls = []store.Call{call}
 	is.Equal(journal, []store.Step{step, last})
-	conv, err := f.Conversation(t.Context(), c.TaskNum)
+	conv, err := f.Conversation(t.Context(), c)
 	is.NoErr(err)
 	is.Equal(conv.Turns, []store.Turn{done})
 	is.Equal(conv.Steps[c.Num], journal)
@@ -63,16 +65,16 @@ func TestJournal(t *testing.T) {
 	is.Equal([]string{conv.Files[0].Path, conv.Files[0].Origin}, []string{"out.txt", store.Published})
 	source.TurnNum = c.Num
 	is.Equal(conv.Sources, []store.Source{source}) // each URL once
-	published, err := f.FilesByTask(t.Context(), c.TaskNum)
+	published, err := f.FilesByTask(t.Context(), c)
 	is.NoErr(err)
 	is.Equal(published, conv.Files)
-	byTurn, err := f.FilesByTurn(t.Context(), c.Num)
+	byTurn, err := f.FilesByTurn(t.Context(), c.Turn)
 	is.NoErr(err)
 	is.Equal(byTurn, conv.Files)
-	sources, err := f.SourcesByTurn(t.Context(), c.Num)
+	sources, err := f.SourcesByTurn(t.Context(), c.Turn)
 	is.NoErr(err)
 	is.Equal(sources, conv.Sources)
-	none, err := f.Journal(t.Context(), 999)
+	none, err := f.Journal(t.Context(), store.Turn{})
 	is.NoErr(err)
 	is.Equal(len(none), 0)
 }
@@ -120,7 +122,7 @@ func TestACallIsNeverHalfThere(t *testing.T) {
 			tt.call.Output = json.RawMessage(`1`)
 			err := f.JournalCall(t.Context(), c, tt.call, tt.files, tt.sources)
 			is.True(err != nil)
-			conv, err := f.Conversation(t.Context(), c.TaskNum)
+			conv, err := f.Conversation(t.Context(), c)
 			is.NoErr(err)
 			is.Equal(len(conv.Files)+len(conv.Sources)+len(conv.Steps[c.Num][0].Calls), 0)
 			is.Equal(f.reread(c.Turn), before) // nor its cost
@@ -153,7 +155,7 @@ func TestConversationsWhileWriting(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		defer close(done)
-		for i := range int64(150) {
+		for i := range int64(storetest.Rounds(150, 50)) {
 			if err := f.JournalStep(context.Background(), c, toolStep(f, i)); err != nil {
 				t.Error(err)
 			}
@@ -169,7 +171,7 @@ func TestConversationsWhileWriting(t *testing.T) {
 			reading = false
 		default:
 		}
-		conv, err := f.Conversation(t.Context(), c.TaskNum)
+		conv, err := f.Conversation(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +198,7 @@ func TestCreditCap(t *testing.T) {
 	is.True(!limited)
 	is.Equal(left, int64(0))
 	c := running(f)
-	capped := func(credits float64) { is.NoErr(f.SetCreditCap(t.Context(), f.owner.OrganizationID, &credits)) }
+	capped := func(credits float64) { storetest.CapCredits(t, f.Store, f.owner.Caller, &credits) }
 	capped(1)
 	step := toolStep(f, 0)
 	step.Usage.ModelCost = store.NanosPerCredit - 1
@@ -221,12 +223,11 @@ func TestCreditCap(t *testing.T) {
 	is.True(store.IsKind(err, store.PaymentRequired))
 	capped(1e300)
 	f.accept(f.turn())
-	is.NoErr(f.SetCreditCap(t.Context(), f.owner.OrganizationID, nil))
+	storetest.CapCredits(t, f.Store, f.owner.Caller, nil)
 	f.accept(f.turn())
 	for _, bad := range []float64{-1, nan()} {
-		is.True(store.IsKind(f.SetCreditCap(t.Context(), f.owner.OrganizationID, &bad), store.Invalid))
+		is.True(store.IsKind(f.UpdateOrganization(t.Context(), f.owner.Caller, store.OrganizationSettings{Name: f.owner.OrganizationName, MonthlyCreditCap: &bad}), store.Invalid))
 	}
-	is.True(store.IsNotFound(f.SetCreditCap(t.Context(), "org_none", nil)))
 }
 
 func nan() float64 { z := 0.0; return z / z }

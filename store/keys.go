@@ -1,88 +1,122 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
-	"strings"
 	"time"
-	"unicode/utf8"
 )
 
-// A Key is an API key as it may be shown: without its secret.
+// A Key is an API key without its secret.
 type Key struct {
 	ID         string
 	Name       string
 	Prefix     string // first 12 characters of the secret
 	UserID     string
 	Email      string
-	Role       Role // '' where the user has left: the key is revoked
+	Role       Role // '' if the user has left the organization: the key is revoked
 	CreatedAt  time.Time
 	LastUsedAt *time.Time // to the minute
 	ExpiresAt  *time.Time
 	RevokedAt  *time.Time
+	GrantID    string // the grant of OAuth whose access token it is; '' if a person created the key
 
 	organizationID string
 }
 
-// NewKey says whose key to make. User and organization are made where they do
-// not exist.
+const (
+	selectKeys = `SELECT k.id, k.organization_id, k.name, k.prefix, k.user_id, u.email, coalesce(m.role, ''),
+			k.created_at, k.last_used_at, k.expires_at, k.revoked_at, coalesce(k.oauth_grant_id, '')
+		FROM api_keys k
+		JOIN organizations o ON o.id = k.organization_id
+		JOIN users u ON u.id = k.user_id
+		LEFT JOIN memberships m ON m.organization_id = k.organization_id AND m.user_id = k.user_id `
+	selectKey = selectKeys + `WHERE k.id = ?`
+)
+
+func scanKey(row scanner) (k Key, err error) {
+	err = row.Scan(&k.ID, &k.organizationID, &k.Name, &k.Prefix, &k.UserID, &k.Email, &k.Role, asTime{&k.CreatedAt},
+		asTimeOrNil{&k.LastUsedAt}, asTimeOrNil{&k.ExpiresAt}, asTimeOrNil{&k.RevokedAt}, &k.GrantID)
+	return k, err
+}
+
+// audited returns the fields of a key that the audit log records.
+func (k Key) audited() map[string]any {
+	return map[string]any{"name": k.Name, "user": k.Email, "prefix": k.Prefix}
+}
+
+const selectIdentity = `
+	SELECT k.id, k.name, k.prefix, k.organization_id, o.name, k.user_id, u.email, u.name, m.role,
+	       coalesce(k.last_used_at, 0), k.oauth_grant_id IS NOT NULL
+	FROM api_keys k
+	JOIN organizations o ON o.id = k.organization_id
+	JOIN users u ON u.id = k.user_id
+	JOIN memberships m ON m.organization_id = k.organization_id AND m.user_id = k.user_id
+	WHERE k.hash = ? AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)`
+
+// Authenticate returns the identity for which an API key acts. It returns Unauthorized for
+// unknown, revoked and expired keys, and for access tokens of OAuth. A person who consents
+// lets a program run workers, but does not open the rest of the API to it.
+func (s *Store) Authenticate(ctx context.Context, secret string) (Identity, error) {
+	return s.authenticate(ctx, secret, false)
+}
+
+// AuthenticateMCP is Authenticate for the MCP endpoint. It also accepts access tokens of
+// OAuth.
+func (s *Store) AuthenticateMCP(ctx context.Context, secret string) (Identity, error) {
+	return s.authenticate(ctx, secret, true)
+}
+
+func (s *Store) authenticate(ctx context.Context, secret string, mcp bool) (Identity, error) {
+	now := s.millis()
+	id := Identity{Caller: Caller{Trigger: TriggerAPI}}
+	var used int64
+	var token bool
+	_, err := one(ctx, s.db, into(&id.KeyID, &id.KeyName, &id.KeyPrefix, &id.OrganizationID, &id.OrganizationName,
+		&id.UserID, &id.Email, &id.UserName, &id.Role, &used, &token), selectIdentity, hashSecret(secret), now)
+	if err != nil {
+		return Identity{}, noRow(err, Errorf(Unauthorized, "the API key is unknown or has been revoked"))
+	}
+	// The token is genuine, so the error may say what it is for.
+	if token && !mcp {
+		return Identity{}, Errorf(Unauthorized, "the access token is for the MCP endpoint alone: use an API key here")
+	}
+	// Each request would cost a write. The time of use is stored at most once a minute.
+	s.noteUse(id.KeyID, used, now, func(tx *Tx, minute int64) error {
+		_, err := tx.Exec(`UPDATE api_keys SET last_used_at = ? WHERE id = ?`, minute, id.KeyID)
+		return err
+	})
+	return id, nil
+}
+
+// noteUse calls note in a later write, at most once a minute, to store the minute in
+// which a key or session is in use. used is the use that was stored last. A note may
+// be lost in a crash, so that no request waits for it.
+func (s *Store) noteUse(id string, used, now int64, note func(tx *Tx, minute int64) error) {
+	const minute = 60_000
+	if s.Writable() != nil || now-used < minute || !s.lastUse.first(id, now/minute) {
+		return
+	}
+	s.db.WriteLater(func(tx *Tx) error { return note(tx, now/minute*minute) })
+}
+
+// NewKey describes an API key to create. All but the name is for an Operator: the
+// user and the organization are created if they do not exist.
 type NewKey struct {
 	Name             string // for people, and in the audit log
-	Email            string // whose key; '' for the first owner
-	Role             Role   // of the user in the organization; '' leaves it, or chooses for a new one
+	Email            string // of the user; '' for the first owner
+	Role             Role   // of the user in the organization; '' leaves it, or chooses one for a new user
 	OrganizationName string // '' for the first organization
 	Secret           string // '' to generate one
-	RemoteAddr       string
-}
-
-// maxName is the most characters of a key's and an organization's name.
-const maxName = 200
-
-// CreateKey makes an API key and gives its secret, which is not kept. A given
-// secret that exists already is left as it is.
-func (s *Store) CreateKey(ctx context.Context, n NewKey) (secret string, err error) {
-	if err := n.check(); err != nil {
-		return "", err
-	}
-	secret = n.Secret
-	if secret == "" {
-		secret = newSecret("jm_live_")
-	}
-	err = s.write(ctx, func(tx *Tx) error {
-		// Its user may have another address by now, and must not be made anew.
-		known, err := one(ctx, tx, scanInt, `SELECT EXISTS (SELECT 1 FROM api_keys WHERE hash = ?)`, hashSecret(secret))
-		if err != nil || known == 1 {
-			return err
-		}
-		c, err := s.ensureMembership(tx, n)
-		if err != nil {
-			return err
-		}
-		id, made, err := s.insertKey(tx, c.OrganizationID, c.UserID, n.Name, secret)
-		if err != nil || !made {
-			return err
-		}
-		return s.audit(tx, Caller{OrganizationID: c.OrganizationID, RemoteAddr: n.RemoteAddr}, "key.create", id,
-			map[string]any{"name": n.Name, "user": n.Email, "prefix": secret[:12]})
-	})
-	return secret, err
-}
-
-// insertKey writes a key's row, and says whether it did: not where the secret is
-// that of a key already.
-func (s *Store) insertKey(tx *Tx, organizationID, userID, name, secret string) (id string, made bool, err error) {
-	id = NewID("key", s.now())
-	n, err := tx.Exec(`INSERT INTO api_keys (id, organization_id, user_id, name, hash, prefix, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING`,
-		id, organizationID, userID, name, hashSecret(secret), secret[:12], s.millis())
-	return id, n == 1, err
 }
 
 func (n NewKey) check() error {
 	var f Fields
-	f.Check(n.Name != "" && utf8.RuneCountInString(n.Name) <= maxName, "name", "must have 1 to %d characters", maxName)
-	f.Check(utf8.RuneCountInString(n.OrganizationName) <= maxName, "organization", "must have at most %d characters", maxName)
+	checkName(&f, "name", n.Name, maxName)
+	if n.OrganizationName != "" {
+		checkName(&f, "organization", n.OrganizationName, maxName)
+	}
 	f.Check(n.Role == "" || n.Role.Valid(), "role", "must be owner, admin or member")
 	f.Check(n.Secret == "" || len(n.Secret) >= 16 && len(n.Secret) <= 1000 && isToken(n.Secret), "secret",
 		"must have 16 to 1000 characters, all of them printable ASCII and none a space")
@@ -90,72 +124,38 @@ func (n NewKey) check() error {
 	return f.Err()
 }
 
-// isToken reports whether an Authorization header can carry text.
-func isToken(text string) bool {
-	return strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
-}
-
-// HasKeys reports whether any API key was ever made: false on first start.
-func (s *Store) HasKeys(ctx context.Context) (bool, error) {
-	n, err := one(ctx, s, scanInt, `SELECT EXISTS (SELECT 1 FROM api_keys)`)
-	return n == 1, err
-}
-
-// Keys lists all API keys of the named organization (none for every one), oldest
-// first. An organization that is not there is NotFound.
-func (s *Store) Keys(ctx context.Context, organizationName string) ([]Key, error) {
-	if organizationName != "" {
-		_, err := one(ctx, s, scanString, `SELECT id FROM organizations WHERE name = ?`, organizationName)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil, Errorf(NotFound, "no organization is named %q", organizationName)
-		}
-		if err != nil {
-			return nil, err
-		}
+// CreateKey creates an API key and returns it with its secret, which is not stored.
+// The key acts for the caller, or for the user whom an Operator names in n. It is
+// Forbidden for a Member. A key with a secret from an Operator stays as it
+// is if it exists.
+func (s *Store) CreateKey(ctx context.Context, c Caller, n NewKey) (k Key, secret string, err error) {
+	if err := n.check(); err != nil {
+		return Key{}, "", err
 	}
-	return all(ctx, s, scanKey, selectKeys+`WHERE ?1 = '' OR o.name = ?1 ORDER BY k.organization_id, k.id LIMIT 10000`, organizationName)
-}
-
-const selectKeys = `SELECT k.id, k.organization_id, k.name, k.prefix, k.user_id, u.email, coalesce(m.role, ''), k.created_at, k.last_used_at, k.expires_at, k.revoked_at
-	FROM api_keys k
-	JOIN organizations o ON o.id = k.organization_id
-	JOIN users u ON u.id = k.user_id
-	LEFT JOIN memberships m ON m.organization_id = k.organization_id AND m.user_id = k.user_id `
-
-const selectKey = selectKeys + `WHERE k.id = ?`
-
-func scanKey(row scanner) (k Key, err error) {
-	var created int64
-	var used, expires, revoked sql.NullInt64
-	err = row.Scan(&k.ID, &k.organizationID, &k.Name, &k.Prefix, &k.UserID, &k.Email, &k.Role, &created, &used, &expires, &revoked)
-	k.CreatedAt, k.LastUsedAt, k.ExpiresAt, k.RevokedAt = fromMillis(created), fromNull(used), fromNull(expires), fromNull(revoked)
-	return k, err
-}
-
-// RevokeKey ends a key at once. Which is its id, its prefix or the key itself.
-// Revoking a revoked key changes nothing.
-func (s *Store) RevokeKey(ctx context.Context, which, remoteAddr string) (Key, error) {
-	var k Key
-	err := s.write(ctx, func(tx *Tx) (err error) {
-		if k, err = findKey(ctx, tx, which); err == nil {
-			k, err = s.revokeKey(ctx, tx, Caller{OrganizationID: k.organizationID, RemoteAddr: remoteAddr}, k)
-		}
-		return err
-	})
-	return k, err
-}
-
-// RollKey makes a successor of a key and gives it with its secret, which is not
-// kept. Which is the old key's id, its prefix or the key itself; it stays valid for
-// RollGrace, so that its users can change over.
-func (s *Store) RollKey(ctx context.Context, which, remoteAddr string) (k Key, secret string, err error) {
-	secret = newSecret("jm_live_")
+	if !c.operator && n != (NewKey{Name: n.Name}) {
+		return Key{}, "", Errorf(Forbidden, "a key acts for the user who creates it")
+	}
+	secret = cmp.Or(n.Secret, newSecret("jm_live_"))
 	err = s.write(ctx, func(tx *Tx) error {
-		old, err := findKey(ctx, tx, which)
-		if err == nil {
-			k, err = s.rollKey(ctx, tx, Caller{OrganizationID: old.organizationID, RemoteAddr: remoteAddr}, old, secret)
+		// Its user may have another address by now, and must not be created again.
+		k, err = one(ctx, tx, scanKey, selectKeys+`WHERE k.hash = ?`, hashSecret(secret))
+		if !errors.Is(err, sql.ErrNoRows) {
+			return err
 		}
-		return err
+		if err := s.allowNow(ctx, tx, &c, ManageKeys); err != nil {
+			return err
+		}
+		holder := c // a member's key acts for the member alone
+		if c.operator {
+			if holder, err = s.ensureMembership(tx, c, n.OrganizationName, n.Email, n.Role); err != nil {
+				return err
+			}
+			c.OrganizationID = holder.OrganizationID
+		}
+		if k, err = s.insertKey(ctx, tx, holder, n.Name, secret); err != nil {
+			return err
+		}
+		return s.audit(tx, c, "key.create", k.ID, k.audited())
 	})
 	if err != nil {
 		return Key{}, "", err
@@ -163,10 +163,149 @@ func (s *Store) RollKey(ctx context.Context, which, remoteAddr string) (k Key, s
 	return k, secret, nil
 }
 
-// findKey gives the key that the command line names.
-func findKey(ctx context.Context, tx *Tx, which string) (Key, error) {
-	keys, err := all(ctx, tx, scanKey, selectKeys+`WHERE k.id IN (SELECT id FROM api_keys WHERE id = ?1 OR prefix = ?1 OR hash = ?2) LIMIT 2`,
-		which, hashSecret(which))
+// insertKey stores a key that acts for the holder.
+func (s *Store) insertKey(ctx context.Context, tx *Tx, holder Caller, name, secret string) (Key, error) {
+	id := NewID("key", s.now())
+	_, err := tx.Exec(`INSERT INTO api_keys (id, organization_id, user_id, name, hash, prefix, created_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?)`,
+		id, holder.OrganizationID, holder.UserID, name, hashSecret(secret), secret[:12], s.millis())
+	if err != nil {
+		return Key{}, err
+	}
+	return one(ctx, tx, scanKey, selectKey, id)
+}
+
+// HasKeys reports whether any API key was ever created: false on first start.
+func (s *Store) HasKeys(ctx context.Context) (bool, error) {
+	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM api_keys)`)
+}
+
+// Keys lists the API keys of the named organization, or of all for an empty name,
+// oldest first. It is for the command line.
+func (s *Store) Keys(ctx context.Context, organizationName string) ([]Key, error) {
+	if organizationName != "" {
+		_, err := one(ctx, s.db, scanString, `SELECT id FROM organizations WHERE name = ?`, organizationName)
+		if err != nil {
+			return nil, noRow(err, Errorf(NotFound, "no organization is named %q", organizationName))
+		}
+	}
+	return all(ctx, s.db, scanKey, selectKeys+`WHERE ?1 = '' OR o.name = ?1
+		ORDER BY k.organization_id, k.id LIMIT 10000`, organizationName)
+}
+
+// OrganizationKeys lists the API keys of the caller's organization, newest first,
+// with those that are revoked or expired. It also returns the cursor of the next
+// page, or "" after the last. It returns Forbidden for a Member.
+func (s *Store) OrganizationKeys(ctx context.Context, c Caller, cursor string, limit int) ([]Key, string, error) {
+	if err := c.Allow(ManageKeys); err != nil {
+		return nil, "", err
+	}
+	var f Fields
+	before, of := aboveIDs, scopeOf("keys")
+	of.read(&f, cursor, &before)
+	if err := f.Err(); err != nil {
+		return nil, "", err
+	}
+	limit = pageLimit(limit)
+	keys, err := all(ctx, s.db, scanKey, selectKeys+`WHERE k.organization_id = ? AND k.id < ?
+		ORDER BY k.id DESC LIMIT ?`, c.OrganizationID, before, limit+1)
+	page, next := cut(keys, limit, of, func(k Key) []any { return []any{k.ID} })
+	return page, next, err
+}
+
+// RevokeKey ends a key at once. A key that is revoked already stays as it is. The comment of
+// manageableKey decides which keys a caller may name, and how.
+func (s *Store) RevokeKey(ctx context.Context, c Caller, which string) (k Key, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		if k, err = s.manageableKey(ctx, tx, &c, which); err != nil {
+			return err
+		}
+		if k.GrantID != "" {
+			// The whole grant ends. Otherwise the program would get a new access token with its
+			// refresh token.
+			g, err := one(ctx, tx, scanGrant, selectGrant+`WHERE g.id = ?`, k.GrantID)
+			if err == nil {
+				err = s.endGrant(tx, c, g, "with its key")
+			}
+			if err != nil {
+				return err
+			}
+			k, err = one(ctx, tx, scanKey, selectKey, k.ID)
+			return err
+		}
+		n, err := tx.Exec(`UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, s.millis(), k.ID)
+		if err != nil || n == 0 {
+			return err
+		}
+		if k, err = one(ctx, tx, scanKey, selectKey, k.ID); err != nil {
+			return err
+		}
+		return s.audit(tx, c, "key.revoke", k.ID, k.audited())
+	})
+	return k, err
+}
+
+// RollGrace is how long a key stays valid after it was rolled, so that its users can
+// change over to the successor.
+const RollGrace = 24 * time.Hour
+
+// RollKey creates the successor of a key, with the same user and name. It returns the
+// successor with its secret, which is not stored. The old key stays valid for
+// RollGrace. It returns a Conflict if the old key is revoked, was rolled before, or is the
+// access token of a program. It returns Forbidden if an Admin rolls an Owner's key, because
+// the successor acts as the Owner.
+func (s *Store) RollKey(ctx context.Context, c Caller, which string) (k Key, secret string, err error) {
+	secret = newSecret("jm_live_")
+	err = s.write(ctx, func(tx *Tx) error {
+		old, err := s.manageableKey(ctx, tx, &c, which)
+		if err == nil && old.Role == RoleOwner {
+			err = c.Allow(ManageOwners)
+		}
+		switch {
+		case err != nil:
+			return err
+		case old.GrantID != "":
+			return Errorf(Conflict, "the key is the access token of a program, which renews it by itself")
+		case old.RevokedAt != nil:
+			return Errorf(Conflict, "the API key is revoked: make a new one")
+		case old.ExpiresAt != nil:
+			return Errorf(Conflict, "the API key has been rolled already: roll its successor")
+		}
+		// The successor acts for the user of the old key, who need not be the caller.
+		holder := Caller{OrganizationID: old.organizationID, UserID: old.UserID}
+		if k, err = s.insertKey(ctx, tx, holder, old.Name, secret); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`UPDATE api_keys SET expires_at = ? WHERE id = ?`,
+			s.now().Add(RollGrace).UnixMilli(), old.ID); err != nil {
+			return err
+		}
+		detail := old.audited()
+		detail["successor"] = k.ID
+		return s.audit(tx, c, "key.roll", old.ID, detail)
+	})
+	if err != nil {
+		return Key{}, "", err
+	}
+	return k, secret, nil
+}
+
+// manageableKey returns the key that a caller names and may manage. It returns Forbidden for a
+// Member. Other members name a key of their organization by its id, and any other key is
+// NotFound. The operator may also name a key by its prefix or its secret. manageableKey then
+// sets c.OrganizationID to the key's organization, for the audit log.
+func (s *Store) manageableKey(ctx context.Context, tx *Tx, c *Caller, which string) (Key, error) {
+	if err := s.allowNow(ctx, tx, c, ManageKeys); err != nil {
+		return Key{}, err
+	}
+	if !c.operator {
+		// A key of another organization is NotFound, so that its id tells nothing.
+		k, err := one(ctx, tx, scanKey, selectKeys+`WHERE k.id = ? AND k.organization_id = ?`, which, c.OrganizationID)
+		return k, notFound(err, "API key")
+	}
+	// Prefixes are not unique. Two rows are enough to notice that.
+	keys, err := all(ctx, tx, scanKey, selectKeys+`WHERE k.id IN
+		(SELECT id FROM api_keys WHERE id = ?1 OR prefix = ?1 OR hash = ?2) LIMIT 2`, which, hashSecret(which))
 	switch {
 	case err != nil:
 		return Key{}, err
@@ -175,42 +314,6 @@ func findKey(ctx context.Context, tx *Tx, which string) (Key, error) {
 	case len(keys) == 2:
 		return Key{}, Errorf(Conflict, "several API keys have that prefix: use the id")
 	}
+	c.OrganizationID = keys[0].organizationID
 	return keys[0], nil
-}
-
-// revokeKey ends a key on behalf of c.
-func (s *Store) revokeKey(ctx context.Context, tx *Tx, c Caller, k Key) (Key, error) {
-	n, err := tx.Exec(`UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, s.millis(), k.ID)
-	if err != nil || n == 0 {
-		return k, err
-	}
-	if k, err = one(ctx, tx, scanKey, selectKey, k.ID); err != nil {
-		return k, err
-	}
-	return k, s.audit(tx, c, "key.revoke", k.ID, map[string]any{"name": k.Name, "user": k.Email, "prefix": k.Prefix})
-}
-
-// RollGrace is how long a key that was rolled stays valid.
-const RollGrace = 24 * time.Hour
-
-// rollKey makes the successor of a key on behalf of c: same user, same name.
-func (s *Store) rollKey(ctx context.Context, tx *Tx, c Caller, old Key, secret string) (Key, error) {
-	if old.RevokedAt != nil {
-		return Key{}, Errorf(Conflict, "the API key is revoked: make a new one")
-	}
-	if old.ExpiresAt != nil {
-		return Key{}, Errorf(Conflict, "the API key has been rolled already: roll its successor")
-	}
-	id, _, err := s.insertKey(tx, old.organizationID, old.UserID, old.Name, secret)
-	if err != nil {
-		return Key{}, err
-	}
-	if _, err := tx.Exec(`UPDATE api_keys SET expires_at = ? WHERE id = ?`, s.now().Add(RollGrace).UnixMilli(), old.ID); err != nil {
-		return Key{}, err
-	}
-	err = s.audit(tx, c, "key.roll", old.ID, map[string]any{"name": old.Name, "user": old.Email, "prefix": old.Prefix, "successor": id})
-	if err != nil {
-		return Key{}, err
-	}
-	return one(ctx, tx, scanKey, selectKey, id)
 }

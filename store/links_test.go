@@ -22,7 +22,7 @@ func refused(err error, kind store.Kind) bool {
 	return store.IsKind(err, kind)
 }
 
-// TestInvitation has somebody new and somebody known join.
+// TestInvitation lets a new user and a known user join.
 func TestInvitation(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -34,15 +34,15 @@ func TestInvitation(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(hashes), 0) // the token is not kept
 
-	_, err = f.AcceptInvitation(f.ctx(), token, store.NewUser{Name: " ", Password: "short"}, "")
+	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: " ", Password: "short"})
 	is.True(strings.Contains(err.Error(), "name: ") && strings.Contains(err.Error(), "1 more")) // and the link still works
-	c, err := f.AcceptInvitation(f.ctx(), token, store.NewUser{Name: "New", Password: goodPassword}, "10.0.0.1")
+	c, err := f.AcceptInvitation(f.ctx(), store.Caller{RemoteAddr: "10.0.0.1"}, token, store.NewUser{Name: "New", Password: goodPassword})
 	is.NoErr(err)
 	is.Equal(c.Role, store.RoleAdmin)
 	id, err := f.CheckPassword(f.ctx(), "NEW@acme.test", goodPassword)
 	is.NoErr(err)
-	is.Equal(id, c.UserID)
-	_, err = f.AcceptInvitation(f.ctx(), token, store.NewUser{Name: "Eve", Password: goodPassword}, "")
+	is.Equal(id.UserID, c.UserID)
+	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: goodPassword})
 	is.True(store.IsNotFound(err)) // once
 
 	_, _, err = f.CreateInvitation(f.ctx(), f.owner.Caller, "New@Acme.test", store.RoleMember)
@@ -51,16 +51,16 @@ func TestInvitation(t *testing.T) {
 	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
 	_, token, err = f.CreateInvitation(f.ctx(), f.owner.Caller, "sam@globex.test", store.RoleMember)
 	is.NoErr(err)
-	_, err = f.AcceptInvitation(f.ctx(), token, store.NewUser{Name: "Eve", Password: goodPassword}, "")
+	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: goodPassword})
 	is.True(store.IsKind(err, store.Forbidden)) // it would be access to Globex
 	is.NoErr(f.SetPassword(f.ctx(), "sam@globex.test", goodPassword))
-	_, err = f.AcceptInvitation(f.ctx(), token, store.NewUser{Name: "Eve", Password: "another password"}, "")
+	_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "Eve", Password: "another password"})
 	is.True(store.IsKind(err, store.Conflict))
-	_, err = f.AcceptInvitationAs(f.ctx(), token, f.owner.UserID, "")
+	_, err = f.AcceptInvitation(f.ctx(), store.Caller{UserID: f.owner.UserID}, token, store.NewUser{})
 	is.True(store.IsKind(err, store.Forbidden)) // somebody else
-	_, err = f.AcceptInvitationAs(f.ctx(), token, stranger.UserID, "")
+	_, err = f.AcceptInvitation(f.ctx(), store.Caller{UserID: stranger.UserID}, token, store.NewUser{})
 	is.NoErr(err)
-	list, err := f.Organizations(f.ctx(), stranger.UserID)
+	list, err := f.Organizations(f.ctx(), stranger.Caller)
 	is.NoErr(err)
 	is.Equal(len(list), 2)
 	_, err = f.CheckPassword(f.ctx(), "sam@globex.test", goodPassword)
@@ -92,7 +92,7 @@ func TestInvitationsEnd(t *testing.T) {
 			return err
 		},
 		"maker demoted by command": func(f *fixture, _ store.Link, _ store.Identity) error {
-			_, err := f.CreateKey(f.ctx(), store.NewKey{Name: "k", Email: "ada@acme.test", Role: store.RoleMember, OrganizationName: "Acme"})
+			_, _, err := f.CreateKey(f.ctx(), store.Operator(), store.NewKey{Name: "k", Email: "ada@acme.test", Role: store.RoleMember, OrganizationName: "Acme"})
 			return err
 		},
 	} {
@@ -110,7 +110,7 @@ func TestInvitationsEnd(t *testing.T) {
 			is.NoErr(end(f, l, admin))
 			_, err = f.Link(f.ctx(), store.LinkInvitation, token)
 			is.True(store.IsNotFound(err))
-			_, err = f.AcceptInvitation(f.ctx(), token, store.NewUser{Name: "New", Password: goodPassword}, "")
+			_, err = f.AcceptInvitation(f.ctx(), store.Caller{}, token, store.NewUser{Name: "New", Password: goodPassword})
 			is.True(store.IsNotFound(err))
 			list, err := f.Invitations(f.ctx(), f.owner.Caller)
 			is.NoErr(err)
@@ -119,12 +119,12 @@ func TestInvitationsEnd(t *testing.T) {
 	}
 }
 
-// TestLinkUsedTwiceAtOnce lets one of many in.
+// TestLinkUsedTwiceAtOnce checks that one of many concurrent uses of a link succeeds.
 func TestLinkUsedTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	_, token, err := f.CreateReset(f.ctx(), store.LinkReset, "ann@acme.test")
+	_, token, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ann@acme.test")
 	is.NoErr(err)
 	var wg sync.WaitGroup
 	errs := make([]error, 4)
@@ -145,21 +145,21 @@ func TestLinkUsedTwiceAtOnce(t *testing.T) {
 	is.Equal(let, 1)
 }
 
-// TestReset ends what the old password gave access to.
+// TestReset checks that a reset ends all that the old password gave access to.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
 	is.NoErr(f.SetPassword(f.ctx(), "ann@acme.test", goodPassword))
-	session, err := f.CreateSession(f.ctx(), f.owner.UserID, "", "")
+	session, err := f.CreateSession(f.ctx(), f.owner.Caller, "")
 	is.NoErr(err)
-	_, first, err := f.CreateReset(f.ctx(), store.LinkReset, "ann@acme.test")
+	_, first, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ann@acme.test")
 	is.NoErr(err)
-	_, second, err := f.CreateReset(f.ctx(), store.LinkReset, "ANN@acme.test")
+	_, second, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ANN@acme.test")
 	is.NoErr(err)
 	_, err = f.ChoosePassword(f.ctx(), store.LinkReset, first, store.NewUser{Password: "another password"}, "")
 	is.True(store.IsNotFound(err)) // the newer one took its place
-	_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, second, store.NewUser{Password: "another password", Email: "eve@acme.test"}, "")
+	_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, second, store.NewUser{Name: "Ann", Password: "another password", Email: "eve@acme.test"}, "")
 	is.True(store.IsNotFound(err)) // another kind
 	_, err = f.ChoosePassword(f.ctx(), store.LinkReset, second, store.NewUser{Password: "another password", Email: "eve@acme.test"}, "")
 	is.NoErr(err)
@@ -169,10 +169,10 @@ func TestReset(t *testing.T) {
 	is.True(store.IsKind(err, store.Unauthorized))
 	_, _, err = f.SessionIdentity(f.ctx(), session)
 	is.True(store.IsKind(err, store.Unauthorized))
-	_, _, err = f.CreateReset(f.ctx(), store.LinkReset, "nobody@acme.test")
+	_, _, err = f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "nobody@acme.test")
 	is.True(store.IsNotFound(err))
 
-	_, token, err := f.CreateReset(f.ctx(), store.LinkReset, "ann@acme.test")
+	_, token, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkReset, "ann@acme.test")
 	is.NoErr(err)
 	f.clock.advance(store.ResetLifetime - time.Millisecond)
 	_, err = f.Link(f.ctx(), store.LinkReset, token)
@@ -185,24 +185,25 @@ func TestReset(t *testing.T) {
 	is.Equal(n, int64(1))
 }
 
-// TestWelcome sets the first owner's address, but not to another's.
+// TestWelcome checks that a welcome sets the first owner's address, but never to the address
+// of another user.
 func TestWelcome(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
 	f.caller("Acme", "mo@acme.test", store.RoleMember)
-	_, token, err := f.CreateReset(f.ctx(), store.LinkWelcome, "ann@acme.test")
+	_, token, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkWelcome, "ann@acme.test")
 	is.NoErr(err)
 	for _, email := range []string{"", "no address", "MO@acme.test"} {
-		_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Password: goodPassword, Email: email}, "")
+		_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Name: "Ann", Password: goodPassword, Email: email}, "")
 		is.True(store.IsKind(err, store.Invalid))
 	}
-	id, err := f.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Password: goodPassword, Email: "ann@new.test"}, "")
+	id, err := f.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Name: "Ann", Password: goodPassword, Email: "ann@new.test"}, "")
 	is.NoErr(err)
-	is.Equal(id, f.owner.UserID)
+	is.Equal(id.UserID, f.owner.UserID)
 	id, err = f.CheckPassword(f.ctx(), "ann@new.test", goodPassword)
 	is.NoErr(err)
-	is.Equal(id, f.owner.UserID)
+	is.Equal(id.UserID, f.owner.UserID)
 }
 
 // TestGivenKeyMakesNobody starts again with the key of somebody whose address has
@@ -213,11 +214,11 @@ func TestGivenKeyMakesNobody(t *testing.T) {
 	f := newFixture(t)
 	given := store.NewKey{Name: "First key", Email: "owner@localhost", Role: store.RoleOwner, Secret: "a-given-secret-of-some-length"}
 	for range 2 {
-		_, err := f.CreateKey(f.ctx(), given)
+		_, _, err := f.CreateKey(f.ctx(), store.Operator(), given)
 		is.NoErr(err)
-		_, token, err := f.CreateReset(f.ctx(), store.LinkWelcome, "owner@localhost")
+		_, token, err := f.CreatePasswordLink(f.ctx(), store.Operator(), store.LinkWelcome, "owner@localhost")
 		if err == nil {
-			_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Password: goodPassword, Email: "me@new.test"}, "")
+			_, err = f.ChoosePassword(f.ctx(), store.LinkWelcome, token, store.NewUser{Name: "Ann", Password: goodPassword, Email: "me@new.test"}, "")
 			is.NoErr(err)
 		}
 	}
@@ -226,7 +227,7 @@ func TestGivenKeyMakesNobody(t *testing.T) {
 	is.Equal(users, []string{"ann@acme.test", "me@new.test"})
 }
 
-// TestWhoMakesLinks tries every role on every role.
+// TestWhoMakesLinks tries a link by every role for a member of every role.
 func TestWhoMakesLinks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -248,28 +249,28 @@ func TestWhoMakesLinks(t *testing.T) {
 			if name == "stranger" {
 				want = store.NotFound
 			}
-			_, _, err := f.CreateResetAs(f.ctx(), who.Caller, target.UserID)
+			_, _, err := f.CreatePasswordLink(f.ctx(), who.Caller, store.LinkReset, target.UserID)
 			is.True(refused(err, want))
 		}
 	}
-	_, _, err := f.CreateResetAs(f.ctx(), f.owner.Caller, f.owner.UserID)
+	_, _, err := f.CreatePasswordLink(f.ctx(), f.owner.Caller, store.LinkReset, f.owner.UserID)
 	is.True(store.IsKind(err, store.Conflict)) // their own: by their password
 
 	// Nobody gets into another organization by way of a member of both.
 	both := f.caller("Acme", "both@acme.test", store.RoleMember)
-	_, token, err := f.CreateResetAs(f.ctx(), people["admin"].Caller, both.UserID)
+	_, token, err := f.CreatePasswordLink(f.ctx(), people["admin"].Caller, store.LinkReset, both.UserID)
 	is.NoErr(err)
 	f.caller("Globex", "both@acme.test", store.RoleMember)
 	_, err = f.Link(f.ctx(), store.LinkReset, token)
 	is.True(store.IsNotFound(err)) // ended by their joining
-	_, _, err = f.CreateResetAs(f.ctx(), people["admin"].Caller, both.UserID)
+	_, _, err = f.CreatePasswordLink(f.ctx(), people["admin"].Caller, store.LinkReset, both.UserID)
 	is.True(store.IsKind(err, store.Forbidden))
 	asked := f.caller("Acme", "asked@acme.test", store.RoleMember)
-	_, token, err = f.CreateResetAs(f.ctx(), people["admin"].Caller, asked.UserID)
+	_, token, err = f.CreatePasswordLink(f.ctx(), people["admin"].Caller, store.LinkReset, asked.UserID)
 	is.NoErr(err)
 	_, invitation, err := f.CreateInvitation(f.ctx(), people["stranger"].Caller, "asked@acme.test", store.RoleOwner)
 	is.NoErr(err)
-	_, err = f.AcceptInvitationAs(f.ctx(), invitation, asked.UserID, "")
+	_, err = f.AcceptInvitation(f.ctx(), store.Caller{UserID: asked.UserID}, invitation, store.NewUser{})
 	is.NoErr(err)
 	_, err = f.Link(f.ctx(), store.LinkReset, token)
 	is.True(store.IsNotFound(err))

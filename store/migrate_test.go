@@ -50,91 +50,6 @@ func must(t *testing.T, db *sql.DB, script string) {
 	}
 }
 
-func scanOne[T any](t *testing.T, db *sql.DB, query string) (v T) {
-	t.Helper()
-	if err := db.QueryRowContext(t.Context(), query).Scan(&v); err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
-const (
-	pets1 = `CREATE TABLE owners (id INTEGER PRIMARY KEY); CREATE TABLE pets (id INTEGER PRIMARY KEY, owner INTEGER REFERENCES owners (id))`
-	step1 = `ALTER TABLE pets ADD COLUMN name TEXT NOT NULL DEFAULT 'Rex'; -- a comment may end a step`
-	// A table that others refer to, made anew: what needs foreign keys off.
-	step2 = `CREATE TABLE owners2 (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO owners2 SELECT id, 'Ann' FROM owners;
-		DROP TABLE owners; ALTER TABLE owners2 RENAME TO owners`
-)
-
-func TestMigrateFresh(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	path := filepath.Join(t.TempDir(), "a.db")
-	is.NoErr(store.Migrate(t.Context(), path, pets1, nil))
-	db := rawDatabase(t, path)
-	is.Equal(scanOne[int](t, db, `PRAGMA user_version`), 1)
-	must(t, db, `INSERT INTO owners (id) VALUES (7); INSERT INTO pets (id, owner) VALUES (1, 7)`)
-	is.NoErr(db.Close())
-	is.NoErr(store.Migrate(t.Context(), path, "nonsense", nil)) // it is there: nothing is run
-	left, err := filepath.Glob(path + ".v*")
-	is.NoErr(err)
-	is.Equal(len(left), 0) // nothing to set aside
-}
-
-func TestMigrateUpgradesAndSetsACopyAside(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	path := filepath.Join(t.TempDir(), "a b%3f.db")
-	is.NoErr(store.Migrate(t.Context(), path, pets1, nil))
-	db := rawDatabase(t, strings.ReplaceAll(path, "%", "%25"))
-	must(t, db, `INSERT INTO owners (id) VALUES (7); INSERT INTO pets (id, owner) VALUES (1, 7)`)
-	is.NoErr(db.Close())
-
-	is.NoErr(store.Migrate(t.Context(), path, "nonsense", []string{step1, step2})) // two versions at once
-	db = rawDatabase(t, strings.ReplaceAll(path, "%", "%25"))
-	is.Equal(scanOne[int](t, db, `PRAGMA user_version`), 3)
-	is.Equal(scanOne[string](t, db, `SELECT p.name || o.name FROM pets p JOIN owners o ON o.id = p.owner`), "RexAnn")
-
-	old := rawDatabase(t, strings.ReplaceAll(path, "%", "%25")+".v1")
-	is.Equal(scanOne[int](t, old, `PRAGMA user_version`), 1)
-	is.Equal(scanOne[int](t, old, `SELECT owner FROM pets`), 7)
-	is.Equal(scanOne[string](t, old, `PRAGMA integrity_check`), "ok")
-}
-
-func TestMigrateRefuses(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		version int
-		steps   []string
-		says    string
-	}{
-		"a newer database":      {9, []string{step1}, "use a newer program"},
-		"an impossible version": {-1, []string{step1}, "impossible"},
-		"a failing last step":   {1, []string{step1, `CREATE TABLE more (x); INSERT INTO nowhere VALUES (1)`}, "nowhere"},
-		"a broken reference":    {1, []string{step1, `DELETE FROM owners`}, "pets"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			is := is.New(t)
-			path := filepath.Join(t.TempDir(), "a.db")
-			is.NoErr(store.Migrate(t.Context(), path, pets1, nil))
-			db := rawDatabase(t, path)
-			must(t, db, `INSERT INTO owners (id) VALUES (7); INSERT INTO pets (id, owner) VALUES (1, 7)`)
-			must(t, db, fmt.Sprintf(`PRAGMA user_version = %d`, tt.version))
-			before := shape(t, db)
-			is.NoErr(db.Close())
-
-			err := store.Migrate(t.Context(), path, "nonsense", tt.steps)
-			is.True(err != nil)
-			is.True(strings.Contains(err.Error(), tt.says)) // the message says what is wrong
-			db = rawDatabase(t, path)
-			is.Equal(scanOne[int](t, db, `PRAGMA user_version`), tt.version)
-			is.Equal(shape(t, db), before) // not even the first step is left
-			is.Equal(scanOne[int](t, db, `SELECT owner FROM pets`), 7)
-		})
-	}
-}
-
 func TestOpenRefusesANewerDatabase(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -147,7 +62,7 @@ func TestOpenRefusesANewerDatabase(t *testing.T) {
 	is.NoErr(db.Close())
 	_, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
 	is.True(err != nil)
-	is.True(strings.Contains(err.Error(), "newer"))
+	is.True(strings.Contains(err.Error(), "newer")) // the error does not ask for a newer program
 	_, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
 	is.True(!errors.Is(err, store.ErrLocked)) // a failed Open gives the folder back
 }
@@ -183,6 +98,49 @@ func TestUpgrade(t *testing.T) {
 	}
 	_, err := os.Stat(fmt.Sprintf("testdata/schema-v%d.sql", store.NewestVersion()+1))
 	is.True(errors.Is(err, os.ErrNotExist)) // a schema without the migration to it
+}
+
+// TestUpgradeFindsTheTasksOfSchedules upgrades a database of version 1 in which
+// schedules have tasks that wait, run and have ended.
+func TestUpgradeFindsTheTasksOfSchedules(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	old, err := os.ReadFile("testdata/schema-v1.sql")
+	is.NoErr(err)
+	path := filepath.Join(t.TempDir(), "a.db")
+	db := rawDatabase(t, path)
+	must(t, db, string(old)+`;
+		PRAGMA user_version = 1;
+		INSERT INTO organizations VALUES ('o', 'Acme', NULL, 1);
+		INSERT INTO users VALUES ('u', 'ann@acme.test', 'Ann', NULL, 1);
+		INSERT INTO workers VALUES (1, 'w', 'o', 'u', 'W', '', 'public', 1, 1, 1, NULL);
+		INSERT INTO worker_versions (worker_id, version, instructions, created_at) VALUES ('w', 1, '', 1)`)
+	for i, status := range []string{"pending", "running", "completed", "pending"} { // the last two are of one schedule
+		num, input := i+1, min(i, 2)
+		must(t, db, fmt.Sprintf(`
+			INSERT INTO tasks (num, id, organization_id, worker_id, created_by_user_id, title, status, triggered_by, turn_count, unfinished, cost, duration_ms, created_at, completed_at)
+			VALUES (%[1]d, 'tsk_%[1]d', 'o', 'w', 'u', 'T', '%[2]s', 'schedule', 1, '%[2]s' <> 'completed', 0, 0, 1, iif('%[2]s' = 'completed', 1, NULL));
+			INSERT INTO turns (num, id, task_num, seq, organization_id, worker_id, worker_version, created_by_user_id, triggered_by, input, budget, status,
+				ready, runner_id, claims, interruptions, abort_requested, output_text, model, steps, input_tokens, output_tokens, cache_read_tokens,
+				cache_write_tokens, reasoning_tokens, model_cost, tool_cost, duration_ms, created_at, completed_at)
+			VALUES (%[1]d, 'trn_%[1]d', %[1]d, 0, 'o', 'w', 1, 'u', 'schedule', 'input %[3]d', 'low', '%[2]s',
+				1, iif('%[2]s' = 'running', 'r', NULL), 0, 0, 0, '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, iif('%[2]s' = 'completed', 1, NULL))`, num, status, input))
+	}
+	for i := range 4 {
+		must(t, db, fmt.Sprintf(`INSERT INTO schedules (id, organization_id, worker_id, created_by_user_id, input, budget, type, interval_seconds, anchor_at, next_run_at, paused, created_at)
+			VALUES ('sch_%[1]d', 'o', 'w', 'u', 'input %[1]d', 'low', 'interval', 60, 1, 1, 0, 1)`, i))
+	}
+	is.NoErr(db.Close())
+	s, err := store.Open(t.Context(), moveToFolder(t, path), storetest.Schema(t), store.Options{})
+	is.NoErr(err)
+	defer s.Close()
+	running, err := s.Ints(t.Context(), `SELECT coalesce(running_task_num, 0) FROM schedules ORDER BY id`)
+	is.NoErr(err)
+	is.Equal(running, []int64{1, 2, 4, 0})
+	due, err := s.DueSchedules(t.Context(), 10, 0)
+	is.NoErr(err)
+	is.Equal(len(due), 1)
+	is.Equal(due[0].ID, "sch_3")
 }
 
 func moveToFolder(t *testing.T, path string) string {

@@ -2,87 +2,117 @@ package store
 
 import (
 	"context"
-	"database/sql"
+	"crypto/sha256"
 	"encoding/base64"
-	"errors"
+	"encoding/hex"
 	"fmt"
-	"strconv"
+	"math"
 	"strings"
-	"unicode/utf8"
+	"time"
 )
 
 const (
 	// maxScanned is how many entries of its index a list reads for one page. A
-	// filter that few rows pass so costs no more in a large table: its page may be
-	// short, or even empty, and yet have a cursor.
+	// filter that few rows pass thus costs the same in a large table: its page may
+	// be short, or even empty, and still have a cursor.
 	maxScanned = 100_000
 
-	maxPage      = 1000 // items in a page, whatever was asked for
+	maxPage      = 1000 // items in a page, whatever the client asks for
 	maxQueryText = 200  // characters of a text filter
 )
 
-// pageLimit is how many items a page holds at most.
+// scanned returns the number of entries that a list reads for one page. A caller may ask for
+// fewer than the usual number.
+func scanned(asked int) int {
+	if asked <= 0 {
+		return maxScanned
+	}
+	return min(asked, maxScanned)
+}
+
+// pageLimit returns the number of items that a page holds at most.
 func pageLimit(asked int) int { return max(1, min(asked, maxPage)) }
 
-// paginate makes a page of rows, of which one more than limit was asked for.
-// position is where a row stands; the query end, with args, gives where the scan
-// stopped, and no row where the list ends before.
-func paginate[T any](ctx context.Context, q querier, rows []T, limit int, position func(T) []int64, end string, args ...any) ([]T, string, error) {
+// cut makes a page of rows, of which the query asked for one more than limit. It
+// returns the cursor of the next page, or "" after the last row. position returns
+// the values by which the list is sorted.
+func cut[T any](rows []T, limit int, of scope, position func(T) []any) ([]T, string) {
+	if len(rows) <= limit {
+		return rows, ""
+	}
+	return rows[:limit], of.cursor(position(rows[limit-1])...)
+}
+
+// paginate is cut for a list that reads at most maxScanned entries of its index.
+// The query end, with args, returns the position of the last entry that was read,
+// as text. It returns no row if the list ended before.
+func paginate[T any](ctx context.Context, q querier, rows []T, limit int, of scope, position func(T) []any,
+	end string, args ...any) ([]T, string, error) {
 	if len(rows) > limit {
-		return rows[:limit], formatCursor(position(rows[limit-1])), nil
+		page, next := cut(rows, limit, of, position)
+		return page, next, nil
 	}
-	stopped, err := one(ctx, q, scanPosition, end, args...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return rows, "", nil
-	}
+	last, err := one(ctx, q, scanString, end, args...)
 	if err != nil {
-		return nil, "", err
+		return rows, "", noRow(err, nil)
 	}
-	return rows, formatCursor(stopped), nil
+	return rows, of.cursor(last), nil
 }
 
-// scanPosition reads a row of two columns.
-func scanPosition(row scanner) ([]int64, error) {
-	p := make([]int64, 2)
-	return p, row.Scan(&p[0], &p[1])
+// A scope identifies a list and the values of its filters. Each cursor contains its
+// scope, so that it is refused by any other list, where its position means nothing.
+type scope string
+
+// scopeOf returns the scope of a list with the values of its filters.
+func scopeOf(list string, filters ...any) scope {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %#v", list, filters))
+	return scope(hex.EncodeToString(sum[:6]))
 }
 
-// formatCursor makes an opaque cursor of a position: a time and a num.
-func formatCursor(position []int64) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d", position[0], position[1]))
+// cursor returns the opaque cursor of a position: the values by which the list is
+// sorted.
+func (of scope) cursor(position ...any) string {
+	text := fmt.Sprint(position...) + " " + string(of) // Sprint puts a space between numbers
+	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// parseCursor is its reverse; nil for none.
-func parseCursor(cursor string) ([]int64, error) {
+// read reads a cursor into the variables to which position points. It leaves them
+// as they are without a cursor. It notes in f a cursor that is not of this list.
+func (of scope) read(f *Fields, cursor string, position ...any) {
 	if cursor == "" {
-		return nil, nil
+		return
 	}
-	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	first, second, ok := strings.Cut(string(b), " ")
-	a, err1 := strconv.ParseInt(first, 10, 64)
-	n, err2 := strconv.ParseInt(second, 10, 64)
-	if !ok || errors.Join(err, err1, err2) != nil {
-		return nil, errors.New("not a cursor")
+	decoded, err := base64.RawURLEncoding.DecodeString(cursor)
+	text, ok := strings.CutSuffix(string(decoded), " "+string(of))
+	if ok = ok && err == nil && len(strings.Fields(text)) == len(position); ok {
+		_, err = fmt.Sscan(text, position...)
 	}
-	return []int64{a, n}, nil
+	f.Check(ok && err == nil, "cursor", "is not a nextCursor of this list with these filters")
 }
 
-// checkCursor notes in f a cursor that no list has given.
-func checkCursor(f *Fields, cursor string) {
-	_, err := parseCursor(cursor)
-	f.Check(err == nil, "cursor", "is not a nextCursor of this list")
+// aboveIDs sorts after every id: a list of ids begins there if the newest come
+// first.
+const aboveIDs = "~"
+
+// readNum reads the cursor of a list that is sorted by num, newest first. It returns the
+// num below which the page begins.
+func (of scope) readNum(f *Fields, cursor string) (num int64) {
+	num = math.MaxInt64
+	of.read(f, cursor, &num)
+	return num
 }
 
-// checkText notes in f a text filter that is too long.
-func checkText(f *Fields, text string) {
-	f.Check(utf8.RuneCountInString(text) <= maxQueryText, "q", "must have at most %d characters", maxQueryText)
-	f.Check(!strings.Contains(text, "\x00"), "q", "must not have a NUL character") // where LIKE would end
-}
-
-// likePattern is a LIKE pattern, with ESCAPE '\', for what contains text; none for no text.
-func likePattern(text string) string {
-	if text == "" {
-		return ""
+// readTime reads the cursor of a list that is sorted by time and num, newest first.
+// The page begins below the position that it returns. That is no later than before,
+// if before is set: a cursor cannot widen the filter.
+func (of scope) readTime(f *Fields, cursor string, before time.Time) (at, num int64) {
+	top := int64(math.MaxInt64)
+	if !before.IsZero() {
+		top = before.UnixMilli()
 	}
-	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text) + "%"
+	at = top
+	if of.read(f, cursor, &at, &num); at >= top {
+		return top, 0
+	}
+	return at, num
 }

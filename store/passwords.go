@@ -5,8 +5,8 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"database/sql"
+	_ "embed" // for the list of common passwords
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,34 +15,60 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// The cost of a password hash (RFC 9106): 19 MiB, two passes, one lane. Hashes keep
-// the cost they were made with, so it can be raised.
+// The cost of a password hash (RFC 9106): 19 MiB, two passes, one lane. Each hash
+// stores its cost, so that a later version can raise it.
 const (
 	argonMemory = 19 << 10 // KiB
 	argonTime   = 2
 	argonLanes  = 1
-	argonSalt   = 16
-	argonKey    = 32
+	argonSalt   = 16 // bytes
+	argonKey    = 32 // bytes
 )
 
-// What a password may be. The upper limit bounds the work of hashing.
+// The lengths of a password. The upper limit bounds the work of hashing.
 const (
 	MinPassword = 8    // characters
 	MaxPassword = 1024 // bytes
 )
 
-// checkPassword notes in f a password that nobody may choose.
+// checkPassword notes in f a password that is too short, too long, or among the first that an
+// attacker tries.
 func checkPassword(f *Fields, password string) {
-	f.Check(utf8.RuneCountInString(password) >= MinPassword, "password", "must have %d characters or more", MinPassword)
-	f.Check(len(password) <= MaxPassword, "password", "must have at most %d bytes", MaxPassword)
+	switch {
+	case utf8.RuneCountInString(password) < MinPassword:
+		f.Add("password", "must have %d characters or more", MinPassword)
+	case len(password) > MaxPassword:
+		f.Add("password", "must have at most %d bytes", MaxPassword)
+	case isCommonPassword(password):
+		f.Add("password", "must not be a password that many people choose: several words in a row are better")
+	}
 }
 
-// hashWait is how long a password waits for its turn to be hashed: each takes its
-// memory, so few are at once.
+//go:embed common-passwords.txt
+var commonPasswords string // one a line, in lower case
+
+// fewestRunes is the number of different characters that a password must exceed.
+const fewestRunes = 2
+
+// isCommonPassword reports whether a password stands in the list of the most common ones, in
+// any case of letters, or repeats one or two characters (NIST SP 800-63B, section 3.1.1.2).
+func isCommonPassword(password string) bool {
+	lower := strings.ToLower(password)
+	different := map[rune]bool{}
+	for _, r := range lower {
+		different[r] = true
+	}
+	// A password with a line end could match several lines of the list.
+	listed := !strings.Contains(lower, "\n") && strings.Contains(commonPasswords, "\n"+lower+"\n")
+	return len(different) <= fewestRunes || listed
+}
+
+// hashWait is how long a password waits to be hashed. Few are hashed at once, because
+// each takes argonMemory.
 const hashWait = 10 * time.Second
 
-// hash runs do, which hashes a password, once there is room for it. It is Busy where
-// too many others are before it.
+// hash runs do, which hashes a password, when fewer than the most allowed are being
+// hashed. It returns a Busy error after hashWait.
 func (s *Store) hash(ctx context.Context, do func()) error {
 	late := time.NewTimer(hashWait)
 	defer late.Stop()
@@ -58,42 +84,46 @@ func (s *Store) hash(ctx context.Context, do func()) error {
 	}
 }
 
-// newPassword gives the hash of a password that somebody has chosen.
+// newPassword checks and hashes a password that somebody has chosen. It takes too long
+// for a transaction.
 func (s *Store) newPassword(ctx context.Context, password string) (hash string, err error) {
 	var f Fields
 	checkPassword(&f, password)
 	if err := f.Err(); err != nil {
 		return "", err
 	}
-	err = s.hash(ctx, func() { hash = hashPassword(password) })
+	err = s.hash(ctx, func() { hash = hashPassword(password, s.hashMemory) })
 	return hash, err
 }
 
-// SetPassword sets the password a user signs in with, on behalf of who owns the
-// data folder. It ends the user's sessions, and the links to choose another.
+// SetPassword sets the password of the user with that email address, for the owner of
+// the data folder. It ends the user's sessions and their links to choose a password.
 func (s *Store) SetPassword(ctx context.Context, email, password string) error {
-	hash, err := s.newPassword(ctx, password) // before the transaction: it takes its time
+	hash, err := s.newPassword(ctx, password)
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx *Tx) error {
-		userID, err := one(ctx, tx, scanString, `SELECT id FROM users WHERE email = ?`, email)
-		if errors.Is(err, sql.ErrNoRows) {
-			return Errorf(NotFound, "no user has that email address")
-		}
+		userID, err := userByEmail(ctx, tx, email)
 		if err != nil {
 			return err
 		}
-		if err := s.putPassword(tx, userID, hash, ""); err != nil {
+		// No session is kept: whoever knew the old password may have one of them.
+		if err := s.setPassword(tx, userID, hash, ""); err != nil {
 			return err
 		}
-		return s.auditUser(ctx, tx, Caller{}, userID, "password.set", map[string]any{"user": email})
+		return s.auditUser(ctx, tx, Operator(), userID, "password.set", map[string]any{"user": email})
 	})
 }
 
-// putPassword sets a password, and ends all that the old one gave access to but the
-// session kept.
-func (s *Store) putPassword(tx *Tx, userID, hash, kept string) error {
+func userByEmail(ctx context.Context, tx *Tx, email string) (userID string, err error) {
+	userID, err = one(ctx, tx, scanString, `SELECT id FROM users WHERE email = ?`, email)
+	return userID, noRow(err, Errorf(NotFound, "no user has that email address"))
+}
+
+// setPassword stores the hash of a new password. It ends what the old one gave access
+// to: the user's links, and their sessions except the one with the id kept.
+func (s *Store) setPassword(tx *Tx, userID, hash, kept string) error {
 	if _, err := tx.Exec(`UPDATE users SET password_hash = ? WHERE id = ?`, hash, userID); err != nil {
 		return err
 	}
@@ -104,8 +134,8 @@ func (s *Store) putPassword(tx *Tx, userID, hash, kept string) error {
 }
 
 // ChangePassword sets the password of the caller, who must know the old one. It ends
-// their other sessions and the links to choose another. A wrong old password is an
-// Invalid error of the field.
+// their other sessions and their links to choose a password. For a wrong old password it
+// returns an Invalid error.
 func (s *Store) ChangePassword(ctx context.Context, c Identity, sessionID, old, password string) error {
 	if _, err := s.CheckPassword(ctx, c.Email, old); err != nil {
 		if IsKind(err, Unauthorized) {
@@ -113,60 +143,63 @@ func (s *Store) ChangePassword(ctx context.Context, c Identity, sessionID, old, 
 		}
 		return err
 	}
+	// Hashing takes long, so it happens before the transaction.
 	hash, err := s.newPassword(ctx, password)
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(tx *Tx) error {
-		if err := s.putPassword(tx, c.UserID, hash, sessionID); err != nil {
+		if err := s.setPassword(tx, c.UserID, hash, sessionID); err != nil {
 			return err
 		}
 		return s.auditUser(ctx, tx, c.Caller, c.UserID, "password.change", map[string]any{"user": c.Email})
 	})
 }
 
-// CheckPassword gives the id of the user with that email address and password.
-// Unknown users, users without a password and wrong passwords are an Unauthorized
-// error alike, and take the same time.
-func (s *Store) CheckPassword(ctx context.Context, email, password string) (userID string, err error) {
+// CheckPassword returns the user with that email address and password, as a Caller without an
+// organization. It returns the same Unauthorized error, after the same time, for unknown
+// users, users without a password and wrong passwords.
+func (s *Store) CheckPassword(ctx context.Context, email, password string) (Caller, error) {
+	c := Caller{Trigger: TriggerUI}
 	var hash sql.NullString
-	_, err = one(ctx, s, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&userID, &hash) },
-		`SELECT id, password_hash FROM users WHERE email = ?`, email)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", err
+	_, err := one(ctx, s.db, into(&c.UserID, &hash), `SELECT id, password_hash FROM users WHERE email = ?`, email)
+	if err = noRow(err, nil); err != nil {
+		return Caller{}, err
 	}
+	// An unknown user has no hash. The work is done all the same, so that the time does
+	// not tell whether the address is known.
 	matches := false
 	if len(password) <= MaxPassword {
-		err = s.hash(ctx, func() { matches = passwordMatches(hash.String, password) })
-		if err != nil {
-			return "", err
+		if err := s.hash(ctx, func() { matches = passwordMatches(hash.String, password, s.hashMemory) }); err != nil {
+			return Caller{}, err
 		}
 	}
 	if !matches {
-		return "", Errorf(Unauthorized, "the email address or the password is wrong")
+		return Caller{}, Errorf(Unauthorized, "the email address or the password is wrong")
 	}
-	return userID, nil
+	return c, nil
 }
 
-// HasPasswords reports whether anybody has a password to sign in with.
+// HasPasswords reports whether any user has a password to sign in with.
 func (s *Store) HasPasswords(ctx context.Context) (bool, error) {
-	n, err := one(ctx, s, scanInt, `SELECT EXISTS (SELECT 1 FROM users WHERE password_hash IS NOT NULL)`)
-	return n == 1, err
+	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM users WHERE password_hash IS NOT NULL)`)
 }
 
-// hashPassword gives the PHC form, which names algorithm and cost.
-func hashPassword(password string) string {
+// hashPassword returns the hash of a password in PHC form, which names algorithm and cost.
+// memory is the memory, in KiB, that the computation takes.
+func hashPassword(password string, memory uint32) string {
 	salt := make([]byte, argonSalt)
 	_, _ = rand.Read(salt) // never fails: it ends the program instead
-	key := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonLanes, argonKey)
+	key := argon2.IDKey([]byte(password), salt, argonTime, memory, argonLanes, argonKey)
 	b64 := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonLanes,
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, memory, argonTime, argonLanes,
 		b64.EncodeToString(salt), b64.EncodeToString(key))
 }
 
-// passwordMatches also hashes where there is nothing to compare with, so that the
-// time tells nothing.
-func passwordMatches(hash, password string) bool {
+// passwordMatches reports whether a hash belongs to a password. Without a hash it does the
+// same work, with as many KiB of memory as unknown says. So its time does not tell whether a
+// user exists.
+func passwordMatches(hash, password string, unknown uint32) bool {
 	var version, memory, time, lanes int
 	fields := strings.Split(hash, "$")
 	known := len(fields) == 6 && fields[1] == "argon2id"
@@ -176,7 +209,7 @@ func passwordMatches(hash, password string) bool {
 		known = err1 == nil && err2 == nil && version == argon2.Version
 	}
 	if !known {
-		argon2.IDKey([]byte(password), make([]byte, argonSalt), argonTime, argonMemory, argonLanes, argonKey)
+		argon2.IDKey([]byte(password), make([]byte, argonSalt), argonTime, unknown, argonLanes, argonKey)
 		return false
 	}
 	salt, err1 := base64.RawStdEncoding.DecodeString(fields[4])
@@ -184,6 +217,138 @@ func passwordMatches(hash, password string) bool {
 	if err1 != nil || err2 != nil || len(want) == 0 {
 		return false
 	}
-	got := argon2.IDKey([]byte(password), salt, uint32(time), uint32(memory), uint8(lanes), uint32(len(want))) //nolint:gosec // from our own table
+	//nolint:gosec // the numbers come from our own table, so none overflows
+	got := argon2.IDKey([]byte(password), salt, uint32(time), uint32(memory), uint8(lanes), uint32(len(want)))
 	return subtle.ConstantTimeCompare(got, want) == 1
+}
+
+// CreatePasswordLink creates a reset or a welcome, with which a user chooses a
+// password. It returns the link with its token, which is not stored. It ends the
+// user's older links.
+//
+// A caller names the user by id, and may create a reset alone. It is Forbidden unless
+// the caller manages the user in each of the user's organizations, because the link
+// opens all of them. An Operator names the user by email address.
+func (s *Store) CreatePasswordLink(ctx context.Context, c Caller, kind LinkKind,
+	user string) (l Link, token string, err error) {
+	if !c.operator && kind != LinkReset {
+		return Link{}, "", Errorf(Forbidden, "only the command line creates this link")
+	}
+	err = s.write(ctx, func(tx *Tx) error {
+		userID := user
+		if c.operator {
+			userID, err = userByEmail(ctx, tx, user)
+		} else {
+			err = s.allowReset(ctx, tx, c, user)
+		}
+		if err != nil {
+			return err
+		}
+		if err := endLinks(tx, userID); err != nil {
+			return err
+		}
+		if l, token, err = s.insertLink(ctx, tx, c, Link{Kind: kind, UserID: userID}, ResetLifetime); err != nil {
+			return err
+		}
+		detail := map[string]any{"user": l.Email}
+		if c.operator {
+			return s.auditUser(ctx, tx, c, userID, "password.link", detail)
+		}
+		return s.audit(tx, c, "password.link", userID, detail)
+	})
+	return l, token, err
+}
+
+// allowReset returns an error unless the caller may give a member of their
+// organization a link to choose a password.
+func (s *Store) allowReset(ctx context.Context, tx *Tx, c Caller, userID string) error {
+	m, err := s.member(ctx, tx, c, userID)
+	if err != nil {
+		return err
+	}
+	if err := s.allowManaging(ctx, tx, &c, m.Role); err != nil {
+		return err
+	}
+	if userID == c.UserID {
+		return Errorf(Conflict, "change your own password on your account's page")
+	}
+	list, err := s.organizationsOf(ctx, tx, userID)
+	if err != nil {
+		return err
+	}
+	// The link opens every organization of the user, so the caller must manage all.
+	for _, o := range list {
+		there := c
+		there.OrganizationID = o.ID
+		err := s.allowManaging(ctx, tx, &there, o.Role)
+		if IsKind(err, Forbidden) {
+			return Errorf(Forbidden, "the user is in another organization, too, and the link would be access to that: "+
+				"who runs this server can make one with the command journeyman user reset")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ChoosePassword uses a reset or a welcome. It sets the password of the link's user,
+// ends their sessions and returns them as a Caller without an organization. A welcome
+// sets the name and the email address, too.
+func (s *Store) ChoosePassword(ctx context.Context, kind LinkKind, token string, n NewUser,
+	remoteAddr string) (Caller, error) {
+	var f Fields
+	n.Email = strings.TrimSpace(n.Email)
+	n.Name = strings.TrimSpace(n.Name)
+	if kind == LinkWelcome {
+		checkName(&f, "name", n.Name, maxName)
+		f.Check(validEmail(n.Email), "email", "must be an email address")
+	}
+	checkPassword(&f, n.Password)
+	if err := f.Err(); err != nil {
+		return Caller{}, err
+	}
+	if _, err := s.Link(ctx, kind, token); err != nil {
+		return Caller{}, err // before the work of hashing
+	}
+	hash, err := s.newPassword(ctx, n.Password)
+	if err != nil {
+		return Caller{}, err
+	}
+	c := Caller{Trigger: TriggerUI, RemoteAddr: remoteAddr}
+	err = s.write(ctx, func(tx *Tx) error {
+		// Read the link again: it works once, and another request may have used it.
+		l, err := s.link(ctx, tx, kind, token)
+		if err != nil {
+			return err
+		}
+		c.UserID = l.UserID
+		if kind == LinkWelcome && n.Email != l.Email {
+			if err := s.changeEmail(ctx, tx, c, n.Email); err != nil {
+				return err
+			}
+		}
+		if kind == LinkWelcome {
+			if _, err := tx.Exec(`UPDATE users SET name = ? WHERE id = ?`, n.Name, c.UserID); err != nil {
+				return err
+			}
+		}
+		if err := s.setPassword(tx, c.UserID, hash, ""); err != nil { // which deletes the link, too
+			return err
+		}
+		return s.auditUser(ctx, tx, c, c.UserID, "password.reset", map[string]any{"user": l.Email, "link": l.ID})
+	})
+	return c, err
+}
+
+// changeEmail sets the email address of the caller. The address of another user is
+// Invalid.
+func (s *Store) changeEmail(ctx context.Context, tx *Tx, c Caller, email string) error {
+	err := refuseIf(ctx, tx, Fields{{Path: "email", Message: "is another user's"}}.Err(),
+		`SELECT EXISTS (SELECT 1 FROM users WHERE email = ? AND id <> ?)`, email, c.UserID)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`UPDATE users SET email = ? WHERE id = ?`, email, c.UserID)
+	return err
 }

@@ -24,7 +24,7 @@ func TestPassword(t *testing.T) {
 	is.NoErr(s.SetPassword(t.Context(), "ann@acme.test", "correct horse"))
 	id, err := s.CheckPassword(t.Context(), "ANN@acme.test", "correct horse")
 	is.NoErr(err)
-	is.Equal(id, who.UserID)
+	is.Equal(id.UserID, who.UserID)
 	for name, tt := range map[string]struct{ email, password string }{
 		"the one before":          {"ann@acme.test", "old horse battery"},
 		"another case":            {"ann@acme.test", "Correct horse"},
@@ -42,10 +42,11 @@ func TestPassword(t *testing.T) {
 	for _, wrong := range []string{"", "1234567", "ééééééé", strings.Repeat("x", store.MaxPassword+1)} {
 		is.True(store.IsKind(s.SetPassword(t.Context(), "ann@acme.test", wrong), store.Invalid))
 	}
-	is.True(store.IsKind(s.SetPassword(t.Context(), "eve@acme.test", "12345678"), store.NotFound))
+	is.True(store.IsKind(s.SetPassword(t.Context(), "eve@acme.test", "words of my own"), store.NotFound))
 }
 
-// TestHashingIsBounded has a password wait for its turn, and give up with its request.
+// TestHashingIsBounded checks that a password waits while others are hashed, and that the
+// wait ends with its request.
 func TestHashingIsBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -64,4 +65,39 @@ func TestHashingIsBounded(t *testing.T) {
 	}()
 	free()
 	is.NoErr(<-checked)
+}
+
+// TestPasswordCost holds that a program hashes passwords at full cost: only the stores of
+// tests hash them cheaply.
+func TestPasswordCost(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, err := store.Open(t.Context(), t.TempDir(), storetest.Schema(t), store.Options{})
+	is.NoErr(err)
+	_, _, err = s.CreateKey(t.Context(), store.Operator(),
+		store.NewKey{Name: "test", Email: "ann@acme.test", Role: store.RoleOwner, OrganizationName: "Acme"})
+	is.NoErr(err)
+	is.NoErr(s.SetPassword(t.Context(), "ann@acme.test", "correct horse"))
+	is.NoErr(s.Close())
+	var hash string
+	is.NoErr(rawDatabase(t, store.DatabasePath(s.Dir())).QueryRow(`SELECT password_hash FROM users`).Scan(&hash))
+	cost, _, _ := strings.Cut(strings.TrimPrefix(hash, "$argon2id$v=19$"), "$")
+	is.Equal(cost, "m=19456,t=2,p=1")
+}
+
+func TestCommonPasswords(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for password, refused := range map[string]bool{
+		"12345678": true, "PASSWORD": true, "Qwertyuiop": true, "aaaaaaaaaaaa": true, "abababababab": true, "ßßßßßßßß": true,
+		"correct horse battery": false, "password\n12345678": false, "words of my own": false,
+		// A line of the header is no password of the list.
+		"# They are from the list of zxcvbn 4.4.2, under this license:": false,
+	} {
+		t.Run(password, func(t *testing.T) {
+			is := is.New(t)
+			err := f.SetPassword(f.ctx(), "ann@acme.test", password)
+			is.Equal(store.IsKind(err, store.Invalid), refused)
+		})
+	}
 }

@@ -1,42 +1,21 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
-// ErrClaimLost means that a turn is no longer the runner's: it ended otherwise or
-// was taken back. The runner drops what it was doing.
-var ErrClaimLost = errors.New("the turn is no longer claimed by this runner")
-
 // maxInterruptions is how often the process may die with a turn since the turn's
-// last finished call: then the turn itself is the likely cause.
+// last finished call. After that many times the turn itself is the likely cause.
 const maxInterruptions = 3
 
-// A Claim is a turn that a runner has taken, with what the worker was told when
-// it was accepted.
-type Claim struct {
-	Turn
-	RunnerID     string
-	Instructions string
-	OutputSchema json.RawMessage // nil for free text
-	Settings     WorkerSettings
-}
-
-// fairness remembers whose turn was claimed last, so that the next claim is of
-// the organization after it, and in that of the worker after its last one.
-type fairness struct {
-	organization string
-	workers      map[string]string // by organization
-}
-
-// StartRunner makes runnerID known and gives it a lease of ttl. Since one process
-// at a time holds the data folder, every other runner is dead: its turns are
-// taken back.
+// StartRunner registers runnerID with a lease of ttl. One process at a time holds the
+// data folder, so every other runner is dead: its turns go back to the queue.
 func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Duration) error {
 	return s.write(ctx, func(tx *Tx) error {
 		if _, err := tx.Exec(`DELETE FROM runners`); err != nil {
@@ -46,109 +25,149 @@ func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Durat
 	})
 }
 
-// RenewLease gives runnerID another ttl and takes back the turns of runners whose
-// lease is over.
+// RenewLease extends the lease of runnerID to ttl from now. Turns of runners whose lease
+// is over go back to the queue.
 func (s *Store) RenewLease(ctx context.Context, runnerID string, ttl time.Duration) error {
 	return s.write(ctx, func(tx *Tx) error { return s.renewLease(ctx, tx, runnerID, ttl) })
 }
 
 func (s *Store) renewLease(ctx context.Context, tx *Tx, runnerID string, ttl time.Duration) error {
-	_, err := tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, ?) ON CONFLICT DO UPDATE SET expires_at = excluded.expires_at`,
-		runnerID, s.now().Add(ttl).UnixMilli())
+	_, err := tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, ?)
+		ON CONFLICT DO UPDATE SET expires_at = excluded.expires_at`, runnerID, s.now().Add(ttl).UnixMilli())
 	if err != nil {
 		return err
 	}
-	now := s.millis()
-	if _, err := tx.Exec(`DELETE FROM runners WHERE expires_at <= ?`, now); err != nil {
+	if _, err := tx.Exec(`DELETE FROM runners WHERE expires_at <= ?`, s.millis()); err != nil {
 		return err
 	}
-	// Also of a runner that claimed after its row was gone.
-	turns, err := all(ctx, tx, scanInterrupted, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
+	// NOT IN also finds the turns of a runner that claimed after its row was deleted.
+	return s.interruptAll(ctx, tx, 1, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
 		WHERE runner_id IS NOT NULL AND runner_id NOT IN (SELECT id FROM runners)`)
-	if err != nil {
-		return err
-	}
-	for _, t := range turns {
-		if err := s.interrupt(tx, t, 1); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-// StopRunner gives the turns of a runner that stops in good order back to the
-// queue. Its attempts do not count as interruptions.
+// StopRunner returns the turns of a runner that stops in good order to the queue. It
+// does not count as an interruption of them.
 func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
 	return s.write(ctx, func(tx *Tx) error {
-		turns, err := all(ctx, tx, scanInterrupted, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
+		err := s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
 			WHERE runner_id = ?`, runnerID)
 		if err != nil {
 			return err
-		}
-		for _, t := range turns {
-			if err := s.interrupt(tx, t, 0); err != nil {
-				return err
-			}
 		}
 		_, err = tx.Exec(`DELETE FROM runners WHERE id = ?`, runnerID)
 		return err
 	})
 }
 
-type interrupted struct {
-	num, taskNum, seq, interruptions int64
-	abortRequested                   bool
-	runnerID                         string
+// ReturnTurn puts a claimed turn back into the queue, because the machine cannot carry it out
+// now. It does not count as an interruption.
+func (s *Store) ReturnTurn(ctx context.Context, c Claim) error {
+	return s.write(ctx, func(tx *Tx) error {
+		return s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns WHERE num = ? AND runner_id = ?`,
+			c.Num, c.RunnerID)
+	})
 }
 
-const interruptedColumns = `num, task_num, seq, interruptions, abort_requested, runner_id`
+// An interruptedTurn is one that its runner left unfinished.
+type interruptedTurn struct {
+	Turn
+	runnerID             string
+	interruptions        int64
+	callTokens, callCost sql.NullInt64 // of the model call that was under way
+}
 
-func scanInterrupted(row scanner) (t interrupted, err error) {
-	err = row.Scan(&t.num, &t.taskNum, &t.seq, &t.interruptions, &t.abortRequested, &t.runnerID)
+const interruptedColumns = turnColumns + `, runner_id, interruptions, call_tokens, call_cost`
+
+func scanInterrupted(row scanner) (t interruptedTurn, err error) {
+	t.Turn, err = scanTurn(scannerFunc(func(dest ...any) error {
+		return row.Scan(append(dest, &t.runnerID, &t.interruptions, &t.callTokens, &t.callCost)...)
+	}))
 	return t, err
 }
 
-// interrupt decides what becomes of a turn that its runner leaves unfinished. count
-// is 1 where the process died, and 0 where it stopped in good order.
-func (s *Store) interrupt(tx *Tx, t interrupted, count int64) error {
+// interruptAll interrupts the turns that a query finds. count is 1 if the process died,
+// and 0 if it stopped in good order.
+func (s *Store) interruptAll(ctx context.Context, tx *Tx, count int64, query string, args ...any) error {
+	turns, err := all(ctx, tx, scanInterrupted, query, args...)
+	if err != nil {
+		return err
+	}
+	for _, t := range turns {
+		if err := s.interrupt(tx, t, count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// interrupt puts a turn back into the queue, or ends it if it was cancelled or has been
+// interrupted too often.
+func (s *Store) interrupt(tx *Tx, t interruptedTurn, count int64) error {
+	if err := s.chargeInterrupted(tx, t); err != nil {
+		return err
+	}
 	switch {
-	case t.abortRequested:
-		return s.endInterrupted(tx, t, AbortedOutcome)
+	case t.AbortRequested:
+		return s.endInterrupted(tx, t, AbortedOutcome) // its runner did not come to carry out the cancel
 	case t.interruptions+count >= maxInterruptions:
 		return s.endInterrupted(tx, t, Outcome{Status: Failed, Failure: &Failure{Code: "interrupted", Retryable: true,
 			Message: "the service stopped three times while it worked on this turn"}})
 	}
-	_, err := tx.Exec(`UPDATE turns SET status = 'pending', runner_id = NULL, interruptions = interruptions + ? WHERE num = ?`, count, t.num)
+	_, err := tx.Exec(`UPDATE turns SET status = 'pending', runner_id = NULL, interruptions = interruptions + ?
+		WHERE num = ?`, count, t.Num)
 	if err != nil {
 		return err
 	}
-	s.countQueued(tx, 1)
-	_, err = tx.Exec(`UPDATE tasks SET status = 'pending' WHERE num = ? AND turn_count = ?`, t.taskNum, t.seq+1)
-	return err
+	s.waiting.add(tx, t.OrganizationID, 1)
+	return s.setRunning(tx, t.OrganizationID, t.taskNum, false)
 }
 
-func (s *Store) endInterrupted(tx *Tx, t interrupted, out Outcome) error {
-	turn, err := one(context.Background(), tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, t.num)
+// chargeInterrupted charges the model call in which a turn was interrupted. What the
+// provider counted is lost with the process, so the charge is what BeginCall noted.
+func (s *Store) chargeInterrupted(tx *Tx, t interruptedTurn) error {
+	if !t.callTokens.Valid {
+		return nil
+	}
+	u := Usage{InputTokens: t.callTokens.Int64, ModelCost: t.callCost.Int64}
+	_, err := tx.Exec(`UPDATE turns SET `+addUsage+` WHERE num = ?`, append(usageArgs("", u), t.Num)...)
 	if err != nil {
 		return err
 	}
-	if err := s.closeApprovals(tx, t.num, ApprovalCancelled); err != nil {
+	return s.addToSums(tx, t.Turn, u)
+}
+
+func (s *Store) endInterrupted(tx *Tx, t interruptedTurn, out Outcome) error {
+	if err := s.closeApprovals(tx, t.Turn, ApprovalCancelled); err != nil {
 		return err
 	}
-	_, err = s.endTurn(tx, Claim{Turn: turn, RunnerID: t.runnerID}, nil, out)
+	turn, err := s.endTurn(tx, Claim{Turn: t.Turn, RunnerID: t.runnerID}, nil, out)
+	if fn := s.onInterrupted.Load(); fn != nil && err == nil {
+		tx.OnCommit(func() { (*fn)(turn) })
+	}
 	return err
 }
 
-// ClaimTurns takes up to n waiting turns for a runner, fairly: one organization
-// after the other, and inside each one worker after the other.
-func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) ([]Claim, error) {
-	var claims []Claim
-	if s.queued.Load() == 0 {
+// OnInterrupted sets the function that is called, after the commit, with each turn that
+// ends because its runner left it. No runner carries such a turn out, so only the store
+// can report its end. fn must not block for long.
+func (s *Store) OnInterrupted(fn func(Turn)) { s.onInterrupted.Store(&fn) }
+
+// ClaimTurns takes up to n waiting turns for a runner: round robin by organization, then
+// by worker. It takes none in maintenance and while the disk is full: see Room.
+func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims []Claim, err error) {
+	if s.Room() != nil {
+		return nil, nil // the runner asks again soon
+	}
+	if s.Queued() == 0 { // an idle runner asks often: it must cost no write
 		return nil, nil
 	}
-	err := s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx *Tx) error {
+		claims = nil
+		if s.Writable() != nil {
+			return nil // maintenance has begun while this write waited: see DuringMaintenance
+		}
 		for len(claims) < n {
-			num, err := s.nextTurn(ctx, tx)
+			num, err := s.nextInQueue(ctx, tx)
 			if errors.Is(err, sql.ErrNoRows) {
 				break
 			}
@@ -159,302 +178,128 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) ([]Claim
 			if err != nil {
 				return err
 			}
+			s.waiting.add(tx, c.OrganizationID, -1)
 			claims = append(claims, c)
 		}
-		s.countQueued(tx, -int64(len(claims)))
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, err // those claimed before the failure wait in the queue again
 	}
 	return claims, nil
 }
 
-// nextTurn gives the num of the turn whose turn it is: of the next organization
-// after the last one's, and there of the next worker, both in a circle. Each query
-// is one step down the queue's index or two, however long the queue is.
-func (s *Store) nextTurn(ctx context.Context, tx *Tx) (int64, error) {
-	const head = `SELECT * FROM (SELECT organization_id, worker_id, num FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready = 1 AND `
-	e, err := one(ctx, tx, scanEntry, head+`organization_id > ?1 ORDER BY organization_id, worker_id, num LIMIT 1)
-		UNION ALL `+head+`organization_id <= ?1 ORDER BY organization_id, worker_id, num LIMIT 1)`, s.fair.organization)
+// nextInQueue returns the num of the next turn to claim: of the organization that
+// follows the last one, and there of the worker that follows its last one. Each query
+// is one or two steps down the queue's index, however long the queue is.
+func (s *Store) nextInQueue(ctx context.Context, tx *Tx) (int64, error) {
+	const head = `SELECT * FROM (SELECT organization_num, worker_num, num FROM turns INDEXED BY turns_queued
+		WHERE status = 'pending' AND ready = 1 AND `
+	var organization, worker, num int64
+	// The second part of each UNION wraps around to the beginning of the circle.
+	_, err := one(ctx, tx, into(&organization, &worker, &num),
+		head+`organization_num > ?1 ORDER BY organization_num, worker_num, num LIMIT 1)
+		UNION ALL `+head+`organization_num <= ?1 ORDER BY organization_num, worker_num, num LIMIT 1)`, s.fair.organization)
 	if err != nil {
 		return 0, err
 	}
-	if last := s.fair.workers[e.organization]; last >= e.worker {
-		e, err = one(ctx, tx, scanEntry, head+`organization_id = ?1 AND worker_id > ?2 ORDER BY worker_id, num LIMIT 1)
-			UNION ALL `+head+`organization_id = ?1 AND worker_id <= ?2 ORDER BY worker_id, num LIMIT 1)`, e.organization, last)
+	if last := s.fair.workers[organization]; last >= worker {
+		_, err = one(ctx, tx, into(&organization, &worker, &num),
+			head+`organization_num = ?1 AND worker_num > ?2 ORDER BY worker_num, num LIMIT 1)
+			UNION ALL `+head+`organization_num = ?1 AND worker_num <= ?2 ORDER BY worker_num, num LIMIT 1)`,
+			organization, last)
 		if err != nil {
 			return 0, err
 		}
 	}
-	if s.fair.workers == nil {
-		s.fair.workers = map[string]string{}
-	}
-	s.fair.organization = e.organization
-	s.fair.workers[e.organization] = e.worker
-	return e.num, nil
+	s.fair.follow(tx, organization, worker)
+	return num, nil
 }
 
-// An entry is a turn's place in the queue.
-type entry struct {
-	organization, worker string
-	num                  int64
-}
-
-func scanEntry(row scanner) (e entry, err error) {
-	err = row.Scan(&e.organization, &e.worker, &e.num)
-	return e, err
-}
-
-// claim reads before it writes: an UPDATE that returns the row costs more than the
-// two together.
+// claim reads before it writes: the two statements together cost less than an UPDATE
+// that returns the row.
 func (s *Store) claim(ctx context.Context, tx *Tx, runnerID string, num int64) (Claim, error) {
-	c, err := one(ctx, tx, scanClaim, `SELECT `+acceptedColumns+`, instructions, output_schema, v_model, approval_tools, mcp_tools FROM turns
-		CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema, model v_model, approval_tools, mcp_tools FROM worker_versions) ON w = worker_id AND v = worker_version
+	c, err := one(ctx, tx, scanClaim, `SELECT `+acceptedColumns+`, instructions, output_schema,
+			v_model, approval_tools, mcp_tools, tools, stranger_tools FROM turns
+		CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema,
+				model v_model, approval_tools, mcp_tools, tools, stranger_tools
+			FROM worker_versions) ON w = `+idOfWorker+` AND v = worker_version
 		WHERE num = ?`, num)
-	if err == nil && c.Claims > 0 { // it has run before
-		c.Turn, err = one(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE num = ?`, num)
+	if err == nil && c.Claims > 0 { // an earlier claim has filled the columns that a new turn has empty
+		c.Turn, err = one(ctx, tx, scanTurn, selectTurn, num)
 	}
 	if err != nil {
 		return c, err
 	}
-	now := s.millis()
-	c.RunnerID, c.Status, c.Claims = runnerID, Running, c.Claims+1
-	if c.StartedAt == nil {
-		started := fromMillis(now)
-		c.StartedAt = &started
-	}
+	now := fromMillis(s.millis())
+	c.RunnerID, c.Status, c.Ready, c.Claims = runnerID, Running, true, c.Claims+1
+	c.StartedAt = cmp.Or(c.StartedAt, &now)
 	_, err = tx.Exec(`UPDATE turns SET status = 'running', runner_id = ?, claims = ?, started_at = ? WHERE num = ?`,
 		runnerID, c.Claims, c.StartedAt.UnixMilli(), num)
 	if err != nil {
 		return c, err
 	}
-	_, err = tx.Exec(`UPDATE tasks SET status = 'running' WHERE num = ? AND turn_count = ?`, c.TaskNum, c.Seq+1)
-	return c, err
+	return c, s.setRunning(tx, c.OrganizationID, c.taskNum, true)
 }
 
 func scanClaim(row scanner) (c Claim, err error) {
-	var created int64
-	var schema sql.NullString
-	var settings settingsRow
-	err = row.Scan(append(append(c.accepted(&created), &c.Instructions, &schema), settings.fields()...)...)
-	if err != nil {
-		return c, err
-	}
-	c.CreatedAt = fromMillis(created)
-	if schema.Valid {
-		c.OutputSchema = json.RawMessage(schema.String)
-	}
-	c.Settings, err = settings.settings()
+	err = row.Scan(slices.Concat(c.accepted(), []any{&c.Instructions, asJSON(&c.OutputSchema)},
+		c.Settings.columns())...)
 	return c, err
 }
 
-// Queued is how many turns wait.
-func (s *Store) Queued() int64 { return s.queued.Load() }
+// RunningTurns returns the number of turns that were claimed and have neither ended nor gone back to
+// the queue.
+func (s *Store) RunningTurns(ctx context.Context) (int64, error) {
+	return one(ctx, s.db, scanInt, `SELECT count(*) FROM turns INDEXED BY turns_running WHERE runner_id IS NOT NULL`)
+}
 
-// countQueue counts what an earlier process has left.
+// Queued returns the number of waiting turns.
+func (s *Store) Queued() int64 {
+	total, _ := s.waiting.counts("")
+	return total
+}
+
+// ScheduleRoom returns how many turns schedules may add to the queue of all
+// organizations together: they fill at most half of it. DueSchedules keeps each
+// organization within its own half. While the disk is full, it returns 0: see Room.
+func (s *Store) ScheduleRoom() int64 {
+	if s.Room() != nil {
+		return 0
+	}
+	return s.waiting.inAll/2 - s.Queued()
+}
+
+// countQueue counts the turns that an earlier process left waiting.
 func (s *Store) countQueue(ctx context.Context) error {
-	n, err := one(ctx, s, scanInt, `SELECT count(*) FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready IN (0, 1)`)
-	if err != nil {
-		return fmt.Errorf("count queue: %w", err)
+	var total int64
+	by := map[string]int64{}
+	add := func(row scanner) (struct{}, error) {
+		var organizationID string
+		var n int64
+		err := row.Scan(&organizationID, &n)
+		total += n
+		by[organizationID] += n
+		return struct{}{}, err
 	}
-	s.queued.Store(n)
+	for _, ready := range []int{0, 1} { // two ranges of the index
+		_, err := all(ctx, s.db, add, `SELECT `+idOfOrganization+`, count(*) FROM turns INDEXED BY turns_queued
+			WHERE status = 'pending' AND ready = ? GROUP BY organization_num`, ready)
+		if err != nil {
+			return fmt.Errorf("count queue: %w", err)
+		}
+	}
+	s.waiting.set(total, by)
 	return nil
 }
 
-// countQueued counts at once, so that the operations of one transaction keep the
-// queue's limit together.
-func (s *Store) countQueued(tx *Tx, n int64) {
-	s.queued.Add(n)
-	tx.ifUndone(func() { s.queued.Add(-n) })
-}
+// maxPlace bounds what QueuePlace counts.
+const maxPlace = 1000
 
-// An Outcome is how a turn ended.
-type Outcome struct {
-	Status           Status // Completed, Failed or Aborted
-	OutputText       string
-	StructuredOutput json.RawMessage
-	Failure          *Failure
-	IncompleteReason string
-	IncompleteLimit  string
-	Duration         time.Duration
-}
-
-// AbortedOutcome is that of a turn cancelled before it produced anything.
-var AbortedOutcome = Outcome{Status: Aborted, IncompleteReason: ReasonAborted,
-	Failure: &Failure{Code: "aborted", Message: "the task was cancelled"}}
-
-// FinishTurn ends a claimed turn, with its last step where that is not in the
-// journal yet, and lets the next turn of the task run: one transaction. It is
-// ErrClaimLost where the turn is not the runner's any more.
-func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome) (t Turn, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
-		if len(c.Settings.ApprovalTools) > 0 {
-			if err := s.closeApprovals(tx, c.Num, ApprovalCancelled); err != nil {
-				return err
-			}
-		}
-		t, err = s.endTurn(tx, c, last, out)
-		return err
-	})
-	return t, err
-}
-
-// endTurn reads of the turn only what changes after its claim. Without a runner it is
-// a turn that rests.
-func (s *Store) endTurn(tx *Tx, c Claim, last *Step, out Outcome) (Turn, error) {
-	t := c.Turn
-	t.Usage = Usage{}
-	_, err := one(context.Background(), tx, func(row scanner) (struct{}, error) {
-		return struct{}{}, row.Scan(append(t.Usage.columns(), &t.Model, &t.AbortRequested)...)
-	}, `SELECT `+usageColumns+`, model, abort_requested FROM turns WHERE num = ? AND status = 'running' AND runner_id IS ?`, c.Num, nullable(c.RunnerID))
-	if errors.Is(err, sql.ErrNoRows) {
-		return Turn{}, ErrClaimLost
-	}
-	if err != nil {
-		return Turn{}, err
-	}
-	var used Usage
-	if last != nil {
-		used = last.used()
-		if last.Model != "" {
-			t.Model = last.Model
-		}
-		if err := s.insertStep(tx, t, *last); err != nil {
-			return Turn{}, err
-		}
-	}
-	completed := fromMillis(s.millis())
-	t.Status, t.CompletedAt, t.Duration, t.Usage = out.Status, &completed, out.Duration.Truncate(time.Millisecond), t.Usage.Add(used)
-	t.OutputText, t.StructuredOutput, t.Failure = out.OutputText, out.StructuredOutput, out.Failure
-	t.IncompleteReason, t.IncompleteLimit = out.IncompleteReason, out.IncompleteLimit
-	if err := s.updateEnded(tx, t); err != nil {
-		return Turn{}, err
-	}
-	if err := s.advanceTask(tx, t, used.Cost()); err != nil {
-		return Turn{}, err
-	}
-	if err := s.meter(tx, t, used, true); err != nil {
-		return Turn{}, err
-	}
-	if err := s.queueDelivery(tx, t); err != nil {
-		return Turn{}, err
-	}
-	return t, s.queueReply(tx, t)
-}
-
-func (s *Store) updateEnded(tx *Tx, t Turn) error {
-	var code, message, retryable any
-	if f := t.Failure; f != nil {
-		code, message, retryable = f.Code, f.Message, f.Retryable
-	}
-	u := t.Usage
-	_, err := tx.Exec(`UPDATE turns SET status = ?, runner_id = NULL, rests_until = NULL, output_text = ?, structured_output = ?, error_code = ?, error_message = ?,
-			error_retryable = ?, incomplete_reason = ?, incomplete_limit = ?, duration_ms = ?, completed_at = ?, model = ?, steps = ?,
-			input_tokens = ?, output_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, reasoning_tokens = ?, model_cost = ?, tool_cost = ?
-		WHERE num = ?`,
-		t.Status, t.OutputText, nullable(string(t.StructuredOutput)), code, message,
-		retryable, nullable(t.IncompleteReason), nullable(t.IncompleteLimit), t.Duration.Milliseconds(), t.CompletedAt.UnixMilli(), t.Model, u.Steps,
-		u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.ReasoningTokens, u.ModelCost, u.ToolCost,
-		t.Num)
-	return err
-}
-
-// advanceTask takes a turn that ended into its task's figures and makes the next
-// one ready.
-func (s *Store) advanceTask(tx *Tx, t Turn, cost int64) error {
-	_, err := tx.Exec(`UPDATE tasks SET unfinished = unfinished - 1, cost = cost + ?1, duration_ms = duration_ms + ?2,
-			status = iif(turn_count = ?3, ?4, status), completed_at = iif(turn_count = ?3, ?5, completed_at)
-		WHERE num = ?6`,
-		cost, t.Duration.Milliseconds(), t.Seq+1, t.Status, t.CompletedAt.UnixMilli(), t.TaskNum)
-	if err != nil {
-		return err
-	}
-	next, err := one(context.Background(), tx, scanInt, `SELECT num FROM turns WHERE task_num = ? AND seq > ? AND status = 'pending'
-		ORDER BY seq LIMIT 1`, t.TaskNum, t.Seq)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(`UPDATE turns SET ready = 1 WHERE num = ?`, next)
-	return err
-}
-
-// AbortTask cancels what of a task has not ended. Waiting turns end at once;
-// running gives the ids of those that a runner must stop.
-func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, running []string, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
-		if task, _, err = s.visibleTask(ctx, tx, c, id); err != nil || task.Unfinished == 0 {
-			return err
-		}
-		running, err = all(ctx, tx, scanString, `UPDATE turns SET abort_requested = 1 WHERE task_num = ? AND runner_id IS NOT NULL RETURNING id`, task.Num)
-		if err != nil {
-			return err
-		}
-		resting, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE task_num = ? AND rests_until IS NOT NULL`, task.Num)
-		if err != nil {
-			return err
-		}
-		for _, t := range resting {
-			if _, err := s.endResting(ctx, tx, t, ApprovalCancelled, AbortedOutcome); err != nil {
-				return err
-			}
-		}
-		if err := s.abortWaiting(tx, task); err != nil {
-			return err
-		}
-		task, err = one(ctx, tx, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, task.Num)
-		return err
-	})
-	return task, running, err
-}
-
-// keepProduced gives a turn that was cancelled while it waited to go on, after a rest
-// or a restart, what it had produced by then. Nobody need decide on its calls.
-func (s *Store) keepProduced(tx *Tx, t Turn) (Turn, error) {
-	if t.Usage.Steps == 0 {
-		return t, nil
-	}
-	if err := s.closeApprovals(tx, t.Num, ApprovalCancelled); err != nil {
-		return t, err
-	}
-	steps, err := s.journal(context.Background(), tx, t.Num)
-	if err != nil {
-		return t, err
-	}
-	t.OutputText, t.Duration = AnswerText(steps), Worked(steps).Truncate(time.Millisecond)
-	_, err = tx.Exec(`UPDATE turns SET output_text = ?, duration_ms = ? WHERE num = ?`, t.OutputText, t.Duration.Milliseconds(), t.Num)
-	return t, err
-}
-
-func (s *Store) abortWaiting(tx *Tx, task Task) error {
-	f := AbortedOutcome.Failure
-	turns, err := all(context.Background(), tx, scanTurn, `UPDATE turns SET status = 'aborted', ready = 0, incomplete_reason = ?,
-			error_code = ?, error_message = ?, error_retryable = 0, completed_at = ?
-		WHERE task_num = ? AND status = 'pending' RETURNING `+turnColumns,
-		ReasonAborted, f.Code, f.Message, s.millis(), task.Num)
-	if err != nil {
-		return err
-	}
-	s.countQueued(tx, -int64(len(turns)))
-	for _, t := range turns {
-		if t, err = s.keepProduced(tx, t); err != nil {
-			return err
-		}
-		if err := s.advanceTask(tx, t, 0); err != nil {
-			return err
-		}
-		if err := s.meter(tx, t, Usage{}, true); err != nil {
-			return err
-		}
-		if err := s.queueDelivery(tx, t); err != nil {
-			return err
-		}
-		if err := s.queueReply(tx, t); err != nil {
-			return err
-		}
-	}
-	return nil
+// QueuePlace returns how many turns of the same organization have waited in the queue for longer
+// than t, at most maxPlace. Not all of them must run first: each worker gets its turn.
+func (s *Store) QueuePlace(ctx context.Context, t Turn) (int64, error) {
+	return one(ctx, s.db, scanInt, `SELECT count(*) FROM (SELECT 1 FROM turns INDEXED BY turns_queued
+		WHERE status = 'pending' AND ready = 1 AND organization_num = (SELECT num FROM organizations WHERE id = ?1) AND num < ?2 LIMIT ?3)`,
+		t.OrganizationID, t.Num, maxPlace)
 }

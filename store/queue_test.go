@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,21 +26,43 @@ func TestTurnsOfATaskRunInOrder(t *testing.T) {
 		c := f.claimOne("r")
 		is.Equal(c.ID, want.ID)
 		is.Equal(c.Seq, int64(i))
-		status := store.Pending // the newest turn's, which waits
+		is.Equal(f.task(first.TaskID).Status, store.Running) // whatever waits behind it
+		ended, left := f.finish(c), store.Pending
 		if i == 2 {
-			status = store.Running
+			left = store.Completed
 		}
-		is.Equal(f.task(first.TaskID).Status, status)
-		f.finish(c)
+		is.Equal(f.task(first.TaskID).Status, left)
+		is.Equal(ended.TaskStatus, left)
+		is.Equal(f.reread(want).TaskStatus, left)
+		is.Equal(f.task(first.TaskID).CompletedAt == nil, i < 2)
 		f.checkCounters()
 	}
 	is.Equal(len(f.claim("r", 1)), 0)
 	late := f.follow(first)
 	is.Equal(f.task(first.TaskID).Status, store.Pending)
-	is.True(f.task(first.TaskID).CompletedAt == nil)
+	is.Equal(f.task(first.TaskID).CompletedAt, nil) // a task that is not completed has a time of completion
 	is.Equal(f.claimOne("r").ID, late.ID)
 	task := f.task(first.TaskID)
 	is.Equal([]int64{task.TurnCount, task.Unfinished}, []int64{4, 1})
+}
+
+// TestAFailedClaimClaimsNothing: the write of the second of two claims fails.
+func TestAFailedClaimClaimsNothing(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.accept(f.turn())
+	f.accept(f.turn())
+	f.startRunner("r")
+	f.exec(`CREATE TRIGGER full BEFORE UPDATE OF runner_id ON turns WHEN OLD.num = (SELECT max(num) FROM turns)
+		BEGIN SELECT RAISE(ABORT, 'no'); END`)
+	claims, err := f.ClaimTurns(t.Context(), "r", 2)
+	is.True(err != nil)
+	is.Equal(len(claims), 0) // a turn that still waits in the queue is claimed
+	is.Equal(f.Queued(), int64(2))
+	f.exec(`DROP TRIGGER full`)
+	is.Equal(len(f.claim("r", 2)), 2)
+	f.checkCounters()
 }
 
 // TestFairness queues thousands for some and one for others: nobody waits longer
@@ -66,12 +89,12 @@ func TestFairness(t *testing.T) {
 		place[c.OrganizationID] = append(place[c.OrganizationID], i)
 		place[c.WorkerID] = append(place[c.WorkerID], i)
 	}
-	is.True(len(place[sam.OrganizationID]) == 2)
+	is.Equal(len(place[sam.OrganizationID]), 2)
 	is.True(place[sam.OrganizationID][1] <= 3) // every other claim is the other organization's
-	is.True(len(place[small.ID]) == 1)
-	is.True(place[small.ID][0] <= 6) // and of ours every third the small worker's
-	is.True(len(place[f.worker.ID]) >= 4)
-	is.True(len(place[busyToo.ID]) >= 4)
+	is.Equal(len(place[small.ID]), 1)
+	is.True(place[small.ID][0] <= 6)      // and of ours every third the small worker's
+	is.True(len(place[f.worker.ID]) >= 4) // too few turns of the first busy worker
+	is.True(len(place[busyToo.ID]) >= 4)  // too few turns of the second busy worker
 	claims := f.claim("r", 100)
 	last := map[string]int64{}
 	for _, c := range claims {
@@ -124,6 +147,8 @@ func TestInterruptions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
+	var told []string
+	f.OnInterrupted(func(t store.Turn) { told = append(told, t.ID+" "+t.Failure.Code) })
 	turn := f.accept(f.turn())
 	die := func(n int) (c store.Claim) {
 		f.startRunner(fmt.Sprintf("r%d", n))
@@ -144,6 +169,7 @@ func TestInterruptions(t *testing.T) {
 	is.Equal(ended.Failure.Code, "interrupted")
 	is.True(ended.Failure.Retryable)
 	is.Equal(ended.Claims, int64(5))
+	is.Equal(told, []string{turn.ID + " interrupted"})
 	is.Equal(f.task(turn.TaskID).Status, store.Failed)
 	f.checkCounters()
 }
@@ -157,7 +183,7 @@ func TestAnInterruptedTurnLetsTheNextRun(t *testing.T) {
 	for i := range 3 {
 		f.startRunner(fmt.Sprintf("r%d", i))
 		is.Equal(f.claimOne(fmt.Sprintf("r%d", i)).ID, first.ID)
-		is.Equal(f.task(first.TaskID).Status, store.Pending) // the next one's
+		is.Equal(f.task(first.TaskID).Status, store.Running)
 	}
 	f.startRunner("last")
 	is.Equal(f.claimOne("last").ID, next.ID)
@@ -271,6 +297,43 @@ func TestTheQueueHasALimit(t *testing.T) {
 	f.checkCounters()
 }
 
+// TestAnOrganizationAtItsLimitHindersNoOther fills the queue of one organization,
+// then that of all together.
+func TestAnOrganizationAtItsLimitHindersNoOther(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixtureWith(t, store.Options{QueueLimit: 5, QueueTotal: 12})
+	turn := func(organization string) error {
+		who := f.caller(organization, "owner@"+organization+".test", store.RoleOwner)
+		_, err := f.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{}, Input: "Go", Budget: store.BudgetLow})
+		return err
+	}
+	for range 5 {
+		is.NoErr(turn("flood"))
+	}
+	err := turn("flood")
+	is.True(store.IsKind(err, store.Busy))
+	is.True(strings.Contains(err.Error(), "the organization's queue is full: 5 of its turns are waiting"))
+	for range 5 {
+		is.NoErr(turn("calm"))
+	}
+	is.NoErr(turn("third"))
+	is.NoErr(turn("third"))
+	err = turn("third")
+	is.True(store.IsKind(err, store.Busy))
+	is.True(strings.Contains(err.Error(), "the server's queue is full: 12 turns are waiting"))
+	f.checkCounters()
+	f.startRunner("r")
+	is.Equal(len(f.claim("r", 3)), 3) // one of each
+	is.NoErr(turn("flood"))
+	is.NoErr(turn("third"))
+	f.checkCounters()
+	f.startRunner("s") // the other process has died: its turns wait again
+	f.checkCounters()
+	is.Equal(f.Queued(), int64(14)) // none is lost, whatever the limit
+	is.True(store.IsKind(turn("calm"), store.Busy))
+}
+
 func TestTheQueueOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -305,20 +368,24 @@ func TestAbort(t *testing.T) {
 	task, running, err := f.AbortTask(t.Context(), f.owner.Caller, first.TaskID)
 	is.NoErr(err)
 	is.Equal(running, []string{first.ID})
-	is.Equal(task.Status, store.Aborted) // the newest turn's
-	is.Equal(task.Unfinished, int64(1))
+	is.Equal(task.Status, store.Running) // until its runner has stopped
+	is.Equal(task.Unfinished, int64(3))
 	is.Equal(task, f.task(first.TaskID))
-	for _, w := range waiting {
+	for _, w := range append(waiting, first) {
+		is.True(f.reread(w).AbortRequested)
+	}
+	f.checkCounters()
+	again := f.follow(first) // sent after the cancellation
+	_, err = f.FinishTurn(t.Context(), c, nil, store.AbortedOutcome)
+	is.NoErr(err)
+	for _, w := range waiting { // they end with the running one
 		w = f.reread(w)
 		is.Equal(w.Status, store.Aborted)
 		is.Equal(w.Failure.Code, "aborted")
 		is.Equal(w.IncompleteReason, store.ReasonAborted)
 	}
-	is.True(f.reread(first).AbortRequested)
+	is.Equal(f.task(first.TaskID).Status, store.Pending)
 	f.checkCounters()
-	again := f.follow(first) // sent after the cancellation
-	_, err = f.FinishTurn(t.Context(), c, nil, store.AbortedOutcome)
-	is.NoErr(err)
 	is.Equal(f.claimOne("r").ID, again.ID)
 	f.finish(store.Claim{Turn: again, RunnerID: "r"})
 	task, running, err = f.AbortTask(t.Context(), f.owner.Caller, first.TaskID)

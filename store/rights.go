@@ -1,42 +1,143 @@
 package store
 
-// A Right is something that not every role may do.
-type Right string
-
-// The rights. What none of them names, every role may do: run the workers it sees,
-// make workers, and change its own.
-const (
-	SeeEveryWorker     Right = "see every worker"     // private ones, too, and their tasks
-	ManageKeys         Right = "manage keys"          // everybody's
-	ManageMembers      Right = "manage members"       // invite, change roles, remove, reset passwords; not of owners
-	ManageMail         Right = "manage mail"          // see all mail, release what is held
-	DecideApprovals    Right = "decide on tool calls" // of workers of others
-	SeeAudit           Right = "see the audit log"    //
-	SeeUsage           Right = "see usage"            // of the whole organization
-	ManageOwners       Right = "manage owners"        // all that ManageMembers is, of owners
-	ManageOrganization Right = "manage organization"  // its name and its credit cap
-	SeeSystem          Right = "see the system state" // of the whole server
+import (
+	"context"
+	"database/sql"
+	"errors"
 )
 
-// rights is the table of what each role may do; what it does not list is refused.
-var rights = map[Role]map[Right]bool{
-	RoleOwner: {
-		SeeEveryWorker: true, ManageKeys: true, ManageMembers: true, ManageMail: true, DecideApprovals: true, SeeAudit: true, SeeUsage: true,
-		ManageOwners: true, ManageOrganization: true, SeeSystem: true,
-	},
-	RoleAdmin: {
-		SeeEveryWorker: true, ManageKeys: true, ManageMembers: true, ManageMail: true, DecideApprovals: true, SeeAudit: true, SeeUsage: true,
-	},
-	RoleMember: {},
+// allowNow is Allow with the role that the caller has in this transaction. It sets c.Role to
+// that role. So a request fails if its Admin was demoted while it was under way.
+func (s *Store) allowNow(ctx context.Context, tx *Tx, c *Caller, right Right) (err error) {
+	if err := s.roleNow(ctx, tx, c); err != nil {
+		return err
+	}
+	return c.Allow(right)
 }
 
-// May reports whether the role has the right.
-func (r Role) May(right Right) bool { return rights[r][right] }
-
-// Allow is a Forbidden error where the caller's role lacks the right.
-func (c Caller) Allow(right Right) error {
-	if c.Role.May(right) {
-		return nil
+// roleNow sets c.Role to the role that the caller has in this transaction. It is "" if the
+// caller has left the organization.
+func (s *Store) roleNow(ctx context.Context, tx *Tx, c *Caller) (err error) {
+	if !c.operator {
+		c.Role, err = s.role(ctx, tx, c.OrganizationID, c.UserID)
 	}
-	return Errorf(Forbidden, "the role %s may not %s", c.Role, right)
+	return err
+}
+
+// allowManaging is allowNow for an action on a member of that role: only an owner
+// manages owners.
+func (s *Store) allowManaging(ctx context.Context, tx *Tx, c *Caller, role Role) error {
+	if err := s.allowNow(ctx, tx, c, ManageMembers); err != nil || role != RoleOwner {
+		return err
+	}
+	return c.Allow(ManageOwners)
+}
+
+// role returns the role of a user in an organization, or "" if they are no member.
+func (s *Store) role(ctx context.Context, q querier, organizationID, userID string) (Role, error) {
+	role, err := one(ctx, q, scanString, `SELECT role FROM memberships WHERE organization_id = ? AND user_id = ?`,
+		organizationID, userID)
+	return Role(role), noRow(err, nil)
+}
+
+// visibleWorker returns a worker that the caller may see. It returns NotFound if the worker
+// does not exist or was deleted. It returns Forbidden if the worker is in another
+// organization, or if it is private and the caller is not invited.
+func (s *Store) visibleWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
+	w, err := s.seenWorker(ctx, q, c, id)
+	if err == nil && w.DeletedAt != nil {
+		return Worker{}, Errorf(NotFound, "no worker has that id")
+	}
+	return w, err
+}
+
+// seenWorker is visibleWorker, but it also returns deleted workers, because their tasks and
+// files stay readable.
+func (s *Store) seenWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
+	w, err := one(ctx, q, scanWorker, selectWorker, id)
+	if err != nil {
+		return Worker{}, notFound(err, "worker")
+	}
+	return s.allow(ctx, q, c, w)
+}
+
+// runnableWorker is visibleWorker with only the fields that accepting a turn needs: those of
+// the access rules, and the version.
+func (s *Store) runnableWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
+	w, err := one(ctx, q, scanRunnable, selectRunnable, id)
+	if err == nil {
+		w, err = s.allow(ctx, q, c, w)
+	}
+	// The access is checked first: a caller without it does not learn of the deletion.
+	if err == nil && w.DeletedAt != nil {
+		err = sql.ErrNoRows
+	}
+	return w, notFound(err, "worker")
+}
+
+const selectRunnable = `SELECT num, id, organization_id, user_id, visibility, workspace, version, deleted_at
+	FROM workers WHERE id = ?`
+
+func scanRunnable(row scanner) (w Worker, err error) {
+	err = row.Scan(&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Visibility, &w.Workspace, &w.Version,
+		asTimeOrNil{&w.DeletedAt})
+	return w, err
+}
+
+// allow returns w if the caller may see it, and a Forbidden error otherwise.
+func (s *Store) allow(ctx context.Context, q querier, c Caller, w Worker) (Worker, error) {
+	if w.OrganizationID != c.OrganizationID {
+		return Worker{}, Errorf(Forbidden, "this key has no access to the worker")
+	}
+	if w.Visibility == Public || w.UserID == c.UserID || c.Role.manages() {
+		return w, nil
+	}
+	// The query is last, because most callers need none of it.
+	invited, err := one(ctx, q, scanBool, `SELECT EXISTS
+		(SELECT 1 FROM worker_members WHERE worker_id = ? AND user_id = ?)`, w.ID, c.UserID)
+	if err != nil {
+		return Worker{}, err
+	}
+	if !invited {
+		return Worker{}, Errorf(Forbidden, "the worker is private and this key's user is not invited to it")
+	}
+	return w, nil
+}
+
+// ownWorker is visibleWorker for changes that only the worker's creator may make.
+func (s *Store) ownWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
+	w, err := s.visibleWorker(ctx, q, c, id)
+	if err == nil && w.UserID != c.UserID {
+		return Worker{}, Errorf(Forbidden, "only the creator of the worker may do this")
+	}
+	return w, err
+}
+
+// visibleTask returns a task and its worker, which may be deleted, if the caller may
+// see the worker.
+func (s *Store) visibleTask(ctx context.Context, q querier, c Caller, id string) (Task, Worker, error) {
+	t, err := one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ? AND organization_num = `+numOfOrganization,
+		id, c.OrganizationID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Task{}, Worker{}, s.foreignTask(ctx, q, id)
+	}
+	if err != nil {
+		return Task{}, Worker{}, err
+	}
+	w, err := s.seenWorker(ctx, q, c, t.WorkerID)
+	return t, w, err
+}
+
+// foreignTask returns the error for a task that the caller's organization does not have. For
+// a task of another organization, it is Forbidden. For an id that a client chose, it is
+// always NotFound, because this organization may use the same id.
+func (s *Store) foreignTask(ctx context.Context, q querier, id string) error {
+	exists, err := one(ctx, q, scanBool, `SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?)`, id)
+	if err != nil {
+		return err
+	}
+	if exists && isServerID("tsk", id) {
+		return Errorf(Forbidden, "this key has no access to the task")
+	}
+	return Errorf(NotFound, "no task has that id")
 }

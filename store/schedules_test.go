@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/cron"
 	"journeyman/store/storetest"
 )
 
@@ -23,14 +24,14 @@ func inSeconds(n float64) store.When { return store.When{Type: store.Delayed, De
 func (f *fixture) schedule(w store.When) store.Schedule {
 	f.t.Helper()
 	sch, _, err := f.CreateSchedule(f.ctx(), f.owner.Caller,
-		store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow, When: w}, store.Once{})
+		store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow, When: w}, store.IdempotencyKey{})
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	return sch
 }
 
-// fireDue fires what is due, and gives the turns.
+// fireDue fires what is due, and returns the turns.
 func (f *fixture) fireDue() (turns []string) {
 	f.t.Helper()
 	due, err := f.DueSchedules(f.ctx(), 1000, 0)
@@ -124,7 +125,7 @@ func TestCreateScheduleRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			_, _, err := f.CreateSchedule(f.ctx(), f.owner.Caller,
-				store.NewSchedule{WorkerID: f.worker.ID, Budget: "huge", When: tt.when}, store.Once{})
+				store.NewSchedule{WorkerID: f.worker.ID, Budget: "huge", When: tt.when}, store.IdempotencyKey{})
 			is.True(store.IsKind(err, store.Invalid))
 			paths := []string{}
 			for _, d := range details(err) {
@@ -148,7 +149,7 @@ func TestScheduleAccess(t *testing.T) {
 	_, err = f.Schedule(f.ctx(), stranger, f.worker.ID, sch.ID)
 	is.True(store.IsKind(err, store.Forbidden))
 	is.True(store.IsKind(f.CancelSchedule(f.ctx(), stranger, f.worker.ID, sch.ID), store.Forbidden))
-	_, err = f.RunSchedule(f.ctx(), stranger, f.worker.ID, sch.ID, store.Once{})
+	_, err = f.RunSchedule(f.ctx(), stranger, f.worker.ID, sch.ID, store.IdempotencyKey{})
 	is.True(store.IsKind(err, store.Forbidden))
 	_, err = f.Schedule(f.ctx(), member, other.ID, sch.ID)
 	is.True(store.IsKind(err, store.NotFound)) // below another worker
@@ -157,8 +158,8 @@ func TestScheduleAccess(t *testing.T) {
 	is.Equal(got.ID, sch.ID)
 	is.NoErr(f.CancelSchedule(f.ctx(), member, f.worker.ID, sch.ID))
 	is.True(store.IsKind(f.CancelSchedule(f.ctx(), member, f.worker.ID, sch.ID), store.NotFound)) // once
-	is.True(f.listed(sch.ID) == nil)
-	is.Equal(f.count(`SELECT count(*) FROM schedules WHERE cancelled_at IS NOT NULL`), int64(1)) // the row stays
+	is.Equal(f.listed(sch.ID), nil)                                                               // the schedule is still listed
+	is.Equal(f.count(`SELECT count(*) FROM schedules WHERE cancelled_at IS NOT NULL`), int64(1))  // the row stays
 }
 
 func TestScheduleFires(t *testing.T) {
@@ -183,7 +184,7 @@ func TestScheduleFires(t *testing.T) {
 	is.Equal(first.TriggeredBy, store.TriggerSchedule)
 	is.Equal(task.TriggeredBy, store.TriggerSchedule)
 	is.Equal(task.CreatedByUserID, f.owner.UserID)
-	is.True(f.listed(once.ID) == nil)                                                   // one-time schedules leave the list
+	is.Equal(f.listed(once.ID), nil)                                                    // one-time schedules leave the list
 	is.Equal(f.count(`SELECT count(*) FROM schedules WHERE id = ?`, once.ID), int64(1)) // and their rows stay
 	is.Equal(f.listed(every.ID).NextRunAt, f.clock.now().UTC().Add(10*time.Second))
 	is.Equal(*f.listed(every.ID).LastRunAt, f.clock.now().UTC())
@@ -204,6 +205,7 @@ func TestScheduleCatchesUp(t *testing.T) {
 	f.clock.advance(72 * time.Hour)
 	is.Equal(len(f.fireDue()), 3) // each once
 	is.Equal(len(f.fireDue()), 0)
+	f.runAll()
 	next := f.listed(minutely.ID).NextRunAt
 	is.True(next.After(f.clock.now()) && next.Sub(f.clock.now()) <= 60500*time.Millisecond)
 	is.Equal(next.Sub(begin)%(60500*time.Millisecond), time.Duration(0)) // the rhythm of its creation
@@ -212,6 +214,7 @@ func TestScheduleCatchesUp(t *testing.T) {
 
 	f.clock.ms.Store(time.Date(2026, 4, 4, 12, 30, 0, 0, time.UTC).UnixMilli())
 	is.Equal(len(f.fireDue()), 1)
+	f.runAll()
 	f.clock.advance(-2 * time.Hour) // an hour too far, and back: the time has come already
 	_, err := f.RealignSchedules(f.ctx())
 	is.NoErr(err)
@@ -240,12 +243,27 @@ func TestScheduleAfterAWrongClock(t *testing.T) {
 	is.Equal(n, 0) // done
 }
 
+// TestNewScheduleAfterAWrongClock sets the clock back by an hour before a new schedule has run: nothing
+// but its own age shows it.
+func TestNewScheduleAfterAWrongClock(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.clock.advance(time.Hour)
+	c := f.schedule(everySeconds(1))
+	f.clock.advance(-time.Hour)
+	n, err := f.RealignSchedules(f.ctx())
+	is.NoErr(err)
+	is.Equal(n, 1)
+	is.Equal(f.listed(c.ID).NextRunAt.UTC(), f.clock.now().Add(time.Second).UTC())
+}
+
 func TestScheduleInAnotherTimezone(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir, clock := t.TempDir(), newClock()
 	open := func(zone string) *store.Store {
-		loc, err := store.LoadZone(zone)
+		loc, err := cron.LoadZone(zone)
 		is.NoErr(err)
 		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Now: clock.now, Timezone: loc})
 		is.NoErr(err)
@@ -322,16 +340,21 @@ func TestRunSchedule(t *testing.T) {
 	f := newFixture(t)
 	sch := f.schedule(inSeconds(60))
 	member := f.caller("Acme", "mo@acme.test", store.RoleMember).Caller
-	once := store.Once{KeyID: member.KeyID, Key: "k", Hash: hash("run")}
+	once := store.IdempotencyKey{KeyID: member.KeyID, Key: "k", Hash: hash("run")}
 	a, err := f.RunSchedule(f.ctx(), member, f.worker.ID, sch.ID, once)
 	is.NoErr(err)
 	is.Equal(a.Turn.TriggeredBy, store.TriggerSchedule)
 	is.Equal(a.Turn.CreatedByUserID, member.UserID)
 	again, err := f.RunSchedule(f.ctx(), member, f.worker.ID, sch.ID, once)
 	is.NoErr(err)
-	is.True(again.Replayed && again.Turn.ID == a.Turn.ID)
-	is.Equal(f.listed(sch.ID).NextRunAt, sch.NextRunAt) // runs as it would have
+	is.True(again.Replayed && again.Turn.ID == a.Turn.ID) // the same key made another turn
+	is.Equal(f.listed(sch.ID).NextRunAt, sch.NextRunAt)   // runs as it would have
+	_, err = f.RunSchedule(f.ctx(), member, f.worker.ID, sch.ID, store.IdempotencyKey{})
+	is.True(store.IsKind(err, store.Conflict))
+	is.True(strings.Contains(err.Error(), a.Turn.TaskID)) // says which task is in the way
 	f.clock.advance(time.Minute)
+	is.Equal(len(f.fireDue()), 0) // one task at a time
+	f.runAll()
 	is.Equal(len(f.fireDue()), 1)
 }
 
@@ -346,7 +369,7 @@ func TestScheduleHeldBack(t *testing.T) {
 			func(t *testing.T, f *fixture, _ store.Schedule) { setCap(t, f, 0) },
 			func(is *is.I, f *fixture, sch store.Schedule) {
 				wait := f.listed(sch.ID).NextRunAt.Sub(f.clock.now())
-				is.True(wait >= 5*time.Minute && wait < 10*time.Minute)
+				is.True(wait >= 5*time.Minute && wait < 10*time.Minute) // the pause is not between 5 and 10 minutes
 				setCap(f.t, f, 1e6)
 				f.clock.advance(wait)
 				is.Equal(len(f.fireDue()), 1) // late, and not lost
@@ -387,7 +410,7 @@ func TestScheduleHeldBack(t *testing.T) {
 			f := newFixture(t)
 			mo := f.caller("Acme", "mo@acme.test", store.RoleMember).Caller
 			sch, _, err := f.CreateSchedule(f.ctx(), mo,
-				store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow, When: everySeconds(60)}, store.Once{})
+				store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow, When: everySeconds(60)}, store.IdempotencyKey{})
 			is.NoErr(err)
 			f.clock.advance(time.Minute)
 			due, err := f.DueSchedules(f.ctx(), 10, 0)
@@ -405,9 +428,7 @@ func TestScheduleHeldBack(t *testing.T) {
 
 func setCap(t testing.TB, f *fixture, credits float64) {
 	t.Helper()
-	if err := f.SetCreditCap(f.ctx(), f.owner.OrganizationID, &credits); err != nil {
-		t.Fatal(err)
-	}
+	storetest.CapCredits(t, f.Store, f.owner.Caller, &credits)
 }
 
 func (f *fixture) exec(query string, args ...any) {
@@ -421,14 +442,17 @@ func (f *fixture) exec(query string, args ...any) {
 func TestScheduleWithTheQueueFull(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	f := newFixtureWith(t, store.Options{QueueLimit: 2})
+	f := newFixtureWith(t, store.Options{QueueLimit: 2, QueueTotal: 4})
 	sch := f.schedule(everySeconds(1))
-	f.accept(f.turn())
-	is.Equal(f.ScheduleRoom(), int64(0)) // half of the queue is for others
-	f.accept(f.turn())
 	f.clock.advance(5 * time.Second)
 	due, err := f.DueSchedules(f.ctx(), 10, 0)
 	is.NoErr(err)
+	f.accept(f.turn())
+	is.Equal(f.ScheduleRoom(), int64(1)) // half of the queue is for others
+	none, err := f.DueSchedules(f.ctx(), 10, 0)
+	is.NoErr(err)
+	is.Equal(len(none), 0) // and half of the organization's
+	f.accept(f.turn())
 	_, err = f.FireSchedule(f.ctx(), due[0])
 	is.True(store.IsKind(err, store.Busy))
 	is.Equal(f.listed(sch.ID).NextRunAt, sch.NextRunAt) // as it was
@@ -439,7 +463,7 @@ func TestScheduleWithTheQueueFull(t *testing.T) {
 	is.Equal(f.listed(sch.ID).NextRunAt, f.clock.now().UTC().Add(time.Second))
 }
 
-// TestDueSchedulesAreShared gives an organization its share beside another's flood.
+// TestDueSchedulesAreShared checks that an organization gets its share beside another's flood.
 func TestDueSchedulesAreShared(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -452,7 +476,7 @@ func TestDueSchedulesAreShared(t *testing.T) {
 	eve := f.caller("Other", "eve@other.test", store.RoleOwner)
 	w := f.newWorker(eve, store.NewWorker{})
 	f.clock.advance(time.Millisecond)
-	late, _, err := f.CreateSchedule(f.ctx(), eve.Caller, store.NewSchedule{WorkerID: w.ID, Input: "Me too", Budget: store.BudgetLow, When: everySeconds(1)}, store.Once{})
+	late, _, err := f.CreateSchedule(f.ctx(), eve.Caller, store.NewSchedule{WorkerID: w.ID, Input: "Me too", Budget: store.BudgetLow, When: everySeconds(1)}, store.IdempotencyKey{})
 	is.NoErr(err)
 	f.clock.advance(time.Minute)
 	others := map[bool]int{}
@@ -482,8 +506,11 @@ func TestScheduleLimit(t *testing.T) {
 		SELECT id || i, organization_id, worker_id, created_by_user_id, input, budget, type, interval_seconds, anchor_at, next_run_at, paused, created_at
 		FROM n CROSS JOIN schedules`, store.MaxSchedules-1)
 	_, _, err := f.CreateSchedule(f.ctx(), f.owner.Caller,
-		store.NewSchedule{WorkerID: f.worker.ID, Input: "One more", Budget: store.BudgetLow, When: everySeconds(1)}, store.Once{})
+		store.NewSchedule{WorkerID: f.worker.ID, Input: "One more", Budget: store.BudgetLow, When: everySeconds(1)}, store.IdempotencyKey{})
 	is.True(store.IsKind(err, store.Conflict))
+	is.Equal(store.MaxSchedules, 100)
+	is.NoErr(f.CancelSchedule(f.ctx(), f.owner.Caller, f.worker.ID, f.listed(f.first()).ID))
+	f.schedule(everySeconds(1)) // there is room for one again
 }
 
 func TestCreateScheduleOnce(t *testing.T) {
@@ -491,7 +518,7 @@ func TestCreateScheduleOnce(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	n := store.NewSchedule{WorkerID: f.worker.ID, Input: "Tick", Budget: store.BudgetLow, When: inSeconds(0)}
-	once := store.Once{KeyID: f.owner.KeyID, Key: "k", Hash: hash("a")}
+	once := store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("a")}
 	first, replayed, err := f.CreateSchedule(f.ctx(), f.owner.Caller, n, once)
 	is.NoErr(err)
 	is.True(!replayed)
@@ -512,4 +539,139 @@ func details(err error) []store.Detail {
 		return e.Details
 	}
 	return nil
+}
+
+// first returns the id of the worker's first schedule.
+func (f *fixture) first() string {
+	f.t.Helper()
+	ids, err := f.Strings(f.ctx(), `SELECT id FROM schedules WHERE next_run_at IS NOT NULL ORDER BY num LIMIT 1`)
+	if err != nil || len(ids) != 1 {
+		f.t.Fatal(ids, err)
+	}
+	return ids[0]
+}
+
+// TestAScheduleHasOneTaskAtATime has a schedule come due again and again while the
+// task of its last run waits, runs, waits for an approval and has a follow-up.
+func TestAScheduleHasOneTaskAtATime(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	sch := f.schedule(everySeconds(10))
+	other := f.schedule(everySeconds(10))
+	_, err := f.UpdateSchedule(f.ctx(), f.owner.Caller, f.worker.ID, other.ID, store.SchedulePatch{Paused: new(bool)})
+	is.NoErr(err)
+	f.clock.advance(10 * time.Second)
+	fired := f.fireDue()
+	is.Equal(len(fired), 2) // each has its own
+	turn, err := f.Turn(f.ctx(), fired[0])
+	is.NoErr(err)
+	held := func() {
+		t.Helper()
+		f.clock.advance(25 * time.Second)
+		is.Equal(len(f.fireDue()), 0)
+		_, ok, err := f.NextScheduleAt(f.ctx())
+		is.NoErr(err)
+		is.True(!ok) // nothing keeps the scheduler awake
+		_, err = f.RunSchedule(f.ctx(), f.owner.Caller, f.worker.ID, sch.ID, store.IdempotencyKey{})
+		is.True(store.IsKind(err, store.Conflict))
+		f.checkCounters()
+	}
+	held() // it waits
+	f.startRunner("r")
+	claims := f.claim("r", 2)
+	held() // it runs
+	follow := f.follow(turn)
+	for _, c := range claims {
+		f.finish(c)
+	}
+	is.Equal(len(f.fireDue()), 1) // the other's
+	is.NoErr(f.CancelSchedule(f.ctx(), f.owner.Caller, f.worker.ID, other.ID))
+	held() // a person has added to the task
+	c := f.claim("r", 1)
+	is.Equal(c[0].ID, follow.ID)
+	f.finish(c[0])
+	fired = f.fireDue()
+	is.Equal(len(fired), 1) // once for all that was missed
+	next := f.listed(sch.ID).NextRunAt
+	is.True(next.After(f.clock.now()) && next.Sub(f.clock.now()) <= 10*time.Second)
+	is.Equal(next.Sub(sch.NextRunAt)%(10*time.Second), time.Duration(0)) // and its rhythm goes on
+	f.checkCounters()
+}
+
+// TestACancelledTaskFreesItsSchedule ends tasks of schedules in each way that is no
+// success.
+func TestACancelledTaskFreesItsSchedule(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*is.I, *fixture, store.Turn){
+		"cancelled while it waits": func(is *is.I, f *fixture, turn store.Turn) {
+			_, _, err := f.AbortTask(f.ctx(), f.owner.Caller, turn.TaskID)
+			is.NoErr(err)
+		},
+		"failed": func(is *is.I, f *fixture, _ store.Turn) {
+			f.startRunner("r")
+			_, err := f.FinishTurn(f.ctx(), f.claimOne("r"), nil, store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x"}})
+			is.NoErr(err)
+		},
+		"interrupted three times": func(is *is.I, f *fixture, _ store.Turn) {
+			for _, runner := range []string{"a", "b", "c", "d"} {
+				f.startRunner(runner)
+				f.claim(runner, 1)
+			}
+		},
+		"cancelled while it runs, and the process died": func(is *is.I, f *fixture, turn store.Turn) {
+			f.startRunner("r")
+			f.claimOne("r")
+			_, _, err := f.AbortTask(f.ctx(), f.owner.Caller, turn.TaskID)
+			is.NoErr(err)
+			f.startRunner("next")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			f.schedule(everySeconds(60))
+			f.clock.advance(time.Minute)
+			fired := f.fireDue()
+			is.Equal(len(fired), 1)
+			turn, err := f.Turn(f.ctx(), fired[0])
+			is.NoErr(err)
+			f.clock.advance(time.Minute)
+			is.Equal(len(f.fireDue()), 0)
+			end(is, f, turn)
+			is.True(f.task(turn.TaskID).Status.Ended())
+			is.Equal(len(f.fireDue()), 1)
+			f.checkCounters()
+		})
+	}
+}
+
+// TestAFullOrganizationLeavesOthersTheirSchedules fills the queue of one
+// organization, whose due schedules then wait without standing in another's way.
+func TestAFullOrganizationLeavesOthersTheirSchedules(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixtureWith(t, store.Options{QueueLimit: 10})
+	for range 20 {
+		f.schedule(everySeconds(1))
+	}
+	for range 10 {
+		f.accept(f.turn())
+	}
+	eve := f.caller("Other", "eve@other.test", store.RoleOwner)
+	w := f.newWorker(eve, store.NewWorker{})
+	f.clock.advance(time.Millisecond)
+	late, _, err := f.CreateSchedule(f.ctx(), eve.Caller,
+		store.NewSchedule{WorkerID: w.ID, Input: "Me too", Budget: store.BudgetLow, When: everySeconds(1)}, store.IdempotencyKey{})
+	is.NoErr(err)
+	f.clock.advance(time.Minute)
+	for _, limit := range []int{5, 100} { // more due than asked for, and fewer
+		due, err := f.DueSchedules(f.ctx(), limit, 0)
+		is.NoErr(err)
+		is.Equal(len(due), 1)
+		is.Equal(due[0].ID, late.ID)
+	}
+	is.Equal(len(f.fireDue()), 1)
+	f.checkCounters()
 }

@@ -1,42 +1,41 @@
 package store
 
 import (
-	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
-	"unicode/utf8"
 )
 
 // The limits of a worker's settings.
 const (
-	MaxModelName     = 200 // characters
+	MaxModelName     = 800 // characters, of a whole chain
 	MaxApprovalTools = 50
 	MaxMCPTools      = 100
 )
 
-// WorkerSettings are how a worker works, besides what it is told. The zero value is
-// as workers usually do. A turn keeps those it was accepted with.
+// WorkerSettings are a worker's model and tools. The zero value is the usual case. A turn
+// keeps the settings of the time when it was accepted.
 type WorkerSettings struct {
-	Model         string   // such as "openai:gpt-5-mini"; '' for the server's
-	ApprovalTools []string // names of tools whose calls wait for a person's approval
-	MCPTools      []string // what is offered of MCP servers: "server" for all of one's tools, or "server.tool"
+	Model         string    // such as "openai:gpt-5-mini"; '' for the server's
+	ApprovalTools []string  // names of tools whose calls wait for an approval
+	MCPTools      []string  // tools of MCP servers: "server" for all its tools, or "server.tool"
+	Tools         ToolRules // the calls that turns may make; nil: every tool
+	StrangerTools ToolRules // of Tools, those for turns of strangers; nil: the runner's default
 }
 
-var (
-	toolName    = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
-	mcpToolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,128}(\.[A-Za-z0-9_.-]{1,128})?$`)
-)
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`)
 
-// Check notes in f what breaks the limits of the settings. Whether there is such a
-// model is not the store's to know.
+// Check notes in f the settings that break a limit. The store cannot tell whether a model
+// exists.
 func (s WorkerSettings) Check(f *Fields) {
-	f.Check(utf8.RuneCountInString(s.Model) <= MaxModelName, "model", "must have at most %d characters", MaxModelName)
+	checkLine(f, "model", s.Model, MaxModelName)
 	checkNames(f, "approvalTools", s.ApprovalTools, MaxApprovalTools, toolName,
 		"must hold names of tools: 1 to 128 letters, digits, dots, underscores and hyphens each")
 	checkNames(f, "mcpTools", s.MCPTools, MaxMCPTools, mcpToolName,
 		`must hold "server" or "server.tool", each part of 1 to 128 letters, digits, underscores and hyphens`)
+	s.Tools.check(f, "tools")
+	s.StrangerTools.check(f, "strangerTools")
 }
 
 func checkNames(f *Fields, path string, names []string, most int, form *regexp.Regexp, says string) {
@@ -53,29 +52,16 @@ func checkNames(f *Fields, path string, names []string, most int, form *regexp.R
 	}
 }
 
-// settingsColumns are the settings as a row of worker_versions has them.
-const settingsColumns = `model, approval_tools, mcp_tools`
+// settingsColumns are the columns of worker_versions that hold settings.
+const settingsColumns = `model, approval_tools, mcp_tools, tools, stranger_tools`
 
-// A settingsRow is what a row of settingsColumns is scanned into.
-type settingsRow struct {
-	model              sql.NullString
-	approvalTools, mcp string
+// columns returns the destinations of settingsColumns.
+func (s *WorkerSettings) columns() []any {
+	return []any{asText{&s.Model}, (*nameList)(&s.ApprovalTools), (*nameList)(&s.MCPTools), &s.Tools, &s.StrangerTools}
 }
 
-func (r *settingsRow) fields() []any { return []any{&r.model, &r.approvalTools, &r.mcp} }
-
-func (r *settingsRow) settings() (s WorkerSettings, err error) {
-	s.Model = r.model.String
-	if s.ApprovalTools, err = decodeNames(r.approvalTools); err != nil {
-		return s, fmt.Errorf("decode approval_tools: %w", err)
-	}
-	if s.MCPTools, err = decodeNames(r.mcp); err != nil {
-		return s, fmt.Errorf("decode mcp_tools: %w", err)
-	}
-	return s, nil
-}
-
-// listed has empty lists in place of nil, as every worker that is read has.
+// listed returns the settings with empty lists in place of nil, as a worker that is read
+// from the database has them.
 func (s WorkerSettings) listed() WorkerSettings {
 	for _, names := range []*[]string{&s.ApprovalTools, &s.MCPTools} {
 		if *names == nil {
@@ -85,31 +71,27 @@ func (s WorkerSettings) listed() WorkerSettings {
 	return s
 }
 
-func (s WorkerSettings) row() ([]any, error) {
-	approval, err := encodeNames(s.ApprovalTools)
-	if err != nil {
-		return nil, err
-	}
-	mcp, err := encodeNames(s.MCPTools)
-	return []any{nullable(s.Model), approval, mcp}, err
-}
+// A nameList is a list of names that a column holds as a JSON array.
+type nameList []string
 
-// noNames is how a row has an empty list, which nearly all have.
+// noNames is an empty list in a column. Nearly all rows have it, so it is not decoded.
 const noNames = "[]"
 
-func decodeNames(raw string) ([]string, error) {
-	names := []string{}
-	if raw == noNames {
-		return names, nil
+// Scan reads the list from a column. An empty list is not nil.
+func (l *nameList) Scan(src any) error {
+	*l = nameList{}
+	if src == noNames {
+		return nil
 	}
-	err := json.Unmarshal([]byte(raw), &names)
-	return names, err
+	text, _ := src.(string) // another type is an error: "" is no JSON
+	return json.Unmarshal([]byte(text), l)
 }
 
-func encodeNames(names []string) (string, error) {
-	if len(names) == 0 {
+// Value returns the list as a column stores it.
+func (l nameList) Value() (driver.Value, error) {
+	if len(l) == 0 {
 		return noNames, nil
 	}
-	raw, err := json.Marshal(names)
+	raw, err := json.Marshal([]string(l))
 	return string(raw), err
 }

@@ -13,7 +13,8 @@ func TestSettingsOfATurn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
-	chosen := store.WorkerSettings{Model: "openai:a", ApprovalTools: []string{"shell"}, MCPTools: []string{"notes", "web.get"}}
+	chosen := store.WorkerSettings{Model: "openai:a", ApprovalTools: []string{"shell"}, MCPTools: []string{"notes", "web.get"},
+		Tools: store.ToolRules{{Tool: "web_fetch", Hosts: []string{"*.example.com"}}, {Tool: "notes.add"}}, StrangerTools: store.ToolRules{}}
 	w := f.newWorker(f.owner, store.NewWorker{Title: "Careful", Settings: chosen})
 	is.Equal(w.Settings, chosen)
 	read, err := f.Worker(t.Context(), f.owner.Caller, w.ID)
@@ -25,10 +26,10 @@ func TestSettingsOfATurn(t *testing.T) {
 	f.accept(n)
 	none := []string{}
 	model := ""
-	w, err = f.UpdateWorker(t.Context(), f.owner.Caller, w.ID, store.WorkerPatch{Model: &model, ApprovalTools: &none})
+	w, err = f.UpdateWorker(t.Context(), f.owner.Caller, w.ID, store.WorkerPatch{Model: &model, ApprovalTools: &none, Tools: new(store.ToolRules)})
 	is.NoErr(err)
 	is.Equal(w.Version, int64(2))
-	is.Equal(w.Settings, store.WorkerSettings{ApprovalTools: none, MCPTools: chosen.MCPTools}) // what is not sent stays
+	is.Equal(w.Settings, store.WorkerSettings{ApprovalTools: none, MCPTools: chosen.MCPTools, StrangerTools: chosen.StrangerTools}) // what is not sent stays
 	f.accept(n)
 
 	f.startRunner("r")

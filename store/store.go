@@ -3,228 +3,164 @@
 // It holds the records, the queries, the rules of who may see what, and every
 // state change, each named for what happens.
 //
-// It is the only package that knows SQL, and it imports nothing of ours. What it
-// has answered is committed and survives kill -9 and power loss. It starts no
-// work and talks to nobody: the runner and the handlers act on its rows.
+// It is the only package that knows SQL. Of this module it imports only the engine and
+// the cron expressions. A write that has returned is committed, and survives kill -9 and
+// power loss. The store starts no work and sends nothing: the runner and the handlers
+// act on its rows.
 package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
-	"net/url"
 	"os"
-	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"modernc.org/sqlite"
+	"journeyman/store/sqlite"
 )
-
-const databaseName = "journeyman.db"
-
-// Options change what Open does. The zero value is right for a program.
-type Options struct {
-	Now        func() time.Time // the clock; time.Now where nil
-	QueueLimit int              // most turns waiting at once; 10,000 where 0
-	Timezone   *time.Location   // of cron schedules that name none; UTC where nil
-}
 
 // A Store is an open data folder. Its methods are safe for concurrent use.
 type Store struct {
-	dir        string
-	lock       *os.File
-	writer     *writer
-	reads      *sql.DB
-	prepared   sync.Map // query text to *sql.Stmt on reads
-	now        func() time.Time
-	zone       *time.Location // of cron schedules that name none
-	queueLimit int64
-	queued     atomic.Int64                          // turns with status pending
-	fair       fairness                              // owned by the writer's goroutine
-	lastUse    sync.Map                              // API key id to the minute its use was last noted
-	onDelivery atomic.Pointer[func(workerID string)] // nil until someone wants to know
-	counters   Counters
-	backups    sync.Mutex    // held by the one backup or sweep under way
-	sweepNext  int           // the folder of blobs to sweep next; guarded by backups
-	naming     sync.Mutex    // held while a blob gets its name, or loses it
-	durable    sync.Map      // folders of blobs that are durable themselves
-	hashing    chan struct{} // has room for as many passwords as are hashed at once
-	closing    sync.Once
-	closed     error // what closing gave
+	dir   string
+	lock  *os.File
+	db    *sqlite.DB
+	now   func() time.Time
+	zone  *time.Location // of cron schedules that name none
+	close func() error   // the first call closes the folder; others return the same result
+
+	waiting  waiting  // turns with status pending
+	fair     fairness // only the writer's goroutine uses it
+	lastUse  uses     // of API keys and sessions
+	counters Counters
+	sealer   sealer        // of secrets at rest
+	hashing  chan struct{} // its capacity is the number of passwords that are hashed at once
+
+	modelChanges atomic.Int64 // changes of providers and default models: see ModelChanges
+
+	hashMemory uint32 // KiB that the hash of a password takes
+
+	onDelivery    atomic.Pointer[func(workerID string)] // nil until OnDelivery
+	asksByMail    atomic.Bool                           // set by AskByMail
+	onInterrupted atomic.Pointer[func(Turn)]            // nil until OnInterrupted
+	onChange      atomic.Pointer[func(string, Change)]  // nil until OnChange
+	envelopes     atomic.Pointer[Envelopes]             // nil until UseEnvelopes
+
+	measured atomic.Pointer[Storage] // nil until MeasureStorage
+	pruned   atomic.Pointer[Pruned]  // nil until EndPruning
+
+	disk        diskWatch
+	full        fullStart // owned by Open, then by the caller of WatchDisk
+	gate        gate      // refuses writes while the store is read-only
+	maintenance maintenance
+	naming      sync.Mutex // held while a blob gets its name, or loses it
+	durable     sync.Map   // folders of blobs whose own names are on the disk for good
+
+	keptUntil time.Time // the sweep leaves what is not newer: see begunAnew
+
+	backups   sync.Mutex // held by the one backup or sweep under way
+	nextBlobs int        // the folder of blobs to sweep next; guarded by backups
+	lastSwept [2]string  // worker id and name of the own folder that was swept last; guarded by backups
 }
 
-// Open opens the data folder dir, making or upgrading its database: schema is the
-// text of schema.sql, which must describe the newest version. It fails when
-// another process has the folder open, and when the database is newer than this
-// program.
-func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) {
-	if opt.Now == nil {
-		opt.Now = time.Now
-	}
-	if opt.QueueLimit == 0 {
-		opt.QueueLimit = 10_000
-	}
-	if opt.Timezone == nil {
-		opt.Timezone = time.UTC
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make data folder: %w", err)
-	}
-	lock, err := lockFolder(dir)
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{dir: dir, lock: lock, now: opt.Now, zone: opt.Timezone, queueLimit: int64(opt.QueueLimit),
-		hashing: make(chan struct{}, runtime.GOMAXPROCS(0))}
-	if err := s.open(ctx, schema); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
-}
-
-func (s *Store) open(ctx context.Context, schema string) error {
-	sqlite.StrictPragmas(true)
-	path := filepath.Join(s.dir, databaseName)
-	if err := migrate(ctx, path, schema, migrations); err != nil {
-		return err
-	}
-	// The log holds 4,000 pages, as many as one page of its index knows, before they
-	// are copied into the database: what changes often is copied once.
-	w, err := openWriter(ctx, dsn(path, "&_pragma=foreign_keys(1)&_txlock=immediate&_pragma=synchronous(FULL)"+
-		"&_pragma=journal_size_limit(67108864)&_pragma=wal_autocheckpoint(4000)"), &s.counters)
-	if err != nil {
-		return err
-	}
-	s.writer = w
-	s.reads, err = sql.Open("sqlite", dsn(path, "&_pragma=query_only(1)"))
-	if err != nil {
-		return fmt.Errorf("open database: %w", err)
-	}
-	n := min(max(4, 2*runtime.GOMAXPROCS(0)), 16)
-	s.reads.SetMaxOpenConns(n)
-	s.reads.SetMaxIdleConns(n)
-	if err := s.countQueue(ctx); err != nil {
-		return err
-	}
-	return s.openBlobs()
-}
-
-// dsn is the address of the database file with what every connection needs.
-// Pragmas travel here because one sent by Exec reaches one pooled connection.
-func dsn(path, more string) string {
-	return "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=temp_store(MEMORY)&_dqs=0&_error_rc=1" + more
-}
-
-// Close waits for writes under way and closes the folder. Writes submitted after
-// it fail. Closing twice is closing once.
-func (s *Store) Close() error {
-	s.closing.Do(func() { s.closed = s.close() })
-	return s.closed
-}
-
-func (s *Store) close() error {
-	var errs []error
-	if s.writer != nil {
-		errs = append(errs, s.writer.close())
-	}
-	if s.reads != nil {
-		errs = append(errs, s.reads.Close())
-	}
-	return errors.Join(append(errs, s.lock.Close())...)
-}
-
-// Dir is the data folder.
+// Dir returns the path of the data folder.
 func (s *Store) Dir() string { return s.dir }
 
-// Ping reports whether the database can be written.
+// Ping reports whether the database is sound, as far as anybody knows, and can be written.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.write(ctx, func(tx *Tx) error {
-		_, err := tx.Exec(`UPDATE runners SET expires_at = expires_at`) // a real change: it needs room on the disk
-		return err
-	})
+	// SQLite writes the page even though no value changes, so a full disk is found out.
+	_, err := s.exec(ctx, `UPDATE runners SET expires_at = expires_at`)
+	return err
+}
+
+// Writable returns nil, or the error with which the store refuses writes now: see ReadOnly.
+func (s *Store) Writable() error { return s.WritableIn(context.Background()) }
+
+// WritableIn returns nil, or the error with which the store refuses a write with this context now.
+// They differ in maintenance: see DuringMaintenance.
+func (s *Store) WritableIn(ctx context.Context) error {
+	why := s.gate.closed.Load()
+	if why != nil && isDuringMaintenance(ctx) {
+		why = s.gate.strict.Load()
+	}
+	if why == nil {
+		return nil // not why, which would be an error that is not nil
+	}
+	return why
 }
 
 // write runs fn in the writer's next transaction and returns once that is
-// committed, or with fn's error once fn's changes are undone. If ctx ends before
-// fn has begun, fn never runs.
+// committed. If fn fails, write undoes fn's changes and returns its error. If ctx ends
+// before fn has begun, fn never runs.
 func (s *Store) write(ctx context.Context, fn func(tx *Tx) error) error {
-	return s.writer.do(ctx, fn)
+	if err := s.WritableIn(ctx); err != nil {
+		return err
+	}
+	// A write to a damaged file can destroy what is still sound. It would be lost anyway once
+	// the operator restores a backup.
+	if err := s.db.Damage(); err != nil {
+		return Unavailable(err)
+	}
+	return s.unavailable(s.db.Write(ctx, fn))
 }
 
-// millis is the present as the database writes it.
+// unavailable is Unavailable for errors of writes. It remembers those that found no room.
+func (s *Store) unavailable(err error) error {
+	if sqlite.IsFull(err) {
+		s.disk.noteFull()
+	}
+	return Unavailable(err)
+}
+
+// exec runs one statement as a write and returns the number of rows that it changed.
+func (s *Store) exec(ctx context.Context, query string, args ...any) (n int64, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		n, err = tx.Exec(query, args...)
+		return err
+	})
+	return n, err
+}
+
+// ErrLocked means that another process has the data folder open.
+var ErrLocked = sqlite.ErrLocked
+
+// millis returns the present time as the database stores it.
 func (s *Store) millis() int64 { return s.now().UnixMilli() }
 
-// stmt is query, prepared once on the read pool.
-func (s *Store) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
-	if st, ok := s.prepared.Load(query); ok {
-		return st.(*sql.Stmt), nil
-	}
-	st, err := s.reads.PrepareContext(ctx, query)
-	if err != nil {
-		return nil, fmt.Errorf("prepare: %w", err)
-	}
-	if old, loaded := s.prepared.LoadOrStore(query, st); loaded {
-		_ = st.Close()
-		return old.(*sql.Stmt), nil
-	}
-	return st, nil
+// snapshot calls fn, whose queries all see the database of one moment.
+func (s *Store) snapshot(ctx context.Context, fn func(q querier) error) error {
+	return s.db.Snapshot(ctx, func(q *sqlite.Snapshot) error { return fn(q) })
 }
 
-// A querier reads: the pool or, inside a write, the transaction.
-type querier interface {
-	query(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+// Counters are sums of the changes that were committed since the store was opened, for
+// monitoring. Sums that must outlive the process are in the database.
+type Counters struct {
+	TurnsCompleted, TurnsFailed, TurnsAborted atomic.Int64 // by their last status
+	Steps                                     atomic.Int64 // model calls finished
+	InputTokens, OutputTokens                 atomic.Int64
+	Cost                                      atomic.Int64 // nano-dollars
+	AttemptsSucceeded, AttemptsFailed         atomic.Int64 // of webhook deliveries
+	EmailsReceived                            atomic.Int64 // counted once for each worker that a mail addresses
+	EmailsAccepted, EmailsHeld, EmailsIgnored atomic.Int64 // of those received, by what became of them
+	EmailsRefused                             atomic.Int64 // answered with an error; the mail server counts them
+	EmailsSent, EmailsFailed, EmailsRetried   atomic.Int64 // attempts to send a mail, by their result
+	TasksPruned, DeliveriesPruned             atomic.Int64
+	SpaceReturned                             atomic.Int64 // bytes of the database file
 }
 
-func (s *Store) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	st, err := s.stmt(ctx, query)
-	if err != nil {
-		return nil, err
+// Counters returns the counters themselves: they go on counting.
+func (s *Store) Counters() *Counters { return &s.counters }
+
+// WriteStats returns the engine's counters of transactions: they go on counting.
+func (s *Store) WriteStats() *sqlite.Stats { return s.db.Stats() }
+
+// OnChange sets the function that is called after a commit that changed records of an
+// organization. It says which kind changed and no more, so that watchers must read the
+// records through the access checks. fn must not block: the writer waits for it.
+func (s *Store) OnChange(fn func(organizationID string, what Change)) { s.onChange.Store(&fn) }
+
+// tell reports a change of a kind of records, once it is committed.
+func (s *Store) tell(tx *Tx, organizationID string, what Change) {
+	if fn := s.onChange.Load(); fn != nil && organizationID != "" {
+		tx.OnCommit(func() { (*fn)(organizationID, what) })
 	}
-	return st.QueryContext(ctx, args...)
 }
-
-// A scanner is a row to read.
-type scanner interface{ Scan(dest ...any) error }
-
-// all collects what scan makes of each row.
-func all[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
-	rows, err := q.query(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []T
-	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	return list, rows.Err()
-}
-
-// one gives the first row, or sql.ErrNoRows.
-func one[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) (T, error) {
-	var zero T
-	rows, err := q.query(ctx, query, args...)
-	if err != nil {
-		return zero, err
-	}
-	defer rows.Close()
-	if !rows.Next() {
-		if err := rows.Err(); err != nil {
-			return zero, err
-		}
-		return zero, sql.ErrNoRows
-	}
-	return scan(rows)
-}
-
-func scanString(row scanner) (v string, err error) { err = row.Scan(&v); return v, err }
-func scanInt(row scanner) (v int64, err error)     { err = row.Scan(&v); return v, err }

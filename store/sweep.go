@@ -7,51 +7,44 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
 const (
-	// orphanAge is how long bytes are kept that nothing refers to: the request or
-	// the tool call that brought them refers to them within this time, or never.
+	// orphanAge is how long bytes and folders stay that nothing refers to. The request or
+	// tool call that brought them either refers to them within this time, or never does.
 	orphanAge = 24 * time.Hour
 
-	blobFolders  = 256 // by the first byte of the SHA-256
-	sweptFolders = 4   // by one call, so that none costs more than a small part of the whole
+	// One call sweeps only a small part of everything, so that no call takes long.
+	sweptBlobFolders = 4
+	sweptOwnFolders  = 1000
 )
 
-// SweepBlobs removes bytes that nothing refers to: what refused requests brought,
-// and what forgotten mail held. A call goes on where the one before has stopped and
-// looks at a small part; blobFolders/sweptFolders calls look at all. It says how
-// many it removed, and removes nothing while a backup runs.
+// SweepBlobs removes bytes that nothing refers to, such as the files of refused requests
+// and of forgotten mail. Each call continues where the last one stopped and looks at a
+// small part: blobFolders/sweptBlobFolders calls look at everything. It returns how many
+// blobs it removed. It does nothing while a backup runs, and removes nothing that the store takes no
+// write for: see WritableIn.
 func (s *Store) SweepBlobs(ctx context.Context) (n int64, err error) {
 	if !s.backups.TryLock() {
 		return 0, nil
 	}
 	defer s.backups.Unlock()
-	for range sweptFolders {
-		removed, err := s.sweepFolder(ctx, filepath.Join(s.blobDir(), fmt.Sprintf("%02x", s.sweepNext)))
+	for range sweptBlobFolders {
+		removed, err := s.sweepBlobFolder(ctx, filepath.Join(s.blobDir(), fmt.Sprintf("%02x", s.nextBlobs)))
 		if n += removed; err != nil {
 			return n, fmt.Errorf("remove files without use: %w", err)
 		}
-		s.sweepNext = (s.sweepNext + 1) % blobFolders
+		s.nextBlobs = (s.nextBlobs + 1) % blobFolders
 	}
 	return n, nil
 }
 
-func (s *Store) sweepFolder(ctx context.Context, dir string) (n int64, err error) {
-	d, err := os.Open(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	names, err := d.Readdirnames(-1)
-	if err = errors.Join(err, d.Close()); err != nil {
-		return 0, err
-	}
-	for _, sha := range names {
-		removed, err := s.sweepBlob(ctx, sha)
+func (s *Store) sweepBlobFolder(ctx context.Context, dir string) (n int64, err error) {
+	entries, err := readDir(dir)
+	for _, e := range entries {
+		removed, err := s.sweepBlob(ctx, e.Name())
 		if err != nil {
 			return n, err
 		}
@@ -59,37 +52,135 @@ func (s *Store) sweepFolder(ctx context.Context, dir string) (n int64, err error
 			n++
 		}
 	}
-	return n, nil
+	return n, err
 }
 
-// sweepBlob removes a blob unless something refers to it, or may soon.
+// readDir is os.ReadDir that returns nothing for a folder that does not exist.
+func readDir(dir string) ([]os.DirEntry, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return entries, err
+}
+
+// sweepBlob removes a blob unless something refers to it, or soon may.
 func (s *Store) sweepBlob(ctx context.Context, sha string) (removed bool, err error) {
 	if b, err := hex.DecodeString(sha); err != nil || len(b) != 32 {
-		return false, nil // not ours
+		return false, nil // some other program's file
 	}
 	if old, err := s.isOldBlob(sha); err != nil || !old {
 		return false, err
 	}
-	used, err := one(ctx, s, scanInt, `SELECT EXISTS (SELECT 1 FROM files WHERE sha256 = ?1)
+	used, err := one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM files WHERE sha256 = ?1)
+		OR EXISTS (SELECT 1 FROM call_images WHERE sha256 = ?1)
 		OR EXISTS (SELECT 1 FROM inbound_emails WHERE source_sha256 = ?1)
 		OR EXISTS (SELECT 1 FROM outbound_emails WHERE source_sha256 = ?1)`, sha)
-	if err != nil || used == 1 {
+	if err != nil || used {
 		return false, err
 	}
 	s.naming.Lock()
 	defer s.naming.Unlock()
-	// Who has brought the same bytes since has made them young again.
+	// A request that has brought the same bytes since then has renewed the blob's time.
 	if old, err := s.isOldBlob(sha); err != nil || !old {
+		return false, err
+	}
+	if err := s.WritableIn(ctx); err != nil { // maintenance may begin in the middle of a sweep
 		return false, err
 	}
 	return true, os.Remove(s.blobPath(sha))
 }
 
-// isOldBlob reports whether a blob is there and nobody has brought it for orphanAge.
+// isOldBlob reports whether a blob exists and no request has brought its bytes for
+// orphanAge.
 func (s *Store) isOldBlob(sha string) (bool, error) {
 	info, err := os.Stat(s.blobPath(sha))
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
-	return err == nil && s.now().Sub(info.ModTime()) > orphanAge, err
+	return err == nil && s.isOrphan(info.ModTime()), err
+}
+
+// isOrphan reports whether bytes or a folder of that time may be removed if nothing refers to
+// them.
+func (s *Store) isOrphan(at time.Time) bool {
+	return s.now().Sub(at) > orphanAge && at.After(s.keptUntil)
+}
+
+// SweepFolders removes own folders of tasks that do not exist. A crash leaves such a
+// folder if it comes between storing attachments and accepting the turn. Each call
+// continues where the last one stopped, and begins again after the end. It returns how
+// many folders it removed.
+func (s *Store) SweepFolders(ctx context.Context) (n int64, err error) {
+	if !s.backups.TryLock() {
+		return 0, nil
+	}
+	defer s.backups.Unlock()
+	folders, listErr := s.ownFoldersAfter(s.lastSwept, sweptOwnFolders)
+	for _, f := range folders {
+		s.lastSwept = f // before the attempt, so that a folder that fails does not stop the others
+		removed, err := s.sweepOwnFolder(ctx, f[0], f[1])
+		if err != nil {
+			return n, fmt.Errorf("remove folders without a task: %w", err)
+		}
+		if removed {
+			n++
+		}
+	}
+	if len(folders) < sweptOwnFolders {
+		s.lastSwept = [2]string{}
+	}
+	return n, listErr
+}
+
+// ownFoldersAfter returns the own folders of tasks that follow after, at most limit of
+// them. Each is the id of a worker and the name of the folder.
+func (s *Store) ownFoldersAfter(after [2]string, limit int) (list [][2]string, err error) {
+	workspaces := filepath.Join(s.dir, "workspaces")
+	workers, err := readDir(workspaces)
+	for _, w := range workers {
+		workerID, ok := strings.CutSuffix(w.Name(), ownFoldersSuffix)
+		if !ok || workerID < after[0] {
+			continue
+		}
+		folders, err := readDir(filepath.Join(workspaces, w.Name()))
+		if err != nil {
+			return list, err
+		}
+		for _, f := range folders {
+			switch {
+			case workerID == after[0] && f.Name() <= after[1]:
+				continue
+			case len(list) == limit:
+				return list, nil
+			}
+			list = append(list, [2]string{workerID, f.Name()})
+		}
+	}
+	return list, err
+}
+
+// sweepOwnFolder removes a folder unless its task exists, or soon may.
+func (s *Store) sweepOwnFolder(ctx context.Context, workerID, name string) (removed bool, err error) {
+	taskID := taskOfFolder(name)
+	if taskID == "" {
+		return false, nil // some other program's folder
+	}
+	path := FolderPath(s.dir, Folder{WorkerID: workerID, TaskID: taskID})
+	info, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) || err == nil && !s.isOrphan(info.ModTime()) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	used, err := one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM tasks WHERE id = ?
+		AND worker_num = `+numOfWorker+`)`, taskID, workerID)
+	if err == nil && !used {
+		err = s.WritableIn(ctx) // maintenance may begin in the middle of a sweep
+	}
+	if err != nil || used {
+		return false, err
+	}
+	return true, os.RemoveAll(path)
 }

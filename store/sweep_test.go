@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // sweepAll has every folder of blobs swept once.
@@ -73,12 +75,18 @@ func TestSweepsKeepWhatIsReferredTo(t *testing.T) {
 	_, _, err := f.ReceiveEmails(t.Context(), []store.NewEmail{mail}, []byte(raw), store.MailLimits{})
 	is.NoErr(err)
 	f.makeOld(sha(raw), 90*day)
+	f.startRunner("r")
+	c := f.claimOne("r")
+	is.NoErr(f.JournalStep(t.Context(), c, toolStep(f, 0)))
+	shown := store.Image{MediaType: "image/png", Size: 5, SHA256: f.put("shown", 90*day)}
+	is.NoErr(f.JournalCall(t.Context(), c, store.Call{State: store.CallCompleted, Output: []byte("1"), Images: []store.Image{shown}}, nil, nil))
 	young, old := f.put("young", day), f.put("old", day+time.Millisecond)
 	stranger := f.BlobPath(old)[:len(f.BlobPath(old))-64] + "notes.txt" // somebody's own
 	is.NoErr(os.WriteFile(stranger, nil, 0o600))
 
 	is.Equal(f.sweepAll(), int64(1))
-	is.True(f.kept(sha("attached")) && f.kept(sha(raw)) && f.kept(young))
+	is.True(f.kept(sha("attached")) && f.kept(sha(raw)) && f.kept(young)) // something refers to them, or soon may
+	is.True(f.kept(sha("shown")))                                         // the model sees it again in the next call
 	is.True(!f.kept(old))
 	_, err = os.Stat(stranger)
 	is.NoErr(err)
@@ -100,7 +108,7 @@ func TestSweepsWaitForBackups(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.put("old", 2*day)
-	err := f.Backup(t.Context(), writerFunc(func(b []byte) (int, error) {
+	_, err := f.Backup(t.Context(), writerFunc(func(b []byte) (int, error) {
 		is.Equal(f.sweepAll(), int64(0))
 		return len(b), nil
 	}))
@@ -133,7 +141,7 @@ func TestSweepsBesideUploads(t *testing.T) {
 			}
 		}
 	})
-	for i := range 300 {
+	for i := range storetest.Rounds(300, 60) {
 		content := fmt.Sprint("content ", i%7)
 		if _, err := f.PutBlob(strings.NewReader(content), 100); err != nil {
 			t.Error(err)
@@ -148,4 +156,39 @@ func TestSweepsBesideUploads(t *testing.T) {
 	}
 	close(done)
 	wg.Wait()
+}
+
+// TestSweepsInMaintenance has sweeps that began before the maintenance remove nothing during it.
+func TestSweepsInMaintenance(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.put("nothing refers to this", 48*time.Hour)
+	f.ownFolder(store.Folder{WorkerID: f.worker.ID, TaskID: "left"}, 48*time.Hour)
+	left := filepath.Join(f.Dir(), "workspaces", ".journeyman-ABC.tmp")
+	is.NoErr(os.WriteFile(left, nil, 0o600))
+	sweep := func() (removed int64, refused int) {
+		note := func(n int64, err error) {
+			if removed += n; store.IsMaintenance(err) {
+				refused++
+				return
+			}
+			is.NoErr(err)
+		}
+		for range 64 { // looks at every folder of blobs once, or stops at the one in question
+			note(f.SweepBlobs(f.ctx()))
+		}
+		note(f.SweepFolders(f.ctx()))
+		n, err := f.SweepWorkspaces(f.ctx(), time.Now().Add(time.Hour))
+		note(int64(n), err)
+		return removed, refused
+	}
+	is.True(f.BeginMaintenance())
+	removed, refused := sweep()
+	is.Equal(removed, int64(0))
+	is.True(refused >= 3) // each sweep says why
+	is.True(f.EndMaintenance())
+	f.SweepFolders(f.ctx()) // ends the round in which a folder was refused
+	removed, refused = sweep()
+	is.Equal([]int64{removed, int64(refused)}, []int64{3, 0})
 }

@@ -2,80 +2,31 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"fmt"
 	"math"
-	"strings"
 	"time"
 )
 
-// A Status is that of a turn, and of a task: its newest turn's.
-type Status string
-
-// The states of a turn: pending -> running -> completed, error or aborted;
-// pending -> aborted; running -> pending when the process that ran it died or was
-// stopped, and when people have decided on the tool calls that it rested for: to the
-// outside a turn that rests is running.
-const (
-	Pending   Status = "pending"
-	Running   Status = "running"
-	Completed Status = "completed"
-	Failed    Status = "error"
-	Aborted   Status = "aborted"
-)
-
-// Ended reports whether the state is final.
-func (s Status) Ended() bool { return s == Completed || s == Failed || s == Aborted }
-
-func (s Status) valid() bool { return s == Pending || s == Running || s.Ended() }
-
-// A Task is a conversation with a worker, with the sums of its turns' figures.
-type Task struct {
-	Num             int64
-	ID              string
-	OrganizationID  string
-	WorkerID        string
-	CreatedByUserID string // '' for a stranger's mail
-	Title           string
-	Status          Status
-	TriggeredBy     Trigger
-	TurnCount       int64
-	Unfinished      int64 // turns pending or running
-	Cost            int64 // nano-dollars
-	Duration        time.Duration
-	CreatedAt       time.Time
-	CompletedAt     *time.Time // nil until its newest turn has ended
-	ArchivedAt      *time.Time
-}
-
-const taskColumns = `num, id, organization_id, worker_id, coalesce(created_by_user_id, ''), title, status, triggered_by,
-	turn_count, unfinished, cost, duration_ms, created_at, completed_at, archived_at`
-
-func scanTask(row scanner) (t Task, err error) {
-	var duration, created int64
-	var completed, archived sql.NullInt64
-	err = row.Scan(&t.Num, &t.ID, &t.OrganizationID, &t.WorkerID, &t.CreatedByUserID, &t.Title, &t.Status, &t.TriggeredBy,
-		&t.TurnCount, &t.Unfinished, &t.Cost, &duration, &created, &completed, &archived)
-	t.Duration = time.Duration(duration) * time.Millisecond
-	t.CreatedAt, t.CompletedAt, t.ArchivedAt = fromMillis(created), fromNull(completed), fromNull(archived)
-	return t, err
-}
-
-// Task gives a task that the caller may see, and its worker, which may be deleted.
+// Task returns a task that the caller may see, and its worker, which may be deleted.
 func (s *Store) Task(ctx context.Context, c Caller, id string) (Task, Worker, error) {
-	return s.visibleTask(ctx, s, c, id)
+	return s.visibleTask(ctx, s.db, c, id)
 }
 
-// LatestTask gives the newest task of a worker that is not archived, or a NotFound
-// error. The caller has checked that the worker may be seen.
-func (s *Store) LatestTask(ctx context.Context, workerID string) (Task, error) {
-	t, err := one(ctx, s, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE worker_id = ? AND archived_at IS NULL
-		ORDER BY created_at DESC, num DESC LIMIT 1`, workerID)
+// TaskOfTurn returns the task of a turn.
+func (s *Store) TaskOfTurn(ctx context.Context, t Turn) (Task, error) {
+	task, err := one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, t.taskNum)
+	return task, notFound(err, "task")
+}
+
+// LatestTask returns the newest task of a worker that is not archived, or a NotFound
+// error.
+func (s *Store) LatestTask(ctx context.Context, w Worker) (Task, error) {
+	t, err := one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE worker_num = ? AND archived_at IS NULL
+		ORDER BY created_at DESC, num DESC LIMIT 1`, w.num)
 	return t, notFound(err, "task")
 }
 
-// ArchiveTask takes a task off the lists; only its worker's creator may. Its turns
-// and files stay, and it takes no new turns.
+// ArchiveTask hides a task from the lists; its turns and files stay. The task accepts no
+// more turns. It returns Forbidden unless the caller created the worker.
 func (s *Store) ArchiveTask(ctx context.Context, c Caller, id string) error {
 	return s.write(ctx, func(tx *Tx) error {
 		t, w, err := s.visibleTask(ctx, tx, c, id)
@@ -85,7 +36,8 @@ func (s *Store) ArchiveTask(ctx context.Context, c Caller, id string) error {
 		if w.UserID != c.UserID {
 			return Errorf(Forbidden, "only the creator of the worker may archive its tasks")
 		}
-		_, err = tx.Exec(`UPDATE tasks SET archived_at = coalesce(archived_at, ?) WHERE num = ?`, s.millis(), t.Num)
+		s.tell(tx, c.OrganizationID, ChangedTasks)
+		_, err = tx.Exec(`UPDATE tasks SET archived_at = coalesce(archived_at, ?) WHERE num = ?`, s.millis(), t.num)
 		return err
 	})
 }
@@ -95,111 +47,146 @@ type TaskQuery struct {
 	WorkerID      string
 	Status        Status
 	TriggeredBy   Trigger
-	Text          string // in the title, case-insensitive
+	WaitingFor    WaitFor // with a turn that is suspended for it
+	Text          string  // in the title, case-insensitive
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 	Archived      bool   // the archived ones instead of the others
 	Cursor        string // from the page before
 	Limit         int    // most items
+	Scan          int    // most entries of the index that are read for the page; 0: the usual number
 }
 
-// Tasks lists the tasks the caller may see, newest first, and the cursor of the
-// next page, ” after the last.
+// Tasks returns a page of the tasks that the caller may see, newest first, and the cursor
+// of the next page, which is empty after the last.
 func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, string, error) {
-	before, err := q.position()
-	if err != nil {
+	var f Fields
+	q.Check(&f)
+	if err := f.Err(); err != nil {
 		return nil, "", err
 	}
 	if q.WorkerID != "" {
-		if _, err := s.seenWorker(ctx, s, c, q.WorkerID); err != nil {
+		if _, err := s.seenWorker(ctx, s.db, c, q.WorkerID); err != nil {
 			return nil, "", err
 		}
 	}
 	from, start := q.listed()
+	// Without a filter every creation time is later.
 	after := int64(math.MinInt64)
 	if !q.CreatedAfter.IsZero() {
 		after = q.CreatedAfter.UnixMilli()
 	}
-	args := []any{c.OrganizationID, start, after, before[0], before[1]}
+	at, num := q.position(&f)
+	args := []any{c.OrganizationID, start, after, at, num}
 	limit := pageLimit(q.Limit)
-	// The subquery is the outer loop, so its order is the result's.
-	rows, err := all(ctx, s, scanTask, `SELECT `+taskColumns+` FROM (SELECT *`+from+`LIMIT ?6) t
-		WHERE (?7 = '' OR status = ?7) AND (?8 = '' OR triggered_by = ?8) AND (?9 = '' OR worker_id = ?9)
+	// The first subquery is the outer loop, so its order is the result's. The joins cost less than
+	// the subqueries of taskColumns, which open their tables again for each row.
+	rows, err := all(ctx, s.db, scanTask, `SELECT num, id, w_organization, w_id, coalesce(u_id, ''), `+taskValues+`
+		FROM (SELECT *`+from+`LIMIT ?6) t
+		CROSS JOIN (SELECT num w_num, id w_id, organization_id w_organization, visibility w_visibility, user_id w_user
+			FROM workers) ON w_num = worker_num
+		LEFT JOIN (SELECT num u_num, id u_id FROM users) ON u_num = created_by_num
+		WHERE (?7 = '' OR status = ?7) AND (?8 = '' OR triggered_by = ?8) AND (?9 = '' OR w_id = ?9)
 			AND (?10 = '' OR title LIKE ?10 ESCAPE '\')
-			AND (?11 OR EXISTS (SELECT 1 FROM workers w WHERE w.id = t.worker_id AND (w.visibility = 'public' OR w.user_id = ?12
-				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?12))))
-		LIMIT ?13`,
-		append(args, maxScanned, string(q.Status), string(q.TriggeredBy), q.WorkerID, likePattern(q.Text), c.Role.manages(), c.UserID, limit+1)...)
+			AND (?11 OR w_visibility = 'public' OR w_user = ?12
+				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w_id AND m.user_id = ?12))
+			AND (?13 = '' OR waits_for = ?13)
+		LIMIT ?14`,
+		append(args, scanned(q.Scan), string(q.Status), string(q.TriggeredBy), q.WorkerID, likePattern(q.Text),
+			c.Role.manages(), c.UserID, string(q.WaitingFor), limit+1)...)
 	if err != nil {
 		return nil, "", err
 	}
-	position := func(t Task) []int64 { return []int64{t.CreatedAt.UnixMilli(), t.Num} }
-	return paginate(ctx, s, rows, limit, position, `SELECT created_at, num`+from+`LIMIT 1 OFFSET ?6`, append(args, maxScanned-1)...)
+	position := func(t Task) []any { return []any{t.CreatedAt.UnixMilli(), t.num} }
+	return paginate(ctx, s.db, rows, limit, q.scope(), position,
+		`SELECT created_at || ' ' || num`+from+`LIMIT 1 OFFSET ?6`, append(args, scanned(q.Scan)-1)...)
 }
 
-// position is the creation time and num before which the page begins.
-func (q TaskQuery) position() ([]int64, error) {
-	var f Fields
-	q.Check(&f)
-	if err := f.Err(); err != nil {
-		return nil, err
-	}
-	before := []int64{math.MaxInt64, 0}
-	if !q.CreatedBefore.IsZero() {
-		before[0] = q.CreatedBefore.UnixMilli()
-	}
-	after, err := parseCursor(q.Cursor)
-	if err != nil || after == nil || after[0] >= before[0] {
-		return before, err
-	}
-	return after, nil
+// position returns the creation time and the num below which the page begins.
+func (q TaskQuery) position(f *Fields) (at, num int64) {
+	return q.scope().readTime(f, q.Cursor, q.CreatedBefore)
 }
 
-// listed is the range of the list's index: of the most telling filter, for which
-// start is the second argument.
+// listed returns the range of the list's index. It uses the filter that leaves the fewest
+// rows, and start is the value of that filter: the second argument of the query.
 func (q TaskQuery) listed() (from, start string) {
 	index, column, archived := "tasks_listed", "?2 = ''", "IS NULL"
 	switch {
 	case q.Archived:
 		index, archived = "tasks_archived", "IS NOT NULL"
+	case q.WaitingFor != "": // few tasks wait at any time
+		index, column, start = "tasks_waiting", "waits_for = ?2", string(q.WaitingFor)
 	case q.WorkerID != "":
-		index, column, start = "tasks_by_worker", "worker_id = ?2", q.WorkerID
-	case q.Status != "":
-		index, column, start = "tasks_by_status", "status = ?2", string(q.Status)
+		index, column, start = "tasks_by_worker", "worker_num = (SELECT num FROM workers WHERE id = ?2)", q.WorkerID
+	case q.Status != "" && q.Status != Completed: // most tasks are: their list is that of all tasks
+		index, column, start = "tasks_by_status", "status = ?2 AND status <> 'completed'", string(q.Status)
 	case q.TriggeredBy != "":
 		index, column, start = "tasks_by_trigger", "triggered_by = ?2", string(q.TriggeredBy)
 	}
-	return ` FROM tasks INDEXED BY ` + index + ` WHERE organization_id = ?1 AND ` + column + ` AND archived_at ` + archived + `
+	return ` FROM tasks INDEXED BY ` + index + `
+		WHERE organization_num = (SELECT num FROM organizations WHERE id = ?1) AND ` + column + `
+		AND archived_at ` + archived + `
 		AND created_at > ?3 AND (created_at, num) < (?4, ?5) ORDER BY created_at DESC, num DESC `, start
 }
 
 // Check notes in f the filters whose values cannot be.
 func (q TaskQuery) Check(f *Fields) {
-	checkText(f, q.Text)
-	checkCursor(f, q.Cursor)
+	checkLine(f, "q", q.Text, maxQueryText)
+	q.position(f)
 	f.Check(q.Status == "" || q.Status.valid(), "status", "must be pending, running, completed, error or aborted")
 	f.Check(q.TriggeredBy == "" || q.TriggeredBy.valid(), "triggeredBy", "must be api, email, schedule or ui")
+	f.Check(q.WaitingFor == "" || q.WaitingFor.valid(), "waitingFor", "must be person, model or worker")
 }
 
-func (t Trigger) valid() bool {
-	return t == TriggerAPI || t == TriggerEmail || t == TriggerSchedule || t == TriggerUI
+func (q TaskQuery) scope() scope {
+	return scopeOf("tasks", q.WorkerID, q.Status, q.TriggeredBy, q.WaitingFor, q.Text, q.CreatedAfter.UnixMilli(),
+		q.CreatedBefore.UnixMilli(), q.Archived)
 }
 
-// TitleOf is the beginning of an input, for people: its first line that says
-// something, cut at 80 characters.
-func TitleOf(input string) string {
-	title := "Untitled task"
-	for line := range strings.Lines(input) {
-		if strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~") {
-			continue // the beginning of a code block says how it is written, not what it is about
-		}
-		if line = strings.Join(strings.Fields(strings.Trim(line, "#*`~> \t\r\n")), " "); line != "" {
-			title = line
-			break
-		}
+// WorkerTitle returns the title of a task's worker, deleted or not.
+func (s *Store) WorkerTitle(ctx context.Context, t Task) (string, error) {
+	title, err := one(ctx, s.db, scanString, `SELECT title FROM workers WHERE id = ?`, t.WorkerID)
+	return title, notFound(err, "worker")
+}
+
+// The column status of tasks is computed from other columns: see schema.sql. Only addTurn,
+// setRunning and settleTask write those columns after the task was created.
+
+// addTurn counts a new turn of a task that exists.
+func (s *Store) addTurn(tx *Tx, taskNum int64) error {
+	_, err := tx.Exec(`UPDATE tasks SET outcome = '', completed_at = NULL, turn_count = turn_count + 1,
+		unfinished = unfinished + 1 WHERE num = ?`, taskNum)
+	return err
+}
+
+// setRunning stores whether a turn of the task is running. A suspended turn is.
+func (s *Store) setRunning(tx *Tx, organizationID string, taskNum int64, running bool) error {
+	s.tell(tx, organizationID, ChangedTasks)
+	_, err := tx.Exec(`UPDATE tasks SET running = ?, waits_for = NULL WHERE num = ?`, running, taskNum)
+	return err
+}
+
+// settleTask adds turns that end together to their task's row, and returns the task's
+// state after that. ended is ordered by seq. ran reports whether the first of them was
+// running, and cost is the cost of its last step.
+func (s *Store) settleTask(tx *Tx, ended []Turn, ran bool, cost int64) (st taskState, err error) {
+	var duration int64
+	for _, t := range ended {
+		duration += t.Duration.Milliseconds()
 	}
-	if r := []rune(title); len(r) > 80 {
-		title = fmt.Sprintf("%s…", strings.TrimSpace(string(r[:79])))
+	// The newest of the ended turns decides the outcome, but only if no newer turn waits.
+	last := ended[len(ended)-1]
+	s.tell(tx, last.OrganizationID, ChangedTasks)
+	_, err = tx.Exec(`UPDATE tasks SET unfinished = unfinished - ?1, running = iif(?2, 0, running),
+			waits_for = iif(?2, NULL, waits_for), cost = cost + ?3,
+			duration_ms = duration_ms + ?4, outcome = iif(turn_count = ?5, ?6, outcome),
+			completed_at = iif(unfinished = ?1, ?7, NULL)
+		WHERE num = ?8`,
+		len(ended), ran, cost, duration, last.Seq+1, last.Status, last.CompletedAt.UnixMilli(), last.taskNum)
+	if err != nil {
+		return st, err
 	}
-	return title
+	_, err = one(context.Background(), tx, into(&st.status, &st.turns, &st.unfinished, &st.cost, &st.duration),
+		`SELECT status, turn_count, unfinished, cost, duration_ms FROM tasks WHERE num = ?`, last.taskNum)
+	return st, err
 }

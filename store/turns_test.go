@@ -67,12 +67,18 @@ func TestTargets(t *testing.T) {
 	orphaned := f.accept(orphan)
 	is.New(t).NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, deleted.ID))
 
+	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	secret := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	hiddenTurn := f.turn()
+	hiddenTurn.WorkerID = secret.ID
+	hidden := f.accept(hiddenTurn)
 	for name, tt := range map[string]struct {
 		worker, task string
 		newWorker    bool
 		refused      store.Kind
 		says         string
 		sameTask     string // the task that is expected; "" for a new one
+		as           store.Caller
 	}{
 		"new worker, new task":        {newWorker: true},
 		"new worker, own task id":     {newWorker: true, task: "own:1"},
@@ -88,7 +94,16 @@ func TestTargets(t *testing.T) {
 		"no such worker":              {worker: "wrk_none", refused: store.NotFound},
 		"foreign worker":              {worker: foreign.ID, refused: store.Forbidden},
 		"foreign client's task id":    {worker: f.worker.ID, task: foreignClient.TaskID},
-		"foreign server's task id":    {worker: f.worker.ID, task: foreignServer.TaskID},
+		"foreign server's task id":    {worker: f.worker.ID, task: foreignServer.TaskID, refused: store.Forbidden},
+		"and for a new worker":        {newWorker: true, task: foreignServer.TaskID, refused: store.Forbidden},
+		"nobody's server's task id":   {worker: f.worker.ID, task: store.NewID("tsk", f.clock.now()), refused: store.NotFound},
+		"in capitals":                 {worker: f.worker.ID, task: "tsk_" + strings.ToUpper(foreignServer.TaskID[4:]), refused: store.NotFound},
+		"hidden worker's task":        {worker: f.worker.ID, task: hidden.TaskID, as: mo.Caller, refused: store.Forbidden, says: "private"},
+		"hidden worker's task alone":  {task: hidden.TaskID, as: mo.Caller, refused: store.Forbidden, says: "private"},
+		"hidden worker, seen task":    {worker: secret.ID, task: existing.TaskID, as: mo.Caller, refused: store.Forbidden, says: "private"},
+		"foreign worker, own task":    {worker: foreign.ID, task: existing.TaskID, refused: store.Forbidden},
+		"a folder":                    {worker: f.worker.ID, task: ".", refused: store.Invalid, says: "taskId"},
+		"the folder above":            {worker: f.worker.ID, task: "..", refused: store.Invalid, says: "taskId"},
 		"malformed task id":           {worker: f.worker.ID, task: "../etc", refused: store.Invalid, says: "taskId"},
 		"long task id":                {worker: f.worker.ID, task: strings.Repeat("a", 129), refused: store.Invalid, says: "taskId"},
 	} {
@@ -96,12 +111,20 @@ func TestTargets(t *testing.T) {
 			is := is.New(t)
 			n := f.turn()
 			n.WorkerID, n.TaskID = tt.worker, tt.task
+			if tt.as.UserID != "" {
+				n.Caller = tt.as
+			}
 			if tt.newWorker {
 				n.NewWorker = &store.NewWorker{}
 			}
 			before := f.count(`SELECT count(*) FROM tasks`)
 			a, err := f.CreateTurn(t.Context(), n)
 			if tt.refused != 0 {
+				placed := n
+				_, known := f.TargetFolder(t.Context(), &placed)
+				is.True(known == nil && (tt.refused == store.Invalid && n.WorkerID != "") || known.Error() == err.Error()) // files are refused alike
+				_, _, read := f.Task(t.Context(), n.Caller, tt.task)
+				is.True(store.IsKind(err, store.Invalid) || n.WorkerID != f.worker.ID || read == nil || read.Error() == err.Error()) // as reading it
 				is.True(store.IsKind(err, tt.refused))
 				is.True(strings.Contains(err.Error(), tt.says))
 				is.Equal(f.count(`SELECT count(*) FROM tasks`), before) // nothing is made
@@ -206,13 +229,13 @@ func TestTurnsOfATask(t *testing.T) {
 	first := f.accept(f.turn())
 	second := f.follow(first)
 	third := f.follow(first)
-	turns, err := f.Turns(t.Context(), first.TaskNum)
+	turns, err := f.Turns(t.Context(), first)
 	is.NoErr(err)
 	is.Equal(turns, []store.Turn{first, second, third})
-	after, err := f.TurnAfter(t.Context(), first.TaskNum, second.Seq)
+	after, err := f.NextTurn(t.Context(), second)
 	is.NoErr(err)
 	is.Equal(after, third)
-	_, err = f.TurnAfter(t.Context(), first.TaskNum, third.Seq)
+	_, err = f.NextTurn(t.Context(), third)
 	is.True(store.IsNotFound(err))
 	since, err := f.TurnsSince(t.Context(), f.worker.ID, first.Num, 2)
 	is.NoErr(err)

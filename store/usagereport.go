@@ -3,14 +3,12 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"slices"
 	"strings"
 	"time"
 )
 
-// A UsageSum is what some turns used.
+// A UsageSum is the usage of some turns.
 type UsageSum struct {
 	Turns        int64 // that ended
 	Failures     int64 // of these, in error
@@ -32,7 +30,7 @@ const (
 	UsageFailures UsageMeasure = "failures"
 )
 
-// Of gives the number that m names.
+// Of returns the number that m names.
 func (u UsageSum) Of(m UsageMeasure) int64 {
 	switch m {
 	case UsageTokens:
@@ -52,7 +50,7 @@ func (u *UsageSum) add(v UsageSum) {
 	u.Cost, u.Duration = u.Cost+v.Cost, u.Duration+v.Duration
 }
 
-// A UsageGroup is what tells the parts of a UsageReport apart.
+// A UsageGroup is the criterion by which a UsageReport is divided into parts.
 type UsageGroup string
 
 // The groups.
@@ -62,7 +60,7 @@ const (
 	ByTrigger UsageGroup = "trigger"
 )
 
-// A UsageRow is what one worker used on one day by one key and trigger.
+// A UsageRow is the usage of one worker on one day, by one key and trigger.
 type UsageRow struct {
 	Day         time.Time // its beginning, UTC
 	WorkerID    string
@@ -71,7 +69,7 @@ type UsageRow struct {
 	UsageSum
 }
 
-// part is the id of the row's part of a report.
+// part returns the id of the part of a report to which the row belongs.
 func (r UsageRow) part(by UsageGroup) string {
 	switch by {
 	case ByKey:
@@ -91,7 +89,7 @@ type UsageQuery struct {
 	Parts   int          // how many are told apart
 }
 
-// A UsageReport is what an organization used over some days.
+// A UsageReport is the usage of an organization over some days.
 type UsageReport struct {
 	First time.Time // day, UTC
 	Total UsageSum
@@ -108,35 +106,37 @@ type UsagePart struct {
 	Days  []UsageSum // as in the report
 }
 
-// maxUsageDays is how far back a report goes.
+// maxUsageDays is how many days a report covers at most.
 const maxUsageDays = 366
 
 const secondsADay = 86_400
 
 const (
-	usageRowColumns = `day, worker_id, api_key_id, triggered_by, turns, failures, steps, input_tokens, output_tokens, cost, duration_ms`
-	selectUsage     = `SELECT ` + usageRowColumns + ` FROM usage WHERE organization_id = ? AND day BETWEEN ? AND ?
+	usageRowColumns = `day, worker_id, api_key_id, triggered_by, turns, failures, steps, input_tokens, output_tokens,
+		cost, duration_ms`
+	selectUsage = `SELECT ` + usageRowColumns + ` FROM usage WHERE organization_id = ? AND day BETWEEN ? AND ?
 		ORDER BY day, worker_id, api_key_id, triggered_by`
 )
 
 func scanUsage(row scanner) (r UsageRow, err error) {
-	var day, duration int64
-	err = row.Scan(&day, &r.WorkerID, &r.KeyID, &r.TriggeredBy, &r.Turns, &r.Failures, &r.Steps, &r.InputTokens, &r.OutputTokens, &r.Cost, &duration)
-	r.Day, r.Duration = time.Unix(day*secondsADay, 0).UTC(), time.Duration(duration)*time.Millisecond
+	var day int64
+	err = row.Scan(&day, &r.WorkerID, &r.KeyID, &r.TriggeredBy, &r.Turns, &r.Failures, &r.Steps, &r.InputTokens,
+		&r.OutputTokens, &r.Cost, asDuration{&r.Duration})
+	r.Day = time.Unix(day*secondsADay, 0).UTC()
 	return r, err
 }
 
-// UsageOn gives what the caller's organization used on the day that t lies in,
-// worker by worker. A Member is Forbidden.
+// UsageOn returns the usage of the caller's organization on the day that t lies in, by
+// worker. It is Forbidden for a Member.
 func (s *Store) UsageOn(ctx context.Context, c Caller, t time.Time) ([]UsageRow, error) {
 	if err := c.Allow(SeeUsage); err != nil {
 		return nil, err
 	}
 	day := t.Unix() / secondsADay
-	return all(ctx, s, scanUsage, selectUsage, c.OrganizationID, day, day)
+	return all(ctx, s.db, scanUsage, selectUsage, c.OrganizationID, day, day)
 }
 
-// Usage reports what the caller's organization used. A Member is Forbidden.
+// Usage returns a report on the caller's organization. It is Forbidden for a Member.
 func (s *Store) Usage(ctx context.Context, c Caller, q UsageQuery) (UsageReport, error) {
 	if err := c.Allow(SeeUsage); err != nil {
 		return UsageReport{}, err
@@ -146,8 +146,8 @@ func (s *Store) Usage(ctx context.Context, c Caller, q UsageQuery) (UsageReport,
 	first := last - int64(days) + 1
 	report := UsageReport{First: time.Unix(first*secondsADay, 0).UTC(), Days: make([]UsageSum, days)}
 	totals := map[string]*UsagePart{}
-	// Twice over the rows: what each day had of each part would not fit in memory
-	// for all the parts there may be, and which ones are large shows at the end.
+	// The rows are read twice. The days of every part would not fit in memory, and the
+	// largest parts are known only at the end.
 	err := s.eachUsage(ctx, c, first, last, func(at int64, r UsageRow) {
 		report.Total.add(r.UsageSum)
 		report.Days[at].add(r.UsageSum)
@@ -177,21 +177,9 @@ func (s *Store) Usage(ctx context.Context, c Caller, q UsageQuery) (UsageReport,
 	})
 }
 
-// MonthSpending gives the nano-dollars that the caller's organization has spent in
-// this calendar month (UTC), and its cap in credits, nil for none. A Member is
-// Forbidden.
-func (s *Store) MonthSpending(ctx context.Context, c Caller) (spent int64, limit *float64, err error) {
-	if err := c.Allow(SeeUsage); err != nil {
-		return 0, nil, err
-	}
-	o, spent, err := s.organizationSettings(ctx, s, c)
-	return spent, o.MonthlyCreditCap, err
-}
-
-// eachUsage gives f the rows of the days, each with how many days it lies after the
-// first.
+// eachUsage calls f with each row of the days, and the number of days since the first.
 func (s *Store) eachUsage(ctx context.Context, c Caller, first, last int64, f func(at int64, r UsageRow)) error {
-	_, err := all(ctx, s, func(row scanner) (struct{}, error) {
+	_, err := all(ctx, s.db, func(row scanner) (struct{}, error) {
 		r, err := scanUsage(row)
 		if err == nil {
 			f(r.Day.Unix()/secondsADay-first, r)
@@ -201,7 +189,7 @@ func (s *Store) eachUsage(ctx context.Context, c Caller, first, last int64, f fu
 	return err
 }
 
-// largest gives the parts that a report tells apart, and how many are left over.
+// largest returns the parts that a report shows, and the number of those it leaves out.
 func largest(totals map[string]*UsagePart, q UsageQuery) (parts []UsagePart, rest int) {
 	for _, p := range totals {
 		parts = append(parts, *p)
@@ -213,16 +201,15 @@ func largest(totals map[string]*UsagePart, q UsageQuery) (parts []UsagePart, res
 	return parts[:shown], len(parts) - shown
 }
 
-// partTitle is the title of a worker, deleted or not, or the name of a key.
+// partTitle returns the title of a worker, deleted or not, or the name of a key.
 func (s *Store) partTitle(ctx context.Context, c Caller, by UsageGroup, id string) (title string, err error) {
 	switch by {
 	case ByKey:
-		title, err = one(ctx, s, scanString, `SELECT name FROM api_keys WHERE id = ? AND organization_id = ?`, id, c.OrganizationID)
+		title, err = one(ctx, s.db, scanString, `SELECT name FROM api_keys WHERE id = ? AND organization_id = ?`,
+			id, c.OrganizationID)
 	case ByWorker:
-		title, err = one(ctx, s, scanString, `SELECT title FROM workers WHERE id = ? AND organization_id = ?`, id, c.OrganizationID)
+		title, err = one(ctx, s.db, scanString, `SELECT title FROM workers WHERE id = ? AND organization_id = ?`,
+			id, c.OrganizationID)
 	}
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil // used without a key, or by a worker that is no more
-	}
-	return title, err
+	return title, noRow(err, nil) // no row: used without a key, or by a worker that is not there any more
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // meter writes a row of usage, so many days ago.
@@ -50,7 +51,7 @@ func TestUsageReport(t *testing.T) {
 	is.Equal(r.Rest, 1)
 	is.Equal(r.Parts[0].ID, f.owner.KeyID)
 	is.Equal(r.Parts[0].Total.Of(store.UsageTurns), int64(12))
-	is.True(r.Parts[0].Title != "")
+	is.True(r.Parts[0].Title != "") // the part has no title
 
 	r, err = f.Usage(f.ctx(), f.owner.Caller, store.UsageQuery{Days: 8, By: store.ByTrigger, Measure: store.UsageFailures, Parts: 5})
 	is.NoErr(err)
@@ -84,7 +85,7 @@ func TestUsageIsOfTheOrganization(t *testing.T) {
 	is.True(store.IsKind(err, store.Forbidden))
 
 	limit := 12.5
-	is.NoErr(f.SetCreditCap(f.ctx(), f.owner.OrganizationID, &limit))
+	storetest.CapCredits(t, f.Store, f.owner.Caller, &limit)
 	is.NoErr(f.MeterCaller(f.ctx(), f.owner.Caller, store.Usage{ModelCost: 7}))
 	spent, got, err := f.MonthSpending(f.ctx(), f.owner.Caller)
 	is.NoErr(err)

@@ -3,49 +3,43 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"encoding/base64"
-	"errors"
 )
 
-// A Webhook is where a worker tells of turns that have ended. Its URL is ” where
-// none is configured.
+// A Webhook receives a delivery for each turn of a worker that ends. Without a webhook,
+// the URL is "".
 type Webhook struct {
 	URL           string
-	Token         string // sent along in the clear
-	SigningSecret string // never sent
+	Token         string // sent with each delivery
+	SigningSecret string // signs the deliveries, and is never sent
 }
 
-func scanWebhook(row scanner) (w Webhook, err error) {
-	err = row.Scan(&w.URL, &w.Token, &w.SigningSecret)
-	return w, err
+// webhook returns the webhook of a worker, or the zero Webhook if there is none.
+func (s *Store) webhook(ctx context.Context, q querier, workerID string) (w Webhook, err error) {
+	_, err = one(ctx, q, into(&w.URL, &w.Token, &w.SigningSecret),
+		`SELECT url, token, signing_secret FROM webhooks WHERE worker_id = ?`, workerID)
+	return w, noRow(err, nil)
 }
 
-func (s *Store) webhook(ctx context.Context, q querier, workerID string) (Webhook, error) {
-	w, err := one(ctx, q, scanWebhook, `SELECT url, token, signing_secret FROM webhooks WHERE worker_id = ?`, workerID)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Webhook{}, nil
-	}
-	return w, err
-}
-
-// Webhook gives the webhook of a worker; only the worker's creator may ask.
+// Webhook returns the webhook of a worker. It returns Forbidden unless the caller created
+// the worker.
 func (s *Store) Webhook(ctx context.Context, c Caller, workerID string) (Webhook, error) {
-	if _, err := s.ownWorker(ctx, s, c, workerID); err != nil {
+	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
 		return Webhook{}, err
 	}
-	return s.webhook(ctx, s, workerID)
+	return s.webhook(ctx, s.db, workerID)
 }
 
-// renew gives a webhook a token and a secret that nobody knows.
+// renew sets a new token and a new secret.
 func (w *Webhook) renew() {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails: it ends the program instead
 	w.Token, w.SigningSecret = newSecret("whk_"), "whsec_"+base64.StdEncoding.EncodeToString(secret)
 }
 
-// SetWebhook configures the webhook of a worker; only the worker's creator may.
-// Another URL keeps token and secret. The caller has checked the URL.
+// SetWebhook sets the URL of a worker's webhook. A webhook that exists keeps its token and
+// its secret. It returns Forbidden unless the caller created the worker. The caller has
+// checked the URL.
 func (s *Store) SetWebhook(ctx context.Context, c Caller, workerID, url string) (w Webhook, err error) {
 	err = s.write(ctx, func(tx *Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
@@ -69,14 +63,15 @@ func (s *Store) SetWebhook(ctx context.Context, c Caller, workerID, url string) 
 
 func (s *Store) putWebhook(tx *Tx, workerID string, w Webhook) error {
 	now := s.millis()
-	_, err := tx.Exec(`INSERT INTO webhooks (worker_id, url, token, signing_secret, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+	_, err := tx.Exec(`INSERT INTO webhooks (worker_id, url, token, signing_secret, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET url = excluded.url, token = excluded.token, signing_secret = excluded.signing_secret,
 			updated_at = excluded.updated_at`, workerID, w.URL, w.Token, w.SigningSecret, now, now)
 	return err
 }
 
-// RemoveWebhook takes the webhook of a worker away, and gives it as it was; only
-// the worker's creator may. Deliveries that have not arrived are given up.
+// RemoveWebhook removes the webhook of a worker and returns it. Deliveries that have not
+// arrived are given up. It returns Forbidden unless the caller created the worker.
 func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (was Webhook, err error) {
 	err = s.write(ctx, func(tx *Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
@@ -88,7 +83,9 @@ func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (w
 		if _, err := tx.Exec(`DELETE FROM webhooks WHERE worker_id = ?`, workerID); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(`UPDATE deliveries SET next_attempt_at = NULL WHERE worker_id = ? AND next_attempt_at IS NOT NULL`, workerID); err != nil {
+		// A webhook that is set later must not get the deliveries of this one.
+		if _, err := tx.Exec(`UPDATE deliveries SET next_attempt_at = NULL WHERE worker_num = `+numOfWorker+`
+			AND next_attempt_at IS NOT NULL`, workerID); err != nil {
 			return err
 		}
 		return s.audit(tx, c, "webhook.remove", workerID, map[string]any{"url": was.URL})
@@ -96,9 +93,11 @@ func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (w
 	return was, err
 }
 
-// RenewWebhook gives the webhook of a worker another token and secret; only the
-// worker's creator may. A request made before, as once tells, changes nothing.
-func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string, once Once) (w Webhook, replayed bool, err error) {
+// RenewWebhook creates a new token and secret for a worker's webhook. If a request with the
+// same key has done so before, it changes nothing, and replayed is true. It returns
+// Forbidden unless the caller created the worker.
+func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string,
+	key IdempotencyKey) (w Webhook, replayed bool, err error) {
 	err = s.write(ctx, func(tx *Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
@@ -106,7 +105,7 @@ func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string, onc
 		if w, err = s.configured(ctx, tx, workerID); err != nil {
 			return err
 		}
-		id, err := s.lookup(ctx, tx, once)
+		id, err := s.findResult(ctx, tx, key)
 		if replayed = id != ""; err != nil || replayed {
 			return err
 		}
@@ -117,12 +116,12 @@ func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string, onc
 		if err := s.audit(tx, c, "webhook.renew", workerID, map[string]any{"url": w.URL}); err != nil {
 			return err
 		}
-		return s.remember(tx, once, workerID)
+		return s.remember(tx, key, workerID)
 	})
 	return w, replayed, err
 }
 
-// configured is webhook for what needs one.
+// configured is webhook that returns a Conflict if there is none.
 func (s *Store) configured(ctx context.Context, q querier, workerID string) (Webhook, error) {
 	w, err := s.webhook(ctx, q, workerID)
 	if err == nil && w.URL == "" {

@@ -54,7 +54,7 @@ func TestWebhookLife(t *testing.T) {
 	was, err := f.RemoveWebhook(f.ctx(), owner, id)
 	is.NoErr(err)
 	is.Equal(was, store.Webhook{})
-	_, _, err = f.RenewWebhook(f.ctx(), owner, id, store.Once{})
+	_, _, err = f.RenewWebhook(f.ctx(), owner, id, store.IdempotencyKey{})
 	is.True(store.IsKind(err, store.Conflict))
 
 	first := f.webhook("https://a.example/")
@@ -65,11 +65,11 @@ func TestWebhookLife(t *testing.T) {
 	second := f.webhook("https://b.example/")
 	is.Equal(second, store.Webhook{URL: "https://b.example/", Token: first.Token, SigningSecret: first.SigningSecret})
 
-	once := store.Once{KeyID: owner.KeyID, Key: "k", Hash: hash("renew")}
+	once := store.IdempotencyKey{KeyID: owner.KeyID, Key: "k", Hash: hash("renew")}
 	third, _, err := f.RenewWebhook(f.ctx(), owner, id, once)
 	is.NoErr(err)
 	is.Equal(third.URL, second.URL)
-	is.True(third.Token != second.Token && third.SigningSecret != second.SigningSecret)
+	is.True(third.Token != second.Token && third.SigningSecret != second.SigningSecret) // a renewed webhook keeps its token or its secret
 	again, replayed, err := f.RenewWebhook(f.ctx(), owner, id, once)
 	is.NoErr(err)
 	is.True(replayed)
@@ -79,7 +79,7 @@ func TestWebhookLife(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(was, third)
 	fresh := f.webhook("https://a.example/")
-	is.True(fresh.Token != third.Token)
+	is.True(fresh.Token != third.Token) // a new webhook has the token of the old one
 }
 
 func TestWebhookIsTheCreatorsAlone(t *testing.T) {
@@ -94,7 +94,7 @@ func TestWebhookIsTheCreatorsAlone(t *testing.T) {
 		_, err1 := f.Webhook(f.ctx(), c, id)
 		_, err2 := f.SetWebhook(f.ctx(), c, id, "https://evil.example/")
 		_, err3 := f.RemoveWebhook(f.ctx(), c, id)
-		_, _, err4 := f.RenewWebhook(f.ctx(), c, id, store.Once{})
+		_, _, err4 := f.RenewWebhook(f.ctx(), c, id, store.IdempotencyKey{})
 		_, _, err5 := f.Executions(f.ctx(), c, id, 1)
 		_, err6 := f.Execution(f.ctx(), c, id, e.ID)
 		_, err7 := f.ExecutedDelivery(f.ctx(), c, id, e.ID)
@@ -127,14 +127,37 @@ func TestDeliveriesOfEveryEnd(t *testing.T) {
 	next := f.follow(aborted)
 	_, _, err = f.AbortTask(f.ctx(), f.owner.Caller, aborted.TaskID)
 	is.NoErr(err)
+	queued := f.accept(f.turn())
+	last := f.follow(queued)
+	f.finish(f.claimOne("r"))
+	_, err = f.FinishTurn(f.ctx(), f.claimOne("r"), nil, store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x"}})
+	is.NoErr(err)
+	late := f.follow(queued)
+	f.follow(queued)
+	_, err = f.FinishTurn(f.ctx(), f.claimOne("r"), nil, store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x"}})
+	is.NoErr(err)
+	cancelled := f.claimOne("r")
+	_, _, err = f.AbortTask(f.ctx(), f.owner.Caller, queued.TaskID)
+	is.NoErr(err)
+	after := f.follow(queued) // it is not cancelled, and comes after the delivery
+	_, err = f.FinishTurn(f.ctx(), cancelled, nil, store.AbortedOutcome)
+	is.NoErr(err)
+	f.finish(f.claimOne("r"))
 	given := f.accept(f.turn())
 	for _, dying := range []string{"r1", "r2", "r3"} {
 		f.startRunner(dying)
 		is.Equal(f.claimOne(dying).ID, given.ID)
 	}
 	f.startRunner("r4")
-	want := []struct{ turn, kind string }{{completed.ID, store.TaskCompleted}, {failed.ID, store.TaskFailed},
-		{aborted.ID, store.TaskAborted}, {next.ID, store.TaskAborted}, {given.ID, store.TaskFailed}}
+	want := []struct {
+		turn, kind string
+		status     store.Status
+		turns      int64
+	}{{completed.ID, store.TaskCompleted, store.Completed, 1}, {failed.ID, store.TaskFailed, store.Failed, 1},
+		{next.ID, store.TaskAborted, store.Aborted, 2},                                                   // one for the whole cancel
+		{queued.ID, store.TurnCompleted, store.Pending, 2}, {last.ID, store.TaskFailed, store.Failed, 2}, // another turn waited, none did
+		{late.ID, store.TurnFailed, store.Pending, 4}, {cancelled.ID, store.TaskAborted, store.Aborted, 4}, // without what was sent after the cancel
+		{after.ID, store.TaskCompleted, store.Completed, 5}, {given.ID, store.TaskFailed, store.Failed, 1}}
 	due := f.due()
 	is.Equal(len(due), len(want))
 	is.Equal(len(told), len(want)) // each was told of
@@ -144,6 +167,9 @@ func TestDeliveriesOfEveryEnd(t *testing.T) {
 		is.Equal(turn.ID, want[i].turn) // in the order of their ends
 		is.Equal(d.Type, want[i].kind)
 		is.Equal(task.ID, turn.TaskID)
+		is.Equal(task.Status, want[i].status) // as it was then
+		is.Equal(task.TurnCount, want[i].turns)
+		is.Equal(task.CompletedAt != nil, task.Status.Ended())
 		is.Equal(w.ID, f.worker.ID)
 		is.Equal(d.Webhook.URL, "https://a.example/")
 		is.True(!d.Test())
@@ -218,7 +244,7 @@ func TestRemovedWebhookGivesUp(t *testing.T) {
 	f.accept(f.turn())
 	f.finish(f.claimOne("r"))
 	d := f.due()[0] // being sent
-	renewed, _, err := f.RenewWebhook(f.ctx(), f.owner.Caller, f.worker.ID, store.Once{})
+	renewed, _, err := f.RenewWebhook(f.ctx(), f.owner.Caller, f.worker.ID, store.IdempotencyKey{})
 	is.NoErr(err)
 	current, ok, err := f.CurrentDelivery(f.ctx(), d)
 	is.NoErr(err)

@@ -1,10 +1,10 @@
-// Package command is what an operator asks of a data folder on the command line:
-// keys, users, backups, and the words of a start. Each works on the running server
-// through its socket, or on the folder itself where none runs.
+// Package command holds what an operator asks of a data folder on the command line:
+// run a task, manage keys and users, back up, restore, and examine this machine.
+// Commands that change a folder work through the socket of the server that has the
+// folder open, or on the folder itself where no server runs.
 //
-// It imports handlers, for that socket, store, and terminal for tables. Flags and
-// help texts stand in the tags that main's parser reads; it reads no configuration
-// of its own.
+// Flags and help texts stand in the tags that main's parser reads. This package reads
+// no configuration of its own.
 package command
 
 import (
@@ -12,51 +12,66 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"os"
-	"path/filepath"
+	"log/slog"
 
 	"journeyman/handlers"
+	"journeyman/runner"
 	"journeyman/store"
 )
 
-// A Folder is the data folder that a command works on.
-type Folder struct {
-	Context context.Context // of the command
-	Path    string
-	BaseURL string // of links, where no server runs that knows its own
-	Open    func() (*store.Store, error)
+// A Program holds what main passes to every command.
+type Program struct {
+	Settings
+	Context context.Context    // ends when the operator interrupts the command
+	Stop    context.CancelFunc // afterwards a second interrupt kills the process
+	Version string
+	Schema  string         // of the database
+	Env     *Environment   // replaced by a reload
+	Level   *slog.LevelVar // of Log
 	Stdout  io.Writer
+	Stderr  io.Writer
+	Log     *slog.Logger
 }
 
-// Administer calls do with the running server, or with the folder itself where none
-// runs.
-func (f *Folder) Administer(do func(handlers.Admin) error) (err error) {
-	st, err := f.Open()
+// UserAgent returns the name of this program in HTTP requests.
+func (p *Program) UserAgent() string { return "Journeyman/" + p.Version }
+
+// administer calls do for the data folder: through the running server, or on the
+// folder itself where no server runs. Then links begin with baseURL; a running
+// server knows its own address.
+func (p *Program) administer(baseURL string, do func(Admin) error) (err error) {
+	st, err := p.OpenStore()
 	if errors.Is(err, store.ErrLocked) {
-		return do(handlers.NewControlClient(socket(f.Path)))
+		return do(NewControlClient(p.Data))
 	}
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	return do(handlers.DataFolder{Store: st, BaseURL: f.BaseURL})
+	return do(DataFolder{Store: st, BaseURL: baseURL,
+		Runner: func() (*runner.Runner, error) { return p.idleRunner(st) }})
 }
 
-// socket is where a running server takes commands.
-func socket(data string) string { return filepath.Join(data, "control.sock") }
+// call asks for one operation, and shows its reply. It shows the reply before the folder
+// is closed: an error of closing must not hide a secret that exists only here.
+func (p *Program) call(baseURL string, c Call, show func(Reply)) error {
+	return p.administer(baseURL, func(admin Admin) error {
+		reply, err := admin.Do(p.Context, c)
+		if err == nil {
+			show(reply)
+		}
+		return err
+	})
+}
 
-// Listen opens the socket for commands on a data folder that this process has open.
-// Only this user can: the folder is closed to others, and so is the socket.
-func Listen(data string) (net.Listener, error) {
-	path := socket(data)
-	// The folder is locked by us, so a socket in it is what a dead process left.
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+// OpenAPI prints the description of the API.
+type OpenAPI struct{}
+
+// Run prints the document as JSON.
+func (OpenAPI) Run(p *Program) error {
+	doc, err := handlers.OpenAPI(p.Version)
+	if err == nil {
+		fmt.Fprintln(p.Stdout, string(doc))
 	}
-	ln, err := handlers.ListenControl(path)
-	if err != nil {
-		return nil, fmt.Errorf("listen for commands: %w", err)
-	}
-	return ln, nil
+	return err
 }

@@ -1,38 +1,56 @@
 package dashboard
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"journeyman/store"
 )
 
-// accountRoutes are the pages of everybody's own account.
+// accountRoutes registers the pages of the user's own account.
 func (d *Dashboard) accountRoutes() {
-	d.on("GET", "/account", d.showAccount)
-	d.on("POST", "/account/name", d.changeName)
-	d.on("POST", "/account/password", d.changePassword)
-	d.on("POST", "/account/sessions", d.endOtherSessions)
-	d.on("POST", "/account/sessions/:sessionId/end", d.endSession)
+	part := func(put func(p *accountPage, f *form)) formPage {
+		return func(w http.ResponseWriter, r *request, status int, f *form) error {
+			p := accountPage{}
+			put(&p, f)
+			return d.accountPage(w, r, status, p)
+		}
+	}
+	namePage := part(func(p *accountPage, f *form) { p.Name = f })
+	passwordPage := part(func(p *accountPage, f *form) { p.Password = f })
+	looksPage := part(func(p *accountPage, f *form) { p.Looks = f })
+	d.on("GET", "/account", blank(namePage))
+	d.on("POST", "/account/name", submitted(d.changeName, namePage))
+	d.on("POST", "/account/password", submitted(d.changePassword, passwordPage))
+	d.on("POST", "/account/preferences", submitted(d.changePreferences, looksPage))
+	d.on("POST", "/account/sessions", button(d.endOtherSessions))
+	d.on("POST", "/account/sessions/:sessionId/end", button(d.endSession))
 }
 
-// An accountPage shows who is signed in, and where.
+// An accountPage shows the forms of an account and the browsers that are signed in.
 type accountPage struct {
-	Name     *form
-	Password *form
-	Sessions []sessionRow
+	Name      *form
+	Password  *form
+	Looks     *form // theme, language and shortcuts
+	Themes    []option
+	Languages []option
+	Sessions  []sessionRow
+	Programs  []store.OAuthGrant // the programs that act for the user
 }
 
 type sessionRow struct {
 	store.Session
-	Here bool
+	Here bool // the session of this browser
 }
 
-// Browser names the browser and its system, as far as it tells.
+// Browser names the browser and its system, as far as the user agent tells. It returns an empty
+// string for a browser without a user agent.
 func (s sessionRow) Browser() string { return browserName(s.UserAgent) }
 
-// browserName is short for what a browser calls itself.
+// browserName returns a short name for a user agent.
 func browserName(agent string) string {
 	find := func(names ...string) string {
 		for i := 0; i < len(names); i += 2 {
@@ -42,109 +60,81 @@ func browserName(agent string) string {
 		}
 		return ""
 	}
-	// Most claim to be others, too; the ones that do come first.
+	// Most browsers also name others: Edge says that it is Chrome and Safari. The order
+	// makes the real name win.
 	browser := find("Edg", "Edge", "OPR", "Opera", "Firefox", "Firefox", "Chrom", "Chrome", "Safari", "Safari")
-	system := find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows", "Mac OS", "macOS", "CrOS", "ChromeOS", "Linux", "Linux")
+	system := find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows",
+		"Mac OS", "macOS", "CrOS", "ChromeOS", "Linux", "Linux")
 	switch {
 	case browser != "" && system != "":
 		return browser + " on " + system
 	case browser != "":
 		return browser
-	case agent == "":
-		return "Unknown browser"
 	}
-	const most = 40
-	if r := []rune(agent); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return agent
+	return ellipsis(agent, 40)
 }
 
-func (d *Dashboard) showAccount(w http.ResponseWriter, r *request) error {
-	return d.accountPage(w, r, http.StatusOK, nil, nil)
-}
-
-// accountPage shows the page with the form that was refused, if any.
-func (d *Dashboard) accountPage(w http.ResponseWriter, r *request, status int, name, password *form) error {
-	sessions, err := d.store.Sessions(r.Context(), r.who.UserID)
+// accountPage writes the page. The forms of p are those that were refused; nil for one that
+// was not sent.
+func (d *Dashboard) accountPage(w http.ResponseWriter, r *request, status int, p accountPage) (err error) {
+	sessions, err := d.store.Sessions(r.Context(), r.who.Caller)
 	if err != nil {
 		return err
 	}
-	if name == nil {
-		name = newForm(map[string]string{"name": r.who.UserName})
+	if p.Programs, err = d.store.OAuthGrants(r.Context(), r.who.Caller); err != nil {
+		return err
 	}
-	if password == nil {
-		password = newForm(nil)
+	p.Name = cmp.Or(p.Name, newForm(map[string]string{"name": r.who.UserName}))
+	p.Password = cmp.Or(p.Password, newForm(nil))
+	p.Looks = cmp.Or(p.Looks, newForm(map[string]string{"language": r.who.Language}))
+	p.Themes = []option{{"", r.t("As the system")}, {"light", r.t("Light")}, {"dark", r.t("Dark")}}
+	p.Languages = []option{{"", r.t("As the browser asks")}}
+	for _, l := range d.languages {
+		p.Languages = append(p.Languages, option{l.Code, l.Name})
 	}
-	p := accountPage{Name: name, Password: password}
 	for _, s := range sessions {
 		p.Sessions = append(p.Sessions, sessionRow{s, s.ID == r.sessionID})
 	}
-	return d.render(w, r, status, "account.html", "Your account", p)
+	return d.render(w, r, status, "account.html", r.t("Your account"), p)
 }
 
-func (d *Dashboard) changeName(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
-	if err != nil {
-		return err
-	}
-	if err := d.store.RenameUser(r.Context(), r.who.Caller, f.Get("name")); err != nil {
-		if !f.refused(err) {
-			return err
-		}
-		return d.accountPage(w, r, http.StatusUnprocessableEntity, f, nil)
-	}
-	return done(w, r, "/account", "saved")
+func (d *Dashboard) changePreferences(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	return done("/account", "saved"), d.store.SetPreferences(r.Context(), r.who.Caller, store.Preferences{
+		Theme: f.Get("theme"), Language: f.Get("language"), Shortcuts: f.Get("shortcuts") != ""})
 }
 
-// changePassword takes the old password as sign-in does: a browser left alone for a
-// moment is no licence to guess it.
-func (d *Dashboard) changePassword(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
-	if err != nil {
-		return err
+func (d *Dashboard) changeName(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	return done("/account", "saved"), d.store.RenameUser(r.Context(), r.who.Caller, f.Get("name"))
+}
+
+// changePassword counts wrong old passwords as sign-in does. Otherwise a browser that
+// its user left for a moment could be used to guess the password.
+func (d *Dashboard) changePassword(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	if err := d.throttle.begin(r.who.Email, r.who.RemoteAddr); err != nil {
+		return "", err
 	}
-	err = d.throttle.begin(r.who.Email, r.who.RemoteAddr)
-	if err == nil {
-		err = d.store.ChangePassword(r.Context(), r.who, r.sessionID, f.Get("old"), f.Get("password"))
-		if !wrongField(err, "old") {
-			d.throttle.forgive(r.who.Email, r.who.RemoteAddr, err == nil)
-		}
+	err := d.hashing(r, r.who.OrganizationID, func() error {
+		return d.store.ChangePassword(r.Context(), r.who, r.sessionID, f.Get("old"), f.Get("password"))
+	})
+	// Only a wrong old password counts, not a new one that is too short.
+	if !wrongField(err, "old") {
+		d.throttle.forgive(r.who.Email, r.who.RemoteAddr, err == nil)
 	}
-	if err != nil {
-		status, ok := refusedForm(w, f, err)
-		if !ok {
-			return err
-		}
-		return d.accountPage(w, r, status, nil, f)
-	}
-	return done(w, r, "/account", "password-changed")
+	return done("/account", "password-changed"), err
 }
 
 // wrongField reports whether err says that the field is wrong.
 func wrongField(err error, path string) bool {
 	var e *store.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	for _, detail := range e.Details {
-		if detail.Path == path {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &e) &&
+		slices.ContainsFunc(e.Details, func(detail store.Detail) bool { return detail.Path == path })
 }
 
-func (d *Dashboard) endOtherSessions(w http.ResponseWriter, r *request) error {
-	if err := d.store.EndOtherSessions(r.Context(), r.who.Caller, r.sessionID); err != nil {
-		return err
-	}
-	return done(w, r, "/account", "sessions-ended")
+func (d *Dashboard) endOtherSessions(r *request) (string, error) {
+	return done("/account", "sessions-ended"), d.store.EndOtherSessions(r.Context(), r.who.Caller, r.sessionID)
 }
 
-func (d *Dashboard) endSession(w http.ResponseWriter, r *request) error {
-	if err := d.store.EndSession(r.Context(), r.who.Caller, r.params.ByName("sessionId")); err != nil {
-		return err
-	}
-	return done(w, r, "/account", "session-ended")
+func (d *Dashboard) endSession(r *request) (string, error) {
+	return done("/account", "session-ended"),
+		d.store.EndSession(r.Context(), r.who.Caller, r.params.ByName("sessionId"))
 }

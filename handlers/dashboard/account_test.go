@@ -19,14 +19,14 @@ func TestAccountPage(t *testing.T) {
 	s := newSite(t)
 	b, other, third := s.signIn("ann@example.com"), s.signIn("ann@example.com"), s.signIn("ann@example.com")
 	p := b.get("/account")
-	is.True(p.has("Acme, as owner", "this one", "Go-http-client", "Sign out everywhere else"))
+	is.True(p.has("Acme, as Owner", "this one", "Go-http-client", "Sign out everywhere else"))
 
 	is.Equal(b.post("/account/name", "name", "Ann <i>").location(), "/account?done=saved")
 	p = b.get("/account?done=saved")
 	is.True(p.has("Ann &lt;i&gt;", "Saved."))
 	p = b.post("/account/name", "name", " ")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("must have 1 to 200 characters"))
+	is.True(p.has("Must not be blank"))
 
 	sessions := regexp.MustCompile(`/account/sessions/ses_\w+/end`).FindAllString(p.body, -1)
 	is.Equal(len(sessions), 2)
@@ -51,10 +51,10 @@ func TestPasswordChange(t *testing.T) {
 	b, other := s.signIn("ann@example.com"), s.signIn("ann@example.com")
 	p := b.post("/account/password", "old", "wrong", "password", "another password")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("is not your password"))
+	is.True(p.has("Is not your password."))
 	p = b.post("/account/password", "old", password, "password", "short")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("must have 8 characters or more"))
+	is.True(p.has("Must have 8 characters or more"))
 	is.Equal(other.get("/account").status, http.StatusOK)
 	is.Equal(b.post("/account/password", "old", password, "password", "another password").location(), "/account?done=password-changed")
 	is.Equal(b.get("/account").status, http.StatusOK)
@@ -62,7 +62,7 @@ func TestPasswordChange(t *testing.T) {
 	is.Equal(s.visitor().post("/sign-in", "email", "ann@example.com", "password", "another password").status, http.StatusSeeOther)
 }
 
-// TestThrottledSignIn says how long to wait, on every page that takes a password.
+// TestThrottledSignIn checks that every page with a password says how long to wait.
 func TestThrottledSignIn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -88,4 +88,19 @@ func TestThrottledSignIn(t *testing.T) {
 	later.Store(int64(15 * time.Minute))
 	is.Equal(v.post("/sign-out").status, http.StatusSeeOther)
 	is.Equal(v.post("/sign-in", "email", "ann@example.com", "password", password).status, http.StatusSeeOther)
+}
+
+// TestPreferences checks that theme, language and shortcuts are the account's.
+func TestPreferences(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	is.True(b.get("/account").has(`<html lang="en">`, `name="theme" value="" checked`)) // the defaults
+	p := b.post("/account/preferences", "theme", "pink")
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.Equal(b.post("/account/preferences", "theme", "dark", "language", "de").location(), "/account?done=saved")
+	is.True(b.get("/account").has(`<html lang="de" data-theme="dark">`, `content="dark"`, `data-shortcuts="off"`))
+	is.Equal(b.post("/account/preferences", "theme", "", "language", "xx", "shortcuts", "1").status, http.StatusSeeOther)
+	is.True(b.get("/account").has(`<html lang="en">`)) // a language that there is no more is as if not chosen
 }

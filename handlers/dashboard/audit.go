@@ -2,63 +2,136 @@ package dashboard
 
 import (
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
-// auditRoutes are the pages of the audit log.
+// auditRoutes registers the pages of the audit log.
 func (d *Dashboard) auditRoutes() {
 	d.may(store.SeeAudit, "GET", "/settings/audit", d.showAudit)
 	d.may(store.SeeAudit, "GET", "/settings/audit.csv", d.downloadAudit)
 }
 
-// An auditPage is a page of the audit log.
+// An auditPage is the data of a page of the audit log.
 type auditPage struct {
 	Form     *form
+	Actions  []option
 	Entries  []auditRow
 	Filter   string // the filters as a query
 	Filtered bool
-	Later    bool   // entries come before these
+	Later    bool   // this is not the first page
 	Next     string // address of the next page; '' after the last
 }
 
-type auditRow struct{ store.AuditEntry }
+type auditRow struct {
+	store.AuditEntry
+	r     *request
+	names map[string]string // of records, by id
+}
 
-// Who names who did it.
+// Who returns the email address of the person who acted.
 func (e auditRow) Who() string {
 	switch {
 	case e.Email != "":
 		return e.Email
 	case e.UserID != "":
-		return e.UserID
+		return cmp.Or(e.names[e.UserID], e.r.t("a former member"))
 	}
-	return "command line"
+	return e.r.t("command line")
 }
 
-// What says what was done.
-func (e auditRow) What() string { return actionText(e.Action) }
+// What returns the action in words.
+func (e auditRow) What() string { return e.r.t(actionText(e.Action)) }
 
-// Details are what else there is to know, in the order of their names.
-func (e auditRow) Details() (list []option) {
+// From returns the address of the client.
+func (e auditRow) From() string { return cmp.Or(e.RemoteAddr, e.r.t("this machine")) }
+
+// An auditValue is a value of an entry: a name, and the page of what it names.
+type auditValue struct{ Label, Text, Path string }
+
+// Changed returns what was changed, or nil if the entry has no name for it.
+func (e auditRow) Changed() *auditValue {
+	name := e.names[e.Subject]
+	if name == "" || e.Subject == e.UserID {
+		return nil
+	}
+	return &auditValue{Text: brief(name), Path: recordPath(e.Subject)}
+}
+
+// Details returns the further values of the entry, sorted by name. Empty values and ids without
+// a name say nothing to a reader, so they are left out.
+func (e auditRow) Details() (list []auditValue) {
+	shown := ""
+	if subject := e.Changed(); subject != nil {
+		shown = subject.Text
+	}
 	for _, name := range slices.Sorted(maps.Keys(e.Detail)) {
-		list = append(list, option{name, detailText(e.Detail[name])})
+		value := detailText(e.Detail[name])
+		path := ""
+		if known := e.names[value]; known != "" {
+			value, path = known, recordPath(value)
+		} else if recordID.MatchString(value) {
+			continue
+		}
+		if value != "" && value != shown {
+			list = append(list, auditValue{e.r.detailLabel(name), brief(value), path})
+		}
 	}
 	return list
 }
 
+// recordID matches the ids of records, which end in a ULID.
+var recordID = regexp.MustCompile(`^[a-z]{2,5}_[0-9a-z]{26}$`)
+
+// recordPath returns the address of the page of a record, or "" if it has none.
+func recordPath(id string) string {
+	prefix, _, _ := strings.Cut(id, "_")
+	switch prefix {
+	case "wrk":
+		return "/workers/" + id
+	case "msg":
+		return "/mail/messages/" + id
+	case "key":
+		return "/settings/keys"
+	case "usr":
+		return "/settings/members"
+	case "tsk":
+		return taskPath(id)
+	}
+	return ""
+}
+
+// detailLabel returns the name of a value in words.
+func (r *request) detailLabel(name string) string {
+	label, known := map[string]text.Key{
+		"user": "person", "email": "email address", "role": "role", "name": "name", "from": "from", "to": "to",
+		"title": "title", "url": "address", "baseUrl": "address", "host": "host", "hosts": "hosts", "worker": "worker",
+		"workerId": "worker", "taskId": "task", "toolName": "tool", "reason": "reason", "via": "by way of",
+		"restOfTask": "for the rest of the task", "sessions": "sessions", "keys": "keys", "schedules": "schedules",
+		"workers": "workers", "redirect": "site", "why": "reason", "kind": "kind", "key": "key", "topics": "topics",
+		"rhythm": "how often", "prefix": "begins with",
+	}[name]
+	if !known {
+		return name
+	}
+	return r.t(label)
+}
+
+// detailText returns a value of an entry as people read it. It is empty for an empty value.
 func detailText(v any) string {
 	switch v := v.(type) {
 	case nil:
-		return "none"
+		return ""
 	case string:
 		return v
 	case []any:
@@ -66,151 +139,139 @@ func detailText(v any) string {
 		for i := range v {
 			names[i] = detailText(v[i])
 		}
-		return cmp.Or(strings.Join(names, ", "), "none")
+		return strings.Join(names, ", ")
 	}
 	return fmt.Sprint(v)
 }
 
-// actionTexts say actions in words.
-var actionTexts = map[string]string{
-	"approval.approve": "approved a tool call", "approval.deny": "denied a tool call", "email.release": "released a held mail", "email.retry": "had a reply sent again",
-	"invitation.accept": "accepted an invitation", "invitation.create": "invited somebody", "invitation.revoke": "withdrew an invitation",
-	"key.create": "created an API key", "key.revoke": "revoked an API key", "key.roll": "rolled an API key",
-	"member.add": "added a member", "member.remove": "removed a member", "member.role": "changed a role",
-	"organization.cap": "changed the credit cap", "organization.name": "renamed the organization",
-	"password.change": "changed their password", "password.link": "created a link to choose a password", "password.reset": "chose a password by a link",
-	"password.set": "set a password", "session.create": "signed in", "session.end": "signed out", "user.name": "changed their name",
-	"webhook.remove": "removed a webhook", "webhook.renew": "renewed a webhook's token", "webhook.set": "set a webhook",
-	"worker.approvals": "changed which tools need approval", "worker.delete": "deleted a worker",
-	"worker.member.add": "invited somebody to a worker", "worker.member.remove": "took an invitation to a worker back",
-	"worker.visibility": "changed who sees a worker",
+// actionText returns an action of the audit log in words.
+func actionText(action string) text.Key {
+	known := map[string]text.Key{
+		"approval.approve": "approved a tool call", "approval.deny": "denied a tool call",
+		"question.answer": "answered a worker's question",
+		"backup.request":  "asked for a backup",
+		"email.release":   "released a held mail", "email.retry": "had a reply sent again",
+		"invitation.accept": "accepted an invitation", "invitation.create": "invited somebody",
+		"invitation.revoke": "withdrew an invitation", "key.create": "created an API key",
+		"key.revoke": "revoked an API key", "key.roll": "rolled an API key", "member.add": "added a member",
+		"member.remove": "removed a member", "member.role": "changed a role",
+		"mcp.signIn": "signed in to an MCP server", "mcp.signOut": "signed out of an MCP server",
+		"oauth.grant": "let a program act for them", "oauth.revoke": "ended a program's access",
+		"organization.cap": "changed the credit cap", "organization.name": "renamed the organization",
+		"password.change": "changed their password", "password.link": "created a link to choose a password",
+		"password.reset": "chose a password by a link", "password.set": "set a password",
+		"session.create": "signed in", "session.end": "signed out", "user.name": "changed their name",
+		"webhook.remove": "removed a webhook", "webhook.renew": "renewed a webhook's token",
+		"webhook.set": "set a webhook", "worker.approvals": "changed which tools need approval",
+		"worker.delete": "deleted a worker", "worker.member.add": "invited somebody to a worker",
+		"worker.member.remove": "took an invitation to a worker back",
+		"worker.keepTasks":     "changed how long ended tasks are kept",
+		"worker.strangerTools": "changed what strangers' tasks may call",
+		"worker.tools":         "changed which tools a worker may call",
+		"worker.visibility":    "changed who sees a worker",
+		"secret.create":        "set a secret",
+		"secret.delete":        "deleted a secret",
+		"secret.update":        "changed a secret",
+		"provider.create":      "connected a provider of models", "provider.delete": "removed a provider of models",
+		"provider.update": "changed a provider of models", "organization.models": "changed the default models",
+		"alerts.add": "set up an alert", "alerts.remove": "removed an alert", "alerts.test": "tested an alert",
+		"alerts.pause": "paused an alert", "alerts.resume": "resumed an alert",
+	}[action]
+	return cmp.Or(known, text.Key(action))
 }
 
-func actionText(action string) string {
-	if text := actionTexts[action]; text != "" {
-		return text
-	}
-	return action
-}
-
-// Actions are the choices of the filter.
-func (auditPage) Actions() []option {
-	list := []option{{"", "Any"}}
+// actionOptions returns the choices of the filter.
+func actionOptions(r *request) []option {
+	list := []option{{"", r.t("Any")}}
 	for _, action := range store.Actions() {
-		text := actionText(action)
-		list = append(list, option{action, strings.ToUpper(text[:1]) + text[1:]})
+		list = append(list, option{action, capital(r.t(actionText(action)))})
 	}
 	return list
 }
 
-// auditQuery reads the filters. A day named as the last is in, whole.
+// capital returns a text with a capital letter.
+func capital(words string) string {
+	first := store.FirstRunes(words, 1)
+	return strings.ToUpper(first) + words[len(first):]
+}
+
+// auditQuery reads the filters. The last day belongs to the result.
 func auditQuery(v url.Values) (q store.AuditQuery, err error) {
 	var f store.Fields
-	q = store.AuditQuery{Action: v.Get("action"), Email: strings.TrimSpace(v.Get("email")), Cursor: v.Get("cursor"), Limit: pageSize}
-	q.After = moment(&f, v, "from")
-	if q.Before = moment(&f, v, "to"); len(v.Get("to")) == len(time.DateOnly) && !q.Before.IsZero() {
+	q = store.AuditQuery{Action: v.Get("action"), Email: strings.TrimSpace(v.Get("email")), Cursor: v.Get("cursor"),
+		Limit: pageSize, After: formTime(&f, v, "from"), Before: formTime(&f, v, "to")}
+	// A day is named by its beginning, but the whole day is meant.
+	if len(v.Get("to")) == len(time.DateOnly) && !q.Before.IsZero() {
 		q.Before = q.Before.AddDate(0, 0, 1)
 	}
 	return q, f.Err()
 }
 
-// auditFilter is the query with the filters that are set.
-func auditFilter(v url.Values) url.Values {
-	set := url.Values{}
-	for _, name := range []string{"action", "email", "from", "to"} {
-		if text := v.Get(name); text != "" {
-			set.Set(name, text)
-		}
-	}
-	return set
-}
-
 func (d *Dashboard) showAudit(w http.ResponseWriter, r *request) error {
 	v := r.URL.Query()
-	set := auditFilter(v)
-	p := auditPage{Form: &form{Values: v, Errors: map[string]string{}}, Filter: set.Encode(), Filtered: len(set) > 0, Later: v.Get("cursor") != ""}
-	status := http.StatusOK
+	set := filters(v, "action", "email", "from", "to")
+	p := auditPage{Form: formOf(v), Actions: actionOptions(r), Filter: set.Encode(), Filtered: len(set) > 0,
+		Later: v.Get("cursor") != ""}
 	q, err := auditQuery(v)
 	var entries []store.AuditEntry
 	var next string
 	if err == nil {
 		entries, next, err = d.store.AuditLog(r.Context(), r.who.Caller, q)
 	}
+	status, err := p.Form.listStatus(err)
 	if err != nil {
-		if !p.Form.refused(err) {
-			return err
-		}
-		status = http.StatusUnprocessableEntity
+		return err
+	}
+	names, err := d.store.AuditNames(r.Context(), r.who.Caller, entries)
+	if err != nil {
+		return err
 	}
 	for _, e := range entries {
-		p.Entries = append(p.Entries, auditRow{e})
+		p.Entries = append(p.Entries, auditRow{e, r, names})
 	}
-	if next != "" {
-		set.Set("cursor", next)
-		p.Next = "/settings/audit?" + set.Encode()
-	}
-	return d.render(w, r, status, "audit.html", "Audit log", p)
+	p.Next = listPage("/settings/audit", set, next)
+	return d.render(w, r, status, "audit.html", r.t("Audit log"), p)
 }
 
-// maxAuditRows is how many rows a download has; auditBatch how many are in memory.
 const (
-	maxAuditRows = 100_000
-	auditBatch   = 1000
+	maxAuditRows = 100_000 // of a download
+	auditBatch   = 1000    // rows in memory at once
 )
 
-// downloadAudit sends the log as CSV, while it reads it.
+// downloadAudit sends the newest entries that the filters find.
 func (d *Dashboard) downloadAudit(w http.ResponseWriter, r *request) error {
 	q, err := auditQuery(r.URL.Query())
 	if err != nil {
 		return err
 	}
 	q.Limit = auditBatch
-	entries, next, err := d.store.AuditLog(r.Context(), r.who.Caller, q)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="audit.csv"`)
-	out := csv.NewWriter(w)
-	out.UseCRLF = true // RFC 4180
-	_ = out.Write([]string{"time", "who", "key", "action", "subject", "detail", "from"})
-	for sent := 0; ; {
-		for _, e := range entries {
-			_ = out.Write(csvRow(e))
-		}
-		sent += len(entries)
-		if out.Flush(); out.Error() != nil || next == "" {
-			return nil //nolint:nilerr // the browser has gone
-		}
+	sent := 0
+	batch := func() (rows [][]string, more bool, err error) {
 		if sent >= maxAuditRows {
-			_ = out.Write([]string{"", "", "", fmt.Sprintf("Older entries follow: a download has about %d. Choose an earlier last day for them.", maxAuditRows), "", "", ""})
-			out.Flush()
-			return nil
+			note := fmt.Sprintf("Older entries follow: a download has about %d. "+
+				"Choose an earlier last day for them.", maxAuditRows)
+			return [][]string{{"", "", "", note, "", "", ""}}, false, nil
 		}
-		q.Cursor = next
-		if entries, next, err = d.store.AuditLog(r.Context(), r.who.Caller, q); err != nil {
-			d.cfg.Log.ErrorContext(r.Context(), "audit download", "err", err)
-			panic(http.ErrAbortHandler) // what was sent must not be taken for whole
+		entries, next, err := d.store.AuditLog(r.Context(), r.who.Caller, q)
+		for _, e := range entries {
+			rows = append(rows, auditCells(auditRow{AuditEntry: e, r: r}))
 		}
+		q.Cursor, sent = next, sent+len(rows)
+		return rows, next != "", err
 	}
+	return d.sendCSV(w, r, "audit.csv", []string{"time", "who", "key", "action", "subject", "detail", "from"}, batch)
 }
 
-func csvRow(e store.AuditEntry) []string {
+// auditCells returns the row of an entry.
+func auditCells(e auditRow) []string {
 	detail, err := json.Marshal(e.Detail)
 	if err != nil {
 		detail = nil
 	}
-	row := []string{e.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z"), auditRow{e}.Who(), e.KeyName, e.Action, e.Subject, string(detail), e.RemoteAddr}
+	row := []string{e.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z"), e.Who(), e.KeyName, e.Action,
+		e.Subject, string(detail), e.RemoteAddr}
 	for i := range row {
 		row[i] = csvCell(row[i])
 	}
 	return row
-}
-
-// csvCell has spreadsheets take a text for text, and not for a formula.
-func csvCell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }

@@ -2,20 +2,23 @@ package dashboard_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chromedp/cdproto/network"
 )
 
-// unnamed is what the name of a picture has no room for.
+// unnamed matches characters that must not be in the name of a screenshot.
 var unnamed = regexp.MustCompile(`[^a-z0-9]+`)
 
-// TestBrowserEveryPage opens every page that evil is on: it does nothing there, and
-// axe-core finds nothing, wide and narrow, light and dark.
+// TestBrowserEveryPage opens every page that shows hostile text. The text must do
+// nothing, and axe-core must find nothing, wide and narrow, light and dark.
 func TestBrowserEveryPage(t *testing.T) {
 	t.Parallel()
 	e := newEvilSite(t)
 	w := newWindow(e.site).borrow(e.ann)
-	for _, path := range e.pages() {
+	for _, path := range e.shown() {
 		w.open(path)
 		w.expect("does not conform to the required format") // Chromium's word on a date that is none
 		name := path
@@ -28,27 +31,55 @@ func TestBrowserEveryPage(t *testing.T) {
 	}
 }
 
-// TestBrowserWithoutScripts reads every page with scripts off: it is there, says what
-// it is about, and waits for nothing.
+// TestBrowserWithoutScripts opens every page without scripts. Each page must have a title
+// and must not wait for a script.
 func TestBrowserWithoutScripts(t *testing.T) {
 	t.Parallel()
 	e := newEvilSite(t)
 	w := newWindow(e.site).borrow(e.ann)
 	w.script(false)
-	for _, path := range e.pages() {
+	for _, path := range e.shown() {
 		w.open(path)
 		w.expect("does not conform to the required format")
-		if w.text("document.querySelector('main h1').innerText") == "" || w.text("document.querySelector('[aria-busy=true]')") != "null" {
+		if w.text("document.querySelector('h1')?.innerText || ''") == "" || w.text("document.querySelector('[aria-busy=true]')") != "null" {
 			t.Errorf("%s says nothing without scripts", path)
 		}
 	}
 	w.open("/tasks/evil")
-	w.sees("onclick=alert(1)", "write_file", "completed")
-	w.click("write_file") // folds without a script
+	w.sees("onclick=alert(1)", "write_file")
+	w.click("4 steps") // folds without a script
+	w.sees("write_file")
 	w.open("/usage")
 	w.sees("Credits by day and worker", "Day by day")
 	w.open("/mail")
 	w.fill("Status", "held")
 	w.click("Filter")
 	w.sees("eve@elsewhere.example")
+}
+
+// TestBrowserGerman opens every page in German. No page may fill more than the screen of a phone,
+// and the console must stay silent.
+func TestBrowserGerman(t *testing.T) {
+	t.Parallel()
+	e := newEvilSite(t)
+	w := newWindow(e.site).borrow(e.ann)
+	call(w, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": "de"}})
+	for _, path := range e.shown() {
+		w.open(path)
+		w.expect("does not conform to the required format")
+		if w.text("document.documentElement.lang") != "de" {
+			t.Errorf("%s is not in German", path)
+		}
+		for _, width := range []int64{360, 1280} {
+			w.size(width, "light")
+			if w.text("document.documentElement.scrollWidth > innerWidth") == "true" {
+				t.Errorf("%s scrolls sideways at %d px", path, width)
+			}
+		}
+	}
+}
+
+// shown returns the pages that people open. The next runs of a schedule are text for a script.
+func (e *evilSite) shown() []string {
+	return slices.DeleteFunc(e.pages(), func(path string) bool { return strings.Contains(path, "/next-runs") })
 }

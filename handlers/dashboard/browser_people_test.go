@@ -9,13 +9,16 @@ import (
 	"journeyman/store"
 )
 
-// TestBrowserKeys makes, rolls and revokes a key.
+// TestBrowserKeys creates, rolls and revokes a key.
 func TestBrowserKeys(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newSite(t)
 	w := newWindow(s).enter("ann@example.com")
 	w.click("Settings")
+	w.arrives("/settings")
+	w.look("settings")
+	w.click("API keys")
 	w.arrives("/settings/keys")
 	w.fill("Name", "Billing report")
 	w.click("Create key")
@@ -35,7 +38,7 @@ func TestBrowserKeys(t *testing.T) {
 	w.sees("The key is revoked.")
 }
 
-// TestBrowserMembers invites somebody, who joins, gets another role and is removed.
+// TestBrowserMembers invites a person, who joins, gets another role and is removed.
 func TestBrowserMembers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -66,7 +69,8 @@ func TestBrowserMembers(t *testing.T) {
 	w.click("Change the role of new@example.com")
 	w.until("the message", "document.querySelector('.done')")
 	guest.open("/settings")
-	guest.arrives("/account")
+	guest.lacks("API keys")
+	guest.open("/account")
 	guest.look("account")
 	w.click("Create a password link for new@example.com")
 	w.until("the link", "document.querySelector('.made code')")
@@ -80,30 +84,32 @@ func TestBrowserMembers(t *testing.T) {
 	guest.arrives("/sign-in")
 }
 
-// TestBrowserNewcomer goes from the link that the first start prints to a finished
-// task, which takes three clicks.
+// TestBrowserNewcomer follows the link that the first start prints. After three clicks a
+// task has ended.
 func TestBrowserNewcomer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	w := newWindow(s)
 	w.open(s.link(store.LinkWelcome, "ann@example.com")) // one
+	w.fill("Your name", "Ann Arbor")
 	w.fill("New password", password)
 	w.click("Start") // two
 	w.sees("Your password is set, and you are signed in.")
 	w.fill("What is to be done?", "Write a haiku about rivers to haiku.md")
 	w.click("Run") // three
-	w.until("the finished task", "location.pathname.startsWith('/tasks/tsk_') && [...document.querySelectorAll('.badge')].some((b) => b.innerText === 'completed')")
+	w.until("the finished task", "location.pathname.startsWith('/tasks/tsk_') && document.querySelector('#end-0')")
 	w.sees("haiku.md")
 	w.shoot("newcomer.png")
 }
 
-// TestBrowserSettings looks over the other pages of an Owner.
+// TestBrowserSettings opens the other settings as an Owner.
 func TestBrowserSettings(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	w := newWindow(s)
 	w.open(s.link(store.LinkWelcome, "ann@example.com"))
 	w.look("welcome")
+	w.fill("Your name", "Ann Arbor")
 	w.fill("Your email address", "me@example.com")
 	w.fill("New password", password)
 	w.click("Start")

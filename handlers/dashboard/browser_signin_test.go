@@ -28,6 +28,7 @@ func TestBrowserSignIn(t *testing.T) {
 	w.press(kb.Enter)
 	w.arrives("/usage")
 	is.Equal(w.text("location.search"), "?days=30")
+	w.text("document.querySelector('.side .menu > summary').click()") // the menu of the account
 	w.click("Sign out")
 	w.arrives("/sign-in")
 	w.sees("You are signed out.")

@@ -14,7 +14,7 @@ import (
 	"journeyman/store"
 )
 
-// TestBrowserLive watches a task run, decides on a call of it, and sees the server's
+// TestBrowserLive watches a task run, approves one of its calls, and sees the server's
 // page at the end.
 func TestBrowserLive(t *testing.T) {
 	t.Parallel()
@@ -32,38 +32,35 @@ func TestBrowserLive(t *testing.T) {
 	w.sees("Allow list_files?")
 	// From here on the page is watched: each text that the answer has had.
 	w.text(`(() => { window.had = []; new MutationObserver(() => {
-		const said = document.querySelector('#live .said');
+		const said = document.querySelector('#flow-1 > .md');
 		if (said && window.had.at(-1) !== said.textContent) window.had.push(said.textContent);
-	}).observe(document.querySelector('#live-turns'), {childList: true, subtree: true, characterData: true}); })()`)
+	}).observe(document.querySelector('#turns'), {childList: true, subtree: true, characterData: true}); })()`)
 	_, err := s.runner.DecideApproval(t.Context(), s.owner.Caller, "live", s.approval("live"), store.Decision{Approved: true})
 	is.NoErr(err)
-	w.sees("The first words", "and then\n<i>more</i>.")
+	w.sees("The first words and then more.")
 	had := w.text("window.had.join('|')")
 	is.True(strings.Count(had, "|") >= 1) // it grew
-	is.True(strings.HasSuffix(had, "The first words\nand then\n<i>more</i>."))
-	is.Equal(w.text("document.querySelector('#live .reasoning .text').textContent"), "Let me <b>see</b>.")
-	is.Equal(w.text("document.querySelector('#live .reasoning').open"), "false") // folded
+	is.True(strings.HasSuffix(had, "The first words\nand then\nmore."))
+	is.Equal(w.text("document.querySelector('#flow-1 .reasoning').open"), "false") // folded
 	w.click("Reasoning")
-	w.until("the reasoning", "document.querySelector('#live .reasoning').open")
+	w.until("the reasoning", "document.querySelector('#flow-1 .reasoning').open")
+	w.sees("Let me <b>see</b>.")
 
-	w.sees("waits for approval", "Allow write_file?")
-	is.True(w.text("window.had.length") != "undefined")                  // without loading the page again
-	is.Equal(w.text("document.querySelectorAll('#turn-0').length"), "1") // what had ended stays
-	w.look("task-approval")
-	w.click("write_file")
-	w.sees(`"content": "<script>"`)
+	w.sees("waits for approval", "Write a.txt?")
+	is.True(w.text("window.had.length") != "undefined")                                          // without loading the page again
+	is.Equal(w.text("document.querySelector('#flow-1 .reasoning').open"), "true")                // what the reader has opened stays
+	is.Equal(w.text("document.querySelectorAll('#turn-0').length"), "1")                         // what had ended stays
+	is.Equal(w.text("document.querySelector('#bar-state').innerText.trim()"), "Waiting for you") // not "Running"
 	w.click("Approve")
 	w.sees("The call is approved and runs.", "All done.")
-	w.until("the server's page", "document.querySelector('#turn-1 .answer strong')")
-	w.until("the end", "!document.querySelector('#live')")
-	is.Equal(w.text("document.querySelector('#task [data-status]').innerText"), "completed")
-	w.sees("Published files", "a.txt", "Go on with this task")
-	w.lacks("Cancel")
-	w.look("task")
+	w.until("the end", "document.querySelector('#box-1 .acts')")
+	is.Equal(w.text("document.querySelector('#bar-state').innerText.trim()"), "Done")
+	w.sees("a.txt", "Run again")
+	w.lacks("Stop")
 }
 
-// TestBrowserLiveEnds keeps what is being written when a task ends, and does not
-// load the page over and over.
+// TestBrowserLiveEnds checks that text being typed stays when a task ends, and that the
+// page does not reload again and again.
 func TestBrowserLiveEnds(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -79,13 +76,13 @@ func TestBrowserLiveEnds(t *testing.T) {
 	_, err := s.runner.DecideApproval(t.Context(), s.owner.Caller, "ends", id, store.Decision{Approved: true})
 	is.NoErr(err)
 	w.sees("The end.")
-	w.until("the end", "!document.querySelector('#live')")
+	w.until("the end", "document.querySelector('#end-0')")
 	is.Equal(w.text("document.querySelector('textarea').value"), "Half a thought")
 	is.Equal(w.text("window.same"), "true")
 	is.Equal(w.text("performance.getEntriesByType('resource').filter((r) => new URL(r.name).pathname === '/tasks/ends').length <= 3"), "true")
 }
 
-// TestBrowserCancel cancels a task that runs, and looks at it without scripts.
+// TestBrowserCancel cancels a running task and opens it without scripts.
 func TestBrowserCancel(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -99,17 +96,17 @@ func TestBrowserCancel(t *testing.T) {
 	w.look("task-running")
 	w.script(false)
 	w.open("/tasks/slow?still")
-	w.sees("Working.", "It is running.", "Look again")
+	w.sees("Working.", "Running", "Look again")
 	w.script(true)
 	w.open("/tasks/slow")
 	w.sees("On it.")
-	w.click("Cancel")
+	w.click("Stop")
 	w.sees("The task is cancelled.", "Cancelled.", "On it.")
 	w.look("task-cancelled")
 }
 
-// TestBrowserTasks looks at lists and at pages of texts that try to break out.
-func TestBrowserTasks(t *testing.T) {
+// TestBrowserTaskPages opens pages whose texts try to break out of their place.
+func TestBrowserTaskPages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newSite(t)
@@ -126,8 +123,33 @@ func TestBrowserTasks(t *testing.T) {
 		steps = append(steps, fmt.Sprint("wait ", i%7*3, "ms"), calling("write_file", "path", "n.txt", "content", fmt.Sprint(i)))
 	}
 	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "steps", Title: "Many steps", Input: "Work.\n\n" + scripted(append(steps, "say Done.")...)})
+	for _, page := range []string{"/tasks/json", "/tasks/fails", "/tasks/evil", "/tasks/steps", "/tasks/steps/turns/0", "/tasks/evil/calls/0/0/0"} {
+		w.open(page)
+		w.look(strings.ReplaceAll(strings.TrimPrefix(page, "/"), "/", "-"))
+	}
+	w.open("/tasks/steps")
+	w.until("the link", "document.querySelector('.said > p > .link')")
+	w.click(strings.TrimSpace(w.text("document.querySelector('.said > p > .link').innerText")))
+	w.arrives("/tasks/steps/turns/0")
+	w.click("Steps after »")
+	w.sees("Step 31")
+	is.Equal(w.path(), "/tasks/steps/turns/0")
+}
+
+// TestBrowserTasks filters the list of tasks, whose texts try to break out of their place.
+func TestBrowserTasks(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	evil := `<script>alert(1)</script><img src=x onerror=alert(1)>` + strings.Repeat("unbroken", 30)
+	wrk := s.worker(s.owner, store.NewWorker{Title: evil[:180]})
+	free := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "evil", Title: evil, Input: scripted("say " + evil)})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "fails", Title: "Fails", Input: scripted("fail 400 the model is on strike")})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "steps", Title: "Many steps", Input: scripted("say Done.")})
 	w.open("/tasks")
 	w.look("tasks")
+	w.click("More filters")
 	w.fill("Status", "error")
 	w.click("Filter")
 	w.until("the filter", "location.search.includes('status=error')")
@@ -137,20 +159,9 @@ func TestBrowserTasks(t *testing.T) {
 	w.click("Filter")
 	w.sees("No task matches")
 	w.look("tasks-nothing")
-	for _, page := range []string{"/tasks/json", "/tasks/fails", "/tasks/evil", "/tasks/steps", "/tasks/steps/turns/0", "/tasks/evil/calls/0/0/0"} {
-		w.open(page)
-		w.look(strings.ReplaceAll(strings.TrimPrefix(page, "/"), "/", "-"))
-	}
-	w.open("/tasks/steps")
-	w.click("19 earlier steps")
-	w.arrives("/tasks/steps/turns/0")
-	w.click("Steps after »")
-	w.sees("Step 31")
-	is.Equal(w.path(), "/tasks/steps/turns/0")
 }
 
-// TestBrowserFollowUp sends a chosen and a dropped file with an instruction, by
-// keyboard.
+// TestBrowserFollowUp sends an instruction with a chosen and a dropped file, by keyboard.
 func TestBrowserFollowUp(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -172,16 +183,17 @@ func TestBrowserFollowUp(t *testing.T) {
 	w.fill("Follow-up", scripted(calling("read_file", "path", "chosen.txt"), "say {{last}}", calling("read_file", "path", "_b_dropped.txt"), "say {{last}}"))
 	is.NoErr(chromedp.Do(w.ctx, chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl))))
 	w.sees("Turn 2", "chosen.txt", "dropped.txt", "Reading")
-	w.until("the end", "document.querySelector('#turn-1') && !document.querySelector('#live')")
+	w.until("the end", "document.querySelector('#box-1 .acts')")
 	turn := s.ended("read")
 	is.Equal(turn.Status, store.Completed)
-	files, err := s.store.FilesByTurn(t.Context(), turn.Num)
+	files, err := s.store.FilesByTurn(t.Context(), turn)
 	is.NoErr(err)
 	is.Equal(len(files), 2)
 	w.look("task-files")
 }
 
-// TestBrowserReconnects goes on after a broken connection where it was.
+// TestBrowserReconnects breaks the connection of a stream, which must continue where it
+// stopped.
 func TestBrowserReconnects(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -191,18 +203,18 @@ func TestBrowserReconnects(t *testing.T) {
 		"think one", calling("list_files"), "think two", calling("list_files"), "say The end.")})
 	w := newWindow(s).borrow(s.signIn("ann@example.com"))
 	w.open("/tasks/broken")
-	w.until("the first step", "document.querySelectorAll('#live .turn:not([id]) .reasoning').length === 1 && document.querySelector('#live .badge').textContent === 'waits for approval'")
-	w.text("document.querySelector('#live .turn').mark = 'same'")
+	w.until("the first step", "document.querySelectorAll('#flow-0 .reasoning').length === 1 && document.querySelector('#flow-0 .call .res.wait')")
+	w.text("document.querySelector('#flow-0 .reasoning').mark = 'same'")
 	first := s.approval("broken")
 	s.drop()
-	w.sees("The connection broke; trying again.")
-	w.sees("Connected again.")
+	w.sees("Connection lost.")
+	w.until("the new connection", "document.querySelector('#lost').hidden")
 	_, err := s.runner.DecideApproval(t.Context(), s.owner.Caller, "broken", first, store.Decision{Approved: true})
 	is.NoErr(err)
-	w.until("the second step", "document.querySelectorAll('#live .reasoning').length === 2")
-	is.Equal(w.text("document.querySelector('#live .turn').mark"), "same")
-	is.Equal(w.text("[...document.querySelectorAll('#live .reasoning .text')].map((e) => e.textContent).join()"), "one,two") // nothing twice
+	w.until("the second step", "document.querySelectorAll('#flow-0 .reasoning').length === 2")
+	is.Equal(w.text("document.querySelector('#flow-0 .reasoning').mark"), "same")
+	is.Equal(w.text("[...document.querySelectorAll('#flow-0 .reasoning .textual')].map((e) => e.textContent).join()"), "one,two") // nothing twice
 	_, err = s.runner.DecideApproval(t.Context(), s.owner.Caller, "broken", s.approval("broken"), store.Decision{Approved: true})
 	is.NoErr(err)
-	w.until("the end", "document.querySelector('.answer') && !document.querySelector('#live')")
+	w.until("the end", "document.querySelector('#end-0') && document.body.innerText.includes('The end.')")
 }

@@ -26,24 +26,24 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Tests in a real browser are named TestBrowser…. They need Chromium, and axe-core
-// of .ci/node_modules. Where CHROMIUM is set, as .ci/run does, it is the browser,
-// and what is missing fails the test; elsewhere such a test says why it skips. off
-// is for runs that leave them to another, as they take minutes.
+// Tests in a real browser are named TestBrowser…. They need Chromium, and axe-core from
+// .ci/node_modules. CHROMIUM names the browser, as .ci/run does; then the tests fail if
+// something is missing. Without CHROMIUM they skip and say why. CHROMIUM=off skips them,
+// because they take minutes.
 const (
 	chromiumVariable = "CHROMIUM"
-	// screenshotsVariable names a folder for the pictures of all pages.
+	// screenshotsVariable names the folder for pictures of all pages.
 	screenshotsVariable = "SCREENSHOTS"
 	axeFile             = "../../.ci/node_modules/axe-core/axe.min.js"
-	// patience is how long a test waits for what should come at once.
+	// patience is the longest time that a test waits for the browser.
 	patience = 20 * time.Second
-	// maxPage is how many bytes a page may have.
-	maxPage = 50 << 10
+	// maxPage is the largest size of a page, in bytes.
+	maxPage = 60 << 10
 )
 
-// A window is a window of a real browser. What goes wrong in any of its pages fails
-// the test at its end: an exception, an entry in the console such as a violation of
-// the content security policy, an alert, a request to elsewhere.
+// A window is a window of a real browser. At the end of the test, it fails if a page did
+// something wrong: an exception, an entry in the console (such as a violation of the
+// content security policy), an alert, or a request to another site.
 type window struct {
 	*site
 	ctx context.Context
@@ -78,7 +78,7 @@ func newWindow(s *site) *window {
 	return w
 }
 
-// needChromium finds the browser and axe-core.
+// needChromium returns the path of the browser and the source of axe-core.
 func needChromium(t testing.TB) (chromium, axe string) {
 	t.Helper()
 	must := os.Getenv(chromiumVariable)
@@ -108,8 +108,8 @@ func needChromium(t testing.TB) (chromium, axe string) {
 	return "", ""
 }
 
-// watch notes what goes wrong in a page. It is called for every event of the browser
-// and must not wait.
+// watch notes the errors of a page. The browser library calls it for every event, so it
+// must not wait.
 func (w *window) watch(event any) {
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
@@ -119,7 +119,7 @@ func (w *window) watch(event any) {
 			w.note("console error: %v", e.Args)
 		}
 	case *log.EventEntryAdded:
-		// Of the network only what pages are made of counts: a refusal is a page, too.
+		// A page with an error status is no problem, but a missing script or style is.
 		if e.Entry.Source != log.EntrySourceNetwork || strings.Contains(e.Entry.URL, "/assets/") {
 			w.note("console: %s %s", e.Entry.Text, e.Entry.URL)
 		}
@@ -148,7 +148,7 @@ func (w *window) note(format string, args ...any) {
 	w.problems = append(w.problems, fmt.Sprintf(format, args...))
 }
 
-// clean fails the test if anything went wrong in a page so far.
+// clean fails the test for each error that a page made so far.
 func (w *window) clean() {
 	w.t.Helper()
 	w.mu.Lock()
@@ -159,7 +159,7 @@ func (w *window) clean() {
 	w.problems = nil
 }
 
-// call gives the browser a command.
+// call sends the browser a command and returns the result.
 func call[P, R any](w *window, c cdp.Command[P, R], params P) R {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
@@ -171,8 +171,8 @@ func call[P, R any](w *window, c cdp.Command[P, R], params P) R {
 	return res
 }
 
-// evaluate gives what an expression of JavaScript is worth, waiting for a promise.
-// It is not bound by the page's policy.
+// evaluate returns the value of a JavaScript expression. It waits for a promise. The
+// page's policy does not bind it.
 func evaluate[T any](w *window, expression string) (T, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
@@ -183,7 +183,7 @@ func evaluate[T any](w *window, expression string) (T, error) {
 	return v, err
 }
 
-// text gives what an expression of JavaScript is worth as text.
+// text returns the value of a JavaScript expression as text.
 func (w *window) text(expression string) string {
 	w.t.Helper()
 	v, err := evaluate[string](w, "String("+expression+")")
@@ -193,15 +193,16 @@ func (w *window) text(expression string) string {
 	return v
 }
 
-// until waits for an expression of JavaScript to be true, across pages.
+// until waits, across pages, until a JavaScript expression is true. A page whose form was
+// just submitted does not count: the next page would drop what the test does to it.
 func (w *window) until(what, expression string) {
 	w.t.Helper()
 	deadline, tick := time.NewTimer(patience), time.NewTicker(20*time.Millisecond)
 	defer deadline.Stop()
 	defer tick.Stop()
 	for {
-		// Between two pages there is nothing to ask.
-		if ok, err := evaluate[bool](w, "document.readyState === 'complete' && !!("+expression+")"); err == nil && ok {
+		// Between two pages the expression fails: try again.
+		if ok, err := evaluate[bool](w, "document.readyState === 'complete' && !window.submitted && !!("+expression+")"); err == nil && ok {
 			return
 		}
 		select {
@@ -212,7 +213,7 @@ func (w *window) until(what, expression string) {
 	}
 }
 
-// open goes to a page by its path, and waits for it to be loaded.
+// open loads the page at a path.
 func (w *window) open(path string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
@@ -222,7 +223,7 @@ func (w *window) open(path string) {
 	}
 }
 
-// sees waits for texts to be seen on the page.
+// sees waits until the page shows the texts.
 func (w *window) sees(texts ...string) {
 	w.t.Helper()
 	for _, text := range texts {
@@ -230,7 +231,7 @@ func (w *window) sees(texts ...string) {
 	}
 }
 
-// lacks reports a text that is to be seen and must not be.
+// lacks fails the test if the page shows one of the texts.
 func (w *window) lacks(texts ...string) {
 	w.t.Helper()
 	for _, text := range texts {
@@ -240,17 +241,18 @@ func (w *window) lacks(texts ...string) {
 	}
 }
 
-// arrives waits for the page with that path, without its query.
+// arrives waits until the window shows the page with that path; the query does not
+// matter.
 func (w *window) arrives(path string) {
 	w.t.Helper()
 	w.until("the page "+path, "location.pathname === "+quoted(path))
 }
 
-// path is where the window is, without its query.
+// path returns the path of the window's page.
 func (w *window) path() string { w.t.Helper(); return w.text("location.pathname") }
 
-// finder finds what a person would point at: by what stands on it, the whole text
-// before its beginning.
+// finder defines functions that find an element by the text on it. An element with
+// exactly that text wins over one that only begins with it.
 const finder = `
 function seen(e) { return e.checkVisibility({visibilityProperty: true}) && e.getClientRects().length > 0; }
 function words(e) { return (e.getAttribute('aria-label') || e.innerText || e.value || '').trim().replace(/\s+/g, ' '); }
@@ -267,8 +269,8 @@ function input(name) {
 	return label ? label.control : named(document.querySelectorAll('input, textarea, select'), name);
 }`
 
-// click presses the button, link, summary or label with that text, as a mouse does:
-// on what is on top at that place.
+// click presses the button, link, summary or label with that text. Like a mouse, it hits
+// the topmost element at that place.
 func (w *window) click(label string) {
 	w.t.Helper()
 	w.until("something to click that says "+label, "(() => {"+finder+"return pressable("+quoted(label)+")})()")
@@ -277,6 +279,8 @@ func (w *window) click(label string) {
 		e.scrollIntoView({block: 'center', behavior: 'instant'});
 		const r = e.getClientRects()[0], x = r.left + r.width / 2, y = r.top + r.height / 2;
 		const top = document.elementFromPoint(x, y);
+		addEventListener('submit', (s) => { window.submitted = !s.defaultPrevented; });
+		addEventListener('pageshow', () => { window.submitted = false; });
 		if (!top || !(e.contains(top) || top.contains(e))) throw new Error('covered by ' + (top && top.outerHTML.slice(0, 200)));
 		return [x, y];
 	})()`)
@@ -290,8 +294,8 @@ func (w *window) click(label string) {
 	}
 }
 
-// fill puts a text into the input with that label in place of what stands there, or
-// chooses that option of a select by its text.
+// fill replaces the value of the input with that label, or chooses that option of a
+// select.
 func (w *window) fill(label, text string) {
 	w.t.Helper()
 	w.until("an input labelled "+label, "(() => {"+finder+"return input("+quoted(label)+")})()")
@@ -321,7 +325,7 @@ func (w *window) fill(label, text string) {
 	}
 }
 
-// choose puts files of the disk into the file input that css names.
+// choose puts files into the file input that a CSS selector finds.
 func (w *window) choose(css string, files ...string) {
 	w.t.Helper()
 	root := call(w, dom.GetDocument, dom.GetDocumentParams{})
@@ -337,13 +341,13 @@ func (w *window) press(keys string) {
 	}
 }
 
-// script turns the page's own scripts off or on, from the next page on.
+// script switches the scripts of pages off or on, from the next page on.
 func (w *window) script(on bool) {
 	w.t.Helper()
 	call(w, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
 }
 
-// enter signs in through the form and comes to the first page.
+// enter signs in through the form.
 func (w *window) enter(email string) *window {
 	w.t.Helper()
 	w.open("/sign-in")
@@ -354,8 +358,8 @@ func (w *window) enter(email string) *window {
 	return w
 }
 
-// borrow gives the window the session of somebody signed in, without the form: for
-// tests that open many pages.
+// borrow puts into the window the session of a user who is signed in elsewhere. Tests that
+// open many pages save time with it.
 func (w *window) borrow(b *browser) *window {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.url, nil)
@@ -368,7 +372,7 @@ func (w *window) borrow(b *browser) *window {
 	return w
 }
 
-// size makes the window so wide, in the light or dark scheme.
+// size sets the width of the window and the light or dark scheme.
 func (w *window) size(width int64, scheme string) {
 	w.t.Helper()
 	call(w, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 900, DeviceScaleFactor: 1})
@@ -376,9 +380,9 @@ func (w *window) size(width int64, scheme string) {
 		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
 }
 
-// look goes over the page as it stands, on a desk and on a phone, in light and dark:
-// axe-core finds nothing, it is no wider than the window, and it is small. Pictures
-// of it go into the folder of SCREENSHOTS under that name.
+// look examines the page on a desktop and on a phone, in light and dark. axe-core must
+// find nothing, the page must not be wider than the window, and it must be small. The
+// folder of SCREENSHOTS gets pictures of it under that name.
 func (w *window) look(name string) {
 	w.t.Helper()
 	if size := w.text("performance.getEntriesByType('navigation')[0].decodedBodySize"); len(size) > 5 || len(size) == 5 && size > fmt.Sprint(maxPage) {
@@ -399,11 +403,11 @@ func (w *window) look(name string) {
 	w.clean()
 }
 
-// tooWide names the elements that reach beyond the window.
+// tooWide is an expression for the elements that are wider than the window.
 const tooWide = `[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.table, pre, .unseen'))
 	.map((e) => e.tagName + '.' + e.className).slice(0, 5)`
 
-// audit has axe-core examine the page.
+// audit examines the page with axe-core.
 func (w *window) audit(view string) {
 	w.t.Helper()
 	if _, err := evaluate[bool](w, "(() => { if (!window.axe) {"+w.axe+"\n}; return true; })()"); err != nil {
@@ -444,14 +448,14 @@ func (w *window) shoot(name string) {
 	}
 }
 
-// quoted is text as a string of JavaScript.
+// quoted returns a text as a JavaScript string.
 func quoted(text string) string {
 	b, _ := json.Marshal(text) // a string marshals
 	return string(b)
 }
 
-// expect forgives the problems noted so far that hold one of the texts, for tests
-// that provoke them.
+// expect forgives the errors so far that hold one of the texts, for tests that cause
+// them.
 func (w *window) expect(texts ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -460,7 +464,7 @@ func (w *window) expect(texts ...string) {
 	})
 }
 
-// asked gives what the pages have asked to confirm since the last call.
+// asked returns what the pages asked the user to confirm since the last call.
 func (w *window) asked() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

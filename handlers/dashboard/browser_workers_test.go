@@ -19,7 +19,7 @@ func TestBrowserNewWorker(t *testing.T) {
 	is := is.New(t)
 	s := newSite(t)
 	w := newWindow(s).enter("ann@example.com")
-	w.arrives("/workers")
+	w.open("/workers")
 	w.look("workers-empty")
 	w.click("New worker")
 	w.arrives("/workers/new")
@@ -56,7 +56,7 @@ func TestBrowserNewWorker(t *testing.T) {
 	w.click("Run")
 	w.until("the page of the task", "location.pathname.startsWith('/tasks/tsk_')")
 	turn := s.ended(strings.TrimPrefix(w.path(), "/tasks/"))
-	files, err := s.store.FilesByTurn(t.Context(), turn.Num)
+	files, err := s.store.FilesByTurn(t.Context(), turn)
 	is.NoErr(err)
 	is.Equal(len(files), 2)
 }
@@ -68,7 +68,8 @@ func TestBrowserWorker(t *testing.T) {
 	long := strings.Repeat("unbreakable", 30)
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk", Summary: "Keeps the books of the harbour office", OutputSchema: []byte(`{"type":"object","properties":{"a":{"type":"string"}}}`),
 		Visibility: store.Private, Instructions: "You keep the books of the harbour office.\n\n- Be brief.\n- Name your sources. " + long,
-		Settings: store.WorkerSettings{Model: "offline", ApprovalTools: []string{"publish_file", "crm.send"}, MCPTools: []string{"crm"}}})
+		Settings: store.WorkerSettings{Model: "offline", ApprovalTools: []string{"publish_file", "crm.send"}, MCPTools: []string{"crm"},
+			Tools: store.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"example.com", "*.example.org"}}, {Tool: "crm"}}}})
 	plain := s.worker(s.owner, store.NewWorker{Title: long[:150], Instructions: "Hello"})
 	mo := s.join("mo@example.com", store.RoleMember)
 	w := newWindow(s).enter("ann@example.com")
@@ -158,7 +159,7 @@ func TestBrowserWebhook(t *testing.T) {
 	w.sees("Sent. This is how it went.", "the endpoint answered 500", "X-Service-Token: (hidden)")
 	w.look("worker-execution")
 	w.click("Send it again")
-	w.until("another execution", "document.body.innerText.includes('Sent. This')")
+	w.sees("Sent. This is how it went.")
 	w.click("All executions")
 	w.arrives(path)
 	w.click("Show the token")
@@ -205,7 +206,7 @@ func TestBrowserFiles(t *testing.T) {
 	w.mu.Unlock()
 }
 
-// TestBrowserWorkerWithoutScript reads and writes without JavaScript.
+// TestBrowserWorkerWithoutScript reads and changes a worker without JavaScript.
 func TestBrowserWorkerWithoutScript(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -215,7 +216,7 @@ func TestBrowserWorkerWithoutScript(t *testing.T) {
 	w.script(false)
 	w.open("/workers")
 	w.click("Harbour clerk")
-	w.sees("Run it", "Be brief.")
+	w.sees("Recent tasks", "Be brief.")
 	w.click("Files")
 	w.click("haiku.md")
 	w.sees("Harbour")
@@ -232,8 +233,53 @@ func TestBrowserWorkerWithoutScript(t *testing.T) {
 	w.click("Save")
 	w.sees("is not JSON: line 1")
 	w.click("Overview")
-	w.sees("Run it")
+	w.sees("Recent tasks")
 	w.fill("Instruction", scripted("say hello"))
 	w.click("Run")
 	w.until("the page of the task", "location.pathname.startsWith('/tasks/tsk_')")
+}
+
+// TestBrowserStartersAndVersions tries a starter, changes its worker while somebody else does, and
+// restores its first version.
+func TestBrowserStartersAndVersions(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	w := newWindow(s).enter("ann@example.com")
+	w.open("/workers/new")
+	w.look("worker-new-starters")
+	w.click("Try it Meeting notes to actions")
+	w.until("the page of the task", "location.pathname.startsWith('/tasks/tsk_')")
+	turn := s.ended(strings.TrimPrefix(w.path(), "/tasks/"))
+	page := "/workers/" + turn.WorkerID
+	w.open(page)
+	w.sees("Meeting notes to actions", "live", "Use by API")
+	w.look("worker-starter")
+
+	w.open(page + "/settings")
+	w.fill("Instructions", "Mine.")
+	w.sees("Changed: Instructions")
+	_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, turn.WorkerID, store.WorkerPatch{Instructions: new("Theirs.")})
+	is.NoErr(err)
+	w.click("Save")
+	w.sees("Somebody else has changed the same", "Theirs.", "Mine.")
+	w.look("worker-settings-both")
+	w.click("Save")
+	w.sees("Saved. New tasks follow it.")
+	w.click("Versions")
+	w.arrives(page + "/versions")
+	w.look("worker-versions")
+	w.click("Compare v3")
+	w.sees("From version 2 to version 3")
+	w.look("worker-version")
+	w.open(page + "/versions/1")
+	w.click("Restore version 1")
+	w.sees("Restored as a new version.", "restored from v1")
+
+	w.click("Schedules")
+	w.arrives(page + "/schedules")
+	w.fill("Cron expression", "0 7 * * 1")
+	w.sees("Mon ", "07:00:00 UTC")
+	w.fill("Cron expression", "x")
+	w.until("what is wrong", "document.querySelector('[data-says].bad') !== null")
 }

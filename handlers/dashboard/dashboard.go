@@ -1,12 +1,13 @@
-// Package dashboard is the web pages: people sign in, look at what ran and what
-// it cost, and change what their role permits. Pages are made on the server from
-// the embedded templates, read well without JavaScript, and load nothing from
-// anywhere else.
+// Package dashboard serves the web pages. People sign in, see what ran and what it
+// cost, and change what their role permits. The server makes the pages from embedded
+// templates. They can be read without JavaScript and load nothing from other sites.
 //
-// It imports handlers, store and runner. It serves no JSON and holds no SQL and
-// no rule about who may do what: the store answers that for every caller. A page
-// never writes user-made text but through html/template, or as Markdown that has
-// been sanitised.
+// It imports handlers, store and runner. It serves no JSON and holds no SQL. It holds no
+// rule about rights either: the store decides what each caller may do. A page writes the
+// text of users through html/template only, or as sanitised Markdown.
+//
+// A group of pages has a file: its routes, the data of its templates, then its handlers.
+// A template of the same name stands in templates/.
 package dashboard
 
 import (
@@ -14,44 +15,61 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"html/template"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/julienschmidt/httprouter"
 
 	"journeyman/handlers"
+	"journeyman/handlers/dashboard/text"
 	"journeyman/runner"
+	"journeyman/runner/backup"
+	"journeyman/runner/tool/mcp"
 	"journeyman/store"
 )
 
-//go:embed templates assets
+//go:embed templates assets starters
 var embedded embed.FS
 
-// Config is what the pages work with. All fields are needed unless a default is
-// stated.
+// Config holds what the pages need. Every field without a stated default must be set.
 type Config struct {
 	Store      *store.Store
 	Runner     *runner.Runner
 	API        *handlers.API
 	Log        *slog.Logger
-	BaseURL    string // without a slash at the end
-	MailDomain string // of worker addresses
+	BaseURL    string // ends without a slash
+	MailDomain string // of the workers' mail addresses
 	Version    string
-	Model      string           // of workers that name none
-	MCPServers []string         // names of those whose tools workers may have
-	Now        func() time.Time // time.Now where nil
-	FormTime   time.Duration    // for a form without files to arrive in; a minute where 0
+	Model      string           // of workers that name no model
+	MCPServers func() []string  // names of the MCP servers that workers may use
+	Servers    *mcp.Pool        // the servers themselves, to sign in to them; may be nil
+	Now        func() time.Time // time.Now if nil
+	FormTime   time.Duration    // in which a form without files must arrive; a minute if 0
 
-	Inbox    handlers.Inbox                                       // takes held mail in
-	ReadMail func(raw []byte) (text string, attachments []string) // what a person would read in a mail
-	MailAddr string                                               // where mail is taken in over SMTP, '' for nowhere
+	Webhooks        handlers.Webhooks
+	Alerts          Alerts
+	Backups         *backup.Keeper // nil: the server makes none
+	ScheduleChanged func()         // is called after a schedule changed; may be nil
+
+	Inbox    handlers.Inbox // accepts held mail
+	MailAddr string         // address of the SMTP listener; '' without one
+
+	// ReadMail returns the readable text of a mail and the names of its attachments.
+	ReadMail func(ctx context.Context, raw []byte) (text string, attachments []string)
 	System   System
+
+	// Examine checks the server and its machine. Without it, the pages offer no checks.
+	Examine func(ctx context.Context) []handlers.Checks
+
+	// ReadDocument returns the text of a PDF or office document. known is false for another
+	// media type. Without it, the pages show no text of documents.
+	ReadDocument func(ctx context.Context, mediaType string, document []byte) (text string, known bool, err error)
 }
 
 // A Dashboard serves the pages. It is an http.Handler.
@@ -60,22 +78,31 @@ type Dashboard struct {
 	store     *store.Store
 	router    *httprouter.Router
 	origins   *http.CrossOriginProtection
-	templates map[string]*template.Template // by file name, each with the layout
+	languages []*text.Language
+	editions  map[string]func() (*edition, error) // by code of the language
 	assets    assets
+	icons     map[string]bool // the names of the sprite's symbols
 	throttle  *throttle
-	secure    bool // cookies go over https alone
+	doctor    *doctor
+	once      *oneTime
+	archives  chan struct{} // holds a token for each archive that is being sent
+	secure    bool          // browsers send cookies over https only
 }
 
-// New makes the pages. An error is a template or an address that cannot be read.
+// New returns the pages. It returns an error if a template or cfg.BaseURL cannot be parsed.
 func New(cfg Config) (*Dashboard, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.ScheduleChanged == nil {
+		cfg.ScheduleChanged = func() {}
+	}
 	cfg.FormTime = cmp.Or(cfg.FormTime, time.Minute)
 	d := &Dashboard{cfg: cfg, store: cfg.Store, router: httprouter.New(), origins: http.NewCrossOriginProtection(),
-		throttle: newThrottle(cfg.Now),
-		secure:   strings.HasPrefix(cfg.BaseURL, "https://")}
-	// A proxy may ask us under another name than the browser knows.
+		throttle: newThrottle(cfg.Now), doctor: &doctor{examine: cfg.Examine, now: cfg.Now, log: cfg.Log}, once: &oneTime{now: cfg.Now}, archives: make(chan struct{}, maxArchives),
+		secure: strings.HasPrefix(cfg.BaseURL, "https://")}
+	// A proxy may send another host name than the browser does: forms from the base URL
+	// are always accepted.
 	base, err := url.Parse(cfg.BaseURL)
 	if err != nil {
 		return nil, err
@@ -86,17 +113,24 @@ func New(cfg Config) (*Dashboard, error) {
 	if d.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
-	if d.templates, err = d.parseTemplates(); err != nil {
+	d.icons = iconNames(d.assets["icons.svg"].data)
+	if err := d.parseEditions(); err != nil {
 		return nil, err
 	}
 	d.routes()
 	return d, nil
 }
 
-// policy is what a page may load: our own files, and pictures of workers. No script
-// or style stands in a page, so none that somebody smuggles in runs.
+// policy is the Content-Security-Policy of the pages. A page may load only files of this
+// server. It permits no inline script or style. So a browser does not run a script that an
+// attacker puts into a page.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"frame-src 'self'; object-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// policyFor returns the policy of a page whose form is answered with a redirect to target.
+func policyFor(target string) string {
+	return strings.Replace(policy, "form-action 'self'", "form-action 'self' "+target, 1)
+}
 
 // ServeHTTP answers a request.
 func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -109,37 +143,47 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	if r.ContentLength != 0 {
-		// A browser that stands still must not hold the connection, nor one whose form
-		// nobody reads: net/http does, before it answers. It lifts the deadline itself
-		// at the end of the body.
+		// Without a deadline, a browser that stops sending would hold its connection. net/http
+		// also reads a form that no handler reads. It removes the deadline at the end of the
+		// body.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(d.cfg.FormTime))
 	}
-	d.router.ServeHTTP(w, r)
+	handlers.Logged(d.cfg.Log, d.cfg.Now, w, r, d.router.ServeHTTP)
 }
 
-// A request is an HTTP request and who makes it.
+// A request is an HTTP request and the user who makes it.
 type request struct {
 	*http.Request
-	who       store.Identity // zero where nobody is signed in
+	who       store.Identity // zero if nobody is signed in
 	sessionID string
+	lang      *text.Language
 	params    httprouter.Params
+	since     string // the position in the stream of changes at which the page is read
+	release   func() // ends the count among the requests under way; further calls do nothing
 }
 
-// A handle answers a request. One that has begun to write returns nil.
+// A handle answers a request. It returns nil once it has begun to write.
 type handle func(w http.ResponseWriter, r *request) error
 
-// on registers a page for who is signed in. Others go to the sign-in page and come
-// back from it.
+// on registers a page for users who are signed in. Other browsers go to the sign-in page,
+// which leads back here.
 func (d *Dashboard) on(method, pattern string, h handle) {
 	d.open(method, pattern, func(w http.ResponseWriter, r *request) error {
 		if r.who.UserID == "" {
+			if r.Header.Get("Authorization") != "" && handlers.RefuseProgram(w, r.Request, errNoPage) {
+				return nil
+			}
 			return d.toSignIn(w, r)
 		}
 		return h(w, r)
 	})
 }
 
-// may is on for those whose role has the right.
+// errNoPage is the answer to a program that sends its API key to a page.
+var errNoPage = store.Errorf(store.NotFound,
+	"this address is a page for people: the addresses of the API begin with /api/")
+
+// may registers a page for users whose role has the right.
 func (d *Dashboard) may(right store.Right, method, pattern string, h handle) {
 	d.on(method, pattern, func(w http.ResponseWriter, r *request) error {
 		if err := r.who.Allow(right); err != nil {
@@ -149,25 +193,46 @@ func (d *Dashboard) may(right store.Right, method, pattern string, h handle) {
 	})
 }
 
-// open registers a page for everybody.
+// open registers a page for everybody, signed in or not.
 func (d *Dashboard) open(method, pattern string, h handle) {
 	serve := func(w http.ResponseWriter, req *http.Request, ps httprouter.Params) {
-		r := &request{Request: req, params: ps}
+		r := &request{Request: req, params: ps, lang: d.language(req, "")}
 		err := d.identify(r)
 		if err == nil {
-			err = d.recovered(w, r, h)
+			err = d.refuseInMaintenance(method, pattern)
 		}
+		if err == nil {
+			err = d.shared(w, r, h)
+		}
+		handlers.Describe(r.Context(), pattern, r.who, ps.ByName)
 		if err != nil {
 			d.refuse(w, r, err)
 		}
 	}
 	d.router.Handle(method, pattern, serve)
+	// httprouter does not answer HEAD by itself.
 	if method == http.MethodGet {
 		d.router.Handle(http.MethodHead, pattern, serve)
 	}
 }
 
-// identify finds whose browser it is, and refuses what another site has it send.
+// shared runs h. It returns an error if the user has too many requests under way.
+func (d *Dashboard) shared(w http.ResponseWriter, r *request, h handle) error {
+	if r.who.UserID != "" {
+		release, err := d.cfg.API.HoldPage(r.who)
+		if err != nil {
+			return err
+		}
+		r.release = sync.OnceFunc(release)
+		defer r.release()
+		// Before the page reads anything: it then learns of each change that it has not read.
+		r.since = d.cfg.Runner.Streams.ChangesNow(r.who.OrganizationID)
+	}
+	return d.recovered(w, r, h)
+}
+
+// identify notes in r which user is signed in. It returns an error for a request that
+// another site made the browser send.
 func (d *Dashboard) identify(r *request) error {
 	if err := d.origins.Check(r.Request); err != nil {
 		return store.Errorf(store.Forbidden, "the request was sent by another site: open the page here and try again")
@@ -178,14 +243,15 @@ func (d *Dashboard) identify(r *request) error {
 	}
 	who, sessionID, err := d.store.SessionIdentity(r.Context(), cookie.Value)
 	if store.IsKind(err, store.Unauthorized) {
-		return nil
+		return nil // the session ended: the browser is not signed in
 	}
 	who.RemoteAddr = remoteAddr(r.Request)
 	r.who, r.sessionID = who, sessionID
+	r.lang = d.language(r.Request, who.Language)
 	return err
 }
 
-// remoteAddr is where a request comes from, without the port.
+// remoteAddr returns the address of the client, without the port.
 func remoteAddr(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -194,49 +260,47 @@ func remoteAddr(r *http.Request) string {
 	return host
 }
 
-// recovered runs h; its panic is its own failure only.
+// recovered runs h and turns a panic into an error, so that it ends one request only.
 func (d *Dashboard) recovered(w http.ResponseWriter, r *request, h handle) (err error) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
 		case http.ErrAbortHandler:
-			panic(p) // net/http's own way of cutting a response off
+			panic(p) // net/http cuts the response off
 		default:
-			d.cfg.Log.Error("page panicked", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+			d.cfg.Log.Error("page panicked", "request", requestID(w), "panic", p, "stack", string(debug.Stack()))
 			err = errors.New("page panicked")
 		}
 	}()
 	return h(w, r)
 }
 
-// refuse is the only place where an error becomes a page.
+// refuse writes the error page. No other place turns an error into a page.
 func (d *Dashboard) refuse(w http.ResponseWriter, r *request, err error) {
 	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
-		return // the browser has gone
+		return // the browser closed the connection
 	}
-	p := failure{Status: http.StatusInternalServerError, Message: "Something went wrong here. The log says more under this request's id.",
-		RequestID: w.Header().Get("X-Request-Id")}
+	p := errorPage{Status: http.StatusInternalServerError, RequestID: requestID(w),
+		Message: r.t("Something went wrong here. The log says more under this request's id.")}
+	handlers.DescribeRefusal(r.Context(), err)
 	var e *store.Error
 	if errors.As(err, &e) {
-		p.Status, p.Message, p.Details = handlers.StatusOf(e), sentence(e.Message), e.Details
-	} else {
-		d.cfg.Log.ErrorContext(r.Context(), "page failed", "id", p.RequestID, "method", r.Method, "path", r.URL.Path, "err", err)
+		p.Status, p.Message = handlers.StatusOf(e), sentence(e.Message)
+		if store.IsMaintenance(e) {
+			p.Message = r.t("The server is in maintenance: nothing can be changed until that ends. Try again later.")
+		}
+		for _, detail := range e.Details {
+			p.Details = append(p.Details, option{sentence(detail.Message), r.fieldLabel(detail.Path)})
+		}
+		handlers.SetRetryAfter(w.Header(), e)
 	}
-	if err := d.render(w, r, p.Status, "error.html", http.StatusText(p.Status), p); err != nil {
-		d.cfg.Log.Error("error page", "err", err)
+	if err := d.render(w, r, p.Status, "error.html", r.t(p.title()), p); err != nil {
+		d.cfg.Log.Error("error page", "request", p.RequestID, "err", err)
 		http.Error(w, p.Message, p.Status)
 	}
 }
 
-// A failure is what the error page shows.
-type failure struct {
-	Status    int
-	Message   string
-	Details   []store.Detail
-	RequestID string
-}
-
-// sentence makes a message of the store one for a page.
+// sentence returns a message of the store with a capital letter and a full stop.
 func sentence(text string) string {
 	if text == "" {
 		return ""
@@ -247,3 +311,6 @@ func sentence(text string) string {
 	}
 	return text
 }
+
+// requestID returns the id of the request that w answers.
+func requestID(w http.ResponseWriter) string { return w.Header().Get("X-Request-Id") }

@@ -13,23 +13,27 @@ import (
 type excerpt struct {
 	Text string
 	Size int64  // of the whole text, in bytes
-	More string // address of the whole text; '' where all is shown
+	More string // address of the whole text; '' if Text is the whole
 	cut  bool
 }
 
-// Cut reports whether there is more than is shown.
+// Cut reports whether the text has more than the excerpt.
 func (e excerpt) Cut() bool { return e.cut }
 
-// excerptOf cuts text so that it takes at most that many bytes as it is written into
-// a page, where a quotation mark becomes five.
+// at returns the excerpt with the address of the whole text, if it is cut.
+func (e excerpt) at(whole string) excerpt {
+	if e.cut {
+		e.More = whole
+	}
+	return e
+}
+
+// excerptOf returns the longest beginning of text that needs at most that many bytes of
+// HTML. A text can need five times its own size there: html/template escapes it.
 func excerptOf(text string, most int) excerpt {
 	e := excerpt{Text: text, Size: int64(len(text))}
-	if len(text)*maxEscape <= most {
-		return e
-	}
-	left := most
 	for i, c := range text {
-		if left -= escapedLen(c); left < 0 {
+		if most -= escapedLen(c); most < 0 {
 			e.Text, e.cut = text[:i], true
 			break
 		}
@@ -37,10 +41,7 @@ func excerptOf(text string, most int) excerpt {
 	return e
 }
 
-// maxEscape is the most bytes that html/template writes for one of a text.
-const maxEscape = 5
-
-// escapedLen is how many bytes html/template writes for a character.
+// escapedLen returns the number of bytes that html/template writes for a character.
 func escapedLen(c rune) int {
 	switch c {
 	case '<', '>':
@@ -51,17 +52,8 @@ func escapedLen(c rune) int {
 	return utf8.RuneLen(c)
 }
 
-// escapedSize is how many bytes html/template writes for a text.
-func escapedSize(text string) int {
-	n := 0
-	for _, c := range text {
-		n += escapedLen(c)
-	}
-	return n
-}
-
-// prettyJSON gives JSON as people read it: indented, and a string as its text. What
-// is no JSON stays as it is.
+// prettyJSON returns JSON as people read it: indented, and a single string without its
+// quotation marks. It returns a text that is no JSON unchanged.
 func prettyJSON(raw json.RawMessage) string {
 	trimmed := bytes.TrimSpace(raw)
 	var text string
@@ -75,8 +67,8 @@ func prettyJSON(raw json.RawMessage) string {
 	return readable(strings.ToValidUTF8(b.String(), "\uFFFD"))
 }
 
-// readable gives JSON with those characters as they are that were escaped for no
-// need, such as < and é. What cannot be seen stays escaped.
+// readable returns JSON without needless escapes, such as those of < and é. Characters
+// that nobody can see stay escaped, and so do quotation marks.
 func readable(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

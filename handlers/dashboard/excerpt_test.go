@@ -11,6 +11,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
@@ -31,8 +32,8 @@ func TestPrettyJSON(t *testing.T) {
 	}
 }
 
-// FuzzExcerpts cuts texts: never within a character, never to more bytes than asked
-// for as html/template writes them, and pretty JSON means the same.
+// FuzzExcerpts cuts texts. A cut must not split a character, and html/template must not
+// write more bytes than asked for. Pretty JSON must mean the same as before.
 func FuzzExcerpts(f *testing.F) {
 	f.Add(`{"a":"<\u003c\\u003c"}`, 10)
 	f.Add("\"'&+<>\x00é\xff", 7)
@@ -62,7 +63,7 @@ func FuzzExcerpts(f *testing.F) {
 	})
 }
 
-// TestPlot draws turns of all shapes inside the drawing.
+// TestPlot checks that the timelines of all kinds of turns stay inside the drawing.
 func TestPlot(t *testing.T) {
 	t.Parallel()
 	start := time.UnixMilli(1_700_000_000_000)
@@ -80,25 +81,25 @@ func TestPlot(t *testing.T) {
 		says  string
 	}{
 		"one":           {[]store.Span{span(0, -1, 0, 1500)}, 1, "The model worked for 1.5 s in 1 call."},
-		"no time":       {[]store.Span{span(0, -1, 0, 0), span(0, 0, 0, 0)}, 2, "The model worked for 0 ms in 1 call, tools for 0 ms in 1 call."},
+		"no time":       {[]store.Span{span(0, -1, 0, 0), span(0, 0, 0, 0)}, 2, "The model worked for 0 ms in 1 call. Tools worked for 0 ms in 1 call."},
 		"backwards":     {[]store.Span{span(0, -1, 10, 5)}, 1, "The model worked for 0 ms in 1 call."},
-		"side by side":  {[]store.Span{span(0, -1, 0, 100), span(0, 0, 100, 300), span(0, 1, 100, 200)}, 3, "tools for 300 ms in 2 calls."},
-		"a long wait":   {[]store.Span{span(0, -1, 0, 1000), span(0, 0, 3_601_000, 3_602_000)}, 2, "nothing worked for 1 h 0 min."},
-		"a clock set":   {[]store.Span{span(0, -1, 5000, 6000), span(1, -1, 0, 1000)}, 2, "in 2 calls; nothing worked for 4.0 s."},
-		"many, grouped": {long, 60, "in 500 calls, tools for 4.5 s in 500 calls"},
+		"side by side":  {[]store.Span{span(0, -1, 0, 100), span(0, 0, 100, 300), span(0, 1, 100, 200)}, 3, "Tools worked for 300 ms in 2 calls."},
+		"a long wait":   {[]store.Span{span(0, -1, 0, 1000), span(0, 0, 3_601_000, 3_602_000)}, 2, "Nothing worked for 1 h 0 min."},
+		"a clock set":   {[]store.Span{span(0, -1, 5000, 6000), span(1, -1, 0, 1000)}, 2, "in 2 calls. Nothing worked for 4.0 s."},
+		"many, grouped": {long, 60, "in 500 calls. Tools worked for 4.5 s in 500 calls"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			p := plotOf(tt.spans)
+			p := newTimeline(text.English(), tt.spans)
 			is.True(strings.Contains(p.Text(), tt.says))
 			is.True(len(p.Bars) <= tt.bars && len(p.Bars) >= min(tt.bars, 50))
 			for _, bar := range p.Bars {
 				var x, w float64
 				is.NoErr(json.Unmarshal([]byte(bar.X), &x))
 				is.NoErr(json.Unmarshal([]byte(bar.W), &w))
-				is.True(x >= 0 && w >= leastBar && x+w <= plotWidth+0.2)
+				is.True(x >= 0 && w >= leastBar && x+w <= timelineWidth+0.2)
 			}
 		})
 	}
-	is.New(t).True(plotOf(nil) == nil)
+	is.New(t).True(newTimeline(text.English(), nil) == nil)
 }

@@ -2,25 +2,42 @@ package dashboard
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
+	"strings"
 
+	"journeyman/handlers"
 	"journeyman/store"
 )
 
-// maxForm is how many bytes a form without files may have.
+// maxForm is the largest form without files, in bytes.
 const maxForm = 1 << 20
 
-// A form is what a page asks for: what has been typed, and what is wrong with it.
+// A form holds the values of a form's fields and what is wrong with them.
 type form struct {
 	Values url.Values
 	Errors map[string]string // by field
-	Error  string            // of the whole
+	Error  string            // an error that belongs to no field
+}
+
+// formOf returns a form that holds values, such as the filters of a list.
+func formOf(values url.Values) *form {
+	return &form{Values: values, Errors: map[string]string{}}
+}
+
+// newForm returns a form that nobody has sent yet. It shows the given values.
+func newForm(values map[string]string) *form {
+	f := formOf(url.Values{})
+	for name, v := range values {
+		f.Values.Set(name, v)
+	}
+	return f
 }
 
 // readForm reads a form that was sent without files.
 func readForm(w http.ResponseWriter, r *request) (*form, error) {
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	r.Body = http.MaxBytesReader(handlers.Unwrapped(w), r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
@@ -28,23 +45,73 @@ func readForm(w http.ResponseWriter, r *request) (*form, error) {
 		}
 		return nil, store.Errorf(store.Invalid, "the form cannot be read")
 	}
-	return &form{Values: r.PostForm, Errors: map[string]string{}}, nil
+	return formOf(r.PostForm), nil
 }
 
-// newForm is a form that shows values to begin with.
-func newForm(values map[string]string) *form {
-	f := &form{Values: url.Values{}, Errors: map[string]string{}}
-	for name, v := range values {
-		f.Values.Set(name, v)
+// An action carries out what a form asks for. It returns the address of the page to
+// show next, or an empty one if the action has written a page itself.
+type action func(w http.ResponseWriter, r *request, f *form) (next string, err error)
+
+// A formPage writes a page with a form. f is nil before the form is sent; afterwards it
+// holds the values that were sent and their errors.
+type formPage func(w http.ResponseWriter, r *request, status int, f *form) error
+
+// blank returns the handle that shows page before its form is sent.
+func blank(page formPage) handle {
+	return func(w http.ResponseWriter, r *request) error { return page(w, r, http.StatusOK, nil) }
+}
+
+// submitted returns the handle that a form is sent to. If act refuses the values, page
+// shows them again with what is wrong. A nil page leaves every error to the error page.
+func submitted(act action, page formPage) handle {
+	return func(w http.ResponseWriter, r *request) error {
+		f, err := readForm(w, r)
+		if err != nil {
+			return err
+		}
+		next, err := act(w, r, f)
+		switch {
+		case err == nil && next != "":
+			return redirect(w, r, next)
+		case err == nil:
+			return nil
+		case page == nil || !f.refused(err):
+			return err
+		}
+		return page(w, r, refusalStatus(w.Header(), err), f)
 	}
-	return f
 }
 
-// Get is what stands in a field.
+// button returns the handle of a form without fields: act returns the next page.
+func button(act func(r *request) (next string, err error)) handle {
+	return func(w http.ResponseWriter, r *request) error {
+		next, err := act(r)
+		if err != nil {
+			return err
+		}
+		return redirect(w, r, next)
+	}
+}
+
+// refusalStatus returns the status of a page that shows a refused form again. For a
+// tryLater error, the headers also say when to try again.
+func refusalStatus(h http.Header, err error) int {
+	var later *tryLater
+	if !errors.As(err, &later) {
+		return http.StatusUnprocessableEntity
+	}
+	handlers.SetRetryAfter(h, err)
+	return handlers.StatusOf(err)
+}
+
+// Get returns the value of a field.
 func (f *form) Get(name string) string { return f.Values.Get(name) }
 
-// refused notes what err says about the fields, so that the form can be shown
-// again; it is false for an error that is nothing to be corrected.
+// text returns the value of a field with the line ends of Unix: browsers send \r\n.
+func (f *form) text(name string) string { return strings.ReplaceAll(f.Get(name), "\r\n", "\n") }
+
+// refused notes in the form what err says about its fields. It reports false if err is
+// no error that the user can correct.
 func (f *form) refused(err error) bool {
 	var e *store.Error
 	if !errors.As(err, &e) {
@@ -61,64 +128,76 @@ func (f *form) refused(err error) bool {
 	return true
 }
 
-// A field is one input of a form as the shared templates draw it.
+// listStatus returns the status of a list whose filters gave err. If the filters are
+// wrong, the page shows what is wrong with them and an empty list.
+func (f *form) listStatus(err error) (int, error) {
+	switch {
+	case err == nil:
+		return http.StatusOK, nil
+	case f.refused(err):
+		return http.StatusUnprocessableEntity, nil
+	}
+	return 0, err
+}
+
+// A field is one input of a form. The template "field" draws it.
 type field struct {
 	Form        *form
 	Name, Label string
-	Type        string // of the input element; "textarea" and "select" are drawn as such
+	Type        string // of the input element, or "textarea" or "select"
 	Hint        string
 	Options     []option // of a select
 	Required    bool
-	Extra       map[string]string // further attributes; names are our own
+	Extra       map[string]string // further attributes; user input must not name them
 }
 
-// An option is a choice of a select.
+// An option is a choice of a select, or a name and its value in a list.
 type option struct{ Value, Label string }
 
-// newField makes a field in a template: {{template "field" (field .Form "name" "Label" "text" "A hint")}}.
+// newField is for templates: {{template "field" (field .Form "name" "Label" "text" "A hint")}}.
 func newField(f *form, name, label, kind string, hint ...string) field {
-	v := field{Form: f, Name: name, Label: label, Type: kind}
-	if len(hint) > 0 {
-		v.Hint = hint[0]
-	}
-	return v
+	return field{Form: f, Name: name, Label: label, Type: kind, Hint: strings.Join(hint, " ")}
 }
 
-// Value is what stands in the field; passwords are never shown again.
+// Value returns what the field shows. A page never shows a password again.
 func (f field) Value() string {
-	if f.Type == "password" || f.Form == nil {
+	if f.Type == "password" {
 		return ""
 	}
 	return f.Form.Get(f.Name)
 }
 
-// Error is what is wrong with it.
-func (f field) Error() string {
-	if f.Form == nil {
-		return ""
-	}
-	return f.Form.Errors[f.Name]
-}
+// Error returns what is wrong with the value, as a sentence.
+func (f field) Error() string { return sentence(f.Form.Errors[f.Name]) }
 
-// With gives the field with choices.
-func (f field) With(options []option) field {
+// WithOptions returns the field with these choices.
+func (f field) WithOptions(options []option) field {
 	f.Options = options
 	return f
 }
 
-// Need gives the field as one that must be filled in.
-func (f field) Need() field {
+// Require returns the field as one that must not be empty.
+func (f field) Require() field {
 	f.Required = true
 	return f
 }
 
-// Fill gives the field with what a browser may fill it with by itself: a token of
-// the autocomplete attribute.
-func (f field) Fill(what string) field {
-	extra := map[string]string{"autocomplete": what}
-	for name, value := range f.Extra {
-		extra[name] = value
-	}
+// WithList returns the field with the id of a list of suggestions.
+func (f field) WithList(id string) field {
+	extra := map[string]string{"list": id}
+	maps.Copy(extra, f.Extra)
+	f.Extra = extra
+	return f
+}
+
+// Autocomplete returns the field with a token of the autocomplete attribute, which
+// tells password managers what the field is for.
+func (f field) Autocomplete(token string) field { return f.Attribute("autocomplete", token) }
+
+// Attribute returns the field with a further attribute.
+func (f field) Attribute(name, value string) field {
+	extra := map[string]string{name: value}
+	maps.Copy(extra, f.Extra)
 	f.Extra = extra
 	return f
 }

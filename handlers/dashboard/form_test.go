@@ -14,13 +14,13 @@ import (
 	"journeyman/handlers/dashboard"
 )
 
-// formTime is how long the forms of these tests may take.
+// formTime is the time in which a form of these tests must arrive.
 const formTime = 200 * time.Millisecond
 
 func shortFormTime(c *dashboard.Config) { c.FormTime = formTime }
 
-// TestStuckForms sends the beginning of a form and no more of it: the connection is
-// let go, whether the page reads forms or not.
+// TestStuckForms sends only the beginning of a form. The server must close the
+// connection, whether the page reads forms or not.
 func TestStuckForms(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, shortFormTime)
@@ -32,7 +32,7 @@ func TestStuckForms(t *testing.T) {
 			is.NoErr(err)
 			defer conn.Close()
 			is.NoErr(conn.SetDeadline(time.Now().Add(20 * time.Second))) // or the test would stand still, too
-			_, err = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nemail=")
+			_, err = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nemail=")
 			is.NoErr(err)
 			in := bufio.NewReader(conn)
 			resp, err := http.ReadResponse(in, nil)
@@ -47,8 +47,8 @@ func TestStuckForms(t *testing.T) {
 	}
 }
 
-// TestWorkOutlastsItsForm does for a form what takes longer than the form may, and
-// has the page tell how it went.
+// TestWorkOutlastsItsForm sends a form whose work takes longer than the form may take to
+// arrive. The page must still show the result.
 func TestWorkOutlastsItsForm(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -4,35 +4,48 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
-// functions are what templates may call.
-func (d *Dashboard) functions() template.FuncMap {
+// functions returns the functions that templates may call. They write texts in a language.
+func (d *Dashboard) functions(l *text.Language) template.FuncMap {
 	return template.FuncMap{
-		"asset":    d.assets.address,
-		"time":     d.showTime,
-		"credits":  showCredits,
-		"bytes":    showBytes,
-		"duration": showDuration,
-		"count":    showCount,
-		"markdown": showMarkdown,
-		"field":    newField,
-		"amount":   newAmount,
-		"moment":   showMoment,
-		"base":     func() string { return d.cfg.BaseURL },
-		"plural":   func(n int64, what string) string { return plural(int(n), what) },
-		"trigger":  showTrigger,
-		"taskPath": taskPath,
+		"t":         l.T,
+		"tn":        countedText(l),
+		"th":        l.HTML,
+		"icon":      d.icon,
+		"state":     translatedState(l),
+		"glyph":     d.glyph,
+		"host":      func() string { return hostOf(d.cfg.BaseURL) },
+		"version":   func() string { return d.cfg.Version },
+		"asset":     d.assets.address,
+		"time":      func(v any) template.HTML { return d.showTime(l, v) },
+		"role":      func(role store.Role) string { return l.T(roleText(role)) },
+		"credits":   func(v float64) string { return showCredits(l, v) },
+		"bytes":     func(n int64) string { return showBytes(l, n) },
+		"duration":  func(by time.Duration) string { return showDuration(l, by) },
+		"count":     l.Count,
+		"markdown":  prose{l}.show,
+		"coloured":  coloured,
+		"shown":     func(p preview, bytes, name string) shownFile { return shownFile{p, bytes, name} },
+		"field":     newField,
+		"amount":    newAmount,
+		"exactTime": func(t time.Time) string { return showExactTime(l, t) },
+		"base":      func() string { return d.cfg.BaseURL },
+		"tokens":    showTokens,
+		"inc":       func(i int) int { return i + 1 },
+		"trigger":   func(from store.Trigger) string { return showTrigger(l, from) },
+		"taskPath":  taskPath,
 	}
 }
 
-// showTime gives a time as how long ago it was, with the exact one on hover.
-func (d *Dashboard) showTime(v any) template.HTML {
+// showTime returns how long ago a time was. A tooltip has the exact time.
+func (d *Dashboard) showTime(l *text.Language, v any) template.HTML {
 	var t time.Time
 	switch v := v.(type) {
 	case time.Time:
@@ -43,57 +56,64 @@ func (d *Dashboard) showTime(v any) template.HTML {
 		}
 	}
 	if t.IsZero() {
-		return "never"
+		return template.HTML(template.HTMLEscapeString(l.T("never"))) //nolint:gosec // our own words
 	}
 	exact := t.UTC().Format("2006-01-02 15:04:05 UTC")
-	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, //nolint:gosec // digits and our own words
-		t.UTC().Format(time.RFC3339), exact, relative(t.Sub(d.cfg.Now()), exact)))
+	words := template.HTMLEscapeString(relative(l, t.UTC(), d.cfg.Now()))
+	tag := fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, t.UTC().Format(time.RFC3339), exact, words)
+	return template.HTML(tag) //nolint:gosec // digits and our own words
 }
 
-// relative says how far a time lies from now. Beyond a month it is the exact one.
-func relative(by time.Duration, exact string) string {
+// relative returns the distance of a time from now in words, or its date beyond a month.
+func relative(l *text.Language, t, now time.Time) string {
+	by := t.Sub(now)
 	far := by.Abs()
-	var text string
+	future := by > 0
+	// Each sentence is a key of its own, because languages put the words in another order.
+	in := func(n float64, one, many, oneAgo, manyAgo text.Key) string {
+		if future {
+			return l.N(int64(n), one, many)
+		}
+		return l.N(int64(n), oneAgo, manyAgo)
+	}
 	switch {
 	case far < 10*time.Second:
-		return "just now"
+		return l.T("just now")
 	case far < time.Minute:
-		text = plural(int(far.Seconds()), "second")
+		return in(far.Seconds(), text.Key("in %d second"), text.Key("in %d seconds"),
+			text.Key("%d second ago"), text.Key("%d seconds ago"))
 	case far < time.Hour:
-		text = plural(int(far.Minutes()), "minute")
+		return in(far.Minutes(), text.Key("in %d minute"), text.Key("in %d minutes"),
+			text.Key("%d minute ago"), text.Key("%d minutes ago"))
 	case far < 24*time.Hour:
-		text = plural(int(far.Hours()), "hour")
+		return in(far.Hours(), text.Key("in %d hour"), text.Key("in %d hours"),
+			text.Key("%d hour ago"), text.Key("%d hours ago"))
 	case far < 30*24*time.Hour:
-		text = plural(int(far.Hours()/24), "day")
-	default:
-		return exact[:len("2006-01-02")]
+		return in(far.Hours()/24, text.Key("in %d day"), text.Key("in %d days"),
+			text.Key("%d day ago"), text.Key("%d days ago"))
 	}
-	if by > 0 {
-		return "in " + text
-	}
-	return text + " ago"
+	return t.Format(l.T("2006-01-02"))
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return showCount(int64(n)) + " " + what + "s"
+// month returns the name of the month of a time.
+func (r *request) month(t time.Time) string {
+	return r.t([]text.Key{"January", "February", "March", "April", "May", "June", "July", "August", "September",
+		"October", "November", "December"}[t.Month()-1])
 }
 
-// showCredits gives credits to two digits, and very small ones to more.
-func showCredits(v float64) string {
+// showCredits returns credits with two decimals. Very small amounts keep one digit.
+func showCredits(l *text.Language, v float64) string {
 	switch {
 	case v == 0:
 		return "0"
 	case math.Abs(v) < 0.01:
-		return strconv.FormatFloat(v, 'g', 1, 64)
+		return l.Decimal(strconv.FormatFloat(v, 'g', 1, 64))
 	}
-	return strconv.FormatFloat(v, 'f', 2, 64)
+	return l.Decimal(strconv.FormatFloat(v, 'f', 2, 64))
 }
 
-// showBytes gives a size in the largest unit that leaves a number of at least one.
-func showBytes(n int64) string {
+// showBytes returns a size in the largest unit of which it has at least one.
+func showBytes(l *text.Language, n int64) string {
 	const unit = 1024
 	if n < unit {
 		return strconv.FormatInt(n, 10) + " B"
@@ -102,42 +122,54 @@ func showBytes(n int64) string {
 	for len(names) > 1 && v >= unit {
 		v, names = v/unit, names[1:]
 	}
-	return strconv.FormatFloat(v, 'f', 1, 64) + " " + names[0]
+	return l.Decimal(strconv.FormatFloat(v, 'f', 1, 64)) + " " + names[0]
 }
 
-// showDuration rounds a duration to what a reader cares for.
-func showDuration(d time.Duration) string {
+// showDuration returns a duration, rounded for people.
+func showDuration(l *text.Language, d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
 	case d < time.Minute:
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+		return l.Decimal(strconv.FormatFloat(d.Seconds(), 'f', 1, 64)) + " s"
 	case d < time.Hour:
 		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 	}
 	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// showTrigger says how a task came about.
-func showTrigger(t store.Trigger) string {
-	switch t {
-	case store.TriggerAPI:
-		return "API"
-	case store.TriggerUI:
-		return "dashboard"
-	}
-	return string(t)
+// showExactTime returns a time as text, in its own zone.
+func showExactTime(l *text.Language, t time.Time) string {
+	day := []text.Key{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"}[t.Weekday()]
+	return l.T(day) + " " + t.Format(l.T("2 Jan 2006 15:04:05 MST"))
 }
 
-// showCount puts commas between thousands.
-func showCount(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	sign := ""
-	if strings.HasPrefix(text, "-") {
-		sign, text = "-", text[1:]
+// showTrigger returns where a task came from.
+func showTrigger(l *text.Language, t store.Trigger) string {
+	label, known := map[store.Trigger]text.Key{store.TriggerAPI: "API", store.TriggerUI: "dashboard",
+		store.TriggerEmail: "email", store.TriggerSchedule: "schedule"}[t]
+	if !known {
+		return string(t)
 	}
-	for i := len(text) - 3; i > 0; i -= 3 {
-		text = text[:i] + "," + text[i:]
+	return l.T(label)
+}
+
+// hostOf returns the host of an address, or the address if it has none.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return address
 	}
-	return sign + text
+	return u.Host
+}
+
+// showTokens returns a number of tokens in thousands or millions, which suffices for a window.
+func showTokens(n int64) string {
+	switch {
+	case n >= 1_000_000:
+		return strconv.FormatInt(n/1_000_000, 10) + "M"
+	case n >= 1000:
+		return strconv.FormatInt(n/1000, 10) + "k"
+	}
+	return strconv.FormatInt(n, 10)
 }

@@ -8,14 +8,18 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"journeyman/handlers"
 	"journeyman/handlers/dashboard"
+	"journeyman/handlers/mcp"
+	"journeyman/mail"
 	"journeyman/runner"
 	"journeyman/runner/model"
+	"journeyman/runner/model/offline"
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 	"journeyman/runner/webhook"
@@ -23,7 +27,16 @@ import (
 	"journeyman/store/storetest"
 )
 
-// password is everybody's.
+// TestMain lets this program be what reads documents in the real one.
+func TestMain(m *testing.M) {
+	sandbox.BeFilter(os.Args, tool.Filters())
+	os.Exit(m.Run())
+}
+
+// documents reads documents for all tests, in processes of its own.
+var documents = tool.NewDocuments(sandbox.NewFilterPool())
+
+// password is the password of every user.
 const password = "correct horse battery"
 
 // A site is the pages of a test beside a real API, store and runner.
@@ -37,6 +50,7 @@ type site struct {
 	owner  store.Identity
 	key    string // of the owner
 	drop   func() // breaks all connections
+	front  http.Handler
 }
 
 // newSite starts a site of the organization Acme with its owner.
@@ -45,7 +59,7 @@ func newSite(t testing.TB, change ...func(*dashboard.Config)) *site {
 	return newSiteOf(t, storetest.Open(t, store.Options{}), change...)
 }
 
-// newSiteOf is newSite over a store that may hold something already.
+// newSiteOf starts a site on a store that may hold data already.
 func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config)) *site {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -55,14 +69,16 @@ func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rn := runner.New(runner.Config{Store: st, Model: model.NewOffline(), Models: model.NewCatalogue(model.Config{}, model.NewOffline(), ""),
-		Prices: prices, Tools: tool.All(), BaseURL: base, Log: log,
+	rn := runner.New(runner.Config{Store: st, Model: offline.New(), Models: model.NewCatalogue(model.Config{Offline: offline.New()}, offline.New(), ""),
+		Prices: prices, Tools: tool.All(documents), BaseURL: base, Log: log,
 		Retry: func(int) time.Duration { return time.Millisecond }})
-	var api *handlers.API
-	hooks := webhook.New(webhook.Config{Store: st, Log: log, UserAgent: "Journeyman/test", Dialer: sandbox.Dialer{AllowPrivate: true},
-		Body: func(ctx context.Context, d store.Delivery) ([]byte, error) { return api.DeliveryBody(ctx, d) }})
-	api = handlers.New(handlers.Config{Store: st, Runner: rn, Log: log, BaseURL: base, MailDomain: "mail.example", Webhooks: hooks})
-	cfg := dashboard.Config{Store: st, Runner: rn, API: api, Log: log, BaseURL: base, MailDomain: "mail.example",
+	hooks := webhook.New(webhook.Config{Store: st, Log: log, BaseURL: base, UserAgent: "Journeyman/test", Dialer: sandbox.Dialer{AllowPrivate: true}})
+	manual := webhook.Manual{Store: st, Sender: hooks}
+	box := mail.New(mail.Config{Store: st, Runner: rn, Log: log, Domain: "mail.example", Resolver: noDNS{}})
+	workers := mcp.New(mcp.Config{Store: st, Runner: rn, Log: log, Version: "test", BaseURL: base})
+	api := handlers.New(handlers.Config{Store: st, Runner: rn, Log: log, BaseURL: base, MailDomain: "mail.example",
+		MCP: workers.Serve, Webhooks: manual, Inbox: box, Timing: handlers.Timing{CheckEvery: 50 * time.Millisecond}})
+	cfg := dashboard.Config{ReadDocument: documents.Text, Store: st, Runner: rn, API: api, Webhooks: manual, Alerts: hooks, Log: log, BaseURL: base, MailDomain: "mail.example", Inbox: box, ReadMail: box.Preview,
 		Version: "test", Model: "offline",
 		System: dashboard.System{Shell: "confined", SchedulerAlive: func() bool { return true }}}
 	for _, change := range change {
@@ -73,13 +89,8 @@ func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config))
 		t.Fatal(err)
 	}
 	s := &site{t: t, url: base, store: st, runner: rn, api: api, hooks: hooks, drop: web.CloseClientConnections}
-	web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/api/") {
-			api.ServeHTTP(w, r)
-			return
-		}
-		pages.ServeHTTP(w, r)
-	})
+	s.front = handlers.Front(api, pages)
+	web.Config.Handler = s.front
 	s.owner, s.key = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
 	if err := st.SetPassword(t.Context(), "ann@example.com", password); err != nil {
 		t.Fatal(err)
@@ -91,7 +102,7 @@ func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel() // no grace: what still runs goes back to the queue
-		rn.CloseStreams()
+		rn.Streams.Close()
 		if err := rn.Stop(ctx); err != nil {
 			t.Error(err)
 		}
@@ -101,7 +112,7 @@ func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config))
 	return s
 }
 
-// join adds a user to the organization and gives them the password.
+// join adds a user to the organization and sets the password of all tests for them.
 func (s *site) join(email string, role store.Role) store.Identity {
 	s.t.Helper()
 	who, _ := storetest.Caller(s.t, s.store, "Acme", email, role)
@@ -118,13 +129,13 @@ type browser struct {
 	agent  string // what it calls itself; '' for nothing special
 }
 
-// visitor is a browser that nobody is signed in with.
+// visitor returns a browser in which nobody is signed in.
 func (s *site) visitor() *browser {
 	jar, _ := cookiejar.New(nil)
 	return &browser{site: s, client: &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-// signIn is a browser of the user with that address.
+// signIn returns a browser in which the user with that address is signed in.
 func (s *site) signIn(email string) *browser {
 	s.t.Helper()
 	b := s.visitor()
@@ -134,14 +145,14 @@ func (s *site) signIn(email string) *browser {
 	return b
 }
 
-// A page is what a browser got.
+// A page is the answer that a browser got.
 type page struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// location is where a redirect leads.
+// location returns the address of a redirect.
 func (p page) location() string { return p.header.Get("Location") }
 
 // has reports whether the page holds every text.
@@ -163,7 +174,7 @@ func (b *browser) get(path string) page {
 	return b.send(r)
 }
 
-// post sends a form made of names and values in turn, as this site's pages do.
+// post sends a form as the pages of this site do. It takes names and values in turn.
 func (b *browser) post(path string, form ...string) page {
 	b.t.Helper()
 	values := url.Values{}
@@ -183,6 +194,9 @@ func (b *browser) send(r *http.Request) page {
 	b.t.Helper()
 	if b.agent != "" {
 		r.Header.Set("User-Agent", b.agent)
+	}
+	if r.Header.Get("Accept") == "" {
+		r.Header.Set("Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8")
 	}
 	res, err := b.client.Do(r)
 	if err != nil {

@@ -1,50 +1,65 @@
 package dashboard
 
 import (
+	"cmp"
 	"net/http"
-	"net/url"
 	"time"
 
+	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
-// keyRoutes are the pages of API keys.
+// keyRoutes registers the pages of API keys.
 func (d *Dashboard) keyRoutes() {
-	d.may(store.ManageKeys, "GET", "/settings/keys", d.showKeys)
-	d.may(store.ManageKeys, "POST", "/settings/keys", d.createKey)
-	d.may(store.ManageKeys, "POST", "/settings/keys/:keyId/roll", d.rollKey)
-	d.may(store.ManageKeys, "POST", "/settings/keys/:keyId/revoke", d.revokeKey)
+	d.may(store.ManageKeys, "GET", "/settings/keys", blank(d.keysPage))
+	d.may(store.ManageKeys, "POST", "/settings/keys", submitted(d.createKey, d.keysPage))
+	d.may(store.ManageKeys, "POST", "/settings/keys/:keyId/roll", button(d.rollKey))
+	d.may(store.ManageKeys, "POST", "/settings/keys/:keyId/revoke", button(d.revokeKey))
 }
 
-// pageSize is how many rows a list of the settings has.
+// pageSize is the number of rows on a page of members, keys or the audit log.
 const pageSize = 50
 
-// A keysPage lists keys, and shows the secret of one that was just made. That is in
-// the answer to the form and nowhere else: it cannot be looked at again.
+// A keysPage lists keys. It also shows the secret of a key that was just created, once.
 type keysPage struct {
-	Form   *form
-	Keys   []keyRow
-	Next   string // address of the next page; '' after the last
-	First  bool
-	Made   store.Key
-	Secret string // '' where none was made
-	Rolled bool   // it is the successor of another
+	Form  *form
+	Keys  []keyRow
+	Next  string // address of the next page; '' after the last
+	First bool
+	Made  madeKey
+	Gone  bool // the secret of a new key was shown already
 }
+
+// A madeKey is a key that was just created.
+type madeKey struct {
+	store.Key
+	Secret string // '' without a new key
+	Rolled bool   // the key replaces an older one
+}
+
+// keyMade is the address of the page that shows a new key, and keyKind names its secret while
+// it waits for the page.
+const (
+	keyMade = "/settings/keys?made=1"
+	keyKind = "key"
+)
 
 type keyRow struct {
 	store.Key
 	State   string // active, rolled, expired or revoked
+	Label   string // the state in the language of the page
 	MayRoll bool
 }
 
-// Works reports whether the key is good for anything.
+// Works reports whether requests with the key are accepted.
 func (k keyRow) Works() bool { return k.State == "active" || k.State == "rolled" }
 
+// keyState returns the state of a key at a time.
 func keyState(k store.Key, now time.Time) string {
 	switch {
 	case k.RevokedAt != nil:
 		return "revoked"
-	case k.ExpiresAt == nil:
+	case k.GrantID != "" || k.ExpiresAt == nil: // a program renews its token when it needs it
 		return "active"
 	case k.ExpiresAt.After(now):
 		return "rolled"
@@ -52,11 +67,19 @@ func keyState(k store.Key, now time.Time) string {
 	return "expired"
 }
 
-func (d *Dashboard) showKeys(w http.ResponseWriter, r *request) error {
-	return d.keysPage(w, r, http.StatusOK, keysPage{Form: newForm(nil)})
+// keyStateText returns the state of a key in words.
+func keyStateText(state string) text.Key {
+	return map[string]text.Key{"active": "active", "rolled": "rolled", "expired": "expired",
+		"revoked": "revoked"}[state]
 }
 
-func (d *Dashboard) keysPage(w http.ResponseWriter, r *request, status int, p keysPage) error {
+func (d *Dashboard) keysPage(w http.ResponseWriter, r *request, status int, f *form) error {
+	p := keysPage{Form: cmp.Or(f, newForm(nil))}
+	if r.URL.Query().Has("made") {
+		var found bool
+		p.Made, found = d.once.take(r.sessionID, keyKind).(madeKey)
+		p.Gone = !found
+	}
 	cursor := r.URL.Query().Get("cursor")
 	keys, next, err := d.store.OrganizationKeys(r.Context(), r.who.Caller, cursor, pageSize)
 	if err != nil {
@@ -64,42 +87,33 @@ func (d *Dashboard) keysPage(w http.ResponseWriter, r *request, status int, p ke
 	}
 	for _, k := range keys {
 		row := keyRow{Key: k, State: keyState(k, d.cfg.Now())}
-		row.MayRoll = row.State == "active" && (k.Role != store.RoleOwner || r.who.Role.May(store.ManageOwners))
+		row.Label = r.t(keyStateText(row.State))
+		row.MayRoll = row.State == "active" && k.GrantID == "" &&
+			(k.Role != store.RoleOwner || r.who.Role.May(store.ManageOwners))
 		p.Keys = append(p.Keys, row)
 	}
-	p.First = cursor == ""
-	if next != "" {
-		p.Next = "/settings/keys?cursor=" + url.QueryEscape(next)
-	}
-	return d.render(w, r, status, "keys.html", "API keys", p)
+	p.First, p.Next = cursor == "", listPage("/settings/keys", nil, next)
+	return d.render(w, r, status, "keys.html", r.t("API keys"), p)
 }
 
-func (d *Dashboard) createKey(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
-	if err != nil {
-		return err
+func (d *Dashboard) createKey(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	made, secret, err := d.store.CreateKey(r.Context(), r.who.Caller, store.NewKey{Name: f.Get("name")})
+	if err == nil {
+		d.once.put(r.sessionID, keyKind, madeKey{made, secret, false})
 	}
-	made, secret, err := d.store.CreateKeyAs(r.Context(), r.who.Caller, f.Get("name"))
-	if err != nil {
-		if !f.refused(err) {
-			return err
-		}
-		return d.keysPage(w, r, http.StatusUnprocessableEntity, keysPage{Form: f})
-	}
-	return d.keysPage(w, r, http.StatusOK, keysPage{Form: newForm(nil), Made: made, Secret: secret})
+	return keyMade, err
 }
 
-func (d *Dashboard) rollKey(w http.ResponseWriter, r *request) error {
-	made, secret, err := d.store.RollKeyAs(r.Context(), r.who.Caller, r.params.ByName("keyId"))
-	if err != nil {
-		return err
+// rollKey replaces a key: the old key works for another day.
+func (d *Dashboard) rollKey(r *request) (string, error) {
+	made, secret, err := d.store.RollKey(r.Context(), r.who.Caller, r.params.ByName("keyId"))
+	if err == nil {
+		d.once.put(r.sessionID, keyKind, madeKey{made, secret, true})
 	}
-	return d.keysPage(w, r, http.StatusOK, keysPage{Form: newForm(nil), Made: made, Secret: secret, Rolled: true})
+	return keyMade, err
 }
 
-func (d *Dashboard) revokeKey(w http.ResponseWriter, r *request) error {
-	if _, err := d.store.RevokeKeyAs(r.Context(), r.who.Caller, r.params.ByName("keyId")); err != nil {
-		return err
-	}
-	return done(w, r, "/settings/keys", "key-revoked")
+func (d *Dashboard) revokeKey(r *request) (string, error) {
+	_, err := d.store.RevokeKey(r.Context(), r.who.Caller, r.params.ByName("keyId"))
+	return done("/settings/keys", "key-revoked"), err
 }

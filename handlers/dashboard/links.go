@@ -1,81 +1,82 @@
 package dashboard
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
 	"journeyman/store"
 )
 
-// linkRoutes are the pages that a link leads to. Looking at one uses nothing up:
-// programs that read mail look at each link in it.
+// linkRoutes registers the pages that links lead to. Opening a page does not use its link
+// up: programs that scan mail open each link in it.
 func (d *Dashboard) linkRoutes() {
 	for _, kind := range []store.LinkKind{store.LinkWelcome, store.LinkReset} {
-		d.open("GET", "/"+string(kind)+"/:token", func(w http.ResponseWriter, r *request) error { return d.showChoose(w, r, kind) })
-		d.open("POST", "/"+string(kind)+"/:token", func(w http.ResponseWriter, r *request) error { return d.choose(w, r, kind) })
+		p := passwordLink{d, kind}
+		d.open("GET", "/"+string(kind)+"/:token", blank(p.show))
+		d.open("POST", "/"+string(kind)+"/:token", submitted(p.choose, p.show))
 	}
-	d.open("GET", "/invitation/:token", d.showInvitation)
-	d.open("POST", "/invitation/:token", d.acceptInvitation)
+	d.open("GET", "/invitation/:token", blank(d.showInvitation))
+	d.open("POST", "/invitation/:token", submitted(d.acceptInvitation, d.showInvitation))
 }
 
-// A linkPage asks for what a link needs.
+// A linkPage asks for the values that a link needs.
 type linkPage struct {
 	Form    *form
 	Link    store.Link
-	Known   bool // the invited signs in with the password they have
-	Already bool // the invited is signed in here
+	Known   bool // the invited person has a password already and signs in with it
+	Already bool // the invited person is signed in here
 }
 
-// Welcome reports whether it is the first owner's.
+// Welcome reports whether the link is the first owner's.
 func (p linkPage) Welcome() bool { return p.Link.Kind == store.LinkWelcome }
 
-func (d *Dashboard) showChoose(w http.ResponseWriter, r *request, kind store.LinkKind) error {
-	l, err := d.store.Link(r.Context(), kind, r.params.ByName("token"))
-	if err != nil {
-		return err
-	}
-	p := linkPage{Form: newForm(map[string]string{"email": l.Email}), Link: l}
-	return d.page(w, r, "choose.html", p.title(), p)
+// A passwordLink serves the links of one kind that let a user choose a password.
+type passwordLink struct {
+	*Dashboard
+	kind store.LinkKind
 }
 
-func (p linkPage) title() string {
-	if p.Welcome() {
-		return "Welcome to Journeyman"
+func (d passwordLink) show(w http.ResponseWriter, r *request, status int, f *form) error {
+	l, err := d.store.Link(r.Context(), d.kind, r.params.ByName("token"))
+	if err != nil {
+		return err
 	}
-	return "Choose a password"
+	if f == nil {
+		f = newForm(map[string]string{"email": l.Email})
+	}
+	title := r.t("Choose a password")
+	if d.kind == store.LinkWelcome {
+		title = r.t("Welcome to Journeyman")
+	}
+	return d.render(w, r, status, "choose.html", title, linkPage{Form: f, Link: l})
 }
 
-// choose sets the password, and signs its owner in.
-func (d *Dashboard) choose(w http.ResponseWriter, r *request, kind store.LinkKind) error {
-	f, err := readForm(w, r)
+// choose sets the password and signs the user in.
+func (d passwordLink) choose(w http.ResponseWriter, r *request, f *form) (string, error) {
+	token := r.params.ByName("token")
+	l, err := d.store.Link(r.Context(), d.kind, token)
 	if err != nil {
+		return "", err
+	}
+	var c store.Caller
+	err = d.hashing(r, l.OrganizationID, func() error {
+		c, err = d.store.ChoosePassword(r.Context(), d.kind, token,
+			store.NewUser{Name: f.Get("name"), Password: f.Get("password"), Email: f.Get("email")},
+			remoteAddr(r.Request))
 		return err
-	}
-	l, err := d.store.Link(r.Context(), kind, r.params.ByName("token"))
+	})
 	if err != nil {
-		return err
-	}
-	userID, err := d.store.ChoosePassword(r.Context(), kind, r.params.ByName("token"),
-		store.NewUser{Password: f.Get("password"), Email: f.Get("email")}, remoteAddr(r.Request))
-	if err == nil {
-		err = d.startSession(w, r, userID)
-	}
-	if err != nil {
-		status, ok := refusedForm(w, f, err)
-		if !ok {
-			return err
-		}
-		p := linkPage{Form: f, Link: l}
-		return d.render(w, r, status, "choose.html", p.title(), p)
+		return "", err
 	}
 	first := "/workers"
-	if kind == store.LinkWelcome {
-		first = "/workers/new" // there is nothing to look at yet
+	if d.kind == store.LinkWelcome {
+		first = "/workers/new" // the organization is new and has no workers
 	}
-	return done(w, r, first, "password-chosen")
+	return done(first, "password-chosen"), d.startSession(w, r, c)
 }
 
-// invitation gives what an invitation's page shows.
+// invitation returns the page of an invitation.
 func (d *Dashboard) invitation(r *request, f *form) (p linkPage, err error) {
 	p.Form = f
 	p.Link, err = d.store.Link(r.Context(), store.LinkInvitation, r.params.ByName("token"))
@@ -84,63 +85,58 @@ func (d *Dashboard) invitation(r *request, f *form) (p linkPage, err error) {
 	return p, err
 }
 
-func (d *Dashboard) showInvitation(w http.ResponseWriter, r *request) error {
-	p, err := d.invitation(r, newForm(nil))
+func (d *Dashboard) showInvitation(w http.ResponseWriter, r *request, status int, f *form) error {
+	p, err := d.invitation(r, cmp.Or(f, newForm(nil)))
 	if err != nil {
 		return err
 	}
-	return d.page(w, r, "invitation.html", "Join "+p.Link.OrganizationName, p)
+	return d.render(w, r, status, "invitation.html", r.t("Join %s", p.Link.OrganizationName), p)
 }
 
-func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
-	if err != nil {
-		return err
-	}
+func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *request, f *form) (string, error) {
 	p, err := d.invitation(r, f)
 	if err != nil {
-		return err
+		return "", err
 	}
 	joined, err := d.join(r, p)
-	if err == nil {
-		err = d.enter(w, r, joined)
-	}
 	if err != nil {
-		status, ok := refusedForm(w, f, err)
-		if !ok {
-			return err
-		}
-		return d.render(w, r, status, "invitation.html", "Join "+p.Link.OrganizationName, p)
+		return "", later(err)
 	}
-	return done(w, r, "/workers", "joined")
+	return done("/workers", "joined"), later(d.enter(w, r, joined))
 }
 
-// join makes who sent the form a member.
-func (d *Dashboard) join(r *request, p linkPage) (store.Caller, error) {
-	token, addr := r.params.ByName("token"), remoteAddr(r.Request)
+// join makes the invited person a member. A person with a password must prove that they
+// know it; a new person chooses a name and a password.
+func (d *Dashboard) join(r *request, p linkPage) (joined store.Caller, err error) {
+	token, c := r.params.ByName("token"), store.Caller{RemoteAddr: remoteAddr(r.Request)}
 	switch {
 	case p.Already:
-		return d.store.AcceptInvitationAs(r.Context(), token, r.who.UserID, addr)
+		return d.store.AcceptInvitation(r.Context(), r.who.Caller, token, store.NewUser{})
 	case p.Known:
-		userID, err := d.checkPassword(r, p.Link.Email, p.Form.Get("password"))
-		if err != nil {
+		if c, err = d.checkPassword(r, p.Link.Email, p.Form.Get("password")); err != nil {
 			return store.Caller{}, err
 		}
-		return d.store.AcceptInvitationAs(r.Context(), token, userID, addr)
+		return d.store.AcceptInvitation(r.Context(), c, token, store.NewUser{})
 	}
-	return d.store.AcceptInvitation(r.Context(), token,
-		store.NewUser{Name: strings.TrimSpace(p.Form.Get("name")), Password: p.Form.Get("password")}, addr)
+	err = d.hashing(r, p.Link.OrganizationID, func() error {
+		joined, err = d.store.AcceptInvitation(r.Context(), c, token,
+			store.NewUser{Name: strings.TrimSpace(p.Form.Get("name")), Password: p.Form.Get("password")})
+		return err
+	})
+	return joined, err
 }
 
-// enter has the browser look at the organization that its user has just joined.
+// enter switches the browser to the organization that its user has just joined, and
+// signs the user in if the browser is not.
 func (d *Dashboard) enter(w http.ResponseWriter, r *request, joined store.Caller) error {
 	if r.who.UserID == joined.UserID {
 		return d.store.SwitchOrganization(r.Context(), joined, r.sessionID, joined.OrganizationID)
 	}
-	token, err := d.store.CreateSession(r.Context(), joined.UserID, r.UserAgent(), remoteAddr(r.Request))
+	token, err := d.store.CreateSession(r.Context(), joined, r.UserAgent())
 	if err != nil {
 		return err
 	}
+	// A new session begins in the user's last organization: switch to the joined one.
 	_, sessionID, err := d.store.SessionIdentity(r.Context(), token)
 	if err != nil {
 		return err
@@ -148,6 +144,6 @@ func (d *Dashboard) enter(w http.ResponseWriter, r *request, joined store.Caller
 	if err := d.store.SwitchOrganization(r.Context(), joined, sessionID, joined.OrganizationID); err != nil {
 		return err
 	}
-	http.SetCookie(w, d.sessionCookie(token, int(store.SessionLifetime.Seconds())))
+	d.setSession(w, token)
 	return nil
 }

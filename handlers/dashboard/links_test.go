@@ -11,20 +11,26 @@ import (
 	"journeyman/store"
 )
 
-// link makes a link of a kind for who has an address, on the server's own machine.
+// link creates a link of a kind for a user, as the server's command line does.
 func (s *site) link(kind store.LinkKind, email string) string {
 	s.t.Helper()
-	_, token, err := s.store.CreateReset(s.t.Context(), kind, email)
+	_, token, err := s.store.CreatePasswordLink(s.t.Context(), store.Operator(), kind, email)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	return "/" + string(kind) + "/" + token
 }
 
-// invitation has the owner invite somebody on the page, and gives the link's path.
+// invite invites a person and returns the page with the link.
+func (b *browser) invite(email string, role store.Role) page {
+	b.t.Helper()
+	return b.get(b.post("/settings/members", "email", email, "role", string(role)).location())
+}
+
+// invitation invites a person on the page as the owner. It returns the path of the link.
 func (s *site) invitation(email string, role store.Role) string {
 	s.t.Helper()
-	p := s.signIn("ann@example.com").post("/settings/members", "email", email, "role", string(role))
+	p := s.signIn("ann@example.com").invite(email, role)
 	found := regexp.MustCompile(`data-copy="` + regexp.QuoteMeta(s.url) + `(/invitation/[^"]+)"`).FindStringSubmatch(p.body)
 	if p.status != http.StatusOK || len(found) != 2 {
 		s.t.Fatalf("%d: no link on the page:\n%s", p.status, p.body)
@@ -32,7 +38,7 @@ func (s *site) invitation(email string, role store.Role) string {
 	return found[1]
 }
 
-// TestWelcomePage is the first owner's way in.
+// TestWelcomePage signs the first owner in for the first time.
 func TestWelcomePage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -41,19 +47,22 @@ func TestWelcomePage(t *testing.T) {
 	v := s.visitor()
 	is.True(v.get(path).has("Welcome to Journeyman", `value="ann@example.com"`))
 	is.Equal(v.get(strings.Replace(path, "welcome", "reset", 1)).status, http.StatusNotFound) // each kind on its own page
-	p := v.post(path, "email", "no address", "password", "short")
+	p := v.post(path, "name", "Ann Arbor", "email", "no address", "password", "short")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("must be an email address", "must have 8 characters or more", `value="no address"`))
-	p = v.post(path, "email", "me@example.com", "password", "my own password")
+	is.True(p.has("Must be an email address.", "Must have 8 characters or more.", `value="no address"`))
+	p = v.post(path, "name", "", "email", "me@example.com", "password", "password1")
+	is.True(p.has("Must have 1 to 200 characters.", "Must not be a password that many people choose"))
+	p = v.post(path, "name", "Ann Arbor", "email", "me@example.com", "password", "my own password")
 	is.Equal(p.location(), "/workers/new?done=password-chosen")
-	is.True(v.get("/account").has("me@example.com", "Acme, as owner"))
-	p = s.visitor().post(path, "email", "eve@example.com", "password", "her own password")
+	is.True(v.get("/account").has("me@example.com", "Acme, as Owner", `value="Ann Arbor"`))
+	p = s.visitor().post(path, "name", "Eve", "email", "eve@example.com", "password", "her own password")
 	is.Equal(p.status, http.StatusNotFound)
 	is.True(p.has("has been used"))
 	is.Equal(s.visitor().post("/sign-in", "email", "me@example.com", "password", "my own password").status, http.StatusSeeOther)
 }
 
-// TestResetPage signs the user out everywhere else, in whoever's browser it is opened.
+// TestResetPage checks that a new password signs the user out in other browsers, even if
+// another user's browser opened the link.
 func TestResetPage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -62,7 +71,7 @@ func TestResetPage(t *testing.T) {
 	s.join("bob@example.com", store.RoleMember)
 	v := s.signIn("bob@example.com")
 	path := s.link(store.LinkReset, "ann@example.com")
-	is.True(v.get(path).has("For <strong>ann@example.com</strong>"))
+	is.True(v.get(path).has("For ann@example.com."))
 	is.Equal(v.post(path, "email", "eve@example.com", "password", "my own password").location(), "/workers?done=password-chosen")
 	is.True(v.get("/account").has("ann@example.com"))
 	is.Equal(before.get("/account").location(), "/sign-in?next=%2Faccount")
@@ -70,8 +79,8 @@ func TestResetPage(t *testing.T) {
 	is.Equal(s.visitor().post("/sign-in", "email", "ann@example.com", "password", password).status, http.StatusUnprocessableEntity)
 }
 
-// TestSessionFixation plants a session before each way of signing in: it never becomes
-// somebody's.
+// TestSessionFixation plants a session before each way of signing in. The planted session
+// must never become the session of a user.
 func TestSessionFixation(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -101,20 +110,20 @@ func TestSessionFixation(t *testing.T) {
 	}
 }
 
-// TestInvitationPage has somebody new join, then nobody else.
+// TestInvitationPage lets a new person join, once.
 func TestInvitationPage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newSite(t)
 	path := s.invitation("new@example.com", store.RoleAdmin)
 	v := s.visitor()
-	is.True(v.get(path).has("Join Acme", "ann@example.com has invited", "new@example.com", "as admin", `name="name"`))
+	is.True(v.get(path).has("Join Acme", "ann@example.com has invited new@example.com to Acme", "as Admin", `name="name"`))
 	is.True(v.get(path).has("Join Acme")) // looking uses nothing up
 	p := v.post(path, "name", "", "password", "short")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has("must have 1 to 200 characters", "must have 8 characters or more"))
+	is.True(p.has("Must have 1 to 200 characters", "Must have 8 characters or more"))
 	is.Equal(v.post(path, "name", "New <b>", "password", password).location(), "/workers?done=joined")
-	is.True(v.get("/account").has("Acme, as admin", "New &lt;b&gt;"))
+	is.True(v.get("/account").has("Acme, as Admin", "New &lt;b&gt;"))
 	is.Equal(s.visitor().post(path, "name", "Eve", "password", password).status, http.StatusNotFound)
 
 	withdrawn := s.invitation("other@example.com", store.RoleMember)
@@ -126,14 +135,14 @@ func TestInvitationPage(t *testing.T) {
 	is.Equal(owner.post(id[0]).status, http.StatusNotFound)
 }
 
-// TestInvitationOfSomebodyKnown asks for the password they have, from whoever holds the
-// link.
+// TestInvitationOfSomebodyKnown checks that the link of a person with a password asks for
+// that password.
 func TestInvitationOfSomebodyKnown(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newSite(t)
 	globex := func(email string) {
-		_, err := s.store.CreateKey(t.Context(), store.NewKey{Name: "k", Email: email, Role: store.RoleOwner, OrganizationName: "Globex"})
+		_, _, err := s.store.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "k", Email: email, Role: store.RoleOwner, OrganizationName: "Globex"})
 		is.NoErr(err)
 		is.NoErr(s.store.SetPassword(t.Context(), email, password))
 	}
@@ -146,17 +155,17 @@ func TestInvitationOfSomebodyKnown(t *testing.T) {
 	is.True(p.has("The email address or the password is wrong."))
 	is.Equal(v.get("/account").status, http.StatusSeeOther) // nobody is signed in
 	is.Equal(v.post(path, "password", password).location(), "/workers?done=joined")
-	is.True(v.get("/account").has("Acme, as member", "Switch")) // with a switcher now
+	is.True(v.get("/account").has("Acme, as Member", `action="/organization"`)) // with a switcher now
 
 	globex("kim@globex.test")
 	path = s.invitation("kim@globex.test", store.RoleMember)
 	b := s.signIn("kim@globex.test")
 	is.True(!b.get(path).has("password"))
 	is.Equal(b.post(path).location(), "/workers?done=joined")
-	is.True(b.get("/account").has("Acme, as member"))
+	is.True(b.get("/account").has("Acme, as Member"))
 
 	path = s.invitation("new@example.com", store.RoleMember)
-	is.True(b.get(path).has("You are signed in here as <strong>kim@globex.test</strong>"))
+	is.True(b.get(path).has("You are signed in here as kim@globex.test."))
 	is.Equal(b.post(path, "name", "New", "password", password).location(), "/workers?done=joined")
 	is.True(b.get("/account").has("new@example.com"))
 }

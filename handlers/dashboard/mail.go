@@ -5,67 +5,70 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"journeyman/store"
 )
 
-// mailRoutes are the pages of mail.
+// mailRoutes registers the pages of mail.
 func (d *Dashboard) mailRoutes() {
 	d.on("GET", "/mail", d.listMail(mailAll))
 	d.on("GET", "/mail/held", d.listMail(mailHeld))
 	d.on("GET", "/mail/outbox", d.listMail(mailOutbox))
 	d.on("GET", "/mail/messages/:emailId", d.showMail)
 	d.on("GET", "/mail/messages/:emailId/source", d.downloadMail)
-	d.may(store.ManageMail, "POST", "/mail/messages/:emailId/release", d.releaseMail)
-	d.may(store.ManageMail, "POST", "/mail/messages/:emailId/retry", d.retryMail)
+	d.may(store.ManageMail, "POST", "/mail/messages/:emailId/release", button(d.releaseMail))
+	d.may(store.ManageMail, "POST", "/mail/messages/:emailId/retry", button(d.retryMail))
 }
 
-// The lists of mail.
+// The addresses of the lists of mail.
 const (
 	mailAll    = "/mail"
 	mailHeld   = "/mail/held"
 	mailOutbox = "/mail/outbox"
 )
 
-// mailOnPage is how many mails a list shows.
+// mailOnPage is the number of mails on a page of a list.
 const mailOnPage = 50
 
-// A mailList is one of the lists of mail.
+// A mailList is the data of a list of mail.
 type mailList struct {
 	Path     string
 	Form     *form // the filter
+	Statuses []option
 	Emails   []mailRow
 	Filtered bool
 	Later    bool   // this is not the first page
 	Next     string // address of the next page; '' after the last
-	Address  string // of a worker, to write to
-	Worker   bool   // there is such a worker
-	Server   string // where mail is taken in, '' for nowhere
+	Address  string // mail address of a worker, as an example
+	Worker   bool   // Address belongs to a real worker
+	Server   string // address of the SMTP listener; '' without one
 }
 
-// A mailRow is a mail as the pages show it.
-type mailRow struct{ store.Email }
+// A mailRow is a mail with what pages show of it.
+type mailRow struct {
+	store.Email
+	r *request
+}
 
-// Outbound reports whether it is a reply of ours.
+// Outbound reports whether the mail is a reply of a worker.
 func (m mailRow) Outbound() bool { return m.Direction == store.Outbound }
 
-// Peer is who sent it to us, or whom we send it to.
+// Peer returns the sender of a mail, or the recipient of a reply.
 func (m mailRow) Peer() string {
 	if m.Outbound() {
 		return brief(m.To)
 	}
-	return brief(cmp.Or(m.From, m.MailFrom, "nobody"))
+	return brief(cmp.Or(m.From, m.MailFrom, m.r.t("nobody")))
 }
 
-// Why is the reason of its status, as far as a list has room.
+// Why returns the beginning of the reason for the status.
 func (m mailRow) Why() string { return brief(m.Reason) }
 
-// inList is how many bytes a text has in a line of a list, as they are written.
+// inList is the room of a text in a list, in bytes of HTML.
 const inList = 200
 
-// brief is the beginning of a text that has one line of a list.
+// brief returns a text as a list shows it: cut, with an ellipsis, if it is long.
 func brief(text string) string {
 	e := excerptOf(text, inList)
 	if e.Cut() {
@@ -74,37 +77,42 @@ func brief(text string) string {
 	return text
 }
 
-// Title is the subject, or what stands for one.
+// Title returns the subject, or a note that there is none.
 func (m mailRow) Title() string {
 	switch {
 	case strings.TrimSpace(m.Subject) != "":
 		return brief(m.Subject)
 	case m.Outbound() && m.Size == 0:
-		return "(not written yet)"
+		return m.r.t("(not written yet)")
 	}
-	return "(no subject)"
+	return m.r.t("(no subject)")
 }
 
-// Releasable reports whether it waits for somebody to let it in.
-func (m mailRow) Releasable() bool { return !m.Outbound() && m.Status != store.EmailAccepted }
-
-// Retryable reports whether it may be sent again.
+// Retryable reports whether the reply can be sent again.
 func (m mailRow) Retryable() bool { return m.Outbound() && m.Status != store.EmailSent }
 
-// Statuses are the choices of the filter.
-func (l mailList) Statuses() []option {
-	out := []option{{"", "Any"}, {"queued", "queued"}, {"sent", "sent"}, {"kept", "kept: no relay"}, {"failed", "failed"}, {"bounced", "bounced"}}
-	if l.Path == mailOutbox {
-		return out
+// mailStatuses returns the choices of the status filter. The outbox holds replies only.
+func mailStatuses(r *request, path string) []option {
+	list := []store.EmailStatus{store.EmailQueued, store.EmailSent, store.EmailKept, store.EmailFailed,
+		store.EmailBounced}
+	if path != mailOutbox {
+		list = append([]store.EmailStatus{store.EmailAccepted, store.EmailHeld, store.EmailIgnored}, list...)
 	}
-	return append([]option{{"", "Any"}, {"accepted", "accepted"}, {"held", "held"}, {"ignored", "ignored"}}, out[1:]...)
+	options := []option{{"", r.t("Any")}}
+	for _, status := range list {
+		options = append(options, option{string(status), r.t(stateOf(string(status)).Key)})
+	}
+	return options
 }
 
+// listMail returns the handle of the list at path.
 func (d *Dashboard) listMail(path string) handle {
 	return func(w http.ResponseWriter, r *request) error {
 		v := r.URL.Query()
-		q := store.EmailQuery{Status: store.EmailStatus(v.Get("status")), WorkerID: v.Get("workerId"), Cursor: v.Get("cursor"), Limit: mailOnPage}
-		p := mailList{Path: path, Form: &form{Values: v, Errors: map[string]string{}}, Filtered: v.Get("status") != "" || v.Get("workerId") != "",
+		set := filters(v, "status", "workerId")
+		q := store.EmailQuery{Status: store.EmailStatus(v.Get("status")), WorkerID: v.Get("workerId"),
+			Cursor: v.Get("cursor"), Limit: mailOnPage}
+		p := mailList{Path: path, Form: formOf(v), Statuses: mailStatuses(r, path), Filtered: len(set) > 0,
 			Later: q.Cursor != "", Server: d.cfg.MailAddr}
 		switch path {
 		case mailHeld:
@@ -112,30 +120,26 @@ func (d *Dashboard) listMail(path string) handle {
 		case mailOutbox:
 			q.Direction = store.Outbound
 		}
-		status := http.StatusOK
 		list, next, err := d.store.Emails(r.Context(), r.who.Caller, q)
+		status, err := p.Form.listStatus(err)
 		if err != nil {
-			if !p.Form.refused(err) {
-				return err
-			}
-			status = http.StatusUnprocessableEntity
+			return err
 		}
 		for _, e := range list {
-			p.Emails = append(p.Emails, mailRow{e})
+			p.Emails = append(p.Emails, mailRow{e, r})
 		}
-		if next != "" {
-			p.Next = path + "?" + url.Values{"status": {v.Get("status")}, "workerId": {q.WorkerID}, "cursor": {next}}.Encode()
-		}
+		p.Next = listPage(path, set, next)
+		// An empty list shows an address to which the user can write.
 		if len(list) == 0 {
 			if err := d.addressForMail(r, &p); err != nil {
 				return err
 			}
 		}
-		return d.render(w, r, status, "mail.html", "Mail", p)
+		return d.render(w, r, status, "mail.html", r.t("Mail"), p)
 	}
 }
 
-// addressForMail finds a worker that the reader could write to.
+// addressForMail puts the mail address of a worker into p as an example.
 func (d *Dashboard) addressForMail(r *request, p *mailList) error {
 	workers, _, err := d.store.Workers(r.Context(), r.who.Caller, store.WorkerQuery{Limit: 1})
 	p.Address = "WORKER_ID@" + d.cfg.MailDomain
@@ -145,19 +149,20 @@ func (d *Dashboard) addressForMail(r *request, p *mailList) error {
 	return err
 }
 
-// A mailPage is one mail.
+// A mailPage is the data of the page of a mail.
 type mailPage struct {
 	mailRow
-	Full        excerpt // the subject
+	Full        excerpt // of the subject
 	Header      excerpt
 	Text        excerpt
 	Attachments []string
 	Verdicts    []option
 	HasSource   bool
 	Worker      store.Worker
+	Releasable  bool // a person can let it start work
 }
 
-// How much of a mail its page shows, in bytes; the source holds the rest.
+// The room for the parts of a mail on its page, in bytes of HTML. The source has the rest.
 const (
 	maxShownSubject = 5 << 10
 	maxShownHeader  = 8 << 10
@@ -165,32 +170,45 @@ const (
 	maxAttachments  = 50
 )
 
+// mail returns the mail that the address names, and its source. The source is nil if it
+// is not written yet or no longer kept.
+func (d *Dashboard) mail(r *request) (e store.Email, source []byte, err error) {
+	e, err = d.store.Email(r.Context(), r.who.Caller, r.params.ByName("emailId"))
+	if err == nil {
+		source, err = d.store.EmailSource(r.Context(), e)
+	}
+	return e, source, err
+}
+
 func (d *Dashboard) showMail(w http.ResponseWriter, r *request) error {
-	e, err := d.store.Email(r.Context(), r.who.Caller, r.params.ByName("emailId"))
+	e, source, err := d.mail(r)
 	if err != nil {
 		return err
 	}
-	raw, err := d.store.EmailSource(r.Context(), e)
-	if err != nil {
+	p := mailPage{mailRow: mailRow{e, r}, Full: excerptOf(e.Subject, maxShownSubject), HasSource: source != nil,
+		Verdicts: verdictsOf(r, e.Verdicts)}
+	// The mail of a deleted worker stays readable.
+	if p.Worker, err = d.store.Worker(r.Context(), r.who.Caller, e.WorkerID); err != nil && !store.IsNotFound(err) {
 		return err
 	}
-	p := mailPage{mailRow: mailRow{e}, Full: excerptOf(e.Subject, maxShownSubject), HasSource: raw != nil, Verdicts: verdictsOf(e.Verdicts)}
-	if p.Worker, err = d.store.Worker(r.Context(), r.who.Caller, e.WorkerID); err != nil && !store.IsKind(err, store.NotFound) {
-		return err // a deleted worker's mail stays
-	}
-	if raw != nil {
-		text, attachments := d.cfg.ReadMail(raw)
+	// The store decides, so that the page offers no button that cannot work: mail for the
+	// postmaster starts no work.
+	_, err = d.store.Releasable(r.Context(), r.who.Caller, e.ID)
+	p.Releasable = err == nil && source != nil && p.Worker.ID != ""
+	if source != nil {
+		text, attachments := d.cfg.ReadMail(r.Context(), source)
 		p.Text = excerptOf(strings.ToValidUTF8(text, "\uFFFD"), maxShownMail)
 		for _, name := range attachments[:min(len(attachments), maxAttachments)] {
 			p.Attachments = append(p.Attachments, brief(strings.ToValidUTF8(name, "\uFFFD")))
 		}
-		p.Header = excerptOf(strings.ToValidUTF8(headerOf(raw), "\uFFFD"), maxShownHeader)
+		p.Header = excerptOf(strings.ToValidUTF8(headerOf(source), "\uFFFD"), maxShownHeader)
 	}
 	return d.page(w, r, "message.html", p.Title(), p)
 }
 
-// headerOf is the header of a mail's source, as it came.
+// headerOf returns the header of a mail's source, unchanged.
 func headerOf(raw []byte) string {
+	// The blank line after the header may have the line ends of SMTP or of Unix.
 	end := len(raw)
 	for _, blank := range []string{"\r\n\r\n", "\n\n"} {
 		if at := bytes.Index(raw, []byte(blank)); at >= 0 {
@@ -200,79 +218,78 @@ func headerOf(raw []byte) string {
 	return string(raw[:end])
 }
 
-// A verdict is what one check of a mail's sender came to.
+// A verdict is the result of one check of a mail's sender.
 type verdict struct{ Result, Domain, Policy, Reason string }
 
-func (v verdict) String() string {
-	text := cmp.Or(v.Result, "none")
-	if v.Domain != "" {
-		text += " for " + v.Domain
-	}
-	if v.Policy != "" {
-		text += ", whose policy is " + v.Policy
+// words returns the verdict in words.
+func (v verdict) words(r *request) string {
+	result := cmp.Or(v.Result, r.t("none"))
+	switch {
+	case v.Domain != "" && v.Policy != "":
+		result = r.t("%s for %s, whose policy is %s", result, v.Domain, v.Policy)
+	case v.Domain != "":
+		result = r.t("%s for %s", result, v.Domain)
 	}
 	if v.Reason != "" {
-		text += ": " + v.Reason
+		result += ": " + v.Reason
 	}
-	return text
+	return result
 }
 
-// verdictsOf are what is known of a mail's sender, in words.
-func verdictsOf(text json.RawMessage) (list []option) {
+// verdictsOf returns the results of the checks of a mail's sender, in words.
+func verdictsOf(r *request, raw json.RawMessage) (list []option) {
 	var v struct {
-		SPF, DMARC           verdict
-		DKIM                 []verdict
-		Authenticated, Local bool
+		SPF, DMARC                verdict
+		DKIM                      []verdict
+		Authenticated, Local, Key bool
+		Relay                     string
 	}
-	if len(text) == 0 || json.Unmarshal(text, &v) != nil {
+	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
 		return nil
 	}
-	if v.Local {
-		return []option{{"Sender", "handed in on this machine or through the API: nothing was checked"}}
+	sender := r.t("Sender")
+	switch {
+	case v.Local:
+		return []option{{sender, r.t("handed in on this machine or through the API: nothing was checked")}}
+	case v.Key:
+		return []option{{sender, r.t("vouched for by the API key that posted the mail")}}
 	}
-	vouched := "nothing vouches for it"
+	vouched := r.t("nothing vouches for it")
 	if v.Authenticated {
-		vouched = "vouched for by its domain"
+		vouched = r.t("vouched for by its domain")
 	}
-	list = []option{{"Sender", vouched}, {"SPF", v.SPF.String()}}
+	if v.Relay != "" {
+		vouched += r.t(", as checked by %s", v.Relay)
+	}
+	list = []option{{sender, vouched}, {"SPF", v.SPF.words(r)}}
 	for _, signature := range v.DKIM {
-		list = append(list, option{"DKIM", signature.String()})
+		list = append(list, option{"DKIM", signature.words(r)})
 	}
-	return append(list, option{"DMARC", v.DMARC.String()})
+	return append(list, option{"DMARC", v.DMARC.words(r)})
 }
 
-// downloadMail gives the source of a mail as a file: no browser shows it as a page
-// of ours.
+// downloadMail sends the source of a mail as a file. A browser must not show it as a page
+// of this server.
 func (d *Dashboard) downloadMail(w http.ResponseWriter, r *request) error {
-	e, err := d.store.Email(r.Context(), r.who.Caller, r.params.ByName("emailId"))
+	e, source, err := d.mail(r)
 	if err != nil {
 		return err
 	}
-	raw, err := d.store.EmailSource(r.Context(), e)
-	if err != nil {
-		return err
-	}
-	if raw == nil {
+	if source == nil {
 		return store.Errorf(store.NotFound, "the mail is not written yet, or older than the sources of mail are kept")
 	}
 	w.Header().Set("Content-Type", "message/rfc822")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+e.ID+`.eml"`)
-	_, _ = w.Write(raw) // the browser may have gone
+	_, _ = w.Write(source) // the browser may have gone
 	return nil
 }
 
-func (d *Dashboard) releaseMail(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) releaseMail(r *request) (string, error) {
 	e, err := d.cfg.Inbox.Release(r.Context(), r.who.Caller, r.params.ByName("emailId"))
-	if err != nil {
-		return err
-	}
-	return done(w, r, "/mail/messages/"+e.ID, "mail-released")
+	return done("/mail/messages/"+e.ID, "mail-released"), err
 }
 
-func (d *Dashboard) retryMail(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) retryMail(r *request) (string, error) {
 	e, err := d.store.SendAgain(r.Context(), r.who.Caller, r.params.ByName("emailId"))
-	if err != nil {
-		return err
-	}
-	return done(w, r, "/mail/messages/"+e.ID, "mail-retried")
+	return done("/mail/messages/"+e.ID, "mail-retried"), err
 }

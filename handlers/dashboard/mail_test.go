@@ -16,22 +16,22 @@ import (
 	"journeyman/store/storetest"
 )
 
-// newMailSite is a site that takes mail in: of friend.example it is let in, of others
-// held. Nothing is sent.
+// newMailSite starts a site that receives mail. It accepts mail of friend.example and
+// holds other mail. It sends nothing.
 func newMailSite(t testing.TB) (s *site, worker store.Worker, receive func(from, raw string) store.Email) {
 	t.Helper()
 	var box *mail.Server
 	s = newSite(t, func(c *dashboard.Config) {
 		box = mail.New(mail.Config{Store: c.Store, Runner: c.Runner, Log: c.Log, Domain: c.MailDomain, Accept: "@friend.example", Hold: true, Resolver: noDNS{}})
-		c.Inbox, c.ReadMail, c.MailAddr = box, mail.Preview, "127.0.0.1:2525"
+		c.Inbox, c.ReadMail, c.MailAddr = box, box.Preview, "127.0.0.1:2525"
 	})
-	worker, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Scribe"}, store.Once{})
+	worker, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Scribe"}, store.IdempotencyKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s, worker, func(from, raw string) store.Email {
 		t.Helper()
-		list, err := box.Receive(t.Context(), s.owner.Caller, from, []string{worker.ID + "@mail.example"}, []byte(strings.ReplaceAll(raw, "\n", "\r\n")))
+		list, err := box.Receive(t.Context(), s.owner, from, []string{worker.ID + "@mail.example"}, []byte(strings.ReplaceAll(raw, "\n", "\r\n")))
 		if err != nil || len(list) != 1 {
 			t.Fatalf("receive: %v %v", list, err)
 		}
@@ -102,7 +102,7 @@ func TestHeldMailIsReleased(t *testing.T) {
 	is.True(b.get("/mail/held").has("No mail waits"))
 }
 
-// TestLargeMail stays small on its pages, and a list of it, too.
+// TestLargeMail checks that the pages and the list of large mails stay small.
 func TestLargeMail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -135,7 +135,7 @@ func TestMailIsOfTheOrganization(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s, worker, receive := newMailSite(t)
-	e := receive("bob@friend.example", "From: bob@friend.example\nSubject: Secret\nMessage-ID: <3@x>\n\nGo.\n")
+	e := receive("bob@elsewhere.example", "From: bob@elsewhere.example\nSubject: Secret\nMessage-ID: <3@x>\n\nGo.\n")
 	other := s.stranger("eve@umbrella.example")
 	is.True(!other.get("/mail").has("Secret"))
 	for _, path := range []string{"", "/source"} {
@@ -171,12 +171,12 @@ func TestBrowserMail(t *testing.T) {
 	w.look("mail-message")
 	w.click("Release to the worker")
 	w.sees("The mail is released")
-	w.click("tsk_")
+	w.click("Open the task")
 	w.until("the task", "location.pathname.startsWith('/tasks/')")
-	w.until("its end", "document.body.innerText.includes('completed')")
+	w.until("its end", "document.querySelector('#main').innerText.includes('Done')")
 
 	w.open("/mail/outbox")
-	w.sees("eve@elsewhere.example", "queued")
+	w.sees("eve@elsewhere.example", "Queued")
 	w.look("mail-outbox")
 	w.click("(not written yet)")
 	w.click("Send now")
@@ -185,7 +185,7 @@ func TestBrowserMail(t *testing.T) {
 	is.Equal(w.asked(), "")
 }
 
-// stranger is a browser of an Owner of another organization.
+// stranger returns a browser of an Owner of another organization.
 func (s *site) stranger(email string) *browser {
 	s.t.Helper()
 	storetest.Caller(s.t, s.store, "Umbrella", email, store.RoleOwner)
@@ -193,4 +193,17 @@ func (s *site) stranger(email string) *browser {
 		s.t.Fatal(err)
 	}
 	return s.signIn(email)
+}
+
+// TestPostmasterMail checks that the page of a mail for the postmaster offers no release: it
+// starts no work.
+func TestPostmasterMail(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _, _ := newMailSite(t)
+	storetest.Exec(t, s.store, `INSERT INTO inbound_emails (id, organization_id, message_id, mail_from, from_address, recipient, reply_to, subject,
+		status, reason, size, verdicts, remote_addr, created_at, source) SELECT 'msg_post', ?, 'm', 'x@a.test', 'x@a.test', 'postmaster@mail.example', '', 'Hello', 'held', 'for you', 4, '{}', '', 1, x'61'`, s.owner.OrganizationID)
+	p := s.signIn("ann@example.com").get("/mail/messages/msg_post")
+	is.Equal(p.status, http.StatusOK)
+	is.True(p.has("Hello", "for you") && !p.has("Release to the worker"))
 }

@@ -3,30 +3,261 @@ package dashboard
 import (
 	"bytes"
 	"html/template"
+	"regexp"
+	"strings"
 
 	"github.com/microcosm-cc/bluemonday"
 	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
-)
+	east "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 
-// maxMarkdown is how many bytes are made into HTML; longer texts are shown as they
-// are written. Some texts cost time that grows with the square of their length.
-const maxMarkdown = 32 << 10
+	texts "journeyman/handlers/dashboard/text"
+	"journeyman/runner"
+)
 
 var (
-	markdown = goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.TaskList))
-	// No picture of elsewhere: it would tell its server who reads the page.
-	sanitised = bluemonday.NewPolicy().AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "code",
+	markdown = goldmark.New(goldmark.WithExtensions(extension.Strikethrough, extension.TaskList, extension.Linkify,
+		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(ownNodes{}, 100))))
+	// Pictures are not allowed: one of another site would tell that site who reads the page.
+	sanitised = bluemonday.NewPolicy().AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6",
+		"blockquote", "pre", "code",
 		"em", "strong", "del", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td").
 		AllowAttrs("href").OnElements("a").AllowURLSchemes("http", "https", "mailto").RequireParseableURLs(true).
+		AllowAttrs("align").Matching(regexp.MustCompile(`^(left|center|right)$`)).OnElements("th", "td").
+		AllowAttrs("class").Matching(regexp.MustCompile(`^(s[1-4]|tickbox)$`)).OnElements("span").
+		AllowAttrs("class").Matching(regexp.MustCompile(`^language-[a-z0-9+#-]{1,20}$`)).OnElements("code").
+		AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,9}$`)).OnElements("ol").
 		RequireNoFollowOnLinks(true).RequireNoReferrerOnLinks(true).AddTargetBlankToFullyQualifiedLinks(true)
+	codeStart  = regexp.MustCompile(`<pre><code(?: class="language-([^"]*)")?>`)
+	headingTag = regexp.MustCompile(`<(/?)h([1-6])>`)
+	cellAlign  = regexp.MustCompile(`<(t[hd]) align="(left|center|right)">`)
 )
 
-// showMarkdown gives Markdown of a model or a user as HTML that cannot act.
-func showMarkdown(text string) template.HTML {
-	var b bytes.Buffer
-	if len(text) > maxMarkdown || markdown.Convert([]byte(text), &b) != nil {
-		return template.HTML("<pre>" + template.HTMLEscapeString(text) + "</pre>") //nolint:gosec // escaped
+// ownNodes renders the Markdown nodes that pages show in a way of their own.
+type ownNodes struct{}
+
+// RegisterFuncs implements renderer.NodeRenderer.
+func (o ownNodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+	r.Register(ast.KindFencedCodeBlock, o.code)
+	r.Register(ast.KindCodeBlock, o.code)
+	r.Register(ast.KindImage, o.image)
+	r.Register(east.KindTaskCheckBox, o.tick)
+}
+
+// code writes a block of code with colours.
+func (ownNodes) code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
 	}
-	return template.HTML(sanitised.SanitizeBytes(b.Bytes())) //nolint:gosec // sanitised
+	lang := ""
+	if fenced, ok := node.(*ast.FencedCodeBlock); ok {
+		lang = strings.ToLower(string(fenced.Language(source)))
+	}
+	var code strings.Builder
+	for i := range node.Lines().Len() {
+		line := node.Lines().At(i)
+		code.Write(line.Value(source))
+	}
+	_, _ = w.WriteString("<pre><code")
+	if lang != "" {
+		_, _ = w.WriteString(` class="language-` + template.HTMLEscapeString(lang) + `"`)
+	}
+	_, _ = w.WriteString(">" + highlight(lang, strings.ToValidUTF8(code.String(), "\uFFFD")) + "</code></pre>\n")
+	return ast.WalkSkipChildren, nil
+}
+
+// image writes the description of a picture as a link to it.
+func (ownNodes) image(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	for up := node.Parent(); up != nil; up = up.Parent() {
+		if up.Kind() == ast.KindLink { // a link must not hold another one
+			return ast.WalkContinue, nil
+		}
+	}
+	if entering {
+		address := util.EscapeHTML(util.URLEscape(node.(*ast.Image).Destination, true))
+		_, _ = w.WriteString(`<a href="` + string(address) + `">`)
+		if !node.HasChildren() {
+			_, _ = w.Write(address)
+		}
+	} else {
+		_, _ = w.WriteString("</a>")
+	}
+	return ast.WalkContinue, nil
+}
+
+// tick writes the box of a task list as a character, which screen readers name.
+func (ownNodes) tick(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		sign := "☐"
+		if node.(*east.TaskCheckBox).IsChecked {
+			sign = "☑"
+		}
+		_, _ = w.WriteString(`<span class="tickbox">` + sign + `</span> `)
+	}
+	return ast.WalkContinue, nil
+}
+
+// A prose shows Markdown in the language of a page.
+type prose struct {
+	lang *texts.Language
+}
+
+// show returns Markdown of a model or a user as HTML without scripts. It shows a text
+// unchanged if it would take too long to convert.
+func (p prose) show(source string) template.HTML {
+	return template.HTML(strings.Join(p.blocks(source), "")) //nolint:gosec // blocks are sanitised
+}
+
+// blocks returns the HTML of each block of a Markdown text: a paragraph, a list, a table. Each
+// block is one element, and together they are the whole text.
+func (p prose) blocks(source string) []string {
+	if !runner.CheapMarkdown(source) {
+		return []string{string(preformatted(source))}
+	}
+	raw := []byte(source)
+	doc := markdown.Parser().Parse(text.NewReader(raw))
+	var list []string
+	for block := doc.FirstChild(); block != nil; block = block.NextSibling() {
+		var b bytes.Buffer
+		if markdown.Renderer().Render(&b, raw, block) != nil {
+			return []string{string(preformatted(source))}
+		}
+		// Each block is sanitised by itself: no block can open an element for the next one.
+		if html := p.dress(strings.TrimSpace(string(sanitised.SanitizeBytes(b.Bytes())))); html != "" {
+			list = append(list, html)
+		}
+	}
+	return list
+}
+
+// dress adds to sanitised HTML what the sanitiser would remove: the frames of code and tables.
+// Only tags hold the characters < and > there, because texts and attributes escape them.
+func (p prose) dress(html string) string {
+	html = codeStart.ReplaceAllStringFunc(html, func(tag string) string {
+		lang := codeStart.FindStringSubmatch(tag)[1]
+		return p.codeHead(lang) + "<pre tabindex=\"0\"><code>"
+	})
+	html = strings.ReplaceAll(html, "</code></pre>", "</code></pre></div>")
+	html = strings.ReplaceAll(html, "<table>", `<div class="tablebox" tabindex="0"><table>`)
+	html = strings.ReplaceAll(html, "</table>", "</table></div>")
+	html = cellAlign.ReplaceAllStringFunc(html, func(tag string) string {
+		m := cellAlign.FindStringSubmatch(tag)
+		class := map[string]string{"left": "", "center": ` class="mid"`, "right": ` class="n"`}[m[2]]
+		return "<" + m[1] + class + ">"
+	})
+	// The page has the first heading already, so the headings of a text begin below it.
+	return headingTag.ReplaceAllStringFunc(html, func(tag string) string {
+		m := headingTag.FindStringSubmatch(tag)
+		level := map[string]string{"1": "2", "2": "2", "3": "3"}[m[2]]
+		if level == "" {
+			level = "4"
+		}
+		return "<" + m[1] + "h" + level + ">"
+	})
+}
+
+// codeHead returns the beginning of a block of code: its label and its controls.
+func (p prose) codeHead(label string) string {
+	if label == "" {
+		label = p.lang.T("Code")
+	}
+	esc := template.HTMLEscapeString
+	return `<div class="code"><header><span>` + esc(label) + `</span><span class="push"></span>` +
+		`<label class="toggle"><input type="checkbox" class="wrapped" checked> ` + esc(p.lang.T("Wrap")) + `</label>` +
+		`<button type="button" class="button bare s" data-copy-code hidden>` +
+		esc(p.lang.T("Copy")) + `</button></header>`
+}
+
+// preformatted returns HTML that shows a text unchanged.
+func preformatted(source string) template.HTML {
+	return template.HTML("<pre>" + template.HTMLEscapeString(source) + "</pre>") //nolint:gosec // escaped
+}
+
+// blocksOf returns the blocks of a text. In a text that a model is still writing, what has
+// begun, such as a table or a block of code, is drawn as if it had ended.
+func (p prose) blocksOf(source string, growing bool) []string {
+	if growing {
+		source = asEnded(source)
+	}
+	return p.blocks(source)
+}
+
+// asEnded returns the beginning of a text so that its last block looks as it will look when
+// it has ended. It changes nothing before the last block.
+func asEnded(source string) string {
+	if inFence(source) {
+		return source // Markdown ends an open block of code with the text
+	}
+	begin := lastParagraph(source)
+	last := source[begin:]
+	cut := strings.LastIndexByte(last, '\n') + 1
+	line := strings.TrimSpace(last[cut:])
+	// A line of dashes may become a list item or a heading: it appears with what follows.
+	if line != "" && strings.Trim(line, "-=*+#>") == "" {
+		return source[:begin] + last[:cut]
+	}
+	if strings.HasPrefix(strings.TrimSpace(last), "|") {
+		return source[:begin] + withDelimiters(last)
+	}
+	for _, mark := range []string{"`", "**", "~~"} {
+		if strings.Count(last, mark)%2 == 1 {
+			last = strings.TrimRight(last, " \n") + mark
+			if strings.HasSuffix(last, mark+mark) { // nothing stands between the marks yet
+				last = strings.TrimSuffix(last, mark+mark)
+			}
+			break
+		}
+	}
+	return source[:begin] + last
+}
+
+// withDelimiters returns the beginning of a table with a whole second line, which makes it a
+// table.
+func withDelimiters(table string) string {
+	head, rest, _ := strings.Cut(table, "\n")
+	second, rows, more := strings.Cut(rest, "\n")
+	if more || strings.Trim(second, "|-: \t") != "" {
+		return table
+	}
+	columns := strings.Count(strings.Trim(strings.TrimSpace(head), "|"), "|") + 1
+	if strings.TrimSpace(head) == "|" {
+		return ""
+	}
+	return strings.TrimRight(strings.TrimSpace(head), "|") + "|\n" + strings.Repeat("|---", columns) + "|\n" + rows
+}
+
+// lastParagraph returns where the text after the last empty line begins.
+func lastParagraph(source string) int {
+	begin, at := 0, 0
+	for line := range strings.Lines(source) {
+		at += len(line)
+		if strings.TrimSpace(line) == "" {
+			begin = at
+		}
+	}
+	return begin
+}
+
+// inFence reports whether a text ends inside a block of code.
+func inFence(source string) bool {
+	fence := ""
+	for line := range strings.Lines(source) {
+		line = strings.TrimSpace(line)
+		mark := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+		if mark == "" {
+			mark = line[:len(line)-len(strings.TrimLeft(line, "~"))]
+		}
+		switch {
+		case fence == "" && len(mark) >= 3:
+			fence = mark
+		case fence != "" && strings.HasPrefix(mark, fence) && line == mark:
+			fence = ""
+		}
+	}
+	return fence != ""
 }

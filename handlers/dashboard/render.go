@@ -6,113 +6,172 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"html/template"
 	"io/fs"
+	"maps"
 	"net/http"
+	"net/url"
 	"path"
+	"strconv"
 	"strings"
 
+	"journeyman/handlers"
+	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
-// A view is what every template is given. Page is the page's own data.
-type view struct {
+// pageData is the data of every template. Page is the page's own part of it.
+type pageData struct {
 	Title         string
-	Path          string // of the page, to mark where we are
-	Done          string // what the last form did, "" for nothing
+	Path          string // of the page: the navigation marks it
+	Language      string // the code of the page's language
+	Done          string // what the last form did; '' for nothing
 	Who           store.Identity
-	Organizations []store.Organization // to switch between; empty with only one
-	Version       string
+	Organizations []store.Organization // that the user may switch to; empty if there is one
+	Deciding      int64                // decisions and answers that wait for the user
+	Model         modelState           // of workers that name no model
+	Pinned        []store.Pin          // workers that the user keeps in sight
+	Busy          map[string]bool      // by id, the pinned workers that run a task
+	Since         string               // the position in the stream of changes at which the page was read
+	Disk          diskNotice
 	Page          any
+
+	lang *text.Language
 }
 
-// SignedIn reports whether somebody is.
-func (v view) SignedIn() bool { return v.Who.UserID != "" }
+// Initials returns the sign of the user's account.
+func (v pageData) Initials() string { return initials(v.Who.UserName, v.Who.Email) }
 
-// May reports whether the role of who is signed in has the right.
-func (v view) May(right store.Right) bool { return v.Who.Role.May(right) }
+// initials returns the first letters of the first and the last word of a name. Without a name
+// it returns the first letter of the email address.
+func initials(name, email string) string {
+	words := strings.Fields(name)
+	if len(words) == 0 {
+		words = []string{email}
+	}
+	letters := store.FirstRunes(words[0], 1)
+	if len(words) > 1 {
+		letters += store.FirstRunes(words[len(words)-1], 1)
+	}
+	return strings.ToUpper(letters)
+}
 
-// Here reports whether the page lies under a part of the navigation.
-func (v view) Here(part string) bool { return v.Path == part || strings.HasPrefix(v.Path, part+"/") }
+// SignedIn reports whether a user is signed in.
+func (v pageData) SignedIn() bool { return v.Who.UserID != "" }
 
-// render writes a page, whole or not at all.
+// DecidingMore reports whether the real number may be larger than Deciding.
+func (v pageData) DecidingMore() bool { return v.Deciding >= store.MaxDeciding }
+
+// May reports whether the user's role has the right.
+func (v pageData) May(right store.Right) bool { return v.Who.Role.May(right) }
+
+// Here reports whether the page belongs to this entry of the navigation.
+func (v pageData) Here(part string) bool {
+	return v.Path == part || strings.HasPrefix(v.Path, part+"/")
+}
+
+// render writes a page. It executes the template first, so that an error leaves the
+// response untouched.
 func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, title string, page any) error {
-	t := d.templates[file]
+	t := d.edition(r).pages[file]
 	if t == nil {
 		return fmt.Errorf("there is no template %q", file)
 	}
-	v := view{Title: title, Path: r.URL.Path, Done: doneMessages[r.URL.Query().Get("done")], Who: r.who, Version: d.cfg.Version, Page: page}
+	v := pageData{Title: title, Path: r.URL.Path, Language: r.lang.Code, lang: r.lang, Who: r.who,
+		Since: r.since, Page: page}
+	if message := doneMessage(r.URL.Query().Get("done")); message != "" {
+		v.Done = r.t(message)
+	}
+	v.Disk = d.diskNotice(v)
 	if v.SignedIn() {
-		list, err := d.store.Organizations(r.Context(), r.who.UserID)
+		list, err := d.store.Organizations(r.Context(), r.who.Caller)
 		if err != nil {
 			return err
 		}
+		if v.Deciding, err = d.store.Deciding(r.Context(), r.who.Caller); err != nil {
+			return err
+		}
+		v.Model = d.modelState(r.Context(), r.who.OrganizationID)
+		if v.Pinned, err = d.store.Pins(r.Context(), r.who.Caller); err != nil {
+			return err
+		}
+		v.Busy = d.cfg.Runner.Streams.Busy(r.who.OrganizationID)
+		// The layout offers a switch between organizations only if there are several.
 		if len(list) > 1 {
 			v.Organizations = list
 		}
 	}
+	// An error after the first byte could no longer change the status.
 	var b bytes.Buffer
 	if err := t.ExecuteTemplate(&b, "layout.html", v); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // the browser may have gone
+	_, _ = w.Write(b.Bytes()) // an error means that the browser closed the connection
 	return nil
 }
 
-// page is render for a page that is as it should be.
+// page writes a page with status 200.
 func (d *Dashboard) page(w http.ResponseWriter, r *request, file, title string, page any) error {
 	return d.render(w, r, http.StatusOK, file, title, page)
 }
 
-// redirect sends the browser to a page of ours after a form.
+// redirect sends the browser to another page after a form. The browser asks for it with
+// GET, so that reloading the page does not send the form again.
 func redirect(w http.ResponseWriter, r *request, to string) error {
 	http.Redirect(w, r.Request, to, http.StatusSeeOther)
 	return nil
 }
 
-// done is redirect with a message at the top of the page: what names one of
-// doneMessages.
-func done(w http.ResponseWriter, r *request, to, what string) error {
-	sep := "?"
-	if strings.Contains(to, "?") {
-		sep = "&"
+// done returns the address of a page that shows a message at its top. message is a key
+// of doneMessage.
+func done(page, message string) string { return page + "?done=" + message }
+
+// filters returns those of the named fields that the query of a list sets.
+func filters(query url.Values, names ...string) url.Values {
+	set := url.Values{}
+	for _, name := range names {
+		if value := query.Get(name); value != "" {
+			set.Set(name, value)
+		}
 	}
-	return redirect(w, r, to+sep+"done="+what)
+	return set
 }
 
-// parseTemplates reads each page together with the layout and the parts that
-// pages share, whose names begin with part-.
-func (d *Dashboard) parseTemplates() (map[string]*template.Template, error) {
-	base, err := template.New("").Funcs(d.functions()).ParseFS(embedded, "templates/layout.html", "templates/part-*.html")
-	if err != nil {
-		return nil, err
+// listPage returns the address of the page of a list that begins at cursor, with the
+// same filters. It returns an empty string without a cursor: the list has no further page.
+func listPage(path string, filters url.Values, cursor string) string {
+	if cursor == "" {
+		return ""
 	}
-	files, err := fs.Glob(embedded, "templates/*.html")
-	if err != nil {
-		return nil, err
-	}
-	pages := map[string]*template.Template{}
-	for _, file := range files {
-		name := path.Base(file)
-		if name == "layout.html" || strings.HasPrefix(name, "part-") {
-			continue
-		}
-		t, err := base.Clone()
-		if err == nil {
-			t, err = t.ParseFS(embedded, file)
-		}
-		if err != nil {
-			return nil, err
-		}
-		pages[name] = t
-	}
-	return pages, nil
+	q := url.Values{"cursor": {cursor}}
+	maps.Copy(q, filters)
+	return path + "?" + q.Encode()
 }
 
-// assets are the embedded style and scripts under addresses that hold their hash,
-// so that browsers keep them until they change.
+// pageNumber returns the number of the page that the query asks for, from one.
+func pageNumber(r *request) int64 {
+	n, err := strconv.ParseInt(r.URL.Query().Get("page"), 10, 64)
+	if err != nil || n < 1 {
+		return 1
+	}
+	return n
+}
+
+// neighbours returns the addresses of the pages before and after page n of a list with
+// total rows, size rows on a page. An address is empty if there is no such page.
+func neighbours(path string, n, total, size int64) (before, next string) {
+	if n > 1 {
+		before = path + "?page=" + strconv.FormatInt(n-1, 10)
+	}
+	if n < (total+size-1)/size {
+		next = path + "?page=" + strconv.FormatInt(n+1, 10)
+	}
+	return before, next
+}
+
+// assets are the embedded style sheet and scripts, by name. Their addresses hold a hash
+// of the content: browsers may keep a file for ever and still see each change.
 type assets map[string]asset
 
 type asset struct {
@@ -120,6 +179,7 @@ type asset struct {
 	hash string
 }
 
+// loadAssets reads the embedded assets and hashes them.
 func loadAssets() (assets, error) {
 	a := assets{}
 	err := fs.WalkDir(embedded, "assets", func(file string, e fs.DirEntry, err error) error {
@@ -134,7 +194,7 @@ func loadAssets() (assets, error) {
 	return a, err
 }
 
-// address gives the address of an asset.
+// address returns the address of an asset.
 func (a assets) address(name string) (string, error) {
 	file, ok := a[name]
 	if !ok {
@@ -143,19 +203,30 @@ func (a assets) address(name string) (string, error) {
 	return "/assets/" + file.hash + "/" + name, nil
 }
 
-var assetTypes = map[string]string{
-	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+// contentType returns the media type of an asset.
+func contentType(name string) string {
+	switch path.Ext(name) {
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	}
+	return "image/svg+xml"
 }
 
-// ServeHTTP gives an asset.
+// ServeHTTP serves an asset. An address with the hash of an older content is not found.
 func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	hash, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/assets/"), "/")
 	file, ok := a[name]
+	// A page of an older version names an older hash. It must not get the new content, which
+	// its browser would keep under the old address.
 	if !ok || hash != file.hash {
-		http.NotFound(w, r)
+		if !handlers.RefuseProgram(w, r, store.Errorf(store.NotFound, "there is nothing at this address")) {
+			http.NotFound(w, r)
+		}
 		return
 	}
-	w.Header().Set("Content-Type", assetTypes[path.Ext(name)])
+	w.Header().Set("Content-Type", contentType(name))
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	_, _ = w.Write(file.data)
 }

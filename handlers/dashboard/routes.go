@@ -4,26 +4,32 @@ import (
 	"cmp"
 	"net/http"
 
+	"journeyman/handlers"
 	"journeyman/store"
 )
 
-// routes is the list of all pages. A room's own list stands in its own file.
+// routes registers all pages. Each group of pages has its list in its own file.
 func (d *Dashboard) routes() {
 	d.router.RedirectTrailingSlash = true
 	d.router.RedirectFixedPath = false
 	d.router.HandleOPTIONS = false
-	d.router.NotFound = d.refusal(store.Errorf(store.NotFound, "there is no page at this address"))
-	d.router.MethodNotAllowed = d.refusal(store.Errorf(store.NotFound, "there is no page at this address for this method"))
+	d.router.NotFound = d.refusal(errNotFound)
+	d.router.MethodNotAllowed = d.refusal(
+		store.Errorf(store.NotFound, "there is no page at this address for this method"))
 
 	d.router.Handler(http.MethodGet, "/assets/*file", d.assets)
-	d.open("GET", "/sign-in", d.showSignIn)
-	d.open("POST", "/sign-in", d.signIn)
+	d.open("GET", "/sign-in", blank(d.showSignIn))
+	d.open("POST", "/sign-in", submitted(d.signIn, d.showSignIn))
 	d.on("POST", "/sign-out", d.signOut)
-	d.on("POST", "/organization", d.switchOrganization)
+	d.on("POST", "/organization", submitted(d.switchOrganization, nil))
 	d.linkRoutes()
+	d.decideRoutes()
 	d.accountRoutes()
+	d.consentRoutes()
 	d.settingsRoutes()
-	d.on("GET", "/", func(w http.ResponseWriter, r *request) error { return redirect(w, r, "/workers") })
+	d.homeRoutes()
+	d.on("GET", "/events", d.streamEvents)
+	d.on("GET", "/search", d.search)
 	d.workerRoutes()
 	d.taskRoutes()
 	d.usageRoutes()
@@ -31,12 +37,19 @@ func (d *Dashboard) routes() {
 	d.systemRoutes()
 }
 
-// refusal shows an error page; who is not signed in learns nothing of what pages
-// there are.
+// errNotFound is the error for an address without a page.
+var errNotFound = store.Errorf(store.NotFound, "there is no page at this address")
+
+// refusal returns a handler for addresses without a page. A program gets the error in
+// JSON. A browser that is not signed in goes to the sign-in page as it does for every
+// page: so nobody learns from outside which pages exist.
 func (d *Dashboard) refusal(err error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		r := &request{Request: req}
+		r := &request{Request: req, lang: d.language(req, "")}
 		other := d.identify(r)
+		if handlers.RefuseProgram(w, req, cmp.Or(other, err)) {
+			return
+		}
 		if other == nil && r.who.UserID == "" {
 			other = d.toSignIn(w, r)
 			if other == nil {

@@ -1,48 +1,56 @@
 package dashboard
 
 import (
+	"cmp"
 	"net/http"
 
 	"journeyman/handlers"
+	"journeyman/runner"
 	"journeyman/store"
 )
 
-// A runBox is the form for an instruction with files: a worker's, or the follow-up
-// of a task. The template "run" draws it; the page that has it loads drop.js.
+// A runBox is the form for an instruction with files, for a worker or as a follow-up of a
+// task. The template "run" draws it. Its page must load drop.js.
 type runBox struct {
 	Form   *form
-	Action string // where it is sent
+	Action string // address that the form is sent to
 	Label  string // of the instruction
 	Button string
-	Token  string // names this form, so that a second click is no second turn
+	Token  string // names the form: a second click makes no second turn
+
+	Placeholder string   // of the instruction; '' for none
+	Workers     []option // that the user may choose; empty if the address names one
+	From        string   // the page that shows a refused form again; '' for the usual one
 }
 
-// newRunBox is an empty box.
+// newRunBox returns an empty box.
 func (d *Dashboard) newRunBox(action, label, button string) runBox {
-	return runBox{Form: newForm(map[string]string{"budget": string(store.BudgetStandard)}), Action: action, Label: label, Button: button,
-		Token: store.NewID("frm", d.cfg.Now())}
+	return runBox{Form: newForm(map[string]string{"budget": string(store.BudgetStandard)}), Action: action,
+		Label: label, Button: button, Token: d.token()}
 }
 
-// Budgets are the choices of the box.
+// Budgets returns the choices of the budget.
 func (b runBox) Budgets() []option {
 	return []option{{"low", "low"}, {"standard", "standard"}, {"high", "high"}, {"unlimited", "unlimited"}}
 }
 
 // readRunBox reads a box that was sent.
 func (d *Dashboard) readRunBox(w http.ResponseWriter, r *request) (*handlers.PageForm, *form, error) {
-	sent, err := d.cfg.API.ReadPageForm(w, r.Request)
+	sent, err := d.cfg.API.ReadPageForm(w, r.Request, r.who)
 	if err != nil {
 		return nil, nil, err
 	}
-	return sent, &form{Values: sent.Values, Errors: map[string]string{}}, nil
+	return sent, formOf(sent.Values), nil
 }
 
-// submitRunBox accepts the instruction of a box; turn says which worker or task it
-// is for.
-func (d *Dashboard) submitRunBox(r *request, sent *handlers.PageForm, turn store.NewTurn) (store.Turn, error) {
-	turn.Caller, turn.Input, turn.Budget = r.who.Caller, sent.Values.Get("input"), store.Budget(sent.Values.Get("budget"))
-	if turn.Budget == "" {
-		turn.Budget = store.BudgetStandard
-	}
-	return d.cfg.API.SubmitPageForm(r.Request, turn, sent, sent.Values.Get("token"))
+// submitRunBox accepts the instruction of a box. turn names the worker or the task.
+func (d *Dashboard) submitRunBox(w http.ResponseWriter, r *request, sent *handlers.PageForm,
+	turn store.NewTurn) (store.Turn, error) {
+	turn.Caller, turn.Input = r.who.Caller, sent.Values.Get("input")
+	turn.Budget = cmp.Or(store.Budget(sent.Values.Get("budget")), store.BudgetStandard)
+	// Two clicks send the same form twice: the key makes one turn of them.
+	turn.IdempotencyKey = formKey(r.who.Caller, sent.Values.Get("token"), string(sent.Content))
+	accepted, err := d.cfg.Runner.Accept(r.Context(),
+		runner.Instruction{NewTurn: turn, Files: sent.Files, Log: []any{"request", requestID(w)}})
+	return accepted.Turn, err
 }

@@ -5,44 +5,51 @@ import (
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
-// How the form of a schedule shows when it runs, and how that is read again.
-
-// scheduleFields are the fields of a schedule as a form shows them.
+// scheduleFields is the data of a form with the fields of a schedule.
 type scheduleFields struct {
 	Form  *form
-	Zone  string // of dates, and of cron expressions that name none
+	Zone  string // of dates, and of cron expressions without a zone
 	Token string
+
+	Preview string // address that answers with the next runs
+
+	lang *text.Language
 }
 
-// Is reports whether a kind of schedule is chosen.
+// Is reports whether the user chose this type of schedule.
 func (v scheduleFields) Is(kind string) bool { return v.Form.Get("when.type") == kind }
 
-// Budgets are the choices of a field.
-func (scheduleFields) Budgets() []option { return runBox{}.Budgets() }
-
-// Units are the choices of a field.
-func (scheduleFields) Units() []option {
-	return []option{{"1", "seconds"}, {"60", "minutes"}, {"3600", "hours"}, {"86400", "days"}}
+// Budgets returns the choices of the budget.
+func (v scheduleFields) Budgets() []option {
+	return []option{{string(store.BudgetLow), v.lang.T("Low")}, {string(store.BudgetStandard), v.lang.T("Standard")},
+		{string(store.BudgetHigh), v.lang.T("High")}, {string(store.BudgetUnlimited), v.lang.T("Unlimited")}}
 }
 
-// An amountField is a number and its unit.
+// Units returns the choices of a unit of time. The values are seconds.
+func (v scheduleFields) Units() []option {
+	return []option{{"1", v.lang.T("seconds")}, {"60", v.lang.T("minutes")}, {"3600", v.lang.T("hours")},
+		{"86400", v.lang.T("days")}}
+}
+
+// An amountField is a field for a number, with a second field for its unit of time.
 type amountField struct {
 	field
 	Unit string // name of the unit's field
 }
 
-// newAmount makes one in a template.
-func newAmount(f *form, name, unit, label string) amountField {
-	return amountField{newField(f, name, label, "number").With(scheduleFields{}.Units()), unit}
+// newAmount is for templates: it returns an amountField.
+func newAmount(f *form, name, unit, label string, units []option) amountField {
+	return amountField{newField(f, name, label, "number").WithOptions(units), unit}
 }
 
-// UnitValue is the unit that is chosen.
+// UnitValue returns the chosen unit.
 func (a amountField) UnitValue() string { return a.Form.Get(a.Unit) }
 
-// zone is that of dates in forms.
+// zone returns the time zone of dates in forms.
 func (d *Dashboard) zone() *time.Location {
 	zone, err := time.LoadLocation(d.store.Timezone())
 	if err != nil {
@@ -51,8 +58,8 @@ func (d *Dashboard) zone() *time.Location {
 	return zone
 }
 
-// zoneOf is that in which a schedule is shown: the one that its expression names, or
-// that of all.
+// zoneOf returns the time zone in which pages show a schedule. A cron expression may name
+// its own.
 func (d *Dashboard) zoneOf(c store.Schedule) *time.Location {
 	if named, ok := strings.CutPrefix(c.When.Cron, "CRON_TZ="); ok {
 		name, _, _ := strings.Cut(named, " ")
@@ -63,11 +70,13 @@ func (d *Dashboard) zoneOf(c store.Schedule) *time.Location {
 	return d.zone()
 }
 
-func (d *Dashboard) scheduleFields(f *form) scheduleFields {
-	return scheduleFields{Form: f, Zone: d.store.Timezone(), Token: d.token()}
+func (d *Dashboard) scheduleFields(r *request, f *form) scheduleFields {
+	return scheduleFields{lang: r.lang, Form: f, Zone: d.store.Timezone(), Token: d.token(),
+		Preview: "/workers/" + r.params.ByName("workerId") + "/next-runs"}
 }
 
-// inUnits is a number of seconds as a number of units, and the seconds of one.
+// inUnits returns a time in the largest unit that divides it: how many units, and the
+// seconds of one.
 func inUnits(seconds float64) (n, unit string) {
 	size := 1
 	for _, u := range []int{86400, 3600, 60} {
@@ -79,13 +88,14 @@ func inUnits(seconds float64) (n, unit string) {
 	return strconv.FormatFloat(seconds/float64(size), 'f', -1, 64), strconv.Itoa(size)
 }
 
-// localDate is a time as inputs of browsers have it.
+// localDate is the layout of the times that browsers send.
 const localDate = "2006-01-02T15:04:05"
 
-// whenFields shows when a schedule runs, for every kind.
+// whenFields returns the values of the fields that say when a schedule runs. Fields of
+// other types have values to begin with.
 func (d *Dashboard) whenFields(w store.When) map[string]string {
-	v := map[string]string{"when.type": string(w.Type), "when.delayInSeconds": "1", "delayUnit": "3600", "when.intervalSeconds": "1", "intervalUnit": "3600",
-		"when.cron": w.Cron, "when.date": ""}
+	v := map[string]string{"when.type": string(w.Type), "when.delayInSeconds": "1", "delayUnit": "3600",
+		"when.intervalSeconds": "1", "intervalUnit": "3600", "when.cron": w.Cron, "when.date": ""}
 	switch w.Type {
 	case store.Scheduled:
 		v["when.date"] = w.Date.In(d.zone()).Format(localDate)
@@ -97,7 +107,7 @@ func (d *Dashboard) whenFields(w store.When) map[string]string {
 	return v
 }
 
-// when reads when a schedule is to run, and notes in wrong what cannot be read.
+// when reads when a schedule runs. It notes in wrong what it cannot read.
 func (d *Dashboard) when(f *form, wrong *store.Fields) store.When {
 	w := store.When{Type: store.ScheduleType(f.Get("when.type"))}
 	switch w.Type {
@@ -113,8 +123,9 @@ func (d *Dashboard) when(f *form, wrong *store.Fields) store.When {
 	return w
 }
 
-// date reads a date as inputs of browsers have it.
+// date reads a date as browsers send it or as people type it.
 func (d *Dashboard) date(text string, wrong *store.Fields) time.Time {
+	// Browsers put a T between the date and the time, people a space.
 	text = strings.Replace(strings.TrimSpace(text), " ", "T", 1)
 	for _, layout := range []string{localDate, "2006-01-02T15:04"} {
 		if t, err := time.ParseInLocation(layout, text, d.zone()); err == nil {
@@ -125,6 +136,7 @@ func (d *Dashboard) date(text string, wrong *store.Fields) time.Time {
 	return time.Time{}
 }
 
+// seconds reads a number and its unit.
 func seconds(f *form, name, unit string, wrong *store.Fields) float64 {
 	n, err := strconv.ParseFloat(strings.TrimSpace(f.Get(name)), 64)
 	size, err2 := strconv.Atoi(f.Get(unit))
@@ -134,11 +146,13 @@ func seconds(f *form, name, unit string, wrong *store.Fields) float64 {
 	return n * float64(size)
 }
 
-// sameWhen reports whether a form says what it showed of a schedule's times.
+// sameWhen reports whether a form has the times of w unchanged. It compares the fields of
+// w's type only: the others have no effect.
 func (d *Dashboard) sameWhen(f *form, w store.When) bool {
 	was := d.whenFields(w)
-	names := map[store.ScheduleType][]string{store.Scheduled: {"when.date"}, store.Delayed: {"when.delayInSeconds", "delayUnit"},
-		store.CronType: {"when.cron"}, store.Interval: {"when.intervalSeconds", "intervalUnit"}}[w.Type]
+	names := map[store.ScheduleType][]string{store.Scheduled: {"when.date"}, store.CronType: {"when.cron"},
+		store.Delayed:  {"when.delayInSeconds", "delayUnit"},
+		store.Interval: {"when.intervalSeconds", "intervalUnit"}}[w.Type]
 	for _, name := range append(names, "when.type") {
 		if f.Get(name) != was[name] {
 			return false

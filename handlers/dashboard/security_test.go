@@ -2,6 +2,9 @@ package dashboard_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,7 +24,7 @@ import (
 	"journeyman/store"
 )
 
-// noDNS knows no name.
+// noDNS is a resolver that knows no name.
 type noDNS struct{}
 
 func (noDNS) LookupTXT(_ context.Context, name string) ([]string, error) {
@@ -41,15 +44,15 @@ func unknownName(name string) error {
 	return &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
 }
 
-// evil tries to act wherever a page writes text: as an element, out of an attribute,
-// out of a script, and as an address.
+// evil is a text that tries to act wherever a page writes it: as an element, out of an
+// attribute, out of a script, and as an address.
 const evil = `"'><x-evil onclick=alert(1) onmouseover=alert(2)></x-evil><script>alert(3)</script><img src=x onerror=alert(4)><svg onload=alert(5)>{{7*7}}`
 
-// evilName is evil as the name of a file.
+// evilName is a file name that tries the same.
 const evilName = `"><svg onload=alert(7)> 'x.md`
 
-// An evilSite has evil in every text that a user, a sender, a model or a browser can
-// put in.
+// An evilSite has hostile text in every place that a user, a sender of mail, a model or a
+// browser can fill.
 type evilSite struct {
 	*site
 	ann    *browser          // of the owner
@@ -63,7 +66,7 @@ func newEvilSite(t testing.TB) *evilSite {
 	var box *mail.Server
 	s := newSite(t, func(c *dashboard.Config) {
 		box = mail.New(mail.Config{Store: c.Store, Runner: c.Runner, Log: c.Log, Domain: c.MailDomain, Accept: "@friend.example", Hold: true, Resolver: noDNS{}})
-		c.Inbox, c.ReadMail = box, mail.Preview
+		c.Inbox, c.ReadMail = box, box.Preview
 	})
 	w := s.worker(s.owner, store.NewWorker{Title: evil, Summary: evil, Instructions: evil, Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
 	e := &evilSite{s, s.visitor(), map[string]string{"workerId": w.ID, "taskId": "evil", "turn": "0", "step": "0", "call": "0", "what": "0/input",
@@ -83,14 +86,18 @@ func newEvilSite(t testing.TB) *evilSite {
 		calling("read_file", "path", evil), "say [x](javascript:alert(6)) ![p](https://elsewhere.example/p.png) "+evil)})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "failed", Input: scripted("fail 400 " + evil)})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "asks", Input: scripted(calling("list_files", "path", evil), "say over")})
-	s.approval("asks")
+	e.values["token"] = s.decisionLink(s.owner, "asks")[len("/decide/"):]
+	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "question", Title: evil, Input: scripted(
+		"tool ask_user "+asJSON(t, map[string]any{"question": evil, "choices": []string{evil, strings.Repeat("w", 80)}}), "say over")})
+	e.values["question"] = s.decisionLink(s.owner, "question")
+	e.secretsAndPrograms(w.ID)
 	sch, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: w.ID, Input: evil, Budget: store.BudgetLow,
-		When: store.When{Type: store.CronType, Cron: "0 9 1 1 *"}}, store.Once{})
+		When: store.When{Type: store.CronType, Cron: "0 9 1 1 *"}}, store.IdempotencyKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.values["scheduleId"] = sch.ID
-	list, err := box.Receive(t.Context(), s.owner.Caller, "eve@elsewhere.example", []string{w.ID + "@mail.example"}, []byte(strings.ReplaceAll(hostileMail, "\n", "\r\n")))
+	list, err := box.Receive(t.Context(), s.owner, "eve@elsewhere.example", []string{w.ID + "@mail.example"}, []byte(strings.ReplaceAll(hostileMail, "\n", "\r\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +105,43 @@ func newEvilSite(t testing.TB) *evilSite {
 	return e
 }
 
-// posts has the owner send a form that must be taken.
+// secretsAndPrograms sets secrets and connects a program with a hostile name. The value
+// consent is the address with which the program asks again.
+func (e *evilSite) secretsAndPrograms(workerID string) {
+	e.t.Helper()
+	for _, base := range []string{"/settings/secrets", "/workers/" + workerID + "/secrets"} {
+		e.posts(base, "name", "CRM_KEY", "value", evil, "hosts", "api.example.com *."+strings.Repeat("a-long-label.", 8)+"example")
+		e.posts(base, "name", "K"+strings.Repeat("EY_OF_A_LONG_NAME", 3), "value", evil)
+	}
+	c, err := e.store.RegisterOAuthClient(e.t.Context(), evil, []string{callback})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	verifier := strings.Repeat("v", 43)
+	sum := sha256.Sum256([]byte(verifier))
+	challenge := base64.RawURLEncoding.EncodeToString(sum[:])
+	code, err := e.store.Consent(e.t.Context(), e.owner.Caller, store.Consent{ClientID: c.ID, RedirectURI: callback, CodeChallenge: challenge})
+	if err == nil {
+		_, err = e.store.ExchangeCode(e.t.Context(), store.OAuthExchange{ClientID: c.ID, Code: code, RedirectURI: callback, Verifier: verifier}, "127.0.0.1")
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.values["consent"] = "/oauth/authorize?" + url.Values{"response_type": {"code"}, "client_id": {c.ID}, "redirect_uri": {callback},
+		"state": {evil}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}}.Encode()
+}
+
+// asJSON returns a value as JSON.
+func asJSON(t testing.TB, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// posts sends a form as the owner. The site must accept it.
 func (e *evilSite) posts(path string, form ...string) page {
 	e.t.Helper()
 	p := e.ann.post(path, form...)
@@ -108,12 +151,12 @@ func (e *evilSite) posts(path string, form ...string) page {
 	return p
 }
 
-// A route is a page as it is registered.
+// A route is a page as the source registers it.
 type route struct{ kind, method, pattern string }
 
 var parameter = regexp.MustCompile(`[:*](\w+)`)
 
-// path is the address of a route with the parameters that the values have.
+// path returns the address of a route, with values for its parameters.
 func (r route) path(values map[string]string) string {
 	return parameter.ReplaceAllStringFunc(r.pattern, func(name string) string {
 		if v := values[name[1:]]; v != "" {
@@ -123,7 +166,7 @@ func (r route) path(values map[string]string) string {
 	})
 }
 
-// routes are all pages there are, out of the source.
+// routes returns all pages that the source registers.
 func routes(t testing.TB) []route {
 	t.Helper()
 	list := []route{{"open", "GET", "/welcome/:token"}, {"open", "POST", "/welcome/:token"}, {"open", "GET", "/reset/:token"}, {"open", "POST", "/reset/:token"}}
@@ -146,14 +189,15 @@ func routes(t testing.TB) []route {
 	return list
 }
 
-// leading only send the browser on; downloads are no pages.
+// leading are routes that stream without an end; downloads are routes that send files.
 var (
-	leading   = []string{"/", "/settings"}
-	downloads = []string{"/usage.csv", "/settings/audit.csv", "/mail/messages/:emailId/source", "/tasks/:taskId/raw/*what", "/workers/:workerId/preview/*filePath"}
+	leading   = []string{"/events", "/tasks/:taskId/live"}
+	downloads = []string{"/usage.csv", "/settings/audit.csv", "/mail/messages/:emailId/source", "/tasks/:taskId/raw/*what", "/workers/:workerId/preview/*filePath",
+		"/workers/:workerId/export", "/workers/:workerId/files.zip", "/tasks/:taskId/files.zip"}
 )
 
-// pages are the addresses of all pages with evil in them, and those that answer a
-// form, a search and nothing.
+// pages returns the addresses of all pages that show hostile text. Among them are pages
+// that answer a form or a search, and a page that does not exist.
 func (e *evilSite) pages() []string {
 	e.t.Helper()
 	var list []string
@@ -163,12 +207,13 @@ func (e *evilSite) pages() []string {
 		}
 	}
 	q := url.QueryEscape(evil)
-	return append(list, "/workers/new", "/tasks/failed", "/tasks/asks", "/workers?q="+q, "/tasks?q="+q+"&status="+q, "/mail?status="+q, "/mail?workerId="+q,
+	return append(list, "/workers/new", "/tasks/failed", "/tasks/asks", "/tasks/question", "/decide/"+e.values["token"], e.values["question"],
+		e.values["consent"], strings.Replace(e.values["consent"], "response_type=code", "response_type="+q, 1), "/workers?q="+q, "/tasks?q="+q+"&status="+q, "/mail?status="+q, "/mail?workerId="+q,
 		"/usage?by="+q+"&days="+q, "/settings/audit?email="+q+"&from="+q, "/nowhere/"+url.PathEscape(evil), "/tasks/"+url.PathEscape(evil), "/workers?done="+q)
 }
 
-// check reports what a page must not have: markup of evil's, and whatever would need
-// a weaker policy.
+// check reports what a page must not have: markup from hostile text, and anything that
+// would need a weaker policy.
 func (p page) check(t testing.TB, path string) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(p.body))
@@ -204,7 +249,7 @@ func (p page) check(t testing.TB, path string) {
 	}
 }
 
-// guarded reports whether a response has the headers that every page has.
+// guarded reports whether a response has the headers of every page.
 func (p page) guarded(t testing.TB, path string) {
 	t.Helper()
 	policy := p.header.Get("Content-Security-Policy")
@@ -215,7 +260,7 @@ func (p page) guarded(t testing.TB, path string) {
 		t.Errorf("%s may be framed: %q", path, policy)
 	}
 	for name, value := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin"} {
-		if p.header.Get(name) != value {
+		if got := p.header.Get(name); got != value && got != "no-referrer" { // which is stricter
 			t.Errorf("%s has %s: %q", path, name, p.header.Get(name))
 		}
 	}
@@ -224,7 +269,7 @@ func (p page) guarded(t testing.TB, path string) {
 	}
 }
 
-// TestStoredScripts shows evil on every page, where it is text.
+// TestStoredScripts checks that every page shows hostile text as text.
 func TestStoredScripts(t *testing.T) {
 	t.Parallel()
 	e := newEvilSite(t)
@@ -254,8 +299,7 @@ func TestStoredScripts(t *testing.T) {
 	}
 }
 
-// TestDownloadsAreNoPages looks at what is no page: no browser shows it as one of
-// ours.
+// TestDownloadsAreNoPages checks that no browser shows a download as a page of this site.
 func TestDownloadsAreNoPages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -275,8 +319,8 @@ func TestDownloadsAreNoPages(t *testing.T) {
 	}
 }
 
-// TestOtherSitesCannotPost sends each form of ours from another site, from a frame,
-// and by old browsers that say nothing but where they come from.
+// TestOtherSitesCannotPost sends each form from another site, from a frame, and as old
+// browsers do, which send only the origin.
 func TestOtherSitesCannotPost(t *testing.T) {
 	t.Parallel()
 	e := newEvilSite(t)
@@ -305,7 +349,7 @@ func TestOtherSitesCannotPost(t *testing.T) {
 	}
 }
 
-// TestSignInLeadsBack opens each page signed out, signs in, and comes to that page.
+// TestSignInLeadsBack opens each page signed out. Signing in must lead to that page.
 func TestSignInLeadsBack(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -9,14 +10,14 @@ import (
 	"journeyman/store"
 )
 
-// A signInPage is what the sign-in page shows.
+// A signInPage is the data of the sign-in page.
 type signInPage struct {
 	Form *form
-	Next string // the page to go on to
+	Next string // the page to show after signing in
 }
 
-// toSignIn sends a browser to the sign-in page, and on from there to where it
-// wanted. What a form held is lost with it: nobody was signed in to send it.
+// toSignIn sends a browser to the sign-in page, and from there to the page it asked for.
+// The values of a form are lost, because nobody was signed in to send it.
 func (d *Dashboard) toSignIn(w http.ResponseWriter, r *request) error {
 	to := "/sign-in"
 	if r.Method == http.MethodGet && r.URL.Path != "/" {
@@ -25,8 +26,8 @@ func (d *Dashboard) toSignIn(w http.ResponseWriter, r *request) error {
 	return redirect(w, r, to)
 }
 
-// localPage is the page of ours that next names, and the first one where it names
-// none: a link must not lead from our sign-in to another site.
+// localPage returns next if it is the address of a page of this server, else the first
+// page. Otherwise a link to the sign-in page could lead on to another site.
 func localPage(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") ||
@@ -36,63 +37,54 @@ func localPage(next string) string {
 	return next
 }
 
-func (d *Dashboard) showSignIn(w http.ResponseWriter, r *request) error {
-	next := r.URL.Query().Get("next")
-	if r.who.UserID != "" {
-		return redirect(w, r, localPage(next))
-	}
-	return d.page(w, r, "signin.html", "Sign in", signInPage{newForm(nil), next})
-}
-
-func (d *Dashboard) signIn(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
-	if err != nil {
-		return err
-	}
-	userID, err := d.checkPassword(r, strings.TrimSpace(f.Get("email")), f.Get("password"))
-	if err == nil {
-		err = d.startSession(w, r, userID)
-	}
-	if err != nil {
-		status, ok := refusedForm(w, f, err)
-		if !ok {
-			return err
+func (d *Dashboard) showSignIn(w http.ResponseWriter, r *request, status int, f *form) error {
+	if f == nil {
+		next := r.URL.Query().Get("next")
+		if r.who.UserID != "" {
+			return redirect(w, r, localPage(next))
 		}
-		return d.render(w, r, status, "signin.html", "Sign in", signInPage{f, f.Get("next")})
+		f = newForm(map[string]string{"next": next})
 	}
-	return redirect(w, r, localPage(f.Get("next")))
+	return d.render(w, r, status, "signin.html", r.t("Sign in"), signInPage{f, f.Get("next")})
 }
 
-// startSession signs the browser in. It always gets a new token: one that was set
-// before must not become somebody's.
-func (d *Dashboard) startSession(w http.ResponseWriter, r *request, userID string) error {
-	token, err := d.store.CreateSession(r.Context(), userID, r.UserAgent(), remoteAddr(r.Request))
+func (d *Dashboard) signIn(w http.ResponseWriter, r *request, f *form) (string, error) {
+	c, err := d.checkPassword(r, strings.TrimSpace(f.Get("email")), f.Get("password"))
+	if err != nil {
+		return "", err
+	}
+	return localPage(f.Get("next")), d.startSession(w, r, c)
+}
+
+// startSession signs the caller in with a new token. It never keeps a token that the
+// browser had before: another person may have planted that one.
+func (d *Dashboard) startSession(w http.ResponseWriter, r *request, c store.Caller) error {
+	token, err := d.store.CreateSession(store.DuringMaintenance(r.Context()), c, r.UserAgent())
 	if err == nil {
-		http.SetCookie(w, d.sessionCookie(token, int(store.SessionLifetime.Seconds())))
+		d.setSession(w, token)
 	}
-	return err
+	return later(err)
 }
 
-func (d *Dashboard) sessionCookie(token string, maxAge int) *http.Cookie {
-	return &http.Cookie{Name: handlers.SessionCookie, Value: token, Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: d.secure,
-		SameSite: http.SameSiteLaxMode}
+// setSession sets the session cookie; an empty token removes it.
+func (d *Dashboard) setSession(w http.ResponseWriter, token string) {
+	maxAge := int(store.SessionLifetime.Seconds())
+	if token == "" {
+		maxAge = -1
+	}
+	http.SetCookie(w, &http.Cookie{Name: handlers.SessionCookie, Value: token, Path: "/", MaxAge: maxAge,
+		HttpOnly: true, Secure: d.secure, SameSite: http.SameSiteLaxMode})
 }
 
 func (d *Dashboard) signOut(w http.ResponseWriter, r *request) error {
-	if err := d.store.EndSession(r.Context(), r.who.Caller, r.sessionID); err != nil {
+	if err := d.store.EndSession(store.DuringMaintenance(r.Context()), r.who.Caller, r.sessionID); err != nil {
 		return err
 	}
-	http.SetCookie(w, d.sessionCookie("", -1))
-	return done(w, r, "/sign-in", "signed-out")
+	d.setSession(w, "")
+	return redirect(w, r, done("/sign-in", "signed-out"))
 }
 
-func (d *Dashboard) switchOrganization(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
-	if err != nil {
-		return err
-	}
-	if err := d.store.SwitchOrganization(r.Context(), r.who.Caller, r.sessionID, f.Get("organization")); err != nil {
-		return err
-	}
-	return redirect(w, r, "/workers")
+func (d *Dashboard) switchOrganization(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	return localPage(cmp.Or(f.Get("next"), "/workers")),
+		d.store.SwitchOrganization(r.Context(), r.who.Caller, r.sessionID, f.Get("organization"))
 }

@@ -1,123 +1,330 @@
 package dashboard
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
 	"slices"
 	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
-// A stepBlock is a step of a turn as pages show it.
+// A piece is an element of a page that the live page replaces on its own.
+type piece struct {
+	ID     string        // of the element
+	Parent string        // ID of the element that holds it
+	HTML   template.HTML // the element; without the pieces that it holds
+	Holder bool          // it holds others: the live page never replaces it
+}
+
+// assemble returns pieces as one text. The pieces of a holder follow it.
+func assemble(list []piece) template.HTML {
+	var b strings.Builder
+	open := "" // the holder that has not ended
+	end := func() {
+		if open != "" {
+			b.WriteString("</div>")
+			open = ""
+		}
+	}
+	for _, p := range list {
+		if p.Parent != open {
+			end()
+		}
+		if p.Holder {
+			b.WriteString(strings.TrimSuffix(string(p.HTML), "</div>"))
+			open = p.ID
+			continue
+		}
+		b.WriteString(string(p.HTML))
+	}
+	end()
+	return template.HTML(b.String()) //nolint:gosec // made by templates
+}
+
+// sizeOf returns the bytes of pieces.
+func sizeOf(list []piece) (n int) {
+	for _, p := range list {
+		n += len(p.HTML)
+	}
+	return n
+}
+
+// A stepBlock is a step with what pages show of it.
 type stepBlock struct {
 	store.Step
-	Notes []note // what was left out of the conversation before it
-	Parts []partBlock
-	Told  excerpt // what the runner said to the model afterwards
+	ID    string // of the element
+	Notes []compactionNote
+	Told  excerpt // message of the runner to the model after the step
 }
 
-// Number is the step's number for people, who count from one.
+// Number returns the step's number for people, who count from one.
 func (b stepBlock) Number() int64 { return b.Seq + 1 }
 
-// Took is how long the model call took.
+// Took returns the duration of the model call.
 func (b stepBlock) Took() time.Duration { return took(b.StartedAt, b.CompletedAt) }
 
-// Credits are what the model call has cost.
+// Credits returns the cost of the model call.
 func (b stepBlock) Credits() float64 { return store.Credits(b.Usage.ModelCost) }
 
-// A partBlock is one of: reasoning, a text, a tool call.
-type partBlock struct {
-	Reasoning *excerpt
-	Text      template.HTML
-	TextMore  string // address of the whole text; '' where all is shown
-	Call      *callBlock
+// A stepView says how a step is drawn.
+type stepView struct {
+	step    store.Step
+	open    bool // the model is still writing it
+	answers bool // its texts are the answer, which stands elsewhere
+	figures bool // with a line of figures
+	limit   int  // bytes of HTML of each of its texts
 }
 
-// A callBlock is a tool call as pages show it.
-type callBlock struct {
-	Name    string
-	Path    string // address of its own page
-	State   string // in a word
-	Class   string // of its badge
-	Took    time.Duration
-	Credits float64
-	Input   excerpt
-	Output  excerpt
-	Ended   bool
-	Failed  bool
-	Consent string // what a person has decided; '' where nobody was asked
+// A pieceMaker adds the pieces of the steps of one turn, in their order.
+type pieceMaker struct {
+	b     *turnBuilder
+	turn  store.Turn
+	root  string // ID of the turn's element
+	calls string // ID of the holder of calls that is the last piece; '' if another piece is
+	list  []piece
 }
 
-// fillSteps adds steps to a turn as long as there is room, beginning with the oldest
-// or with the newest. Texts that are the turn's answer are left to it.
-func (b *blocks) fillSteps(block *turnBlock, steps []store.Step, oldest bool) error {
-	answer := answerStep(block.Turn, steps)
-	for n := range steps {
-		i := n
-		if !oldest {
-			i = len(steps) - 1 - n
+// put adds a piece that a shared template draws.
+func (m *pieceMaker) put(id, parent, name string, data any) error {
+	html, err := m.b.draw(name, data)
+	if err == nil {
+		m.list = append(m.list, piece{ID: id, Parent: cmp.Or(parent, m.root), HTML: html})
+	}
+	return err
+}
+
+// own adds a piece that ends the run of calls before it.
+func (m *pieceMaker) own(id, name string, data any) error {
+	m.calls = ""
+	return m.put(id, "", name, data)
+}
+
+// hold adds an empty holder.
+func (m *pieceMaker) hold(id, class string) {
+	m.list = append(m.list, piece{ID: id, Parent: m.root, Holder: true,
+		HTML: template.HTML(`<div class="` + class + `" id="` + id + `"></div>`)}) //nolint:gosec // our own words
+}
+
+// draw executes a shared template.
+func (b *turnBuilder) draw(name string, data any) (template.HTML, error) {
+	var html bytes.Buffer
+	err := b.d.edition(b.r).parts.ExecuteTemplate(&html, name, data)
+	return template.HTML(bytes.TrimSpace(html.Bytes())), err //nolint:gosec // made by a template
+}
+
+// step adds the pieces of a step.
+func (m *pieceMaker) step(v stepView) error {
+	st := v.step
+	id := fmt.Sprintf("s%d-%d", m.turn.Seq, st.Seq)
+	raw := fmt.Sprintf("%s/raw/%d/%d", m.b.path, m.turn.Seq, st.Seq)
+	sb := stepBlock{Step: st, ID: id, Told: excerptOf(st.Feedback, min(textBytes, v.limit)).at(raw + "/feedback")}
+	var err error
+	if sb.Notes, err = m.b.compactionNotes(m.turn.Num, st.Seq); err != nil {
+		return err
+	}
+	if v.figures || len(sb.Notes) > 0 {
+		name := "notes"
+		if v.figures {
+			name = "step"
 		}
-		if n > 0 && b.left < leastForTurn {
-			break
-		}
-		st, err := b.step(block, steps[i], i == answer)
-		if err != nil {
+		if err := m.own(id, name, sb); err != nil {
 			return err
 		}
-		block.Steps = append(block.Steps, st)
 	}
-	if !oldest {
-		slices.Reverse(block.Steps)
+	if err := m.parts(v, id, raw); err != nil {
+		return err
+	}
+	if sb.Told.Text != "" {
+		return m.own(id+"-told", "told", sb)
 	}
 	return nil
 }
 
-// answerStep is the index of the step whose texts are the turn's answer; -1 for none
-// of these.
-func answerStep(t store.Turn, steps []store.Step) int {
-	for i := len(steps) - 1; i >= 0 && t.Status == store.Completed; i-- {
-		if text := store.AnswerText(steps[i : i+1]); text != "" {
-			if text == t.OutputText {
-				return i
-			}
-			return -1
-		}
-	}
-	return -1
-}
-
-func (b *blocks) step(block *turnBlock, st store.Step, answers bool) (stepBlock, error) {
-	b.left -= frameOfStep
-	sb := stepBlock{Step: st}
-	raw := fmt.Sprintf("%s/raw/%d/%d", b.path, block.Seq, st.Seq)
-	texts := answerParts(st)
-	calls := int64(0)
+// parts adds what the model has produced in a step.
+func (m *pieceMaker) parts(v stepView, id, raw string) error {
+	st, calls := v.step, int64(0)
+	answer := answerParts(st)
 	for i, p := range st.Parts {
-		more := fmt.Sprintf("%s/parts/%d", raw, i)
+		at := fmt.Sprintf("%s-%d", id, i)
+		whole := fmt.Sprintf("%s/parts/%d", raw, i)
+		last := v.open && i == len(st.Parts)-1
+		var err error
 		switch {
-		case p.Type == store.PartToolCall:
-			sb.Parts = append(sb.Parts, partBlock{Call: b.call(block.Turn, st, p, calls)})
+		case p.IsCall():
+			// A call is numbered among the calls of its step, and not among all parts.
+			err = m.call(v, p, calls, last)
 			calls++
-		case strings.TrimSpace(p.Text) == "" || answers && texts[i]:
+		case strings.TrimSpace(p.Text) == "" || v.answers && slices.Contains(answer, i):
 		case p.Type == store.PartReasoning:
-			e := b.take(p.Text, reasoningBytes, more)
-			sb.Parts = append(sb.Parts, partBlock{Reasoning: &e})
+			err = m.own(at, "reasoning", reasoningBlock{ID: at, Open: last,
+				Text: excerptOf(p.Text, min(reasoningBytes, v.limit)).at(whole)})
 		case p.Type == store.PartText:
-			e := b.take(p.Text, textBytes, more)
-			sb.Parts = append(sb.Parts, partBlock{Text: showMarkdown(e.Text), TextMore: e.More})
+			err = m.text(at, p.Text, v.limit, whole, last)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	sb.Told = b.take(st.Feedback, textBytes, raw+"/feedback")
-	var err error
-	sb.Notes, err = b.compacted(block.Num, st.Seq)
-	return sb, err
+	return nil
 }
 
-// answerParts says which parts of a step are the answer it gives: those that
-// store.AnswerText joins.
-func answerParts(st store.Step) map[int]bool {
+// A reasoningBlock is what the model has thought.
+type reasoningBlock struct {
+	ID   string
+	Open bool // the model is still thinking
+	Text excerpt
+}
+
+// call adds a tool call. Calls that follow one another share a holder.
+func (m *pieceMaker) call(v stepView, p store.Part, n int64, growing bool) error {
+	if m.calls == "" {
+		m.calls = fmt.Sprintf("calls%d-%d-%d", m.turn.Seq, v.step.Seq, n)
+		m.hold(m.calls, "calls")
+	}
+	cb := m.b.call(m.turn, v.step, p, n, min(callBytes, v.limit))
+	if v.open {
+		cb.State, cb.Class = "prepared", "run"
+	}
+	if growing { // its arguments are not complete
+		cb.Argument, cb.Body = "", callBody{}
+	}
+	return m.put(cb.ID, m.calls, "call", cb)
+}
+
+// text adds a text of the model: a holder with a piece for each block.
+func (m *pieceMaker) text(id, source string, limit int, whole string, growing bool) error {
+	m.calls = ""
+	e := excerptOf(source, limit).at(whole)
+	blocks := m.b.prose().blocksOf(e.Text, growing && !e.Cut())
+	m.hold(id, "md")
+	for i, html := range blocks {
+		at := fmt.Sprintf("%s-b%d", id, i)
+		m.list = append(m.list, piece{ID: at, Parent: id, HTML: named(html, at, growing && i == len(blocks)-1)})
+	}
+	if e.Cut() {
+		return m.put(id+"-more", "", "cut", cutBlock{ID: id + "-more", Excerpt: e})
+	}
+	return nil
+}
+
+// A cutBlock says that a text is longer than a page shows.
+type cutBlock struct {
+	ID      string
+	Excerpt excerpt
+}
+
+// named returns the HTML of a block, which is one element, with an id. A caret follows the block
+// that the model is writing.
+func named(html, id string, caret bool) template.HTML {
+	end := strings.IndexAny(html, " >/")
+	if end < 0 || html[0] != '<' {
+		return template.HTML(html) //nolint:gosec // sanitised
+	}
+	attributes := ` id="` + id + `"`
+	if caret {
+		// Only the frame of code has a class of its own.
+		if rest, found := strings.CutPrefix(html[end:], ` class="`); found {
+			return template.HTML(html[:end] + attributes + ` class="caret ` + rest) //nolint:gosec // sanitised
+		}
+		attributes += ` class="caret"`
+	}
+	return template.HTML(html[:end] + attributes + html[end:]) //nolint:gosec // sanitised
+}
+
+// A stepOrder says which steps of a turn a page shows, and how.
+type stepOrder struct {
+	oldest bool // from the oldest on, with their figures; otherwise the newest ones
+	must   bool // the first of them must be on the page: its texts get shorter until it fits
+	open   bool // the last step is in progress
+	limit  int  // bytes of HTML of each text
+}
+
+// addSteps adds the steps that the page has room for. It leaves out texts that the turn shows as
+// its answer.
+func (b *turnBuilder) addSteps(block *turnBlock, steps []store.Step, o stepOrder) error {
+	from, to := answerSteps(block.Turn, steps)
+	root := block.SaidID()
+	if !block.Ended() {
+		root = block.FlowID()
+	}
+	var views []stepView
+	for n := range steps {
+		i := n
+		if !o.oldest {
+			i = len(steps) - 1 - n
+		}
+		v := stepView{step: steps[i], answers: from <= i && i < to, figures: o.oldest, limit: o.limit,
+			open: o.open && i == len(steps)-1}
+		fits, err := b.fit(&v, block.Turn, o.must && n == 0)
+		if err != nil {
+			return err
+		}
+		if !fits {
+			break
+		}
+		views = append(views, v)
+	}
+	if !o.oldest {
+		slices.Reverse(views)
+	}
+	m := pieceMaker{b: b, turn: block.Turn, root: root}
+	for _, v := range views {
+		if err := m.step(v); err != nil {
+			return err
+		}
+		block.Shown = append(block.Shown, v.step)
+	}
+	if len(m.list) > 0 {
+		block.Steps = m.list
+	}
+	return nil
+}
+
+// fit takes the room of a step. It reports false if the page has not so much room. With must,
+// the texts of the step get shorter until it fits.
+func (b *turnBuilder) fit(v *stepView, t store.Turn, must bool) (bool, error) {
+	// Most steps fit at once. A step with many long calls fits with shorter texts.
+	for ; ; v.limit /= 4 {
+		m := pieceMaker{b: b, turn: t}
+		if err := m.step(*v); err != nil {
+			return false, err
+		}
+		size := sizeOf(m.list)
+		if size <= b.room || must && v.limit <= leastTextBytes {
+			b.room -= size
+			return true, nil
+		}
+		if !must {
+			return false, nil
+		}
+	}
+}
+
+// answerSteps returns the range of the steps whose texts are the turn's answer. There are
+// several if the model reached its output limit and then continued.
+func answerSteps(t store.Turn, steps []store.Step) (from, to int) {
+	for to = len(steps); to > 0 && t.Status == store.Completed; to-- {
+		// Steps without text may follow the answer.
+		from = store.ContinuedFrom(steps, to-1)
+		if text := store.AnswerText(steps[from:to]); text != "" {
+			// A continued answer may begin before these steps. Then they show their texts too.
+			if text == t.OutputText {
+				return from, to
+			}
+			break
+		}
+	}
+	return 0, 0
+}
+
+// answerParts returns the indexes of the parts that store.AnswerText joins: the texts
+// after the last tool call, or before it if there are none.
+func answerParts(st store.Step) []int {
 	var before, after []int
 	for i, p := range st.Parts {
 		switch {
@@ -128,80 +335,41 @@ func answerParts(st store.Step) map[int]bool {
 		}
 	}
 	if len(after) == 0 {
-		after = before
+		return before
 	}
-	set := map[int]bool{}
-	for _, i := range after {
-		set[i] = true
-	}
-	return set
+	return after
 }
 
-// call makes the block of a step's tool call number n.
-func (b *blocks) call(t store.Turn, st store.Step, p store.Part, n int64) *callBlock {
-	return b.callAtMost(t, st, p, n, callBytes)
-}
-
-// callAtMost is call with at most so many bytes of its input, and of its output.
-func (b *blocks) callAtMost(t store.Turn, st store.Step, p store.Part, n int64, most int) *callBlock {
-	b.left -= frameOfCall
-	raw := fmt.Sprintf("%s/raw/%d/%d/calls/%d", b.path, t.Seq, st.Seq, n)
-	cb := &callBlock{Name: p.ToolName, Path: fmt.Sprintf("%s/calls/%d/%d/%d", b.path, t.Seq, st.Seq, n)}
-	cb.Input = b.take(prettyJSON(p.Input), most, raw+"/input")
-	c, ended := st.Call(n)
-	a, asked := st.Approval(n)
-	cb.State, cb.Class = callState(t, c, ended, a, asked)
-	if cb.Ended = ended; ended {
-		cb.Took, cb.Credits, cb.Failed = took(c.StartedAt, c.CompletedAt), store.Credits(c.Cost), c.State != store.CallCompleted
-		cb.Output = b.take(prettyJSON(c.Output), most, raw+"/output")
+// decisionText returns the state of an approval in words.
+func decisionText(l *text.Language, a store.Approval) string {
+	why := ""
+	if a.Reason != "" {
+		why = " " + sentence(a.Reason)
 	}
-	if asked {
-		cb.Consent = consent(a)
-	}
-	return cb
-}
-
-// callState says in a word how a tool call stands, and gives the class of its badge.
-func callState(t store.Turn, c store.Call, ended bool, a store.Approval, asked bool) (word, class string) {
-	switch {
-	case asked && a.Status == store.ApprovalPending:
-		return "waits for approval", "pending"
-	case asked && a.Status == store.ApprovalDenied:
-		return "denied", "error"
-	case ended && c.State == store.CallCompleted:
-		return "done", "completed"
-	case ended && c.State == store.CallInterrupted:
-		return "cut off", "error"
-	case ended:
-		return "failed", "error"
-	case t.Status == store.Running:
-		return "running", "running"
-	case t.Status == store.Pending:
-		return "queued", "pending"
-	}
-	return "did not run", "aborted"
-}
-
-// consent says what became of an approval.
-func consent(a store.Approval) string {
-	var text string
 	switch a.Status {
 	case store.ApprovalApproved:
-		text = "Approved"
+		if a.DecidedByName == "" {
+			return l.T("Approved.") + why
+		}
+		return l.T("Approved by %s.", a.DecidedByName) + why
 	case store.ApprovalDenied:
-		text = "Denied"
+		if a.DecidedByName == "" {
+			return l.T("Denied.") + why
+		}
+		return l.T("Denied by %s.", a.DecidedByName) + why
+	case store.ApprovalAnswered:
+		// Only a stranger has no name, and strangers answer by mail alone.
+		if a.DecidedByName == "" {
+			return l.T("Answered by mail.")
+		}
+		return l.T("Answered by %s.", a.DecidedByName)
 	case store.ApprovalExpired:
-		return "Nobody decided in time."
+		return l.T("Nobody decided in time.")
 	case store.ApprovalCancelled:
-		return "The turn ended before a decision."
-	default:
-		return "It waits for approval."
+		return l.T("The turn ended before a decision.")
 	}
-	if a.DecidedByName != "" {
-		text += " by " + a.DecidedByName
+	if a.Kind == store.KindQuestion {
+		return l.T("It waits for an answer.")
 	}
-	if a.Reason != "" {
-		return text + ": " + sentence(a.Reason)
-	}
-	return text + "."
+	return l.T("It waits for approval.")
 }

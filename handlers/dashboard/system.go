@@ -4,68 +4,96 @@ import (
 	"net/http"
 	"time"
 
+	"journeyman/runner"
+	"journeyman/runner/backup"
+	"journeyman/runner/tool/mcp"
 	"journeyman/store"
 )
 
-// systemRoutes are the pages of the state of the server.
+// systemRoutes registers the page of the state of the server.
 func (d *Dashboard) systemRoutes() {
 	d.may(store.SeeSystem, "GET", "/settings/system", d.showSystem)
+	d.may(store.SeeSystem, "POST", "/settings/system/backup", button(d.requestBackup))
+	d.may(store.SeeSystem, "POST", "/settings/system/doctor", button(d.consultDoctor))
+	d.serverRoutes()
 }
 
-// System is what the program tells of itself; the rest is asked when it is shown.
+// System holds what the program knows of itself at its start.
 type System struct {
-	Shell          string      // how commands of workers are confined, in a few words
-	Layers         []Layer     // what confines them
-	Relay          bool        // replies leave through a relay
-	SchedulerAlive func() bool // nil where there is no scheduler
+	Shell          string      // how the commands of workers are confined, in a few words
+	Layers         []Layer     // the means that confine the commands
+	Relay          bool        // replies are sent through a relay
+	SchedulerAlive func() bool // nil without a scheduler
 	StartedAt      time.Time
 }
 
-// A Layer is one of the ways in which commands are confined.
+// A Layer is one of the means that confine commands.
 type Layer struct {
 	Name   string
 	Active bool
-	Detail string // what it gives, or what the machine said
+	Detail string // the protection, or why the machine does not have it
 }
 
-// countingTime is how long a page waits for the size of the data folder.
-const countingTime = 500 * time.Millisecond
-
-// A systemPage is the state of the server.
+// A systemPage is the data of the page of the server's state. Its fields hold the state at
+// the moment of the request.
 type systemPage struct {
 	System
-	Version, Model, Folder   string
+	Version, Folder          string
+	Model                    []runner.Finding
 	Alive                    bool
 	Uptime                   time.Duration
 	Running, Queued, Streams int64
 	MailAddr                 string
 	RepliesWait              bool
 	NextReply                time.Time
-	Disk                     store.DiskUse
+	Storage                  storageState
 	LastBackup               time.Time
 	NeedsBackup              bool
 	DatabaseWorks            bool
+	Damaged                  bool
+	Backups                  backup.State
+	Doctor                   diagnosis
+	Logins                   []mcp.LoginState // of MCP servers
 }
 
-// backupAge is how old the last backup may be before the page says so.
+// backupAge is the age of the last backup from which on the page asks for a new one.
 const backupAge = 7 * 24 * time.Hour
 
 func (d *Dashboard) showSystem(w http.ResponseWriter, r *request) (err error) {
-	p := systemPage{System: d.cfg.System, Version: d.cfg.Version, Model: d.cfg.Model, Folder: d.store.Dir(), MailAddr: d.cfg.MailAddr,
-		Alive: d.cfg.System.SchedulerAlive == nil || d.cfg.System.SchedulerAlive(), Running: int64(d.cfg.Runner.Running()), Queued: d.store.Queued(),
-		Streams: d.cfg.API.OpenStreams(), DatabaseWorks: d.store.Ping(r.Context()) == nil}
+	p := systemPage{System: d.cfg.System, Version: d.cfg.Version, Folder: d.store.Dir(),
+		MailAddr: d.cfg.MailAddr, Alive: d.cfg.System.SchedulerAlive == nil || d.cfg.System.SchedulerAlive(),
+		Running: int64(d.cfg.Runner.Running()), Queued: d.store.Queued(), Streams: d.cfg.API.OpenStreams(),
+		DatabaseWorks: d.store.Ping(r.Context()) == nil, Model: d.cfg.Runner.ModelFindings(r.Context(), r.who.OrganizationID)}
+	p.Backups = d.cfg.Backups.State()
+	p.Damaged = d.store.Damage() != nil // after Ping, which may have met it
 	if !p.StartedAt.IsZero() {
 		p.Uptime = d.cfg.Now().Sub(p.StartedAt)
 	}
-	if p.Disk, err = d.store.DiskUse(r.Context(), countingTime); err != nil {
+	if p.Doctor, err = d.diagnosis(r); err != nil {
+		return err
+	}
+	if p.Logins, err = d.logins(r); err != nil {
+		return err
+	}
+	if p.Storage, err = d.storage(r); err != nil {
 		return err
 	}
 	if p.LastBackup, err = d.store.LastBackup(); err != nil {
 		return err
 	}
+	// Without any backup, LastBackup returns the zero time, which is always too old.
 	p.NeedsBackup = d.cfg.Now().Sub(p.LastBackup) > backupAge
 	if p.NextReply, p.RepliesWait, err = d.store.RepliesDue(r.Context()); err != nil {
 		return err
 	}
-	return d.page(w, r, "system.html", "System", p)
+	return d.page(w, r, "system.html", r.t("System"), p)
+}
+
+// requestBackup has the server make a backup soon.
+func (d *Dashboard) requestBackup(r *request) (string, error) {
+	if err := d.cfg.Backups.Request(r.who.Email); err != nil {
+		return "", err
+	}
+	// After the request: a refused one is no event.
+	return done("/settings/system", "backup-requested"), d.store.AuditBackup(r.Context(), r.who.Caller)
 }

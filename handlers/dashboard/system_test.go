@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/handlers"
 	"journeyman/handlers/dashboard"
 	"journeyman/store"
 )
@@ -26,20 +28,73 @@ func TestSystemPage(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	p := b.get("/settings/system")
 	is.Equal(p.status, http.StatusOK)
-	is.True(p.has("0 running, 0 queued", "writable", "alive", "for 3 h 0 min", "own root", "never. Make one", s.store.Dir(), "nowhere: start with"))
+	is.True(p.has("0 running, 0 queued", "writable", "alive", "Up for", "3 h 0 min", "own root", "never", "Make a backup", s.store.Dir(), "nowhere: start with",
+		"1,000,000 tokens (by the price table)", "before instructions and files", "are being measured", "none since the start"))
+	is.True(!p.has("journeyman vacuum")) // a new database returns its space
+	is.NoErr(s.store.MeasureStorage(t.Context()))
+	_, err := s.store.EndPruning(t.Context(), 0, 0)
+	is.NoErr(err)
+	is.True(b.get("/settings/system").has("Tasks and their turns", "Webhook deliveries", "0 tasks, 0 rows of webhooks"))
 	alive = false
-	is.NoErr(s.store.Backup(t.Context(), io.Discard))
+	_, err = s.store.Backup(t.Context(), io.Discard)
+	is.NoErr(err)
 	p = b.get("/settings/system")
 	is.True(p.has("stands still", "just now"))
-	is.True(!p.has("Make one"))
+	is.True(!p.has("Make a backup"))
+}
+
+// TestDoctorOnSystemPage makes the checks by a button, for those who may see the page.
+func TestDoctorOnSystemPage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	runs := 0
+	s := newSite(t, func(c *dashboard.Config) {
+		c.Examine = func(ctx context.Context) []handlers.Checks {
+			runs++
+			_, limited := ctx.Deadline()
+			is.True(limited) // the checks may take for ever
+			return []handlers.Checks{{Title: "Disk", List: []handlers.Check{
+				{Name: "free space", Status: handlers.CheckFailed, Detail: "3 MiB <left>", Advice: "delete what is not needed"},
+				{Name: "free files", Status: handlers.CheckOK, Detail: "many"}}}}
+		}
+	})
+	s.join("ada@example.com", store.RoleAdmin)
+	is.Equal(s.signIn("ada@example.com").post("/settings/system/doctor", "").status, http.StatusForbidden)
+	other := s.stranger("eve@example.com") // an Owner, and not of the organization that runs the server
+	is.Equal(other.post("/settings/system/doctor", "").status, http.StatusForbidden)
+	b := s.signIn("ann@example.com")
+	is.True(b.get("/settings/system").has("Nobody has made the checks", "Check now"))
+	is.Equal(runs, 0) // a page alone checks nothing
+	p := b.post("/settings/system/doctor", "")
+	is.Equal(p.location(), "/settings/system?done=checked#doctor")
+	is.True(b.get("/settings/system?done=checked").has("The checks are done", "1 failed, 0 warnings, 1 in order, 0 skipped", "3 MiB &lt;left&gt;", "delete what is not needed"))
+	is.Equal(runs, 1)
+	is.True(b.get("/settings/system").has("3 MiB &lt;left&gt;")) // the result stays
+	p = other.get("/settings/system")
+	is.Equal(p.status, http.StatusOK)
+	is.True(!p.has("Check now") && !p.has("free space")) // the rest of the page is theirs, too
+	is.Equal(runs, 1)
+	is.True(s.store.BeginMaintenance())
+	is.Equal(b.post("/settings/system/doctor", "").location(), "/settings/system?done=checked#doctor") // it changes nothing
+	is.Equal(runs, 2)
+	is.True(!newSite(t).signIn("ann@example.com").get("/settings/system").has("Check now")) // a server without checks
 }
 
 func TestBrowserSystem(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newSite(t, func(c *dashboard.Config) {
+		c.Examine = func(context.Context) []handlers.Checks {
+			return []handlers.Checks{{Title: "Disk", List: []handlers.Check{{Name: "free space", Status: handlers.CheckOK, Detail: "47 GiB"},
+				{Name: "free files", Status: handlers.CheckFailed, Detail: "12 inodes are left", Advice: "delete many small files on this disk"}}},
+				{Title: "Mail", List: []handlers.Check{{Name: "SPF", Status: handlers.CheckWarning, Detail: "mail.test has no such record",
+					Advice: "add a TXT record"}, {Name: "relay", Status: handlers.CheckSkipped, Detail: "none is set"}}}}
+		}
+	})
 	w := newWindow(s).borrow(s.signIn("ann@example.com"))
 	w.open("/settings")
 	w.click("System")
 	w.sees("Free on the disk")
+	w.click("Check now")
+	w.sees("12 inodes are left")
 	w.look("system")
 }

@@ -7,262 +7,311 @@ import (
 	"slices"
 	"strconv"
 
-	"journeyman/handlers"
-	"journeyman/runner"
+	"journeyman/runner/stream"
 	"journeyman/store"
 )
 
 const (
-	turnsOnPage  = 10
-	contentBytes = 34 << 10 // of a page, as they are sent; the frame and the forms take the rest of 50 KB
+	turnsOnPage = 10
+
+	// contentBytes is the room for turns on a page, in bytes of HTML. A page has at most
+	// 60 KB; the navigation, the rail and the forms take the rest.
+	contentBytes = 32 << 10
 )
 
-// A taskPage is what the page of a task shows.
+// A taskPage is the data of the page of a task.
 type taskPage struct {
-	Task      store.Task
-	Path      string
-	Worker    store.Worker
-	Creator   string      // name; '' for a stranger's mail
-	Turns     []turnBlock // that have ended
-	Current   []turnBlock // that have not
-	Older     string      // address of the turns before; '' for none
-	Newest    bool        // the page goes up to the newest turn
-	Still     bool        // it was asked not to load itself again
-	Stream    string      // address of the events of Current; '' where there are none
-	Asked     []askedCall
-	MoreAsked int64   // calls that wait, too
-	Run       *runBox // nil where no follow-up is taken
-	Closed    string  // why
-	Archives  bool    // who looks may archive it
+	Task         store.Task
+	Path         string
+	Worker       store.Worker
+	Creator      string      // name of the user; '' for mail of a stranger
+	Turns        []turnBlock // ended turns
+	Current      []turnBlock // waiting and running turns
+	Older        string      // address of the page with older turns; '' without any
+	Newest       bool        // the page shows the newest turns
+	NoReload     bool        // the user asked the page not to reload itself
+	Stream       string      // address of the fragments of Current; '' without any
+	Activity     activity
+	Asks         int // calls that wait for a person
+	Rail         []piece
+	Run          *runBox // for a follow-up; nil if the task takes none
+	ClosedReason string  // says why Run is nil
+	Refused      string  // says why an action was refused; '' if none was
+	MayArchive   bool
+	Edited       *editedTurn // the turn whose instruction the form holds; nil for none
+	StartedBy    *store.Turn // the turn whose tool call started the task; nil if none did
 }
 
-// Credits are what the task has cost.
+// An editedTurn is a turn that is to run again with another instruction.
+type editedTurn struct {
+	Seq   int64
+	Files []fileLink // come with it again
+}
+
+// Credits returns the cost of the task.
 func (p taskPage) Credits() float64 { return store.Credits(p.Task.Cost) }
 
-// Runs reports whether the task has not ended.
-func (p taskPage) Runs() bool { return p.Task.Unfinished > 0 }
+// Unfinished reports whether a turn of the task waits or runs.
+func (p taskPage) Unfinished() bool { return p.Task.Unfinished > 0 }
 
-// An askedCall is a tool call that waits for a decision.
-type askedCall struct {
-	store.Approval
-	Arguments excerpt
-}
+// Jumps returns the sections of the rail to which the top of a phone's page links.
+func (p taskPage) Jumps() []string { return jumps(p.Rail) }
 
-// task gives the task of a request's address, where it may be seen.
+// task returns the task that the address names, and its worker.
 func (d *Dashboard) task(r *request) (store.Task, store.Worker, error) {
-	return d.store.Task(r.Context(), r.who.Caller, handlers.TaskIDOfPath(r.params.ByName("taskId")))
+	return d.store.Task(r.Context(), r.who.Caller, r.params.ByName("taskId"))
 }
 
 func (d *Dashboard) showTask(w http.ResponseWriter, r *request) error {
-	return d.taskPage(w, r, http.StatusOK, nil)
+	return d.taskPage(w, r, http.StatusOK, nil, nil)
 }
 
-// taskPage shows a task; box is a follow-up that was refused, to be shown again.
-func (d *Dashboard) taskPage(w http.ResponseWriter, r *request, status int, box *runBox) error {
+// taskPage writes the page. f is a follow-up that was refused, or nil. refusal is the error of
+// another action, or nil.
+func (d *Dashboard) taskPage(w http.ResponseWriter, r *request, status int, f *form, refusal error) error {
 	task, worker, err := d.task(r)
 	if err != nil {
 		return err
 	}
-	p := taskPage{Task: task, Path: taskPath(task.ID), Worker: worker, Run: box, Still: r.URL.Query().Has("still"),
-		Archives: task.ArchivedAt == nil && worker.UserID == r.who.UserID}
+	p, err := d.newTaskPage(r, task, worker)
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
+		p.Refused = sentence(messageOf(refusal))
+	}
+	if p.ClosedReason == "" {
+		if err := d.addRunBox(r, p, f); err != nil {
+			return err
+		}
+	}
+	// Without a number, or with an unreadable one, the page shows the newest turns.
 	before, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64)
 	if p.Newest = err != nil; p.Newest {
 		before = task.TurnCount
 	}
-	asked, err := d.fillAsked(r, &p)
-	if err != nil {
+	if err := d.addTurns(r, p, before); err != nil {
 		return err
-	}
-	if err := d.fillConversation(r, &p, before, contentBytes-asked); err != nil {
-		return err
-	}
-	if task.CreatedByUserID != "" {
-		if p.Creator, err = d.store.UserName(r.Context(), task.CreatedByUserID); err != nil {
-			return err
-		}
-	}
-	switch {
-	case worker.DeletedAt != nil:
-		p.Run, p.Closed = nil, "The worker is deleted and takes no new instructions."
-	case task.ArchivedAt != nil:
-		p.Run, p.Closed = nil, "The task is archived and takes no new instructions."
-	case p.Run == nil:
-		run := d.newRunBox(p.Path, "Follow-up", "Send")
-		p.Run = &run
 	}
 	return d.render(w, r, status, "task.html", task.Title, p)
 }
 
-// fillConversation adds the turns with a seq below before: the newest ones that fit
-// into so many bytes, and on the newest page those that have not ended.
-func (d *Dashboard) fillConversation(r *request, p *taskPage, before int64, room int) error {
-	b := &blocks{d: d, r: r, task: p.Task, path: p.Path, left: room}
-	ended := p.Task.TurnCount - p.Task.Unfinished
-	if p.Newest && p.Runs() {
-		if err := p.fillCurrent(b, ended); err != nil {
-			return err
-		}
+// newTaskPage returns the page without its turns.
+func (d *Dashboard) newTaskPage(r *request, task store.Task, worker store.Worker) (*taskPage, error) {
+	p := &taskPage{Task: task, Path: taskPath(task.ID), Worker: worker, NoReload: r.URL.Query().Has("still"),
+		MayArchive: task.ArchivedAt == nil && worker.UserID == r.who.UserID}
+	switch {
+	case worker.DeletedAt != nil:
+		p.ClosedReason = r.t("The worker is deleted and takes no new instructions.")
+	case task.ArchivedAt != nil:
+		p.ClosedReason = r.t("The task is archived and takes no new instructions.")
 	}
-	before = min(before, ended)
-	turns, err := d.store.TurnsBefore(r.Context(), p.Task.Num, before, turnsOnPage)
+	// Only the first turn of a task can be a child: a call always starts a new task.
+	first, err := d.store.TurnAt(r.Context(), task, 0)
+	if err != nil {
+		return nil, err
+	}
+	parent, found, err := d.store.Parent(r.Context(), first)
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		p.StartedBy = &parent
+	}
+	if task.CreatedByUserID != "" {
+		p.Creator, err = d.store.UserName(r.Context(), task.CreatedByUserID)
+	}
+	return p, err
+}
+
+// addRunBox adds the form for a follow-up. It holds what the user typed before, or the
+// instruction of the turn that is to run again.
+func (d *Dashboard) addRunBox(r *request, p *taskPage, f *form) error {
+	box := d.newRunBox(p.Path, r.t("Follow-up"), r.t("Send"))
+	p.Run = &box
+	seq := r.URL.Query().Get("edit")
+	if f != nil {
+		box.Form, seq = f, f.Get("from")
+	}
+	if seq == "" {
+		return nil
+	}
+	n, err := number(seq)
+	if err != nil || n >= p.Task.TurnCount {
+		return nil //nolint:nilerr // a wrong number leaves the form empty
+	}
+	turn, err := d.store.TurnAt(r.Context(), p.Task, n)
 	if err != nil {
 		return err
 	}
-	if p.Newest && p.Runs() && p.Worker.DeletedAt == nil {
-		p.Stream = streamAddress(p.Task, turns)
+	b := d.builder(r, p)
+	block := turnBlock{Turn: turn}
+	if err := b.addFiles(&block); err != nil {
+		return err
+	}
+	p.Edited = &editedTurn{Seq: n, Files: block.Attached}
+	if f == nil {
+		box.Form.Values.Set("input", turn.Input)
+		box.Form.Values.Set("budget", string(turn.Budget))
+	}
+	return nil
+}
+
+// builder returns the builder of the page's turns.
+func (d *Dashboard) builder(r *request, p *taskPage) *turnBuilder {
+	return &turnBuilder{d: d, r: r, task: p.Task, path: p.Path, room: contentBytes, again: p.ClosedReason == ""}
+}
+
+// addTurns adds the newest turns with a seq below before that the page has room for. The
+// newest page begins with the turns that have not ended.
+func (d *Dashboard) addTurns(r *request, p *taskPage, before int64) error {
+	b := d.builder(r, p)
+	var err error
+	if b.children, err = d.store.TaskChildren(r.Context(), p.Task); err != nil {
+		return err
+	}
+	ended := p.Task.TurnCount - p.Task.Unfinished
+	if p.Newest && p.Unfinished() {
+		if err := d.addUnfinished(p, b, ended); err != nil {
+			return err
+		}
+	}
+	before = min(before, ended) // addUnfinished has shown the others
+	turns, err := d.store.TurnsBefore(r.Context(), p.Task, before, turnsOnPage)
+	if err != nil {
+		return err
 	}
 	for _, t := range slices.Backward(turns) {
-		if len(p.Turns)+len(p.Current) > 0 && b.left < leastForTurn {
-			break
-		}
-		block, err := b.turn(t)
+		block, fits, err := b.turn(t)
 		if err != nil {
 			return err
 		}
+		if !fits {
+			break
+		}
 		p.Turns, before = append(p.Turns, block), t.Seq
 	}
-	slices.Reverse(p.Turns)
+	if p.Rail == nil && len(turns) > 0 {
+		s := stream.State{Turn: turns[len(turns)-1]}
+		if len(p.Turns) > 0 {
+			s.Steps = p.Turns[0].Shown
+		}
+		p.Activity = b.activityOf(s, 0, nil)
+		if p.Rail, err = b.rail(p, s, p.Activity); err != nil {
+			return err
+		}
+	}
+	slices.Reverse(p.Turns) // people read from the oldest to the newest
 	if before > 0 {
 		p.Older = p.Path + "?before=" + strconv.FormatInt(before, 10)
 	}
 	return nil
 }
 
-// fillCurrent adds turns that have not ended, the next ones to run: they are those
-// after the ended ones.
-func (p *taskPage) fillCurrent(b *blocks, ended int64) error {
-	turns, err := b.d.store.TurnsBefore(b.r.Context(), p.Task.Num, ended+turnsOnPage, turnsOnPage)
+// addUnfinished adds the running turn and the turns that wait, in the order in which they
+// will run. ended is the number of ended turns, which come before them.
+func (d *Dashboard) addUnfinished(p *taskPage, b *turnBuilder, ended int64) error {
+	turns, err := d.store.TurnsBefore(b.r.Context(), p.Task, ended+turnsOnPage, turnsOnPage)
 	if err != nil {
 		return err
 	}
 	for _, t := range turns {
-		if t.Seq < ended || len(p.Current) > 0 && b.left < leastForTurn {
+		if t.Seq < ended {
 			continue
 		}
-		block, err := b.turn(t)
+		if t.Seq == ended {
+			if err := d.addCurrent(p, b, t); err != nil {
+				return err
+			}
+			continue
+		}
+		block, fits, err := b.turn(t)
 		if err != nil {
 			return err
+		}
+		if !fits {
+			break // a later turn must not stand where this one is missing
 		}
 		p.Current = append(p.Current, block)
 	}
 	return nil
 }
 
-// leastForTurn is how much of a page must be left, in bytes, for a further turn.
-const leastForTurn = 4 << 10
-
-// streamAddress is that of the events after the turns that have ended.
-func streamAddress(t store.Task, ended []store.Turn) string {
-	v := url.Values{"stream": {"true"}, "taskId": {t.ID}}
-	if len(ended) > 0 {
-		v.Set("lastEventId", runner.AfterTurn(ended[len(ended)-1]))
+// addCurrent adds the first turn that has not ended, as far as it has come.
+func (d *Dashboard) addCurrent(p *taskPage, b *turnBuilder, t store.Turn) error {
+	s, _, leave, err := d.cfg.Runner.Streams.State(b.r.Context(), t.ID)
+	if err != nil {
+		return err
 	}
-	return "/api/workers/" + t.WorkerID + "?" + v.Encode()
+	leave()
+	asks, place, err := b.waits(s)
+	if err != nil {
+		return err
+	}
+	block, err := b.frame(s.Turn)
+	if err != nil {
+		return err
+	}
+	// What waits for a person has its room first, and then the frame.
+	if block.Asks, err = b.asks(asks, block.FlowID()); err != nil {
+		return err
+	}
+	b.room -= sizeOf(block.Asks)
+	if _, err := b.take("turn", block, true); err != nil {
+		return err
+	}
+	b.begun = true
+	if err := b.addLive(&block, s); err != nil {
+		return err
+	}
+	p.Asks, p.Activity = len(asks), b.activityOf(s, place, asks)
+	if p.Rail, err = b.rail(p, s, p.Activity); err != nil {
+		return err
+	}
+	p.Current = append(p.Current, block)
+	first := completeSteps(s)
+	if len(block.Shown) > 0 {
+		first = block.Shown[0].Seq
+	}
+	p.Stream = fmt.Sprintf("%s/live?%s", p.Path, url.Values{"turn": {strconv.FormatInt(t.Seq, 10)},
+		"step": {strconv.FormatInt(first, 10)}, "has": {strconv.FormatInt(completeSteps(s), 10)}}.Encode())
+	return nil
 }
 
-// fillAsked adds the tool calls that wait for a decision, the first of them, and
-// gives how many bytes of the page they take.
-func (d *Dashboard) fillAsked(r *request, p *taskPage) (size int, err error) {
-	if !p.Runs() || !p.Newest {
-		return 0, nil
+// waits returns what a turn waits for: the calls that people must decide on, and its place in
+// the queue.
+func (b *turnBuilder) waits(s stream.State) (asks []store.Approval, place int64, err error) {
+	if s.Turn.Status == store.Pending && s.Turn.Ready && s.Turn.Wait == nil {
+		place, err = b.d.store.QueuePlace(b.r.Context(), s.Turn)
+		return nil, place, err
 	}
-	list, _, err := d.store.Approvals(r.Context(), r.who.Caller, store.ApprovalQuery{TaskID: p.Task.ID, Limit: askedOfTask})
-	for _, a := range slices.Backward(list) { // in the order in which they were asked
-		if a.Status != store.ApprovalPending {
-			continue
-		}
-		if len(p.Asked) == askedShown {
-			p.MoreAsked++
-			continue
-		}
-		turn, err := d.store.Turn(r.Context(), a.TurnID)
-		if err != nil {
-			return size, err
-		}
-		e := excerptOf(prettyJSON(a.Input), askedBytes)
-		if e.cut {
-			e.More = fmt.Sprintf("%s/raw/%d/%d/calls/%d/input", p.Path, turn.Seq, a.Step, a.Call)
-		}
-		p.Asked = append(p.Asked, askedCall{a, e})
-		size += frameOfAsked + escapedSize(e.Text)
+	if len(s.Steps) > 0 && len(s.Steps[len(s.Steps)-1].Approvals) > 0 {
+		asks, err = b.d.pendingOf(b.r, b.task.ID)
 	}
-	return size, err
+	return asks, 0, err
 }
 
-// What is shown of calls that wait for a decision. Nobody should decide on what is
-// not shown: the page says so where there is more, and where.
-const (
-	askedOfTask  = 50 // approvals looked at; those that wait are among the newest
-	askedShown   = 8
-	askedBytes   = 1 << 10 // of the arguments of one
-	frameOfAsked = 1 << 10 // bytes of the form of one
-)
+// addLive adds the steps of a turn that has not ended, as many of the newest as fit.
+func (b *turnBuilder) addLive(block *turnBlock, s stream.State) error {
+	steps := slices.Clone(s.Steps)
+	if s.Current != nil {
+		steps = append(steps, *s.Current)
+	}
+	first := max(0, len(steps)-stepsOfTurn)
+	err := b.addSteps(block, steps[first:], stepOrder{must: true, open: s.Current != nil, limit: answerBytes})
+	block.Earlier = int64(len(steps))
+	if len(block.Shown) > 0 {
+		block.Earlier = block.Shown[0].Seq
+	}
+	return err
+}
 
-// followUp adds a turn to a task.
-func (d *Dashboard) followUp(w http.ResponseWriter, r *request) error {
-	sent, f, err := d.readRunBox(w, r)
-	if err != nil {
-		return err
-	}
-	task, _, err := d.task(r)
-	if err != nil {
-		return err
-	}
-	if _, err := d.submitRunBox(r, sent, store.NewTurn{TaskID: task.ID, WorkerID: task.WorkerID}); err != nil {
-		if !f.refused(err) {
-			return err
+// completeSteps returns how many of the first steps of a turn will not change any more.
+func completeSteps(s stream.State) int64 {
+	for i, st := range s.Steps {
+		if len(st.Calls) < len(st.ToolCalls()) {
+			return int64(i)
 		}
-		box := d.newRunBox(taskPath(task.ID), "Follow-up", "Send")
-		box.Form = f
-		return d.taskPage(w, r, http.StatusUnprocessableEntity, &box)
 	}
-	return redirect(w, r, taskPath(task.ID)+"#newest")
-}
-
-func (d *Dashboard) cancelTask(w http.ResponseWriter, r *request) error {
-	task, _, err := d.task(r)
-	if err != nil {
-		return err
-	}
-	if _, err := d.cfg.Runner.AbortTask(r.Context(), r.who.Caller, task.ID); err != nil {
-		return err
-	}
-	return done(w, r, taskPath(task.ID), "task-cancelled")
-}
-
-func (d *Dashboard) archiveTask(w http.ResponseWriter, r *request) error {
-	task, _, err := d.task(r)
-	if err != nil {
-		return err
-	}
-	if err := d.store.ArchiveTask(r.Context(), r.who.Caller, task.ID); err != nil {
-		return err
-	}
-	return done(w, r, "/tasks", "task-archived")
-}
-
-// decideApproval approves or denies a tool call; the button that was pressed says
-// which.
-func (d *Dashboard) decideApproval(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
-	if err != nil {
-		return err
-	}
-	task, _, err := d.task(r)
-	if err != nil {
-		return err
-	}
-	decision, message := f.Get("decision"), "call-denied"
-	if decision != "approve" && decision != "deny" {
-		return store.Errorf(store.Invalid, "the decision must be approve or deny")
-	}
-	if decision == "approve" {
-		message = "call-approved"
-	}
-	_, err = d.cfg.Runner.DecideApproval(r.Context(), r.who.Caller, task.ID, r.params.ByName("approvalId"),
-		store.Decision{Approved: decision == "approve", Reason: f.Get("reason")})
-	if err != nil {
-		return err
-	}
-	return done(w, r, taskPath(task.ID), message)
+	return int64(len(s.Steps))
 }

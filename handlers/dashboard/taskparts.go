@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -9,21 +8,21 @@ import (
 	"journeyman/store"
 )
 
-// The pages of what is too long for the page of its task: a turn with all its steps,
-// a tool call, and any text whole.
+// This file has the pages of what is too long for the page of a task: a turn with all its
+// steps, a tool call, and each whole text.
 
-// A turnPage is what the page of a turn shows.
+// A turnPage is the data of the page of a turn.
 type turnPage struct {
 	Task       store.Task
 	Path       string // of the task
 	Worker     store.Worker
 	Turn       turnBlock
-	From, To   int64 // numbers of the steps shown, from one; 0 for none
+	From, To   int64 // numbers of the first and the last step on the page; 0 without steps
 	StepsInAll int64
-	Before     string // address of the steps before; '' for none
-	After      string // of the steps after
-	Previous   string // of the turn before
-	Next       string // of the turn after
+	Before     string // address of the steps before these; '' without any
+	After      string // address of the steps after these
+	Previous   string // address of the turn before
+	Next       string // address of the turn after
 }
 
 func (d *Dashboard) showTurn(w http.ResponseWriter, r *request) error {
@@ -35,14 +34,18 @@ func (d *Dashboard) showTurn(w http.ResponseWriter, r *request) error {
 	if err != nil || from < 1 {
 		from = 1
 	}
-	from = min(from, max(1, turn.Usage.Steps)) - 1 // people count from one
-	b := &blocks{d: d, r: r, task: task, path: taskPath(task.ID), left: contentBytes}
-	block, err := b.turnFrom(turn, from, stepsOnPage, true)
+	from = min(from, max(1, turn.Usage.Steps)) - 1 // the journal counts from zero
+	b := &turnBuilder{d: d, r: r, task: task, path: taskPath(task.ID), room: contentBytes}
+	if b.children, err = d.store.Children(r.Context(), turn); err != nil {
+		return err
+	}
+	block, err := b.turnFrom(turn, from)
 	if err != nil {
 		return err
 	}
+	block.Unfold = true
 	p := turnPage{Task: task, Path: b.path, Worker: worker, Turn: block, StepsInAll: turn.Usage.Steps}
-	if n := int64(len(block.Steps)); n > 0 {
+	if n := int64(len(block.Shown)); n > 0 {
 		p.From, p.To = from+1, from+n
 	}
 	if from > 0 {
@@ -57,10 +60,10 @@ func (d *Dashboard) showTurn(w http.ResponseWriter, r *request) error {
 	if turn.Seq+1 < task.TurnCount {
 		p.Next = b.path + "/turns/" + strconv.FormatInt(turn.Seq+1, 10)
 	}
-	return d.page(w, r, "turn.html", fmt.Sprintf("Turn %d of %s", block.Number(), task.Title), p)
+	return d.page(w, r, "turn.html", r.t("Turn %d of %s", block.Number(), task.Title), p)
 }
 
-// turn gives the turn of a request's task with that seq.
+// turn returns the turn with that seq of the task that the address names.
 func (d *Dashboard) turn(r *request, seq string) (store.Task, store.Worker, store.Turn, error) {
 	task, worker, err := d.task(r)
 	if err != nil {
@@ -70,29 +73,32 @@ func (d *Dashboard) turn(r *request, seq string) (store.Task, store.Worker, stor
 	if err != nil {
 		return task, worker, store.Turn{}, err
 	}
-	turn, err := d.store.TurnAt(r.Context(), task.Num, n)
+	turn, err := d.store.TurnAt(r.Context(), task, n)
 	return task, worker, turn, err
 }
 
-// number reads a number of an address.
+// number reads a number of an address. Another text is an address without a page.
 func number(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 0 {
-		return 0, store.Errorf(store.NotFound, "there is no page at this address")
+		return 0, errNotFound
 	}
 	return n, nil
 }
 
-// A callPage is what the page of a tool call shows.
+// callPageBytes bounds each text on the page of a call, in bytes of HTML.
+const callPageBytes = 9 << 10
+
+// A callPage is the data of the page of a tool call.
 type callPage struct {
 	Task store.Task
 	Path string // of the task
 	Turn store.Turn
-	Step int64 // its number, from one
+	Step int64 // number of the step, from one
 	Call callBlock
 }
 
-// Number is the turn's number for people.
+// Number returns the turn's number for people, who count from one.
 func (p callPage) Number() int64 { return p.Turn.Seq + 1 }
 
 func (d *Dashboard) showCall(w http.ResponseWriter, r *request) error {
@@ -112,18 +118,22 @@ func (d *Dashboard) showCall(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	b := &blocks{d: d, r: r, task: task, path: taskPath(task.ID), left: contentBytes}
-	call := b.callAtMost(turn, st, part, n, contentBytes/2)
-	return d.page(w, r, "call.html", "Call of "+part.ToolName, callPage{Task: task, Path: b.path, Turn: turn, Step: st.Seq + 1, Call: *call})
+	b := &turnBuilder{d: d, r: r, path: taskPath(task.ID)}
+	if b.children, err = d.store.Children(r.Context(), turn); err != nil {
+		return err
+	}
+	call := b.call(turn, st, part, n, callPageBytes)
+	return d.page(w, r, "call.html", r.t("Call of %s", ellipsis(part.ToolName, 80)),
+		callPage{Task: task, Path: b.path, Turn: turn, Step: st.Seq + 1, Call: *call})
 }
 
-// step gives the step of a turn with that seq.
+// step returns the step with that seq.
 func (d *Dashboard) step(r *request, turn store.Turn, seq string) (st store.Step, err error) {
 	n, err := number(seq)
 	if err != nil {
 		return st, err
 	}
-	steps, err := d.store.JournalPage(r.Context(), turn.Num, n, 1)
+	steps, err := d.store.JournalPage(r.Context(), turn, n, 1)
 	if err != nil {
 		return st, err
 	}
@@ -133,7 +143,7 @@ func (d *Dashboard) step(r *request, turn store.Turn, seq string) (st store.Step
 	return steps[0], nil
 }
 
-// callPart gives the part of a step that is its tool call number n.
+// callPart returns the part of a step that holds its tool call number n.
 func callPart(st store.Step, n int64) (store.Part, error) {
 	for _, p := range st.Parts {
 		if p.Type != store.PartToolCall {
@@ -147,7 +157,7 @@ func callPart(st store.Step, n int64) (store.Part, error) {
 	return store.Part{}, store.Errorf(store.NotFound, "the step has no such tool call")
 }
 
-// showRaw gives a text of a task whole, as plain text:
+// showRaw sends a whole text of a task as plain text. The addresses end with:
 //
 //	TURN/input|output|structured
 //	TURN/STEP/feedback
@@ -159,12 +169,7 @@ func (d *Dashboard) showRaw(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	var text string
-	if len(at) == 2 {
-		text, err = rawOfTurn(turn, at[1])
-	} else {
-		text, err = d.rawOfStep(r, turn, at[1:])
-	}
+	text, err := d.rawText(r, turn, at[1:])
 	if err != nil {
 		return err
 	}
@@ -172,28 +177,25 @@ func (d *Dashboard) showRaw(w http.ResponseWriter, r *request) error {
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Disposition", "inline")
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	_, _ = w.Write([]byte(text)) // the browser may have gone
+	_, _ = w.Write([]byte(text)) // the browser may have closed the connection
 	return nil
 }
 
-func rawOfTurn(t store.Turn, what string) (string, error) {
-	switch what {
+// errNoText is the error for an address that names no text of a turn.
+var errNoText = store.Errorf(store.NotFound, "there is no such text")
+
+// rawText returns the text of a turn that the rest of an address names.
+func (d *Dashboard) rawText(r *request, turn store.Turn, at []string) (string, error) {
+	switch strings.Join(at, "/") {
 	case "input":
-		return t.Input, nil
+		return turn.Input, nil
 	case "output":
-		return t.OutputText, nil
+		return turn.OutputText, nil
 	case "structured":
-		return prettyJSON(t.StructuredOutput), nil
+		return prettyJSON(turn.StructuredOutput), nil
 	}
-	return "", noSuchText()
-}
-
-func noSuchText() error { return store.Errorf(store.NotFound, "there is no such text") }
-
-// rawOfStep gives a text of a step: at is its seq and which of its texts.
-func (d *Dashboard) rawOfStep(r *request, turn store.Turn, at []string) (string, error) {
 	if len(at) < 2 {
-		return "", noSuchText()
+		return "", errNoText
 	}
 	st, err := d.step(r, turn, at[0])
 	if err != nil {
@@ -203,7 +205,7 @@ func (d *Dashboard) rawOfStep(r *request, turn store.Turn, at []string) (string,
 		return st.Feedback, nil
 	}
 	if len(at) < 3 {
-		return "", noSuchText()
+		return "", errNoText
 	}
 	n, err := number(at[2])
 	if err != nil {
@@ -215,9 +217,10 @@ func (d *Dashboard) rawOfStep(r *request, turn store.Turn, at []string) (string,
 	case len(at) == 4 && at[1] == "calls":
 		return rawOfCall(st, n, at[3])
 	}
-	return "", noSuchText()
+	return "", errNoText
 }
 
+// rawOfCall returns the input or the output of a step's tool call number n.
 func rawOfCall(st store.Step, n int64, what string) (string, error) {
 	part, err := callPart(st, n)
 	if err != nil {
@@ -230,5 +233,5 @@ func rawOfCall(st store.Step, n int64, what string) (string, error) {
 	case what == "output" && ended:
 		return prettyJSON(call.Output), nil
 	}
-	return "", noSuchText()
+	return "", errNoText
 }

@@ -1,176 +1,232 @@
 package dashboard
 
 import (
-	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"time"
 
-	"journeyman/handlers"
+	"journeyman/handlers/dashboard/text"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
-// taskRoutes are the pages of tasks.
+// taskRoutes registers the pages of tasks.
 func (d *Dashboard) taskRoutes() {
 	d.on("GET", "/tasks", d.listTasks)
-	d.on("GET", "/tasks/:taskId", d.showTask)
+	d.on("POST", "/tasks", submitted(d.manyTasks, nil))
+	d.on("GET", "/tasks/:taskId", d.orElsewhere(d.showTask))
 	d.on("POST", "/tasks/:taskId", d.followUp)
-	d.on("POST", "/tasks/:taskId/cancel", d.cancelTask)
-	d.on("POST", "/tasks/:taskId/archive", d.archiveTask)
-	d.on("POST", "/tasks/:taskId/approvals/:approvalId", d.decideApproval)
+	d.on("GET", "/tasks/:taskId/live", d.watchTask)
+	d.on("POST", "/tasks/:taskId/cancel", button(d.cancelTask))
+	d.on("POST", "/tasks/:taskId/archive", button(d.archiveTask))
+	d.on("POST", "/tasks/:taskId/approvals/:approvalId", d.onTask(d.decideApproval))
 	d.on("GET", "/tasks/:taskId/turns/:turn", d.showTurn)
+	d.on("POST", "/tasks/:taskId/turns/:turn/again", d.onTask(d.runAgain))
 	d.on("GET", "/tasks/:taskId/calls/:turn/:step/:call", d.showCall)
 	d.on("GET", "/tasks/:taskId/raw/*what", d.showRaw)
+	d.on("GET", "/tasks/:taskId/files.zip", d.zipTaskFiles)
 }
 
 const (
-	tasksOnPage   = 50
-	workersInList = 100 // choices of the worker filter
-	titleInFilter = 40  // characters of a worker's title there
-	askedOnPage   = 5   // approvals that wait, above the list
+	tasksOnPage   = 30
+	tasksScanned  = 20_000 // tasks that a filter looks at for one page: the page leads on to older ones
+	workersInList = 100    // choices of the worker filter
+	titleInFilter = 40     // characters of a worker's title in the worker filter
+	waitingFirst  = 10     // tasks that wait for the user, above the others
+	waitingOnPage = 50     // tasks that wait for the user, on the page of their own
 )
 
-// A taskList is what the list of tasks shows.
+// A taskList is the data of the list of tasks.
 type taskList struct {
 	Form     *form // the filters
-	Workers  []option
+	Segments []segment
 	Tasks    []taskRow
-	Asked    []askedTask
-	Next     string // address of the page after this; '' for the last
-	First    string // the query of the first page
+	Next     string // address of the next page; '' after the last
+	First    string // query of the first page
 	Later    bool   // this is not the first page
+	Waiting  bool   // the page shows what waits for the user
 	Filtered bool
-	MailTo   string // how addresses of workers look
+	MailTo   string      // form of the workers' mail addresses
+	Told     *bulkResult // what an action on several tasks did; nil for none
+	Token    string      // names the form of the actions: a second click does nothing more
+	Back     string      // the query of the page
+
+	Statuses, Waits, Triggers, Workers []option // choices of the filters
 }
 
-// A taskRow is a task of the list.
-type taskRow struct {
-	store.Task
-	Worker string // its title
-	Path   string
+// A segment is a part of the list that one click shows.
+type segment struct {
+	Label   string
+	Address string
+	Current bool
+	Count   int64
+	More    bool // the real number may be larger than Count
+	Waits   bool // the tasks wait for the user
 }
 
-// Credits are what the task has cost.
-func (t taskRow) Credits() float64 { return store.Credits(t.Cost) }
+// options returns the choices of a select, in the language of the page.
+func (r *request) options(list ...labelled) []option {
+	options := make([]option, len(list))
+	for i, o := range list {
+		options[i] = option{o.value, r.t(o.label)}
+	}
+	return options
+}
 
-var (
-	statuses = []option{{"", "any"}, {"pending", "pending"}, {"running", "running"}, {"completed", "completed"}, {"error", "error"}, {"aborted", "aborted"}}
-	triggers = []option{{"", "any"}, {"api", "API"}, {"email", "email"}, {"schedule", "schedule"}, {"ui", "dashboard"}}
-)
+// A labelled value is a choice of a select before its label is translated.
+type labelled struct {
+	value string
+	label text.Key
+}
 
-// Statuses are the choices of a filter.
-func (taskList) Statuses() []option { return statuses }
+// addChoices puts the choices of the selects into p.
+func (d *Dashboard) addChoices(r *request, p *taskList) (err error) {
+	p.Statuses = r.options(labelled{"", text.Key("Any state")}, labelled{"pending", text.Key("Queued")},
+		labelled{"running", text.Key("Running")}, labelled{"completed", text.Key("Done")},
+		labelled{"error", text.Key("Failed")}, labelled{"aborted", text.Key("Cancelled")})
+	p.Waits = r.options(labelled{"", text.Key("Anything")}, labelled{"person", text.Key("A person")},
+		labelled{"model", text.Key("The model")}, labelled{"worker", text.Key("Another worker")})
+	p.Triggers = r.options(labelled{"", text.Key("Any source")}, labelled{"api", text.Key("API")},
+		labelled{"email", text.Key("Mail")}, labelled{"schedule", text.Key("Schedule")},
+		labelled{"ui", text.Key("These pages")})
+	p.Workers, err = d.workerOptions(r, p.Form.Get("workerId"))
+	return err
+}
 
-// Triggers are the choices of a filter.
-func (taskList) Triggers() []option { return triggers }
-
-// MoreFilters reports whether any of the filters is set, or wrong, that are folded
-// otherwise.
-func (p taskList) MoreFilters() bool {
-	for _, name := range taskFilters {
-		if name != "q" && name != "status" && (p.Form.Get(name) != "" || p.Form.Errors[name] != "") {
-			return true
+// MoreFilters returns how many filters under "More filters" are set or wrong. The page
+// then shows these filters unfolded.
+func (p taskList) MoreFilters() (n int) {
+	for _, name := range moreTaskFilters() {
+		if p.Form.Get(name) != "" || p.Form.Errors[name] != "" {
+			n++
 		}
 	}
-	return false
+	// The segments show these states: the fold need not.
+	s := p.Form.Get("status")
+	if n > 0 && p.Form.Errors["status"] == "" && (s == "running" || s == "error" || s == "completed") {
+		n--
+	}
+	return n
 }
 
-// taskFilters are the fields of the list's form.
-var taskFilters = []string{"q", "status", "triggeredBy", "workerId", "createdAfter", "createdBefore", "archived"}
+// moreTaskFilters returns the names of the filters under "More filters".
+func moreTaskFilters() []string {
+	return []string{"status", "waitingFor", "createdAfter", "createdBefore", "archived"}
+}
+
+// taskFilters returns the names of all filters but the one for what waits for the user.
+func taskFilters() []string { return append(moreTaskFilters(), "q", "workerId", "triggeredBy") }
 
 func (d *Dashboard) listTasks(w http.ResponseWriter, r *request) error {
-	ctx, typed := r.Context(), r.URL.Query()
-	p := taskList{Form: &form{Values: typed, Errors: map[string]string{}}, Later: typed.Get("cursor") != "",
-		MailTo: "WORKER_ID@" + d.cfg.MailDomain}
-	for _, name := range taskFilters {
-		p.Filtered = p.Filtered || typed.Get(name) != ""
-	}
-	q, err := taskQuery(typed)
-	var tasks []store.Task
-	var next string
-	if err == nil {
-		tasks, next, err = d.store.Tasks(ctx, r.who.Caller, q)
-	}
+	typed := r.URL.Query()
+	set := filters(typed, taskFilters()...)
+	p := taskList{Form: formOf(typed), Filtered: len(set) > 0, First: set.Encode(), Later: typed.Get("cursor") != "",
+		Waiting: typed.Get("show") == "waiting", MailTo: "WORKER_ID@" + d.cfg.MailDomain, Told: bulkResultOf(typed),
+		Token: d.token(), Back: r.URL.RawQuery}
 	status := http.StatusOK
-	if err != nil {
+	// Wrong filters are shown in the form. Other errors, such as of a worker that the user
+	// may not see, have their own page.
+	if err := d.addTasks(r, &p, set); err != nil {
 		if !store.IsKind(err, store.Invalid) || !p.Form.refused(err) {
 			return err
 		}
 		status = http.StatusUnprocessableEntity
 	}
-	p.First = withCursor(typed, "")
-	if next != "" {
-		p.Next = "/tasks?" + withCursor(typed, next)
-	}
-	if p.Tasks, err = d.taskRows(ctx, tasks); err != nil {
+	var err error
+	if p.Segments, err = d.taskSegments(r, set, p.Waiting); err != nil {
 		return err
 	}
-	if p.Workers, err = d.workerOptions(r, typed.Get("workerId")); err != nil {
+	if err := d.addChoices(r, &p); err != nil {
 		return err
 	}
-	if p.Asked, err = d.askedTasks(r); err != nil {
-		return err
-	}
-	return d.render(w, r, status, "tasks.html", "Tasks", p)
+	return d.render(w, r, status, "tasks.html", r.t("Tasks"), p)
 }
 
-// An askedTask is a tool call that waits for a decision, and the title of its task.
-type askedTask struct {
-	store.Approval
-	Title string
+// addTasks puts the rows of the page into p. The first page begins with what waits for the
+// user.
+func (d *Dashboard) addTasks(r *request, p *taskList, set url.Values) error {
+	var waiting []waitingTask
+	var err error
+	if p.Waiting || !p.Filtered && !p.Later {
+		most := waitingFirst
+		if p.Waiting {
+			most = waitingOnPage
+		}
+		if waiting, err = d.waitingTasks(r, most); err != nil {
+			return err
+		}
+	}
+	var tasks []store.Task
+	if !p.Waiting {
+		q, err := taskQuery(p.Form.Values)
+		if err != nil {
+			return err
+		}
+		var next string
+		if tasks, next, err = d.store.Tasks(r.Context(), r.who.Caller, q); err != nil {
+			return err
+		}
+		p.Next = listPage("/tasks", set, next)
+	}
+	p.Tasks, err = d.taskRows(r, waiting, tasks)
+	return err
 }
 
-func (d *Dashboard) askedTasks(r *request) ([]askedTask, error) {
-	list, _, err := d.store.Approvals(r.Context(), r.who.Caller, store.ApprovalQuery{Limit: askedOnPage})
+// taskSegments returns the parts of the list. Each keeps the other filters. The counts are of
+// all tasks.
+func (d *Dashboard) taskSegments(r *request, set url.Values, waiting bool) ([]segment, error) {
+	counts, err := d.store.TaskCounts(r.Context(), r.who.Caller)
 	if err != nil {
 		return nil, err
 	}
-	asked := make([]askedTask, 0, len(list))
-	for _, a := range list {
-		task, _, err := d.store.Task(r.Context(), r.who.Caller, a.TaskID)
-		if err != nil {
-			return nil, err
-		}
-		asked = append(asked, askedTask{a, task.Title})
+	deciding, err := d.store.Deciding(r.Context(), r.who.Caller)
+	if err != nil {
+		return nil, err
 	}
-	return asked, nil
+	part := func(label text.Key, name, value string, n, most int64) segment {
+		q := url.Values{}
+		maps.Copy(q, set)
+		for _, other := range []string{"status", "waitingFor", "show"} {
+			q.Del(other)
+		}
+		current := set.Get("status") == "" && set.Get("waitingFor") == "" && !waiting
+		if name != "" {
+			q.Set(name, value)
+			current = r.URL.Query().Get(name) == value
+		}
+		return segment{Label: r.t(label), Address: "/tasks?" + q.Encode(), Current: current, Count: n,
+			More: most > 0 && n >= most}
+	}
+	list := []segment{part("All", "", "", 0, 0),
+		part("Waiting for you", "show", "waiting", deciding, store.MaxDeciding),
+		part("Running", "status", "running", counts.Running, store.MaxCounted),
+		part("Failed", "status", "error", counts.Failed, store.MaxCounted),
+		part("Done", "status", "completed", 0, 0)}
+	list[1].Address, list[1].Waits = "/tasks?show=waiting", true // other filters would hide what is urgent
+	return list, nil
 }
 
-// withCursor is a query with the filters that are set, and a cursor where there is
-// one.
-func withCursor(typed url.Values, cursor string) string {
-	v := url.Values{}
-	if cursor != "" {
-		v.Set("cursor", cursor)
-	}
-	for _, name := range taskFilters {
-		if s := typed.Get(name); s != "" {
-			v.Set(name, s)
-		}
-	}
-	return v.Encode()
-}
-
-// taskQuery reads the filters.
+// taskQuery reads the filters of the list.
 func taskQuery(v url.Values) (store.TaskQuery, error) {
 	var f store.Fields
-	q := store.TaskQuery{WorkerID: v.Get("workerId"), Status: store.Status(v.Get("status")), TriggeredBy: store.Trigger(v.Get("triggeredBy")),
+	q := store.TaskQuery{WorkerID: v.Get("workerId"), Status: store.Status(v.Get("status")),
+		TriggeredBy: store.Trigger(v.Get("triggeredBy")), WaitingFor: store.WaitFor(v.Get("waitingFor")),
 		Text: v.Get("q"), Cursor: v.Get("cursor"), Archived: v.Get("archived") != "", Limit: tasksOnPage,
-		CreatedAfter: moment(&f, v, "createdAfter"), CreatedBefore: moment(&f, v, "createdBefore")}
+		Scan:         tasksScanned,
+		CreatedAfter: formTime(&f, v, "createdAfter"), CreatedBefore: formTime(&f, v, "createdBefore")}
 	q.Check(&f)
 	return q, f.Err()
 }
 
-// moments are the forms of a time: as browsers send it, and as people type it.
-var moments = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02", time.RFC3339}
-
-// moment reads a time of a form, which is in UTC.
-func moment(f *store.Fields, v url.Values, name string) time.Time {
+// formTime reads a time of a form, in UTC, as browsers send it or as people type it. It
+// notes in f what it cannot read.
+func formTime(f *store.Fields, v url.Values, name string) time.Time {
 	text := v.Get(name)
 	if text == "" {
 		return time.Time{}
 	}
-	for _, layout := range moments {
+	for _, layout := range []string{"2006-01-02T15:04", localDate, "2006-01-02 15:04", time.DateOnly, time.RFC3339} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t
 		}
@@ -179,47 +235,26 @@ func moment(f *store.Fields, v url.Values, name string) time.Time {
 	return time.Time{}
 }
 
-// taskRows adds to tasks what a list says of them.
-func (d *Dashboard) taskRows(ctx context.Context, tasks []store.Task) ([]taskRow, error) {
-	titles := map[string]string{}
-	rows := make([]taskRow, 0, len(tasks))
-	for _, t := range tasks {
-		title, ok := titles[t.WorkerID]
-		if !ok {
-			var err error
-			if title, err = d.store.WorkerTitle(ctx, t.WorkerID); err != nil {
-				return nil, err
-			}
-			titles[t.WorkerID] = title
-		}
-		rows = append(rows, taskRow{t, title, taskPath(t.ID)})
-	}
-	return rows, nil
-}
-
-// workerOptions are the choices of the worker filter: the newest workers and the one
-// that is chosen.
+// workerOptions returns the choices of the worker filter: the newest workers, and the
+// one that is chosen.
 func (d *Dashboard) workerOptions(r *request, chosen string) ([]option, error) {
 	workers, _, err := d.store.Workers(r.Context(), r.who.Caller, store.WorkerQuery{Limit: workersInList})
 	if err != nil {
 		return nil, err
 	}
-	list := []option{{"", "any"}}
+	list := []option{{"", r.t("Any worker")}}
 	found := chosen == ""
 	for _, w := range workers {
-		title, cut := firstRunes(w.Title, titleInFilter)
-		if cut {
-			title += "…"
-		}
-		list = append(list, option{w.ID, title})
+		list = append(list, option{w.ID, ellipsis(w.Title, titleInFilter)})
 		found = found || w.ID == chosen
 	}
 	if !found {
-		// An older or a deleted one; that it may not be seen is said by the list itself.
+		// The worker is old or deleted, or the user may not see it. The filter still shows the
+		// choice.
 		list = append(list, option{chosen, chosen})
 	}
 	return list, nil
 }
 
-// taskPath is the address of a task's page.
-func taskPath(id string) string { return handlers.TaskPath(id) }
+// taskPath returns the address of a task's page.
+func taskPath(id string) string { return view.TaskPath(id) }

@@ -1,11 +1,6 @@
 package dashboard
 
 import (
-	"errors"
-	"fmt"
-	"net/http"
-	"net/netip"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -13,63 +8,72 @@ import (
 	"journeyman/store"
 )
 
-// How often a wrong password may be given within throttleWindow, for one email
-// address, whether anybody has it or not, and from one place. A place is wider: a
+// The limits of wrong passwords within throttleWindow. The limit of a place is wider: a
 // proxy or an office has one address for many people.
 const (
 	throttleWindow = 15 * time.Minute
-	wrongByEmail   = 10
-	wrongByPlace   = 100
-	// maxThrottled is how many email addresses and places are remembered at once.
-	maxThrottled = 20_000
+	wrongByEmail   = 10     // for one email address, whether or not a user has it
+	wrongByPlace   = 100    // from one place
+	maxThrottled   = 20_000 // email addresses and places that are remembered at once
 )
 
-// A throttle counts wrong passwords, so that nobody tries out a dictionary. It counts
-// a try before the password is looked at and forgives it afterwards: tries that are
-// made all at once get no further.
+// A throttle counts wrong passwords, so that nobody can guess one with a dictionary. A
+// try is counted before the password is checked and forgiven unless the password was
+// wrong: otherwise many tries sent at once would all pass.
 type throttle struct {
 	now   func() time.Time
-	mu    sync.Mutex // held for moments
+	mu    sync.Mutex // guards tried
 	tried map[string]*tries
-	most  int
+	most  int // entries of tried
 }
 
+// tries counts the tries of one email address or place.
 type tries struct {
 	n     int
-	until time.Time // the end of its window
+	until time.Time // end of the window: then the count begins again
 }
 
 func newThrottle(now func() time.Time) *throttle {
 	return &throttle{now: now, tried: map[string]*tries{}, most: maxThrottled}
 }
 
-// A tooMany is the refusal of a try.
-type tooMany struct{ wait time.Duration }
+// A tryLater error refuses a password or a session for now. Its page keeps the status of
+// the error in it, such as 429.
+type tryLater struct{ error }
 
-// Error is the refusal for a person.
-func (e *tooMany) Error() string {
-	minutes := int((e.wait + time.Minute - 1) / time.Minute)
-	return fmt.Sprintf("There were too many wrong passwords. Try again in %s.", plural(minutes, "minute"))
-}
+// Unwrap returns the store.Error.
+func (e *tryLater) Unwrap() error { return e.error }
 
-// placeOf is what is counted for where a request comes from: whoever has one IPv6
-// address has a network of them.
-func placeOf(addr string) string {
-	ip, err := netip.ParseAddr(addr)
-	if err == nil && ip.Is6() && !ip.Is4In6() {
-		if network, err := ip.WithZone("").Prefix(64); err == nil {
-			return "@" + network.String()
-		}
+// later returns err as a tryLater error if it is Limited or Busy, and otherwise as it is.
+func later(err error) error {
+	if store.IsKind(err, store.Limited) || store.IsKind(err, store.Busy) {
+		return &tryLater{err}
 	}
-	return "@" + addr
+	return err
 }
 
-// begin counts a try, or refuses it with a tooMany error.
+// tooMany returns the error for too many wrong passwords.
+func tooMany(wait time.Duration) error {
+	minutes := int((wait + time.Minute - 1) / time.Minute)
+	unit := "minutes"
+	if minutes == 1 {
+		unit = "minute"
+	}
+	e := store.Errorf(store.Limited, "There were too many wrong passwords. Try again in %d %s.", minutes, unit)
+	e.RetryAfter = wait.Truncate(time.Second) + time.Second
+	return &tryLater{e}
+}
+
+// placeOf returns the key that counts the tries from an address.
+func placeOf(addr string) string { return "@" + store.Place(addr) }
+
+// begin counts a try. It returns a tryLater error, and counts nothing, above a limit.
 func (t *throttle) begin(email, addr string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
 	limits := map[string]int{personOf(email): wrongByEmail, placeOf(addr): wrongByPlace}
+	// Both limits are checked before either is counted: a refused try costs nothing.
 	var wait time.Duration
 	for key, most := range limits {
 		if v := t.tried[key]; v != nil && v.n >= most && v.until.After(now) {
@@ -77,7 +81,7 @@ func (t *throttle) begin(email, addr string) error {
 		}
 	}
 	if wait > 0 {
-		return &tooMany{wait}
+		return tooMany(wait)
 	}
 	for key := range limits {
 		v := t.tried[key]
@@ -91,14 +95,14 @@ func (t *throttle) begin(email, addr string) error {
 	return nil
 }
 
-// personOf is what is counted for an email address. Long ones are nobody's, and are
-// counted as one.
+// personOf returns the key that counts the tries for an email address. It cuts long
+// addresses: no user has one, and they must not fill the memory.
 func personOf(email string) string {
 	const most = 320
 	return strings.ToLower(email[:min(len(email), most)])
 }
 
-// makeRoom forgets what is over, and where that does not help something else.
+// makeRoom makes room for a new entry. It removes expired entries first, then any.
 func (t *throttle) makeRoom(now time.Time) {
 	if len(t.tried) < t.most {
 		return
@@ -108,6 +112,8 @@ func (t *throttle) makeRoom(now time.Time) {
 			delete(t.tried, key)
 		}
 	}
+	// An attacker with very many addresses gets here. Random entries go, so that the
+	// entries of others mostly stay.
 	for key := range t.tried {
 		if len(t.tried) < t.most {
 			return
@@ -116,9 +122,9 @@ func (t *throttle) makeRoom(now time.Time) {
 	}
 }
 
-// forgive takes a try back that was no wrong password. Who knew it has earned their
-// other tries back, too.
-func (t *throttle) forgive(email, addr string, knewIt bool) {
+// forgive takes back a try that was no wrong password. After a right password the email
+// address has all its tries again.
+func (t *throttle) forgive(email, addr string, right bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, key := range []string{personOf(email), placeOf(addr)} {
@@ -126,35 +132,40 @@ func (t *throttle) forgive(email, addr string, knewIt bool) {
 			v.n--
 		}
 	}
-	if knewIt {
+	if right {
 		delete(t.tried, personOf(email))
 	}
 }
 
-// checkPassword gives whose password it is, unless too many wrong ones were given.
-func (d *Dashboard) checkPassword(r *request, email, password string) (userID string, err error) {
+// checkPassword returns the user with that email address and password. It returns a
+// tryLater error after too many wrong passwords.
+func (d *Dashboard) checkPassword(r *request, email, password string) (c store.Caller, err error) {
 	addr := remoteAddr(r.Request)
 	if err := d.throttle.begin(email, addr); err != nil {
 		d.cfg.Log.WarnContext(r.Context(), "sign-in throttled", "remote", addr)
-		return "", err
+		return c, err
 	}
-	userID, err = d.store.CheckPassword(r.Context(), email, password)
+	err = d.hashing(r, "", func() error {
+		c, err = d.store.CheckPassword(r.Context(), email, password)
+		return err
+	})
 	if store.IsKind(err, store.Unauthorized) {
-		d.cfg.Log.InfoContext(r.Context(), "sign-in refused", "remote", addr) // without the address: people type passwords there
+		d.cfg.Log.InfoContext(r.Context(), "sign-in refused", "remote", addr) // no email: people type passwords there
 	} else {
 		d.throttle.forgive(email, addr, err == nil)
 	}
-	return userID, err
+	c.RemoteAddr = addr
+	return c, err
 }
 
-// refusedForm notes in f what err says, and gives the status to show the form again
-// with. Ok is false for an error that is nothing to be corrected.
-func refusedForm(w http.ResponseWriter, f *form, err error) (status int, ok bool) {
-	var slow *tooMany
-	if errors.As(err, &slow) {
-		w.Header().Set("Retry-After", strconv.Itoa(int(slow.wait.Seconds())+1))
-		f.Error = slow.Error()
-		return http.StatusTooManyRequests, true
+// hashing runs do, which checks or sets a password. Passwords cost much time to hash, so
+// the client's address, the user and the organization may have few under way at once. A
+// refusal is a tryLater error.
+func (d *Dashboard) hashing(r *request, organizationID string, do func() error) error {
+	release, err := d.cfg.API.HoldPassword(remoteAddr(r.Request), r.who.UserID, organizationID)
+	if err == nil {
+		defer release()
+		err = do()
 	}
-	return http.StatusUnprocessableEntity, f.refused(err)
+	return later(err)
 }

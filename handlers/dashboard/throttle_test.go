@@ -3,13 +3,16 @@ package dashboard
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/matryer/is"
+
+	"journeyman/store"
 )
 
-// TestThrottle counts for an address and for a place, and forgets with time.
+// TestThrottle checks that tries are counted by email address and by place, for a time.
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -17,8 +20,8 @@ func TestThrottle(t *testing.T) {
 	th := newThrottle(func() time.Time { return now })
 	refused := func(email, addr string) bool {
 		t.Helper()
-		var slow *tooMany
-		return errors.As(th.begin(email, addr), &slow)
+		var later *tryLater
+		return errors.As(th.begin(email, addr), &later)
 	}
 	for i := range wrongByEmail {
 		is.True(!refused("ann@example.com", fmt.Sprintf("10.0.0.%d", i)))
@@ -38,7 +41,7 @@ func TestThrottle(t *testing.T) {
 	is.True(!refused("carl@example.com", "2001:db8:0:1::1"))
 }
 
-// TestThrottleForgives who knew the password, and what was no wrong one.
+// TestThrottleForgives checks that right passwords and other failures are not counted.
 func TestThrottleForgives(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -59,7 +62,7 @@ func TestThrottleForgives(t *testing.T) {
 	th.forgive("nobody@example.com", "10.0.0.9", false) // counted nowhere
 }
 
-// TestThrottleIsBounded whatever is sent.
+// TestThrottleIsBounded checks that the throttle remembers a limited number of addresses.
 func TestThrottleIsBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -84,18 +87,32 @@ func TestNameOfBrowser(t *testing.T) {
 		"Mozilla/5.0 (Macintosh; Intel Mac OS X 14_5) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Safari/605.1.15":    "Safari on macOS",
 		"Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0 Mobile Safari/537.36":              "Chrome on Android",
 		"curl/8.0": "curl/8.0",
-		"":         "Unknown browser",
+		"":         "",
 		"ééééééééééééééééééééééééééééééééééééééééé": "éééééééééééééééééééééééééééééééééééééééé…",
 	} {
 		is.Equal(browserName(agent), want)
 	}
 }
 
-// TestCells hold no formula for a spreadsheet.
+// TestCells checks that no cell of a CSV file is a formula for a spreadsheet.
 func TestCells(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	for text, want := range map[string]string{"": "", "a=1": "a=1", "=1+1": "'=1+1", "@x": "'@x", "-1": "'-1", "+1": "'+1", "\t=1": "'\t=1"} {
 		is.Equal(csvCell(text), want)
 	}
+}
+
+// TestLater checks the status of a page that is refused because the disk is full, and of one
+// that is refused for another reason.
+func TestLater(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	h := http.Header{}
+	is.Equal(refusalStatus(h, later(store.Errorf(store.Busy, "the data folder cannot be written now"))), 503)
+	is.Equal(h.Get("Retry-After"), "1")
+	h = http.Header{}
+	is.Equal(refusalStatus(h, later(store.Errorf(store.Unauthorized, "wrong"))), 422)
+	is.Equal(len(h), 0)
+	is.NoErr(later(nil))
 }

@@ -2,76 +2,140 @@ package dashboard
 
 import (
 	"encoding/json"
-	"fmt"
 	"html/template"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"journeyman/runner"
+	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
-// What is shown of the pieces of a turn, at most, in bytes as they are sent. The
-// rest is a link away.
+// The most that a page shows of each piece of a turn. Texts are measured in bytes of HTML.
+// The page links to the rest.
 const (
 	inputBytes     = 2 << 10
 	answerBytes    = 12 << 10
 	structureBytes = 5 << 10
 	reasoningBytes = 2 << 10
 	textBytes      = 3 << 10
-	callBytes      = 2 << 10 // each of a call's input and output
+	callBytes      = 2 << 10 // of a call's input, and of its output
 	summaryBytes   = 1 << 10
+	leastTextBytes = 48 // of a text in a step that must fit
 	filesOfTurn    = 20
 	sourcesOfTurn  = 20
 	stepsOfTurn    = 12 // on the page of a task
 	stepsOnPage    = 20 // on the page of a turn
-	frameOfTurn    = 2 << 10
-	frameOfStep    = 400
-	frameOfCall    = 500
-	shownByDefault = 24 // bytes that a piece always gets
 )
 
-// A turnBlock is a turn as pages show it.
+// A turnBlock is a turn with what pages show of it.
 type turnBlock struct {
 	store.Turn
-	Path       string // address of its own page
-	By         string // name of who sent it; '' for a stranger's mail
-	Asked      excerpt
-	Attached   []fileLink
-	Steps      []stepBlock
-	Earlier    int64         // steps before those shown
-	Answer     template.HTML // '' where there is none, or it stands in a step
-	AnswerCut  string        // address of the whole answer; '' where all is shown
-	Structured *excerpt
-	Files      []fileLink
-	MoreFiles  int
-	Sources    []store.Source
-	MoreSource int
-	Trouble    string // why it failed or was cut short; '' where it did not
-	Plot       *plot  // nil where nothing has worked
+	Path        string // address of its own page
+	TaskPath    string
+	By          string // name of the user who sent it; '' if a stranger sent it by mail
+	Instruction excerpt
+	Attached    []fileLink
+	Shown       []store.Step  // the steps that the page shows
+	Steps       []piece       // they, drawn
+	Earlier     int64         // number of steps before those shown
+	Asks        []piece       // calls that wait for a person
+	Answer      template.HTML // '' without one, or if a step shows it
+	AnswerCut   string        // address of the whole answer; '' if Answer is the whole
+	Structured  *excerpt
+	Files       []fileLink
+	MoreFiles   int
+	Sources     []store.Source
+	MoreSource  int
+	Problem     string    // says why the turn failed or is incomplete; '' if it is neither
+	Plot        *timeline // nil if no model and no tool was called
+	Again       string    // token of the forms that run it again; '' if the task takes no turns
+	Unfold      bool      // the steps stand unfolded
+	End         state
+	lang        *text.Language
 }
 
-// Credits are what the turn has cost.
+// SaidID returns the id of the element with what the worker says.
+func (b turnBlock) SaidID() string { return "said-" + strconv.FormatInt(b.Seq, 10) }
+
+// FlowID returns the id of the element with the pieces of a turn that has not ended.
+func (b turnBlock) FlowID() string { return "flow-" + strconv.FormatInt(b.Seq, 10) }
+
+// BoxID returns the id of the element with the whole turn.
+func (b turnBlock) BoxID() string { return "box-" + strconv.FormatInt(b.Seq, 10) }
+
+// Raw returns the address of the turn's texts, without its last part.
+func (b turnBlock) Raw() string { return b.TaskPath + "/raw/" + strconv.FormatInt(b.Seq, 10) }
+
+// Drawn returns the pieces of the turn as one text.
+func (b turnBlock) Drawn() template.HTML { return assemble(b.Steps) }
+
+// DrawnAsks returns what waits for a person.
+func (b turnBlock) DrawnAsks() template.HTML { return assemble(b.Asks) }
+
+// Credits returns the cost of the turn.
 func (b turnBlock) Credits() float64 { return store.Credits(b.Usage.Cost()) }
 
-// Ended reports whether the turn has.
+// Ended reports whether the turn has ended.
 func (b turnBlock) Ended() bool { return b.Status.Ended() }
 
-// Number is the turn's number for people, who count from one.
+// Failed reports whether the turn failed, so that trying again may help.
+func (b turnBlock) Failed() bool { return b.Status == store.Failed || b.Status == store.Aborted }
+
+// Long reports whether the instruction is folded.
+func (b turnBlock) Long() bool {
+	return b.Instruction.Size > foldedBytes || strings.Count(b.Instruction.Text, "\n") > foldedLines
+}
+
+// Beginning returns the first lines of a long instruction.
+func (b turnBlock) Beginning() string {
+	lines := strings.SplitN(strings.TrimSpace(b.Instruction.Text), "\n", 4)
+	return ellipsis(strings.Join(lines[:min(len(lines), 3)], "\n"), 240)
+}
+
+// StepsLine returns in one line what the folded steps hold.
+func (b turnBlock) StepsLine() string {
+	parts := []string{b.lang.N(b.Usage.Steps, "%d step", "%d steps"), showDuration(b.lang, b.Duration)}
+	var tools []string
+	for _, st := range b.Shown {
+		for _, c := range st.ToolCalls() {
+			if name := ellipsis(c.ToolName, 40); !slices.Contains(tools, name) {
+				tools = append(tools, name)
+			}
+		}
+	}
+	if len(tools) > 0 {
+		more := ""
+		if len(tools) > 4 {
+			tools, more = tools[:4], " …"
+		}
+		parts = append(parts, strings.Join(tools, ", ")+more)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// Number returns the turn's number for people, who count from one.
 func (b turnBlock) Number() int64 { return b.Seq + 1 }
 
-// A fileLink is a file that can be fetched.
+// The instruction of a turn is folded beyond these limits.
+const (
+	foldedBytes = 900
+	foldedLines = 12
+)
+
+// A fileLink is a file that a browser can fetch.
 type fileLink struct {
 	Name, URL, MediaType string
 	Size                 int64
 }
 
-// maxPicture is how large a picture is shown beside its name, at most, in bytes.
+// maxPicture is the largest picture that a page shows beside its name, in bytes.
 const maxPicture = 2 << 20
 
-// Picture reports whether browsers show the file as a picture that cannot act.
+// Picture reports whether the page shows the file as a picture. The types are those that
+// cannot run scripts.
 func (f fileLink) Picture() bool {
 	switch f.MediaType {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
@@ -80,76 +144,120 @@ func (f fileLink) Picture() bool {
 	return false
 }
 
-// blocks makes blocks of turns for one page, as long as there is room in it.
-type blocks struct {
+// A turnBuilder makes the turns of one page. Every text has a limit of its own and a link
+// to the whole. Turns and steps are added while the page has room.
+type turnBuilder struct {
 	d           *Dashboard
 	r           *request
 	task        store.Task
 	path        string
-	left        int // bytes of the page
+	room        int  // bytes of HTML that the page has left
+	begun       bool // the page has a turn
+	again       bool // the task takes new turns
+	children    []store.Child
 	names       map[string]string
 	compactions []store.Compaction
-	asked       bool // compactions have been read
+	read        bool // compactions were read
 }
 
-// take cuts a text to at most so many bytes, and to what is left of the page.
-func (b *blocks) take(text string, most int, more string) excerpt {
-	e := excerptOf(text, max(min(most, b.left), shownByDefault))
-	if e.cut {
-		e.More = more
+// take draws data with a shared template and takes its size from the room. It reports false, and
+// takes nothing, if the page has not so much room. must forces it to take.
+func (b *turnBuilder) take(template string, data any, must bool) (bool, error) {
+	html, err := b.draw(template, data)
+	if err != nil {
+		return false, err
 	}
-	b.left -= escapedSize(e.Text)
-	return e
+	if len(html) > b.room && !must {
+		return false, nil
+	}
+	b.room -= len(html)
+	return true, nil
 }
 
-// turn makes the block of a turn for the page of its task: its newest steps alone.
-func (b *blocks) turn(t store.Turn) (turnBlock, error) {
-	block, err := b.turnFrom(t, max(0, t.Usage.Steps-stepsOfTurn), stepsOfTurn, false)
-	if err == nil && len(block.Steps) > 0 {
-		block.Earlier = block.Steps[0].Seq
+// prose returns the renderer of Markdown in the language of the page.
+func (b *turnBuilder) prose() prose { return prose{b.r.lang} }
+
+// turn returns the block of a turn for the page of its task, with its newest steps. It
+// reports false if the page has no room for the turn. The first turn always fits.
+func (b *turnBuilder) turn(t store.Turn) (block turnBlock, fits bool, err error) {
+	must := !b.begun
+	if block, err = b.frame(t); err != nil {
+		return block, false, err
+	}
+	if fits, err = b.take("turn", block, must); err != nil || !fits {
+		return block, false, err
+	}
+	b.begun = true
+	// The frame has its room first. The steps share the rest, the newest ones first.
+	steps, err := b.d.store.JournalPage(b.r.Context(), t, max(0, t.Usage.Steps-stepsOfTurn), stepsOfTurn)
+	if err != nil {
+		return block, false, err
+	}
+	if err := b.addSteps(&block, steps, stepOrder{must: must, limit: textBytes}); err != nil {
+		return block, false, err
+	}
+	// The page links to the steps that it leaves out, even if none of them fits.
+	switch {
+	case len(block.Shown) > 0:
+		block.Earlier = block.Shown[0].Seq
+	case len(steps) > 0:
+		block.Earlier = t.Usage.Steps
+	}
+	return block, true, nil
+}
+
+// turnFrom returns the block of a turn for its own page, with its steps from one on.
+func (b *turnBuilder) turnFrom(t store.Turn, from int64) (turnBlock, error) {
+	block, err := b.frame(t)
+	if err != nil {
+		return block, err
+	}
+	if _, err := b.take("turn", block, true); err != nil {
+		return block, err
+	}
+	steps, err := b.d.store.JournalPage(b.r.Context(), t, from, stepsOnPage)
+	if err != nil {
+		return block, err
+	}
+	return block, b.addSteps(&block, steps, stepOrder{oldest: true, must: true, limit: textBytes})
+}
+
+// frame returns the block of a turn without its steps.
+func (b *turnBuilder) frame(t store.Turn) (block turnBlock, err error) {
+	seq := strconv.FormatInt(t.Seq, 10)
+	raw := b.path + "/raw/" + seq
+	block = turnBlock{Turn: t, Path: b.path + "/turns/" + seq, TaskPath: b.path, lang: b.r.lang,
+		Problem: problemText(b.r.lang, t), Instruction: excerptOf(t.Input, inputBytes).at(raw + "/input"),
+		End: statusOf(b.r.lang, t.Status, t.Wait, false)}
+	if b.again {
+		block.Again = b.d.token()
+	}
+	if t.Status == store.Pending && !t.Ready {
+		m := pieceMaker{b: b, root: block.FlowID()}
+		if err := m.own("queued-"+seq, "queued", block); err != nil {
+			return block, err
+		}
+		block.Steps = m.list
+	}
+	if block.By, err = b.name(t.CreatedByUserID); err != nil {
+		return block, err
+	}
+	if err := b.addFiles(&block); err != nil {
+		return block, err
+	}
+	if t.Status.Ended() {
+		b.addAnswer(&block, raw)
+	}
+	spans, err := b.d.store.Spans(b.r.Context(), t)
+	// The offline model may take no measurable time: the drawing would be empty.
+	if p := newTimeline(b.r.lang, spans); p != nil && p.Model+p.Tools > 0 {
+		block.Plot = p
 	}
 	return block, err
 }
 
-// turnFrom makes the block of a turn with its steps from one on. Where not all of
-// these have room, it is the oldest or the newest that are shown.
-func (b *blocks) turnFrom(t store.Turn, from int64, limit int, oldest bool) (turnBlock, error) {
-	ctx := b.r.Context()
-	block := turnBlock{Turn: t, Path: b.path + "/turns/" + strconv.FormatInt(t.Seq, 10)}
-	b.left -= frameOfTurn
-	raw := b.path + "/raw/" + strconv.FormatInt(t.Seq, 10)
-	block.Asked = b.take(t.Input, inputBytes, raw+"/input")
-	var err error
-	if block.By, err = b.name(t.CreatedByUserID); err != nil {
-		return block, err
-	}
-	if err := b.fillFiles(&block); err != nil {
-		return block, err
-	}
-	if t.Status.Ended() {
-		b.fillAnswer(&block, raw)
-	}
-	steps, err := b.d.store.JournalPage(ctx, t.Num, from, limit)
-	if err != nil {
-		return block, err
-	}
-	if err := b.fillSteps(&block, steps, oldest); err != nil {
-		return block, err
-	}
-	spans, err := b.d.store.Spans(ctx, t.Num)
-	if err != nil {
-		return block, err
-	}
-	if p := plotOf(spans); p != nil && p.Model+p.Tools > 0 {
-		b.left -= p.size()
-		block.Plot = p
-	}
-	block.Trouble = trouble(t)
-	return block, nil
-}
-
-// name gives the name of a user, once read for all blocks.
-func (b *blocks) name(userID string) (string, error) {
+// name returns the name of a user. It reads each name once.
+func (b *turnBuilder) name(userID string) (string, error) {
 	if userID == "" {
 		return "", nil
 	}
@@ -164,8 +272,9 @@ func (b *blocks) name(userID string) (string, error) {
 	return name, err
 }
 
-func (b *blocks) fillFiles(block *turnBlock) error {
-	files, err := b.d.store.FilesByTurn(b.r.Context(), block.Num)
+// addFiles adds the files and sources of the turn, as many as a page shows.
+func (b *turnBuilder) addFiles(block *turnBlock) error {
+	files, err := b.d.store.FilesByTurn(b.r.Context(), block.Turn)
 	if err != nil {
 		return err
 	}
@@ -174,7 +283,8 @@ func (b *blocks) fillFiles(block *turnBlock) error {
 			block.Attached = append(block.Attached, b.file(f))
 		}
 	}
-	published := runner.TurnFiles(files, block.Num)
+	// TurnFiles leaves only the newest version of a path.
+	published := store.TurnFiles(files, block.Num, store.Published)
 	for i, f := range published {
 		if i == filesOfTurn {
 			block.MoreFiles = len(published) - i
@@ -182,112 +292,74 @@ func (b *blocks) fillFiles(block *turnBlock) error {
 		}
 		block.Files = append(block.Files, b.file(f))
 	}
-	sources, err := b.d.store.SourcesByTurn(b.r.Context(), block.Num)
+	sources, err := b.d.store.SourcesByTurn(b.r.Context(), block.Turn)
 	block.MoreSource = max(0, len(sources)-sourcesOfTurn)
 	block.Sources = sources[:min(len(sources), sourcesOfTurn)]
-	for _, s := range block.Sources {
-		b.left -= 100 + escapedSize(s.Title) + 2*escapedSize(s.URL)
-	}
 	return err
 }
 
-// file gives the link of a file. Its address lacks the base: a page is where it is.
-func (b *blocks) file(f store.File) fileLink {
-	link := fileLink{Name: path.Base(f.Path), URL: strings.TrimPrefix(b.d.cfg.Runner.FileURL(f), b.d.cfg.BaseURL), MediaType: f.MediaType, Size: f.Size}
-	b.left -= 100 + escapedSize(link.Name) + len(link.URL)
-	return link
+// file returns the link of a file. The link has no host, so that it works under each name
+// of this server.
+func (b *turnBuilder) file(f store.File) fileLink {
+	return fileLink{Name: path.Base(f.Path), URL: strings.TrimPrefix(b.d.cfg.Runner.FileURL(f), b.d.cfg.BaseURL),
+		MediaType: f.MediaType, Size: f.Size}
 }
 
-// fillAnswer adds what the turn has answered. An answer that is the structured
-// output's own text is not shown twice.
-func (b *blocks) fillAnswer(block *turnBlock, raw string) {
+// addAnswer adds the turn's answer and structured output. It leaves out an answer that is
+// the JSON of the structured output.
+func (b *turnBuilder) addAnswer(block *turnBlock, raw string) {
 	if block.StructuredOutput != nil {
-		e := b.take(prettyJSON(block.StructuredOutput), structureBytes, raw+"/structured")
+		e := excerptOf(prettyJSON(block.StructuredOutput), structureBytes).at(raw + "/structured")
 		block.Structured = &e
 		if json.Valid([]byte(strings.TrimSpace(block.OutputText))) {
 			return
 		}
 	}
-	if block.OutputText == "" || block.Status != store.Completed { // what it said before it ended so stands in its steps
-		return
+	if block.OutputText == "" || block.Status != store.Completed {
+		return // the steps show the texts of a turn that did not complete
 	}
-	e := excerptOf(block.OutputText, max(min(answerBytes, b.left), shownByDefault))
-	if block.Answer = showMarkdown(e.Text); len(block.Answer) > 2*answerBytes { // Markdown that swells
-		block.Answer = template.HTML("<pre>" + template.HTMLEscapeString(e.Text) + "</pre>") //nolint:gosec // escaped
+	e := excerptOf(block.OutputText, answerBytes).at(raw + "/output")
+	block.Answer, block.AnswerCut = b.prose().show(e.Text), e.More
+	if len(block.Answer) > 2*answerBytes { // HTML far larger than its Markdown would fill the page
+		block.Answer = preformatted(e.Text)
 	}
-	if e.cut {
-		block.AnswerCut = raw + "/output"
-	}
-	b.left -= len(block.Answer)
 }
 
-// trouble says in words why a turn ended as nobody wished.
-func trouble(t store.Turn) string {
+// problemText returns in words why a turn did not complete its work.
+func problemText(l *text.Language, t store.Turn) string {
 	switch {
 	case t.Status == store.Aborted:
-		return "What it had done until then is kept."
+		return l.T("What it had done until then is kept.")
 	case t.Failure != nil:
-		text := sentence(t.Failure.Message)
-		if text == "" {
-			text = "The turn failed."
-		}
+		why := orElse(sentence(t.Failure.Message), l.T("The turn failed."))
 		if t.Failure.Retryable {
-			text += " Trying again may help."
+			why += " " + l.T("Trying again may help.")
 		}
-		return text
+		return why
 	case t.IncompleteReason == store.ReasonBudget:
-		what := map[string]string{"credits": "its credits", "steps": "its model calls", "time": "its time"}[t.IncompleteLimit]
-		if what == "" {
-			what = "it"
-		}
-		return fmt.Sprintf("The answer is not complete: the budget %q has used up %s. A follow-up with a larger budget goes on from here.", t.Budget, what)
+		return budgetText(l, t)
+	case t.IncompleteReason == store.ReasonMaxTokens:
+		return l.T("The answer is not complete: it is longer than the model can write at once.") + " " +
+			l.T("A follow-up goes on from here.")
+	case t.IncompleteReason == store.ReasonFilter:
+		return l.T("The answer is not complete: the model's provider withheld a part of it.")
 	}
 	return ""
 }
 
-// compacted gives what was left out of the conversation before a step of a turn, in
-// words.
-func (b *blocks) compacted(turnNum, step int64) (notes []note, err error) {
-	if !b.asked {
-		b.asked = true
-		if b.compactions, err = b.d.store.Compactions(b.r.Context(), b.task.Num); err != nil {
-			return nil, err
-		}
+// budgetText returns in words which limit of its budget has ended a turn.
+func budgetText(l *text.Language, t store.Turn) string {
+	what := l.T("The answer is not complete: the budget \"%s\" is used up.", t.Budget)
+	switch t.IncompleteLimit {
+	case "credits":
+		what = l.T("The answer is not complete: the budget \"%s\" has used up its credits.", t.Budget)
+	case "steps":
+		what = l.T("The answer is not complete: the budget \"%s\" has used up its model calls.", t.Budget)
+	case "time":
+		what = l.T("The answer is not complete: the budget \"%s\" has used up its time.", t.Budget)
 	}
-	for _, c := range b.compactions {
-		if c.TurnNum == turnNum && c.Step == step {
-			notes = append(notes, note{compactionText(c), b.take(c.Summary, summaryBytes, "")})
-		}
-	}
-	return notes, nil
+	return what + " " + l.T("A follow-up with a larger budget goes on from here.")
 }
 
-// A note says what the runner did to a conversation.
-type note struct {
-	Text    string
-	Summary excerpt // what is told in the place of what was left out
-}
-
-func compactionText(c store.Compaction) string {
-	var what string
-	switch c.Kind {
-	case store.CompactionCut:
-		what = fmt.Sprintf("%s of tools were cut to %s each", plural(int(c.Items), "long text"), showBytes(c.CutTo))
-	case store.CompactionFiles:
-		what = plural(int(c.Items), "attached file") + " will only be named"
-	case store.CompactionSummary:
-		what = plural(int(c.Items), "earlier model call") + " were summarised"
-	case store.CompactionOmission:
-		what = plural(int(c.Items), "earlier model call") + " were left out"
-	default:
-		what = "a part was told shorter"
-	}
-	why := fmt.Sprintf("so that the conversation fits %s", c.Model)
-	if c.Refused {
-		why = fmt.Sprintf("because %s found the conversation too long", c.Model)
-	}
-	return fmt.Sprintf("%s, %s: about %s tokens became %s.", sentence(what)[:len(sentence(what))-1], why, showCount(c.TokensBefore), showCount(c.TokensAfter))
-}
-
-// took is how long something that has a beginning and an end took.
+// took returns the time between two moments; 0 if the clock was set back.
 func took(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }

@@ -1,33 +1,42 @@
 package dashboard
 
 import (
-	"encoding/csv"
-	"html/template"
+	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
-// usageRoutes are the pages of what was used.
+// usageRoutes registers the pages of usage.
 func (d *Dashboard) usageRoutes() {
 	d.may(store.SeeUsage, "GET", "/usage", d.showUsage)
 	d.may(store.SeeUsage, "GET", "/usage.csv", d.downloadUsage)
 }
 
-// partsOnPage is how many workers, keys or triggers the page tells apart.
+// partsOnPage is the number of workers, keys or triggers that the page lists.
 const partsOnPage = 20
 
-// The choices of the page.
-var (
-	usageRanges   = []option{{"7", "7 days"}, {"30", "30 days"}, {"90", "90 days"}}
-	usageMeasures = []option{{"credits", "Credits"}, {"tokens", "Tokens"}, {"turns", "Turns"}, {"failures", "Failures"}}
-	usageGroups   = []option{{"worker", "Worker"}, {"key", "API key"}, {"trigger", "Trigger"}}
-)
+// usageRanges, usageMeasures and usageGroups return the choices of the page.
+func usageRanges(r *request) []option {
+	return []option{{"7", r.t("7 days")}, {"30", r.t("30 days")}, {"90", r.t("90 days")}}
+}
 
-// A usagePage is what was used over some days.
+func usageMeasures(r *request) []option {
+	return []option{{"credits", r.t("Credits")}, {"tokens", r.t("Tokens")}, {"turns", r.t("Turns")},
+		{"failures", r.t("Failures")}}
+}
+
+func usageGroups(r *request) []option {
+	return []option{{"worker", r.t("Worker")}, {"key", r.t("API key")}, {"trigger", r.t("Trigger")}}
+}
+
+// A usagePage is the data of the page: the usage of some days.
 type usagePage struct {
 	Choices []choice
 	Days    int
@@ -35,16 +44,18 @@ type usagePage struct {
 	By      option
 	Total   usageSum
 	ByDay   []usageDay
-	Rest    int64 // parts that are not told apart
-	Plot    template.HTML
+	Rest    int64 // parts that the page does not list
+	Heading string
+	Plot    plot
+	Legend  []usagePart
 	Parts   []usagePart
-	Spent   float64 // credits, this month
+	Spent   float64 // credits of this month
 	Month   string
-	Cap     *float64 // credits a month; nil for none
-	CSV     string   // where the rows are
+	Cap     *float64 // credits that a month may cost; nil without a limit
+	CSV     string   // address of the download
 }
 
-// A choice is a question of the page and the links that answer it.
+// A choice is a setting of the page, with a link for each value.
 type choice struct {
 	Name  string
 	Links []choiceLink
@@ -55,27 +66,51 @@ type choiceLink struct {
 	Current     bool
 }
 
-// A usageSum is one line of numbers.
+// A usageSum holds the numbers of a line.
 type usageSum struct{ store.UsageSum }
 
-// Credits are its cost.
+// Credits returns the cost.
 func (u usageSum) Credits() float64 { return store.Credits(u.Cost) }
 
-// A usagePart is one line of the table under the plot.
-type usagePart struct {
-	Total usageSum
-	Class string // of its colour
-	Name  string
-	Path  string // of its own page, '' for none
+// Succeeded returns how many of the turns succeeded, in percent.
+func (u usageSum) Succeeded() string {
+	if u.Turns == 0 {
+		return "–"
+	}
+	percent := 100 * float64(u.Turns-u.Failures) / float64(u.Turns)
+	return strconv.FormatFloat(math.Floor(percent*10)/10, 'f', -1, 64) + "%" // 100% means all of them
 }
 
-// A usageDay is one line of the table of days.
+// goodShare is the part of turns that succeed below which the page shows the number in red.
+const goodShare = 0.9
+
+// Bad reports whether many turns failed.
+func (u usageSum) Bad() bool { return float64(u.Failures) > (1-goodShare)*float64(u.Turns) }
+
+// A usagePart is a line of the table under the plot: a worker, a key or a trigger.
+type usagePart struct {
+	Total usageSum
+	Class string // gives the line the colour of its bars
+	Name  string
+	Path  string // address of its own page; '' without one
+	Share int    // of the largest part, in percent
+}
+
+// Dot returns the class of the coloured square beside the name.
+func (p usagePart) Dot() string {
+	if p.Class == "fr" {
+		return "rest"
+	}
+	return "p" + strings.TrimPrefix(p.Class, "f")
+}
+
+// A usageDay is a line of the table of days.
 type usageDay struct {
 	Date  string
 	Total usageSum
 }
 
-// Left is what the organization may still spend this month.
+// Left returns the credits that the organization may still spend this month.
 func (p usagePage) Left() float64 {
 	if p.Cap == nil {
 		return 0
@@ -83,10 +118,21 @@ func (p usagePage) Left() float64 {
 	return max(*p.Cap-p.Spent, 0)
 }
 
-// Empty reports whether nothing at all was used.
+// Percent returns how much of the month's credits is spent, in percent.
+func (p usagePage) Percent() int {
+	if p.Cap == nil || *p.Cap <= 0 {
+		return 100
+	}
+	return int(math.Min(100*p.Spent / *p.Cap, 9999))
+}
+
+// Filled returns the length of the meter.
+func (p usagePage) Filled() int { return min(p.Percent(), 100) }
+
+// Empty reports whether nothing was used.
 func (p usagePage) Empty() bool { return p.Total.UsageSum == store.UsageSum{} }
 
-// pick gives the option with that value, else the one at otherwise.
+// pick returns the option with that value, else the option at index otherwise.
 func pick(options []option, value string, otherwise int) option {
 	for _, o := range options {
 		if o.Value == value {
@@ -96,43 +142,68 @@ func pick(options []option, value string, otherwise int) option {
 	return options[otherwise]
 }
 
-// rangeOf is how many days a query asks for.
-func rangeOf(v url.Values) (days int) {
-	days, _ = strconv.Atoi(pick(usageRanges, v.Get("days"), 1).Value) // one of ours
+// rangeOf returns the number of days that a request asks for.
+func rangeOf(r *request) (days int) {
+	days, _ = strconv.Atoi(pick(usageRanges(r), r.URL.Query().Get("days"), 1).Value) // one of usageRanges
 	return days
 }
 
 func (d *Dashboard) showUsage(w http.ResponseWriter, r *request) error {
 	v := r.URL.Query()
-	days, measure, by := rangeOf(v), pick(usageMeasures, v.Get("show"), 0), pick(usageGroups, v.Get("by"), 0)
-	p := usagePage{Days: days, Measure: measure, By: by, Month: d.cfg.Now().UTC().Format("January"), CSV: "/usage.csv?days=" + strconv.Itoa(days)}
+	days, measure, by := rangeOf(r), pick(usageMeasures(r), v.Get("show"), 0), pick(usageGroups(r), v.Get("by"), 0)
+	p := usagePage{Days: days, Measure: measure, By: by, Month: r.month(d.cfg.Now().UTC()),
+		Heading: r.t("%s by day and %s", measure.Label, r.t(groupNoun(by.Value))),
+		CSV:     "/usage.csv?days=" + strconv.Itoa(days)}
 	set := url.Values{"days": {strconv.Itoa(days)}, "show": {measure.Value}, "by": {by.Value}}
-	p.Choices = []choice{choose("Range", "days", usageRanges, set), choose("Show", "show", usageMeasures, set), choose("By", "by", usageGroups, set)}
-	var err error
-	var spent int64
-	if spent, p.Cap, err = d.store.MonthSpending(r.Context(), r.who.Caller); err != nil {
-		return err
+	p.Choices = []choice{
+		choose(r.t("Range"), "days", usageRanges(r), set),
+		choose(r.t("Show"), "show", usageMeasures(r), set),
+		choose(r.t("By"), "by", usageGroups(r), set),
 	}
-	p.Spent = store.Credits(spent)
-	report, err := d.store.Usage(r.Context(), r.who.Caller, store.UsageQuery{Days: p.Days, By: store.UsageGroup(by.Value),
-		Measure: store.UsageMeasure(measure.Value), Parts: partsOnPage})
+	spent, limit, err := d.store.MonthSpending(r.Context(), r.who.Caller)
 	if err != nil {
 		return err
 	}
+	p.Spent, p.Cap = store.Credits(spent), limit
+	report, err := d.store.Usage(r.Context(), r.who.Caller, store.UsageQuery{Days: p.Days,
+		By: store.UsageGroup(by.Value), Measure: store.UsageMeasure(measure.Value), Parts: partsOnPage})
+	if err != nil {
+		return err
+	}
+	p.fill(r, report)
+	return d.page(w, r, "usage.html", r.t("Usage"), p)
+}
+
+// fill puts a report into the page.
+func (p *usagePage) fill(r *request, report store.UsageReport) {
+	measure, by := store.UsageMeasure(p.Measure.Value), store.UsageGroup(p.By.Value)
 	p.Total, p.Rest = usageSum{report.Total}, int64(report.Rest)
+	largest := 0.0
 	for i, part := range report.Parts {
-		p.Parts = append(p.Parts, newUsagePart(part, i, store.UsageGroup(by.Value)))
+		row := newUsagePart(r, part, i, by)
+		amount := measured(part.Total, measure)
+		largest = max(largest, amount)
+		if largest > 0 {
+			row.Share = int(100 * amount / largest)
+		}
+		p.Parts = append(p.Parts, row)
+	}
+	p.Legend = slices.Clone(p.Parts[:min(len(p.Parts), partsOfPlot)])
+	if len(report.Parts) > partsOfPlot || report.Rest > 0 {
+		p.Legend = append(p.Legend, usagePart{Class: partClass(partsOfPlot), Name: r.t("others")})
 	}
 	for i, day := range report.Days {
 		p.ByDay = append(p.ByDay, usageDay{report.First.AddDate(0, 0, i).Format(time.DateOnly), usageSum{day}})
 	}
-	if p.Plot, err = drawUsage(report, store.UsageMeasure(measure.Value)); err != nil {
-		return err
-	}
-	return d.page(w, r, "usage.html", "Usage", p)
+	p.Plot = newPlot(r.lang, report, measure)
 }
 
-// choose makes the links of one choice; the others stay as they are set.
+// groupNoun returns the noun of a group inside a sentence.
+func groupNoun(by string) text.Key {
+	return map[string]text.Key{"worker": "worker", "key": "API key", "trigger": "trigger"}[by]
+}
+
+// choose returns a choice whose links change one field of the query and keep the others.
 func choose(name, field string, options []option, set url.Values) choice {
 	c := choice{Name: name}
 	for _, o := range options {
@@ -147,15 +218,16 @@ func choose(name, field string, options []option, set url.Values) choice {
 	return c
 }
 
-func newUsagePart(part store.UsagePart, rank int, by store.UsageGroup) usagePart {
+// newUsagePart returns the line of a part. rank is its place among the parts, from 0.
+func newUsagePart(r *request, part store.UsagePart, rank int, by store.UsageGroup) usagePart {
 	p := usagePart{Total: usageSum{part.Total}, Class: partClass(rank), Name: brief(part.Title)}
 	switch {
 	case by == store.ByTrigger:
-		p.Name = showTrigger(store.Trigger(part.ID))
+		p.Name = showTrigger(r.lang, store.Trigger(part.ID))
 	case by == store.ByKey && part.ID == "":
-		p.Name = "without a key: dashboard, mail, schedules"
+		p.Name = r.t("without a key: dashboard, mail, schedules")
 	case by == store.ByWorker && part.ID == "":
-		p.Name = "no worker: drafts of instructions"
+		p.Name = r.t("no worker: drafts of instructions")
 	case part.Title == "":
 		p.Name = part.ID
 	case by == store.ByWorker:
@@ -164,36 +236,28 @@ func newUsagePart(part store.UsagePart, rank int, by store.UsageGroup) usagePart
 	return p
 }
 
-// downloadUsage sends what was used as CSV, the oldest day first, while it reads it.
+// downloadUsage sends the usage of each day, the oldest first.
 func (d *Dashboard) downloadUsage(w http.ResponseWriter, r *request) error {
-	days := rangeOf(r.URL.Query())
-	day := d.cfg.Now().UTC().AddDate(0, 0, 1-days)
-	rows, err := d.store.UsageOn(r.Context(), r.who.Caller, day)
-	if err != nil {
-		return err
+	last := d.cfg.Now().UTC()
+	day := last.AddDate(0, 0, 1-rangeOf(r))
+	nextDay := func() (rows [][]string, more bool, err error) {
+		usage, err := d.store.UsageOn(r.Context(), r.who.Caller, day)
+		for _, u := range usage {
+			rows = append(rows, usageCells(u))
+		}
+		day = day.AddDate(0, 0, 1)
+		return rows, !day.After(last), err
 	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="usage.csv"`)
-	out := csv.NewWriter(w)
-	out.UseCRLF = true // RFC 4180
-	_ = out.Write([]string{"day", "workerId", "apiKeyId", "triggeredBy", "turns", "failures", "steps", "inputTokens", "outputTokens", "credits", "seconds"})
-	for i := 1; ; i++ {
-		for _, u := range rows {
-			_ = out.Write(usageRow(u))
-		}
-		if out.Flush(); out.Error() != nil || i >= days {
-			return nil //nolint:nilerr // the browser has gone
-		}
-		if rows, err = d.store.UsageOn(r.Context(), r.who.Caller, day.AddDate(0, 0, i)); err != nil {
-			d.cfg.Log.ErrorContext(r.Context(), "usage download", "err", err)
-			panic(http.ErrAbortHandler) // what was sent must not be taken for whole
-		}
-	}
+	header := []string{"day", "workerId", "apiKeyId", "triggeredBy", "turns", "failures", "steps",
+		"inputTokens", "outputTokens", "credits", "seconds"}
+	return d.sendCSV(w, r, "usage.csv", header, nextDay)
 }
 
-func usageRow(u store.UsageRow) []string {
+// usageCells returns the row of one worker, key and trigger on one day.
+func usageCells(u store.UsageRow) []string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	return []string{u.Day.Format(time.DateOnly), csvCell(u.WorkerID), csvCell(u.KeyID), string(u.TriggeredBy), number(u.Turns), number(u.Failures),
-		number(u.Steps), number(u.InputTokens), number(u.OutputTokens), strconv.FormatFloat(store.Credits(u.Cost), 'f', -1, 64),
-		strconv.FormatFloat(u.Duration.Seconds(), 'f', -1, 64)}
+	decimal := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	return []string{u.Day.Format(time.DateOnly), csvCell(u.WorkerID), csvCell(u.KeyID), string(u.TriggeredBy),
+		number(u.Turns), number(u.Failures), number(u.Steps), number(u.InputTokens), number(u.OutputTokens),
+		decimal(store.Credits(u.Cost)), decimal(u.Duration.Seconds())}
 }

@@ -13,11 +13,11 @@ import (
 	"journeyman/store/storetest"
 )
 
-// used has something used by n workers, each on every of the last days.
+// used records usage of n workers on each of the last days.
 func (s *site) used(workers, days int) {
 	s.t.Helper()
 	for i := range workers {
-		w, _, err := s.store.CreateWorker(s.t.Context(), s.owner.Caller, store.NewWorker{Title: "<b>Worker</b> " + strconv.Itoa(i) + strings.Repeat(` "`, 60)}, store.Once{})
+		w, _, err := s.store.CreateWorker(s.t.Context(), s.owner.Caller, store.NewWorker{Title: "<b>Worker</b> " + strconv.Itoa(i) + strings.Repeat(` "`, 60)}, store.IdempotencyKey{})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestUsagePage(t *testing.T) {
 
 	s.used(25, 90)
 	limit := 2.5
-	is.NoErr(s.store.SetCreditCap(t.Context(), s.owner.OrganizationID, &limit))
+	storetest.CapCredits(t, s.store, s.owner.Caller, &limit)
 	is.NoErr(s.store.MeterCaller(t.Context(), s.owner.Caller, store.Usage{ModelCost: 10_000_000}))
 	for _, tt := range []struct{ query, says string }{
 		{"", "Credits by day and worker"},
@@ -51,12 +51,12 @@ func TestUsagePage(t *testing.T) {
 	} {
 		p := b.get("/usage" + tt.query)
 		is.Equal(p.status, http.StatusOK)
-		is.True(p.has(tt.says, "<svg", "part-0"))
+		is.True(p.has(tt.says, "<svg", `class="f0"`, `class="bar-hit"`))
 		is.True(!p.has("style=", "<b>Worker")) // colours are in the style sheet; titles are text
 		is.True(len(p.body) < maxPage)         // with as many parts as are told apart
 	}
 	p = b.get("/usage")
-	is.True(p.has("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="part-rest"`, "6 more are in the plot"))
+	is.True(p.has("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="fr"`, "6 more are in the plot"))
 }
 
 func TestUsageCSV(t *testing.T) {
@@ -97,13 +97,11 @@ func TestBrowserUsage(t *testing.T) {
 	w.look("usage-empty")
 	s.used(7, 90)
 	limit := 25.0
-	if err := s.store.SetCreditCap(t.Context(), s.owner.OrganizationID, &limit); err != nil {
-		t.Fatal(err)
-	}
+	storetest.CapCredits(t, s.store, s.owner.Caller, &limit)
 	w.open("/usage")
 	w.look("usage")
 	w.click("90 days")
-	w.sees("Last 90 days")
+	w.sees("in the last 90 days")
 	w.click("Turns")
 	w.sees("Turns by day and worker")
 	w.click("Trigger")

@@ -1,159 +1,143 @@
 package dashboard
 
 import (
-	"bytes"
-	"html/template"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
-	"github.com/wcharczuk/go-chart/v2"
-
+	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
 
-// The size of a plot in units of its drawing, and how much room its axes need.
+// The size of the plot in units of its drawing. The page stretches it to its own size, so the
+// labels stand beside it as text and stay readable on phones.
 const (
-	usagePlotWidth  = 760
-	usagePlotHeight = 240
-	plotTop         = 12
-	plotSide        = 14
+	dayWidth   = 10
+	barWidth   = 8
+	plotHeight = 200
 )
 
-// A layer is a part of each bar of a plot: from the ground up to the sum of it and
-// of the layers under it, so that the lower ones are drawn over it.
-type layer struct {
-	tops  []float64 // by day
-	class string
+// A plot is the bars of a report: a bar for each day, the parts stacked in it.
+type plot struct {
+	Width, Height int
+	Layers        []plotLayer
+	Days          []plotDay
+	Grid          []int    // heights of the lines
+	Ticks         []string // labels of the lines, the highest first
+	Dates         []string // labels under the plot, from the first day to the last
 }
 
-// GetName is part of chart.Series.
-func (l layer) GetName() string { return l.class }
+// A plotLayer is one part of all bars, as one path: a path for each bar would be far larger.
+type plotLayer struct{ Class, Path string }
 
-// GetYAxis is part of chart.Series.
-func (layer) GetYAxis() chart.YAxisType { return chart.YAxisPrimary }
-
-// GetStyle is part of chart.Series. It names a class alone: colours are in the style
-// sheet, which knows light from dark, and a page holds no style of its own.
-func (l layer) GetStyle() chart.Style { return chart.Style{ClassName: l.class} }
-
-// Validate is part of chart.Series.
-func (layer) Validate() error { return nil }
-
-// Render draws all bars as one path, which is a fraction of a path for each.
-func (l layer) Render(r chart.Renderer, box chart.Box, xs, ys chart.Range, _ chart.Style) {
-	l.GetStyle().WriteToRenderer(r)
-	width := float64(xs.GetDomain()) / float64(len(l.tops))
-	gap := math.Min(width*0.2, 6)
-	drawn := false
-	for day, top := range l.tops {
-		y := box.Bottom - ys.Translate(top)
-		if y >= box.Bottom {
-			if top <= 0 {
-				continue
-			}
-			y = box.Bottom - 1 // little is not nothing
-		}
-		left := box.Left + int(float64(day)*width+gap/2)
-		right := max(box.Left+int(float64(day+1)*width-gap/2), left+1)
-		r.MoveTo(left, box.Bottom)
-		r.LineTo(left, y)
-		r.LineTo(right, y)
-		r.LineTo(right, box.Bottom)
-		r.Close()
-		drawn = true
-	}
-	if drawn {
-		r.Fill()
-	}
+// A plotDay is a day that a pointer can rest on.
+type plotDay struct {
+	X     int
+	Title string
 }
 
-// A grid is the lines behind the bars; the library's own take no class.
-type grid struct {
-	layer
-	ticks []chart.Tick
-}
-
-// Render draws them.
-func (g grid) Render(r chart.Renderer, box chart.Box, _, ys chart.Range, _ chart.Style) {
-	g.GetStyle().WriteToRenderer(r)
-	for _, t := range g.ticks {
-		r.MoveTo(box.Left, box.Bottom-ys.Translate(t.Value))
-		r.LineTo(box.Right, box.Bottom-ys.Translate(t.Value))
-	}
-	r.Stroke()
-}
-
-// partsOfPlot is how many parts of a report have a colour of their own.
+// partsOfPlot is the number of parts of a report that have a colour of their own.
 const partsOfPlot = 5
 
-// stack makes layers of the largest parts of a report, and of all the rest of it,
-// the largest part at the bottom. What it gives is in the order of drawing.
-func stack(r store.UsageReport, m store.UsageMeasure) (layers []layer, highest float64) {
-	all, sums := make([]float64, len(r.Days)), make([]float64, len(r.Days))
-	for day := range all {
-		all[day] = shown(r.Days[day], m)
-		highest = max(highest, all[day])
-	}
-	for i, p := range r.Parts[:min(len(r.Parts), partsOfPlot)] {
-		for day := range sums {
-			sums[day] += shown(p.Days[day], m)
-		}
-		layers = append(layers, layer{slices.Clone(sums), partClass(i)})
-	}
-	if len(r.Parts) > partsOfPlot || r.Rest > 0 {
-		layers = append(layers, layer{all, partClass(partsOfPlot)})
-	}
-	slices.Reverse(layers)
-	return layers, highest
-}
-
-// partClass is the class that colours the part of that rank.
+// partClass returns the class that colours the part of that rank.
 func partClass(rank int) string {
 	if rank >= partsOfPlot {
-		return "part-rest"
+		return "fr"
 	}
-	return "part-" + strconv.Itoa(rank)
+	return "f" + strconv.Itoa(rank)
 }
 
-// shown is a measure in the unit that people read.
-func shown(u store.UsageSum, m store.UsageMeasure) float64 {
+// measured returns a measure of a sum in the unit that the page shows.
+func measured(u store.UsageSum, m store.UsageMeasure) float64 {
 	if m == store.UsageCredits {
 		return store.Credits(u.Cost)
 	}
 	return float64(u.Of(m))
 }
 
-// drawUsage draws a report: a bar a day.
-func drawUsage(r store.UsageReport, m store.UsageMeasure) (template.HTML, error) {
-	layers, highest := stack(r, m)
-	ticks := scale(highest, m != store.UsageCredits)
-	axis, high := chart.Style{ClassName: "axis"}, &chart.ContinuousRange{Max: ticks[len(ticks)-1].Value}
-	c := chart.Chart{
-		Width: usagePlotWidth, Height: usagePlotHeight,
-		Background: chart.Style{ClassName: "back", Padding: chart.Box{Top: plotTop, Left: plotSide, Right: plotSide, Bottom: plotTop}},
-		Canvas:     chart.Style{ClassName: "back"},
-		XAxis: chart.XAxis{Style: axis, TickStyle: axis, Ticks: dayTicks(r.First, len(r.Days)), TickPosition: chart.TickPositionUnderTick,
-			Range: &chart.ContinuousRange{Max: float64(len(r.Days))}, GridMajorStyle: chart.Hidden(), GridMinorStyle: chart.Hidden()},
-		YAxisSecondary: chart.YAxis{Style: chart.Hidden()},
-		YAxis: chart.YAxis{Style: axis, TickStyle: axis, Ticks: ticks, Range: high, Zero: chart.GridLine{Style: chart.Hidden()},
-			GridMajorStyle: chart.Hidden(), GridMinorStyle: chart.Hidden()},
-		Series: []chart.Series{grid{layer{class: "grid"}, ticks}},
+// stack returns the values of each layer by day, the largest part at the bottom. Parts without
+// their own colour are the last layer. It also returns the highest sum of a day.
+func stack(r store.UsageReport, m store.UsageMeasure) (layers [][]float64, highest float64) {
+	rest := make([]float64, len(r.Days))
+	for day := range rest {
+		rest[day] = measured(r.Days[day], m)
+		highest = max(highest, rest[day])
 	}
-	for _, l := range layers {
-		c.Series = append(c.Series, l)
+	for _, p := range r.Parts[:min(len(r.Parts), partsOfPlot)] {
+		values := make([]float64, len(r.Days))
+		for day := range values {
+			values[day] = measured(p.Days[day], m)
+			rest[day] -= values[day]
+		}
+		layers = append(layers, values)
 	}
-	var b bytes.Buffer
-	if err := c.Render(chart.SVGWithCSS("", ""), &b); err != nil {
-		return "", err
+	if len(r.Parts) > partsOfPlot || r.Rest > 0 {
+		layers = append(layers, rest)
 	}
-	return template.HTML(b.String()), nil //nolint:gosec // numbers, dates and our own classes
+	return layers, highest
 }
 
-// scale gives the marks of an axis from 0 to beyond highest: about four, at round
-// values, whole ones for what is counted.
-func scale(highest float64, whole bool) []chart.Tick {
+// newPlot returns the plot of a report in a language.
+func newPlot(l *text.Language, report store.UsageReport, m store.UsageMeasure) plot {
+	layers, highest := stack(report, m)
+	ticks := scale(highest, m != store.UsageCredits)
+	top := ticks[len(ticks)-1]
+	p := plot{Width: len(report.Days) * dayWidth, Height: plotHeight}
+	base := make([]float64, len(report.Days)) // where the next layer begins
+	for i, values := range layers {
+		p.Layers = append(p.Layers, plotLayer{partClass(i), bars(base, values, top)})
+		for day := range base {
+			base[day] += values[day]
+		}
+	}
+	for i, sum := range report.Days {
+		title := report.First.AddDate(0, 0, i).Format(l.T("2006-01-02")) + ": " + amountText(l, measured(sum, m))
+		p.Days = append(p.Days, plotDay{i * dayWidth, title})
+	}
+	for _, tick := range slices.Backward(ticks) {
+		p.Ticks = append(p.Ticks, amountText(l, tick))
+		p.Grid = append(p.Grid, heightOf(tick, top))
+	}
+	p.Dates = dateLabels(l, report.First, len(report.Days))
+	return p
+}
+
+// heightOf returns where a value stands in the drawing: 0 is the top.
+func heightOf(value, top float64) int {
+	return plotHeight - int(math.Round(value/top*plotHeight))
+}
+
+// bars returns the path of one layer of all bars. Each bar stands on base.
+func bars(base, values []float64, top float64) string {
+	var b strings.Builder
+	for day, value := range values {
+		if value <= 0 {
+			continue
+		}
+		low, high := heightOf(base[day], top), heightOf(base[day]+value, top)
+		if high == low {
+			high-- // a small value must be visible
+		}
+		b.WriteString("M" + strconv.Itoa(day*dayWidth+(dayWidth-barWidth)/2) + " " + strconv.Itoa(low) +
+			"V" + strconv.Itoa(high) + "h" + strconv.Itoa(barWidth) + "V" + strconv.Itoa(low) + "z")
+	}
+	return b.String()
+}
+
+// amountText returns a value of a plot: an integer with its thousands, else a few digits.
+func amountText(l *text.Language, v float64) string {
+	if v == math.Trunc(v) {
+		return l.Count(int64(v))
+	}
+	return l.Decimal(strconv.FormatFloat(v, 'g', 3, 64))
+}
+
+// scale returns about four marks of an axis from 0 to highest or beyond, at round values.
+// With whole it returns integers only: there is no half turn.
+func scale(highest float64, whole bool) (ticks []float64) {
+	// An axis without height cannot be drawn.
 	if highest <= 0 {
 		highest = 1
 	}
@@ -168,22 +152,25 @@ func scale(highest float64, whole bool) []chart.Tick {
 	if whole {
 		step = math.Max(math.Round(step), 1)
 	}
-	var ticks []chart.Tick
 	for i := 0; ; i++ {
-		v := float64(i) * step
-		ticks = append(ticks, chart.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 6, 64)})
-		if v >= highest {
+		ticks = append(ticks, float64(i)*step)
+		if float64(i)*step >= highest {
 			return ticks
 		}
 	}
 }
 
-// dayTicks marks up to eight days under the middle of their bars.
-func dayTicks(first time.Time, days int) []chart.Tick {
-	every := (days + 7) / 8
-	ticks := []chart.Tick{{}} // the range of an axis is that of its ticks
-	for i := 0; i < days; i += every {
-		ticks = append(ticks, chart.Tick{Value: float64(i) + 0.5, Label: first.AddDate(0, 0, i).Format("2 Jan")})
+// dateLabels returns the dates of up to five days, evenly spread from the first to the last.
+func dateLabels(l *text.Language, first time.Time, days int) (labels []string) {
+	const most = 5
+	n := min(days, most)
+	for i := range n {
+		day := 0
+		if n > 1 {
+			day = i * (days - 1) / (n - 1)
+		}
+		// The key is a layout of package time: a translation orders day and month as people do.
+		labels = append(labels, first.AddDate(0, 0, day).Format(l.T("2 Jan")))
 	}
-	return append(ticks, chart.Tick{Value: float64(days)})
+	return labels
 }

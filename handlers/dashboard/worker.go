@@ -7,18 +7,21 @@ import (
 	"journeyman/store"
 )
 
-// A workerHead is what all pages of a worker begin with.
+// A workerHead is the data of the top of every page of a worker.
 type workerHead struct {
 	store.Worker
-	Creator store.Member
-	Mine    bool   // the caller made it: nobody else changes it
-	Tab     string // which page this is
+	Creator store.WorkerMember
+	Mine    bool   // the user created the worker; no other user may change it
+	Tab     string // the page: overview, settings, schedules, versions, files, webhook, secrets or members
 }
 
-// Base is the address of the worker.
+// Base returns the address of the worker's first page.
 func (h workerHead) Base() string { return "/workers/" + h.ID }
 
-// PageTitle is what the browser calls the page.
+// Restricted reports whether the worker may call some tools only.
+func (h workerHead) Restricted() bool { return h.Settings.Tools != nil }
+
+// PageTitle returns the title for the browser.
 func (h workerHead) PageTitle() string {
 	if h.Tab == "overview" {
 		return h.Title
@@ -26,7 +29,7 @@ func (h workerHead) PageTitle() string {
 	return h.Title + " · " + h.Tab
 }
 
-// head gives the worker that the address of a page names, if the caller may see it.
+// head returns the top of a page for the worker that the address names.
 func (d *Dashboard) head(r *request, tab string) (workerHead, error) {
 	id := r.params.ByName("workerId")
 	wrk, err := d.store.Worker(r.Context(), r.who.Caller, id)
@@ -38,73 +41,109 @@ func (d *Dashboard) head(r *request, tab string) (workerHead, error) {
 }
 
 const (
-	tasksOfWorker     = 10   // newest ones, on its page
-	shownInstructions = 1500 // characters of them, on its page
+	tasksOfWorker     = 8    // newest tasks on the first page
+	schedulesOnWorker = 4    // schedules on the first page
+	shownInstructions = 1500 // characters of the instructions on the first page
 )
 
-// A workerPage is what the first page of a worker shows.
+// A workerPage is the data of the first page of a worker.
 type workerPage struct {
 	Head         workerHead
 	Box          runBox
-	Instructions string // their beginning
-	Cut          bool   // there is more of them
-	Address      string // for mail
+	Instructions string // the beginning
+	Cut          bool   // the instructions are longer
+	Address      string // mail address
 	Tasks        []store.Task
 	MoreTasks    bool
+	Uses         []snippet
+	Schedules    []scheduleRow // the first ones
+	Webhook      store.Webhook // empty for everybody but the creator
+	Versions     []versionRow  // the newest ones
+	Token        string        // of the page's buttons
 }
 
-func (d *Dashboard) workerPage(r *request) (workerPage, error) {
+func (d *Dashboard) workerPage(w http.ResponseWriter, r *request, status int, f *form) error {
 	head, err := d.head(r, "overview")
 	if err != nil {
-		return workerPage{}, err
+		return err
 	}
-	p := workerPage{Head: head, Box: d.newRunBox(head.Base()+"/run", "Instruction", "Run"), Address: head.ID + "@" + d.cfg.MailDomain}
-	p.Instructions, p.Cut = firstRunes(head.Instructions, shownInstructions)
-	tasks, next, err := d.store.Tasks(r.Context(), r.who.Caller, store.TaskQuery{WorkerID: head.ID, Limit: tasksOfWorker})
+	p := workerPage{Head: head, Box: d.newRunBox(head.Base()+"/run", r.t("Instruction for %s", head.Title), r.t("Run")),
+		Address: d.address(head.Worker), Uses: d.snippets(r, head.Worker), Token: d.token()}
+	p.Box.Placeholder = r.t("What should %s do?", ellipsis(head.Title, 60))
+	if f != nil {
+		p.Box.Form = f
+	}
+	p.Instructions, p.Cut = cut(head.Instructions, shownInstructions)
+	tasks, next, err := d.store.Tasks(r.Context(), r.who.Caller,
+		store.TaskQuery{WorkerID: head.ID, Limit: tasksOfWorker})
+	if err != nil {
+		return err
+	}
 	p.Tasks, p.MoreTasks = tasks, next != ""
-	return p, err
+	if p.Versions, _, err = d.versionRows(r, head, "", versionsOnWorker); err != nil {
+		return err
+	}
+	if err := d.runsByItself(r, &p); err != nil {
+		return err
+	}
+	return d.render(w, r, status, "worker.html", head.PageTitle(), p)
 }
 
-// firstRunes is text, cut after n characters.
-func firstRunes(text string, n int) (beginning string, cut bool) {
-	for i := range text {
-		if n == 0 {
-			return strings.TrimRight(text[:i], " \n"), true
+// runsByItself adds to p what starts the worker without a person.
+func (d *Dashboard) runsByItself(r *request, p *workerPage) error {
+	list, err := d.store.Schedules(r.Context(), r.who.Caller, p.Head.ID)
+	if err != nil {
+		return err
+	}
+	for _, c := range list[:min(len(list), schedulesOnWorker)] {
+		row, err := d.scheduleRow(r.lang, c)
+		if err != nil {
+			return err
 		}
-		n--
+		p.Schedules = append(p.Schedules, row)
+	}
+	if p.Head.Mine {
+		p.Webhook, err = d.store.Webhook(r.Context(), r.who.Caller, p.Head.ID)
+	}
+	return err
+}
+
+// cut returns the first n characters of a text, without white space at their end, and
+// whether the text has more.
+func cut(text string, n int) (beginning string, more bool) {
+	if beginning = store.FirstRunes(text, n); len(beginning) < len(text) {
+		return strings.TrimRight(beginning, " \n"), true
 	}
 	return text, false
 }
 
-func (d *Dashboard) showWorker(w http.ResponseWriter, r *request) error {
-	p, err := d.workerPage(r)
-	if err != nil {
-		return err
+// ellipsis returns the first n characters of a text, with an ellipsis if the text has more.
+func ellipsis(text string, n int) string {
+	beginning, more := cut(text, n)
+	if more {
+		return beginning + "…"
 	}
-	return d.page(w, r, "worker.html", p.Head.PageTitle(), p)
+	return text
 }
 
-// runWorker starts a task of the worker and goes to its page.
+// runWorker starts a task of the worker and shows it.
 func (d *Dashboard) runWorker(w http.ResponseWriter, r *request) error {
-	turn, f, err := d.run(w, r, func(*form) (store.NewTurn, error) {
-		return store.NewTurn{WorkerID: r.params.ByName("workerId")}, nil
+	turn, f, err := d.run(w, r, func(*form) store.NewTurn {
+		return store.NewTurn{WorkerID: r.params.ByName("workerId")}
 	})
 	if err == nil {
 		return redirect(w, r, taskPath(turn.TaskID))
 	}
-	p, other := d.workerPage(r)
-	if other != nil {
-		return other
-	}
 	if !f.refused(err) {
 		return err
 	}
-	p.Box.Form = f
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker.html", p.Head.PageTitle(), p)
+	return d.workerPage(w, r, http.StatusUnprocessableEntity, f)
 }
 
-// run accepts the turn that a run box asks for. The form is there whatever happens.
-func (d *Dashboard) run(w http.ResponseWriter, r *request, about func(*form) (store.NewTurn, error)) (store.Turn, *form, error) {
+// run accepts the turn that turnFor returns for the instruction of a run box. The form
+// that it returns is never nil, so that the page can show it again.
+func (d *Dashboard) run(w http.ResponseWriter, r *request,
+	turnFor func(f *form) store.NewTurn) (store.Turn, *form, error) {
 	sent, f, err := d.readRunBox(w, r)
 	if err != nil {
 		return store.Turn{}, newForm(map[string]string{"budget": string(store.BudgetStandard)}), err
@@ -112,10 +151,6 @@ func (d *Dashboard) run(w http.ResponseWriter, r *request, about func(*form) (st
 	if strings.TrimSpace(f.Get("input")) == "" {
 		return store.Turn{}, f, store.Fields{{Path: "input", Message: "must not be empty"}}.Err()
 	}
-	n, err := about(f)
-	if err != nil {
-		return store.Turn{}, f, err
-	}
-	turn, err := d.submitRunBox(r, sent, n)
+	turn, err := d.submitRunBox(w, r, sent, turnFor(f))
 	return turn, f, err
 }

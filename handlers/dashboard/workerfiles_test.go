@@ -16,7 +16,7 @@ import (
 
 var previews = regexp.MustCompile(`<th scope="row"><a href="([^"]*/preview/[^"]*)">([^<]*)</a>`)
 
-// previews are the addresses of the files on a page, by their paths.
+// previews returns the addresses of the files on a page, by path.
 func (p page) previews() map[string]string {
 	list := map[string]string{}
 	for _, m := range previews.FindAllStringSubmatch(p.body, -1) {
@@ -28,7 +28,7 @@ func (p page) previews() map[string]string {
 // pixel is a picture.
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 
-// publish has a worker publish a file.
+// publish publishes a text file of a worker.
 func (s *site) publish(w store.Worker, path, content string) {
 	s.t.Helper()
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Input: scripted(calling("write_file", "path", path, "content", content), calling("publish_file", "path", path))})
@@ -37,7 +37,7 @@ func (s *site) publish(w store.Worker, path, content string) {
 	}
 }
 
-// publishBytes has a worker publish a file that is no text.
+// publishBytes publishes a binary file of a worker.
 func (b *browser) publishBytes(w store.Worker, name string, content []byte) {
 	b.t.Helper()
 	p := b.send(b.form("/workers/"+w.ID+"/run", []string{"input", scripted(calling("publish_file", "path", name))}, name, string(content)))
@@ -106,15 +106,17 @@ func TestFilePreviews(t *testing.T) {
 		has     string
 		lacks   string
 	}{
-		"page.html":   {hostile, "&lt;script&gt;alert(1)", "<iframe"},
+		"page.html":   {hostile, ` sandbox="" title="page.html"></iframe>`, "<script>alert(1)"},
 		"notes.md":    {"# Notes\n\n[x](javascript:alert(1)) **bold**\n\n" + hostile, "<strong>bold</strong>", "javascript:"},
-		"data.json":   {`{"a": "</pre><script>alert(1)</script>"}`, "&lt;/pre&gt;&lt;script&gt;", "</pre><script"},
-		"drawing.svg": {`<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`, `<img class="preview" src="/api/workers/`, "<svg"},
+		"data.json":   {`{"a": "</pre><script>alert(1)</script>"}`, "&#34;a&#34;</span>: <span class=\"s2\">&#34;&lt;/pre&gt;&lt;script&gt;", "</pre><script"},
+		"drawing.svg": {`<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`, `<img class="preview" src="/api/workers/`, "alert(1)"},
 		"long.txt":    {strings.Repeat("a line of text\n", 10_000), "Only the beginning is shown", "There is no preview"},
 		"odd.bin":     {"\x00\x01\x02", "There is no preview", "\x00"},
 		"text.xyz":    {"plain words", "plain words</pre>", "There is no preview"},
 		"pixel.png":   {string(png), `<img class="preview" src="/api/workers/`, "<pre"},
-		"one.pdf":     {string(pdf), `<iframe class="preview" src="/api/workers/`, "<pre"},
+		"one.pdf":     {string(pdf), "This is the text of the document", "<iframe"},
+		"sheet.csv":   {"Name;Note\n\"A;B\";<script>alert(1)</script>\n", "<td>A;B</td><td>&lt;script&gt;", "<script>alert"},
+		"broken.docx": {"PK no document", "The text of this document cannot be read", "PK no"},
 		"empty.txt":   {"", "<pre tabindex=\"0\"></pre>", "There is no preview"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,36 +5,37 @@ import (
 	"net/http"
 	"strings"
 
-	"journeyman/handlers"
+	"journeyman/runner"
 	"journeyman/store"
 )
 
-// A newWorkerPage is what the page for a new worker shows: three ways to one.
+// A newWorkerPage is the data of the page for a new worker. The page offers three ways. Box
+// runs an instruction with a worker made for it. Prompt lets the model write the worker. In
+// Fields, the user fills in the worker.
 type newWorkerPage struct {
 	Box    runBox
 	Prompt *form
 	Fields workerFields
-	ByHand bool // the form for writing it oneself is the one in use
-	Token  string
+	ByHand bool  // the form with the fields was sent, so the page shows it unfolded
+	Import *form // takes the file of an exported worker
+
+	starterGallery // its token also makes a repeated form create one worker
 }
 
-func (d *Dashboard) newWorkerPage() newWorkerPage {
-	blank := newForm(map[string]string{"visibility": string(store.Public)})
-	return newWorkerPage{Box: d.newRunBox("/run", "What is to be done?", "Run"), Prompt: newForm(nil),
-		Fields: d.workerFields(blank), Token: d.token()}
+// newWorkerPage returns the page with empty forms and the usual choices.
+func (d *Dashboard) newWorkerPage(r *request) newWorkerPage {
+	fields := newForm(map[string]string{"visibility": string(store.Public), "workspace": string(store.SharedWorkspace)})
+	return newWorkerPage{Box: d.newRunBox("/run", r.t("What is to be done?"), r.t("Run")), Prompt: newForm(nil),
+		Fields: d.workerFields(r, fields), Import: newForm(nil), starterGallery: d.gallery(r)}
 }
 
-const newWorkerTitle = "New worker"
-
-func (d *Dashboard) showNewWorker(w http.ResponseWriter, r *request) error {
-	return d.page(w, r, "worker-new.html", newWorkerTitle, d.newWorkerPage())
-}
-
-// runAnything starts a task of a worker that is made for it.
+// runAnything starts a task with a new worker.
 func (d *Dashboard) runAnything(w http.ResponseWriter, r *request) error {
-	turn, f, err := d.run(w, r, func(f *form) (store.NewTurn, error) {
-		instructions, _ := firstRunes(f.Get("input"), store.MaxInstructions)
-		return store.NewTurn{NewWorker: &store.NewWorker{Instructions: instructions, Title: store.TitleOf(f.Get("input"))}}, nil
+	turn, f, err := d.run(w, r, func(f *form) store.NewTurn {
+		if id := f.Get("workerId"); id != "" {
+			return store.NewTurn{WorkerID: id}
+		}
+		return store.NewTurn{NewWorker: runner.WorkerFor(f.Get("input"))}
 	})
 	if err == nil {
 		return redirect(w, r, taskPath(turn.TaskID))
@@ -42,58 +43,61 @@ func (d *Dashboard) runAnything(w http.ResponseWriter, r *request) error {
 	if !f.refused(err) {
 		return err
 	}
-	p := d.newWorkerPage()
+	if f.Get("from") == "home" {
+		return d.homePage(w, r, http.StatusUnprocessableEntity, f)
+	}
+	p := d.newWorkerPage(r)
 	p.Box.Form = f
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker-new.html", newWorkerTitle, p)
+	return d.render(w, r, http.StatusUnprocessableEntity, "worker-new.html", r.t("New worker"), p)
 }
 
-// createWorker makes a worker of a prompt or of fields, and shows what it has become.
-func (d *Dashboard) createWorker(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
-	if err != nil {
-		return err
-	}
-	fromPrompt := f.Get("from") == "prompt"
-	made, err := d.makeWorker(r, f, fromPrompt)
-	switch {
-	case err == nil && fromPrompt:
-		return done(w, r, "/workers/"+made.ID+"/settings", "worker-written")
-	case err == nil:
-		return done(w, r, "/workers/"+made.ID, "worker-made")
-	case !f.refused(err):
-		return err
-	}
-	p := d.newWorkerPage()
-	if fromPrompt {
+// fromPrompt reports whether a form of a new worker has a prompt instead of fields.
+func fromPrompt(f *form) bool { return f.Get("from") == "prompt" }
+
+// refusedWorker shows the form of a new worker again.
+func (d *Dashboard) refusedWorker(w http.ResponseWriter, r *request, status int, f *form) error {
+	p := d.newWorkerPage(r)
+	if fromPrompt(f) {
 		p.Prompt = f
 	} else {
-		p.Fields, p.ByHand = d.workerFields(f), true
+		p.Fields, p.ByHand = d.workerFields(r, f), true
 	}
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker-new.html", newWorkerTitle, p)
+	return d.render(w, r, status, "worker-new.html", r.t("New worker"), p)
 }
 
-func (d *Dashboard) makeWorker(r *request, f *form, fromPrompt bool) (store.Worker, error) {
-	once := handlers.FormOnce(r.who.Caller, f.Get("token"), f.Values.Encode())
-	if !fromPrompt {
-		return d.cfg.API.CreateFormWorker(r.Context(), r.who.Caller, f.worker(), once)
-	}
-	prompt := strings.TrimSpace(f.text("prompt"))
-	if prompt == "" {
-		return store.Worker{}, store.Fields{{Path: "prompt", Message: "is required"}}.Err()
-	}
-	return d.cfg.API.CreateFormWorker(r.Context(), r.who.Caller, handlers.WorkerForm{Prompt: prompt}, once)
-}
-
-// checkSchema says in plain text what is wrong with an output schema, as it is being
-// typed; nothing where nothing is.
-func (d *Dashboard) checkSchema(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
+// createWorker creates a worker from a prompt or from fields.
+func (d *Dashboard) createWorker(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	draft, err := d.draft(r, f)
 	if err != nil {
-		return err
+		return "", err
 	}
+	key := formKey(r.who.Caller, f.Get("token"), f.Values.Encode())
+	made, _, err := d.cfg.Runner.CreateWorker(r.Context(), r.who.Caller, draft, key)
+	if fromPrompt(f) {
+		return done("/workers/"+made.ID+"/settings", "worker-written"), err
+	}
+	return done("/workers/"+made.ID, "worker-made"), err
+}
+
+// draft reads and checks the form of a new worker.
+func (d *Dashboard) draft(r *request, f *form) (runner.Draft, error) {
+	if !fromPrompt(f) {
+		patch, err := d.workerPatch(r, f, nil)
+		return runner.Draft{WorkerPatch: patch}, err
+	}
+	draft := runner.Draft{Prompt: strings.TrimSpace(f.text("prompt"))}
+	var wrong store.Fields
+	wrong.Check(draft.Prompt != "", "prompt", "is required")
+	d.cfg.Runner.CheckWorker(r.Context(), r.who.Caller, &wrong, draft, store.WorkerSettings{})
+	return draft, wrong.Err()
+}
+
+// checkSchema answers with what is wrong with an output schema, or with nothing. A script
+// asks while the user types.
+func (d *Dashboard) checkSchema(w http.ResponseWriter, _ *request, f *form) (string, error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	if _, err := handlers.ParseSchema(f.text("outputSchema")); err != nil {
-		_, _ = io.WriteString(w, err.Error()) // the browser may have gone
+	if err := checkSchemaText(f.text("outputSchema")); err != nil {
+		_, _ = io.WriteString(w, err.Error()) // the browser may have closed the connection
 	}
-	return nil
+	return "", nil
 }

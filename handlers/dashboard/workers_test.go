@@ -14,20 +14,20 @@ import (
 	"journeyman/store/storetest"
 )
 
-// hostile is text that must do nothing wherever it stands.
+// hostile is a text that must do nothing wherever a page writes it.
 const hostile = `<script>alert(1)</script>"><img src=x onerror=alert(2)>'{{.}}`
 
-// harmless reports whether a page holds none of the hostile text as markup.
+// harmless reports whether a page holds no part of the hostile text as markup.
 func (p page) harmless() bool {
 	return !strings.Contains(p.body, "<script>alert") && !strings.Contains(p.body, "<img src=x")
 }
 
-var linksToWorkers = regexp.MustCompile(`<th scope="row"><a href="/workers/(wrk_[^"]*)">([^<]*)</a>`)
+var linksToWorkers = regexp.MustCompile(`<a class="row title-row" href="/workers/(wrk_[^"]*)">.*?<span class="cut">([^<]*)<`)
 
-// workers are the titles that a list of workers shows.
+// workers returns the titles that a list of workers shows.
 func (p page) workers() (list []string) {
 	for _, m := range linksToWorkers.FindAllStringSubmatch(p.body, -1) {
-		list = append(list, m[2])
+		list = append(list, strings.TrimSpace(m[2]))
 	}
 	return list
 }
@@ -37,7 +37,7 @@ func TestWorkerList(t *testing.T) {
 	is := is.New(t)
 	s := newSite(t)
 	b := s.signIn("ann@example.com")
-	is.True(b.get("/workers").has("create one", "curl "+s.url+"/api/tasks"))
+	is.True(b.get("/workers").has("There are no workers yet", "curl "+s.url+"/api/tasks"))
 	mo := s.join("mo@example.com", store.RoleMember)
 	s.worker(mo, store.NewWorker{Title: "Mo's own", Visibility: store.Private})
 	for i := range 30 {
@@ -50,7 +50,7 @@ func TestWorkerList(t *testing.T) {
 	is.Equal(first.status, http.StatusOK)
 	is.Equal(len(first.workers()), 25)
 	is.True(first.harmless())
-	is.True(first.has(`<span class="badge completed">completed</span>`, "yours"))
+	is.True(first.has(`data-state="completed"`, `class="spark"`))
 	is.True(len(first.body) < 50<<10)
 	second := b.get(link(first, "Older workers"))
 	is.Equal(len(second.workers()), 7) // with Mo's: an Owner sees every worker
@@ -74,8 +74,8 @@ func TestWorkerPage(t *testing.T) {
 	p := b.get("/workers/" + w.ID)
 	is.Equal(p.status, http.StatusOK)
 	is.True(p.harmless())
-	is.True(p.has(w.ID+"@mail.example", "It has done nothing yet", "ann@example.com", "ü …"))
-	is.True(len(p.body) < 20<<10) // long instructions are cut
+	is.True(p.has(w.ID+"@mail.example", "It has done nothing yet", "ann@example.com", "Show all of it"))
+	is.True(len(p.body) < 30<<10) // long instructions are cut
 
 	// A run goes to the page of its task, whose trigger is the page.
 	p = b.send(b.form("/workers/"+w.ID+"/run", []string{"input", "say hello\r\nand bye", "budget", "low", "token", "one"}, "../../notes.txt", "some notes", "b.txt", "b"))
@@ -87,7 +87,7 @@ func TestWorkerPage(t *testing.T) {
 	turn := s.ended(task.ID)
 	is.Equal(turn.Input, "say hello\nand bye")
 	is.Equal(turn.Budget, store.BudgetLow)
-	files, err := s.store.FilesByTurn(t.Context(), turn.Num)
+	files, err := s.store.FilesByTurn(t.Context(), turn)
 	is.NoErr(err)
 	is.Equal(len(files), 2)
 	is.Equal(files[0].Path, "notes.txt")
@@ -170,7 +170,8 @@ func TestNewWorker(t *testing.T) {
 
 	fields := []string{"title", " Clerk ", "summary", "keeps books", "instructions", "One.\r\nTwo.", "visibility", "private", "model", "offline",
 		"outputSchema", `{"type": "object"}`, "approvalTools", "publish_file", "approvalTools", "write_file", "otherApprovalTools", "crm.delete, crm.send",
-		"mcpTools", "crm files.read", "token", "h"}
+		"mcpTools", "crm files.read", "token", "h", "workspace", "task", "toolsMode", "only", "tools", "read_file", "tools", "web_fetch",
+		"toolsHosts", "example.com, *.example.org", "toolsCommands", "git", "toolsOther", "", "strangerToolsMode", "only"}
 	p = b.post("/workers", fields...)
 	is.True(strings.HasSuffix(p.location(), "?done=worker-made"))
 	is.Equal(b.post("/workers", fields...).location(), p.location()) // a double click
@@ -182,7 +183,9 @@ func TestNewWorker(t *testing.T) {
 	is.Equal(made.Visibility, store.Private)
 	is.Equal(string(made.OutputSchema), `{"type": "object"}`)
 	is.Equal(made.Settings, store.WorkerSettings{Model: "offline", ApprovalTools: []string{"publish_file", "write_file", "crm.delete", "crm.send"},
-		MCPTools: []string{"crm", "files.read"}})
+		MCPTools: []string{"crm", "files.read"}, StrangerTools: store.ToolRules{},
+		Tools: store.ToolRules{{Tool: "read_file"}, {Tool: "web_fetch", Hosts: []string{"example.com", "*.example.org"}}, {Tool: "shell", Commands: []string{"git"}}}})
+	is.Equal(made.Workspace, store.TaskWorkspace)
 }
 
 func TestNewWorkerRefused(t *testing.T) {
@@ -192,29 +195,35 @@ func TestNewWorkerRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		field, value, says string
 	}{
-		"title":         {"title", strings.Repeat("x", 201), "must have 1 to 200 characters"},
-		"summary":       {"summary", strings.Repeat("x", 81), "must have at most 80 characters"},
-		"instructions":  {"instructions", strings.Repeat("x", 20_001), "must have at most 20000 characters"},
-		"visibility":    {"visibility", "secret", "must be public or private"},
+		"title":         {"title", strings.Repeat("x", 201), "Must have 1 to 200 characters"},
+		"summary":       {"summary", strings.Repeat("x", 81), "Must have at most 80 characters"},
+		"instructions":  {"instructions", strings.Repeat("x", 20_001), "Must have at most 20000 characters"},
+		"visibility":    {"visibility", "secret", "Must be public or private"},
 		"model":         {"model", "nobody:x", "must be one of"},
+		"schema's use":  {"outputSchema", `{"required": ["a"], "properties": {"a": false}}`, "no JSON object can meet it: /properties/a: false allows nothing"},
 		"schema":        {"outputSchema", "{\n  \"type\": \"object\",\n}", "is not JSON: line 3, column 1"},
 		"schema's type": {"outputSchema", `{"type": "objekt"}`, "is not a Draft-07 JSON Schema"},
 		"approval":      {"otherApprovalTools", "a/b", "must hold names of tools"},
-		"mcp":           {"mcpTools", "a.b/c", "must hold &#34;server&#34;"},
-		"many":          {"mcpTools", many(101), "must have at most 100 items"},
+		"mcp":           {"mcpTools", "a.b/c", "Must hold &#34;server&#34;"},
+		"tools":         {"toolsOther", "web_fech", "names &#34;web_fech&#34;, which is no tool; the nearest is &#34;web_fetch&#34;"},
+		"hosts":         {"toolsHosts", "https://example.com", "is no host: write example.com"},
+		"commands":      {"toolsCommands", "git;rm", "is no command: write its first word alone"},
+		"workspace":     {"workspace", "mine", "Must be shared or task"},
+		"waits":         {"otherApprovalTools", "shel", "the nearest is &#34;shell&#34;"},
+		"many":          {"mcpTools", many(101), "Must have at most 100 items"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			fields := []string{"title", hostile, "visibility", "public", "approvalTools", "publish_file"}
+			fields := []string{"title", hostile, "visibility", "public", "approvalTools", "publish_file", "toolsMode", "only"}
 			p := b.post("/workers", append([]string{tt.field, tt.value}, fields...)...)
 			is.Equal(p.status, http.StatusUnprocessableEntity)
-			is.True(p.has(tt.says, `<details class="card" open>`, `value="publish_file" checked`)) // said beside it, and what was typed is kept
+			is.True(p.has(tt.says, `<details class="card pad" open>`, `value="publish_file" checked`)) // said beside it, and what was typed is kept
 			is.True(p.harmless())
 		})
 	}
 }
 
-// many are n names.
+// many returns n names.
 func many(n int) string {
 	names := make([]string, n)
 	for i := range names {
@@ -304,7 +313,7 @@ func TestWorkerMembers(t *testing.T) {
 	is.Equal(theirs.get("/workers/"+w.ID).status, http.StatusForbidden)
 }
 
-// TestWorkerAccess asks for every address of a worker as everybody who may not.
+// TestWorkerAccess opens every address of a worker as every user who may not see it.
 func TestWorkerAccess(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -316,10 +325,10 @@ func TestWorkerAccess(t *testing.T) {
 	public := s.worker(s.owner, store.NewWorker{Title: "Public one"})
 	private := s.worker(s.owner, store.NewWorker{Title: "Private one", Visibility: store.Private})
 	member, stranger, nobody := s.signIn(mo.Email), s.signIn(eve.Email), s.visitor()
-	reading := []string{"", "/settings", "/schedules", "/files", "/preview/a.txt", "/webhook", "/members", "/schedules/sch_x", "/webhook/executions/whe_x"}
+	reading := []string{"", "/settings", "/schedules", "/files", "/preview/a.txt", "/workspace/", "/webhook", "/members", "/schedules/sch_x", "/webhook/executions/whe_x"}
 	writing := []string{"/settings", "/delete", "/members", "/members/usr_x/remove", "/webhook", "/webhook/remove", "/webhook/regenerate", "/webhook/test",
 		"/webhook/executions/whe_x/redeliver", "/schedules", "/schedules/sch_x", "/schedules/sch_x/pause", "/schedules/sch_x/resume", "/schedules/sch_x/run", "/schedules/sch_x/cancel"}
-	creators := []string{"/webhook", "/members", "/webhook/executions/whe_x"} // of a public worker
+	creators := []string{"/workspace/", "/webhook", "/members", "/webhook/executions/whe_x"} // of a public worker
 	form := []string{"confirm", "yes", "title", "Taken", "visibility", "public", "url", "https://example.com/", "email", mo.Email, "input", "x", "budget", "low",
 		"when.type", "cron", "when.cron", "* * * * *"}
 	for _, at := range reading {

@@ -1,82 +1,125 @@
 package dashboard
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"journeyman/handlers"
+	"journeyman/handlers/dashboard/text"
 	"journeyman/store"
 )
+
+// scheduleRoutes registers the pages of a worker's schedules.
+func (d *Dashboard) scheduleRoutes() {
+	d.on("GET", "/workers/:workerId/schedules", blank(d.schedulesPage))
+	d.on("GET", "/workers/:workerId/next-runs", d.previewRuns)
+	d.on("POST", "/workers/:workerId/schedules", submitted(d.createSchedule, d.schedulesPage))
+	d.on("GET", "/workers/:workerId/schedules/:scheduleId", blank(d.schedulePage))
+	d.on("POST", "/workers/:workerId/schedules/:scheduleId", submitted(d.updateSchedule, d.schedulePage))
+	d.on("POST", "/workers/:workerId/schedules/:scheduleId/pause", button(d.pauseSchedule))
+	d.on("POST", "/workers/:workerId/schedules/:scheduleId/resume", button(d.resumeSchedule))
+	d.on("POST", "/workers/:workerId/schedules/:scheduleId/run", submitted(d.runSchedule, nil))
+	d.on("POST", "/workers/:workerId/schedules/:scheduleId/cancel", button(d.cancelSchedule))
+}
 
 const (
 	schedulesOnPage = 20
 	nextRunsShown   = 5
 )
 
-// A schedulesPage is what the page of a worker's schedules shows.
+// A schedulesPage is the data of the page of a worker's schedules.
 type schedulesPage struct {
 	Head      workerHead
 	Schedules []scheduleRow
 	Fields    scheduleFields
-	Before    string // address of the page before, '' for the first
-	Next      string // address of the next page, '' after the last
+	Before    string // address of the page before; '' for the first page
+	Next      string // address of the next page; '' for the last
 	Zone      string
-	Token     string // of what the page's buttons do
+	Token     string // of the page's buttons
 }
 
-// A scheduleRow is a schedule of the list.
+// A scheduleRow is a schedule with what pages show of it.
 type scheduleRow struct {
 	store.Schedule
-	Rhythm string      // when it runs, in words
-	Next   []time.Time // in the schedule's zone
-	Shown  string      // the beginning of its input
-	Path   string
+	Description string      // says in words when the schedule runs
+	Next        []time.Time // next runs, in the schedule's zone
+	Shown       string      // the beginning of the instruction
+	Path        string
 }
 
-func (d *Dashboard) schedulesPage(r *request) (schedulesPage, error) {
+func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *request, status int, f *form) error {
 	head, err := d.head(r, "schedules")
 	if err != nil {
-		return schedulesPage{}, err
+		return err
 	}
 	list, err := d.store.Schedules(r.Context(), r.who.Caller, head.ID)
 	if err != nil {
-		return schedulesPage{}, err
+		return err
 	}
-	p := schedulesPage{Head: head, Zone: d.store.Timezone(), Token: d.token()}
-	p.Fields = d.scheduleFields(newForm(map[string]string{"when.type": string(store.CronType), "when.cron": "0 9 * * 1-5", "budget": string(store.BudgetStandard),
-		"when.delayInSeconds": "1", "delayUnit": "3600", "when.intervalSeconds": "1", "intervalUnit": "3600"}))
-	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
-	page = min(max(page, 1), max(1, (len(list)+schedulesOnPage-1)/schedulesOnPage))
-	address := func(n int) string { return head.Base() + "/schedules?page=" + strconv.Itoa(n) }
-	if page > 1 {
-		p.Before = address(page - 1)
+	if f == nil {
+		f = newForm(map[string]string{"when.type": string(store.CronType), "when.cron": "0 9 * * 1-5",
+			"budget": string(store.BudgetStandard), "when.delayInSeconds": "1", "delayUnit": "3600",
+			"when.intervalSeconds": "1", "intervalUnit": "3600"})
 	}
-	list = list[(page-1)*schedulesOnPage:]
-	if len(list) > schedulesOnPage {
-		list, p.Next = list[:schedulesOnPage], address(page+1)
-	}
-	for _, c := range list {
-		row, err := d.scheduleRow(c)
+	p := schedulesPage{Head: head, Zone: d.store.Timezone(), Token: d.token(), Fields: d.scheduleFields(r, f)}
+	// A deleted schedule may leave the asked page empty, so the number is limited to the
+	// last page.
+	total := int64(len(list))
+	page := min(pageNumber(r), max(1, (total+schedulesOnPage-1)/schedulesOnPage))
+	p.Before, p.Next = neighbours(head.Base()+"/schedules", page, total, schedulesOnPage)
+	first := (page - 1) * schedulesOnPage
+	for _, c := range list[first:min(first+schedulesOnPage, total)] {
+		row, err := d.scheduleRow(r.lang, c)
 		if err != nil {
-			return p, err
+			return err
 		}
 		p.Schedules = append(p.Schedules, row)
 	}
-	return p, nil
+	return d.render(w, r, status, "worker-schedules.html", head.PageTitle(), p)
 }
 
-// token names a form, so that a second click does nothing more.
+// previewRuns answers with the next runs of the schedule that a form describes, one a line, or
+// with what is wrong with it. A script asks while the user types.
+func (d *Dashboard) previewRuns(w http.ResponseWriter, r *request) error {
+	if _, err := d.store.Worker(r.Context(), r.who.Caller, r.params.ByName("workerId")); err != nil {
+		return err
+	}
+	var wrong store.Fields
+	when := d.when(formOf(r.URL.Query()), &wrong)
+	err := wrong.Err()
+	var runs []time.Time
+	if err == nil {
+		runs, err = d.store.PreviewRuns(when, nextRunsShown)
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	var refused *store.Error
+	if errors.As(err, &refused) {
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = io.WriteString(w, refused.Details[0].Message) // the browser may have closed the connection
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	zone := d.zoneOf(store.Schedule{When: when})
+	for _, at := range runs {
+		_, _ = io.WriteString(w, showExactTime(r.lang, at.In(zone))+"\n")
+	}
+	return nil
+}
+
+// token returns a new name for a form. A second click on its button sends the same name,
+// and the store then repeats nothing.
 func (d *Dashboard) token() string { return store.NewID("frm", d.cfg.Now()) }
 
-func (d *Dashboard) scheduleRow(c store.Schedule) (scheduleRow, error) {
-	row := scheduleRow{Schedule: c, Rhythm: d.rhythm(c), Path: "/workers/" + c.WorkerID + "/schedules/" + c.ID}
-	if text, cut := firstRunes(c.Input, 200); cut {
-		row.Shown = text + "…"
-	} else {
-		row.Shown = text
-	}
+// scheduleRow returns a schedule with its next runs.
+func (d *Dashboard) scheduleRow(l *text.Language, c store.Schedule) (scheduleRow, error) {
+	row := scheduleRow{Schedule: c, Description: d.describeWhen(l, c),
+		Path: "/workers/" + c.WorkerID + "/schedules/" + c.ID}
+	row.Shown = ellipsis(c.Input, 200)
 	runs, err := d.store.NextRuns(c, nextRunsShown)
 	for _, at := range runs {
 		row.Next = append(row.Next, at.In(d.zoneOf(c)))
@@ -84,170 +127,160 @@ func (d *Dashboard) scheduleRow(c store.Schedule) (scheduleRow, error) {
 	return row, err
 }
 
-// rhythm says in words when a schedule runs.
-func (d *Dashboard) rhythm(c store.Schedule) string {
+// describeWhen returns in words when a schedule runs.
+func (d *Dashboard) describeWhen(l *text.Language, c store.Schedule) string {
 	switch c.When.Type {
 	case store.Scheduled:
-		return "once, at " + showMoment(c.When.Date.In(d.zone()))
+		return l.T("once, at %s", showExactTime(l, c.When.Date.In(d.zone())))
 	case store.Delayed:
-		return "once, " + span(c.When.DelaySeconds) + " after it was made"
+		return onceAfter(l, c.When.DelaySeconds)
 	case store.Interval:
-		return "every " + span(c.When.IntervalSeconds)
+		return every(l, c.When.IntervalSeconds)
 	}
 	return "cron " + c.When.Cron
 }
 
-// span is a number of seconds in the largest unit that divides it.
-func span(seconds float64) string {
-	n, unit := inUnits(seconds)
-	for _, u := range (scheduleFields{}).Units() {
-		if u.Value == unit {
-			if n == "1" {
-				return n + " " + strings.TrimSuffix(u.Label, "s")
-			}
-			return n + " " + u.Label
-		}
+// onceAfter returns a delay in words, in the largest unit that divides it.
+func onceAfter(l *text.Language, seconds float64) string {
+	amount, unit := inUnits(seconds)
+	n, err := strconv.ParseInt(amount, 10, 64)
+	switch {
+	case err != nil:
+		return l.T("once, %s seconds after it was made", l.Decimal(amount))
+	case unit == "86400":
+		return l.N(n, "once, %d day after it was made", "once, %d days after it was made")
+	case unit == "3600":
+		return l.N(n, "once, %d hour after it was made", "once, %d hours after it was made")
+	case unit == "60":
+		return l.N(n, "once, %d minute after it was made", "once, %d minutes after it was made")
 	}
-	return n
+	return l.N(n, "once, %d second after it was made", "once, %d seconds after it was made")
 }
 
-// showMoment is a time in its own zone.
-func showMoment(t time.Time) string { return t.Format("Mon 2 Jan 2006 15:04:05 MST") }
-
-func (d *Dashboard) listSchedules(w http.ResponseWriter, r *request) error {
-	p, err := d.schedulesPage(r)
-	if err != nil {
-		return err
+// every returns an interval in words, in the largest unit that divides it.
+func every(l *text.Language, seconds float64) string {
+	amount, unit := inUnits(seconds)
+	n, err := strconv.ParseInt(amount, 10, 64)
+	switch {
+	case err != nil:
+		return l.T("every %s seconds", l.Decimal(amount))
+	case unit == "86400":
+		return l.N(n, "every day", "every %d days")
+	case unit == "3600":
+		return l.N(n, "every hour", "every %d hours")
+	case unit == "60":
+		return l.N(n, "every minute", "every %d minutes")
 	}
-	return d.page(w, r, "worker-schedules.html", p.Head.PageTitle(), p)
+	return l.N(n, "every second", "every %d seconds")
 }
 
-func (d *Dashboard) createSchedule(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
-	if err != nil {
-		return err
-	}
-	id := r.params.ByName("workerId")
+// schedulesPath returns the address of the schedules of the worker that r names.
+func schedulesPath(r *request) string {
+	return "/workers/" + r.params.ByName("workerId") + "/schedules"
+}
+
+func (d *Dashboard) createSchedule(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	n := store.NewSchedule{WorkerID: r.params.ByName("workerId"), Input: f.text("input"),
+		Budget: store.Budget(f.Get("budget"))}
 	var wrong store.Fields
-	n := store.NewSchedule{WorkerID: id, Input: f.text("input"), Budget: store.Budget(f.Get("budget")), When: d.when(f, &wrong)}
+	n.When = d.when(f, &wrong)
 	wrong.Check(strings.TrimSpace(n.Input) != "", "input", "must not be empty")
-	if err = wrong.Err(); err == nil {
-		_, _, err = d.store.CreateSchedule(r.Context(), r.who.Caller, n, handlers.FormOnce(r.who.Caller, f.Get("token"), f.Values.Encode()))
+	if err := wrong.Err(); err != nil {
+		return "", err
 	}
-	if err == nil {
-		d.cfg.API.ScheduleChanged()
-		return done(w, r, "/workers/"+id+"/schedules", "schedule-made")
+	key := formKey(r.who.Caller, f.Get("token"), f.Values.Encode())
+	if _, _, err := d.store.CreateSchedule(r.Context(), r.who.Caller, n, key); err != nil {
+		return "", err
 	}
-	p, other := d.schedulesPage(r)
-	if other != nil {
-		return other
-	}
-	if !f.refused(err) {
-		return err
-	}
-	p.Fields = d.scheduleFields(f)
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker-schedules.html", p.Head.PageTitle(), p)
+	d.cfg.ScheduleChanged()
+	return done(schedulesPath(r), "schedule-made"), nil
 }
 
-// A schedulePage is what the page for changing a schedule shows.
+// A schedulePage is the data of the page that changes a schedule.
 type schedulePage struct {
 	Head   workerHead
 	Row    scheduleRow
 	Fields scheduleFields
 }
 
-func (d *Dashboard) schedulePage(r *request) (schedulePage, error) {
+// schedule returns the schedule that r names.
+func (d *Dashboard) schedule(r *request) (store.Schedule, error) {
+	return d.store.Schedule(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("scheduleId"))
+}
+
+func (d *Dashboard) schedulePage(w http.ResponseWriter, r *request, status int, f *form) error {
 	head, err := d.head(r, "schedules")
 	if err != nil {
-		return schedulePage{}, err
+		return err
 	}
-	c, err := d.store.Schedule(r.Context(), r.who.Caller, head.ID, r.params.ByName("scheduleId"))
+	c, err := d.schedule(r)
 	if err != nil {
-		return schedulePage{}, err
+		return err
 	}
-	f := newForm(d.whenFields(c.When))
-	f.Values.Set("input", c.Input)
-	f.Values.Set("budget", string(c.Budget))
-	row, err := d.scheduleRow(c)
-	return schedulePage{Head: head, Row: row, Fields: d.scheduleFields(f)}, err
+	if f == nil {
+		f = newForm(d.whenFields(c.When))
+		f.Values.Set("input", c.Input)
+		f.Values.Set("budget", string(c.Budget))
+	}
+	row, err := d.scheduleRow(r.lang, c)
+	if err != nil {
+		return err
+	}
+	p := schedulePage{Head: head, Row: row, Fields: d.scheduleFields(r, f)}
+	return d.render(w, r, status, "worker-schedule.html", head.PageTitle(), p)
 }
 
-func (d *Dashboard) showSchedule(w http.ResponseWriter, r *request) error {
-	p, err := d.schedulePage(r)
+func (d *Dashboard) updateSchedule(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	c, err := d.schedule(r)
 	if err != nil {
-		return err
-	}
-	return d.page(w, r, "worker-schedule.html", p.Head.PageTitle(), p)
-}
-
-func (d *Dashboard) updateSchedule(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
-	if err != nil {
-		return err
-	}
-	p, err := d.schedulePage(r)
-	if err != nil {
-		return err
+		return "", err
 	}
 	var wrong store.Fields
 	input, budget := f.text("input"), store.Budget(f.Get("budget"))
 	wrong.Check(strings.TrimSpace(input) != "", "input", "must not be empty")
 	wrong.Check(budget.Valid(), "budget", "must be low, standard, high or unlimited")
 	patch := store.SchedulePatch{Input: &input, Budget: &budget}
-	// What was left as it was keeps its rhythm; another time begins anew.
-	if !d.sameWhen(f, p.Row.When) {
+	// A new time restarts the count of delays and intervals. So the patch has a time only
+	// if the user changed it.
+	if !d.sameWhen(f, c.When) {
 		when := d.when(f, &wrong)
 		patch.When = &when
 	}
-	if err = wrong.Err(); err == nil {
-		_, err = d.store.UpdateSchedule(r.Context(), r.who.Caller, p.Head.ID, p.Row.ID, patch)
+	if err := wrong.Err(); err != nil {
+		return "", err
 	}
-	if err == nil {
-		d.cfg.API.ScheduleChanged()
-		return done(w, r, p.Head.Base()+"/schedules", "schedule-changed")
-	}
-	if !f.refused(err) {
-		return err
-	}
-	p.Fields = d.scheduleFields(f)
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker-schedule.html", p.Head.PageTitle(), p)
+	return d.patchSchedule(r, patch, "schedule-changed")
 }
 
-// pauseSchedule gives the handle that pauses or resumes a schedule.
-func (d *Dashboard) pauseSchedule(paused bool) handle {
-	return func(w http.ResponseWriter, r *request) error {
-		id := r.params.ByName("workerId")
-		_, err := d.store.UpdateSchedule(r.Context(), r.who.Caller, id, r.params.ByName("scheduleId"), store.SchedulePatch{Paused: &paused})
-		if err != nil {
-			return err
-		}
-		d.cfg.API.ScheduleChanged()
-		if paused {
-			return done(w, r, "/workers/"+id+"/schedules", "schedule-paused")
-		}
-		return done(w, r, "/workers/"+id+"/schedules", "schedule-resumed")
+// patchSchedule changes the schedule that r names and returns the list with a message.
+func (d *Dashboard) patchSchedule(r *request, patch store.SchedulePatch, message string) (string, error) {
+	workerID, id := r.params.ByName("workerId"), r.params.ByName("scheduleId")
+	if _, err := d.store.UpdateSchedule(r.Context(), r.who.Caller, workerID, id, patch); err != nil {
+		return "", err
 	}
+	d.cfg.ScheduleChanged()
+	return done(schedulesPath(r), message), nil
 }
 
-// runSchedule makes the schedule's task now and goes to its page.
-func (d *Dashboard) runSchedule(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
-	if err != nil {
-		return err
-	}
+func (d *Dashboard) pauseSchedule(r *request) (string, error) {
+	paused := true
+	return d.patchSchedule(r, store.SchedulePatch{Paused: &paused}, "schedule-paused")
+}
+
+func (d *Dashboard) resumeSchedule(r *request) (string, error) {
+	paused := false
+	return d.patchSchedule(r, store.SchedulePatch{Paused: &paused}, "schedule-resumed")
+}
+
+// runSchedule creates the schedule's task now and shows it.
+func (d *Dashboard) runSchedule(w http.ResponseWriter, r *request, f *form) (string, error) {
 	id := r.params.ByName("scheduleId")
-	a, err := d.store.RunSchedule(r.Context(), r.who.Caller, r.params.ByName("workerId"), id, handlers.FormOnce(r.who.Caller, f.Get("token"), "run "+id))
-	if err != nil {
-		return err
-	}
-	d.cfg.Runner.Wake()
-	return redirect(w, r, taskPath(a.Turn.TaskID))
+	key := formKey(r.who.Caller, f.Get("token"), "run "+id)
+	a, err := d.cfg.Runner.RunSchedule(r.Context(), r.who.Caller, r.params.ByName("workerId"), id, key, requestID(w))
+	return taskPath(a.Turn.TaskID), err
 }
 
-func (d *Dashboard) cancelSchedule(w http.ResponseWriter, r *request) error {
-	id := r.params.ByName("workerId")
-	if err := d.store.CancelSchedule(r.Context(), r.who.Caller, id, r.params.ByName("scheduleId")); err != nil {
-		return err
-	}
-	return done(w, r, "/workers/"+id+"/schedules", "schedule-cancelled")
+func (d *Dashboard) cancelSchedule(r *request) (string, error) {
+	err := d.store.CancelSchedule(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.params.ByName("scheduleId"))
+	return done(schedulesPath(r), "schedule-cancelled"), err
 }

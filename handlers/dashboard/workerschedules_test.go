@@ -16,7 +16,7 @@ import (
 
 var scheduleLinks = regexp.MustCompile(`<a class="button quiet" href="(/workers/[^"]*/schedules/sch_[^"]*)">`)
 
-// schedules are the addresses of the schedules on a page.
+// schedules returns the addresses of the schedules on a page.
 func (p page) schedules() (list []string) {
 	for _, m := range scheduleLinks.FindAllStringSubmatch(p.body, -1) {
 		list = append(list, m[1])
@@ -24,7 +24,7 @@ func (p page) schedules() (list []string) {
 	return list
 }
 
-// inBerlin starts a site whose schedules are in that zone.
+// inBerlin starts a site whose schedules are in that time zone.
 func inBerlin(t *testing.T) (*site, *time.Location) {
 	t.Helper()
 	zone, err := time.LoadLocation("Europe/Berlin")
@@ -90,7 +90,7 @@ func TestScheduleIsMade(t *testing.T) {
 
 var shownField = regexp.MustCompile(`name="(when\.[a-zA-Z]+)" type="[a-z-]+"[^>]* value="([^"]*)"|<select id="f-([a-zA-Z]+Unit)"|<option value="([0-9]+)" selected`)
 
-// shownFields are the names and values of when a schedule runs, as its form shows them.
+// shownFields returns the fields that say when a schedule runs, as its form shows them.
 func shownFields(p page) (fields []string) {
 	unit := ""
 	for _, m := range shownField.FindAllStringSubmatch(p.body, -1) {
@@ -112,7 +112,7 @@ func TestScheduleRefused(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	w := s.worker(s.owner, store.NewWorker{})
 	made, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: w.ID, Input: "x", Budget: store.BudgetLow,
-		When: store.When{Type: store.Interval, IntervalSeconds: 3600}}, store.Once{})
+		When: store.When{Type: store.Interval, IntervalSeconds: 3600}}, store.IdempotencyKey{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestSchedulePages(t *testing.T) {
 	w := s.worker(s.owner, store.NewWorker{})
 	for i := range 45 {
 		_, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: w.ID, Input: strings.Repeat("long ", 1000), Budget: store.BudgetLow,
-			When: store.When{Type: store.Interval, IntervalSeconds: float64(3600 + i)}}, store.Once{})
+			When: store.When{Type: store.Interval, IntervalSeconds: float64(3600 + i)}}, store.IdempotencyKey{})
 		is.NoErr(err)
 	}
 	path := "/workers/" + w.ID + "/schedules"
@@ -201,5 +201,36 @@ func TestSchedulePages(t *testing.T) {
 	is.True(p.has("Page before") && !p.has("Next page"))
 	for _, page := range []string{"99", "-1", "x", "9223372036854775808"} {
 		is.Equal(b.get(path+"?page="+page).status, http.StatusOK)
+	}
+}
+
+// TestPreviewRuns asks for the next runs of rules that a user types.
+func TestPreviewRuns(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Clerk"})
+	for name, tt := range map[string]struct {
+		query  string
+		status int
+		lines  int
+		says   string
+	}{
+		"cron":       {"when.type=cron&when.cron=0+9+*+*+1-5", http.StatusOK, 5, "09:00:00 UTC"},
+		"zone":       {"when.type=cron&when.cron=CRON_TZ%3DAsia/Tokyo+0+9+*+*+*", http.StatusOK, 5, "09:00:00 JST"},
+		"interval":   {"when.type=interval&when.intervalSeconds=2&intervalUnit=3600", http.StatusOK, 5, ":"},
+		"once":       {"when.type=scheduled&when.date=2090-01-31T09:00", http.StatusOK, 1, "Tue 31 Jan 2090 09:00:00 UTC"},
+		"wrong cron": {"when.type=cron&when.cron=x", http.StatusUnprocessableEntity, 1, ""},
+		"no number":  {"when.type=delayed&when.delayInSeconds=x&delayUnit=1", http.StatusUnprocessableEntity, 1, "must be a number"},
+		"past":       {"when.type=scheduled&when.date=2001-01-31T09:00", http.StatusUnprocessableEntity, 1, "future"},
+		"nothing":    {"", http.StatusUnprocessableEntity, 1, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			p := b.get("/workers/" + w.ID + "/next-runs?" + tt.query)
+			is.Equal(p.status, tt.status)
+			is.Equal(len(strings.Split(strings.TrimSpace(p.body), "\n")), tt.lines)
+			is.True(p.has(tt.says)) // the times, or what is wrong
+		})
 	}
 }

@@ -5,53 +5,65 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
-	"journeyman/handlers"
+	"journeyman/handlers/dashboard/text"
+	"journeyman/runner"
 	"journeyman/store"
 )
 
-// workerFields are the fields of a worker as a form shows them.
+// workerFields is the data of a form with the fields of a worker.
 type workerFields struct {
-	Form        *form
-	Models      []string // suggestions
-	ServerModel string   // of workers that choose none
-	Tools       []string // that may be made to wait for an approval
-	Servers     []string // of MCP
+	Form     *form
+	Model    modelField
+	Tools    []string // tools whose calls can wait for an approval
+	Servers  []string // MCP servers
+	OwnTools []string // tools of this program, which rules may name
+
+	lang *text.Language
 }
 
-func (d *Dashboard) workerFields(f *form) workerFields {
-	return workerFields{Form: f, Models: d.cfg.Runner.ModelNames(), ServerModel: d.cfg.Model, Tools: d.cfg.Runner.ToolNames(), Servers: d.cfg.MCPServers}
+func (d *Dashboard) workerFields(r *request, f *form) workerFields {
+	return workerFields{Form: f, lang: r.lang, Model: d.modelField(r, f),
+		Tools: d.cfg.Runner.ToolNames(), Servers: d.mcpServers(), OwnTools: d.cfg.Runner.OwnTools()}
 }
 
-// Checked reports whether calls of a tool are to wait.
+// Checked reports whether calls of a tool wait for an approval.
 func (v workerFields) Checked(tool string) bool {
 	return slices.Contains(v.Form.Values["approvalTools"], tool)
 }
 
-// MCPHint says what may stand in the field of MCP tools.
+// MCPHint returns the hint of the field for MCP tools.
 func (v workerFields) MCPHint() string {
 	if len(v.Servers) == 0 {
-		return "This server knows no MCP servers yet; the README says how to name them."
+		return v.lang.T("This server knows no MCP servers yet; the README says how to name them.")
 	}
-	return "SERVER for all of one's tools, or SERVER.TOOL, with spaces between them. This server knows " + strings.Join(v.Servers, ", ") + "."
+	return v.lang.T("SERVER for all of one's tools, or SERVER.TOOL, with spaces between them. This server knows %s.",
+		strings.Join(v.Servers, ", "))
 }
 
-// Visibilities are the choices of a field.
-func (workerFields) Visibilities() []option {
-	return []option{{"public", "public: everybody in the organization may run it"}, {"private", "private: only who is invited sees it"}}
+// Visibilities returns the choices of the field.
+func (v workerFields) Visibilities() []option {
+	return []option{{"public", v.lang.T("public: everybody in the organization may run it")},
+		{"private", v.lang.T("private: only who is invited sees it")}}
 }
 
-// text is what stands in a field, with the line ends of Unix: browsers send others.
-func (f *form) text(name string) string { return strings.ReplaceAll(f.Get(name), "\r\n", "\n") }
+// Workspaces returns the choices of the field.
+func (v workerFields) Workspaces() []option {
+	return []option{{string(store.SharedWorkspace), v.lang.T("shared: one folder for all tasks of members")},
+		{string(store.TaskWorkspace), v.lang.T("task: a folder for each task")}}
+}
 
-// names are the words in all fields of these names, between spaces and commas.
+// names returns the words in these fields, without repetitions. Spaces and commas separate
+// words.
 func (f *form) names(fields ...string) (names []string) {
 	var all []string
 	for _, field := range fields {
 		all = append(all, f.Values[field]...)
 	}
-	for _, name := range strings.FieldsFunc(strings.Join(all, " "), func(r rune) bool { return r == ',' || r <= ' ' }) {
+	separator := func(r rune) bool { return r == ',' || r <= ' ' }
+	for _, name := range strings.FieldsFunc(strings.Join(all, " "), separator) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -59,18 +71,16 @@ func (f *form) names(fields ...string) (names []string) {
 	return names
 }
 
-// worker is the worker that a form describes.
-func (f *form) worker() handlers.WorkerForm {
-	return handlers.WorkerForm{Title: strings.TrimSpace(f.text("title")), Summary: strings.TrimSpace(f.text("summary")), Instructions: f.text("instructions"),
-		OutputSchema: f.text("outputSchema"), Model: strings.TrimSpace(f.text("model")), Visibility: store.Visibility(f.Get("visibility")),
-		ApprovalTools: f.names("approvalTools", "otherApprovalTools"), MCPTools: f.names("mcpTools")}
-}
-
-// settingsForm shows a worker as it is.
+// settingsForm returns a form with the values of a worker.
 func (d *Dashboard) settingsForm(wrk store.Worker) *form {
-	f := newForm(map[string]string{"title": wrk.Title, "summary": wrk.Summary, "instructions": wrk.Instructions, "outputSchema": indented(wrk.OutputSchema),
-		"model": wrk.Settings.Model, "visibility": string(wrk.Visibility), "mcpTools": strings.Join(wrk.Settings.MCPTools, " ")})
+	f := newForm(map[string]string{"title": wrk.Title, "summary": wrk.Summary, "instructions": wrk.Instructions,
+		"outputSchema": indented(wrk.OutputSchema), "model": wrk.Settings.Model, "visibility": string(wrk.Visibility),
+		"mcpTools": strings.Join(wrk.Settings.MCPTools, " "), "workspace": string(wrk.Workspace),
+		"keepTaskDays": daysText(wrk.KeepTaskDays)})
+	f.showRules("tools", wrk.Settings.Tools, d.cfg.Runner.OwnTools())
+	f.showRules("strangerTools", wrk.Settings.StrangerTools, d.cfg.Runner.OwnTools())
 	known := d.cfg.Runner.ToolNames()
+	// Tools without a tick, such as those of MCP servers, stand in a text field.
 	var other []string
 	for _, tool := range wrk.Settings.ApprovalTools {
 		if slices.Contains(known, tool) {
@@ -80,10 +90,19 @@ func (d *Dashboard) settingsForm(wrk store.Worker) *form {
 		}
 	}
 	f.Values.Set("otherApprovalTools", strings.Join(other, " "))
+	f.setBase(wrk)
 	return f
 }
 
-// indented is JSON with a line for each field.
+// daysText returns a number of days as the text of its field.
+func daysText(days *int64) string {
+	if days == nil {
+		return ""
+	}
+	return strconv.FormatInt(*days, 10)
+}
+
+// indented returns JSON with a line for each field.
 func indented(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
@@ -92,45 +111,49 @@ func indented(raw json.RawMessage) string {
 	return b.String()
 }
 
-// A settingsPage is what the settings of a worker show: a form to its creator, and
-// how things are to others.
-type settingsPage struct {
+// A workerSettingsPage is the data of a worker's settings: forms for its creator, a
+// description for other users.
+type workerSettingsPage struct {
 	Head   workerHead
 	Fields workerFields
-	Schema string // of who may not change it
+	Both   []fieldDiff // fields that the user and somebody else have changed
 	Delete *form
+
+	// The description.
+	Schema               string
+	Tools, StrangerTools []string
+	Restricted           bool // the worker may call no other tools than Tools
+	KeepTasks            string
 }
 
-func (d *Dashboard) settingsPage(r *request) (settingsPage, error) {
+// settings returns the data of the page as it is before a form is sent.
+func (d *Dashboard) settings(r *request) (workerSettingsPage, error) {
 	head, err := d.head(r, "settings")
-	return settingsPage{Head: head, Fields: d.workerFields(d.settingsForm(head.Worker)), Schema: indented(head.OutputSchema), Delete: newForm(nil)}, err
+	return workerSettingsPage{Head: head, Fields: d.workerFields(r, d.settingsForm(head.Worker)), Delete: newForm(nil),
+		Schema: indented(head.OutputSchema), Tools: head.Settings.Tools.Words(),
+		StrangerTools: runner.StrangerTools(head.Settings).Words(), Restricted: head.Settings.Tools != nil,
+		KeepTasks: daysText(head.KeepTaskDays)}, err
 }
 
-func (d *Dashboard) showWorkerSettings(w http.ResponseWriter, r *request) error {
-	p, err := d.settingsPage(r)
+func (d *Dashboard) workerSettingsPage(w http.ResponseWriter, r *request, status int, f *form) error {
+	p, err := d.settings(r)
 	if err != nil {
 		return err
 	}
-	return d.page(w, r, "worker-settings.html", p.Head.PageTitle(), p)
+	if f != nil {
+		p.Fields = d.workerFields(r, f)
+	}
+	return d.render(w, r, status, "worker-settings.html", p.Head.PageTitle(), p)
 }
 
-func (d *Dashboard) updateWorker(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
+// deleteWorkerPage shows the settings with a refused deletion.
+func (d *Dashboard) deleteWorkerPage(w http.ResponseWriter, r *request, status int, f *form) error {
+	p, err := d.settings(r)
 	if err != nil {
 		return err
 	}
-	p, err := d.settingsPage(r)
-	if err != nil {
-		return err
-	}
-	if _, err = d.cfg.API.UpdateFormWorker(r.Context(), r.who.Caller, p.Head.ID, f.worker()); err == nil {
-		return done(w, r, p.Head.Base()+"/settings", "worker-changed")
-	}
-	if !p.Head.Mine || !f.refused(err) {
-		return err
-	}
-	p.Fields = d.workerFields(f)
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker-settings.html", p.Head.PageTitle(), p)
+	p.Delete = f
+	return d.render(w, r, status, "worker-settings.html", p.Head.PageTitle(), p)
 }
 
 func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *request) error {
@@ -138,18 +161,21 @@ func (d *Dashboard) deleteWorker(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	p, err := d.settingsPage(r)
-	if err != nil {
-		return err
-	}
 	if f.Get("confirm") != "yes" {
 		f.Error = "Tick the box to delete the worker."
-		p.Delete = f
-		return d.render(w, r, http.StatusUnprocessableEntity, "worker-settings.html", p.Head.PageTitle(), p)
+		return d.deleteWorkerPage(w, r, http.StatusUnprocessableEntity, f)
 	}
-	if err := d.store.DeleteWorker(r.Context(), r.who.Caller, p.Head.ID); err != nil {
+	if err := d.store.DeleteWorker(r.Context(), r.who.Caller, r.params.ByName("workerId")); err != nil {
 		return err
 	}
-	d.cfg.API.ScheduleChanged() // those of the worker are over
-	return done(w, r, "/workers", "worker-deleted")
+	d.cfg.ScheduleChanged() // the worker's schedules ended with it
+	return redirect(w, r, done("/workers", "worker-deleted"))
+}
+
+// mcpServers returns the names of the MCP servers that workers may use. A reload may change them.
+func (d *Dashboard) mcpServers() []string {
+	if d.cfg.MCPServers == nil {
+		return nil
+	}
+	return d.cfg.MCPServers()
 }

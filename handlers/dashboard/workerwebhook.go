@@ -1,134 +1,115 @@
 package dashboard
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 
-	"journeyman/handlers"
 	"journeyman/store"
 )
 
-// A webhookPage is what the page of a worker's webhook shows.
+// webhookRoutes registers the pages of a worker's webhook.
+func (d *Dashboard) webhookRoutes() {
+	d.on("GET", "/workers/:workerId/webhook", blank(d.webhookPage))
+	d.on("POST", "/workers/:workerId/webhook", submitted(d.setWebhook, d.webhookPage))
+	d.on("POST", "/workers/:workerId/webhook/remove", button(d.removeWebhook))
+	d.on("POST", "/workers/:workerId/webhook/regenerate", button(d.regenerateWebhook))
+	d.on("POST", "/workers/:workerId/webhook/test", submitted(d.testWebhook, nil))
+	d.on("GET", "/workers/:workerId/webhook/executions/:executionId", d.showExecution)
+	d.on("POST", "/workers/:workerId/webhook/executions/:executionId/redeliver", submitted(d.redeliver, nil))
+}
+
+// A webhookPage is the data of the page of a worker's webhook.
 type webhookPage struct {
 	Head       workerHead
 	Webhook    store.Webhook
 	Form       *form
 	Executions []store.Execution
-	Total      int64
-	Before     string // address of the page before, '' for the first
-	Next       string // address of the next page, '' after the last
-	Token      string // of what the page's buttons do
+	Total      int64  // number of executions
+	Before     string // address of the page before; '' for the first page
+	Next       string // address of the next page; '' for the last
+	Token      string // of the page's buttons
 }
 
-func (d *Dashboard) webhookPage(r *request) (webhookPage, error) {
+func (d *Dashboard) webhookPage(w http.ResponseWriter, r *request, status int, f *form) error {
 	head, err := d.head(r, "webhook")
 	if err != nil {
-		return webhookPage{}, err
+		return err
 	}
 	p := webhookPage{Head: head, Token: d.token()}
 	if p.Webhook, err = d.store.Webhook(r.Context(), r.who.Caller, head.ID); err != nil {
-		return p, err
+		return err
 	}
-	p.Form = newForm(map[string]string{"url": p.Webhook.URL})
-	page, err := strconv.ParseInt(r.URL.Query().Get("page"), 10, 64)
-	if err != nil || page < 1 {
-		page = 1
+	p.Form = cmp.Or(f, newForm(map[string]string{"url": p.Webhook.URL}))
+	page := pageNumber(r)
+	if p.Executions, p.Total, err = d.store.Executions(r.Context(), r.who.Caller, head.ID, page); err != nil {
+		return err
 	}
-	p.Executions, p.Total, err = d.store.Executions(r.Context(), r.who.Caller, head.ID, page)
 	for i := range p.Executions {
-		p.Executions[i].TaskTitle, _ = firstRunes(p.Executions[i].TaskTitle, 80)
+		p.Executions[i].TaskTitle, _ = cut(p.Executions[i].TaskTitle, 80)
 	}
-	address := func(n int64) string { return head.Base() + "/webhook?page=" + strconv.FormatInt(n, 10) }
-	if page > 1 {
-		p.Before = address(page - 1)
-	}
-	if page <= p.Total/store.ExecutionsPerPage && page*store.ExecutionsPerPage < p.Total {
-		p.Next = address(page + 1)
-	}
-	return p, err
+	p.Before, p.Next = neighbours(head.Base()+"/webhook", page, p.Total, store.ExecutionsPerPage)
+	return d.render(w, r, status, "worker-webhook.html", head.PageTitle(), p)
 }
 
-func (d *Dashboard) showWebhook(w http.ResponseWriter, r *request) error {
-	p, err := d.webhookPage(r)
-	if err != nil {
-		return err
-	}
-	return d.page(w, r, "worker-webhook.html", p.Head.PageTitle(), p)
-}
-
-func (d *Dashboard) setWebhook(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
-	if err != nil {
-		return err
-	}
-	p, err := d.webhookPage(r)
-	if err != nil {
-		return err
-	}
-	if _, err = d.cfg.API.SetWebhook(r.Context(), r.who.Caller, p.Head.ID, strings.TrimSpace(f.Get("url"))); err == nil {
-		return done(w, r, p.Head.Base()+"/webhook", "webhook-set")
-	}
-	if !f.refused(err) {
-		return err
-	}
-	p.Form = f
-	return d.render(w, r, http.StatusUnprocessableEntity, "worker-webhook.html", p.Head.PageTitle(), p)
-}
-
-func (d *Dashboard) removeWebhook(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) setWebhook(_ http.ResponseWriter, r *request, f *form) (string, error) {
 	id := r.params.ByName("workerId")
-	if _, err := d.store.RemoveWebhook(r.Context(), r.who.Caller, id); err != nil {
-		return err
-	}
-	return done(w, r, "/workers/"+id+"/webhook", "webhook-removed")
+	_, err := d.cfg.Webhooks.Set(r.Context(), r.who.Caller, id, strings.TrimSpace(f.Get("url")))
+	return done("/workers/"+id+"/webhook", "webhook-set"), err
 }
 
-func (d *Dashboard) regenerateWebhook(w http.ResponseWriter, r *request) error {
+func (d *Dashboard) removeWebhook(r *request) (string, error) {
 	id := r.params.ByName("workerId")
-	if _, _, err := d.store.RenewWebhook(r.Context(), r.who.Caller, id, store.Once{}); err != nil {
-		return err
-	}
-	return done(w, r, "/workers/"+id+"/webhook", "webhook-renewed")
+	_, err := d.store.RemoveWebhook(r.Context(), r.who.Caller, id)
+	return done("/workers/"+id+"/webhook", "webhook-removed"), err
 }
 
-// testWebhook sends a sample and shows how that went.
-func (d *Dashboard) testWebhook(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
-	if err != nil {
-		return err
-	}
+func (d *Dashboard) regenerateWebhook(r *request) (string, error) {
 	id := r.params.ByName("workerId")
-	e, _, err := d.cfg.API.TestWebhook(r.Context(), r.who.Caller, id, handlers.FormOnce(r.who.Caller, f.Get("token"), "test"))
-	return d.toExecution(w, r, id, e, err)
+	_, _, err := d.store.RenewWebhook(r.Context(), r.who.Caller, id, store.IdempotencyKey{})
+	return done("/workers/"+id+"/webhook", "webhook-renewed"), err
 }
 
-// redeliver sends a delivery once more and shows how that went.
-func (d *Dashboard) redeliver(w http.ResponseWriter, r *request) error {
-	f, err := readForm(w, r)
+// testWebhook sends a test delivery and shows the result.
+func (d *Dashboard) testWebhook(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	return d.deliver(r, f, "test", func(id string, key store.IdempotencyKey) (store.Execution, bool, error) {
+		return d.cfg.Webhooks.Test(r.Context(), r.who.Caller, id, key)
+	})
+}
+
+// redeliver sends a delivery once more and shows the result.
+func (d *Dashboard) redeliver(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	execution := r.params.ByName("executionId")
+	return d.deliver(r, f, execution, func(id string, key store.IdempotencyKey) (store.Execution, bool, error) {
+		return d.cfg.Webhooks.Redeliver(r.Context(), r.who.Caller, id, execution, key)
+	})
+}
+
+// deliver sends one delivery and returns the page of its execution. content tells the
+// form from others with the same token.
+func (d *Dashboard) deliver(r *request, f *form, content string,
+	send func(workerID string, key store.IdempotencyKey) (store.Execution, bool, error)) (string, error) {
+	key := formKey(r.who.Caller, f.Get("token"), content)
+	release, err := d.cfg.API.HoldDelivery(r.Context(), r.who, key)
 	if err != nil {
-		return err
+		return "", err
 	}
-	id, again := r.params.ByName("workerId"), r.params.ByName("executionId")
-	e, _, err := d.cfg.API.Redeliver(r.Context(), r.who.Caller, id, again, handlers.FormOnce(r.who.Caller, f.Get("token"), again))
-	return d.toExecution(w, r, id, e, err)
+	defer release()
+	id := r.params.ByName("workerId")
+	e, _, err := send(id, key)
+	return done("/workers/"+id+"/webhook/executions/"+e.ID, "delivery-sent"), err
 }
 
-func (d *Dashboard) toExecution(w http.ResponseWriter, r *request, workerID string, e store.Execution, err error) error {
-	if err != nil {
-		return err
-	}
-	return done(w, r, "/workers/"+workerID+"/webhook/executions/"+e.ID, "delivery-sent")
-}
-
-// An executionPage is what the page of one attempt shows.
+// An executionPage is the data of the page of one delivery attempt.
 type executionPage struct {
 	Head      workerHead
 	Execution store.Execution
 	Request   string
 	Response  string
 	Token     string
+	Forgotten bool  // the request and the response are no longer kept
+	Kept      int64 // number of newest attempts of which they are
 }
 
 func (d *Dashboard) showExecution(w http.ResponseWriter, r *request) error {
@@ -136,16 +117,18 @@ func (d *Dashboard) showExecution(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	p := executionPage{Head: head, Token: d.token()}
-	if p.Execution, p.Request, p.Response, err = d.store.Exchange(r.Context(), r.who.Caller, head.ID, r.params.ByName("executionId")); err != nil {
+	id := r.params.ByName("executionId")
+	e, sent, received, err := d.store.Exchange(r.Context(), r.who.Caller, head.ID, id)
+	if err != nil {
 		return err
 	}
-	p.Request, p.Response = unfolded(p.Request), unfolded(p.Response)
-	return d.page(w, r, "worker-execution.html", p.Head.PageTitle(), p)
+	p := executionPage{Head: head, Execution: e, Request: indentBody(sent), Response: indentBody(received),
+		Token: d.token(), Forgotten: sent == "" && e.RequestStatus == "success", Kept: store.ExchangesKept}
+	return d.page(w, r, "worker-execution.html", head.PageTitle(), p)
 }
 
-// unfolded puts the fields of a message's JSON on lines of their own.
-func unfolded(message string) string {
+// indentBody returns an HTTP message with its JSON body indented.
+func indentBody(message string) string {
 	head, body, _ := strings.Cut(message, "\n\n")
 	if !json.Valid([]byte(body)) {
 		return message

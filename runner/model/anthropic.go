@@ -1,11 +1,13 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,60 +19,62 @@ import (
 
 const (
 	anthropicBaseURL = "https://api.anthropic.com"
-	anthropicModel   = "claude-sonnet-5-5" // asked for where the user names none
-	claudeMaxTokens  = 32_000              // of an answer, for models that the price table does not know
+	anthropicModel   = "claude-sonnet-5-5" // the default
+	claudeMaxTokens  = 32_000              // of an answer, for models that the price table does not list
 )
 
 // A claude is a model behind Anthropic's messages API.
 type claude struct {
-	name     string // with the provider
+	name     string // as Name returns it
 	model    string
 	service  anthropic.MessageService
-	secrets  []string // never shown
+	secrets  []string // never shown or recorded
 	client   *http.Client
-	patience patience
+	patience timeouts
 
-	mu     sync.Mutex
-	quirks claudeQuirks // what was learned of the model
-	bad    map[string]bool
+	mu     sync.Mutex   // guards the fields below
+	quirks claudeQuirks // learned from the provider's refusals
+	bad    badSchemas   // refused by the provider
 }
 
-// claudeQuirks are what a model does not do.
+// claudeQuirks are the limits of a model, and the features that it lacks.
 type claudeQuirks struct {
 	maxTokens  int64 // of an answer
-	noThinking bool
-	noThoughts bool // earlier thinking is not taken back
+	noThinking bool  // no adaptive thinking
+	noThoughts bool  // it refuses thinking of earlier answers
 	noSchema   bool
 	noPDFs     bool
 }
 
-// beforeAdaptive are the models that cannot decide themselves how much to think.
-var beforeAdaptive = regexp.MustCompile(`^claude-([23]|instant)|^claude-(opus|sonnet|haiku)-4(-[0-5])?(-20\d{6})?(-latest)?$`)
+// beforeAdaptive matches the models that lack adaptive thinking.
+var beforeAdaptive = regexp.MustCompile(`^claude-([23]|instant)|` +
+	`^claude-(opus|sonnet|haiku)-4(-[0-5])?(-20\d{6})?(-latest)?$`)
 
-// openAnthropic opens a model of Anthropic or of a server that speaks like it.
-// The key goes to the base URL of the same provider's variables and nowhere
-// else: the SDK does not read the environment.
-func openAnthropic(model string, cfg Config, p patience) (Model, error) {
+// openAnthropic opens a model of Anthropic, or of a server with the same API. The key
+// goes only to the base URL in the same provider's variables. The SDK does not read the
+// environment.
+func openAnthropic(model string, cfg Config, p timeouts) (Model, error) {
 	env := cfg.env
 	if model == "" {
-		model = firstOf(env("ANTHROPIC_MODEL"), anthropicModel)
+		model = cmp.Or(env("ANTHROPIC_MODEL"), anthropicModel)
 	}
 	key, token, address := env("ANTHROPIC_API_KEY"), env("ANTHROPIC_AUTH_TOKEN"), env("ANTHROPIC_BASE_URL")
+	// A base URL alone is enough: a proxy there may have the key.
 	if key == "" && token == "" && address == "" {
 		return nil, errors.New("model anthropic:" + model + " needs ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN")
 	}
-	base, err := baseURL("ANTHROPIC_BASE_URL", firstOf(address, anthropicBaseURL))
+	base, err := baseURL(cfg.called("ANTHROPIC_BASE_URL"), cmp.Or(address, anthropicBaseURL))
 	if err != nil {
 		return nil, err
 	}
 	base.Path = strings.TrimSuffix(base.Path, "/v1") // the SDK adds it
 	for variable, secret := range map[string]string{"ANTHROPIC_API_KEY": key, "ANTHROPIC_AUTH_TOKEN": token} {
-		if err := checkKey(variable, secret, base); err != nil {
+		if err := checkKey(cfg.called(variable), secret, base); err != nil {
 			return nil, err
 		}
 	}
-	client := newHTTPClient(p)
-	// One retry policy is enough, and it is not here.
+	client := newHTTPClient(p, cfg.provider)
+	// The runner has the one retry policy, so the SDK must not retry.
 	opts := []option.RequestOption{option.WithBaseURL(base.String()), option.WithHTTPClient(client),
 		option.WithMaxRetries(0), option.WithoutOpenTelemetry()}
 	if key != "" {
@@ -78,46 +82,51 @@ func openAnthropic(model string, cfg Config, p patience) (Model, error) {
 	} else if token != "" {
 		opts = append(opts, option.WithAuthToken(token))
 	}
-	c := &claude{name: "anthropic:" + model, model: model, service: anthropic.NewMessageService(opts...),
-		secrets: []string{key, token}, client: client, patience: p, bad: map[string]bool{}}
+	c := &claude{name: cfg.named("anthropic", model), model: model, service: anthropic.NewMessageService(opts...),
+		secrets: []string{key, token}, client: client, patience: p, bad: badSchemas{}}
 	c.quirks = claudeQuirks{maxTokens: claudeMaxTokens, noThinking: beforeAdaptive.MatchString(model)}
 	prices, err := LoadPrices("")
 	if err != nil {
 		return nil, err
 	}
-	if most := prices.Lookup(c.name).MaxOutput; most > 0 {
+	// The API requires max_tokens. The price table has the limit that loses no answer.
+	if most := prices.Lookup(c.priceName()).MaxOutput; most > 0 {
 		c.quirks.maxTokens = most
 	}
 	return c, nil
 }
 
-// Name is "anthropic:" and the model's name.
+// Name returns the name of the provider, such as anthropic, and of the model.
 func (c *claude) Name() string { return c.name }
 
-// maxPauses bounds how often a model that pauses its turn is asked to go on.
+// maxPauses is how often a model that pauses its turn is asked to continue.
 const maxPauses = 5
 
-// Generate makes a call. Where the provider refuses a part of the request that
-// it can do without, the call is made again without it; a model that pauses is
-// asked to go on.
+// Generate makes a call. If the provider refuses an optional part of the request,
+// Generate repeats the call without that part. If the model pauses, Generate asks it to
+// continue. The usage of all these requests adds up.
 func (c *claude) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
-	q := c.learned(&req)
-	s := &claudeStream{assembler: assembler{emit: emit}, name: c.name, used: usedCallIDs(&req), metas: map[int]claudeMeta{}}
+	q := c.knownQuirks(&req)
+	s := &claudeStream{assembler: assembler{emit: emit}, name: c.name, used: usedCallIDs(&req),
+		metas: map[int]claudeMeta{}}
 	var total claudeUsage
 	for try, pauses := 0, 0; ; {
 		asked := req
-		if len(s.parts) > 0 {
-			asked.Messages = append(append([]Message(nil), req.Messages...), s.soFar())
+		if len(s.parts) > 0 { // the model paused: it continues its own message
+			asked.Messages = slices.Concat(req.Messages, []Message{s.soFar()})
 		}
+		// The parts stay across pauses. These fields belong to a single response.
 		s.blocks, s.stop, s.done, s.usage = map[int64]*claudeBlock{}, "", false, claudeUsage{}
 		refused, err := c.call(ctx, &asked, q, s)
 		if err != nil {
-			return Response{}, err
+			// The provider charges for an answer that broke off.
+			total.add(s.usage)
+			return Response{Usage: total.usage()}, err
 		}
 		if refused != nil {
 			next, adapted := c.adapt(q, refused, &req)
 			if try++; !adapted || try > maxAdaptations {
-				return Response{}, refused.failure(c.secrets...)
+				return Response{Usage: total.usage()}, refused.failure(c.secrets...)
 			}
 			q = next
 			continue
@@ -125,13 +134,17 @@ func (c *claude) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 		total.add(s.usage)
 		if pauses++; s.stop != anthropic.StopReasonPauseTurn || pauses > maxPauses {
 			s.usage = total
-			return s.response(&req, c.model)
+			resp, err := s.response(&req, c.model)
+			if err != nil {
+				return Response{Usage: total.usage()}, err
+			}
+			return resp, nil
 		}
 	}
 }
 
-// learned is what is known of the model by now, with the request's own limit.
-func (c *claude) learned(req *Request) claudeQuirks {
+// knownQuirks returns what is known of the model so far, with the request's own limit.
+func (c *claude) knownQuirks(req *Request) claudeQuirks {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	q := c.quirks
@@ -142,21 +155,23 @@ func (c *claude) learned(req *Request) claudeQuirks {
 	return q
 }
 
-// How the provider tells its limits.
+// Messages in which the provider states its limits.
 var (
 	mostOutput = regexp.MustCompile(`max_tokens: \d+ > (\d+)`)
 	mostBoth   = regexp.MustCompile(`exceed context limit: (\d+) \+ \d+ > (\d+)`)
 )
 
-// adapt gives the quirks with which a refused request may pass, and keeps those
-// that are the model's and not the request's.
-func (c *claude) adapt(q claudeQuirks, r *refusal, req *Request) (claudeQuirks, bool) {
+// adapt returns the quirks with which a refused request may be accepted, and whether they
+// differ from q. It remembers those that hold for the model and not for one request.
+func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks, bool) {
+	// Other statuses do not depend on the optional parts of a request.
 	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity {
 		return q, false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := q
+	// Such words are about the model. Other refusals may concern only this conversation.
 	lasting := r.mentions("not support", "unsupported", "not available", "not permitted", "unknown")
 	if m := mostOutput.FindStringSubmatch(r.message); m != nil {
 		q.maxTokens, _ = strconv.ParseInt(m[1], 10, 64)
@@ -164,14 +179,13 @@ func (c *claude) adapt(q claudeQuirks, r *refusal, req *Request) (claudeQuirks, 
 	} else if m := mostBoth.FindStringSubmatch(r.message); m != nil {
 		input, _ := strconv.ParseInt(m[1], 10, 64)
 		window, _ := strconv.ParseInt(m[2], 10, 64)
-		if window-input >= 1024 {
+		if window-input >= 1024 { // with less room the conversation is too long
 			q.maxTokens = window - input
 		}
-	} else if len(req.OutputSchema) > 0 && !q.noSchema && r.mentions("output_config", "output_format", "schema", "structured output") {
+	} else if len(req.OutputSchema) > 0 && !q.noSchema &&
+		r.mentions("output_config", "output_format", "schema", "structured output") {
 		q.noSchema = true
-		if len(c.bad) < maxBadSchemas {
-			c.bad[string(req.OutputSchema)] = true
-		}
+		c.bad.add(req.OutputSchema)
 	} else if r.mentions("signature", "`thinking` blocks", "thinking blocks", "redacted_thinking") && !q.noThoughts {
 		q.noThoughts = true
 	} else if r.mentions("thinking") {
@@ -180,20 +194,22 @@ func (c *claude) adapt(q claudeQuirks, r *refusal, req *Request) (claudeQuirks, 
 	} else if r.mentions("document", "pdf") {
 		q.noPDFs = true
 	}
+	// Equal quirks would make the same request, which would be refused again.
 	return q, q != was && q.maxTokens > 0
 }
 
-// call makes one request and reads its answer into s. refused is set when the
-// provider refused it before it answered anything.
-func (c *claude) call(ctx context.Context, req *Request, q claudeQuirks, s *claudeStream) (refused *refusal, _ error) {
+// call makes one request and reads its answer into s. refused is not nil if the provider
+// refused the request before it began to answer.
+func (c *claude) call(ctx context.Context, req *Request, q claudeQuirks, s *claudeStream) (refused *apiError, _ error) {
 	var resp *http.Response
 	stream := c.service.NewStreaming(ctx, c.params(req, q), option.WithResponseInto(&resp))
-	defer func() { _ = stream.Close() }() // only read
+	defer func() { _ = stream.Close() }() // nothing was written that an error could lose
 	for stream.Next() {
 		event := stream.Current()
 		if err := s.event(&event); err != nil {
 			return nil, &Error{Code: codeBadResponse, Message: err.Error()}
 		}
+		// message_stop ends the answer, even if the server keeps the stream open.
 		if s.done {
 			break
 		}
@@ -204,29 +220,53 @@ func (c *claude) call(ctx context.Context, req *Request, q claudeQuirks, s *clau
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	// The SDK takes a redirect, which this client does not follow, for an empty stream.
 	if resp != nil && resp.StatusCode != http.StatusOK {
-		r := &refusal{status: resp.StatusCode}
+		r := &apiError{status: resp.StatusCode}
 		r.readBody(resp.Header, nil)
 		return r, nil
 	}
+	// A web page has no events, so the stream has ended without an error.
 	if resp != nil && looksLikePage(resp.Header, nil) {
-		return &refusal{status: http.StatusNotFound, message: "the model server answered with a web page; is its base URL right?"}, nil
+		return webPage(), nil
 	}
 	if !s.done {
 		return nil, &Error{Code: codeStream, Message: "the answer of the model broke off", Retryable: true}
 	}
+	// net/http reuses a connection only if the body was read to its end.
 	finishBody(resp.Body)
 	return nil, ctx.Err()
 }
 
-// streamStatus is the status that an error within a stream amounts to.
-var streamStatus = map[string]int{
-	"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500, "timeout_error": 504, "invalid_request_error": 400,
-	"authentication_error": 401, "permission_error": 403, "not_found_error": 404, "request_too_large": 413, "billing_error": 402,
+// streamStatus returns the HTTP status for a kind of error within a stream. The pairs are
+// those of the provider's documentation of errors.
+func streamStatus(kind string) int {
+	switch kind {
+	case "overloaded_error":
+		return 529
+	case "rate_limit_error":
+		return 429
+	case "timeout_error":
+		return 504
+	case "invalid_request_error":
+		return 400
+	case "authentication_error":
+		return 401
+	case "billing_error":
+		return 402
+	case "permission_error":
+		return 403
+	case "not_found_error":
+		return 404
+	case "request_too_large":
+		return 413
+	}
+	return 500 // "api_error" too
 }
 
-// failed sorts an error of the SDK: a refusal of the request, or anything else.
-func (c *claude) failed(ctx context.Context, err error, streaming bool) (*refusal, error) {
+// failed converts an error of the SDK into the provider's refusal of the request, or into
+// an *Error for everything else.
+func (c *claude) failed(ctx context.Context, err error, streaming bool) (*apiError, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -234,22 +274,24 @@ func (c *claude) failed(ctx context.Context, err error, streaming bool) (*refusa
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &api):
+	// A proxy may have garbled one event, so a retry can help.
 	case errors.As(err, &syntax):
-		return nil, &Error{Code: codeBadResponse, Message: "the model server sent an event that is not JSON"}
+		return nil, &Error{Code: codeBadResponse, Retryable: true,
+			Message: "the model server sent an event that is not JSON"}
 	default:
 		return nil, transportFailure(ctx, err, c.patience, streaming)
 	}
-	r := &refusal{status: api.StatusCode}
+	r := &apiError{status: api.StatusCode}
 	r.readBody(http.Header{}, []byte(api.RawJSON()))
+	// The wait is in a header, which RawJSON does not hold.
 	if api.Response != nil {
 		r.wait = retryAfter(api.Response.Header, time.Now())
 	}
 	if !streaming {
 		return r, nil
 	}
-	if r.status = streamStatus[r.kind]; r.status == 0 {
-		r.status = 500
-	}
+	// The status of a stream is 200 even if it brings an error.
+	r.status = streamStatus(r.kind)
 	return nil, r.failure(c.secrets...)
 }
 
@@ -258,10 +300,11 @@ func (u *claudeUsage) add(v claudeUsage) {
 	u.output, u.thinking = u.output+v.output, u.thinking+v.thinking
 }
 
-// soFar is what a model that paused has said, for it to go on from.
+// soFar returns the answer up to the pause, as a message from which the model continues.
 func (s *claudeStream) soFar() Message {
 	m := Message{Role: RoleAssistant}
 	for i, p := range s.parts {
+		// The provider accepts its own content only unchanged, signatures included.
 		part := p.part
 		part.Text, part.Input = p.text.String(), json.RawMessage(p.text.String())
 		part.Meta = s.meta(i)
@@ -277,37 +320,57 @@ func (s *claudeStream) meta(part int) json.RawMessage {
 	return nil
 }
 
-// response makes the Response of a stream that has been read.
+// response returns the Response of a stream that has been read to its end.
 func (s *claudeStream) response(req *Request, model string) (Response, error) {
-	parts, err := s.finish()
+	reason := s.reason()
+	parts, err := s.finish(reason == FinishLength)
 	if err != nil {
 		return Response{}, &Error{Code: codeBadResponse, Message: err.Error()}
 	}
-	calls := s.has(PartToolCall)
 	for i := range parts {
 		parts[i].Meta = s.meta(i)
 	}
-	resp := Response{Model: firstOf(s.model, model), Parts: parts, Finish: FinishStop}
-	switch s.stop {
-	case anthropic.StopReasonMaxTokens, anthropic.StopReasonModelContextWindowExceeded:
-		resp.Finish = FinishLength
-	case anthropic.StopReasonRefusal:
-		if resp.Finish = FinishContentFilter; len(parts) == 0 {
-			return Response{}, filtered(s.why)
-		}
-	default:
-		if calls {
-			resp.Finish = FinishToolCalls
-		}
+	// Users have seen the parts already, so a refusal after parts is no error.
+	if reason == FinishRefused && len(parts) == 0 {
+		return Response{}, refusedError(s.why)
 	}
-	u := s.usage
-	resp.Usage = Usage{InputTokens: u.input + u.read + u.write, OutputTokens: u.output, CacheReadTokens: u.read,
-		CacheWriteTokens: u.write, ReasoningTokens: min(u.thinking, u.output)}
-	if resp.Usage.InputTokens == 0 && u.output == 0 {
-		resp.Usage = countTokens(req, parts)
+	resp := Response{Model: cmp.Or(s.model, model), Parts: parts, Finish: reason, Usage: s.usage.usage()}
+	if reason == FinishRefused {
+		resp.Refusal = s.why
+	}
+	// Copies of the API may count nothing. Without an estimate, budgets would have no effect.
+	if resp.Usage.InputTokens == 0 && resp.Usage.OutputTokens == 0 {
+		resp.Usage = EstimateUsage(req, parts)
 	}
 	return resp, nil
 }
 
-// hidden are the secrets that a recording must not hold.
-func (c *claude) hidden() []string { return c.secrets }
+// reason returns why the answer ended. A tool call overrides the provider's reason,
+// unless the answer was cut off or refused.
+func (s *claudeStream) reason() FinishReason {
+	switch s.stop {
+	case anthropic.StopReasonMaxTokens, anthropic.StopReasonModelContextWindowExceeded:
+		return FinishLength
+	case anthropic.StopReasonRefusal:
+		return FinishRefused
+	}
+	// Copies of the API may say end_turn after a tool call.
+	if s.hasCall() {
+		return FinishToolCalls
+	}
+	switch s.stop {
+	case "", anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence, anthropic.StopReasonToolUse,
+		anthropic.StopReasonPauseTurn:
+		return FinishStop
+	}
+	return FinishOther
+}
+
+// usage converts the provider's counts.
+func (u claudeUsage) usage() Usage {
+	return Usage{InputTokens: u.input + u.read + u.write, OutputTokens: u.output, CacheReadTokens: u.read,
+		CacheWriteTokens: u.write, ReasoningTokens: min(u.thinking, u.output)}
+}
+
+// secretValues returns the secrets that a recording must not hold.
+func (c *claude) secretValues() []string { return c.secrets }

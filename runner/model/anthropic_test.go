@@ -84,7 +84,7 @@ func TestClaudeStreams(t *testing.T) {
 		"unknown events":   {claudeEvent(`{"type":"of_tomorrow","x":{"y":1}}`) + ": comment\n\n" + claudeStart(oneUsage) + claudeBlocks(text) + endTurn(`{"output_tokens":7}`), "text:Hello", FinishStop, Usage{InputTokens: 10, OutputTokens: 7}},
 		"max_tokens":       {claudeStart(oneUsage) + claudeBlocks(text) + claudeStop(`{"stop_reason":"max_tokens"}`, `{"output_tokens":7}`), "text:Hello", FinishLength, Usage{InputTokens: 10, OutputTokens: 7}},
 		"window exceeded":  {claudeStart(oneUsage) + claudeBlocks(text) + claudeStop(`{"stop_reason":"model_context_window_exceeded"}`, `{"output_tokens":7}`), "text:Hello", FinishLength, Usage{InputTokens: 10, OutputTokens: 7}},
-		"refusal":          {claudeStart(oneUsage) + claudeBlocks(text) + claudeStop(`{"stop_reason":"refusal"}`, `{"output_tokens":7}`), "text:Hello", FinishContentFilter, Usage{InputTokens: 10, OutputTokens: 7}},
+		"refusal":          {claudeStart(oneUsage) + claudeBlocks(text) + claudeStop(`{"stop_reason":"refusal"}`, `{"output_tokens":7}`), "text:Hello", FinishRefused, Usage{InputTokens: 10, OutputTokens: 7}},
 		"arguments cut":    {claudeStart(oneUsage) + claudeBlocks([]string{`{"type":"tool_use","id":"t","name":"f","input":{}}`, `{"type":"input_json_delta","partial_json":"{\"a\":\"b"}`}) + claudeStop(`{"stop_reason":"max_tokens"}`, `{"output_tokens":7}`), `tool-call:f{"a":"b`, FinishLength, Usage{InputTokens: 10, OutputTokens: 7}},
 		"usage at the end": {claudeStart(`{"input_tokens":0,"output_tokens":0}`) + claudeBlocks(text) + endTurn(`{"input_tokens":12,"cache_read_input_tokens":3,"output_tokens":7}`), "text:Hello", FinishStop, Usage{InputTokens: 15, OutputTokens: 7, CacheReadTokens: 3}},
 	} {
@@ -123,9 +123,9 @@ func TestClaudeBrokenStreams(t *testing.T) {
 		"fault":          {streams(claudeEvent(`{"type":"error","error":{"type":"api_error","message":"Internal"}}`)), "500", "Internal", true},
 		"unknown fault":  {streams(begun + "event: error\ndata: hm\n\n"), "500", "hm", true},
 		"bad request":    {streams(claudeEvent(`{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 1 > 0"}}`)), "context_length", "too long", false},
-		"no JSON":        {streams(begun + "event: content_block_delta\ndata: oops\n\n"), "bad_response", "not JSON", false},
+		"no JSON":        {streams(begun + "event: content_block_delta\ndata: oops\n\n"), "bad_response", "not JSON", true},
 		"a page":         {answers(200, "text/html", "<html>Welcome</html>"), "404", "base URL", false},
-		"refused at all": {streams(claudeStart(oneUsage) + claudeStop(`{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","explanation":"This is about germs."}}`, `{"output_tokens":0}`)), "content_filter", "germs", false},
+		"refused at all": {streams(claudeStart(oneUsage) + claudeStop(`{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"bio","explanation":"This is about germs."}}`, `{"output_tokens":0}`)), "refused", "germs", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,7 +180,7 @@ func TestClaudeRequest(t *testing.T) {
 	is.Equal(got.header.Get("X-Api-Key"), testKey)
 	is.Equal(got.header.Get("Authorization"), "")
 	b := got.body
-	id := plainWord("functions.f:0", 64)
+	id := safeName("functions.f:0", 64)
 	mark := `"cache_control":{"type":"ephemeral"}`
 	is.Equal(jsonText(t, b["messages"]), `[{"content":[{"text":"go","type":"text"},{"source":{"data":"cG5n","media_type":"image/png","type":"base64"},"type":"image"},`+
 		`{"source":{"data":"cGRm","media_type":"application/pdf","type":"base64"},"title":"b.pdf","type":"document"},{`+mark+`,"text":"File c.csv:\n\nx,y","type":"text"}],"role":"user"},`+
@@ -193,10 +193,18 @@ func TestClaudeRequest(t *testing.T) {
 	is.Equal(b["max_tokens"], 77.0)
 	is.Equal(b["stream"], true)
 
-	req.Final, req.Tools, req.MaxTokens = true, nil, 0
+	req.Final = true
 	_, err = ask(t, m, req)
 	is.NoErr(err)
-	b = p.got(t, 1).body
+	last := p.got(t, 1).body
+	is.Equal(last["tools"], b["tools"]) // tools and system are what the provider has in its cache
+	is.Equal(last["system"], b["system"])
+	is.Equal(jsonText(t, last["tool_choice"]), `{"type":"none"}`)
+
+	req.Tools, req.MaxTokens = nil, 0
+	_, err = ask(t, m, req)
+	is.NoErr(err)
+	b = p.got(t, 2).body
 	is.Equal(jsonText(t, b["tools"]), `[{"input_schema":{"type":"object"},"name":"read_file"}]`) // those of the conversation
 	is.Equal(jsonText(t, b["tool_choice"]), `{"type":"none"}`)
 	is.Equal(b["max_tokens"], 128000.0) // the model's own limit

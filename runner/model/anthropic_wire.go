@@ -9,31 +9,35 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 )
 
-// claudeMeta is what a reasoning part keeps for the model that thought it:
-// without its signature it cannot go back.
+// claudeMeta is the Meta of a reasoning part. The provider accepts the part back only
+// with its signature.
 type claudeMeta struct {
 	Signature string `json:"signature,omitempty"`
 	Redacted  string `json:"redacted,omitempty"` // thinking that only the provider can read
 }
 
-// params puts a Request into the provider's words, as far as q allows.
+// params converts a Request, without the features that q excludes.
 func (c *claude) params(req *Request, q claudeQuirks) anthropic.MessageNewParams {
 	out := anthropic.MessageNewParams{Model: c.model, MaxTokens: q.maxTokens, Messages: c.messages(req, q)}
 	var schema []string
 	if len(req.OutputSchema) > 0 {
-		schema = []string{schemaWords(req.OutputSchema)}
-		if wire, ok := toWireSchema(req.OutputSchema); ok && !q.noSchema {
+		schema = []string{schemaInstruction(req.OutputSchema)}
+		// The rest of a cut answer alone does not match the schema.
+		if wire, ok := toWireSchema(req.OutputSchema); ok && !q.noSchema && !req.goesOn() {
 			out.OutputConfig.Format = anthropic.JSONOutputFormatParam{Schema: wire.schema}
 		}
 	}
 	if text := system(req, schema...); text != "" {
-		// The mark caches all that stands before the conversation, tools included.
+		// This mark caches everything before the conversation, tools included.
 		out.System = []anthropic.TextBlockParam{{Text: text, CacheControl: anthropic.NewCacheControlEphemeralParam()}}
 	}
+	// Watchers see the summaries while the model has not answered yet.
 	if !q.noThinking {
-		out.Thinking.OfAdaptive = &anthropic.ThinkingConfigAdaptiveParam{Display: anthropic.ThinkingConfigAdaptiveDisplaySummarized}
+		out.Thinking.OfAdaptive = &anthropic.ThinkingConfigAdaptiveParam{
+			Display: anthropic.ThinkingConfigAdaptiveDisplaySummarized}
 	}
 	out.Tools = c.tools(req)
+	// The tools of a final call stay, so that the cache has the beginning of the request.
 	if len(out.Tools) > 0 && (req.Final || len(req.Tools) == 0) {
 		none := anthropic.NewToolChoiceNoneParam()
 		out.ToolChoice.OfNone = &none
@@ -41,21 +45,23 @@ func (c *claude) params(req *Request, q claudeQuirks) anthropic.MessageNewParams
 	return out
 }
 
-// tools are what the model may call. A conversation with calls must name the
-// tools even if none may be called any more.
+// tools converts the tools of a request. The provider wants the tools of earlier calls
+// named even if the model may not call any, so these are listed if there are no others.
 func (c *claude) tools(req *Request) []anthropic.ToolUnionParam {
 	var out []anthropic.ToolUnionParam
 	for _, t := range req.Tools {
 		out = append(out, anthropic.ToolUnionParam{OfTool: &anthropic.ToolParam{Name: t.Name,
-			Description: anthropic.String(t.Description), InputSchema: param.Override[anthropic.ToolInputSchemaParam](t.InputSchema)}})
+			Description: anthropic.String(t.Description),
+			InputSchema: param.Override[anthropic.ToolInputSchemaParam](t.InputSchema)}})
 	}
 	if len(out) > 0 {
 		return out
 	}
+	// The worker has lost its tools.
 	named := map[string]bool{}
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {
-			name := plainWord(p.ToolName, 128)
+			name := safeName(p.ToolName, 128)
 			if p.Type == PartToolCall && !named[name] {
 				named[name] = true
 				out = append(out, anthropic.ToolUnionParam{OfTool: &anthropic.ToolParam{Name: name,
@@ -66,11 +72,11 @@ func (c *claude) tools(req *Request) []anthropic.ToolUnionParam {
 	return out
 }
 
-// messages are the conversation in the provider's words. Two marks let the next
-// call find in the cache what this one has sent.
+// messages converts the conversation. Cache marks on the last two user messages let the
+// next call find this conversation in the provider's cache.
 func (c *claude) messages(req *Request, q claudeQuirks) []anthropic.MessageParam {
 	var out []anthropic.MessageParam
-	files := attacher{left: maxInlineTotal, unlearned: q.noPDFs}
+	files := attacher{left: maxInlineTotal, noPDFs: q.noPDFs}
 	for _, m := range req.Messages {
 		role, blocks := anthropic.MessageParamRoleUser, []anthropic.ContentBlockParamUnion(nil)
 		for _, p := range m.Parts {
@@ -81,15 +87,17 @@ func (c *claude) messages(req *Request, q claudeQuirks) []anthropic.MessageParam
 		if m.Role == RoleAssistant {
 			role = anthropic.MessageParamRoleAssistant
 		}
+		// The provider refuses a message without content.
 		if len(blocks) == 0 {
 			blocks = append(blocks, anthropic.NewTextBlock("(empty)"))
 		}
 		if n := len(out); n > 0 && out[n-1].Role == role {
 			out[n-1].Content = append(out[n-1].Content, blocks...)
-			continue
+			continue // the provider wants the roles to alternate
 		}
 		out = append(out, anthropic.MessageParam{Role: role, Content: blocks})
 	}
+	// The last mark is for the next call. The one before it is where the previous call wrote the cache.
 	for i, marks := len(out)-1, 0; i >= 0 && marks < 2; i-- {
 		if out[i].Role == anthropic.MessageParamRoleUser {
 			mark(out[i].Content[len(out[i].Content)-1])
@@ -106,13 +114,14 @@ func mark(b anthropic.ContentBlockParamUnion) {
 	}
 }
 
-// block is a part in the provider's words. Not ok means that it has nothing to say.
+// block converts a part. It reports false if nothing is to be sent.
 func (c *claude) block(p Part, files *attacher, q claudeQuirks) (b anthropic.ContentBlockParamUnion, ok bool) {
 	switch p.Type {
 	case PartText:
-		return anthropic.NewTextBlock(p.Text), strings.TrimSpace(p.Text) != "" // blank ones are refused
+		return anthropic.NewTextBlock(p.Text), strings.TrimSpace(p.Text) != "" // the provider refuses blank text
 	case PartReasoning:
 		var meta claudeMeta
+		// The provider refuses the signatures of other models, and thinking without one.
 		if q.noThoughts || !openMeta(c.name, p.Meta, &meta) {
 			return b, false
 		}
@@ -121,42 +130,56 @@ func (c *claude) block(p Part, files *attacher, q claudeQuirks) (b anthropic.Con
 		}
 		return anthropic.NewThinkingBlock(meta.Signature, p.Text), meta.Signature != ""
 	case PartToolCall:
-		return anthropic.NewToolUseBlock(plainWord(p.CallID, 64), argumentsObject(p.Input), plainWord(p.ToolName, 128)), true
+		id, name := safeName(p.CallID, 64), safeName(p.ToolName, 128)
+		return anthropic.NewToolUseBlock(id, argumentsObject(p.Input), name), true
 	case PartToolResult:
-		text := p.Text
-		if strings.TrimSpace(text) == "" {
-			text = "(no output)"
-		}
-		return anthropic.NewToolResultBlock(plainWord(p.CallID, 64), text, p.IsError), true
+		return toolResultBlock(p, files), true
 	case PartFile:
 		return fileBlock(files.attach(p)), true
 	}
 	return b, false
 }
 
-// fileBlock is an attached file in the provider's words.
+// toolResultBlock converts the result of a tool call, with its images.
+func toolResultBlock(p Part, files *attacher) anthropic.ContentBlockParamUnion {
+	text := p.Text
+	if strings.TrimSpace(text) == "" {
+		text = "(no output)"
+	}
+	b := anthropic.NewToolResultBlock(safeName(p.CallID, 64), text, p.IsError)
+	for _, image := range p.Images {
+		// An image that is too large becomes a text with its path.
+		shown := fileBlock(files.attach(image))
+		b.OfToolResult.Content = append(b.OfToolResult.Content,
+			anthropic.ToolResultBlockParamContentUnion{OfText: shown.OfText, OfImage: shown.OfImage})
+	}
+	return b
+}
+
+// fileBlock converts an attached file.
 func fileBlock(at attachment) anthropic.ContentBlockParamUnion {
+	data := base64.StdEncoding.EncodeToString(at.data)
 	switch at.kind {
 	case fileImage:
-		return anthropic.NewImageBlockBase64(at.mediaType, base64.StdEncoding.EncodeToString(at.data))
+		return anthropic.NewImageBlockBase64(at.mediaType, data)
 	case filePDF:
-		b := anthropic.NewDocumentBlock(anthropic.Base64PDFSourceParam{Data: base64.StdEncoding.EncodeToString(at.data)})
+		b := anthropic.NewDocumentBlock(anthropic.Base64PDFSourceParam{Data: data})
 		b.OfDocument.Title = anthropic.String(at.name)
 		return b
 	}
 	return anthropic.NewTextBlock(at.text)
 }
 
-// A claudeStream reads an answer of the messages API.
+// A claudeStream reads the events of an answer.
 type claudeStream struct {
 	assembler
-	name   string // of our model, for Meta
-	used   map[string]bool
-	blocks map[int64]*claudeBlock
-	metas  map[int]claudeMeta // by part
+	name   string                 // of the Model, for Meta
+	used   map[string]bool        // call ids of the conversation
+	blocks map[int64]*claudeBlock // by the provider's index
+	metas  map[int]claudeMeta     // by part
 	model  string
 	stop   anthropic.StopReason
-	why    string // the model refused
+	why    string // the model refused, in the provider's words
 	usage  claudeUsage
 	done   bool
 }
@@ -164,18 +187,19 @@ type claudeStream struct {
 // A claudeBlock is a content block of the answer.
 type claudeBlock struct {
 	kind  string
-	part  int // index in the assembler, -1 while there is none
-	whole string
+	part  int    // index in the assembler, -1 while there is none
+	whole string // arguments that came with the start of the block
 }
 
-// claudeUsage counts as the provider does: each kind of input apart.
+// claudeUsage counts tokens as the provider does, each kind of input separately.
 type claudeUsage struct{ input, read, write, output, thinking int64 }
 
-// event takes one event of the stream.
+// event handles one event of the stream.
 func (s *claudeStream) event(e *anthropic.MessageStreamEventUnion) error {
 	switch e.Type {
 	case "message_start":
 		s.model = string(e.Message.Model)
+		// These counts hold if the answer breaks off. The last message_delta completes them.
 		u := e.Message.Usage
 		s.usage = claudeUsage{u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens, 0}
 	case "content_block_start":
@@ -193,7 +217,7 @@ func (s *claudeStream) event(e *anthropic.MessageStreamEventUnion) error {
 	return nil
 }
 
-// count takes the counts so far; those that are left out stay.
+// count updates the counts. The provider may leave out those that did not change.
 func (s *claudeStream) count(u *anthropic.MessageDeltaUsage) {
 	s.usage.output = max(s.usage.output, u.OutputTokens)
 	s.usage.input = max(s.usage.input, u.InputTokens)
@@ -202,9 +226,10 @@ func (s *claudeStream) count(u *anthropic.MessageDeltaUsage) {
 	s.usage.thinking = max(s.usage.thinking, u.OutputTokensDetails.ThinkingTokens)
 }
 
-// begin takes the start of a block, of a kind that is used here.
+// begin handles the start of a block. It ignores blocks of unknown kinds.
 func (s *claudeStream) begin(e *anthropic.MessageStreamEventUnion) (err error) {
 	b := &claudeBlock{kind: e.ContentBlock.Type, part: -1}
+	// Blocks of unknown kinds count too: no stream may fill the memory with them.
 	if len(s.blocks) == maxParts {
 		return errTooMuch
 	}
@@ -223,19 +248,22 @@ func (s *claudeStream) begin(e *anthropic.MessageStreamEventUnion) (err error) {
 			s.metas[b.part] = claudeMeta{Redacted: e.ContentBlock.Data}
 		}
 	case "tool_use":
+		// Marshal would escape <, > and & in arguments that are JSON already.
 		if raw, ok := e.ContentBlock.Input.(json.RawMessage); ok {
 			b.whole = string(raw)
 		} else if raw, err := json.Marshal(e.ContentBlock.Input); err == nil {
 			b.whole = string(raw)
 		}
-		b.part, err = s.open(Part{Type: PartToolCall, CallID: freshCallID(e.ContentBlock.ID, s.used), ToolName: e.ContentBlock.Name})
+		b.part, err = s.open(Part{Type: PartToolCall, CallID: freshCallID(e.ContentBlock.ID, s.used),
+			ToolName: e.ContentBlock.Name})
 	}
 	return err
 }
 
-// delta takes a piece of a block.
+// delta handles a piece of a block.
 func (s *claudeStream) delta(e *anthropic.MessageStreamEventUnion) error {
 	b := s.blocks[e.Index]
+	// A piece of a block that never began has no place.
 	if b == nil {
 		return nil
 	}
@@ -256,11 +284,12 @@ func (s *claudeStream) delta(e *anthropic.MessageStreamEventUnion) error {
 	return nil
 }
 
-// add adds text to a block of that type, beginning its part if need be.
+// add adds text to a block. It opens the part of a text block with its first text.
 func (s *claudeStream) add(b *claudeBlock, t PartType, text string) (err error) {
 	if text == "" {
 		return nil
 	}
+	// A text block may stay empty, and providers refuse empty text when it comes back.
 	if b.part < 0 && t == PartText && b.kind == "text" {
 		if b.part, err = s.open(Part{Type: t}); err != nil {
 			return err
@@ -272,14 +301,14 @@ func (s *claudeStream) add(b *claudeBlock, t PartType, text string) (err error) 
 	return s.assembler.add(b.part, text)
 }
 
-// end takes the end of a block. Arguments that came with its start and in no
-// piece after it are the whole of them.
+// end handles the end of a block. If no arguments came in pieces, those from the start of
+// the block are complete. An empty object there is a placeholder and means nothing.
 func (s *claudeStream) end(index int64) error {
 	b := s.blocks[index]
 	if b == nil || b.part < 0 {
 		return nil
 	}
-	if b.kind == "tool_use" && s.parts[b.part].text.Len() == 0 && b.whole != "null" {
+	if b.kind == "tool_use" && s.parts[b.part].text.Len() == 0 && b.whole != "null" && b.whole != "{}" {
 		if err := s.add(b, PartToolCall, b.whole); err != nil {
 			return err
 		}

@@ -3,10 +3,11 @@ package model
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 )
 
-// Limits of a response in the making.
+// Limits of a response while it arrives.
 const (
 	maxParts     = 512
 	maxPartBytes = 32 << 20 // of all parts together
@@ -14,59 +15,67 @@ const (
 
 var errTooMuch = errors.New("the answer of the model is too long")
 
-// An assembler puts a Response's parts together and emits their deltas in the
-// order that Model promises: what comes for a later part waits until the part
-// before it has ended.
+// An assembler builds the parts of a Response and emits their deltas in the order that
+// Model promises. Deltas of a part wait until the part before it has ended.
 type assembler struct {
-	parts  []*making
-	speaks int // index of the part whose deltas are emitted as they come
-	size   int
-	emit   func(Delta)
+	parts    []*partBuilder
+	emitting int // index of the part whose deltas are emitted as they arrive; those before it have ended
+	size     int
+	emit     func(Delta)
 }
 
-// A making is a part in the making.
-type making struct {
-	part  Part
-	text  strings.Builder
-	said  int  // bytes of text that were emitted
-	shown bool // something was emitted of it
-	ended bool // nothing more comes
-	args  jsonEnd
+// A partBuilder is a part whose text still arrives.
+type partBuilder struct {
+	part      Part
+	text      strings.Builder
+	emitted   int  // bytes of text that have been emitted
+	announced bool // a delta of it has been emitted
+	ended     bool // no more text follows
+	args      jsonEndFinder
 }
 
-// open begins a part and gives its index.
+func (m *partBuilder) isCall() bool { return m.part.Type == PartToolCall }
+
+// open begins a part and returns its index.
 func (a *assembler) open(p Part) (int, error) {
 	if len(a.parts) == maxParts {
 		return 0, errTooMuch
 	}
-	a.parts = append(a.parts, &making{part: p})
-	a.speak()
+	if n := len(a.parts) - 1; n >= 0 && a.parts[n].ended && a.parts[n].isCall() && a.parts[n].text.Len() == 0 {
+		// A part follows the call, so its arguments were not cut off: it has none.
+		if err := a.add(n, "{}"); err != nil {
+			return 0, err
+		}
+	}
+	a.parts = append(a.parts, &partBuilder{part: p})
+	a.emitReady()
 	return len(a.parts) - 1, nil
 }
 
-// endSpoken ends the text and reasoning so far: what comes next is another part.
-func (a *assembler) endSpoken() {
-	for _, m := range a.parts[min(a.speaks, len(a.parts)):] {
-		if m.part.Type != PartToolCall {
+// endText ends the open text and reasoning parts. Text after it begins a new part.
+func (a *assembler) endText() {
+	for _, m := range a.parts[min(a.emitting, len(a.parts)):] {
+		if !m.isCall() {
 			m.ended = true
 		}
 	}
 }
 
-// last is the index of the last part if that is of the given type and may go on.
+// last returns the index of the last part, and whether it is of the given type and has
+// not ended.
 func (a *assembler) last(t PartType) (int, bool) {
 	n := len(a.parts) - 1
 	return n, n >= 0 && a.parts[n].part.Type == t && !a.parts[n].ended
 }
 
-// say adds text to the running part of that type, or to a new one.
-func (a *assembler) say(t PartType, text string) error {
+// addText adds text to the last part if it is of that type and open, else to a new part.
+func (a *assembler) addText(t PartType, text string) error {
 	if text == "" {
 		return nil
 	}
 	i, ok := a.last(t)
 	if !ok {
-		a.endSpoken()
+		a.endText()
 		var err error
 		if i, err = a.open(Part{Type: t}); err != nil {
 			return err
@@ -75,64 +84,67 @@ func (a *assembler) say(t PartType, text string) error {
 	return a.add(i, text)
 }
 
-// add adds to a part: text, or a piece of a tool call's arguments.
+// add adds text to a part, or a piece of the arguments to a tool call.
 func (a *assembler) add(i int, text string) error {
-	if i < a.speaks {
-		return nil // after its closing bracket: a part that has ended cannot be added to
+	if i < a.emitting {
+		return nil // the deltas of later parts have been emitted; only noise follows a complete call
 	}
 	if a.size += len(text); a.size > maxPartBytes {
 		return errTooMuch
 	}
 	m := a.parts[i]
 	m.text.WriteString(text)
-	if m.part.Type == PartToolCall {
+	if m.isCall() {
 		m.args.read(text)
 	}
-	a.speak()
+	a.emitReady()
 	return nil
 }
 
-// end says that nothing more comes for a part.
+// end marks a part as complete.
 func (a *assembler) end(i int) {
 	a.parts[i].ended = true
-	a.speak()
+	a.emitReady()
 }
 
-// speak emits what may be emitted by now.
-func (a *assembler) speak() {
-	for a.speaks < len(a.parts) {
-		m := a.parts[a.speaks]
-		if m.part.Type == PartToolCall && m.part.ToolName == "" && !m.ended {
-			return // its name is still to come
+// emitReady emits all text whose turn has come in the promised order.
+func (a *assembler) emitReady() {
+	for a.emitting < len(a.parts) {
+		m := a.parts[a.emitting]
+		if m.isCall() && m.part.ToolName == "" && !m.ended {
+			return // each delta of a call carries its name, which has not arrived yet
 		}
-		// Of an empty part, too, one delta tells that it is there.
-		if rest := m.text.String()[m.said:]; (rest != "" || !m.shown) && a.emit != nil {
-			a.emit(Delta{Part: a.speaks, Type: m.part.Type, Text: rest, CallID: m.part.CallID, ToolName: m.part.ToolName})
+		// An empty part has one delta, too, so that watchers see it.
+		if rest := m.text.String()[m.emitted:]; (rest != "" || !m.announced) && a.emit != nil {
+			a.emit(Delta{Part: a.emitting, Type: m.part.Type, Text: rest,
+				CallID: m.part.CallID, ToolName: m.part.ToolName})
 		}
-		m.said, m.shown = m.text.Len(), true
-		if a.speaks == len(a.parts)-1 || !(m.ended || m.args.complete) {
+		m.emitted, m.announced = m.text.Len(), true
+		if a.emitting == len(a.parts)-1 || !(m.ended || m.args.complete) {
 			return
 		}
-		a.speaks++
+		a.emitting++
 	}
 }
 
-// finish emits what is left and gives the parts. A tool call without arguments
-// has an empty object of them; arguments that are not JSON stay as they are.
-func (a *assembler) finish() ([]Part, error) {
+// finish emits the remaining deltas and returns the parts. A tool call without arguments
+// gets an empty object, unless the answer was cut off within that call. Arguments that
+// are not JSON stay as they are.
+func (a *assembler) finish(cutOff bool) ([]Part, error) {
 	for i, m := range a.parts {
-		if m.part.Type == PartToolCall && strings.TrimSpace(m.text.String()) == "" {
+		inIt := cutOff && i == len(a.parts)-1
+		if m.isCall() && strings.TrimSpace(m.text.String()) == "" && !inIt {
 			if err := a.add(i, "{}"); err != nil {
 				return nil, err
 			}
 		}
 		m.ended = true
 	}
-	a.speak()
+	a.emitReady()
 	parts := make([]Part, len(a.parts))
 	for i, m := range a.parts {
 		parts[i] = m.part
-		if m.part.Type == PartToolCall {
+		if m.isCall() {
 			parts[i].Input = json.RawMessage(m.text.String())
 		} else {
 			parts[i].Text = m.text.String()
@@ -141,27 +153,19 @@ func (a *assembler) finish() ([]Part, error) {
 	return parts, nil
 }
 
-// has says whether there is a part of that type.
-func (a *assembler) has(t PartType) bool {
-	for _, m := range a.parts {
-		if m.part.Type == t {
-			return true
-		}
-	}
-	return false
-}
+// hasCall reports whether one of the parts is a tool call.
+func (a *assembler) hasCall() bool { return slices.ContainsFunc(a.parts, (*partBuilder).isCall) }
 
-// A jsonEnd finds where a JSON object or array that comes in pieces ends. It
-// looks at each byte once: checking the whole again and again would take a long
-// time for arguments in many pieces.
-type jsonEnd struct {
+// A jsonEndFinder finds the end of a JSON object or array that arrives in pieces. It
+// reads each byte once, because arguments may come in very many pieces.
+type jsonEndFinder struct {
 	depth              int
 	inString, escaping bool
 	complete           bool
 }
 
-// read takes the next piece.
-func (e *jsonEnd) read(piece string) {
+// read reads the next piece.
+func (e *jsonEndFinder) read(piece string) {
 	for i := 0; i < len(piece); i++ {
 		switch c := piece[i]; {
 		case e.escaping:

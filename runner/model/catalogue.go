@@ -2,58 +2,67 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// maxOpenModels bounds how many models a Catalogue keeps open, each with
-// connections of its own: names come from outside.
+// maxOpenModels is how many models a Catalogue keeps open. Each has its own connections,
+// and users choose the names, so there must be a limit.
 const maxOpenModels = 64
 
-// A Catalogue has the models that a worker may choose: offline, and those of the
-// providers whose keys are in the environment. Where the server replays
-// recordings, these answer in the name of every model. Its methods are safe for
-// concurrent use.
+// A Catalogue holds the models that a worker may choose: offline, and the models of
+// providers whose keys are in the environment. On a server that replays recordings,
+// the recordings answer for every model. Its methods are safe for concurrent use.
 type Catalogue struct {
 	cfg    Config
-	record string
+	own    string  // provider of the server's own model
+	record string  // folder of the recordings to write, "" for none
 	replay *replay // nil unless the server replays
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards open and recent
 	open   map[string]Model
-	recent []string // names in open, the one that was used last at the end
+	recent []string // the names in open, least recently used first
 }
 
-// NewCatalogue gives the catalogue of a server whose own model is m. cfg.Model is
-// not looked at. With record, what models answer is kept in that folder.
+// NewCatalogue returns the catalogue of a server whose own model is m. It ignores
+// cfg.Model. If record is not empty, the models' answers are recorded in that folder.
 func NewCatalogue(cfg Config, m Model, record string) *Catalogue {
 	c := &Catalogue{cfg: cfg, record: record, open: map[string]Model{}}
+	c.own, _, _ = strings.Cut(m.Name(), ":")
 	c.replay, _ = m.(*replay)
 	return c
 }
 
-// Check says why a worker may not choose the model of that name: it is of no
-// provider, or of one that this server has no key for. It makes no request, so
-// that whether the provider has such a model is not known.
+// Check returns an error if a worker may not choose the model of that name, because its
+// provider is unknown or this server has no key for it. Check makes no request, so it
+// accepts models that the provider does not have.
 func (c *Catalogue) Check(name string) error {
 	provider, rest, named := strings.Cut(name, ":")
 	switch {
 	case name == "offline":
 		return nil
-	case provider != "openai" && provider != "anthropic", !named, strings.TrimSpace(rest) != rest, rest == "", strings.ContainsFunc(rest, isControl):
+	case !slices.Contains(providers, provider), !named,
+		strings.TrimSpace(rest) != rest, rest == "", strings.ContainsFunc(rest, isControl):
 		return fmt.Errorf("must be one of: %s", c.possible())
+	// Recordings need no key, so a server that replays accepts every known provider.
+	case c.replay == nil && !c.has(provider) && provider == "ollama":
+		return fmt.Errorf("this server has no OLLAMA_HOST; it must be one of: %s", c.possible())
 	case c.replay == nil && !c.has(provider):
 		return fmt.Errorf("this server has no key for %s; it must be one of: %s", provider, c.possible())
 	}
 	return nil
 }
 
+// providers are the providers whose models a worker may choose by name.
+var providers = []string{"openai", "anthropic", "ollama"}
+
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// possible lists the forms of names that Check allows.
+// possible returns the forms of names that Check accepts, as text.
 func (c *Catalogue) possible() string {
 	forms := []string{"offline"}
-	for _, provider := range []string{"openai", "anthropic"} {
+	for _, provider := range providers {
 		if c.replay != nil || c.has(provider) {
 			forms = append(forms, provider+":NAME")
 		}
@@ -61,11 +70,16 @@ func (c *Catalogue) possible() string {
 	return strings.Join(forms, ", ") + ", or null for the server's own model"
 }
 
-// has reports whether a provider is configured.
+// has reports whether the environment has a key or an address of the provider. An Ollama
+// server also has an address by default, which counts if the server's own model is there.
 func (c *Catalogue) has(provider string) bool {
+	if provider == "ollama" && c.own == provider {
+		return true
+	}
 	for _, variable := range map[string][]string{
 		"openai":    {"OPENAI_API_KEY", "OPENAI_BASE_URL"},
 		"anthropic": {"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"},
+		"ollama":    {"OLLAMA_HOST"},
 	}[provider] {
 		if c.cfg.env(variable) != "" {
 			return true
@@ -74,21 +88,23 @@ func (c *Catalogue) has(provider string) bool {
 	return false
 }
 
-// Open gives the model of that name, the same one each time while it is in use.
-// Its error is that of Check, or says what is wrong with the configuration.
+// Open returns the model of that name. It returns the same Model again until keep drops
+// it. Its error is that of Check or of the function Open.
 func (c *Catalogue) Open(name string) (Model, error) {
 	if err := c.Check(name); err != nil {
 		return nil, err
 	}
 	if c.replay != nil {
-		return &replay{c.replay.dir, name}, nil
+		return &replay{c.replay.recordings, name}, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// Opening makes no request, so it is fast enough to hold the lock. Two models of one name
+	// would have two sets of connections, and would learn the provider's limits twice.
 	m, ok := c.open[name]
 	if !ok {
 		var err error
-		if m, err = Open(Config{Model: name, Getenv: c.cfg.Getenv}); err != nil {
+		if m, err = Open(Config{Model: name, Offline: c.cfg.Offline, Getenv: c.cfg.Getenv}); err != nil {
 			return nil, err
 		}
 		if c.record != "" {
@@ -99,16 +115,23 @@ func (c *Catalogue) Open(name string) (Model, error) {
 	return m, nil
 }
 
-// keep notes that a model was used, and lets go of the one that was not for
-// longest: its connections close once they are idle.
+// Connected returns a model of a provider that a user has connected. The caller keeps it.
+func (c *Catalogue) Connected(p Provider, name string) (Model, error) {
+	if c.replay != nil {
+		return &replay{c.replay.recordings, p.Name + ":" + name}, nil
+	}
+	m, err := p.Open(name)
+	if err == nil && c.record != "" {
+		m = NewRecorder(m, c.record)
+	}
+	return m, err
+}
+
+// keep marks the model as the most recently used one. Beyond maxOpenModels it drops the
+// least recently used one, whose connections close once they are idle.
 func (c *Catalogue) keep(name string, m Model) {
 	c.open[name] = m
-	for i, other := range c.recent {
-		if other == name {
-			c.recent = append(c.recent[:i], c.recent[i+1:]...)
-			break
-		}
-	}
+	c.recent = slices.DeleteFunc(c.recent, func(other string) bool { return other == name })
 	if c.recent = append(c.recent, name); len(c.recent) > maxOpenModels {
 		delete(c.open, c.recent[0])
 		c.recent = c.recent[1:]

@@ -23,6 +23,8 @@ func TestCatalogueCheck(t *testing.T) {
 		{openAI, "openai:gpt-5-mini", ""},
 		{local, "openai:qwen3:8b", ""},
 		{claude, "anthropic:claude-sonnet-5", ""},
+		{[]string{"OLLAMA_HOST", "127.0.0.1"}, "ollama:qwen3:8b", ""},
+		{none, "ollama:qwen3:8b", "no OLLAMA_HOST; it must be one of: offline, or null"},
 		{none, "", "must be one of: offline, or null"},
 		{none, "openai:gpt-5-mini", "no key for openai; it must be one of: offline, or null"},
 		{openAI, "anthropic:claude-sonnet-5", "no key for anthropic; it must be one of: offline, openai:NAME, or null"},
@@ -38,7 +40,7 @@ func TestCatalogueCheck(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%q with %v", tt.name, tt.env), func(t *testing.T) {
 			is := is.New(t)
-			c := NewCatalogue(Config{Getenv: environment(tt.env...)}, NewOffline(), "")
+			c := NewCatalogue(Config{Offline: standIn{}, Getenv: environment(tt.env...)}, standIn{}, "")
 			err := c.Check(tt.name)
 			_, failed := c.Open(tt.name)
 			if tt.says == "" {
@@ -54,16 +56,27 @@ func TestCatalogueCheck(t *testing.T) {
 	}
 }
 
+// TestCatalogueOfOllama has its own model at an Ollama server that the environment need not
+// name.
+func TestCatalogueOfOllama(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	own, err := Open(Config{Model: "ollama:a"})
+	is.NoErr(err)
+	_, err = NewCatalogue(Config{}, own, "").Open("ollama:b")
+	is.NoErr(err)
+}
+
 func TestCatalogueOpen(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	c := NewCatalogue(Config{Getenv: environment("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")}, NewOffline(), "")
+	c := NewCatalogue(Config{Getenv: environment("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")}, standIn{}, "")
 	first, err := c.Open("openai:a")
 	is.NoErr(err)
 	is.Equal(first.Name(), "openai:a")
 	again, err := c.Open("openai:a")
 	is.NoErr(err)
-	is.True(first == again) // and its connections are used again
+	is.Equal(first, again) // and its connections are used again
 	for i := range maxOpenModels {
 		_, err := c.Open(fmt.Sprintf("openai:%d", i))
 		is.NoErr(err)
@@ -78,10 +91,10 @@ func TestCatalogueOfRecordings(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()
-	recording := NewCatalogue(Config{}, NewOffline(), dir)
+	recording := NewCatalogue(Config{Offline: standIn{}}, standIn{}, dir)
 	m, err := recording.Open("offline")
 	is.NoErr(err)
-	asked := Request{Messages: []Message{{Role: RoleUser, Parts: []Part{{Type: PartText, Text: "```offline\nsay kept\n```"}}}}}
+	asked := Request{Messages: []Message{{Role: RoleUser, Parts: []Part{{Type: PartText, Text: "kept"}}}}}
 	_, err = m.Generate(t.Context(), asked, nil)
 	is.NoErr(err)
 

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -21,24 +22,76 @@ const (
 	codeConnection    = "connection"     // no connection, or it broke before the answer began
 	codeTimeout       = "timeout"        // the provider took too long
 	codeStream        = "stream"         // the answer broke off in the middle
-	codeBadResponse   = "bad_response"   // the answer is not what a provider sends
-	codeContextLength = "context_length" // the conversation is longer than the model takes
-	codeContentFilter = "content_filter" // nothing was left of the answer
+	codeBadResponse   = "bad_response"   // the answer has an unknown form
+	codeContextLength = "context_length" // the conversation does not fit the context window
+	codeContentFilter = "content_filter" // the provider withheld the whole answer
 	codeReplayMiss    = "replay_miss"    // no recording answers the request
 )
 
-// maxMessage bounds the message of a provider, in bytes.
-const maxMessage = 1000
+// CodeUnavailable is the code of a model that cannot be opened: its provider is not connected,
+// or has no key.
+const CodeUnavailable = "model_unavailable"
 
-// filtered is the error for an answer of which a filter left nothing: an empty
-// answer would look as if the model had nothing to say.
-func filtered(why string) *Error {
-	return &Error{Code: codeContentFilter, Message: firstOf(why, "the provider's filter withheld the answer")}
+// CodeRefused is the code of a model's refusal to answer.
+const CodeRefused = "refused"
+
+// Gone reports whether waiting for the provider is useless: it does not know the model, it
+// refuses the key, or the account is empty or too small for the request. The same call to
+// another model may succeed.
+func (e *Error) Gone() bool {
+	switch e.Code {
+	case "401", "402", "403", "404", CodeUnavailable:
+		return true
+	case "429":
+		return !e.Retryable
+	}
+	return false
 }
 
-// A refusal is a provider's answer that is an error.
-type refusal struct {
-	status  int // of HTTP, or what an error within a stream amounts to
+// KnownCode returns the code if it is an HTTP status of an error or a code of this package,
+// else "other". Scripts and providers may put any text in its place.
+func KnownCode(code string) string {
+	switch code {
+	case codeConnection, codeTimeout, codeStream, codeBadResponse, codeContextLength, codeContentFilter,
+		codeReplayMiss, CodeRefused, CodeUnavailable:
+		return code
+	}
+	if status, err := strconv.Atoi(code); err == nil && status >= 400 && status < 600 {
+		return strconv.Itoa(status)
+	}
+	return "other"
+}
+
+// Malformed reports whether the provider sent an answer of an unknown form.
+func (e *Error) Malformed() bool { return e.Code == codeBadResponse }
+
+// maxMessage is the most bytes of a provider's message that are kept.
+const maxMessage = 1000
+
+// filteredError returns the error for an answer that a filter withheld completely. An
+// empty answer would look as if the model had nothing to say.
+func filteredError(why string) *Error {
+	message := cmp.Or(why, "the provider's filter withheld the answer")
+	return &Error{Code: codeContentFilter, Message: message, Quoted: why != ""}
+}
+
+// refusedError returns the error for a model that refused before it answered anything.
+func refusedError(why string) *Error {
+	return &Error{Code: CodeRefused, Message: RefusalText(why), Quoted: why != ""}
+}
+
+// RefusalText returns the text for a refusal, with the model's own reason if why is not
+// empty.
+func RefusalText(why string) string {
+	if why == "" {
+		return "the model refused to answer"
+	}
+	return "the model refused to answer: " + why
+}
+
+// An apiError is an error response of a provider.
+type apiError struct {
+	status  int // of HTTP, or the nearest one for an error within a stream
 	code    string
 	kind    string
 	param   string
@@ -46,14 +99,14 @@ type refusal struct {
 	wait    time.Duration
 }
 
-// words are all that the provider said, in lower case, to look for what is wrong.
-func (r *refusal) words() string {
+// text returns everything that the provider said, in lower case.
+func (r *apiError) text() string {
 	return strings.ToLower(r.code + " " + r.kind + " " + r.param + " " + r.message)
 }
 
-// mentions says whether the provider said any of these, in lower case.
-func (r *refusal) mentions(texts ...string) bool {
-	words := r.words()
+// mentions reports whether the provider said any of these, which are in lower case.
+func (r *apiError) mentions(texts ...string) bool {
+	words := r.text()
 	for _, t := range texts {
 		if strings.Contains(words, t) {
 			return true
@@ -62,27 +115,31 @@ func (r *refusal) mentions(texts ...string) bool {
 	return false
 }
 
-// failure makes the refusal an *Error without the secrets.
-func (r *refusal) failure(secrets ...string) *Error {
+// failure converts the error to an *Error without the secrets.
+func (r *apiError) failure(secrets ...string) *Error {
 	message := r.message
 	if message == "" {
 		message = "the model server answered " + strings.TrimSpace(strconv.Itoa(r.status)+" "+http.StatusText(r.status))
 	}
-	e := &Error{Code: strconv.Itoa(r.status), Message: tidyMessage(message, secrets), RetryAfter: r.wait}
+	e := &Error{Code: strconv.Itoa(r.status), Message: tidyMessage(message, secrets), RetryAfter: r.wait,
+		Quoted: r.message != ""}
 	switch {
+	// This case is first, because servers send this refusal with several statuses.
 	case r.tooLong():
 		e.Code, e.RetryAfter, e.Window = codeContextLength, 0, r.window()
+	case r.code == codeContentFilter && r.status == http.StatusBadRequest:
+		e.Code = codeContentFilter
 	case r.status == http.StatusTooManyRequests:
-		// An empty purse does not fill by waiting.
+		// Waiting does not help against an empty account.
 		e.Retryable = !r.mentions("insufficient_quota", "exceeded your current quota", "billing", "request too large")
 	default:
-		e.Retryable = passes(r.status)
+		e.Retryable = isTransient(r.status)
 	}
 	return e
 }
 
-// passes says whether a status is of a trouble that passes.
-func passes(status int) bool {
+// isTransient reports whether a later try may succeed after this status.
+func isTransient(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
 		return true
@@ -92,52 +149,51 @@ func passes(status int) bool {
 	return status >= 500
 }
 
-// tooLong says whether the provider refused the request for its length. Each
-// server has words of its own.
-func (r *refusal) tooLong() bool {
+// tooLong reports whether the provider refused the request because of its length. Each
+// server words this differently.
+func (r *apiError) tooLong() bool {
+	// Such a message is about tokens per minute, not about the context window.
 	if r.status == http.StatusTooManyRequests {
 		return false
 	}
 	if r.status == http.StatusRequestEntityTooLarge {
 		return true
 	}
-	if r.mentions("context_length_exceeded", "exceed_context_size", "prompt is too long", "maximum context length",
+	return r.status >= 400 && r.mentions("context_length_exceeded", "exceed_context_size",
+		"prompt is too long", "maximum context length",
 		"exceeds the available context size", "exceed context limit", "context window", "context length of only",
 		"model_max_prompt_tokens_exceeded", "reduce the length of the messages", "maximum prompt length",
-		"exceeds the maximum number of tokens", "context the overflows", "larger than the model's context", "context size has been exceeded") {
-		return r.status >= 400
-	}
-	return false
+		"exceeds the maximum number of tokens", "context the overflows", "larger than the model's context",
+		"context size has been exceeded", "longer than the context length", "exceeds the context length",
+		"exceeds maximum context length")
 }
 
-// mostTokens finds how many tokens a model takes, in the words of OpenAI and vLLM,
-// xAI, llama.cpp, LM Studio, Google, and Anthropic.
-var mostTokens = regexp.MustCompile(`(?i)(?:maximum (?:context|prompt) length is|context size(?: \(| of )|context length of only|tokens allowed \(|\d(?: tokens)? >)\s*(\d{3,9})\b`)
+// mostTokens matches the context window in messages of OpenAI, vLLM, xAI, llama.cpp,
+// LM Studio, Google and Anthropic.
+var mostTokens = regexp.MustCompile(`(?i)(?:maximum (?:context|prompt) length is|context size(?: \(| of )|` +
+	`context length of only|tokens allowed \(|\d(?: tokens)? >)\s*(\d{3,9})\b`)
 
-// window is how many tokens the model takes, as the provider says, else 0.
-func (r *refusal) window() int64 {
+// window returns the context window that the message states, in tokens, else 0.
+func (r *apiError) window() int64 {
 	m := mostTokens.FindStringSubmatch(r.message)
 	if m == nil {
 		return 0
 	}
-	n, err := strconv.ParseInt(m[1], 10, 64)
-	if err != nil {
-		return 0
-	}
+	n, _ := strconv.ParseInt(m[1], 10, 64) // nine digits at most
 	return n
 }
 
-// tidyMessage makes one line of a provider's message, of bounded length and
-// without the secrets.
+// tidyMessage returns a provider's message as one line of limited length, without the
+// secrets.
 func tidyMessage(message string, secrets []string) string {
 	message = strings.Join(strings.Fields(strings.ToValidUTF8(redact(message, secrets), "")), " ")
 	if len(message) > maxMessage {
-		message = cutBytes(message, maxMessage) + "…"
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…" // drop a character that was cut in two
 	}
 	return message
 }
 
-// redact takes the secrets out of a text.
+// redact replaces the secrets in a text.
 func redact(text string, secrets []string) string {
 	for _, secret := range secrets {
 		if secret != "" {
@@ -147,19 +203,19 @@ func redact(text string, secrets []string) string {
 	return text
 }
 
-// readRefusal reads a response that is an error, of any shape there is: the
-// error as an object or a string, under another name, a web page or nothing.
-func readRefusal(resp *http.Response) *refusal {
-	raw, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what came is enough
-	r := &refusal{status: resp.StatusCode}
+// readAPIError reads an error response of any form: an object, a string, another JSON
+// field, a web page or nothing.
+func readAPIError(resp *http.Response) *apiError {
+	raw, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is good enough
+	r := &apiError{status: resp.StatusCode}
 	r.readBody(resp.Header, raw)
 	r.wait = retryAfter(resp.Header, time.Now())
 	return r
 }
 
-// readBody reads a body of any kind. Neither a web page nor JSON of an unknown
-// form says anything to the user of a model.
-func (r *refusal) readBody(h http.Header, raw []byte) {
+// readBody sets the error's message from a body of any kind. It ignores web pages and
+// JSON of an unknown form, which do not help the user.
+func (r *apiError) readBody(h http.Header, raw []byte) {
 	switch {
 	case r.status >= 300 && r.status < 400:
 		r.message = "the model server redirects elsewhere; set its base URL to where it really is"
@@ -168,8 +224,8 @@ func (r *refusal) readBody(h http.Header, raw []byte) {
 	}
 }
 
-// read reads the JSON of an error and says whether it said anything.
-func (r *refusal) read(raw []byte) bool {
+// read reads the JSON of an error. It reports whether it found a message or a code.
+func (r *apiError) read(raw []byte) bool {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) == nil && len(list) > 0 { // as Google does
 		raw = list[0]
@@ -195,33 +251,25 @@ func (r *refusal) read(raw []byte) bool {
 			Raw looseText `json:"raw"`
 		} `json:"metadata"`
 	}
+	// Some servers send a string in place of an object.
 	if json.Unmarshal(body.Error, &inner) != nil {
-		_ = json.Unmarshal(body.Error, &inner.Message) // a looseText takes anything
+		_ = json.Unmarshal(body.Error, &inner.Message) // a looseText accepts any value
 	}
-	r.message = firstText(inner.Message, body.Message, body.Detail)
+	r.message = string(cmp.Or(inner.Message, body.Message, body.Detail))
 	if raw := string(inner.Metadata.Raw); raw != "" && len(raw) < maxMessage {
-		r.message += " (" + raw + ")" // OpenRouter: what the provider behind it said
+		r.message += " (" + raw + ")" // OpenRouter: the message of the provider behind it
 	}
-	r.code = firstText(inner.Code, body.Code)
-	r.kind = firstText(inner.Type, inner.Status, body.Type)
-	r.param = firstText(inner.Param, body.Param)
+	r.code = string(cmp.Or(inner.Code, body.Code))
+	r.kind = string(cmp.Or(inner.Type, inner.Status, body.Type))
+	r.param = string(cmp.Or(inner.Param, body.Param))
 	return r.message != "" || r.code != "" || r.kind != ""
 }
 
-func firstText(texts ...looseText) string {
-	for _, t := range texts {
-		if t != "" {
-			return string(t)
-		}
-	}
-	return ""
-}
-
-// A looseText is a JSON value read as text: a string as it is, null as nothing,
-// anything else as its JSON.
+// A looseText is any JSON value, read as text: a string as it is, null as "", other
+// values as their JSON.
 type looseText string
 
-// UnmarshalJSON reads any value.
+// UnmarshalJSON accepts any value.
 func (t *looseText) UnmarshalJSON(raw []byte) error {
 	var s string
 	switch {
@@ -235,15 +283,23 @@ func (t *looseText) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// looksLikePage says whether a body is a web page.
-func looksLikePage(h http.Header, body []byte) bool {
-	start := strings.ToLower(strings.TrimSpace(string(body[:min(len(body), 200)])))
-	return strings.HasPrefix(h.Get("Content-Type"), "text/html") || strings.HasPrefix(start, "<!doctype") || strings.HasPrefix(start, "<html")
+// webPage returns the error for a server that answers with a web page.
+func webPage() *apiError {
+	return &apiError{status: http.StatusNotFound,
+		message: "the model server answered with a web page; is its base URL right?"}
 }
 
-// retryAfter reads how long a provider asks to wait: retry-after-ms, or
-// Retry-After as seconds or a date (RFC 9110, 10.2.3).
+// looksLikePage reports whether a body is a web page.
+func looksLikePage(h http.Header, body []byte) bool {
+	start := strings.ToLower(strings.TrimSpace(string(body[:min(len(body), 200)])))
+	return strings.HasPrefix(h.Get("Content-Type"), "text/html") || strings.HasPrefix(start, "<!doctype") ||
+		strings.HasPrefix(start, "<html")
+}
+
+// retryAfter returns the wait that a provider asks for: Retry-After-Ms, or Retry-After
+// as seconds or a date (RFC 9110, 10.2.3).
 func retryAfter(h http.Header, now time.Time) time.Duration {
+	// This header is no standard, but OpenAI's own clients also read it first.
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return boundedWait(ms / 1000)
 	}
@@ -257,7 +313,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// boundedWait is a wait of so many seconds, within 0 and a day.
+// boundedWait converts seconds, limited to the range from 0 to a day.
 func boundedWait(seconds float64) time.Duration {
 	if !(seconds > 0) { // a NaN too
 		return 0
@@ -265,36 +321,41 @@ func boundedWait(seconds float64) time.Duration {
 	return time.Duration(min(seconds, 24*60*60) * float64(time.Second))
 }
 
-// transportFailure says what went wrong with a connection: the error of ctx if
-// that has ended, else an *Error, which names no address and no header.
-// streaming says that the answer had begun.
-func transportFailure(ctx context.Context, err error, p patience, streaming bool) error {
+// transportFailure converts the error of a connection: ctx's error if ctx has ended, else
+// an *Error without address and header. streaming means that the answer had begun.
+func transportFailure(ctx context.Context, err error, p timeouts, streaming bool) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	var bad *tls.CertificateVerificationError
 	var timeout interface{ Timeout() bool }
 	switch {
+	// The watcher's own reasons are first: they would otherwise look like a broken connection.
 	case errors.Is(err, errIdle):
 		return &Error{Code: codeTimeout, Message: fmt.Sprintf("%v for %s", errIdle, p.idle), Retryable: true}
 	case errors.Is(err, errTooLong), errors.Is(err, errLongLine):
 		return &Error{Code: codeBadResponse, Message: err.Error()}
+	// A retry does not make a certificate valid.
 	case errors.As(err, &bad):
-		return &Error{Code: codeConnection, Message: "the certificate of the model server is not valid: " + bad.Err.Error()}
+		return &Error{Code: codeConnection,
+			Message: "the certificate of the model server is not valid: " + bad.Err.Error()}
 	case streaming:
-		return &Error{Code: codeStream, Message: "the answer of the model broke off: " + withoutAddress(err), Retryable: true}
+		return &Error{Code: codeStream, Retryable: true,
+			Message: "the answer of the model broke off: " + withoutAddress(err)}
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return &Error{Code: codeTimeout, Message: "the model server did not answer in time", Retryable: true}
 	}
-	return &Error{Code: codeConnection, Message: "no connection to the model server: " + withoutAddress(err), Retryable: true}
+	return &Error{Code: codeConnection, Retryable: true,
+		Message: "no connection to the model server: " + withoutAddress(err)}
 }
 
-// withoutAddress is the message of a network error without host and address,
-// which are nobody's business but the operator's.
+// withoutAddress returns the message of a network error without host and address, which
+// only the operator may see.
 func withoutAddress(err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
 	var at *url.Error
+	// A *url.Error may wrap a *net.OpError, and that a *net.DNSError: the innermost is first.
 	switch {
 	case errors.As(err, &dns):
 		return dns.Err

@@ -4,55 +4,77 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 )
 
-// patience says how long a provider may take. There is no limit on a whole call:
-// a long answer that keeps coming is a good one.
-type patience struct {
+// timeouts are how long a provider may take. A whole call has no limit, because a long
+// answer that keeps arriving is fine.
+type timeouts struct {
 	connect time.Duration // to connect, and again for TLS
 	header  time.Duration // until the answer begins; a local server may load its model first
 	idle    time.Duration // between two bytes of the answer
 	linger  time.Duration // for the end of a body whose last event has come
 }
 
-// usualPatience is what providers get outside of tests.
-func usualPatience() patience {
-	return patience{connect: 15 * time.Second, header: 10 * time.Minute, idle: 5 * time.Minute, linger: 250 * time.Millisecond}
+// defaultTimeouts returns the timeouts outside of tests.
+func defaultTimeouts() timeouts {
+	return timeouts{connect: 15 * time.Second, header: 10 * time.Minute, idle: 5 * time.Minute,
+		linger: 250 * time.Millisecond}
 }
 
-// Limits of what a provider may send.
+// slowTimeouts returns the timeouts for a server that may take minutes to load a large model
+// before its first byte.
+func slowTimeouts() timeouts {
+	slow := defaultTimeouts()
+	slow.header = ollamaLoad
+	return slow
+}
+
+// Limits of a provider's answer.
 const (
 	maxLine      = 8 << 20  // bytes of a line: an event may carry a whole file as arguments
 	maxAnswer    = 64 << 20 // bytes of an answer
 	maxErrorBody = 64 << 10 // bytes of an error that are read
 )
 
-// Why a call was cut off by us.
+// Why this package cut a call off.
 var (
 	errIdle     = errors.New("the model server went silent")
 	errTooLong  = errors.New("the answer of the model server is too long")
 	errLongLine = errors.New("a line in the answer of the model server is too long")
 )
 
-// newHTTPClient gives a client for one provider. It keeps connections for the
-// next call, follows no redirect, which could carry the key elsewhere, and
-// watches each answer as watcher says.
-func newHTTPClient(p patience) *http.Client {
-	dialer := &net.Dialer{Timeout: p.connect, KeepAlive: 30 * time.Second}
+// newHTTPClient returns a client for one provider. It keeps connections for the next
+// call and watches each answer (see watcher). It follows no redirect, because that could
+// send the key to another host. by is the provider of a user, nil for one of the environment.
+func newHTTPClient(p timeouts, by *Provider) *http.Client {
+	proxy, dial := http.ProxyFromEnvironment, (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
+	if by != nil && by.Dial != nil {
+		dial = by.Dial
+	}
+	if by != nil && !by.Proxy {
+		proxy = nil // a proxy would reach addresses that Dial refuses
+	}
 	base := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
+		Proxy: proxy,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, p.connect)
+			defer cancel()
+			return dial(ctx, network, address)
+		},
 		TLSHandshakeTimeout:   p.connect,
 		ResponseHeaderTimeout: p.header,
 		ForceAttemptHTTP2:     true,
-		MaxIdleConnsPerHost:   256,
+		MaxIdleConnsPerHost:   256, // all turns call the same host
 		IdleConnTimeout:       90 * time.Second,
-		DisableCompression:    true, // a compressor may hold events back
+		DisableCompression:    true, // a compressor may delay events
 		HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
 	return &http.Client{
@@ -61,14 +83,14 @@ func newHTTPClient(p patience) *http.Client {
 	}
 }
 
-// A watcher cuts off answers that stop coming, that do not end or whose lines
-// do not.
+// A watcher is a transport that cuts off an answer if it stalls, or if the answer or one
+// of its lines is too long.
 type watcher struct {
 	base     *http.Transport
-	patience patience
+	patience timeouts
 }
 
-// RoundTrip makes the request. The body of its response ends the watch when closed.
+// RoundTrip makes the request. Closing the body of the response ends the watch.
 func (w *watcher) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	resp, err := w.base.RoundTrip(req.WithContext(ctx))
@@ -86,7 +108,7 @@ func (w *watcher) RoundTrip(req *http.Request) (*http.Response, error) {
 // CloseIdleConnections closes the connections that no call uses.
 func (w *watcher) CloseIdleConnections() { w.base.CloseIdleConnections() }
 
-// A watchedBody is a response body under watch.
+// A watchedBody is a response body with limits of time and size.
 type watchedBody struct {
 	body   io.ReadCloser
 	ctx    context.Context
@@ -94,16 +116,18 @@ type watchedBody struct {
 	timer  *time.Timer
 	idle   atomic.Int64 // nanoseconds
 	linger time.Duration
-	total  int
-	line   int
+	total  int // bytes read so far
+	line   int // bytes of the line that is being read
 }
 
-// Read reads on, unless the body has become too long or too slow.
+// Read returns an error if the body has become too long or too slow.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
+	// The limit is for silence, not for the whole answer.
 	b.timer.Reset(time.Duration(b.idle.Load()))
 	if err != nil && err != io.EOF {
 		if cause := context.Cause(b.ctx); cause != nil {
+			// The body itself reports only that it was cancelled.
 			err = cause
 		}
 		return n, err
@@ -111,6 +135,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	if b.total += n; b.total > maxAnswer {
 		return 0, errTooLong
 	}
+	// Readers of lines hold a whole line in memory.
 	if at := bytes.LastIndexByte(p[:n], '\n'); at >= 0 {
 		b.line = n - at - 1
 	} else if b.line += n; b.line > maxLine {
@@ -119,7 +144,8 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the watch. A body that was not read to its end takes its connection along.
+// Close ends the watch. It also closes the connection if the body was not read to its
+// end.
 func (b *watchedBody) Close() error {
 	b.timer.Stop()
 	err := b.body.Close()
@@ -127,17 +153,58 @@ func (b *watchedBody) Close() error {
 	return err
 }
 
-// finish reads what is left after the last event, so that the connection can be
-// used again. A server that does not end the body soon loses it.
+// finish reads the rest of the body after the last event, so that the connection can be
+// used again. The connection is dropped if the server does not end the body soon.
 func (b *watchedBody) finish() {
 	b.idle.Store(int64(b.linger))
 	b.timer.Reset(b.linger)
-	_, _ = io.CopyN(io.Discard, b, 64<<10) // the connection is lost at worst
+	_, _ = io.CopyN(io.Discard, b, 64<<10) // an error only costs the connection
 }
 
-// finishBody is finish for a body that may not be ours.
+// finishBody calls finish if the body is a watchedBody.
 func finishBody(body io.Reader) {
 	if b, ok := body.(*watchedBody); ok {
 		b.finish()
 	}
+}
+
+// baseURL parses the address of a server. variable is named in its error.
+func baseURL(variable, text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		// The address may hold a password, so the error does not show it.
+		return nil, fmt.Errorf("%s is not an http or https address", variable)
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	return u, nil
+}
+
+// isHost reports whether the host of an address is domain or below it.
+func isHost(u *url.URL, domain string) bool {
+	host := strings.ToLower(u.Hostname())
+	return host == domain || strings.HasSuffix(host, "."+domain)
+}
+
+// checkKey returns an error if a key cannot stand in a header, or if it would go to a
+// provider that did not issue it.
+func checkKey(variable, key string, base *url.URL) error {
+	for _, c := range []byte(key) {
+		if c <= ' ' || c > '~' {
+			return fmt.Errorf("%s holds a character that no key has", variable)
+		}
+	}
+	ofAnthropic := strings.HasPrefix(key, "sk-ant-")
+	ofOpenAI := !ofAnthropic && strings.HasPrefix(key, "sk-")
+	if ofAnthropic && isHost(base, "openai.com") || ofOpenAI && isHost(base, "anthropic.com") {
+		return fmt.Errorf("%s holds a key of another provider than %s, which would learn it", variable, base.Hostname())
+	}
+	return nil
+}
+
+// bearer returns the Authorization header of a key, "" without a key.
+func bearer(key string) string {
+	if key == "" {
+		return ""
+	}
+	return "Bearer " + key
 }

@@ -5,21 +5,26 @@ import (
 	"strings"
 )
 
-// A Config says which model to open and with what.
+// A Config chooses the model to open and its environment.
 type Config struct {
-	// Model is what the user chose: "offline", "openai:NAME", "anthropic:NAME"
-	// or "replay:DIR". Empty leaves the choice to the environment, see Open.
+	// Model is the user's choice: "offline", "openai:NAME", "anthropic:NAME",
+	// "ollama:NAME" or "replay:DIR". If it is empty, the environment decides: see Open.
 	Model string
 
-	// Getenv reads the environment of the provider's own variables, such as
-	// ANTHROPIC_API_KEY. Nil is an empty environment.
+	// Offline is the model that answers as "offline".
+	Offline Model
+
+	// Getenv reads the provider's own variables, such as ANTHROPIC_API_KEY. Nil is an
+	// empty environment.
 	Getenv func(string) string
+
+	provider *Provider // of a user; nil if the environment names the provider
 }
 
-// Open gives the model that cfg names. Without a name, a provider whose key is
-// in the environment is chosen, Anthropic before OpenAI-compatible, and offline
-// if there is none. A name of an unknown form is an error that lists the known
-// ones. Open makes no request.
+// Open returns the model that cfg names. Without a name it chooses a provider whose key
+// is in the environment, Anthropic before OpenAI-compatible, else the offline model. For a
+// name of another form it returns an error that lists the known forms. Open makes no
+// request.
 func Open(cfg Config) (Model, error) {
 	name, why := cfg.Model, ""
 	if name == "" {
@@ -29,16 +34,19 @@ func Open(cfg Config) (Model, error) {
 	var m Model
 	var err error
 	switch {
-	case provider == "offline" && !named:
-		return NewOffline(), nil
+	case provider == "offline" && !named && cfg.Offline != nil:
+		return cfg.Offline, nil
 	case provider == "openai":
-		m, err = openOpenAI(rest, cfg, usualPatience())
+		m, err = openOpenAI(rest, cfg, defaultTimeouts())
 	case provider == "anthropic":
-		m, err = openAnthropic(rest, cfg, usualPatience())
+		m, err = openAnthropic(rest, cfg, defaultTimeouts())
+	case provider == "ollama":
+		m, err = openOllama(rest, cfg, slowTimeouts())
 	case provider == "replay" && rest != "":
 		m, err = openReplay(rest)
 	default:
-		return nil, fmt.Errorf("unknown model %q; known: offline, openai:NAME, anthropic:NAME, replay:DIR", name)
+		return nil, fmt.Errorf("unknown model %q; known: offline, openai:NAME, anthropic:NAME, ollama:NAME, replay:DIR",
+			name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open model %s%s: %w", name, why, err)
@@ -46,12 +54,30 @@ func Open(cfg Config) (Model, error) {
 	return m, nil
 }
 
-// defaultModel chooses by the keys that are there. why explains the choice to a
-// user who did not make it knowingly.
+// Chain returns the names of a chain of models, which are separated by commas. A chain has
+// at least one name, which may be empty.
+func Chain(names string) []string {
+	list := strings.Split(names, ",")
+	for i, name := range list {
+		list[i] = strings.TrimSpace(name)
+	}
+	return list
+}
+
+// Local reports whether m answers within this process, which it states by a method
+// Local. An unfinished call of such a model costs nothing.
+func Local(m Model) bool {
+	local, ok := m.(interface{ Local() bool })
+	return ok && local.Local()
+}
+
+// defaultModel chooses a model by the keys in the environment. why explains the choice,
+// for errors to users who do not know that they made it.
 func defaultModel(getenv func(string) string) (name, why string) {
 	if getenv == nil {
 		return "offline", ""
 	}
+	// OLLAMA_HOST is not among them: Ollama has no default model.
 	for _, choice := range []struct{ variable, name string }{
 		{"ANTHROPIC_API_KEY", "anthropic"},
 		{"OPENAI_API_KEY", "openai"},
@@ -64,8 +90,8 @@ func defaultModel(getenv func(string) string) (name, why string) {
 	return "offline", ""
 }
 
-// env reads a variable without the white space around it, which a key read from
-// a file often has.
+// env returns a variable without the white space around it, which keys from files often
+// have.
 func (c Config) env(name string) string {
 	if c.Getenv == nil {
 		return ""

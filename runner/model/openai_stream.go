@@ -1,17 +1,17 @@
 package model
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
 	"strings"
 )
 
-// A chatChunk is an event of a stream of chat completions. It takes what servers
-// really send: fields of other types than documented are read as text, and a
-// whole message in place of a delta is one big delta.
+// A chatChunk is an event of a stream of chat completions, as servers really send it.
+// Fields may have other types than documented, and are read as text. A whole message in
+// place of a delta counts as one large delta.
 type chatChunk struct {
 	Model   looseText       `json:"model"`
 	Choices []chatChoice    `json:"choices"`
@@ -34,7 +34,7 @@ type chatDelta struct {
 	Reasoning        looseText         `json:"reasoning"`
 	ReasoningDetails []json.RawMessage `json:"reasoning_details"`
 	ToolCalls        []chatCallDelta   `json:"tool_calls"`
-	FunctionCall     *chatFunctionPart `json:"function_call"` // of before there were parallel calls
+	FunctionCall     *chatFunctionPart `json:"function_call"` // from the time before parallel calls
 }
 
 type chatCallDelta struct {
@@ -49,11 +49,11 @@ type chatFunctionPart struct {
 	Arguments looseText `json:"arguments"` // a string; from some servers the object itself
 }
 
-// A chatText is the text of a message: a string, or a list of parts as Mistral
-// sends it, whose thinking is kept apart.
+// A chatText is the text of a message: a string, or a list of parts with separate
+// thinking, as Mistral sends it.
 type chatText struct{ text, thinking string }
 
-// UnmarshalJSON reads either form.
+// UnmarshalJSON accepts both forms.
 func (t *chatText) UnmarshalJSON(raw []byte) error {
 	var list []struct {
 		Type     string    `json:"type"`
@@ -62,6 +62,7 @@ func (t *chatText) UnmarshalJSON(raw []byte) error {
 			Text looseText `json:"text"`
 		} `json:"thinking"`
 	}
+	// Most servers send a string, which is no list.
 	if json.Unmarshal(raw, &list) != nil {
 		var s looseText
 		err := s.UnmarshalJSON(raw)
@@ -77,6 +78,7 @@ func (t *chatText) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// A chatUsage is what a call has used. OpenRouter states its cost, too.
 type chatUsage struct {
 	PromptTokens     int64 `json:"prompt_tokens"`
 	CompletionTokens int64 `json:"completion_tokens"`
@@ -89,13 +91,20 @@ type chatUsage struct {
 	CompletionDetails struct {
 		ReasoningTokens int64 `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
+
+	Cost        looseText `json:"cost"`    // in US$
+	OwnAccount  bool      `json:"is_byok"` // the provider charges an account of the user's
+	CostDetails struct {
+		Upstream looseText `json:"upstream_inference_cost"` // in US$
+	} `json:"cost_details"`
 }
 
-// usage puts the counts into our words. Some servers, of xAI and Google, count the
-// reasoning beside the completion: the total tells.
+// usage converts the server's counts. xAI and Google do not count reasoning as part of
+// the completion, which the total shows.
 func (u *chatUsage) usage() Usage {
 	output := max(u.CompletionTokens, u.CompletionDetails.ReasoningTokens, 0)
-	if reasoning := u.CompletionDetails.ReasoningTokens; reasoning > 0 && u.TotalTokens == u.PromptTokens+u.CompletionTokens+reasoning {
+	reasoning := u.CompletionDetails.ReasoningTokens
+	if reasoning > 0 && u.TotalTokens == u.PromptTokens+u.CompletionTokens+reasoning {
 		output = u.CompletionTokens + reasoning
 	}
 	return Usage{
@@ -110,73 +119,43 @@ func (u *chatUsage) usage() Usage {
 // A chatStream reads an answer of chat completions.
 type chatStream struct {
 	assembler
-	name    string // of our model, for Meta
-	used    map[string]bool
+	name    string          // of the Model, for Meta
+	router  bool            // the server is OpenRouter, which says what a call costs
+	used    map[string]bool // call ids of the conversation
 	calls   []chatCallState
 	model   string
 	finish  string
-	refused bool
-	done    bool   // the end mark came
-	events  int    // that came so far
-	stray   []byte // the first lines that are no events
+	refusal strings.Builder
+	done    bool // the end mark has arrived
+	eventLines
 	usage   *chatUsage
-	field   string // how reasoning was called
-	details []map[string]any
+	field   string           // the server's name for reasoning
+	details []map[string]any // reasoning_details
 }
 
 // A chatCallState is a tool call of the answer.
 type chatCallState struct {
 	part  int // index in the assembler
-	index int // as the server counts, -1 if it does not
+	index int // the server's own number, -1 where it has none
 	id    string
-	event int // the last that added to it
+	event int // number of the last event that added to it
 	extra json.RawMessage
 }
 
 var errNoChunk = errors.New("the model server sent something that is not an event of a chat completion")
 
-// read reads the stream to its end. Lines that are no data, such as comments,
-// are skipped; the end mark is left out by some servers.
+// read reads the stream to its end. Some servers send no end mark.
 func (s *chatStream) read(body io.Reader) error {
-	r := bufio.NewReader(body)
-	for !s.done {
-		line, err := readLine(r)
-		if err != nil && err != io.EOF {
-			return err
-		}
-		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			fault := s.event(bytes.TrimSpace(data))
-			if fault != nil && !(err == io.EOF && fault == errNoChunk) { // a cut line is a cut stream
-				return fault
-			}
-		} else if s.events == 0 && len(s.stray) < maxErrorBody && !bytes.HasPrefix(line, []byte(":")) {
-			s.stray = append(s.stray, line[:min(len(line), maxErrorBody)]...)
-		}
-		if err == io.EOF {
-			break
-		}
+	if err := s.readLines(body, func() bool { return s.done }, s.event); err != nil {
+		return err
 	}
 	if s.events == 0 && s.finish == "" && bytes.HasPrefix(bytes.TrimSpace(s.stray), []byte("{")) {
-		return s.event(s.stray) // an error, or a whole answer, without the form of a stream
+		return s.event(s.stray) // an error or a whole answer, not sent as a stream
 	}
 	return nil
 }
 
-// readLine reads a line, which may be valid no longer than until the next read.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	line, err := r.ReadSlice('\n')
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		return line, err
-	}
-	long := bytes.Clone(line)
-	for errors.Is(err, bufio.ErrBufferFull) { // the body bounds its lines
-		line, err = r.ReadSlice('\n')
-		long = append(long, line...)
-	}
-	return long, err
-}
-
-// event takes one event. An error within the stream is a *refusal.
+// event handles one event. It returns a *streamFault for an error within the stream.
 func (s *chatStream) event(data []byte) error {
 	if len(data) == 0 {
 		return nil
@@ -189,18 +168,18 @@ func (s *chatStream) event(data []byte) error {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return errNoChunk
 	}
+	if c.Usage != nil {
+		s.usage = c.Usage // also that of an answer that fails
+	}
 	if len(c.Error) > 0 && string(c.Error) != "null" || len(c.Choices) == 0 && c.Message != "" {
-		return streamRefusal(data)
+		return streamError(data)
 	}
 	if c.Model != "" {
 		s.model = string(c.Model)
 	}
-	if c.Usage != nil {
-		s.usage = c.Usage
-	}
 	for _, choice := range c.Choices {
 		if choice.Index > 0 {
-			continue // one answer was asked for
+			continue // the request asks for one answer only
 		}
 		for _, d := range []*chatDelta{choice.Delta, choice.Message} {
 			if d == nil {
@@ -210,6 +189,7 @@ func (s *chatStream) event(data []byte) error {
 				return err
 			}
 		}
+		// Some servers send later chunks without the reason.
 		if choice.FinishReason != "" {
 			s.finish = string(choice.FinishReason)
 		}
@@ -217,15 +197,16 @@ func (s *chatStream) event(data []byte) error {
 	return nil
 }
 
-// streamRefusal reads an error that came in the middle of a good answer. Its
-// code is often the status that the server would have answered with.
-func streamRefusal(data []byte) error {
-	r := &refusal{}
+// streamError reads an error that arrived in the middle of an answer. Its code is often
+// the HTTP status that the server would have used.
+func streamError(data []byte) error {
+	r := &apiError{}
 	r.read(data)
 	switch status := numericStatus(r.code); {
 	case status != 0:
 		r.status = status
-	case r.mentions("rate_limit", "rate limit", "too many requests"):
+	// Other servers send a word in place of a status.
+	case r.mentions("rate_limit", "rate limit", "too many requests", "insufficient_quota"):
 		r.status = 429
 	case r.mentions("overloaded"):
 		r.status = 529
@@ -237,13 +218,13 @@ func streamRefusal(data []byte) error {
 	return &streamFault{r}
 }
 
-// A streamFault is a refusal within a stream.
-type streamFault struct{ refusal *refusal }
+// A streamFault is an apiError within a stream.
+type streamFault struct{ refusal *apiError }
 
-// Error gives the provider's message.
+// Error returns the provider's message.
 func (f *streamFault) Error() string { return f.refusal.message }
 
-// numericStatus reads an HTTP status of an error, 0 if text is none.
+// numericStatus returns the number in text if it is the HTTP status of an error, else 0.
 func numericStatus(text string) int {
 	var n int
 	if json.Unmarshal([]byte(text), &n) != nil || n < 400 || n > 599 {
@@ -252,27 +233,26 @@ func numericStatus(text string) int {
 	return n
 }
 
-// delta takes what one event adds, in the order in which models produce it.
+// delta adds the content of one event, in the order in which models produce it.
 func (s *chatStream) delta(d *chatDelta) error {
 	s.events++
 	s.addDetails(d.ReasoningDetails)
-	reasoning, field := string(d.ReasoningContent), "reasoning_content"
-	if reasoning == "" { // some servers send it under both names
-		reasoning, field = string(d.Reasoning), "reasoning"
+	reasoning := cmp.Or(d.ReasoningContent, d.Reasoning) // some servers send it under both names
+	switch {
+	case d.ReasoningContent != "":
+		s.field = "reasoning_content"
+	case reasoning != "":
+		s.field = "reasoning"
 	}
-	if reasoning != "" {
-		s.field = field
-	}
-	if d.Refusal != "" {
-		s.refused = true
-	}
+	s.refusal.WriteString(string(d.Refusal)) // no limit here: it is also added to the text, which has one
 	for _, say := range []struct {
 		kind PartType
 		text string
 	}{
-		{PartReasoning, reasoning}, {PartReasoning, d.Content.thinking}, {PartText, d.Content.text}, {PartText, string(d.Refusal)},
+		{PartReasoning, string(reasoning)}, {PartReasoning, d.Content.thinking},
+		{PartText, d.Content.text}, {PartText, string(d.Refusal)},
 	} {
-		if err := s.say(say.kind, say.text); err != nil {
+		if err := s.addText(say.kind, say.text); err != nil {
 			return err
 		}
 	}
@@ -289,16 +269,17 @@ func (s *chatStream) delta(d *chatDelta) error {
 	return nil
 }
 
-// call takes a piece of a tool call.
+// call adds a piece of a tool call.
 func (s *chatStream) call(d *chatCallDelta) error {
 	args := string(d.Function.Arguments)
 	at := s.findCall(d)
 	if at < 0 {
 		if d.ID == "" && d.Function.Name == "" && strings.TrimSpace(args) == "" {
-			return nil // says nothing, and belongs to nothing
+			return nil // an empty piece that belongs to no call
 		}
-		s.endSpoken()
-		part, err := s.open(Part{Type: PartToolCall, CallID: freshCallID(string(d.ID), s.used), ToolName: string(d.Function.Name)})
+		s.endText()
+		part, err := s.open(Part{Type: PartToolCall, CallID: freshCallID(string(d.ID), s.used),
+			ToolName: string(d.Function.Name)})
 		if err != nil {
 			return err
 		}
@@ -309,6 +290,7 @@ func (s *chatStream) call(d *chatCallDelta) error {
 		s.calls, at = append(s.calls, state), len(s.calls)
 	}
 	c := &s.calls[at]
+	// excludes compares this: an event names each call only once.
 	c.event = s.events
 	if len(d.ExtraContent) > 0 && string(d.ExtraContent) != "null" {
 		c.extra = d.ExtraContent
@@ -318,45 +300,63 @@ func (s *chatStream) call(d *chatCallDelta) error {
 		m.part.ToolName = string(d.Function.Name)
 	}
 	if m.args.complete && m.text.String() == args {
-		return nil // some servers say the whole once more at the end
+		return nil // some servers repeat the whole arguments at the end
 	}
 	return s.add(c.part, args)
 }
 
-// findCall gives the call that a piece belongs to, -1 if it begins a new one.
-// Servers that count wrongly, or not at all, are told apart by ids, then by
-// names: a name after complete arguments begins a call, and so does a name that
-// stands in one event with another.
+// findCall returns the index of the call that a piece belongs to, -1 if the piece begins
+// a new one. Some servers number their calls wrongly or not at all. Then ids decide, and
+// after them names: a name begins a new call if it follows complete arguments, or if its
+// event has named a call already.
 func (s *chatStream) findCall(d *chatCallDelta) int {
-	name, args := string(d.Function.Name), strings.TrimSpace(string(d.Function.Arguments))
-	for i := len(s.calls) - 1; i >= 0; i-- {
-		c := &s.calls[i]
-		m := s.parts[c.part]
-		switch {
-		case d.Index != nil && c.index != *d.Index,
-			d.ID != "" && c.id != "" && c.id != string(d.ID),
-			d.ID != "" && c.id == "" && d.Index == nil,
-			name != "" && c.event == s.events,
-			name != "" && m.args.complete && args != "" && m.text.String() != args:
-			continue
-		case d.Index == nil && d.ID == "":
-			if i < len(s.calls)-1 || name != "" && (m.args.complete || name != m.part.ToolName && m.part.ToolName != "") {
-				return -1
-			}
+	if d.Index == nil && d.ID == "" {
+		// Without a number and an id a piece can only continue the last call.
+		last := len(s.calls) - 1
+		if last < 0 || s.excludes(last, d) || s.isNamedAnew(last, d) {
+			return -1
 		}
-		return i
+		return last
+	}
+	for i := len(s.calls) - 1; i >= 0; i-- {
+		if !s.excludes(i, d) {
+			return i
+		}
 	}
 	return -1
 }
 
-// addDetails collects reasoning_details. Pieces of one detail are joined.
+// excludes reports whether a piece cannot belong to the i-th call.
+func (s *chatStream) excludes(i int, d *chatCallDelta) bool {
+	c := &s.calls[i]
+	switch {
+	case d.Index != nil && c.index != *d.Index,
+		d.ID != "" && c.id != "" && c.id != string(d.ID),
+		d.ID != "" && c.id == "" && d.Index == nil:
+		return true
+	case d.Function.Name == "":
+		return false
+	}
+	m, args := s.parts[c.part], strings.TrimSpace(string(d.Function.Arguments))
+	return c.event == s.events || m.args.complete && args != "" && m.text.String() != args
+}
+
+// isNamedAnew reports whether the name in a piece begins a call after the i-th one.
+func (s *chatStream) isNamedAnew(i int, d *chatCallDelta) bool {
+	m, name := s.parts[s.calls[i].part], string(d.Function.Name)
+	return name != "" && (m.args.complete || name != m.part.ToolName && m.part.ToolName != "")
+}
+
+// addDetails collects reasoning_details. It joins the pieces of one detail.
 func (s *chatStream) addDetails(raw []json.RawMessage) {
 	for _, r := range raw {
 		var d map[string]any
+		// Details stay in memory like the parts, so they count towards the same limit.
 		if s.size += len(r); json.Unmarshal(r, &d) != nil || d == nil || s.size > maxPartBytes {
 			continue
 		}
-		if n := len(s.details); n > 0 && s.details[n-1]["type"] == d["type"] && sameIndex(s.details[n-1]["index"], d["index"]) {
+		n := len(s.details)
+		if n > 0 && s.details[n-1]["type"] == d["type"] && sameIndex(s.details[n-1]["index"], d["index"]) {
 			joinDetail(s.details[n-1], d)
 			continue
 		}
@@ -364,14 +364,14 @@ func (s *chatStream) addDetails(raw []json.RawMessage) {
 	}
 }
 
-// sameIndex compares two numbers as JSON gives them.
+// sameIndex reports whether two JSON values are the same number.
 func sameIndex(a, b any) bool {
 	x, isNumber := a.(float64)
 	y, also := b.(float64)
 	return isNumber && also && x == y
 }
 
-// joinDetail adds a piece of a detail to what there is of it.
+// joinDetail adds a piece to a detail. Texts grow, other values are replaced.
 func joinDetail(to, piece map[string]any) {
 	for key, value := range piece {
 		old, isText := to[key].(string)

@@ -62,7 +62,7 @@ func TestOpenAIStreams(t *testing.T) {
 		"nothing at all":        {sse(chunk(`{"role":"assistant"}`), finished("stop"), done), "", FinishStop},
 		"length":                {sse(chunk(`{"content":"a"}`), finished("length"), done), "text:a", FinishLength},
 		"filtered":              {sse(chunk(`{"content":"a"}`), finished("content_filter"), done), "text:a", FinishContentFilter},
-		"refused":               {sse(chunk(`{"refusal":"I can't "}`), chunk(`{"refusal":"do that."}`), finished("stop"), done), "text:I can't do that.", FinishContentFilter},
+		"refused":               {sse(chunk(`{"refusal":"I can't "}`), chunk(`{"refusal":"do that."}`), finished("stop"), done), "text:I can't do that.", FinishRefused},
 		"filter annotations":    {sse(`{"choices":[],"prompt_filter_results":[{"prompt_index":0}]}`, chunk(`{"content":"a"}`), finished("stop"), done), "text:a", FinishStop},
 		"another choice":        {sse(`{"choices":[{"index":1,"delta":{"content":"x"}}]}`, chunk(`{"content":"a"}`), finished("stop"), done), "text:a", FinishStop},
 		"a message in an event": {sse(`{"choices":[{"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}]}`, done), "text:a", FinishStop},
@@ -121,8 +121,8 @@ func TestOpenAIStreams(t *testing.T) {
 				is.Equal(resp.Usage, Usage{InputTokens: 30, OutputTokens: 12, CacheReadTokens: 20, ReasoningTokens: 5})
 				is.Equal(resp.Model, "m-1")
 			}
-			is.True(resp.Usage.InputTokens > 0) // estimated if not said
-			is.True(resp.Usage.OutputTokens > 0)
+			is.True(resp.Usage.InputTokens > 0)  // estimated if not said
+			is.True(resp.Usage.OutputTokens > 0) // the answer is not counted
 		})
 	}
 }
@@ -147,7 +147,7 @@ func TestOpenAIBrokenStreams(t *testing.T) {
 		"length within the stream":  {streams(sse(`{"error":{"message":"prompt is too long for this model","code":400}}`)), "context_length", "too long", false},
 		"an error that says little": {streams(sse(`{"error":{}}`)), "500", "500", true},
 		"finished by an error":      {streams(sse(chunk(`{"content":"a"}`), finished("error"))), "stream", "failed in the middle", true},
-		"no JSON":                   {streams("data: oops\n\n"), "bad_response", "not an event", false},
+		"no JSON":                   {streams("data: oops\n\n"), "bad_response", "not an event", true},
 		"a page":                    {answers(200, "text/html", "<html>Welcome</html>"), "404", "base URL", false},
 		"all filtered":              {streams(sse(finished("content_filter"), done)), "content_filter", "filter", false},
 		"a whole that is an error":  {answers(200, "application/json", `{"error":{"message":"nope","code":"invalid_request_error"}}`), "400", "nope", false},
@@ -205,7 +205,7 @@ func TestOpenAIRequest(t *testing.T) {
 		`{"type":"text","text":"File f.txt (text/plain, 3 bytes) lies in the workspace; its content is not shown here."},` +
 		`{"type":"text","text":"File g.txt (text/plain, 262145 bytes) lies in the workspace; its content is not shown here."}]},` +
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"read_file","arguments":"{\"path\":\"x\"}"}},` +
-		`{"id":"call_2","type":"function","function":{"name":"a_tool__` + plainWord("a tool!", 64)[8:] + `","arguments":"{\"invalid_arguments\":\"{\\\"a\\\": oops\"}"}}]},` +
+		`{"id":"call_2","type":"function","function":{"name":"a_tool__` + safeName("a tool!", 64)[8:] + `","arguments":"{\"invalid_arguments\":\"{\\\"a\\\": oops\"}"}}]},` +
 		`{"role":"tool","content":"(no output)","tool_call_id":"call_1"},{"role":"tool","content":"Error: no","tool_call_id":"call_2"}],` +
 		`"tools":[{"type":"function","function":{"name":"read_file","description":"Reads.","parameters":{"type":"object"}}}],` +
 		`"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"additionalProperties":false,"properties":{"n":{"type":"integer"}},"required":["n"],"type":"object"},"strict":true}},` +
@@ -215,7 +215,14 @@ func TestOpenAIRequest(t *testing.T) {
 	req.Final = true
 	_, err = ask(t, m, req)
 	is.NoErr(err)
-	is.Equal(p.got(t, 1).body["tools"], nil) // a final call has no tools
+	tools := `"tools":[{"type":"function","function":{"name":"read_file","description":"Reads.","parameters":{"type":"object"}}}],`
+	last := strings.Replace(want, tools, tools+`"tool_choice":"none",`, 1)
+	is.Equal(p.got(t, 1).raw, last) // the beginning is what the provider has in its cache
+
+	req.Tools = nil
+	_, err = ask(t, m, req)
+	is.NoErr(err)
+	is.Equal(p.got(t, 2).body["tool_choice"], nil) // servers refuse a choice among no tools
 }
 
 // refuses answers with an error of OpenAI's form.
@@ -240,8 +247,9 @@ func TestOpenAIAdapts(t *testing.T) {
 		"no stream_options":    {refuses(422, "Extra inputs are not permitted: stream_options", ""), Request{}, "stream_options", `"stream":true`},
 		"no reasoning with tools": {refuses(400, "Function tools with reasoning_effort are not supported for gpt-6-sol in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.", "reasoning_effort"),
 			Request{Tools: tools}, "nothing", `"reasoning_effort":"none"`},
-		"no tools":  {refuses(400, "registry.ollama.ai/library/gemma3 does not support tools", ""), Request{Tools: tools}, `"tools"`, `"stream":true`},
-		"no images": {refuses(500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj", ""), Request{Messages: []Message{{Role: RoleUser, Parts: []Part{image}}}}, "image_url", "lies in the workspace"},
+		"no tools":       {refuses(400, "registry.ollama.ai/library/gemma3 does not support tools", ""), Request{Tools: tools}, `"tools"`, `"stream":true`},
+		"no tool choice": {refuses(400, "Unknown parameter: 'tool_choice'.", "tool_choice"), Request{Tools: tools, Final: true}, `"tool`, `"stream":true`},
+		"no images":      {refuses(500, "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj", ""), Request{Messages: []Message{{Role: RoleUser, Parts: []Part{image}}}}, "image_url", "lies in the workspace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -266,7 +274,7 @@ func TestOpenAIAdapts(t *testing.T) {
 		p := newProvider(t, refuses(400, "max_tokens response_format image stream_options tools", ""))
 		_, err := ask(t, openAIAt(t, p.URL, quick()), Request{MaxTokens: 5, Messages: []Message{user("hi")}, OutputSchema: json.RawMessage(simple)})
 		is.Equal(asFailure(t, err).Code, "400")
-		is.True(p.count() <= maxAdaptations+1)
+		is.True(p.count() <= maxAdaptations+1) // it was tried too often
 	})
 	t.Run("an address without v1", func(t *testing.T) {
 		t.Parallel()

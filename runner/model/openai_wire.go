@@ -6,17 +6,22 @@ import (
 	"slices"
 )
 
-// The request of OpenAI's chat completions API, as far as it is used here.
+// A chatRequest is the body of a request to the chat completions API. The types below it
+// are its parts.
 type chatRequest struct {
 	Model               string          `json:"model"`
 	Messages            []chatMessage   `json:"messages"`
 	Tools               []chatTool      `json:"tools,omitempty"`
+	ToolChoice          string          `json:"tool_choice,omitempty"`
 	ResponseFormat      *responseFormat `json:"response_format,omitempty"`
 	MaxTokens           int             `json:"max_tokens,omitempty"`
 	MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"`
 	ReasoningEffort     string          `json:"reasoning_effort,omitempty"`
 	Stream              bool            `json:"stream"`
 	StreamOptions       *streamOptions  `json:"stream_options,omitempty"`
+
+	Usage     *openRouterUsage `json:"usage,omitempty"`      // OpenRouter only
+	SessionID string           `json:"session_id,omitempty"` // OpenRouter only
 }
 
 type streamOptions struct {
@@ -34,10 +39,11 @@ type chatMessage struct {
 }
 
 type chatContent struct {
-	Type     string        `json:"type"`
-	Text     string        `json:"text,omitempty"`
-	ImageURL *chatImageURL `json:"image_url,omitempty"`
-	File     *chatFile     `json:"file,omitempty"`
+	Type         string        `json:"type"`
+	Text         string        `json:"text,omitempty"`
+	ImageURL     *chatImageURL `json:"image_url,omitempty"`
+	File         *chatFile     `json:"file,omitempty"`
+	CacheControl *cacheMark    `json:"cache_control,omitempty"` // OpenRouter only
 }
 
 type chatImageURL struct {
@@ -83,15 +89,14 @@ type chatJSONSchema struct {
 	Strict bool   `json:"strict"`
 }
 
-// chatMeta is what is kept of an assistant's message for its provider: how it
-// called its reasoning, and what must come back unchanged with a tool call.
+// chatMeta is the Meta of an assistant's part: data that the provider needs back.
 type chatMeta struct {
-	Field   string          `json:"field,omitempty"`   // of the reasoning: reasoning_content or reasoning
+	Field   string          `json:"field,omitempty"`   // name of the reasoning field: reasoning_content or reasoning
 	Details json.RawMessage `json:"details,omitempty"` // reasoning_details, as OpenRouter sends them
 	Extra   json.RawMessage `json:"extra,omitempty"`   // extra_content of a tool call, as Google sends it
 }
 
-// request puts a Request into the provider's words, as far as q allows.
+// request converts a Request, without the features that q excludes.
 func (o *openAI) request(req *Request, q quirks) chatRequest {
 	out := chatRequest{Model: o.model, Stream: true, ReasoningEffort: q.effort}
 	if !q.noStreamOptions {
@@ -99,8 +104,9 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	}
 	var schema []string
 	if len(req.OutputSchema) > 0 {
-		schema = []string{schemaWords(req.OutputSchema)}
-		if !q.noSchema && !(q.schemaAlone && mayStillCall(req)) {
+		schema = []string{schemaInstruction(req.OutputSchema)}
+		// The rest of a cut answer alone does not match the schema.
+		if !q.noSchema && !(q.schemaAlone && mayStillCall(req)) && !req.goesOn() {
 			out.ResponseFormat = chatSchema(req.OutputSchema)
 		}
 	}
@@ -108,10 +114,16 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 		out.Messages = append(out.Messages, chatMessage{Role: "system", Content: text})
 	}
 	out.Messages = append(out.Messages, o.messages(req, q)...)
-	if !req.Final && !q.noTools {
+	if !q.noTools && !(req.Final && q.noToolChoice) {
 		for _, t := range req.Tools {
 			out.Tools = append(out.Tools, chatTool{"function", chatToolSpec{t.Name, t.Description, t.InputSchema}})
 		}
+	}
+	if req.Final && len(out.Tools) > 0 {
+		out.ToolChoice = "none" // the tools stay, so that the provider's cache has the beginning
+	}
+	if o.router {
+		o.route(&out, req, q)
 	}
 	switch {
 	case q.noMaxTokens:
@@ -123,16 +135,17 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	return out
 }
 
-// mayStillCall says whether tools are offered and the model has not answered yet.
-// One that has, and is told what is wrong with its answer, is done with tools.
+// mayStillCall reports whether the request offers tools to a model that has not answered
+// yet. A model that only has to correct its answer needs no tools any more.
 func mayStillCall(req *Request) bool {
 	n := len(req.Messages) - 1
+	// A user message after the model's answer asks for a correction of that answer.
 	corrected := n > req.TurnStart && req.Messages[n].Role == RoleUser
 	return len(req.Tools) > 0 && !req.Final && !corrected
 }
 
-// chatSchema asks for an answer that meets the schema, strictly where the schema
-// is of the kind that strict mode takes. Nil means that it cannot be asked for.
+// chatSchema returns the response format for a schema, in strict mode if the schema
+// allows that. It returns nil for schemas that the API does not accept.
 func chatSchema(raw json.RawMessage) *responseFormat {
 	wire, ok := toWireSchema(raw)
 	if ok && wire.strict {
@@ -147,11 +160,11 @@ func chatSchema(raw json.RawMessage) *responseFormat {
 	return &responseFormat{"json_schema", chatJSONSchema{"answer", raw, false}}
 }
 
-// messages are the conversation in the provider's words.
+// messages converts the conversation.
 func (o *openAI) messages(req *Request, q quirks) []chatMessage {
 	var out []chatMessage
-	files := attacher{left: maxInlineTotal, blind: q.noImages, unlearned: q.noPDFs}
-	loop := 0 // where the current run of calls and results begins
+	files := attacher{left: maxInlineTotal, noImages: q.noImages, noPDFs: q.noPDFs}
+	loop := 0 // index of the message that began the current run of calls and results
 	for i, m := range req.Messages {
 		if m.Role == RoleUser {
 			loop = i
@@ -161,6 +174,7 @@ func (o *openAI) messages(req *Request, q quirks) []chatMessage {
 		switch m.Role {
 		case RoleUser:
 			content := userContent(m.Parts, &files)
+			// The images of tools are user messages, so two may follow one another.
 			if n := len(out) - 1; n >= 0 && out[n].Role == "user" {
 				out[n].Content = joinContent(out[n].Content, content)
 				continue
@@ -169,15 +183,31 @@ func (o *openAI) messages(req *Request, q quirks) []chatMessage {
 		case RoleAssistant:
 			out = append(out, o.assistant(m.Parts, i > loop))
 		case RoleTool:
-			for _, p := range m.Parts {
-				out = append(out, chatMessage{Role: "tool", ToolCallID: p.CallID, Content: resultText(p)})
-			}
+			out = append(out, toolMessages(m.Parts, &files)...)
 		}
 	}
 	return out
 }
 
-// resultText is a tool result as text, never empty: some servers refuse that.
+// toolMessages converts the results of a step's calls. The API takes only text in them:
+// their images follow in a message of the user.
+func toolMessages(parts []Part, files *attacher) (out []chatMessage) {
+	var shown []Part
+	for _, p := range parts {
+		out = append(out, chatMessage{Role: "tool", ToolCallID: p.CallID, Content: resultText(p)})
+		if len(p.Images) > 0 {
+			name := "Images that " + p.ToolName + " (call " + p.CallID + ") shows:"
+			shown = append(append(shown, Part{Type: PartText, Text: name}), p.Images...)
+		}
+	}
+	if len(shown) > 0 {
+		out = append(out, chatMessage{Role: "user", Content: userContent(shown, files)})
+	}
+	return out
+}
+
+// resultText returns a tool result as text. It is never empty, because some servers
+// refuse that.
 func resultText(p Part) string {
 	switch {
 	case p.IsError:
@@ -188,8 +218,8 @@ func resultText(p Part) string {
 	return p.Text
 }
 
-// userContent is plain text where there is nothing else, for servers that know
-// only that, else a list.
+// userContent converts the parts of a user message. It returns a string if all parts are
+// text, for servers that accept nothing else, otherwise a list.
 func userContent(parts []Part, files *attacher) any {
 	var list []chatContent
 	plain := true
@@ -198,6 +228,7 @@ func userContent(parts []Part, files *attacher) any {
 			list = append(list, chatContent{Type: "text", Text: p.Text})
 			continue
 		}
+		// Calls and results have messages of their own.
 		if p.Type != PartFile {
 			continue
 		}
@@ -218,6 +249,7 @@ func userContent(parts []Part, files *attacher) any {
 	text := ""
 	for i, c := range list {
 		if i > 0 {
+			// A blank line keeps the parts apart, such as a note and the words of the user.
 			text += "\n\n"
 		}
 		text += c.Text
@@ -225,8 +257,8 @@ func userContent(parts []Part, files *attacher) any {
 	return text
 }
 
-// joinContent makes one message of two: the templates of some models refuse a user
-// who speaks twice in a row.
+// joinContent joins the contents of two messages. The templates of some models refuse two
+// user messages in a row.
 func joinContent(a, b any) any {
 	first, plain := a.(string)
 	second, alsoPlain := b.(string)
@@ -240,17 +272,17 @@ func contentList(content any) []chatContent {
 	if text, plain := content.(string); plain {
 		return []chatContent{{Type: "text", Text: text}}
 	}
-	list, _ := content.([]chatContent) // there is no third kind
+	list, _ := content.([]chatContent) // userContent returns nothing else
 	return list
 }
 
-// dataURL is a file as RFC 2397 has it.
+// dataURL returns a file as a data URL (RFC 2397).
 func dataURL(at attachment) string {
 	return "data:" + at.mediaType + ";base64," + base64.StdEncoding.EncodeToString(at.data)
 }
 
-// assistant is a message of the model. Its reasoning goes back only within the
-// run of tool calls that it belongs to, and only to the model it came from.
+// assistant converts a message of the model. Its reasoning goes back only to the same
+// model, and only within the run of tool calls that it belongs to.
 func (o *openAI) assistant(parts []Part, inLoop bool) chatMessage {
 	m := chatMessage{Role: "assistant"}
 	text, reasoning, field := "", "", ""
@@ -269,13 +301,14 @@ func (o *openAI) assistant(parts []Part, inLoop bool) chatMessage {
 			}
 		case PartToolCall:
 			call := chatCall{ID: p.CallID, Type: "function", ExtraContent: meta.Extra}
-			call.Function = chatFunction{plainWord(p.ToolName, 64), string(argumentsObject(p.Input))}
+			call.Function = chatFunction{safeName(p.ToolName, 64), string(argumentsObject(p.Input))}
 			m.ToolCalls = append(m.ToolCalls, call)
 		}
 	}
 	if text != "" || len(m.ToolCalls) == 0 {
-		m.Content = text // else null, as the model said nothing
+		m.Content = text // otherwise null, because the model wrote no text
 	}
+	// DeepSeek, for example, wants reasoning back only until the model has answered the user.
 	if !inLoop || len(m.ToolCalls) == 0 {
 		return m
 	}

@@ -2,11 +2,13 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/bits"
 	"os"
@@ -17,11 +19,11 @@ import (
 //go:embed prices.json
 var builtinPrices []byte
 
-// maxPriceFile bounds the file that overrides prices, in bytes.
+// maxPriceFile is the most bytes of a file that overrides prices.
 const maxPriceFile = 1 << 20
 
-// Rates are what tokens cost, in millionths of a US$ per million tokens, which
-// is the same number as pico-dollars a token: 3.00 US$ a million is 3,000,000.
+// Rates are the prices of tokens, in millionths of a US$ per million tokens. The same
+// number is the price in pico-dollars per token: 3.00 US$ per million is 3,000,000.
 type Rates struct {
 	Input      int64
 	Output     int64
@@ -29,14 +31,14 @@ type Rates struct {
 	CacheWrite int64 // input tokens put into it
 }
 
-// A Price is what a model costs and how much it takes. The zero Price, of an
-// unknown model, is free of charge and says nothing about sizes.
+// A Price holds the prices and limits of a model. The zero Price is that of an unknown
+// model: it is free of charge, and its limits are unknown.
 type Price struct {
 	Known bool // false: the table has no line for the model
 	Rates
 
-	// Long are the rates of a call whose input has more than LongAbove tokens:
-	// some providers then charge more for the whole call. LongAbove 0: there are none.
+	// Long are the rates of a call whose input has more than LongAbove tokens. Some
+	// providers then charge more for the whole call. LongAbove is 0 for the others.
 	Long      Rates
 	LongAbove int64
 
@@ -44,9 +46,9 @@ type Price struct {
 	MaxOutput     int64 // most tokens of output, 0 unknown
 }
 
-// Cost is what u costs in nano-dollars (1e-9 US$), rounded up, so that anything
-// that has a price costs at least 1. Counts below zero cost nothing, and a cost
-// beyond the range of int64 is its largest value.
+// Cost returns the cost of u in nano-dollars (1e-9 US$). It is rounded up, so that no call
+// with a price is free. Counts below zero cost nothing. A cost beyond the range of int64
+// is its largest value.
 func (p Price) Cost(u Usage) int64 {
 	rates := p.Rates
 	if p.LongAbove > 0 && u.InputTokens > p.LongAbove {
@@ -57,6 +59,7 @@ func (p Price) Cost(u Usage) int64 {
 	fresh := max(u.InputTokens, 0) - min(read, max(u.InputTokens, 0))
 	fresh -= min(write, fresh)
 
+	// The products are added in 128 bits: a provider's false counts may overflow 64.
 	var hi, lo uint64
 	for _, item := range [...][2]int64{
 		{fresh, rates.Input},
@@ -72,7 +75,7 @@ func (p Price) Cost(u Usage) int64 {
 	return picoToNano(hi, lo)
 }
 
-// picoToNano divides a 128-bit number by a thousand, rounding up and stopping at
+// picoToNano divides a 128-bit number by a thousand and rounds up. The result is at most
 // the largest int64.
 func picoToNano(hi, lo uint64) int64 {
 	if hi >= 1000 {
@@ -91,21 +94,22 @@ type Prices struct {
 }
 
 type priceLine struct {
-	pattern string // without the star
+	key     string // as the table has it
+	pattern string // the key without the star
 	open    bool   // anything may follow the pattern
 	price   Price
 }
 
-// LoadPrices gives the table built into the program, with the lines of
-// overrideFile added to it or in place of its own; an empty name means none.
+// LoadPrices returns the built-in table. The lines of overrideFile replace its lines of
+// the same key and are added to the others. An empty name means no file.
 //
-// The file is a JSON object. A key is a model's name as Model.Name gives it,
-// such as "openai:gpt-5-mini", and covers dated and tagged versions of it too
-// ("openai:gpt-5-mini-2025-08-07"); one that ends in a star ("openai:*") covers
-// every name that begins so. The longest key wins. A value has input and output,
-// in US$ per million tokens, and optionally cacheRead and cacheWrite (both as
-// input if left out), contextWindow and maxOutput in tokens, and longPrompt:
-// {above, input, output, cacheRead, cacheWrite}.
+// The file is a JSON object. A key is a model's name as Model.Name returns it, such as
+// "openai:gpt-5-mini". It also matches dated and tagged versions of that model, such as
+// "openai:gpt-5-mini-2025-08-07". A key with a star at its end ("openai:*") matches every
+// name with that beginning. The longest matching key wins. A value has input and output,
+// in US$ per million tokens. It may have cacheRead and cacheWrite (the default is input),
+// contextWindow and maxOutput in tokens, and longPrompt: {above, input, output, cacheRead,
+// cacheWrite}.
 func LoadPrices(overrideFile string) (*Prices, error) {
 	table, err := parsePrices(builtinPrices)
 	if err != nil {
@@ -120,31 +124,21 @@ func LoadPrices(overrideFile string) (*Prices, error) {
 		if err != nil {
 			return nil, fmt.Errorf("price file %s: %w", overrideFile, err)
 		}
-		for key, price := range override {
-			table[key] = price
-		}
+		maps.Copy(table, override)
 	}
 	p := &Prices{}
 	for key, price := range table {
 		pattern, open := strings.CutSuffix(key, "*")
-		p.lines = append(p.lines, priceLine{pattern, open, price})
+		p.lines = append(p.lines, priceLine{key, pattern, open, price})
 	}
+	// The key orders equal patterns: "x" is more specific than "x*" and comes first.
 	slices.SortFunc(p.lines, func(a, b priceLine) int {
-		if d := len(b.pattern) - len(a.pattern); d != 0 {
-			return d
-		}
-		if a.pattern == b.pattern && a.open {
-			return 1 // "x" says more than "x*"
-		}
-		if a.pattern == b.pattern {
-			return -1
-		}
-		return strings.Compare(a.pattern, b.pattern)
+		return cmp.Or(len(b.pattern)-len(a.pattern), strings.Compare(a.key, b.key))
 	})
 	return p, nil
 }
 
-// Lookup gives the price of the model of that name. An unknown model's price is
+// Lookup returns the price of the model of that name. The price of an unknown model is
 // zero and not Known.
 func (p *Prices) Lookup(name string) Price {
 	for _, line := range p.lines {
@@ -157,12 +151,25 @@ func (p *Prices) Lookup(name string) Price {
 	return Price{}
 }
 
+// Names returns the names of the models with a line of their own in the table, sorted.
+func (p *Prices) Names() []string {
+	var names []string
+	for _, line := range p.lines {
+		if !line.open {
+			names = append(names, line.pattern)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 func readPriceFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	// One byte more than allowed shows that the file is too large, whatever its size says.
 	raw, err := io.ReadAll(io.LimitReader(f, maxPriceFile+1))
 	if err != nil {
 		return nil, err
@@ -173,7 +180,7 @@ func readPriceFile(name string) ([]byte, error) {
 	return raw, nil
 }
 
-// parsePrices reads a table. Its error names every faulty line.
+// parsePrices parses a table. Its error names every faulty line.
 func parsePrices(raw []byte) (map[string]Price, error) {
 	var entries map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &entries); err != nil {
@@ -181,7 +188,7 @@ func parsePrices(raw []byte) (map[string]Price, error) {
 	}
 	table := make(map[string]Price, len(entries))
 	var faults []error
-	for _, key := range sortedKeys(entries) {
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		price, err := parsePrice(key, entries[key])
 		if err != nil {
 			faults = append(faults, fmt.Errorf("model %q: %w", key, err))
@@ -239,34 +246,19 @@ func parsePrice(key string, raw json.RawMessage) (Price, error) {
 	return p, nil
 }
 
-// rates turns US$ into the table's unit. A cache without a price of its own
-// costs what input does.
+// rates converts US$ to the table's unit. Cached tokens without a price of their own
+// cost as much as input.
 func (f rateFields) rates() (Rates, error) {
 	if f.Input == nil || f.Output == nil {
 		return Rates{}, errors.New("input and output are needed, in US$ per million tokens")
 	}
-	if f.CacheRead == nil {
-		f.CacheRead = f.Input
-	}
-	if f.CacheWrite == nil {
-		f.CacheWrite = f.Input
-	}
 	var units [4]int64
-	for i, usd := range [...]float64{*f.Input, *f.Output, *f.CacheRead, *f.CacheWrite} {
-		if usd < 0 || usd > 1e6 {
-			return Rates{}, fmt.Errorf("a price is 0 to 1000000 US$ per million tokens, not %g", usd)
+	read, write := cmp.Or(f.CacheRead, f.Input), cmp.Or(f.CacheWrite, f.Input)
+	for i, field := range [...]*float64{f.Input, f.Output, read, write} {
+		if *field < 0 || *field > 1e6 {
+			return Rates{}, fmt.Errorf("a price is 0 to 1000000 US$ per million tokens, not %g", *field)
 		}
-		units[i] = int64(math.Round(usd * 1e6))
+		units[i] = int64(math.Round(*field * 1e6))
 	}
 	return Rates{units[0], units[1], units[2], units[3]}, nil
-}
-
-// sortedKeys gives m's keys in order, for answers that do not depend on the map.
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

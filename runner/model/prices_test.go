@@ -70,7 +70,7 @@ func TestBuiltinPrices(t *testing.T) {
 	is := is.New(t)
 	p, err := pricesOf(t, "")
 	is.NoErr(err)
-	is.True(len(p.lines) > 40)
+	is.True(len(p.lines) > 40) // prices are missing
 	for _, line := range p.lines {
 		x := line.price
 		ok := x.Known && x.Input > 0 && x.Output > x.Input && x.CacheRead > 0 && x.CacheRead <= x.Input && x.CacheWrite >= x.Input &&

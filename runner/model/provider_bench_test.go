@@ -75,7 +75,7 @@ func serveSlowly(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// startSlowProvider starts the model server and gives its address.
+// startSlowProvider starts the model server and returns its address.
 func startSlowProvider(b *testing.B) string {
 	b.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSlowProviderProcess$")
@@ -106,10 +106,10 @@ func BenchmarkSlowProvider(b *testing.B) {
 	address := startSlowProvider(b)
 	for name, m := range map[string]func() (Model, error){
 		"openai": func() (Model, error) {
-			return openOpenAI("m", Config{Getenv: environment("OPENAI_BASE_URL", address)}, usualPatience())
+			return openOpenAI("m", Config{Getenv: environment("OPENAI_BASE_URL", address)}, defaultTimeouts())
 		},
 		"anthropic": func() (Model, error) {
-			return openAnthropic("m", Config{Getenv: environment("ANTHROPIC_BASE_URL", address)}, usualPatience())
+			return openAnthropic("m", Config{Getenv: environment("ANTHROPIC_BASE_URL", address)}, defaultTimeouts())
 		},
 	} {
 		b.Run(name, func(b *testing.B) {

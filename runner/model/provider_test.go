@@ -1,10 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -20,8 +20,8 @@ import (
 const testKey = "sk-test-secret-0123456789"
 
 // quick is the patience of tests that do not test it.
-func quick() patience {
-	return patience{connect: 5 * time.Second, header: 10 * time.Second, idle: 10 * time.Second, linger: 50 * time.Millisecond}
+func quick() timeouts {
+	return timeouts{connect: 5 * time.Second, header: 10 * time.Second, idle: 10 * time.Second, linger: 50 * time.Millisecond}
 }
 
 // A provider is a fake of a model server: it keeps the requests and answers the
@@ -31,6 +31,7 @@ type provider struct {
 	mu       sync.Mutex
 	requests []asked
 	answers  []http.HandlerFunc
+	about    map[string]string // answers of Ollama about itself, by path; they are not counted
 }
 
 // asked is a request that a provider got.
@@ -52,6 +53,10 @@ func newProvider(t *testing.T, answers ...http.HandlerFunc) *provider {
 // ServeHTTP answers.
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, _ := io.ReadAll(r.Body)
+	if strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api/chat" {
+		answers(200, "application/json", cmp.Or(p.about[r.URL.Path], "{}"))(w, r)
+		return
+	}
 	a := asked{path: r.URL.Path, header: r.Header, raw: string(raw)}
 	_ = json.Unmarshal(raw, &a.body)
 	p.mu.Lock()
@@ -61,7 +66,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, r)
 }
 
-// got gives the n-th request.
+// got returns the n-th request.
 func (p *provider) got(t *testing.T, n int) asked {
 	t.Helper()
 	p.mu.Lock()
@@ -116,7 +121,7 @@ func environment(pairs ...string) func(string) string {
 }
 
 // openAIAt opens a model of an OpenAI-compatible server.
-func openAIAt(t *testing.T, url string, p patience) *openAI {
+func openAIAt(t *testing.T, url string, p timeouts) *openAI {
 	t.Helper()
 	m, err := openOpenAI("m", Config{Getenv: environment("OPENAI_BASE_URL", url, "OPENAI_API_KEY", testKey)}, p)
 	if err != nil {
@@ -128,13 +133,47 @@ func openAIAt(t *testing.T, url string, p patience) *openAI {
 }
 
 // claudeAt opens a model of a server with Anthropic's API.
-func claudeAt(t *testing.T, url string, p patience) *claude {
+func claudeAt(t *testing.T, url string, p timeouts) *claude {
 	t.Helper()
 	m, err := openAnthropic("claude-sonnet-5-5", Config{Getenv: environment("ANTHROPIC_BASE_URL", url, "ANTHROPIC_API_KEY", testKey)}, p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m.(*claude)
+}
+
+// ollamaAt opens a model of an Ollama server.
+func ollamaAt(t *testing.T, url string, p timeouts, env ...string) *ollama {
+	t.Helper()
+	env = append(env, "OLLAMA_HOST", url, "OLLAMA_API_KEY", testKey)
+	m, err := openOllama("m", Config{Getenv: environment(env...)}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.(*ollama)
+}
+
+// A wire is a wire format of the common tests.
+type wire struct {
+	at    func(t *testing.T, url string, p timeouts) Model
+	kind  string // media type of its streams
+	hello string // the beginning of an answer, with the text Hello
+	end   string // the rest of it
+	line  string // the beginning of a line
+}
+
+// wires returns the wire formats by name.
+func wires() map[string]wire {
+	return map[string]wire{
+		"openai": {func(t *testing.T, url string, p timeouts) Model { return openAIAt(t, url, p) }, "text/event-stream",
+			openAIHello, sse(finished("stop"), done), "data: \""},
+		"responses": {func(t *testing.T, url string, p timeouts) Model { return responsesAt(t, url, p) }, "text/event-stream",
+			responsesHello, sse(responsesDone(``)), "data: \""},
+		"anthropic": {func(t *testing.T, url string, p timeouts) Model { return claudeAt(t, url, p) }, "text/event-stream",
+			claudeHello, claudeEnd("end_turn"), "data: \""},
+		"ollama": {func(t *testing.T, url string, p timeouts) Model { return ollamaAt(t, url, p) }, "application/x-ndjson",
+			ollamaHello, ollamaEnd, `{"message":{"content":"`},
+	}
 }
 
 // ask makes a call and holds that what is emitted adds up to the response.
@@ -175,7 +214,7 @@ func addUp(t *testing.T, parts []Part, deltas []Delta) {
 	}
 }
 
-// failure gives the *Error that err must be.
+// failure returns the *Error that err must be.
 func asFailure(t *testing.T, err error) *Error {
 	t.Helper()
 	var e *Error
@@ -237,19 +276,19 @@ func TestStatuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			kind := firstOf(tt.kind, "application/json")
+			kind := cmp.Or(tt.kind, "application/json")
 			p := newProvider(t, answers(tt.status, kind, tt.body, tt.header...))
-			for _, m := range []Model{openAIAt(t, p.URL+"/v1", quick()), claudeAt(t, p.URL, quick())} {
+			for _, w := range wires() {
 				is := is.New(t)
-				_, err := ask(t, m, Request{Messages: []Message{user("hi")}})
+				_, err := ask(t, w.at(t, p.URL+"/", quick()), Request{Messages: []Message{user("hi")}})
 				e := asFailure(t, err)
 				is.Equal(e.Code, tt.code)
 				is.True(strings.Contains(e.Message, tt.says)) // the provider's own words
-				is.True(len(e.Message) < 2*maxMessage)
+				is.True(len(e.Message) < 2*maxMessage)        // the message is too long
 				is.Equal(e.Retryable, tt.retryable)
 				is.Equal(e.RetryAfter, tt.after)
 			}
-			is.New(t).Equal(p.count(), 2) // who asks again is the caller
+			is.New(t).Equal(p.count(), len(wires())) // who asks again is the caller
 		})
 	}
 }
@@ -276,27 +315,21 @@ const (
 
 func TestCancellationClosesTheConnection(t *testing.T) {
 	t.Parallel()
-	for name, body := range map[string]map[bool]string{
-		"in the middle":     {false: openAIHello, true: claudeHello},
-		"before the answer": {false: "", true: ""},
-	} {
-		for _, anthropic := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, anthropic), func(t *testing.T) {
+	for name, w := range wires() {
+		for when, body := range map[string]string{"in the middle": w.hello, "before the answer": ""} {
+			t.Run(name+" "+when, func(t *testing.T) {
 				t.Parallel()
 				is := is.New(t)
 				left := make(chan struct{}, 1)
 				begun := make(chan struct{}, 1)
-				hang := hangs(body[anthropic], left)
+				hang := hangs(body, left)
 				p := newProvider(t, func(w http.ResponseWriter, r *http.Request) { begun <- struct{}{}; hang(w, r) })
-				m := Model(openAIAt(t, p.URL, quick()))
-				if anthropic {
-					m = claudeAt(t, p.URL, quick())
-				}
+				m := w.at(t, p.URL, quick())
 				ctx, cancel := context.WithCancel(context.Background())
 				said := make(chan struct{}, 1)
 				go func() {
 					<-begun
-					if body[anthropic] != "" {
+					if body != "" {
 						<-said
 					}
 					cancel()
@@ -315,23 +348,15 @@ func TestCancellationClosesTheConnection(t *testing.T) {
 
 func TestTimeOuts(t *testing.T) {
 	t.Parallel()
-	short := patience{connect: 5 * time.Second, header: 50 * time.Millisecond, idle: 50 * time.Millisecond, linger: time.Millisecond}
-	for _, anthropic := range []bool{false, true} {
-		for _, silent := range []bool{false, true} {
-			t.Run(fmt.Sprint(anthropic, silent), func(t *testing.T) {
+	short := timeouts{connect: 5 * time.Second, header: 50 * time.Millisecond, idle: 50 * time.Millisecond, linger: time.Millisecond}
+	for name, w := range wires() {
+		for when, body := range map[string]string{"silent": "", "silent in the middle": w.hello} {
+			t.Run(name+" "+when, func(t *testing.T) {
 				t.Parallel()
 				is := is.New(t)
 				left := make(chan struct{}, 1)
-				body := ""
-				if silent {
-					body = map[bool]string{false: openAIHello, true: claudeHello}[anthropic]
-				}
 				p := newProvider(t, hangs(body, left))
-				m := Model(openAIAt(t, p.URL, short))
-				if anthropic {
-					m = claudeAt(t, p.URL, short)
-				}
-				_, err := ask(t, m, Request{Messages: []Message{user("hi")}})
+				_, err := ask(t, w.at(t, p.URL, short), Request{Messages: []Message{user("hi")}})
 				e := asFailure(t, err)
 				is.Equal(e.Code, "timeout")
 				is.True(e.Retryable)
@@ -345,9 +370,9 @@ func TestNoConnection(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, streams(""))
 	p.Close()
-	for _, m := range []Model{openAIAt(t, p.URL, quick()), claudeAt(t, p.URL, quick())} {
+	for _, w := range wires() {
 		is := is.New(t)
-		_, err := ask(t, m, Request{Messages: []Message{user("hi")}})
+		_, err := ask(t, w.at(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
 		e := asFailure(t, err)
 		is.Equal(e.Code, "connection")
 		is.True(e.Retryable)
@@ -355,38 +380,53 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
-func TestLongLines(t *testing.T) {
+// TestBrokenStreams cuts the connection in the middle of an answer.
+func TestBrokenStreams(t *testing.T) {
 	t.Parallel()
-	flood := func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, "data: \"")
-		block := strings.Repeat("x", 1<<20)
-		for {
-			if _, err := io.WriteString(w, block); err != nil {
-				return
-			}
+	for name, w := range wires() {
+		for when, body := range map[string]string{"between lines": w.hello, "in a line": w.hello + w.line} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				_, err := ask(t, w.at(t, newProvider(t, cut(body)).URL, quick()), Request{Messages: []Message{user("hi")}})
+				e := asFailure(t, err)
+				is.Equal(e.Code, "stream")
+				is.True(e.Retryable)
+			})
 		}
 	}
-	p := newProvider(t, flood)
-	for _, m := range []Model{openAIAt(t, p.URL, quick()), claudeAt(t, p.URL, quick())} {
-		is := is.New(t)
-		_, err := ask(t, m, Request{Messages: []Message{user("hi")}})
-		e := asFailure(t, err)
-		is.Equal(e.Code, "bad_response")
-		is.True(!e.Retryable)
+}
+
+func TestLongLines(t *testing.T) {
+	t.Parallel()
+	for name, wire := range wires() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			p := newProvider(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", wire.kind)
+				_, _ = io.WriteString(w, wire.line)
+				block := strings.Repeat("x", 1<<20)
+				for {
+					if _, err := io.WriteString(w, block); err != nil {
+						return
+					}
+				}
+			})
+			_, err := ask(t, wire.at(t, p.URL, quick()), Request{Messages: []Message{user("hi")}})
+			e := asFailure(t, err)
+			is.Equal(e.Code, "bad_response")
+			is.True(!e.Retryable)
+		})
 	}
 }
 
 // A connection serves one call after the other.
 func TestConnectionsAreReused(t *testing.T) {
 	t.Parallel()
-	for _, anthropic := range []bool{false, true} {
+	for _, w := range wires() {
 		is := is.New(t)
-		body := openAIHello + "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
-		if anthropic {
-			body = claudeHello + claudeEnd("end_turn")
-		}
-		p := newProvider(t, streams(body))
+		p := newProvider(t, answers(200, w.kind, w.hello+w.end))
 		var mu sync.Mutex
 		peers := map[string]bool{}
 		inner := p.answers[0]
@@ -400,10 +440,7 @@ func TestConnectionsAreReused(t *testing.T) {
 		}
 		patient := quick()
 		patient.linger = 5 * time.Second
-		m := Model(openAIAt(t, p.URL, patient))
-		if anthropic {
-			m = claudeAt(t, p.URL, patient)
-		}
+		m := w.at(t, p.URL, patient)
 		for range 3 {
 			_, err := ask(t, m, Request{Messages: []Message{user("hi")}})
 			is.NoErr(err)
@@ -449,7 +486,7 @@ func TestWindowOfRefusals(t *testing.T) {
 		"maximum context length is 99999999999999999999 tokens": 0,
 	} {
 		is := is.New(t)
-		e := (&refusal{status: 400, message: message}).failure()
+		e := (&apiError{status: 400, message: message}).failure()
 		is.True(e.TooLong() || want == 0)
 		is.Equal(e.Window, want)
 	}
@@ -477,4 +514,21 @@ func TestReasoningBesideTheCompletion(t *testing.T) {
 			is.Equal(resp.Usage.OutputTokens, tt.output)
 		})
 	}
+}
+
+// user is a message that begins a turn.
+func user(text string, files ...string) Message {
+	m := Message{Role: RoleUser, Parts: []Part{{Type: PartText, Text: text}}}
+	for _, name := range files {
+		m.Parts = append(m.Parts, Part{Type: PartFile, Path: name, MediaType: "text/plain", Size: 1})
+	}
+	return m
+}
+
+func spell(parts []Part) string {
+	var all []string
+	for _, p := range parts {
+		all = append(all, string(p.Type)+":"+p.Text+p.ToolName+string(p.Input))
+	}
+	return strings.Join(all, " ")
 }

@@ -13,13 +13,14 @@ import (
 	"strings"
 )
 
-// A recording is a file of what a model answered to a request. Its name is the
-// key of the request. It holds nothing of how the provider was reached: no
-// address, no header, no key.
+// A recording is a file with a model's answer to a request. The file is named by the place
+// of the call and the key of the request. It holds no address, header or key of the
+// provider.
 type recording struct {
 	Version  int             `json:"version"`
-	Model    string          `json:"model"`   // Name of the model that answered
-	Request  []string        `json:"request"` // what the key was made of, for people to read
+	Place    *recordedPlace  `json:"place,omitempty"` // nil for a call outside of turns, and in version 1
+	Model    string          `json:"model"`           // Name of the model that answered
+	Request  []string        `json:"request"`         // the text behind the key, for people to read
 	Response *recordedAnswer `json:"response,omitempty"`
 	Error    *recordedError  `json:"error,omitempty"` // in place of a response
 }
@@ -29,9 +30,12 @@ type recordedAnswer struct {
 	Finish FinishReason   `json:"finish"`
 	Usage  Usage          `json:"usage"`
 	Parts  []recordedPart `json:"parts"`
+
+	Refusal string `json:"refusal,omitempty"`
+	Closed  bool   `json:"closed,omitempty"`
 }
 
-// A recordedPart has its arguments as text: they are JSON only if the model was right.
+// A recordedPart has its arguments as text, because a model may write invalid JSON.
 type recordedPart struct {
 	Type     PartType `json:"type"`
 	Text     string   `json:"text,omitempty"`
@@ -45,24 +49,25 @@ type recordedError struct {
 	Message string `json:"message"`
 }
 
-const recordingVersion = 1
+// recordingVersion is the version of the recordings that are written. Version 1, which has
+// no place, is still read.
+const recordingVersion = 2
 
-// maxRecording bounds a recording that is read, in bytes.
+// maxRecording is the largest recording that is read, in bytes.
 const maxRecording = 64 << 20
 
-// A digested request is what the key of a recording is made of: the worker's
-// instructions and the conversation, line by line. It leaves out what may differ
-// without asking anything else: the preamble and the tools, which change with
-// the version of this program, what providers want back, the limit of tokens,
-// and names that are made anew in each run.
-type digested struct {
+// A digest is the text from which the key of a recording is made: the worker's
+// instructions and the conversation, line by line. It leaves out what does not change the
+// question: the preamble and the tools, which change with the version of this program,
+// Meta, the output limit, and names that are new in each run.
+type digest struct {
 	lines []string
-	names *names
+	names *runNames
 }
 
-// digestRequest reads a request, attached files included.
-func digestRequest(req *Request, secrets []string) digested {
-	d := digested{names: newNames()}
+// digestRequest returns the digest of a request and its attached files.
+func digestRequest(req *Request, secrets []string) digest {
+	d := digest{names: newRunNames()}
 	add := func(label, text string) {
 		d.lines = append(d.lines, label+": "+d.names.hide(redact(text, secrets)))
 	}
@@ -74,6 +79,7 @@ func digestRequest(req *Request, secrets []string) digested {
 			}
 		}
 	}
+	// The schema and the final mark change the question, so they belong to the key.
 	if len(req.OutputSchema) > 0 {
 		add("schema", sortedJSON(req.OutputSchema))
 	}
@@ -83,31 +89,45 @@ func digestRequest(req *Request, secrets []string) digested {
 	return d
 }
 
-// digestPart gives a part's line. Reasoning has none: it asks for nothing.
+// digestPart returns the line of a part. Reasoning has none, because it is no question.
+// The service's own text has none either: like the preamble, it changes with the version
+// of this program.
 func digestPart(role Role, p Part) (label, text string) {
+	if p.Aside {
+		return "", ""
+	}
 	switch p.Type {
 	case PartText:
 		return string(role), p.Text
 	case PartFile:
 		return "file", p.Path + " " + p.MediaType + " " + contentSum(p)
+	// The id of a call is left out: some providers make new ones in each run.
 	case PartToolCall:
 		return "call", p.ToolName + " " + sortedJSON(p.Input)
 	case PartToolResult:
 		if p.IsError {
 			return "error", p.Text
 		}
-		return "result", p.Text
+		return "result", p.Text + digestImages(p.Images)
 	}
 	return "", ""
 }
 
-// key names the recording of the request.
-func (d digested) key() string {
+// digestImages returns a line for each image of a tool result.
+func digestImages(images []Part) (lines string) {
+	for _, p := range images {
+		lines += "\nimage " + p.Path + " " + p.MediaType + " " + contentSum(p)
+	}
+	return lines
+}
+
+// key returns the name of the request's recording.
+func (d digest) key() string {
 	sum := sha256.Sum256([]byte(strings.Join(d.lines, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
 
-// contentSum tells files of the same name apart.
+// contentSum returns a hash of a file, or its size where the content cannot be read.
 func contentSum(p Part) string {
 	if p.Open == nil {
 		return strconv.FormatInt(p.Size, 10)
@@ -120,9 +140,10 @@ func contentSum(p Part) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// sortedJSON is JSON without the differences that mean nothing; other text stays.
+// sortedJSON returns JSON with sorted keys and without white space. Other text stays.
 func sortedJSON(raw json.RawMessage) string {
 	dec := json.NewDecoder(bytes.NewReader(raw))
+	// As a float64, a large number would lose digits and equal another one.
 	dec.UseNumber()
 	var v any
 	if dec.Decode(&v) != nil || dec.More() {
@@ -135,27 +156,29 @@ func sortedJSON(raw json.RawMessage) string {
 	return string(sorted)
 }
 
-// runNames finds ids of this service and the addresses of its workers, whose
-// host and port differ from run to run.
-var runNames = regexp.MustCompile(`\b(?:org|usr|key|wrk|tsk|trn|msg|sch|whe|fil|src|evt)_[0-9a-hjkmnp-tv-z]{26}\b|https?://[^\s/"'<>\\]+/api/workers/`)
+// runNamePattern matches ids of this service, and addresses of its workers, whose host
+// and port differ from run to run.
+var runNamePattern = regexp.MustCompile(`\b(?:org|usr|key|wrk|tsk|trn|msg|sch|whe|fil|src|evt)_[0-9a-hjkmnp-tv-z]{26}\b|` +
+	`https?://[^\s/"'<>\\]+/api/workers/`)
 
-// names are the names of one run in the order in which they come up. In a
-// recording each stands as its number, in the form of such a name.
-type names struct {
+// runNames are the names that differ from run to run, in the order in which they come up.
+// A recording holds the number of each, in the form of such a name.
+type runNames struct {
 	list   []string
 	number map[string]int
 }
 
-func newNames() *names { return &names{number: map[string]int{}} }
+func newRunNames() *runNames { return &runNames{number: map[string]int{}} }
 
-// hide puts numbers in place of names, those of new names included.
-func (n *names) hide(text string) string {
-	return runNames.ReplaceAllStringFunc(text, func(name string) string {
+// hide replaces each name by its number, and numbers new names.
+func (n *runNames) hide(text string) string {
+	return runNamePattern.ReplaceAllStringFunc(text, func(name string) string {
 		i, known := n.number[name]
 		if !known {
 			i = len(n.list)
 			n.number[name], n.list = i, append(n.list, name)
 		}
+		// The result has the form of a name, so that show finds it by the same pattern.
 		if kind, _, isID := strings.Cut(name, "_"); isID && len(kind) == 3 {
 			return fmt.Sprintf("%s_%026d", kind, i)
 		}
@@ -163,10 +186,11 @@ func (n *names) hide(text string) string {
 	})
 }
 
-// show puts this run's names in place of numbers. A number that stands for no
-// name of this run, as of something the model made up, stays.
-func (n *names) show(text string) string {
-	return runNames.ReplaceAllStringFunc(text, func(hidden string) string {
+// show replaces numbers by this run's names. A number without a name stays, because the
+// model may have invented it.
+func (n *runNames) show(text string) string {
+	return runNamePattern.ReplaceAllStringFunc(text, func(hidden string) string {
+		// An id has its number behind a prefix of four bytes, such as trn_.
 		digits := hidden[4:]
 		if rest, ok := strings.CutPrefix(hidden, "http://run-"); ok {
 			digits, _, _ = strings.Cut(rest, ".")
@@ -179,7 +203,7 @@ func (n *names) show(text string) string {
 	})
 }
 
-// recordedParts are the parts of a response as they are kept.
+// recordedParts returns the parts of a response as they are recorded.
 func recordedParts(parts []Part, clean func(string) string) []recordedPart {
 	kept := make([]recordedPart, len(parts))
 	for i, p := range parts {
@@ -188,7 +212,7 @@ func recordedParts(parts []Part, clean func(string) string) []recordedPart {
 	return kept
 }
 
-// readRecording reads a recording.
+// readRecording reads and checks a recording.
 func readRecording(name string) (*recording, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -205,14 +229,16 @@ func readRecording(name string) (*recording, error) {
 	if err := json.Unmarshal(raw, rec); err != nil {
 		return nil, fmt.Errorf("recording %s: %w", filepath.Base(name), err)
 	}
-	if rec.Version != recordingVersion || (rec.Response == nil) == (rec.Error == nil) {
-		return nil, fmt.Errorf("recording %s is not one of version %d", filepath.Base(name), recordingVersion)
+	// Each recording has either a response or an error.
+	if rec.Version < 1 || rec.Version > recordingVersion || (rec.Response == nil) == (rec.Error == nil) {
+		return nil, fmt.Errorf("recording %s is not one of version 1 to %d", filepath.Base(name), recordingVersion)
 	}
 	return rec, nil
 }
 
-// write puts a recording in place at once: who reads meanwhile has the old one.
-func (rec *recording) write(dir, key string) error {
+// write writes a recording and renames it into place, so that readers never see half of
+// it.
+func (rec *recording) write(dir, name string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -223,11 +249,12 @@ func (rec *recording) write(dir, key string) error {
 	if err := enc.Encode(rec); err != nil {
 		return err
 	}
+	// Two turns may record the same answer at the same time.
 	f, err := os.CreateTemp(dir, ".recording-*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // of no effect once it is renamed
+	defer os.Remove(f.Name()) // has no effect after the rename
 	if _, err := f.Write(raw.Bytes()); err != nil {
 		_ = f.Close()
 		return err
@@ -235,5 +262,5 @@ func (rec *recording) write(dir, key string) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), filepath.Join(dir, key+".json"))
+	return os.Rename(f.Name(), filepath.Join(dir, name))
 }

@@ -5,58 +5,73 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 )
 
-// A recorder passes requests on to a model and keeps what it answers.
+// A recorder passes requests on to a model and records its answers.
 type recorder struct {
 	model Model
 	dir   string
 }
 
-// NewRecorder gives a model that answers as m does and keeps each answer in dir,
-// for the model "replay:DIR" to give again. A call whose answer cannot be kept
+// NewRecorder returns a model that answers as m does and records each answer in dir. The
+// model "replay:DIR" then repeats the answers from there. If an answer cannot be recorded, the call
 // fails with code "record".
 func NewRecorder(m Model, dir string) Model { return &recorder{m, dir} }
 
-// Name is that of the model that answers.
+// Name returns the name of the model that answers.
 func (r *recorder) Name() string { return r.model.Name() }
 
-// Generate makes a call and keeps its answer. Of the errors it keeps those that
-// the conversation brings about, not those of keys and networks.
+// Local reports whether the model that answers does: see the function Local.
+func (r *recorder) Local() bool { return Local(r.model) }
+
+// Describe returns the capabilities of the model that answers. It returns an error if that
+// model cannot describe itself.
+func (r *recorder) Describe(ctx context.Context) (Capabilities, error) {
+	d, ok := r.model.(Describer)
+	if !ok {
+		return Capabilities{}, fmt.Errorf("%s: %w", r.model.Name(), errors.ErrUnsupported)
+	}
+	return d.Describe(ctx)
+}
+
+// Generate makes a call and records its answer. It also records errors that the
+// conversation causes, but not those of keys and networks.
 func (r *recorder) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
 	resp, err := r.model.Generate(ctx, req, emit)
 	rec := &recording{Version: recordingVersion, Model: r.model.Name()}
 	var secrets []string
-	if m, ok := r.model.(interface{ hidden() []string }); ok {
-		secrets = m.hidden()
+	if m, ok := r.model.(interface{ secretValues() []string }); ok {
+		secrets = m.secretValues()
 	}
+	// The secrets are replaced before anything reaches the file or its name.
 	asked := digestRequest(&req, secrets)
 	var fault *Error
 	switch {
 	case err == nil:
 		clean := func(text string) string { return asked.names.hide(redact(text, secrets)) }
-		rec.Response = &recordedAnswer{resp.Model, resp.Finish, resp.Usage, recordedParts(resp.Parts, clean)}
-	case errors.As(err, &fault) && (fault.Code == codeContextLength || fault.Code == codeContentFilter || fault.Code == "400"):
+		rec.Response = &recordedAnswer{resp.Model, resp.Finish, resp.Usage, recordedParts(resp.Parts, clean),
+			clean(resp.Refusal), resp.Closed}
+	case errors.As(err, &fault) && (fault.Code == codeContextLength || fault.Filtered() || fault.Code == "400"):
 		rec.Error = &recordedError{fault.Code, tidyMessage(fault.Message, secrets)}
 	default:
 		return resp, err
 	}
-	rec.Request = asked.lines
-	if failed := rec.write(r.dir, asked.key()); failed != nil {
-		return Response{}, &Error{Code: "record", Message: "keep a recording: " + failed.Error()}
+	rec.Request, rec.Place = asked.lines, placeOf(req.Place)
+	// A missing recording would otherwise show only when somebody replays the folder.
+	if failed := rec.write(r.dir, recordingName(req.Place, asked.key())); failed != nil {
+		// The answer was paid for all the same.
+		return Response{Usage: resp.Usage}, &Error{Code: "record", Message: "keep a recording: " + failed.Error()}
 	}
 	return resp, err
 }
 
-// A replay answers from recordings alone.
+// A replay is a model that answers only from recordings.
 type replay struct {
-	dir string
-	of  string // name of the model in whose place it answers
+	*recordings
+	of string // name of the model that it stands for
 }
 
 // openReplay opens a folder of recordings.
@@ -68,11 +83,11 @@ func openReplay(dir string) (Model, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("open recordings: %s is not a folder", dir)
 	}
-	return &replay{dir, recordedModel(dir)}, nil
+	return &replay{&recordings{dir: dir}, recordedModel(dir)}, nil
 }
 
-// recordedModel is the name of the model of a folder's first recording, ” where
-// there is none.
+// recordedModel returns the model's name in a folder's first recording, "" where there is
+// none.
 func recordedModel(dir string) string {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.json")) // see explain
 	for _, file := range files[:min(len(files), maxCompared)] {
@@ -83,34 +98,44 @@ func recordedModel(dir string) string {
 	return ""
 }
 
-// Recorded is the name of the model that was recorded. What it has room for shapes
-// the requests, and they must be those of the recordings.
+// Recorded returns the name of the recorded model. Requests are shaped by that model's
+// context window, because they must equal the recorded ones.
 func (r *replay) Recorded() string { return r.of }
 
-// Name is "replay:" and the folder. The price table does not know it: what is
-// replayed costs nothing.
+// Name returns "replay:" and the folder. The price table does not list it, because a
+// replay costs nothing.
 func (r *replay) Name() string { return "replay:" + r.dir }
 
-// Generate gives the recorded answer to a request, word by word. Its *Errors are
-// those that were recorded, and code "replay_miss" where there is no recording.
+// Local returns true: see the function Local.
+func (r *replay) Local() bool { return true }
+
+// Generate emits and returns the recorded answer to a request. Its *Errors are recorded
+// ones, or have code "replay_miss" where there is no recording.
 func (r *replay) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
 	if err := ctx.Err(); err != nil {
 		return Response{}, err
 	}
 	asked := digestRequest(&req, nil)
-	rec, err := readRecording(filepath.Join(r.dir, asked.key()+".json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return Response{}, &Error{Code: codeReplayMiss, Message: r.explain(asked)}
+	found, ok := r.find(asked, req.Place)
+	if !ok {
+		return Response{}, &Error{Code: codeReplayMiss, Message: r.explain(asked), Quoted: true}
 	}
+	rec, err := readRecording(filepath.Join(r.dir, found.name))
 	if err != nil {
 		return Response{}, &Error{Code: codeReplayMiss, Message: err.Error()}
 	}
 	if rec.Error != nil {
-		return Response{}, &Error{Code: rec.Error.Code, Message: rec.Error.Message}
+		return Response{}, &Error{Code: rec.Error.Code, Message: rec.Error.Message, Quoted: true}
 	}
 	answer := rec.Response
-	resp := Response{Model: answer.Model, Finish: answer.Finish, Usage: answer.Usage}
+	resp := Response{Model: answer.Model, Finish: answer.Finish, Usage: answer.Usage,
+		Refusal: asked.names.show(answer.Refusal), Closed: answer.Closed}
+	resp.Usage.Cost, resp.Usage.Billed = 0, false // a replay costs nothing
+	if found.warning != "" {
+		resp.Warnings = append(resp.Warnings, found.warning)
+	}
 	for i, p := range answer.Parts {
+		// The recording holds numbers in place of names that are new in each run.
 		part := Part{Type: p.Type, Text: asked.names.show(p.Text), CallID: p.CallID, ToolName: p.ToolName}
 		if p.Type == PartToolCall {
 			part.Input = json.RawMessage(asked.names.show(p.Input))
@@ -123,35 +148,37 @@ func (r *replay) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 	return resp, ctx.Err()
 }
 
-// emitPart says a whole part in pieces.
+// emitPart emits a whole part in pieces. A part without text has one delta, as the
+// assembler emits it, so that watchers see it.
 func emitPart(ctx context.Context, i int, p Part, emit func(Delta)) error {
 	switch {
 	case emit == nil:
 	case p.Type == PartToolCall:
-		emitCall(p, i, emit)
+		EmitCall(p, i, emit)
 	case p.Text == "":
 		emit(Delta{Part: i, Type: p.Type})
 	default:
-		return emitWords(ctx, Delta{Part: i, Type: p.Type}, p.Text, emit)
+		return EmitText(ctx, Delta{Part: i, Type: p.Type}, p.Text, emit)
 	}
 	return nil
 }
 
-// maxCompared bounds how many recordings a miss is compared with.
+// maxCompared is how many recordings a miss is compared with.
 const maxCompared = 2000
 
-// explain says which recording comes nearest to what was asked, and where it
-// goes another way.
-func (r *replay) explain(asked digested) string {
-	files, _ := filepath.Glob(filepath.Join(r.dir, "*.json")) // the pattern is good unless the folder's name is odd
+// explain returns the message for a request without a recording. It names the most
+// similar recording and the first difference.
+func (r *replay) explain(asked digest) string {
+	files, _ := filepath.Glob(filepath.Join(r.dir, "*.json")) // fails only for a folder's name that is no pattern
 	var nearest *recording
 	name, best := "", -1
 	for _, file := range files[:min(len(files), maxCompared)] {
 		rec, err := readRecording(file)
+		// A damaged file must not hide the nearest recording.
 		if err != nil {
 			continue
 		}
-		if n := likeness(rec.Request, asked.lines); n > best {
+		if n := similarity(rec.Request, asked.lines); n > best {
 			nearest, name, best = rec, filepath.Base(file), n
 		}
 	}
@@ -166,17 +193,18 @@ func (r *replay) explain(asked digested) string {
 		}
 	}
 	was, is = difference(was, is)
-	return fmt.Sprintf("no recording answers the request; the nearest, %s, has %q where the request has %q", name, was, is)
+	return fmt.Sprintf("no recording answers the request; the nearest, %s, has %q where the request has %q",
+		name, was, is)
 }
 
-// likeness counts the lines up to the first that differs, and after it those
-// that the other has too.
-func likeness(a, b []string) int {
+// similarity returns how similar two digests are. Equal lines at the beginning count most,
+// then the beginning of the first line that differs, then equal lines after it.
+func similarity(a, b []string) int {
 	same := 0
 	for same < len(a) && same < len(b) && a[same] == b[same] {
 		same++
 	}
-	left := map[string]bool{}
+	left := map[string]bool{} // a map, because conversations may have thousands of lines
 	for _, line := range b[same:] {
 		left[line] = true
 	}
@@ -199,7 +227,7 @@ func lineAt(lines []string, i int) string {
 	return "(nothing)"
 }
 
-// commonBytes counts the bytes with which both begin.
+// commonBytes returns the length of the common beginning.
 func commonBytes(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -208,21 +236,15 @@ func commonBytes(a, b string) int {
 	return n
 }
 
-// difference cuts two texts to where they begin to differ, with their labels.
+// difference returns extracts of two lines at their first difference, with their labels.
 func difference(a, b string) (string, string) {
 	const before, after = 30, 90
 	at := commonBytes(a, b)
 	cut := func(s string) string {
 		from := max(min(at, len(s))-before, 0)
 		to := min(from+before+after, len(s))
-		for from > 0 && !utf8.RuneStart(s[from]) {
-			from--
-		}
-		for to < len(s) && !utf8.RuneStart(s[to]) {
-			to++
-		}
 		label, _, _ := strings.Cut(s, ": ")
-		text := s[from:to]
+		text := strings.ToValidUTF8(s[from:to], "") // without characters that were cut in two
 		if from > len(label)+2 {
 			text = label + ": …" + text
 		}

@@ -28,7 +28,7 @@ type scripted struct {
 // Name names it.
 func (*scripted) Name() string { return "scripted" }
 
-// Generate gives the next response.
+// Generate returns the next response.
 func (s *scripted) Generate(ctx context.Context, _ Request, emit func(Delta)) (Response, error) {
 	i := s.calls
 	s.calls++
@@ -147,13 +147,13 @@ func TestReplayMiss(t *testing.T) {
 					t.Errorf("%s\ndoes not say %s", e.Message, s)
 				}
 			}
-			is.True(len(e.Message) < 1000)
+			is.True(len(e.Message) < 1000) // the message is too long
 		})
 	}
 	is := is.New(t)
 	_, err := ask(t, replayOf(t, t.TempDir()), callAnd("x"))
 	is.True(strings.Contains(asFailure(t, err).Message, "there is none in"))
-	for _, bad := range []string{"", "{", `{"version":2,"response":{}}`, `{"version":1}`, `{"version":1,"response":{},"error":{}}`} {
+	for _, bad := range []string{"", "{", `{"version":3,"response":{}}`, `{"version":1}`, `{"version":1,"response":{},"error":{}}`} {
 		is.NoErr(os.WriteFile(filepath.Join(dir, digestedKey(callAnd("bad"))+".json"), []byte(bad), 0o600))
 		_, err := ask(t, replayOf(t, dir), callAnd("bad"))
 		is.Equal(asFailure(t, err).Code, "replay_miss")
@@ -288,13 +288,13 @@ func TestKeysStaySecret(t *testing.T) {
 		_, err = rec.Generate(context.Background(), callAnd("x"), nil)
 		is.True(err != nil)
 		log.Error("call failed", "err", err)
-		is.True(!strings.Contains(logged.String(), testKey))
+		is.True(!strings.Contains(logged.String(), testKey)) // the log shows the key
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		is.NoErr(err)
 		is.Equal(len(files), 1)
 		raw, err := os.ReadFile(files[0])
 		is.NoErr(err)
-		is.True(!strings.Contains(string(raw), testKey))
+		is.True(!strings.Contains(string(raw), testKey)) // the recording holds the key
 		is.True(!strings.Contains(strings.ToLower(string(raw)), "authorization"))
 		is.True(!strings.Contains(string(raw), p.URL)) // nor where it was asked
 	}
@@ -309,7 +309,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 		left := make(chan struct{}, 1)
 		p := newProvider(t, fine, cut(openAIHello), answers(500, "", ""), hangs(openAIHello, left))
 		defer p.Close()
-		o := openAIAt(t, p.URL, patience{connect: time.Second, header: time.Second, idle: 50 * time.Millisecond, linger: time.Millisecond})
+		o := openAIAt(t, p.URL, timeouts{connect: time.Second, header: time.Second, idle: 50 * time.Millisecond, linger: time.Millisecond})
 		for range 4 {
 			_, _ = ask(t, o, callAnd("x")) // the failures are the point
 		}
@@ -341,7 +341,13 @@ func FuzzReplay(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, digestedKey(req)+".json"), raw, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		placed := req
+		placed.Place = Place{Worker: "w", Task: "t"}
+		if err := os.WriteFile(filepath.Join(dir, recordingName(placed.Place, "0")), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		m := replayOf(t, dir)
+		_, _ = m.Generate(context.Background(), placed, func(Delta) {})
 		_, _ = m.Generate(context.Background(), req, func(Delta) {})
 		_, err := m.Generate(context.Background(), callAnd("other"), nil)
 		_ = asFailure(t, err)
@@ -351,11 +357,11 @@ func FuzzReplay(f *testing.F) {
 func TestNamesComeBack(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	n := newNames()
+	n := newRunNames()
 	text := "http://h:1/api/workers/" + firstWorker + "/files/a " + secondWorker + " " + firstWorker + " wrk_short https://x/api/tasks tsk_" + firstWorker[4:]
 	hidden := n.hide(text)
 	is.True(!strings.Contains(hidden, "h:1") && !strings.Contains(hidden, firstWorker) && !strings.Contains(hidden, secondWorker))
 	is.Equal(n.show(hidden), text)
 	is.Equal(n.show("wrk_99999999999999999999999999"), "wrk_99999999999999999999999999") // stands for nothing
-	is.Equal(newNames().hide(text), hidden)
+	is.Equal(newRunNames().hide(text), hidden)
 }

@@ -3,27 +3,45 @@ package model
 import (
 	"encoding/json"
 	"slices"
+
+	"journeyman/runner/schema"
 )
 
-// A wireSchema is an output schema in the subset of JSON Schema that providers
-// compile to a grammar.
+// A wireSchema is an output schema in the subset of JSON Schema that providers accept,
+// which they compile to a grammar.
 type wireSchema struct {
 	schema map[string]any
-	strict bool // every property is required, as OpenAI's strict mode wants it
+	strict bool // every property is required, as OpenAI's strict mode demands
 }
 
-// maxBadSchemas bounds how many schemas are remembered that a provider refused.
+// badSchemas are the output schemas that a provider refused. Later requests with one of
+// them describe it in words only.
+type badSchemas map[string]bool
+
+// maxBadSchemas is how many refused schemas are remembered: users write them.
 const maxBadSchemas = 1000
 
-// schemaFormats are the string formats that providers know.
-var schemaFormats = []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
+func (b badSchemas) add(raw json.RawMessage) {
+	if len(b) < maxBadSchemas {
+		b[string(raw)] = true
+	}
+}
 
-// toWireSchema puts a schema into that subset. What it has to leave out, such as
-// limits of numbers, only makes it more lenient: the answer is checked against
-// the whole schema afterwards. Not ok means that the subset cannot say it at all.
+// isWireFormat reports whether providers know a string format.
+func isWireFormat(format string) bool {
+	switch format {
+	case "date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid":
+		return true
+	}
+	return false
+}
+
+// toWireSchema converts a schema to that subset. It drops rules such as limits of numbers,
+// which is safe because the answer is checked against the whole schema afterwards. It
+// reports false for schemas that the subset cannot express.
 func toWireSchema(raw json.RawMessage) (w wireSchema, ok bool) {
 	var root map[string]any
-	if len(raw) > maxSchemaBytes || json.Unmarshal(raw, &root) != nil || root["type"] != "object" {
+	if len(raw) > schema.MaxSize || json.Unmarshal(raw, &root) != nil || root["type"] != "object" {
 		return w, false
 	}
 	w.strict = true
@@ -31,9 +49,9 @@ func toWireSchema(raw json.RawMessage) (w wireSchema, ok bool) {
 	return w, ok
 }
 
-// object rewrites one schema.
+// object converts one schema.
 func (w *wireSchema) object(in map[string]any, depth int) (map[string]any, bool) {
-	if depth > maxSchemaDepth {
+	if depth > schema.MaxDepth {
 		return nil, false
 	}
 	if ref, ok := in["$ref"].(string); ok {
@@ -45,7 +63,7 @@ func (w *wireSchema) object(in map[string]any, depth int) (map[string]any, bool)
 			out[key] = v
 		}
 	}
-	if f, ok := in["format"].(string); ok && slices.Contains(schemaFormats, f) {
+	if f, ok := in["format"].(string); ok && isWireFormat(f) {
 		out["format"] = f
 	}
 	if !w.children(in, out, depth) {
@@ -55,10 +73,10 @@ func (w *wireSchema) object(in map[string]any, depth int) (map[string]any, bool)
 		return out, w.closeObject(in, out)
 	}
 	said := out["type"] != nil || out["enum"] != nil || out["const"] != nil || out["anyOf"] != nil
-	return out, said // a schema that says nothing allows anything, which no grammar can
+	return out, said // a schema without rules allows anything, which no grammar can express
 }
 
-// children rewrites the schemas within a schema.
+// children converts the schemas within a schema.
 func (w *wireSchema) children(in, out map[string]any, depth int) bool {
 	for _, key := range []string{"properties", "definitions", "$defs"} {
 		named, ok := in[key].(map[string]any)
@@ -74,7 +92,7 @@ func (w *wireSchema) children(in, out map[string]any, depth int) bool {
 		out[key] = rewritten
 	}
 	if in["allOf"] != nil || in["not"] != nil || in["if"] != nil {
-		return false // closed objects do not add up
+		return false // closed objects cannot be combined
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		list, ok := in[key].([]any)
@@ -82,7 +100,7 @@ func (w *wireSchema) children(in, out map[string]any, depth int) bool {
 			continue
 		}
 		if out["anyOf"] != nil {
-			return false // both at once
+			return false // anyOf and oneOf together
 		}
 		rewritten := make([]any, len(list))
 		for i, child := range list {
@@ -103,13 +121,13 @@ func (w *wireSchema) children(in, out map[string]any, depth int) bool {
 func (w *wireSchema) any(v any, depth int) (any, bool) {
 	in, ok := v.(map[string]any)
 	if !ok {
-		return nil, false // true, false, or items one by one
+		return nil, false // true, false, or a tuple
 	}
 	return w.object(in, depth+1)
 }
 
-// closeObject forbids properties that are not named. An object of free names
-// cannot be said.
+// closeObject forbids properties without a schema of their own. It reports false for
+// objects with any property names, which the subset cannot express.
 func (w *wireSchema) closeObject(in, out map[string]any) bool {
 	properties, _ := out["properties"].(map[string]any)
 	if len(properties) == 0 || in["patternProperties"] != nil {
@@ -119,6 +137,7 @@ func (w *wireSchema) closeObject(in, out map[string]any) bool {
 		return false
 	}
 	required, _ := in["required"].([]any)
+	// Strict mode demands that every property is required.
 	for name := range properties {
 		if !slices.Contains(required, any(name)) {
 			w.strict = false

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,39 +15,42 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// ErrAddressRefused is why a Dialer does not connect: the address is not on the
-// public internet. It names no address, so that it tells nothing of the network.
+// ErrAddressRefused is the error of a Dialer for an address outside the public
+// internet. It does not name the address, so it reveals nothing about the network.
 var ErrAddressRefused = errors.New("the host has an address that is not public, which is not allowed")
 
-// A Dialer connects to hosts that others have named. It looks at the address that
-// is really dialled, after names were resolved, so that no name, no other way of
-// writing an address and no change of the name's records in between gets around
-// it. The zero value reaches public addresses alone.
+// A Dialer connects to hosts whose names come from strangers. Such a name could lead to the
+// operator's own network (server-side request forgery). So the Dialer checks the address
+// that the operating system is about to dial. Another notation of the address does not get
+// around the check, and neither does a DNS record that changes in between. The zero value
+// only reaches public addresses.
 type Dialer struct {
-	AllowPrivate bool          // also private, loopback and link-local addresses
-	Resolver     *net.Resolver // the system's where nil
+	AllowPrivate bool          // permits private, loopback and link-local addresses, except cloud metadata
+	Resolver     *net.Resolver // nil for the system's
 }
 
-// DialContext connects as net.Dialer's does, over TCP.
+// DialContext connects as net.Dialer.DialContext does, over TCP only.
 func (d Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if network != "tcp" && network != "tcp4" && network != "tcp6" {
 		return nil, fmt.Errorf("dial %s: %w", network, net.UnknownNetworkError(network))
 	}
-	guarded := net.Dialer{Resolver: d.Resolver, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+	// net.Dialer calls check for each resolved address, right before it connects.
+	check := func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return fmt.Errorf("dial %s: %w", address, err)
 		}
 		return d.CheckAddr(to.Addr())
-	}}
+	}
+	guarded := net.Dialer{Resolver: d.Resolver, ControlContext: check}
 	return guarded.DialContext(ctx, network, address)
 }
 
-// CheckHost refuses the host of a URL that would be refused when dialled, as far
-// as its text tells: an address, however it is written, or a name of this machine.
-// What a name stands for is looked at when it is dialled.
+// CheckHost returns an error for a host of a URL that DialContext would refuse. It judges by
+// the text alone: an address in any notation, or a name of this machine. DialContext checks
+// the addresses of other names.
 func (d Dialer) CheckHost(host string) error {
-	name, err := idna.Lookup.ToASCII(host) // as the HTTP client does: digits may be written in many scripts
+	name, err := idna.Lookup.ToASCII(host) // as net/http does: many scripts have digits of their own
 	if err != nil {
 		name = host
 	}
@@ -53,7 +58,7 @@ func (d Dialer) CheckHost(host string) error {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return d.CheckAddr(ip)
 	}
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+	if isLocalName(name) {
 		return d.CheckAddr(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
 	}
 	if ip, numeric := looseIPv4(name); numeric {
@@ -63,14 +68,32 @@ func (d Dialer) CheckHost(host string) error {
 		if err := d.CheckAddr(ip); err != nil {
 			return err
 		}
+		// Programs disagree on such notations: 010.0.0.1 is 8.0.0.1 or 10.0.0.1. So none is accepted.
 		return fmt.Errorf("%q must be written as %s", host, ip)
 	}
 	return nil
 }
 
-// looseIPv4 reads an address as old programs do: one to four numbers, decimal,
-// octal (0177) or hexadecimal (0x7f), the last of which fills the rest. numeric
-// says that the last part is a number, so that the text is no name.
+// ErrPort is the error of a URL whose port is not valid.
+var ErrPort = errors.New("the port must be a number from 1 to 65535")
+
+// CheckPort returns ErrPort for a URL whose port is not valid. A URL without a colon after its
+// host has the port of its scheme.
+func CheckPort(u *url.URL) error {
+	port := u.Port()
+	if port == "" && !strings.HasSuffix(u.Host, ":") {
+		return nil
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return ErrPort
+	}
+	return nil
+}
+
+// looseIPv4 reads an IPv4 address in the notations of inet_aton(3), so that they do not get
+// around CheckHost. They have one to four numbers: decimal, octal (0177) or hexadecimal
+// (0x7f). The last number fills the remaining bytes. numeric reports whether the last part is
+// a number, because then the text cannot be a name (WHATWG URL standard).
 func looseIPv4(text string) (ip netip.Addr, numeric bool) {
 	parts := strings.Split(text, ".")
 	if _, ok := looseNumber(parts[len(parts)-1]); !ok {
@@ -82,7 +105,7 @@ func looseIPv4(text string) (ip netip.Addr, numeric bool) {
 	var v uint64
 	for i, part := range parts {
 		n, ok := looseNumber(part)
-		left := 4 - i // bytes that are not set yet
+		left := 4 - i // bytes of the address that are not set yet
 		if i < len(parts)-1 {
 			v, ok = v|n<<(8*(left-1)), ok && n < 256
 		} else {
@@ -95,7 +118,9 @@ func looseIPv4(text string) (ip netip.Addr, numeric bool) {
 	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)}), true
 }
 
-func looseNumber(text string) (uint64, bool) {
+// looseNumber reads one number of such an address. It returns a number too large for any
+// address if the number is not valid.
+func looseNumber(text string) (n uint64, numeric bool) {
 	base := 10
 	switch {
 	case strings.HasPrefix(text, "0x"):
@@ -108,87 +133,98 @@ func looseNumber(text string) (uint64, bool) {
 	}
 	n, err := strconv.ParseUint(text, base, 64)
 	if errors.Is(err, strconv.ErrRange) {
-		return 1 << 40, true // too large for anything
+		return 1 << 40, true
 	}
 	if err == nil {
 		return n, true
 	}
-	_, decimal := strconv.ParseUint(text, 10, 64) // 08 is a number still
+	_, decimal := strconv.ParseUint(text, 10, 64) // "08" looks like a number, but is not octal
 	return 1 << 40, base == 8 && decimal == nil
 }
 
-// CheckAddr refuses an address that is not public, or that stands for one.
+// CheckAddr returns ErrAddressRefused for an address that is not public.
 func (d Dialer) CheckAddr(ip netip.Addr) error {
+	// An address with a zone is in no block, and ::ffff:10.0.0.1 is 10.0.0.1.
 	ip = ip.WithZone("").Unmap()
-	if v4, ok := embedded(ip); ok {
-		return d.CheckAddr(v4)
+	// The traffic ends at the IPv4 address inside, so that one is checked.
+	if within(ip, nat64) {
+		b := ip.As16()
+		return d.CheckAddr(netip.AddrFrom4([4]byte(b[12:16])))
 	}
-	if contains(private, ip) {
+	switch {
+	// Before isPrivate: most of these addresses are private, and AllowPrivate must not open them.
+	case isMetadata(ip):
+		return ErrAddressRefused
+	case isPrivate(ip):
 		if d.AllowPrivate {
 			return nil
 		}
 		return ErrAddressRefused
-	}
-	if contains(special, ip) || ip.Is6() && !globalIPv6.Contains(ip) {
+	case isSpecial(ip):
 		return ErrAddressRefused
 	}
 	return nil
 }
 
-// embedded gives the IPv4 address that traffic to an IPv6 address ends at: through
-// a NAT64 gateway (RFC 6052) or 6to4 (RFC 3056).
-func embedded(ip netip.Addr) (netip.Addr, bool) {
-	if !ip.Is6() {
-		return netip.Addr{}, false
-	}
-	b := ip.As16()
-	switch {
-	case nat64.Contains(ip):
-		return netip.AddrFrom4([4]byte(b[12:16])), true
-	case sixToFour.Contains(ip):
-		return netip.AddrFrom4([4]byte(b[2:6])), true
-	}
-	return netip.Addr{}, false
-}
+// Blocks of addresses that CheckAddr treats in a way of their own.
+const (
+	// nat64 holds the addresses by which a network without IPv4 reaches IPv4 servers
+	// (RFC 6052). In such a network, each IPv4 server has one of them. Its last four bytes
+	// are the IPv4 address.
+	nat64 = "64:ff9b::/96"
 
-func contains(list []netip.Prefix, ip netip.Addr) bool {
-	for _, p := range list {
-		if p.Contains(ip) {
-			return true
-		}
-	}
-	return false
-}
-
-var (
-	nat64      = netip.MustParsePrefix("64:ff9b::/96")
-	sixToFour  = netip.MustParsePrefix("2002::/16")
-	globalIPv6 = netip.MustParsePrefix("2000::/3") // all that is given out
-
-	// private are the addresses of one's own machine and network.
-	private = prefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", // RFC 1918, RFC 6598
-		"127.0.0.0/8", "169.254.0.0/16", // loopback and link-local
-		"::1/128", "fc00::/7", "fe80::/10", "fec0::/10", "64:ff9b:1::/48") // their likes in IPv6, RFC 8215
-
-	// special are addresses that no server has (RFC 6890 and its registries), or that
-	// are more than one.
-	special = prefixes("0.0.0.0/8", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
-		"224.0.0.0/4", "240.0.0.0/4", "2001::/23", "2001:db8::/32", "3fff::/20")
+	// globalIPv6 holds all IPv6 addresses that IANA has assigned for public use. It excludes
+	// the IPv4-compatible (::/96) and translated (::ffff:0:0:0/96) addresses,
+	// multicast, and the blocks 100::/64, 100:0:0:1::/64 and 5f00::/16 of the registry.
+	globalIPv6 = "2000::/3"
 )
 
-func prefixes(list ...string) []netip.Prefix {
-	var all []netip.Prefix
-	for _, p := range list {
-		all = append(all, netip.MustParsePrefix(p))
-	}
-	return all
+// isMetadata reports whether a cloud serves a machine its metadata, with secrets, at an
+// address. No worker and no webhook needs it, so AllowPrivate does not permit it.
+func isMetadata(ip netip.Addr) bool {
+	return within(ip, "169.254.169.254/32", // of nearly all of them
+		"168.63.129.16/32",                                            // Azure, a public address
+		"169.254.169.253/32", "169.254.170.2/32", "169.254.170.23/32", // AWS: name server, ECS, EKS
+		"169.254.0.23/32", "169.254.42.42/32", // Tencent, Scaleway
+		"100.100.100.200/32", "192.0.0.192/32", // Alibaba, Oracle
+		"fd00:ec2::/32", "fd20:ce::254/128", "fd00:c1::a9fe:a9fe/128", // AWS, Google, Oracle
+		"fd00:42::42/128", "fd00:a9fe:a9fe::1/128", "fd00:100::100:200/128") // Scaleway, Akamai, Alibaba
 }
 
-// IsLoopback reports whether the host of a URL is this machine by its text: a
-// loopback address or localhost.
+// isPrivate reports whether an address belongs to this machine or to a private network.
+func isPrivate(ip netip.Addr) bool {
+	return within(ip, "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", // RFC 1918, RFC 6598
+		"127.0.0.0/8", "169.254.0.0/16", // loopback and link-local
+		"::1/128", "fc00::/7", "fe80::/10", "fec0::/10", "64:ff9b:1::/48") // their likes in IPv6, RFC 8215
+}
+
+// isSpecial reports whether an address is in another block of IANA's special-purpose
+// registries, in multicast or in the reserved class E. Some blocks are reachable, such as
+// those of AS112, but serve no web pages.
+func isSpecial(ip netip.Addr) bool {
+	// 6to4 (2002::/16) and Teredo (2001::/32) tunnel to an IPv4 address inside their own
+	// address, which could be a private one. Both are out of use.
+	return ip.Is6() && !within(ip, globalIPv6) ||
+		within(ip, "0.0.0.0/8", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24",
+			"192.88.99.0/24", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+			"224.0.0.0/4", "240.0.0.0/4",
+			"2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
+}
+
+// within reports whether one of the blocks contains an address.
+func within(ip netip.Addr, blocks ...string) bool {
+	return slices.ContainsFunc(blocks, func(b string) bool { return netip.MustParsePrefix(b).Contains(ip) })
+}
+
+// isLocalName reports whether a name in lower case stands for this machine (RFC 6761).
+func isLocalName(name string) bool {
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
+}
+
+// IsLoopback reports whether the host of a URL is this machine. It judges by the text alone.
 func IsLoopback(host string) bool {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
-	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+	if isLocalName(name) {
 		return true
 	}
 	ip, err := netip.ParseAddr(name)

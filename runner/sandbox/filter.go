@@ -9,52 +9,69 @@ import (
 	"os"
 	"os/exec"
 	"runtime/metrics"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
-// A Filter makes something plain of bytes that nobody trusts, such as the text of a
-// document. It may panic, hang or take all memory: it runs in a process of its own
-// that can do nothing but compute.
+// A Filter converts bytes that nobody trusts into something plain, such as the text
+// of a document. It may panic, hang or ask for all memory: it runs in a process of
+// its own that can only compute.
 type Filter func(in []byte) ([]byte, error)
 
-// The limits of a filter.
+// The limits of a filter's process.
 const (
 	MaxFilterInput = 64 << 20 // bytes
 	maxFilterOut   = 16 << 20 // bytes
-	filterMemory   = 512 << 20
-	filterTime     = 10 * time.Second
+
+	// FilterTime is the CPU time after which a filter should return what it has so far.
+	FilterTime = 3 * slowdown * time.Second
+	filterCPU  = 4 * slowdown * time.Second  // CPU time after which the kernel kills it, if it can
+	filterTime = 20 * slowdown * time.Second // from start to end; long, because the machine may be busy
 )
 
-// A FilterError says, in words for who gave the input, why there is no output.
+// The memory of filter processes, in MiB. One process may use filterMemory, and
+// filterMemoryPerMiB for each MiB of its input. All processes of a pool together may
+// use poolMemory, which bounds how many run at once.
+const (
+	filterMemory       = 112
+	filterMemoryPerMiB = 2
+	poolMemory         = 256
+)
+
+// A FilterError explains to the person who sent the input why there is no output.
 type FilterError struct{ Message string }
 
-// Error gives the message.
+// Error returns the message.
 func (e *FilterError) Error() string { return e.Message }
 
-// filterArgument makes this program, started by itself, a filter.
+// filterArgument, as the first argument of this program, makes it a filter's process.
+// The name of the filter and its memory in MiB follow.
 const filterArgument = "-filter"
 
-// How a filter's process ends: well, with what the filter has to say on its
-// standard error, or with too little memory.
+// The exit codes of a filter's process that has failed.
 const (
-	filterRefused = 3
+	filterRefused = 3 // standard error has the reason
 	filterTooBig  = 4
+	filterTooSlow = 5
 )
 
-// BeFilter is all that this process does where args, which are os.Args, ask it to be
-// one of the filters; otherwise it returns. The program's main must call it before
-// anything else.
+// BeFilter runs a filter and exits if args, which are os.Args, ask for that. Otherwise
+// it returns. The program's main must call it before anything else.
 func BeFilter(args []string, filters map[string]Filter) {
-	if len(args) != 3 || args[1] != filterArgument {
+	if len(args) != 4 || args[1] != filterArgument {
 		return
 	}
 	filter := filters[args[2]]
-	if filter == nil || confineFilter() != nil {
+	memory, err := strconv.Atoi(args[3])
+	if filter == nil || err != nil || confineFilter(memory) != nil {
 		os.Exit(1)
 	}
-	go watchFilter()
-	in, err := io.ReadAll(io.LimitReader(os.Stdin, MaxFilterInput))
+	go watchFilter(memory)
+	in, err := io.ReadAll(os.Stdin) // FilterPool.Run bounds it
 	var out []byte
 	if err == nil {
 		out, err = filter(in)
@@ -69,47 +86,108 @@ func BeFilter(args []string, filters map[string]Filter) {
 	os.Exit(0)
 }
 
-// watchFilter ends this process when it takes too much memory.
-func watchFilter() {
+// watchFilter ends this process when it exceeds its memory, in MiB, or its time. The
+// kernel's limits are stronger, but tell less about the reason.
+func watchFilter(memory int) {
+	begun := time.Now()
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	for range time.Tick(5 * time.Millisecond) {
 		metrics.Read(sample)
-		if sample[0].Value.Uint64()-sample[1].Value.Uint64() > filterMemory {
+		if sample[0].Value.Uint64()-sample[1].Value.Uint64() > uint64(memory)<<20 {
 			os.Exit(filterTooBig)
+		}
+		if time.Since(begun) > filterTime {
+			os.Exit(filterTooSlow) // the parent kills it too, unless the parent is gone
 		}
 	}
 }
 
-// RunFilter runs the filter of that name over in, of which it reads MaxFilterInput
-// bytes, and gives its output. What the filter cannot do is a *FilterError.
-func RunFilter(ctx context.Context, name string, in io.Reader) ([]byte, error) {
+// A FilterPool runs filters in processes of their own, a few at a time. It is safe for
+// concurrent use. The whole program uses one pool, so that all documents together have
+// one bound of memory.
+type FilterPool struct {
+	memory           *semaphore.Weighted // in MiB
+	running, waiting atomic.Int64
+}
+
+// Load returns how many filters run, and how many wait for room in the pool.
+func (p *FilterPool) Load() (running, waiting int64) { return p.running.Load(), p.waiting.Load() }
+
+// NewFilterPool creates a pool. It starts no process by itself.
+func NewFilterPool() *FilterPool { return &FilterPool{memory: semaphore.NewWeighted(poolMemory)} }
+
+// memoryFor returns the memory, in MiB, of a filter's process with size bytes of input.
+func memoryFor(size int) int {
+	return min(filterMemory+filterMemoryPerMiB*(size>>20), poolMemory)
+}
+
+// Run waits for room in the pool, runs the filter of that name on in, and returns its
+// output. It returns a *FilterError if the filter fails. If ctx ends, it kills the
+// process and returns ctx's cause.
+func (p *FilterPool) Run(ctx context.Context, name string, in []byte) ([]byte, error) {
+	if len(in) > MaxFilterInput {
+		return nil, &FilterError{fmt.Sprintf("it has %d bytes; up to %d can be read", len(in), MaxFilterInput)}
+	}
+	memory := memoryFor(len(in))
+	// Weighted by memory: one large document waits until several small ones have ended.
+	p.waiting.Add(1)
+	err := p.memory.Acquire(ctx, int64(memory))
+	p.waiting.Add(-1)
+	if err != nil {
+		return nil, context.Cause(ctx)
+	}
+	defer p.memory.Release(int64(memory))
+	p.running.Add(1)
+	defer p.running.Add(-1)
 	program, err := ownProgram()
 	if err != nil {
 		return nil, fmt.Errorf("filter %s: %w", name, err)
 	}
-	limited, cancel := context.WithTimeout(ctx, filterTime)
+	// A second more than watchFilter allows, because that explains the reason better.
+	limited, cancel := context.WithTimeout(ctx, filterTime+time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(limited, program, filterArgument, name)
-	cmd.Env = []string{"GOMAXPROCS=1", "GOMEMLIMIT=256MiB", "GOTRACEBACK=none"} // not the server's, which holds its keys
+	cmd := exec.CommandContext(limited, program, filterArgument, name, strconv.Itoa(memory))
+	// The server's environment is not passed on, because it holds keys. The garbage
+	// collector works harder from three quarters of the memory on.
+	cmd.Env = []string{"GOMAXPROCS=1", fmt.Sprintf("GOMEMLIMIT=%dMiB", memory*3/4), "GOTRACEBACK=none"}
 	var out, said bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = io.LimitReader(in, MaxFilterInput), &out, &limitedBuffer{&said, 1000}, time.Second
+	cmd.Stdin, cmd.WaitDelay = bytes.NewReader(in), time.Second
+	cmd.Stdout, cmd.Stderr = &limitedBuffer{&out, maxFilterOut}, &limitedBuffer{&said, 1000}
 	err = cmd.Run()
-	var exit *exec.ExitError
 	switch {
+	case err == nil:
+		return out.Bytes(), nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case limited.Err() != nil:
-		return nil, &FilterError{fmt.Sprintf("it takes more than %s to read", filterTime)}
-	case errors.As(err, &exit) && exit.ExitCode() == filterRefused:
-		return nil, &FilterError{strings.ToValidUTF8(said.String(), "\uFFFD")}
-	case errors.As(err, &exit) && exit.ExitCode() == filterTooBig:
-		return nil, &FilterError{fmt.Sprintf("it takes more than %d MiB of memory to read", filterMemory>>20)}
-	case errors.As(err, &exit):
-		return nil, &FilterError{"it is damaged in a way that cannot be read"}
-	case err != nil:
-		return nil, fmt.Errorf("filter %s: %w", name, err)
+		return nil, tooSlow(filterTime)
 	}
-	return out.Bytes(), nil
+	return nil, filterFailure(err, name, said.String(), memory)
+}
+
+// filterFailure explains why a filter's process has failed. said is what it wrote to
+// its standard error, and memory is what it had, in MiB.
+func filterFailure(err error, name, said string, memory int) error {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return fmt.Errorf("filter %s: %w", name, err)
+	}
+	switch used := exit.UserTime() + exit.SystemTime(); {
+	case exit.ExitCode() == filterRefused:
+		return &FilterError{strings.ToValidUTF8(said, "\uFFFD")}
+	case exit.ExitCode() == filterTooBig, // or Go's runtime has reached the kernel's limit
+		strings.Contains(said, "out of memory"), strings.Contains(said, "cannot allocate memory"):
+		return &FilterError{fmt.Sprintf("it takes more than %d MiB of memory to read", memory)}
+	case exit.ExitCode() == filterTooSlow:
+		return tooSlow(filterTime)
+	case exit.ExitCode() < 0 && used >= filterCPU*9/10: // killed by the kernel
+		return tooSlow(filterCPU)
+	}
+	return &FilterError{"it is damaged in a way that cannot be read"}
+}
+
+func tooSlow(limit time.Duration) error {
+	return &FilterError{fmt.Sprintf("it takes more than %s to read", limit)}
 }
 
 // A limitedBuffer keeps the first bytes that are written to it.
@@ -118,7 +196,7 @@ type limitedBuffer struct {
 	left   int
 }
 
-// Write keeps what there is room for.
+// Write keeps the part of p that fits, and never fails.
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	n := min(len(p), b.left)
 	b.buffer.Write(p[:n])

@@ -4,53 +4,49 @@ package sandbox
 
 import (
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	"golang.org/x/sys/unix"
 )
 
-// ownProgram is this program's file, even where it has been replaced meanwhile.
+// ownProgram returns a path of this program that stays valid if its file is replaced.
 func ownProgram() (string, error) { return "/proc/self/exe", nil }
 
-// filterAddressSpace is what a filter may map beyond what it has mapped when it
-// starts: a detector of races has mapped terabytes by then.
+// filterSlack is how much memory, in MiB, a filter's process may have beyond its share
+// before the kernel refuses more. watchFilter ends the process earlier and says why.
+const filterSlack = 64
+
+// filterAddressSpace is how much address space a filter's process may add. Go reserves
+// far more than it uses, and the race detector more still.
 const filterAddressSpace = 2 << 30
 
-// confineFilter takes from this process all it could do besides computing: opening
-// files and connections, starting programs, and more than its share.
-func confineFilter() error {
-	mapped := mappedMemory()
-	for what, n := range map[int]uint64{unix.RLIMIT_CPU: uint64(filterTime.Seconds()), unix.RLIMIT_FSIZE: 0,
-		unix.RLIMIT_AS: mapped + filterAddressSpace, unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: 16} {
-		var now unix.Rlimit
-		if err := unix.Getrlimit(what, &now); err != nil {
-			return fmt.Errorf("read limit %d: %w", what, err)
-		}
-		least := min(n, now.Max)
-		if err := unix.Setrlimit(what, &unix.Rlimit{Cur: least, Max: least}); err != nil {
-			return fmt.Errorf("set limit %d: %w", what, err)
-		}
+// confineFilter takes from this process everything but computing: it cannot open files
+// or connections, start programs, or exceed its memory (in MiB) and CPU time. If the
+// machine runs out of memory, the kernel kills this process before the server.
+func confineFilter(memory int) error {
+	mapped, data := mappedMemory()
+	err := limitProcess(0, map[int]uint64{unix.RLIMIT_CPU: uint64(filterCPU.Seconds()), unix.RLIMIT_FSIZE: 0,
+		unix.RLIMIT_AS: mapped + filterAddressSpace, unix.RLIMIT_DATA: data + uint64(memory+filterSlack)*slowdown<<20,
+		unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: 16})
+	if err != nil {
+		return err
 	}
+	sacrifice()
 	if err := landlock.V11.BestEffort().Restrict(); err != nil { // sets no_new_privs, too
 		return fmt.Errorf("restrict paths: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("set no_new_privs: %w", err)
 	}
-	return filterCalls()
+	return callProfile{}.filterCalls()
 }
 
-// mappedMemory is the address space in use, in bytes.
-func mappedMemory() uint64 {
-	var pages uint64
-	text, err := os.ReadFile("/proc/self/statm")
-	if err == nil {
-		_, err = fmt.Sscan(strings.TrimSpace(string(text)), &pages)
+// mappedMemory returns the address space of this process, and the part of it that is
+// its own writable memory, in bytes.
+func mappedMemory() (all, data uint64) {
+	figures, ok := procFigures("/proc/self/status", "VmSize", "VmData")
+	if !ok {
+		return 1 << 30, 256 << 20 // as much as a plain Go program has
 	}
-	if err != nil {
-		return 1 << 30 // as much as a plain program has
-	}
-	return pages * uint64(os.Getpagesize())
+	return uint64(figures[0]), uint64(figures[1])
 }

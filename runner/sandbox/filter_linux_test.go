@@ -4,13 +4,12 @@ package sandbox
 
 import (
 	"net"
-	"strings"
 	"testing"
 
 	"github.com/matryer/is"
 )
 
-// TestFilterIsConfined has filters try to reach beyond their input.
+// TestFilterIsConfined runs filters that try to reach more than their input.
 func TestFilterIsConfined(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -18,7 +17,7 @@ func TestFilterIsConfined(t *testing.T) {
 	is.NoErr(err)
 	defer ln.Close()
 	for _, name := range []string{"file", "write", "connect", "program"} {
-		out, err := RunFilter(t.Context(), name, strings.NewReader(ln.Addr().String()))
+		out, err := NewFilterPool().Run(t.Context(), name, []byte(ln.Addr().String()))
 		if err == nil {
 			t.Errorf("%s gave %q", name, out)
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mediaTypes are the types by extension. They stand here because the table of the
-// mime package differs from machine to machine.
+// mediaTypes are the media types by extension. The table of Go's mime package is not
+// used, because it differs from machine to machine.
 var mediaTypes = map[string]string{
 	".7z": "application/x-7z-compressed", ".aac": "audio/aac", ".avi": "video/x-msvideo",
 	".avif": "image/avif", ".bmp": "image/bmp", ".bz2": "application/x-bzip2",
@@ -44,9 +44,9 @@ var mediaTypes = map[string]string{
 	".zip": "application/zip", ".zst": "application/zstd",
 }
 
-// MediaType is the media type, without parameters, of a file that has this path
-// and begins with head, of which 512 bytes are enough. The extension decides; where
-// it says nothing, the contents do.
+// MediaType returns the media type, without parameters, of a file with this path that
+// begins with head; 512 bytes of it are enough. The extension decides. If it is
+// unknown, the contents decide.
 func MediaType(name string, head []byte) string {
 	if t, ok := mediaTypes[strings.ToLower(path.Ext(name))]; ok {
 		return t

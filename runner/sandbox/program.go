@@ -7,47 +7,45 @@ import (
 	"time"
 )
 
-// A Program is a long-lived program that the operator wants to run beside this
-// one. It is not confined: it may do what this user may.
+// A Program is a long-running program that the operator has configured, such as an MCP
+// server. It is not confined: it has all rights of this user.
 type Program struct {
-	Path   string    // of the executable, as exec.LookPath gives it
+	Path   string    // of the executable, as exec.LookPath returns it
 	Args   []string  // after its name
-	Env    []string  // all of its environment
-	Dir    string    // where it starts; where this program did if empty
-	Stderr io.Writer // for its standard error; must not block
+	Env    []string  // its whole environment
+	Dir    string    // its working folder; "": this program's
+	Stderr io.Writer // receives its standard error; must not block
 }
 
-// A Process is a running Program, with all that it has started.
+// A Process is a running Program with all processes that it has started.
 type Process struct {
-	Stdin  *os.File // what it reads
-	Stdout *os.File // what it writes
+	Stdin  *os.File // write end of its standard input
+	Stdout *os.File // read end of its standard output
 
-	life *os.File      // nil where no keeper watches over it
-	done chan struct{} // closed when it is gone
-	kill func()        // the process group, at once
+	life *os.File      // the keeper kills once this is closed; nil without a keeper
+	done chan struct{} // closed when the program is gone; on Linux also all that it started
+	kill func()        // kills its process group at once
 	once sync.Once
 }
 
-// killIn is how long a keeper has to end what it keeps.
-const killIn = 5 * time.Second
+const (
+	killIn        = 5 * time.Second // time for a keeper to kill all processes
+	waitForStderr = time.Second     // for standard error to close after the program has ended
+)
 
-// Done is closed when the program has ended. On Linux all that it had started is
-// gone then.
-func (p *Process) Done() <-chan struct{} { return p.done }
-
-// Stop ends the program: it sees the end of its input, has until grace is over to
-// leave, and is killed with all that it has started. Stop returns when it is gone.
-// It may be called more than once, and concurrently.
+// Stop ends the program and returns when it is gone. The program first sees the end of
+// its input and may leave within grace. Then it is killed with all processes that it
+// has started. Stop may be called more than once, and concurrently.
 func (p *Process) Stop(grace time.Duration) {
 	p.once.Do(func() {
-		_ = p.Stdin.Close() // what is unwritten is of no use any more
+		_ = p.Stdin.Close() // nobody needs what is still unwritten
 		if !p.goneIn(grace) {
 			if p.life != nil {
 				_ = p.life.Close() // the keeper kills
 			} else {
 				p.kill()
 			}
-			if !p.goneIn(killIn + time.Second) {
+			if !p.goneIn(killIn + time.Second) { // the keeper itself hangs
 				p.kill()
 			}
 		}

@@ -94,7 +94,7 @@ func TestAProgramTalks(t *testing.T) {
 	rest, err := io.ReadAll(out)
 	is.NoErr(err)
 	is.Equal(string(rest), "bye\n")
-	<-p.Done()
+	<-p.done
 	is.Equal(stderr.String(), "trouble\n")
 	p.Stop(time.Minute) // long gone
 	p.Stop(0)
@@ -126,7 +126,7 @@ func TestNothingOutlivesAProgram(t *testing.T) {
 	}{
 		"that is stopped":       {"sleep 1000", func(p *Process) { p.Stop(0) }},
 		"that leaves by itself": {"cat >/dev/null", func(p *Process) { p.Stop(time.Minute) }},
-		"that ended before":     {"read go; exit 3", func(p *Process) { _, _ = p.Stdin.WriteString("go\n"); <-p.Done() }},
+		"that ended before":     {"read go; exit 3", func(p *Process) { _, _ = p.Stdin.WriteString("go\n"); <-p.done }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,7 +144,7 @@ func TestAProgramThatIsNoneDoesNotStart(t *testing.T) {
 	var stderr lockedBuffer
 	p, err := StartProgram(Program{Path: "/nowhere/at/all", Stderr: &stderr})
 	is.NoErr(err) // its keeper has started
-	<-p.Done()
+	<-p.done
 	is.True(strings.Contains(stderr.String(), "no such file")) // said where its own words go
 	p.Stop(0)
 	_, err = StartProgram(Program{Path: "/bin/sh", Dir: "/nowhere/at/all"})

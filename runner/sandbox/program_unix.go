@@ -9,9 +9,10 @@ import (
 	"syscall"
 )
 
-// StartProgram starts a program in a session of its own. On Linux a keeper, which
-// is this program started again, kills it and all that it has started when this
-// process ends, however that happens; elsewhere it sees the end of its input.
+// StartProgram starts a program in a session of its own. On Linux a keeper runs
+// between, which is this program started again. It kills the program and all processes
+// below it when this process ends, even by a crash. On other systems the program only
+// sees the end of its input.
 func StartProgram(prog Program) (*Process, error) {
 	inOut, inIn, err := os.Pipe()
 	if err != nil {
@@ -31,15 +32,15 @@ func StartProgram(prog Program) (*Process, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
 	for _, f := range append(theirs, inOut, outIn) {
-		_ = f.Close() // the other process has its own
+		_ = f.Close() // the other process has its own copy
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", prog.Path, err), inIn.Close(), outOut.Close())
 	}
 	p.kill = func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // it may be gone
-	go func() {                                                             // ends with the process
-		_ = cmd.Wait() // how it ended is no news: what it said on stderr is
-		p.kill()       // what stayed in its group
+	go func() {
+		_ = cmd.Wait() // the exit status does not matter: standard error says more
+		p.kill()       // processes that stayed in its group
 		close(p.done)
 	}()
 	return p, nil

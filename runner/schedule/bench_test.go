@@ -14,16 +14,16 @@ import (
 	"journeyman/store/storetest"
 )
 
-// benchStore is a store on the real clock with so many schedules that are not due.
+// benchStore opens a store on the real clock with that many schedules that are not due.
 func benchStore(b *testing.B, n int) (*store.Store, store.Caller) {
 	b.Helper()
 	st := storetest.Open(b, store.Options{QueueLimit: 1_000_000})
 	owner, _ := storetest.Caller(b, st, "Acme", "ann@acme.test", store.RoleOwner)
 	var group sync.WaitGroup
-	const workers = 100 // a worker has at most 10,000 schedules
+	workers := max(1, n/100) // a worker has at most 100 schedules
 	for range workers {
 		group.Go(func() {
-			w, _, err := st.CreateWorker(b.Context(), owner.Caller, store.NewWorker{}, store.Once{})
+			w, _, err := st.CreateWorker(b.Context(), owner.Caller, store.NewWorker{}, store.IdempotencyKey{})
 			if err != nil {
 				b.Error(err)
 			}
@@ -37,7 +37,7 @@ func benchStore(b *testing.B, n int) (*store.Store, store.Caller) {
 }
 
 func add(b *testing.B, st *store.Store, c store.Caller, worker string, w store.When) {
-	_, _, err := st.CreateSchedule(b.Context(), c, store.NewSchedule{WorkerID: worker, Input: "Tick", Budget: store.BudgetLow, When: w}, store.Once{})
+	_, _, err := st.CreateSchedule(b.Context(), c, store.NewSchedule{WorkerID: worker, Input: "Tick", Budget: store.BudgetLow, When: w}, store.IdempotencyKey{})
 	if err != nil {
 		b.Error(err)
 	}
@@ -79,9 +79,13 @@ func BenchmarkStart(b *testing.B) {
 // 100,000 that are not. lag is from then until a task's row was written.
 func BenchmarkThousandAtOnce(b *testing.B) {
 	st, owner := benchStore(b, 100_000)
-	w, _, err := st.CreateWorker(b.Context(), owner, store.NewWorker{}, store.Once{})
-	if err != nil {
-		b.Fatal(err)
+	var workers []string
+	for range 20 {
+		w, _, err := st.CreateWorker(b.Context(), owner, store.NewWorker{}, store.IdempotencyKey{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		workers = append(workers, w.ID)
 	}
 	s := startReal(b, st)
 	defer func() { _ = s.Stop() }()
@@ -89,10 +93,10 @@ func BenchmarkThousandAtOnce(b *testing.B) {
 	for b.Loop() {
 		due := time.Now().Add(2 * time.Second).Truncate(time.Second)
 		var group sync.WaitGroup
-		for range 20 {
+		for _, worker := range workers {
 			group.Go(func() {
 				for range 50 {
-					add(b, st, owner, w.ID, store.When{Type: store.Scheduled, Date: due})
+					add(b, st, owner, worker, store.When{Type: store.Scheduled, Date: due})
 				}
 			})
 		}

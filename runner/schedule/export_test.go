@@ -1,4 +1,4 @@
 package schedule
 
-// Prune is what the scheduler does every ten minutes.
+// Prune does at once what the scheduler does every ten minutes.
 func (s *Scheduler) Prune() { s.prune() }

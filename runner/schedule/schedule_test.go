@@ -1,6 +1,7 @@
 package schedule_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,30 +25,39 @@ var begin = time.Date(2026, 3, 31, 23, 59, 0, 0, time.UTC)
 type fixture struct {
 	*store.Store
 	t      testing.TB
-	clock  *clockwork.FakeClock
+	clock  *clockwork.FakeClock // counts what passes
+	offset atomic.Int64         // of the time of day, in nanoseconds: a test sets the clock with it
 	owner  store.Identity
 	worker store.Worker
 	fired  atomic.Int64
+	made   int   // schedules
+	ran    int64 // turns
 }
 
 func newFixture(t testing.TB, opt store.Options) *fixture {
 	t.Helper()
 	f := &fixture{t: t, clock: clockwork.NewFakeClockAt(begin)}
-	opt.Now = f.clock.Now
+	opt.Now = f.now
 	f.Store = storetest.Open(t, opt)
 	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", store.RoleOwner)
 	var err error
-	if f.worker, _, err = f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, store.Once{}); err != nil {
+	if f.worker, _, err = f.CreateWorker(t.Context(), f.owner.Caller, store.NewWorker{}, store.IdempotencyKey{}); err != nil {
 		t.Fatal(err)
 	}
 	return f
 }
 
+// now is the time of day.
+func (f *fixture) now() time.Time { return f.clock.Now().Add(time.Duration(f.offset.Load())) }
+
+// set sets the clock of the machine: no time passes.
+func (f *fixture) set(by time.Duration) { f.offset.Add(int64(by)) }
+
 // start starts a scheduler, which the end of the test stops.
 func (f *fixture) start() *schedule.Scheduler {
 	f.t.Helper()
 	s, err := schedule.New(schedule.Config{Store: f.Store, Log: slog.New(slog.NewTextHandler(f.t.Output(), nil)),
-		Fired: func() { f.fired.Add(1) }, Clock: f.clock, KeepMail: 45 * 24 * time.Hour})
+		Fired: func() { f.fired.Add(1) }, Clock: f.clock, Now: f.now, KeepMail: 45 * 24 * time.Hour, KeepDeliveries: 30 * 24 * time.Hour})
 	if err == nil {
 		err = s.Start(f.t.Context())
 	}
@@ -62,20 +72,61 @@ func (f *fixture) start() *schedule.Scheduler {
 	return s
 }
 
+// schedule makes a schedule: of a further worker where the last one has as many as
+// a worker may have.
 func (f *fixture) schedule(input string, w store.When) store.Schedule {
 	f.t.Helper()
+	if f.made++; f.made%100 == 0 {
+		var err error
+		if f.worker, _, err = f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, store.IdempotencyKey{}); err != nil {
+			f.t.Fatal(err)
+		}
+	}
 	sch, _, err := f.CreateSchedule(f.t.Context(), f.owner.Caller,
-		store.NewSchedule{WorkerID: f.worker.ID, Input: input, Budget: store.BudgetLow, When: w}, store.Once{})
+		store.NewSchedule{WorkerID: f.worker.ID, Input: input, Budget: store.BudgetLow, When: w}, store.IdempotencyKey{})
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	return sch
 }
 
-// turns awaits that n turns wait.
+// turns runs turns as they come, and awaits that there have been n of them.
 func (f *fixture) turns(n int64) {
 	f.t.Helper()
-	f.eventually(fmt.Sprintf("%d turns", n), func() bool { return f.Queued() == n })
+	f.eventually(fmt.Sprintf("%d turns", n), func() bool {
+		ran, err := runAll(f.t.Context(), f.Store)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		f.ran += ran
+		return f.ran == n
+	})
+}
+
+// runAll runs the turns that wait, and returns how many they were.
+func runAll(ctx context.Context, st *store.Store) (n int64, err error) {
+	runner := fmt.Sprint("r", os.Getpid()) // what a killed process has claimed is another's
+	if err := st.StartRunner(ctx, runner, time.Hour); err != nil {
+		return 0, err
+	}
+	for {
+		claims, err := st.ClaimTurns(ctx, runner, 100)
+		if err != nil || len(claims) == 0 {
+			return n, err
+		}
+		for _, c := range claims {
+			if _, err := st.FinishTurn(ctx, c, nil, store.Outcome{Status: store.Completed}); err != nil {
+				return n, err
+			}
+			n++
+		}
+	}
+}
+
+// queued awaits that n turns wait.
+func (f *fixture) queued(n int64) {
+	f.t.Helper()
+	f.eventually(fmt.Sprintf("%d waiting turns", n), func() bool { return f.Queued() == n })
 }
 
 func (f *fixture) eventually(what string, ok func() bool) {
@@ -88,7 +139,7 @@ func (f *fixture) eventually(what string, ok func() bool) {
 		select {
 		case <-poll.C:
 		case <-deadline.C:
-			f.t.Fatalf("waited in vain for %s: there are %d turns", what, f.Queued())
+			f.t.Fatalf("waited in vain for %s: %d turns wait and %d have run", what, f.Queued(), f.ran)
 		}
 	}
 }
@@ -157,16 +208,17 @@ func TestClockSetBack(t *testing.T) {
 	s := f.start()
 	f.advance(time.Minute) // 00:00
 	f.turns(1)
-	f.advance(-2 * time.Hour)
+	f.set(-2 * time.Hour)
 	s.Wake()
 	f.advance(time.Hour)
 	f.advance(time.Hour) // 00:00 again
 	s.Wake()
 	f.advance(time.Hour)
-	f.turns(2)                     // and not three
-	f.advance(30 * 24 * time.Hour) // a month ahead, by mistake
+	f.turns(2)                 // and not three
+	f.set(30 * 24 * time.Hour) // a month ahead, by mistake
+	s.Wake()
 	f.turns(3)
-	f.advance(-30 * 24 * time.Hour)
+	f.set(-30 * 24 * time.Hour)
 	s.Wake()
 	f.eventually("the schedule to be looked at anew", func() bool {
 		at, _, err := f.NextScheduleAt(t.Context())
@@ -175,6 +227,76 @@ func TestClockSetBack(t *testing.T) {
 	f.advance(time.Hour)
 	s.Wake()
 	f.turns(4)
+}
+
+// TestJumpsOfTheClock sets the clock back and ahead while schedules run: their rhythm goes on at
+// once, also after the clock is right again, and the scheduler is alive all the time.
+func TestJumpsOfTheClock(t *testing.T) {
+	t.Parallel()
+	for name, jump := range map[string]time.Duration{"an hour": time.Hour, "three days": 72 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t, store.Options{})
+			f.schedule("every", store.When{Type: store.Interval, IntervalSeconds: 60})
+			f.schedule("cron", store.When{Type: store.CronType, Cron: "* * * * *"})
+			s := f.start()
+			n := int64(0)
+			minute := func() { // both fire once
+				t.Helper()
+				for range 60 {
+					f.advance(time.Second)
+				}
+				n += 2
+				f.turns(n)
+				is.True(s.Alive())
+			}
+			minute()
+			back := func() {
+				t.Helper()
+				f.set(-jump)
+				s.Wake()
+				f.eventually("near due times", func() bool {
+					at, _, err := f.NextScheduleAt(t.Context())
+					return err == nil && at.Sub(f.now()) <= time.Minute
+				})
+			}
+			back()
+			minute()
+			minute()
+			f.schedule("late", store.When{Type: store.Delayed, DelaySeconds: 90})
+			back()
+			minute()
+			n++ // 90 s after it was made
+			minute()
+			f.set(2 * jump) // right again: everything is due, and each fires once
+			s.Wake()
+			n += 2
+			f.turns(n)
+			minute()
+			minute()
+		})
+	}
+}
+
+// TestAlive is about what passes, and not about the time of day.
+func TestAlive(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, store.Options{})
+	s, err := schedule.New(schedule.Config{Store: f.Store, Log: slog.New(slog.DiscardHandler), Fired: func() {},
+		Clock: f.clock, Now: f.now})
+	is.NoErr(err)
+	is.NoErr(s.Start(t.Context()))
+	is.NoErr(s.Stop()) // from here on it stands still
+	is.True(s.Alive())
+	f.set(24 * time.Hour)
+	is.True(s.Alive()) // a jump ahead is told as a standstill
+	f.clock.Advance(59 * time.Second)
+	is.True(s.Alive())
+	f.set(-48 * time.Hour)
+	f.clock.Advance(2 * time.Second)
+	is.True(!s.Alive()) // a jump back hides a standstill
 }
 
 // TestQueueIsNotFlooded has more due than the queue takes: the rest follows as it
@@ -188,14 +310,40 @@ func TestQueueIsNotFlooded(t *testing.T) {
 	}
 	f.start()
 	f.advance(time.Second)
-	f.turns(10)
+	f.queued(10)
 	is.NoErr(f.StartRunner(t.Context(), "r", time.Hour))
 	for _, left := range []int64{10, 5, 0} {
 		_, err := f.ClaimTurns(t.Context(), "r", 10)
 		is.NoErr(err)
 		f.advance(time.Second)
-		f.turns(left)
+		f.queued(left)
 	}
+}
+
+// TestOneTaskAtATime has a schedule come due twenty times while the task of its
+// first run waits: once that has run, all those times are one.
+func TestOneTaskAtATime(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, store.Options{})
+	f.schedule("every", store.When{Type: store.Interval, IntervalSeconds: 1})
+	f.start()
+	for range 20 {
+		f.advance(time.Second)
+		f.queued(1)
+	}
+	n, err := runAll(t.Context(), f.Store)
+	is.NoErr(err)
+	is.Equal(n, int64(1))
+	f.advance(time.Second)
+	f.queued(1)
+	n, err = runAll(t.Context(), f.Store)
+	is.NoErr(err)
+	is.Equal(n, int64(1)) // for all the times that were missed
+	f.advance(500 * time.Millisecond)
+	f.queued(0) // not before its next time
+	f.advance(500 * time.Millisecond)
+	f.queued(1)
 }
 
 func TestStopsWhileIdle(t *testing.T) {
@@ -211,7 +359,7 @@ func TestStopsWhileIdle(t *testing.T) {
 	is.Equal(f.Queued(), int64(0))
 }
 
-// TestPrunes has what is too old forgotten.
+// TestPrunes checks that old rows are deleted, and only those.
 func TestPrunes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -252,7 +400,7 @@ func TestPrunesByAge(t *testing.T) {
 	mail := store.NewEmail{Worker: f.worker, Status: store.EmailIgnored, MessageID: "a@b.test"}
 	list, _, err := f.ReceiveEmails(t.Context(), []store.NewEmail{mail}, []byte("raw"), store.MailLimits{})
 	is.NoErr(err)
-	s, err := schedule.New(schedule.Config{Store: f.Store, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Clock: f.clock, KeepMail: 45 * 24 * time.Hour})
+	s, err := schedule.New(schedule.Config{Store: f.Store, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Clock: f.clock, KeepMail: 45 * 24 * time.Hour, KeepDeliveries: 30 * 24 * time.Hour})
 	is.NoErr(err)
 	for days, kept := range []struct{ execution, mail bool }{{true, true}, {false, true}, {false, false}} {
 		if days > 0 {

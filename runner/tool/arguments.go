@@ -12,19 +12,31 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// arguments are those of one call. Each is taken by its name, with its type and
-// limits; what is wrong with them is gathered, so that the model hears everything
-// at once. Types are strict, null is as good as absent, unknown names are ignored.
+// arguments are the arguments of one call. Methods read one argument by its name and
+// check its type and limits. They collect all problems, so that the model can mend them
+// all in its next call. Types are strict, null means absent, and unknown names are ignored.
 type arguments struct {
 	fields   map[string]json.RawMessage
-	within   string    // what leads to the fields, such as "items[2].", in messages
-	problems *[]string // shared with the arguments within these
+	within   string    // path of fields for messages, such as "items[2]."
+	problems *[]string // shared with the arguments of nested objects
 }
 
-// parse reads the arguments of a call, which may be left out altogether.
+// objectSchema returns the JSON Schema of an object with these properties, given as
+// lines of JSON. The other arguments are the names of the required ones.
+func objectSchema(properties string, required ...string) json.RawMessage {
+	var needed string
+	if len(required) > 0 {
+		needed = fmt.Sprintf("  \"required\": [\"%s\"],\n", strings.Join(required, `", "`))
+	}
+	return fmt.Appendf(nil, "{\n  \"type\": \"object\",\n  \"properties\": {%s\n  },\n%s"+
+		"  \"additionalProperties\": false\n}", properties, needed)
+}
+
+// parse reads the arguments of a call. A call may have none.
 func parse(input json.RawMessage) *arguments {
 	a := &arguments{problems: new([]string)}
 	input = bytes.TrimSpace(input)
+	// Some models send nothing, or null, to a tool without required arguments.
 	if len(input) == 0 || string(input) == "null" {
 		return a
 	}
@@ -34,7 +46,7 @@ func parse(input json.RawMessage) *arguments {
 	return a
 }
 
-// err is an *Error that tells everything found wrong so far, or nil.
+// err returns an *Error with all problems so far, or nil.
 func (a *arguments) err() error {
 	if len(*a.problems) == 0 {
 		return nil
@@ -42,11 +54,12 @@ func (a *arguments) err() error {
 	return Errorf("%s", strings.Join(*a.problems, "; "))
 }
 
+// wrong adds a problem.
 func (a *arguments) wrong(format string, args ...any) {
 	*a.problems = append(*a.problems, fmt.Sprintf(format, args...))
 }
 
-// has says whether name is there. If it is required and is not, that is wrong.
+// has reports whether an argument is present. It adds a problem if a required one is not.
 func (a *arguments) has(name string, required bool) bool {
 	if raw, ok := a.fields[name]; ok && string(raw) != "null" {
 		return true
@@ -57,7 +70,8 @@ func (a *arguments) has(name string, required bool) bool {
 	return false
 }
 
-// read decodes name into v, whose type the words in want describe.
+// read decodes an argument into v, and reports whether it could. want describes the type
+// of v in words.
 func (a *arguments) read(name string, v any, want string) bool {
 	if json.Unmarshal(a.fields[name], v) == nil {
 		return true
@@ -66,19 +80,20 @@ func (a *arguments) read(name string, v any, want string) bool {
 	return false
 }
 
-// text takes a string of at most most characters, "" if it is absent.
+// text reads a string of at most most characters. It returns "" for an absent argument.
 func (a *arguments) text(name string, required bool, most int) string {
 	var s string
 	if !a.has(name, required) || !a.read(name, &s, "a string") {
 		return ""
 	}
+	// maxLength of JSON Schema counts characters, not bytes, so this check does, too.
 	if n := utf8.RuneCountInString(s); n > most {
 		a.wrong("%s%s can have %d characters and has %d", a.within, name, most, n)
 	}
 	return s
 }
 
-// path takes the path of a file, which is required.
+// path reads the path of a file, which is required.
 func (a *arguments) path() string {
 	var p string
 	if a.has("path", true) && a.read("path", &p, "a string") {
@@ -87,8 +102,8 @@ func (a *arguments) path() string {
 	return p
 }
 
-// folder takes the path of a file or folder, the whole workspace if it is absent
-// or empty.
+// folder reads the path of a file or folder. It returns ".", the workspace, for an absent
+// or empty path.
 func (a *arguments) folder() string {
 	p := a.text("path", false, math.MaxInt)
 	if p == "" {
@@ -104,12 +119,14 @@ func (a *arguments) checkPath(p string) {
 	}
 }
 
-// number takes a whole number of at least least, or def if it is absent.
+// number reads a whole number of at least least. It returns def for an absent argument.
 func (a *arguments) number(name string, def, least int) int {
 	var f float64
 	if !a.has(name, false) || !a.read(name, &f, "a whole number") {
 		return def
 	}
+	// JSON has one kind of number, so 3.0 is whole, too. Beyond 2^53 a float64 does not hold
+	// every whole number.
 	if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
 		a.wrong("%s%s must be a whole number", a.within, name)
 		return def
@@ -120,7 +137,26 @@ func (a *arguments) number(name string, def, least int) int {
 	return int(f)
 }
 
-// boolean takes true or false, false if it is absent.
+// texts reads a list of at most most strings, each of at most each characters. It returns
+// nil for an absent argument.
+func (a *arguments) texts(name string, most, each int) []string {
+	var list []string
+	if !a.has(name, false) || !a.read(name, &list, "a list of strings") {
+		return nil
+	}
+	if len(list) > most {
+		a.wrong("%s%s can have %d entries and has %d", a.within, name, most, len(list))
+		return nil
+	}
+	for i, s := range list {
+		if n := utf8.RuneCountInString(s); n > each {
+			a.wrong("%s%s[%d] can have %d characters and has %d", a.within, name, i, each, n)
+		}
+	}
+	return list
+}
+
+// boolean reads true or false. It returns false for an absent argument.
 func (a *arguments) boolean(name string) bool {
 	var b bool
 	if a.has(name, false) {
@@ -129,12 +165,31 @@ func (a *arguments) boolean(name string) bool {
 	return b
 }
 
-// objects takes a list of at most most objects, which is required.
+// paths reads a list of at most most paths of files. It returns nil for an absent argument.
+func (a *arguments) paths(name string, most int) []string {
+	var list []string
+	if !a.has(name, false) || !a.read(name, &list, "a list of strings") {
+		return nil
+	}
+	if len(list) > most {
+		a.wrong("%s%s can have %d entries and has %d", a.within, name, most, len(list))
+		return nil
+	}
+	for i, p := range list {
+		if _, err := sandbox.SafePath(p); err != nil {
+			a.wrong("%s%s[%d]: %s", a.within, name, i, err)
+		}
+	}
+	return list
+}
+
+// objects reads a list of at most most objects, which is required.
 func (a *arguments) objects(name string, most int) []*arguments {
 	var list []json.RawMessage
 	if !a.has(name, true) || !a.read(name, &list, "a list") {
 		return nil
 	}
+	// Checked before the entries: a huge list must not make a huge error.
 	if len(list) > most {
 		a.wrong("%s%s can have %d entries and has %d", a.within, name, most, len(list))
 		return nil
@@ -143,6 +198,7 @@ func (a *arguments) objects(name string, most int) []*arguments {
 	for i, raw := range list {
 		within := fmt.Sprintf("%s%s[%d]", a.within, name, i)
 		object := &arguments{within: within + ".", problems: a.problems}
+		// encoding/json accepts null for a map, and leaves the map nil.
 		if json.Unmarshal(raw, &object.fields) != nil || object.fields == nil {
 			a.wrong("%s must be an object, not %s", within, kindOf(raw))
 			continue
@@ -152,7 +208,28 @@ func (a *arguments) objects(name string, most int) []*arguments {
 	return objects
 }
 
-// kindOf names the type of a JSON value.
+// textsByName reads an object of at most most strings. It returns nil for an absent argument.
+func (a *arguments) textsByName(name string, most int) map[string]string {
+	var values map[string]*string
+	if !a.has(name, false) || !a.read(name, &values, "an object of strings") {
+		return nil
+	}
+	texts := map[string]string{}
+	for key, value := range values {
+		if value == nil { // encoding/json accepts null for a string
+			a.wrong("%s%s must be an object of strings: %q is null", a.within, name, key)
+			return nil
+		}
+		texts[key] = *value
+	}
+	if len(texts) > most {
+		a.wrong("%s%s can have %d entries", a.within, name, most)
+	}
+	return texts
+}
+
+// kindOf describes the type of a JSON value in words. The first byte decides: raw is valid
+// JSON without white space around it.
 func kindOf(raw json.RawMessage) string {
 	switch raw[0] {
 	case '"':
@@ -169,21 +246,21 @@ func kindOf(raw json.RawMessage) string {
 	return "a number"
 }
 
-// told makes an *Error of what the workspace refused, and leaves other errors as
-// they are: they are not the model's doing.
-func told(err error) error {
-	var refused *sandbox.Error
-	if !errors.As(err, &refused) {
+// explain turns a refusal of the workspace into an *Error, because the model can act on
+// it. It returns other errors unchanged.
+func explain(err error) error {
+	refused, ok := errors.AsType[*sandbox.Error](err)
+	switch {
+	case !ok:
 		return err
-	}
-	if refused.Kind == sandbox.Invalid {
+	case refused.Kind == sandbox.Invalid:
 		return Errorf("path: %s", refused.Message)
 	}
 	return &Error{Message: refused.Message}
 }
 
-// result is v as JSON, with "<", ">" and "&" left as they are: escaped, they would
-// cost a model tokens and clarity.
+// result encodes v as JSON. It does not escape "<", ">" and "&", because models would
+// pay for the longer text and understand it less.
 func result(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -4,10 +4,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+)
+
+const (
+	maxEdits = 100 // replacements of one call
+
+	// maxEdited is the most bytes of an edited file. The size is computed before the edit:
+	// long replacements of many occurrences could exceed the machine's memory.
+	maxEdited = 64 << 20
 )
 
 type editFile struct{}
@@ -16,126 +25,190 @@ type editFile struct{}
 func (editFile) Spec() Spec {
 	return Spec{
 		Name: "edit_file",
-		Description: `Replace a piece of text in a file of the workspace. old must be exactly what the file has, white
-space and line ends included, and occur in it once: take in as much of the surrounding text as makes it the only one.
-With all set to true every occurrence is replaced. To delete text, give an empty new.`,
-		InputSchema: json.RawMessage(`{
-  "type": "object",
-  "properties": {
-    "path": {"type": "string", "description": "Path of the file, relative to the workspace"},
-    "old": {"type": "string", "minLength": 1, "description": "The text to replace, exactly as it is in the file"},
-    "new": {"type": "string", "description": "The text to put in its place"},
-    "all": {"type": "boolean", "description": "Replace every occurrence instead of the only one; default false"}
-  },
-  "required": ["path", "old", "new"],
-  "additionalProperties": false
-}`),
-		// Not Repeatable: new may hold old, or old come to be unique only by the edit.
+		Description: `Replace text in a file of the workspace: old by new, or several edits at once, in order and all
+or none. old is text of the file without line numbers, and must occur once: take in enough around it. White space at line
+ends, indentation and typographic quotes may differ. Gives a diff.`,
+		InputSchema: objectSchema(`
+    "path": {"type": "string", "description": "Path of the file"},
+    "old": {"type": "string", "minLength": 1, "description": "The text to replace"},
+    "new": {"type": "string", "description": "The text in its place; empty to delete"},
+    "all": {"type": "boolean", "description": "Replace every occurrence of old; default false"},
+    "edits": {"type": "array", "minItems": 1, "maxItems": 100, "description": "In place of old and new",
+      "items": {"type": "object", "required": ["old", "new"], "additionalProperties": false,
+        "properties": {"old": {"type": "string", "minLength": 1}, "new": {"type": "string"}}}}`,
+			"path"),
+		// Not Repeatable: new may contain old, and old may occur once only after the edit.
 	}
 }
 
-// An edit is the replacement of old by new in the file at path.
+// An edit replaces the text old by the text new.
 type edit struct {
-	path     string
+	name     string // in messages: "old", or "edits[2].old"
 	old, new []byte
 	all      bool
-	count    int // replacements made
-	line     int // line of the first
-	size     int // of the file afterwards
+}
+
+// An editing holds the arguments and the state of one call of edit_file.
+type editing struct {
+	path   string
+	edits  []edit
+	count  int      // replacements
+	loose  []string // names of edits that found their text only by findLoosely
+	before []byte   // contents of the file
+	after  []byte
 }
 
 // Run edits a file.
 func (editFile) Run(_ context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
-	a := parse(input)
-	e := edit{
-		path: a.path(),
-		old:  []byte(a.text("old", true, math.MaxInt)),
-		new:  []byte(a.text("new", true, math.MaxInt)),
-		all:  a.boolean("all"),
-	}
-	if err := a.err(); err != nil {
+	e := editing{}
+	if err := e.parse(input); err != nil {
 		return nil, err
 	}
-	if len(e.old) == 0 {
-		return nil, Errorf("old must not be empty; to write a whole file, use write_file")
-	}
-	if bytes.Equal(e.old, e.new) {
-		return nil, Errorf("old and new are the same, so nothing would change")
-	}
+	// No other write through this Workspace comes between the read and the write of Edit.
 	if err := host.Workspace().Edit(e.path, e.apply); err != nil {
-		return nil, told(err)
+		return nil, explain(err)
 	}
-	return result(struct {
-		Path         string `json:"path"`
-		Replacements int    `json:"replacements"`
-		Line         int    `json:"line"`
-		Size         int    `json:"size"`
-	}{e.path, e.count, e.line, e.size})
+	notes := ""
+	for _, name := range e.loose {
+		notes += fmt.Sprintf("[%s was found with other white space or quotes: check the diff]\n", name)
+	}
+	return result(fmt.Sprintf("%s: %d replaced, %d bytes now\n", e.path, e.count, len(e.after)) + notes +
+		unifiedDiff(e.path, string(e.before), string(e.after)))
 }
 
-// maxEdited is the most bytes an edit may make of a file. It is counted before the
-// edit is made, since new texts for many old ones add up to more than memory holds.
-const maxEdited = 64 << 20
+// parse reads the arguments of a call. It returns an *Error with all problems.
+func (e *editing) parse(input json.RawMessage) error {
+	a := parse(input)
+	e.path = a.path()
+	all := a.boolean("all")
+	one := func(a *arguments, name string) {
+		e.edits = append(e.edits, edit{name: name, old: []byte(a.text("old", true, math.MaxInt)),
+			new: []byte(a.text("new", true, math.MaxInt)), all: all})
+	}
+	several := a.has("edits", false)
+	if several {
+		for i, object := range a.objects("edits", maxEdits) {
+			one(object, fmt.Sprintf("edits[%d].old", i))
+		}
+	}
+	switch {
+	// With both forms it is unclear which edit the model means.
+	case several && (a.has("old", false) || a.has("new", false)):
+		a.wrong("give either old and new, or edits")
+	case several && len(e.edits) == 0:
+		a.wrong("edits must not be empty")
+	case !several:
+		one(a, "old")
+	}
+	if err := a.err(); err != nil {
+		return err
+	}
+	for _, x := range e.edits {
+		switch {
+		case len(x.old) == 0:
+			return Errorf("%s must not be empty; to write a whole file, use write_file", x.name)
+		// Refused, because a model that reads of success believes that the file has changed.
+		case bytes.Equal(x.old, x.new):
+			return Errorf("%s and new are the same, so nothing would change", x.name)
+		}
+	}
+	return nil
+}
 
-// apply makes the edit in data.
-func (e *edit) apply(data []byte) ([]byte, error) {
+// apply returns the contents of the file after all edits. After an error the file stays as
+// it was, so a call does all of its edits or none.
+func (e *editing) apply(data []byte) ([]byte, error) {
 	if encodingOf(data[:min(len(data), headSize)]) != utf8Text || !utf8.Valid(data) {
 		return nil, Errorf("path: %q is not UTF-8 text, so it cannot be edited; write_file can replace it", e.path)
 	}
-	e.matchLineEnds(data)
-	first := bytes.Index(data, e.old)
-	if first < 0 {
-		return nil, e.missing(data)
+	// Each edit works on the result of the one before.
+	e.before, e.after, e.count, e.loose = data, data, 0, nil
+	for _, x := range e.edits {
+		// First the line ends: a text with LF is not found in a file with CRLF.
+		x.matchLineEnds(e.after)
+		if err := e.replace(x); err != nil {
+			return nil, err
+		}
 	}
-	e.count = bytes.Count(data, e.old)
-	if !e.all && bytes.Contains(data[first+1:], e.old) { // also where it overlaps the first
-		return nil, Errorf("old occurs %d times in %q, %s; give more of the text around the right one, or set all to true",
-			max(e.count, 2), e.path, e.lines(data))
-	}
-	e.size = len(data) + e.count*(len(e.new)-len(e.old))
-	if e.size > maxEdited {
-		return nil, Errorf("the edit would make %d bytes of %q, more than a file can have", e.size, e.path)
-	}
-	e.line = bytes.Count(data[:first], []byte("\n")) + 1
-	return bytes.ReplaceAll(data, e.old, e.new), nil
+	return e.after, nil
 }
 
-// matchLineEnds gives old and new the line ends of a file that has nothing but
-// CRLF, so that a model, which writes LF, can edit it and leaves it consistent.
-func (e *edit) matchLineEnds(data []byte) {
+// replace makes one edit. It looks for the exact text first, then for a similar one.
+func (e *editing) replace(x edit) error {
+	data := e.after
+	first := bytes.Index(data, x.old)
+	if first < 0 {
+		return e.replaceLoosely(x)
+	}
+	n := bytes.Count(data, x.old)
+	if !x.all && bytes.Contains(data[first+1:], x.old) { // an overlapping occurrence counts, too
+		return Errorf("%s occurs %d times in %q, %s; give more of the text around the right one, or set all to true",
+			x.name, max(n, 2), e.path, x.lines(data))
+	}
+	// The size is checked before memory is allocated for the result.
+	if size := len(data) + n*(len(x.new)-len(x.old)); size > maxEdited {
+		return Errorf("the edit would make %d bytes of %q, more than a file can have", size, e.path)
+	}
+	e.count += n
+	e.after = bytes.ReplaceAll(data, x.old, x.new)
+	return nil
+}
+
+// replaceLoosely makes an edit whose old text is not in the file. It replaces a text that
+// differs only in white space or typographic characters. Only one place may have such a text.
+func (e *editing) replaceLoosely(x edit) error {
+	if len(e.after) > maxLoose {
+		return Errorf("%s does not occur in %q; read the file for its exact text", x.name, e.path)
+	}
+	// A guess must be the only candidate. Even with all set, several guesses are refused.
+	found := findLoosely(e.after, x.old)
+	switch {
+	case len(found) == 0:
+		return Errorf("%s does not occur in %q; the nearest lines are:\n%s",
+			x.name, e.path, nearestLines(e.after, x.old))
+	case len(found) > 1:
+		return Errorf("%s does not occur in %q; with other white space or quotes it does %d times, "+
+			"first on lines %d and %d",
+			x.name, e.path, len(found), lineAt(e.after, found[0].from), lineAt(e.after, found[1].from))
+	}
+	at := found[0]
+	replacement := at.reindent(e.after, x.old, x.new)
+	e.after = bytes.Join([][]byte{e.after[:at.from], replacement, e.after[at.to:]}, nil)
+	e.count++
+	e.loose = append(e.loose, x.name)
+	return nil
+}
+
+// lineAt returns the number of the line that holds the byte at offset.
+func lineAt(data []byte, offset int) int { return bytes.Count(data[:offset], []byte("\n")) + 1 }
+
+// matchLineEnds changes old and new to CRLF if every line of the file ends with CRLF. Models
+// write LF: their old text would not be found, and their new text would mix line ends.
+func (x *edit) matchLineEnds(data []byte) {
 	lf, crlf := []byte("\n"), []byte("\r\n")
 	n := bytes.Count(data, crlf)
 	if n == 0 || n != bytes.Count(data, lf) {
 		return
 	}
-	for _, s := range []*[]byte{&e.old, &e.new} {
+	for _, s := range []*[]byte{&x.old, &x.new} {
+		// A text that has CRLF already would get a second CR.
 		if !bytes.Contains(*s, crlf) {
 			*s = bytes.ReplaceAll(*s, lf, crlf)
 		}
 	}
 }
 
-// lines says on which lines the first occurrences of old are.
-func (e *edit) lines(data []byte) string {
+// lines describes in words on which lines the first occurrences of old are.
+func (x *edit) lines(data []byte) string {
 	var numbers []string
-	for at, line := 0, 1; len(numbers) < 5; {
-		next := bytes.Index(data[at:], e.old)
+	// One byte further each time, because occurrences may overlap.
+	for at := 0; len(numbers) < 5; at++ {
+		next := bytes.Index(data[at:], x.old)
 		if next < 0 {
 			break
 		}
-		line += bytes.Count(data[at:at+next], []byte("\n"))
-		numbers = append(numbers, strconv.Itoa(line))
-		line += bytes.Count(data[at+next:at+next+1], []byte("\n"))
-		at += next + 1
+		at += next
+		numbers = append(numbers, strconv.Itoa(lineAt(data, at)))
 	}
 	return "first on lines " + strings.Join(numbers, ", ")
-}
-
-// missing says that old is not in data, and why that may be.
-func (e *edit) missing(data []byte) error {
-	squeeze := func(b []byte) string { return strings.Join(strings.Fields(string(b)), " ") }
-	if old := squeeze(e.old); len(data) < 1<<20 && old != "" && strings.Contains(squeeze(data), old) {
-		return Errorf("old does not occur in %q; it would with other white space, so copy that from the file exactly", e.path)
-	}
-	return Errorf("old does not occur in %q; read the file for its exact text", e.path)
 }

@@ -1,13 +1,10 @@
 package tool
 
 import (
-	"context"
-	"net/url"
-	"slices"
+	"errors"
+	"strconv"
 	"strings"
-	"time"
 
-	"codeberg.org/readeck/go-readability/v2"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
@@ -16,101 +13,223 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxNodes bounds what of a page is looked at as more than a heap of words.
-const maxNodes = 100_000
+// The bounds of a page. People do not reach them in writing, and a page within them
+// takes little time and memory. A page beyond them loses its layout but keeps its words.
+const (
+	maxTokens    = 150_000 // tags and texts
+	maxNodes     = 50_000  // of the parsed page, without what nobody reads
+	maxDepth     = 100     // nested elements
+	maxQuotes    = 20      // nested quotes and lists: each level repeats its lines
+	maxSpan      = 100     // columns or rows of one cell
+	maxCells     = 20_000  // in all tables of a page, with the empty ones
+	maxAttribute = 4 << 10 // bytes of an attribute's value
+	maxData      = 256 << 10
+)
 
-// readHTML finds the text that a page is there for, and makes Markdown of it.
-func (f *fetched) readHTML(ctx context.Context, text string, at *url.URL) error {
-	doc, err := html.Parse(strings.NewReader(text))
-	if err != nil {
-		return Errorf("the page at %s cannot be read: %s", at, err) // such as one nested without end
-	}
-	f.Title = titleOf(doc)
-	if base := baseOf(doc, at); base != nil {
-		at = base
-	}
-	pruned := pruner{}
-	if pruned.prune(doc); pruned.nodes > maxNodes {
-		f.Content = wordsOf(doc)
-		return nil
-	}
-	main := doc
-	parser := readability.NewParser()
-	article, err := parser.ParseDocument(doc, at) // of a copy: it tries several ways
-	if err == nil && article.Node != nil {
-		main = article.Node
-		if title := article.Title(); title != "" {
-			f.Title = title
-		}
-		if t, err := article.PublishedTime(); err == nil && !t.IsZero() {
-			f.PublishedAt = t.UTC().Format(time.RFC3339)
+// errTooLarge is the error for a page with too many elements.
+var errTooLarge = errors.New("the page has too many elements")
+
+// parseHTML parses a page. It returns an error for a page that would take too much
+// memory or time.
+func parseHTML(page string) (*html.Node, error) {
+	tokens := html.NewTokenizer(strings.NewReader(page))
+	// Counting tokens is cheap. The parser builds a tree, which is not.
+	for n := 0; tokens.Next() != html.ErrorToken; n++ {
+		if n > maxTokens {
+			return nil, errTooLarge
 		}
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	return html.Parse(strings.NewReader(page))
+}
+
+// A bounder removes from a parsed page what no reader sees and what exceeds the bounds.
+type bounder struct {
+	unread func(*html.Node) bool           // reports whether to leave an element out
+	image  func(*html.Node) (words string) // returns the text that replaces a picture
+	node   func(*html.Node)                // changes an element further; may be nil
+	cells  int                             // counted in tables so far
+	nodes  int                             // counted so far
+}
+
+// bound applies the bounds to everything below n. It returns errTooLarge if more than
+// maxNodes remain.
+func (b *bounder) bound(n *html.Node) error {
+	b.below(n, 0, 0)
+	if b.nodes > maxNodes {
+		return errTooLarge
 	}
-	if len(wordsOf(main)) < len(wordsOf(doc))/50 {
-		main = doc // it found a crumb and took it for the page
-	}
-	f.Content = markdown(main, at)
+	b.tables(n)
 	return nil
 }
 
-// markdown is what is below n as Markdown, with whole addresses in links.
-func markdown(n *html.Node, at *url.URL) string {
-	c := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(
-		base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false)),
-		table.NewTablePlugin(table.WithSkipEmptyRows(true))))
-	text, err := c.ConvertNode(n, converter.WithDomain(at.String()))
-	if err != nil {
-		return wordsOf(n)
-	}
-	return angles.Replace(strings.TrimSpace(string(text)))
-}
-
-// angles undoes what Markdown needs and readers do not.
-var angles = strings.NewReplacer("&lt;", "<", "&gt;", ">")
-
-// A pruner takes out of a page what nobody reads, puts words in place of
-// pictures, and counts what is left.
-type pruner struct{ nodes, pictures int }
-
-// maxPictures bounds the pictures of a page that are named.
-const maxPictures = 1000
-
-func (p *pruner) prune(n *html.Node) {
-	for c := n.FirstChild; c != nil; {
-		next := c.NextSibling
-		p.nodes++
+// below bounds the nodes below n, which is depth elements and quotes levels deep.
+func (b *bounder) below(n *html.Node, depth, quotes int) {
+	for c := n.FirstChild; c != nil && b.nodes <= maxNodes; {
+		next := c.NextSibling // read first, because c may be removed
+		b.nodes++
 		switch {
-		case c.Type == html.CommentNode, c.Type == html.ElementNode && isUnread(c):
+		case c.Type == html.CommentNode, c.Type == html.ElementNode && b.unread(c):
 			n.RemoveChild(c)
-		case c.DataAtom == atom.Img:
-			alt := strings.Join(strings.Fields(attribute(c, "alt")), " ")
-			if p.pictures++; alt != "" && p.pictures <= maxPictures {
-				n.InsertBefore(&html.Node{Type: html.TextNode, Data: "[image: " + alt + "]"}, c)
+		case c.Type == html.ElementNode && c.DataAtom == atom.Img:
+			if words := b.image(c); words != "" {
+				n.InsertBefore(&html.Node{Type: html.TextNode, Data: words}, c)
 			}
 			n.RemoveChild(c)
+		case depth >= maxDepth && c.Type == html.ElementNode:
+			// Too deep: the words stay, the elements go.
+			words := linesOf(c)
+			n.InsertBefore(&html.Node{Type: html.TextNode, Data: words}, c)
+			n.RemoveChild(c)
 		default:
-			p.prune(c)
+			b.below(c, depth+1, quotes+b.element(c, quotes))
 		}
 		c = next
 	}
 }
 
-// unread are the elements without words for a reader.
-var unread = []atom.Atom{atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Iframe, atom.Object, atom.Embed, atom.Canvas, atom.Video, atom.Audio, atom.Button,
-	atom.Input, atom.Select, atom.Textarea, atom.Dialog}
-
-func isUnread(n *html.Node) bool {
-	if n.DataAtom == atom.Script {
-		return attribute(n, "type") != "application/ld+json" // where a page says what it is
+// element bounds one element, without its content. It returns 1 if the element adds a
+// level of quotes or lists. Below maxQuotes levels these become plain blocks.
+func (b *bounder) element(n *html.Node, quotes int) int {
+	if n.Type != html.ElementNode {
+		return 0
 	}
-	style := strings.ReplaceAll(strings.ToLower(attribute(n, "style")), " ", "")
-	return slices.Contains(unread, n.DataAtom) || strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden") ||
-		slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
+	boundAttributes(n)
+	if b.node != nil {
+		b.node(n)
+	}
+	switch n.DataAtom {
+	case atom.Blockquote, atom.Ul, atom.Ol, atom.Dl, atom.Menu, atom.Dir:
+		if quotes < maxQuotes {
+			return 1
+		}
+		n.DataAtom, n.Data = atom.Div, "div"
+	case atom.Li:
+		if quotes >= maxQuotes {
+			n.DataAtom, n.Data = atom.Div, "div"
+		}
+	}
+	return 0
 }
 
+// boundAttributes removes long values, which no reader sees, and limits the spans of
+// table cells.
+func boundAttributes(n *html.Node) {
+	kept := n.Attr[:0]
+	for _, a := range n.Attr {
+		switch {
+		case len(kept) >= 50, len(a.Val) > maxAttribute:
+			continue
+		case a.Key == "colspan", a.Key == "rowspan":
+			a.Val = strconv.Itoa(spanOf(a.Val))
+		}
+		kept = append(kept, a)
+	}
+	n.Attr = kept
+}
+
+// spanOf returns how many rows or columns a cell takes.
+func spanOf(value string) int {
+	span, err := strconv.Atoi(strings.TrimSpace(value))
+	if errors.Is(err, strconv.ErrRange) { // browsers read a huge number as their largest span
+		span = maxSpan
+	}
+	return min(max(span, 1), maxSpan)
+}
+
+// tables turns tables below n into plain blocks once there are too many cells in all.
+// The count includes the empty cells that the converter adds to short rows.
+func (b *bounder) tables(n *html.Node) {
+	// Collected first: flatten inserts nodes, which must not disturb the iteration.
+	var all []*html.Node
+	for d := range n.Descendants() {
+		if d.DataAtom == atom.Table {
+			all = append(all, d)
+		}
+	}
+	for _, t := range all {
+		if cells := areaOf(t); b.cells+cells <= maxCells {
+			b.cells += cells
+		} else {
+			flatten(t)
+		}
+	}
+}
+
+// areaOf returns how many cells the converter makes of a table: all rows become as long
+// as the longest one. It stops counting beyond maxCells. Rows of nested tables count
+// too, because the converter also reads them.
+func areaOf(t *html.Node) int {
+	rows, longest, spanned := 0, 0, 0
+	more := map[int]int{} // by row: change in the number of cells that reach into it from above
+	reach := 0
+	for tr := range t.Descendants() {
+		if tr.DataAtom != atom.Tr {
+			continue
+		}
+		reach += more[rows]
+		length := reach
+		for c := tr.FirstChild; c != nil; c = c.NextSibling {
+			if c.DataAtom != atom.Td && c.DataAtom != atom.Th {
+				continue
+			}
+			columns, down := spanOf(attribute(c, "colspan")), spanOf(attribute(c, "rowspan"))
+			length += columns
+			if spanned += columns * down; spanned > maxCells {
+				return spanned
+			}
+			if down > 1 {
+				more[rows+1] += columns
+				more[rows+down] -= columns
+			}
+		}
+		rows++
+		longest = max(longest, length)
+		if rows*longest > maxCells {
+			return rows * longest
+		}
+	}
+	return max(rows*longest, spanned)
+}
+
+// flatten turns each row of a table into a block, with " | " between its cells.
+func flatten(t *html.Node) {
+	for d := range t.Descendants() {
+		switch d.DataAtom {
+		case atom.Td, atom.Th:
+			if d.PrevSibling != nil {
+				d.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: " | "}, d)
+			}
+			d.DataAtom, d.Data, d.Attr = atom.Span, "span", nil
+		case atom.Tr, atom.Thead, atom.Tbody, atom.Tfoot, atom.Caption, atom.Colgroup:
+			d.DataAtom, d.Data, d.Attr = atom.Div, "div", nil
+		}
+	}
+	t.DataAtom, t.Data, t.Attr = atom.Div, "div", nil
+}
+
+// markdown converts what is below n to Markdown. n must be bounded. Links become
+// absolute if address is not "". It returns the plain words if the converter fails.
+func markdown(n *html.Node, address string) (text string) {
+	// The converter may panic on a strange page. Such a page only loses its layout.
+	defer func() {
+		if recover() != nil {
+			text = linesOf(n)
+		}
+	}()
+	// Cells have no padding: one long cell would lengthen every row of its table.
+	c := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(
+		base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false)),
+		table.NewTablePlugin(table.WithSkipEmptyRows(true),
+			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal))))
+	out, err := c.ConvertNode(n, converter.WithDomain(address))
+	if err != nil {
+		return linesOf(n)
+	}
+	// Markdown escapes these characters, but readers and models do not need that.
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(strings.TrimSpace(string(out)))
+}
+
+// attribute returns the value of an element's attribute, "" if it has none.
 func attribute(n *html.Node, key string) string {
 	for _, a := range n.Attr {
 		if a.Key == key {
@@ -120,39 +239,109 @@ func attribute(n *html.Node, key string) string {
 	return ""
 }
 
-// titleOf is what the page's title element says.
-func titleOf(doc *html.Node) string {
-	for n := range doc.Descendants() {
-		if n.DataAtom == atom.Title && n.FirstChild != nil && n.Namespace == "" {
-			return n.FirstChild.Data
-		}
-	}
-	return ""
-}
-
-// baseOf is the address that the page says its links start from, if it does.
-func baseOf(doc *html.Node, at *url.URL) *url.URL {
-	for n := range doc.Descendants() {
-		if n.DataAtom == atom.Base {
-			if u, err := at.Parse(attribute(n, "href")); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
-				return u
+// isHidden reports whether a style or an attribute hides an element.
+func isHidden(n *html.Node) bool {
+	for _, a := range n.Attr {
+		switch a.Key {
+		case "hidden":
+			return true
+		case "style":
+			style := strings.ReplaceAll(strings.ToLower(a.Val[:min(len(a.Val), maxAttribute)]), " ", "")
+			if strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden") {
+				return true
 			}
 		}
 	}
-	return nil
+	return false
 }
 
-// wordsOf is the text of a page without its form.
-func wordsOf(n *html.Node) string {
+// isUnseen reports whether an element's content is not part of the page's text.
+func isUnseen(a atom.Atom) bool {
+	switch a {
+	case atom.Script, atom.Style, atom.Head, atom.Title, atom.Template, atom.Noscript:
+		return true
+	}
+	return false
+}
+
+// isBlock reports whether an element begins a new line.
+func isBlock(a atom.Atom) bool {
+	switch a {
+	case atom.Br, atom.P, atom.Div, atom.Tr, atom.Li, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6,
+		atom.Blockquote, atom.Pre,
+		atom.Table, atom.Ul, atom.Ol, atom.Hr, atom.Dt, atom.Dd, atom.Section, atom.Article:
+		return true
+	}
+	return false
+}
+
+// linesOf returns the words of n and of everything below it, without layout.
+func linesOf(n *html.Node) string {
 	var b strings.Builder
-	for d := range n.Descendants() {
-		if d.Type == html.TextNode && d.Parent.DataAtom != atom.Script && d.Parent.DataAtom != atom.Title {
-			b.WriteString(d.Data)
+	var walk func(*html.Node)
+	walk = func(n *html.Node) {
+		switch {
+		case n.Type == html.TextNode:
+			b.WriteString(n.Data)
+		case isUnseen(n.DataAtom):
+			return
+		case isBlock(n.DataAtom):
+			b.WriteByte('\n')
+		case n.DataAtom == atom.Td, n.DataAtom == atom.Th:
 			b.WriteByte(' ')
 		}
-		if b.Len() > 4*maxContent {
-			break
+		for c := n.FirstChild; c != nil; c = c.NextSibling {
+			walk(c)
 		}
 	}
-	return strings.Join(strings.Fields(b.String()), " ")
+	walk(n)
+	return tidyLines(b.String())
+}
+
+// wordsOfSource returns the title and the words of a page that is too large to parse.
+// It reads the page once from beginning to end.
+func wordsOfSource(page string) (title, words string) {
+	var b strings.Builder
+	tokens := html.NewTokenizer(strings.NewReader(page))
+	unseen := atom.Atom(0) // the element whose content is skipped, 0 for none
+	for {
+		kind := tokens.Next()
+		if kind == html.ErrorToken {
+			return title, tidyLines(b.String())
+		}
+		if kind == html.TextToken {
+			switch text := tokens.Text(); {
+			case unseen == 0:
+				b.Write(text)
+			case unseen == atom.Title && title == "":
+				title = string(text)
+			}
+			continue
+		}
+		name, _ := tokens.TagName()
+		switch a := atom.Lookup(name); {
+		case kind == html.StartTagToken && unseen == 0 && isUnseen(a) && a != atom.Head:
+			unseen = a
+		case kind == html.EndTagToken && a == unseen:
+			unseen = 0
+		case kind != html.EndTagToken && isBlock(a):
+			b.WriteByte('\n')
+		case a == atom.Td, a == atom.Th:
+			b.WriteByte(' ')
+		}
+	}
+}
+
+// tidyLines trims the lines of a text, and keeps one of several empty lines in a row.
+func tidyLines(text string) string {
+	var b strings.Builder
+	blank := true
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" || !blank {
+			b.WriteString(line + "\n")
+		}
+		blank = line == ""
+	}
+	return strings.TrimSpace(b.String())
 }

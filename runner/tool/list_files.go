@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"path"
+	"regexp"
+	"strings"
 
 	"journeyman/runner/sandbox"
 )
@@ -12,7 +15,8 @@ import (
 // The limits of list_files.
 const (
 	maxListed     = 1000     // files in an answer
-	maxListedSize = 64 << 10 // bytes of paths in an answer
+	maxListedSize = 64 << 10 // bytes of an answer
+	maxGlob       = 500      // characters
 )
 
 type listFiles struct{}
@@ -21,64 +25,121 @@ type listFiles struct{}
 func (listFiles) Spec() Spec {
 	return Spec{
 		Name: "list_files",
-		Description: `List the files in the workspace, or in one of its folders, with everything below it: paths sorted
-by name, sizes in bytes. At most 1000 files are given; total says how many there are.`,
-		InputSchema: json.RawMessage(`{
-  "type": "object",
-  "properties": {
-    "path": {"type": "string", "description": "Folder to list, relative to the workspace; default the whole workspace"}
-  },
-  "additionalProperties": false
-}`),
+		Description: `List the files of the workspace, or of a folder, with all below it, sorted: path, tab, size in
+bytes. Up to 1000. Leaves out .git and what .gitignore names.`,
+		InputSchema: objectSchema(`
+    "path": {"type": "string", "description": "Folder; default the whole workspace"},
+    "glob": {"type": "string", "maxLength": 500, "description": "Only files like *.go or src/**/*.{ts,tsx}, below path"},
+    "depth": {"type": "integer", "minimum": 1, "description": "Levels to list: 1 is the folder itself; default all"}`),
 		Repeatable: true,
+		Parallel:   true,
 	}
 }
 
-type listedFile struct {
-	Path string `json:"path"`
-	Size int64  `json:"size"`
-	Link bool   `json:"link,omitempty"` // a symbolic link, which is not followed
-}
-
-// A fileList is what list_files answers.
+// A fileList is one call of list_files.
 type fileList struct {
-	Path  string       `json:"path"`
-	Files []listedFile `json:"files"`
-	Total int          `json:"total"` // also of those left out of Files
-	Note  string       `json:"note,omitempty"`
-	size  int
+	start string // folder or file to list
+	depth int    // levels; 0 for all
+	glob  pathGlob
+
+	text         strings.Builder
+	shown, total int // lines in text, and lines that belong to the list
 }
 
 // Run lists files.
 func (listFiles) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
-	list := fileList{Path: a.folder(), Files: []listedFile{}}
+	list := fileList{start: a.folder(), depth: a.number("depth", 0, 1)}
+	list.glob = a.glob()
 	if err := a.err(); err != nil {
 		return nil, err
 	}
-	err := host.Workspace().Walk(list.Path, func(e sandbox.Entry) error {
-		list.add(e)
-		return ctx.Err()
-	})
+	left, err := walkFiles(ctx, host.Workspace(), list.start, list.visit)
 	if err != nil {
-		return nil, told(err)
+		return nil, explain(err)
 	}
-	if left := list.Total - len(list.Files); left > 0 {
-		list.Note = fmt.Sprintf("%d more files are not shown; list a folder by its path to see those in it", left)
+	if list.total == 0 {
+		list.text.WriteString("(no files)\n")
 	}
-	return result(list)
+	// The walk goes on when the list is full, to count all files.
+	if list.shown < list.total {
+		fmt.Fprintf(&list.text, "[%d of %d; give a folder as path, or a glob, to see the others]\n",
+			list.shown, list.total)
+	}
+	if left {
+		list.text.WriteString("[" + ignoreNote + "]\n")
+	}
+	return result(list.text.String())
 }
 
-func (l *fileList) add(e sandbox.Entry) {
-	isLink := e.Mode&fs.ModeSymlink != 0
-	if !isLink && !e.Mode.IsRegular() {
+// visit adds an entry to the list if it belongs there.
+func (l *fileList) visit(e sandbox.Entry) error {
+	below := relativeTo(l.start, e.Path)
+	deepest := l.depth > 0 && strings.Count(below, "/")+1 >= l.depth
+	switch {
+	case e.Mode.IsDir() && !deepest:
+		return nil // the paths of its files show it
+	case e.Mode.IsDir():
+		// Its contents are too deep for the list, so the folder stands for them.
+		if l.glob.matches(below) {
+			l.add(e.Path + "/")
+		}
+		return fs.SkipDir
+	case !l.glob.matches(below):
+	case e.Mode&fs.ModeSymlink != 0:
+		l.add(e.Path + "\tlink") // links are not followed
+	case e.Mode.IsRegular(): // devices and pipes cannot be read
+		l.add(fmt.Sprintf("%s\t%d", e.Path, e.Size))
+	}
+	return nil
+}
+
+// add adds a line to the list if there is room.
+func (l *fileList) add(line string) {
+	l.total++
+	// After one line is left out, all later ones are: the model sees a list without gaps.
+	if l.total-1 > l.shown || l.shown == maxListed || l.text.Len()+len(line) > maxListedSize {
 		return
 	}
-	l.Total++
-	// Once one is left out all are, so that what is shown has no gaps.
-	if l.Total-1 > len(l.Files) || len(l.Files) == maxListed || l.size+len(e.Path) > maxListedSize {
-		return
+	l.shown++
+	l.text.WriteString(line + "\n")
+}
+
+// relativeTo returns the path p relative to the folder start. If p is start itself, a file,
+// relativeTo returns its name.
+func relativeTo(start, p string) string {
+	if start = path.Clean(start); start == p {
+		return path.Base(p)
 	}
-	l.size += len(e.Path)
-	l.Files = append(l.Files, listedFile{Path: e.Path, Size: e.Size, Link: isLink})
+	return strings.TrimPrefix(p, start+"/")
+}
+
+// A pathGlob matches paths. The zero value matches every path.
+type pathGlob struct {
+	pattern *regexp.Regexp
+	names   bool // pattern matches the last name of a path only
+}
+
+// glob reads the argument glob. A pattern without a slash matches names at any depth, as in
+// gitignore(5).
+func (a *arguments) glob() (g pathGlob) {
+	text := a.text("glob", false, maxGlob)
+	if text == "" {
+		return g
+	}
+	var err error
+	// A slash at the beginning binds the pattern to the folder. Relative paths begin without one.
+	if g.pattern, err = compileGlob(strings.TrimPrefix(text, "/"), true); err != nil {
+		a.wrong("glob: %s", err)
+	}
+	g.names = !strings.Contains(text, "/")
+	return g
+}
+
+// matches reports whether the glob matches a path below the folder of the call.
+func (g pathGlob) matches(below string) bool {
+	if g.names {
+		below = path.Base(below)
+	}
+	return g.pattern == nil || g.pattern.MatchString(below)
 }

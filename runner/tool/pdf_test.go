@@ -21,7 +21,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// makePDF gives a document with the lines of each page in Helvetica.
+// testDocuments reads the documents of the tests.
+var testDocuments = NewDocuments(sandbox.NewFilterPool())
+
+// makePDF returns a document with the lines of each page in Helvetica.
 func makePDF(pages ...string) string {
 	var b bytes.Buffer
 	var offsets []int
@@ -65,46 +68,24 @@ func TestReadPDF(t *testing.T) {
 	h.put(t, "empty.pdf", makePDF(""))
 	h.put(t, "cut.pdf", makePDF("Quarterly report")[:400])
 	for path, says := range map[string]string{
-		"report.pdf":      `"content":"Quarterly report\nRevenue grew by 14% (net).\n\n[page 2 of 2]\n\nThe board meets on Tuesday.\n\n"`,
+		"report.pdf":      `"Quarterly report\nRevenue grew by 14% (net).\n\n[page 2 of 2]\n\nThe board meets on Tuesday.\n\n"`,
 		"named-otherwise": "Found by its first bytes",
 	} {
-		out, err := readFile{newPDFReader()}.Run(t.Context(), h, []byte(`{"path":"`+path+`"}`))
-		if err != nil || !strings.Contains(string(out), says) || !strings.Contains(string(out), `"mediaType":"application/pdf"`) {
+		out, err := readFile{testDocuments}.Run(t.Context(), h, []byte(`{"path":"`+path+`"}`))
+		if err != nil || !strings.Contains(string(out), says) {
 			t.Errorf("%s: %s %v", path, out, err)
 		}
 	}
 	for path, says := range map[string]string{"damaged.pdf": "damaged", "empty.pdf": "pictures", "cut.pdf": "damaged"} {
-		_, err := readFile{newPDFReader()}.Run(t.Context(), h, []byte(`{"path":"`+path+`"}`))
+		_, err := readFile{testDocuments}.Run(t.Context(), h, []byte(`{"path":"`+path+`"}`))
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v does not say %q", path, err, says)
 		}
 	}
 	is := is.New(t)
-	out, err := readFile{newPDFReader()}.Run(t.Context(), h, []byte(`{"path":"report.pdf","offset":6,"limit":1}`))
+	out, err := readFile{testDocuments}.Run(t.Context(), h, []byte(`{"path":"report.pdf","offset":6,"limit":1}`))
 	is.NoErr(err)
-	is.True(strings.Contains(string(out), `"content":"The board meets on Tuesday.\n"`)) // by lines, as any text
-}
-
-// TestPDFsWaitForRoom has one document too many.
-func TestPDFsWaitForRoom(t *testing.T) {
-	t.Parallel()
-	is := is.New(t)
-	r := newPDFReader()
-	for range cap(r) {
-		r <- struct{}{}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	document := strings.NewReader(makePDF("one"))
-	whole := document.Len()
-	_, err := r.read(ctx, document)
-	is.True(errors.Is(err, context.DeadlineExceeded))
-	is.Equal(document.Len(), whole) // nothing was begun
-	<-r
-	text, err := r.read(t.Context(), document)
-	is.NoErr(err)
-	is.Equal(text, "one\n\n")
-	is.Equal(len(r), cap(r)-1) // and its place is free again
+	is.True(strings.Contains(string(out), `The board meets on Tuesday.\n`)) // by lines, as any text
 }
 
 func TestTidyPage(t *testing.T) {
@@ -127,7 +108,7 @@ func FuzzPDF(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document []byte) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
-		text, err := newPDFReader().read(ctx, bytes.NewReader(document))
+		text, err := testDocuments.document(ctx, pdfType, document)
 		var told *Error
 		switch {
 		case err == nil && strings.ContainsAny(text, "\x00\x1b"):

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// maxTitle is how many characters the title of a published file may have.
+// maxTitle is the most characters in the title of a published file.
 const maxTitle = 200
 
 type publishFile struct{}
@@ -14,18 +14,12 @@ type publishFile struct{}
 func (publishFile) Spec() Spec {
 	return Spec{
 		Name: "publish_file",
-		Description: `Hand a file of the workspace to the user: it is copied as it is now, attached to the answer and
-given a web address, the url of the result. Later changes to the file don't change what was published; publish it again
-to hand over a new version. Files that are not published are not seen by the user.`,
-		InputSchema: json.RawMessage(`{
-  "type": "object",
-  "properties": {
-    "path": {"type": "string", "description": "Path of the file, relative to the workspace"},
-    "title": {"type": "string", "maxLength": 200, "description": "What the file is, in a few words, for the reader"}
-  },
-  "required": ["path"],
-  "additionalProperties": false
-}`),
+		Description: `Hand a file to the user: it is copied as it is now, attached to the answer, and gets the web
+address url. After a change, publish it again.`,
+		InputSchema: objectSchema(`
+    "path": {"type": "string", "description": "Relative to the workspace"},
+    "title": {"type": "string", "maxLength": 200, "description": "What it is, in a few words"}`,
+			"path"),
 		Repeatable: true,
 	}
 }
@@ -39,7 +33,7 @@ func (publishFile) Run(ctx context.Context, host Host, input json.RawMessage) (j
 	}
 	file, err := host.Publish(ctx, path, title)
 	if err != nil {
-		return nil, told(err)
+		return nil, explain(err)
 	}
 	return result(file)
 }

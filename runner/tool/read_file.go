@@ -6,130 +6,178 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+
+	"journeyman/runner/sandbox"
 )
 
 // The limits of read_file.
 const (
 	defaultLines = 2000     // lines in an answer unless the call says otherwise
 	maxContent   = 64 << 10 // bytes of text in an answer
-	maxReadable  = 64 << 20 // bytes in a file whose lines are counted
+	maxLine      = 8 << 10  // bytes of a line, unless the call asks for one line only
+	maxReadable  = 64 << 20 // bytes of a file: all its lines are read, to count them
 )
 
-type readFile struct{ pdfs pdfReader }
+type readFile struct{ docs Documents }
 
 // Spec describes read_file.
 func (readFile) Spec() Spec {
 	return Spec{
 		Name: "read_file",
-		Description: `Read a text file of the workspace. Gives up to 2000 lines and 64 KiB at a time, starting at line
-offset. When there is more, nextOffset is the offset to go on with. Of a PDF document the text is given, without its
-pictures and its layout. Of any other file that is not text (an image, an archive) only the media type and the size are
-given.`,
-		InputSchema: json.RawMessage(`{
-  "type": "object",
-  "properties": {
-    "path": {"type": "string", "description": "Path of the file, relative to the workspace, such as reports/2024.csv"},
-    "offset": {"type": "integer", "minimum": 1,
-      "description": "Line to start at; the first line is 1, which is the default"},
-    "limit": {"type": "integer", "minimum": 1, "description": "Most lines to read; default 2000"}
-  },
-  "required": ["path"],
-  "additionalProperties": false
-}`),
+		Description: `Read a file of the workspace as text. Each line comes as its number, a tab and the line. Gives up
+to 2000 lines and 64 KiB at a time, and says where to go on. Of PDF, docx, xlsx and pptx documents the text is given,
+without line numbers. Very long lines are cut: limit 1 shows more of one.`,
+		InputSchema: objectSchema(`
+    "path": {"type": "string", "description": "Path of the file, relative to the workspace"},
+    "offset": {"type": "integer", "minimum": 1, "description": "Line to start at; default 1"},
+    "limit": {"type": "integer", "minimum": 1, "description": "Most lines to read; default 2000"}`,
+			"path"),
 		Repeatable: true,
+		Parallel:   true,
 	}
 }
 
-// A fileContent is what read_file answers about a text file.
-type fileContent struct {
-	Path       string `json:"path"`
-	Content    string `json:"content"`
-	Offset     int    `json:"offset"`               // number of the first line of Content
-	Lines      int    `json:"lines"`                // lines in Content
-	TotalLines int    `json:"totalLines"`           // lines in the file
-	NextOffset int    `json:"nextOffset,omitempty"` // first line not in Content, if there is more
-	Encoding   string `json:"encoding,omitempty"`   // if the file is not in UTF-8
-	MediaType  string `json:"mediaType,omitempty"`  // if the file is not text itself
-	Note       string `json:"note,omitempty"`
-}
+// A lineRange is the range of a file's lines that one call shows to the model.
+type lineRange struct {
+	path     string
+	first    int  // number of the first line to show
+	limit    int  // most lines to show
+	numbered bool // the number of each line stands before it
 
-// A binaryFile is what read_file answers about any other file.
-type binaryFile struct {
-	Path      string `json:"path"`
-	Binary    bool   `json:"binary"`
-	MediaType string `json:"mediaType"`
-	Size      int64  `json:"size"`
+	text  strings.Builder
+	lines int // lines in text
+	total int // lines of the file
+	cut   int // number of the first line that was cut, 0 for none
+	crlf  int // lines in text that end with CRLF
 }
 
 // Run reads a file.
 func (r readFile) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
-	c := fileContent{Path: a.path(), Offset: a.number("offset", 1, 1)}
-	limit := a.number("limit", defaultLines, 1)
+	x := lineRange{path: a.path(), first: a.number("offset", 1, 1), limit: a.number("limit", defaultLines, 1)}
 	if err := a.err(); err != nil {
 		return nil, err
 	}
-	t, err := openText(host.Workspace(), c.Path)
+	t, err := openText(host.Workspace(), x.path)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
-	if t.mediaType == pdfType {
-		if err := t.asPDF(ctx, r.pdfs); err != nil {
+	x.numbered = true
+	// Models call read_file for documents, too, so a document needs no tool of its own.
+	if isDocument(t.mediaType) {
+		if err := t.asDocument(ctx, r.docs); err != nil {
 			return nil, err
 		}
-		c.MediaType = pdfType
+		x.numbered = false // nobody edits a document by its lines
 	}
-	if t.encoding == "" {
-		return result(binaryFile{Path: c.Path, Binary: true, MediaType: t.mediaType, Size: t.size})
+	switch {
+	case t.encoding == "":
+		return nil, refuseBinary(x.path, t.mediaType, t.size)
+	case t.size > maxReadable:
+		return nil, Errorf("%q has %d bytes; read_file reads files of up to %d", x.path, t.size, maxReadable)
 	}
-	if t.size > maxReadable {
-		return nil, Errorf("%q has %d bytes; read_file reads files of up to %d", c.Path, t.size, maxReadable)
-	}
-	if err := c.fill(ctx, t, limit); err != nil {
+	if err := x.fill(ctx, t); err != nil {
 		return nil, err
 	}
-	if c.Offset > 1 && c.Offset > c.TotalLines {
-		return nil, Errorf("offset must be at most %d, the number of lines in %q", max(c.TotalLines, 1), c.Path)
+	// An empty file has no line 1, and reading it from line 1 is no mistake.
+	if x.first > 1 && x.first > x.total {
+		return nil, Errorf("offset must be at most %d, the number of lines in %q", max(x.total, 1), x.path)
 	}
-	return result(c)
+	return result(x.text.String() + x.notes(t))
 }
 
-// fill reads t to its end, for the number of its lines, and keeps those asked for
-// while they fit.
-func (c *fileContent) fill(ctx context.Context, t *textFile, limit int) error {
-	var content strings.Builder
+// refuseBinary returns the error for a file that is not text. The error advises the model
+// what to use instead.
+func refuseBinary(path, mediaType string, size int64) error {
+	advice := "a shell, where there is one, may have a program that reads it"
+	if strings.HasPrefix(mediaType, "image/") {
+		advice = "view_image shows PNG, JPEG, GIF and WebP images"
+	}
+	return Errorf("%q is not text: it is %s, %d bytes; %s", path, mediaType, size, advice)
+}
+
+// fill reads t to its end, because notes tells the number of all lines. It keeps the
+// requested lines that fit.
+func (x *lineRange) fill(ctx context.Context, t *textFile) error {
+	most := maxLine
+	// A call for one line is the way to see more of a line that was cut.
+	if x.limit == 1 {
+		most = maxContent
+	}
 	full := false
 	for {
-		if c.TotalLines%1000 == 0 && ctx.Err() != nil {
+		// The check at every line would cost more than reading the line.
+		if x.total%1000 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		line, length, err := t.next(maxContent)
+		line, length, err := t.next(most)
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("read %s: %w", c.Path, err)
+			return fmt.Errorf("read %s: %w", x.path, err)
 		}
-		c.TotalLines++
-		line = cut(line, maxContent)
-		full = full || c.Lines >= limit || content.Len()+len(line) > maxContent
-		if full || c.TotalLines < c.Offset {
+		if x.total++; full || x.total < x.first {
 			continue
 		}
-		content.WriteString(line)
-		c.Lines++
-		if length > maxContent {
-			c.Note = fmt.Sprintf("line %d has %d bytes; only its beginning is given", c.TotalLines, length)
+		shown := x.shown(line, length, most)
+		// Once a line does not fit, no later line is shown: the answer has no gaps. The first
+		// line is shown even if it does not fit, because otherwise the call could not go on.
+		full = x.lines >= x.limit || x.text.Len()+len(shown) > maxContent && x.lines > 0
+		if full {
+			continue
+		}
+		x.text.WriteString(shown)
+		x.lines++
+		if strings.HasSuffix(line, "\r\n") {
+			x.crlf++
+		}
+		if length > most && x.cut == 0 {
+			x.cut = x.total
 		}
 	}
-	c.Content = content.String()
-	if next := c.Offset + c.Lines; next <= c.TotalLines {
-		c.NextOffset = next
+}
+
+// shown returns a line as the model sees it. length is the length of the whole line.
+func (x *lineRange) shown(line string, length, most int) string {
+	text := sandbox.Cut(strings.TrimRight(line, "\r\n"), most)
+	if length > most {
+		text += fmt.Sprintf("… [the line has %d bytes]", length)
+	}
+	if x.numbered {
+		text = strconv.Itoa(x.total) + "\t" + text
+	}
+	return text + "\n"
+}
+
+// notes returns further facts that the model needs, each on a line of its own.
+func (x *lineRange) notes(t *textFile) string {
+	var notes []string
+	if x.total == 0 {
+		notes = append(notes, "the file is empty")
+	}
+	if next := x.first + x.lines; next <= x.total {
+		notes = append(notes, fmt.Sprintf("lines %d to %d of %d; go on with offset %d", x.first, next-1, x.total, next))
+	}
+	switch {
+	case x.cut > 0 && x.limit > 1:
+		notes = append(notes, fmt.Sprintf("line %d is cut: read it with limit 1, or search it", x.cut))
+	case x.cut > 0:
+		notes = append(notes, fmt.Sprintf("line %d is cut: search_files finds text in the rest", x.cut))
+	}
+	// shown removes the line ends, so the model cannot see them itself.
+	if x.crlf > 0 && x.numbered {
+		notes = append(notes, "lines end with CRLF")
 	}
 	if t.encoding != utf8Text {
-		c.Encoding = t.encoding
+		notes = append(notes, "the file is "+t.encoding+", shown as UTF-8")
 	}
-	return nil
+	text := ""
+	for _, note := range notes {
+		text += "[" + note + "]\n"
+	}
+	return text
 }

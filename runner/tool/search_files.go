@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"regexp/syntax"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -17,12 +18,14 @@ import (
 // The limits of search_files.
 const (
 	maxPattern     = 1000     // characters in a pattern
-	maxProgram     = 2000     // steps of the program a pattern becomes
+	maxProgram     = 2000     // instructions in the program that a pattern compiles to
 	maxMatches     = 200      // matches in an answer
 	maxExcerpt     = 300      // bytes of a line in an answer
+	maxContext     = 10       // lines before and after a match
+	maxFound       = 64 << 10 // bytes of an answer
 	maxSearched    = 25 << 20 // bytes in a file that is searched
 	maxSearchLine  = 1 << 20  // bytes of a line that are searched
-	shortLine      = 4 << 10  // bytes in a line that is surely searched in no time
+	shortLine      = 4 << 10  // bytes of a line that is quick to search with any pattern
 	excerptContext = 100      // bytes shown before a match in a long line
 )
 
@@ -32,103 +35,110 @@ type searchFiles struct{}
 func (searchFiles) Spec() Spec {
 	return Spec{
 		Name: "search_files",
-		Description: `Search the text files in the workspace, or in one folder or file of it, for lines that match a
-regular expression (RE2 syntax: no look-around, no back-references; (?i) ignores case). Gives path, line number and
-text of up to 200 matching lines; long lines are cut around the match.`,
-		InputSchema: json.RawMessage(`{
-  "type": "object",
-  "properties": {
-    "pattern": {"type": "string", "minLength": 1, "maxLength": 1000,
-      "description": "RE2 regular expression, matched against one line at a time"},
-    "path": {"type": "string",
-      "description": "Folder or file to search, relative to the workspace; default the whole workspace"}
-  },
-  "required": ["pattern"],
-  "additionalProperties": false
-}`),
+		Description: `Search text files for lines that match a regular expression (RE2: no look-around or
+back-references; (?i) ignores case). Gives each file's path, then "line number:text" of up to 200 matches. Leaves out
+.git and what .gitignore names.`,
+		InputSchema: objectSchema(`
+    "pattern": {"type": "string", "minLength": 1, "maxLength": 1000, "description": "Matched against one line at a time"},
+    "path": {"type": "string", "description": "Folder or file; default the whole workspace"},
+    "glob": {"type": "string", "maxLength": 500, "description": "Only files like *.go or src/**/*.{ts,tsx}, below path"},
+    "context": {"type": "integer", "minimum": 0, "maximum": 10,
+      "description": "Lines to show around each match, as \"number-text\"; default 0"}`,
+			"pattern"),
 		Repeatable: true,
+		Parallel:   true,
 	}
 }
 
-type match struct {
-	Path string `json:"path"`
-	Line int    `json:"line"`
-	Text string `json:"text"`
-}
-
-// A search is one call and, in its exported fields, the answer to it.
+// A search holds the arguments and the state of one call of search_files.
 type search struct {
-	Matches  []match `json:"matches"`
-	Searched int     `json:"filesSearched"`
-	Skipped  int     `json:"filesSkipped"` // not text, too large, or not readable
-	Note     string  `json:"note,omitempty"`
+	re      *regexp.Regexp
+	ws      *sandbox.Workspace
+	start   string
+	glob    pathGlob
+	context int
 
-	re *regexp.Regexp
-	ws *sandbox.Workspace
+	text    strings.Builder
+	matches int
+	files   int // files with matches
+	read    int // files that were searched
+	skipped int // files that are binary, too large or not readable
 }
 
 // Run searches files.
 func (searchFiles) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
-	pattern, path := a.text("pattern", true, maxPattern), a.folder()
+	pattern := a.text("pattern", true, maxPattern)
+	s := search{ws: host.Workspace(), start: a.folder(), glob: a.glob(), context: a.number("context", 0, 0)}
+	if s.context > maxContext {
+		a.wrong("context must be at most %d", maxContext)
+	}
 	if err := a.err(); err != nil {
 		return nil, err
 	}
-	re, err := compile(pattern)
-	if err != nil {
+	var err error
+	if s.re, err = compile(pattern); err != nil {
 		return nil, err
 	}
-	s := search{Matches: []match{}, re: re, ws: host.Workspace()}
-	err = s.ws.Walk(path, func(e sandbox.Entry) error {
-		if ctx.Err() != nil || !e.Mode.IsRegular() {
-			return ctx.Err()
+	left, err := walkFiles(ctx, s.ws, s.start, func(e sandbox.Entry) error {
+		if !e.Mode.IsRegular() || !s.glob.matches(relativeTo(s.start, e.Path)) {
+			return nil
 		}
 		return s.file(ctx, e)
 	})
-	if errors.Is(err, errEnough) {
-		s.Note = fmt.Sprintf("stopped at %d matches; there may be more, so narrow the pattern or the path", maxMatches)
-		err = nil
+	// A full answer is a success, with a note that more matches may exist.
+	more := errors.Is(err, errEnough)
+	if err != nil && !more {
+		return nil, explain(err)
 	}
-	if err != nil {
-		return nil, told(err)
-	}
-	return result(s)
+	return result(s.text.String() + s.notes(more, left))
 }
 
-// compile makes a matcher of a pattern. Repetition can make a short pattern a huge
-// program, which would take minutes for a long line.
+// notes returns further facts that the model needs, each on a line of its own.
+func (s *search) notes(more, left bool) string {
+	notes := fmt.Sprintf("[%d matches in %d of %d text files]\n", s.matches, s.files, s.read)
+	if s.skipped > 0 {
+		notes += fmt.Sprintf("[%d files are not text, or too large, and were not searched]\n", s.skipped)
+	}
+	if more {
+		notes += "[there may be more matches: narrow the pattern, the path or the glob]\n"
+	}
+	if left {
+		notes += "[" + ignoreNote + "]\n"
+	}
+	return notes
+}
+
+// compile compiles a pattern. It refuses a pattern that compiles to a huge program, such as
+// one with nested repetitions. The search of a long line would take minutes.
 func compile(pattern string) (*regexp.Regexp, error) {
 	if pattern == "" {
 		return nil, Errorf("pattern must not be empty")
-	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, Errorf("pattern: %v", err)
 	}
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return nil, Errorf("pattern: %v", err)
 	}
+	// A search takes time in proportion to the program's size times the length of the text.
 	program, err := syntax.Compile(tree.Simplify())
 	if err != nil || len(program.Inst) > maxProgram {
 		return nil, Errorf("pattern is too large, by its repetitions or classes; use a simpler one")
 	}
-	return re, nil
+	return regexp.Compile(pattern)
 }
 
-// errEnough ends a search that has all the matches it may give.
+// errEnough ends a search once the answer is full.
 var errEnough = errors.New("enough matches")
 
 // file searches one file.
 func (s *search) file(ctx context.Context, e sandbox.Entry) error {
 	if e.Size > maxSearched {
-		s.Skipped++
+		s.skipped++
 		return nil
 	}
 	t, err := openText(s.ws, e.Path)
-	var refused *Error
-	if errors.As(err, &refused) {
-		s.Skipped++ // gone, or closed to us, since the folder was read
+	if _, refused := errors.AsType[*Error](err); refused {
+		s.skipped++ // the file was deleted or made unreadable since Walk read the folder
 		return nil
 	}
 	if err != nil {
@@ -136,11 +146,12 @@ func (s *search) file(ctx context.Context, e sandbox.Entry) error {
 	}
 	defer t.Close()
 	if t.encoding == "" {
-		s.Skipped++
+		s.skipped++
 		return nil
 	}
-	s.Searched++
-	for n := 1; ; n++ {
+	s.read++
+	f := searchedFile{search: s, path: e.Path}
+	for f.line = 1; ; f.line++ {
 		line, _, err := t.next(maxSearchLine)
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -148,51 +159,100 @@ func (s *search) file(ctx context.Context, e sandbox.Entry) error {
 		if err != nil {
 			return fmt.Errorf("search %s: %w", e.Path, err)
 		}
-		if ctx.Err() != nil { // at every line: one can take a tenth of a second
+		// Checked at every line, because the search of one line can take a tenth of a second.
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := s.line(ctx, match{Path: e.Path, Line: n}, line); err != nil {
+		// The line end is removed, so that "$" matches before CRLF, too.
+		if err := f.next(ctx, strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")); err != nil {
 			return err
 		}
 	}
 }
 
-// line searches one line, found where m says.
-func (s *search) line(ctx context.Context, m match, line string) error {
-	line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
-	found := s.find(ctx, line)
-	if found == nil {
+// A searchedFile is a file that is being searched.
+type searchedFile struct {
+	*search
+	path   string
+	line   int      // number of the current line
+	before []string // the last lines that were not shown, at most context of them
+	after  int      // how many of the next lines are shown, as context of the last match
+	shown  int      // number of the last line that was shown
+}
+
+// next searches the current line. It shows a line that matches or is the context of a match.
+func (f *searchedFile) next(ctx context.Context, line string) error {
+	found := f.find(ctx, line)
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
+	case found != nil:
+		return f.match(line, found[0])
+	case f.after > 0:
+		f.after--
+		f.show(f.line, "-", excerpt(line, 0))
+	// The line may be the context of a match that follows.
+	case f.context > 0:
+		if len(f.before) == f.context {
+			f.before = f.before[1:]
+		}
+		f.before = append(f.before, excerpt(line, 0))
 	}
-	if len(s.Matches) == maxMatches {
-		return errEnough
-	}
-	m.Text = excerpt(line, found[0])
-	s.Matches = append(s.Matches, m)
 	return nil
 }
 
-// find is where the line matches, nil if nowhere. A long line is read rune by rune,
-// so that the search ends with ctx.
+// match shows the lines before a match that belong to its context, and then the line that
+// matches at byte at.
+func (f *searchedFile) match(line string, at int) error {
+	// Checked only when there is a further match: an answer that is just full is complete. The
+	// sum leaves room for this match with its context.
+	if f.matches == maxMatches || f.text.Len() > maxFound-(2*maxContext+1)*2*maxExcerpt {
+		return errEnough
+	}
+	f.matches++
+	if f.shown == 0 {
+		f.files++
+		f.text.WriteString(f.path + "\n")
+	}
+	first := f.line - len(f.before)
+	if f.shown > 0 && f.context > 0 && f.shown+1 < first {
+		f.text.WriteString("--\n") // as grep does where it leaves out lines
+	}
+	for i, text := range f.before {
+		f.show(first+i, "-", text)
+	}
+	f.before, f.after = f.before[:0], f.context
+	f.show(f.line, ":", excerpt(line, at))
+	return nil
+}
+
+func (f *searchedFile) show(number int, mark, text string) {
+	f.text.WriteString(strconv.Itoa(number) + mark + text + "\n")
+	f.shown = number
+}
+
+// find returns where the line matches, nil if it does not. It searches a long line through
+// runes, which is slower, but lets the end of ctx end the search.
 func (s *search) find(ctx context.Context, line string) []int {
 	if len(line) <= shortLine {
 		return s.re.FindStringIndex(line)
 	}
 	found := s.re.FindReaderIndex(&runes{ctx: ctx, r: strings.NewReader(line)})
+	// runes has cut the line short, so "$" could have matched in its middle.
 	if ctx.Err() != nil {
 		return nil
 	}
 	return found
 }
 
-// runes are those of a string, which ends when ctx does.
+// runes reads the characters of a string until ctx ends. It is an io.RuneReader.
 type runes struct {
 	ctx context.Context
 	r   *strings.Reader
-	n   int
+	n   int // calls of ReadRune: ctx is checked at every 256th
 }
 
-// ReadRune reads a rune.
+// ReadRune returns the next character, and io.EOF once ctx has ended.
 func (r *runes) ReadRune() (rune, int, error) {
 	if r.n++; r.n%256 == 0 && r.ctx.Err() != nil {
 		return 0, 0, io.EOF
@@ -200,16 +260,17 @@ func (r *runes) ReadRune() (rune, int, error) {
 	return r.r.ReadRune()
 }
 
-// excerpt is the part of a line around what matches at byte at.
+// excerpt returns the part of a line around the match at byte at.
 func excerpt(line string, at int) string {
 	if len(line) <= maxExcerpt {
 		return line
 	}
+	// The excerpt begins a little before the match, so that the match stays visible.
 	start := min(max(0, at-excerptContext), len(line)-maxExcerpt)
 	for start > 0 && !utf8.RuneStart(line[start]) {
 		start--
 	}
-	text := cut(line[start:], maxExcerpt)
+	text := sandbox.Cut(line[start:], maxExcerpt)
 	if start+len(text) < len(line) {
 		text += "…"
 	}

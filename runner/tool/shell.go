@@ -5,50 +5,53 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
 	"journeyman/runner/sandbox"
 )
 
-type shell struct{ shell *sandbox.Shell }
+type shell struct {
+	shell    *sandbox.Shell
+	programs func() []string
+}
 
-// Shell gives the tool shell, which runs its commands with s.
-func Shell(s *sandbox.Shell) Tool { return shell{s} }
+// Shell returns the tool shell, which runs its commands with s. It looks for the programs of
+// the machine once, when Programs is first called.
+func Shell(s *sandbox.Shell) Tool { return shell{s, sync.OnceValue(s.Programs)} }
+
+// Programs returns the well-known programs that commands can run.
+func (t shell) Programs() []string { return t.programs() }
 
 // Spec describes shell.
 func (t shell) Spec() Spec {
 	return Spec{
 		Name: "shell",
-		Description: `Run a shell command (bash where there is one, else sh) in the workspace and give its output, standard
-output and error together, and its exit code. Its working folder is the workspace; /tmp is empty at the start and gone at
-the end, and so is every process that is left. It has no network, no input and no terminal, and sees nothing of the
-machine but its programs. Of a long output the middle is left out: write it to a file and search that. For reading,
-writing and searching files prefer the tools made for it.`,
-		InputSchema: json.RawMessage(`{
-  "type": "object",
-  "properties": {
-    "command": {"type": "string", "description": "The command, which may be a script of several lines"},
+		Description: `Run a shell command (bash, or sh) in the workspace, and give its output, error output with
+it, and exit code. It has no network but localhost, no input and no terminal; /tmp and processes end with it. The
+middle of a long output is left out. Prefer the file tools for reading and writing.`,
+		InputSchema: objectSchema(`
+    "command": {"type": "string", "description": "May be a script of several lines"},
     "timeoutSeconds": {"type": "integer", "minimum": 1, "maximum": 600,
-      "description": "Seconds after which it is killed; default 60"}
-  },
-  "required": ["command"],
-  "additionalProperties": false
-}`),
+      "description": "Default 60"}`,
+			"command"),
 	}
 }
 
-// A commandResult is what shell answers.
+// A commandResult is the result of shell.
 type commandResult struct {
 	ExitCode int    `json:"exitCode"`
 	Output   string `json:"output"`
 	LeftOut  int64  `json:"leftOut,omitempty"` // bytes left out of Output
-	Stopped  string `json:"stopped,omitempty"` // why the command was killed, if it was
+	Stopped  string `json:"stopped,omitempty"` // why the command was killed; "" if it ended by itself
+	Note     string `json:"note,omitempty"`    // which limit of the workspace is reached; "" for none
 }
 
 // Run runs a command.
 func (t shell) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
+	// The Shell refuses a longer time-out, too, but this error names the argument.
 	most := int(sandbox.MaxTimeout / time.Second)
 	c := sandbox.Command{Script: a.text("command", true, sandbox.MaxScript)}
 	seconds := a.number("timeoutSeconds", int(sandbox.DefaultTimeout/time.Second), 1)
@@ -58,15 +61,18 @@ func (t shell) Run(ctx context.Context, host Host, input json.RawMessage) (json.
 	if err := a.err(); err != nil {
 		return nil, err
 	}
+	// The Shell checks the script and the workspace. explain makes its refusals errors for the
+	// model.
 	c.Timeout = time.Duration(seconds) * time.Second
 	r, err := t.shell.Run(ctx, host.Workspace(), c)
 	if err != nil {
-		return nil, told(err)
+		return nil, explain(err)
 	}
-	return result(commandResult{ExitCode: r.ExitCode, Output: printable(r.Output), LeftOut: r.LeftOut, Stopped: whyStopped(r.Stopped, c.Timeout)})
+	return result(commandResult{ExitCode: r.ExitCode, Output: printable(r.Output), LeftOut: r.LeftOut,
+		Stopped: whyStopped(r.Stopped, c.Timeout), Note: r.Note})
 }
 
-// whyStopped tells a model why its command was killed.
+// whyStopped explains to the model why its command was killed.
 func whyStopped(s sandbox.Stop, timeout time.Duration) string {
 	switch s {
 	case "":
@@ -74,15 +80,17 @@ func whyStopped(s sandbox.Stop, timeout time.Duration) string {
 	case sandbox.StopTimeout:
 		return fmt.Sprintf("it was killed after %d seconds", int(timeout.Seconds()))
 	case sandbox.StopMemory:
-		return "it was killed because it took too much memory"
+		return "it was killed because it took too much memory, or the machine had little left"
 	case sandbox.StopDisk:
 		return "it was killed because its files took too much room, or were too many"
+	case sandbox.StopKilled:
+		return "it was killed by something else: perhaps the machine had no memory left"
 	}
 	return "it was killed"
 }
 
-// printable replaces characters that mean something to a terminal alone. As JSON
-// they would take six times their room.
+// printable replaces control characters that only terminals understand. In JSON each of
+// them would take six bytes.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' {

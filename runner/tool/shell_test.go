@@ -12,7 +12,7 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// unconfined gives the tool with a shell that any machine has. How commands are
+// unconfined returns the tool with a shell that any machine has. How commands are
 // confined is tested where that is done.
 func unconfined(t *testing.T) Tool {
 	t.Helper()

@@ -1,28 +1,28 @@
-// Package tool holds what a worker can do besides talking: one file a tool, one
-// list of them all.
+// Package tool holds the tools by which a worker acts. Each tool has a file of its own, and
+// All lists them.
 //
-// It may import sandbox and nothing else of ours. What a tool needs of the turn
-// it runs in, it asks of a Host. A tool never trusts its arguments: a model wrote
-// them, perhaps at the bidding of a hostile document.
+// It may import sandbox and office, and no other package of ours. A tool asks a Host for what
+// it needs of its turn. A tool never trusts its arguments: a model wrote them,
+// and a hostile document may have misled the model.
 package tool
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"journeyman/runner/sandbox"
 )
 
-// A Tool is something a model may ask for. Implementations hold no state of a
-// turn and are safe for concurrent use.
+// A Tool is something that a model may call. Implementations keep no state of a turn
+// and are safe for concurrent use.
 type Tool interface {
 	Spec() Spec
 
-	// Run carries one call out. Its result must be JSON: what the model and the
-	// reader of the task page see. A *Error is told to the model, which may try
-	// something else; any other error ends the turn. Run returns soon after ctx
-	// ends.
+	// Run makes one call. It returns JSON, which the model and the reader of the task's
+	// page see. The model gets an *Error as the result and may try something else. Any
+	// other error ends the turn. Run returns soon after ctx ends.
 	Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error)
 }
 
@@ -30,25 +30,56 @@ type Tool interface {
 type Spec struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"` // for the model: what it does, when to use it, its limits
-	InputSchema json.RawMessage `json:"inputSchema"` // JSON Schema of the arguments, an object
+	InputSchema json.RawMessage `json:"inputSchema"` // JSON Schema of the arguments, which are an object
 
-	// Repeatable says that a call cut off by a crash may simply be made again: it
-	// reads only, or doing it twice leaves what doing it once leaves.
+	// Repeatable reports whether the runner may repeat a call that a crash has interrupted:
+	// because the call only reads, or because a second call changes nothing more.
 	Repeatable bool `json:"repeatable,omitempty"`
+
+	// Parallel reports whether a call may run at the same time as other such calls of its step:
+	// because it only reads, or because another turn does the work. Any other call runs alone,
+	// in the order of the step.
+	Parallel bool `json:"parallel,omitempty"`
 }
 
-// A Host is the turn as a tool sees it.
+// A Host is the turn that a tool runs in.
 type Host interface {
-	// Workspace is the worker's folder.
+	// Workspace returns the turn's folder.
 	Workspace() *sandbox.Workspace
 
-	// Publish copies the workspace file at path as it is now and gives it an
-	// address. It takes effect together with the call's result, or not at all.
+	// Publish copies the file at path as it is now, and gives the copy an address. The
+	// copy is published together with the call's result, or not at all.
 	Publish(ctx context.Context, path, title string) (File, error)
 
-	// AddSource notes a web page that the answer may rest on, whose title may be
-	// empty. It, too, takes effect together with the call's result.
+	// ShowImage adds an image to the call's result, for models that see. path is its place
+	// in the workspace, "" for none. ShowImage returns an *Error for anything but an image
+	// of the types and sizes that models accept, and for more than MaxImages. The image is
+	// saved together with the call's result, or not at all.
+	ShowImage(path string, data []byte) error
+
+	// CheckHost returns an *Error for a host that the turn must not fetch from. Tools
+	// that follow redirects call it for every host on the way.
+	CheckHost(host string) error
+
+	// Secret returns the value of a secret that may be sent to a host, or an *Error. A
+	// tool puts it into a request only, never into a result.
+	Secret(name, host string) (string, error)
+
+	// Hide returns a text without the values of secrets. The runner hides them in every result,
+	// too. A tool that cuts a foreign text must call it before the cut: Hide does not
+	// recognize a part of a value.
+	Hide(text string) string
+
+	// AddSource records a web page as a possible source of the answer. title may be empty. The
+	// source is saved together with the call's result, or not at all.
 	AddSource(url, title string)
+
+	// RunWorker starts an errand of another worker. A repeated call does not start it again.
+	// Until the errand has a result, RunWorker returns ErrLater, which Run must return, too.
+	RunWorker(ctx context.Context, e Errand) (json.RawMessage, error)
+
+	// CallToken returns the token of this call, which an MCP request carries as CallMeta.
+	CallToken() (string, error)
 }
 
 // A File is a published file.
@@ -59,31 +90,41 @@ type File struct {
 	URL       string `json:"url"`
 }
 
-// An Error is a failed call that the model should hear about and can act on.
+// An Error is a failure that the model can act on. It becomes the result of the call.
 type Error struct{ Message string }
 
-// All lists the tools that need nothing but a workspace, in the order a model is
-// shown them. A tool is added by its file and its place here.
-func All() []Tool {
+// All returns the tools that need nothing but a Host and a reader of documents. Models see the
+// tools in this order. A new tool has its own file, and a place in this list.
+func All(docs Documents) []Tool {
 	return []Tool{
-		readFile{newPDFReader()}, writeFile{}, editFile{}, listFiles{}, searchFiles{}, publishFile{}, updatePlan{},
+		readFile{docs}, writeFile{docs}, editFile{}, listFiles{}, searchFiles{}, viewImage{}, publishFile{},
+		updatePlan{}, askUser{}, runWorker{},
 	}
 }
 
-// Find is the tool of that name among tools, nil if there is none.
+// Names returns the names of all tools of this program. It includes those of WebFetch,
+// WebSearch and Shell, which the operator or the machine may not offer.
+func Names() []string {
+	var names []string
+	// Zero values suffice, because Spec reads no field of a tool.
+	for _, t := range append(All(Documents{}), webFetch{}, webSearch{}, shell{}) {
+		names = append(names, t.Spec().Name)
+	}
+	return names
+}
+
+// Find returns the tool of that name, nil if there is none.
 func Find(tools []Tool, name string) Tool {
-	for _, t := range tools {
-		if t.Spec().Name == name {
-			return t
-		}
+	if i := slices.IndexFunc(tools, func(t Tool) bool { return t.Spec().Name == name }); i >= 0 {
+		return tools[i]
 	}
 	return nil
 }
 
-// Error gives the message.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Errorf makes an *Error.
+// Errorf creates an *Error.
 func Errorf(format string, args ...any) error {
 	return &Error{Message: fmt.Sprintf(format, args...)}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,9 @@ type turn struct {
 	dir       string
 	titles    []string
 	sources   []string // address and title
+	images    []string
 	published error    // what Publish answers, if not nil
+	hosts     []string // that may be fetched from; nil for all
 }
 
 func (h *turn) Workspace() *sandbox.Workspace { return h.ws }
@@ -36,6 +39,36 @@ func (h *turn) Publish(_ context.Context, path, title string) (File, error) {
 	}
 	h.titles = append(h.titles, title)
 	return File{Path: path, MediaType: sandbox.MediaType(path, nil), Size: e.Size, URL: "http://localhost/" + path}, nil
+}
+
+func (h *turn) ShowImage(path string, data []byte) error {
+	mediaType, err := ImageType(data)
+	if err == nil {
+		h.images = append(h.images, path+" "+mediaType)
+	}
+	return err
+}
+
+func (h *turn) CheckHost(host string) error {
+	if h.hosts != nil && !slices.Contains(h.hosts, host) {
+		return Errorf("%s is not permitted", host)
+	}
+	return nil
+}
+
+func (h *turn) Secret(name, host string) (string, error) {
+	if name != "KEY" || host != "127.0.0.1" {
+		return "", Errorf("the secret %s may not be sent to %s", name, host)
+	}
+	return "value of the key", nil
+}
+
+// RunWorker and CallToken are of no use to the tools tested here.
+func (h *turn) RunWorker(context.Context, Errand) (json.RawMessage, error) { return nil, nil }
+func (h *turn) CallToken() (string, error)                                 { return "", nil }
+
+func (h *turn) Hide(text string) string {
+	return strings.ReplaceAll(text, "value of the key", "[secret:KEY]")
 }
 
 func (h *turn) AddSource(url, title string) { h.sources = append(h.sources, url+" "+title) }
@@ -81,7 +114,7 @@ func (h *turn) call(t testing.TB, name string, args any) (string, error) {
 
 func (h *turn) run(t testing.TB, name, input string) (string, error) {
 	t.Helper()
-	out, err := Find(All(), name).Run(t.Context(), h, json.RawMessage(input))
+	out, err := Find(All(testDocuments), name).Run(t.Context(), h, json.RawMessage(input))
 	if err == nil && !json.Valid(out) {
 		t.Fatalf("%s gave %q, no JSON", name, out)
 	}
@@ -102,18 +135,24 @@ type object = map[string]any
 func TestFind(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	for _, want := range All() {
-		is.Equal(Find(All(), want.Spec().Name).Spec(), want.Spec())
+	for _, want := range All(testDocuments) {
+		is.Equal(Find(All(testDocuments), want.Spec().Name).Spec(), want.Spec())
 	}
-	is.Equal(Find(All(), "none"), nil)
+	is.Equal(Find(All(testDocuments), "none"), nil)
+	var names []string
+	for _, tool := range every(t) {
+		names = append(names, tool.Spec().Name)
+	}
+	slices.Sort(names)
+	is.Equal(names, slices.Sorted(slices.Values(Names()))) // rules may name each, here or elsewhere
 }
 
-// every gives all tools, with those that need more than a workspace.
+// every returns all tools, also those that need more than a workspace.
 func every(t *testing.T) []Tool {
 	t.Helper()
 	search, err := WebSearch(SearchConfig{Key: "k"})
 	is.New(t).NoErr(err)
-	return append(All(), Shell(nil), WebFetch(sandbox.Dialer{}, ""), search)
+	return append(All(testDocuments), Shell(nil), WebFetch(testDocuments, sandbox.Dialer{}, ""), search)
 }
 
 func TestSpecs(t *testing.T) {
@@ -161,7 +200,7 @@ func TestRequired(t *testing.T) {
 				}
 			}
 			for name, property := range schema.Properties {
-				wrong := map[string]string{"string": "7", "integer": `"7"`, "boolean": `"true"`, "array": "{}"}[property.Type]
+				wrong := map[string]string{"string": "7", "integer": `"7"`, "boolean": `"true"`, "array": "{}", "object": "[]"}[property.Type]
 				is.True(wrong != "")
 				_, err := tool.Run(t.Context(), h, json.RawMessage(`{"`+name+`":`+wrong+`}`))
 				says(t, err, name+" must be ")
@@ -235,9 +274,12 @@ func TestUpdatePlan(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	h := newTurn(t, sandbox.Limits{})
-	out, err := h.run(t, "update_plan", `{"items":[{"text":"read <it>","done":true},{"text":"write"}]}`)
+	out, err := h.run(t, "update_plan", `{"items":[{"text":"read <it>","state":"done"},{"text":"write","state":"in_progress"},{"text":"send"}]}`)
 	is.NoErr(err)
-	is.Equal(out, `{"items":[{"text":"read <it>","done":true},{"text":"write","done":false}]}`)
+	is.Equal(out, `{"items":[{"text":"read <it>","state":"done"},{"text":"write","state":"in_progress"},{"text":"send","state":"pending"}]}`)
+	out, err = h.run(t, "update_plan", `{"items":[{"text":"of an older version","done":true},{"text":"x","done":false},{"text":"y","done":false,"state":"done"}]}`)
+	is.NoErr(err)
+	is.Equal(out, `{"items":[{"text":"of an older version","state":"done"},{"text":"x","state":"pending"},{"text":"y","state":"done"}]}`)
 	out, err = h.run(t, "update_plan", `{"items":[]}`)
 	is.NoErr(err)
 	is.Equal(out, `{"items":[]}`)
@@ -261,6 +303,8 @@ func TestUpdatePlan(t *testing.T) {
 		`{"items":[{"done":true}]}`:                        "items[0].text is required",
 		`{"items":[{"text":""}]}`:                          "items[0].text must not be empty",
 		`{"items":[{"text":"x"},{"text":"x","done":"y"}]}`: "items[1].done must be true or false, not a string",
+		`{"items":[{"text":"x","state":"Done"}]}`:          "items[0].state must be pending, in_progress or done",
+		`{"items":[{"text":"x","state":1}]}`:               "items[0].state must be a string, not a number",
 		`{"items":{}}`:                                     "items must be a list, not an object",
 	} {
 		_, err := h.run(t, "update_plan", input)

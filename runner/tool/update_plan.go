@@ -17,45 +17,60 @@ type updatePlan struct{}
 func (updatePlan) Spec() Spec {
 	return Spec{
 		Name: "update_plan",
-		Description: `Set down the steps of the work, or tick them off, so that the user can follow it. Give the whole
-plan each time: it replaces the one before. Use it for work of several steps, not for a simple question.`,
-		InputSchema: json.RawMessage(`{
-  "type": "object",
-  "properties": {
+		Description: `Set down the steps of the work and how far they are, for yourself and the user. Give the whole plan
+each time. For work of several steps only.`,
+		InputSchema: objectSchema(`
     "items": {
       "type": "array",
       "maxItems": 50,
-      "description": "The steps in order, all of them",
       "items": {
         "type": "object",
         "properties": {
-          "text": {"type": "string", "minLength": 1, "maxLength": 500, "description": "What is to be done"},
-          "done": {"type": "boolean", "description": "Whether it is done; default false"}
+          "text": {"type": "string", "minLength": 1, "maxLength": 500},
+          "state": {"enum": ["pending", "in_progress", "done"], "description": "Default pending"}
         },
         "required": ["text"],
         "additionalProperties": false
       }
-    }
-  },
-  "required": ["items"],
-  "additionalProperties": false
-}`),
+    }`,
+			"items"),
 		Repeatable: true,
 	}
 }
 
+// The states of a plan's steps.
+const (
+	planPending    = "pending"
+	planInProgress = "in_progress"
+	planDone       = "done"
+)
+
 // A planItem is one step of a plan.
 type planItem struct {
-	Text string `json:"text"`
-	Done bool   `json:"done"`
+	Text  string `json:"text"`
+	State string `json:"state"`
 }
 
-// Run answers with the plan: showing it is up to whoever shows the call.
+// Run checks the plan and returns it. The plan has no other storage: the page of the task
+// shows the last call of update_plan.
 func (updatePlan) Run(_ context.Context, _ Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
 	items := []planItem{}
 	for i, object := range a.objects("items", maxPlanItems) {
-		item := planItem{Text: object.text("text", true, maxPlanText), Done: object.boolean("done")}
+		item := planItem{Text: object.text("text", true, maxPlanText), State: object.text("state", false, maxPlanText)}
+		// Earlier versions had the field done in place of state, and models imitate the calls
+		// that they see in the conversation.
+		done := object.boolean("done")
+		switch item.State {
+		case planPending, planInProgress, planDone:
+		case "":
+			if item.State = planPending; done {
+				item.State = planDone
+			}
+		default:
+			a.wrong("items[%d].state must be pending, in_progress or done", i)
+		}
+		// text has reported a missing text already, so only an empty one is left to report.
 		if raw := object.fields["text"]; string(raw) == `""` {
 			a.wrong("items[%d].text must not be empty", i)
 		}

@@ -17,14 +17,14 @@ import (
 
 // The limits of a request to the web.
 const (
-	webTime      = 30 * time.Second // for all of it, redirects included
+	webTime      = 30 * time.Second // for a request, its redirects and the body
 	maxRedirects = 10
 	maxAddress   = 4096    // bytes in an address
-	maxBody      = 5 << 20 // bytes of a body that are read, unpacked
+	maxBody      = 5 << 20 // bytes of a body that are read, after decompression
 )
 
-// newClient makes the client of the web tools. It goes through no proxy: that
-// would look up and dial what guarded is there to refuse.
+// newClient creates the HTTP client of the web tools. It uses no proxy: a proxy would
+// resolve and dial the addresses that guarded must refuse.
 func newClient(guarded sandbox.Dialer) *http.Client {
 	return &http.Client{
 		Timeout: webTime,
@@ -38,11 +38,18 @@ func newClient(guarded sandbox.Dialer) *http.Client {
 			ForceAttemptHTTP2:      true,
 		},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			// net/http has a limit of its own only without a CheckRedirect.
 			if len(via) > maxRedirects {
 				return Errorf("the server redirects more than %d times", maxRedirects)
 			}
-			req.Header.Del("Referer") // where a worker came from is nobody's business
-			if err := checkAddress(guarded, req.URL); err != nil {
+			req.Header.Del("Referer") // a site must not learn which page led there
+			err := checkAddress(guarded, req.URL)
+			if check, ok := req.Context().Value(hostCheckKey{}).(func(string) error); ok && err == nil {
+				err = check(req.URL.Hostname())
+			}
+			// net/http has copied all headers of the first request, even to another host.
+			keepHeaders(req, via[0])
+			if err != nil {
 				return Errorf("the server redirects to an address that cannot be fetched: %s", err)
 			}
 			return nil
@@ -50,18 +57,28 @@ func newClient(guarded sandbox.Dialer) *http.Client {
 	}
 }
 
-// checkAddress refuses, with an *Error, an address that is not for the web tools,
-// as far as its text tells.
+// hostCheckKey is the context key of Host.CheckHost. Redirects must pass that check as
+// the first address does.
+type hostCheckKey struct{}
+
+// checkAddress returns an *Error for an address that the web tools must not fetch. It judges
+// by the text of the address and looks up no name.
 func checkAddress(guarded sandbox.Dialer, u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return Errorf("only http and https addresses can be fetched")
 	case u.Hostname() == "":
 		return Errorf("the address has no host")
+	// net/http would send them as Basic authentication (RFC 7617).
 	case u.User != nil:
 		return Errorf("an address with a user name or a password in it cannot be fetched")
 	case len(u.String()) > maxAddress:
 		return Errorf("an address can have %d bytes", maxAddress)
+	}
+	// The Dialer checks the resolved address again when it dials. This check answers earlier,
+	// and its error is clearer.
+	if err := sandbox.CheckPort(u); err != nil {
+		return &Error{Message: err.Error()}
 	}
 	if err := guarded.CheckHost(u.Hostname()); err != nil {
 		return &Error{Message: err.Error()}
@@ -69,41 +86,43 @@ func checkAddress(guarded sandbox.Dialer, u *url.URL) error {
 	return nil
 }
 
-// A page is what a server answered.
+// A page is the answer of a web server.
 type page struct {
-	url         *url.URL // where it was found, after redirects
-	contentType string   // as the server says
+	url         *url.URL // after redirects
+	contentType string   // header of the response
 	body        []byte
-	cut         bool // there is more of body
+	cut         bool // body is only the beginning of the page
 }
 
-// get fetches what is at the address of req. What goes wrong out there is an
-// *Error.
+// get sends a request. It returns an *Error if the server fails or cannot be reached.
 func get(client *http.Client, req *http.Request) (*page, error) {
 	res, err := client.Do(req)
 	if err != nil {
 		return nil, webError(req.Context(), req.URL, err)
 	}
 	defer res.Body.Close()
+	// The text of an error page is not the page that the model asked for.
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		return nil, Errorf("%s answered %d %s", res.Request.URL.Host, res.StatusCode, http.StatusText(res.StatusCode))
 	}
+	// One byte more than the limit shows whether the body is longer.
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
 	if err != nil && len(body) <= maxBody {
 		return nil, webError(req.Context(), res.Request.URL, err)
 	}
-	p := &page{url: res.Request.URL, contentType: res.Header.Get("Content-Type"), body: body[:min(len(body), maxBody)], cut: len(body) > maxBody}
-	return p, nil
+	return &page{url: res.Request.URL, contentType: res.Header.Get("Content-Type"),
+		body: body[:min(len(body), maxBody)], cut: len(body) > maxBody}, nil
 }
 
-// webError tells why a request failed without telling anything of the network
-// from where it was made. It is ctx's error once that has ended.
+// webError returns an *Error that explains to the model why a request failed. The *Error
+// reveals nothing about the operator's own network. It returns ctx's cause if ctx has ended.
 func webError(ctx context.Context, u *url.URL, err error) error {
 	var known *Error
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	var timeout interface{ Timeout() bool }
 	switch {
+	// The order matters: an error may match several cases, and the first says most.
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &known):
@@ -121,25 +140,27 @@ func webError(ctx context.Context, u *url.URL, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return Errorf("%s closed the connection before its answer was complete", u.Host)
 	}
-	var dial *net.OpError
-	if errors.As(err, &dial) && dial.Op == "dial" {
+	// The text of other errors is not shown: it may hold addresses of the operator's network.
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return Errorf("%s could not be reached", u.Host)
 	}
 	return Errorf("%s did not answer as a web server should", u.Host)
 }
 
-// parseAddress reads an address as people write it.
+// parseAddress parses an address as a model writes it. It removes the fragment.
 func parseAddress(text string) (*url.URL, error) {
 	text = strings.TrimSpace(text)
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, Errorf("url: %q is not an address", text)
 	}
+	// Servers never see the fragment (RFC 3986, section 3.5). With it, one page could become two
+	// sources.
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
 }
 
-// newRequest makes a GET request.
+// newRequest creates a GET request.
 func newRequest(ctx context.Context, address, accept, userAgent string) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -10,15 +10,17 @@ import (
 	"time"
 
 	"golang.org/x/net/html"
+
+	"journeyman/runner/sandbox"
 )
 
-// braveURL is where Brave's search is, unless the configuration says otherwise.
+// braveURL is the default address of Brave's API.
 const braveURL = "https://api.search.brave.com/res/v1/web/search"
 
 // A SearchConfig names a search engine.
 type SearchConfig struct {
-	URL       string // of a SearXNG instance; or with a Key, of Brave's API in another place than usual
-	Key       string // for Brave's API; "" means SearXNG
+	URL       string // of a SearXNG instance; with Key, another address of Brave's API
+	Key       string // for Brave's API; "": the engine is SearXNG
 	UserAgent string
 }
 
@@ -27,8 +29,9 @@ type webSearch struct {
 	client *http.Client
 }
 
-// WebSearch gives the tool web_search. The engine is the operator's choice, so it
-// may well be on this machine. It is an error where cfg names none properly.
+// WebSearch returns the tool web_search. The operator chooses the engine, so it may run on
+// this machine: no guarded Dialer is used. WebSearch returns an error if cfg names no valid
+// address.
 func WebSearch(cfg SearchConfig) (Tool, error) {
 	if cfg.URL == "" && cfg.Key != "" {
 		cfg.URL = braveURL
@@ -37,22 +40,23 @@ func WebSearch(cfg SearchConfig) (Tool, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("the search engine's address must be an http:// or https:// one")
 	}
+	// Operators configure the base address of SearXNG. Its API is at /search below that.
 	if cfg.Key == "" && !strings.HasSuffix(u.Path, "/search") {
 		u = u.JoinPath("search")
 	}
 	cfg.URL = u.String()
 	return webSearch{cfg: cfg, client: &http.Client{
 		Timeout: webTime,
-		Transport: &http.Transport{TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10, MaxIdleConns: 5,
-			IdleConnTimeout: 30 * time.Second, ForceAttemptHTTP2: true},
-		// The key is for the engine, and for nobody it may name.
+		Transport: &http.Transport{TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+			MaxIdleConns: 5, IdleConnTimeout: 30 * time.Second, ForceAttemptHTTP2: true},
+		// net/http would send the key to the server that a redirect names.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
 // The limits of a search.
 const (
-	maxQuery   = 400 // characters, which is what Brave takes
+	maxQuery   = 400 // characters, the limit of Brave's API
 	maxResults = 10
 	maxSnippet = 1000 // bytes of one result's text
 )
@@ -61,21 +65,17 @@ const (
 func (webSearch) Spec() Spec {
 	return Spec{
 		Name: "web_search",
-		Description: `Search the web and give up to 10 results: title, url and a snippet of each. Snippets are often out of
-date or out of context: read a page with web_fetch before relying on it. Use few and telling words.`,
-		InputSchema: json.RawMessage(`{
-  "type": "object",
-  "properties": {
-    "query": {"type": "string", "maxLength": 400, "description": "What to search for"}
-  },
-  "required": ["query"],
-  "additionalProperties": false
-}`),
+		Description: `Search the web: up to 10 results with title, url and snippet. Snippets are often out of date
+or context: read a page with web_fetch before you rely on it.`,
+		InputSchema: objectSchema(`
+    "query": {"type": "string", "maxLength": 400, "description": "Few and telling words"}`,
+			"query"),
 		Repeatable: true,
+		Parallel:   true,
 	}
 }
 
-// A searchResult is one of the pages found.
+// A searchResult is one of the found pages.
 type searchResult struct {
 	Title       string `json:"title"`
 	URL         string `json:"url"`
@@ -87,11 +87,11 @@ type searchResult struct {
 func (t webSearch) Run(ctx context.Context, _ Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
 	query := strings.TrimSpace(a.text("query", true, maxQuery))
-	if query == "" {
-		a.empty("query")
-	}
 	if err := a.err(); err != nil {
 		return nil, err
+	}
+	if query == "" {
+		return nil, Errorf("query cannot be empty")
 	}
 	results, err := t.search(ctx, query)
 	if err != nil {
@@ -103,22 +103,16 @@ func (t webSearch) Run(ctx context.Context, _ Host, input json.RawMessage) (json
 	}{query, results})
 }
 
-// empty notes that a required text has nothing in it, where it is there at all.
-func (a *arguments) empty(name string) {
-	if len(*a.problems) == 0 {
-		a.wrong("%s%s cannot be empty", a.within, name)
-	}
-}
-
-// search asks the engine.
+// search sends a query to the engine.
 func (t webSearch) search(ctx context.Context, query string) ([]searchResult, error) {
 	u, err := url.Parse(t.cfg.URL)
 	if err != nil {
 		return nil, err
 	}
-	values := u.Query()
+	values := u.Query() // keeps the parameters that the operator has configured
 	values.Set("q", query)
 	if t.cfg.Key == "" {
+		// SearXNG answers with HTML by default.
 		values.Set("format", "json")
 	}
 	u.RawQuery = values.Encode()
@@ -136,8 +130,8 @@ func (t webSearch) search(ctx context.Context, query string) ([]searchResult, er
 	return readResults(p.body)
 }
 
-// readResults reads an answer of SearXNG or of Brave, which have different names
-// for the same things.
+// readResults reads the answer of SearXNG or of Brave. They name the same fields
+// differently.
 func readResults(body []byte) ([]searchResult, error) {
 	type found struct {
 		Title, URL, Content, Description, PublishedDate, Age string
@@ -150,14 +144,16 @@ func readResults(body []byte) ([]searchResult, error) {
 		return nil, Errorf("the search engine's answer cannot be read: it must give JSON")
 	}
 	results := []searchResult{}
+	// Only one of the two lists is set, depending on the engine.
 	for _, f := range append(answer.Results, answer.Web.Results...) {
+		// A result with another scheme could run a script in the page that shows it.
 		u, err := url.Parse(f.URL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || len(f.URL) > maxAddress {
 			continue
 		}
-		results = append(results, searchResult{Title: cut(plain(f.Title), maxTitleLength), URL: f.URL,
-			Snippet:     cut(plain(f.Content+f.Description), maxSnippet),
-			PublishedAt: cut(plain(f.PublishedDate+f.Age), 40)})
+		results = append(results, searchResult{Title: sandbox.Cut(plain(f.Title), maxTitleLength), URL: f.URL,
+			Snippet:     sandbox.Cut(plain(f.Content+f.Description), maxSnippet),
+			PublishedAt: sandbox.Cut(plain(f.PublishedDate+f.Age), 40)})
 		if len(results) == maxResults {
 			break
 		}
@@ -165,7 +161,7 @@ func readResults(body []byte) ([]searchResult, error) {
 	return results, nil
 }
 
-// plain is the text of a piece of HTML: engines mark what was searched for.
+// plain returns the text of a piece of HTML: engines mark the words of the query by tags.
 func plain(s string) string {
 	if !strings.ContainsAny(s, "<&") {
 		return printable(strings.Join(strings.Fields(s), " "))

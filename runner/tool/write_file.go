@@ -4,44 +4,57 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+
+	"journeyman/runner/sandbox"
 )
 
-type writeFile struct{}
+type writeFile struct{ docs Documents }
 
 // Spec describes write_file.
 func (writeFile) Spec() Spec {
 	return Spec{
 		Name: "write_file",
-		Description: `Write a text file in the workspace, and the folders it is in. A file that is there is replaced
-as a whole; to change a part of one, use edit_file. A written file stays in the workspace; to hand it to the user,
-publish it with publish_file.`,
-		InputSchema: json.RawMessage(`{
-  "type": "object",
-  "properties": {
+		Description: `Write a file in the workspace, and the folders it is in. It replaces the file as a whole: to
+change a part, use edit_file. A .docx path makes a document of Markdown; .xlsx of CSV, or of JSON rows [[cell]] or
+{"Sheet": [[cell]]}, where {"formula": "SUM(A2:A9)"} is a cell too.`,
+		InputSchema: objectSchema(`
     "path": {"type": "string",
-      "description": "Path of the file, relative to the workspace, such as reports/summary.md"},
-    "content": {"type": "string", "description": "The whole new contents of the file"}
-  },
-  "required": ["path", "content"],
-  "additionalProperties": false
-}`),
+      "description": "Relative to the workspace, such as reports/summary.md"},
+    "content": {"type": "string"}`,
+			"path", "content"),
 		Repeatable: true,
 	}
 }
 
 // Run writes a file.
-func (writeFile) Run(_ context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
+func (w writeFile) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
 	path := a.path()
-	content := a.text("content", true, math.MaxInt) // the workspace limits the size, in bytes
+	content := a.text("content", true, math.MaxInt) // no limit here: the workspace limits the bytes
 	if err := a.err(); err != nil {
 		return nil, err
 	}
-	if err := host.Workspace().WriteFile(path, []byte(content)); err != nil {
-		return nil, told(err)
+	data, err := w.convert(ctx, path, content)
+	if err != nil {
+		return nil, err
+	}
+	if err := host.Workspace().WriteFile(path, data); err != nil {
+		return nil, explain(err)
 	}
 	return result(struct {
 		Path string `json:"path"`
 		Size int    `json:"size"`
-	}{path, len(content)})
+	}{path, len(data)})
+}
+
+// convert returns the bytes of the file that content describes. Only the extension of path
+// decides on the format: a text file with .docx or .xlsx could not be opened.
+func (w writeFile) convert(ctx context.Context, path, content string) ([]byte, error) {
+	switch sandbox.MediaType(path, nil) {
+	case docxType:
+		return w.docs.write(ctx, docxWriter, "docx document", content)
+	case xlsxType:
+		return w.docs.write(ctx, xlsxWriter, "xlsx document", content)
+	}
+	return []byte(content), nil
 }

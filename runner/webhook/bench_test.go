@@ -57,7 +57,7 @@ func BenchmarkDeliver(b *testing.B) {
 	}
 }
 
-// endMany has n turns end, of each worker as many.
+// endMany ends n turns, equally many of each worker.
 func (f *fixture) endMany(workers []store.Worker, n int) {
 	f.t.Helper()
 	var group sync.WaitGroup

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -53,20 +54,11 @@ func newFixture(t testing.TB) *fixture {
 	f.Store = storetest.Open(t, store.Options{Now: f.clock.now, QueueLimit: 100_000})
 	f.owner, _ = storetest.Caller(t, f.Store, "Acme", "ann@acme.test", store.RoleOwner)
 	f.cfg = webhook.Config{Store: f.Store, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), UserAgent: "Journeyman/test", Now: f.clock.now,
-		Dialer: sandbox.Dialer{AllowPrivate: true}, RootCAs: x509.NewCertPool(), Body: f.body}
+		LookForAlerts: 2 * time.Millisecond, Dialer: sandbox.Dialer{AllowPrivate: true}, RootCAs: x509.NewCertPool(), BaseURL: "http://jm.test"}
 	if err := f.StartRunner(t.Context(), "r", time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	return f
-}
-
-// body is like the one that the program sends, as far as the tests look.
-func (f *fixture) body(ctx context.Context, d store.Delivery) ([]byte, error) {
-	_, turn, _, err := f.DeliverySubject(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(map[string]any{"id": d.ID, "type": d.Type, "input": turn.Input})
 }
 
 // start starts the dispatcher.
@@ -89,7 +81,7 @@ func (f *fixture) stop() {
 // worker makes a worker whose webhook is url.
 func (f *fixture) worker(url string) store.Worker {
 	f.t.Helper()
-	w, _, err := f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, store.Once{})
+	w, _, err := f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, store.IdempotencyKey{})
 	if err == nil {
 		_, err = f.SetWebhook(f.t.Context(), f.owner.Caller, w.ID, url)
 	}
@@ -99,8 +91,8 @@ func (f *fixture) worker(url string) store.Worker {
 	return w
 }
 
-// end has n turns of a worker end, with inputs "0", "1", ...
-func (f *fixture) end(w store.Worker, n int) {
+// end ends n turns of a worker, with inputs "0", "1", ... and the structured output.
+func (f *fixture) end(w store.Worker, n int, output ...json.RawMessage) {
 	f.t.Helper()
 	for i := range n {
 		_, err := f.CreateTurn(f.t.Context(), store.NewTurn{Caller: f.owner.Caller, WorkerID: w.ID, Input: fmt.Sprint(i), Budget: store.BudgetLow})
@@ -111,13 +103,14 @@ func (f *fixture) end(w store.Worker, n int) {
 		if err != nil || len(claims) != 1 {
 			f.t.Fatalf("%d claims, %v", len(claims), err)
 		}
-		if _, err := f.FinishTurn(f.t.Context(), claims[0], nil, store.Outcome{Status: store.Completed}); err != nil {
+		out := store.Outcome{Status: store.Completed, StructuredOutput: slices.Concat(output...)}
+		if _, err := f.FinishTurn(f.t.Context(), claims[0], nil, out); err != nil {
 			f.t.Fatal(err)
 		}
 	}
 }
 
-// executions are those of a worker, oldest first, once there are n.
+// executions waits for n executions of a worker and returns them, oldest first.
 func (f *fixture) executions(w store.Worker, n int) (list []store.Execution) {
 	f.t.Helper()
 	f.eventually(fmt.Sprintf("%d executions", n), func() bool {
@@ -130,7 +123,7 @@ func (f *fixture) executions(w store.Worker, n int) (list []store.Execution) {
 	return list
 }
 
-// page are the newest executions of a worker, oldest first.
+// page returns the newest executions of a worker, oldest first.
 func (f *fixture) page(w store.Worker) []store.Execution {
 	f.t.Helper()
 	page, _, err := f.Executions(f.t.Context(), f.owner.Caller, w.ID, 1)
@@ -192,10 +185,10 @@ func (f *fixture) receive(handle http.HandlerFunc) *receiver {
 		if err != nil {
 			return
 		}
-		var v struct{ Input string }
+		var v struct{ Turn struct{ Input string } }
 		_ = json.Unmarshal(body, &v)
 		r.mu.Lock()
-		r.got = append(r.got, received{req.Header.Clone(), body, time.Now(), v.Input, req.RemoteAddr})
+		r.got = append(r.got, received{req.Header.Clone(), body, time.Now(), v.Turn.Input, req.RemoteAddr})
 		r.mu.Unlock()
 		if handle != nil {
 			handle(w, req)
@@ -221,7 +214,7 @@ func (r *receiver) all() []received {
 	return append([]received(nil), r.got...)
 }
 
-// answering is a handler that answers with one status.
+// answering returns a handler that always answers with the same status.
 func answering(status int, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(headers); i += 2 {
@@ -231,13 +224,13 @@ func answering(status int, headers ...string) http.HandlerFunc {
 	}
 }
 
-// hanging is a handler that answers when the client has given up.
+// hanging does not answer before the client has given up.
 func hanging(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }
 
-// resetting is a handler that cuts the connection.
+// resetting closes the connection without an answer.
 func resetting(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// endless is a handler that never stops talking.
+// endless sends bytes without end.
 func endless(w http.ResponseWriter, req *http.Request) {
 	chunk := make([]byte, 32<<10)
 	for req.Context().Err() == nil {
@@ -247,7 +240,7 @@ func endless(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// trickling is a handler that says little, slowly, and never ends.
+// trickling sends one byte at a time, slowly and without end.
 func trickling(w http.ResponseWriter, req *http.Request) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

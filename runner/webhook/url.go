@@ -10,15 +10,15 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// maxURL is the most characters of a webhook's URL (interface, Limits).
+// maxURL is the most characters of a webhook's URL.
 const maxURL = 2048
 
-// CheckURL is CheckURL with the dispatcher's dialer.
+// CheckURL does what the function CheckURL does, with the dispatcher's dialer.
 func (d *Dispatcher) CheckURL(text string) error { return CheckURL(d.cfg.Dialer, text) }
 
-// CheckURL refuses what cannot be a webhook's URL. It must be an https one, whose
-// host is not an address that dialer refuses; where private addresses are allowed,
-// this machine may be reached with http. The error is for the one who wrote it.
+// CheckURL returns an error, for the author of the URL, if it cannot be a webhook's URL.
+// It must begin with https, and dialer must not refuse its host. If dialer allows private
+// addresses, the URL may also use http for this machine.
 func CheckURL(dialer sandbox.Dialer, text string) error {
 	if utf8.RuneCountInString(text) > maxURL {
 		return errors.New("must have at most 2048 characters")
@@ -27,8 +27,17 @@ func CheckURL(dialer sandbox.Dialer, text string) error {
 		return errors.New("must be a URL without spaces")
 	}
 	u, err := url.Parse(text)
+	if err != nil && strings.Contains(err.Error(), "invalid port") {
+		return sandbox.ErrPort
+	}
 	if err != nil || u.Hostname() == "" || u.Opaque != "" {
 		return errors.New("must be a URL such as https://example.com/hook")
+	}
+	if u.User != nil {
+		return errors.New("must have no user name or password: a webhook is signed, and its URL is shown to others")
+	}
+	if err := sandbox.CheckPort(u); err != nil {
+		return err
 	}
 	switch {
 	case u.Scheme == "https":

@@ -1,16 +1,18 @@
-// Package webhook delivers what the store has promised to tell. Each worker's
-// endpoint has a lane: its deliveries go out one after the other, in the order in
-// which they were promised, and a failed one steps aside until it is tried again.
-// Lanes do not wait for one another, and those whose endpoint fails share places
-// of their own, so that dead endpoints cannot take all of them.
+// Package webhook sends the deliveries that the store holds. The deliveries of one
+// worker go to its endpoint one after the other, in the order in which their turns
+// ended. A delivery that fails waits for its retry and does not hold up the others.
+// Endpoints do not wait for one another. Those whose last attempt failed share slots
+// of their own, so that dead endpoints cannot take every slot.
 //
-// It imports store and sandbox. What is to be delivered is in the database alone:
-// a crash loses nothing, and may at worst repeat an attempt that nobody noted. It
-// does not know what a body says: its owner makes that.
+// It also sends the messages of an organization's alerts that go to webhooks.
+//
+// It may import store, view and sandbox. The database alone knows what is to be
+// delivered: a crash loses no delivery, and at worst repeats an attempt that was not
+// recorded.
 package webhook
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -21,52 +23,57 @@ import (
 	"time"
 
 	"journeyman/runner/sandbox"
+	"journeyman/runner/trace"
+	"journeyman/runner/view"
 	"journeyman/store"
 )
 
-// Config is what a Dispatcher works with. All fields but those with a stated
-// default are needed.
+// Config holds what a Dispatcher works with. Every field without a stated default is
+// required.
 type Config struct {
 	Store     *store.Store
 	Log       *slog.Logger
-	Body      func(context.Context, store.Delivery) ([]byte, error) // JSON to send
+	BaseURL   string // of the addresses in bodies, without a slash at the end
 	UserAgent string
-	Dialer    sandbox.Dialer   // public addresses alone where zero
-	RootCAs   *x509.CertPool   // whose certificates are trusted; the system's where nil
-	Timeout   time.Duration    // of one attempt; 10 s where 0
-	Now       func() time.Time // the clock of the store; time.Now where nil
+	Dialer    sandbox.Dialer   // the zero value reaches public addresses only
+	RootCAs   *x509.CertPool   // trusted certificate authorities; nil: the system's
+	Timeout   time.Duration    // of one attempt; 0: 10 s
+	Now       func() time.Time // the clock of the store; nil: time.Now
+
+	Trace *trace.Tracer // traces nothing if nil
+
+	LookForAlerts time.Duration // pause between two looks; 0: 500 ms
 }
 
 const (
-	places        = 128 // attempts at once at endpoints that work
-	failingPlaces = 32  // and at those whose last attempt failed
-	manualPlaces  = 16  // and those that someone asked for
-	laneBatch     = 32  // deliveries of one lane before it lets others have its place
-	lookAgain     = 30 * time.Second
+	workingSlots = 128              // attempts at once at endpoints that work
+	failingSlots = 32               // attempts at once at endpoints whose last attempt failed
+	manualSlots  = 16               // attempts at once that a person asked for
+	roomPause    = 5 * time.Second  // between two looks for room on a full disk
+	lookEvery    = 30 * time.Second // how often Look runs by itself
 )
 
-// A Dispatcher makes deliveries. Its methods are safe for concurrent use.
+// A Dispatcher sends deliveries. Its methods are safe for concurrent use.
 type Dispatcher struct {
 	cfg    Config
+	views  view.Builder
 	client *http.Client
-	wake   chan struct{} // of size 1: waking twice is waking once
-	manual chan struct{} // holds a token for each attempt that someone asked for
+	manual chan struct{} // holds a token for each attempt that a person asked for
+	alerts chan struct{} // holds a token for each alert that is being sent
 
-	ctx    context.Context // of everything; its end cuts attempts off
-	cancel context.CancelFunc
-	begins context.Context // ends when no more attempts may begin
-	close  context.CancelFunc
-	loop   sync.WaitGroup
-	runs   sync.WaitGroup
+	ctx     context.Context // of every attempt; cancel interrupts them
+	cancel  context.CancelFunc
+	begins  context.Context // done when no further attempt may begin
+	close   context.CancelFunc
+	running sync.WaitGroup // the goroutine that looks, and one for each taken slot
 
-	mu      sync.Mutex
-	lanes   map[string]*lane // by worker: those with deliveries to make
-	waiting schedule         // lanes whose time has not come
-	ready   [2][]*lane       // lanes that want a place, first come first served; [1]: failing ones
-	taken   [2]int           // places
+	mu        sync.Mutex           // guards what follows
+	endpoints map[string]*endpoint // by worker: those that have deliveries to make
+	working   queue
+	failing   queue
 }
 
-// New makes a dispatcher. It does nothing before Start, besides Send.
+// New creates a dispatcher. Before Start it only serves Send.
 func New(cfg Config) *Dispatcher {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 10 * time.Second
@@ -74,29 +81,36 @@ func New(cfg Config) *Dispatcher {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	d := &Dispatcher{cfg: cfg, client: newClient(cfg), wake: make(chan struct{}, 1), manual: make(chan struct{}, manualPlaces), lanes: map[string]*lane{}}
-	d.ctx, d.cancel = context.WithCancel(context.Background())
+	cfg.LookForAlerts = cmp.Or(cfg.LookForAlerts, 500*time.Millisecond)
+	d := &Dispatcher{cfg: cfg, views: view.New(cfg.Store, cfg.BaseURL), client: newClient(cfg),
+		manual: make(chan struct{}, manualSlots), alerts: make(chan struct{}, alertSlots),
+		endpoints: map[string]*endpoint{}, working: queue{slots: workingSlots}, failing: queue{slots: failingSlots}}
+	// Attempts that are under way when maintenance begins are recorded in it.
+	d.ctx, d.cancel = context.WithCancel(store.DuringMaintenance(context.Background()))
 	d.begins, d.close = context.WithCancel(d.ctx)
 	return d
 }
 
-// Start begins to make deliveries: first those that an earlier process has left.
+// Start begins to send deliveries, first those that an earlier process has left.
 func (d *Dispatcher) Start(ctx context.Context) error {
 	d.cfg.Store.OnDelivery(d.added)
 	if err := d.Look(ctx); err != nil {
+		d.Stop(ctx)
 		return fmt.Errorf("start deliveries: %w", err)
 	}
-	d.loop.Go(d.dispatch)
+	d.running.Go(d.lookOften)
+	d.running.Go(d.tellAlertsOften)
 	return nil
 }
 
-// Stop ends the dispatcher in good order: no attempt begins, and those under way
-// may end until ctx does. The rest is made after the next start.
+// Stop lets no further attempt begin, and waits for those under way until ctx ends.
+// It then interrupts them. The remaining deliveries are sent after the next start.
 func (d *Dispatcher) Stop(ctx context.Context) {
-	d.close()
-	d.loop.Wait()
+	d.mu.Lock()
+	d.close() // under the lock: after it no slot can be taken, so Wait misses none
+	d.mu.Unlock()
 	done := make(chan struct{})
-	go func() { d.runs.Wait(); close(done) }() // ends: attempts do soon after cancel
+	go func() { d.running.Wait(); close(done) }() // ends soon after cancel, as the attempts do
 	select {
 	case <-done:
 	case <-ctx.Done():
@@ -106,191 +120,75 @@ func (d *Dispatcher) Stop(ctx context.Context) {
 	d.client.CloseIdleConnections()
 }
 
-// A lane is a worker's endpoint while there are deliveries to it.
-type lane struct {
-	workerID string
-	at       time.Time // when its next delivery is due
-	index    int       // among those that wait; -1 elsewhere
-	again    bool      // a delivery was added since it began to run
-	failing  bool      // its last attempt failed
-}
-
-// added is told of every new delivery, by the goroutine that commits.
-func (d *Dispatcher) added(workerID string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.expect(workerID, d.now())
-}
-
-// expect has the lane of a worker run at t, or before if it would. d.mu is held.
-func (d *Dispatcher) expect(workerID string, t time.Time) {
-	l := d.lanes[workerID]
-	switch {
-	case l == nil:
-		l = &lane{workerID: workerID, at: t}
-		d.lanes[workerID] = l
-		heap.Push(&d.waiting, l)
-	case l.index < 0: // it runs or is about to
-		l.again = true
-		return
-	case t.Before(l.at):
-		l.at = t
-		heap.Fix(&d.waiting, l.index)
-	}
-	if d.waiting[0] == l {
-		d.signal()
-	}
-}
-
-func (d *Dispatcher) signal() {
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
-}
-
-// now is the wall clock's time, as the rows have it.
+// now returns the time of the wall clock, without the monotonic clock: rows hold the
+// wall clock's time, and it can jump.
 func (d *Dispatcher) now() time.Time { return d.cfg.Now().Round(0) }
 
 // Look reads from the database which workers have deliveries to make, and when. It
-// happens by itself twice a minute: nobody tells when a clock is set.
+// also runs every 30 seconds: no event tells that a clock was set, and a delivery
+// that is due later than that has no timer.
 func (d *Dispatcher) Look(ctx context.Context) error {
 	for after := ""; ; {
-		workerID, at, ok, err := d.cfg.Store.NextDelivery(ctx, after)
+		workerID, due, ok, err := d.cfg.Store.NextDelivery(ctx, after)
 		if err != nil || !ok {
 			return err
 		}
-		after = workerID
-		d.mu.Lock()
-		d.expect(workerID, at)
-		d.mu.Unlock()
+		after = workerID // one row at a time, because thousands of workers may wait
+		d.expect(workerID, due)
 	}
 }
 
-// dispatch starts lanes as their times come and places are free.
-func (d *Dispatcher) dispatch() {
-	relook := time.NewTicker(lookAgain)
-	defer relook.Stop()
+func (d *Dispatcher) lookOften() {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
 	for {
-		timer := time.NewTimer(d.begin())
 		select {
-		case <-timer.C:
-		case <-d.wake:
-		case <-relook.C: // what nobody told of, and clocks that jump
+		case <-tick.C:
 			if err := d.Look(d.begins); err != nil && d.begins.Err() == nil {
 				d.cfg.Log.Error("look for deliveries", "err", err)
 			}
 		case <-d.begins.Done():
-			timer.Stop()
 			return
 		}
-		timer.Stop()
 	}
 }
 
-// begin starts what can start, and says how long nothing else can.
-func (d *Dispatcher) begin() time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	now := d.now()
-	for len(d.waiting) > 0 && !d.waiting[0].at.After(now) {
-		l := heap.Pop(&d.waiting).(*lane)
-		class := l.class()
-		d.ready[class] = append(d.ready[class], l)
-	}
-	for class, limit := range [2]int{places, failingPlaces} {
-		for d.taken[class] < limit && len(d.ready[class]) > 0 && d.begins.Err() == nil {
-			l := d.ready[class][0]
-			d.ready[class] = d.ready[class][1:]
-			d.taken[class]++
-			l.again = false
-			d.runs.Go(func() { d.run(l, class) })
-		}
-	}
-	if len(d.waiting) == 0 {
-		return lookAgain
-	}
-	return min(max(d.waiting[0].at.Sub(now), time.Millisecond), lookAgain)
-}
-
-func (l *lane) class() int {
-	if l.failing {
-		return 1
-	}
-	return 0
-}
-
-// run makes some deliveries of a lane and says when it is to run again.
-func (d *Dispatcher) run(l *lane, class int) {
-	failing, err := d.deliver(l)
-	var at time.Time
-	var more bool
-	if err == nil {
-		at, more, err = d.cfg.Store.WorkerDelivery(d.ctx, l.workerID)
-	}
-	if err != nil {
-		if d.ctx.Err() == nil {
-			d.cfg.Log.Error("deliver", "worker", l.workerID, "err", err)
-		}
-		at, more = d.now().Add(lookAgain), true
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.taken[class]--
-	l.failing = failing
-	if l.again && err == nil {
-		at, more = d.now(), true
-	}
-	if more {
-		l.at = at
-		heap.Push(&d.waiting, l)
-	} else {
-		delete(d.lanes, l.workerID)
-	}
-	d.signal()
-}
-
-var errBusy = &store.Error{Kind: store.Busy, Message: "too many deliveries are being sent by hand"}
-
-// Send makes one attempt at a delivery now, because someone asked for it, and gives
-// the row that says how it went. It is a Busy error where too many are under way.
+// Send makes one attempt at a delivery now, because a person asked for it, and
+// returns the row that says how it went. It returns a Busy error while too many
+// such attempts are under way.
 func (d *Dispatcher) Send(ctx context.Context, del store.Delivery) (store.Execution, error) {
 	select {
 	case d.manual <- struct{}{}:
 		defer func() { <-d.manual }()
-	default:
-		return store.Execution{}, errBusy
+	default: // not queued: the person's request would only time out
+		return store.Execution{}, store.Errorf(store.Busy, "too many deliveries are being sent by hand")
 	}
-	body, err := d.cfg.Body(ctx, del)
+	body, err := d.views.Delivery(ctx, del)
 	if err != nil {
 		return store.Execution{}, fmt.Errorf("make body: %w", err)
 	}
-	a := d.attempt(d.ctx, del, body)
+	a := d.send(d.ctx, del, body)
 	if d.ctx.Err() != nil {
 		return store.Execution{}, errors.New("the service stops")
 	}
+	d.logAttempt(del, a)
 	a.Manual, a.Retry = true, time.Time{}
-	return d.cfg.Store.RecordAttempt(context.WithoutCancel(ctx), del, a)
+	// The attempt was made: it is recorded even if the person has gone, or maintenance has begun.
+	return d.cfg.Store.RecordAttempt(store.DuringMaintenance(context.WithoutCancel(ctx)), del, a)
 }
 
-// A schedule is lanes in the order of their times, as container/heap wants it.
-type schedule []*lane
-
-func (s schedule) Len() int           { return len(s) }
-func (s schedule) Less(i, j int) bool { return s[i].at.Before(s[j].at) }
-func (s schedule) Swap(i, j int)      { s[i], s[j] = s[j], s[i]; s[i].index, s[j].index = i, j }
-
-// Push is heap.Push's.
-func (s *schedule) Push(l any) {
-	l.(*lane).index = len(*s)
-	*s = append(*s, l.(*lane))
-}
-
-// Pop is heap.Pop's.
-func (s *schedule) Pop() any {
-	last := len(*s) - 1
-	l := (*s)[last]
-	(*s)[last], l.index = nil, -1
-	*s = (*s)[:last]
-	return l
+// logAttempt logs an attempt at a delivery, and whether another follows. The
+// endpoint's answer is not logged: it stands in the list of executions.
+func (d *Dispatcher) logAttempt(del store.Delivery, a store.Attempt) {
+	attrs := []any{"delivery", del.ID, "type", del.Type, "worker", del.WorkerID, "attempt", del.Attempts + 1,
+		"status", a.ResponseStatus, "took", a.Duration}
+	switch {
+	case a.Success:
+		d.cfg.Log.Debug("delivery made", attrs...)
+	case !a.Retry.IsZero():
+		d.cfg.Log.Info("delivery failed, it is tried again",
+			append(attrs, "why", a.ErrorMessage, "next", a.Retry.UTC())...)
+	default:
+		d.cfg.Log.Warn("delivery given up", append(attrs, "why", a.ErrorMessage)...)
+	}
 }

@@ -3,7 +3,6 @@ package storetest
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"maps"
 	"net/url"
 	"path/filepath"
@@ -12,12 +11,14 @@ import (
 	"testing"
 
 	_ "modernc.org/sqlite" // as the store has it
+
+	"journeyman/store"
 )
 
 // open opens the database of a data folder that no process has open.
 func open(t testing.TB, dir, options string) *sql.DB {
 	t.Helper()
-	path := (&url.URL{Path: filepath.Join(dir, "journeyman.db")}).EscapedPath()
+	path := (&url.URL{Path: filepath.Join(dir, databaseName)}).EscapedPath()
 	db, err := sql.Open("sqlite", "file:"+path+"?"+options)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +32,7 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// column reads a query's rows of one column.
+// column returns the rows of a query that has one column.
 func column(t testing.TB, q querier, query string) []string {
 	t.Helper()
 	rows, err := q.QueryContext(t.Context(), query)
@@ -53,26 +54,46 @@ func column(t testing.TB, q querier, query string) []string {
 	return list
 }
 
-// faults are queries that find nothing in a sound database, and what it is that
-// they would find. They hold whatever was killed or cancelled meanwhile.
+// faults are queries that return no row from a sound database, by the fault that they
+// would find. They hold also for a database whose server was killed.
 var faults = map[string]string{
-	"is damaged":                      `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'`,
-	"has a row that refers nowhere":   `SELECT "table" FROM pragma_foreign_key_check`,
-	"has a turn with other steps":     `SELECT id FROM turns u WHERE steps <> (SELECT count(*) FROM steps WHERE turn_num = u.num)`,
-	"has a turn with other costs":     `SELECT id FROM turns u WHERE model_cost <> (SELECT coalesce(sum(cost), 0) FROM steps WHERE turn_num = u.num)`,
-	"has a task with other costs":     `SELECT id FROM tasks k WHERE cost <> (SELECT sum(model_cost + tool_cost) FROM turns WHERE task_num = k.num)`,
-	"has a task with other turns":     `SELECT id FROM tasks k WHERE turn_count <> (SELECT count(*) FROM turns WHERE task_num = k.num)`,
-	"has a task in another state":     `SELECT id FROM tasks k WHERE status <> (SELECT status FROM turns WHERE task_num = k.num ORDER BY seq DESC LIMIT 1)`,
-	"has a task that counts too much": `SELECT id FROM tasks k WHERE unfinished <> (SELECT count(*) FROM turns WHERE task_num = k.num AND completed_at IS NULL)`,
+	"is damaged":                    `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'`,
+	"has a row that refers nowhere": `SELECT "table" FROM pragma_foreign_key_check`,
+	"has a turn with other steps": `SELECT id FROM turns u WHERE steps <> (SELECT count(*) FROM steps
+		WHERE turn_num = u.num)`,
+	"has a turn with lower costs": `SELECT id FROM turns u WHERE model_cost < (SELECT coalesce(sum(cost), 0)
+		FROM steps WHERE turn_num = u.num)`, // what failed adds to them
+	"has a task with other costs": `SELECT id FROM tasks k WHERE cost <> (SELECT sum(model_cost + tool_cost)
+		FROM turns WHERE task_num = k.num)`,
+	"has a task with other turns": `SELECT id FROM tasks k WHERE turn_count <> (SELECT count(*) FROM turns
+		WHERE task_num = k.num)`,
+	"has a task in another state": `SELECT id FROM tasks k WHERE status <> CASE WHEN (SELECT count(*) FROM turns
+		WHERE task_num = k.num AND status = 'running') > 0 THEN 'running'
+		WHEN (SELECT count(*) FROM turns WHERE task_num = k.num AND status = 'pending') > 0 THEN 'pending'
+		ELSE (SELECT status FROM turns WHERE task_num = k.num ORDER BY seq DESC LIMIT 1) END`,
+	// After a clock that was set back, the turn that ended last need not have the latest time.
+	"has a task that ended at another time": `SELECT id FROM tasks k WHERE iif(unfinished > 0, completed_at NOT NULL,
+		completed_at IS NOT (SELECT max(completed_at) FROM turns WHERE task_num = k.num)
+		AND completed_at IS NOT (SELECT completed_at FROM turns WHERE task_num = k.num ORDER BY seq DESC LIMIT 1))`,
+	"has a task that counts too much": `SELECT id FROM tasks k WHERE unfinished <> (SELECT count(*) FROM turns
+		WHERE task_num = k.num AND completed_at IS NULL)`,
 	"has a turn that never gets ready": `SELECT id FROM turns u WHERE status = 'pending' AND ready = 0 AND NOT EXISTS
 		(SELECT 1 FROM turns e WHERE e.task_num = u.task_num AND e.seq < u.seq AND e.completed_at IS NULL)`,
-	"has metered steps that are not there": `SELECT 'usage' WHERE (SELECT coalesce(sum(steps), 0) FROM usage) <> (SELECT coalesce(sum(steps), 0) FROM turns)`,
+	"has metered steps that are not there": `SELECT 'usage' WHERE (SELECT coalesce(sum(steps), 0)
+		FROM usage) <> (SELECT coalesce(sum(steps), 0) FROM turns)`,
+	"has metered tokens that are not there": `SELECT 'usage'
+		WHERE (SELECT coalesce(sum(input_tokens + output_tokens), 0) FROM usage) <>
+		(SELECT coalesce(sum(input_tokens + output_tokens), 0) FROM turns)`,
+	"has spent what is not there": `SELECT 'spending' WHERE (SELECT coalesce(sum(cost), 0) FROM spending) <>
+		(SELECT coalesce(sum(model_cost + tool_cost), 0) FROM turns)`,
+	"has a call under way of a turn that does not run": `SELECT id FROM turns WHERE call_tokens IS NOT NULL
+		AND runner_id IS NULL`,
 	"has metered costs that are not there": `SELECT 'usage' WHERE (SELECT coalesce(sum(cost), 0) FROM usage) <>
 		(SELECT coalesce(sum(model_cost + tool_cost), 0) FROM turns)`,
 }
 
-// Sound fails the test unless the database of a data folder, which no process may
-// have open, is whole and agrees with itself.
+// Sound fails the test unless the database of a data folder is whole and consistent. No
+// process may have the folder open.
 func Sound(t testing.TB, dir string) {
 	t.Helper()
 	db := open(t, dir, "mode=ro")
@@ -84,46 +105,58 @@ func Sound(t testing.TB, dir string) {
 	}
 }
 
-// Multiply makes n more tasks like the newest one, with turns and steps like its
-// own, in a data folder that no process may have open. It is quick: what a test
-// needs thousands of. They are not metered, so the folder is not Sound any more.
+// Multiply copies the newest task n times, with its turns and steps, in a data folder that
+// no process may have open. Tests that need thousands of tasks use it. The copies are not
+// metered, so the folder is not Sound any more.
 func Multiply(t testing.TB, dir string, n int) {
 	t.Helper()
-	db := open(t, dir, "_txlock=immediate&_pragma=synchronous(OFF)")
+	if err := store.CopyNewestTask(t.Context(), dir, n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Script runs SQL in the database of a stopped data folder, as an older program might have
+// left it. It creates the database if there is none.
+func Script(t testing.TB, dir, script string) {
+	t.Helper()
+	db := open(t, dir, "")
 	defer db.Close()
-	tx, err := db.BeginTx(t.Context(), nil)
+	if _, err := db.ExecContext(t.Context(), script); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Rows returns the rows of a query as text, also while a process has the data folder open. NULL is
+// an empty string.
+func Rows(t testing.TB, dir, query string, args ...any) (list [][]string) {
+	t.Helper()
+	db := open(t, dir, "mode=ro&_pragma=busy_timeout(10000)")
+	defer db.Close()
+	rows, err := db.QueryContext(context.WithoutCancel(t.Context()), query, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = tx.Rollback() }() // does nothing after Commit
-	const task, turns = `(SELECT max(num) FROM tasks)`, `(SELECT count(*) FROM turns WHERE task_num = (SELECT max(num) FROM tasks))`
-	const turn = `(SELECT max(num) FROM turns) + (i - 1) * ` + turns + ` + (SELECT count(*) FROM turns e WHERE e.task_num = u.task_num AND e.seq <= u.seq)`
-	// The deeper tables first: they are found by what is the newest task before.
-	for _, c := range []struct {
-		table, from string
-		set         map[string]string
-	}{
-		{"steps", `FROM turns u JOIN steps r ON r.turn_num = u.num WHERE u.task_num = ` + task, map[string]string{"turn_num": turn}},
-		{"turns", `FROM turns u JOIN turns r ON r.num = u.num WHERE u.task_num = ` + task,
-			map[string]string{"num": turn, "id": `r.id || '-' || i`, "task_num": `r.task_num + i`, "created_at": `r.created_at + i`}},
-		{"tasks", `FROM tasks r WHERE r.num = ` + task,
-			map[string]string{"num": `r.num + i`, "id": `r.id || '-' || i`, "created_at": `r.created_at + i`, "title": `r.title || ' ' || i`}},
-	} {
-		names := column(t, tx, `SELECT name FROM pragma_table_info('`+c.table+`')`)
-		values := make([]string, len(names))
-		for i, name := range names {
-			if values[i] = c.set[name]; values[i] == "" {
-				values[i] = "r." + name
-			}
-		}
-		from := strings.Replace(c.from, "FROM ", "FROM n CROSS JOIN ", 1)
-		_, err := tx.ExecContext(t.Context(), fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
-			INSERT INTO %s (%s) SELECT %s %s`, n, c.table, strings.Join(names, ", "), strings.Join(values, ", "), from))
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := tx.Commit(); err != nil {
+	defer rows.Close()
+	names, err := rows.Columns()
+	if err != nil {
 		t.Fatal(err)
 	}
+	for rows.Next() {
+		values, into := make([]sql.NullString, len(names)), make([]any, len(names))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		row := make([]string, len(names))
+		for i, v := range values {
+			row[i] = v.String
+		}
+		list = append(list, row)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
 }

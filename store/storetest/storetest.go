@@ -3,37 +3,99 @@
 package storetest
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"journeyman/store"
 )
 
-// Schema is the text of schema.sql.
+// Schema returns the text of schema.sql.
 func Schema(t testing.TB) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	for err == nil {
-		b, e := os.ReadFile(filepath.Join(dir, "schema.sql"))
-		if e == nil {
-			return string(b)
-		}
-		if parent := filepath.Dir(dir); parent == dir {
-			err = errors.New("schema.sql is in no folder above the test")
-		} else {
-			dir = parent
-		}
+	schema, err := readSchema()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal(err)
-	return ""
+	return schema
 }
 
-// Open gives a store in a temporary folder.
+func readSchema() (string, error) {
+	root, err := rootFolder()
+	if err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile(filepath.Join(root, "schema.sql"))
+	return string(b), err
+}
+
+// rootFolder returns the nearest folder above the test that has schema.sql.
+func rootFolder() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "schema.sql")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("schema.sql is in no folder above the test")
+		}
+		dir = parent
+	}
+}
+
+const databaseName = "journeyman.db"
+
+// emptyDatabase returns the database file of a new store. The tables are created once per
+// process, because that takes longer than most tests do.
+var emptyDatabase = sync.OnceValues(func() (database []byte, err error) {
+	schema, err := readSchema()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "storetest")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	s, err := store.Open(context.Background(), dir, schema, store.Options{})
+	if err != nil {
+		return nil, err
+	}
+	// The last connection that closes moves the write-ahead log into the file.
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(filepath.Join(dir, databaseName))
+})
+
+// weakMemory makes passwords cheap to hash, in KiB. At full cost they would take a third
+// of the time of some packages' tests.
+const weakMemory = 64
+
+// Open opens a store in a temporary folder and closes it when the test ends. Unless opt
+// says otherwise, passwords are cheap to hash. With REPEAT_WRITES in the environment, each write
+// runs twice.
 func Open(t testing.TB, opt store.Options) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), t.TempDir(), Schema(t), opt)
+	opt.PasswordMemory = cmp.Or(opt.PasswordMemory, weakMemory)
+	opt.RepeatWrites = opt.RepeatWrites || os.Getenv("REPEAT_WRITES") != ""
+	dir := t.TempDir()
+	database, err := emptyDatabase()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, databaseName), database, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), dir, Schema(t), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,11 +107,39 @@ func Open(t testing.TB, opt store.Options) *store.Store {
 	return s
 }
 
-// Caller makes a user with an API key in an organization, and gives both. Two
-// calls with one email are the same user.
+// Long skips a test that takes long, unless the environment has LONG. CI runs these
+// tests in a section of their own.
+func Long(t testing.TB) {
+	t.Helper()
+	if os.Getenv("LONG") == "" {
+		t.Skip("takes long: LONG=1 runs it")
+	}
+}
+
+// Drawn is Rounds with fewer rounds under the race detector. It is for tests whose
+// rounds all run the same code, and would take most of an hour there.
+func Drawn(many, few int) int {
+	if Race {
+		return min(Rounds(many, few), 4*few)
+	}
+	return Rounds(many, few)
+}
+
+// Rounds returns few, or many if the environment has LONG: how many rounds a test makes
+// that draws each round at random. CI makes many.
+func Rounds(many, few int) int {
+	if os.Getenv("LONG") == "" {
+		return few
+	}
+	return many
+}
+
+// Caller creates a user with an API key in an organization, and returns both. A second call
+// with the same address returns the same user.
 func Caller(t testing.TB, s *store.Store, organization, email string, role store.Role) (store.Identity, string) {
 	t.Helper()
-	secret, err := s.CreateKey(t.Context(), store.NewKey{Name: "test", Email: email, Role: role, OrganizationName: organization})
+	_, secret, err := s.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "test", Email: email, Role: role,
+		OrganizationName: organization})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,8 +150,22 @@ func Caller(t testing.TB, s *store.Store, organization, email string, role store
 	return id, secret
 }
 
-// Exec changes the database of an open store beside it, where a test needs what no
-// method of the store does.
+// CapCredits sets how many credits the caller's organization may spend in a month; nil
+// lifts the cap. The caller must be an Owner.
+func CapCredits(t testing.TB, s *store.Store, c store.Caller, credits *float64) {
+	t.Helper()
+	o, _, err := s.OrganizationSettings(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.MonthlyCreditCap = credits
+	if err := s.UpdateOrganization(t.Context(), c, o); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Exec changes the database of an open store beside it, for a test that needs a state that
+// no method of the store creates.
 func Exec(t testing.TB, s *store.Store, query string, args ...any) {
 	t.Helper()
 	db := open(t, s.Dir(), "_pragma=busy_timeout(10000)")

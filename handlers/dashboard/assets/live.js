@@ -1,325 +1,130 @@
-// The turns of a task as they run: the events that clients get, too, drawn as text.
-// Nothing of theirs is ever taken for HTML. When the task rests or ends, the page
-// that the server makes takes the place of what was drawn here.
+// The page of a task while it runs. The server sends the elements that have changed, as it
+// draws them in the page itself: this script only puts them in their places.
 "use strict";
 
 (() => {
-  const longest = 100000; // characters of one text; the server's page has the rest
-  const element = (name, className, text) => {
-    const node = document.createElement(name);
-    if (className) node.className = className;
-    if (text !== undefined) node.textContent = text;
-    return node;
-  };
+  const turns = document.querySelector("#turns[data-stream]");
+  if (!turns) return;
+  const words = document.getElementById("live-texts").dataset;
+  const lost = document.getElementById("lost");
+  let events, lastId = "", failures = 0, timer = 0, following = false;
 
-  // code is what may have to be scrolled, by keyboard too.
-  const code = (text) => {
-    const node = element("pre", "", text);
-    node.tabIndex = 0;
-    return node;
-  };
-
-  // A task's page while it runs. Each start draws anew from the first event.
-  class Live {
-    constructor(section) {
-      this.turns = section.querySelector("#live-turns");
-      this.status = section.querySelector("#live-status");
-      this.stream = section.dataset.stream;
-      this.lastId = "";
-      this.failures = 0;
-      this.broken = false;
-      this.drawn = false;
-      this.open();
-    }
-
-    open() {
-      const address = new URL(this.stream, location.href);
-      if (this.lastId) address.searchParams.set("lastEventId", this.lastId);
-      // By itself it comes back after a broken connection, with the id of the last event.
-      this.events = new EventSource(address);
-      this.events.onmessage = (event) => this.receive(event);
-      this.events.onopen = () => {
-        if (this.broken) this.say("Connected again.");
-        this.failures = 0;
-        this.broken = false;
-      };
-      this.events.onerror = () => this.failed();
-    }
-
-    // failed is for an answer that is no stream: then EventSource gives up.
-    failed() {
-      this.broken = true;
-      if (this.events.readyState !== EventSource.CLOSED) {
-        this.say("The connection broke; trying again.");
-        return;
-      }
-      this.failures++;
-      if (this.failures > 6) {
-        this.say("There are no updates. Reload the page to see how the task stands.");
-        return;
-      }
-      setTimeout(() => this.open(), 1000 * 2 ** this.failures);
-    }
-
-    receive(event) {
-      if (event.lastEventId) this.lastId = event.lastEventId;
-      if (event.data === "[DONE]") {
-        this.events.close();
-        refresh();
-        return;
-      }
-      const chunk = JSON.parse(event.data);
-      // Whoever has gone to the end of the page stays there; others are left alone.
-      const follow = scrollY > 0 && innerHeight + scrollY > document.documentElement.scrollHeight - 50;
-      if (!this.drawn) {
-        this.drawn = true;
-        this.turns.replaceChildren();
-      }
-      const draw = this[chunk.type];
-      if (typeof draw === "function" && chunk.type.includes("-") || own.has(chunk.type)) draw.call(this, chunk);
-      if (follow) scrollTo(0, document.documentElement.scrollHeight);
-    }
-
-    // say tells what goes on, for screen readers too: so not every word.
-    say(text) {
-      if (this.status.textContent !== text) this.status.textContent = text;
-    }
-
-    place() {
-      if (!this.turn) this.begin();
-      if (!this.step) this.beginStep();
-      return this.step;
-    }
-
-    begin() {
-      this.turn = element("article", "turn");
-      this.steps = [];
-      this.step = null;
-      this.parts = new Map();
-      this.calls = new Map();
-      this.turns.append(this.turn);
-    }
-
-    beginStep() {
-      this.step = element("div", "step");
-      this.steps.push(this.step);
-      this.turn.append(this.step);
-    }
-
-    "data-user-message"(chunk) {
-      this.begin();
-      const asked = element("div", "asked");
-      const files = element("ul", "filelist");
-      for (const part of chunk.data.parts) {
-        if (part.type === "text") asked.append(element("div", "text", part.text.slice(0, longest)));
-        if (part.type === "file") files.append(fileItem(part.url, part.filename));
-      }
-      if (files.firstChild) asked.append(files);
-      this.turn.append(asked);
-    }
-
-    "data-status"(chunk) {
-      const status = chunk.data.status;
-      const badge = element("span", "badge " + (/^[a-z]+$/.test(status) ? status : ""), status);
-      document.querySelector("#task [data-status]").replaceChildren(badge);
-      this.say({ pending: "It waits for its turn to run.", running: "It is running.", completed: "It has ended.", error: "It has failed.", aborted: "It was cancelled." }[status] || status);
-    }
-
-    "start"() {
-      if (!this.turn) this.begin();
-    }
-
-    "start-step"() {
-      if (!this.turn) this.begin();
-      this.beginStep();
-      this.say("The model is working.");
-    }
-
-    "finish-step"() {
-      this.step = null;
-    }
-
-    "reasoning-start"(chunk) {
-      const details = element("details", "reasoning");
-      const text = element("div", "text");
-      details.append(element("summary", "", "Reasoning"), text);
-      this.place().append(details);
-      this.parts.set(chunk.id, text.appendChild(new Text("")));
-      this.say("It is thinking.");
-    }
-
-    "reasoning-delta"(chunk) { this.write(chunk); }
-
-    "text-start"(chunk) {
-      const text = element("div", "said text");
-      this.place().append(text);
-      this.parts.set(chunk.id, text.appendChild(new Text("")));
-      this.say("It is answering.");
-    }
-
-    "text-delta"(chunk) { this.write(chunk); }
-
-    write(chunk) {
-      const text = this.parts.get(chunk.id);
-      if (text && text.length < longest) text.appendData(chunk.delta);
-    }
-
-    "tool-input-start"(chunk) {
-      const details = element("details", "call");
-      const summary = element("summary");
-      const call = { badge: element("span", "badge pending", "asked for"), input: new Text(""), details };
-      summary.append(element("code", "", chunk.toolName), " ", call.badge);
-      const input = code("");
-      input.append(call.input);
-      details.append(summary, element("p", "faint", "Input"), input);
-      this.place().append(details);
-      this.calls.set(chunk.toolCallId, call);
-      this.say("It uses the tool " + chunk.toolName + ".");
-    }
-
-    "tool-input-delta"(chunk) {
-      const call = this.calls.get(chunk.toolCallId);
-      if (call && call.input.length < longest) call.input.appendData(chunk.inputTextDelta);
-    }
-
-    "tool-input-available"(chunk) {
-      const call = this.calls.get(chunk.toolCallId);
-      if (!call) return;
-      call.input.data = pretty(chunk.input);
-      this.mark(call, "running", "running");
-    }
-
-    "tool-input-error"(chunk) { this.output(chunk.toolCallId, "Error", chunk.errorText, "failed", "error"); }
-    "tool-output-available"(chunk) { this.output(chunk.toolCallId, "Output", pretty(chunk.output), "done", "completed"); }
-    "tool-output-error"(chunk) { this.output(chunk.toolCallId, "Error", chunk.errorText, "failed", "error"); }
-
-    mark(call, word, className) {
-      call.badge.textContent = word;
-      call.badge.className = "badge " + className;
-    }
-
-    output(id, label, text, word, className) {
-      const call = this.calls.get(id);
-      if (!call) return;
-      this.mark(call, word, className);
-      call.details.append(element("p", "faint", label), code(text.slice(0, longest)));
-    }
-
-    "data-approval"(chunk) {
-      const call = this.calls.get(chunk.data.toolCallId);
-      const pending = chunk.data.status === "pending";
-      if (call) this.mark(call, pending ? "waits for approval" : chunk.data.status, pending ? "pending" : chunk.data.status === "approved" ? "running" : "error");
-      this.say(pending ? "It waits for the approval of " + chunk.data.toolName + "." : "The call of " + chunk.data.toolName + " was " + chunk.data.status + ".");
-      askAgain();
-    }
-
-    "source-url"(chunk) {
-      const item = element("li");
-      if (/^https?:/.test(chunk.url)) {
-        const link = element("a", "", chunk.title || chunk.url);
-        link.href = chunk.url;
-        link.rel = "nofollow noreferrer noopener";
-        link.target = "_blank";
-        item.append(link);
-      } else {
-        item.textContent = chunk.title || chunk.url;
-      }
-      this.list("sources", "Sources").append(item);
-    }
-
-    "file"(chunk) { this.list("filelist", "Published files").append(fileItem(chunk.url)); }
-
-    list(className, label) {
-      let list = this.turn.querySelector(":scope > ul." + className);
-      if (!list) {
-        list = element("ul", className);
-        this.turn.append(element("p", "faint", label), list);
-      }
-      return list;
-    }
-
-    "data-usage"(chunk) {
-      const u = chunk.data;
-      this.turn.append(element("p", "facts figures", `${u.inputTokens} tokens in, ${u.outputTokens} out, ${u.credits.toFixed(2)} credits`));
-    }
-
-    "error"(chunk) { this.turn.append(element("p", "trouble error", chunk.errorText)); }
-    "abort"() { this.turn.append(element("p", "trouble aborted", "Cancelled.")); }
-
-    // What was drawn of a step came from a try that was cut off.
-    "data-restart"(chunk) {
-      const from = Number(String(chunk.data.stepId).slice(1));
-      for (const step of this.steps.splice(from)) step.remove();
-      this.step = null;
-    }
+  // parse returns the element of a text.
+  function parse(html) {
+    const box = document.createElement("template");
+    box.innerHTML = html; // made and sanitised by the server; the policy of the page runs no script of it
+    return box.content.firstElementChild;
   }
 
-  // The chunks whose names have no hyphen, which tells the others from the methods.
-  const own = new Set(["start", "file", "error", "abort"]);
-
-  function pretty(value) {
-    const text = typeof value === "string" ? value : JSON.stringify(value, null, 2) ?? "";
-    return text.slice(0, longest);
+  // keep gives a new element what the reader has done with the old one.
+  function keep(old, fresh) {
+    const was = old.matches("details") ? [old, ...old.querySelectorAll("details")] : [...old.querySelectorAll("details")];
+    const now = fresh.matches("details") ? [fresh, ...fresh.querySelectorAll("details")] : [...fresh.querySelectorAll("details")];
+    was.forEach((details, i) => { if (now[i]) now[i].open = details.open; });
+    const boxes = fresh.querySelectorAll(".wrapped");
+    old.querySelectorAll(".wrapped").forEach((box, i) => { if (boxes[i]) boxes[i].checked = box.checked; });
   }
 
-  function fileItem(address, name) {
-    const item = element("li");
-    const url = new URL(address, location.href);
-    const link = element("a", "", name || decodeURIComponent(url.pathname.split("/").pop()));
-    if (url.pathname.startsWith("/api/workers/")) link.href = url.pathname + url.search; // ours, whatever host we are known by
-    item.append(link);
-    return item;
-  }
-
-  // fetched gives the page as the server makes it now.
-  async function fetched() {
-    const response = await fetch(location.pathname, { credentials: "same-origin" });
-    if (!response.ok) throw new Error(response.statusText);
-    return new DOMParser().parseFromString(await response.text(), "text/html");
-  }
-
-  // swap puts a part of the server's page in the place of ours. What is being
-  // written in other parts stays.
-  function swap(page, selector) {
-    const fresh = page.querySelector(selector);
-    const old = document.querySelector(selector);
-    if (!fresh || !old) throw new Error("the page has no " + selector);
-    const focused = old.contains(document.activeElement);
+  // replace puts a fresh element in the place of an old one. The focus stays where it was.
+  function replace(old, fresh) {
+    const inside = old.contains(document.activeElement);
+    const path = [];
+    for (let e = inside ? document.activeElement : old; e !== old; e = e.parentElement) path.unshift([...e.parentElement.children].indexOf(e));
+    keep(old, fresh);
     old.replaceWith(fresh);
-    fresh.dispatchEvent(new CustomEvent("fresh", { bubbles: true }));
-    if (focused) document.querySelector("main").focus({ preventScroll: true });
-    return fresh;
+    if (inside) path.reduce((e, i) => e?.children[i], fresh)?.focus({ preventScroll: true });
   }
 
-  // refresh is for the end of the stream. Where new turns have come meanwhile, the
-  // fresh page has them, and its own stream.
-  async function refresh() {
-    try {
-      const page = await fetched();
-      swap(page, "#task");
-      if (page.querySelector("#follow-up")) swap(page, "#follow-up"); // the heading of the box alone
-      setTimeout(start, 1000);
-    } catch {
-      location.reload();
+  // typing reports whether somebody writes in an element: it must not go under their hands.
+  function typing(element) {
+    const active = document.activeElement;
+    return element.contains(active) && active.matches("input, textarea") && active.value !== "";
+  }
+
+  function change(update) {
+    const follow = following || atEnd();
+    const added = new Map();
+    for (const [id, html, holder] of update.html) {
+      const old = document.getElementById(id);
+      if (old && (holder || typing(old))) continue;
+      const fresh = parse(html);
+      if (!fresh || old?.isEqualNode(fresh)) continue; // after a lost connection the server repeats some
+      if (old) replace(old, fresh); else added.set(id, fresh);
+      fresh.dispatchEvent(new CustomEvent("fresh", { bubbles: true }));
     }
+    for (const [parent, ids] of update.lists) order(parent, ids, added);
+    for (const element of added.values()) element.dispatchEvent(new CustomEvent("fresh", { bubbles: true }));
+    following = follow;
+    if (follow) toEnd();
+    latest();
   }
 
-  // askAgain shows what is asked of whoever looks: the server knows who may decide.
-  let asking = 0;
-  function askAgain() {
-    clearTimeout(asking);
-    asking = setTimeout(async () => {
-      const reason = document.querySelector("#asked input[name=reason]:focus");
-      if (reason && reason.value) return; // somebody is writing it
-      try {
-        swap(await fetched(), "#asked");
-      } catch { /* the page at the end of the stream will say */ }
-    }, 200);
+  // order puts the pieces of an element into their order. With a plus sign, the others stay.
+  function order(parent, ids, added) {
+    const all = !parent.startsWith("+");
+    const box = document.getElementById(parent.replace("+", ""));
+    if (!box) return;
+    const list = ids.map((id) => added.get(id) || document.getElementById(id)).filter(Boolean);
+    if (!all) {
+      for (const piece of list) if (!piece.isConnected) box.append(piece);
+      return;
+    }
+    list.forEach((piece, i) => { if (box.children[i] !== piece) box.insertBefore(piece, box.children[i] || null); });
+    while (box.children.length > list.length) box.lastElementChild.remove();
   }
 
-  function start() {
-    const section = document.querySelector("#live[data-stream]");
-    if (section) new Live(section);
+  // The page follows the end until the reader scrolls up.
+  const atEnd = () => scrollY > 0 && innerHeight + scrollY > document.documentElement.scrollHeight - 80;
+  const toEnd = () => scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
+  const jump = document.createElement("button");
+  jump.type = "button";
+  jump.className = "button s jump";
+  jump.hidden = true;
+  jump.textContent = words.latest + " ↓";
+  jump.addEventListener("click", () => { following = true; toEnd(); latest(); });
+  document.querySelector(".composer")?.append(jump);
+  function latest() {
+    const end = document.getElementById("newest").getBoundingClientRect().top;
+    jump.hidden = atEnd() || end < innerHeight;
   }
-  start();
+  let before = scrollY;
+  addEventListener("scroll", () => {
+    if (scrollY < before) following = false;
+    if (atEnd()) following = true;
+    before = scrollY;
+    latest();
+  }, { passive: true });
+
+  function open() {
+    clearTimeout(timer);
+    events?.close();
+    const address = new URL(turns.dataset.stream, location.href);
+    if (lastId) address.searchParams.set("lastEventId", lastId);
+    events = new EventSource(address);
+    events.onopen = () => { failures = 0; lost.hidden = true; };
+    events.onmessage = (event) => {
+      if (event.lastEventId) lastId = event.lastEventId;
+      if (event.data !== "[DONE]") return change(JSON.parse(event.data));
+      events.close();
+      document.dispatchEvent(new CustomEvent("task-ended"));
+    };
+    events.onerror = failed;
+  }
+
+  // failed says that the connection is lost. The browser tries again by itself, unless the answer
+  // was no stream.
+  function failed() {
+    const text = lost.querySelector("span");
+    lost.hidden = false;
+    text.textContent = words.lost;
+    if (events.readyState !== EventSource.CLOSED) return;
+    failures++;
+    if (failures > 6) {
+      text.textContent = words.stopped;
+      return;
+    }
+    timer = setTimeout(open, 1000 * 2 ** failures);
+  }
+  lost.querySelector("button").addEventListener("click", () => { failures = 0; open(); });
+  open();
 })();

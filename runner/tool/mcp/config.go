@@ -2,60 +2,67 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/net/http/httpguts"
 )
 
 // The limits of a configuration.
 const (
 	maxConfig     = 1 << 20 // bytes in the file
 	maxServers    = 64
-	maxServerName = 32 // characters
-	maxListed     = 1000
+	maxServerName = 32   // characters
+	maxListed     = 1000 // args, env, headers and tools of one server together
 	maxTimeout    = time.Hour
-	callTimeout   = time.Minute // where the file names none
+	callTimeout   = time.Minute // time-out of a call unless the file names one
 )
 
-// A Server is how one server is reached and whom its tools are for.
+// A Server says how to reach one server and which workers get its tools.
 type Server struct {
 	Name string // 1 to 32 letters, digits, - and _
 
-	Command string // a program to talk to over its standard input and output
+	Command string // a program that speaks over its standard input and output
 	Args    []string
-	Env     map[string]string // what it finds in its environment besides PATH and HOME
-	Dir     string            // where it starts; where this program did if empty
+	Env     map[string]string // its environment, besides PATH and HOME
+	Dir     string            // its working folder; "" for that of this program
 
-	URL     string // or an address that speaks streamable HTTP
+	URL     string // instead of Command: an address that speaks the transport Streamable HTTP
 	Headers map[string]string
+	OAuth   OAuth // how to sign in to an address that asks for it
 
-	Timeout    time.Duration // for one call
-	AllWorkers bool          // every worker is offered its tools
-	Tools      []string      // the only tools that are offered, all of them where nil
-	TrustHints bool          // its word that a tool reads only, or may be repeated, is believed
+	Timeout    time.Duration // of one call
+	AllWorkers bool          // every worker gets its tools
+	Tools      []string      // names of the permitted tools; nil permits all
+	TrustHints bool          // trust the server's hints on which calls may be repeated
 
-	secrets []string // what must not be shown of it
+	secrets []string // values that must not reach models, pages or logs
+	wants   []string // names of the workers' secrets that env and headers refer to, sorted
 }
 
-// stdio says whether s is a program rather than an address.
+// OAuth describes how to sign in to a server. With its zero value, this program registers itself
+// at the authorization server (RFC 7591).
+type OAuth struct {
+	ClientID     string // of a client that the operator has registered
+	ClientSecret string
+	Issuer       string // the only authorization server that gets the secret
+	Scope        string // separated by spaces; "" for what the server asks for
+}
+
+// stdio reports whether s is a program rather than an address.
 func (s *Server) stdio() bool { return s.Command != "" }
 
-// Load reads the servers of the file at path, without those that are disabled.
-// Where path is "" it is mcp.json in folder, which need not be there. ${NAME} in
-// args, env, url and headers stands for what getenv gives. An error names the
-// file, the server and the field.
+// Load reads the file at path and returns its servers, without the disabled ones. If path is
+// "", it reads mcp.json in folder, if there is such a file. getenv returns the value of
+// ${NAME} in args, env, url, headers and oauth. Errors name the file, the server and the field.
 func Load(path, folder string, getenv func(string) string) ([]Server, error) {
 	optional := path == ""
 	if optional {
@@ -69,7 +76,7 @@ func Load(path, folder string, getenv func(string) string) ([]Server, error) {
 		return nil, err
 	}
 	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	raw, err := io.ReadAll(io.LimitReader(f, maxConfig+1)) // parse refuses the one byte more
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
@@ -77,6 +84,7 @@ func Load(path, folder string, getenv func(string) string) ([]Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	// A relative cwd is relative to the file, not to the folder in which this program starts.
 	for i, s := range servers {
 		if s.Dir != "" && !filepath.IsAbs(s.Dir) {
 			servers[i].Dir = filepath.Join(filepath.Dir(path), s.Dir)
@@ -85,9 +93,12 @@ func Load(path, folder string, getenv func(string) string) ([]Server, error) {
 	return servers, nil
 }
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var (
+	validName  = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+	notInNames = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+)
 
-// parse reads a configuration. The servers come in the order of their names.
+// parse reads a configuration. It returns the servers sorted by name.
 func parse(raw []byte, getenv func(string) string) ([]Server, error) {
 	if len(raw) > maxConfig {
 		return nil, fmt.Errorf("the file has more than %d bytes", maxConfig)
@@ -111,6 +122,7 @@ func parse(raw []byte, getenv func(string) string) ([]Server, error) {
 	if len(entries) > maxServers {
 		return nil, fmt.Errorf("mcpServers: at most %d servers are possible", maxServers)
 	}
+	// Sorted, so that the same file always leads to the same first error.
 	servers := []Server{}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		if !validName.MatchString(name) || len(name) > maxServerName {
@@ -120,6 +132,7 @@ func parse(raw []byte, getenv func(string) string) ([]Server, error) {
 		if err != nil {
 			return nil, fmt.Errorf("server %q: %w", name, err)
 		}
+		// The fields of a disabled server are checked, too, so that a typing error shows early.
 		if s.Name = name; !disabled {
 			servers = append(servers, s)
 		}
@@ -127,7 +140,7 @@ func parse(raw []byte, getenv func(string) string) ([]Server, error) {
 	return servers, nil
 }
 
-// object reads a JSON object whose keys are all different.
+// object reads a JSON object, and nothing after it. It refuses duplicate keys.
 func object(raw []byte) (map[string]json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	first, err := dec.Token()
@@ -137,13 +150,14 @@ func object(raw []byte) (map[string]json.RawMessage, error) {
 	if first != json.Delim('{') {
 		return nil, errors.New("must be a JSON object")
 	}
+	// Read key by key: json.Unmarshal would silently take the last of two equal keys.
 	fields := map[string]json.RawMessage{}
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
 			return nil, invalidJSON(err)
 		}
-		name, _ := key.(string) // the decoder allows nothing else here
+		name, _ := key.(string) // the decoder accepts only a string as key
 		if _, twice := fields[name]; twice {
 			return nil, fmt.Errorf("%q stands there twice", name)
 		}
@@ -162,6 +176,7 @@ func object(raw []byte) (map[string]json.RawMessage, error) {
 	return fields, nil
 }
 
+// invalidJSON returns an error for the operator that explains an error of the JSON decoder.
 func invalidJSON(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("the JSON breaks off")
@@ -169,18 +184,33 @@ func invalidJSON(err error) error {
 	return fmt.Errorf("not valid JSON: %w", err)
 }
 
-// A field reads one field of a server from its JSON.
-type field func(raw json.RawMessage) error
-
-// into reads a value of a type. null is no value: an empty one is written as such.
-func into[T any](v *T, want string) field {
-	return func(raw json.RawMessage) error {
-		dec := json.NewDecoder(bytes.NewReader(raw))
-		if string(bytes.TrimSpace(raw)) == "null" || dec.Decode(v) != nil {
-			return errors.New("must be " + want)
-		}
-		return nil
+// read decodes a JSON value into v. want describes the type of v in words. read refuses null:
+// json.Unmarshal would ignore it, and every field can be left out instead.
+func read(raw json.RawMessage, v any, want string) error {
+	if values, ok := v.(*map[string]string); ok {
+		return readStrings(raw, values)
 	}
+	if string(bytes.TrimSpace(raw)) == "null" || json.Unmarshal(raw, v) != nil {
+		return errors.New("must be " + want)
+	}
+	return nil
+}
+
+// readStrings decodes an object of strings. It refuses duplicate keys, as object does.
+func readStrings(raw json.RawMessage, values *map[string]string) error {
+	fields, err := object(raw)
+	if err != nil {
+		return err
+	}
+	*values = map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		var value string
+		if err := read(fields[name], &value, "a string"); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		(*values)[name] = value
+	}
+	return nil
 }
 
 // parseServer reads the entry of one server.
@@ -190,28 +220,31 @@ func parseServer(raw json.RawMessage, getenv func(string) string) (s Server, dis
 		return s, false, err
 	}
 	var kind, workers string
-	var seconds float64
-	known := map[string]field{
-		"type": into(&kind, `"stdio" or "http"`), "command": into(&s.Command, "a string"), "args": into(&s.Args, "a list of strings"),
-		"env": s.stringsInto(&s.Env), "cwd": into(&s.Dir, "a string"), "url": into(&s.URL, "a string"),
-		"headers": s.stringsInto(&s.Headers), "timeoutSeconds": into(&seconds, "a number"), "workers": into(&workers, `"all"`),
-		"tools": into(&s.Tools, "a list of strings"), "trustHints": into(&s.TrustHints, "true or false"),
-		"disabled": into(&disabled, "true or false"),
+	var oauth map[string]string
+	seconds := callTimeout.Seconds() // unless the entry has a number
+	known := map[string]struct {
+		into any
+		want string
+	}{
+		"type": {&kind, `"stdio" or "http"`}, "command": {&s.Command, "a string"},
+		"args": {&s.Args, "a list of strings"}, "env": {&s.Env, ""}, "cwd": {&s.Dir, "a string"},
+		"url": {&s.URL, "a string"}, "headers": {&s.Headers, ""}, "oauth": {&oauth, ""},
+		"timeoutSeconds": {&seconds, "a number"}, "workers": {&workers, `"all"`},
+		"tools": {&s.Tools, "a list of strings"}, "trustHints": {&s.TrustHints, "true or false"},
+		"disabled": {&disabled, "true or false"},
 	}
 	for _, name := range slices.Sorted(maps.Keys(entry)) {
-		read, ok := known[name]
+		field, ok := known[name]
 		if !ok {
-			return s, false, fmt.Errorf("unknown field %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return s, false, fmt.Errorf("unknown field %q: there are %s",
+				name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
-		if err := read(entry[name]); err != nil {
+		if err := read(entry[name], field.into, field.want); err != nil {
 			return s, false, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	if disabled {
-		return s, true, nil // its variables need not be set
-	}
-	if _, ok := entry["timeoutSeconds"]; !ok {
-		seconds = callTimeout.Seconds()
+		return s, true, nil // not expanded, because its environment variables may be unset
 	}
 	if _, ok := entry["workers"]; ok && workers != "all" {
 		return s, false, errors.New(`workers: must be "all", or be left out: then workers name the server in mcpTools`)
@@ -220,156 +253,48 @@ func parseServer(raw json.RawMessage, getenv func(string) string) (s Server, dis
 		return s, false, fmt.Errorf("timeoutSeconds: must be above 0 and at most %d", int(maxTimeout.Seconds()))
 	}
 	s.Timeout, s.AllWorkers = time.Duration(seconds*float64(time.Second)), workers == "all"
-	if err := s.check(kind, entry); err != nil {
+	// check sees the text of the file, before expand fills in values of the environment.
+	if err := cmp.Or(s.check(kind, entry), s.readOAuth(oauth)); err != nil {
 		return s, false, err
 	}
 	return s, false, s.expand(getenv)
 }
 
-// stringsInto reads an object of strings.
-func (s *Server) stringsInto(v *map[string]string) field {
-	return func(raw json.RawMessage) error {
-		fields, err := object(raw)
-		if err != nil {
-			return err
-		}
-		*v = map[string]string{}
-		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			var value string
-			if into(&value, "a string")(fields[name]) != nil {
-				return fmt.Errorf("%s: must be a string", name)
-			}
-			(*v)[name] = value
-		}
-		return nil
-	}
-}
-
-// check refuses what cannot be a server. kind is the field type, which other
-// programs want; ours know by the fields.
+// check returns an error for fields that do not fit together. kind is the value of the field
+// "type". Other programs need that field, while this one decides by command and url.
 func (s *Server) check(kind string, entry map[string]json.RawMessage) error {
 	_, command := entry["command"]
 	_, address := entry["url"]
+	reached, foreign := "url", []string{"args", "env", "cwd"}
+	if command {
+		reached, foreign = "command", []string{"headers", "oauth"}
+	}
 	switch {
 	case command == address:
 		return errors.New("needs either command or url")
+	// HTTP+SSE is the transport of protocol version 2024-11-05. Streamable HTTP has replaced it.
 	case kind == "sse":
-		return errors.New(`type: "sse" is the protocol's old transport; only "stdio" and "http" (streamable HTTP) are spoken`)
-	case command && kind != "" && kind != "stdio", address && kind != "" && !slices.Contains([]string{"http", "streamable-http", "streamableHttp"}, kind):
+		return errors.New(`type: "sse" is the protocol's old transport; ` +
+			`only "stdio" and "http" (streamable HTTP) are spoken`)
+	case command && kind != "" && kind != "stdio",
+		address && kind != "" && !slices.Contains([]string{"http", "streamable-http", "streamableHttp"}, kind):
 		return fmt.Errorf(`type: %q does not fit: "stdio" has a command, "http" a url`, kind)
 	case command && strings.TrimSpace(s.Command) == "":
 		return errors.New("command: must not be empty")
 	case len(s.Args)+len(s.Env)+len(s.Headers)+len(s.Tools) > maxListed:
 		return fmt.Errorf("has more than %d args, env, headers and tools", maxListed)
 	}
-	for _, name := range slices.Sorted(maps.Keys(entry)) {
-		if address && slices.Contains([]string{"args", "env", "cwd"}, name) || command && name == "headers" {
-			return fmt.Errorf("%s: does not fit a server with a %s", name, map[bool]string{true: "command", false: "url"}[command])
+	// A field of the other kind would have no effect, and the operator would not notice.
+	for _, name := range foreign {
+		if _, ok := entry[name]; ok {
+			return fmt.Errorf("%s: does not fit a server with a %s", name, reached)
 		}
 	}
-	if slices.ContainsFunc(s.Tools, func(name string) bool { return strings.TrimSpace(name) == "" }) {
-		return errors.New("tools: a name must not be empty")
-	}
-	return nil
-}
-
-var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
-
-// expand fills in the variables, and checks what has come of it.
-func (s *Server) expand(getenv func(string) string) error {
-	fill := func(where string, text *string, secret bool) (err error) {
-		*text = variable.ReplaceAllStringFunc(*text, func(ref string) string {
-			name, otherwise, hasDefault := strings.Cut(ref[2:len(ref)-1], ":-")
-			value := getenv(name)
-			switch {
-			case value == "" && hasDefault:
-				return otherwise
-			case value == "":
-				err = fmt.Errorf("%s: the environment variable %q is not set", where, name)
-			}
-			s.conceal(value)
-			return value
-		})
-		if strings.ContainsRune(*text, 0) {
-			return fmt.Errorf("%s: must not hold a NUL character", where)
-		}
-		if secret {
-			s.conceal(*text)
-		}
-		return err
-	}
-	for i := range s.Args {
-		if err := fill(fmt.Sprintf("args[%d]", i), &s.Args[i], false); err != nil {
-			return err
-		}
-	}
-	for _, list := range []struct {
-		name   string
-		values map[string]string
-	}{{"env", s.Env}, {"headers", s.Headers}} {
-		for _, name := range slices.Sorted(maps.Keys(list.values)) {
-			value := list.values[name]
-			if err := fill(list.name+"."+name, &value, list.name == "headers"); err != nil {
-				return err
-			}
-			list.values[name] = value
-		}
-	}
-	if err := fill("url", &s.URL, false); err != nil {
-		return err
-	}
-	return s.checkExpanded()
-}
-
-// reservedHeaders are the protocol's, or net/http's, to set.
-var reservedHeaders = []string{"Host", "Content-Type", "Content-Length", "Accept", "Connection", "Transfer-Encoding", "Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id"}
-
-func (s *Server) checkExpanded() error {
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return fmt.Errorf("env: %q cannot be a variable's name", name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
-		if !httpguts.ValidHeaderFieldName(name) || slices.Contains(reservedHeaders, http.CanonicalHeaderKey(name)) {
-			return fmt.Errorf("headers: %q cannot be set", name)
-		}
-		if !httpguts.ValidHeaderFieldValue(s.Headers[name]) {
-			return fmt.Errorf("headers.%s: has a character that a header cannot hold", name)
-		}
-	}
-	if s.stdio() {
-		return nil
-	}
-	u, err := url.Parse(s.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("url: must be an http:// or https:// address") // not what it is: it may hold a key
-	}
-	if password, has := u.User.Password(); has {
-		s.conceal(password)
-	}
-	for _, values := range u.Query() {
-		for _, value := range values {
-			s.conceal(value)
+	// An empty name permits no tool, so it can only be a mistake.
+	for _, name := range s.Tools {
+		if strings.TrimSpace(name) == "" {
+			return errors.New("tools: a name must not be empty")
 		}
 	}
 	return nil
-}
-
-// conceal notes a value that must not be shown. Short ones are no secrets, and too
-// much else would be concealed with them.
-func (s *Server) conceal(value string) {
-	const shortest = 6
-	value = strings.TrimSpace(strings.TrimPrefix(value, "Bearer "))
-	if len(value) >= shortest {
-		s.secrets = append(s.secrets, value)
-	}
-}
-
-// without gives text with the server's secrets left out.
-func (s *Server) without(text string) string {
-	for _, secret := range s.secrets {
-		text = strings.ReplaceAll(text, secret, "[secret]")
-	}
-	return text
 }

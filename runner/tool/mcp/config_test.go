@@ -10,7 +10,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// environment is what the configurations of these tests find.
+// environment holds the environment variables of the configurations in these tests.
 func environment(name string) string {
 	return map[string]string{"TOKEN": "tok-12345678", "FOLDER": "/srv", "EVIL": "a\r\nX-Other: b"}[name]
 }
@@ -135,4 +135,13 @@ func FuzzConfig(f *testing.F) {
 			_ = s.without(s.URL)
 		}
 	})
+}
+
+// TestKindredSecrets hides a secret that begins with another one.
+func TestKindredSecrets(t *testing.T) {
+	t.Parallel()
+	s := Server{}
+	s.conceal("token-1")
+	s.conceal("token-1-of-production")
+	is.New(t).Equal(s.without("token-1-of-production, token-1"), "[secret], [secret]")
 }

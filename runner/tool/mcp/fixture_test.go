@@ -31,8 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// quick is timing for tests: nothing is waited for that need not be.
-var quick = Timing{Connect: time.Minute, Offer: time.Minute, Backoff: time.Millisecond, Leave: 100 * time.Millisecond,
+// quick is the timing of tests: short pauses, and long limits.
+var quick = Timing{Connect: time.Minute, Toolset: time.Minute, Backoff: time.Millisecond, Leave: 100 * time.Millisecond,
 	Answer: 2 * time.Second}
 
 // a server of this program, in one of the ways of serve.
@@ -64,6 +64,9 @@ type fixture struct {
 	t   *testing.T
 	log *logBook
 	ws  *sandbox.Workspace
+
+	secrets map[string]string // of the turn
+	images  []string          // media types of the images that calls have shown
 }
 
 func newPool(t *testing.T, timing Timing, servers ...Server) *fixture {
@@ -84,18 +87,51 @@ func newPool(t *testing.T, timing Timing, servers ...Server) *fixture {
 // Workspace makes a fixture a tool.Host.
 func (f *fixture) Workspace() *sandbox.Workspace { return f.ws }
 
-// Publish is not for these tools.
+// Publish fails: tools of MCP servers do not call it.
 func (f *fixture) Publish(context.Context, string, string) (tool.File, error) {
 	return tool.File{}, errors.New("not here")
 }
 
-// AddSource is not for these tools.
+// CheckHost does nothing: tools of MCP servers do not call it.
+func (f *fixture) CheckHost(string) error { return nil }
+
+// Secret returns a secret of the turn.
+func (f *fixture) Secret(name, _ string) (string, error) {
+	value, ok := f.secrets[name]
+	if !ok {
+		return "", tool.Errorf("there is no secret %q", name)
+	}
+	return value, nil
+}
+
+// ShowImage keeps the type of an image.
+func (f *fixture) ShowImage(_ string, data []byte) error {
+	mediaType, err := tool.ImageType(data)
+	f.images = append(f.images, mediaType)
+	return err
+}
+
+// RunWorker does nothing: tools of MCP servers do not call it.
+func (f *fixture) RunWorker(context.Context, tool.Errand) (json.RawMessage, error) { return nil, nil }
+
+// CallToken returns a token that the tests look for.
+func (f *fixture) CallToken() (string, error) { return "token of the call", nil }
+
+// Hide hides the values of the secrets.
+func (f *fixture) Hide(text string) string {
+	for name, value := range f.secrets {
+		text = strings.ReplaceAll(text, value, "[secret:"+name+"]")
+	}
+	return text
+}
+
+// AddSource does nothing: tools of MCP servers do not call it.
 func (f *fixture) AddSource(string, string) {}
 
-// offered gives the names of the tools of what wanted names, and the note.
+// offered returns the names of the wanted tools, and the note.
 func (f *fixture) offered(wanted ...string) ([]string, string) {
 	f.t.Helper()
-	o := f.Offer(f.t.Context(), wanted)
+	o := f.Toolset(f.t.Context(), wanted, f.Secret)
 	var names []string
 	for _, t := range o.Tools {
 		names = append(names, t.Name)
@@ -105,7 +141,7 @@ func (f *fixture) offered(wanted ...string) ([]string, string) {
 
 // call calls a tool by the server's name for it, as a turn that has it would.
 func (f *fixture) call(ctx context.Context, server, name, input string) (string, error) {
-	o := tool.Offered{Server: server, Tool: name}
+	o := tool.RemoteTool{Server: server, Tool: name}
 	o.Name = modelName(server, name)
 	out, err := f.Tool(o).Run(ctx, f, json.RawMessage(input))
 	return string(out), err
@@ -121,7 +157,7 @@ func (f *fixture) must(server, name, input string) string {
 	return out
 }
 
-// refused calls a tool and gives what the model hears of its failure.
+// refused calls a tool that must fail, and returns the error that the model gets.
 func (f *fixture) refused(server, name, input string) string {
 	f.t.Helper()
 	out, err := f.call(f.t.Context(), server, name, input)

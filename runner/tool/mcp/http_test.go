@@ -15,7 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// at is a server at an address.
+// at returns a server that is reached at an address.
 func at(url string) Server {
 	return Server{Name: "web", URL: url, Headers: map[string]string{"Authorization": "Bearer s3cret-key"}, Timeout: time.Minute, secrets: []string{"s3cret-key"}}
 }
@@ -53,7 +53,7 @@ func TestToolsOfAnAddress(t *testing.T) {
 			is.Equal(f.refused("web", "fail", `{}`), "the moon is down")
 			contains(t, f.refused("web", "huge", `{}`), "failed")
 			is.Equal(f.must("web", "echo", `{"text":"again"}`), `"again"`)
-			is.True(!strings.Contains(f.log.String(), "s3cret"))
+			is.True(!strings.Contains(f.log.String(), "s3cret")) // the log shows the secret
 		})
 	}
 }
@@ -88,7 +88,7 @@ func TestAForgottenSession(t *testing.T) {
 	forget.Store(true)
 	is.Equal(f.must("web", "echo", `{"text":"b"}`), `"b"`) // it was not called before, so it may be called again
 	is.True(!forget.Load())
-	stale := f.servers[0]
+	stale := f.list()[0]
 	forget.Store(true)
 	stale.live.changed.Store(true)
 	names, _ := f.offered("web.echo")
@@ -116,7 +116,7 @@ func TestCancellingACallOfAnAddress(t *testing.T) {
 	is.Equal(f.must("web", "echo", `{"text":"alive"}`), `"alive"`)
 }
 
-// TestHostileAddresses has servers do their worst over HTTP.
+// TestHostileAddresses runs hostile servers over HTTP.
 func TestHostileAddresses(t *testing.T) {
 	t.Parallel()
 	initialize := func(w http.ResponseWriter, r *http.Request) bool {
@@ -131,6 +131,7 @@ func TestHostileAddresses(t *testing.T) {
 			}
 		}
 	}
+	onlyTimeEnds := map[string]bool{"silent": true, "endless events": true}
 	for name, serve := range map[string]http.HandlerFunc{
 		"redirects": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://elsewhere.test/", http.StatusTemporaryRedirect)
@@ -161,7 +162,7 @@ func TestHostileAddresses(t *testing.T) {
 			is := is.New(t)
 			hasty := quick
 			hasty.Connect = 5 * time.Second
-			if name == "silent" {
+			if onlyTimeEnds[name] {
 				hasty.Connect = 200 * time.Millisecond
 			}
 			srv := remoteServer(t, nil, func(w http.ResponseWriter, r *http.Request) bool { serve(w, r); return false })
@@ -170,7 +171,7 @@ func TestHostileAddresses(t *testing.T) {
 			is.Equal(len(names), 0)
 			contains(t, note, "web")
 			contains(t, f.log.String(), "not there")
-			is.True(!strings.Contains(f.log.String(), "s3cret"))
+			is.True(!strings.Contains(f.log.String(), "s3cret"))       // the log shows the secret
 			is.True(!strings.Contains(f.log.String(), "no such host")) // elsewhere was not asked
 		})
 		if name == "redirects" {
@@ -188,7 +189,7 @@ func TestHostileAddresses(t *testing.T) {
 			})
 			hasty := at(srv.URL)
 			hasty.Timeout = 5 * time.Second
-			if name == "silent" {
+			if onlyTimeEnds[name] {
 				hasty.Timeout = 200 * time.Millisecond
 			}
 			f := newPool(t, quick, hasty)
@@ -196,7 +197,7 @@ func TestHostileAddresses(t *testing.T) {
 			wild.Store(true)
 			is := is.New(t)
 			is.True(f.refused("web", "echo", `{"text":"x"}`) != "")
-			is.True(!strings.Contains(f.log.String(), "s3cret"))
+			is.True(!strings.Contains(f.log.String(), "s3cret")) // the log shows the secret
 		})
 	}
 }

@@ -1,137 +1,212 @@
-// Package mcp talks to other people's tool servers over the Model Context
-// Protocol: it starts or reaches those that the operator has configured, and makes
-// tools of theirs.
+// Package mcp is a client of tool servers, over the Model Context Protocol. It starts the
+// servers that the operator has configured, or connects to them, and makes tools of
+// their descriptions.
 //
-// It may import tool and sandbox. What a server says is never trusted: names,
-// descriptions, schemas and results have bounds, and what does not fit them is
-// left out or cut. A server's program is the operator's choice and runs with this
-// user's rights, without this program's environment. No failure of a server may
-// hold up a turn for longer than the bounds here, or bring this program down.
+// It may import tool, sandbox and schema. A server is never trusted: its names,
+// descriptions, schemas and results have bounds. What exceeds them is cut or left out.
+// A server's program runs with the rights of this process, because the operator chose
+// it, but without this program's environment. No failure of a server may delay a turn
+// beyond the bounds here, or end this program.
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 )
 
-// Config is what a Pool works with. Log is needed.
+// Config holds the settings of a Pool. Log is required.
 type Config struct {
 	Log     *slog.Logger
-	Version string // of this program, told to servers
+	Version string // version of this program, which servers learn
 	Timing  Timing
+
+	Logins  LoginStore     // nil: nobody can sign in to servers
+	BaseURL string         // address of the dashboard, without a slash at the end
+	Dialer  sandbox.Dialer // connects to authorization servers, whose names come from servers
 }
 
-// Timing says how long things may take. Zero fields have the defaults, which are
-// right for a service.
+// Timing holds the time limits of a Pool. A zero field stands for its default, given last.
 type Timing struct {
-	Connect time.Duration // for a server to start and to tell its tools; 1 minute
-	Offer   time.Duration // that a turn's beginning waits for servers; 15 s
-	Fresh   time.Duration // that a list of tools is believed; 1 minute
-	Leave   time.Duration // for a program to end by itself; 2 s
-	Backoff time.Duration // after a failure, doubled after each further one up to 10 minutes; 1 s
-	Stable  time.Duration // that a server must live for its earlier failures to be forgotten; 1 minute
-	Answer  time.Duration // for a server that let a call time out to show that it lives; 5 s
+	Connect time.Duration // for a server to start and to list its tools; 1 minute
+	Toolset time.Duration // for all servers to answer when a turn begins; 15 s
+	Fresh   time.Duration // for a list of tools to be used without asking again; 1 minute
+	Leave   time.Duration // for a program to end by itself before it is killed; 2 s
+	Backoff time.Duration // pause after a failure, doubled by each further one up to 10 minutes; 1 s
+	Stable  time.Duration // for a connection to live until earlier failures are forgotten; 1 minute
+	Answer  time.Duration // for a ping of a server that let a call time out; 5 s
+	Longest time.Duration // for a call to end, even if it reports progress; 1 hour
 }
 
 func (t Timing) withDefaults() Timing {
-	for _, d := range []struct {
-		v         *time.Duration
-		otherwise time.Duration
-	}{{&t.Connect, time.Minute}, {&t.Offer, 15 * time.Second}, {&t.Fresh, time.Minute}, {&t.Leave, 2 * time.Second},
-		{&t.Backoff, time.Second}, {&t.Stable, time.Minute}, {&t.Answer, 5 * time.Second}} {
-		if *d.v == 0 {
-			*d.v = d.otherwise
-		}
-	}
-	return t
+	return Timing{Connect: cmp.Or(t.Connect, time.Minute), Toolset: cmp.Or(t.Toolset, 15*time.Second),
+		Fresh: cmp.Or(t.Fresh, time.Minute), Leave: cmp.Or(t.Leave, 2*time.Second),
+		Backoff: cmp.Or(t.Backoff, time.Second), Stable: cmp.Or(t.Stable, time.Minute),
+		Answer: cmp.Or(t.Answer, 5*time.Second), Longest: cmp.Or(t.Longest, time.Hour)}
 }
 
 // A Pool holds the connections to servers. It is a tool.Source.
 type Pool struct {
 	cfg     Config
-	servers []*server // in the order of their names
+	servers atomic.Pointer[[]*server] // sorted by name; Replace stores another list
 	ctx     context.Context
 	cancel  context.CancelFunc
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards stopped, signIns, and Go of running against Wait
 	stopped bool
-	work    sync.WaitGroup
+	signIns map[string]*signIn // sign-ins under way, by server
+	running sync.WaitGroup     // all goroutines that begin has started
 }
 
-// errStopped is why nothing is begun any more.
+// errStopped is the error of an operation that would begin after Stop.
 var errStopped = errors.New("the service stops")
 
-// New makes a pool of servers, which Load gave. A server is started when it is
+// New creates a pool of the servers that Load returned. A server is started when it is
 // first needed.
 func New(servers []Server, cfg Config) *Pool {
 	cfg.Timing = cfg.Timing.withDefaults()
-	p := &Pool{cfg: cfg}
+	p := &Pool{cfg: cfg, signIns: map[string]*signIn{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
+	list := []*server{}
 	for _, s := range servers {
-		p.servers = append(p.servers, &server{Server: s, pool: p, log: cfg.Log.With("mcp", s.Name)})
+		list = append(list, p.newServer(s))
 	}
+	p.servers.Store(&list)
 	return p
 }
 
 // Start begins to connect to every server, without waiting for any.
 func (p *Pool) Start() {
-	for _, s := range p.servers {
-		p.begin(func() {
-			_, _ = s.session(p.ctx) // what goes wrong is logged there
-		})
+	for _, s := range p.list() {
+		p.greet(s)
 	}
 }
 
-// Stop ends all connections and programs. Calls under way fail.
+// greet begins to connect to a server.
+func (p *Pool) greet(s *server) {
+	if len(s.wants) > 0 {
+		return // only a turn has the secrets that the connection needs
+	}
+	p.begin(func() {
+		_, _ = s.session(p.ctx) // server.failed logs the error
+	})
+}
+
+func (p *Pool) newServer(s Server) *server {
+	return &server{Server: s, pool: p, log: p.cfg.Log.With("mcp", s.Name)}
+}
+
+// list returns the servers, sorted by name. The caller must not change the list.
+func (p *Pool) list() []*server { return *p.servers.Load() }
+
+// Stop ends all connections and programs, and waits until they have ended. Calls under way
+// fail.
 func (p *Pool) Stop() {
 	p.mu.Lock()
+	// From now on begin starts nothing, so Wait misses no goroutine.
 	p.stopped = true
 	p.mu.Unlock()
 	p.cancel()
-	p.work.Wait()
+	p.running.Wait()
 }
 
-// begin runs f in a goroutine that Stop waits for; false where the pool has stopped.
+// begin runs f in a goroutine that Stop waits for. It returns false after Stop.
 func (p *Pool) begin(f func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
 		return false
 	}
-	p.work.Go(f)
+	// The lock is held, because a WaitGroup must not grow from zero while Stop waits for it.
+	p.running.Go(f)
 	return true
 }
 
-// find is the server of that name, nil if there is none.
+// await runs f in a goroutine and returns its result, or ctx's cause if ctx ends first.
+// It exists because some calls of the SDK return long after their context has ended.
+func await[T any](ctx context.Context, p *Pool, f func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1) // buffered: after the end of ctx nobody reads it, and f must not block
+	var none T
+	if !p.begin(func() { v, err := f(); done <- outcome{v, err} }) {
+		return none, errStopped
+	}
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+}
+
+// find returns the server of that name, nil if there is none.
 func (p *Pool) find(name string) *server {
-	for _, s := range p.servers {
-		if s.Name == name {
-			return s
-		}
+	servers := p.list()
+	if i := slices.IndexFunc(servers, func(s *server) bool { return s.Name == name }); i >= 0 {
+		return servers[i]
 	}
 	return nil
 }
 
-// A Status is what is known of a server.
-type Status struct {
-	Server  string
-	Address string // its program, or its address without what may be secret
-	Tools   []tool.Offered
-	Err     error // why it is not there
+// Names returns the names of the servers, sorted.
+func (p *Pool) Names() []string {
+	servers := p.list()
+	names := make([]string, len(servers))
+	for i, s := range servers {
+		names[i] = s.Name
+	}
+	return names
 }
 
-// Status connects to every server, and tells of each in the order of their names.
+// Known returns the names that a worker may want: each server, and SERVER.TOOL of each
+// server that has listed its tools. It does not connect to any server.
+func (p *Pool) Known() []string {
+	var names []string
+	for _, s := range p.list() {
+		names = append(names, s.Name)
+		if tools := s.known.Load(); tools != nil {
+			for _, t := range *tools {
+				names = append(names, s.Name+"."+t.Tool)
+			}
+		}
+	}
+	return names
+}
+
+// A Status describes a server and its connection.
+type Status struct {
+	Server  string
+	Address string // its program, or its address without possible secrets
+	Tools   []tool.RemoteTool
+	Err     error // why there is no connection; nil if there is one
+}
+
+// Status connects to every server and returns their states, sorted by name.
 func (p *Pool) Status(ctx context.Context) []Status {
-	all := make([]Status, len(p.servers))
-	var work sync.WaitGroup
-	for i, s := range p.servers {
+	servers := p.list()
+	all := make([]Status, len(servers))
+	var work sync.WaitGroup // each goroutine writes to its own entry of all
+	for i, s := range servers {
 		work.Go(func() {
 			all[i] = Status{Server: s.Name, Address: s.address()}
+			if len(s.wants) > 0 {
+				all[i].Err = fmt.Errorf("it is reached with the secrets of each worker: %s",
+					strings.Join(s.wants, ", "))
+				return
+			}
 			all[i].Tools, all[i].Err = s.tools(ctx)
 		})
 	}

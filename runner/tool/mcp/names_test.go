@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"log/slog"
+	"slices"
 	"testing"
 
 	"github.com/matryer/is"
@@ -13,4 +14,15 @@ func TestNames(t *testing.T) {
 	p := New([]Server{{Name: "crm"}, {Name: "files"}}, Config{Log: slog.New(slog.DiscardHandler)})
 	defer p.Stop()
 	is.Equal(p.Names(), []string{"crm", "files"}) // without connecting to any
+}
+
+func TestKnown(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newPool(t, quick, a("good"), Server{Name: "none", Command: "no-such-program"})
+	is.Equal(f.Known(), []string{"good", "none"}) // it connects to none
+	f.Toolset(t.Context(), []string{"good"}, f.Secret)
+	known := f.Known()
+	is.True(slices.Contains(known, "good.echo"))
+	is.Equal(known[len(known)-1], "none")
 }

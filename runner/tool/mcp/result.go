@@ -2,12 +2,14 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,30 +20,34 @@ import (
 
 // The bounds of a result as a model sees it.
 const (
-	keptText  = 20 << 10 // bytes kept of the beginning of a text, and as many of its end
-	keptFiles = 20
+	keptText  = 20 << 10 // bytes at the beginning of a text, and as many at its end
+	keptFiles = 20       // attachments
+	keptLinks = 50       // resources that the result names
 )
 
-// A result is what a call gave.
+// A result is the result of a call. It has text or structured content, never both.
 type result struct {
 	text       string
-	structured json.RawMessage // nil without
+	structured json.RawMessage // nil if there is none
+	links      []string        // descriptions of resources that the server names, one line each
 	files      []attachment
-	failed     bool
+	failed     bool // the server says that the call has failed
+	later      bool // the result will come from a turn that the call has started
 }
 
-// An attachment is something in a result that is not text.
+// An attachment is an image, a sound or another file in a result.
 type attachment struct {
 	mediaType string
 	data      []byte
 }
 
-// readResult takes out of a result what a model can use.
+// readResult returns the parts of a result that a model can use.
 func readResult(r *sdk.CallToolResult) (result, error) {
 	if r.NeedsInput() {
+		// open declares that no person can be asked, but a server may ignore that.
 		return result{}, tool.Errorf("the tool asks a person for input, and nobody answers here")
 	}
-	out := result{failed: r.IsError}
+	out := result{failed: r.IsError, later: r.Meta[tool.ChildMeta] != nil}
 	var texts []string
 	for _, c := range r.Content {
 		switch c := c.(type) {
@@ -52,60 +58,127 @@ func readResult(r *sdk.CallToolResult) (result, error) {
 		case *sdk.AudioContent:
 			out.files = append(out.files, attachment{c.MIMEType, c.Data})
 		case *sdk.ResourceLink:
-			texts = append(texts, strings.TrimSpace(c.Name+" "+c.URI))
+			out.link(c)
 		case *sdk.EmbeddedResource:
-			switch {
-			case c.Resource == nil:
-			case c.Resource.Blob != nil:
-				out.files = append(out.files, attachment{c.Resource.MIMEType, c.Resource.Blob})
-			default:
-				texts = append(texts, c.Resource.URI+"\n"+c.Resource.Text)
-			}
+			texts = out.embed(c.Resource, texts)
 		}
 	}
 	out.text = strings.Join(texts, "\n\n")
 	if r.StructuredContent == nil {
 		return out, nil
 	}
-	var err error
-	out.structured, err = json.Marshal(r.StructuredContent)
+	raw, err := json.Marshal(r.StructuredContent)
 	if err != nil {
 		return out, fmt.Errorf("encode structured content: %w", err)
 	}
-	if sameJSON(out.text, r.StructuredContent) {
-		out.text = "" // for clients that do not know of the other
+	// By the MCP specification, the text should repeat the structured content. So only one of
+	// them is kept. The text of a failure says why.
+	if !(out.failed && out.text != "") && !carries(out.text, r.StructuredContent) {
+		out.text, out.structured = "", raw
 	}
 	return out, nil
 }
 
-// sameJSON says whether text is nothing but v again.
+// link adds a line about a resource that the model can read.
+func (r *result) link(l *sdk.ResourceLink) {
+	if len(r.links) == keptLinks {
+		r.links = append(r.links, "[more links are left out]")
+	}
+	if len(r.links) > keptLinks {
+		return
+	}
+	r.links = append(r.links, resourceLine(cmp.Or(l.Title, l.Name), l.URI, l.MIMEType, l.Description, l.Size))
+}
+
+// embed adds a resource that the result contains. Its bytes become a file of r, and its text
+// is appended to texts, which embed returns.
+func (r *result) embed(c *sdk.ResourceContents, texts []string) []string {
+	switch {
+	case c == nil:
+	case c.Blob != nil:
+		r.files = append(r.files, attachment{c.MIMEType, c.Blob})
+	default:
+		texts = append(texts, strings.TrimLeft(shorten(c.URI, maxURI)+"\n", "\n")+c.Text)
+	}
+	return texts
+}
+
+// maxCompared bounds the work of carries: the bytes of text that it searches in all.
+const maxCompared = 64 << 20
+
+// carries reports whether a text holds all values of the structured content, so that the model
+// needs only the text. It reports false for JSON, which servers send for older clients: the
+// structured content says the same. A readable text may be a mere summary.
+func carries(text string, v any) bool {
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" || strings.ContainsAny(trimmed[:1], "{[") && json.Valid([]byte(trimmed)) || sameJSON(trimmed, v) {
+		return false
+	}
+	left := maxCompared
+	return saysAll(text, v, &left)
+}
+
+// saysAll reports whether text contains every scalar of a JSON value. left counts down the
+// bytes that it may still search.
+func saysAll(text string, v any, left *int) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, child := range v {
+			if !saysAll(text, child, left) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return !slices.ContainsFunc(v, func(child any) bool { return !saysAll(text, child, left) })
+	case string:
+		// Each scalar costs a search of the whole text, so a hostile result could take very long.
+		*left -= len(text)
+		return *left >= 0 && strings.Contains(text, strings.TrimSpace(v))
+	default:
+		raw, err := json.Marshal(v)
+		*left -= len(text)
+		return err == nil && *left >= 0 && strings.Contains(text, string(raw))
+	}
+}
+
+// sameJSON reports whether text is the JSON of v.
 func sameJSON(text string, v any) bool {
 	var other any
 	return json.Unmarshal([]byte(text), &other) == nil && reflect.DeepEqual(other, v)
 }
 
-// A keptFile is an attachment as the model is told of it.
+// A keptFile describes an attachment to the model.
 type keptFile struct {
 	Path      string `json:"path,omitempty"`
 	MediaType string `json:"mediaType"`
 	Size      int    `json:"size"`
 	Error     string `json:"error,omitempty"` // why it was not kept
+	Note      string `json:"note,omitempty"`  // why the model does not see or hear it
 }
 
-// output gives the result as the model sees it: a text alone as a string, structured
-// content alone as it is. Attachments go into the workspace.
-func (r result) output(ws *sandbox.Workspace, of tool.Offered) (json.RawMessage, error) {
-	if len(r.structured) > 2*keptText { // cut, it is JSON no more
-		r.text, r.structured = strings.TrimSpace(r.text+"\n\n"+string(r.structured)), nil
+// output returns the result as the model sees it. Mere text becomes a string, and mere
+// structured content stays as it is. output writes attachments into the workspace and shows
+// images. It returns an *Error for a failed call.
+func (r result) output(host tool.Host, of tool.RemoteTool) (json.RawMessage, error) {
+	if len(r.structured) > 2*keptText { // too long: after a cut it is no longer JSON
+		r.text, r.structured = string(r.structured), nil
 	}
-	text := headAndTail(r.text)
+	text := headAndTail(host.Hide(r.text)) // in this order: a cut could leave a part of a secret
+	if links := strings.Join(r.links, "\n"); links != "" {
+		text = strings.TrimLeft(text+"\n\n"+links, "\n")
+	}
+	// The attachments of a failed call are dropped, because an *Error has only a text.
 	if r.failed {
-		if text == "" {
-			text = string(r.structured)
+		text = cmp.Or(text, string(r.structured))
+		if strings.TrimSpace(text) == "" {
+			text = "the tool failed, and does not say why"
 		}
-		return nil, tool.Errorf("%s", orNothing(text))
+		return nil, &tool.Error{Message: text}
 	}
-	files, err := r.keep(ws, of)
+	files, err := r.keep(host, of)
 	switch {
 	case err != nil:
 		return nil, err
@@ -121,43 +194,43 @@ func (r result) output(ws *sandbox.Workspace, of tool.Offered) (json.RawMessage,
 	}{text, r.structured, files})
 }
 
-func orNothing(text string) string {
-	if strings.TrimSpace(text) == "" {
-		return "the tool failed, and does not say why"
-	}
-	return text
-}
-
-// headAndTail leaves the middle of a long text out.
+// headAndTail leaves out the middle of a long text.
 func headAndTail(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= 2*keptText {
 		return text
 	}
+	// A cut may split a character at both places, and ToValidUTF8 removes the rest of it.
 	head, tail := strings.ToValidUTF8(text[:keptText], ""), strings.ToValidUTF8(text[len(text)-keptText:], "")
 	return fmt.Sprintf("%s\n[... %d bytes are left out ...]\n%s", head, len(text)-len(head)-len(tail), tail)
 }
 
-// keep writes the attachments to the workspace, under names that follow from what
-// they hold, so that a call made again changes nothing.
-func (r result) keep(ws *sandbox.Workspace, of tool.Offered) ([]keptFile, error) {
+// keep writes the attachments into the workspace. Their names derive from their bytes, so
+// that a repeated call changes nothing.
+func (r result) keep(host tool.Host, of tool.RemoteTool) ([]keptFile, error) {
 	var files []keptFile
 	for i, a := range r.files {
-		mediaType := strings.ToLower(shortened(strings.TrimSpace(a.mediaType), 100))
+		mediaType := strings.ToLower(shorten(strings.TrimSpace(a.mediaType), 100))
 		f := keptFile{MediaType: mediaType, Size: len(a.data)}
-		if i >= keptFiles {
+		if i >= keptFiles { // one entry stands for all further files
 			f.Error = fmt.Sprintf("only %d files of a result are kept", keptFiles)
 			files = append(files, f)
 			break
 		}
+		// The name has no time or number in it, so a repeated call writes the same file.
 		sum := sha256.Sum256(a.data)
 		name := notInNames.ReplaceAllString(of.Tool, "_")
-		path := fmt.Sprintf("mcp/%s/%s-%s%s", of.Server, name[:min(len(name), 40)], hex.EncodeToString(sum[:6]), extension(mediaType))
-		err := write(ws, path, a.data)
+		path := fmt.Sprintf("mcp/%s/%s-%s%s", of.Server, name[:min(len(name), 40)], hex.EncodeToString(sum[:6]),
+			extension(mediaType))
+		err := write(host.Workspace(), path, a.data)
 		var refused *sandbox.Error
 		switch {
 		case err == nil:
 			f.Path = path
+			if f.Note, err = show(host, f, a.data); err != nil {
+				return nil, err
+			}
+		// The workspace may be full. The model then still gets the text of the result.
 		case errors.As(err, &refused):
 			f.Error = refused.Message
 		default:
@@ -168,38 +241,45 @@ func (r result) keep(ws *sandbox.Workspace, of tool.Offered) ([]keptFile, error)
 	return files, nil
 }
 
-// write writes a file unless it is there as it should be.
+// show shows an image to the model. The note tells the model why it does not see or hear the
+// file.
+func show(host tool.Host, f keptFile, data []byte) (note string, err error) {
+	switch kind, _, _ := strings.Cut(f.MediaType, "/"); kind {
+	case "audio":
+		return "you cannot hear audio: it is only kept as a file", nil
+	case "image":
+		err = host.ShowImage(f.Path, data)
+	}
+	var refused *tool.Error
+	if errors.As(err, &refused) {
+		return "not shown to you: " + refused.Message, nil
+	}
+	return "", err
+}
+
+// write writes a file unless it holds data already.
 func write(ws *sandbox.Workspace, path string, data []byte) error {
+	// One byte more is read than data has: a longer file that begins with data is not equal.
 	if old, err := ws.ReadFile(path, 0, int64(len(data))+1); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
 	return ws.WriteFile(path, data)
 }
 
-// extension is the usual ending of the names of files of a media type.
+// extension returns the usual file name extension of a media type.
 func extension(mediaType string) string {
 	base, _, _ := strings.Cut(mediaType, ";")
-	switch strings.TrimSpace(base) {
-	case "image/png":
-		return ".png"
+	switch base = strings.TrimSpace(base); base {
+	case "image/png", "image/gif", "image/webp", "application/pdf", "application/json", "application/zip":
+		return "." + base[strings.IndexByte(base, '/')+1:]
 	case "image/jpeg":
 		return ".jpg"
-	case "image/gif":
-		return ".gif"
-	case "image/webp":
-		return ".webp"
 	case "image/svg+xml":
 		return ".svg"
 	case "audio/wav", "audio/x-wav":
 		return ".wav"
 	case "audio/mpeg":
 		return ".mp3"
-	case "application/pdf":
-		return ".pdf"
-	case "application/json":
-		return ".json"
-	case "application/zip":
-		return ".zip"
 	case "text/plain":
 		return ".txt"
 	}

@@ -7,56 +7,75 @@ import (
 	"log/slog"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
 )
 
-// A server is a configured server and the connection to it, if there is one.
+// A server is a configured server with its connection, if there is one.
 type server struct {
 	Server
 	pool *Pool
 	log  *slog.Logger
 
-	mu        sync.Mutex
-	live      *session
-	dialing   *dial
-	failures  int       // in a row
-	notBefore time.Time // it is not tried before
-	lastErr   error     // of the last failure
+	known  atomic.Pointer[[]tool.RemoteTool] // its last list of tools; nil before the first
+	tasked atomic.Pointer[[]string]          // names of tools that are left out: they need tasks
+	linked atomic.Bool                       // a result has named a resource
+	keys   keychain
+
+	tenants tenants // connections with the secrets of workers; empty if wants is
+
+	inUse sync.RWMutex // held for reading during a call; see retire
+
+	mu        sync.Mutex // guards what follows
+	retired   bool       // the configuration does not have it any more: it connects no more
+	live      *session   // nil or ended if there is no connection
+	dialing   *dial      // nil unless an attempt is under way
+	failures  int        // failures in a row
+	notBefore time.Time  // earliest time of the next attempt
+	lastErr   error      // error of the last failure
 }
 
-// A dial is an attempt to connect.
+// A dial is one attempt to connect, which several calls may wait for.
 type dial struct {
-	done chan struct{} // closed when session or err is set
+	done chan struct{} // closed when sess or err is set
 	sess *session
 	err  error
 }
 
-// maxBackoff is the longest pause between attempts: what fails for ever is tried
-// this often.
+// maxBackoff is the longest pause between attempts to connect.
 const maxBackoff = 10 * time.Minute
 
-// address is where the server is, as it may be shown.
+// address returns the server's program or address without possible secrets.
 func (s *server) address() string {
 	if s.stdio() {
 		return s.Command
 	}
 	u, err := url.Parse(s.URL)
-	if err != nil { // it was checked
+	if err != nil { // impossible: checkURL has parsed it
 		return "http"
 	}
 	u.User, u.RawQuery, u.Fragment = nil, "", ""
 	return s.without(u.String())
 }
 
-// patience is how long a pause between attempts is waited out by who needs the
-// server.
+// maxMessage is the most bytes of a server's error that models and logs see.
+const maxMessage = 1000
+
+// safe returns the text of an error in the form that models and logs may see: without the
+// server's secrets, and shortened.
+func (s *server) safe(text string) string { return shorten(s.without(text), maxMessage) }
+
+// patience is the longest pause between attempts that a call waits for. A call returns the
+// last error rather than wait for a longer pause.
 const patience = 2 * time.Second
 
-// session gives a live connection, or makes one. While the server is down it fails
-// at once, unless the pause after the last failure is short.
+// session returns a live connection, and connects if there is none. During a pause after a
+// failure it returns the last error at once, unless the pause ends soon.
 func (s *server) session(ctx context.Context) (*session, error) {
 	for {
 		s.mu.Lock()
@@ -64,6 +83,7 @@ func (s *server) session(ctx context.Context) (*session, error) {
 			defer s.mu.Unlock()
 			return s.live, nil
 		}
+		// All calls that need the server share one attempt to connect.
 		if s.dialing != nil || time.Until(s.notBefore) <= 0 {
 			d, err := s.dialed()
 			s.mu.Unlock()
@@ -72,6 +92,7 @@ func (s *server) session(ctx context.Context) (*session, error) {
 			}
 			return d.wait(ctx)
 		}
+		// The lock is released before the wait, so that the wait blocks no other call.
 		pause, err := time.Until(s.notBefore), s.lastErr
 		s.mu.Unlock()
 		if pause > patience {
@@ -85,8 +106,12 @@ func (s *server) session(ctx context.Context) (*session, error) {
 	}
 }
 
-// dialed is the attempt under way, begun where there is none. s.mu is held.
+// dialed returns the attempt that is under way, and begins one if there is none. s.mu is
+// held.
 func (s *server) dialed() (*dial, error) {
+	if s.retired {
+		return nil, errRetired
+	}
 	if s.dialing == nil {
 		d := &dial{done: make(chan struct{})}
 		if !s.pool.begin(func() { s.dial(d) }) {
@@ -97,7 +122,7 @@ func (s *server) dialed() (*dial, error) {
 	return s.dialing, nil
 }
 
-// wait gives what the attempt came to.
+// wait returns the result of the attempt.
 func (d *dial) wait(ctx context.Context) (*session, error) {
 	select {
 	case <-d.done:
@@ -107,21 +132,28 @@ func (d *dial) wait(ctx context.Context) (*session, error) {
 	}
 }
 
-// dial connects and, where that works, waits for the connection's end.
+// dial makes the attempt d. Once connected, it waits for the end of the connection, to record
+// that as a failure.
 func (s *server) dial(d *dial) {
 	ctx, cancel := context.WithTimeout(s.pool.ctx, s.pool.cfg.Timing.Connect)
 	begun := time.Now()
 	d.sess, d.err = s.connect(ctx)
+	// "context deadline exceeded" would not tell the operator which limit was reached.
 	if d.err != nil && ctx.Err() != nil && s.pool.ctx.Err() == nil {
 		d.err = fmt.Errorf("it did not begin to answer within %s", s.pool.cfg.Timing.Connect)
 	}
-	cancel()
+	cancel() // the time limit is for connecting, not for the connection
 	s.mu.Lock()
 	s.dialing = nil
 	if s.live = d.sess; d.err != nil {
 		s.failed(d.err)
 	}
+	late := d.err == nil && s.retired
 	s.mu.Unlock()
+	if late {
+		d.sess.end()
+	}
+	// Closed after live is set, so that a call that begins now does not dial again.
 	close(d.done)
 	if d.err != nil {
 		return
@@ -135,77 +167,89 @@ func (s *server) dial(d *dial) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The pause of a server that ends soon after each start keeps growing.
 	if time.Since(begun) >= s.pool.cfg.Timing.Stable {
 		s.failures = 0
 	}
 	s.failed(errors.New("it has ended"))
 }
 
-// failed notes a failure, after which there is a pause. s.mu is held.
+// failed records a failure, and sets the pause that follows it. s.mu is held.
 func (s *server) failed(err error) {
-	if s.pool.ctx.Err() != nil {
+	if s.pool.ctx.Err() != nil || s.retired { // the connection was ended here
 		return
 	}
 	s.lastErr = err
-	pause := min(s.pool.cfg.Timing.Backoff<<min(s.failures, 20), maxBackoff)
+	pause := min(s.pool.cfg.Timing.Backoff<<min(s.failures, 20), maxBackoff) // a larger shift could overflow
 	s.failures++
 	s.notBefore = time.Now().Add(pause)
 	s.log.Warn("the MCP server is not there", "err", err, "failures", s.failures, "pause", pause)
 }
 
-// offers says whether a worker may ever have the server's tool of that name.
+// offers reports whether the operator permits the tool of that name.
 func (s *server) offers(name string) bool { return s.Tools == nil || slices.Contains(s.Tools, name) }
 
-// tools gives what the server describes and offers.
-func (s *server) tools(ctx context.Context) ([]tool.Offered, error) {
-	for again := false; ; again = true {
+// tools returns the server's tools that the operator permits.
+func (s *server) tools(ctx context.Context) ([]tool.RemoteTool, error) {
+	for retried := false; ; retried = true {
 		sess, err := s.session(ctx)
 		if err != nil {
 			return nil, err
 		}
 		tools, err := sess.tools(ctx)
 		if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			s.pool.begin(func() { sess.probe(s.pool.ctx) }) // without tools there is no call that would find it dead
+			// The connection may be dead, and without tools no call will follow that notices it.
+			s.pool.begin(func() { sess.probe(s.pool.ctx) })
 		}
-		if err == nil || again || ctx.Err() != nil || !lost(err) {
+		if err == nil || retried || ctx.Err() != nil || !lost(err) {
 			return tools, err
 		}
-		sess.end() // a connection that had ended unnoticed
+		sess.end() // the connection had ended unnoticed: try a new one
 	}
 }
 
-// call carries one call out.
-func (s *server) call(ctx context.Context, name string, input []byte) (result, error) {
+// call makes one call of a tool. from is the token of the calling tool call.
+func (s *server) call(ctx context.Context, name, from string, input []byte) (result, error) {
+	return s.ask(ctx, name, func(ctx context.Context, sess *session, moved func()) (result, error) {
+		return sess.call(ctx, name, from, input, moved)
+	})
+}
+
+// ask makes one request for the tool of that name, with a connection and a time limit. f
+// makes the request, and calls moved when the server reports progress.
+func (s *server) ask(ctx context.Context, name string,
+	f func(ctx context.Context, sess *session, moved func()) (result, error)) (result, error) {
 	if !s.offers(name) {
 		return result{}, tool.Errorf("the tool %q of the MCP server %q is not allowed any more", name, s.Name)
 	}
-	timed, cancel := context.WithTimeoutCause(ctx, s.Timeout, errTimeout)
-	defer cancel()
-	for again := false; ; again = true {
+	s.inUse.RLock()
+	defer s.inUse.RUnlock()
+	timed, limit := s.withLimit(ctx)
+	defer limit.stop()
+	// Only a call that the server has certainly not made is repeated, and only once: any other
+	// one may have taken effect.
+	for retried := false; ; retried = true {
 		sess, err := s.session(timed)
 		if err != nil && ctx.Err() != nil {
 			return result{}, context.Cause(ctx)
 		}
 		if err != nil {
-			return result{}, tool.Errorf("the MCP server %q is not there: %s", s.Name, cut(s.without(err.Error())))
+			return result{}, tool.Errorf("the MCP server %q is not there: %s", s.Name, s.safe(err.Error()))
 		}
-		r, err := sess.call(timed, name, input)
+		r, err := f(timed, sess, limit.extend)
 		if err == nil {
 			return r, nil
 		}
-		if missing(err) && !again {
-			sess.end() // the server has forgotten the connection, and so has not made the call
+		if missing(err) && !retried {
+			sess.end() // the server does not know the connection, so it has not made the call
 			continue
 		}
 		return result{}, s.callError(ctx, timed, sess, err)
 	}
 }
 
-// errTimeout ends a call that takes too long.
-var errTimeout = errors.New("the call takes too long")
-
-// callError tells the model what became of a call. It is ctx's cause once that has
-// ended.
+// callError returns an *Error that tells the model how a call failed, and whether it may have
+// taken effect. It returns ctx's cause if ctx has ended.
 func (s *server) callError(ctx, timed context.Context, sess *session, err error) error {
 	var told *tool.Error
 	answer := refusal(err)
@@ -215,13 +259,33 @@ func (s *server) callError(ctx, timed context.Context, sess *session, err error)
 	case errors.As(err, &told):
 		return told
 	case errors.Is(context.Cause(timed), errTimeout):
+		// A slow call alone is no reason to end the connection: other calls may use it.
 		s.pool.begin(func() { sess.probe(s.pool.ctx) })
-		return tool.Errorf("the MCP server %q did not answer within %s; the call was cancelled and may have taken effect", s.Name, s.Timeout)
+		return tool.Errorf("the MCP server %q did not answer within %s; "+
+			"the call was cancelled and may have taken effect", s.Name, s.Timeout)
+	case errors.Is(context.Cause(timed), errTooLong):
+		return tool.Errorf("the MCP server %q reported progress for %s without an end; "+
+			"the call was cancelled and may have taken effect", s.Name, s.pool.cfg.Timing.Longest)
+	case s.wantsSignIn():
+		return tool.Errorf("the MCP server %q did not make the call: %s", s.Name, errSignIn)
 	case answer != nil:
-		return tool.Errorf("the MCP server %q refused the call: %s", s.Name, cut(s.without(answer.Message)))
+		return tool.Errorf("the MCP server %q refused the call: %s", s.Name, s.safe(answer.Message))
 	}
+	// The connection may be about to end. After settle, the next call notices that.
 	if sess.settle(); lost(err) {
 		return tool.Errorf("the MCP server %q ended during the call, which may have taken effect", s.Name)
 	}
-	return tool.Errorf("the call of the MCP server %q failed, and may have taken effect: %s", s.Name, cut(s.without(err.Error())))
+	return tool.Errorf("the call of the MCP server %q failed, and may have taken effect: %s",
+		s.Name, s.safe(err.Error()))
+}
+
+// shorten returns a text in valid UTF-8, cut to at most n bytes. A text that was cut ends
+// with an ellipsis.
+func shorten(text string, n int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= n {
+		return text
+	}
+	const ellipsis = "…"
+	return sandbox.Cut(text, n-len(ellipsis)) + ellipsis
 }

@@ -21,6 +21,8 @@ import (
 func serve(mode string) int {
 	var err error
 	switch mode {
+	case "resources":
+		err = withResources().Run(context.Background(), &sdk.StdioTransport{})
 	case "good", "other":
 		err = good().Run(context.Background(), &sdk.StdioTransport{})
 	case "stubborn": // does not leave when it is asked to
@@ -52,7 +54,7 @@ func serve(mode string) int {
 	return 0
 }
 
-// good is what a server should be, with tools for every purpose.
+// good is a server that behaves well, with tools for every test.
 func good() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "good", Version: "1"}, nil)
 	no := json.RawMessage(`{"type":"object"}`)
@@ -109,6 +111,40 @@ func good() *sdk.Server {
 		r.StructuredContent = map[string]any{"n": 1}
 		return r, nil
 	})
+	add("readable", no, func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
+		r := text("The sky is blue.\nThe file has 2 lines.")
+		r.StructuredContent = map[string]any{"content": "The sky is blue.", "lines": 2, "next": nil}
+		return r, nil
+	})
+	add("summary", no, func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
+		r := text("found 2 names")
+		r.StructuredContent = map[string]any{"names": []string{"Ada", "Alan"}}
+		return r, nil
+	})
+	add("links", no, func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
+		size := int64(12)
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "see"},
+			&sdk.ResourceLink{Name: "notes", URI: "note:///a\nb", MIMEType: "text/plain", Size: &size},
+			&sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "note:///in", Text: "embedded"}}}}, nil
+	})
+	add("audio", no, func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.AudioContent{MIMEType: "audio/wav", Data: []byte("RIFF")}}}, nil
+	})
+	s.AddTool(&sdk.Tool{Name: "progress", InputSchema: no}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		var args struct{ Times, Pause int }
+		if err := json.Unmarshal(r.Params.Arguments, &args); err != nil {
+			return nil, err
+		}
+		for i := range args.Times {
+			select {
+			case <-time.After(time.Duration(args.Pause) * time.Millisecond):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i)})
+		}
+		return text("arrived"), nil
+	})
 	add("long", no, func(context.Context, map[string]any) (*sdk.CallToolResult, error) {
 		return text("begin" + strings.Repeat("\x01", 1<<20) + "end"), nil
 	})
@@ -119,6 +155,20 @@ func good() *sdk.Server {
 		s.AddTool(&sdk.Tool{Name: "grown", InputSchema: no}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) { return text("here"), nil })
 		return text("grown"), nil
 	})
+	return s
+}
+
+// withResources is good with resources.
+func withResources() *sdk.Server {
+	s := good()
+	s.AddResource(&sdk.Resource{Name: "notes", URI: "note:///a", MIMEType: "text/plain"},
+		func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: "note:///a", Text: "buy milk"}}}, nil
+		})
+	s.AddResource(&sdk.Resource{Name: "picture", URI: "note:///p", MIMEType: "image/png"},
+		func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: "note:///p", MIMEType: "image/png", Blob: []byte("\x89PNG")}}}, nil
+		})
 	return s
 }
 
@@ -191,7 +241,7 @@ func hostileCall(mode string, id json.RawMessage, answer func(string)) (err erro
 	return err
 }
 
-// hostileTools is a list of tools that one had better not believe.
+// hostileTools returns tools whose descriptions must be refused or cut.
 func hostileTools(mode string) string {
 	one := func(name, schema string) string { return fmt.Sprintf(`{"name":%q,"inputSchema":%s}`, name, schema) }
 	fine := one("fine", `{"type":"object"}`)
@@ -203,6 +253,9 @@ func hostileTools(mode string) string {
 		for i := range 10_000 {
 			list = append(list, one(fmt.Sprintf("t%05d", i), `{"type":"object"}`))
 		}
+	case "tasks":
+		list = append(list, `{"name":"build","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}`,
+			`{"name":"either","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}`)
 	case "pages":
 		next = `,"nextCursor":"` + fmt.Sprint(time.Now().UnixNano()) + `"`
 	case "schemas":

@@ -8,15 +8,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The bounds of what a program may write to the log.
+// The bounds of what a program writes into the log.
 const (
 	maxLogLine     = 1000 // bytes of one line
 	linesPerSecond = 5
 	linesAtOnce    = 50
 )
 
-// A stderrLog puts what a program writes to its standard error into the log, line
-// by line and not too much of it.
+// A stderrLog copies a program's standard error into the log, line by line and at a
+// limited rate.
 type stderrLog struct {
 	log    *slog.Logger
 	server *server
@@ -24,20 +24,21 @@ type stderrLog struct {
 
 	mu      sync.Mutex
 	line    []byte
-	dropped int // lines, since one was logged
+	dropped int // lines dropped since the last logged one
 }
 
 func newStderrLog(s *server) *stderrLog {
 	return &stderrLog{log: s.log, server: s, limit: rate.NewLimiter(linesPerSecond, linesAtOnce)}
 }
 
-// Write takes what the program has written. It never fails.
+// Write never fails: a full log must not disturb the program.
 func (l *stderrLog) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := len(b)
 	for {
 		line, rest, ended := bytes.Cut(b, []byte("\n"))
+		// A line without an end must not fill the memory.
 		l.line = append(l.line, line[:min(len(line), maxLogLine-len(l.line))]...)
 		if !ended {
 			return n, nil

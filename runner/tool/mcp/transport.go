@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,22 +21,24 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// The bounds of what a server sends.
+// The bounds of messages from and to servers.
 const (
 	maxReceived = 8 << 20          // bytes in one message, or in one response over HTTP
-	writeIn     = 10 * time.Second // for a program to take a message
-	perSecond   = 1000             // messages of a program
-	burst       = 5000
+	writeIn     = 10 * time.Second // time for a program to read a message
+	perSecond   = 1000             // messages that a program may send in a second, on average
+	burst       = 5000             // messages that a program may send at once
 )
 
-// transport makes what a session speaks over. A program is started, and is the
-// session's then.
+// transport creates the transport of a session. If the server is a program, transport starts
+// it, and the session must stop it.
 func (s *server) transport(sess *session) (sdk.Transport, error) {
 	if !s.stdio() {
-		return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: s.httpClient(), MaxRetries: -1,
+		// No retries of the SDK: a call that was sent may have taken effect.
+		return &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: s.httpClient(sess), MaxRetries: -1,
 			MaxEventSize: maxReceived, DisableStandaloneSSE: true}, nil
 	}
 	env := s.environment()
+	// The program is looked up in the PATH that the operator gives it, not in that of this one.
 	path, err := lookPath(s.Command, s.Dir, env)
 	if err != nil {
 		return nil, err
@@ -46,11 +49,11 @@ func (s *server) transport(sess *session) (sdk.Transport, error) {
 		return nil, err
 	}
 	return &guarded{IOTransport: sdk.IOTransport{Reader: sess.process.Stdout, Writer: impatient{sess.process.Stdin},
-		MaxLineLength: maxReceived}, changed: func() { sess.changed.Store(true) }}, nil
+		MaxLineLength: maxReceived}, session: sess}, nil
 }
 
-// environment is all that a program finds in its environment: nothing of this
-// program's that is not named.
+// environment returns the whole environment of a server's program. Of this program's own
+// environment, which holds keys, it has only PATH, HOME and what the operator names.
 func (s *server) environment() []string {
 	var env []string
 	for _, name := range []string{"PATH", "HOME"} {
@@ -64,8 +67,10 @@ func (s *server) environment() []string {
 	return env
 }
 
-// lookPath finds a program as a shell would that has env, in dir.
+// lookPath returns the path of a program, as a shell in dir with this environment would find
+// it.
 func lookPath(command, dir string, env []string) (string, error) {
+	// A shell searches PATH only for names without a slash.
 	if strings.ContainsRune(command, filepath.Separator) {
 		if !filepath.IsAbs(command) {
 			command = filepath.Join(dir, command)
@@ -82,6 +87,7 @@ func lookPath(command, dir string, env []string) (string, error) {
 			continue
 		}
 		for _, folder := range filepath.SplitList(list) {
+			// A relative folder in PATH is skipped: its meaning depends on where this program runs.
 			if path, err := exec.LookPath(filepath.Join(folder, command)); err == nil && filepath.IsAbs(path) {
 				return path, nil
 			}
@@ -90,76 +96,92 @@ func lookPath(command, dir string, env []string) (string, error) {
 	return "", fmt.Errorf("command: there is no program %q in PATH", command)
 }
 
-// impatient gives a program a limited time to take each message.
+// impatient is a program's standard input with a time limit for each message.
 type impatient struct{ *os.File }
 
-// Write writes b, or fails when the program does not read it in time.
+// Write writes b. It fails if the program does not read b in time.
 func (w impatient) Write(b []byte) (int, error) {
+	// Without a deadline, a full pipe would block this call, and all that wait for it, for ever.
 	if err := w.SetWriteDeadline(time.Now().Add(writeIn)); err != nil {
 		return 0, err
 	}
 	return w.File.Write(b)
 }
 
-// guarded is a program's input and output, with a limit to how fast it may talk.
+// guarded is the transport over a program's input and output. It limits the rate of messages.
 type guarded struct {
 	sdk.IOTransport
-	changed func() // called when the server says that its tools have changed
+	session *session
 }
 
-// Connect begins to read.
+// Connect returns a connection that limits the rate of messages.
 func (t *guarded) Connect(ctx context.Context) (sdk.Connection, error) {
 	c, err := t.IOTransport.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &guardedConnection{Connection: c, limit: rate.NewLimiter(perSecond, burst), changed: t.changed}, nil
+	return &guardedConnection{Connection: c, limit: rate.NewLimiter(perSecond, burst), session: t.session}, nil
 }
 
 type guardedConnection struct {
 	sdk.Connection
 	limit   *rate.Limiter
-	changed func()
+	session *session
 }
 
-// errFlood ends a connection whose server talks without end.
+// errFlood is the error of a connection whose server sends too many messages.
 var errFlood = errors.New("the server sends more messages than can be of use")
 
-// toolsChanged is a server's word that its list of tools is another.
-const toolsChanged = "notifications/tools/list_changed"
+// The notifications that matter: the list of tools has changed, and a call makes progress.
+const (
+	toolsChanged = "notifications/tools/list_changed"
+	progress     = "notifications/progress"
+)
 
-// Read gives the next message that matters: what a server merely mentions, such as
-// progress and logs, is not passed on, since what is not read is queued.
+// Read returns the next message that matters. It handles progress itself, and drops other
+// notifications, such as logs. The SDK would queue them without bound.
 func (c *guardedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		m, err := c.Connection.Read(ctx)
 		if err != nil {
 			return nil, err
 		}
+		// Each message costs memory and time, even one that is dropped.
 		if !c.limit.Allow() {
 			return nil, errFlood
 		}
+		if res, ok := m.(*jsonrpc.Response); ok {
+			c.session.noteTasks(res.Result)
+			return m, nil
+		}
 		req, ok := m.(*jsonrpc.Request)
+		// The SDK answers calls of the server. A notification has no id and gets no answer.
 		if !ok || req.IsCall() {
 			return m, nil
 		}
-		if req.Method == toolsChanged {
-			c.changed()
+		switch req.Method {
+		case toolsChanged:
+			c.session.changed.Store(true)
 			return m, nil
+		case progress:
+			var params struct{ ProgressToken any }
+			if json.Unmarshal(req.Params, &params) == nil {
+				c.session.progressed(params.ProgressToken)
+			}
 		}
 	}
 }
 
-// errRedirect ends a request that a server sends elsewhere: the headers may hold
-// keys that are meant for it alone.
+// errRedirect is the error for a redirect. The configured headers may hold keys, which only
+// the configured address may get.
 var errRedirect = errors.New("the server redirects, which is not followed: configure the address it redirects to")
 
-// httpClient makes the client for one server. The address is the operator's, so
-// that it may lie in a private network.
-func (s *server) httpClient() *http.Client {
+// httpClient creates the HTTP client for one server. The operator chose the address, so it may
+// be in a private network or behind a proxy.
+func (s *server) httpClient(sess *session) *http.Client {
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
-		Transport: &withHeaders{headers: s.Headers, next: &http.Transport{
+		Transport: &withHeaders{server: s, session: sess, next: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 			TLSHandshakeTimeout:    10 * time.Second,
@@ -171,33 +193,41 @@ func (s *server) httpClient() *http.Client {
 	}
 }
 
-// withHeaders adds the configured headers, and limits what is read.
+// withHeaders adds the configured headers and the login to requests. It bounds the responses,
+// and scans those that list tools.
 type withHeaders struct {
-	headers map[string]string
+	server  *server
+	session *session
 	next    http.RoundTripper
 }
 
-// RoundTrip sends a request.
+// RoundTrip sends a request with the configured headers and the login.
 func (t *withHeaders) RoundTrip(req *http.Request) (*http.Response, error) {
+	// net/http: a RoundTripper must not change the request of its caller.
 	req = req.Clone(req.Context())
-	for name, value := range t.headers {
+	for name, value := range t.server.Headers {
 		req.Header.Set(name, value)
 	}
-	res, err := t.next.RoundTrip(req)
+	res, err := t.server.authorized(req, t.next)
 	if err != nil {
 		return nil, err
 	}
 	res.Body = &bounded{ReadCloser: res.Body, left: maxReceived}
+	if lists(req) {
+		// Outside of bounded, so that the bytes that it keeps are bounded, too.
+		res.Body = &taskScan{ReadCloser: res.Body, session: t.session}
+	}
 	return res, nil
 }
 
-// bounded is a body of which a limited number of bytes can be read.
+// bounded is the body of a response with a limit to its bytes.
 type bounded struct {
 	io.ReadCloser
 	left int64
 }
 
-// Read reads on, up to the limit.
+// Read reads from the body. It returns an error at the limit, because a message that was cut
+// off would look like a server's mistake.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
 		return 0, fmt.Errorf("the response has more than %d bytes", int64(maxReceived))

@@ -1,6 +1,0 @@
-//go:build !race
-
-package handlers_test
-
-// manyTasksCount is how many tasks a folder has that counts as full.
-const manyTasksCount = 200_000

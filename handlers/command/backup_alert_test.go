@@ -1,0 +1,41 @@
+package command_test
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers/command"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// A fullDisk is a writer that takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// TestFailedBackupRaisesAnAlert fails a backup: the organization's channel has something to
+// tell, and after a good one it has not.
+func TestFailedBackupRaisesAnAlert(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	owner, _ := storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+	_, err := st.AddAlertChannel(t.Context(), owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
+		Topics: []store.AlertTopic{store.TopicBackup}, Rhythm: store.AlertNow})
+	is.NoErr(err)
+	folder := command.DataFolder{Store: st}
+	_, err = folder.Backup(t.Context(), io.Discard)
+	is.NoErr(err)
+	_, waits, err := st.AlertsDue(t.Context())
+	is.NoErr(err)
+	is.True(!waits) // a good backup is no event
+	_, err = folder.Backup(t.Context(), fullDisk{})
+	is.True(err != nil) // the error still reaches the command
+	_, waits, err = st.AlertsDue(t.Context())
+	is.NoErr(err)
+	is.True(waits) // the failure is told
+}

@@ -1,0 +1,110 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+
+	"journeyman/handlers"
+	"journeyman/store"
+)
+
+// A Banner is the text that a server prints for its operator at the start. It creates
+// the secrets that it shows.
+type Banner struct {
+	Version, Model, Data, BaseURL, MailDomain string
+	MailAddr                                  string // listen address for mail, '' where mail is off
+	APIKey, AdminEmail, AdminPassword         string // from the flags
+
+	key, password, link string // generated; '' where there is nothing to show
+}
+
+// CreateSecrets creates the first owner's API key and password. It uses those of the
+// flags, and else generates them unless the folder has a key and a password. Call
+// it when nothing else can stop the start, because Print shows secrets only once.
+func (b *Banner) CreateSecrets(ctx context.Context, st *store.Store) error {
+	has, err := st.HasKeys(ctx)
+	if err != nil {
+		return err
+	}
+	if !has || b.APIKey != "" {
+		_, b.key, err = st.CreateKey(ctx, store.Operator(),
+			store.NewKey{Name: "First key", Email: b.AdminEmail, Role: store.RoleOwner, Secret: b.APIKey})
+		if err != nil && b.APIKey != "" {
+			err = fmt.Errorf("--api-key: %w", err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if b.APIKey != "" {
+		b.key = "" // the operator knows it already
+	}
+	if b.AdminPassword != "" {
+		defer debug.FreeOSMemory() // hashing took 19 MiB, which an idle server does not need
+		return b.setPassword(ctx, st)
+	}
+	known, err := st.HasPasswords(ctx)
+	if err != nil || known {
+		return err
+	}
+	defer debug.FreeOSMemory()
+	return b.generatePassword(ctx, st)
+}
+
+// setPassword sets the password of the flags unless it is set already: setting a
+// password ends all sessions of its user.
+func (b *Banner) setPassword(ctx context.Context, st *store.Store) error {
+	// The flags stay the same at every start, which must not sign the owner out.
+	_, err := st.CheckPassword(ctx, b.AdminEmail, b.AdminPassword)
+	if store.IsKind(err, store.Unauthorized) {
+		err = st.SetPassword(ctx, b.AdminEmail, b.AdminPassword)
+	}
+	if err != nil {
+		return fmt.Errorf("--admin-password: %w", err)
+	}
+	return nil
+}
+
+// generatePassword sets a random password for the first owner and creates a link to
+// choose another one.
+func (b *Banner) generatePassword(ctx context.Context, st *store.Store) error {
+	if _, err := st.Owner(ctx, b.AdminEmail); err != nil {
+		return fmt.Errorf("--admin-email: %w", err)
+	}
+	b.password = strings.ToLower(rand.Text()[:20]) // 100 random bits, which a person can type
+	if err := st.SetPassword(ctx, b.AdminEmail, b.password); err != nil {
+		return err
+	}
+	_, token, err := st.CreatePasswordLink(ctx, store.Operator(), store.LinkWelcome, b.AdminEmail)
+	b.link = handlers.LinkAddress(b.BaseURL, store.LinkWelcome, token)
+	return err
+}
+
+// Print writes the banner. Generated secrets appear here only, and never in a log.
+func (b *Banner) Print(w io.Writer) {
+	fmt.Fprintf(w, "Journeyman %s serves on %s\n", b.Version, b.BaseURL)
+	fmt.Fprintf(w, "  data       %s\n", b.Data)
+	fmt.Fprintf(w, "  model      %s\n", b.Model)
+	if b.MailAddr != "" {
+		fmt.Fprintf(w, "  mail       WORKER_ID@%s, taken in on smtp://%s\n", b.MailDomain, b.MailAddr)
+	}
+	if b.key != "" {
+		fmt.Fprintf(w, "  API key    %s  (shown only now: keep it)\n", b.key)
+	}
+	if b.password == "" {
+		fmt.Fprintf(w, "  dashboard  %s/\n", b.BaseURL)
+	} else {
+		fmt.Fprintf(w, "  dashboard  %s/  sign in as %s with password %s\n", b.BaseURL, b.AdminEmail, b.password)
+		fmt.Fprintf(w, "             %s  signs you in, too (once, within 24 hours)\n", b.link)
+	}
+	fmt.Fprintf(w, `
+Try it:
+  curl -s %s/api/tasks -H "Authorization: Bearer %s" \
+    -H "Content-Type: application/json" -d '{"input": "Say hello and tell me what you can do."}'
+`, b.BaseURL, cmp.Or(b.key, "$JOURNEYMAN_API_KEY"))
+}

@@ -1,0 +1,152 @@
+// Package bench measures a server from outside, as its clients would see it: over HTTP
+// and SMTP, by a program of its own in a temporary folder or at a given address. Beside
+// each figure it measures what the machine does without the server, because only the ratio
+// of the two says something about another machine.
+//
+// The package imports the store alone, to fill the folder of a stopped server. It must not
+// reach into a running one.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Options choose what is measured, and where.
+type Options struct {
+	Program  string        // the binary to start; unused with URL
+	Version  string        // of it, for the report
+	URL, Key string        // of a running server; '' starts one
+	For      time.Duration // of each load with clients
+	Tasks    []int         // sizes of the tables whose reads are measured, ascending
+	Readers  []int         // numbers of subscribers, ascending
+	Only     []string      // names of measures; none is all
+	Progress io.Writer
+}
+
+// A measure is one row or a few rows of the table.
+type measure struct {
+	name string
+	own  bool // it needs a server of its own: its process, its folder or its mail
+	run  func(context.Context, *session) error
+}
+
+// measures returns all measures in the order in which they run. What fills the server's
+// folder comes last.
+func measures() []measure {
+	return []measure{
+		{"machine", false, measureMachine},
+		{"memory", true, measureIdle},
+		{"tasks", false, measureTasks},
+		{"followups", false, measureFollowUps},
+		{"first-event", false, measureFirstEvent},
+		{"fanout", false, measureFanOut},
+		{"webhooks", true, measureWebhooks},
+		{"mail", true, measureMail},
+		{"schedules", false, measureSchedules},
+		{"disk", true, measureDisk},
+		{"tables", true, measureTables},
+	}
+}
+
+// Names returns the names of all measures.
+func Names() []string {
+	var names []string
+	for _, m := range measures() {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// A session holds what the measures of one run share.
+type session struct {
+	Options
+	client
+	stream client  // for subscriptions, which have no time limit
+	server *server // nil where the server is somebody else's
+	dir    string  // temporary
+	report *Report
+}
+
+// Run carries the measures out and returns their figures. A measure that needs a server of
+// its own is left out where the options name one that runs already. After an error or the
+// end of ctx the report holds what was measured before.
+func Run(ctx context.Context, o Options) (r *Report, err error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	s := &session{Options: o, report: newReport(o.Version)}
+	if s.dir, err = os.MkdirTemp("", "journeyman-bench-"); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
+	if o.URL != "" {
+		s.client = newClient(o.URL, o.Key)
+	} else if err := s.start(ctx, "server"); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	for _, m := range measures() {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, m.name) || m.own && s.server == nil {
+			continue
+		}
+		fmt.Fprintf(o.Progress, "measuring %s\n", m.name)
+		if err := m.run(ctx, s); err != nil {
+			return s.report, fmt.Errorf("measure %s: %w", m.name, err)
+		}
+	}
+	return s.report, nil
+}
+
+// check returns an error that names the option which cannot be used.
+func (o *Options) check() error {
+	names := Names()
+	for _, name := range o.Only {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("--only: no measure is named %q; there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	switch {
+	case o.For < 100*time.Millisecond:
+		return errors.New("--for: must be at least 100ms")
+	case (o.URL == "") != (o.Key == ""):
+		return errors.New("--url and --key: a running server needs both")
+	case !slices.IsSorted(o.Tasks) || len(o.Tasks) > 0 && o.Tasks[0] < 1:
+		return errors.New("--tasks: must be positive and ascending")
+	case !slices.IsSorted(o.Readers) || len(o.Readers) > 0 && o.Readers[0] < 1:
+		return errors.New("--readers: must be positive and ascending")
+	}
+	return nil
+}
+
+// start starts a server of its own on a folder and makes it the one that is measured.
+func (s *session) start(ctx context.Context, folder string) (err error) {
+	s.server, err = startServer(ctx, s.Program, filepath.Join(s.dir, folder))
+	if err == nil {
+		s.client = newClient(s.server.url, serverKey)
+	}
+	return err
+}
+
+// stop stops the session's own server, if there is one.
+func (s *session) stop() error {
+	if s.server == nil {
+		return nil
+	}
+	s.client.http.CloseIdleConnections()
+	err := s.server.stop()
+	s.server = nil
+	return err
+}
+
+// progress prints one line about a figure that is measured now.
+func (s *session) progress(format string, args ...any) {
+	fmt.Fprintf(s.Progress, "  "+format+"\n", args...)
+}

@@ -1,0 +1,219 @@
+package command_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
+)
+
+// BenchmarkIdleStreams opens streams of each kind in which nothing happens, and reports what
+// one of them costs the program: memory of its heap and stacks, goroutines, and resident
+// memory.
+func BenchmarkIdleStreams(b *testing.B) {
+	for _, kind := range []string{"worker", "task", "turn", "events", "page"} {
+		b.Run(kind, func(b *testing.B) { idleStreams(b, kind, 1000) })
+	}
+	b.Run("many", func(b *testing.B) { idleStreams(b, "worker", 2_000) })
+}
+
+// TestIdleStreamMemory holds the memory of an idle stream, with room for other work of the
+// program. Streams that net/http keeps take far more.
+func TestIdleStreamMemory(t *testing.T) {
+	storetest.Long(t)
+	is := is.New(t)
+	const n = 500
+	for kind, most := range map[string]float64{"worker": 20e3, "task": 20e3, "events": 24e3} {
+		m := measured(t, "--max-streams", "100000", "--max-connections", "100000", "--rate-limit", "0",
+			"--admin-password", "of the benchmark")
+		request := m.idleRequest(t, kind)
+		m.subscribe(t, request) // what only the first stream makes is not counted
+		before := m.usage(t)
+		for range n {
+			m.subscribe(t, request)
+		}
+		after := m.usage(t)
+		for range 8 { // each collection halves the stacks that a request has grown
+			after = m.usage(t)
+		}
+		each := (after.heap + after.stack - before.heap - before.stack) / n
+		t.Logf("%s: %.0f bytes, %.2f goroutines", kind, each, (after.goroutines-before.goroutines)/n)
+		is.True(each < most)                                   // an idle stream takes too much memory
+		is.True(after.goroutines-before.goroutines < 2*n+n/10) // or too many goroutines
+		m.kill()
+	}
+}
+
+func idleStreams(b *testing.B, kind string, n int) {
+	for range b.N {
+		m := measured(b, "--max-streams", "100000", "--max-connections", "100000", "--admin-password", "of the benchmark")
+		request := m.idleRequest(b, kind)
+		conns := []net.Conn{m.subscribe(b, request)} // what only the first stream makes is not counted
+		before, rss := m.usage(b), memoryMB(b, m.instance, "VmRSS")
+		for range n {
+			conns = append(conns, m.subscribe(b, request))
+		}
+		peak := memoryMB(b, m.instance, "VmHWM")
+		var after usage
+		for range 8 { // each collection halves the stacks that a request has grown
+			after = m.usage(b)
+		}
+		b.ReportMetric((after.heap-before.heap)/float64(n), "heap-B/stream")
+		b.ReportMetric((after.stack-before.stack)/float64(n), "stack-B/stream")
+		b.ReportMetric((after.goroutines-before.goroutines)/float64(n), "goroutines/stream")
+		b.ReportMetric((memoryMB(b, m.instance, "VmRSS")-rss)*1e6/float64(n), "rss-B/stream")
+		b.ReportMetric(memoryMB(b, m.instance, "VmRSS"), "rss-MB")
+		b.ReportMetric(peak, "peak-rss-MB")
+		m.kill()
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	}
+}
+
+// A measuredProgram is a program that shows its profiles.
+type measuredProgram struct {
+	*instance
+	profiles string
+}
+
+var profilerLogged = regexp.MustCompile(`"msg":"profiler","address":"([^"]+)"`)
+
+func measured(b testing.TB, args ...string) measuredProgram {
+	s := serve(b, b.TempDir(), append(args, "--pprof-addr", "127.0.0.1:0")...)
+	return measuredProgram{s, s.await(b, s.stderr, profilerLogged)[1]}
+}
+
+// usage is what a program holds after a garbage collection, in bytes.
+type usage struct{ heap, stack, goroutines float64 }
+
+func (m measuredProgram) usage(b testing.TB) usage {
+	heap := m.profile(b, "heap?gc=1&debug=1")
+	return usage{figure(b, heap, `# HeapAlloc = (\d+)`), figure(b, heap, `# Stack = (\d+)`),
+		figure(b, m.profile(b, "goroutine?debug=1"), `goroutine profile: total (\d+)`)}
+}
+
+func (m measuredProgram) profile(b testing.TB, name string) []byte {
+	resp, err := http.Get(m.profiles + name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return text
+}
+
+func figure(b testing.TB, text []byte, pattern string) float64 {
+	m := regexp.MustCompile(pattern).FindSubmatch(text)
+	if m == nil {
+		b.Fatalf("no %s", pattern)
+	}
+	n, err := strconv.ParseFloat(string(m[1]), 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// idleRequest returns a request for a stream in which nothing happens.
+func (m measuredProgram) idleRequest(b testing.TB, kind string) string {
+	head := " HTTP/1.1\r\nHost: " + strings.TrimPrefix(m.url, "http://") + "\r\n"
+	byKey := head + "Authorization: Bearer " + m.key + "\r\n"
+	asleep := m.mustPost(b, "/api/tasks", map[string]any{"input": offlineScript("wait 1h")}, "Prefer", "respond-async")
+	switch kind {
+	case "worker":
+		return "GET /api/workers/" + asleep.ID + "/stream" + byKey + "\r\n"
+	case "task":
+		return "GET /api/workers/" + asleep.ID + "?stream=true" + byKey + "\r\n"
+	case "turn":
+		body, err := json.Marshal(map[string]any{"stream": true, "workerId": asleep.ID, "input": offlineScript("wait 1h")})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return fmt.Sprintf("POST /api/tasks%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", byKey, len(body), body)
+	}
+	byCookie := head + "Cookie: " + m.signIn(b, "owner@localhost", "of the benchmark") + "\r\n\r\n"
+	if kind == "events" {
+		return "GET /events" + byCookie
+	}
+	return "GET /tasks/" + asleep.Metadata.TaskID + "/live" + byCookie
+}
+
+// subscribe sends a request for a stream and reads the head of the answer.
+func (m measuredProgram) subscribe(b testing.TB, request string) net.Conn {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(m.url, "http://"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { conn.Close() }) // it also keeps the connection until then
+	if _, err = io.WriteString(conn, request); err != nil {
+		b.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 512), nil)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		b.Fatalf("%v: %+v", err, resp)
+	}
+	return conn
+}
+
+// memoryMB reads one of the figures that the kernel has of the program's memory
+// (proc_pid_status(5)), such as VmRSS.
+func memoryMB(b testing.TB, s *instance, name string) float64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return figure(b, status, name+`:\s+(\d+) kB`) / 1024
+}
+
+// BenchmarkBareFanOut writes what BenchmarkFanOut delivers in a bare loop, to as many sockets.
+func BenchmarkBareFanOut(b *testing.B) {
+	const readers = 1000
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer ln.Close()
+	conns := make([]net.Conn, readers)
+	for i := range conns {
+		client, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer client.Close()
+		go func() { _, _ = io.Copy(io.Discard, client) }() // ends with the connection
+		if conns[i], err = ln.Accept(); err != nil {
+			b.Fatal(err)
+		}
+		defer conns[i].Close()
+	}
+	event := bytes.Repeat([]byte("x"), 170)
+	before := ownCPU(b)
+	begun := time.Now()
+	b.ResetTimer()
+	for range b.N {
+		for _, c := range conns {
+			if _, err := c.Write(event); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.N*readers)/time.Since(begun).Seconds(), "deliveries/s")
+	b.ReportMetric(float64((ownCPU(b)-before).Nanoseconds())/float64(b.N*readers), "cpu-ns/delivery")
+}

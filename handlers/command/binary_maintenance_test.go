@@ -1,0 +1,225 @@
+//go:build linux
+
+package command_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
+)
+
+// maintenance runs the command beside a server, and returns what it prints and its exit code.
+func (s *instance) maintenance(t testing.TB, args ...string) (text string, code int) {
+	t.Helper()
+	p := invocation{}.start(t, append([]string{"maintenance", "--data", s.data}, args...)...)
+	code = p.wait(t)
+	return p.stdout.String() + p.stderr.String(), code
+}
+
+// refusedChange requires that a request is refused because of the maintenance.
+func (s *instance) refusedChange(t testing.TB, method, path, body string) {
+	t.Helper()
+	a, err := s.send(t.Context(), method, path, strings.NewReader(body), "Content-Type", "application/json")
+	var answer struct{ Code, Message string }
+	if err != nil || json.Unmarshal(a.body, &answer) != nil || a.status != http.StatusServiceUnavailable ||
+		answer.Code != "maintenance" || a.header.Get("Retry-After") != "30" || answer.Message == "" {
+		t.Errorf("%s %s: status %d, %v: %s", method, path, a.status, err, a.body)
+	}
+}
+
+// TestMaintenance begins the maintenance while a turn runs: every change is refused at every door,
+// reads go on, the turn ends, and what was accepted or came due is done once afterwards.
+func TestMaintenance(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	s := serve(t, dir, "--admin-email", "ann@example.com", "--admin-password", "a good password", "--concurrency", "1")
+	worker := s.newWorker(t)
+	first := s.begin(t, "/api/tasks", map[string]any{"workerId": worker, "input": offlineScript("wait 1500ms", "say first")})
+	running := s.awaitTask(t, worker, "running")
+	waiting := s.begin(t, "/api/tasks", map[string]any{"input": offlineScript("say second")}) // there is one slot
+	eventually(t, "the second task", func() bool { return s.countTasks(t) == 2 })
+	s.mustPost(t, "/api/workers/"+worker+"/schedules", map[string]any{"input": offlineScript("say due"),
+		"when": map[string]any{"type": "delayed", "delayInSeconds": 1}})
+
+	text, code := s.maintenance(t, "on", "--wait", "0s")
+	is.Equal(code, 1) // a script that goes on would do so too early
+	is.True(strings.Contains(text, "is in maintenance, but 1 turns still run"))
+	s.refusesAll(t, worker, running.Metadata.TaskID)
+	a := first.wait(t)
+	is.Equal(s.must(t, a, nil).OutputText, "first") // a running turn ends, and its client is told
+	text, code = s.maintenance(t, "on")             // it waits
+	is.Equal(code, 0)
+	is.True(strings.HasPrefix(text, "The server is in maintenance since ") && strings.HasSuffix(text, " 0 turns run.\n"))
+	const overdue = `SELECT count(*) FROM schedules WHERE next_run_at < 1000 * unixepoch() - 2000`
+	eventually(t, "the schedule is overdue", func() bool { return storetest.Rows(t, dir, overdue)[0][0] == "1" })
+	is.Equal(s.countTasks(t), 2) // it has not fired
+	s.worksForOperator(t)
+
+	text, code = s.maintenance(t, "off")
+	is.Equal(code, 0)
+	is.True(strings.HasPrefix(text, "The server is not in maintenance."))
+	a = waiting.wait(t)
+	is.Equal(s.must(t, a, nil).OutputText, "second")
+	eventually(t, "the schedule's task", func() bool { return s.countTasks(t) == 3 })
+	s.awaitReady(t, http.StatusOK)
+	s.mustPost(t, "/api/tasks", map[string]any{"input": "hello"})
+	s.stop(t)
+	is.Equal(storetest.Rows(t, dir, `SELECT count(*), count(completed_at), sum(claims) FROM turns`)[0], []string{"4", "4", "4"}) // each once
+	storetest.Sound(t, dir)
+}
+
+// refusesAll asks at every door.
+func (s *instance) refusesAll(t *testing.T, worker, task string) {
+	t.Helper()
+	is := is.New(t)
+	for _, r := range [][3]string{
+		{"POST", "/api/tasks", `{"input":"Hello"}`},
+		{"POST", "/api/tasks", `{"input":"More","taskId":"` + task + `"}`},
+		{"POST", "/api/tasks", `not JSON`}, // before the body is looked at
+		{"POST", "/api/workers", `{"title":"W"}`},
+		{"PATCH", "/api/workers/" + worker, `{"title":"W"}`},
+		{"DELETE", "/api/workers/" + worker, ``},
+		{"PUT", "/api/workers/" + worker + "/webhook", `{"url":"https://example.com/"}`},
+		{"PUT", "/api/secrets/KEY", `{"value":"x"}`},
+		{"POST", "/api/tasks/" + task + "/cancel", ``},
+		{"POST", "/api/inbound-email", `{}`},
+	} {
+		s.refusedChange(t, r[0], r[1], r[2])
+	}
+	for _, path := range []string{"/api/workers", "/api/tasks/" + task, "/api/workers/" + worker, "/healthz", "/metrics"} {
+		a, err := s.send(t.Context(), http.MethodGet, path, nil)
+		is.NoErr(err)
+		is.Equal(a.status, http.StatusOK) // reads go on
+		is.True(path != "/metrics" || strings.Contains(string(a.body), `journeyman_store_read_only_reason{reason="maintenance"} 1`))
+	}
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/%s","params":{"name":"run_worker","arguments":{"worker":"` + worker + `","input":"x"}}}`
+	for method, has := range map[string]string{"list": `"run_worker"`, "call": "the server is in maintenance"} {
+		a, err := s.send(t.Context(), http.MethodPost, "/mcp", strings.NewReader(fmt.Sprintf(call, method)),
+			"Content-Type", "application/json", "Accept", "application/json, text/event-stream")
+		is.NoErr(err)
+		is.True(strings.Contains(string(a.body), has)) // an MCP client reads, and is told why it may not run
+	}
+	is.True(strings.HasPrefix(mailAnswer(t, s), "451 4.3.2 ")) // the sender keeps its mail
+	ready, err := s.send(t.Context(), http.MethodGet, "/readyz", nil)
+	is.NoErr(err)
+	is.Equal(ready.status, http.StatusServiceUnavailable)
+	var state struct {
+		Reason string
+		Checks map[string]string
+	}
+	is.NoErr(json.Unmarshal(ready.body, &state))
+	is.Equal(state.Checks, map[string]string{"database": "ok", "disk": "ok", "runner": "ok", "scheduler": "ok", "server": "maintenance"})
+	is.True(strings.Contains(state.Reason, "in maintenance"))
+
+	session := s.signIn(t, "ann@example.com", "a good password")
+	is.True(session != "") // people sign in to read
+	location, _ := s.form(t, "/account/name", session, url.Values{"name": {"Ann"}})
+	is.Equal(location, "") // and change nothing
+	a, err := s.send(t.Context(), http.MethodGet, "/workers", nil, "Cookie", session, "Accept-Language", "de")
+	is.NoErr(err)
+	is.True(strings.Contains(string(a.body), `id="maintenance"`)) // every page says so
+	location, _ = s.form(t, "/sign-out", session, nil)
+	is.True(strings.HasPrefix(location, "/sign-in"))
+}
+
+// worksForOperator runs the commands that maintenance is for.
+func (s *instance) worksForOperator(t *testing.T) {
+	t.Helper()
+	is := is.New(t)
+	for _, args := range [][]string{{"backup", filepath.Join(t.TempDir(), "all.tgz")}, {"vacuum"},
+		{"key", "create", "--name", "New", "--user", "bob@example.com"}} {
+		p := invocation{}.start(t, append(args, "--data", s.data)...)
+		is.Equal(p.wait(t), 0) // the operator's commands work
+	}
+	p := invocation{}.start(t, "health", "--data", s.data)
+	is.Equal(p.wait(t), 1)
+	is.True(strings.Contains(p.stderr.String(), "server maintenance")) // it names the reason
+	text, code := s.maintenance(t, "status")
+	is.Equal(code, 0)
+	is.True(strings.HasPrefix(text, "The server is in maintenance since "))
+}
+
+// TestStartInMaintenance starts with the flag: nothing is carried out, regular backups are made, and
+// the program stops like any other. Without the flag it goes on.
+func TestStartInMaintenance(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir, backups := t.TempDir(), t.TempDir()
+	s := serve(t, dir, "--grace", "0s")
+	v := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("wait 600ms", "say done")}, "Prefer", "respond-async")
+	s.stop(t) // the turn waits again
+
+	beginFolder(t, dir)
+	c := invocation{env: []string{"JOURNEYMAN_MAINTENANCE=true"}}
+	s = c.serve(t, dir, testKey, serveArgs(dir, "--backup-every", "24h", "--backup-to", backups)...)
+	s.awaitReady(t, http.StatusServiceUnavailable)
+	s.refusedChange(t, "POST", "/api/tasks", `{"input":"Hello"}`)
+	eventually(t, "a backup", func() bool {
+		list, _ := filepath.Glob(filepath.Join(backups, "*.tgz"))
+		return len(list) == 1
+	})
+	is.Equal(storetest.Rows(t, dir, `SELECT status FROM turns`)[0][0], "pending")
+	s.stop(t)
+
+	s = c.serve(t, dir, testKey, serveArgs(dir)...)
+	_, code := s.maintenance(t, "off") // the command ends what the flag has begun
+	is.Equal(code, 0)
+	is.Equal(s.ended(t, v).OutputText, "done")
+	s.stop(t)
+	p := invocation{}.start(t, "maintenance", "on", "--data", dir)
+	is.Equal(p.wait(t), 1)
+	is.True(strings.Contains(p.stderr.String(), "no server answers on the data folder"))
+	storetest.Sound(t, dir)
+}
+
+// TestMaintenanceUnderLoad begins and ends the maintenance again and again while clients work by
+// every door. What was acknowledged completes once.
+func TestMaintenanceUnderLoad(t *testing.T) {
+	storetest.Long(t)
+	t.Parallel()
+	is := is.New(t)
+	w := newWorld(t, "maintenance", setting{clients: 4, seed: 7})
+	end := w.load()
+	for round := range 3 {
+		w.answersAgain(2 * len(w.clients))
+		_, code := w.now.maintenance(t, "on", "--wait", []string{"0s", "300ms", "0s"}[round])
+		is.True(code == 0 || code == 1) // 1: turns still run, such as those that clients would cancel
+		w.now.refusedChange(t, "POST", "/api/tasks", `{"input":"Hello"}`)
+		w.pause(time.Second)
+		_, code = w.now.maintenance(t, "off")
+		is.Equal(code, 0)
+	}
+	w.answersAgain(2 * len(w.clients))
+	end()
+	w.check()
+	w.end()
+}
+
+// TestVacuumBesideAnOldDatabase asks for space beside a server whose database an older version has
+// created: the refusal says what to do, and the server goes on.
+func TestVacuumBesideAnOldDatabase(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	beginFolder(t, dir)
+	storetest.Script(t, dir, `PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = 0; VACUUM`)
+	s := serve(t, dir)
+	p := invocation{}.start(t, "vacuum", "--data", dir)
+	is.Equal(p.wait(t), 1)
+	is.True(strings.Contains(p.stderr.String(), "Stop the server and run journeyman vacuum once")) // the way out
+	s.mustPost(t, "/api/tasks", map[string]any{"input": "hello"})
+	s.stop(t)
+	p = invocation{}.start(t, "vacuum", "--data", dir)
+	is.Equal(p.wait(t), 0) // as it was told
+	storetest.Sound(t, dir)
+}

@@ -1,0 +1,230 @@
+package command_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
+)
+
+// A provider is a fake of an OpenAI-compatible model server that counts. It plays a
+// list of steps, each an answer or a tool call, by how much of them it is told.
+type provider struct {
+	*httptest.Server
+	steps []string // "NAME {ARGUMENTS}" calls a tool, what begins with "say " answers
+	held  chan int // a step whose answer stands still in the middle; nil: none does
+
+	mu       sync.Mutex
+	begun    map[int]int // requests, by step
+	finished map[int]int // of these, answered whole
+	lost     int         // requests that told of a call without its outcome
+}
+
+func newModelServer(t *testing.T, held chan int, steps ...string) *provider {
+	t.Helper()
+	p := &provider{steps: steps, held: held, begun: map[int]int{}, finished: map[int]int{}}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// ServeHTTP answers a request, the first of each step only by half.
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Messages []struct{ Role string }
+	}
+	if raw, err := io.ReadAll(r.Body); err != nil || json.Unmarshal(raw, &body) != nil {
+		return // a list of models, or cut off by a kill
+	}
+	step, outcomes := 0, 0
+	for _, m := range body.Messages {
+		switch m.Role {
+		case "assistant":
+			step++
+		case "tool":
+			outcomes++
+		}
+	}
+	p.mu.Lock()
+	p.begun[step]++
+	first := p.begun[step] == 1
+	if outcomes != step { // each step but the last makes one call
+		p.lost++
+	}
+	p.mu.Unlock()
+	w.Header().Set("Content-Type", "text/event-stream")
+	flush := w.(http.Flusher).Flush
+	chunk := func(delta, finish string) {
+		_, _ = fmt.Fprintf(w, "data: {\"model\":\"counted\",\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n", delta, finish)
+		flush()
+	}
+	chunk(`{"role":"assistant","content":"Thinking of it: "}`, "null")
+	if first && p.held != nil {
+		p.held <- step
+		<-r.Context().Done() // until the program is gone
+		return
+	}
+	said, isAnswer := strings.CutPrefix(p.steps[step], "say ")
+	if isAnswer {
+		chunk(fmt.Sprintf(`{"content":%q}`, said), "null")
+		chunk(`{}`, `"stop"`)
+	} else {
+		name, args, _ := strings.Cut(p.steps[step], " ")
+		chunk(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":"call_%d","type":"function","function":{"name":%q,"arguments":%q}}]}`, step, name, args), "null")
+		chunk(`{}`, `"tool_calls"`)
+	}
+	_, _ = io.WriteString(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":10}}\n\ndata: [DONE]\n\n")
+	p.mu.Lock()
+	p.finished[step]++
+	p.mu.Unlock()
+}
+
+// withProvider serves with a model server in the environment.
+func (p *provider) serve(t *testing.T, dir string, args ...string) *instance {
+	t.Helper()
+	return invocation{env: []string{"OPENAI_BASE_URL=" + p.URL + "/v1"}}.serve(t, dir, testKey,
+		append([]string{"--data", dir, "--addr", "127.0.0.1:0", "--api-key", testKey, "--rate-limit", "0"}, args...)...)
+}
+
+// TestKillDuringModelStream kills the program in the middle of each model call of a
+// turn. A call that finished is never asked for again, and none is skipped.
+func TestKillDuringModelStream(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	held := make(chan int)
+	p := newModelServer(t, held,
+		`write_file {"path":"log","content":"a"}`, `edit_file {"path":"log","old":"a","new":"ab"}`, `edit_file {"path":"log","old":"b","new":"bc"}`, "say all done")
+	s := p.serve(t, dir, "--model", "openai:counted")
+	v := s.mustPost(t, "/api/tasks", map[string]any{"input": "Write the log."}, "Prefer", "respond-async")
+	for step := range p.steps {
+		select {
+		case at := <-held:
+			is.Equal(at, step)
+		case <-time.After(patience):
+			t.Fatalf("step %d is not asked for\nstderr: %s", step, s.stderr)
+		}
+		s.kill()
+		s = p.serve(t, dir, "--model", "openai:counted")
+	}
+	v = s.ended(t, v)
+	is.Equal(v.Error, nil)
+	is.Equal(v.OutputText, "Thinking of it: all done")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	is.Equal(p.lost, 0)
+	for step := range p.steps {
+		is.Equal(p.begun[step], 2)    // the one cut off, and one more
+		is.Equal(p.finished[step], 1) // paid once
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "workspaces", "*", "log"))
+	is.NoErr(err)
+	is.Equal(len(logs), 1)
+	content, err := os.ReadFile(logs[0])
+	is.NoErr(err)
+	is.Equal(string(content), "abc") // nor did a tool act twice
+	a, err := s.send(t.Context(), http.MethodGet, "/api/tasks/"+v.Metadata.TaskID, nil)
+	is.NoErr(err)
+	var charged struct {
+		Turns []struct{ InputTokens, OutputTokens int64 }
+	}
+	is.NoErr(json.Unmarshal(a.body, &charged))
+	u := charged.Turns[0]
+	is.Equal(u.OutputTokens, int64(40))                                // of the four that were answered,
+	is.True(u.InputTokens > 4000+4*200 && u.InputTokens < 4000+4*5000) // and about what the four cut off were told
+}
+
+// TestModelOfAWorker has a server with its own model run a worker with another, and
+// then start without that.
+func TestModelOfAWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	p := newModelServer(t, nil, "say I am another")
+	s := p.serve(t, dir, "--model", "offline")
+	v := s.mustPost(t, "/api/workers", map[string]any{"input": "Who are you?", "model": "openai:counted"}, "Prefer", "wait=20")
+	is.Equal(v.OutputText, "Thinking of it: I am another")
+	own := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("say I am the own")})
+	is.Equal(own.OutputText, "I am the own")
+	is.Equal(len(p.begun), 1)
+	s.stop(t)
+
+	s = serve(t, dir, "--model", "offline")
+	again := s.mustPost(t, "/api/workers/"+v.ID, map[string]any{"input": "And now?"}, "Prefer", "wait=20")
+	is.True(again.Error != nil)
+	is.Equal(again.Error.Code, "model_unavailable")
+	is.True(strings.Contains(again.Error.Message, "no key for openai"))
+	refused, err := s.post(t.Context(), "/api/workers", map[string]any{"title": "Another", "model": "openai:counted"})
+	is.NoErr(err)
+	is.Equal(refused.status, http.StatusBadRequest)
+	is.True(bytes.Contains(refused.body, []byte(`"path":"model"`)))
+}
+
+// TestKillWhileTheProviderIsDown kills the program while a turn waits for its model. The
+// next start keeps the time that the provider has asked for.
+func TestKillWhileTheProviderIsDown(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var calls atomic.Int64
+	answers := newModelServer(t, nil, "say all done")
+	p := &provider{Server: httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && calls.Add(1) == 1 {
+			w.Header().Set("Retry-After", "31")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		answers.ServeHTTP(w, r)
+	}))}
+	t.Cleanup(p.Close)
+	dir := t.TempDir()
+	s := p.serve(t, dir, "--model", "openai:counted")
+	v := s.mustPost(t, "/api/tasks", map[string]any{"input": "Go."}, "Prefer", "respond-async")
+	waiting := func() (at time.Time) {
+		t.Helper()
+		for deadline := time.Now().Add(patience); at.IsZero(); time.Sleep(20 * time.Millisecond) {
+			a, err := s.send(t.Context(), http.MethodGet, "/api/tasks/"+v.Metadata.TaskID, nil)
+			is.NoErr(err)
+			var got struct {
+				Task struct {
+					WaitingFor *struct {
+						For, Reason string
+						RetryAt     time.Time
+					}
+				}
+			}
+			is.NoErr(json.Unmarshal(a.body, &got))
+			if w := got.Task.WaitingFor; w != nil {
+				is.Equal([]string{w.For, w.Reason}, []string{"model", "503: the model server answered 503 Service Unavailable"})
+				at = w.RetryAt
+			}
+			is.True(time.Now().Before(deadline)) // the turn does not wait for its model
+		}
+		return at
+	}
+	at := waiting()
+	s.kill()
+	s = p.serve(t, dir, "--model", "openai:counted")
+	is.True(waiting().Equal(at)) // not a moment earlier or later
+	is.Equal(calls.Load(), int64(1))
+	if storetest.Rounds(2, 1) == 1 { // half a minute is too long for every run
+		return
+	}
+	<-time.After(time.Until(at))
+	is.Equal(calls.Load(), int64(1)) // the provider was left alone
+	v = s.ended(t, v)
+	is.Equal(v.Error, nil)
+	is.Equal(calls.Load(), int64(2))
+}

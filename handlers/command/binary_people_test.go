@@ -1,0 +1,118 @@
+package command_test
+
+import (
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+var (
+	signInPrinted  = regexp.MustCompile(`dashboard +(http://\S+/) +sign in as (\S+) with password (\S+)\n`)
+	welcomePrinted = regexp.MustCompile(`(http://\S+)(/welcome/\S+)`)
+)
+
+// form sends a form of the pages and returns where it leads, and the session's cookie.
+func (s *instance) form(t testing.TB, path, cookie string, values url.Values) (location, session string) {
+	t.Helper()
+	// A client of its own: the other follows redirects.
+	client := &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	defer client.CloseIdleConnections()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(values.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Cookie", cookie)
+	res, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	for _, c := range res.Cookies() {
+		session = c.Name + "=" + c.Value
+	}
+	return res.Header.Get("Location"), session
+}
+
+// signIn signs in on the page; session is ” where it was refused.
+func (s *instance) signIn(t testing.TB, email, password string) (session string) {
+	t.Helper()
+	_, session = s.form(t, "/sign-in", "", url.Values{"email": {email}, "password": {password}})
+	return session
+}
+
+// signedIn reports whether a session works.
+func (s *instance) signedIn(t *testing.T, session string) bool {
+	t.Helper()
+	location, _ := s.form(t, "/account/name", session, url.Values{"name": {"Ann"}})
+	return strings.HasPrefix(location, "/account")
+}
+
+// TestFirstSignIn signs in with what the first start prints, and gets back in where
+// the password is forgotten.
+func TestFirstSignIn(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := filepath.Join(t.TempDir(), "data")
+	args := []string{"--data", dir, "--addr", "127.0.0.1:0"}
+	s := invocation{}.serve(t, dir, "", args...)
+	said := s.awaitWelcome(t)
+	signIn, link := signInPrinted.FindStringSubmatch(said), welcomePrinted.FindStringSubmatch(said)
+	is.Equal([]string{signIn[1], signIn[2], link[1]}, []string{s.url + "/", "owner@localhost", s.url})
+	is.True(!strings.Contains(s.stderr.String(), signIn[3]) && !strings.Contains(s.stderr.String(), link[2])) // the log has neither
+	printed := s.signIn(t, "owner@localhost", signIn[3])
+	is.True(s.signedIn(t, printed))
+	location, own := s.form(t, link[2], "", url.Values{"name": {"Ann"}, "email": {"ann@example.com"}, "password": {"a password of my own"}})
+	is.Equal(location, "/workers/new?done=password-chosen")
+	is.True(s.signedIn(t, own))
+	is.True(!s.signedIn(t, printed))
+	is.Equal(s.signIn(t, "owner@localhost", signIn[3]), "") // no one else has it
+
+	// A link for who forgot, from the running server, which knows its own address.
+	list := invocation{}.run(t, "user", "list", "--data", dir)
+	is.True(strings.Contains(list.stdout.String(), "ann@example.com"))
+	reset := strings.TrimSpace(invocation{}.run(t, "user", "reset", "ann@example.com", "--data", dir).stdout.String())
+	path, ours := strings.CutPrefix(reset, s.url)
+	is.True(ours)
+	_, next := s.form(t, path, "", url.Values{"password": {"yet another one"}})
+	is.True(s.signedIn(t, next))
+	is.True(!s.signedIn(t, own))
+	s.stop(t)
+
+	// And from a stopped one, which is told.
+	reset = strings.TrimSpace(invocation{}.run(t, "user", "reset", "ann@example.com", "--data", dir, "--base-url", "https://jm.example").stdout.String())
+	path, ours = strings.CutPrefix(reset, "https://jm.example")
+	is.True(ours)
+	invocation{}.start(t, "user", "reset", "eve@example.com", "--data", dir).exitedWith(t, 1, "no user has that email address")
+	s = invocation{}.serve(t, dir, s.key, args...)
+	said = s.awaitWelcome(t)
+	is.True(strings.Contains(said, s.url+"/\n") && !strings.Contains(said, "password") && !strings.Contains(said, "welcome")) // shown only once
+	is.True(s.signedIn(t, next))                                                                                              // across a restart
+	_, last := s.form(t, path, "", url.Values{"password": {"the last one"}})
+	is.True(s.signedIn(t, last))
+}
+
+// TestGivenPassword keeps sessions across starts with the same one, and ends them with
+// another.
+func TestGivenPassword(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	s := serve(t, dir, "--admin-email", "ann@example.com", "--admin-password", "given on the line")
+	said := s.awaitWelcome(t)
+	is.True(!strings.Contains(said, "given on") && !strings.Contains(said, "welcome")) // who gave it knows it
+	session := s.signIn(t, "ann@example.com", "given on the line")
+	is.True(s.signedIn(t, session))
+	s.stop(t)
+	s = serve(t, dir, "--admin-email", "ann@example.com", "--admin-password", "given on the line")
+	is.True(s.signedIn(t, session))
+	s.stop(t)
+	s = serve(t, dir, "--admin-email", "ann@example.com", "--admin-password", "given as another")
+	is.True(!s.signedIn(t, session))
+	is.True(s.signedIn(t, s.signIn(t, "ann@example.com", "given as another")))
+}

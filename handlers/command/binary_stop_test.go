@@ -1,0 +1,187 @@
+package command_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
+)
+
+// quick is how soon a stop has to be over that has nothing to wait for: far below
+// the grace.
+const quick = 20 * time.Second // under the grace of 25 s
+
+// A pending is a request that is being waited for.
+type pending struct {
+	answer chan reply
+	failed chan error
+}
+
+func (s *instance) begin(t *testing.T, path string, v any) pending {
+	p := pending{make(chan reply, 1), make(chan error, 1)}
+	go func() {
+		a, err := s.post(context.WithoutCancel(t.Context()), path, v) // ends with the program at the latest
+		if err != nil {
+			p.failed <- err
+			return
+		}
+		p.answer <- a
+	}()
+	return p
+}
+
+func (p pending) wait(t *testing.T) reply {
+	t.Helper()
+	select {
+	case a := <-p.answer:
+		return a
+	case err := <-p.failed:
+		t.Fatal(err)
+	case <-time.After(patience):
+		t.Fatal("no answer")
+	}
+	return reply{}
+}
+
+// awaitTask waits until the worker has a task in that state.
+func (s *instance) awaitTask(t *testing.T, workerID, status string) seenRun {
+	t.Helper()
+	return s.until(t, seenRun{ID: workerID}, func(v seenRun) bool { return v.Metadata.TaskID != "" && v.Status == status })
+}
+
+func (s *instance) newWorker(t *testing.T) string {
+	t.Helper()
+	return s.mustPost(t, "/api/workers", map[string]any{"title": "A worker"}).ID
+}
+
+func TestStopFinishesWhatIsShort(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := serve(t, t.TempDir(), "--grace", "20s")
+	worker := s.newWorker(t)
+	p := s.begin(t, "/api/tasks", map[string]any{"workerId": worker, "input": offlineScript("wait 700ms", "say done")})
+	s.awaitTask(t, worker, "running")
+	s.stop(t)
+	a := p.wait(t)
+	is.Equal(s.must(t, a, nil).OutputText, "done") // its client has the answer, before the program ended
+}
+
+func TestStopPutsBackWhatIsLong(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	s := serve(t, dir, "--grace", "500ms")
+	worker := s.newWorker(t)
+	lines := []string{toolLine("write_file", map[string]any{"path": "log", "content": "END"})}
+	for i := range 20 {
+		lines = append(lines, "wait 100ms", toolLine("edit_file", map[string]any{"path": "log", "old": "END", "new": string(rune('a'+i)) + "END"}))
+	}
+	lines = append(lines, `tool read_file {"path":"log"}`, "say {{last}}")
+	p := s.begin(t, "/api/tasks", map[string]any{"workerId": worker, "input": offlineScript(lines...)})
+	v := s.awaitTask(t, worker, "running")
+	s.stop(t)
+	a := p.wait(t)
+	is.Equal(a.status, http.StatusServiceUnavailable) // who waited is told to ask again
+	is.True(a.header.Get("Retry-After") != "")        // the refusal does not say when to try again
+	is.Equal(a.header.Get("Location"), s.url+"/api/tasks/"+v.Metadata.TaskID)
+
+	again := serve(t, dir)
+	end := again.ended(t, v)
+	is.Equal(end.Error, nil)
+	written := regexp.MustCompile(`([a-t]+)END`).FindStringSubmatch(end.OutputText)
+	is.True(written != nil)
+	is.True(len(written[1]) >= 19) // the call at which it stopped may be told to the model as interrupted
+	is.True(slices.IsSorted([]byte(written[1])))
+	is.Equal(len(slices.Compact([]byte(written[1]))), len(written[1])) // no step twice
+	again.stop(t)
+	storetest.Sound(t, dir)
+}
+
+// TestStopsAreNoInterruptions stops the program more often than a turn may be
+// interrupted: a stop in good order is not the turn's fault.
+func TestStopsAreNoInterruptions(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	s := serve(t, dir, "--grace", "0s")
+	worker := s.newWorker(t)
+	_ = s.begin(t, "/api/tasks", map[string]any{"workerId": worker, "input": offlineScript("wait 600ms", "say done")})
+	v := s.awaitTask(t, worker, "running")
+	for range 5 {
+		s.stop(t)
+		s = serve(t, dir, "--grace", "0s")
+		s.awaitTask(t, worker, "running")
+	}
+	is.Equal(s.ended(t, v).OutputText, "done")
+}
+
+func TestStopIsQuick(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := serve(t, t.TempDir(), "--grace", "25s", "--concurrency", "1")
+	worker := s.newWorker(t)
+	running := s.begin(t, "/api/tasks", map[string]any{"workerId": worker, "input": offlineScript("wait 1s", "say done")})
+	s.awaitTask(t, worker, "running")
+	other := s.newWorker(t)
+	queued := s.begin(t, "/api/tasks", map[string]any{"workerId": other, "input": offlineScript("say never now")})
+	s.awaitTask(t, other, "pending")
+	var streams []*bufio.Reader
+	for _, path := range []string{"/api/workers/" + worker + "/stream", "/api/workers/" + worker + "?stream=true", "/api/workers/" + other + "?stream=true"} {
+		resp, err := s.open(t.Context(), http.MethodGet, path, nil)
+		is.NoErr(err)
+		defer resp.Body.Close()
+		streams = append(streams, bufio.NewReader(resp.Body))
+	}
+	begun := time.Now()
+	s.stop(t)
+	is.True(time.Since(begun) < quick) // the turn of a second, and nothing else
+	is.Equal(s.must(t, running.wait(t), nil).OutputText, "done")
+	a := queued.wait(t)
+	is.Equal(a.status, http.StatusServiceUnavailable)
+	var refusal struct{ Code, Error string }
+	is.NoErr(json.Unmarshal(a.body, &refusal))
+	is.Equal(refusal.Code, "stopping")
+	for _, r := range streams {
+		for {
+			line, err := r.ReadString('\n')
+			if err != nil {
+				break // it ends, one way or the other
+			}
+			is.True(line != "data: [DONE]\n" || r != streams[0]) // a reader of the whole worker comes back
+		}
+	}
+}
+
+func TestSecondSignalKills(t *testing.T) {
+	t.Parallel()
+	for name, sig := range map[string]syscall.Signal{"SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			dir := t.TempDir()
+			s := serve(t, dir, "--grace", "25s")
+			worker := s.newWorker(t)
+			_ = s.begin(t, "/api/tasks", map[string]any{"workerId": worker, "input": offlineScript("wait 20s", "say done")})
+			v := s.awaitTask(t, worker, "running")
+			begun := time.Now()
+			s.signal(t, sig)
+			s.await(t, s.stderr, stoppingLogged)
+			s.signal(t, sig)
+			is.Equal(s.wait(t), -1)            // by the signal itself
+			is.True(time.Since(begun) < quick) // the stop took too long
+			again := serve(t, dir)
+			is.Equal(again.mustGet(t, "/api/workers/"+v.ID).Running, true) // it is not lost
+		})
+	}
+}
+
+var stoppingLogged = regexp.MustCompile(`"msg":"stopping"`)

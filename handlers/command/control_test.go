@@ -1,0 +1,285 @@
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers/command"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// control serves commands for a data folder on a socket in dir and returns a client
+// of it, and the socket.
+func control(t testing.TB, st *store.Store, dir string) (*command.ControlClient, string) {
+	t.Helper()
+	ln, err := command.ListenControl(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := &http.Server{Handler: controlOf(st)} //nolint:gosec // a socket that only this user opens
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(ln) }()
+	t.Cleanup(func() {
+		if err := web.Close(); err != nil {
+			t.Error(err)
+		}
+		<-served
+	})
+	return command.NewControlClient(dir), filepath.Join(dir, "control.sock")
+}
+
+func controlOf(st *store.Store) http.Handler {
+	return command.Control(command.DataFolder{Store: st, BaseURL: "https://jm.example"}, slog.New(slog.DiscardHandler))
+}
+
+// TestControl makes, lists and revokes keys through a running server, on short
+// paths and on ones that an address of a socket has no room for.
+func TestControl(t *testing.T) {
+	t.Parallel()
+	for name, dir := range map[string]string{"short": "d", "long": strings.Repeat("long/", 40)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			st := storetest.Open(t, store.Options{})
+			storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+			dir := filepath.Join(t.TempDir(), dir)
+			is.NoErr(os.MkdirAll(dir, 0o700))
+			client, path := control(t, st, dir)
+			info, err := os.Stat(path)
+			is.NoErr(err)
+			is.Equal(info.Mode().Perm(), os.FileMode(0o600)) // nobody else's
+
+			reply, err := client.Do(t.Context(), command.Call{Create: &store.NewKey{Name: "ci", Email: "ci@example.com", Role: store.RoleMember, OrganizationName: "Acme"}})
+			is.NoErr(err)
+			secret := reply.Secret
+			who, err := st.Authenticate(t.Context(), secret)
+			is.NoErr(err)
+			is.Equal(who.Email, "ci@example.com")
+			reply, err = client.Do(t.Context(), command.Call{List: new("Acme")})
+			is.NoErr(err)
+			is.Equal(len(reply.Keys), 2)
+			_, err = client.Do(t.Context(), command.Call{List: new("none")})
+			is.True(err != nil && strings.Contains(err.Error(), `no organization is named "none"`))
+			reply, err = client.Do(t.Context(), command.Call{Roll: &secret})
+			is.NoErr(err)
+			next, successor := reply.Keys[0], reply.Secret
+			is.Equal(next.Name, "ci")
+			who, err = st.Authenticate(t.Context(), successor)
+			is.NoErr(err)
+			is.Equal(who.KeyID, next.ID)
+			_, err = st.Authenticate(t.Context(), secret)
+			is.NoErr(err) // for a day
+			_, err = client.Do(t.Context(), command.Call{Roll: &secret})
+			is.True(err != nil && strings.Contains(err.Error(), "rolled already"))
+			reply, err = client.Do(t.Context(), command.Call{Revoke: &secret})
+			is.NoErr(err)
+			k := reply.Keys[0]
+			is.Equal(k.Email, "ci@example.com")
+			is.True(k.RevokedAt != nil)
+			_, err = st.Authenticate(t.Context(), secret)
+			is.True(store.IsKind(err, store.Unauthorized))
+
+			reply, err = client.Do(t.Context(), command.Call{Users: true})
+			is.NoErr(err)
+			users := reply.Users
+			is.Equal(len(users), 2)
+			is.Equal([]any{users[1].Email, users[1].Role, users[1].OrganizationName, users[1].HasPassword}, []any{"ci@example.com", store.RoleMember, "Acme", false})
+			reply, err = client.Do(t.Context(), command.Call{Reset: new("ci@example.com")})
+			is.NoErr(err)
+			l, err := st.Link(t.Context(), store.LinkReset, strings.TrimPrefix(reply.Link, "https://jm.example/reset/"))
+			is.NoErr(err)
+			is.Equal(l.Email, "ci@example.com")
+			_, err = client.Do(t.Context(), command.Call{Reset: new("nobody@example.com")})
+			is.True(err != nil && strings.Contains(err.Error(), "no user has that email address"))
+
+			_, err = client.Do(t.Context(), command.Call{Revoke: new("none")})
+			is.True(err != nil && strings.Contains(err.Error(), "no API key"))
+			_, err = client.Do(t.Context(), command.Call{Create: &store.NewKey{Name: "", Role: "king"}})
+			is.True(err != nil && strings.Contains(err.Error(), "name"))
+		})
+	}
+}
+
+// TestControlUnreachable says what is wrong where nobody serves the socket.
+func TestControlUnreachable(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	client := command.NewControlClient(t.TempDir())
+	_, err := client.Do(t.Context(), command.Call{List: new("")})
+	is.True(err != nil && strings.Contains(err.Error(), "cannot be reached"))
+	_, err = command.NewControlClient(filepath.Join(t.TempDir(), strings.Repeat("x/", 200))).Do(t.Context(), command.Call{List: new("")})
+	is.True(err != nil)
+	_, err = command.ListenControl(filepath.Join(t.TempDir(), "none"))
+	is.True(err != nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = client.Do(ctx, command.Call{Create: &store.NewKey{Name: "k"}})
+	is.True(err != nil)
+}
+
+// TestControlBackup gets a backup of a running server, and what is not in it.
+func TestControlBackup(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	client, _ := control(t, st, t.TempDir())
+	report, err := client.Backup(t.Context(), io.Discard)
+	is.NoErr(err)
+	is.Equal(len(report.Database), 64) // the SHA-256 of the database
+	is.Equal(report, store.BackupReport{Database: report.Database})
+	deep := filepath.Join(st.Dir(), "workspaces", "wrk_ü", strings.Repeat("d/", 250))
+	is.NoErr(os.MkdirAll(deep, 0o700))
+	var archive bytes.Buffer
+	report, err = client.Backup(t.Context(), &archive)
+	is.NoErr(err)
+	is.Equal(report.Unread, 1)
+	is.True(strings.HasPrefix(report.Names[0], `"workspaces/wrk_\u00fc/d/`))
+	is.NoErr(store.Restore(t.Context(), filepath.Join(t.TempDir(), "new"), &archive))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = client.Backup(ctx, io.Discard)
+	is.True(err != nil)
+}
+
+// TestControlBackupOfADamagedFolder tells the operator why there is no backup.
+func TestControlBackupOfADamagedFolder(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	client, _ := control(t, st, t.TempDir())
+	f, err := os.OpenFile(filepath.Join(st.Dir(), "journeyman.db"), os.O_RDWR, 0)
+	is.NoErr(err)
+	_, err = f.WriteAt(bytes.Repeat([]byte{0xee}, 20*4096), 40*4096)
+	is.NoErr(errors.Join(err, f.Close()))
+	var archive bytes.Buffer
+	_, err = client.Backup(t.Context(), &archive)
+	is.True(err != nil && strings.Contains(err.Error(), "the server made no backup: "))
+	is.True(strings.Contains(err.Error(), "damaged")) // the message does not say why
+	is.Equal(archive.Len(), 0)
+}
+
+// A backupAdmin makes the backup that a test says.
+type backupAdmin func(w io.Writer) error
+
+func (b backupAdmin) Do(context.Context, command.Call) (command.Reply, error) {
+	return command.Reply{}, nil
+}
+
+func (b backupAdmin) Backup(_ context.Context, w io.Writer) (store.BackupReport, error) {
+	return store.BackupReport{}, b(w)
+}
+
+// TestBackupCommandFails fails a backup before, in and after its archive, on both ends. The
+// command names the reason, and leaves no file behind.
+func TestBackupCommandFails(t *testing.T) {
+	t.Parallel()
+	full := errors.New("no space left\non device")
+	for name, tt := range map[string]struct {
+		backup backupAdmin
+		says   string
+		logged string
+	}{
+		"before the first byte": {func(io.Writer) error { return full }, "the server made no backup: no space left", "no space left"},
+		"in the archive": {func(w io.Writer) error {
+			_, err := io.WriteString(w, "the first part")
+			return errors.Join(err, full)
+		}, "the server broke the backup off: no space left\non device", "no space left"},
+		"as the server ends": {func(w io.Writer) error {
+			_, _ = io.WriteString(w, strings.Repeat("the first part", 1000))
+			panic(http.ErrAbortHandler)
+		}, "the server ended before the backup was complete", ""},
+		"without an answer": {func(io.Writer) error { panic(http.ErrAbortHandler) }, "before it answered", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			st := storetest.Open(t, store.Options{}) // holds the lock, so that the command asks the server
+			ln, err := command.ListenControl(st.Dir())
+			is.NoErr(err)
+			var log bytes.Buffer
+			web := &http.Server{Handler: command.Control(tt.backup, slog.New(slog.NewTextHandler(&log, nil)))} //nolint:gosec // a socket that only this user opens
+			served := make(chan error, 1)
+			go func() { served <- web.Serve(ln) }()
+			out := t.TempDir()
+			file := filepath.Join(out, "b.tgz")
+			is.NoErr(os.WriteFile(file, []byte("the backup before"), 0o600))
+			err = (&command.Backup{File: file}).Run(programOn(t, st.Dir()))
+			is.True(err != nil)
+			is.True(strings.Contains(err.Error(), tt.says)) // the error does not say why
+			is.NoErr(web.Shutdown(t.Context()))
+			<-served
+			is.True(strings.Contains(log.String(), tt.logged)) // the server's log does not say why
+			left, err := os.ReadDir(out)
+			is.NoErr(err)
+			is.Equal(len(left), 1)
+			kept, err := os.ReadFile(file)
+			is.NoErr(err)
+			is.Equal(string(kept), "the backup before")
+		})
+	}
+}
+
+// TestDoctorOnData tells a sound folder from others.
+func TestDoctorOnData(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		spoil func(dir string) error
+		says  string
+		fails bool
+	}{
+		"sound":   {nil, "no damage found", false},
+		"no file": {func(dir string) error { return os.Remove(filepath.Join(dir, "journeyman.db")) }, "none yet", false},
+		"noise": {func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "journeyman.db"), bytes.Repeat([]byte("noise"), 5000), 0o600)
+		}, "journeyman restore FILE", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			dir := t.TempDir()
+			st, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+			is.NoErr(err)
+			is.NoErr(st.Close())
+			if tt.spoil != nil {
+				is.NoErr(tt.spoil(dir))
+			}
+			p := programOn(t, dir)
+			p.Model, p.Concurrency = "offline", 1
+			p.Env = command.NewEnvironment(func(string) string { return "" })
+			err = (&command.Doctor{Addr: "127.0.0.1:0"}).Run(p)
+			is.Equal(err != nil, tt.fails)
+			is.True(strings.Contains(p.Stdout.(*bytes.Buffer).String(), tt.says)) // the report lacks it
+		})
+	}
+}
+
+// FuzzControl sends anything to the socket for commands.
+func FuzzControl(f *testing.F) {
+	for _, body := range []string{"", "{}", `{"create":{}}`, `{"create":{"Name":"k","Email":"a@b.c","Role":"owner"}}`, `{"list":""}`, `{"revoke":"x"}`, `{"list":1}`, "null", "[", strings.Repeat("[", 20000)} {
+		f.Add([]byte(body))
+	}
+	h := controlOf(storetest.Open(f, store.Options{}))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", "/", bytes.NewReader(body)))
+		var got struct{ Error string }
+		raw, _ := io.ReadAll(w.Body)
+		if w.Code != 200 || json.Unmarshal(raw, &got) != nil {
+			t.Fatalf("%d %s", w.Code, raw)
+		}
+	})
+}

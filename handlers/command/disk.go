@@ -1,0 +1,43 @@
+package command
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"journeyman/store"
+)
+
+// DiskLimits holds the flags about the free space of the data folder's disk.
+type DiskLimits struct {
+	DiskReserve store.DiskLimit `default:"5%,256MiB" help:"Free space of the data folder's disk below which no new work is taken: a share, an amount, or both, of which the smaller counts; 0 turns it off." placeholder:"LIMIT"`
+	DiskWarning store.DiskLimit `default:"10%,1GiB" help:"Free space of that disk below which pages, metrics and alerts warn; 0 turns it off." placeholder:"LIMIT"`
+}
+
+// watchEvery is the time between two looks at the disk of the data folder. A disk that is written
+// at 100 MB a second loses 200 MB in it, less than the usual reserve.
+const watchEvery = 2 * time.Second
+
+// WatchDisk looks at the disk of the data folder every few seconds until stop is called.
+func (p *Program) WatchDisk(st *store.Store) (stop func()) {
+	ctx, cancel := context.WithCancel(p.Context)
+	var loop sync.WaitGroup
+	loop.Go(func() {
+		for failed := ""; ; {
+			err := st.WatchDisk(ctx)
+			// A disk that cannot be measured stays so for long: one line is enough.
+			if err != nil && ctx.Err() == nil && err.Error() != failed {
+				p.Log.Error("watch the disk", "err", err)
+			}
+			if failed = ""; err != nil {
+				failed = err.Error()
+			}
+			select {
+			case <-time.After(watchEvery):
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() { cancel(); loop.Wait() }
+}

@@ -1,0 +1,187 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"journeyman/handlers"
+	"journeyman/runner/sandbox"
+)
+
+// Doctor checks everything that a server needs: the data folder, the disk, the clock, ports,
+// the base URL, mail, models, and how this machine confines the shell commands of workers. It
+// works beside a running server and on a stopped folder, and changes nothing.
+type Doctor struct {
+	JSON    bool   `name:"json" help:"Print the results as JSON."`
+	Addr    string `default:"127.0.0.1:8080" help:"HTTP listen address of the server."`
+	BaseURL string `help:"Base URL of the server; http:// and the listen address by default." placeholder:"URL"`
+	handlers.Certificate
+	SMTPAddr   string `name:"smtp-addr" default:"127.0.0.1:2525" help:"Listen address of the server for mail; empty: off."`
+	MailDomain string `name:"mail-domain" default:"localhost" help:"Domain of worker addresses."`
+
+	// CheckRelay signs in to the relay of the server and sends nothing. It returns an empty text
+	// and no error where there is no relay. main sets it.
+	CheckRelay func(ctx context.Context) (host string, err error) `kong:"-"`
+
+	// Resolver asks the DNS; the system's if nil.
+	Resolver *net.Resolver `kong:"-"`
+}
+
+// A status is the result of a check.
+type status = handlers.CheckStatus
+
+const (
+	statusOK      = handlers.CheckOK
+	statusWarning = handlers.CheckWarning
+	statusFailed  = handlers.CheckFailed
+	statusSkipped = handlers.CheckSkipped
+)
+
+// A check is one thing that was looked at: a handlers.Check with names for JSON.
+type check struct {
+	Name   string `json:"name"`
+	Status status `json:"status"`
+	Detail string `json:"detail"`
+	Advice string `json:"advice,omitempty"` // the way out, in one sentence
+}
+
+// A section is a group of checks.
+type section struct {
+	Title  string  `json:"title"`
+	Checks []check `json:"checks"`
+}
+
+// errFailed is the error of doctor if a check has failed.
+var errFailed = errors.New("some checks have failed: see above")
+
+// checkTime limits one section. A disk or a server that hangs must not hang the doctor.
+const checkTime = 90 * time.Second
+
+// Run makes all checks, and prints the results.
+func (d *Doctor) Run(p *Program) error {
+	x := &examination{Doctor: d, Program: p, found: sandbox.Detect(p.Context)}
+	x.running = NewControlClient(p.Data).answers(p.Context)
+	sections := x.examine(p.Context, checkTime, x.allParts())
+	var err error
+	for _, s := range sections {
+		for _, c := range s.Checks {
+			if c.Status == statusFailed {
+				err = errFailed
+			}
+		}
+	}
+	if d.JSON {
+		out := json.NewEncoder(p.Stdout)
+		out.SetIndent("", "  ")
+		return errors.Join(out.Encode(map[string]any{"ok": err == nil, "sections": sections}), err)
+	}
+	for _, s := range sections {
+		printSection(p, s)
+	}
+	return err
+}
+
+func printSection(p *Program, s section) {
+	marks := map[status]string{statusOK: "ok", statusWarning: "warn", statusFailed: "FAIL", statusSkipped: "skip"}
+	fmt.Fprintln(p.Stdout, s.Title+":")
+	for _, c := range s.Checks {
+		fmt.Fprintf(p.Stdout, "  %-4s  %-18s %s\n", marks[c.Status], printable(c.Name), printable(c.Detail))
+		if c.Advice != "" {
+			fmt.Fprintf(p.Stdout, "  %-4s  %-18s %s\n", "", "", "-> "+printable(c.Advice))
+		}
+	}
+}
+
+// An examination is one run of the doctor.
+type examination struct {
+	*Doctor
+	*Program
+	found   sandbox.Confinement
+	running bool // a server has the data folder open
+}
+
+// A part is a section whose checks are not made yet.
+type part struct {
+	title string
+	check func(context.Context) []check
+}
+
+// serverParts returns what a server can check of itself.
+func (x *examination) serverParts() []part {
+	return []part{
+		{"Data folder", x.checkData},
+		{"Disk", x.checkDisk},
+		{"Backups", x.checkBackups},
+		{"Clock", x.checkClock},
+		{"Ports", x.checkPorts},
+		{"Base URL", x.checkBaseURL},
+		{"Mail", x.checkMail},
+		{"Model that the server starts with", x.checkModel},
+	}
+}
+
+// allParts returns everything that can be checked.
+func (x *examination) allParts() []part {
+	return slices.Concat([]part{{x.confinement(), x.checkShell}}, x.serverParts(), []part{
+		{"Connected providers of models, at their last test", x.checkProviders},
+		{"MCP servers", x.checkServers},
+	})
+}
+
+// examine makes the checks of all sections at once, because most of them wait for the network.
+func (x *examination) examine(ctx context.Context, limit time.Duration, parts []part) []section {
+	list := make([]section, len(parts))
+	var all sync.WaitGroup
+	for i, part := range parts {
+		all.Go(func() { list[i] = section{part.title, limited(ctx, limit, x.recovering(part))} })
+	}
+	all.Wait()
+	return list
+}
+
+// recovering returns the checks of a part. A panic in them must not end a running server, nor hide
+// what the other parts find.
+func (x *examination) recovering(p part) func(context.Context) []check {
+	return func(ctx context.Context) (list []check) {
+		defer func() {
+			if v := recover(); v != nil {
+				x.Log.Error("doctor panicked", "part", p.title, "panic", v, "stack", string(debug.Stack()))
+				list = []check{check(handlers.BrokenCheck())}
+			}
+		}()
+		return p.check(ctx)
+	}
+}
+
+// limited returns the checks of look, or a failed one if look takes longer than limit. Some
+// system calls cannot be interrupted, so look may run on until the process ends.
+func limited(ctx context.Context, limit time.Duration, look func(context.Context) []check) []check {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	done := make(chan []check, 1) // buffered: nobody may read it
+	go func() { done <- look(ctx) }()
+	// look gets a moment more, because a check that its context ends describes the reason better.
+	late := time.NewTimer(limit + time.Second)
+	defer late.Stop()
+	select {
+	case list := <-done:
+		return list
+	case <-late.C:
+		return []check{{"answer", statusFailed, fmt.Sprintf("none within %s", limit),
+			"look at the disk, the network and the log of the system for what hangs"}}
+	}
+}
+
+// ask runs look with a shorter limit than the section has.
+func ask[T any](ctx context.Context, limit time.Duration, look func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return look(ctx)
+}

@@ -1,0 +1,46 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"journeyman/runner/backup"
+)
+
+// checkBackups reports whether the place of backups can be read, what it holds, and how backups are
+// encrypted.
+func (x *examination) checkBackups(ctx context.Context) []check {
+	to := x.Storage.To
+	if to == "" {
+		return []check{{"place", statusSkipped, "none: start the server with --backup-to and --backup-every, or run " +
+			"journeyman backup by a timer", ""}}
+	}
+	target, err := backup.NewTarget(x.Storage, to, x.Env.Get)
+	if err != nil {
+		return []check{{"place", statusFailed, err.Error(), "correct the flags that begin with --backup"}}
+	}
+	names, err := ask(ctx, 20*time.Second, target.Names)
+	if err != nil {
+		return []check{{"place", statusFailed, reason(err), "correct --backup-to, its keys and its permissions"},
+			x.checkEncryption()}
+	}
+	c := check{"place", statusOK, fmt.Sprintf("%s holds %d backups", target.Path(""), len(names)), ""}
+	switch {
+	case len(names) == 0:
+		c.Status, c.Advice = statusWarning, "make the first one with journeyman backup"
+	case target.Outside(x.Data) != nil:
+		c.Status, c.Advice = statusFailed, "choose a place outside the data folder, best on another disk"
+	}
+	return []check{c, x.checkEncryption()}
+}
+
+// checkEncryption reports for whom backups are encrypted. The keys are valid: see checkBackups.
+func (x *examination) checkEncryption() check {
+	if n := len(x.Storage.Recipient); n > 0 {
+		return check{"encryption", statusOK, fmt.Sprintf("for %d public keys of age, by --backup-recipient; no passphrase is "+
+			"used: restore needs the file with a secret key", n), ""}
+	}
+	return check{"encryption", statusWarning, "off: whoever reads the place reads everything",
+		"name a public key of age with --backup-recipient, and keep its secret key on another machine"}
+}

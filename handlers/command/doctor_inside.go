@@ -1,0 +1,42 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	"journeyman/handlers"
+	"journeyman/runner/sandbox"
+)
+
+// insideTime limits each part of the checks within a server: somebody waits for them at a page.
+const insideTime = 45 * time.Second
+
+// Examine returns a function that makes the checks which a server with these flags can make of
+// itself. checkRelay is that of its mail server: see Doctor.
+func (c *ServeFlags) Examine(p *Program, b *Banner, found sandbox.Confinement,
+	checkRelay func(context.Context) (string, error)) func(context.Context) []handlers.Checks {
+	return Doctor{Addr: c.Addr, BaseURL: b.BaseURL, Certificate: c.Certificate, SMTPAddr: b.MailAddr,
+		MailDomain: b.MailDomain, CheckRelay: checkRelay}.Inside(p, found)
+}
+
+// Inside returns a function that makes the checks which a server can make of itself. found is how
+// this machine confines commands. The checks end with the program.
+func (d Doctor) Inside(p *Program, found sandbox.Confinement) func(context.Context) []handlers.Checks {
+	own := *p // a reload changes p meanwhile
+	return func(ctx context.Context) (list []handlers.Checks) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(own.Context, cancel)()
+		program := own
+		program.Env, _, _ = own.Env.Reread() // the check of the model reports a file that cannot be read
+		x := &examination{Doctor: &d, Program: &program, found: found, running: true}
+		for _, s := range x.examine(ctx, insideTime, x.serverParts()) {
+			part := handlers.Checks{Title: s.Title}
+			for _, c := range s.Checks {
+				part.List = append(part.List, handlers.Check(c))
+			}
+			list = append(list, part)
+		}
+		return list
+	}
+}

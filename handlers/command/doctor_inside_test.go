@@ -1,0 +1,65 @@
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers"
+	"journeyman/handlers/command"
+	"journeyman/runner/sandbox"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// TestDoctorInside checks a server from within: its own port and lock are no faults, and its store
+// goes on to take writes.
+func TestDoctorInside(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	is.NoErr(err)
+	defer ln.Close()
+	p := programOn(t, st.Dir())
+	p.Model, p.Concurrency, p.Env = "offline", 1, command.NewEnvironment(func(string) string { return "" })
+	d := command.Doctor{Addr: ln.Addr().String(), BaseURL: "http://127.0.0.1:1", MailDomain: "localhost",
+		CheckRelay: func(context.Context) (string, error) { return "relay.test", errors.New("535 wrong password") }}
+	found := map[string]handlers.CheckStatus{}
+	for _, part := range d.Inside(p, sandbox.Confinement{})(t.Context()) {
+		for _, c := range part.List {
+			found[part.Title+"/"+c.Name] = c.Status
+			is.True(c.Detail != "") // the check says nothing
+		}
+	}
+	is.Equal(found["Data folder/lock"], handlers.CheckOK)
+	is.Equal(found["Data folder/quick check"], handlers.CheckOK)
+	is.Equal(found["Ports/http"], handlers.CheckOK)
+	is.Equal(found["Base URL/address"], handlers.CheckFailed)
+	is.Equal(found["Mail/relay"], handlers.CheckFailed)
+	is.Equal(found["Model that the server starts with/answers"], handlers.CheckOK)
+	is.Equal(p.Stdout.(*bytes.Buffer).Len(), 0)                         // it prints
+	storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner) // writes still work
+	_, err = store.Open(t.Context(), st.Dir(), storetest.Schema(t), store.Options{})
+	is.True(errors.Is(err, store.ErrLocked)) // the check has released the lock
+}
+
+// TestDoctorInsidePanics has one check panic: the others are made, and the server goes on.
+func TestDoctorInsidePanics(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	p := programOn(t, st.Dir())
+	p.Env = command.NewEnvironment(func(string) string { return "" })
+	d := command.Doctor{MailDomain: "localhost", CheckRelay: func(context.Context) (string, error) { panic("a token") }}
+	found := map[string][]handlers.Check{}
+	for _, part := range d.Inside(p, sandbox.Confinement{})(t.Context()) {
+		found[part.Title] = part.List
+	}
+	is.Equal(found["Mail"], []handlers.Check{handlers.BrokenCheck()})
+	is.True(len(found["Data folder"]) > 1) // the other parts are checked
+}

@@ -1,0 +1,200 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/model/offline"
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool"
+	"journeyman/runner/tool/mcp"
+	"journeyman/runner/trace"
+	"journeyman/store"
+	"journeyman/store/cron"
+)
+
+const (
+	// lockPatience is how long a start waits for the lock of a data folder. A server that is
+	// killed while it starts a command leaves a copy of itself behind, which holds the lock
+	// until it becomes that command: mostly for milliseconds.
+	lockPatience = 3 * time.Second
+	lockRetry    = 20 * time.Millisecond
+)
+
+// OpenStore opens the data folder. It waits for a lock that a dead process left behind. If a
+// server answers on the folder's socket, it returns store.ErrLocked at once.
+func (p *Program) OpenStore() (*store.Store, error) {
+	zone, err := cron.LoadZone(p.Timezone)
+	if err != nil {
+		return nil, fmt.Errorf("--timezone: %w", err)
+	}
+	opt := store.Options{QueueLimit: p.QueueLimit, QueueTotal: p.QueueTotal, Timezone: zone, Log: p.Log,
+		BeginAnew: p.BeginAnew, DiskReserve: p.DiskReserve, DiskWarning: p.DiskWarning}
+	patience, cancel := context.WithTimeout(p.Context, lockPatience)
+	defer cancel()
+	for {
+		st, err := store.Open(p.Context, p.Data, p.Schema, opt)
+		if !errors.Is(err, store.ErrLocked) || NewControlClient(p.Data).answers(patience) {
+			return st, err
+		}
+		select {
+		case <-patience.Done():
+			return nil, err
+		case <-time.After(lockRetry):
+		}
+	}
+}
+
+// OpenMCP returns the pool of the configured MCP servers. The pool may be empty. st stores the
+// sign-ins to the servers. If st is nil, the pool signs in to none.
+func (p *Program) OpenMCP(st *store.Store, baseURL string) (*mcp.Pool, error) {
+	env := p.Env
+	servers, err := mcp.Load(p.MCP, p.Data, env.Get)
+	if err = cmp.Or(env.Check(), err); err != nil {
+		return nil, fmt.Errorf("--mcp: %w", err)
+	}
+	cfg := mcp.Config{Log: p.Log, Version: p.Version, BaseURL: baseURL, Dialer: p.Dialer()}
+	// An interface that holds a nil *Store is not nil itself.
+	if st != nil {
+		cfg.Logins = st
+	}
+	return mcp.New(servers, cfg), nil
+}
+
+// An Engine is a runner that has not started, with the parts that it uses.
+type Engine struct {
+	Runner  *runner.Runner
+	Models  []model.Model // the chain of the server's own models, the first choice first
+	Servers *mcp.Pool     // its user stops it
+	Trace   *trace.Tracer // nil if nothing is traced; its user calls CloseTraces
+	Filters *sandbox.FilterPool
+	Found   sandbox.Confinement // how this machine confines commands
+
+	prices    *model.Prices
+	catalogue *model.Catalogue
+	search    *searchTool // nil if it is not configured
+}
+
+// ModelName returns the names of the server's own models, for people.
+func (e Engine) ModelName() string {
+	var names []string
+	for _, m := range e.Models {
+		names = append(names, m.Name())
+	}
+	return strings.Join(names, ", ")
+}
+
+// tracesTime bounds how long an end waits for a collector of traces.
+const tracesTime = 3 * time.Second
+
+// CloseTraces exports the spans that wait, within the grace of a shutdown. Traces that are lost
+// are no error: the work that they describe was done.
+func (e Engine) CloseTraces(grace time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), min(grace, tracesTime))
+	defer cancel()
+	e.Trace.Close(ctx)
+}
+
+// NewEngine returns an engine with the configured model and tools.
+func (p *Program) NewEngine(st *store.Store, baseURL string) (e Engine, err error) {
+	if e.Models, e.catalogue, err = p.openCatalogue(p.Env); err != nil {
+		return e, err
+	}
+	if e.prices, err = model.LoadPrices(p.Prices); err != nil {
+		return e, err
+	}
+	if e.search, err = newSearchTool(p.Settings, p.UserAgent()); err != nil {
+		return e, err
+	}
+	e.Filters, e.Found = sandbox.NewFilterPool(), sandbox.Detect(p.Context)
+	tools, err := p.newTools(e.Filters, e.Found, e.search, p.Data)
+	if err != nil {
+		return e, err
+	}
+	if e.Servers, err = p.OpenMCP(st, baseURL); err != nil {
+		return e, err
+	}
+	if e.Trace, err = trace.Open(p.Context, p.Env.Get, p.Version, p.Log); err != nil {
+		return e, err
+	}
+	b := p.Budgets
+	e.Runner = runner.New(runner.Config{Store: st, Model: e.Models[0], Fallbacks: e.Models[1:], Models: e.catalogue,
+		Dialer: p.Dialer(),
+		Prices: e.prices, Tools: tools, Remote: e.Servers, BaseURL: baseURL, Log: p.Log, Trace: e.Trace,
+		Concurrency: p.Concurrency, ContextWindow: p.Window, ModelPatience: p.Patience,
+		Budgets: map[store.Budget]runner.Limits{
+			store.BudgetLow: runner.Limits(b.Low), store.BudgetStandard: runner.Limits(b.Standard),
+			store.BudgetHigh: runner.Limits(b.High), store.BudgetUnlimited: runner.Limits(b.Unlimited)}})
+	return e, nil
+}
+
+// openCatalogue opens the configured models, and those that workers may choose.
+func (p *Program) openCatalogue(env *Environment) (own []model.Model, c *model.Catalogue, err error) {
+	if own, err = p.openModels(env); err != nil {
+		return nil, nil, err
+	}
+	c = model.NewCatalogue(model.Config{Offline: offline.New(), Getenv: env.Get}, own[0], p.Record)
+	// The recorders come after the catalogue: it must see whether the first model itself replays
+	// recordings.
+	for i, m := range own {
+		if p.Record != "" {
+			own[i] = model.NewRecorder(m, p.Record)
+		}
+	}
+	return own, c, nil
+}
+
+// openModels opens the configured models in the order in which they take over. It returns at
+// least one.
+func (p *Program) openModels(env *Environment) (chain []model.Model, err error) {
+	names := []string{p.Model}
+	if !strings.HasPrefix(p.Model, "replay:") { // a folder's name may have commas
+		names = model.Chain(p.Model)
+	}
+	if err := runner.CheckChain(names); err != nil {
+		return nil, fmt.Errorf("--model: %w", err)
+	}
+	for i, name := range names {
+		if name == "" && len(names) > 1 {
+			return nil, fmt.Errorf("--model: model %d of the chain has no name", i+1)
+		}
+		m, failed := model.Open(model.Config{Model: name, Offline: offline.New(), Getenv: env.Get})
+		chain, err = append(chain, m), cmp.Or(err, failed)
+	}
+	// If a key file cannot be read, that error explains the missing key of a model.
+	unread := env.Check("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OLLAMA_API_KEY")
+	return chain, cmp.Or(unread, err)
+}
+
+// newTools returns the tools that this machine and the configuration permit. Commands of
+// the shell do not see the folders of hide.
+func (p *Program) newTools(filters *sandbox.FilterPool, found sandbox.Confinement, search *searchTool,
+	hide ...string) ([]tool.Tool, error) {
+	documents := tool.NewDocuments(filters)
+	tools := append(tool.All(documents), tool.WebFetch(documents, p.Dialer(), p.UserAgent()))
+	if search != nil {
+		tools = append(tools, search)
+	}
+	// The data folder may lie in a folder of programs, and it holds the database.
+	shell, err := sandbox.NewShell(found, sandbox.ShellConfig{Hide: hide, Unsafe: p.UnsafeShell})
+	if errors.Is(err, sandbox.ErrUnconfined) {
+		p.Log.Info("workers get no shell", "err", found.Err)
+		return tools, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !shell.Confined() {
+		p.Log.Warn("commands of workers run unconfined", "err", found.Err)
+	}
+	return append(tools, tool.Shell(shell)), nil
+}
+
+// Dialer returns the dialer for addresses that workers and users name.
+func (p *Program) Dialer() sandbox.Dialer { return sandbox.Dialer{AllowPrivate: p.Private} }

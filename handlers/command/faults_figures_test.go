@@ -1,0 +1,142 @@
+//go:build linux
+
+package command_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
+)
+
+// figureTasks are enough tasks for a database of a gigabyte.
+const figureTasks = 70_000
+
+// FIGURES_TASKS in the environment chooses another number, for a smaller disk.
+func figureTaskCount(t *testing.T) int {
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("FIGURES_TASKS"), strconv.Itoa(figureTasks)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestFigures measures a data folder with a database of a gigabyte: how long the program takes to
+// be ready after a kill, and how long a backup and its return take. FIGURES=1 runs it.
+func TestFigures(t *testing.T) {
+	if os.Getenv("FIGURES") == "" {
+		t.Skip("needs 5 GB of disk: FIGURES=1 runs it")
+	}
+	is := is.New(t)
+	dir, backup := t.TempDir(), filepath.Join(t.TempDir(), "folder.backup")
+	s := serve(t, dir)
+	words := strings.Repeat("These words are the answer of one step of many. ", 100)
+	s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("say "+words, "tool list_files {}", "say "+words,
+		"tool list_files {}", "say "+words)})
+	s.stop(t)
+	storetest.Multiply(t, dir, figureTaskCount(t))
+	info, err := os.Stat(filepath.Join(dir, databaseName))
+	is.NoErr(err)
+	t.Logf("the database has %d MB", info.Size()/1e6)
+	s = serve(t, dir)
+	besideLoad(t, s, dir) // first: the tasks below hold every slot
+	for range 3 {
+		for range 50 {
+			s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("wait 1m", "say never")},
+				"Prefer", "respond-async")
+		}
+		s.kill()
+		begun := time.Now()
+		s = serve(t, dir)
+		eventually(t, "readiness", func() bool {
+			a, err := s.send(t.Context(), http.MethodGet, "/readyz", nil)
+			return err == nil && a.status == http.StatusOK
+		})
+		t.Logf("ready %v after a kill", time.Since(begun).Round(time.Millisecond))
+	}
+	for _, args := range [][]string{
+		{"backup", backup, "--data", dir},
+		{"restore", "--check", backup},
+		{"restore", backup, "--data", filepath.Join(t.TempDir(), "restored")},
+	} {
+		begun := time.Now()
+		p := invocation{}.start(t, args...)
+		<-p.exited
+		is.Equal(p.cmd.ProcessState.ExitCode(), 0)
+		t.Logf("%s: %v", strings.Join(args[:len(args)-1], " "), time.Since(begun).Round(time.Millisecond))
+	}
+	info, err = os.Stat(backup)
+	is.NoErr(err)
+	t.Logf("the backup has %d MB", info.Size()/1e6)
+}
+
+// besideLoad measures tasks in rounds, alone and while a backup is made, and logs the ratio of their
+// 99th percentiles.
+func besideLoad(t *testing.T, s *instance, dir string) {
+	t.Helper()
+	for range 5 {
+		end := time.Now().Add(10 * time.Second)
+		alone := s.latencies(t, func() bool { return time.Now().After(end) })
+		target := filepath.Join(t.TempDir(), "beside.backup")
+		p := invocation{}.start(t, "backup", target, "--data", dir)
+		beside := s.latencies(t, func() bool {
+			select {
+			case <-p.exited:
+				return true
+			default:
+				return false
+			}
+		})
+		if err := os.Remove(target); err != nil {
+			t.Fatal(err)
+		}
+		a, b := percentile99(alone), percentile99(beside)
+		t.Logf("p99 of %d tasks alone: %v, of %d beside a backup: %v, ratio %.2f", len(alone), a, len(beside), b,
+			float64(b)/float64(a))
+	}
+}
+
+// latencies has four clients run tasks, each with a pause after it, until over returns true.
+func (s *instance) latencies(t *testing.T, over func() bool) []time.Duration {
+	t.Helper()
+	const clients = 4
+	hello := map[string]any{"input": "Say hello."}
+	took := make([][]time.Duration, clients)
+	failed := make([]error, clients)
+	var group sync.WaitGroup
+	for i := range clients {
+		group.Go(func() {
+			for !over() && failed[i] == nil {
+				begun := time.Now()
+				var a reply
+				if a, failed[i] = s.post(t.Context(), "/api/tasks", hello); a.status != http.StatusOK {
+					failed[i] = errors.Join(failed[i], fmt.Errorf("status %d: %s", a.status, a.body))
+				}
+				took[i] = append(took[i], time.Since(begun))
+				<-time.After(5 * time.Millisecond) // the load of a day, not of a benchmark
+			}
+		})
+	}
+	group.Wait()
+	if err := errors.Join(failed...); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat(took...)
+}
+
+func percentile99(list []time.Duration) time.Duration {
+	slices.Sort(list)
+	return list[len(list)*99/100].Round(10 * time.Microsecond)
+}

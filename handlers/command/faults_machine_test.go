@@ -1,0 +1,219 @@
+//go:build linux
+
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
+)
+
+// TestFaultSlowClients has clients send a byte now and then, and others not read what they asked
+// for. The program goes on for the others, keeps its memory, and ends requests that never begin.
+func TestFaultSlowClients(t *testing.T) {
+	faults(t)
+	t.Parallel()
+	is := is.New(t)
+	w := newWorld(t, "slow", setting{})
+	host := strings.TrimPrefix(w.now.url, "http://")
+	dial := func(head string) net.Conn {
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", host)
+		is.NoErr(err)
+		t.Cleanup(func() { _ = c.Close() })
+		_, err = io.WriteString(c, head)
+		is.NoErr(err)
+		return c
+	}
+	before := w.now.resident(t)
+	ended := make(chan time.Duration, 64)
+	for range cap(ended) {
+		go trickle(t.Context(), dial("POST /api/tasks HTTP/1.1\r\nHost: x\r\n"), ended)
+		// A slow line may take its time for a body, and nobody waits for it.
+		body := dial("POST /api/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + testKey +
+			"\r\nContent-Type: application/json\r\nContent-Length: 9000\r\n\r\n{\"input\":")
+		go trickle(t.Context(), body, make(chan time.Duration, 1))
+	}
+	for range 64 { // unread streams
+		dial("GET /api/workers/" + w.hooked + "/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + testKey +
+			"\r\n\r\n")
+	}
+	end := w.load()
+	w.answersAgain(10 * len(w.clients))
+	for range cap(ended) {
+		select {
+		case took := <-ended:
+			is.True(took < time.Minute) // who never ends the head of a request may stay
+		case <-time.After(time.Minute):
+			t.Fatal("a slow client is never cut off")
+		}
+	}
+	end()
+	is.True(w.now.resident(t) < before+memory) // unread streams fill the memory
+	w.check()
+	w.end()
+}
+
+// trickle sends a byte now and then until the other side has had enough.
+func trickle(ctx context.Context, c net.Conn, ended chan<- time.Duration) {
+	begun := time.Now()
+	go func() {
+		for {
+			select {
+			case <-time.After(500 * time.Millisecond):
+			case <-ctx.Done():
+				return
+			}
+			if _, err := io.WriteString(c, "x"); err != nil {
+				return
+			}
+		}
+	}()
+	_, _ = io.Copy(io.Discard, c) // a refusal, and the end
+	ended <- time.Since(begun)
+}
+
+// TestFaultSleep stops the program for longer than its leases, as a laptop does that is closed.
+func TestFaultSleep(t *testing.T) {
+	faults(t)
+	t.Parallel()
+	w := newWorld(t, "sleep", setting{})
+	w.wait = 2 * time.Minute
+	for _, asleep := range []time.Duration{3 * time.Second, 65 * time.Second} {
+		end := w.load()
+		w.answersAgain(2 * len(w.clients))
+		w.now.signal(t, syscall.SIGSTOP)
+		<-time.After(asleep)
+		w.now.signal(t, syscall.SIGCONT)
+		w.answersAgain(2 * len(w.clients))
+		end()
+		w.ready(http.StatusOK)
+		w.check()
+	}
+	w.end()
+}
+
+// TestFaultDamage overwrites a part of the database under a running program. It names the damage
+// and lives on for reading; a backup brings everything back.
+func TestFaultDamage(t *testing.T) {
+	faults(t)
+	t.Parallel()
+	is := is.New(t)
+	dir, backup := t.TempDir(), filepath.Join(t.TempDir(), "folder.backup")
+	s := serve(t, dir)
+	var tasks []string
+	for i := range 20 {
+		v := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript(fmt.Sprint("say ", i))})
+		tasks = append(tasks, v.Metadata.TaskID)
+	}
+	is.Equal(invocation{}.run(t, "backup", backup, "--data", dir).wait(t), 0)
+	s.stop(t)
+	storetest.Multiply(t, dir, 20_000) // more than a cache holds
+	s = serve(t, dir)
+	overwrite(t, filepath.Join(dir, databaseName))
+	failed := 0
+	for cursor := ""; ; {
+		a, err := s.send(t.Context(), http.MethodGet, "/api/tasks?limit=100&cursor="+cursor, nil)
+		is.NoErr(err)
+		_, rest, more := strings.Cut(string(a.body), `"nextCursor":"`)
+		if a.status != http.StatusOK {
+			failed++
+			is.Equal(a.status, http.StatusServiceUnavailable)
+			is.True(strings.Contains(string(a.body), "damage")) // the refusal names it
+		}
+		if cursor, _, _ = strings.Cut(rest, `"`); !more {
+			break
+		}
+	}
+	is.True(failed > 0) // the damage was met
+	a, err := s.send(t.Context(), http.MethodGet, "/readyz", nil)
+	is.NoErr(err)
+	is.Equal(a.status, http.StatusServiceUnavailable)
+	is.True(bytes.Contains(a.body, []byte("restore"))) // it says what to do
+	a, err = s.send(t.Context(), http.MethodGet, "/healthz", nil)
+	is.NoErr(err)
+	is.Equal(a.status, http.StatusOK)
+	s.kill()
+
+	restored := filepath.Join(t.TempDir(), "restored")
+	is.Equal(invocation{}.run(t, "restore", backup, "--data", restored).wait(t), 0)
+	again := serve(t, restored)
+	for _, id := range tasks {
+		is.Equal(again.mustGet(t, "/api/tasks/"+id).Task.Status, "completed")
+	}
+	again.stop(t)
+}
+
+// overwrite writes noise over pages in the middle of a file.
+func overwrite(t *testing.T, path string) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise, r := make([]byte, 1<<20), rand.New(rand.NewPCG(1, 2))
+	for i := range noise {
+		noise[i] = byte(r.Uint32())
+	}
+	for at := info.Size() / 4; at < info.Size()-int64(len(noise)); at += info.Size() / 8 {
+		if _, err := f.WriteAt(noise, at/4096*4096); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestFaultFolder starts the program on folders that are not as it left them: it refuses in one
+// line that names the fault, and changes nothing.
+func TestFaultFolder(t *testing.T) {
+	faults(t)
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		harm func(is *is.I, t *testing.T, dir string)
+		says string
+	}{
+		"the database is missing": {func(is *is.I, _ *testing.T, dir string) {
+			is.NoErr(os.Remove(filepath.Join(dir, databaseName)))
+		}, "begin-anew"},
+		"the database is empty": {func(is *is.I, _ *testing.T, dir string) {
+			is.NoErr(os.Truncate(filepath.Join(dir, databaseName), 0))
+		}, "begin-anew"},
+		"a column has another name": {func(_ *is.I, t *testing.T, dir string) {
+			storetest.Script(t, dir, `ALTER TABLE turns RENAME COLUMN output_text TO answer`)
+		}, "turns"},
+		"a newer program has written it": {func(_ *is.I, t *testing.T, dir string) {
+			storetest.Script(t, dir, `PRAGMA user_version = 4000`)
+		}, "4000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			dir := t.TempDir()
+			s := serve(t, dir)
+			s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript(
+				toolLine("write_file", map[string]any{"path": "a", "content": "b"}), `tool publish_file {"path":"a"}`,
+				"say c")})
+			s.stop(t)
+			tt.harm(is, t, dir)
+			p := invocation{}.run(t, serveArgs(dir)...)
+			p.exitedWith(t, 1, tt.says)
+		})
+	}
+}

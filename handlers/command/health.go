@@ -1,0 +1,137 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"journeyman/store"
+)
+
+// A Probe asks the running server of the data folder whether it is ready. Containers and
+// scripts use it, because it needs neither an address nor a key.
+type Probe struct {
+	Wait time.Duration `default:"0s" min:"0" help:"How long to wait for a server that starts."`
+}
+
+// Run prints "ready", or returns what is not.
+func (c *Probe) Run(p *Program) error {
+	ctx, cancel := context.WithTimeout(p.Context, max(c.Wait, healthPatience))
+	defer cancel()
+	client := NewControlClient(p.Data)
+	state, err := client.Ready(ctx)
+	for deadline := time.Now().Add(c.Wait); err != nil && time.Now().Before(deadline) && ctx.Err() == nil; {
+		pause(ctx, healthEvery)
+		state, err = client.Ready(ctx)
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(p.Stdout, "ready: version %s\n", state.Version)
+	}
+	return err
+}
+
+const (
+	healthPatience = 5 * time.Second        // for one answer
+	healthEvery    = 200 * time.Millisecond // between two questions
+	maxReadiness   = 64 << 10               // bytes of an answer
+	readyPath      = "/readyz"
+
+	// Headers of answers on the control socket.
+	versionHeader = "Journeyman-Version"
+	processHeader = "Journeyman-Process"
+)
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// WithReadiness returns the handler for the data folder's socket: web answers whether the server is
+// ready, control does everything else.
+func WithReadiness(web, control http.Handler, version string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != readyPath {
+			control.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set(versionHeader, version)
+		w.Header().Set(processHeader, strconv.Itoa(os.Getpid()))
+		web.ServeHTTP(w, r)
+	})
+}
+
+// A Readiness is the answer of a running server.
+type Readiness struct {
+	Version string
+	Process int // its number
+
+	status int
+	Checks map[string]string `json:"checks"`
+	Advice string            `json:"advice"`
+}
+
+// Ready returns the state of the running server. The error says what is not ready; the state is
+// then valid as far as the server has answered.
+func (c *ControlClient) Ready(ctx context.Context) (r Readiness, err error) {
+	ctx, cancel := context.WithTimeout(ctx, healthPatience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+readyPath, nil)
+	if err != nil {
+		return r, err
+	}
+	defer c.client.CloseIdleConnections()
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return r, fmt.Errorf("no server answers for this data folder: %w", errors.Unwrap(err))
+	}
+	defer resp.Body.Close()
+	r.Version, r.status = resp.Header.Get(versionHeader), resp.StatusCode
+	r.Process, err = strconv.Atoi(resp.Header.Get(processHeader))
+	if err != nil {
+		return r, errors.New("a server of an older version runs, which does not report its state here")
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxReadiness)).Decode(&r); err != nil {
+		return r, fmt.Errorf("read the server's answer: %w", err)
+	}
+	return r, r.err()
+}
+
+// usable reports whether the server works, although it may be in maintenance.
+func (r Readiness) usable() bool {
+	for name, state := range r.Checks {
+		if state != "ok" && (name != "server" || state != store.CodeMaintenance) {
+			return false
+		}
+	}
+	return len(r.Checks) > 0
+}
+
+// err returns what is not ready.
+func (r Readiness) err() error {
+	if r.status == http.StatusOK {
+		return nil
+	}
+	var failing []string
+	for _, name := range slices.Sorted(maps.Keys(r.Checks)) {
+		if r.Checks[name] != "ok" {
+			failing = append(failing, printable(name)+" "+printable(r.Checks[name]))
+		}
+	}
+	text := "the server is not ready: " + strings.Join(failing, ", ")
+	if r.Advice != "" {
+		text += "; " + printable(r.Advice)
+	}
+	return errors.New(text)
+}

@@ -1,0 +1,62 @@
+package command_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers/command"
+	"journeyman/store"
+	"journeyman/store/sqlite"
+	"journeyman/store/storetest"
+)
+
+// programOn returns a program on a data folder.
+func programOn(t testing.TB, dir string) *command.Program {
+	t.Helper()
+	return &command.Program{Settings: command.Settings{Data: dir, Timezone: "UTC"}, Context: t.Context(),
+		Schema: storetest.Schema(t), Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}, Log: slog.New(slog.DiscardHandler)}
+}
+
+// TestOpenWaitsForADeadProcess holds the lock and the socket of a folder, as the copy of a
+// killed server does that is about to become a command. The start waits until it lets go.
+func TestOpenWaitsForADeadProcess(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	lock, err := sqlite.Lock(dir)
+	is.NoErr(err)
+	socket, err := net.Listen("unix", filepath.Join(dir, "control.sock"))
+	is.NoErr(err)
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		c, err := socket.Accept() // the start asks whether a server answers
+		if err == nil {
+			_ = c.Close()
+		}
+		_ = errors.Join(socket.Close(), lock.Close())
+	}()
+	st, err := programOn(t, dir).OpenStore()
+	is.NoErr(err)
+	is.NoErr(st.Close())
+	<-asked
+}
+
+// TestOpenBesideAServer opens a folder that a server has open.
+func TestOpenBesideAServer(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	control(t, st, st.Dir())
+	_, err := programOn(t, st.Dir()).OpenStore()
+	is.True(errors.Is(err, store.ErrLocked)) // another process has it
+	_, err = os.Stat(filepath.Join(st.Dir(), "control.sock"))
+	is.NoErr(err) // the server keeps its socket
+}

@@ -1,0 +1,145 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+)
+
+// A Notifier tells a service manager such as systemd how the server is (sd_notify). Without
+// NOTIFY_SOCKET in the environment it does nothing. Its methods are safe for concurrent use.
+type Notifier struct {
+	Log *slog.Logger
+
+	health  Health
+	running sync.WaitGroup
+	end     context.CancelFunc // ends the reports; nil before Ready
+	failed  sync.Once          // the first message that could not be sent is logged
+}
+
+// Health describes a server for its service manager.
+type Health interface {
+	// Alive returns why the process hangs, so that only a restart helps, and nil if it does not.
+	Alive(ctx context.Context) error
+	// Status returns a line for people.
+	Status() string
+}
+
+const (
+	statusEvery = 15 * time.Second // between two reports, without a watchdog
+	extension   = 30 * time.Second // that the manager waits after each sign of a long start
+	extendEvery = 10 * time.Second
+)
+
+// send sends assignments in one message, so that the manager sees them together.
+func (n *Notifier) send(lines ...string) {
+	if _, err := daemon.SdNotify(false, strings.Join(lines, "\n")); err != nil {
+		n.failed.Do(func() { n.Log.Warn("the service manager cannot be told of the state", "err", err) })
+	}
+}
+
+// Opening calls open, which may take long: an upgrade of a large database must not look like a
+// start that hangs.
+func (n *Notifier) Opening(open func() error) error {
+	done := make(chan struct{})
+	var told sync.WaitGroup
+	told.Go(func() {
+		tick := time.NewTicker(extendEvery)
+		defer tick.Stop()
+		for {
+			n.send("STATUS=Opening the data folder", extend(extension))
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			}
+		}
+	})
+	err := open()
+	close(done)
+	told.Wait()
+	return err
+}
+
+// extend returns the assignment that gives a start or a stop more time.
+func extend(d time.Duration) string { return fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", d.Microseconds()) }
+
+// Ready reports that the server serves. From now on the manager gets the status, and its watchdog
+// a sign of life as long as the process is alive.
+func (n *Notifier) Ready(h Health) {
+	n.health = h
+	n.send(daemon.SdNotifyReady, n.status())
+	// The environment is read once: a child process must not feed the watchdog.
+	patience, err := daemon.SdWatchdogEnabled(true)
+	if err != nil {
+		n.Log.Warn("the service manager's watchdog gets no sign of life", "err", err)
+	}
+	ctx, end := context.WithCancel(context.Background())
+	n.end = end
+	n.running.Go(func() { n.report(ctx, patience) })
+}
+
+// report sends the status and the sign of life until ctx ends. patience is how long the manager
+// waits for a sign of life, 0 if it waits for none.
+func (n *Notifier) report(ctx context.Context, patience time.Duration) {
+	every := statusEvery
+	if patience > 0 {
+		every = patience / 3 // one lost message and a slow check do not kill the process
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		lines := []string{n.status()}
+		if patience > 0 && n.alive(ctx, every) {
+			lines = append(lines, daemon.SdNotifyWatchdog)
+		}
+		if ctx.Err() != nil {
+			return // the manager has heard of the stop, which this status must not hide
+		}
+		n.send(lines...)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// alive reports whether the process is alive, and logs why it is not.
+func (n *Notifier) alive(ctx context.Context, within time.Duration) bool {
+	limit, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	err := n.health.Alive(limit)
+	if err != nil && ctx.Err() == nil {
+		n.Log.Error("the service manager's watchdog gets no sign of life", "err", err)
+	}
+	return err == nil
+}
+
+// status returns the assignment of the status, which is one line.
+func (n *Notifier) status() string {
+	return "STATUS=" + strings.ReplaceAll(n.health.Status(), "\n", " ")
+}
+
+// Reloading reports that the server reads its configuration again. done reports that it has, and
+// adds a line on how that went.
+func (n *Notifier) Reloading() (done func(result string)) {
+	// Type=notify-reload asks for the time, which tells this reload from an earlier one.
+	n.send(daemon.SdNotifyReloading, strings.TrimSpace(daemon.SdNotifyMonotonicUsec()))
+	return func(result string) { n.send(daemon.SdNotifyReady, "STATUS="+strings.ReplaceAll(result, "\n", " ")) }
+}
+
+// Stopping reports that the server stops, and how long that may take. The watchdog gets signs of
+// life no more, because the manager watches the time of the stop.
+func (n *Notifier) Stopping(atMost time.Duration) {
+	if n.end != nil {
+		n.end()
+		n.running.Wait()
+	}
+	n.send(daemon.SdNotifyStopping, "STATUS=Stopping", extend(atMost))
+}

@@ -1,0 +1,29 @@
+package command
+
+import (
+	"context"
+	"fmt"
+)
+
+// Reloading is the command that makes a running server read its configuration again.
+type Reloading struct{}
+
+// Run prints what has changed.
+func (Reloading) Run(p *Program) error {
+	reply, err := p.askServer(Call{Reload: true})
+	if err == nil {
+		fmt.Fprintln(p.Stdout, reply.Result)
+	}
+	return err
+}
+
+// askServer asks the running server for one operation.
+func (p *Program) askServer(c Call) (Reply, error) {
+	client := NewControlClient(p.Data)
+	ctx, cancel := context.WithTimeout(p.Context, lockPatience)
+	defer cancel()
+	if !client.answers(ctx) {
+		return Reply{}, fmt.Errorf("no server answers on the data folder %s", p.Data)
+	}
+	return client.Do(p.Context, c)
+}

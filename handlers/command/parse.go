@@ -1,0 +1,137 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// An Invocation is a parsed command line, with the environment and the configuration file.
+type Invocation struct {
+	*kong.Context
+	Warnings []string // for the log, which exists only when the flags are known
+
+	values map[string]string // of all flags, by name; secrets among them
+	loaded bool              // the configuration file has been looked for
+}
+
+const (
+	configFlag = "config"
+	fileSuffix = "-file" // of flags that name the file of a secret
+)
+
+// Parse reads the command line into the structure that cfg points to. A flag on the command line
+// wins over its environment variable, that over the configuration file, and that over the default.
+// Secrets come from files, too; stdin is the file "-".
+func Parse(cfg any, args []string, stdin io.Reader, options ...kong.Option) (*Invocation, error) {
+	inv := &Invocation{}
+	// The secret's flags come first, so that they get environment variables.
+	options = slices.Concat([]kong.Option{kong.PostBuild(addSecretFiles), kong.DefaultEnvars("JOURNEYMAN"),
+		kong.WithBeforeResolve(inv.useConfigFile)}, options)
+	parser, err := kong.New(cfg, options...)
+	if err != nil {
+		return nil, err
+	}
+	if inv.Context, err = parser.Parse(args); err != nil {
+		return nil, err
+	}
+	if err := readSecrets(parser.Model, stdin); err != nil {
+		return nil, err
+	}
+	if err := checkMinimums(parser.Model); err != nil {
+		return nil, err
+	}
+	inv.values = map[string]string{}
+	for _, f := range allFlags(parser.Model.Node) {
+		inv.values[f.Name] = fmt.Sprint(reflect.Indirect(f.Target))
+	}
+	return inv, nil
+}
+
+// useConfigFile loads the configuration file, if a flag names one. Kong calls it for each part of
+// the command line, before it asks for values besides those of the command line, the environment
+// and the defaults.
+func (inv *Invocation) useConfigFile(ctx *kong.Context) error {
+	if inv.loaded {
+		return nil
+	}
+	inv.loaded = true
+	i := slices.IndexFunc(ctx.Model.Flags, func(f *kong.Flag) bool { return f.Name == configFlag })
+	if i < 0 {
+		return nil
+	}
+	path, _ := ctx.FlagValue(ctx.Model.Flags[i]).(string)
+	if path == "" {
+		return nil
+	}
+	file, err := loadConfig(path, ctx.Model)
+	if err != nil {
+		return fmt.Errorf("--%s: %w", configFlag, err)
+	}
+	var secrets []string
+	for _, f := range allFlags(ctx.Model.Node) {
+		if e, ok := file.entries[f.Name]; ok && isSecret(f) && strings.Join(e.values, "") != "" {
+			secrets = append(secrets, f.Name)
+		}
+	}
+	if slices.Sort(secrets); len(secrets) > 0 && file.exposed {
+		inv.Warnings = append(inv.Warnings, fmt.Sprintf("other users of this machine can read %s, "+
+			"which holds secrets (%s): chmod o-r", path, strings.Join(slices.Compact(secrets), ", ")))
+	}
+	ctx.AddResolver(file)
+	return nil
+}
+
+// Changed returns the names of the flags whose values differ, sorted.
+func (inv *Invocation) Changed(next *Invocation) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(next.values)) {
+		if inv.values[name] != next.values[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// isSecret reports whether the value of a flag must not be shown.
+func isSecret(f *kong.Flag) bool { return f.Tag != nil && f.Tag.Has("secret") }
+
+// addSecretFiles adds a flag NAME-file for each flag NAME with the tag secret.
+func addSecretFiles(k *kong.Kong) error {
+	addSecretFilesTo(k.Model.Node)
+	return nil
+}
+
+func addSecretFilesTo(node *kong.Node) {
+	has := map[string]bool{}
+	for _, f := range node.Flags {
+		has[f.Name] = true
+	}
+	var flags []*kong.Flag
+	for _, f := range node.Flags {
+		if flags = append(flags, f); isSecret(f) && !has[f.Name+fileSuffix] {
+			flags = append(flags, secretFile(f))
+		}
+	}
+	node.Flags = flags
+	for _, child := range node.Children {
+		addSecretFilesTo(child)
+	}
+}
+
+// secretFile returns the flag that names the file of a secret. It is read like a flag of text.
+func secretFile(of *kong.Flag) *kong.Flag {
+	value, tag := *of.Value, *of.Tag
+	value.Name = of.Name + fileSuffix
+	value.Help = "File with " + strings.ToLower(of.Tag.Get("secret")) + "; - is standard input."
+	value.Target = reflect.New(of.Target.Type()).Elem()
+	value.Tag, value.OrigHelp, value.Set = &tag, value.Help, false
+	tag.Envs = nil
+	f := &kong.Flag{Value: &value, Group: of.Group, PlaceHolder: "FILE"}
+	value.Flag = f
+	return f
+}

@@ -1,0 +1,243 @@
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers/command"
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/model/offline"
+	"journeyman/runner/sandbox"
+	"journeyman/runner/stream"
+	"journeyman/runner/tool"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// follow runs an input and returns what is shown of it. A nil model is the offline
+// one.
+func follow(t *testing.T, m model.Model, p *command.Progress, input string) string {
+	t.Helper()
+	st := storetest.Open(t, store.Options{})
+	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
+	who.Caller.Trigger = store.TriggerAPI
+	prices, err := model.LoadPrices("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m == nil {
+		m = offline.New()
+	}
+	rn := runner.New(runner.Config{Store: st, Model: m, Prices: prices, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())), Log: slog.New(slog.DiscardHandler)})
+	if err := rn.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := rn.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	a, err := st.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{Title: "W"}, Input: input, Budget: store.BudgetLow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rn.Wake()
+	var out bytes.Buffer
+	p.W = &out
+	if err := p.Follow(t.Context(), rn.Streams.Turn(a.Turn)); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+const steps = "```offline\nthink hm\ntool write_file {\"path\":\"a.txt\",\"content\":\"x\"}\ntool read_file {\"path\":\"b.txt\"}\nwait 300ms\nsay done\n```"
+
+func TestPipe(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	is.Equal(follow(t, nil, &command.Progress{}, steps), ` 1  write_file     a.txt
+ 2  read_file      b.txt
+ 2  failed: no file or folder "b.txt" in the workspace
+`)
+}
+
+func TestTerminal(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	out := follow(t, nil, &command.Progress{Live: true, Color: true}, steps)
+	is.True(regexp.MustCompile(`\r\x1b\[36m[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]\x1b\[0m [a-z_]+ \d+s\x1b\[K`).MatchString(out)) // a spinner
+	is.True(strings.Contains(out, "\x1b[31mfailed: "))
+	is.True(strings.HasSuffix(out, "\r\x1b[K")) // and nothing is left of it
+	plain := follow(t, nil, &command.Progress{Live: true}, steps)
+	is.True(!strings.Contains(plain, "\x1b[3"))
+}
+
+// What a model says cannot steer the terminal.
+func TestHostileText(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	evil := "\x1b[2J\x07\u009b31m\u202etxt.exe\u2066\r\n\x00\u2028"
+	args, err := json.Marshal(map[string]string{"path": evil + strings.Repeat("ä", 100)})
+	is.NoErr(err)
+	m := &calling{parts: []model.Part{
+		{Type: model.PartToolCall, CallID: "a", ToolName: "read_file", Input: args},
+		{Type: model.PartToolCall, CallID: "b", ToolName: "no" + evil, Input: json.RawMessage(`{}`)},
+		{Type: model.PartToolCall, CallID: "c", ToolName: "read_file", Input: json.RawMessage(`{"path":` + evil)},
+	}}
+	out := follow(t, m, &command.Progress{}, "go")
+	for _, line := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
+		for _, r := range line {
+			if r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u202e' || r == '\u2066' || r == '\u2028' {
+				t.Errorf("the line %q holds %q", line, r)
+			}
+		}
+	}
+	is.Equal(strings.Count(out, "\n"), 6) // a line for each call and each failure
+	is.True(strings.Contains(out, "…"))
+	is.Equal(command.Printable("a\tb\nc\x1b[2J\u202e\r"), "a\tb\nc[2J")
+}
+
+// calling is a model that asks for tools once.
+type calling struct {
+	parts []model.Part
+	once  sync.Once
+}
+
+func (*calling) Name() string { return "fake" }
+
+func (m *calling) Generate(_ context.Context, _ model.Request, _ func(model.Delta)) (r model.Response, err error) {
+	r = model.Response{Finish: model.FinishStop, Parts: []model.Part{{Type: model.PartText, Text: "done"}}}
+	m.once.Do(func() { r = model.Response{Finish: model.FinishToolCalls, Parts: m.parts} })
+	return r, nil
+}
+
+func TestFollowEnds(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	who, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
+	prices, err := model.LoadPrices("")
+	is.NoErr(err)
+	rn := runner.New(runner.Config{Store: st, Model: offline.New(), Prices: prices, Log: slog.New(slog.DiscardHandler)}) // never started
+	who.Caller.Trigger = store.TriggerAPI
+	a, err := st.CreateTurn(t.Context(), store.NewTurn{Caller: who.Caller, NewWorker: &store.NewWorker{Title: "W"}, Input: "go", Budget: store.BudgetLow})
+	is.NoErr(err)
+	for _, live := range []bool{false, true} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		p := command.Progress{W: &bytes.Buffer{}, Live: live}
+		is.Equal(p.Follow(ctx, rn.Streams.Turn(a.Turn)), context.DeadlineExceeded)
+		cancel()
+	}
+	rn.Streams.Close()
+	p := command.Progress{W: &bytes.Buffer{}, Live: true}
+	is.Equal(p.Follow(t.Context(), rn.Streams.Turn(a.Turn)), stream.ErrClosed)
+}
+
+func TestPrintKeys(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var out bytes.Buffer
+	command.PrintKeys(&out, []store.Key{
+		{ID: "key_1", Name: "CI\x1b[2J\tx", Prefix: "jm_live_abcd", Email: "a@b.test", Role: store.RoleOwner, CreatedAt: at},
+		{ID: "key_2", Name: "old", Prefix: "jm_live_efgh", Email: "a@b.test", Role: store.RoleMember, CreatedAt: at, LastUsedAt: &at, RevokedAt: &at},
+		{ID: "key_3", Name: "going", Prefix: "jm_live_ijkl", Email: "a@b.test", Role: store.RoleAdmin, CreatedAt: at, ExpiresAt: &at},
+	})
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	is.Equal(len(lines), 4)
+	is.True(!strings.Contains(out.String(), "\x1b"))
+	is.True(strings.HasSuffix(lines[1], "never                 active"))
+	is.True(strings.HasSuffix(lines[2], "revoked"))
+	is.True(strings.HasSuffix(lines[3], "expires 2026-01-02T03:04:05Z"))
+}
+
+// carryOut runs a script as "run" does, for a new worker that asks before it writes,
+// with what a person types, or for want of a terminal nil.
+func carryOut(t *testing.T, stdin io.Reader, input string) (stdout, stderr string, err error) {
+	t.Helper()
+	st := storetest.Open(t, store.Options{})
+	prices, err := model.LoadPrices("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rn := runner.New(runner.Config{Store: st, Model: offline.New(), Prices: prices, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())), Log: slog.New(slog.DiscardHandler)})
+	if err := rn.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := rn.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	var out, progress bytes.Buffer
+	task := command.Task{Store: st, Runner: rn, Data: "data", Stdin: stdin, Stdout: &out, Asks: []string{"write_file"}, Progress: command.Progress{W: &progress}}
+	err = task.Run(t.Context(), store.NewTurn{Input: input, Budget: store.BudgetLow}, nil)
+	return out.String(), progress.String(), err
+}
+
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	const write = "tool write_file {\"path\":\"%s.txt\",\"content\":\"x\\u202e\"}\n"
+	script := "```offline\n" + fmt.Sprintf(write, "a") + fmt.Sprintf(write, "b") + "say {{last}}\n```"
+	for name, tt := range map[string]struct {
+		stdin    io.Reader
+		asked    int
+		denied   int
+		says     string
+		progress string
+	}{
+		"yes":           {strings.NewReader("y\nYES\n"), 2, 0, `"b.txt"`, `write_file wants to run: {"path":"a.txt","content":"x`},
+		"no":            {strings.NewReader("n\n\n"), 2, 2, "a person has denied this call", "Run it? y, or n, or why not: "},
+		"why not":       {strings.NewReader("y\n not there \n"), 2, 1, "a person has denied this call: not there", "failed: a person"},
+		"the input end": {strings.NewReader("y\n"), 2, 1, "nobody was there to approve it", ""},
+		"a long answer": {strings.NewReader(strings.Repeat("é", 2000) + "\n" + strings.Repeat("x", 100<<10)), 2, 2, "nobody was there", ""},
+		"a pipe":        {nil, 0, 2, "a person has denied this call: nobody was there to approve it", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			stdout, stderr, err := carryOut(t, tt.stdin, script)
+			is.NoErr(err)
+			is.True(strings.Contains(stdout, tt.says))
+			is.True(strings.Contains(stderr, tt.progress))
+			is.Equal([]int{strings.Count(stderr, "wants to run"), strings.Count(stderr, "failed: ")}, []int{tt.asked, tt.denied})
+			is.True(!strings.Contains(stderr, "\u202e"))
+		})
+	}
+}
+
+// TestAskOfNoTool names what nobody would ever be asked about.
+func TestAskOfNoTool(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	task := command.Task{Store: st, Progress: command.Progress{W: io.Discard},
+		Runner: runner.New(runner.Config{Store: st, Model: offline.New(), Prices: &model.Prices{}, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool()))}), Asks: []string{"crm.send", "writefile"}}
+	err := task.Run(t.Context(), store.NewTurn{Input: "go", Budget: store.BudgetLow}, nil)
+	is.True(err != nil)
+	is.True(strings.Contains(err.Error(), `there is no tool "writefile"; there are read_file, write_file, `))
+}
+
+func TestAskOfAnotherWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	task := command.Task{Store: st, Asks: []string{"write_file"}, Progress: command.Progress{W: io.Discard}}
+	err := task.Run(t.Context(), store.NewTurn{Input: "go", WorkerID: "wrk_x", Budget: store.BudgetLow}, nil)
+	is.True(strings.Contains(err.Error(), "--ask is for a new worker"))
+	task.Asks = []string{"no such/name"}
+	err = task.Run(t.Context(), store.NewTurn{Input: "go", Budget: store.BudgetLow}, nil)
+	is.True(store.IsKind(err, store.Invalid))
+}

@@ -1,0 +1,208 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/model/offline"
+	"journeyman/store"
+)
+
+// Providers holds the commands for the providers of models that an organization has connected.
+type Providers struct {
+	List    ProviderList    `cmd:"" help:"List the connected providers of models, and how their last test ended."`
+	Add     ProviderAdd     `cmd:"" help:"Connect a provider and test it."`
+	Test    ProviderTest    `cmd:"" help:"List the models of a provider and ask one of them a short question."`
+	Remove  ProviderRemove  `cmd:"" help:"Remove a provider and its key."`
+	Default ProviderDefault `cmd:"" help:"Choose the models of workers that choose none."`
+}
+
+// A ProviderCall is an operation on the providers of an organization. One field besides Org is
+// set; without one, the providers are listed.
+type ProviderCall struct {
+	Org     string             `json:"org,omitempty"` // "" for the first organization
+	Add     *store.NewProvider `json:"add,omitempty"`
+	Test    string             `json:"test,omitempty"`
+	Model   string             `json:"model,omitempty"` // to test; "" for any
+	Remove  string             `json:"remove,omitempty"`
+	Default *string            `json:"default,omitempty"` // "" for the server's own models
+}
+
+// doProvider performs an operation on providers as the operator. A test returns the provider
+// alone, with its result.
+func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []store.Provider, err error) {
+	c, err := d.OperatorOf(ctx, call.Org)
+	if err != nil {
+		return nil, err
+	}
+	rn, err := d.Runner()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case call.Add != nil:
+		if _, err = rn.AddProvider(ctx, c, *call.Add); err == nil {
+			_, err = rn.TestProvider(ctx, c, call.Add.Name, call.Model)
+		}
+		call.Test = call.Add.Name
+	case call.Test != "":
+		_, err = rn.TestProvider(ctx, c, call.Test, call.Model)
+	case call.Remove != "":
+		_, err = d.RemoveProvider(ctx, c, call.Remove)
+	case call.Default != nil:
+		err = d.setDefault(ctx, c, rn, strings.TrimSpace(*call.Default))
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := d.Providers(ctx, c)
+	for _, p := range all {
+		if call.Test == "" || p.Name == call.Test {
+			list = append(list, p)
+		}
+	}
+	return list, err
+}
+
+func (d DataFolder) setDefault(ctx context.Context, c store.Caller, rn *runner.Runner, chain string) error {
+	if chain != "" {
+		if err := rn.CheckModel(ctx, c.OrganizationID, chain); err != nil {
+			return store.Fields{{Path: "models", Message: err.Error()}}.Err()
+		}
+		chain = strings.Join(model.Chain(chain), ",")
+	}
+	now, err := d.OrganizationModels(ctx, c.OrganizationID)
+	if err != nil {
+		return err
+	}
+	return d.SetDefaultModels(ctx, c, now.Chain, chain)
+}
+
+// idleRunner returns a runner that executes no turns. It connects and tests the providers of a
+// folder that no server has open.
+func (p *Program) idleRunner(st *store.Store) (*runner.Runner, error) {
+	prices, err := model.LoadPrices(p.Prices)
+	if err != nil {
+		return nil, err
+	}
+	env := p.Env
+	own := offline.New()
+	return runner.New(runner.Config{Store: st, Model: own, Prices: prices, Log: p.Log, Dialer: p.Dialer(),
+		ContextWindow: p.Window, Models: model.NewCatalogue(model.Config{Offline: own, Getenv: env.Get}, own, "")}), nil
+}
+
+// ProviderList prints the providers.
+type ProviderList struct {
+	Org string `help:"Organization; the first one by default." placeholder:"NAME"`
+}
+
+// Run prints one line for each provider.
+func (l *ProviderList) Run(p *Program) error {
+	return p.call("", Call{Provider: &ProviderCall{Org: l.Org}}, func(r Reply) {
+		printProviders(p.Stdout, r.Providers)
+	})
+}
+
+// ProviderAdd connects a provider.
+type ProviderAdd struct {
+	Name   string `arg:"" help:"Name of the provider; its models are called NAME:MODEL."`
+	Kind   string `enum:",anthropic,openai,ollama,openrouter,openai-compatible" default:"" help:"Kind: anthropic, openai, ollama, openrouter or openai-compatible; the name by default." placeholder:"KIND"`
+	Key    string `name:"provider-key" help:"Key of the provider; prefer a file." placeholder:"KEY" secret:"the key"`
+	URL    string `name:"provider-url" help:"Address of the provider's API; that of the kind by default." placeholder:"URL"`
+	Window int64  `name:"provider-window" min:"0" help:"Context window of its models, in tokens; 0 is what the provider says."`
+	Model  string `name:"test-model" help:"Model to test; any by default." placeholder:"MODEL"`
+	Org    string `help:"Organization; the first one by default." placeholder:"NAME"`
+}
+
+// Run connects the provider and prints how its test ended.
+func (a *ProviderAdd) Run(p *Program) error {
+	n := store.NewProvider{Name: a.Name, Kind: store.ProviderKind(cmp.Or(a.Kind, a.Name)), BaseURL: a.URL, Key: a.Key,
+		ContextWindow: a.Window}
+	return p.callTest(ProviderCall{Org: a.Org, Add: &n, Model: a.Model})
+}
+
+// ProviderTest tests a provider.
+type ProviderTest struct {
+	Name  string `arg:"" help:"Name of the provider."`
+	Model string `name:"test-model" help:"Model to test; any by default." placeholder:"MODEL"`
+	Org   string `help:"Organization; the first one by default." placeholder:"NAME"`
+}
+
+// Run prints how the test ended.
+func (t *ProviderTest) Run(p *Program) error {
+	return p.callTest(ProviderCall{Org: t.Org, Test: t.Name, Model: t.Model})
+}
+
+// errNoAnswer is the error of a test that failed, after its result was printed.
+var errNoAnswer = errors.New("the provider did not answer as it should: see above")
+
+// callTest makes a call that tests one provider, and prints the result.
+func (p *Program) callTest(call ProviderCall) (err error) {
+	failed := p.call("", Call{Provider: &call}, func(r Reply) {
+		for _, one := range r.Providers {
+			fmt.Fprintf(p.Stdout, "%s: %s\n", printable(one.Name), testResult(one))
+			if !one.Test.OK() {
+				err = errNoAnswer
+			}
+		}
+	})
+	return cmp.Or(failed, err)
+}
+
+// ProviderRemove removes a provider.
+type ProviderRemove struct {
+	Name string `arg:"" help:"Name of the provider."`
+	Org  string `help:"Organization; the first one by default." placeholder:"NAME"`
+}
+
+// Run removes the provider and prints its name.
+func (r *ProviderRemove) Run(p *Program) error {
+	return p.call("", Call{Provider: &ProviderCall{Org: r.Org, Remove: r.Name}}, func(Reply) {
+		fmt.Fprintf(p.Stdout, "removed %s\n", printable(r.Name))
+	})
+}
+
+// ProviderDefault chooses the default models of an organization.
+type ProviderDefault struct {
+	Models string `arg:"" optional:"" help:"Models such as NAME:MODEL, with commas between them; without them, the server's own."`
+	Org    string `help:"Organization; the first one by default." placeholder:"NAME"`
+}
+
+// Run changes the default models. It prints nothing.
+func (d *ProviderDefault) Run(p *Program) error {
+	return p.call("", Call{Provider: &ProviderCall{Org: d.Org, Default: &d.Models}}, func(Reply) {})
+}
+
+// testResult returns how the last test of a provider ended, in a line.
+func testResult(p store.Provider) string {
+	switch t := p.Test; {
+	case t == nil:
+		return "not tested"
+	case !t.OK():
+		return printable(strings.TrimPrefix(t.Code+": "+t.Error, ": "))
+	default:
+		return fmt.Sprintf("%s answered in %d ms: %s", printable(t.Model), t.Took.Milliseconds(), printable(t.Answer))
+	}
+}
+
+func printProviders(w io.Writer, list []store.Provider) {
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tKIND\tADDRESS\tKEY\tMODELS\tLAST TEST")
+	for _, p := range list {
+		key := "none"
+		if p.HasKey {
+			key = "…" + p.KeyEnd
+		}
+		address := model.Provider{Kind: string(p.Kind), BaseURL: p.BaseURL}.Address()
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\n", p.Name, p.Kind, printable(address), printable(key), len(p.Models),
+			testResult(p))
+	}
+	_ = t.Flush() // it fails only where nobody reads the output any more
+}

@@ -1,0 +1,86 @@
+package command
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"journeyman/handlers"
+	"journeyman/runner"
+)
+
+// ServeFlags holds the flags of the command that serves, besides those of mail.
+type ServeFlags struct {
+	Addr          string        `default:"127.0.0.1:8080" help:"HTTP listen address; port 0 chooses one."`
+	DrainDelay    time.Duration `default:"0s" min:"0" help:"Time between the end of readiness at a shutdown and the end of the listeners, in which load balancers notice it."`
+	BaseURL       string        `help:"Base of every url field; http:// and the listen address by default." placeholder:"URL"`
+	APIKey        string        `name:"api-key" help:"API key of the first owner, at least 16 characters; generated and printed once by default. Other users of this machine see it in the list of processes: prefer a file or the environment for every secret." placeholder:"KEY" secret:"the API key"`
+	AdminEmail    string        `default:"owner@localhost" help:"Email address of the first owner."`
+	AdminPassword string        `help:"Password of the first owner, at least 8 characters." placeholder:"PASSWORD" secret:"the password"`
+	handlers.Certificate
+	TrustedProxy []string `help:"Addresses or networks of proxies whose X-Forwarded-For the server trusts." placeholder:"ADDR"`
+	MetricsToken string   `help:"Token for /metrics; without it, only clients on this machine get an answer." placeholder:"TOKEN" secret:"the metrics token"`
+	Maintenance  bool     `help:"Start in maintenance: the server refuses changes and new work, sends nothing, and reads go on. The command 'maintenance off' ends it."`
+	PprofAddr    string   `help:"Listen address of Go's profiler, which asks for no key: choose one that only you can reach." placeholder:"ADDR"`
+	RateLimit    int      `default:"600" min:"0" help:"Requests a minute for each key; 0 turns the limit off."`
+
+	MaxFileSize    int64 `default:"26214400" min:"1" help:"Largest attached file, in bytes."`
+	MaxFiles       int   `default:"20" min:"0" help:"Number of files in one request."`
+	MaxRequestSize int64 `default:"104857600" min:"1" help:"Largest request with files, in bytes."`
+
+	Limits
+}
+
+// CheckBaseURL returns an error for a base URL that no client can use.
+func (c *ServeFlags) CheckBaseURL() error {
+	u, err := url.Parse(c.BaseURL) // it may be empty: then the listen address replaces it
+	if err != nil || c.BaseURL != "" && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return errors.New("--base-url: must be an http:// or https:// address")
+	}
+	return nil
+}
+
+// Listen returns the listener for http or https. ln is the socket that a service manager has
+// passed. If ln is nil, Listen opens one.
+func (c *ServeFlags) Listen(p *Program, ln net.Listener, proxies handlers.Proxies) (net.Listener, error) {
+	c.Folder = filepath.Join(p.Data, "acme")
+	secure, err := c.TLS(p.Log)
+	if err != nil {
+		return nil, err
+	}
+	if ln == nil {
+		if ln, err = (&net.ListenConfig{}).Listen(p.Context, "tcp", c.Addr); err != nil {
+			return nil, fmt.Errorf("--addr: %w", err)
+		}
+	}
+	// The gate counts connections below TLS, because a handshake already costs memory and time.
+	ln = handlers.NewGate(ln, c.MaxConnections, proxies)
+	if secure != nil {
+		ln = tls.NewListener(ln, secure)
+	}
+	return ln, nil
+}
+
+// ListenOperator opens the listeners for the operator of this machine: the socket for
+// commands and, on request, the profiler.
+func (c *ServeFlags) ListenOperator(p *Program, control http.Handler, rn *runner.Runner) (
+	[]Listener, error) {
+	ln, err := ListenControl(p.Data)
+	if err != nil {
+		return nil, err
+	}
+	list := []Listener{{Listener: ln, Server: handlers.NewServer(control, rn)}}
+	if c.PprofAddr == "" {
+		return list, nil
+	}
+	if ln, err = (&net.ListenConfig{}).Listen(p.Context, "tcp", c.PprofAddr); err != nil {
+		return nil, fmt.Errorf("--pprof-addr: %w", err)
+	}
+	p.Log.Info("profiler", "address", "http://"+ln.Addr().String()+"/debug/pprof/")
+	return append(list, Listener{Listener: ln, Server: handlers.NewServer(handlers.Profiler(), rn)}), nil
+}

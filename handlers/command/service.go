@@ -1,0 +1,245 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"journeyman/runner"
+	"journeyman/store"
+)
+
+// A Service is the server: its parts and its listeners. It starts the parts in order, serves
+// until its context ends, and stops everything in the order that loses nothing.
+type Service struct {
+	Log            *slog.Logger
+	Store          *store.Store
+	Runner         *runner.Runner
+	SchedulerAlive func() bool
+	BaseURL        string
+	Parts          []Part // in the order in which they start; they stop in reverse order
+	Listeners      []Listener
+	DrainDelay     time.Duration // between the end of readiness and the end of the listeners
+	Grace          time.Duration // for running turns to end
+	Notifier       *Notifier
+	Maintenance    bool // from the start
+
+	// Prepare reads the configuration again and adds what has changed.
+	Prepare func(*Reload)
+
+	started   atomic.Bool // every part runs
+	stopping  atomic.Bool
+	stopped   map[int]bool // parts that have stopped, by their place; see stopParts
+	reloading sync.Mutex   // held during a reload
+}
+
+// A Part is something that runs while the server serves. A nil function does nothing. Start
+// leaves nothing running after an error.
+type Part struct {
+	Name  string
+	Start func(ctx context.Context) error
+	Stop  func() error
+}
+
+// A Listener is an address or socket with the server of its connections.
+type Listener struct {
+	net.Listener
+	Server Server
+}
+
+// A Server serves the connections of listeners. Shutdown lets requests end until the context
+// does, Close cuts off the rest.
+type Server interface {
+	Serve(ln net.Listener) error
+	Shutdown(ctx context.Context) error
+	Close() error
+}
+
+// Stopping reports whether the service has begun to stop. Load balancers learn it first.
+func (s *Service) Stopping() bool { return s.stopping.Load() }
+
+// Starting reports whether parts do not run yet, although the listeners may serve.
+func (s *Service) Starting() bool { return !s.started.Load() }
+
+// Run starts the parts and serves until ctx ends or a listener fails. It calls started once
+// everything runs, and stop when the service begins to stop.
+func (s *Service) Run(ctx context.Context, started, stop func()) error {
+	hangUp := make(chan os.Signal, 1)
+	signal.Notify(hangUp, syscall.SIGHUP) // before the first part starts: the signal must not kill it
+	defer signal.Stop(hangUp)
+	failed := make(chan error, len(s.Listeners)+1) // buffered: nobody receives the errors after the first
+	if s.Maintenance {
+		s.BeginMaintenance("the flag --maintenance")
+	}
+	wait, err := s.startWhenWritable(ctx, failed)
+	if err != nil {
+		return err
+	}
+	for _, l := range s.Listeners {
+		go func() { failed <- l.Server.Serve(l.Listener) }()
+	}
+	started()
+	s.Notifier.Ready(s)
+	err = s.await(ctx, failed, hangUp)
+	stop() // from here on a second interrupt kills the process at once
+	wait() // a late start must not run beside the stop
+	return errors.Join(err, s.shutdown(err == nil))
+}
+
+// await waits for the end of ctx or for a listener that fails, and reloads at each signal.
+func (s *Service) await(ctx context.Context, failed chan error, hangUp chan os.Signal) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-failed:
+			return err
+		case <-hangUp:
+			_, _ = s.Reload() // it has logged its error
+		}
+	}
+}
+
+// startWhenWritable starts the parts. If the disk is full now, the listeners alone serve until it
+// has room: then the parts start, and a failure goes to failed. wait ends the waiting. In
+// maintenance the parts start and do nothing by themselves, except for backups.
+func (s *Service) startWhenWritable(ctx context.Context, failed chan<- error) (wait func(), err error) {
+	ctx = store.DuringMaintenance(ctx)
+	if s.Store.WritableIn(ctx) == nil {
+		return func() {}, s.start(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var late sync.WaitGroup
+	late.Go(func() {
+		if s.Store.AwaitWritable(ctx) != nil {
+			return // the service stops
+		}
+		if err := s.start(ctx); err != nil {
+			failed <- err
+		}
+	})
+	return func() { cancel(); late.Wait() }, nil
+}
+
+// start starts the parts. If one fails, it stops those that run already.
+func (s *Service) start(ctx context.Context) error {
+	for i, part := range s.Parts {
+		if part.Start == nil {
+			continue
+		}
+		if err := part.Start(ctx); err != nil {
+			s.stopping.Store(true)
+			return errors.Join(fmt.Errorf("start the %s: %w", part.Name, err), s.stopParts(i))
+		}
+	}
+	s.started.Store(true)
+	return nil
+}
+
+// shutdown makes the service unready first, so that load balancers send no more requests, and
+// then stops every part. delay says whether it waits for the load balancers.
+func (s *Service) shutdown(delay bool) error {
+	s.stopping.Store(true)
+	s.Log.Info("stopping", "running", s.Runner.Running())
+	s.Notifier.Stopping(s.DrainDelay + s.Grace + lastAnswers)
+	if delay && s.DrainDelay > 0 {
+		time.Sleep(s.DrainDelay) // everything goes on as before; a second signal kills the process
+	}
+	return s.stopParts(len(s.Parts))
+}
+
+// stopParts stops the first n parts, the last one first. A part that a failed start has stopped is
+// not stopped again.
+func (s *Service) stopParts(n int) error {
+	var errs []error
+	for i, part := range slices.Backward(s.Parts[:n]) {
+		if part.Stop == nil || s.stopped[i] {
+			continue
+		}
+		if s.stopped == nil {
+			s.stopped = map[int]bool{}
+		}
+		s.stopped[i] = true
+		if err := part.Stop(); err != nil {
+			errs = append(errs, fmt.Errorf("stop the %s: %w", part.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lastAnswers is how long a stop takes at most besides the grace: the answers to clients whose
+// turns were interrupted, the last deliveries and the last write.
+const lastAnswers = 15 * time.Second
+
+// Drain stops the runner and all listeners. Running turns get the grace. Clients that wait for a
+// turn hold their server open until the turn ends, so the runner and the servers stop together.
+// more are servers without a listener.
+func (s *Service) Drain(more ...Server) error {
+	grace, cancel := context.WithTimeout(context.Background(), s.Grace)
+	defer cancel()
+	// The servers get one more second. In it they answer clients whose turns were interrupted
+	// at the end of the grace.
+	answered, cancel := context.WithTimeout(context.Background(), s.Grace+time.Second)
+	defer cancel()
+	servers := more
+	for _, l := range s.Listeners {
+		if !slices.Contains(servers, l.Server) {
+			servers = append(servers, l.Server)
+		}
+	}
+	stopped := make(chan error, len(servers))
+	for _, srv := range servers {
+		// At once, so that a slow mail does not keep the listeners of the others open.
+		go func() { stopped <- stopServer(answered, srv) }()
+	}
+	errs := []error{s.Runner.Stop(grace)} // returns soon after the grace
+	for range servers {
+		errs = append(errs, <-stopped)
+	}
+	return errors.Join(errs...)
+}
+
+// stopServer shuts a server down. After the end of ctx it cuts off what is left.
+func stopServer(ctx context.Context, srv Server) error {
+	err := srv.Shutdown(ctx)
+	// A client that does not read its answer must not delay the end.
+	if errors.Is(err, context.DeadlineExceeded) {
+		return srv.Close()
+	}
+	return err
+}
+
+// Alive returns why the process hangs. A write to the database must return, but may fail: a
+// restart mends no full disk and no damage.
+func (s *Service) Alive(ctx context.Context) error {
+	switch {
+	case s.Store.WritableIn(store.DuringMaintenance(ctx)) != nil:
+		return nil // the parts have not started, or stand still until the store takes writes
+	case !s.Runner.Alive():
+		return errors.New("the runner's dispatcher stands still")
+	case !s.SchedulerAlive():
+		return errors.New("the scheduler stands still")
+	}
+	if err := s.Store.Ping(store.DuringMaintenance(ctx)); err != nil && ctx.Err() != nil {
+		return fmt.Errorf("a write to the database does not return: %w", err)
+	}
+	return nil
+}
+
+// Status returns what the server does, for the operator.
+func (s *Service) Status() string {
+	text := fmt.Sprintf("Serving on %s, %d turns are running", s.BaseURL, s.Runner.Running())
+	if s.Store.Maintenance() != nil {
+		text += ", in maintenance"
+	}
+	return text
+}

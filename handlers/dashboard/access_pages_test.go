@@ -1,0 +1,309 @@
+package dashboard_test
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// A pageRow is a page: who may use it, and a form that it accepts.
+type pageRow struct {
+	rule   rule
+	form   string        // in a query's form; {name} stands for a value
+	files  bool          // the form is multipart
+	in     map[state]int // status for those who may, where it differs by state
+	status int           // status for those who may, where it is no page and leads to none
+	either int           // another status that is right for those who may not: the form is shown again
+	once   bool          // works once: each of those who may gets a thing of their own
+	lists  bool          // it lists things: those of others must not be among them
+	last   bool          // it ends the caller's session
+}
+
+// pageRows returns a row for each page. Pages of settings change other things than
+// workers: the user's account, or the organization.
+var pageRows = map[string]pageRow{
+	"GET /sign-in":                           {rule: forAll},
+	"POST /sign-in":                          {rule: forAll, form: "email=x&password=y"},
+	"GET /decide/:token":                     {rule: forAll},
+	"POST /decide/:token":                    {rule: forAll},
+	"GET /invitation/:token":                 {rule: forAll},
+	"POST /invitation/:token":                {rule: forAll},
+	"GET /welcome/:token":                    {rule: forAll},
+	"POST /welcome/:token":                   {rule: forAll},
+	"GET /reset/:token":                      {rule: forAll},
+	"POST /reset/:token":                     {rule: forAll},
+	"POST /sign-out":                         {rule: forMembers, last: true},
+	"POST /organization":                     {rule: forMembers, form: "organization=org_none", status: http.StatusForbidden},
+	"GET /":                                  {rule: forMembers},
+	"POST /first-steps":                      {rule: forMembers},
+	"POST /workers/:workerId/pin":            {rule: seesWorker},
+	"POST /workers/:workerId/unpin":          {rule: forMembers},
+	"GET /events":                            {rule: forMembers},
+	"GET /search":                            {rule: forMembers, lists: true},
+	"GET /account":                           {rule: forMembers},
+	"POST /account/name":                     {rule: forMembers, form: "name=N"},
+	"POST /account/password":                 {rule: forMembers, form: "old=wrong&password=long+enough"},
+	"POST /account/preferences":              {rule: forMembers, form: "theme=dark"},
+	"POST /account/sessions":                 {rule: forMembers},
+	"POST /account/sessions/:sessionId/end":  {rule: forMembers},
+	"POST /account/programs/:grantId/revoke": {rule: forMembers, status: http.StatusNotFound},
+	"GET /oauth/authorize":                   {rule: forMembers, status: http.StatusNotFound},
+	"POST /oauth/authorize":                  {rule: forMembers, status: http.StatusNotFound},
+
+	"GET /settings":                                  {rule: forMembers},
+	"GET /settings/system":                           {rule: rules},
+	"POST /settings/system/backup":                   {rule: rules, status: http.StatusConflict},      // without a place for it
+	"POST /settings/system/doctor":                   {rule: runsServer, status: http.StatusConflict}, // without checks
+	"POST /settings/system/servers/:server/sign-in":  {rule: rules, status: http.StatusNotFound},
+	"GET /settings/system/servers/:server/sign-in":   {rule: rules, status: http.StatusNotFound},
+	"GET /settings/system/servers/:server/callback":  {rule: rules, status: http.StatusNotFound},
+	"POST /settings/system/servers/:server/sign-out": {rule: rules, status: http.StatusNotFound},
+	"GET /settings/organization":                     {rule: rules},
+	"POST /settings/organization":                    {rule: rules, form: "name=O{state}{caller}"},
+	"GET /settings/models":                           {rule: manages},
+	"POST /settings/models/default":                  {rule: rules, form: "was=&do=add&model=offline", either: http.StatusConflict, status: http.StatusSeeOther},
+	"POST /settings/models/providers":                {rule: rules, form: "kind=x&name={name}", status: http.StatusUnprocessableEntity}, // connects none
+	"POST /settings/models/providers/:name":          {rule: rules, status: http.StatusUnprocessableEntity},
+	"POST /settings/models/providers/:name/test":     {rule: rules, status: http.StatusUnprocessableEntity},
+	"POST /settings/models/providers/:name/remove":   {rule: rules, status: http.StatusUnprocessableEntity},
+	"GET /settings/secrets":                          {rule: manages},
+	"POST /settings/secrets":                         {rule: manages, form: "name={name}", status: http.StatusUnprocessableEntity}, // sets none
+	"POST /settings/secrets/:name/delete":            {rule: manages, status: http.StatusNotFound},
+	"GET /settings/alerts":                           {rule: manages},
+	"POST /settings/alerts":                          {rule: manages, form: "to=nobody@example.com&topics=failed&rhythm=now", status: http.StatusUnprocessableEntity}, // adds none
+	"POST /settings/alerts/:channelId/test":          {rule: manages, status: http.StatusNotFound},
+	"POST /settings/alerts/:channelId/pause":         {rule: manages, status: http.StatusNotFound},
+	"POST /settings/alerts/:channelId/resume":        {rule: manages, status: http.StatusNotFound},
+	"POST /settings/alerts/:channelId/remove":        {rule: manages, status: http.StatusNotFound},
+	"GET /settings/audit":                            {rule: manages},
+	"GET /settings/audit.csv":                        {rule: manages},
+	"GET /settings/members":                          {rule: manages},
+	"POST /settings/members":                         {rule: manages, form: "email=n{caller}@example.com&role=member"},
+	"POST /settings/members/:userId/role":            {rule: managesPerson, form: "role=member"},
+	"POST /settings/members/:userId/reset":           {rule: managesPerson},
+	"POST /settings/members/:userId/remove":          {rule: managesPerson, once: true},
+	"POST /settings/invitations/:linkId/revoke":      {rule: managesPerson, once: true},
+	"GET /settings/keys":                             {rule: manages},
+	"POST /settings/keys":                            {rule: manages, form: "name=K"},
+	"POST /settings/keys/:keyId/roll":                {rule: managesPerson, once: true},
+	"POST /settings/keys/:keyId/revoke":              {rule: managesPerson},
+	"GET /usage":                                     {rule: manages},
+	"GET /usage.csv":                                 {rule: manages},
+
+	"GET /mail":                            {rule: forMembers, lists: true},
+	"GET /mail/held":                       {rule: forMembers, lists: true},
+	"GET /mail/outbox":                     {rule: forMembers, lists: true},
+	"GET /mail/messages/:emailId":          {rule: seesTask},
+	"GET /mail/messages/:emailId/source":   {rule: seesTask},
+	"POST /mail/messages/:emailId/release": {rule: releasesMail, once: true, in: map[state]int{private: http.StatusConflict}},
+	"POST /mail/messages/:emailId/retry":   {rule: managesMail, status: http.StatusConflict}, // it was not sent by us
+
+	"GET /tasks":                                 {rule: forMembers, lists: true},
+	"POST /tasks":                                {rule: forMembers, form: "do=cancel&id={taskId}"},
+	"GET /tasks/:taskId":                         {rule: seesTask},
+	"POST /tasks/:taskId":                        {rule: continues, form: "input=x", files: true, either: http.StatusUnprocessableEntity},
+	"POST /tasks/:taskId/cancel":                 {rule: seesTask},
+	"POST /tasks/:taskId/archive":                {rule: ownsTask},
+	"POST /tasks/:taskId/approvals/:approvalId":  {rule: decides, form: "decision=approve", status: http.StatusNotFound},
+	"GET /tasks/:taskId/live":                    {rule: seesTask},
+	"GET /tasks/:taskId/turns/:turn":             {rule: seesTask},
+	"POST /tasks/:taskId/turns/:turn/again":      {rule: continues, form: "token=x", either: http.StatusUnprocessableEntity},
+	"GET /tasks/:taskId/calls/:turn/:step/:call": {rule: seesTask},
+	"GET /tasks/:taskId/raw/*what":               {rule: seesTask},
+	"GET /tasks/:taskId/files.zip":               {rule: seesTask},
+
+	"GET /workers":                                      {rule: forMembers, lists: true},
+	"POST /workers":                                     {rule: forMembers, form: "title=T&visibility=public"},
+	"POST /run":                                         {rule: forMembers, form: "input=x", files: true},
+	"POST /check-schema":                                {rule: forMembers, form: "schema={}"},
+	"GET /workers/:workerId":                            {rule: seesWorker},
+	"POST /workers/:workerId/run":                       {rule: seesWorker, form: "input=x", files: true},
+	"GET /workers/:workerId/settings":                   {rule: seesWorker},
+	"POST /workers/:workerId/settings":                  {rule: ownsWorker, form: "title=T&visibility=private"},
+	"POST /workers/:workerId/delete":                    {rule: ownsWorker, form: "confirm=yes"},
+	"GET /workers/:workerId/export":                     {rule: seesWorker},
+	"POST /import":                                      {rule: forMembers, form: "file=journeyman: 1", files: true},
+	"POST /starters/:starter":                           {rule: forMembers, status: http.StatusNotFound},
+	"POST /starters/:starter/try":                       {rule: forMembers, status: http.StatusNotFound},
+	"GET /workers/:workerId/next-runs":                  {rule: seesWorker, status: http.StatusUnprocessableEntity},
+	"GET /workers/:workerId/versions":                   {rule: seesWorker},
+	"GET /workers/:workerId/versions/:version":          {rule: seesWorker},
+	"POST /workers/:workerId/versions/:version/restore": {rule: ownsWorker},
+	"GET /workers/:workerId/members":                    {rule: ownsWorker},
+	"POST /workers/:workerId/members":                   {rule: ownsWorker, form: "email={invitedEmail}"},
+	"POST /workers/:workerId/members/:userId/remove":    {rule: ownsWorker},
+	"GET /workers/:workerId/secrets":                    {rule: ownsWorker},
+	"POST /workers/:workerId/secrets":                   {rule: ownsWorker, form: "name={name}&value=12345678"},
+	"POST /workers/:workerId/secrets/:name/delete":      {rule: ownsWorker, once: true},
+
+	"GET /workers/:workerId/schedules": {rule: seesWorker},
+	"POST /workers/:workerId/schedules": {rule: seesWorker,
+		form: "input=x&budget=low&when.type=cron&when.cron=0+9+1+1+*"},
+	"GET /workers/:workerId/schedules/:scheduleId": {rule: seesWorker},
+	"POST /workers/:workerId/schedules/:scheduleId": {rule: seesWorker,
+		form: "input=x&budget=low&when.type=cron&when.cron=0+9+1+1+*"},
+	"POST /workers/:workerId/schedules/:scheduleId/pause":  {rule: seesWorker},
+	"POST /workers/:workerId/schedules/:scheduleId/resume": {rule: seesWorker},
+	"POST /workers/:workerId/schedules/:scheduleId/run":    {rule: seesWorker, once: true},
+	"POST /workers/:workerId/schedules/:scheduleId/cancel": {rule: seesWorker, once: true},
+
+	"GET /workers/:workerId/webhook":                                    {rule: ownsWorker},
+	"POST /workers/:workerId/webhook":                                   {rule: ownsWorker, form: "url={hook}"},
+	"POST /workers/:workerId/webhook/remove":                            {rule: ownsWorker},
+	"POST /workers/:workerId/webhook/regenerate":                        {rule: ownsWorker},
+	"POST /workers/:workerId/webhook/test":                              {rule: ownsWorker},
+	"GET /workers/:workerId/webhook/executions/:executionId":            {rule: ownsWorker},
+	"POST /workers/:workerId/webhook/executions/:executionId/redeliver": {rule: ownsWorker},
+
+	"GET /workers/:workerId/files":                {rule: seesWorker},
+	"GET /workers/:workerId/preview/*filePath":    {rule: seesWorker},
+	"GET /workers/:workerId/files.zip":            {rule: seesWorker},
+	"GET /workers/:workerId/workspace/*path":      {rule: ownsWorker, status: http.StatusNotFound},
+	"GET /workers/:workerId/workspace-file/*path": {rule: ownsWorker, status: http.StatusNotFound},
+	"GET /workers/:workerId/workspace-zip/*path":  {rule: ownsWorker, status: http.StatusNotFound},
+}
+
+// aboutThing reports whether the answer to a request depends on a worker's state: the
+// request names the worker or a part of it.
+func aboutThing(request string) bool {
+	return slices.ContainsFunc([]string{"workerId", "taskId", "emailId", "{mail}"}, func(name string) bool {
+		return strings.Contains(request, name)
+	})
+}
+
+// TestAccessToPages opens every page as every caller, in every state.
+func TestAccessToPages(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPeople(t)
+	things := map[state]thing{}
+	for _, in := range states {
+		things[in] = p.make(in)
+	}
+	known, asked := map[string]bool{}, 0
+	for _, r := range routes(t) {
+		if r.pattern == "/" && r.kind == "open" {
+			continue // half of a pattern that routes lists by itself
+		}
+		route := r.method + " " + r.pattern
+		known[route] = true
+		row, ok := pageRows[route]
+		if !ok {
+			t.Errorf("%s has no row: say in pageRows who may use it", route)
+			continue
+		}
+		for _, in := range states {
+			th := things[in]
+			about := row.lists || aboutThing(r.pattern)
+			if !about && in != public {
+				continue
+			}
+			if r.method == http.MethodPost && about {
+				th = p.make(in)
+			}
+			asked += p.openAll(r, row, in, th)
+		}
+	}
+	for route := range pageRows {
+		if !known[route] {
+			t.Errorf("the row %q is of no page", route)
+		}
+	}
+	is.True(asked > 1500)
+}
+
+// openAll opens a page as every caller. Callers who may not come first.
+func (p *people) openAll(r route, row pageRow, in state, th thing) (asked int) {
+	p.t.Helper()
+	order := slices.Clone(callers)
+	slices.SortStableFunc(order, func(a, b caller) int {
+		return min(1, expect(row.rule, b, in)) - min(1, expect(row.rule, a, in))
+	})
+	if row.rule == managesPerson {
+		p.addPerson(th)
+	}
+	for _, c := range order {
+		if row.once && expect(row.rule, c, in) == allowed {
+			if row.rule == managesPerson {
+				p.addPerson(th)
+			} else {
+				th = p.make(in)
+			}
+		}
+		req := p.pageRequest(r, row, c, th)
+		status, location, body := p.answered(req)
+		p.checkPage(r, row, c, in, status, location, body)
+		if strings.HasSuffix(r.pattern, "/pin") {
+			p.ok(p.store.UnpinWorker(p.t.Context(), p.who[c].Caller, th.worker.ID)) // each page would show it
+		}
+		if id := th.worker.ID; row.lists && (!c.sees(in) || c == stranger) && strings.Contains(body, id) {
+			p.t.Errorf("%s shows %s a worker that is %s", r.pattern, c, in)
+		}
+		asked++
+	}
+	return asked
+}
+
+func (p *people) pageRequest(r route, row pageRow, c caller, th thing) *http.Request {
+	p.t.Helper()
+	form, err := url.ParseQuery(strings.NewReplacer("{caller}", string(c)).Replace(th.fill(row.form)))
+	p.ok(err)
+	body, kind := form.Encode(), "application/x-www-form-urlencoded"
+	if row.files {
+		body, kind = "", "multipart/form-data; boundary=b"
+		for name := range form {
+			body += "--b\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + form.Get(name) + "\r\n"
+		}
+		body += "--b--\r\n"
+	}
+	if r.method == http.MethodGet {
+		body = ""
+	}
+	req, err := http.NewRequestWithContext(p.t.Context(), r.method, p.url+th.fill(r.pattern), strings.NewReader(body))
+	p.ok(err)
+	if r.method == http.MethodPost {
+		req.Header.Set("Content-Type", kind)
+		req.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	if c == nobody {
+		return req
+	}
+	session := p.sessions[c]
+	if row.last {
+		session, err = p.store.CreateSession(p.t.Context(), p.who[c].Caller, "")
+		if c == removed {
+			session, err = "none", nil
+		}
+		p.ok(err)
+	}
+	req.AddCookie(&http.Cookie{Name: "journeyman_session", Value: session})
+	return req
+}
+
+func (p *people) checkPage(r route, row pageRow, c caller, in state, status int, location, body string) {
+	p.t.Helper()
+	want := expect(row.rule, c, in)
+	toSignIn := status == http.StatusSeeOther && strings.HasPrefix(location, "/sign-in")
+	right := status == want || status == row.either && status != 0
+	switch {
+	case row.rule == forAll:
+		right = status < 500
+	case want == noSession, row.last && want == allowed:
+		right = toSignIn
+	case want == allowed && cmp.Or(row.in[in], row.status) != 0:
+		right = status == cmp.Or(row.in[in], row.status)
+	case want == allowed:
+		right = !toSignIn && slices.Contains([]int{http.StatusOK, http.StatusSeeOther, http.StatusUnprocessableEntity}, status)
+	}
+	if !right {
+		p.t.Errorf("%s %s, %s, %s: answers %d to %q, want %d", r.method, r.pattern, c, in, status, location, want)
+	}
+	if status >= 400 && status != http.StatusUnprocessableEntity && strings.Contains(body, "Asked for") {
+		p.t.Errorf("%s %s, %s, %s: the refusal tells of the worker", r.method, r.pattern, c, in)
+	}
+}

@@ -1,0 +1,297 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// The access matrix sends requests to every route of the API, every page and every tool of
+// /mcp. It does so as every kind of caller, in every state of a worker and its task. The
+// routes come from the source, and a route without a row fails the test. The expected
+// answers come from the few rules in expect, never from the answers that a route gives.
+
+// A state is the state of the worker and the task that a request names.
+type state string
+
+const (
+	public   state = "public"
+	private  state = "private"
+	deleted  state = "deleted"  // a private worker
+	archived state = "archived" // the task, of a public worker
+)
+
+var states = []state{public, private, deleted, archived}
+
+// A caller is a person who sends requests.
+type caller string
+
+const (
+	nobody    caller = "nobody"
+	revoked   caller = "revoked"   // the holder of a key, or session, that was ended
+	removed   caller = "removed"   // from the organization
+	owner     caller = "owner"     // of the organization
+	admin     caller = "admin"     // of the organization
+	creator   caller = "creator"   // of the worker, a Member
+	invited   caller = "invited"   // to the worker, a Member
+	uninvited caller = "uninvited" // invited to the worker once, a Member
+	member    caller = "member"    // of the organization
+	stranger  caller = "stranger"  // the Owner of another organization
+)
+
+var callers = []caller{nobody, revoked, removed, owner, admin, creator, invited, uninvited, member, stranger}
+
+// A rule says who may use a route.
+type rule int
+
+const (
+	forAll        rule = iota // without a key
+	forMembers                // whoever has a key or session
+	seesWorker                // whoever may see the worker
+	ownsWorker                // its creator alone
+	seesTask                  // whoever may see the worker, deleted or not
+	continues                 // seesTask, while task and worker take new turns
+	ownsTask                  // the worker's creator alone, deleted or not
+	decides                   // the creator, Admins and Owners, deleted or not
+	managesMail               // Admins and Owners, the worker deleted or not
+	releasesMail              // managesMail, while the worker takes new turns
+	manages                   // Admins and Owners
+	managesPerson             // Admins and Owners of the organization that somebody is in
+	rules                     // Owners
+	runsServer                // Owners of the server's first organization
+)
+
+// Answers of expect that are no status. The row says which status is right.
+const (
+	allowed   = 0
+	noSession = http.StatusUnauthorized
+)
+
+// sees reports whether a member of the organization may see the worker.
+func (c caller) sees(in state) bool {
+	return in == public || in == archived || c == owner || c == admin || c == creator || c == invited
+}
+
+func (c caller) manager() bool { return c == owner || c == admin }
+
+// expect returns the status of a refusal, or allowed.
+func expect(r rule, c caller, in state) int {
+	if r == forAll {
+		return allowed
+	}
+	if c == nobody || c == revoked || c == removed {
+		return noSession
+	}
+	switch r {
+	case forMembers:
+		return allowed
+	case manages:
+		return refuseUnless(c.manager() || c == stranger, http.StatusForbidden) // the stranger manages another organization
+	case managesPerson:
+		if c == stranger {
+			return http.StatusNotFound
+		}
+		return refuseUnless(c.manager(), http.StatusForbidden)
+	case rules:
+		return refuseUnless(c == owner || c == stranger, http.StatusForbidden)
+	case runsServer:
+		return refuseUnless(c == owner, http.StatusForbidden)
+	}
+	if c == stranger || !c.sees(in) {
+		return http.StatusForbidden
+	}
+	switch r {
+	case seesWorker:
+		return refuseUnless(in != deleted, http.StatusNotFound)
+	case ownsWorker:
+		if in == deleted {
+			return http.StatusNotFound
+		}
+		return refuseUnless(c == creator, http.StatusForbidden)
+	case ownsTask:
+		return refuseUnless(c == creator, http.StatusForbidden)
+	case decides:
+		return refuseUnless(c == creator || c.manager(), http.StatusForbidden)
+	case managesMail:
+		return refuseUnless(c.manager(), http.StatusForbidden)
+	case releasesMail:
+		if !c.manager() {
+			return http.StatusForbidden
+		}
+		return refuseUnless(in != deleted, http.StatusNotFound)
+	case continues:
+		if in == archived {
+			return http.StatusConflict
+		}
+		return refuseUnless(in != deleted, http.StatusNotFound)
+	}
+	return allowed
+}
+
+func refuseUnless(ok bool, status int) int {
+	if ok {
+		return allowed
+	}
+	return status
+}
+
+// people are the callers of a site, with their keys and browsers.
+type people struct {
+	*site
+	hook     string // where the webhooks lead
+	who      map[caller]store.Identity
+	keys     map[caller]string
+	sessions map[caller]string
+	public   store.Worker // that everybody may see, besides the one asked for
+}
+
+// newPeople starts a site with all callers.
+func newPeople(t testing.TB) *people {
+	t.Helper()
+	s := newSite(t)
+	end := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(end.Close)
+	p := &people{site: s, hook: end.URL,
+		who: map[caller]store.Identity{}, keys: map[caller]string{}, sessions: map[caller]string{}}
+	for _, c := range callers[1:] {
+		organization, role := "Acme", store.RoleMember
+		switch c {
+		case owner:
+			role = store.RoleOwner
+		case admin:
+			role = store.RoleAdmin
+		case stranger:
+			organization, role = "Rival", store.RoleOwner
+		}
+		p.who[c], p.keys[c] = storetest.Caller(t, s.store, organization, string(c)+"@example.com", role)
+		token, err := s.store.CreateSession(t.Context(), p.who[c].Caller, "")
+		p.ok(err)
+		p.sessions[c] = token
+	}
+	_, err := s.store.RevokeKey(t.Context(), store.Operator(), p.keys[revoked])
+	p.ok(err)
+	p.ok(s.store.EndOtherSessions(t.Context(), p.who[revoked].Caller, ""))
+	_, err = s.store.RemoveMember(t.Context(), s.owner.Caller, p.who[removed].UserID)
+	p.ok(err)
+	p.public = p.worker(p.who[creator], store.NewWorker{Title: "Another"})
+	return p
+}
+
+func (p *people) ok(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// A thing is a worker of the creator in a state, with a task, a file, a schedule and so
+// on.
+type thing struct {
+	worker store.Worker
+	values map[string]string // of the parameters of routes
+}
+
+// make creates a thing.
+func (p *people) make(in state) thing {
+	p.t.Helper()
+	ctx, who := p.t.Context(), p.who[creator]
+	visibility := store.Public
+	if in == private || in == deleted {
+		visibility = store.Private
+	}
+	w := p.worker(who, store.NewWorker{Title: "Asked for", Visibility: visibility})
+	for _, c := range []caller{invited, uninvited} {
+		_, err := p.store.AddWorkerMember(ctx, who.Caller, w.ID, p.who[c].UserID)
+		p.ok(err)
+	}
+	_, err := p.store.RemoveWorkerMember(ctx, who.Caller, w.ID, p.who[uninvited].UserID)
+	p.ok(err)
+	script := scripted(calling("write_file", "path", "a.txt", "content", "A"), calling("publish_file", "path", "a.txt"), "say Done")
+	turn := p.carryOut(who, store.NewTurn{WorkerID: w.ID, Input: script})
+	yearly := store.NewSchedule{WorkerID: w.ID, Input: "Go", Budget: store.BudgetLow, When: store.When{Type: store.CronType, Cron: "0 9 1 1 *"}}
+	sch, _, err := p.store.CreateSchedule(ctx, who.Caller, yearly, store.IdempotencyKey{})
+	p.ok(err)
+	_, err = p.store.SetWebhook(ctx, who.Caller, w.ID, p.hook)
+	p.ok(err)
+	d, err := p.store.CreateTestDelivery(ctx, who.Caller, w.ID)
+	p.ok(err)
+	e, err := p.store.RecordAttempt(ctx, d, store.Attempt{Manual: true, Success: true, ResponseStatus: 200})
+	p.ok(err)
+	secret := store.NewSecret{WorkerID: w.ID, Name: "S" + strings.TrimPrefix(sch.ID, "sch_"), Value: "12345678"}
+	_, err = p.store.SetSecret(ctx, who.Caller, secret)
+	p.ok(err)
+	held := store.NewEmail{Worker: w, Status: store.EmailHeld, Reason: "not a member", Verdicts: []byte("{}"), Subject: "Held",
+		MessageID: w.ID + "@example.net", From: "bob@example.net", To: w.ID + "@mail.example"}
+	raw := []byte(rawMail("bob@example.net", w.ID))
+	emails, _, err := p.store.ReceiveEmails(ctx, []store.NewEmail{held}, raw, store.MailLimits{})
+	p.ok(err)
+	switch in {
+	case deleted:
+		p.ok(p.store.DeleteWorker(ctx, who.Caller, w.ID))
+	case archived:
+		p.ok(p.store.ArchiveTask(ctx, who.Caller, turn.TaskID))
+	}
+	return thing{w, map[string]string{"workerId": w.ID, "taskId": turn.TaskID, "scheduleId": sch.ID, "executionId": e.ID,
+		"emailId": emails[0].ID, "name": secret.Name,
+		"userId": p.who[invited].UserID, "filePath": "a.txt", "turn": "0", "step": "0", "call": "0", "what": "0/input",
+		"approvalId": "apr_none", "version": "1", "publicId": p.public.ID, "hook": p.hook, "invitedEmail": string(invited) + "@example.com"}}
+}
+
+// rawMail returns the source of a mail to a worker.
+func rawMail(from, workerID string) string {
+	return fmt.Sprintf("From: <%s>\r\nTo: <%s@mail.example>\r\nSubject: Hello\r\nMessage-ID: <%s@example.net>\r\n\r\nHello\r\n",
+		from, workerID, store.NewID("msg", time.Now()))
+}
+
+// addPerson adds a member, a key and an invitation to the values for the routes about
+// people.
+func (p *people) addPerson(th thing) {
+	p.t.Helper()
+	email := store.NewID("usr", time.Now()) + "@example.com"
+	who, _ := storetest.Caller(p.t, p.store, "Acme", email, store.RoleMember)
+	link, _, err := p.store.CreateInvitation(p.t.Context(), p.who[owner].Caller, "to-"+email, store.RoleMember)
+	p.ok(err)
+	th.values["userId"], th.values["keyId"], th.values["linkId"] = who.UserID, who.KeyID, link.ID
+}
+
+// fill puts values into a path or a body, in the place of {name}, :name and *name.
+func (th thing) fill(text string) string {
+	for name, value := range th.values {
+		text = strings.NewReplacer("{"+name+"}", value, "*"+name, value).Replace(text)
+		text = replaceParameter(text, name, value)
+	}
+	return text
+}
+
+func replaceParameter(text, name, value string) string {
+	parts := strings.Split(text, "/")
+	for i, part := range parts {
+		if part == ":"+name {
+			parts[i] = value
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// answered sends a request. It returns the status, the address of a redirect and the
+// body; for an event stream only the status.
+func (p *people) answered(r *http.Request) (status int, location, body string) {
+	p.t.Helper()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(r)
+	p.ok(err)
+	defer resp.Body.Close()
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") && r.URL.Path != "/mcp" {
+		return resp.StatusCode, "", ""
+	}
+	raw, err := io.ReadAll(resp.Body)
+	p.ok(err)
+	return resp.StatusCode, resp.Header.Get("Location"), string(raw)
+}

@@ -1,0 +1,225 @@
+package dashboard
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"journeyman/handlers/dashboard/text"
+	"journeyman/store"
+)
+
+// Alerts sends what people ask of alert channels.
+type Alerts interface {
+	// CheckURL returns an error, for the author of the URL, if no webhook can have it.
+	CheckURL(url string) error
+	// TestAlert sends a test message through a channel, and returns it with the answer.
+	TestAlert(ctx context.Context, c store.Caller, channelID string) (store.AlertMessage, error)
+}
+
+// alertRoutes registers the page of the organization's alerts.
+func (d *Dashboard) alertRoutes() {
+	d.may(store.ManageAlerts, "GET", "/settings/alerts", blank(d.alertsPage))
+	d.may(store.ManageAlerts, "POST", "/settings/alerts", submitted(d.addAlertChannel, d.alertsPage))
+	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/test", button(d.testAlerts))
+	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/pause", button(d.pauseAlerts))
+	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/resume", button(d.resumeAlerts))
+	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/remove", button(d.removeAlerts))
+}
+
+// channelOf returns the id of the channel that a request is about.
+func channelOf(r *request) string { return r.params.ByName("channelId") }
+
+func (d *Dashboard) pauseAlerts(r *request) (string, error) {
+	return done("/settings/alerts", "alert-paused"),
+		d.store.PauseAlertChannel(r.Context(), r.who.Caller, channelOf(r), true)
+}
+
+func (d *Dashboard) resumeAlerts(r *request) (string, error) {
+	return done("/settings/alerts", "alert-resumed"),
+		d.store.PauseAlertChannel(r.Context(), r.who.Caller, channelOf(r), false)
+}
+
+func (d *Dashboard) removeAlerts(r *request) (string, error) {
+	return done("/settings/alerts", "alert-removed"),
+		d.store.RemoveAlertChannel(r.Context(), r.who.Caller, channelOf(r))
+}
+
+// shownMembers is how many members the form suggests.
+const shownMembers = 100
+
+// An alertsPage is the data of the page of alerts.
+type alertsPage struct {
+	Form     *form
+	Channels []alertRow
+	Topics   []alertTopic
+	Rhythms  []option
+	Members  []store.Member
+}
+
+// An alertTopic is a box of the form.
+type alertTopic struct {
+	store.AlertTopic
+	Label   string
+	Checked bool
+}
+
+// An alertRow is a channel as the page shows it.
+type alertRow struct {
+	store.AlertChannel
+	Tells  string // its topics, in words
+	When   string // its rhythm
+	Result string // of its last message; '' without one
+	Good   bool   // the last message arrived
+	Bad    bool   // it did not, and is not tried again
+}
+
+// Name returns the address of the member, or the host of the webhook.
+func (a alertRow) Name() string {
+	if a.UserID != "" {
+		return a.Email
+	}
+	return a.Host
+}
+
+func (d *Dashboard) alertsPage(w http.ResponseWriter, r *request, status int, f *form) error {
+	p := alertsPage{Form: f}
+	if f == nil {
+		p.Form = newForm(nil)
+		for _, t := range store.AlertTopics() {
+			p.Form.Values.Add("topics", string(t))
+		}
+	}
+	channels, err := d.store.AlertChannels(r.Context(), r.who.Caller)
+	if err != nil {
+		return err
+	}
+	for _, a := range channels {
+		p.Channels = append(p.Channels, alertRowOf(r, a))
+	}
+	chosen := map[string]bool{}
+	for _, t := range p.Form.Values["topics"] {
+		chosen[t] = true
+	}
+	for _, t := range store.AlertTopics() {
+		p.Topics = append(p.Topics, alertTopic{t, r.t(alertTopicLabel(t)), chosen[string(t)]})
+	}
+	for _, h := range store.AlertRhythms() {
+		p.Rhythms = append(p.Rhythms, option{string(h), r.t(alertRhythmLabel(h))})
+	}
+	// The list only helps to type: any member's address is accepted.
+	if p.Members, _, err = d.store.Members(r.Context(), r.who.Caller, "", shownMembers); err != nil {
+		return err
+	}
+	return d.render(w, r, status, "alerts.html", r.t("Alerts"), p)
+}
+
+func alertTopicLabel(t store.AlertTopic) text.Key {
+	return map[store.AlertTopic]text.Key{
+		store.TopicFailed:   "A task failed",
+		store.TopicWaiting:  "A task waits for a person",
+		store.TopicCap:      "80 % of the month’s credits are used, or all of them",
+		store.TopicDelivery: "A webhook delivery or a mail was given up",
+		store.TopicBackup:   "A backup of the server failed",
+		store.TopicDisk:     "The server’s disk is nearly full, or has room again",
+	}[t]
+}
+
+func alertRhythmLabel(h store.AlertRhythm) text.Key {
+	return map[store.AlertRhythm]text.Key{
+		store.AlertNow:    "At once",
+		store.AlertHourly: "Every hour with news",
+		store.AlertDaily:  "Every morning with news",
+	}[h]
+}
+
+func alertRowOf(r *request, a store.AlertChannel) alertRow {
+	row := alertRow{AlertChannel: a, When: r.t(alertRhythmLabel(a.Rhythm))}
+	names := make([]string, len(a.Topics))
+	for i, t := range a.Topics {
+		names[i] = r.t(alertTopicLabel(t))
+	}
+	if row.Tells = strings.Join(names, " · "); len(names) == len(store.AlertTopics()) {
+		row.Tells = r.t("Everything")
+	}
+	if a.Last == nil {
+		return row
+	}
+	row.Result, row.Good, row.Bad = alertResult(r, *a.Last)
+	return row
+}
+
+// alertResult returns in words how a message went.
+func alertResult(r *request, m store.AlertMessage) (result string, good, bad bool) {
+	switch store.EmailStatus(m.Status) {
+	case store.EmailSent:
+		if m.Answer != "" {
+			return r.t("Arrived. The answer was: %s", m.Answer), true, false
+		}
+		return r.t("The mail is sent."), true, false
+	case store.EmailKept:
+		return r.t("The mail stays in the outbox, because the server has no relay."), false, true
+	case store.EmailFailed:
+		return r.t("Given up: %s", m.Answer), false, true
+	case store.EmailBounced:
+		return r.t("The mail came back: %s", m.Answer), false, true
+	}
+	if m.Answer != "" {
+		return r.t("Not arrived yet, it is tried again: %s", m.Answer), false, false
+	}
+	return r.t("It is being sent."), false, false
+}
+
+// addAlertChannel creates a channel. One field takes both kinds: an address with a scheme is
+// a webhook's, and any other is a member's.
+func (d *Dashboard) addAlertChannel(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	n := store.NewAlertChannel{Rhythm: store.AlertRhythm(f.Get("rhythm"))}
+	for _, t := range f.Values["topics"] {
+		n.Topics = append(n.Topics, store.AlertTopic(t))
+	}
+	to := strings.TrimSpace(f.Get("to"))
+	if strings.Contains(to, "://") {
+		n.URL = to
+		if err := d.cfg.Alerts.CheckURL(to); err != nil {
+			return "", store.Fields{{Path: "to", Message: err.Error()}}.Err()
+		}
+	} else {
+		n.Email = to
+	}
+	_, err := d.store.AddAlertChannel(r.Context(), r.who.Caller, n)
+	return done("/settings/alerts", "alert-added"), err
+}
+
+const (
+	mailTestTime = 3 * time.Second        // how long a test by mail may take before the page answers
+	mailTestPoll = 100 * time.Millisecond // between two looks at the outbox
+)
+
+// testAlerts sends a test message. The page says how it went.
+func (d *Dashboard) testAlerts(r *request) (string, error) {
+	m, err := d.cfg.Alerts.TestAlert(r.Context(), r.who.Caller, channelOf(r))
+	if err != nil {
+		return "", err
+	}
+	next := done("/settings/alerts", "alert-tested")
+	if !m.Mailed() {
+		return next, nil
+	}
+	// The outbox sends the mail. Most relays answer at once, and the page can then show it.
+	ctx, cancel := context.WithTimeout(r.Context(), mailTestTime)
+	defer cancel()
+	tick := time.NewTicker(mailTestPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return next, nil
+		case <-tick.C:
+		}
+		m, err := d.store.AlertMessage(ctx, r.who.Caller, channelOf(r))
+		if err != nil || m.Status != string(store.EmailQueued) || m.Answer != "" {
+			return next, nil //nolint:nilerr // the test was sent: the page says how it went
+		}
+	}
+}

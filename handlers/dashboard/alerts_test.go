@@ -1,0 +1,96 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// TestAlertsPage adds channels, tests one at a real endpoint, and pauses and removes it. The
+// address of a webhook is never shown again.
+func TestAlertsPage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "invalid_token", http.StatusForbidden)
+	}))
+	t.Cleanup(endpoint.Close)
+	b := s.signIn("ann@example.com")
+	is.True(b.get("/settings/alerts").has("Nobody is told yet", `value="ann@example.com"`))
+	all := []string{"topics", "failed", "topics", "waiting", "rhythm", "now"}
+	for to, says := range map[string]string{
+		"":                        "Must be a member&#39;s email address, or a URL",
+		"eve@other.test":          "Must be the address of a member of the organization",
+		"ftp://a.example/":        "Must begin with https://",
+		"https://u:p@a.example/":  "Must have no user name or password",
+		"http://169.254.169.254/": "Must begin with https://",
+	} {
+		p := b.post("/settings/alerts", append(all, "to", to)...)
+		is.Equal(p.status, http.StatusUnprocessableEntity)
+		is.True(p.has(says)) // the field says what is wrong
+	}
+	p := b.post("/settings/alerts", "to", "ann@example.com", "rhythm", "now")
+	is.True(p.has("ust name at least one event"))
+
+	secret := endpoint.URL + "/services/supersecret"
+	is.Equal(b.post("/settings/alerts", append(all, "to", secret)...).location(), "/settings/alerts?done=alert-added")
+	p = b.get("/settings/alerts")
+	is.True(p.has(strings.TrimPrefix(endpoint.URL, "http://"), "A task failed · A task waits for a person"))
+	is.True(!p.has("supersecret")) // the address is a secret
+	channel := regexp.MustCompile(`/settings/alerts/alc_\w+`).FindString(p.body)
+	is.Equal(b.post(channel+"/test").location(), "/settings/alerts?done=alert-tested")
+	is.True(b.get("/settings/alerts").has("Given up: 403 Forbidden: invalid_token"))
+	is.Equal(b.post(channel+"/pause").location(), "/settings/alerts?done=alert-paused")
+	is.True(b.get("/settings/alerts").has("Paused", channel+"/resume"))
+	is.Equal(b.post(channel+"/resume").location(), "/settings/alerts?done=alert-resumed")
+	is.Equal(b.post(channel+"/remove").location(), "/settings/alerts?done=alert-removed")
+	is.True(b.get("/settings/alerts").has("Nobody is told yet"))
+	is.True(b.get("/settings/audit").has("alerts.add", "alerts.test", "alerts.remove"))
+	is.True(!b.get("/settings/audit").has("supersecret"))
+}
+
+// TestTaskElsewhere opens the link to a task of another organization of the user. A button
+// leads there, and nobody else learns that the task exists.
+func TestTaskElsewhere(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	other, _ := storetest.Caller(t, s.store, "Other", "bob@example.com", store.RoleOwner)
+	w, _, err := s.store.CreateWorker(t.Context(), other.Caller, store.NewWorker{Title: "Theirs", Visibility: store.Private}, store.IdempotencyKey{})
+	is.NoErr(err)
+	path := ""
+	for _, id := range []string{"same", ""} { // an id that a client chose, and one of the server
+		n := store.NewTurn{Caller: other.Caller, WorkerID: w.ID, TaskID: id, Input: "```offline\nsay Theirs\n```",
+			Budget: store.BudgetLow, Title: "Secret plan"}
+		accepted, err := s.store.CreateTurn(t.Context(), n)
+		is.NoErr(err)
+		path = "/tasks/" + accepted.Turn.TaskID
+	}
+	b := s.signIn("ann@example.com")
+	is.Equal(b.get(path).status, http.StatusForbidden)
+	is.Equal(b.get(path+"?organization="+other.OrganizationID).status, http.StatusForbidden)
+	is.Equal(b.get("/tasks/same").status, http.StatusNotFound)
+
+	storetest.Caller(t, s.store, "Other", "ann@example.com", store.RoleMember)
+	is.Equal(b.get(path).status, http.StatusForbidden) // a member who does not see the private worker
+	storetest.Caller(t, s.store, "Other", "ann@example.com", store.RoleAdmin)
+	for _, link := range []string{path, path + "?organization=" + other.OrganizationID, "/tasks/same"} {
+		p := b.get(link)
+		is.Equal(p.status, http.StatusOK)
+		is.True(p.has("Switch to Other", "You are looking at Acme now."))
+		is.True(!p.has("Secret plan")) // nothing of the task is shown before
+	}
+	p := b.post("/organization", "organization", other.OrganizationID, "next", path)
+	is.Equal(p.location(), path)
+	is.True(b.get(path).has("Secret plan"))
+	p = b.post("/organization", "organization", other.OrganizationID, "next", "https://evil.example/")
+	is.Equal(p.location(), "/") // a form leads to a page of this server only
+}

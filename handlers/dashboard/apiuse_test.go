@@ -1,0 +1,57 @@
+package dashboard_test
+
+import (
+	"encoding/json"
+	"html"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+var snippetCode = regexp.MustCompile(`(?s)<pre tabindex="0" id="use-([a-z]+)">(.*?)</pre>`)
+
+// TestSnippetsWork copies the code from a worker's page and runs it.
+func TestSnippetsWork(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Greeter", Instructions: "```offline\nsay Good day\n```"})
+	p := s.signIn("ann@example.com").get("/workers/" + wrk.ID)
+	is.Equal(p.status, 200)
+	code := map[string]string{}
+	for _, m := range snippetCode.FindAllStringSubmatch(p.body, -1) {
+		code[m[1]] = html.UnescapeString(m[2])
+	}
+	is.Equal(len(code), 6)
+	is.Equal(code["mail"], wrk.ID+"@mail.example")
+	is.True(json.Valid([]byte(code["mcp"]))) // what a client reads is JSON
+	dir := t.TempDir()
+	is.NoErr(os.WriteFile(filepath.Join(dir, "report.pdf"), []byte("no real report"), 0o600))
+	for id, command := range map[string][]string{
+		"curl": {"sh", "-c"}, "file": {"sh", "-c"}, "python": {"python3", "-c"},
+		"js": {"node", "--input-type=module", "-e"},
+	} {
+		t.Run(id, func(t *testing.T) {
+			is := is.New(t)
+			for _, program := range []string{command[0], "curl"} {
+				if _, err := exec.LookPath(program); err != nil {
+					t.Skip(program + " is not installed")
+				}
+			}
+			cmd := exec.CommandContext(t.Context(), command[0], append(command[1:], code[id])...)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "JOURNEYMAN_API_KEY="+s.key)
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			is.True(strings.Contains(string(out), "Good day")) // the worker's answer comes out
+		})
+	}
+}

@@ -1,0 +1,160 @@
+package dashboard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"journeyman/store"
+)
+
+// An approvalBlock is a tool call that waits for a decision or an answer.
+type approvalBlock struct {
+	store.Approval
+	Heading     string   // asks for the decision
+	Body        callBody // what is asked, as a person reads it
+	Consequence string   // of an approval
+	Arguments   excerpt  // raw; of a question: its text
+	Title       string   // of the task, on a page of several tasks
+	Action      string   // address to which its forms are sent; '' for the page's own
+	N, Of       int      // its place among what waits in the task; 0 on other pages
+	lasting     bool     // its turn takes decisions for the rest of the task
+}
+
+// ElementID returns the id of the element.
+func (b approvalBlock) ElementID() string { return "approval-" + b.ID }
+
+// IsQuestion reports whether the call asks a person a question.
+func (b approvalBlock) IsQuestion() bool { return b.Kind == store.KindQuestion }
+
+// MayAllowRest reports whether the form offers to allow the tool for the rest of the task.
+func (b approvalBlock) MayAllowRest() bool {
+	return b.lasting && !b.IsQuestion() && b.MayDecide && b.Action != ""
+}
+
+// Choices returns what the buttons of a question say. A button sends its number.
+func (b approvalBlock) Choices() []string {
+	list := make([]string, len(b.Question.Choices))
+	for i, c := range b.Question.Choices {
+		list[i] = ellipsis(c, choiceOnButton)
+	}
+	return list
+}
+
+// newApprovalBlock returns the block of an approval. Each of its texts takes at most so many
+// bytes of HTML as most says, and links to the rest.
+func (d *Dashboard) newApprovalBlock(r *request, a store.Approval, most int) (approvalBlock, error) {
+	turn, err := d.store.Turn(r.Context(), a.TurnID)
+	if err != nil {
+		return approvalBlock{}, err
+	}
+	raw := fmt.Sprintf("%s/raw/%d/%d/calls/%d", taskPath(a.TaskID), turn.Seq, a.Step, a.Call)
+	b := approvalBlock{Approval: a, Action: taskPath(a.TaskID) + "/approvals/" + a.ID, lasting: turn.MayAllowRest()}
+	source := visible(a.Question.Text)
+	if !b.IsQuestion() {
+		source = visible(prettyJSON(a.Input))
+		maker := bodyMaker{lang: r.lang, most: most, whole: raw}
+		b.Body = maker.body(a.ToolName, a.Input, nil, false)
+	}
+	b.Arguments = excerptOf(source, most).at(raw + "/input")
+	b.Heading, b.Consequence = headingOf(r, b), consequenceOf(r, b)
+	return b, nil
+}
+
+// headingOf returns the question that an approval asks.
+func headingOf(r *request, b approvalBlock) string {
+	if b.IsQuestion() {
+		return r.t("A question")
+	}
+	path := oneLine(visible(argumentsOf(b.Input).text("path")))
+	switch b.ToolName {
+	case "shell":
+		return r.t("Run this command?")
+	case "write_file":
+		return r.t("Write %s?", path)
+	case "edit_file":
+		return r.t("Change %s?", path)
+	case "publish_file":
+		return r.t("Publish %s?", path)
+	case "web_fetch":
+		return r.t("Fetch this address?")
+	case "run_worker":
+		return r.t("Start this worker?")
+	}
+	if b.Body.Letter != nil {
+		return r.t("Send this mail?")
+	}
+	return r.t("Allow %s?", b.ToolName)
+}
+
+// consequenceOf returns what an approved call does outside of the conversation.
+func consequenceOf(r *request, b approvalBlock) string {
+	switch b.ToolName {
+	case "shell":
+		return r.t("It runs in the sandbox of the worker and may change the files of the workspace.")
+	case "write_file":
+		return r.t("It replaces the file if there is one.")
+	case "edit_file":
+		return r.t("It changes the file in the workspace.")
+	case "publish_file":
+		return r.t("Everybody who may see the worker can open the file.")
+	case "web_fetch", "web_search":
+		return r.t("It sends the address and its headers to another server.")
+	case "run_worker":
+		return r.t("It starts a task that has costs of its own.")
+	}
+	// Only the tools of other servers have this in their names.
+	server, _, remote := strings.Cut(b.ToolName, "__")
+	switch {
+	case b.IsQuestion(), !remote:
+		return ""
+	case b.Body.Letter != nil:
+		return r.t("It leaves this server and can’t be taken back.")
+	}
+	return r.t("It runs on the server %s. Its effects there may be final.", server)
+}
+
+// The limits of approvals on the page of a task. A person must not decide on arguments
+// that they cannot see. So the page says where an argument is cut, and links to the rest.
+const (
+	approvalsOfTask = 50      // approvals to look at; those that wait are among the newest
+	approvalsShown  = 6       // waiting approvals on the page
+	argumentsBytes  = 1 << 10 // HTML of one call's arguments
+	bodyBytes       = 2 << 10 // HTML of what is asked, on the page of the task
+	choiceOnButton  = 60      // characters of an answer to choose
+)
+
+// pendingOf returns the approvals of a task that wait, the oldest first.
+func (d *Dashboard) pendingOf(r *request, taskID string) ([]store.Approval, error) {
+	list, _, err := d.store.Approvals(r.Context(), r.who.Caller,
+		store.ApprovalQuery{TaskID: taskID, Limit: approvalsOfTask})
+	list = slices.DeleteFunc(list, func(a store.Approval) bool { return a.Status != store.ApprovalPending })
+	slices.Reverse(list)
+	return list, err
+}
+
+// asks returns the pieces of the approvals that a turn waits for, in the element with that id.
+func (b *turnBuilder) asks(list []store.Approval, parent string) (pieces []piece, err error) {
+	m := pieceMaker{b: b, root: parent}
+	for i, a := range list[:min(len(list), approvalsShown)] {
+		most := bodyBytes
+		if len(list) > 2 {
+			most /= 4 // a page has room for all of them
+		}
+		block, err := b.d.newApprovalBlock(b.r, a, most)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			m.list = append(m.list, piece{ID: "asked", Parent: parent, HTML: `<span class="anchor" id="asked"></span>`})
+		}
+		block.N, block.Of = i+1, len(list)
+		if err := m.own(block.ElementID(), "asked", block); err != nil {
+			return nil, err
+		}
+	}
+	if more := len(list) - approvalsShown; more > 0 {
+		err = m.own("more-asked", "more-asked", more)
+	}
+	return m.list, err
+}

@@ -1,0 +1,268 @@
+package dashboard
+
+import (
+	"archive/zip"
+	"compress/flate"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"journeyman/runner/sandbox"
+	"journeyman/store"
+)
+
+// The limits of an archive that a page sends.
+const (
+	maxArchives     = 8       // sent at once
+	maxArchiveFiles = 2000    // in one archive
+	maxArchiveBytes = 1 << 30 // before compression
+	archiveTime     = time.Hour
+	writeTime       = 30 * time.Second // in which a reader must take some bytes
+)
+
+// modeLink is the type of a symbolic link.
+const modeLink = fs.ModeSymlink
+
+// A paced response gives its reader a time in which it must take the next bytes. A reader
+// that stops holds a connection and a file no longer than that.
+type paced struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	within  time.Duration
+}
+
+func newPaced(w http.ResponseWriter) paced {
+	return paced{w, http.NewResponseController(w), writeTime}
+}
+
+// Write writes some bytes.
+func (p paced) Write(b []byte) (int, error) {
+	_ = p.control.SetWriteDeadline(time.Now().Add(p.within)) // where it is not supported, TCP has its own
+	return p.ResponseWriter.Write(b)
+}
+
+// done removes the deadline, so that the connection may serve another request.
+func (p paced) done() { _ = p.control.SetWriteDeadline(time.Time{}) }
+
+// An archived file is one that an archive will hold.
+type archived struct {
+	name     string // in the archive
+	size     int64
+	modified time.Time
+	open     func() (io.ReadCloser, error)
+}
+
+// An archive collects the files of an archive, within the limits.
+type archive struct {
+	files []archived
+	bytes int64
+}
+
+// add adds a file. A name that could lead out of the folder in which somebody unpacks the
+// archive is left out.
+func (a *archive) add(f archived) error {
+	name, err := sandbox.SafePath(f.name)
+	if err != nil {
+		return nil //nolint:nilerr // no address holds such a name, either
+	}
+	f.name = name
+	a.files, a.bytes = append(a.files, f), a.bytes+f.size
+	if len(a.files) > maxArchiveFiles || a.bytes > maxArchiveBytes {
+		return store.Errorf(store.TooLarge, "an archive can hold %d files and %d MiB, and this would be more: "+
+			"download a folder of it, or single files", maxArchiveFiles, maxArchiveBytes>>20)
+	}
+	return nil
+}
+
+// sendArchive sends the files as a zip while it makes it: nothing of it is kept.
+func (d *Dashboard) sendArchive(w http.ResponseWriter, r *request, name string, a archive) error {
+	if len(a.files) == 0 {
+		return store.Errorf(store.NotFound, "there are no files to download")
+	}
+	select {
+	case d.archives <- struct{}{}:
+		defer func() { <-d.archives }()
+	default: // not queued: compression takes a processor for long
+		return store.Errorf(store.Busy, "too many archives are being sent; try again later")
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), archiveTime)
+	defer cancel()
+	h := w.Header()
+	h.Set("Content-Type", "application/zip")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name + ".zip"}))
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	out := newPaced(w)
+	defer out.done()
+	if err := writeZip(ctx, out, a.files); err != nil {
+		if r.Context().Err() == nil {
+			d.cfg.Log.WarnContext(r.Context(), "an archive was broken off", "request", requestID(w), "err", err)
+		}
+		panic(http.ErrAbortHandler) // the browser must not take a part for the whole archive
+	}
+	return nil
+}
+
+func writeZip(ctx context.Context, w io.Writer, files []archived) error {
+	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.BestSpeed)
+	})
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := writeZipped(ctx, z, f); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+func writeZipped(ctx context.Context, z *zip.Writer, f archived) error {
+	src, err := f.open()
+	if _, gone := isRefusal(err); gone {
+		return nil // a worker has removed it since the list was made
+	}
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	dst, err := z.CreateHeader(&zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: f.modified.UTC()})
+	if err != nil {
+		return err
+	}
+	// A worker may write on meanwhile: the limit holds what was counted.
+	_, err = io.Copy(dst, io.LimitReader(contextReader{ctx, src}, f.size))
+	return err
+}
+
+// A contextReader ends with its context.
+type contextReader struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read reads some bytes.
+func (c contextReader) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.Reader.Read(b)
+}
+
+// addFile adds a published file.
+func (d *Dashboard) addFile(a *archive, f store.File) error {
+	open := func() (io.ReadCloser, error) { return d.store.OpenBlob(f.SHA256) }
+	return a.add(archived{f.Path, f.Size, f.CreatedAt, open})
+}
+
+// zipWorkerFiles sends the published files of a worker, each in its newest version.
+func (d *Dashboard) zipWorkerFiles(w http.ResponseWriter, r *request) error {
+	head, err := d.head(r, "files")
+	if err != nil {
+		return err
+	}
+	var a archive
+	for cursor, more := "", true; more; more = cursor != "" {
+		var page []store.ListedFile
+		page, cursor, err = d.store.FilesByWorker(r.Context(), r.who.Caller, head.ID, cursor, archivePage)
+		for _, f := range page {
+			if err == nil {
+				err = d.addFile(&a, f.File)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return d.sendArchive(w, r, archiveName(head.Title), a)
+}
+
+// archivePage is how many files zipWorkerFiles reads at once.
+const archivePage = 100
+
+// zipTaskFiles sends the files that a task has published, each in its newest version.
+func (d *Dashboard) zipTaskFiles(w http.ResponseWriter, r *request) error {
+	task, _, err := d.store.Task(r.Context(), r.who.Caller, r.params.ByName("taskId"))
+	if err != nil {
+		return err
+	}
+	files, err := d.store.FilesByTask(r.Context(), task)
+	if err != nil {
+		return err
+	}
+	var a archive
+	for _, f := range store.PublishedFiles(files) {
+		// In the archive of one task, the folder of the task says nothing.
+		local := f
+		local.Path = store.Folder{WorkerID: task.WorkerID, TaskID: task.ID}.Local(f.Path)
+		if err := d.addFile(&a, local); err != nil {
+			return err
+		}
+	}
+	return d.sendArchive(w, r, archiveName(task.Title), a)
+}
+
+// zipWorkspace sends a folder of a workspace. It follows no link.
+func (d *Dashboard) zipWorkspace(w http.ResponseWriter, r *request) error {
+	at, err := d.place(r)
+	if err != nil {
+		return err
+	}
+	exists, err := d.cfg.Runner.Browse(at.folder, func(ws *sandbox.Workspace) error {
+		var a archive
+		err := ws.Walk(at.Path, func(e sandbox.Entry) error {
+			if !e.Mode.IsRegular() {
+				return nil
+			}
+			name := strings.TrimPrefix(e.Path, at.Path+"/")
+			return a.add(archived{name, e.Size, e.Modified, func() (io.ReadCloser, error) { return ws.Open(e.Path) }})
+		})
+		if err != nil {
+			return err
+		}
+		name := at.Name()
+		if at.Path == "." {
+			name = "workspace"
+		}
+		return d.sendArchive(w, r, archiveName(name), a)
+	})
+	if err == nil && !exists {
+		err = store.Errorf(store.NotFound, "no task has worked in this workspace yet")
+	}
+	return refusal(err)
+}
+
+// archiveName returns a title as the name of a file.
+func archiveName(title string) string {
+	name := strings.Map(func(r rune) rune {
+		if r < ' ' || strings.ContainsRune(`/\:*?"<>|`, r) || r == 0x7f {
+			return '-'
+		}
+		return r
+	}, title)
+	name = strings.Trim(store.FirstRunes(path.Clean(name), 80), " .-")
+	if name == "" {
+		return "files"
+	}
+	return name
+}
+
+// mediaTypeOf returns the media type of an open file, and leaves it at its beginning.
+func mediaTypeOf(name string, f io.ReadSeeker) (string, error) {
+	head := make([]byte, 512)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", err
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return sandbox.MediaType(name, head[:n]), err
+}

@@ -1,0 +1,73 @@
+// What the pages of tasks do beyond reading: copy an answer or a block of code, show the chosen
+// files, count on the time and the cost of a running turn. All words come from the page.
+"use strict";
+
+// press copies the text that a button names: from an address, or from the code beside it.
+async function press(button) {
+  let text = "";
+  if (button.dataset.copyFrom) {
+    const response = await fetch(button.dataset.copyFrom, { credentials: "same-origin" });
+    if (!response.ok) return;
+    text = await response.text();
+  } else {
+    const box = button.closest(".code");
+    const rows = [...box.querySelectorAll(".diff > div:not(.gap)")];
+    text = rows.length
+      ? rows.map((row) => row.querySelector(".sg").textContent.replace("−", "-") + row.querySelector(".tx").textContent).join("\n")
+      : box.querySelector("pre").textContent;
+  }
+  await navigator.clipboard.writeText(text);
+  copied(button);
+}
+
+// reveal shows the buttons that need a script.
+function reveal(root) {
+  if (!navigator.clipboard) return;
+  for (const button of root.querySelectorAll("[data-copy-code][hidden], [data-copy-from][hidden]")) button.hidden = false;
+}
+reveal(document);
+document.addEventListener("fresh", (event) => reveal(event.target));
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy-code], [data-copy-from]");
+  if (button) press(button);
+});
+
+// The box for a follow-up names the chosen files.
+for (const field of document.querySelectorAll("form[data-drop] input[type=file]")) {
+  const names = field.form.querySelector("[data-chosen]");
+  if (!names) continue;
+  field.addEventListener("change", () => {
+    names.replaceChildren(...[...field.files].map((file) => {
+      const chip = document.createElement("span");
+      chip.className = "chip";
+      chip.textContent = file.name;
+      return chip;
+    }));
+  });
+}
+
+// Between two figures of the server, time and cost count on. The first difference between the
+// clocks is kept: the browser's clock may be wrong.
+const skew = new Map();
+
+function duration(ms) {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  if (s < 60) return s + " s";
+  if (s < 3600) return Math.floor(s / 60) + " min " + (s % 60) + " s";
+  return Math.floor(s / 3600) + " h " + (Math.floor(s / 60) % 60) + " min";
+}
+
+function tick() {
+  for (const place of document.querySelectorAll("[data-since]")) {
+    const since = Number(place.dataset.since);
+    if (!skew.has(since)) skew.set(since, Number(place.dataset.now) ? Date.now() - Number(place.dataset.now) : 0);
+    place.textContent = duration(Date.now() - skew.get(since) - since);
+  }
+  for (const place of document.querySelectorAll("[data-rate]")) {
+    const rate = Number(place.dataset.rate);
+    if (!rate) continue;
+    place.seen ??= Date.now();
+    place.textContent = (Number(place.dataset.credits) + rate * (Date.now() - place.seen) / 1000).toFixed(2);
+  }
+}
+if (document.querySelector("[data-since]")) setInterval(tick, 1000);

@@ -1,0 +1,46 @@
+package dashboard_test
+
+import (
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestBrowserQuestion answers questions on the page of a task, by a button and in words, and
+// decides by the link of a mail without signing in.
+func TestBrowserQuestion(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Waiter", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
+	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "lunch", Title: "Order lunch", Input: scripted(
+		`tool ask_user {"question": "Soup or <b>salad</b>?", "choices": ["Soup", "Salad"]}`, `tool ask_user {"question": "For how many?"}`, "say Ordered {{last}}.")})
+	s.approval("lunch")
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w.open("/tasks/lunch")
+	w.sees("Soup or <b>salad</b>?", "Waiting for your answer")
+	w.look("task-question")
+	w.click("Salad")
+	w.sees("Answered. The worker goes on.")
+	s.approval("lunch") // the list of tasks shows it once the turn rests
+	w.open("/tasks")
+	w.sees("Waiting for you")
+	w.look("tasks-waiting")
+	w.open("/tasks/lunch")
+	w.fill("Your answer", "For two")
+	w.click("Answer")
+	is.Equal(s.ended("lunch").OutputText, `Ordered {"answer":"For two"}.`)
+
+	s.begin(s.owner, store.NewTurn{WorkerID: wrk.ID, TaskID: "call", Title: "Look", Input: scripted(calling("list_files"), "say over")})
+	link := s.decisionLink(s.owner, "call")
+	guest := newWindow(s)
+	guest.open(link)
+	guest.sees("Allow list_files?")
+	guest.look("decide")
+	guest.click("Approve")
+	guest.sees("Approved by", "There is nothing more to decide here.")
+	guest.look("decided")
+	is.Equal(s.ended("call").Status, store.Completed)
+}

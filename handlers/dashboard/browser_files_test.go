@@ -1,0 +1,81 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestBrowserWorkspace looks at previews and at the workspace. A published page is shown, and its
+// script does not run.
+func TestBrowserWorkspace(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Harbour clerk"})
+	b := s.signIn("ann@example.com")
+	w := newWindow(s).borrow(b)
+	pdf, err := os.ReadFile("testdata/one.pdf")
+	is.NoErr(err)
+	folder := store.FolderPath(s.store.Dir(), store.Folder{WorkerID: wrk.ID})
+	is.NoErr(os.MkdirAll(filepath.Join(folder, "reports", "2030"), 0o700))
+	for name, content := range map[string]string{
+		"berths.csv":         "Berth;Ship;Length;Remarks\n" + strings.Repeat("North 1;Aurora;84;stays until Tuesday, then leaves for Bergen\nNorth 2;Borealis;120;\n", 20),
+		"page.html":          "<h1>Harbour</h1><p>Open from 6 to 22.</p><script>parent.document.title = 'taken'</script>",
+		"figures.json":       `{"ships": 12, "berths": ["North 1", "North 2"], "note": "<b>full</b>"}`,
+		"notes.md":           "# Notes\n\n- [x] Buoys painted\n- [ ] Crane tested\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+		"tide.py":            "# Tides of a day\ndef tide(hour):\n    \"\"\"Height in metres.\"\"\"\n    return 1.5 + hour % 12 / 6\n",
+		"one.pdf":            string(pdf),
+		"box.bin":            "\x00\x01",
+		"reports/2030/a.txt": "One line",
+	} {
+		is.NoErr(os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600))
+	}
+	is.NoErr(os.Symlink("/etc/passwd", filepath.Join(folder, "leak")))
+	base := "/workers/" + wrk.ID
+	w.open(base + "/workspace/")
+	w.sees("berths.csv")
+	w.look("workspace")
+	w.open(base + "/workspace/reports/2030/a.txt")
+	w.sees("One line")
+	w.look("workspace-file")
+	for _, name := range []string{"berths.csv", "figures.json", "notes.md", "tide.py", "one.pdf", "box.bin"} {
+		w.open(base + "/workspace/" + name)
+		w.look("workspace-" + strings.TrimPrefix(filepath.Ext(name), "."))
+	}
+	w.open(base + "/workspace/page.html")
+	w.until("the page in its frame", "document.querySelector('iframe').contentDocument === null") // another origin
+	w.look("workspace-html")
+	is.True(w.text("document.title") != "taken") // no script of the page ran
+	w.mu.Lock()
+	w.problems = nil // the browser says that it did not run the script
+	w.mu.Unlock()
+}
+
+// TestBrowserAlerts adds a channel, tests it and sees the answer.
+func TestBrowserAlerts(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }))
+	t.Cleanup(endpoint.Close)
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w.open("/settings/alerts")
+	w.look("alerts-none")
+	w.fill("To", endpoint.URL+"/services/T000/B000/secret")
+	w.click("Add")
+	w.sees("The channel is added.")
+	_, err := s.store.AddAlertChannel(t.Context(), s.owner.Caller, store.NewAlertChannel{Email: "ann@example.com",
+		Topics: []store.AlertTopic{store.TopicFailed, store.TopicWaiting}, Rhythm: store.AlertDaily})
+	is.NoErr(err)
+	w.click("Test " + strings.TrimPrefix(endpoint.URL, "http://"))
+	w.sees("Arrived. The answer was: 200 OK: ok")
+	w.look("alerts")
+}

@@ -1,0 +1,157 @@
+package dashboard_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// busySite returns a site on which tasks run, wait, failed and ended.
+func busySite(t *testing.T) (s *site, careful store.Worker) {
+	t.Helper()
+	s = newSite(t)
+	careful = s.worker(s.owner, store.NewWorker{Title: "Green buyer", Summary: "Compares offers with past lots", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
+	reader := s.worker(s.owner, store.NewWorker{Title: "Invoice reader", Summary: "Reads an invoice into JSON"})
+	for _, title := range []string{"INV-20431 from Nordfrakt", "INV-20436 from Hafenlogistik"} {
+		s.carryOut(s.owner, store.NewTurn{WorkerID: reader.ID, Title: title, Input: scripted("say Read")})
+	}
+	s.carryOut(s.owner, store.NewTurn{WorkerID: reader.ID, Title: "Jute bags, food-grade, EU", Input: scripted("fail 400 the supplier is unknown")})
+	s.begin(s.owner, store.NewTurn{WorkerID: reader.ID, Title: "Compare revenue by region", Input: scripted("wait 2m", "say x")})
+	s.asks(careful, "Offer from Finca El Roble")
+	return s, careful
+}
+
+// asks starts a task that waits for an approval.
+func (s *site) asks(w store.Worker, title string) store.Turn {
+	s.t.Helper()
+	turn := s.begin(s.owner, store.NewTurn{WorkerID: w.ID, Title: title, Input: scripted(calling("write_file", "path", "a.txt", "content", "x"), "say done")})
+	s.until(func() bool {
+		task, _, err := s.store.Task(s.t.Context(), s.owner.Caller, turn.TaskID)
+		return err == nil && task.Wait != nil
+	})
+	return turn
+}
+
+// The list of tasks follows what happens, and keeps the focus, the selection and what
+// somebody has typed.
+func TestBrowserLiveLists(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, careful := busySite(t)
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w.open("/tasks")
+	w.sees("Offer from Finca El Roble", "asks: write_file", "the supplier is unknown")
+	w.look("tasks")
+	_, err := evaluate[bool](w, `(() => { document.querySelector("[data-search]").value = "half a word";
+		document.querySelectorAll("tbody input[type=checkbox]")[2].click();
+		window.kept = document.querySelectorAll("tbody tr a.title")[3]; window.kept.focus(); return true })()`)
+	is.NoErr(err)
+	turn := s.asks(careful, "Refund for order 88213")
+	w.sees("Refund for order 88213")
+	w.until("the count in the title", "document.title.startsWith('(2)')")
+	is.Equal(w.text(`document.querySelector("#nav-tasks .count").firstChild.data`), "2")
+	is.Equal(w.text(`[document.activeElement === window.kept, window.kept.isConnected, document.querySelector("[data-search]").value,
+		document.querySelectorAll("tbody input:checked").length].join()`), "true,true,half a word,1")
+	is.True(strings.Contains(w.text(`document.querySelector("link[rel=icon]").href`), "icon-waiting"))
+
+	// A break of the connection shows, and goes once the page has caught up.
+	_, err = s.runner.AbortTask(t.Context(), s.owner.Caller, turn.TaskID)
+	is.NoErr(err)
+	w.until("the count after a decision", "document.title.startsWith('(1)')")
+}
+
+// The keyboard moves in the list, selects, opens and goes to other pages.
+func TestBrowserKeyboard(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _ := busySite(t)
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w.open("/tasks")
+	w.press("jjx")
+	is.Equal(w.text(`document.querySelectorAll("tbody tr")[1].querySelector("input").checked`), "true")
+	w.sees("Selected tasks")
+	w.press("k")
+	w.press(kb.Enter)
+	w.sees("Offer from Finca El Roble")
+	w.until("the task", "location.pathname.startsWith('/tasks/tsk_')")
+	w.press("gw")
+	w.arrives("/workers")
+	w.press("c")
+	w.arrives("/workers/new")
+	w.press("n")
+	w.arrives("/")
+	w.press("?")
+	w.sees("Keyboard shortcuts", "Go to what waits for you")
+	w.look("shortcuts")
+	w.press(kb.Escape)
+	w.press("/")
+	is.Equal(w.text("document.activeElement.name"), "q")
+	w.press("gt")                                                                   // typed into the search
+	is.Equal(strings.TrimPrefix(w.text("document.activeElement.value"), "/"), "gt") // the driver types the slash, too
+	is.Equal(w.path(), "/")
+}
+
+// Ctrl+K finds and opens.
+func TestBrowserPalette(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, _ := busySite(t)
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	palette := func(text string) {
+		is.NoErr(chromedp.Do(w.ctx, chromedp.KeyEvent("k", chromedp.KeyModifiers(chromedp.ModifierCtrl))))
+		w.until("the palette", `document.querySelector("#palette").matches(":popover-open")`)
+		w.press(text)
+	}
+	w.open("/tasks")
+	palette("inv")
+	w.until("results", `document.querySelector("#palette [aria-selected=true]")?.innerText.startsWith("Invoice reader")`)
+	w.sees("INV-20431 from Nordfrakt")
+	w.look("palette")
+	w.press(kb.ArrowDown + kb.ArrowDown)
+	w.until("a task is chosen", `document.querySelector("#palette [aria-selected=true]").innerText.includes("INV-204")`)
+	w.press(kb.Enter)
+	w.until("the task", "location.pathname.startsWith('/tasks/tsk_')")
+	palette("invoice")
+	w.until("the worker", `document.querySelector("#palette [aria-selected=true]")?.innerText.startsWith("Invoice reader")`)
+	is.NoErr(chromedp.Do(w.ctx, chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(chromedp.ModifierCtrl))))
+	w.until("the box of the worker", "location.pathname.startsWith('/workers/wrk_') && location.hash === '#f-input'")
+
+	// Without scripts, the same form leads to a page.
+	w.script(false)
+	w.open("/workers")
+	w.fill("Search", "jute")
+	w.press(kb.Enter)
+	w.arrives("/search")
+	w.sees("Jute bags, food-grade, EU")
+	w.script(true)
+	w.open("/search?q=jute")
+	w.look("search")
+}
+
+// The first page, the list of workers with its pins, and an action on several tasks.
+func TestBrowserHomeAndPins(t *testing.T) {
+	t.Parallel()
+	s, _ := busySite(t)
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w.open("/")
+	w.sees("First steps", "Connect a model", "Waiting for you", "Running", "Failed in the last seven days")
+	w.look("home")
+	w.click("Hide for good")
+	w.until("no first steps", `!document.querySelector(".firststeps")`)
+	w.open("/workers")
+	w.look("workers")
+	w.click("Pin Invoice reader")
+	w.until("the pin", `document.querySelector(".pins")?.innerText.includes("Invoice reader")`)
+	w.click("Unpin Invoice reader")
+	w.until("no pin", `!document.querySelector(".pins")`)
+
+	w.open("/tasks?status=error")
+	w.click("Select Jute bags, food-grade, EU")
+	w.click("Run again")
+	w.sees("One task runs again.")
+}

@@ -1,0 +1,73 @@
+package dashboard_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// officeSite returns a site with the workers and tasks of a small trading house, and the
+// worker and the task that the README shows.
+func officeSite(t *testing.T) (s *site, reporter store.Worker, task string) {
+	t.Helper()
+	s = newSite(t)
+	buyer := s.worker(s.owner, store.NewWorker{Title: "Green buyer", Summary: "Compares offers with past lots", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
+	reader := s.worker(s.owner, store.NewWorker{Title: "Invoice reader", Summary: "Reads an invoice into JSON"})
+	reporter = s.worker(s.owner, store.NewWorker{Title: "Quarterly reporter", Summary: "Totals an export and writes what stands out",
+		Instructions: "You write the quarterly report for the management.\n\n- Total revenue by region, and compare it with the quarter before.\n- Name the two largest changes and their causes.\n- Keep to one page, and publish it as report.md."})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: reader.ID, Title: "INV-20431 from Nordfrakt", Input: "Read the invoice.\n\n" + scripted("say Total **€4,310.00**, due on 14 October.")})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: reader.ID, Title: "INV-20436 from Hafenlogistik", Input: "Read the invoice.\n\n" + scripted("say Total **€918.40**, due on 2 November.")})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: buyer.ID, Title: "Jute bags, food-grade, EU", Input: scripted("fail 400 The supplier's page did not answer")})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: reporter.ID, Title: "Totals of the second quarter", Input: scripted(
+		calling("write_file", "path", "totals.json", "content", "{\"region\": \"Nordics\", \"eur\": 412380}\n"), calling("publish_file", "path", "totals.json"), "say Q2 revenue was **€1,141,300**.")})
+	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: reporter.ID, Title: "Compare Q3 revenue by region", Input: "Total revenue by region for Q2 and Q3.\nTell me what stands out, and why.\nPut it into report.md.\n" +
+		scripted(append([]string{"think The totals of the second quarter are in totals.json.", calling("read_file", "path", "totals.json"),
+			calling("write_file", "path", "report.md", "content", report), calling("publish_file", "path", "report.md")}, saying(report, "0ms")...)...)})
+	s.begin(s.owner, store.NewTurn{WorkerID: reporter.ID, Title: "Forecast of the fourth quarter", Input: scripted("say Reading the order book.", "wait 10m")})
+	s.asks(buyer, "Offer from Finca El Roble")
+	if err := s.store.SetDefaultModels(t.Context(), s.owner.Caller, "", "anthropic:claude-sonnet-4-5"); err != nil { // no turn begins any more
+		t.Fatal(err)
+	}
+	return s, reporter, turn.TaskID
+}
+
+// TestBrowserReadme opens what the README shows. The folder of SCREENSHOTS gets its pictures,
+// which belong into .github.
+func TestBrowserReadme(t *testing.T) {
+	t.Parallel()
+	s, reporter, task := officeSite(t)
+	w := newWindow(s).borrow(s.signIn("ann@example.com"))
+	w.open("/tasks/" + task)
+	w.sees("Benelux", "report.md")
+	w.picture("dashboard.png", 1280, 1000)
+	w.open("/tasks")
+	w.sees("Finca El Roble", "Compare Q3 revenue")
+	w.picture("tasks.png", 1280, 660)
+	w.open("/workers/" + reporter.ID)
+	w.sees("Quarterly reporter")
+	w.picture("worker.png", 1100, 820)
+	w.open("/")
+	w.sees("What should be done?")
+	w.picture("home.png", 1100, 820)
+}
+
+// picture puts what a window of that size shows into the folder of SCREENSHOTS.
+func (w *window) picture(name string, width, height int64) {
+	w.t.Helper()
+	is := is.New(w.t)
+	dir := os.Getenv(screenshotsVariable)
+	if dir == "" {
+		return
+	}
+	call(w, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1})
+	picture, err := chromedp.Run(w.ctx, chromedp.CaptureScreenshot())
+	is.NoErr(err)
+	is.NoErr(os.MkdirAll(dir, 0o755))
+	is.NoErr(os.WriteFile(filepath.Join(dir, name), picture, 0o600))
+}

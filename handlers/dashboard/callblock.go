@@ -1,0 +1,274 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"journeyman/handlers/dashboard/text"
+	"journeyman/store"
+)
+
+// A callBlock is a tool call with what pages show of it.
+type callBlock struct {
+	ID       string // of the element
+	Name     string
+	Path     string // address of its own page
+	Icon     string
+	Argument string // the argument that says most, on the closed line
+	Result   string // the result in a few words, on the closed line
+	Added    int    // lines of an edit
+	Removed  int
+	State    text.Key // a word for people; '' for a call that is done
+	Class    string   // of the state: run, wait, bad or ''
+	Reason   string   // why the call failed, in one line
+	Took     time.Duration
+	Credits  float64
+	Step     stepBlock
+	Ended    bool
+	Failed   bool
+	Decision string // of a person; '' if the call needed no approval
+	Bare     bool   // the page has room for the closed line only
+	Body     callBody
+	Input    excerpt // raw
+	Output   excerpt
+	Children []childLink
+}
+
+// A childLink is a task that a call has started.
+type childLink struct {
+	Path, Worker, Text string
+	Status             state
+}
+
+// A planItem is a step of the plan that a worker has made.
+type planItem struct {
+	Text  string `json:"text"`
+	State string `json:"state"`
+	Done  bool   `json:"done"` // in calls of earlier versions
+}
+
+// Icon returns the icon of the step.
+func (i planItem) Class() string {
+	switch {
+	case i.State == "done" || i.Done && i.State == "":
+		return "done"
+	case i.State == "in_progress":
+		return "now"
+	}
+	return "todo"
+}
+
+// arguments are the arguments of a call, as far as pages know them. A model wrote them, so
+// each may have any type: a field that cannot be read stays empty.
+type arguments map[string]json.RawMessage
+
+// argumentsOf reads the arguments of a call. It returns nil if they are no object.
+func argumentsOf(input json.RawMessage) (a arguments) {
+	if json.Unmarshal(input, &a) != nil {
+		return nil
+	}
+	return a
+}
+
+// text returns an argument that is a string, "" otherwise.
+func (a arguments) text(name string) (value string) {
+	if json.Unmarshal(a[name], &value) != nil {
+		return ""
+	}
+	return value
+}
+
+// first returns the first of the named arguments that is a string with text.
+func (a arguments) first(names ...string) string {
+	for _, name := range names {
+		if value := a.text(name); strings.TrimSpace(value) != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+// leastBodyBytes is the least room of a body: with less, a call links to its own page.
+const leastBodyBytes = 150
+
+// maxArgument is the number of characters of an argument on the closed line.
+const maxArgument = 90
+
+// oneLine returns a text on one line, as far as the closed line shows it.
+func oneLine(source string) string {
+	return ellipsis(strings.Join(strings.Fields(store.FirstRunes(source, 4*maxArgument)), " "), maxArgument)
+}
+
+// iconOf returns the icon of a tool.
+func iconOf(tool string) string {
+	icons := map[string]string{"read_file": "doc", "write_file": "file", "edit_file": "diff", "list_files": "folder",
+		"search_files": "search", "view_image": "image", "publish_file": "send", "shell": "term", "web_fetch": "globe",
+		"web_search": "search", "update_plan": "tasks", "ask_user": "shield", "run_worker": "workers"}
+	if icon := icons[tool]; icon != "" {
+		return icon
+	}
+	return "plug"
+}
+
+// argumentOf returns the argument of a call that says most to people.
+func argumentOf(l *text.Language, tool string, a arguments) string {
+	switch tool {
+	case "shell":
+		return oneLine(a.text("command"))
+	case "update_plan":
+		items, done := planOf(a["items"]), 0
+		for _, i := range items {
+			if i.Class() == "done" {
+				done++
+			}
+		}
+		return l.N(int64(len(items)), "%d item, %d done", "%d items, %d done", done)
+	case "web_fetch":
+		address := a.text("url")
+		if u, err := url.Parse(address); err == nil && u.Host != "" {
+			return oneLine(u.Host + strings.TrimSuffix(u.Path, "/"))
+		}
+		return oneLine(address)
+	case "web_search":
+		return oneLine("“" + a.text("query") + "”")
+	case "search_files":
+		where := a.first("path", "glob")
+		if where == "" {
+			return oneLine("“" + a.text("pattern") + "”")
+		}
+		return oneLine(l.T("“%s” in %s", a.text("pattern"), where))
+	}
+	return oneLine(a.first("path", "question", "worker", "task", "to", "url", "query", "command", "name", "title",
+		"id"))
+}
+
+// planOf reads the items of a plan.
+func planOf(raw json.RawMessage) (items []planItem) {
+	if json.Unmarshal(raw, &items) != nil {
+		return nil
+	}
+	for i := range items {
+		items[i].Text = ellipsis(items[i].Text, 200)
+	}
+	return items[:min(len(items), 50)]
+}
+
+// A shellResult is the result of the tool shell.
+type shellResult struct {
+	ExitCode int    `json:"exitCode"`
+	Output   string `json:"output"`
+	Stopped  string `json:"stopped"`
+	Note     string `json:"note"`
+}
+
+// resultOf returns the result of a call in a few words.
+func resultOf(l *text.Language, tool string, a arguments, output json.RawMessage) string {
+	var said string
+	isText := json.Unmarshal(output, &said) == nil
+	switch tool {
+	case "shell":
+		var r shellResult
+		if json.Unmarshal(output, &r) == nil {
+			return l.T("exit %d", r.ExitCode)
+		}
+	case "write_file":
+		return showBytes(l, int64(len(a.text("content"))))
+	case "read_file":
+		if isText {
+			lines := int64(strings.Count(said, "\n"))
+			return l.N(lines, "%d line", "%d lines") + " · " + showBytes(l, int64(len(said)))
+		}
+	case "search_files", "list_files":
+		if isText {
+			return l.N(int64(strings.Count(said, "\n")), "%d line", "%d lines")
+		}
+	case "web_fetch":
+		var r struct {
+			Content string `json:"content"`
+		}
+		if json.Unmarshal(output, &r) == nil {
+			return showBytes(l, int64(len(r.Content)))
+		}
+	case "web_search":
+		var r struct {
+			Results []json.RawMessage `json:"results"`
+		}
+		if json.Unmarshal(output, &r) == nil {
+			return l.N(int64(len(r.Results)), "%d result", "%d results")
+		}
+	}
+	return ""
+}
+
+// call returns the block of a step's tool call number n. Input and output need at most that
+// many bytes of HTML each.
+func (b *turnBuilder) call(t store.Turn, st store.Step, p store.Part, n int64, most int) *callBlock {
+	raw := fmt.Sprintf("%s/raw/%d/%d/calls/%d", b.path, t.Seq, st.Seq, n)
+	a := argumentsOf(p.Input)
+	cb := &callBlock{ID: fmt.Sprintf("c%d-%d-%d", t.Seq, st.Seq, n), Name: ellipsis(p.ToolName, 80),
+		Icon:     iconOf(p.ToolName),
+		Path:     fmt.Sprintf("%s/calls/%d/%d/%d", b.path, t.Seq, st.Seq, n),
+		Input:    excerptOf(prettyJSON(p.Input), most/3).at(raw + "/input"),
+		Argument: argumentOf(b.r.lang, p.ToolName, a), Step: stepBlock{Step: st}}
+	c, ended := st.Call(n)
+	approval, asked := st.Approval(n)
+	cb.State, cb.Class = callState(t, c, ended, approval, asked)
+	if cb.Ended = ended; ended {
+		cb.Took, cb.Credits = took(c.StartedAt, c.CompletedAt), store.Credits(c.Cost)
+		cb.Failed = c.State != store.CallCompleted
+		cb.Output = excerptOf(prettyJSON(c.Output), most/3).at(raw + "/output")
+		cb.Result = resultOf(b.r.lang, p.ToolName, a, c.Output)
+	}
+	if cb.Failed {
+		cb.Reason, cb.Result = oneLine(c.ErrorText()), ""
+	}
+	if cb.Bare = most < leastBodyBytes; cb.Bare {
+		return cb
+	}
+	maker := bodyMaker{lang: b.r.lang, most: most, whole: raw}
+	cb.Body = maker.body(p.ToolName, p.Input, c.Output, cb.Failed)
+	if d := cb.Body.Diff; d != nil && ended && !cb.Failed {
+		cb.Added, cb.Removed = d.Added, d.Removed
+	}
+	if asked {
+		cb.Decision = decisionText(b.r.lang, approval)
+	}
+	for _, child := range b.children {
+		if child.ParentNum == t.Num && child.Step == st.Seq && child.Call == n {
+			cb.Children = append(cb.Children, b.childLink(child))
+		}
+	}
+	return cb
+}
+
+// childLink returns the link to a task that a call has started.
+func (b *turnBuilder) childLink(c store.Child) childLink {
+	return childLink{Path: taskPath(c.TaskID), Worker: ellipsis(c.WorkerTitle, 80), Text: oneLine(c.OutputText),
+		Status: statusOf(b.r.lang, c.Status, c.Wait, false)}
+}
+
+// callState returns a word for the state of a tool call that did not simply run, and its class.
+func callState(t store.Turn, c store.Call, ended bool, a store.Approval, asked bool) (word text.Key, class string) {
+	switch {
+	case asked && a.Status == store.ApprovalPending && a.Kind == store.KindQuestion:
+		return "waits for an answer", "wait"
+	case asked && a.Status == store.ApprovalPending:
+		return "waits for approval", "wait"
+	case asked && a.Status == store.ApprovalDenied:
+		return "denied", "bad"
+	case ended && c.State == store.CallCompleted:
+		return "", ""
+	case ended && c.State == store.CallInterrupted:
+		return "cut off", "bad"
+	case ended:
+		return "failed", "bad"
+	case t.Status == store.Running:
+		return "running", "run"
+	case t.Status == store.Pending:
+		return "queued", ""
+	}
+	return "did not run", ""
+}

@@ -1,0 +1,336 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"journeyman/handlers/dashboard/text"
+)
+
+// A callBody is the content of a call as people read it. It has one of the first fields, and
+// maybe a text.
+type callBody struct {
+	Command *commandView
+	Code    *codeView
+	Diff    *diffView
+	Plan    []planItem
+	Links   []option // addresses as values
+	Letter  *letterView
+	Values  []valueView
+	Text    *excerpt
+}
+
+// A commandView is a command with its output.
+type commandView struct {
+	Command, Output excerpt
+	Note            string
+}
+
+// A codeView is a text with a label, such as a file.
+type codeView struct {
+	Label string
+	HTML  template.HTML
+	Size  int64
+	More  string
+}
+
+// A letterView is a mail that a tool is to send.
+type letterView struct {
+	Headers []valueView
+	Text    excerpt
+}
+
+// A valueView is an argument and its value.
+type valueView struct {
+	Name string
+	Text excerpt
+}
+
+// A bodyMaker makes the bodies of calls.
+type bodyMaker struct {
+	lang  *text.Language
+	most  int    // bytes of HTML
+	whole string // address of the raw texts, without its last part
+}
+
+// body returns the content of a call. output is nil while the call runs.
+func (m bodyMaker) body(tool string, input, output json.RawMessage, failed bool) callBody {
+	a := argumentsOf(input)
+	var b callBody
+	switch tool {
+	case "shell":
+		return m.command(a, output, failed)
+	case "write_file":
+		b.Code = m.code(a.text("path"), a.text("content"), "/input")
+	case "edit_file":
+		b.Diff = m.edit(a, output)
+	case "read_file":
+		b.Code = m.result(a.text("path"), output, failed)
+	case "update_plan":
+		b.Plan = planOf(a["items"])
+	case "web_fetch", "web_search":
+		b = m.web(a, output, failed)
+	case "list_files", "search_files":
+		b.Code = m.result("", output, failed)
+	default:
+		return m.others(a, input, output)
+	}
+	if failed {
+		b.Text = m.text(output)
+	}
+	return b
+}
+
+// excerpt returns the beginning of a text with the address of the whole.
+func (m bodyMaker) excerpt(source, whole string) excerpt {
+	return excerptOf(visible(source), m.most).at(m.whole + whole)
+}
+
+// visible returns a text with its invisible signs for the direction of writing as escapes. With
+// them, a command could look like another one to the person who approves it.
+func visible(source string) string {
+	var b strings.Builder
+	for _, c := range source {
+		switch {
+		case c >= 0x202A && c <= 0x202E, c >= 0x2066 && c <= 0x2069:
+			fmt.Fprintf(&b, `\u%04x`, c)
+		default:
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+// text returns a result as text.
+func (m bodyMaker) text(output json.RawMessage) *excerpt {
+	e := m.excerpt(prettyJSON(output), "/output")
+	return &e
+}
+
+// command returns a command with its output.
+func (m bodyMaker) command(a arguments, output json.RawMessage, failed bool) (b callBody) {
+	var r shellResult
+	if json.Unmarshal(output, &r) != nil && !failed {
+		r.Output = ""
+	}
+	b.Command = &commandView{Command: m.excerpt(a.text("command"), "/input"), Output: m.excerpt(r.Output, "/output"),
+		Note: strings.TrimSpace(r.Stopped + " " + r.Note)}
+	if failed {
+		b.Text = m.text(output)
+	}
+	return b
+}
+
+// code returns a text with the colours of its name.
+func (m bodyMaker) code(name, content, whole string) *codeView {
+	e := m.excerpt(content, whole)
+	html := highlight(strings.TrimPrefix(path.Ext(name), "."), e.Text)
+	// Colours may need more room than the text alone.
+	if len(html) > 3*m.most {
+		html = template.HTMLEscapeString(e.Text)
+	}
+	return &codeView{Label: ellipsis(name, maxArgument), Size: e.Size, More: e.More,
+		HTML: template.HTML(html)} //nolint:gosec // escaped
+}
+
+// result returns a result that is a text with the colours of a file's name. It returns nil for
+// another result.
+func (m bodyMaker) result(name string, output json.RawMessage, failed bool) *codeView {
+	var said string
+	if failed || json.Unmarshal(output, &said) != nil {
+		return nil
+	}
+	return m.code(name, said, "/output")
+}
+
+// edit returns the difference that an edit has made, or that it is to make.
+func (m bodyMaker) edit(a arguments, output json.RawMessage) *diffView {
+	var said string
+	if json.Unmarshal(output, &said) == nil {
+		if v, ok := parseDiff(said, m.most); ok {
+			v.Path = ellipsis(a.text("path"), maxArgument)
+			if v.cut {
+				v.More = m.whole + "/output"
+			}
+			return &v
+		}
+	}
+	v := diffView{Path: ellipsis(a.text("path"), maxArgument)}
+	edits := editsOf(a)
+	v.cut = len(edits) > maxEditsShown
+	for _, e := range edits[:min(len(edits), maxEditsShown)] {
+		one := diffOf(e.Old, e.New, m.most-len(v.Rows)*rowBytes)
+		v.Rows = append(v.Rows, one.Rows...)
+		v.Added, v.Removed, v.cut = v.Added+one.Added, v.Removed+one.Removed, v.cut || one.cut
+	}
+	if v.cut {
+		v.More = m.whole + "/input"
+	}
+	return &v
+}
+
+// maxEditsShown is the number of edits of one call that a page shows.
+const maxEditsShown = 20
+
+// An editPair is a text and the text in its place.
+type editPair struct{ Old, New string }
+
+// editsOf returns the edits of a call of edit_file.
+func editsOf(a arguments) (list []editPair) {
+	if json.Unmarshal(a["edits"], &list) != nil || len(list) == 0 {
+		return []editPair{{a.text("old"), a.text("new")}}
+	}
+	return list
+}
+
+// web returns an address or the results of a search.
+func (m bodyMaker) web(a arguments, output json.RawMessage, failed bool) (b callBody) {
+	var r struct {
+		URL, Title, Content string
+		Results             []struct{ Title, URL string }
+	}
+	if !failed {
+		_ = json.Unmarshal(output, &r) // another result has no links
+	}
+	if address := a.text("url"); address != "" {
+		r.Results = append(r.Results[:0], struct{ Title, URL string }{r.Title, address})
+	}
+	for _, found := range r.Results[:min(len(r.Results), 10)] {
+		b.Links = append(b.Links, option{webAddress(found.URL), ellipsis(orElse(found.Title, found.URL), 120)})
+	}
+	if r.Content != "" {
+		e := m.excerpt(r.Content, "/output")
+		b.Text = &e
+	}
+	return b
+}
+
+// webAddress returns an address that a link may have, or "".
+func webAddress(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || len(address) > 2000 {
+		return ""
+	}
+	return address
+}
+
+// orElse returns the first text that is not empty.
+func orElse(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// maxValues is the number of arguments that a page lists.
+const maxValues = 12
+
+// others returns the arguments of a tool that pages know nothing of: a letter if they look
+// like one, else names and values.
+func (m bodyMaker) others(a arguments, input, output json.RawMessage) (b callBody) {
+	names := objectNames(input)
+	if b.Letter = m.letter(a, names); b.Letter == nil {
+		for _, name := range names[:min(len(names), maxValues)] {
+			value := excerptOf(visible(prettyJSON(a[name])), m.most/max(1, min(len(names), 4))).at(m.whole + "/input")
+			b.Values = append(b.Values, valueView{ellipsis(visible(name), 60), value})
+		}
+		b.Values = append(b.Values, m.left(len(names)-maxValues)...)
+	}
+	if output != nil {
+		b.Text = m.text(output)
+	}
+	return b
+}
+
+// left returns a line for n arguments that a page has no room for.
+func (m bodyMaker) left(n int) []valueView {
+	if n <= 0 {
+		return nil
+	}
+	return []valueView{{"…", excerpt{Text: "+" + strconv.Itoa(n), More: m.whole + "/input", cut: true}}}
+}
+
+// objectNames returns the names of an object's fields, in their order. A name that comes twice
+// is there once.
+func objectNames(raw json.RawMessage) (names []string) {
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	seen := map[string]bool{}
+	for d.More() {
+		t, err := d.Token()
+		name, ok := t.(string)
+		if err != nil || !ok {
+			return names
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			return names
+		}
+		if !seen[name] {
+			names, seen[name] = append(names, name), true
+		}
+	}
+	return names
+}
+
+// letter returns arguments as a letter: they name a recipient and hold a text. It returns nil
+// for other arguments.
+func (m bodyMaker) letter(a arguments, names []string) *letterView {
+	shown := map[string]bool{} // the names of the arguments that have their place in the letter
+	take := func(read func(string) string, names ...string) string {
+		for _, name := range names {
+			if value := read(name); strings.TrimSpace(value) != "" {
+				shown[name] = true
+				return value
+			}
+		}
+		return ""
+	}
+	list := func(name string) string { return listOrText(a[name]) }
+	to := take(list, "to", "recipient")
+	content := take(a.text, "body", "text", "html", "content", "message")
+	if to == "" || content == "" {
+		return nil
+	}
+	v := &letterView{Text: m.excerpt(content, "/input")}
+	v.Headers = append(v.Headers, valueView{m.lang.T("To"), m.excerpt(to, "/input")})
+	for _, h := range []struct {
+		name  string
+		label text.Key
+	}{{"from", "From"}, {"cc", "Cc"}, {"bcc", "Bcc"}, {"subject", "Subject"}, {"attachments", "Attachments"}} {
+		if value := take(list, h.name); value != "" {
+			v.Headers = append(v.Headers, valueView{m.lang.T(h.label), m.excerpt(value, "/input")})
+		}
+	}
+	// Whoever decides must see every argument: those that no letter has stand below the others.
+	// Such are a second text, and recipients that are no texts.
+	names = slices.DeleteFunc(names, func(name string) bool { return shown[name] })
+	for _, name := range names[:min(len(names), maxValues)] {
+		v.Headers = append(v.Headers, valueView{ellipsis(visible(name), 60), m.excerpt(prettyJSON(a[name]), "/input")})
+	}
+	v.Headers = append(v.Headers, m.left(len(names)-maxValues)...)
+	return v
+}
+
+// listOrText returns a value that is a text or a list of texts.
+func listOrText(raw json.RawMessage) string {
+	var list []string
+	if json.Unmarshal(raw, &list) == nil {
+		return strings.Join(list, ", ")
+	}
+	var one string
+	if json.Unmarshal(raw, &one) != nil {
+		return ""
+	}
+	return one
+}

@@ -1,0 +1,52 @@
+package dashboard
+
+import (
+	"journeyman/handlers/dashboard/text"
+	"journeyman/store"
+)
+
+// compactionNotes returns notes on how the conversation was shortened before a step.
+func (b *turnBuilder) compactionNotes(turnNum, step int64) (notes []compactionNote, err error) {
+	if !b.read {
+		b.read = true
+		if b.compactions, err = b.d.store.Compactions(b.r.Context(), b.task); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range b.compactions {
+		if c.TurnNum == turnNum && c.Step == step {
+			notes = append(notes, compactionNote{compactionText(b.r.lang, c), excerptOf(c.Summary, summaryBytes)})
+		}
+	}
+	return notes, nil
+}
+
+// A compactionNote says how the runner shortened a conversation.
+type compactionNote struct {
+	Text    string
+	Summary excerpt // what the model reads instead of the omitted part; may be empty
+}
+
+// compactionText returns a compaction in words.
+func compactionText(l *text.Language, c store.Compaction) string {
+	var what string
+	switch c.Kind {
+	case store.CompactionCut:
+		what = l.N(c.Items, "%d long text of tools was cut to %s.", "%d long texts of tools were cut to %s each.",
+			showBytes(l, c.CutTo))
+	case store.CompactionFiles:
+		what = l.N(c.Items, "%d attached file will only be named.", "%d attached files will only be named.")
+	case store.CompactionSummary:
+		what = l.N(c.Items, "%d earlier model call was summarised.", "%d earlier model calls were summarised.")
+	case store.CompactionOmission:
+		what = l.N(c.Items, "%d earlier model call was left out.", "%d earlier model calls were left out.")
+	default:
+		what = l.T("A part of the conversation was told shorter.")
+	}
+	why := l.T("Now the conversation fits %s: about %d tokens became %d.", c.Model, c.TokensBefore, c.TokensAfter)
+	if c.Refused {
+		why = l.T("%s found the conversation too long: about %d tokens became %d.", c.Model, c.TokensBefore,
+			c.TokensAfter)
+	}
+	return what + " " + why
+}

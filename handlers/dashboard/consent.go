@@ -1,0 +1,149 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+
+	"journeyman/handlers"
+	"journeyman/store"
+)
+
+// consentRoutes registers the page on which a person lets a program act for them. The button
+// that ends the program's access is on the page of the account.
+func (d *Dashboard) consentRoutes() {
+	d.on("GET", "/oauth/authorize", d.showConsent) // handlers.AuthorizePath
+	d.on("POST", "/oauth/authorize", d.consent)
+	d.on("POST", "/account/programs/:grantId/revoke", button(d.revokeGrant))
+}
+
+// A consentPage is the data of the page. Name and Host are the program's own claims.
+type consentPage struct {
+	Name    string
+	Host    string // where the browser goes with the answer
+	Refusal string // error code that the program will get instead of a code; "" if the person may agree
+	Params  []param
+}
+
+// A param is a parameter of the program's request, which the form sends again.
+type param struct{ Name, Value string }
+
+// An authorization is the valid request of a program.
+type authorization struct {
+	client    store.OAuthClient
+	uri       string // where the answer goes, as the program wrote it
+	redirect  *url.URL
+	challenge string
+	state     string
+}
+
+// authorization reads a request of a program. If the client and the address belong together,
+// any other mistake is returned as refusal, a code for the program. Without a
+// registered address, err is returned and shown to the person. Otherwise this page would send
+// browsers to any address (RFC 6749, section 4.1.2.1).
+func (d *Dashboard) authorization(r *request, params url.Values) (a authorization, refusal string, err error) {
+	if err := handlers.OnlyOnce(params); err != nil {
+		return a, "", err
+	}
+	if a.client, err = d.store.OAuthClient(r.Context(), params.Get("client_id")); err != nil {
+		return a, "", err
+	}
+	// From here on the order matters: only a request with a registered address may be
+	// answered.
+	a.uri = params.Get("redirect_uri")
+	if a.redirect, err = url.Parse(a.uri); err != nil || !a.client.Redirects(a.uri) {
+		return a, "", store.Errorf(store.Invalid,
+			"the program %q has not registered the address to which it wants the answer", a.client.Name)
+	}
+	a.state, a.challenge = params.Get("state"), params.Get("code_challenge")
+	switch {
+	case params.Get("response_type") != "code":
+		refusal = "unsupported_response_type"
+	case params.Get("code_challenge_method") != "S256" || len(a.challenge) != 43:
+		refusal = "invalid_request" // PKCE is required
+	case handlers.CheckResource(d.cfg.BaseURL, params) != nil:
+		refusal = "invalid_target"
+	}
+	return a, refusal, nil
+}
+
+// answer sends the browser back to the program.
+func (d *Dashboard) answer(w http.ResponseWriter, r *request, a authorization, name, value string) error {
+	// The address may have a query of its own, which stays (RFC 6749, section 3.1.2).
+	query := a.redirect.Query()
+	query.Set(name, value)
+	query.Set("iss", d.cfg.BaseURL) // RFC 9207: the program sees which server answers
+	if a.state != "" {
+		query.Set("state", a.state)
+	}
+	back := *a.redirect
+	back.RawQuery = query.Encode()
+	// The address of this page holds the state of the program. The next site must not
+	// read it.
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	w.Header().Set("Location", back.String())
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}
+
+// showConsent shows the page that asks the person. It never redirects by itself.
+func (d *Dashboard) showConsent(w http.ResponseWriter, r *request) error {
+	params := r.URL.Query()
+	a, refusal, err := d.authorization(r, params)
+	if err != nil {
+		return err
+	}
+	// Anybody can register a program with any address. So the browser goes there only after the
+	// person has pressed a button. That also holds for a refusal (RFC 9700, section 4.11.2).
+	p := consentPage{Name: a.client.Name, Host: a.redirect.Host, Refusal: refusal}
+	target := a.redirect.Scheme + ":"
+	if a.redirect.Scheme == "http" || a.redirect.Scheme == "https" {
+		target += "//" + a.redirect.Host
+	} else {
+		p.Host = target
+	}
+	for _, name := range []string{"response_type", "client_id", "code_challenge", "code_challenge_method", "state",
+		"resource"} {
+		for _, value := range params[name] {
+			p.Params = append(p.Params, param{name, value})
+		}
+	}
+	p.Params = append(p.Params, param{"redirect_uri", a.uri},
+		param{"organization", r.who.OrganizationID})
+	// Browsers apply form-action also to the redirect that answers a form. target is safe in the
+	// header: the store has accepted only hosts without spaces, quotes and semicolons.
+	w.Header().Set("Content-Security-Policy", policyFor(target))
+	return d.page(w, r, "consent.html", r.t("Connect a program"), p)
+}
+
+// consent carries out the person's decision. Any value except "allow" denies. It reads and
+// checks the whole request again, because the form comes from the browser.
+func (d *Dashboard) consent(w http.ResponseWriter, r *request) error {
+	f, err := readForm(w, r)
+	if err != nil {
+		return err
+	}
+	a, refusal, err := d.authorization(r, f.Values)
+	switch {
+	case err != nil:
+		return err
+	case refusal != "":
+		return d.answer(w, r, a, "error", refusal)
+	case f.Get("decision") != "allow":
+		return d.answer(w, r, a, "error", "access_denied")
+	case f.Get("organization") != r.who.OrganizationID:
+		// Another tab has switched the organization since the page was shown. The person agreed
+		// to access to the organization on the page.
+		return store.Errorf(store.Conflict, "you have switched to another organization: go back and decide again")
+	}
+	code, err := d.store.Consent(r.Context(), r.who.Caller, store.Consent{ClientID: a.client.ID,
+		RedirectURI: a.uri, CodeChallenge: a.challenge})
+	if err != nil {
+		return err
+	}
+	return d.answer(w, r, a, "code", code)
+}
+
+func (d *Dashboard) revokeGrant(r *request) (string, error) {
+	return done("/account", "program-ended"),
+		d.store.RevokeOAuthGrant(r.Context(), r.who.Caller, r.params.ByName("grantId"))
+}

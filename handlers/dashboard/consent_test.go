@@ -1,0 +1,249 @@
+package dashboard_test
+
+import (
+	"context"
+	"encoding/json"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+
+	"journeyman/store"
+)
+
+const callback = "http://127.0.0.1:1/callback"
+
+// fields returns the hidden fields of a page's form, names and values in turn.
+func (p page) fields() (list []string) {
+	for _, m := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`).FindAllStringSubmatch(p.body, -1) {
+		list = append(list, html.UnescapeString(m[1]), html.UnescapeString(m[2]))
+	}
+	return list
+}
+
+// decide opens the page of an authorization address, decides, and returns the parameters
+// with which the browser goes back to the program.
+func (b *browser) decide(t *testing.T, address, decision string) url.Values {
+	t.Helper()
+	p := b.get(strings.TrimPrefix(address, b.url))
+	if p.status == http.StatusOK {
+		p = b.post("/oauth/authorize", append(p.fields(), "decision", decision)...)
+	}
+	back, err := url.Parse(p.location())
+	if err != nil || p.status != http.StatusSeeOther || !strings.HasPrefix(p.location(), callback+"?") {
+		t.Fatalf("no way back to the program: %d %s %s", p.status, p.location(), p.body)
+	}
+	return back.Query()
+}
+
+// program returns the OAuth of the official SDK's client. Its person decides in b.
+func program(t *testing.T, b *browser, decision string) *auth.AuthorizationCodeHandler {
+	t.Helper()
+	h, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
+		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
+			ClientName: "Assistant <b>", RedirectURIs: []string{callback}, TokenEndpointAuthMethod: "none"}},
+		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
+			q := b.decide(t, args.URL, decision)
+			return &auth.AuthorizationResult{Code: q.Get("code"), State: q.Get("state"), Iss: q.Get("iss")}, nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// connect connects a program to the MCP endpoint.
+func (s *site) connect(t *testing.T, h auth.OAuthHandler) (*sdk.ClientSession, error) {
+	t.Helper()
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
+		&sdk.StreamableClientTransport{Endpoint: s.url + "/mcp", OAuthHandler: h, MaxRetries: -1}, nil)
+	if err == nil {
+		t.Cleanup(func() { _ = c.Close() })
+	}
+	return c, err
+}
+
+func TestAProgramConnectsByOAuth(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	s.join("bob@example.com", store.RoleMember)
+	bob := s.signIn("bob@example.com")
+	h := program(t, bob, "allow")
+	c, err := s.connect(t, h)
+	is.NoErr(err)
+	run, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "list_workers", Arguments: map[string]any{}})
+	is.NoErr(err)
+	is.True(!run.IsError) // the program runs workers
+
+	source, err := h.TokenSource(t.Context())
+	is.NoErr(err)
+	token, err := source.Token()
+	is.NoErr(err)
+	for path, status := range map[string]int{"/api/me": 401, "/api/workers": 401, "/workers": 404} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+		is.NoErr(err)
+		r.Header.Set("Authorization", "Bearer "+token.AccessToken)
+		res, err := http.DefaultClient.Do(r)
+		is.NoErr(err)
+		is.NoErr(res.Body.Close())
+		is.Equal(res.StatusCode, status) // the token is for the MCP endpoint alone
+	}
+
+	keys := s.signIn("ann@example.com").get("/settings/keys")
+	is.True(keys.has("Assistant &lt;b&gt;", "connected program"))                      // Owners see whose access there is
+	is.Equal(strings.Count(keys.body, "/roll"), strings.Count(keys.body, "/revoke")-1) // a program's token is not rolled
+	account := bob.get("/account")
+	is.True(account.has("Assistant &lt;b&gt;")) // the person sees it
+	grant := regexp.MustCompile(`/account/programs/ogr_[a-z0-9]+/revoke`).FindString(account.body)
+	is.Equal(s.signIn("ann@example.com").post(grant).status, http.StatusNotFound) // not an owner's own grant
+	is.Equal(bob.post(grant).status, http.StatusSeeOther)
+	_, err = s.store.AuthenticateMCP(t.Context(), token.AccessToken)
+	is.True(store.IsKind(err, store.Unauthorized)) // the access has not ended
+}
+
+func TestAProgramIsDenied(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	ann := s.signIn("ann@example.com")
+	_, err := s.connect(t, program(t, ann, "deny"))
+	is.True(err != nil) // connected against the person's will
+	_, err = s.connect(t, program(t, ann, ""))
+	is.True(err != nil) // a form without a decision allows
+	grants, err := s.store.OAuthGrants(t.Context(), s.owner.Caller)
+	is.NoErr(err)
+	is.Equal(len(grants), 0)
+}
+
+// register registers a program and returns its client_id.
+func (s *site) register(t *testing.T, body string) (status int, answer map[string]any) {
+	t.Helper()
+	res, err := http.Post(s.url+"/oauth/register", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, answer
+}
+
+func TestHostileAuthorizationRequests(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	ann := s.signIn("ann@example.com")
+	status, client := s.register(t, `{"client_name": "x", "redirect_uris": ["`+callback+`"], "token_endpoint_auth_method": "client_secret_basic"}`)
+	is.Equal(status, http.StatusCreated)
+	is.Equal(client["token_endpoint_auth_method"], "none")
+	good := url.Values{"response_type": {"code"}, "client_id": {client["client_id"].(string)}, "redirect_uri": {callback}, "state": {"s&t"},
+		"code_challenge": {strings.Repeat("a", 43)}, "code_challenge_method": {"S256"}, "resource": {s.url + "/mcp"}}
+	with := func(name string, values ...string) string {
+		q := url.Values{}
+		for k, v := range good {
+			q[k] = v
+		}
+		q[name] = values
+		return "/oauth/authorize?" + q.Encode()
+	}
+	p := ann.get("/oauth/authorize?" + good.Encode())
+	is.Equal(p.status, http.StatusOK)
+	is.True(strings.Contains(p.header.Get("Content-Security-Policy"), "form-action 'self' http://127.0.0.1:1;"))
+	is.True(p.has("127.0.0.1:1", "Acme", "ann@example.com"))
+
+	// Nothing that could be an attacker's address gets the browser.
+	for name, address := range map[string]string{
+		"another address": with("redirect_uri", "https://evil.example/"), "no address": with("redirect_uri"),
+		"another client": with("client_id", "ocl_none"), "two addresses": with("redirect_uri", callback, "https://evil.example/"),
+	} {
+		p := ann.get(address)
+		is.True(p.status >= 400) // name
+		is.Equal(p.location(), "")
+		_ = name
+	}
+	// What is wrong otherwise is told to the program, which has registered the address. The
+	// person sends the browser there: a link alone leads to no other site.
+	for address, says := range map[string]string{
+		with("code_challenge"): "invalid_request", with("code_challenge_method", "plain"): "invalid_request",
+		with("response_type", "token"): "unsupported_response_type", with("resource", "https://other.example/mcp"): "invalid_target",
+	} {
+		asked := ann.get(address)
+		is.Equal(asked.location(), "")
+		is.True(asked.has(says, "127.0.0.1:1") && !asked.has("Allow")) // only the way back
+		q := ann.decide(t, address, "allow")
+		is.Equal([]string{q.Get("error"), q.Get("state"), q.Get("iss"), q.Get("code")}, []string{says, "s&t", s.url, ""})
+	}
+	// A browser that is not signed in comes back after signing in.
+	is.True(strings.HasPrefix(s.visitor().get("/oauth/authorize?"+good.Encode()).location(), "/sign-in?next=%2Foauth%2Fauthorize"))
+	// Another site cannot press the button.
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/oauth/authorize", strings.NewReader(good.Encode()+"&decision=allow"))
+	is.NoErr(err)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	is.Equal(ann.send(r).status, http.StatusForbidden)
+	// Nor does consent move to an organization that another tab has chosen.
+	form := []string{"decision", "allow", "organization", "org_other"}
+	for k, v := range good {
+		form = append(form, k, v[0])
+	}
+	is.Equal(ann.post("/oauth/authorize", form...).status, http.StatusConflict)
+}
+
+func TestHostileTokenRequests(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	_, client := s.register(t, `{"redirect_uris": ["`+callback+`"]}`)
+	id := client["client_id"].(string)
+	is.Equal(client["client_name"], "Unnamed program")
+	for name, tt := range map[string]struct{ body, kind, says string }{
+		"json":         {`{}`, "application/json", "invalid_request"},
+		"no client":    {"grant_type=authorization_code", "", "invalid_client"},
+		"grant type":   {"grant_type=password&client_id=" + id, "", "unsupported_grant_type"},
+		"no code":      {"grant_type=authorization_code&client_id=" + id, "", "invalid_grant"},
+		"a wrong code": {"grant_type=authorization_code&code=jm_code_x.y.z&client_id=" + id, "", "invalid_grant"},
+		"refresh":      {"grant_type=refresh_token&refresh_token=jm_refresh_x.y.z&client_id=" + id, "", "invalid_grant"},
+		"twice":        {"grant_type=refresh_token&client_id=" + id + "&client_id=" + id, "", "invalid_request"},
+		"resource":     {"grant_type=refresh_token&resource=https://other.example&client_id=" + id, "", "invalid_target"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			if tt.kind == "" {
+				tt.kind = "application/x-www-form-urlencoded"
+			}
+			res, err := http.Post(s.url+"/oauth/token", tt.kind, strings.NewReader(tt.body))
+			is.NoErr(err)
+			defer res.Body.Close()
+			body, err := io.ReadAll(res.Body)
+			is.NoErr(err)
+			is.Equal(res.StatusCode, http.StatusBadRequest)
+			is.True(strings.Contains(string(body), `"error":"`+tt.says+`"`))
+			is.Equal(res.Header.Get("Cache-Control"), "no-store")
+		})
+	}
+	for body, says := range map[string]string{
+		`{"redirect_uris": ["http://evil.example/"]}`: "invalid_redirect_uri", `{"redirect_uris": []}`: "invalid_redirect_uri",
+		`{"redirect_uris": "x"}`: "invalid_redirect_uri", `[]`: "invalid_client_metadata", `{"client_name": 1}`: "invalid",
+	} {
+		status, answer := s.register(t, body)
+		is.Equal(status, http.StatusBadRequest)
+		is.True(strings.HasPrefix(answer["error"].(string), says))
+	}
+	limited := 0
+	for range 30 {
+		if status, _ := s.register(t, `{"redirect_uris": ["`+callback+`"]}`); status == http.StatusTooManyRequests {
+			limited++
+		}
+	}
+	is.True(limited > 5) // one place fills the table
+}

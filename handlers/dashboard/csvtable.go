@@ -1,0 +1,111 @@
+package dashboard
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+	"strings"
+)
+
+// The limits of a table in a preview.
+const (
+	tableRows    = 200
+	tableColumns = 40
+	tableCell    = 300 // characters
+)
+
+// A csvTable is the beginning of a file of comma-separated values.
+type csvTable struct {
+	Head []string
+	Rows [][]string
+	Cut  bool // the file has more rows or columns, or longer cells
+}
+
+// readTable reads the beginning of a table. It finds out which character separates the cells.
+// ok is false for a text that is no table.
+func readTable(text string) (t csvTable, ok bool) {
+	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\uFEFF")))
+	r.Comma, r.LazyQuotes, r.FieldsPerRecord, r.ReuseRecord = separator(text), true, -1, true
+	width := 0
+	for len(t.Rows) <= tableRows { // one row more for the head
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return t, false
+		}
+		row := t.cells(record)
+		width = max(width, len(row))
+		t.Rows = append(t.Rows, row)
+	}
+	if _, err := r.Read(); err == nil {
+		t.Cut = true
+	}
+	if len(t.Rows) == 0 {
+		return t, false
+	}
+	// Rows of one width keep the columns of the page straight.
+	for i, row := range t.Rows {
+		t.Rows[i] = append(row, make([]string, width-len(row))...)
+	}
+	t.Head, t.Rows = t.Rows[0], t.Rows[1:]
+	return t, true
+}
+
+// cells returns the cells of a record that the table shows.
+func (t *csvTable) cells(record []string) []string {
+	if len(record) > tableColumns {
+		record, t.Cut = record[:tableColumns], true
+	}
+	row := make([]string, len(record))
+	for i, cell := range record {
+		if row[i] = ellipsis(cell, tableCell); row[i] != cell {
+			t.Cut = true
+		}
+	}
+	return row
+}
+
+// separatorLines is how many lines separator looks at.
+const separatorLines = 20
+
+// separator returns the character that most probably separates the cells: the one that
+// stands in every line as often as in the first.
+func separator(text string) rune {
+	best, most := ',', 0
+	for _, candidate := range ",;\t|" {
+		first, equal, lines := 0, 0, 0
+		for line := range strings.Lines(text) {
+			n := countOutside(line, candidate)
+			if lines == 0 {
+				first = n
+			}
+			if lines++; n == first {
+				equal++
+			}
+			if lines == separatorLines {
+				break
+			}
+		}
+		// Equal lines count more than many cells: a sentence has commas, too.
+		if score := equal*1000 + min(first, 999); first > 0 && score > most {
+			best, most = candidate, score
+		}
+	}
+	return best
+}
+
+// countOutside returns how often a character stands outside quotation marks.
+func countOutside(line string, c rune) (n int) {
+	quoted := false
+	for _, r := range line {
+		switch {
+		case r == '"':
+			quoted = !quoted
+		case r == c && !quoted:
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,99 @@
+package dashboard
+
+import (
+	"net/http"
+
+	"journeyman/store"
+)
+
+// decideRoutes registers the page of the links in mails. Its reader decides without signing
+// in, as the user to whom the mail went. Opening the page decides nothing, because programs
+// that scan mail open every link.
+func (d *Dashboard) decideRoutes() {
+	d.open("GET", "/decide/:token", blank(d.showDecision))
+	d.open("POST", "/decide/:token", submitted(d.decideByLink, d.showDecision))
+}
+
+// A decisionPage is the data of the page of a link.
+type decisionPage struct {
+	Form    *form
+	Link    store.DecisionLink
+	Block   approvalBlock
+	Decided string // the decision in words; '' while the approval is pending
+}
+
+// Pending reports whether there is something to decide.
+func (p decisionPage) Pending() bool { return p.Link.Approval.Status == store.ApprovalPending }
+
+// decisionLink returns the link of a request. Wrong links are not counted, because nobody can
+// guess a signature. A limit by place would also lock out everybody behind one proxy.
+func (d *Dashboard) decisionLink(w http.ResponseWriter, r *request) (store.DecisionLink, error) {
+	// The address is a secret: no other page may learn it.
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	return d.store.DecisionLink(r.Context(), r.params.ByName("token"), remoteAddr(r.Request))
+}
+
+func (d *Dashboard) showDecision(w http.ResponseWriter, r *request, status int, f *form) error {
+	l, err := d.decisionLink(w, r)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		f = newForm(nil)
+	}
+	p := decisionPage{Form: f, Link: l}
+	if p.Block, err = d.newApprovalBlock(r, l.Approval, contentBytes); err != nil {
+		return err
+	}
+	// The forms are sent to this page: the address of the task would need a session.
+	p.Block.Action = ""
+	if !p.Pending() {
+		p.Decided = decisionText(r.lang, l.Approval)
+	}
+	return d.render(w, r, status, "decide.html", r.t("Decide"), p)
+}
+
+// decideByLink decides as the user of a link. If the approval is decided already, it redirects
+// to the page, which shows the decision.
+func (d *Dashboard) decideByLink(w http.ResponseWriter, r *request, f *form) (string, error) {
+	l, err := d.decisionLink(w, r)
+	if err != nil {
+		return "", err
+	}
+	decision, _, err := decisionOf(f, l.Approval)
+	if err != nil {
+		return "", err
+	}
+	_, err = d.cfg.Runner.DecideApproval(r.Context(), l.Caller, l.Task.ID, l.Approval.ID, l.Decision(decision))
+	if store.IsKind(err, store.Conflict) {
+		err = nil // the page says who has decided
+	}
+	return r.URL.Path, err
+}
+
+// decisionOf returns the decision of a form about an approval, and the key of the message
+// that confirms it. The pressed button determines the decision.
+func decisionOf(f *form, a store.Approval) (d store.Decision, message string, err error) {
+	d.Reason = f.Get("reason")
+	switch {
+	case f.Get("decision") == "approve":
+		d.Approved = true
+		return d, "call-approved", nil
+	case f.Get("decision") == "deny":
+		return d, "call-denied", nil
+	case f.Values.Has("choice"):
+		d.Answer = a.Question.Choice(f.Get("choice"))
+	case f.Values.Has("answer"):
+		d.Answer = f.text("answer")
+	default:
+		return d, "", store.Errorf(store.Invalid, "the decision must be approve or deny, or an answer")
+	}
+	// An empty choice means a number without a choice, so it is refused like an empty
+	// text.
+	if store.IsBlank(d.Answer) {
+		var wrong store.Fields
+		wrong.Add("answer", "must not be empty")
+		return d, "", wrong.Err()
+	}
+	return d, "question-answered", nil
+}

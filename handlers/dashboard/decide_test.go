@@ -1,0 +1,90 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// decisionLink returns the path of a link by which a user decides on what a task waits for.
+func (s *site) decisionLink(who store.Identity, task string) string {
+	s.t.Helper()
+	id := s.approval(task)
+	a, err := s.store.Approval(s.t.Context(), s.owner.Caller, task, id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	turn, err := s.store.Turn(s.t.Context(), a.TurnID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	token, err := s.store.DecisionToken(turn, a, who.UserID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return "/decide/" + token
+}
+
+// TestDecisionByLink decides without signing in.
+func TestDecisionByLink(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	guest := s.visitor()
+	w := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
+	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: scripted(calling("write_file", "path", "<b>.txt", "content", "x"), "say over")})
+	link := s.decisionLink(s.owner, "one")
+	for range 3 { // programs that scan mail open it
+		p := guest.get(link)
+		is.Equal(p.status, 200)
+		is.True(p.has("Allow <code>write_file</code>?", "&lt;b&gt;.txt", `name="decision" value="approve"`))
+		is.Equal([]string{p.header.Get("Referrer-Policy"), p.header.Get("Cache-Control")}, []string{"no-referrer", "no-store"})
+		is.True(strings.Contains(p.header.Get("Content-Security-Policy"), "default-src 'none'"))
+	}
+	is.Equal(guest.post(link, "decision", "maybe").status, 422)
+	is.Equal(guest.post(link, "decision", "deny", "reason", strings.Repeat("x", 1001)).status, 422)
+	is.Equal(guest.post(link, "decision", "approve").location(), link)
+	is.Equal(s.ended("one").Status, store.Completed)
+	p := guest.get(link)
+	is.True(p.has("Approved by", "nothing more to decide"))
+	is.Equal(p.has("<button name"), false)
+	is.Equal(guest.post(link, "decision", "deny").location(), link) // it does not count
+	is.True(guest.get(link).has("Approved by"))
+
+	// A question.
+	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "two", Input: scripted(`tool ask_user {"question": "Which <i>?", "choices": ["red"]}`, "say {{last}}")})
+	link = s.decisionLink(s.owner, "two")
+	is.True(guest.get(link).has("Which &lt;i&gt;?", `name="choice" value="1">red</button>`))
+	refused := guest.post(link, "answer", " ")
+	is.Equal(refused.status, 422)
+	is.True(refused.has("must not be empty"))
+	is.Equal(guest.post(link, "answer", "blue").location(), link)
+	is.Equal(s.ended("two").OutputText, `{"answer":"blue"}`)
+	is.True(guest.get(link).has("Answered by"))
+}
+
+// TestForgedDecisionLinks checks that wrong links are pages that say so, and lock
+// no right one out.
+func TestForgedDecisionLinks(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	guest := s.visitor()
+	member := s.join("mo@example.com", store.RoleMember)
+	w := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}})
+	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: scripted(calling("list_files"), "say over")})
+	good := s.decisionLink(s.owner, "one")
+	for _, link := range []string{"/decide/x", good + "x", s.decisionLink(member, "one")} {
+		is.Equal(guest.get(link).status, http.StatusNotFound)
+		is.Equal(guest.post(link, "decision", "approve").status, http.StatusNotFound)
+	}
+	for range 10 {
+		guest.get("/decide/x")
+	}
+	is.Equal(guest.get("/decide/x").status, http.StatusNotFound)
+	is.Equal(guest.get(good).status, http.StatusOK) // wrong links lock nobody out
+}

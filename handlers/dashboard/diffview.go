@@ -1,0 +1,202 @@
+package dashboard
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A diffRow is one line of a difference between two texts. Before, Marked and After together
+// are its text: Marked is what differs from the line on the other side.
+type diffRow struct {
+	Class                 string // add, del or gap; '' for a line that both sides have
+	Number                string // of the line; '' if it is not known
+	Skipped               int    // number of equal lines in a gap
+	Before, Marked, After string
+}
+
+// Sign returns the sign in front of the line.
+func (r diffRow) Sign() string {
+	switch r.Class {
+	case "add":
+		return "+"
+	case "del":
+		return "−"
+	}
+	return " "
+}
+
+// A diffView is a difference that a page shows.
+type diffView struct {
+	Path    string
+	Rows    []diffRow
+	Added   int
+	Removed int
+	More    string // address of the whole; '' if the rows are all
+	cut     bool   // rows are missing
+}
+
+// The limits of a difference.
+const (
+	maxDiffRows = 160
+	maxDiffLine = 400      // characters of one line
+	maxCompared = 64 << 10 // bytes of each of two texts that are compared
+)
+
+var hunkHead = regexp.MustCompile(`^@@ -(\d{1,9})(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@`)
+
+// parseDiff reads a difference in the unified format. ok is false for another text.
+func parseDiff(source string, most int) (v diffView, ok bool) {
+	a, b := 0, 0 // the numbers of the next lines
+	for line := range strings.Lines(source) {
+		line = strings.TrimRight(line, "\r\n")
+		if m := hunkHead.FindStringSubmatch(line); m != nil {
+			from, _ := strconv.Atoi(m[1]) // at most nine digits
+			to, _ := strconv.Atoi(m[2])
+			if ok && from > a {
+				v.add(diffRow{Class: "gap", Skipped: from - a}, &most)
+			}
+			a, b, ok = from, to, true
+			continue
+		}
+		if !ok || line == "" || strings.HasPrefix(line, `\`) {
+			continue
+		}
+		switch line[0] {
+		case '-':
+			v.Removed++
+			v.add(diffRow{Class: "del", Number: strconv.Itoa(a), Before: line[1:]}, &most)
+			a++
+		case '+':
+			v.Added++
+			v.add(diffRow{Class: "add", Number: strconv.Itoa(b), Before: line[1:]}, &most)
+			b++
+		case ' ':
+			v.add(diffRow{Number: strconv.Itoa(b), Before: line[1:]}, &most)
+			a, b = a+1, b+1
+		}
+	}
+	v.markWords()
+	return v, ok
+}
+
+// diffOf returns the difference of two pieces of a text, whose place is not known.
+func diffOf(before, after string, most int) (v diffView) {
+	// Two texts may differ only behind what is compared, and must not look equal then.
+	v.cut = len(before) > maxCompared || len(after) > maxCompared
+	before, after = before[:min(len(before), maxCompared)], after[:min(len(after), maxCompared)]
+	d := compareTexts(before, after)
+	v.Added, v.Removed = d.Added, d.Removed
+	for _, l := range d.Lines {
+		v.add(diffRow{Class: l.Kind, Skipped: l.Hidden, Before: valid(l.Text)}, &most)
+	}
+	v.markWords()
+	return v
+}
+
+// valid returns a text without bytes that are no characters.
+func valid(source string) string { return strings.ToValidUTF8(source, "\uFFFD") }
+
+// rowBytes is about the HTML of a row without its text.
+const rowBytes = 110
+
+// add adds a row while there is room. most is the room that is left, in bytes of HTML.
+func (v *diffView) add(r diffRow, most *int) {
+	if len(v.Rows) == maxDiffRows {
+		*most = -1
+	}
+	if utf8.RuneCountInString(r.Before) > maxDiffLine {
+		r.Before, v.cut = ellipsis(r.Before, maxDiffLine), true
+	}
+	for _, c := range r.Before {
+		*most -= escapedLen(c)
+	}
+	if *most -= rowBytes; *most < 0 {
+		v.cut = true
+		return
+	}
+	v.Rows = append(v.Rows, r)
+}
+
+// markWords marks the words that differ between removed lines and the lines in their place.
+func (v *diffView) markWords() {
+	for i := 0; i < len(v.Rows); {
+		dels := v.run(i, "del")
+		adds := v.run(i+dels, "add")
+		for k := range min(dels, adds) {
+			markPair(&v.Rows[i+k], &v.Rows[i+dels+k])
+		}
+		i += max(1, dels+adds)
+	}
+}
+
+// run returns how many rows from i on have a class.
+func (v *diffView) run(i int, class string) (n int) {
+	for i+n < len(v.Rows) && v.Rows[i+n].Class == class {
+		n++
+	}
+	return n
+}
+
+// markPair marks what differs between two lines: all between the words with which both begin
+// and those with which both end. Lines that have little in common get no marks.
+func markPair(del, add *diffRow) {
+	a, b := del.Before, add.Before
+	head := commonHead(a, b)
+	tail := commonTail(a[head:], b[head:])
+	if 3*(head+tail) < min(len(a), len(b)) {
+		return
+	}
+	for _, r := range []*diffRow{del, add} {
+		line := r.Before
+		r.Before, r.Marked, r.After = line[:head], line[head:len(line)-tail], line[len(line)-tail:]
+	}
+}
+
+// commonHead returns the length of the whole words with which two texts begin.
+func commonHead(a, b string) (n int) {
+	words := 0
+	for i, c := range a {
+		if !strings.HasPrefix(b[min(i, len(b)):], string(c)) || c == utf8.RuneError {
+			break
+		}
+		n = i + utf8.RuneLen(c)
+		if !isWord(c) {
+			words = n
+		}
+	}
+	if cutsWord(a, n) || cutsWord(b, n) {
+		return words
+	}
+	return n
+}
+
+// commonTail returns the length of the whole words with which two texts end.
+func commonTail(a, b string) (n int) {
+	words := 0
+	for n < len(a) && n < len(b) {
+		c, size := utf8.DecodeLastRuneInString(a[:len(a)-n])
+		d, _ := utf8.DecodeLastRuneInString(b[:len(b)-n])
+		if c != d || c == utf8.RuneError {
+			break
+		}
+		if n += size; !isWord(c) {
+			words = n
+		}
+	}
+	if cutsWord(a, len(a)-n) || cutsWord(b, len(b)-n) {
+		return words
+	}
+	return n
+}
+
+// cutsWord reports whether a place in a text is inside a word.
+func cutsWord(text string, at int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	after, _ := utf8.DecodeRuneInString(text[at:])
+	return at > 0 && at < len(text) && isWord(before) && isWord(after)
+}
+
+func isWord(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '_' }

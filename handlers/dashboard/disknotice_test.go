@@ -1,0 +1,44 @@
+package dashboard_test
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// TestDiskNotice shows pages while the disk runs full. People who may see the system read about
+// the disk, and everybody reads that nothing can be changed.
+func TestDiskNotice(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var free atomic.Int64
+	free.Store(5000)
+	s := newSiteOf(t, storetest.Open(t, store.Options{DiskReserve: store.DiskLimit{Bytes: 1000},
+		DiskWarning: store.DiskLimit{Bytes: 2000},
+		Statfs:      func(string) (store.DiskSpace, error) { return store.DiskSpace{Free: free.Load(), Total: 100_000}, nil }}))
+	s.join("bob@example.com", store.RoleMember)
+	owner, member := s.signIn("ann@example.com"), s.signIn("bob@example.com")
+	set := func(n int64) {
+		t.Helper()
+		free.Store(n)
+		is.NoErr(s.store.WatchDisk(t.Context()))
+	}
+	set(5000)
+	is.True(!owner.get("/workers").has(`id="disk"`)) // there is nothing to say
+	set(1500)
+	for _, path := range []string{"/", "/workers", "/settings", "/settings/system"} {
+		is.True(owner.get(path).has("The server’s disk is nearly full.", "are free.")) // on every page
+	}
+	set(500)
+	is.True(owner.get("/tasks").has("The server’s disk is full.", "No new work is taken")) // the worse notice
+	is.True(!member.get("/tasks").has(`id="disk"`))                                        // a member can do nothing about it
+	open := s.store.ReadOnly(store.ReadOnlyError(store.CodeStorage, "the disk was full at the start"))
+	is.True(member.get("/tasks").has("Nothing can be changed now.", "the disk was full at the start")) // everybody's concern
+	open()
+	set(5000)
+	is.True(!owner.get("/tasks").has(`id="disk"`)) // it goes by itself
+}

@@ -1,0 +1,157 @@
+package dashboard
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"journeyman/handlers"
+	"journeyman/handlers/dashboard/text"
+	"journeyman/store"
+)
+
+const (
+	// doctorTime bounds a run of the checks, which limit their own parts to less.
+	doctorTime = time.Minute
+
+	// doctorWait is how long the button waits for the checks. Most take a second.
+	doctorWait = 8 * time.Second
+)
+
+// A doctor makes the checks of the server on demand. It makes one run at a time, and keeps what the
+// last one has found until the server ends.
+type doctor struct {
+	examine func(ctx context.Context) []handlers.Checks // nil: the server has no checks
+	now     func() time.Time
+	log     *slog.Logger
+
+	mu    sync.Mutex    // guards what follows
+	ended chan struct{} // closed when the run under way ends; nil without one
+	found []handlers.Checks
+	at    time.Time // when the last run ended
+}
+
+// run begins a run, or joins the one under way. It reports whether that run has ended within wait.
+func (x *doctor) run(ctx context.Context, wait time.Duration) bool {
+	ended := x.begin(ctx)
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	select {
+	case <-ended:
+		return true
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// begin returns a channel that is closed when the run under way ends.
+func (x *doctor) begin(ctx context.Context) <-chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ended == nil {
+		x.ended = make(chan struct{})
+		// The run goes on where nobody waits for it any more: the page shows it later.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doctorTime)
+		go func() {
+			defer cancel()
+			var found []handlers.Checks
+			defer func() { x.end(found) }() // whatever happens: the next run waits for the end of this one
+			found = x.look(ctx)
+		}()
+	}
+	return x.ended
+}
+
+// end keeps what a run has found.
+func (x *doctor) end(found []handlers.Checks) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.found, x.at = found, x.now()
+	close(x.ended)
+	x.ended = nil
+}
+
+// look makes the checks. A panic in them fails the run and must not end the server.
+func (x *doctor) look(ctx context.Context) (found []handlers.Checks) {
+	defer func() {
+		if p := recover(); p != nil {
+			x.log.Error("doctor panicked", "panic", p, "stack", string(debug.Stack()))
+			found = []handlers.Checks{{Title: "Doctor", List: []handlers.Check{handlers.BrokenCheck()}}}
+		}
+	}()
+	return x.examine(ctx)
+}
+
+// consultDoctor makes the checks, for the button of the page.
+func (d *Dashboard) consultDoctor(r *request) (string, error) {
+	first, err := d.store.IsFirst(r.Context(), r.who.OrganizationID)
+	switch {
+	case err != nil:
+		return "", err
+	case !first: // the checks cost tokens of the server's key, and describe its machine
+		return "", store.Errorf(store.Forbidden, "only an Owner of the server's first organization may check the server")
+	case d.cfg.Examine == nil:
+		return "", store.Errorf(store.Conflict, "this server has no checks")
+	}
+	message := "checking"
+	if d.doctor.run(r.Context(), doctorWait) {
+		message = "checked"
+	}
+	return done("/settings/system", message) + "#doctor", nil
+}
+
+// A diagnosis is what the page shows of the checks.
+type diagnosis struct {
+	Offered bool // the server has checks
+	Running bool
+	At      time.Time // of the end of the last run; zero without one
+	Rows    []diagnosisRow
+	Counts  map[string]int // of the checks, by status
+}
+
+// A diagnosisRow is a check. Part is ” in all rows of a part but its first.
+type diagnosisRow struct {
+	Part string
+	handlers.Check
+}
+
+// diagnosis returns what the page of a request shows of the checks: nothing for Owners of other
+// organizations than the first, who may not make them either.
+func (d *Dashboard) diagnosis(r *request) (diagnosis, error) {
+	first, err := d.store.IsFirst(r.Context(), r.who.OrganizationID)
+	if err != nil || !first {
+		return diagnosis{}, err
+	}
+	return d.doctor.state(r), nil
+}
+
+// state returns what the last run has found, in the language of a request.
+func (x *doctor) state(r *request) diagnosis {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	s := diagnosis{Offered: x.examine != nil, Running: x.ended != nil, At: x.at, Counts: map[string]int{}}
+	for _, checks := range x.found {
+		title := checks.Title
+		if known := partTitles()[title]; known != "" {
+			title = r.t(known)
+		}
+		for _, c := range checks.List {
+			s.Rows = append(s.Rows, diagnosisRow{title, c})
+			s.Counts[string(c.Status)]++
+			title = ""
+		}
+	}
+	return s
+}
+
+// partTitles returns the texts of the parts that checks have.
+func partTitles() map[string]text.Key {
+	return map[string]text.Key{
+		"Data folder": "Data folder", "Disk": "Disk", "Backups": "Backups", "Clock": "Clock", "Ports": "Ports", "Base URL": "Base URL",
+		"Mail": "Mail", "Model that the server starts with": "Model that the server starts with",
+		"Doctor": "Doctor",
+	}
+}

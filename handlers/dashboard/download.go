@@ -1,0 +1,41 @@
+package dashboard
+
+import (
+	"encoding/csv"
+	"net/http"
+	"strings"
+)
+
+// sendCSV sends a table as a file. It calls rows for the next rows until there are no
+// more, so that it never holds the whole table in memory.
+func (d *Dashboard) sendCSV(w http.ResponseWriter, r *request, name string, header []string,
+	rows func() (rows [][]string, more bool, err error)) error {
+	part, more, err := rows()
+	if err != nil {
+		return err // nothing is sent yet: the error page can be
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	out := csv.NewWriter(w)
+	out.UseCRLF = true // RFC 4180
+	_ = out.Write(header)
+	for {
+		_ = out.WriteAll(part) // WriteAll also flushes
+		if out.Error() != nil || !more {
+			return nil //nolint:nilerr // the browser closed the connection
+		}
+		if part, more, err = rows(); err != nil {
+			d.cfg.Log.ErrorContext(r.Context(), "download", "file", name, "err", err)
+			panic(http.ErrAbortHandler) // the browser must not take a part for the whole table
+		}
+	}
+}
+
+// csvCell returns a text that a spreadsheet shows as text. Without the quotation mark it
+// would run some texts as formulas.
+func csvCell(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}

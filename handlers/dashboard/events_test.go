@@ -1,0 +1,136 @@
+package dashboard_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// An eventReader reads the stream of changes of a browser.
+type eventReader struct {
+	*browser
+	lines chan string // the data lines; closed at the end of the stream
+	close func()
+}
+
+var eventsAddress = regexp.MustCompile(`data-events="([^"]*)"`)
+
+// events opens the stream that a page names.
+func (b *browser) events(page string) *eventReader {
+	b.t.Helper()
+	m := eventsAddress.FindStringSubmatch(b.get(page).body)
+	if m == nil {
+		b.t.Fatalf("%s names no stream", page)
+	}
+	return b.stream(m[1])
+}
+
+func (b *browser) stream(address string) *eventReader {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(b.t.Context())
+	b.t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, b.url+address, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	resp, err := b.client.Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		b.t.Fatalf("the stream answers %d", resp.StatusCode)
+	}
+	e := &eventReader{b, make(chan string), cancel}
+	go func() {
+		defer close(e.lines)
+		defer resp.Body.Close()
+		for s := bufio.NewScanner(resp.Body); s.Scan(); {
+			if data, ok := strings.CutPrefix(s.Text(), "data: "); ok {
+				select {
+				case e.lines <- data:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	return e
+}
+
+// next returns the next event, or "" at the end of the stream.
+func (e *eventReader) next() string {
+	e.t.Helper()
+	select {
+	case line := <-e.lines:
+		return line
+	case <-time.After(10 * time.Second):
+		e.t.Fatal("no event came")
+		return ""
+	}
+}
+
+// A page learns which kinds of records changed since it was read, and nothing of another
+// organization.
+func TestEventsTellKinds(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	rival, _ := storetest.Caller(t, s.store, "Rival", "rita@example.com", store.RoleOwner)
+	is.NoErr(s.store.SetPassword(t.Context(), "rita@example.com", password))
+	ann, rita := s.signIn("ann@example.com"), s.signIn("rita@example.com")
+	old := eventsAddress.FindStringSubmatch(ann.get("/tasks").body)[1]
+	theirs := rita.events("/workers")
+	ours := ann.events("/workers")
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Reader"})
+	is.Equal(ours.next(), `{"changed":["workers"]}`)
+	is.Equal(ann.stream(old).next(), `{"changed":["workers"]}`) // a page that is older catches up
+
+	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, Input: "Hello"})
+	is.Equal(ours.next(), `{"changed":["tasks"]}`)
+	// An unknown position, such as of an earlier process, makes a page read everything.
+	is.Equal(ann.stream("/events?since=x.1").next(), `{"changed":["tasks","approvals","outbox","workers"]}`)
+
+	s.worker(rival, store.NewWorker{Title: "Spy"})
+	is.Equal(theirs.next(), `{"changed":["workers"]}`) // and no tasks, which only Acme had
+}
+
+// Many changes are few events.
+func TestEventsAreFew(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	ours := s.signIn("ann@example.com").events("/workers")
+	begun, made := time.Now(), make(chan struct{})
+	go func() {
+		defer close(made)
+		for range 50 {
+			s.worker(s.owner, store.NewWorker{Title: "One of many"})
+		}
+	}()
+	ours.next()
+	ours.next()
+	is.True(time.Since(begun) >= 450*time.Millisecond) // the second event came too soon
+	<-made
+}
+
+// A stream ends with its session, and with the turn to another organization.
+func TestEventsEndWithTheSession(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	ann := s.signIn("ann@example.com")
+	ours := ann.events("/workers")
+	ann.post("/sign-out")
+	is.Equal(ours.next(), "") // the end
+	is.Equal(ann.get("/events").location(), "/sign-in?next=%2Fevents")
+}

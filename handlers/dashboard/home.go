@@ -1,0 +1,177 @@
+package dashboard
+
+import (
+	"net/http"
+	"time"
+
+	"journeyman/handlers/dashboard/text"
+	"journeyman/store"
+)
+
+// homeRoutes registers the first page.
+func (d *Dashboard) homeRoutes() {
+	d.on("GET", "/", blank(d.homePage))
+	d.on("POST", "/first-steps", button(d.hideFirstSteps))
+}
+
+const (
+	homeRows    = 6                  // tasks of one kind on the page
+	failedSince = 7 * 24 * time.Hour // how long the page shows a failure
+)
+
+// A homePage is the data of the first page.
+type homePage struct {
+	Box     runBox
+	Steps   []firstStep // empty once all are taken, or the user has put them away
+	Waiting []taskRow
+	Running []taskRow
+	Failed  []taskRow
+	Spent   *monthSpent // nil for users who may not see it
+	Fresh   bool        // the organization has no task yet
+
+	starterGallery // shown if it is fresh
+}
+
+// A firstStep is something that makes the program useful, and whether it is done.
+type firstStep struct {
+	Title, Text, Address string
+	Done                 bool
+}
+
+// A monthSpent is what an organization has spent this month.
+type monthSpent struct {
+	Credits float64
+	Cap     *float64 // nil for none
+	Month   time.Time
+	Percent int // of the cap, at most 100
+}
+
+// homePage writes the page. f is an instruction that was refused, or nil.
+func (d *Dashboard) homePage(w http.ResponseWriter, r *request, status int, f *form) error {
+	p := homePage{Box: d.newRunBox("/run", r.t("What should be done?"), r.t("Run")), starterGallery: d.gallery(r)}
+	p.Box.Placeholder, p.Box.From = r.t("Describe it, drop files, press Run."), "home"
+	if f != nil {
+		p.Box.Form = f
+	}
+	var err error
+	if p.Box.Workers, err = d.workerOptions(r, p.Box.Form.Get("workerId")); err != nil {
+		return err
+	}
+	// Without a choice, the program makes a worker for the instruction.
+	p.Box.Workers[0].Label = r.t("A new worker")
+	if err := d.addHomeTasks(r, &p); err != nil {
+		return err
+	}
+	if p.Spent, err = d.monthSpent(r); err != nil {
+		return err
+	}
+	if p.Steps, err = d.firstSteps(r); err != nil {
+		return err
+	}
+	return d.render(w, r, status, "home.html", r.t("Home"), p)
+}
+
+// addHomeTasks puts into p what waits for the user, what runs, and what failed of late.
+func (d *Dashboard) addHomeTasks(r *request, p *homePage) error {
+	waiting, err := d.waitingTasks(r, homeRows)
+	if err != nil {
+		return err
+	}
+	if p.Waiting, err = d.taskRows(r, waiting, nil); err != nil {
+		return err
+	}
+	rows := func(q store.TaskQuery) ([]taskRow, error) {
+		q.Limit = homeRows
+		tasks, _, err := d.store.Tasks(r.Context(), r.who.Caller, q)
+		if err != nil {
+			return nil, err
+		}
+		return d.taskRows(r, nil, tasks)
+	}
+	if p.Running, err = rows(store.TaskQuery{Status: store.Running}); err != nil {
+		return err
+	}
+	p.Running = withoutRows(p.Running, p.Waiting)
+	since := d.cfg.Now().Add(-failedSince)
+	if p.Failed, err = rows(store.TaskQuery{Status: store.Failed, CreatedAfter: since}); err != nil {
+		return err
+	}
+	if len(p.Waiting)+len(p.Running)+len(p.Failed) > 0 {
+		return nil
+	}
+	newest, _, err := d.store.Tasks(r.Context(), r.who.Caller, store.TaskQuery{Limit: 1})
+	p.Fresh = len(newest) == 0
+	return err
+}
+
+// withoutRows returns the rows of tasks that are not among the others.
+func withoutRows(rows, others []taskRow) (rest []taskRow) {
+	known := map[string]bool{}
+	for _, row := range others {
+		known[row.ID] = true
+	}
+	for _, row := range rows {
+		if !known[row.ID] {
+			rest = append(rest, row)
+		}
+	}
+	return rest
+}
+
+// monthSpent returns what the organization has spent this month, or nil if the user may not
+// see it.
+func (d *Dashboard) monthSpent(r *request) (*monthSpent, error) {
+	if !r.who.Role.May(store.SeeUsage) {
+		return nil, nil
+	}
+	spent, most, err := d.store.MonthSpending(r.Context(), r.who.Caller)
+	m := &monthSpent{Credits: store.Credits(spent), Cap: most, Month: d.cfg.Now().UTC()}
+	if most != nil && *most > 0 {
+		m.Percent = int(min(100, 100*m.Credits / *most))
+	}
+	return m, err
+}
+
+// firstSteps returns the steps while one of them is left, unless the user has put them away.
+func (d *Dashboard) firstSteps(r *request) ([]firstStep, error) {
+	taken, err := d.store.FirstSteps(r.Context(), r.who.Caller)
+	if err != nil || taken.Hidden {
+		return nil, err
+	}
+	step := func(title, about text.Key, address string, done bool) firstStep {
+		return firstStep{r.t(title), r.t(about), address, done}
+	}
+	steps := []firstStep{
+		step(text.Key("Make your first worker"),
+			text.Key("An agent with standing instructions, from a template or in your own words."), "/workers/new",
+			taken.Worker),
+		step(text.Key("Send it a mail"),
+			text.Key("Every worker has an address of its own, which its page shows."), "/mail", taken.Mail),
+		step(text.Key("Let it work on a schedule"),
+			text.Key("Once, at an interval or by cron: see Schedules on a worker's page."), "/workers", taken.Schedule),
+	}
+	// Others could not take this step.
+	if r.who.Role.May(store.ManageProviders) {
+		connected := !d.modelState(r.Context(), r.who.OrganizationID).Offline
+		steps = append([]firstStep{step(text.Key("Connect a model"),
+			text.Key("Until then a stand-in answers, which can only quote."), "/settings/models", connected)}, steps...)
+	}
+	for _, s := range steps {
+		if !s.Done {
+			return steps, nil
+		}
+	}
+	return nil, nil
+}
+
+func (d *Dashboard) hideFirstSteps(r *request) (string, error) {
+	return "/", d.store.HideFirstSteps(r.Context(), r.who.Caller)
+}
+
+// Most returns the cap in credits, or 0 without one.
+func (m monthSpent) Most() float64 {
+	if m.Cap == nil {
+		return 0
+	}
+	return *m.Cap
+}

@@ -1,0 +1,94 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// The first steps tick themselves off from what there is, and stay away once put away.
+func TestFirstSteps(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	s.join("mo@example.com", store.RoleMember)
+	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
+	left := func(b *browser) string { // the addresses of the steps that are left
+		body := b.get("/").body
+		from := strings.Index(body, `class="card firststeps"`)
+		if from < 0 {
+			return ""
+		}
+		var list []string
+		for _, part := range strings.Split(body[from:strings.Index(body[from:], "</ol>")+from], `<a href="`)[1:] {
+			list = append(list, part[:strings.Index(part, `"`)])
+		}
+		return strings.Join(list, " ")
+	}
+	is.Equal(left(ann), "/settings/models /workers/new /mail /workers")
+	is.Equal(left(mo), "/workers/new /mail /workers") // a Member cannot connect a model
+	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	is.Equal(left(mo), "/mail /workers")
+	_, _, err := s.store.CreateSchedule(t.Context(), s.owner.Caller, store.NewSchedule{WorkerID: w.ID, Input: "Go", Budget: store.BudgetLow,
+		When: store.When{Type: store.CronType, Cron: "0 9 1 1 *"}}, store.IdempotencyKey{})
+	is.NoErr(err)
+	is.Equal(left(mo), "/mail")
+	_, _, err = s.store.ReceiveEmails(t.Context(), []store.NewEmail{{Worker: w, Status: store.EmailHeld, Reason: "x", Verdicts: []byte("{}"),
+		MessageID: "m@x", From: "b@x", To: "c@x"}}, []byte(rawMail("b@x", w.ID)), store.MailLimits{})
+	is.NoErr(err)
+	is.Equal(left(mo), "") // all are taken
+	is.Equal(left(ann), "/settings/models")
+	is.Equal(ann.post("/first-steps").location(), "/")
+	is.Equal(left(ann), "")
+}
+
+// The first page shows what waits, what runs, what failed and what was spent.
+func TestHome(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	s.join("mo@example.com", store.RoleMember)
+	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
+	is.True(ann.get("/").has("What runs, what waits for you and what failed appears here.", "credits"))
+	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	hidden := s.worker(s.owner, store.NewWorker{Title: "Hidden", Visibility: store.Private})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Title: "broken", Input: scripted("fail 400 no ink")})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: hidden.ID, Title: "secret", Input: scripted("fail 400 no ink")})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Title: "fine", Input: scripted("say x")})
+	is.Equal(ann.get("/").listed(), []string{"secret", "broken"})
+	is.Equal(mo.get("/").listed(), []string{"broken"})
+	is.Equal(mo.get("/").has("Spent in"), false) // a Member may not see it
+	half := 1e6
+	storetest.CapCredits(t, s.store, s.owner.Caller, &half)
+	is.True(ann.get("/").has("of 1000000.00 credits", `role="img"`))
+
+	// An instruction goes to the chosen worker, or to a new one.
+	p := ann.send(ann.form("/run", []string{"workerId", w.ID, "from", "home", "input", "Hello"}))
+	is.Equal(p.status, http.StatusSeeOther)
+	tasks, _, err := s.store.Tasks(t.Context(), s.owner.Caller, store.TaskQuery{WorkerID: w.ID, Limit: 9})
+	is.NoErr(err)
+	is.Equal(len(tasks), 3)
+	p = ann.send(ann.form("/run", []string{"workerId", w.ID, "from", "home", "input", " "}))
+	is.True(p.status == http.StatusUnprocessableEntity && p.has("must not be empty", `value="`+w.ID+`" selected`, "First steps"))
+	is.Equal(mo.send(mo.form("/run", []string{"workerId", hidden.ID, "from", "home", "input", "x"})).status, http.StatusUnprocessableEntity) // and says that it is hidden
+}
+
+// A user pins a worker from the list, and every page shows it.
+func TestPinnedWorkers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	ann := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	is.Equal(ann.get("/tasks").has("Scribe</span>"), false)
+	is.Equal(ann.post("/workers/"+w.ID+"/pin", "back", "/workers?q=Scr").location(), "/workers?q=Scr")
+	is.True(ann.get("/tasks").has(`id="pinned"`, "Scribe</span>"))
+	is.True(ann.get("/workers").has("Unpin Scribe"))
+	is.Equal(ann.post("/workers/"+w.ID+"/unpin", "back", "//evil.example/").location(), "/workers")
+	is.Equal(ann.get("/tasks").has(`id="pinned"`), false)
+}

@@ -1,0 +1,78 @@
+package dashboard
+
+import (
+	"bytes"
+	"fmt"
+	"hash/fnv"
+	"html/template"
+	"strconv"
+	"strings"
+
+	"journeyman/handlers/dashboard/text"
+)
+
+// The sprite icons.svg holds one symbol for each icon. Pages name a symbol by its address,
+// so that a browser loads the drawings once for all pages.
+
+// iconNames returns the names of the symbols of a sprite.
+func iconNames(sprite []byte) map[string]bool {
+	names := map[string]bool{}
+	for _, part := range bytes.Split(sprite, []byte(`<symbol id="i-`))[1:] {
+		name, _, _ := bytes.Cut(part, []byte(`"`))
+		names[string(name)] = true
+	}
+	return names
+}
+
+// icon returns the drawing of that name. It returns an error if the sprite does not hold it.
+func (d *Dashboard) icon(name string) (template.HTML, error) {
+	if !d.icons[name] {
+		return "", fmt.Errorf("there is no icon %q", name)
+	}
+	address, err := d.assets.address("icons.svg")
+	return template.HTML(`<svg class="i" aria-hidden="true"><use href="` + address + //nolint:gosec // our own names
+		`#i-` + name + `"/></svg>`), err
+}
+
+// glyph returns the sign of a worker: an icon after its title, and a colour of its own. The
+// further classes say the size.
+func (d *Dashboard) glyph(id, title string, classes ...string) (template.HTML, error) {
+	drawing, err := d.icon(glyphIcon(strings.ToLower(title)))
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(id)) // a hash never fails
+	class := strings.Join(append([]string{"glyph", "c" + strconv.Itoa(int(sum.Sum32()%5))}, classes...), " ")
+	tag := template.HTML(`<span class="` + class + `" aria-hidden="true">`) //nolint:gosec // our own words
+	return tag + drawing + `</span>`, err
+}
+
+// glyphIcon returns the icon for a worker with that title, in lower case.
+func glyphIcon(title string) string {
+	for _, choice := range []struct{ icon, words string }{
+		{"receipt", "invoice receipt bill rechnung beleg"}, {"mail", "mail inbox letter newsletter post"},
+		{"usage", "report figure number quarter chart analy statistic data bericht zahlen"},
+		{"globe", "research web scout market news recherche"}, {"term", "code review repository test build deploy"},
+		{"tasks", "meeting plan todo action schedule protokoll"},
+		{"doc", "document summar note text writ contract vertrag"},
+		{"tag", "buy price offer sale shop einkauf angebot"}, {"table", "table csv sheet clean excel tabelle"},
+	} {
+		for word := range strings.FieldsSeq(choice.words) {
+			if strings.Contains(title, word) {
+				return choice.icon
+			}
+		}
+	}
+	return "workers"
+}
+
+// countedText returns the template function tn, which takes any integer.
+func countedText(l *text.Language) func(n any, one, many text.Key, values ...any) (string, error) {
+	return func(n any, one, many text.Key, values ...any) (string, error) {
+		switch n := n.(type) {
+		case int:
+			return l.N(int64(n), one, many, values...), nil
+		case int64:
+			return l.N(n, one, many, values...), nil
+		}
+		return "", fmt.Errorf("tn: %T is no number of things", n)
+	}
+}

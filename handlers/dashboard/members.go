@@ -1,0 +1,146 @@
+package dashboard
+
+import (
+	"cmp"
+	"net/http"
+
+	"journeyman/handlers"
+	"journeyman/handlers/dashboard/text"
+	"journeyman/store"
+)
+
+// memberRoutes registers the pages of the organization's members.
+func (d *Dashboard) memberRoutes() {
+	d.may(store.ManageMembers, "GET", "/settings/members", blank(d.membersPage))
+	d.may(store.ManageMembers, "POST", "/settings/members", submitted(d.invite, d.membersPage))
+	d.may(store.ManageMembers, "POST", "/settings/members/:userId/role", submitted(d.changeRole, nil))
+	d.may(store.ManageMembers, "POST", "/settings/members/:userId/reset", button(d.createReset))
+	d.may(store.ManageMembers, "POST", "/settings/members/:userId/remove", button(d.removeMember))
+	d.may(store.ManageMembers, "POST", "/settings/invitations/:linkId/revoke", button(d.revokeInvitation))
+}
+
+// A membersPage lists members and open invitations. It also shows a link that was just
+// created, once.
+type membersPage struct {
+	Form        *form // of an invitation
+	Members     []memberRow
+	Invitations []store.Link
+	Next        string // address of the next page; '' after the last
+	First       bool
+	Made        madeLink
+	Gone        bool // the new link was shown already
+	Roles       []option
+}
+
+// A madeLink is a link that was just created.
+type madeLink struct {
+	store.Link
+	Address string // '' without a new link
+}
+
+// linkMade is the address of the page that shows a new link, and linkKind names the link while
+// it waits for the page.
+const (
+	linkMade = "/settings/members?made=1"
+	linkKind = "link"
+)
+
+type memberRow struct {
+	store.Member
+	Self  bool     // the member is the user who looks at the page
+	May   bool     // the user may change this member
+	Roles []option // that the user may give
+}
+
+// Initials returns the sign of the member.
+func (m memberRow) Initials() string { return initials(m.Name, m.Email) }
+
+// rolesFor returns the roles that a user may give.
+func rolesFor(r *request) (roles []option) {
+	list := []store.Role{store.RoleMember, store.RoleAdmin}
+	if r.who.Role.May(store.ManageOwners) {
+		list = append(list, store.RoleOwner)
+	}
+	for _, role := range list {
+		roles = append(roles, option{string(role), r.t(roleText(role))})
+	}
+	return roles
+}
+
+// roleText returns the name of a role.
+func roleText(role store.Role) text.Key {
+	switch role {
+	case store.RoleOwner:
+		return text.Key("Owner")
+	case store.RoleAdmin:
+		return text.Key("Admin")
+	}
+	return text.Key("Member")
+}
+
+func (d *Dashboard) membersPage(w http.ResponseWriter, r *request, status int, f *form) error {
+	p := membersPage{Form: cmp.Or(f, newForm(nil))}
+	if r.URL.Query().Has("made") {
+		var found bool
+		p.Made, found = d.once.take(r.sessionID, linkKind).(madeLink)
+		p.Gone = !found
+	}
+	cursor := r.URL.Query().Get("cursor")
+	members, next, err := d.store.Members(r.Context(), r.who.Caller, cursor, pageSize)
+	if err != nil {
+		return err
+	}
+	p.Roles = rolesFor(r)
+	for _, m := range members {
+		may := m.Role != store.RoleOwner || r.who.Role.May(store.ManageOwners)
+		p.Members = append(p.Members, memberRow{m, m.UserID == r.who.UserID, may, p.Roles})
+	}
+	if p.First = cursor == ""; p.First {
+		if p.Invitations, err = d.store.Invitations(r.Context(), r.who.Caller); err != nil {
+			return err
+		}
+	}
+	p.Next = listPage("/settings/members", nil, next)
+	return d.render(w, r, status, "members.html", r.t("Members"), p)
+}
+
+// keepLink keeps a new link for the page that shows it. It returns the address of the page.
+func (d *Dashboard) keepLink(r *request, l store.Link, token string) string {
+	d.once.put(r.sessionID, linkKind, madeLink{l, handlers.LinkAddress(d.cfg.BaseURL, l.Kind, token)})
+	return linkMade
+}
+
+func (d *Dashboard) invite(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	l, token, err := d.store.CreateInvitation(r.Context(), r.who.Caller, f.Get("email"), store.Role(f.Get("role")))
+	if err != nil {
+		return "", err
+	}
+	return d.keepLink(r, l, token), nil
+}
+
+func (d *Dashboard) createReset(r *request) (string, error) {
+	l, token, err := d.store.CreatePasswordLink(r.Context(), r.who.Caller, store.LinkReset, r.params.ByName("userId"))
+	if err != nil {
+		return "", err
+	}
+	return d.keepLink(r, l, token), nil
+}
+
+func (d *Dashboard) changeRole(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	userID := r.params.ByName("userId")
+	_, err := d.store.ChangeRole(r.Context(), r.who.Caller, userID, store.Role(f.Get("role")))
+	if userID == r.who.UserID {
+		return "/settings", err // the new role may not see this page
+	}
+	return done("/settings/members", "role-changed"), err
+}
+
+func (d *Dashboard) removeMember(r *request) (string, error) {
+	_, err := d.store.RemoveMember(r.Context(), r.who.Caller, r.params.ByName("userId"))
+	return done("/settings/members", "member-removed"), err
+}
+
+func (d *Dashboard) revokeInvitation(r *request) (string, error) {
+	return done("/settings/members", "invitation-revoked"),
+		d.store.RevokeInvitation(r.Context(), r.who.Caller, r.params.ByName("linkId"))
+}

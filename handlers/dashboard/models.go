@@ -1,0 +1,331 @@
+package dashboard
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"journeyman/handlers/dashboard/text"
+	"journeyman/runner"
+	"journeyman/store"
+)
+
+const modelsPath = "/settings/models"
+
+// modelRoutes registers the page of the models of the organization.
+func (d *Dashboard) modelRoutes() {
+	d.may(store.SeeProviders, "GET", "/settings/models", blank(d.modelsPage))
+	d.may(store.ManageProviders, "POST", "/settings/models/default", submitted(d.changeDefault, d.modelsPage))
+	d.may(store.ManageProviders, "POST", "/settings/models/providers", submitted(d.addProvider, d.modelsPage))
+	d.may(store.ManageProviders, "POST", "/settings/models/providers/:name", submitted(d.updateProvider, d.modelsPage))
+	d.may(store.ManageProviders, "POST", "/settings/models/providers/:name/test",
+		submitted(d.testProvider, d.modelsPage))
+	d.may(store.ManageProviders, "POST", "/settings/models/providers/:name/remove",
+		submitted(d.removeProvider, d.modelsPage))
+}
+
+// A modelsPage is the data of the page. It never holds a key.
+type modelsPage struct {
+	Field     modelField // to add a default model
+	Chain     []defaultModel
+	Was       string // the chain as the page shows it
+	Form      *form  // that was refused and belongs to no provider; nil without one
+	Providers []providerCard
+	Connect   []connectCard
+	Adding    bool // the form of a new provider was refused, so the page shows it unfolded
+	May       bool // the user may change all this
+}
+
+// A defaultModel is a model of workers that choose none.
+type defaultModel struct {
+	store.ListedModel
+	First, Last bool
+}
+
+// A providerCard is a connected provider with its forms.
+type providerCard struct {
+	store.Provider
+	kindFacts
+	Host  string
+	Form  *form // its fields
+	Shown []store.ListedModel
+	More  int64 // models that are not shown
+	May   bool  // the user may change it
+}
+
+// A connectCard is the form for a provider of a kind.
+type connectCard struct {
+	kindFacts
+	Kind store.ProviderKind
+	Form *form
+	Name string // that is suggested
+}
+
+// kindFacts are what pages say about a kind of provider.
+type kindFacts struct {
+	Title     string
+	About     text.Key // where it runs
+	Icon      string
+	Colour    string   // class of the glyph
+	Keys      string   // page where its keys are made; "" if there is none
+	WithURL   bool     // the address is asked for first
+	NeedsKey  bool     // there is no use without a key
+	UsualHost string   // the address of the kind
+	KeyHint   text.Key // in an empty field for the key
+}
+
+func factsOf(kind store.ProviderKind) kindFacts {
+	f := map[store.ProviderKind]kindFacts{
+		store.KindAnthropic: {Title: "Anthropic", About: "api.anthropic.com", Icon: "spark", Colour: "c2",
+			Keys: "https://platform.claude.com/settings/keys", NeedsKey: true, KeyHint: "sk-ant-…"},
+		store.KindOpenAI: {Title: "OpenAI", About: "api.openai.com", Icon: "model", Colour: "c0",
+			Keys: "https://platform.openai.com/api-keys", NeedsKey: true, KeyHint: "sk-…"},
+		store.KindOllama: {Title: "Ollama", About: text.Key("On your own machine, no key"), Icon: "home", Colour: "c1",
+			WithURL: true, KeyHint: text.Key("Leave empty if it needs none")},
+		store.KindOpenRouter: {Title: "OpenRouter", About: text.Key("openrouter.ai, hundreds of models"),
+			Icon: "globe", Colour: "c4", Keys: "https://openrouter.ai/settings/keys", NeedsKey: true,
+			KeyHint: "sk-or-…"},
+		store.KindCompatible: {Title: "OpenAI-compatible", About: "vLLM, llama.cpp, LM Studio…",
+			Icon: "plug", Colour: "c3", WithURL: true, KeyHint: text.Key("Leave empty if it needs none")},
+	}[kind]
+	f.UsualHost = runner.ProviderAddress(kind)
+	return f
+}
+
+// shownModels is how many models of a provider its card shows.
+const shownModels = 8
+
+func (d *Dashboard) modelsPage(w http.ResponseWriter, r *request, status int, f *form) error {
+	choices, err := d.cfg.Runner.ModelChoices(r.Context(), r.who.OrganizationID)
+	if err != nil {
+		return err
+	}
+	providers, err := d.store.Providers(r.Context(), r.who.Caller)
+	if err != nil {
+		return err
+	}
+	p := modelsPage{Field: modelField{newForm(nil), choices}, May: r.who.Role.May(store.ManageProviders)}
+	if choices.Own {
+		p.Was, p.Chain = strings.Join(choices.Default, ","), defaults(choices)
+	}
+	target := r.params.ByName("name") // of a form that was refused
+	for _, one := range providers {
+		card := providerCard{Provider: one, kindFacts: factsOf(one.Kind), Form: providerForm(one), May: p.May}
+		card.Host = strings.TrimPrefix(strings.TrimPrefix(cmp.Or(one.BaseURL, card.UsualHost), "https://"), "http://")
+		card.Shown = one.Models[:min(len(one.Models), shownModels)]
+		card.More = int64(len(one.Models) - len(card.Shown))
+		if f != nil && target == one.Name {
+			card.Form, f = f, nil
+		}
+		p.Providers = append(p.Providers, card)
+	}
+	p.addConnectCards(f)
+	return d.render(w, r, status, "models.html", r.t("Models"), p)
+}
+
+// addConnectCards adds the forms for new providers. f is a form that was refused, nil without
+// one.
+func (p *modelsPage) addConnectCards(f *form) {
+	for _, kind := range store.ProviderKinds() {
+		c := connectCard{kindFacts: factsOf(kind), Kind: kind, Form: newForm(nil), Name: p.freeName(string(kind))}
+		if f != nil && f.Get("kind") == string(kind) {
+			c.Form, c.Name, p.Adding, f = f, f.Get("name"), true, nil
+		}
+		p.Connect = append(p.Connect, c)
+	}
+	p.Form = f
+}
+
+// freeName returns a name that begins with kind and that no provider has.
+func (p *modelsPage) freeName(kind string) string {
+	taken := func(name string) bool {
+		return slices.ContainsFunc(p.Providers, func(c providerCard) bool { return c.Name == name })
+	}
+	name := kind
+	for n := 2; taken(name); n++ {
+		name = kind + "-" + strconv.Itoa(n)
+	}
+	return name
+}
+
+// defaults returns the default models with what their providers say about them.
+func defaults(choices runner.ModelChoices) (list []defaultModel) {
+	for i, name := range choices.Default {
+		list = append(list, defaultModel{choices.Facts(name), i == 0, i == len(choices.Default)-1})
+	}
+	return list
+}
+
+// providerForm returns the form of a provider. It never shows the key.
+func providerForm(p store.Provider) *form {
+	f := newForm(map[string]string{"baseUrl": p.BaseURL})
+	if p.ContextWindow > 0 {
+		f.Values.Set("contextWindow", strconv.FormatInt(p.ContextWindow, 10))
+	}
+	return f
+}
+
+// State returns how the last test ended, as an icon, a class and a word.
+func (c providerCard) State() state {
+	switch {
+	case c.Test == nil:
+		return state{Class: "off", Icon: "info", Key: text.Key("Not tested")}
+	case c.Test.OK():
+		return state{Class: "good", Icon: "check", Key: text.Key("Connected")}
+	case c.Test.Code == "401" || c.Test.Code == "403":
+		return state{Class: "bad", Icon: "warn", Key: text.Key("Key refused")}
+	}
+	return state{Class: "bad", Icon: "warn", Key: text.Key("No answer")}
+}
+
+// WayOut returns what a person can do about a failed test.
+func (c providerCard) WayOut() text.Key {
+	switch c.Test.Code {
+	case "401", "403":
+		return text.Key("Check the key, or make a new one and replace it here.")
+	case "402", "429":
+		return text.Key("Look at the credit and the limits of the account at the provider, then test again.")
+	case "404":
+		return text.Key("Choose another model to test, or check the address.")
+	case "connection":
+		if c.Kind == store.KindOllama {
+			return text.Key("Start Ollama on that machine with “ollama serve”, and check the address.")
+		}
+		return text.Key("Check the address, and whether this machine can reach it.")
+	case "timeout":
+		return text.Key("The server may still be loading the model. Test again in a minute.")
+	case "bad_response":
+		return text.Key("Check the address: APIs of this kind mostly end in /v1.")
+	}
+	return text.Key("Correct it and test again.")
+}
+
+// Status returns the status of HTTP with which the provider refused the test, "" for another
+// failure.
+func (c providerCard) Status() string {
+	if _, err := strconv.Atoi(c.Test.Code); err != nil {
+		return ""
+	}
+	return c.Test.Code
+}
+
+// Problem returns the failure of the test as a sentence.
+func (c providerCard) Problem() string { return sentence(c.Test.Error) }
+
+// Choosable reports whether there is a default to choose: another model than the stand-in, or
+// a model to take out.
+func (p modelsPage) Choosable() bool {
+	return len(p.Chain) > 0 || slices.ContainsFunc(p.Field.Groups, func(g runner.ModelGroup) bool {
+		return slices.ContainsFunc(g.Models, func(m store.ListedModel) bool { return m.Name != "offline" })
+	}) || len(p.Providers) > 0
+}
+
+// Found returns how many models the provider has listed.
+func (c providerCard) Found() int64 { return int64(len(c.Models)) }
+
+// addProvider connects a provider and tests it.
+func (d *Dashboard) addProvider(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	window, err := f.contextWindow()
+	if err != nil {
+		return "", err
+	}
+	n := store.NewProvider{Kind: store.ProviderKind(f.Get("kind")), Name: cmp.Or(f.trimmed("name"), f.Get("kind")),
+		BaseURL: f.trimmed("baseUrl"), Key: f.trimmed("key"), ContextWindow: window}
+	if n.Kind == store.KindOllama && n.BaseURL == factsOf(n.Kind).UsualHost {
+		n.BaseURL = ""
+	}
+	if _, err := d.cfg.Runner.AddProvider(r.Context(), r.who.Caller, n); err != nil {
+		return "", err
+	}
+	return d.tested(r, n.Name, f.trimmed("model"), "provider-connected")
+}
+
+// updateProvider changes a provider and tests it. An empty key keeps the present one.
+func (d *Dashboard) updateProvider(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	window, err := f.contextWindow()
+	if err != nil {
+		return "", err
+	}
+	address, name := f.trimmed("baseUrl"), r.params.ByName("name")
+	patch := store.ProviderPatch{BaseURL: &address, ContextWindow: &window}
+	if key := f.trimmed("key"); key != "" {
+		patch.Key = &key
+	}
+	if _, err := d.cfg.Runner.UpdateProvider(r.Context(), r.who.Caller, name, patch); err != nil {
+		return "", err
+	}
+	return d.tested(r, name, "", "provider-changed")
+}
+
+func (d *Dashboard) testProvider(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	return d.tested(r, r.params.ByName("name"), cmp.Or(f.trimmed("otherModel"), f.trimmed("model")), "provider-tested")
+}
+
+// tested tests a provider and returns the address of the page, at the provider's card. The
+// message states that it works; what does not work stands in the card.
+func (d *Dashboard) tested(r *request, name, modelName, message string) (string, error) {
+	t, err := d.cfg.Runner.TestProvider(r.Context(), r.who.Caller, name, modelName)
+	card := "#p-" + url.PathEscape(name)
+	if err != nil || !t.OK() {
+		return modelsPath + card, err
+	}
+	return done(modelsPath, message) + card, nil
+}
+
+func (d *Dashboard) removeProvider(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	_, err := d.store.RemoveProvider(r.Context(), r.who.Caller, r.params.ByName("name"))
+	return done(modelsPath, "provider-removed"), err
+}
+
+// changeDefault changes the chain of default models: "add" adds the chosen model at its end,
+// "up 1", "down 1" and "remove 1" concern the model at that place, from 0.
+func (d *Dashboard) changeDefault(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	was := f.Get("was")
+	var chain []string
+	if was != "" {
+		chain = runner.Chain(was)
+	}
+	verb, place, _ := strings.Cut(f.Get("do"), " ")
+	i, err := strconv.Atoi(place)
+	if verb != "add" && (err != nil || i < 0 || i >= len(chain)) {
+		return "", store.Errorf(store.Invalid, "the form names no model of the default")
+	}
+	switch {
+	case verb == "add" && f.chosenModel() == "":
+		return "", store.Fields{{Path: "model", Message: r.t("Choose a model first.")}}.Err()
+	case verb == "add":
+		chain = append(chain, runner.Chain(f.chosenModel())...)
+	case verb == "up" && i > 0:
+		chain[i-1], chain[i] = chain[i], chain[i-1]
+	case verb == "down" && i < len(chain)-1:
+		chain[i+1], chain[i] = chain[i], chain[i+1]
+	case verb == "remove":
+		chain = slices.Delete(chain, i, i+1)
+	}
+	now := strings.Join(chain, ",")
+	if verb == "add" { // names that were chosen earlier may be gone, and can still be moved
+		if err := d.cfg.Runner.CheckModel(r.Context(), r.who.OrganizationID, now); err != nil {
+			return "", store.Fields{{Path: "model", Message: err.Error()}}.Err()
+		}
+	}
+	return done(modelsPath, "default-changed"), d.store.SetDefaultModels(r.Context(), r.who.Caller, was, now)
+}
+
+// trimmed returns the value of a field without the spaces that people paste around it.
+func (f *form) trimmed(name string) string { return strings.TrimSpace(f.text(name)) }
+
+// contextWindow returns the number of tokens in the form, 0 for an empty field.
+func (f *form) contextWindow() (int64, error) {
+	digits := strings.NewReplacer(",", "", ".", "", " ", "").Replace(f.trimmed("contextWindow"))
+	if digits == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0, store.Fields{{Path: "contextWindow", Message: "must be a number of tokens"}}.Err()
+	}
+	return n, nil
+}

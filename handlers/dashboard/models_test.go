@@ -1,0 +1,188 @@
+package dashboard_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+const modelKey = "sk-page-0123456789-abcdEfGh"
+
+// A fakeProvider speaks OpenAI's chat API, and asks for modelKey.
+type fakeProvider struct {
+	*httptest.Server
+	calls atomic.Int64
+	says  atomic.Value // string: the answer
+}
+
+func newFakeProvider(t testing.TB) *fakeProvider {
+	t.Helper()
+	p := &fakeProvider{}
+	p.says.Store("Hello from the model.")
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Header.Get("Authorization") != "Bearer "+modelKey {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprintf(w, `{"error":{"message":"Incorrect API key provided: %s <b>bold</b>"}}`, r.Header.Get("Authorization"))
+			return
+		}
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, `{"data":[{"id":"small","context_length":32768,"supported_parameters":["tools"]},{"id":"large","context_length":1048576},
+				{"id":"<script>alert(1)</script>"}]}`)
+			return
+		}
+		p.calls.Add(1)
+		fmt.Fprintf(w, `{"model":"small","choices":[{"message":{"content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":4}}`,
+			p.says.Load())
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+// connected connects the provider on a site as its owner, and returns its form's answer.
+func (p *fakeProvider) connected(b *browser, name string) page {
+	return b.post("/settings/models/providers", "kind", "openai-compatible", "name", name, "baseUrl", p.URL+"/v1", "key", " "+modelKey+"\n")
+}
+
+// TestModelsPage connects a provider, changes the default and removes the provider. No page
+// shows a key.
+func TestModelsPage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	p, b := newFakeProvider(t), s.signIn("ann@example.com")
+	is.True(b.get("/workers").has(`id="no-model"`, "/settings/models", "No model connected")) // the way out
+	is.True(b.get("/settings/models").has("Anthropic", "OpenAI", "Ollama", "OpenRouter", "http://127.0.0.1:11434"))
+
+	is.Equal(p.connected(b, "box").location(), "/settings/models?done=provider-connected#p-box")
+	shown := b.get("/settings/models")
+	is.True(shown.has("Connected", "small answered in", "Hello from the model.", "EfGh", "32k", "1M", "box:small")) // what the test has found
+	is.True(!shown.has(modelKey) && !shown.has("<script>alert(1)") && shown.harmless())
+	is.True(!b.get("/workers").has(`id="no-model"`)) // the model is the default now
+	is.True(b.get("/workers").has(`<span class="cut">box:small</span>`))
+
+	// The chain, without scripts.
+	was := "box:small"
+	for _, step := range []struct{ do, model, then string }{
+		{"add", "box:large", "box:small,box:large"}, {"up 1", "", "box:large,box:small"}, {"down 0", "", "box:small,box:large"},
+		{"remove 0", "", "box:large"}, {"up 0", "", "box:large"}, {"add", "offline", "box:large,offline"},
+	} {
+		is.Equal(b.post("/settings/models/default", "was", was, "do", step.do, "model", step.model).location(), "/settings/models?done=default-changed")
+		is.True(b.get("/settings/models").has(`name="was" value="` + step.then + `"`)) // the order
+		was = step.then
+	}
+	for _, wrong := range [][]string{{"was", was, "do", "add"}, {"was", was, "do", "add", "otherModel", "nowhere:m"}, {"was", was, "do", "add", "model", "offline"},
+		{"was", was, "do", "remove 9"}, {"was", was, "do", hostile}, {"was", "box:small", "do", "remove 0"}} {
+		refused := b.post("/settings/models/default", wrong...)
+		is.Equal(refused.status, http.StatusUnprocessableEntity)
+		is.True(refused.has(`class="banner bad error"`) || refused.has(`id="e-model"`)) // says why
+		is.True(refused.harmless())
+	}
+	refused := b.post("/settings/models/providers/box/remove")
+	is.Equal(refused.status, http.StatusUnprocessableEntity)
+	is.True(refused.has("take its models out of the default first")) // in the provider's card
+	is.Equal(b.post("/settings/models/default", "was", was, "do", "remove 0").location(), "/settings/models?done=default-changed")
+	is.Equal(b.post("/settings/models/providers/box/remove").location(), "/settings/models?done=provider-removed")
+	is.True(!b.get("/settings/models").has("p-box"))
+}
+
+// TestModelsPageRefuses sends forms with wrong values, and tests providers that do not answer.
+func TestModelsPageRefuses(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	p, b := newFakeProvider(t), s.signIn("ann@example.com")
+	for _, tt := range []struct {
+		field  string
+		values []string
+	}{
+		{"k-openai-compatible-baseUrl", []string{"kind", "openai-compatible", "key", "k"}},
+		{"k-openai-compatible-baseUrl", []string{"kind", "openai-compatible", "baseUrl", "javascript:alert(1)"}},
+		{"k-openai-compatible-baseUrl", []string{"kind", "openai-compatible", "baseUrl", "http://169.254.169.254/"}},
+		{"k-anthropic-key", []string{"kind", "anthropic"}},
+		{"k-anthropic-key", []string{"kind", "anthropic", "key", "a b"}},
+		{"k-openai-key", []string{"kind", "openai", "key", "sk-ant-of-another"}},
+		{"k-ollama-name", []string{"kind", "ollama", "name", hostile}},
+		{"k-ollama-contextWindow", []string{"kind", "ollama", "contextWindow", "many"}},
+	} {
+		refused := b.post("/settings/models/providers", tt.values...)
+		is.Equal(refused.status, http.StatusUnprocessableEntity)
+		is.True(refused.has(`id="e-`+tt.field+`"`) && refused.harmless()) // the error stands at its field
+		is.True(!refused.has("sk-ant-of-another"))                        // and no key is shown again
+	}
+
+	// A wrong key is kept, with the provider's words and the way out.
+	is.Equal(b.post("/settings/models/providers", "kind", "openai-compatible", "name", "box", "baseUrl", p.URL+"/v1", "key", "sk-wrong-0123456789-key").location(),
+		"/settings/models#p-box")
+	shown := b.get("/settings/models")
+	is.True(shown.has("Key refused", "401: Incorrect API key provided: Bearer [key]", "make a new one"))
+	is.True(!shown.has("sk-wrong") && !shown.has("<b>bold"))
+	is.True(b.get("/workers").has(`id="no-model"`)) // still not connected
+	is.Equal(b.post("/settings/models/providers/box", "key", modelKey, "baseUrl", p.URL+"/v1").location(), "/settings/models?done=provider-changed#p-box")
+	is.Equal(b.post("/settings/models/providers/box/test", "model", "large").location(), "/settings/models?done=provider-tested#p-box")
+	is.True(b.get("/settings/models").has("large answered in"))
+
+	// A stored key does not go to another host.
+	other := newFakeProvider(t)
+	refused := b.post("/settings/models/providers/box", "baseUrl", other.URL+"/v1")
+	is.Equal(refused.status, http.StatusUnprocessableEntity)
+	is.True(refused.has(`id="e-p-box-key"`, "entered again"))
+	is.Equal(other.calls.Load(), int64(0))
+	p.says.Store("<img src=x onerror=alert(1)>")
+	is.Equal(b.post("/settings/models/providers/box/test").status, http.StatusSeeOther)
+	is.True(b.get("/settings/models").harmless()) // the answer is text
+}
+
+// TestModelsPageByRole shows the page to an Admin, and the banner to a Member.
+func TestModelsPageByRole(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	s.join("ada@example.com", store.RoleAdmin)
+	s.join("mo@example.com", store.RoleMember)
+	member := s.signIn("mo@example.com")
+	is.True(member.get("/workers").has(`id="no-model"`, "An Owner can connect a model"))
+	p := newFakeProvider(t)
+	is.Equal(p.connected(s.signIn("ann@example.com"), "box").status, http.StatusSeeOther)
+	shown := s.signIn("ada@example.com").get("/settings/models")
+	is.True(shown.has("box:small", "Connected"))
+	is.True(!shown.has("/settings/models/providers") && !shown.has(`type="password"`)) // no form
+	is.Equal(member.get("/settings/models").status, http.StatusForbidden)
+	is.True(member.get("/workers/new").has("<option>box:small</option>", "<option>box:large</option>")) // what a Member may choose
+}
+
+// TestWorkersModelField chooses a worker's model from the list, types another one, and saves a
+// worker whose model is in no list.
+func TestWorkersModelField(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	p, b := newFakeProvider(t), s.signIn("ann@example.com")
+	is.Equal(p.connected(b, "box").status, http.StatusSeeOther)
+	w := s.worker(s.owner, store.NewWorker{Title: "W", Settings: store.WorkerSettings{Model: "box:unlisted"}})
+	path := "/workers/" + w.ID + "/settings"
+	is.True(b.get(path).has(`<option value="box:unlisted" selected>`)) // saving the form keeps it
+	for _, tt := range []struct{ model, other, want, says string }{
+		{"box:small", "", "box:small", ""}, {"box:small", "box:x, offline", "box:x, offline", ""}, {"", "", "", ""},
+		{"", "nowhere:m", "", "connected providers are box:NAME"}, {hostile, "", "", "must be one of"},
+	} {
+		saved := b.post(path, "title", "W", "model", tt.model, "otherModel", tt.other)
+		if tt.says != "" {
+			is.Equal(saved.status, http.StatusUnprocessableEntity)
+			is.True(saved.has(`id="e-model"`, tt.says) && saved.harmless())
+			continue
+		}
+		is.Equal(saved.status, http.StatusSeeOther)
+		now, err := s.store.Worker(t.Context(), s.owner.Caller, w.ID)
+		is.NoErr(err)
+		is.Equal(now.Settings.Model, tt.want)
+	}
+	is.True(strings.Contains(b.get("/workers/new").body, "The default: box:small"))
+}

@@ -1,0 +1,72 @@
+package dashboard
+
+import (
+	"sync"
+	"time"
+)
+
+// How long a value waits for its page, and how many wait at most.
+const (
+	onceLifetime = 5 * time.Minute
+	maxOnce      = 1000
+)
+
+// oneTime keeps secrets between a form and the page that shows them: a new key, or a new link.
+// The form is answered with a redirect, so that reloading the page makes no second key. Each
+// value belongs to one session, can be taken once, and is in memory only.
+type oneTime struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	values map[onceKey]onceValue
+}
+
+type onceKey struct{ session, kind string }
+
+type onceValue struct {
+	value any
+	until time.Time
+}
+
+// put keeps a value for a session. It takes the place of an older one of the same kind.
+func (o *oneTime) put(session, kind string, value any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.values == nil {
+		o.values = map[onceKey]onceValue{}
+	}
+	o.drop()
+	o.values[onceKey{session, kind}] = onceValue{value, o.now().Add(onceLifetime)}
+}
+
+// drop removes what nobody has asked for in time. It makes room for one more value.
+func (o *oneTime) drop() {
+	var oldest onceKey
+	first := time.Time{}
+	for key, v := range o.values {
+		if o.now().After(v.until) {
+			delete(o.values, key)
+			continue
+		}
+		if first.IsZero() || v.until.Before(first) {
+			oldest, first = key, v.until
+		}
+	}
+	if len(o.values) >= maxOnce {
+		delete(o.values, oldest)
+	}
+}
+
+// take returns and removes the value of that kind of a session. It returns nil if there is
+// none, or if it has waited too long.
+func (o *oneTime) take(session, kind string) any {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := onceKey{session, kind}
+	v, found := o.values[key]
+	delete(o.values, key)
+	if !found || o.now().After(v.until) {
+		return nil
+	}
+	return v.value
+}

@@ -1,0 +1,33 @@
+package dashboard
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+)
+
+func TestOneTime(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	now := time.Unix(0, 0)
+	o := &oneTime{now: func() time.Time { return now }}
+	o.put("ann", "key", "secret")
+	is.Equal(o.take("eve", "key"), nil)
+	is.Equal(o.take("ann", "link"), nil)
+	is.Equal(o.take("ann", "key"), "secret")
+	is.Equal(o.take("ann", "key"), nil) // once
+
+	o.put("ann", "key", "late")
+	now = now.Add(onceLifetime + 1)
+	is.Equal(o.take("ann", "key"), nil)
+
+	for i := range maxOnce + 10 {
+		now = now.Add(time.Millisecond)
+		o.put(strconv.Itoa(i), "key", i)
+	}
+	is.Equal(len(o.values), maxOnce)
+	is.Equal(o.take("0", "key"), nil) // the oldest made room
+	is.Equal(o.take("10", "key"), 10)
+}

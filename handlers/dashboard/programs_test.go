@@ -1,0 +1,48 @@
+package dashboard_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// TestProgramsGetNoPages asks for addresses without a page, as programs and as browsers
+// do.
+func TestProgramsGetNoPages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for _, path := range []string{"/none", "/v1/chat/completions", "/tasks/a/b/c/d", "/api", "/assets/none",
+		"/robots.txt", "/workers//none/x"} {
+		for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
+			for _, accept := range []string{"*/*", "application/json", "application/json, text/html;q=0.1"} {
+				r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("Accept", accept)
+				p := s.visitor().send(r)
+				var body map[string]string
+				if err := json.Unmarshal([]byte(p.body), &body); err != nil || p.status != 404 || body["code"] != "not_found" ||
+					body["requestId"] != p.header.Get("X-Request-Id") {
+					t.Errorf("%s %s as %q: %d %s", method, path, accept, p.status, p.body)
+				}
+			}
+		}
+	}
+	is := is.New(t)
+	is.True(strings.HasPrefix(s.visitor().get("/none").location(), "/sign-in")) // a browser learns nothing
+	p := s.signIn("ann@example.com").get("/none")
+	is.Equal(p.status, 404)
+	is.True(p.has("</html>"))
+
+	r, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/tasks", nil)
+	is.NoErr(err)
+	r.Header.Set("Accept", "*/*")
+	r.Header.Set("Authorization", "Bearer "+s.key)
+	p = s.visitor().send(r)
+	is.Equal(p.status, 404) // a page, not the API
+	is.True(p.has("begin with /api/"))
+}

@@ -1,0 +1,216 @@
+package dashboard
+
+import (
+	"bytes"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"journeyman/handlers/dashboard/text"
+	"journeyman/store"
+)
+
+// foundOfEach is how many results of one kind a search shows.
+const foundOfEach = 6
+
+// A searchPage is the data of the results of a search.
+type searchPage struct {
+	Form   *form
+	Groups []foundGroup
+	Text   string
+}
+
+// A foundGroup is the results of one kind.
+type foundGroup struct {
+	Title string
+	Items []found
+	More  string // address of all results of this kind; '' for none
+}
+
+// A found thing is one result.
+type found struct {
+	Address              string
+	Before, Match, After string // the title, and the part of it that was searched for
+	Sign                 template.HTML
+	State                string // for the template "status"; '' for none
+	Hint                 string
+	Keys                 []string // of the shortcut
+	Run                  string   // address that Ctrl+Enter opens; '' for none
+}
+
+// search writes the results. The palette asks for them alone.
+func (d *Dashboard) search(w http.ResponseWriter, r *request) error {
+	typed := r.URL.Query()
+	p := searchPage{Form: formOf(typed), Text: strings.TrimSpace(typed.Get("q"))}
+	status, err := p.Form.listStatus(d.addFound(r, &p))
+	if err != nil {
+		return err
+	}
+	if !typed.Has("part") {
+		return d.render(w, r, status, "search.html", r.t("Search"), p)
+	}
+	var b bytes.Buffer
+	if err := d.edition(r).parts.ExecuteTemplate(&b, "found", p); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // the browser may have gone
+	return nil
+}
+
+// addFound puts the results into p: workers, tasks, files, pages and commands.
+func (d *Dashboard) addFound(r *request, p *searchPage) error {
+	for _, kind := range []struct {
+		title text.Key
+		find  func(*request, string) ([]found, error)
+		more  string
+	}{
+		{text.Key("Workers"), d.findWorkers, "/workers"},
+		{text.Key("Tasks"), d.findTasks, "/tasks"},
+		{text.Key("Files"), d.findFiles, ""},
+		{text.Key("Pages"), d.findPages, ""},
+		{text.Key("Commands"), d.findCommands, ""},
+	} {
+		items, err := kind.find(r, p.Text)
+		if err != nil {
+			return err
+		}
+		g := foundGroup{Title: r.t(kind.title), Items: items}
+		if kind.more != "" && p.Text != "" {
+			g.More = kind.more + "?" + url.Values{"q": {p.Text}}.Encode()
+		}
+		if len(items) > 0 {
+			p.Groups = append(p.Groups, g)
+		}
+	}
+	return nil
+}
+
+// marked returns a result whose title has the searched part apart.
+func marked(title, part string) found {
+	lower := strings.ToLower(title)
+	at := strings.Index(lower, strings.ToLower(part))
+	// Some letters change their length in lower case: then nothing is marked.
+	if part == "" || at < 0 || len(lower) != len(title) || at+len(part) > len(title) {
+		return found{Before: title}
+	}
+	return found{Before: title[:at], Match: title[at : at+len(part)], After: title[at+len(part):]}
+}
+
+func (d *Dashboard) findWorkers(r *request, part string) (list []found, err error) {
+	if part == "" {
+		return nil, nil
+	}
+	workers, _, err := d.store.Workers(r.Context(), r.who.Caller,
+		store.WorkerQuery{Text: part, Limit: foundOfEach, Scan: store.MaxSearched})
+	for _, w := range workers {
+		f := marked(w.Title, part)
+		f.Address, f.Run, f.Hint = "/workers/"+w.ID, "/workers/"+w.ID+"#f-input", ellipsis(w.Summary, titleInFilter)
+		if f.Sign, err = d.glyph(w.ID, w.Title, "s"); err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
+	return list, err
+}
+
+func (d *Dashboard) findTasks(r *request, part string) (list []found, err error) {
+	if part == "" {
+		return nil, nil
+	}
+	tasks, _, err := d.store.Tasks(r.Context(), r.who.Caller,
+		store.TaskQuery{Text: part, Limit: foundOfEach, Scan: store.MaxSearched})
+	for _, t := range tasks {
+		f := marked(t.Title, part)
+		f.Address, f.State = taskPath(t.ID), string(t.Status)
+		list = append(list, f)
+	}
+	return list, err
+}
+
+func (d *Dashboard) findFiles(r *request, part string) (list []found, err error) {
+	files, err := d.store.SearchFiles(r.Context(), r.who.Caller, part, foundOfEach)
+	for _, file := range files {
+		f := marked(file.Path, part)
+		f.Address, f.Hint = "/workers/"+file.WorkerID+"/preview/"+escapedPath(file.Path),
+			ellipsis(file.Worker, titleInFilter)
+		if f.Sign, err = d.icon("doc"); err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
+	return list, err
+}
+
+// escapedPath returns a file's path as a part of an address.
+func escapedPath(path string) string { return (&url.URL{Path: path}).EscapedPath() }
+
+// A destination is a page or a command that a search finds by its name.
+type destination struct {
+	title         text.Key
+	address, icon string
+	right         store.Right // that its page needs; '' for none
+	keys          []string    // of the shortcut
+}
+
+// pagesToFind returns the pages that a search finds.
+func pagesToFind() []destination {
+	return []destination{
+		{text.Key("Home"), "/", "home", "", []string{"G", "H"}},
+		{text.Key("Workers"), "/workers", "workers", "", []string{"G", "W"}},
+		{text.Key("Tasks"), "/tasks", "tasks", "", []string{"G", "T"}},
+		{text.Key("Usage"), "/usage", "usage", store.SeeUsage, []string{"G", "U"}},
+		{text.Key("Mail"), "/mail", "mail", "", []string{"G", "M"}},
+		{text.Key("Outbox"), "/mail/outbox", "mail", "", nil},
+		{text.Key("Account"), "/account", "workers", "", nil},
+		{text.Key("Models"), "/settings/models", "model", store.SeeProviders, nil},
+		{text.Key("API keys"), "/settings/keys", "key", store.ManageKeys, nil},
+		{text.Key("Members"), "/settings/members", "users", store.ManageMembers, nil},
+		{text.Key("Secrets"), "/settings/secrets", "lock", store.ManageSecrets, nil},
+		{text.Key("Alerts"), "/settings/alerts", "bell", store.ManageAlerts, nil},
+		{text.Key("Audit log"), "/settings/audit", "history", store.SeeAudit, nil},
+		{text.Key("Organization"), "/settings/organization", "settings", store.ManageOrganization, nil},
+		{text.Key("System"), "/settings/system", "info", store.SeeSystem, nil},
+	}
+}
+
+// commandsToFind returns the commands that a search finds.
+func commandsToFind() []destination {
+	return []destination{
+		{text.Key("New task"), "/", "plus", "", []string{"N"}},
+		{text.Key("New worker"), "/workers/new", "plus", "", []string{"C"}},
+		{text.Key("Next approval"), "/tasks?show=waiting", "shield", "", []string{"G", "A"}},
+		{text.Key("Theme: light, dark or system"), "/account#looks", "sun", "", nil},
+	}
+}
+
+func (d *Dashboard) findPages(r *request, part string) ([]found, error) {
+	if part == "" {
+		return nil, nil // the navigation is at hand
+	}
+	return d.findPlaces(r, part, pagesToFind())
+}
+
+func (d *Dashboard) findCommands(r *request, part string) ([]found, error) {
+	return d.findPlaces(r, part, commandsToFind())
+}
+
+// findPlaces returns those places whose name has the searched part, and whose page the user
+// may open.
+func (d *Dashboard) findPlaces(r *request, part string, places []destination) (list []found, err error) {
+	for _, p := range places {
+		title, may := r.t(p.title), p.right == "" || r.who.Role.May(p.right)
+		if !may || !strings.Contains(strings.ToLower(title), strings.ToLower(part)) {
+			continue
+		}
+		f := marked(title, part)
+		f.Address, f.Keys = p.address, p.keys
+		if f.Sign, err = d.icon(p.icon); err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}

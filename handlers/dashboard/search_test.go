@@ -1,0 +1,39 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// A search finds workers, tasks, files, pages and commands, but only what its user may see.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	s.join("mo@example.com", store.RoleMember)
+	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Quarterly reporter"})
+	hidden := s.worker(s.owner, store.NewWorker{Title: "Quarterly secret", Visibility: store.Private})
+	write := scripted(calling("write_file", "path", "quart a.txt", "content", "A"), calling("publish_file", "path", "quart a.txt"), "say Done")
+	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Title: "Compare quarters", Input: write})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: hidden.ID, Title: "Hidden quarters", Input: strings.ReplaceAll(write, "quart a", "quart b")})
+
+	p := ann.get("/search?q=QUART")
+	is.Equal(p.status, http.StatusOK)
+	is.True(p.has("<mark>Quart</mark>erly reporter", "<mark>Quart</mark>erly secret", "Compare <mark>quart</mark>ers",
+		"/workers/"+w.ID+"/preview/quart%20a.txt", "/workers/"+w.ID+"#f-input", "/tasks?q=QUART"))
+	member := mo.get("/search?q=quart")
+	is.True(member.has("reporter", "Compare ") && !member.has("secret") && !member.has("Hidden") && !member.has("quart%20b"))
+	is.True(ann.get("/search?q=audit").has("/settings/audit"))
+	is.True(mo.get("/search?q=audit").has("Nothing is called so.")) // a Member may not open the page
+	is.True(ann.get("/search").has("New worker", "<kbd>C</kbd>"))
+	part := ann.get("/search?part=1&q=quart")
+	is.True(part.has("<mark>") && !part.has("<html") && len(part.body) < 8<<10)
+	is.Equal(ann.get("/search?q="+strings.Repeat("x", 201)).status, http.StatusUnprocessableEntity)
+	is.True(ann.get("/search?q=%25").has("Nothing is called so.")) // no wildcard
+}

@@ -1,0 +1,97 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+
+	"journeyman/runner/tool/mcp"
+	"journeyman/store"
+)
+
+// serverRoutes registers the sign-in to MCP servers. It needs the right SeeSystem, because a
+// sign-in holds for the whole server: workers of every organization may use the tools.
+func (d *Dashboard) serverRoutes() {
+	d.may(store.SeeSystem, "POST", "/settings/system/servers/:server/sign-in", button(d.signInServer))
+	d.may(store.SeeSystem, "GET", "/settings/system/servers/:server/sign-in", d.showServerSignIn)
+	d.may(store.SeeSystem, "GET", "/settings/system/servers/:server/callback", d.serverSignedIn) // mcp.CallbackPath
+	d.may(store.SeeSystem, "POST", "/settings/system/servers/:server/sign-out", button(d.signOutServer))
+}
+
+// A serverPage leads to the page where a person signs in to an MCP server.
+type serverPage struct {
+	Server  string
+	Host    string // host of the authorization server
+	Address string // where the person signs in
+}
+
+// logins returns the state of the MCP servers that accept a sign-in.
+func (d *Dashboard) logins(r *request) ([]mcp.LoginState, error) {
+	if d.cfg.Servers == nil {
+		return nil, nil
+	}
+	return d.cfg.Servers.Logins(r.Context())
+}
+
+// signInServer begins a sign-in. It leads to a page with a link. A redirect to the other site
+// would fail, because the policy of the pages lets no form lead there. The person also sees
+// where the link leads.
+func (d *Dashboard) signInServer(r *request) (string, error) {
+	name := r.params.ByName("server")
+	if d.cfg.Servers == nil {
+		return "", errNotFound
+	}
+	// The session binds the sign-in to this browser: no other browser can complete it.
+	address, err := d.cfg.Servers.SignIn(r.Context(), name, r.sessionID)
+	if err != nil {
+		return "", store.Errorf(store.Conflict, "%s", err)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", store.Errorf(store.Conflict, "the authorization server has no valid address")
+	}
+	d.once.put(r.sessionID, serverKind(name), serverPage{name, u.Host, address})
+	return "/settings/system/servers/" + url.PathEscape(name) + "/sign-in", nil
+}
+
+// serverKind names the sign-in to a server while it waits for its page.
+func serverKind(name string) string { return "server " + name }
+
+// showServerSignIn shows the link of a sign-in that was just begun.
+func (d *Dashboard) showServerSignIn(w http.ResponseWriter, r *request) error {
+	kind := serverKind(r.params.ByName("server"))
+	p, found := d.once.take(r.sessionID, kind).(serverPage)
+	if !found {
+		return store.Errorf(store.NotFound, "no sign-in to this server has begun here: begin it on the page System")
+	}
+	d.once.put(r.sessionID, kind, p) // the link is no secret of the person: a reload shows it again
+	return d.page(w, r, "server.html", r.t("Sign in to %s", p.Server), p)
+}
+
+// serverSignedIn completes a sign-in after the authorization server has sent the browser back.
+func (d *Dashboard) serverSignedIn(w http.ResponseWriter, r *request) error {
+	name := r.params.ByName("server")
+	if d.cfg.Servers == nil {
+		return errNotFound
+	}
+	if err := d.store.Maintenance(); err != nil { // a GET that changes something, as no other does
+		return err
+	}
+	if err := d.cfg.Servers.CompleteSignIn(r.Context(), name, r.sessionID, r.URL.Query()); err != nil {
+		return store.Errorf(store.Conflict, "%s", err)
+	}
+	if err := d.store.AuditMCPLogin(r.Context(), r.who.Caller, name, true); err != nil {
+		return err
+	}
+	return redirect(w, r, done("/settings/system", "server-in"))
+}
+
+func (d *Dashboard) signOutServer(r *request) (string, error) {
+	name := r.params.ByName("server")
+	if d.cfg.Servers == nil {
+		return "", errNotFound
+	}
+	if err := d.cfg.Servers.SignOut(r.Context(), name); err != nil {
+		return "", store.Errorf(store.NotFound, "%s", err)
+	}
+	return done("/settings/system", "server-out"), d.store.AuditMCPLogin(r.Context(), r.who.Caller, name, false)
+}

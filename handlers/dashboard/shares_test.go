@@ -1,0 +1,68 @@
+package dashboard_test
+
+import (
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestPasswordsAreShared has one address check as many passwords at once as it may. No
+// other address has to wait.
+func TestPasswordsAreShared(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	invitation := s.invitation("new@example.com", store.RoleMember)
+	var releases []func()
+	for {
+		release, err := s.api.HoldPassword("127.0.0.1", "", "")
+		if err != nil {
+			break
+		}
+		releases = append(releases, release)
+	}
+	is.Equal(len(releases), 32) // half of all
+	ann := s.visitor()
+	p := ann.post("/sign-in", "email", "ann@example.com", "password", password)
+	is.Equal(p.status, http.StatusTooManyRequests)
+	is.Equal(p.header.Get("Retry-After"), "5")
+	is.True(p.has("Your address has 32 passwords being checked, the most it may have"))
+	p = ann.post(invitation, "name", "New", "password", password)
+	is.Equal(p.status, http.StatusTooManyRequests)
+
+	elsewhere := s.visitor()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP("127.0.0.2")}}
+	elsewhere.client.Transport = &http.Transport{DialContext: dialer.DialContext}
+	is.Equal(elsewhere.post("/sign-in", "email", "ann@example.com", "password", password).status, http.StatusSeeOther)
+	for _, release := range releases {
+		release()
+	}
+	is.Equal(ann.post("/sign-in", "email", "ann@example.com", "password", password).status, http.StatusSeeOther)
+}
+
+// TestPagesAreShared has one person hold as many requests as one person may.
+func TestPagesAreShared(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	s.join("mo@example.com", store.RoleMember)
+	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
+	who := s.owner
+	who.KeyID = "" // in a browser
+	for {
+		release, err := s.api.HoldPage(who)
+		if err != nil {
+			break
+		}
+		t.Cleanup(release)
+	}
+	p := ann.get("/workers")
+	is.Equal(p.status, http.StatusTooManyRequests)
+	is.Equal(p.header.Get("Retry-After"), "5")
+	is.True(p.has("This user has 4096 requests under way"))
+	is.Equal(mo.get("/workers").status, http.StatusOK)
+}

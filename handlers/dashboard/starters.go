@@ -1,0 +1,174 @@
+package dashboard
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+
+	"journeyman/handlers/dashboard/text"
+	"journeyman/runner"
+	"journeyman/store"
+)
+
+// A starter is a worker that is ready to be made, with a demonstration. The folder starters holds
+// its definition in the form of an exported worker (ID.yaml), a sample (Sample), and the
+// demonstration (ID.demo): an instruction, the calls of tools, and the answer.
+type starter struct {
+	ID             string
+	Title, Summary text.Key
+	Needs          []text.Key // what it works with
+	Sample         string     // file of the demonstration
+}
+
+// starters returns the workers of the gallery, in its order.
+func starters() []starter {
+	files, web, mail := text.Key("files"), text.Key("web"), text.Key("mail")
+	schema, schedule := text.Key("schema"), text.Key("schedule")
+	return []starter{
+		{"research", text.Key("Research with sources"),
+			text.Key("Searches the web and cites every claim."),
+			[]text.Key{web}, "research-sample.txt"},
+		{"summary", text.Key("Document summary"),
+			text.Key("Sums up a document on one page and says where each statement stands."),
+			[]text.Key{files}, "summary-sample.txt"},
+		{"meeting", text.Key("Meeting notes to actions"),
+			text.Key("Decisions, and who does what until when."),
+			[]text.Key{files}, "meeting-sample.txt"},
+		{"inbox", text.Key("Inbox triage"),
+			text.Key("Gets mail at its own address, sorts it and drafts the answer."),
+			[]text.Key{mail}, "inbox-sample.txt"},
+		{"invoice", text.Key("Invoice to JSON"),
+			text.Key("Reads invoices into the same fields every time and checks the sums."),
+			[]text.Key{files, schema}, "invoice-sample.txt"},
+		{"report", text.Key("Weekly report"),
+			text.Key("Writes the week's report from your numbers, each Monday."),
+			[]text.Key{files, schedule}, "report-sample.csv"},
+		{"code", text.Key("Code review"),
+			text.Key("Reads code in a folder and lists what may break."),
+			[]text.Key{files}, "code-sample.py"},
+		{"cleaner", text.Key("Data cleaner"),
+			text.Key("Cleans a table and lists each change."),
+			[]text.Key{files}, "cleaner-sample.csv"},
+	}
+}
+
+// A starterCard is a starter as the gallery shows it.
+type starterCard struct {
+	ID, Title, Summary string
+	Needs              []string
+}
+
+// A starterGallery is the data of the template "starters".
+type starterGallery struct {
+	Starters []starterCard
+	Token    string // of the buttons
+}
+
+// gallery returns the gallery of all starters.
+func (d *Dashboard) gallery(r *request) starterGallery {
+	return starterGallery{Starters: r.starterCards(), Token: d.token()}
+}
+
+func (r *request) starterCards() (cards []starterCard) {
+	for _, s := range starters() {
+		card := starterCard{ID: s.ID, Title: r.t(s.Title), Summary: r.t(s.Summary)}
+		for _, need := range s.Needs {
+			card.Needs = append(card.Needs, r.t(need))
+		}
+		cards = append(cards, card)
+	}
+	return cards
+}
+
+// starterRoutes registers the forms of the gallery.
+func (d *Dashboard) starterRoutes() {
+	d.on("POST", "/starters/:starter", submitted(d.makeStarter, nil))
+	d.on("POST", "/starters/:starter/try", submitted(d.tryStarter, nil))
+}
+
+// starter returns the starter that the address names.
+func (r *request) starter() (starter, error) {
+	for _, s := range starters() {
+		if s.ID == r.params.ByName("starter") {
+			return s, nil
+		}
+	}
+	return starter{}, store.Errorf(store.NotFound, "there is no starter of that name")
+}
+
+// starterWorker creates the worker of a starter. Forms of the same page make one worker.
+func (d *Dashboard) starterWorker(r *request, s starter, token string) (store.Worker, error) {
+	file, err := embedded.ReadFile("starters/" + s.ID + ".yaml")
+	if err != nil {
+		return store.Worker{}, fmt.Errorf("starter %s: %w", s.ID, err)
+	}
+	w, _, err := d.cfg.API.ImportWorker(r.Context(), r.who.Caller, file, formKey(r.who.Caller, token, "starter "+s.ID))
+	return w, err
+}
+
+// makeStarter creates the worker of a starter and shows it.
+func (d *Dashboard) makeStarter(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	s, err := r.starter()
+	if err != nil {
+		return "", err
+	}
+	w, err := d.starterWorker(r, s, f.Get("token"))
+	return done("/workers/"+w.ID, "worker-made"), err
+}
+
+// tryStarter creates the worker of a starter, runs its demonstration and shows the task.
+func (d *Dashboard) tryStarter(w http.ResponseWriter, r *request, f *form) (string, error) {
+	s, err := r.starter()
+	if err != nil {
+		return "", err
+	}
+	wrk, err := d.starterWorker(r, s, f.Get("token"))
+	if err != nil {
+		return "", err
+	}
+	input, err := d.demonstration(r, s)
+	if err != nil {
+		return "", err
+	}
+	sample, err := embedded.Open(path.Join("starters", s.Sample))
+	if err != nil {
+		return "", fmt.Errorf("starter %s: %w", s.ID, err)
+	}
+	defer func() { _ = sample.Close() }() // it lies in the program
+	kept, err := d.cfg.Runner.Keep(s.Sample, sample, maxForm)
+	if err != nil {
+		return "", err
+	}
+	turn := store.NewTurn{Caller: r.who.Caller, WorkerID: wrk.ID, Input: input, Budget: store.BudgetLow,
+		IdempotencyKey: formKey(r.who.Caller, f.Get("token"), "try "+s.ID)}
+	a, err := d.cfg.Runner.Accept(r.Context(),
+		runner.Instruction{NewTurn: turn, Files: []store.File{kept}, Log: []any{"request", requestID(w)}})
+	return taskPath(a.Turn.TaskID), err
+}
+
+// demonstration returns the instruction of a starter's demonstration. Without a model that can
+// read, it holds a script with the steps and the answer, and says so.
+func (d *Dashboard) demonstration(r *request, s starter) (string, error) {
+	source, err := embedded.ReadFile("starters/" + s.ID + ".demo")
+	if err != nil {
+		return "", fmt.Errorf("starter %s: %w", s.ID, err)
+	}
+	parts := strings.SplitN(string(source), "\n===\n", 3)
+	if len(parts) != 3 {
+		return "", fmt.Errorf("starter %s: the demonstration has %d parts", s.ID, len(parts))
+	}
+	if !d.modelState(r.Context(), r.who.OrganizationID).Offline {
+		return parts[0], nil
+	}
+	note := r.t("A demonstration: no model is connected, so the steps and the answer were written beforehand.")
+	script := []string{parts[1]}
+	if answer := strings.TrimSpace(parts[2]); strings.HasPrefix(answer, "json ") {
+		script = append(script, answer)
+	} else {
+		for line := range strings.Lines(answer + "\n\n*" + note + "*") {
+			script = append(script, "say "+strings.TrimRight(line, "\n"))
+		}
+	}
+	return parts[0] + "\n\n" + note + "\n\n```offline\n" + strings.Join(script, "\n") + "\n```", nil
+}

@@ -1,0 +1,53 @@
+package dashboard
+
+import (
+	"fmt"
+
+	"journeyman/handlers/dashboard/text"
+)
+
+// A state is the state of a task, a turn, a mail or a delivery as pages show it: an icon and a
+// word, never a colour alone.
+type state struct {
+	Value string // as the API names it
+	Class string // the colour
+	Icon  string // '' for a turning ring
+	Key   text.Key
+	Label string // in the language of the page
+}
+
+// stateOf returns how pages show a state.
+func stateOf(value string) state {
+	s, known := map[string]state{
+		"pending":   {Class: "queue", Icon: "clock", Key: text.Key("Queued")},
+		"running":   {Class: "run", Key: text.Key("Running")},
+		"waiting":   {Class: "wait", Icon: "shield", Key: text.Key("Waiting for you")},
+		"completed": {Class: "good", Icon: "check", Key: text.Key("Done")},
+		"error":     {Class: "bad", Icon: "warn", Key: text.Key("Failed")},
+		"aborted":   {Class: "off", Icon: "x", Key: text.Key("Cancelled")},
+
+		"accepted": {Class: "good", Icon: "check", Key: text.Key("Accepted")},
+		"ignored":  {Class: "off", Icon: "x", Key: text.Key("Ignored")},
+		"held":     {Class: "wait", Icon: "shield", Key: text.Key("Held")},
+		"queued":   {Class: "queue", Icon: "clock", Key: text.Key("Queued")},
+		"kept":     {Class: "queue", Icon: "archive", Key: text.Key("Kept")},
+		"sent":     {Class: "good", Icon: "check", Key: text.Key("Sent")},
+		"failed":   {Class: "bad", Icon: "warn", Key: text.Key("Failed")},
+		"bounced":  {Class: "bad", Icon: "warn", Key: text.Key("Bounced")},
+		"success":  {Class: "good", Icon: "check", Key: text.Key("Delivered")},
+	}[value]
+	if !known {
+		s = state{Class: "off", Icon: "info", Key: text.Key(value)}
+	}
+	s.Value = value
+	return s
+}
+
+// translatedState returns the template function state, which takes a state of any record.
+func translatedState(l *text.Language) func(value any) state {
+	return func(value any) state {
+		s := stateOf(fmt.Sprint(value))
+		s.Label = l.T(s.Key)
+		return s
+	}
+}

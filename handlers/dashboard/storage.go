@@ -1,0 +1,41 @@
+package dashboard
+
+import (
+	"journeyman/store"
+)
+
+// A storageState is what the page of the server's state shows of the data folder. Reading it costs
+// next to nothing: the server measures the folder a few times a day.
+type storageState struct {
+	store.Space
+	Folder   string
+	Measured store.Storage
+	Kinds    []storageRow
+	Pruned   store.Pruned
+	FreeDisk int64 // -1 if the system does not say
+}
+
+// A storageRow is a kind of rows in the database.
+type storageRow struct {
+	Label string
+	Bytes int64
+}
+
+// storage returns the state of the data folder.
+func (d *Dashboard) storage(r *request) (s storageState, err error) {
+	s = storageState{Folder: d.store.Dir(), Measured: d.store.Storage(), Pruned: d.store.LastPruning(), FreeDisk: -1}
+	if s.Space, err = d.store.Space(r.Context()); err != nil {
+		return s, err
+	}
+	labels := map[string]string{store.StorageTasks: r.t("Tasks and their turns"),
+		store.StorageDeliveries: r.t("Webhook deliveries"), store.StorageMail: r.t("Mail"),
+		store.StorageFiles: r.t("Lists of files and sources"), store.StorageOther: r.t("Everything else"),
+		store.StorageFree: r.t("Free pages")}
+	for _, k := range s.Measured.Kinds {
+		s.Kinds = append(s.Kinds, storageRow{labels[k.Kind], k.Bytes})
+	}
+	if disk, err := store.Statfs(d.store.Dir()); err == nil {
+		s.FreeDisk = disk.Free
+	}
+	return s, nil
+}

@@ -1,0 +1,155 @@
+package dashboard
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"path"
+
+	"journeyman/runner"
+	"journeyman/store"
+)
+
+// messageOf returns the message of an error that the user may see.
+func messageOf(err error) string {
+	if e, ok := errors.AsType[*store.Error](err); ok {
+		return e.Message
+	}
+	return ""
+}
+
+// onTask returns the handle of a form of the task's page. If the store refuses the action, the
+// page of the task says why: a form of an old page is no dead end.
+func (d *Dashboard) onTask(act action) handle {
+	return func(w http.ResponseWriter, r *request) error {
+		f, err := readForm(w, r)
+		if err != nil {
+			return err
+		}
+		next, err := act(w, r, f)
+		switch {
+		case err == nil:
+			return redirect(w, r, next)
+		case store.IsKind(err, store.Conflict), store.IsKind(err, store.Invalid),
+			store.IsKind(err, store.PaymentRequired):
+			return d.taskPage(w, r, refusalStatus(w.Header(), err), nil, err)
+		}
+		return err
+	}
+}
+
+// followUp adds a turn to a task.
+func (d *Dashboard) followUp(w http.ResponseWriter, r *request) error {
+	sent, f, err := d.readRunBox(w, r)
+	if err != nil {
+		return err
+	}
+	task, _, err := d.task(r)
+	if err != nil {
+		return err
+	}
+	// An edited instruction takes the files of the turn that it comes from.
+	if from := sent.Values.Get("from"); from != "" {
+		_, files, err := d.turnAgain(r, task, from)
+		if err != nil {
+			return err
+		}
+		sent.Files = append(files, sent.Files...)
+	}
+	_, err = d.submitRunBox(w, r, sent, store.NewTurn{TaskID: task.ID, WorkerID: task.WorkerID})
+	switch {
+	case err == nil:
+		return redirect(w, r, taskPath(task.ID)+"#newest")
+	case !f.refused(err):
+		return err
+	}
+	return d.taskPage(w, r, http.StatusUnprocessableEntity, f, nil)
+}
+
+// turnAgain returns the turn with that seq, and the files that were attached to it.
+func (d *Dashboard) turnAgain(r *request, task store.Task, seq string) (t store.Turn, files []store.File, err error) {
+	n, err := number(seq)
+	if err != nil {
+		return t, nil, err
+	}
+	if t, err = d.store.TurnAt(r.Context(), task, n); err != nil {
+		return t, nil, err
+	}
+	all, err := d.store.FilesByTurn(r.Context(), t)
+	for _, f := range store.TurnFiles(all, t.Num, store.Attached) {
+		// The copy in the data folder is as it was sent, whatever the worker has made of its file.
+		files = append(files, store.File{ID: store.NewID("fil", d.cfg.Now()), Path: path.Base(f.Path),
+			Title: path.Base(f.Path), MediaType: f.MediaType, Size: f.Size, SHA256: f.SHA256})
+	}
+	return t, files, err
+}
+
+// errForeignWords refuses to run a stranger's instruction as one of the user: it would get the
+// tools and the files of a member.
+var errForeignWords = store.Errorf(store.Conflict, "the instruction is from somebody who is no member: "+
+	"edit it and run it again, if you want to ask for the same in your name")
+
+// runAgain adds a turn with the instruction and the files of an earlier one.
+func (d *Dashboard) runAgain(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	task, _, err := d.task(r)
+	if err != nil {
+		return "", err
+	}
+	turn, files, err := d.turnAgain(r, task, r.params.ByName("turn"))
+	if err != nil {
+		return "", err
+	}
+	if turn.Stranger() {
+		return "", errForeignWords
+	}
+	n := store.NewTurn{Caller: r.who.Caller, TaskID: task.ID, WorkerID: task.WorkerID, Input: turn.Input,
+		Budget: cmp.Or(turn.Budget, store.BudgetStandard),
+		// Two clicks send the same form twice: the key makes one turn of them.
+		IdempotencyKey: formKey(r.who.Caller, f.Get("token"), turn.ID)}
+	_, err = d.cfg.Runner.Accept(r.Context(), runner.Instruction{NewTurn: n, Files: files})
+	return taskPath(task.ID) + "#newest", err
+}
+
+func (d *Dashboard) cancelTask(r *request) (string, error) {
+	task, _, err := d.task(r)
+	if err == nil {
+		_, err = d.cfg.Runner.AbortTask(r.Context(), r.who.Caller, task.ID)
+	}
+	return done(taskPath(task.ID), "task-cancelled"), err
+}
+
+func (d *Dashboard) archiveTask(r *request) (string, error) {
+	task, _, err := d.task(r)
+	if err == nil {
+		err = d.store.ArchiveTask(r.Context(), r.who.Caller, task.ID)
+	}
+	return done("/tasks", "task-archived"), err
+}
+
+// decideApproval approves or denies a tool call, or answers its question. A decision that
+// comes too late is no error: the page of the task shows how the task went on.
+func (d *Dashboard) decideApproval(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	task, _, err := d.task(r)
+	if err != nil {
+		return "", err
+	}
+	id := r.params.ByName("approvalId")
+	a, err := d.store.Approval(r.Context(), r.who.Caller, task.ID, id)
+	// For a NotFound error, DecideApproval chooses between NotFound and Forbidden by the rights
+	// of the caller.
+	if err != nil && !store.IsNotFound(err) {
+		return "", err
+	}
+	decision, message, err := decisionOf(f, a)
+	if err != nil {
+		return "", err
+	}
+	if decision.Approved && f.Get("restOfTask") != "" {
+		decision.RestOfTask, message = true, "tool-allowed"
+	}
+	_, err = d.cfg.Runner.DecideApproval(r.Context(), r.who.Caller, task.ID, id, decision)
+	if store.IsKind(err, store.Conflict) {
+		message, err = "decided-already", nil
+	}
+	return done(taskPath(task.ID), message), err
+}

@@ -1,0 +1,168 @@
+package dashboard
+
+import (
+	"strings"
+
+	"journeyman/runner/stream"
+	"journeyman/store"
+)
+
+// The rail of a task: what the conversation does not say. Each of its sections is a piece.
+type railNow struct {
+	activity
+	Budget        store.Budget
+	Limit         float64 // of credits; 0 without one
+	Percent       int
+	Input, Output int64
+}
+
+// Dollars returns the cost in dollars. A credit is a cent.
+func (n railNow) Dollars() float64 { return n.Credits / 100 }
+
+// newRailNow returns the figures of a turn.
+func (b *turnBuilder) newRailNow(s stream.State, a activity) railNow {
+	u := usageOf(s)
+	n := railNow{activity: a, Budget: s.Turn.Budget, Limit: b.d.cfg.Runner.Limits(s.Turn.Budget).Credits,
+		Input: u.InputTokens, Output: u.OutputTokens}
+	if n.Limit > 0 {
+		n.Percent = min(100, int(100*n.Credits/n.Limit))
+	}
+	return n
+}
+
+// A railPlan is the plan that the worker has made last.
+type railPlan struct {
+	Items []planItem
+	Done  int
+}
+
+// planIn returns the newest plan in steps.
+func planIn(steps []store.Step) (p railPlan) {
+	for i := len(steps) - 1; i >= 0 && len(p.Items) == 0; i-- {
+		for _, c := range steps[i].ToolCalls() {
+			if c.ToolName == "update_plan" {
+				p.Items = planOf(argumentsOf(c.Input)["items"])
+			}
+		}
+	}
+	for _, item := range p.Items {
+		if item.Class() == "done" {
+			p.Done++
+		}
+	}
+	return p
+}
+
+// The limits of lists in the rail.
+const (
+	railFiles   = 8
+	railSources = 6
+)
+
+// A railFile is a file of the task.
+type railFileList struct {
+	Files []fileLink
+	More  int
+	All   string // address of all files of the worker
+	Zip   string // address of the task's files as one archive; '' for a single file
+}
+
+// filesOfTask returns the newest version of each file that the task has published.
+func (b *turnBuilder) filesOfTask() (list railFileList, err error) {
+	files, err := b.d.store.FilesByTask(b.r.Context(), b.task)
+	files = store.PublishedFiles(files)
+	list.More = max(0, len(files)-railFiles)
+	list.All = "/workers/" + b.task.WorkerID + "/files"
+	if len(files) > 1 {
+		list.Zip = taskPath(b.task.ID) + "/files.zip"
+	}
+	for _, f := range files[list.More:] {
+		list.Files = append(list.Files, b.file(f))
+	}
+	return list, err
+}
+
+// A railSource is a page that the worker has used.
+type railSource struct{ URL, Title, Host string }
+
+// A railSourceList is the sources of a turn.
+type railSourceList struct {
+	Sources []railSource
+	More    int
+}
+
+// sourcesOf returns the sources of a turn.
+func (b *turnBuilder) sourcesOf(t store.Turn) (list railSourceList, err error) {
+	sources, err := b.d.store.SourcesByTurn(b.r.Context(), t)
+	list.More = max(0, len(sources)-railSources)
+	for _, s := range sources[:min(len(sources), railSources)] {
+		host, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(s.URL, "https://"), "http://"), "/")
+		list.Sources = append(list.Sources,
+			railSource{webAddress(s.URL), ellipsis(orElse(s.Title, s.URL), 90), ellipsis(host, 40)})
+	}
+	return list, err
+}
+
+// A railAbout says where a task comes from.
+type railAbout struct {
+	Task      store.Task
+	Worker    store.Worker
+	Turn      store.Turn // the newest
+	Creator   string     // '' for mail of a stranger
+	StartedBy *store.Turn
+	Credits   float64
+}
+
+// rail returns the sections of the rail. s is the newest turn that has begun.
+func (b *turnBuilder) rail(p *taskPage, s stream.State, a activity) (list []piece, err error) {
+	m := pieceMaker{b: b, root: "rail"}
+	files, err := b.filesOfTask()
+	if err != nil {
+		return nil, err
+	}
+	sources, err := b.sourcesOf(s.Turn)
+	if err != nil {
+		return nil, err
+	}
+	spans, err := b.d.store.Spans(b.r.Context(), s.Turn)
+	if err != nil {
+		return nil, err
+	}
+	plan := planIn(s.Steps)
+	for i := range plan.Items {
+		if s.Turn.Status.Ended() && plan.Items[i].Class() == "now" { // nobody works on it any more
+			plan.Items[i].State = "pending"
+		}
+	}
+	for _, section := range []struct {
+		id    string
+		shown bool
+		data  any
+	}{
+		{"now", s.Turn.StartedAt != nil, b.newRailNow(s, a)},
+		{"plan", len(plan.Items) > 0, plan},
+		{"files", len(files.Files) > 0, files},
+		{"sources", len(sources.Sources) > 0, sources},
+		{"timeline", len(spans) > 0, newTimeline(b.r.lang, spans)},
+		{"about", true, railAbout{Task: p.Task, Worker: p.Worker, Turn: s.Turn, Creator: p.Creator,
+			StartedBy: p.StartedBy, Credits: p.Credits()}},
+	} {
+		if !section.shown {
+			continue
+		}
+		if err := m.own(section.id, "rail-"+section.id, section.data); err != nil {
+			return nil, err
+		}
+	}
+	return m.list, nil
+}
+
+// jumps returns the sections to which the links at the top of a phone's page lead.
+func jumps(rail []piece) (list []string) {
+	for _, p := range rail {
+		if p.ID != "now" && p.ID != "about" {
+			list = append(list, p.ID)
+		}
+	}
+	return list
+}

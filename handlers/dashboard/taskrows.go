@@ -1,0 +1,205 @@
+package dashboard
+
+import (
+	"encoding/json"
+	"strings"
+
+	"journeyman/handlers/dashboard/text"
+	"journeyman/runner/stream"
+	"journeyman/store"
+)
+
+// A taskRow is a task of a list.
+type taskRow struct {
+	store.Task
+	Worker string // the worker's title
+	Path   string
+	By     string // who or what started the task
+	State  string // for the template "status"
+	What   string // what it does, what it waits for, or why it failed; '' for nothing
+	Mine   bool   // it waits for the user
+}
+
+// Credits returns the cost of the task.
+func (t taskRow) Credits() float64 { return store.Credits(t.Cost) }
+
+// A waitingTask is a task that waits for the user, with what it asks.
+type waitingTask struct {
+	store.Task
+	Asks []store.Approval
+}
+
+// startedBy returns where a task came from.
+func startedBy(t store.Trigger) text.Key {
+	return map[store.Trigger]text.Key{store.TriggerAPI: text.Key("API"), store.TriggerUI: text.Key("These pages"),
+		store.TriggerEmail: text.Key("Mail"), store.TriggerSchedule: text.Key("Schedule")}[t]
+}
+
+// asksInRow is how many calls a row names that wait for the user.
+const asksInRow = 3
+
+// waitingTasks returns the tasks that wait for a decision or an answer of the user: at most
+// as many as most says, those asked about last first.
+func (d *Dashboard) waitingTasks(r *request, most int) ([]waitingTask, error) {
+	approvals, _, err := d.store.Approvals(r.Context(), r.who.Caller,
+		store.ApprovalQuery{Mine: true, Limit: most * asksInRow})
+	if err != nil {
+		return nil, err
+	}
+	var list []waitingTask
+	at := map[string]int{} // by task id: its place in list
+	for _, a := range approvals {
+		i, known := at[a.TaskID]
+		if !known {
+			if len(list) == most {
+				continue
+			}
+			task, _, err := d.store.Task(r.Context(), r.who.Caller, a.TaskID)
+			if err != nil {
+				return nil, err
+			}
+			i = len(list)
+			at[a.TaskID], list = i, append(list, waitingTask{Task: task})
+		}
+		list[i].Asks = append(list[i].Asks, a)
+	}
+	return list, nil
+}
+
+// A rowMaker makes the rows of a list. It reads each title and name once.
+type rowMaker struct {
+	d      *Dashboard
+	r      *request
+	doing  map[string]stream.Activity
+	titles map[string]string // of workers, by id
+	names  map[string]string // of users, by id
+}
+
+// taskRows returns the rows of tasks. Those that wait for the user come first and not twice.
+func (d *Dashboard) taskRows(r *request, waiting []waitingTask, tasks []store.Task) ([]taskRow, error) {
+	m := rowMaker{d: d, r: r, doing: d.cfg.Runner.Streams.Doing(r.who.OrganizationID),
+		titles: map[string]string{}, names: map[string]string{}}
+	rows, known := make([]taskRow, 0, len(waiting)+len(tasks)), map[string]bool{}
+	for _, t := range waiting {
+		row, err := m.row(t.Task)
+		if err != nil {
+			return nil, err
+		}
+		row.State, row.Mine, row.What = "waiting", true, m.asks(t.Asks)
+		rows, known[t.ID] = append(rows, row), true
+	}
+	for _, t := range tasks {
+		if known[t.ID] {
+			continue
+		}
+		row, err := m.row(t)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func (m rowMaker) row(t store.Task) (row taskRow, err error) {
+	row = taskRow{Task: t, Path: taskPath(t.ID), State: string(t.Status), By: m.r.t(startedBy(t.TriggeredBy))}
+	row.Worker, err = once(m.titles, t.WorkerID, func() (string, error) {
+		return m.d.store.WorkerTitle(m.r.Context(), t)
+	})
+	if err == nil && t.TriggeredBy == store.TriggerUI && t.CreatedByUserID != "" {
+		row.By, err = once(m.names, t.CreatedByUserID, func() (string, error) {
+			return m.d.store.UserName(m.r.Context(), t.CreatedByUserID)
+		})
+	}
+	if err == nil {
+		row.What, err = m.what(t)
+	}
+	return row, err
+}
+
+// once returns the value of a key, and reads it the first time.
+func once(known map[string]string, key string, read func() (string, error)) (string, error) {
+	value, ok := known[key]
+	if ok {
+		return value, nil
+	}
+	value, err := read()
+	known[key] = value
+	return value, err
+}
+
+// textInRow bounds the second line of a row, in characters.
+const textInRow = 90
+
+// what returns the second line of a row.
+func (m rowMaker) what(t store.Task) (string, error) {
+	r := m.r
+	switch {
+	case t.Wait != nil && t.Wait.For == store.WaitForPerson:
+		return r.t("waits for a person"), nil
+	case t.Wait != nil && t.Wait.For == store.WaitForModel:
+		return r.t("waits for the model: %s", ellipsis(t.Wait.Reason, textInRow)), nil
+	case t.Wait != nil:
+		return r.t("waits for another worker"), nil
+	case t.Status == store.Running:
+		return m.activity(m.doing[t.ID]), nil
+	case t.Status == store.Pending:
+		return r.t("in the queue"), nil
+	case t.Status != store.Failed:
+		return "", nil
+	}
+	last, err := m.d.store.LastTurn(r.Context(), t)
+	if err != nil || last.Failure == nil {
+		return "", err
+	}
+	return ellipsis(oneLineOf(last.Failure.Message), textInRow), nil
+}
+
+// activity returns in words what a task does now.
+func (m rowMaker) activity(a stream.Activity) string {
+	r := m.r
+	switch {
+	case a.Tool != "":
+		return ellipsis(strings.TrimSpace(a.Tool+" "+mainArgument(a.Input)), textInRow)
+	case a.Kind == store.PartText:
+		return r.t("Writing the answer · step %d", a.Step)
+	case a.Kind == store.PartReasoning:
+		return r.t("Thinking · step %d", a.Step)
+	case a.Step > 0:
+		return r.t("Asking the model · step %d", a.Step)
+	}
+	return ""
+}
+
+// asks returns in words what a task asks the user.
+func (m rowMaker) asks(list []store.Approval) string {
+	var names []string
+	for i, a := range list {
+		switch {
+		case a.Kind == store.KindQuestion:
+			return m.r.t("asks: %s", ellipsis(oneLineOf(a.Question.Text), textInRow))
+		case i < asksInRow:
+			names = append(names, ellipsis(a.ToolName, titleInFilter))
+		case i == asksInRow:
+			names = append(names, "…")
+		}
+	}
+	return m.r.t("asks: %s", strings.Join(names, ", "))
+}
+
+// mainArgument returns the argument of a call that tells most about it, on one line.
+func mainArgument(input json.RawMessage) string {
+	var arguments map[string]any
+	if json.Unmarshal(input, &arguments) != nil {
+		return "" // the model is still writing it
+	}
+	for _, name := range []string{"path", "command", "url", "query", "pattern", "worker", "question"} {
+		if value, ok := arguments[name].(string); ok {
+			return oneLineOf(value)
+		}
+	}
+	return ""
+}
+
+// oneLineOf returns a text with its white space as single spaces.
+func oneLineOf(source string) string { return strings.Join(strings.Fields(source), " ") }

@@ -1,0 +1,178 @@
+package dashboard
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"journeyman/handlers/dashboard/text"
+	"journeyman/runner"
+	"journeyman/store"
+)
+
+// maxBulk is how many tasks one form may name.
+const maxBulk = 100
+
+// manyTasks cancels, archives or runs again each of the tasks that a form names. The store
+// decides for each of them whether the user may. The list then tells how many it did, and why
+// it did not do the others.
+func (d *Dashboard) manyTasks(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	ids := f.Values["id"]
+	act, ok := map[string]func(*request, string, *form) error{
+		"cancel": d.cancelOne, "archive": d.archiveOne, "retry": d.retryOne}[f.Get("do")]
+	switch {
+	case !ok:
+		return "", store.Errorf(store.Invalid, "the action must be cancel, archive or retry")
+	case len(ids) > maxBulk:
+		return "", store.Errorf(store.Invalid, "at most %d tasks can be changed at once", maxBulk)
+	}
+	result, seen := url.Values{"bulk": {f.Get("do")}}, map[string]bool{}
+	done, refused := 0, 0
+	for _, id := range ids {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		err := act(r, id, f)
+		if err == nil {
+			done++
+			continue
+		}
+		why := refusalOf(err)
+		if why == "" {
+			return "", err // a failure of ours: what was done until here stays
+		}
+		refused++
+		result.Set("why", why) // the last reason: most often all are the same
+	}
+	result.Set("did", strconv.Itoa(done))
+	result.Set("not", strconv.Itoa(refused))
+	return listAddress(f.Get("back"), result), nil
+}
+
+// listAddress returns the address of the list with the filters of the query back.
+func listAddress(back string, result url.Values) string {
+	q, err := url.ParseQuery(back)
+	if err != nil {
+		q = url.Values{}
+	}
+	for _, name := range append(taskFilters(), "show") {
+		if value := q.Get(name); value != "" {
+			result.Set(name, value)
+		}
+	}
+	return "/tasks?" + result.Encode()
+}
+
+// errWrongState refuses to cancel a task that has ended, and to run one again that goes on or
+// has done its work.
+var errWrongState = store.Errorf(store.Conflict, "the task is in another state")
+
+func (d *Dashboard) cancelOne(r *request, id string, _ *form) error {
+	task, _, err := d.store.Task(r.Context(), r.who.Caller, id)
+	if err != nil {
+		return err
+	}
+	if task.Unfinished == 0 {
+		return errWrongState
+	}
+	_, err = d.cfg.Runner.AbortTask(r.Context(), r.who.Caller, task.ID)
+	return err
+}
+
+func (d *Dashboard) archiveOne(r *request, id string, _ *form) error {
+	return d.store.ArchiveTask(r.Context(), r.who.Caller, id)
+}
+
+// retryOne adds the instruction of its last turn to the task again, if that failed or was
+// cancelled.
+func (d *Dashboard) retryOne(r *request, id string, f *form) error {
+	task, _, err := d.store.Task(r.Context(), r.who.Caller, id)
+	if err != nil {
+		return err
+	}
+	if task.Status != store.Failed && task.Status != store.Aborted {
+		return errWrongState
+	}
+	last, err := d.store.LastTurn(r.Context(), task)
+	if err != nil {
+		return err
+	}
+	if last.Stranger() {
+		return errForeignWords
+	}
+	_, files, err := d.turnAgain(r, task, strconv.FormatInt(last.Seq, 10))
+	if err != nil {
+		return err
+	}
+	n := store.NewTurn{Caller: r.who.Caller, TaskID: task.ID, WorkerID: task.WorkerID, Input: last.Input,
+		Budget: cmp.Or(last.Budget, store.BudgetStandard),
+		// Two clicks send the same form twice: the key makes one turn of them.
+		IdempotencyKey: formKey(r.who.Caller, f.Get("token"), task.ID)}
+	_, err = d.cfg.Runner.Accept(r.Context(),
+		runner.Instruction{NewTurn: n, Files: files})
+	return err
+}
+
+// refusalOf returns the key of the reason for which a task was left as it was, or ” for an
+// error that is no refusal.
+func refusalOf(err error) string {
+	switch {
+	case store.IsKind(err, store.Forbidden):
+		return "rights"
+	case store.IsNotFound(err):
+		return "gone"
+	case store.IsKind(err, store.Conflict):
+		return "state"
+	case store.IsKind(err, store.Busy), store.IsKind(err, store.Limited):
+		return "full"
+	case store.IsKind(err, store.PaymentRequired):
+		return "credits"
+	case store.IsKind(err, store.Invalid):
+		return "state"
+	}
+	return ""
+}
+
+// A bulkResult is what an action on several tasks did.
+type bulkResult struct {
+	Did, Not int64
+	Done     text.Key // for one task, and for more
+	DoneMany text.Key
+	Why      text.Key // why the others stayed as they were; '' without any
+}
+
+// bulkResultOf reads the result from an address. The address holds keys and numbers only, so
+// nobody can write a link that puts other text on the page.
+func bulkResultOf(v url.Values) *bulkResult {
+	b := bulkResult{Did: smallNumber(v.Get("did")), Not: smallNumber(v.Get("not"))}
+	switch v.Get("bulk") {
+	case "cancel":
+		b.Done, b.DoneMany = text.Key("One task is cancelled."), text.Key("%d tasks are cancelled.")
+	case "archive":
+		b.Done, b.DoneMany = text.Key("One task is archived."), text.Key("%d tasks are archived.")
+	case "retry":
+		b.Done, b.DoneMany = text.Key("One task runs again."), text.Key("%d tasks run again.")
+	default:
+		return nil
+	}
+	b.Why = map[string]text.Key{
+		"rights": text.Key("Only the creator of the worker may archive its tasks, " +
+			"and a task that is hidden from you takes nothing."),
+		"gone":    text.Key("A task or its worker is no longer there."),
+		"state":   text.Key("A task has ended, goes on or is archived already."),
+		"full":    text.Key("The queue is full: try again later."),
+		"credits": text.Key("The credits of this month are used up."),
+	}[v.Get("why")]
+	return &b
+}
+
+// smallNumber returns the number of tasks in an address, or 0 if it is none.
+func smallNumber(value string) int64 {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n < 0 || n > maxBulk {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,126 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// One form changes several tasks, each as the user may, and the list tells the result.
+func TestManyTasks(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	ctx := t.Context()
+	mo := s.join("mo@example.com", store.RoleMember)
+	ann, member := s.signIn("ann@example.com"), s.signIn("mo@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	hidden := s.worker(s.owner, store.NewWorker{Title: "Hidden", Visibility: store.Private})
+	task := func(who store.Identity, worker store.Worker, script ...string) string {
+		return s.carryOut(who, store.NewTurn{WorkerID: worker.ID, Input: scripted(script...)}).TaskID
+	}
+	failed, failedToo, fine := task(s.owner, w, "fail 400 no"), task(mo, w, "fail 400 no"), task(s.owner, w, "say x")
+	secret := task(s.owner, hidden, "fail 400 no")
+
+	to := ann.post("/tasks", "do", "retry", "id", failed, "id", failedToo, "id", failed, "id", fine, "token", "one").location()
+	is.True(ann.get(to).has("2 tasks run again.", "One stayed as it was:"))
+	again := ann.post("/tasks", "do", "retry", "id", failed, "token", "one").location() // a second click
+	is.True(strings.Contains(again, "did=1") || strings.Contains(again, "why=state"))   // the same turn, which may still run
+	turns := func(id string) int64 {
+		got, _, err := s.store.Task(ctx, s.owner.Caller, id)
+		is.NoErr(err)
+		return got.TurnCount
+	}
+	is.Equal([]int64{turns(failed), turns(failedToo), turns(fine)}, []int64{2, 2, 1})
+
+	// A member neither archives tasks of a worker of another user nor touches hidden ones.
+	to = member.post("/tasks", "do", "archive", "id", fine, "id", secret, "id", "none", "back", "status=error&x=y").location()
+	is.True(strings.HasPrefix(to, "/tasks?bulk=archive&did=0&not=3&status=error&why="))
+	to = member.post("/tasks", "do", "retry", "id", secret).location()
+	is.True(strings.Contains(to, "did=0&not=1&why=rights"))
+	is.Equal(turns(secret), int64(1))
+
+	is.True(ann.get(ann.post("/tasks", "do", "archive", "id", fine).location()).has("One task is archived."))
+	is.True(ann.get(ann.post("/tasks", "do", "cancel", "id", failed).location()).has("A task has ended"))
+	is.Equal(ann.post("/tasks", "do", "burn", "id", fine).status, http.StatusBadRequest)
+	var many []string
+	for range 101 {
+		many = append(many, "id", "x")
+	}
+	is.Equal(ann.post("/tasks", append(many, "do", "cancel")...).status, http.StatusBadRequest)
+	// An address puts no text and no odd number on the page.
+	is.Equal(ann.get("/tasks?bulk=cancel&did=999999&not=1&why=<b>evil").has("999999 tasks"), false)
+}
+
+// What is run again keeps its files, and a stranger's words do not become those of a member.
+func TestRunAgainForWhom(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	ann := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "talk", Input: scripted("say one")})
+	is.Equal(ann.send(ann.form("/tasks/talk", []string{"input", scripted("fail 400 no"), "budget", "low"}, "n.txt", "x")).status, 303)
+	is.Equal(s.ended("talk").Status, store.Failed)
+	is.True(strings.Contains(ann.post("/tasks", "do", "retry", "id", "talk", "token", "t").location(), "did=1"))
+	turn := s.ended("talk")
+	files, err := s.store.FilesByTurn(t.Context(), turn)
+	is.NoErr(err)
+	is.Equal([]int64{turn.Seq, int64(len(files))}, []int64{2, 1})
+
+	stranger := store.Identity{Caller: store.Caller{OrganizationID: s.owner.OrganizationID, Trigger: store.TriggerEmail}}
+	s.carryOut(stranger, store.NewTurn{WorkerID: w.ID, TaskID: "mail", Input: scripted("fail 400 no")})
+	is.True(!ann.get("/tasks/mail").has("turns/0/again"))
+	refused := ann.post("/tasks/mail/turns/0/again", "token", "x")
+	is.Equal(refused.status, http.StatusUnprocessableEntity)
+	is.True(refused.has("somebody who is no member"))
+	is.True(strings.Contains(ann.post("/tasks", "do", "retry", "id", "mail", "token", "t").location(), "did=0"))
+	is.Equal(s.ended("mail").Seq, int64(0)) // no turn of a member has the stranger's words
+}
+
+// What waits for the user comes first, and has a part of the list of its own.
+func TestWaitingTasksComeFirst(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	s.join("mo@example.com", store.RoleMember)
+	careful := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
+	plain := s.worker(s.owner, store.NewWorker{Title: "Plain"})
+	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
+	asks := s.begin(s.owner, store.NewTurn{WorkerID: careful.ID, Title: "asks first", Input: scripted(calling("write_file", "path", "a.txt", "content", "x"), "say done")})
+	s.until(func() bool {
+		task, _, err := s.store.Task(t.Context(), s.owner.Caller, asks.TaskID)
+		is.NoErr(err)
+		return task.Wait != nil
+	})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: plain.ID, Title: "newer", Input: scripted("say x")})
+	s.carryOut(s.owner, store.NewTurn{WorkerID: plain.ID, Title: "broken", Input: scripted("fail 400 the sky fell")})
+
+	list := ann.get("/tasks")
+	is.Equal(list.listed(), []string{"asks first", "broken", "newer"}) // and the first one only once
+	is.True(list.has("asks: write_file", "Review", "the sky fell", "<title>(1) Tasks", "icon-waiting.svg"))
+	is.Equal(ann.get("/tasks?show=waiting").listed(), []string{"asks first"})
+	is.Equal(mo.get("/tasks").listed(), []string{"broken", "newer", "asks first"}) // others decide
+	is.True(mo.get("/tasks").has("waits for a person", "<title>Tasks"))
+	is.True(mo.get("/tasks?show=waiting").has("Nothing waits for you."))
+}
+
+// until waits until a condition holds.
+func (s *site) until(holds func() bool) {
+	s.t.Helper()
+	deadline, tick := time.NewTimer(10*time.Second), time.NewTicker(5*time.Millisecond)
+	defer deadline.Stop()
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			s.t.Fatal("the condition does not hold")
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package dashboard
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"journeyman/handlers/dashboard/text"
+	"journeyman/runner/stream"
+	"journeyman/store"
+)
+
+// statusOf returns the status of a task or a turn. mine says that the user may decide on what it
+// waits for.
+func statusOf(l *text.Language, s store.Status, w *store.Wait, mine bool) state {
+	switch {
+	case s == store.Completed:
+		return state{Class: "good", Icon: "check", Label: l.T("Done")}
+	case s == store.Failed:
+		return state{Class: "bad", Icon: "warn", Label: l.T("Failed")}
+	case s == store.Aborted:
+		return state{Icon: "x", Label: l.T("Cancelled")}
+	case w != nil && w.For == store.WaitForPerson && mine:
+		return state{Class: "wait", Icon: "shield", Label: l.T("Waiting for you")}
+	case w != nil && w.For == store.WaitForPerson:
+		return state{Icon: "shield", Label: l.T("Waiting for a person")}
+	case w != nil && w.For == store.WaitForModel:
+		return state{Icon: "clock", Label: l.T("Waiting for the model")}
+	case w != nil:
+		return state{Icon: "clock", Label: l.T("Waiting for a worker")}
+	case s == store.Running:
+		return state{Class: "run", Label: l.T("Running")}
+	}
+	return state{Icon: "clock", Label: l.T("Queued")}
+}
+
+// An activity says what a turn does now, or what it waits for.
+type activity struct {
+	state         // in words
+	Brief   state // in one or two words
+	Since   int64 // Unix milliseconds from which the time counts; 0 if it does not
+	Took    time.Duration
+	Credits float64
+	Rate    float64 // credits a second, while the model works
+	Step    int64   // number of the step; 0 before the first
+	Now     int64   // the server's time, in Unix milliseconds
+}
+
+// activityOf returns what a turn does now. place is its place in the queue. asks are the calls
+// that wait for a person.
+func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Approval) activity {
+	mine := slices.ContainsFunc(asks, func(a store.Approval) bool { return a.MayDecide })
+	brief := statusOf(b.r.lang, s.Turn.Status, s.Turn.Wait, mine)
+	a := activity{state: brief, Brief: brief, Took: s.Turn.Duration,
+		Credits: store.Credits(usageOf(s).Cost()), Step: int64(len(s.Steps)), Now: b.d.cfg.Now().UnixMilli()}
+	if s.Turn.Status.Ended() {
+		return a
+	}
+	if s.Current != nil {
+		a.Step++
+	}
+	a.Label = orElse(b.what(s, place, asks), a.Label)
+	waits := slices.ContainsFunc(asks, func(p store.Approval) bool { return p.Status == store.ApprovalPending })
+	if waits && s.Turn.Wait == nil && s.Current == nil && len(openCallsOf(s)) == len(asks) {
+		// The runner is about to suspend the turn: a page must not say that it runs.
+		a.Brief = statusOf(b.r.lang, store.Running, &store.Wait{For: store.WaitForPerson}, mine)
+		a.state, a.Label = a.Brief, b.asksText(asks, mine)
+	}
+	if s.Turn.StartedAt != nil {
+		a.Since, a.Took = s.Turn.StartedAt.UnixMilli(), took(*s.Turn.StartedAt, b.d.cfg.Now())
+	}
+	a.Rate = rateOf(s)
+	return a
+}
+
+// rateOf returns what the model has cost in a second so far; 0 while it does not work.
+func rateOf(s stream.State) float64 {
+	if s.Current == nil {
+		return 0
+	}
+	var worked time.Duration
+	for _, st := range s.Steps {
+		worked += took(st.StartedAt, st.CompletedAt)
+	}
+	if worked < time.Second {
+		return 0
+	}
+	return store.Credits(usageOf(s).ModelCost) / worked.Seconds()
+}
+
+// usageOf returns what a turn has used so far. The row of a running turn may be older than its
+// journal.
+func usageOf(s stream.State) store.Usage {
+	if s.Turn.Status.Ended() {
+		return s.Turn.Usage
+	}
+	u := store.Usage{Steps: int64(len(s.Steps))}
+	for _, st := range s.Steps {
+		u.InputTokens += st.Usage.InputTokens
+		u.OutputTokens += st.Usage.OutputTokens
+		u.ReasoningTokens += st.Usage.ReasoningTokens
+		u.CacheReadTokens += st.Usage.CacheReadTokens
+		u.ModelCost += st.Usage.ModelCost
+		for _, c := range st.Calls {
+			u.ToolCost += c.Cost
+		}
+	}
+	return u
+}
+
+// openCallsOf returns the calls of the last step that have not ended.
+func openCallsOf(s stream.State) []store.ToolCall {
+	if len(s.Steps) == 0 || s.Current != nil {
+		return nil
+	}
+	st := s.Steps[len(s.Steps)-1]
+	return slices.DeleteFunc(st.ToolCalls(), func(c store.ToolCall) bool {
+		_, ended := st.Call(c.N)
+		return ended
+	})
+}
+
+// maxOutage is the number of characters of a provider's error that a page shows.
+const maxOutage = 300
+
+// what returns in words what a turn that has not ended does or waits for.
+func (b *turnBuilder) what(s stream.State, place int64, asks []store.Approval) string {
+	l, w := b.r.lang, s.Turn.Wait
+	mine := slices.ContainsFunc(asks, func(a store.Approval) bool { return a.MayDecide })
+	switch {
+	case w != nil && w.For == store.WaitForPerson:
+		return b.asksText(asks, mine)
+	case w != nil && w.For == store.WaitForModel:
+		why := l.T("Waiting for the model: %s", sentence(store.FirstRunes(w.Reason, maxOutage)))
+		if w.RetryAt != nil {
+			why += " " + l.T("Next try at %s.", w.RetryAt.UTC().Format("15:04:05 UTC"))
+		}
+		return why
+	case w != nil && w.Reason != "":
+		return l.T("Waiting for %s", store.FirstRunes(w.Reason, maxOutage))
+	case s.Turn.Status == store.Pending && !s.Turn.Ready:
+		return l.T("Queued: it runs after the turn before it")
+	case s.Turn.Status == store.Pending && place > 0:
+		return l.N(place, "Queued: %d turn waits before it", "Queued: %d turns wait before it")
+	case s.Turn.Status == store.Pending:
+		return l.T("Queued: it is the next one")
+	}
+	return b.works(s)
+}
+
+// works returns in words what a running turn does.
+func (b *turnBuilder) works(s stream.State) string {
+	l := b.r.lang
+	if calls := openCallsOf(s); len(calls) > 0 {
+		name := ellipsis(calls[0].ToolName, 40)
+		if len(calls) == 1 {
+			return l.T("Running %s", name)
+		}
+		return l.N(int64(len(calls)), "Running %d tool", "Running %d tools")
+	}
+	if s.Current == nil || len(s.Current.Parts) == 0 {
+		return l.T("Waiting for the model")
+	}
+	switch p := s.Current.Parts[len(s.Current.Parts)-1]; p.Type {
+	case store.PartReasoning:
+		return l.T("Thinking")
+	case store.PartToolCall:
+		return l.T("Preparing %s", ellipsis(p.ToolName, 40))
+	}
+	return l.T("Writing the answer")
+}
+
+// asksText returns in words what a person is asked for.
+func (b *turnBuilder) asksText(asks []store.Approval, mine bool) string {
+	question := len(asks) > 0 && asks[0].Kind == store.KindQuestion
+	switch {
+	case question && mine:
+		return b.r.t("Waiting for your answer")
+	case question:
+		return b.r.t("Waiting for an answer")
+	case mine:
+		return b.r.t("Waiting for your approval")
+	}
+	return b.r.t("Waiting for approval")
+}
+
+// signature returns a text that differs when more than the step in progress has changed.
+func signature(s stream.State, task store.Task) string {
+	ended, decided := 0, 0
+	for _, st := range s.Steps {
+		ended += len(st.Calls)
+		for _, a := range st.Approvals {
+			if a.Status != store.ApprovalPending {
+				decided++
+			}
+		}
+	}
+	children := ""
+	for _, c := range s.Children {
+		children += string(c.Status[:1])
+	}
+	begun := s.Current != nil
+	parts := 0
+	if begun {
+		parts = len(s.Current.Parts)
+	}
+	return fmt.Sprint(s.Turn.Status, s.Turn.Wait != nil, s.Turn.Ready, len(s.Steps), ended, decided, children, begun,
+		parts, task.TurnCount, s.Turn.Claims)
+}
+
+// Short returns the status of the task in one or two words, for the top of the page.
+func (p taskPage) Short() state { return p.Activity.Brief }

@@ -1,0 +1,359 @@
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"journeyman/handlers"
+	"journeyman/runner/stream"
+	"journeyman/store"
+)
+
+// watchTask streams the pieces of a task's page as they change: HTML that the server has made,
+// the same as a reload would show.
+func (d *Dashboard) watchTask(w http.ResponseWriter, r *request) error {
+	task, worker, err := d.task(r)
+	if err != nil {
+		return err
+	}
+	p, err := d.newTaskPage(r, task, worker)
+	if err != nil {
+		return err
+	}
+	watch := &taskWatch{d: d, r: r, page: p, seed: maphash.MakeSeed(), sent: map[string]uint64{},
+		lists: map[string]string{}, made: map[int64]madeStep{}}
+	if err := watch.begin(r); err != nil {
+		return err
+	}
+	r.release() // an open stream is no request under way: it has a limit of its own
+	return d.cfg.API.StreamPage(w, r.Request, r.who, watch, func(ctx context.Context) error {
+		again := &request{Request: r.WithContext(ctx), lang: r.lang}
+		if err := d.identify(again); err != nil {
+			return err
+		}
+		if again.who.UserID != r.who.UserID || again.who.OrganizationID != r.who.OrganizationID {
+			return errOtherSession
+		}
+		_, _, err := d.store.Task(ctx, again.who.Caller, task.ID)
+		return err
+	})
+}
+
+// A taskWatch returns what changes on the page of a task. It belongs to one goroutine. It
+// notes what the page has, and sends each piece only when it differs.
+type taskWatch struct {
+	d    *Dashboard
+	r    *request
+	page *taskPage
+	turn store.Turn // that it follows
+	from int64      // first step that the page shows
+	has  int64      // steps that the page has in their final form
+
+	seed  maphash.Seed
+	sent  map[string]uint64 // hash of each piece that the page has, by id
+	lists map[string]string // the ids in each element that holds pieces
+	made  map[int64]madeStep
+
+	sign    string // of the state that rest belongs to
+	rest    []piece
+	asks    []store.Approval
+	place   int64
+	next    time.Time // no event is sent before it
+	current int64     // number of complete steps of the turn
+	ended   bool      // the turn has ended, and the page has all of it
+	over    bool      // the last turn has ended, and the page knows it
+}
+
+// A madeStep holds the pieces of a step that does not change any more.
+type madeStep struct {
+	list  []piece
+	calls string // of the maker after the step
+}
+
+// begin finds the place in the task at which the page is.
+func (w *taskWatch) begin(r *request) error {
+	query := r.URL.Query()
+	seq, _ := strconv.ParseInt(query.Get("turn"), 10, 32) // wrong numbers begin with the first turn
+	w.from, _ = strconv.ParseInt(query.Get("step"), 10, 32)
+	w.has, _ = strconv.ParseInt(query.Get("has"), 10, 32)
+	// A browser that comes back may be in a later turn.
+	at, has, found := strings.Cut(handlers.LastEventID(r.Request), "-")
+	if n, err := strconv.ParseInt(at, 10, 32); err == nil && found && n >= seq {
+		if n > seq {
+			w.from = 0
+		}
+		seq = n
+		w.has, _ = strconv.ParseInt(has, 10, 32)
+	}
+	if seq = max(0, seq); seq >= w.page.Task.TurnCount {
+		seq = w.page.Task.TurnCount - 1
+	}
+	w.from, w.has = max(0, w.from), max(0, w.has)
+	turn, err := w.d.store.TurnAt(r.Context(), w.page.Task, seq)
+	w.turn = turn
+	return err
+}
+
+// frameEvery is the least time between two events: five in a second.
+const frameEvery = 200 * time.Millisecond
+
+// Next waits for changes. done says that the task has ended.
+func (w *taskWatch) Next(ctx context.Context) (events []stream.Event, done bool, err error) {
+	for !w.over {
+		if w.ended {
+			if err := w.follow(ctx); err != nil {
+				return nil, false, err
+			}
+			continue
+		}
+		if err := w.pause(ctx); err != nil {
+			return nil, false, err
+		}
+		event, err := w.look(ctx)
+		if err != nil || event != nil {
+			return event, false, err
+		}
+	}
+	return nil, true, nil
+}
+
+// pause waits until the next event may be sent.
+func (w *taskWatch) pause(ctx context.Context) error {
+	timer := time.NewTimer(time.Until(w.next))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// look returns what has changed. Without changes it waits for one, and returns nothing.
+func (w *taskWatch) look(ctx context.Context) ([]stream.Event, error) {
+	s, changed, leave, err := w.d.cfg.Runner.Streams.State(ctx, w.turn.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	list, err := w.pieces(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	// From here on nothing may fail before the event is returned: its pieces count as sent.
+	u := w.differ(list)
+	w.ended = s.Turn.Status.Ended()
+	if u == nil {
+		if w.ended {
+			return nil, nil
+		}
+		return nil, w.d.cfg.Runner.Streams.Await(ctx, changed)
+	}
+	w.next = time.Now().Add(frameEvery)
+	data, err := u.marshal()
+	return []stream.Event{{ID: fmt.Sprintf("%d-%d", w.turn.Seq, w.current), Data: data}}, err
+}
+
+// follow goes on to the next turn of the task. Without one the watch is over.
+func (w *taskWatch) follow(ctx context.Context) error {
+	next, err := w.d.store.NextTurn(ctx, w.turn)
+	switch {
+	case store.IsNotFound(err):
+		w.over = true
+		return nil
+	case err != nil:
+		return err
+	}
+	w.turn, w.from, w.has, w.current, w.ended, w.sign = next, 0, 0, 0, false, ""
+	clear(w.made)
+	return nil
+}
+
+// pieces returns the pieces of the page as they are now.
+func (w *taskWatch) pieces(ctx context.Context, s stream.State) ([]piece, error) {
+	r := &request{Request: w.r.WithContext(ctx), who: w.r.who, sessionID: w.r.sessionID, lang: w.r.lang,
+		params: w.r.params}
+	b := w.d.builder(r, w.page)
+	b.children, b.names = s.Children, map[string]string{}
+	task := w.page.Task
+	// Every further turn of the task changes its row.
+	if sign := signature(s, task); sign != w.sign || s.Turn.Status == store.Pending {
+		if err := w.remake(b, s); err != nil {
+			return nil, err
+		}
+		w.sign = signature(s, w.page.Task)
+	}
+	list, err := w.flow(b, s)
+	if err != nil {
+		return nil, err
+	}
+	a := b.activityOf(s, w.place, w.asks)
+	// The page counts on by itself: the time alone is no news.
+	a.Now, a.Rate = 0, 0
+	m := pieceMaker{b: b}
+	if err := m.own("ticker", "ticker", a); err != nil {
+		return nil, err
+	}
+	return append(append(m.list, w.rest...), list...), nil
+}
+
+// remake makes what changes seldom: the turns of the task, its buttons and the rail.
+func (w *taskWatch) remake(b *turnBuilder, s stream.State) (err error) {
+	p := w.page
+	if p.Task, p.Worker, err = w.d.store.Task(b.r.Context(), b.r.who.Caller, p.Task.ID); err != nil {
+		return err
+	}
+	b.task = p.Task
+	if w.asks, w.place, err = b.waits(s); err != nil {
+		return err
+	}
+	p.Asks, p.Activity = len(w.asks), b.activityOf(s, w.place, w.asks)
+	m := pieceMaker{b: b}
+	for _, id := range []string{"bar-state", "bar-buttons", "hint"} {
+		if err := m.own(id, id, p); err != nil {
+			return err
+		}
+	}
+	turns, err := w.d.store.TurnsBefore(b.r.Context(), p.Task, w.turn.Seq+turnsOnPage, turnsOnPage)
+	if err != nil {
+		return err
+	}
+	for _, t := range turns {
+		if t.Seq < w.turn.Seq {
+			continue
+		}
+		block, err := b.frame(t)
+		if err != nil {
+			return err
+		}
+		if block.Status.Ended() { // its answer stands in the flow
+			block.Turn.Status = store.Running
+		}
+		if err := m.own(block.BoxID(), "turn-box", block); err != nil {
+			return err
+		}
+		last := &m.list[len(m.list)-1]
+		last.Parent, last.Holder = "+turns", true
+	}
+	rail, err := b.rail(p, s, p.Activity)
+	w.rest = append(m.list, rail...)
+	return err
+}
+
+// flow returns the pieces of what the worker does and says in the turn.
+func (w *taskWatch) flow(b *turnBuilder, s stream.State) ([]piece, error) {
+	block := turnBlock{Turn: s.Turn}
+	m := pieceMaker{b: b, turn: s.Turn, root: block.FlowID()}
+	w.current = completeSteps(s)
+	for i, st := range s.Steps {
+		n := int64(i)
+		if n < w.from {
+			continue
+		}
+		if kept, ok := w.made[n]; ok {
+			m.list, m.calls = append(m.list, kept.list...), kept.calls
+			continue
+		}
+		begin := len(m.list)
+		if err := m.step(stepView{step: st, limit: answerBytes}); err != nil {
+			return nil, err
+		}
+		if n < w.current {
+			w.made[n] = madeStep{m.list[begin:len(m.list):len(m.list)], m.calls}
+		}
+		if n < w.has { // the page has the step already
+			for _, p := range m.list[begin:] {
+				w.sent[p.ID] = w.hash(p)
+			}
+		}
+	}
+	if s.Current != nil {
+		if err := m.step(stepView{step: *s.Current, open: true, limit: answerBytes}); err != nil {
+			return nil, err
+		}
+	}
+	asks, err := b.asks(w.asks, m.root)
+	if err != nil {
+		return nil, err
+	}
+	m.list = append(m.list, asks...)
+	if !s.Turn.Status.Ended() {
+		return m.list, nil
+	}
+	return m.list, w.end(b, &m, s)
+}
+
+// end adds what follows the answer of a turn that has ended.
+func (w *taskWatch) end(b *turnBuilder, m *pieceMaker, s stream.State) error {
+	id := "end-" + strconv.FormatInt(s.Turn.Seq, 10)
+	if _, ok := w.sent[id]; ok { // it has a new token each time
+		return nil
+	}
+	turn, err := w.d.store.Turn(b.r.Context(), s.Turn.ID)
+	if err != nil {
+		return err
+	}
+	block, err := b.frame(turn)
+	if err != nil {
+		return err
+	}
+	return m.own(id, "end-piece", block)
+}
+
+func (w *taskWatch) hash(p piece) uint64 { return maphash.String(w.seed, string(p.HTML)) }
+
+// An update tells a page what to change.
+type update struct {
+	HTML  [][]any `json:"html"`  // id, HTML, and 1 for an element that stays if it is there
+	Lists [][]any `json:"lists"` // id of an element, and the ids of the pieces in it, in their order
+}
+
+// marshal returns the update as JSON on one line.
+func (u *update) marshal() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // it is HTML: escapes would double its size
+	err := enc.Encode(u)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// differ returns what the page does not have yet, and notes it as sent. It returns nil if the
+// page has everything.
+func (w *taskWatch) differ(list []piece) *update {
+	u := &update{HTML: [][]any{}, Lists: [][]any{}}
+	ids, order := map[string][]string{}, []string{}
+	for _, p := range list {
+		if h := w.hash(p); w.sent[p.ID] != h {
+			w.sent[p.ID] = h
+			change := []any{p.ID, p.HTML}
+			if p.Holder {
+				change = append(change, 1)
+			}
+			u.HTML = append(u.HTML, change)
+		}
+		if p.Parent == "" {
+			continue
+		}
+		if _, ok := ids[p.Parent]; !ok {
+			order = append(order, p.Parent)
+		}
+		ids[p.Parent] = append(ids[p.Parent], p.ID)
+	}
+	for _, parent := range order {
+		if joined := strings.Join(ids[parent], " "); w.lists[parent] != joined {
+			w.lists[parent] = joined
+			u.Lists = append(u.Lists, []any{parent, ids[parent]})
+		}
+	}
+	if len(u.HTML)+len(u.Lists) == 0 {
+		return nil
+	}
+	return u
+}

@@ -1,0 +1,30 @@
+package dashboard_test
+
+import (
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestTeamOnPages shows that the page of a task leads to the workers that it has run, and
+// that their pages lead back.
+func TestTeamOnPages(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
+	s.worker(s.owner, store.NewWorker{Title: "Reader"})
+	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "team", Input: scripted(
+		calling("run_worker", "worker", "Reader", "input", "Read this <b>."), "say done")})
+	is.Equal(turn.Status, store.Completed)
+	children, err := s.store.Children(t.Context(), turn)
+	is.NoErr(err)
+	is.Equal(len(children), 1)
+	p := b.get("/tasks/team")
+	is.True(p.has(`<a class="link" href="/tasks/`+children[0].TaskID+`">Reader</a>`, "Read this &lt;b&gt;."))
+	p = b.get("/tasks/" + children[0].TaskID)
+	is.True(p.has(`<a class="link" href="/tasks/team">by another worker`))
+}

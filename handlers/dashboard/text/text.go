@@ -1,0 +1,195 @@
+// Package text holds the texts of the pages in each language.
+//
+// The English text is the key: a page asks for "New task", and a catalogue holds the
+// translation. A text that a catalogue does not hold appears in English. Each key is a whole
+// sentence or label, with the verbs of package fmt where values stand.
+//
+// The package is pure: it knows no request, no page and no store.
+package text
+
+import (
+	"cmp"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+//go:embed *.json
+var catalogues embed.FS
+
+// A Key is an English text that stands in a table before somebody translates it. The type
+// marks the text for the test that collects all keys.
+type Key string
+
+// A Language translates texts. It is safe for concurrent use.
+type Language struct {
+	Code  string // of BCP 47, such as "de"
+	Name  string // in the language itself
+	group string // the character between thousands
+	point string // the character before decimals
+	texts map[string]string
+}
+
+// English returns the language of the keys.
+func English() *Language { return &Language{Code: "en", Name: "English", group: ",", point: "."} }
+
+// Languages returns all languages, English first. It returns an error if a catalogue cannot
+// be read.
+func Languages() ([]*Language, error) {
+	list := []*Language{English(), {Code: "de", Name: "Deutsch", group: ".", point: ","}}
+	for _, l := range list[1:] {
+		data, err := catalogues.ReadFile(l.Code + ".json")
+		if err == nil {
+			err = json.Unmarshal(data, &l.texts)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("catalogue %s: %w", l.Code, err)
+		}
+	}
+	return list, nil
+}
+
+// Keys returns the keys that the catalogue translates, sorted.
+func (l *Language) Keys() []string {
+	keys := make([]string, 0, len(l.texts))
+	for key := range l.texts {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// T returns the text of a key with the values in the places of its verbs. The verb %d groups
+// the thousands of an integer as the language does.
+func (l *Language) T(key Key, values ...any) string {
+	pattern := cmp.Or(l.texts[string(key)], string(key))
+	// Without values, a percent sign in the text is no verb.
+	if len(values) == 0 {
+		return pattern
+	}
+	shown := make([]any, len(values))
+	for i, v := range values {
+		shown[i] = l.value(v)
+	}
+	return fmt.Sprintf(pattern, shown...)
+}
+
+// N returns the text for n things: one if n is 1, else many. Both keys may name n with %[1]d.
+// The further values follow n.
+func (l *Language) N(n int64, one, many Key, values ...any) string {
+	if n == 1 {
+		many = one
+	}
+	pattern := cmp.Or(l.texts[string(many)], string(many))
+	// A text such as "Nothing waits" need not name the number.
+	if !strings.Contains(pattern, "%") {
+		return pattern
+	}
+	return l.T(many, append([]any{n}, values...)...)
+}
+
+// HTML returns the text of a key that holds elements, such as a link inside a sentence. It
+// escapes the values. A value in an attribute must be an address of this server or another
+// text of ours: HTML does not check the scheme of an address.
+func (l *Language) HTML(key Key, values ...any) template.HTML {
+	escaped := make([]any, len(values))
+	for i, v := range values {
+		escaped[i] = l.value(v)
+		switch v := v.(type) {
+		case template.HTML, int, int64:
+		case string:
+			escaped[i] = template.HTMLEscapeString(v)
+		default:
+			escaped[i] = template.HTMLEscapeString(fmt.Sprint(v))
+		}
+	}
+	return template.HTML(l.T(key, escaped...)) //nolint:gosec // the text is ours, the values are escaped
+}
+
+// value returns integers as numbers of the language, and any other value unchanged.
+func (l *Language) value(v any) any {
+	switch v := v.(type) {
+	case int:
+		return number{int64(v), l.group}
+	case int64:
+		return number{v, l.group}
+	}
+	return v
+}
+
+// A number is an integer that %d prints with groups of thousands.
+type number struct {
+	n     int64
+	group string
+}
+
+// Format prints the number.
+func (n number) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(Grouped(n.n, n.group))) }
+
+// Count returns an integer with groups of thousands.
+func (l *Language) Count(n int64) string { return Grouped(n, l.group) }
+
+// Decimal returns a number, which strconv has written, with the decimal point of the language.
+func (l *Language) Decimal(number string) string { return strings.Replace(number, ".", l.point, 1) }
+
+// Grouped returns an integer with a separator between its thousands.
+func Grouped(n int64, separator string) string {
+	digits, sign := strconv.FormatInt(n, 10), ""
+	if n < 0 {
+		digits, sign = digits[1:], "-"
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + separator + digits[i:]
+	}
+	return sign + digits
+}
+
+// maxRanges is the number of entries of an Accept-Language header that Choose reads.
+const maxRanges = 20
+
+// Choose returns the language of a page. wanted is the code that a user has chosen. Without
+// it, accept decides, which is the Accept-Language header of the browser. The first language
+// of the list is the last resort.
+func Choose(list []*Language, wanted, accept string) *Language {
+	if l := find(list, wanted); l != nil {
+		return l
+	}
+	best, weight := list[0], 0.0
+	for i, part := range strings.SplitN(accept, ",", maxRanges+1) {
+		tag, q := weighted(part)
+		// Browsers name the language with a region: "de-AT" asks for German.
+		tag, _, _ = strings.Cut(tag, "-")
+		if l := find(list, tag); l != nil && q > weight && i < maxRanges {
+			best, weight = l, q
+		}
+	}
+	return best
+}
+
+// find returns the language with that code, or nil.
+func find(list []*Language, code string) *Language {
+	i := slices.IndexFunc(list, func(l *Language) bool { return strings.EqualFold(l.Code, code) })
+	if i < 0 {
+		return nil
+	}
+	return list[i]
+}
+
+// weighted returns the tag and the weight of one entry of an Accept-Language header. The
+// weight of a faulty entry is 0.
+func weighted(entry string) (tag string, q float64) {
+	tag, parameter, found := strings.Cut(entry, ";")
+	q = 1
+	if found {
+		value, ok := strings.CutPrefix(strings.TrimSpace(parameter), "q=")
+		var err error
+		if q, err = strconv.ParseFloat(value, 64); err != nil || !ok {
+			q = 0
+		}
+	}
+	return strings.TrimSpace(tag), q
+}

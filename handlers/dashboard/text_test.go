@@ -1,0 +1,328 @@
+package dashboard
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"html"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"text/template/parse"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers/dashboard/text"
+)
+
+// TestCatalogueKeysAreUsed finds translations that no page shows any more.
+func TestCatalogueKeysAreUsed(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	used := usedKeys(t)
+	is.True(used["Saved."])                  // a table in Go is read
+	is.True(used["Sign in"])                 // a template is read
+	is.True(!used["nothing uses this text"]) // the search finds no other strings
+	languages, err := text.Languages()
+	is.NoErr(err)
+	for _, l := range languages {
+		for _, key := range l.Keys() {
+			if !used[key] {
+				t.Errorf("%s.json translates %q, which nobody uses", l.Code, key)
+			}
+			if translated := l.T(text.Key(key)); !slices.Equal(verbs(translated), verbs(key)) {
+				t.Errorf("%s.json: %q has other verbs than %q", l.Code, translated, key)
+			}
+		}
+	}
+}
+
+// TestCatalogueIsComplete finds texts of the pages that a catalogue does not translate.
+func TestCatalogueIsComplete(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	used := usedKeys(t)
+	languages, err := text.Languages()
+	is.NoErr(err)
+	for _, l := range languages[1:] {
+		for _, key := range slices.Sorted(maps.Keys(used)) {
+			if _, ok := slices.BinarySearch(l.Keys(), key); !ok {
+				t.Errorf("%s.json does not translate %q", l.Code, key)
+			}
+		}
+	}
+}
+
+// verbs returns the verbs of a pattern, in the order of their values.
+func verbs(pattern string) []string {
+	list := regexp.MustCompile(`%(\[\d\])?[sdqv]`).FindAllString(pattern, -1)
+	// Verbs that name the place of their value may stand in any order.
+	if strings.Contains(pattern, "%[") {
+		slices.Sort(list)
+	}
+	return list
+}
+
+// usedKeys returns all keys of templates and of Go files.
+func usedKeys(t *testing.T) map[string]bool {
+	used := map[string]bool{}
+	d := &Dashboard{}
+	for _, file := range glob(t, "templates/*.html") {
+		source, err := embedded.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		builtins := map[string]any{"and": 0, "or": 0, "not": 0, "eq": 0, "ne": 0, "lt": 0, "le": 0, "gt": 0, "ge": 0,
+			"len": 0, "index": 0, "print": 0, "printf": 0, "slice": 0, "html": 0, "urlquery": 0, "js": 0, "println": 0, "call": 0}
+		trees, err := parse.Parse(file, string(source), "{{", "}}", d.functions(text.English()), builtins)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tree := range trees {
+			templateKeys(tree.Root, used)
+		}
+	}
+	goKeys(t, glob(t, "*.go"), used)
+	return used
+}
+
+func glob(t *testing.T, pattern string) []string {
+	if strings.HasPrefix(pattern, "templates") {
+		files, err := fs.Glob(embedded, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+}
+
+// templateKeys notes the keys of a node: the string constants after t, tn and th.
+func templateKeys(node parse.Node, used map[string]bool) {
+	switch n := node.(type) {
+	case *parse.ListNode:
+		if n != nil {
+			for _, child := range n.Nodes {
+				templateKeys(child, used)
+			}
+		}
+	case *parse.ActionNode:
+		templateKeys(n.Pipe, used)
+	case *parse.TemplateNode:
+		templateKeys(n.Pipe, used)
+	case *parse.IfNode:
+		branchKeys(&n.BranchNode, used)
+	case *parse.RangeNode:
+		branchKeys(&n.BranchNode, used)
+	case *parse.WithNode:
+		branchKeys(&n.BranchNode, used)
+	case *parse.ChainNode:
+		templateKeys(n.Node, used)
+	case *parse.PipeNode:
+		if n != nil {
+			for _, c := range n.Cmds {
+				commandKeys(c, used)
+			}
+		}
+	}
+}
+
+func branchKeys(n *parse.BranchNode, used map[string]bool) {
+	templateKeys(n.Pipe, used)
+	templateKeys(n.List, used)
+	templateKeys(n.ElseList, used)
+}
+
+// commandKeys notes the keys of a call. t and th take one key, tn takes two after the number.
+func commandKeys(c *parse.CommandNode, used map[string]bool) {
+	name, keys := "", 0
+	if id, ok := c.Args[0].(*parse.IdentifierNode); ok {
+		name = id.Ident
+	}
+	switch name {
+	case "t", "th":
+		keys = 1
+	case "tn":
+		keys = 2
+	}
+	for _, arg := range c.Args[1:] {
+		if s, ok := arg.(*parse.StringNode); ok && keys > 0 {
+			used[s.Text], keys = true, keys-1
+		}
+	}
+	for _, arg := range c.Args {
+		templateKeys(arg, used)
+	}
+}
+
+// goKeys notes the keys of the Go files: all constants that the type checker finds to be of the
+// type text.Key. Other packages than text stay unknown to it, so that it has less to read. What
+// stands beside unknown values it cannot tell: those keys are found by their place.
+func goKeys(t *testing.T, files []string, used map[string]bool) {
+	set := token.NewFileSet()
+	texts := checked(set, nil, "journeyman/handlers/dashboard/text", parsed(t, set, []string{"text/text.go"}), nil)
+	imports := importer{texts.Path(): texts}
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+	pages := parsed(t, set, files)
+	checked(set, imports, "journeyman/handlers/dashboard", pages, info)
+	for _, file := range pages {
+		ast.Inspect(file, func(n ast.Node) bool { placedKeys(n, used); return true })
+	}
+	key := texts.Scope().Lookup("Key").Type()
+	parts := map[ast.Expr]bool{} // of a sum of constants: the sum is the key
+	for e := range info.Types {
+		if sum, ok := e.(*ast.BinaryExpr); ok {
+			parts[sum.X], parts[sum.Y] = true, true
+		}
+	}
+	for e, tv := range info.Types {
+		if tv.Value != nil && types.Identical(tv.Type, key) && !parts[e] {
+			used[constant.StringVal(tv.Value)] = true
+		}
+	}
+	delete(used, "") // stands where there is nothing to say
+}
+
+// placedKeys notes the keys of a call that translates, and the values of a map of keys.
+func placedKeys(n ast.Node, used map[string]bool) {
+	note := func(list ...ast.Expr) {
+		for _, e := range list {
+			if s, ok := e.(*ast.BasicLit); ok && s.Kind == token.STRING {
+				if value, err := strconv.Unquote(s.Value); err == nil {
+					used[value] = true
+				}
+			}
+		}
+	}
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		f, ok := n.Fun.(*ast.SelectorExpr)
+		switch {
+		case ok && len(n.Args) > 0 && slices.Contains([]string{"t", "T", "HTML"}, f.Sel.Name):
+			note(n.Args[0])
+		case ok && len(n.Args) > 2 && slices.Contains([]string{"tn", "N"}, f.Sel.Name):
+			note(n.Args[1:3]...)
+		}
+	case *ast.CompositeLit:
+		kind, ok := n.Type.(*ast.MapType)
+		if !ok {
+			return
+		}
+		f, ok := kind.Value.(*ast.SelectorExpr)
+		for _, e := range n.Elts {
+			if pair, isPair := e.(*ast.KeyValueExpr); isPair && ok && f.Sel.Name == "Key" {
+				note(pair.Value)
+			}
+		}
+	}
+}
+
+func parsed(t *testing.T, set *token.FileSet, names []string) (files []*ast.File) {
+	for _, name := range names {
+		file, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+// checked returns a package with its types. It ignores errors: they stand where a package that
+// importer does not know is used.
+func checked(set *token.FileSet, imports importer, path string, files []*ast.File, info *types.Info) *types.Package {
+	config := types.Config{Importer: imports, Error: func(error) {}, FakeImportC: true}
+	checked, _ := config.Check(path, set, files, info)
+	return checked
+}
+
+// An importer holds the packages that it knows, by path. Any other package is empty.
+type importer map[string]*types.Package
+
+func (i importer) Import(importPath string) (*types.Package, error) {
+	if known := i[importPath]; known != nil {
+		return known, nil
+	}
+	empty := types.NewPackage(importPath, path.Base(importPath))
+	empty.MarkComplete()
+	return empty, nil
+}
+
+// TestTemplatesAreTranslated finds words that stand in a template without t, between elements
+// and in attributes that people read or hear.
+func TestTemplatesAreTranslated(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	is.Equal(literalWords(`<p title="Some {{t "x"}}">{{t "Known"}} <b>words</b> <code>GET /x</code></p><script>let x</script>`),
+		[]string{"Some", "words"})
+	is.Equal(literalWords(`{{define "title"}}x{{end}}<a{{if .A}} title="{{t "a > b"}}"{{end}} data-confirm="Sure?">{{.B}}</a>`),
+		[]string{"Sure?"})
+	for _, file := range glob(t, "templates/*.html") {
+		source, err := embedded.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, words := range literalWords(string(source)) {
+			if !untranslated(words) {
+				t.Errorf("%s: %q does not go through t", file, words)
+			}
+		}
+	}
+}
+
+// untranslated reports whether words are the same in all languages: names and keys.
+func untranslated(words string) bool {
+	return slices.Contains([]string{"Journeyman", "( + ) · Journeyman", "Ctrl", "Ctrl ↵", "Ctrl S", "Esc", "ID", "PROVIDER:MODEL",
+		// what stands in an attribute, but in a template of its own
+		"bare task waits", `aria-describedby="h- e- " aria-describedby="e- " aria-invalid="true"`}, words)
+}
+
+// literalWords returns the texts of a template that hold words, without actions. Code, scripts
+// and styles are no texts.
+func literalWords(source string) (found []string) {
+	source = actions.ReplaceAllStringFunc(source, func(a string) string {
+		if strings.Contains(a, "/*") {
+			return ""
+		}
+		return " "
+	})
+	source = regexp.MustCompile(`(?s)<(pre|code|script|style)\b[^>]*>.*?</(pre|code|script|style)>|<!--.*?-->`).
+		ReplaceAllString(source, "<br>")
+	note := func(words string) {
+		words = strings.Join(strings.Fields(html.UnescapeString(words)), " ")
+		if regexp.MustCompile(`\pL{2}`).MatchString(words) {
+			found = append(found, words)
+		}
+	}
+	element := regexp.MustCompile(`(?s)<[a-zA-Z/!](?:"[^"]*"|[^">])*>`)
+	attribute := regexp.MustCompile(`\s(aria-label|aria-description|title|placeholder|alt|label|data-[a-z-]+)="([^"]*)"`)
+	for _, tag := range element.FindAllString(source, -1) {
+		for _, m := range attribute.FindAllStringSubmatch(tag, -1) {
+			// An attribute of data holds a name or an address for scripts, or a text. Names have
+			// no space between them, except in data-live.
+			if m[1] == "data-confirm" || m[1] == "data-label" || !strings.HasPrefix(m[1], "data-") ||
+				m[1] != "data-live" && strings.Contains(strings.TrimSpace(m[2]), " ") {
+				note(m[2])
+			}
+		}
+	}
+	for _, words := range element.Split(source, -1) {
+		note(words)
+	}
+	return found
+}
+
+// actions matches an action of a template. Its strings may hold braces.
+var actions = regexp.MustCompile("(?s)\\{\\{(?:\"(?:\\\\.|[^\"\\\\])*\"|`[^`]*`|[^}\"`]|\\}[^}])*\\}\\}")

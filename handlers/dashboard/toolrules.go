@@ -1,0 +1,118 @@
+package dashboard
+
+import (
+	"slices"
+	"strings"
+
+	"journeyman/runner"
+	"journeyman/store"
+)
+
+// toolRules is the data of the fields for one list of rules. The user chooses the default
+// or "only these". For the latter there are ticks for this program's tools, and texts for
+// their arguments and for the tools of MCP servers.
+type toolRules struct {
+	Form               *form
+	Name, Legend, Hint string
+	Default            string   // says what the default permits
+	Tools              []string // tools with a tick
+	Only               bool
+	suggested          []string // tools that are ticked before the user chooses
+}
+
+// Rules returns the fields of the list with that name: tools or strangerTools.
+func (v workerFields) Rules(name string) toolRules {
+	r := toolRules{Form: v.Form, Name: name, Tools: v.OwnTools, Only: v.Form.Get(name+"Mode") == "only",
+		suggested: v.OwnTools, Legend: v.lang.T("Tools that it may call"), Default: v.lang.T("Every tool"),
+		Hint: v.lang.T("A model that calls another is refused. MCP tools must be offered below as well.")}
+	if name == "strangerTools" {
+		r.Legend = v.lang.T("Tools for people who are no members")
+		r.Default = v.lang.T("The files of the task's own folder, and publishing")
+		r.suggested = ruledTools(runner.StrangerTools(store.WorkerSettings{}))
+		r.Hint = v.lang.T("What tasks may call that come from outside, such as by mail of a stranger: " +
+			"only what is permitted here and above.")
+	}
+	return r
+}
+
+// Error returns what is wrong with the rules.
+func (r toolRules) Error() string { return r.Form.Errors[r.Name] }
+
+// Checked reports whether a tool is ticked. Before the user restricts the tools, those
+// that the default permits are ticked, so that the user can remove some.
+func (r toolRules) Checked(name string) bool {
+	ticked := r.Form.Values[r.Name]
+	if !r.Only && len(ticked) == 0 {
+		ticked = r.suggested
+	}
+	return slices.Contains(ticked, name)
+}
+
+// ruledTools returns the tools that rules name.
+func ruledTools(rules store.ToolRules) (names []string) {
+	for _, r := range rules {
+		names = append(names, r.Tool)
+	}
+	return names
+}
+
+// HostsField, CommandsField and OtherField return the names of the text fields.
+func (r toolRules) HostsField() string    { return r.Name + "Hosts" }
+func (r toolRules) CommandsField() string { return r.Name + "Commands" }
+func (r toolRules) OtherField() string    { return r.Name + "Other" }
+
+// toolRules reads the rules with that name. It returns nil if the form does not have
+// them, and a pointer to nil for the default.
+func (f *form) toolRules(name string) *store.ToolRules {
+	var rules store.ToolRules
+	switch f.Get(name + "Mode") {
+	case "":
+		return nil
+	case "only":
+		rules = store.ToolRules{}
+		hosts, commands := f.names(name+"Hosts"), f.names(name+"Commands")
+		tools := f.names(name)
+		// A tool with an argument is meant even if it is not ticked.
+		if len(hosts) > 0 && !slices.Contains(tools, store.HostsTool) {
+			tools = append(tools, store.HostsTool)
+		}
+		if len(commands) > 0 && !slices.Contains(tools, store.CommandsTool) {
+			tools = append(tools, store.CommandsTool)
+		}
+		for _, t := range append(tools, f.names(name+"Other")...) {
+			r := store.ToolRule{Tool: t}
+			switch t {
+			case store.HostsTool:
+				r.Hosts = hosts
+			case store.CommandsTool:
+				r.Commands = commands
+			}
+			rules = append(rules, r)
+		}
+	}
+	return &rules
+}
+
+// showRules fills the fields of the list with that name. own are the tools with a tick.
+func (f *form) showRules(name string, rules store.ToolRules, own []string) {
+	f.Values.Set(name+"Mode", "default")
+	if rules != nil {
+		f.Values.Set(name+"Mode", "only")
+	}
+	// Tools without a tick stand in a text field, so that saving the form keeps them.
+	var other []string
+	for _, r := range rules {
+		if !slices.Contains(own, r.Tool) {
+			other = append(other, r.Tool)
+			continue
+		}
+		f.Values.Add(name, r.Tool)
+		if r.Hosts != nil {
+			f.Values.Set(name+"Hosts", strings.Join(r.Hosts, " "))
+		}
+		if r.Commands != nil {
+			f.Values.Set(name+"Commands", strings.Join(r.Commands, " "))
+		}
+	}
+	f.Values.Set(name+"Other", strings.Join(other, " "))
+}

@@ -1,0 +1,50 @@
+package dashboard_test
+
+import (
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestToolRules opens the rules of a worker, sends them back unchanged, and changes them.
+func TestToolRules(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	w := s.worker(s.owner, store.NewWorker{Title: "Clerk", Workspace: store.TaskWorkspace, Settings: store.WorkerSettings{
+		Tools:         store.ToolRules{{Tool: "gone.send"}, {Tool: "web_fetch", Hosts: []string{"*.example.org", "a.test"}}, {Tool: "read_file"}},
+		StrangerTools: store.ToolRules{}}})
+	path := "/workers/" + w.ID + "/settings"
+	p := b.get(path)
+	is.True(p.has(`name="toolsMode" value="only" checked`, `name="tools" value="web_fetch" checked`, `name="tools" value="shell">`,
+		`value="*.example.org a.test"`, `value="gone.send"`, `name="strangerToolsMode" value="only" checked`, `<option value="task" selected`))
+	base := []string{"title", "Clerk", "visibility", "public", "toolsMode", "only", "tools", "read_file", "tools", "web_fetch", "toolsHosts", "*.example.org a.test",
+		"toolsOther", "gone.send", "strangerToolsMode", "only", "workspace", "task"}
+	now := func() store.Worker {
+		w, err := s.store.Worker(t.Context(), s.owner.Caller, w.ID)
+		is.NoErr(err)
+		return w
+	}
+	is.Equal(b.post(path, base...).location(), path+"?done=worker-changed")
+	is.Equal(now().Version, int64(1)) // sent back, it changes nothing: the server of one of them may be gone
+	p = b.post(path, append(base, "strangerTools", "read_file", "strangerToolsOther", "gone.read")...)
+	is.True(p.has("names &#34;gone.read&#34;, which is no tool", `name="strangerTools" value="read_file" checked`))
+	is.Equal(b.post(path, "title", "Clerk", "visibility", "public", "toolsMode", "default", "strangerToolsMode", "default", "workspace", "shared").status, 303)
+	is.Equal(now().Settings, store.WorkerSettings{ApprovalTools: []string{}, MCPTools: []string{}})
+	is.Equal(now().Workspace, store.SharedWorkspace)
+	p = b.get(path)
+	is.True(p.has(`name="toolsMode" value="default" checked`, `name="tools" value="shell" checked`, `name="strangerTools" value="publish_file" checked`,
+		`name="strangerTools" value="shell">`)) // what is permitted now, to be taken away
+
+	// Who may not change them sees them.
+	s.join("mo@example.com", store.RoleMember)
+	mo := s.signIn("mo@example.com")
+	is.True(mo.get(path).has("<dt>Tools</dt><dd>all</dd>", "<code>publish_file</code>", "one folder for all tasks"))
+	_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, w.ID, store.WorkerPatch{Tools: &store.ToolRules{{Tool: "shell", Commands: []string{"git", "ls"}}},
+		StrangerTools: &store.ToolRules{}})
+	is.NoErr(err)
+	is.True(mo.get(path).has("<code>shell: git ls</code>", "<dt>Tools for people who are no members</dt><dd>none</dd>"))
+}

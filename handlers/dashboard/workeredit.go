@@ -1,0 +1,187 @@
+package dashboard
+
+import (
+	"net/http"
+	"strconv"
+
+	"journeyman/handlers/dashboard/text"
+	"journeyman/store"
+)
+
+// Two people may have the settings of a worker open at once. So a form carries the state that it
+// began with, its base. What the user changed since is applied to the worker as it is now. Where
+// somebody else has changed the same field meanwhile, the page shows both values instead.
+
+// An editedField is a field of the form.
+type editedField struct {
+	name  string
+	label text.Key
+	form  []string // names of the form's fields; nil if there is one of that name
+}
+
+// editedFields returns all fields of the form, in the order of the page.
+func editedFields() []editedField {
+	rules := func(name string) []string {
+		return []string{name, name + "Mode", name + "Hosts", name + "Commands", name + "Other"}
+	}
+	return []editedField{
+		{"title", "Title", nil},
+		{"summary", "Summary", nil},
+		{"instructions", "Instructions", nil},
+		{"model", "Model", []string{"model", "otherModel"}},
+		{"outputSchema", "Form of answers", nil},
+		{"tools", "Tools that it may call", rules("tools")},
+		{"approvalTools", "Tools that wait for an approval", []string{"approvalTools", "otherApprovalTools"}},
+		{"mcpTools", "MCP tools", nil},
+		{"visibility", "Visibility", nil},
+		{"strangerTools", "Tools for people who are no members", rules("strangerTools")},
+		{"workspace", "Workspace", nil},
+		{"keepTaskDays", "Days to keep ended tasks", nil},
+	}
+}
+
+// workerText returns a field of a worker as text.
+func workerText(r *request, w store.Worker, field string) string {
+	switch field {
+	case "title":
+		return w.Title
+	case "summary":
+		return w.Summary
+	case "visibility":
+		return string(w.Visibility)
+	case "workspace":
+		return string(w.Workspace)
+	case "keepTaskDays":
+		return daysText(w.KeepTaskDays)
+	}
+	return contentText(r, w.Content(), field)
+}
+
+// setBase notes in a form the state of the worker that it begins with.
+func (f *form) setBase(w store.Worker) {
+	f.Values.Set("revision", w.Revision())
+	f.Values.Set("version", strconv.FormatInt(w.Version, 10))
+	for field, value := range map[string]string{"title": w.Title, "summary": w.Summary,
+		"visibility": string(w.Visibility), "workspace": string(w.Workspace),
+		"keepTaskDays": daysText(w.KeepTaskDays)} {
+		f.Values.Set("was."+field, value)
+	}
+}
+
+// Base returns the hidden fields with the state that the form began with. Fields that belong to no
+// version are among them with their first values.
+func (f *form) Base() (fields []option) {
+	for _, name := range [...]string{"revision", "version", "was.title", "was.summary", "was.visibility",
+		"was.workspace", "was.keepTaskDays"} {
+		fields = append(fields, option{name, f.Get(name)})
+	}
+	return fields
+}
+
+// base returns the worker as it was when the form was opened. now is the worker as it is.
+func (d *Dashboard) base(r *request, f *form, now store.Worker) (store.Worker, error) {
+	revision := f.Get("revision")
+	if revision == "" || revision == now.Revision() {
+		return now, nil
+	}
+	v, err := d.version(r, f.Get("version"))
+	if err != nil {
+		return now, err
+	}
+	base := now
+	base.SetContent(v.WorkerContent)
+	base.Title, base.Summary = f.Get("was.title"), f.Get("was.summary")
+	base.Visibility = store.Visibility(f.Get("was.visibility"))
+	base.Workspace = store.WorkspaceKind(f.Get("was.workspace"))
+	base.KeepTaskDays = nil
+	if n, err := strconv.ParseInt(f.Get("was.keepTaskDays"), 10, 32); err == nil {
+		base.KeepTaskDays = &n
+	}
+	return base, nil
+}
+
+// saveWorker applies what the user changed in a form. It returns the fields that somebody else
+// changed meanwhile, too; then it has changed nothing.
+func (d *Dashboard) saveWorker(r *request, f *form, now store.Worker) ([]fieldDiff, error) {
+	patch, err := d.workerPatch(r, f, &now)
+	if err != nil {
+		return nil, err
+	}
+	base, err := d.base(r, f, now)
+	if err != nil {
+		return nil, err
+	}
+	mine := changes(patch, base)
+	edited := base
+	mine.Apply(&edited)
+	if both := d.merge(r, f, base, edited, now); len(both) > 0 {
+		return both, nil
+	}
+	mine.Revisions = []string{now.Revision()}
+	_, err = d.store.UpdateWorker(r.Context(), r.who.Caller, now.ID, mine)
+	return nil, err
+}
+
+// merge compares what the user edited with what the worker is now, both changed from base. It
+// returns the fields in which both differ. If there are some, the form continues from the worker
+// as it is now, and keeps what the user edited.
+func (d *Dashboard) merge(r *request, f *form, base, edited, now store.Worker) (both []fieldDiff) {
+	fresh := d.settingsForm(now)
+	for _, field := range editedFields() {
+		was, mine := workerText(r, base, field.name), workerText(r, edited, field.name)
+		theirs := workerText(r, now, field.name)
+		if mine != was && theirs != was && mine != theirs {
+			both = append(both, fieldDiff{r.t(field.label), compareTexts(theirs, mine)})
+		}
+		if mine != was {
+			names := field.form
+			if names == nil {
+				names = []string{field.name}
+			}
+			for _, name := range names {
+				fresh.Values[name] = f.Values[name]
+			}
+		}
+	}
+	if len(both) > 0 {
+		*f = *fresh
+	}
+	return both
+}
+
+// saveTries is how often a form is saved if somebody else changes the worker in that moment.
+const saveTries = 3
+
+func (d *Dashboard) updateWorker(w http.ResponseWriter, r *request) error {
+	f, err := readForm(w, r)
+	if err != nil {
+		return err
+	}
+	head, err := d.head(r, "settings")
+	if err != nil {
+		return err
+	}
+	var both []fieldDiff
+	for range saveTries {
+		if both, err = d.saveWorker(r, f, head.Worker); !store.IsKind(err, store.Stale) {
+			break
+		}
+		if head, err = d.head(r, "settings"); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(both) > 0 && head.Mine:
+		p, err := d.settings(r)
+		if err != nil {
+			return err
+		}
+		p.Fields, p.Both = d.workerFields(r, f), both
+		return d.render(w, r, http.StatusConflict, "worker-settings.html", p.Head.PageTitle(), p)
+	case err == nil:
+		return redirect(w, r, done(head.Base()+"/settings", "worker-changed"))
+	case !head.Mine || !f.refused(err):
+		return err // other users have no form that the page could show again
+	}
+	return d.workerSettingsPage(w, r, http.StatusUnprocessableEntity, f)
+}

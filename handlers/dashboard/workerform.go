@@ -1,0 +1,144 @@
+package dashboard
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"journeyman/runner"
+	"journeyman/store"
+)
+
+// formKey returns the idempotency key of a form. token names the form, and content is what
+// the user sent: the same form with the same content has the same key. A form without a
+// token has no key.
+func formKey(c store.Caller, token, content string) store.IdempotencyKey {
+	if token == "" {
+		return store.IdempotencyKey{}
+	}
+	sum := sha256.Sum256([]byte(token + "\x00" + content))
+	return store.IdempotencyKey{KeyID: c.UserID, Key: fmt.Sprintf("form %x", sum), Hash: sum[:]}
+}
+
+// workerPatch reads the fields of a worker and checks them as the API does. before is the
+// worker that the form changes. It is nil for a new worker, whose title may be empty.
+func (d *Dashboard) workerPatch(r *request, f *form, before *store.Worker) (store.WorkerPatch, error) {
+	title, summary := strings.TrimSpace(f.text("title")), strings.TrimSpace(f.text("summary"))
+	instructions, model := f.text("instructions"), f.chosenModel()
+	approvalTools, mcpTools := f.names("approvalTools", "otherApprovalTools"), f.names("mcpTools")
+	p := store.WorkerPatch{Title: &title, Summary: &summary, Instructions: &instructions, ApprovalTools: &approvalTools,
+		MCPTools: &mcpTools, Tools: f.toolRules("tools"), StrangerTools: f.toolRules("strangerTools")}
+	if v := store.Visibility(f.Get("visibility")); v != "" {
+		p.Visibility = &v
+	}
+	if v := store.WorkspaceKind(f.Get("workspace")); v != "" {
+		p.Workspace = &v
+	}
+	days, wrongDays := keepTaskDays(f)
+	p.KeepTaskDays = &days
+	if before == nil {
+		before = &store.Worker{}
+		if title == "" {
+			p.Title = nil
+		}
+	}
+	schema, broken := parseSchema(f.text("outputSchema"))
+	p.OutputSchema = &schema
+	if model != "" { // an empty name means the server's model and cannot be checked
+		p.Model = &model
+	}
+	var wrong store.Fields
+	d.cfg.Runner.CheckWorker(r.Context(), r.who.Caller, &wrong, runner.Draft{WorkerPatch: p}, before.Settings)
+	if broken != nil {
+		wrong.Add("outputSchema", "%s", broken.Error())
+	}
+	wrong.Check(!wrongDays, "keepTaskDays", "must be an integer from 0 to %d", store.MaxKeepTaskDays)
+	p.Model = &model // an empty name is right here: it removes the worker's own model
+	return p, wrong.Err()
+}
+
+// keepTaskDays reads the days for which ended tasks are kept. Without a text they are the server's.
+func keepTaskDays(f *form) (days *int64, wrong bool) {
+	text := strings.TrimSpace(f.text("keepTaskDays"))
+	if text == "" {
+		return nil, false
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return nil, true
+	}
+	return &n, false
+}
+
+// parseSchema reads JSON that a person typed. It returns nil for an empty text. Its error
+// is a message for that person, with the line and the column.
+func parseSchema(text string) (json.RawMessage, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil, nil
+	}
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal([]byte(text), new(any)); errors.As(err, &syntax) {
+		before := []byte(text)[:min(max(0, int(syntax.Offset)-1), len(text))]
+		line := bytes.Count(before, []byte("\n"))
+		column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+		return nil, fmt.Errorf("is not JSON: line %d, column %d: %s", line+1, column+1, syntax.Error())
+	}
+	return json.RawMessage(text), nil
+}
+
+// checkSchemaText returns an error for a text that is no valid output schema.
+func checkSchemaText(text string) error {
+	schema, err := parseSchema(text)
+	if err != nil || schema == nil {
+		return err
+	}
+	return runner.CheckOutputSchema(schema)
+}
+
+// changes returns p without the fields whose values the worker already has. A form sends
+// all fields, and only real changes may make a new version of the worker.
+func changes(p store.WorkerPatch, w store.Worker) store.WorkerPatch {
+	now := w.Settings
+	return store.WorkerPatch{Title: changed(p.Title, w.Title, equal), Summary: changed(p.Summary, w.Summary, equal),
+		Instructions:  changed(p.Instructions, w.Instructions, equal),
+		Visibility:    changed(p.Visibility, w.Visibility, equal),
+		Workspace:     changed(p.Workspace, w.Workspace, equal),
+		KeepTaskDays:  changed(p.KeepTaskDays, w.KeepTaskDays, store.EqualDays),
+		OutputSchema:  changed(p.OutputSchema, w.OutputSchema, sameJSON),
+		Model:         changed(p.Model, now.Model, equal),
+		ApprovalTools: changed(p.ApprovalTools, now.ApprovalTools, slices.Equal),
+		MCPTools:      changed(p.MCPTools, now.MCPTools, slices.Equal),
+		Tools:         changed(p.Tools, now.Tools, store.ToolRules.Equal),
+		StrangerTools: changed(p.StrangerTools, now.StrangerTools, store.ToolRules.Equal)}
+}
+
+// changed returns v, or nil if it holds the same value as before.
+func changed[T any](v *T, before T, same func(a, b T) bool) *T {
+	if v == nil || same(*v, before) {
+		return nil
+	}
+	return v
+}
+
+func equal[T comparable](a, b T) bool { return a == b }
+
+// sameJSON compares JSON without white space, because forms show JSON indented.
+func sameJSON(a, b json.RawMessage) bool {
+	return (a == nil) == (b == nil) && bytes.Equal(compact(a), compact(b))
+}
+
+// compact returns JSON without white space, or raw if it is no JSON.
+func compact(raw json.RawMessage) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
+}

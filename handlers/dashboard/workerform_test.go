@@ -1,0 +1,199 @@
+package dashboard_test
+
+import (
+	"cmp"
+	"html"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// madeWorker returns the worker whose page an answer leads to.
+func (s *site) madeWorker(p page) store.Worker {
+	s.t.Helper()
+	id, _, _ := strings.Cut(strings.TrimPrefix(p.location(), "/workers/"), "/")
+	id, _, _ = strings.Cut(id, "?")
+	w, err := s.store.Worker(s.t.Context(), s.owner.Caller, id)
+	if err != nil {
+		s.t.Fatalf("%d %s: %v", p.status, p.location(), err)
+	}
+	return w
+}
+
+func TestFormWorker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	form := map[string]string{"title": "Clerk", "instructions": "Be brief.", "outputSchema": ` {"type": "object"} `, "model": "offline", "mcpTools": "crm"}
+	post := func(path string) page {
+		var fields []string
+		for name, v := range form {
+			fields = append(fields, name, v)
+		}
+		return b.post(path, fields...)
+	}
+	w := s.madeWorker(post("/workers"))
+	is.Equal(w.Visibility, store.Public)
+	is.Equal(string(w.OutputSchema), `{"type": "object"}`)
+
+	settings := "/workers/" + w.ID + "/settings"
+	update := func() store.Worker {
+		is.Equal(post(settings).status, http.StatusSeeOther)
+		now, err := s.store.Worker(t.Context(), s.owner.Caller, w.ID)
+		is.NoErr(err)
+		return now
+	}
+	form["visibility"], form["outputSchema"] = "public", "{\n\"type\":\"object\"}" // the same
+	now := update()
+	is.Equal(now.Version, int64(1))
+	for _, change := range []struct{ field, value string }{
+		{"instructions", ""}, {"outputSchema", ""}, {"model", ""}, {"mcpTools", ""}, {"approvalTools", "shell"},
+	} {
+		form[change.field] = change.value
+		before := now.Version
+		now = update()
+		is.Equal(now.Version, before+1)
+	}
+	form["title"], form["summary"], form["visibility"] = "Chief clerk", "x", "private"
+	last := update()
+	is.Equal(last.Version, now.Version) // turns are told nothing of these
+	is.Equal(last.Title+last.Summary+string(last.Visibility), "Chief clerkxprivate")
+
+	p := b.post(settings, "outputSchema", "{", "summary", strings.Repeat("x", 81))
+	is.Equal(p.status, http.StatusUnprocessableEntity)
+	is.True(p.has(`id="e-summary"`, `id="e-title"`, `id="e-outputSchema"`)) // all of them at once
+	s.join("mo@example.com", store.RoleMember)
+	b = s.signIn("mo@example.com")
+	is.Equal(post(settings).status, http.StatusForbidden)
+}
+
+func TestFormWorkerOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	ids := make([]string, 8)
+	var wg sync.WaitGroup
+	for i := range ids {
+		wg.Go(func() {
+			ids[i] = b.post("/workers", "from", "prompt", "prompt", "sums up minutes", "token", "one").location()
+		})
+	}
+	wg.Wait()
+	for _, id := range ids {
+		is.Equal(id, ids[0])
+	}
+	w := s.madeWorker(page{header: http.Header{"Location": {ids[0]}}})
+	is.True(w.Instructions != "" && w.Title != "")
+	others, _, err := s.store.Workers(t.Context(), s.owner.Caller, store.WorkerQuery{Limit: 10})
+	is.NoErr(err)
+	is.Equal(len(others), 1)
+	s.join("mo@example.com", store.RoleMember)
+	same := []string{"title", "x", "token", "two"}
+	mine := s.madeWorker(b.post("/workers", same...))
+	theirs := s.madeWorker(s.signIn("mo@example.com").post("/workers", same...))
+	is.True(theirs.ID != mine.ID) // a token is its user's alone
+	is.Equal(s.madeWorker(b.post("/workers", same...)).ID, mine.ID)
+	first, second := s.madeWorker(b.post("/workers", "title", "x")), s.madeWorker(b.post("/workers", "title", "x"))
+	is.True(first.ID != second.ID) // without a token nothing is remembered
+}
+
+// TestTwoPeopleEdit opens the settings of a worker in two browsers and saves both forms.
+func TestTwoPeopleEdit(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.signIn("ann@example.com")
+	for name, tt := range map[string]struct {
+		theirs     store.WorkerPatch
+		change     []string // fields of the second form that its user changed
+		status     int
+		want       string // instructions, title, model and tools afterwards
+		says, form string
+	}{
+		"different fields": {store.WorkerPatch{Model: new("offline")}, []string{"instructions", "Mine."},
+			http.StatusSeeOther, "Mine. Clerk offline", "", ""},
+		"different, of no version": {store.WorkerPatch{Title: new("Theirs")}, []string{"instructions", "Mine."},
+			http.StatusSeeOther, "Mine. Theirs ", "", ""},
+		"the same field": {store.WorkerPatch{Instructions: new("Theirs."), Model: new("offline")}, []string{"instructions", "Mine."},
+			http.StatusConflict, "Theirs. Clerk offline", "Theirs.", "Mine."},
+		"the same title":      {store.WorkerPatch{Title: new("Theirs")}, []string{"title", "Mine"}, http.StatusConflict, "Be brief. Theirs ", "Theirs", "Mine"},
+		"the same value":      {store.WorkerPatch{Instructions: new("Same.")}, []string{"instructions", "Same."}, http.StatusSeeOther, "Same. Clerk ", "", ""},
+		"nothing":             {store.WorkerPatch{Instructions: new("Theirs.")}, nil, http.StatusSeeOther, "Theirs. Clerk ", "", ""},
+		"tools and approvals": {store.WorkerPatch{ApprovalTools: &[]string{"shell"}}, []string{"toolsMode", "only", "tools", "read_file"}, http.StatusSeeOther, "Be brief. Clerk  read_file shell", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			w := s.worker(s.owner, store.NewWorker{Title: "Clerk", Instructions: "Be brief."})
+			settings := "/workers/" + w.ID + "/settings"
+			values := formValues(b.get(settings).body)
+			is.Equal(values["revision"], w.Revision())
+			_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, w.ID, tt.theirs)
+			is.NoErr(err)
+			send := func() page {
+				for i := 0; i+1 < len(tt.change); i += 2 {
+					values[tt.change[i]] = tt.change[i+1]
+				}
+				var fields []string
+				for field, v := range values {
+					fields = append(fields, field, v)
+				}
+				return b.post(settings, fields...)
+			}
+			p := send()
+			is.Equal(p.status, tt.status)
+			now, err := s.store.Worker(t.Context(), s.owner.Caller, w.ID)
+			is.NoErr(err)
+			got := now.Instructions + " " + now.Title + " " + now.Settings.Model
+			if len(now.Settings.ApprovalTools) > 0 {
+				got += " " + strings.Join(now.Settings.Tools.Words(), ",") + " " + strings.Join(now.Settings.ApprovalTools, ",")
+			}
+			is.Equal(got, tt.want)
+			if tt.status != http.StatusConflict {
+				return
+			}
+			is.True(p.has("Somebody else has changed the same", tt.says, tt.form)) // the page shows both
+			// What the page holds now can be saved.
+			values = formValues(p.body)
+			is.Equal(values["revision"], now.Revision())
+			is.Equal(values["model"], now.Settings.Model) // their other changes stay
+			is.Equal(send().status, http.StatusSeeOther)
+		})
+	}
+}
+
+var (
+	inputValue = regexp.MustCompile(`<input [^>]*name="([^"]+)"[^>]*>`)
+	valueOf    = regexp.MustCompile(` value="([^"]*)"`)
+	areaValue  = regexp.MustCompile(`(?s)<textarea [^>]*name="([^"]+)"[^>]*>(.*?)</textarea>`)
+	selectTag  = regexp.MustCompile(`(?s)<select [^>]*name="([^"]+)"[^>]*>(.*?)</select>`)
+	selected   = regexp.MustCompile(`<option(?: value="([^"]*)")? selected>([^<]*)<`)
+)
+
+// formValues returns what a browser would send of a page's form without ticks.
+func formValues(body string) map[string]string {
+	_, body, _ = strings.Cut(body, `id="edit"`)
+	body, _, _ = strings.Cut(body, "</form>")
+	values := map[string]string{}
+	for _, m := range inputValue.FindAllStringSubmatch(body, -1) {
+		unticked := strings.Contains(m[0], `type="checkbox"`) || strings.Contains(m[0], `type="radio"`) && !strings.Contains(m[0], " checked")
+		if v := valueOf.FindStringSubmatch(m[0]); v != nil && !unticked {
+			values[m[1]] = html.UnescapeString(v[1])
+		}
+	}
+	for _, m := range areaValue.FindAllStringSubmatch(body, -1) {
+		values[m[1]] = html.UnescapeString(m[2])
+	}
+	for _, m := range selectTag.FindAllStringSubmatch(body, -1) {
+		if chosen := selected.FindStringSubmatch(m[2]); chosen != nil {
+			values[m[1]] = html.UnescapeString(cmp.Or(chosen[1], chosen[2]))
+		}
+	}
+	return values
+}

@@ -1,0 +1,62 @@
+package dashboard
+
+import (
+	"io"
+	"net/http"
+
+	"journeyman/store"
+)
+
+// portableRoutes registers the forms that take workers out and in.
+func (d *Dashboard) portableRoutes() {
+	d.on("GET", "/workers/:workerId/export", d.exportWorker)
+	d.on("POST", "/import", d.importWorker)
+}
+
+// exportWorker sends a worker as a file.
+func (d *Dashboard) exportWorker(w http.ResponseWriter, r *request) error {
+	out, err := d.cfg.API.ExportWorker(r.Context(), r.who.Caller, r.params.ByName("workerId"))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/yaml")
+	w.Header().Set("Content-Disposition", `attachment; filename="worker.yaml"`)
+	_, _ = w.Write(out) // an error means that the browser closed the connection
+	return nil
+}
+
+// importWorker creates a worker from a file, or from the text of one.
+func (d *Dashboard) importWorker(w http.ResponseWriter, r *request) error {
+	sent, f, err := d.readRunBox(w, r)
+	if err != nil {
+		return err
+	}
+	file := []byte(f.Get("file"))
+	for _, upload := range sent.Files {
+		if file, err = d.uploaded(upload); err != nil {
+			return err
+		}
+	}
+	key := formKey(r.who.Caller, f.Get("token"), string(sent.Content))
+	wrk, _, err := d.cfg.API.ImportWorker(r.Context(), r.who.Caller, file, key)
+	if err == nil {
+		return redirect(w, r, done("/workers/"+wrk.ID, "worker-made"))
+	}
+	if !f.refused(err) {
+		return err
+	}
+	p := d.newWorkerPage(r)
+	p.Import = f
+	return d.render(w, r, http.StatusUnprocessableEntity, "worker-new.html", r.t("New worker"), p)
+}
+
+// uploaded returns the bytes of a file that came with a form.
+func (d *Dashboard) uploaded(f store.File) ([]byte, error) {
+	blob, err := d.store.OpenBlob(f.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	defer blob.Close()
+	// One byte more than a file may have: ImportWorker refuses it with the right message.
+	return io.ReadAll(io.LimitReader(blob, maxForm+1))
+}

@@ -1,0 +1,115 @@
+package dashboard
+
+import (
+	"net/http"
+	"slices"
+
+	"journeyman/store"
+)
+
+// A workerRow is a worker of the list.
+type workerRow struct {
+	store.Worker
+	Pinned bool
+	By     string   // name of the creator
+	Last   *taskRow // newest task; nil without one
+	Days   []bar    // turns of the last days
+	Turns  int64    // of these days
+}
+
+// A bar is a day of a small plot.
+type bar struct{ X, Height int64 }
+
+// The size of the small plot, in units of its view box.
+const (
+	barsHigh = 18
+	barStep  = 4
+)
+
+// barsOf returns a plot of counts, and their sum. The highest bar fills the plot.
+func barsOf(counts []int64) (bars []bar, sum int64) {
+	most := slices.Max(append([]int64{1}, counts...))
+	for i, n := range counts {
+		sum += n
+		if n > 0 {
+			bars = append(bars, bar{int64(i) * barStep, max(1, n*barsHigh/most)})
+		}
+	}
+	return bars, sum
+}
+
+// workerRows returns the rows of workers.
+func (d *Dashboard) workerRows(r *request, workers []store.Worker) ([]workerRow, error) {
+	pins, err := d.store.Pins(r.Context(), r.who.Caller)
+	if err != nil {
+		return nil, err
+	}
+	pinned, names := map[string]bool{}, map[string]string{}
+	for _, p := range pins {
+		pinned[p.ID] = true
+	}
+	rows := make([]workerRow, 0, len(workers))
+	for _, w := range workers {
+		row := workerRow{Worker: w, Pinned: pinned[w.ID]}
+		row.By, err = once(names, w.UserID, func() (string, error) { return d.store.UserName(r.Context(), w.UserID) })
+		if err != nil {
+			return nil, err
+		}
+		counts, err := d.store.WorkerActivity(r.Context(), w)
+		if err != nil {
+			return nil, err
+		}
+		row.Days, row.Turns = barsOf(counts)
+		if row.Last, err = d.lastTask(r, w); err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// lastTask returns the row of a worker's newest task, or nil if it has none.
+func (d *Dashboard) lastTask(r *request, w store.Worker) (*taskRow, error) {
+	last, err := d.store.LatestTask(r.Context(), w)
+	if store.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows, err := d.taskRows(r, nil, []store.Task{last})
+	if err != nil {
+		return nil, err
+	}
+	if rows[0].Mine, err = d.waitsFor(r, last); rows[0].Mine {
+		rows[0].State = "waiting"
+	}
+	return &rows[0], err
+}
+
+// waitsFor reports whether a task waits for a decision or an answer of the user.
+func (d *Dashboard) waitsFor(r *request, t store.Task) (bool, error) {
+	if t.Wait == nil || t.Wait.For != store.WaitForPerson {
+		return false, nil
+	}
+	list, _, err := d.store.Approvals(r.Context(), r.who.Caller,
+		store.ApprovalQuery{TaskID: t.ID, Mine: true, Limit: approvalsOfTask})
+	return slices.ContainsFunc(list, func(a store.Approval) bool { return a.Status == store.ApprovalPending }), err
+}
+
+func (d *Dashboard) pinWorker(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	return backTo(f), d.store.PinWorker(r.Context(), r.who.Caller, r.params.ByName("workerId"))
+}
+
+func (d *Dashboard) unpinWorker(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	return backTo(f), d.store.UnpinWorker(r.Context(), r.who.Caller, r.params.ByName("workerId"))
+}
+
+// backTo returns the page of this server from which a form was sent, else the list of
+// workers.
+func backTo(f *form) string {
+	if to := localPage(f.Get("back")); to != "/" {
+		return to
+	}
+	return "/workers"
+}

@@ -1,0 +1,248 @@
+package dashboard
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"journeyman/handlers/dashboard/text"
+	"journeyman/store"
+)
+
+// versionRoutes registers the pages of a worker's versions.
+func (d *Dashboard) versionRoutes() {
+	d.on("GET", "/workers/:workerId/versions", d.listVersions)
+	d.on("GET", "/workers/:workerId/versions/:version", d.versionPage)
+	d.on("POST", "/workers/:workerId/versions/:version/restore", submitted(d.restoreVersion, nil))
+}
+
+const (
+	versionsOnPage   = 20
+	versionsOnWorker = 3 // newest versions on the first page of a worker
+)
+
+// A versionRow is a version in a list.
+type versionRow struct {
+	store.WorkerVersion
+	Notes []versionNote // of what differs from the version before
+	Live  bool          // new turns get it
+	Path  string
+}
+
+// A versionNote says what differs in a field.
+type versionNote struct {
+	Words          string
+	Added, Removed int // lines; both 0 for fields without lines
+}
+
+// A versionsPage is the data of the list of versions.
+type versionsPage struct {
+	Head     workerHead
+	Versions []versionRow
+	Next     string // address of the next page; '' after the last
+	Later    bool   // this is not the first page
+	Token    string // of the page's buttons
+}
+
+func (d *Dashboard) listVersions(w http.ResponseWriter, r *request) error {
+	head, err := d.head(r, "versions")
+	if err != nil {
+		return err
+	}
+	cursor := r.URL.Query().Get("cursor")
+	rows, next, err := d.versionRows(r, head, cursor, versionsOnPage)
+	if err != nil {
+		return err
+	}
+	p := versionsPage{Head: head, Versions: rows, Later: cursor != "", Token: d.token(),
+		Next: listPage(head.Base()+"/versions", nil, next)}
+	return d.page(w, r, "worker-versions.html", head.PageTitle(), p)
+}
+
+// versionRows returns a page of a worker's versions, and the cursor of the next page.
+func (d *Dashboard) versionRows(r *request, head workerHead, cursor string, limit int) ([]versionRow, string, error) {
+	list, next, err := d.store.WorkerVersions(r.Context(), r.who.Caller, head.ID, cursor, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	rows := make([]versionRow, len(list))
+	for i, v := range list {
+		rows[i] = versionRow{WorkerVersion: v, Live: v.Number == head.Version, Path: versionPath(head.ID, v.Number)}
+		if i+1 < len(list) {
+			rows[i].Notes = versionNotes(r, list[i+1].WorkerContent, v.WorkerContent)
+			continue
+		}
+		// The version before the last of the page is not at hand, only the names of the fields.
+		for _, field := range v.Changed {
+			rows[i].Notes = append(rows[i].Notes, versionNote{Words: r.t(fieldChanged(field))})
+		}
+	}
+	return rows, next, nil
+}
+
+// versionPath returns the address of the page of a version.
+func versionPath(workerID string, number int64) string {
+	return "/workers/" + workerID + "/versions/" + strconv.FormatInt(number, 10)
+}
+
+// fieldChanged returns the words that say that a field of a worker's content differs.
+func fieldChanged(field string) text.Key {
+	return map[string]text.Key{
+		"instructions":  "instructions changed",
+		"outputSchema":  "form of answers changed",
+		"model":         "model changed",
+		"approvalTools": "approvals changed",
+		"mcpTools":      "MCP tools changed",
+		"tools":         "tools changed",
+		"strangerTools": "tools for outsiders changed",
+	}[field]
+}
+
+// fieldLabel returns the heading of a field of a worker's content.
+func fieldLabel(field string) text.Key {
+	return map[string]text.Key{
+		"instructions":  "Instructions",
+		"outputSchema":  "Form of answers",
+		"model":         "Model",
+		"approvalTools": "Tools that wait for an approval",
+		"mcpTools":      "MCP tools",
+		"tools":         "Tools that it may call",
+		"strangerTools": "Tools for people who are no members",
+	}[field]
+}
+
+// versionNotes returns the differences between two contents of a worker in words.
+func versionNotes(r *request, before, after store.WorkerContent) (notes []versionNote) {
+	for _, field := range after.Changes(before) {
+		note := versionNote{Words: r.t(fieldChanged(field))}
+		switch field {
+		case "instructions":
+			lines := compareTexts(before.Instructions, after.Instructions)
+			note = versionNote{r.t("instructions"), lines.Added, lines.Removed}
+		case "model":
+			note.Words = r.t("model %s", modelName(r, after.Settings.Model))
+		}
+		notes = append(notes, note)
+	}
+	return notes
+}
+
+func modelName(r *request, name string) string {
+	if name == "" {
+		return r.t("the default")
+	}
+	return name
+}
+
+// A fieldDiff is the comparison of one field of two versions.
+type fieldDiff struct {
+	Label string
+	textDiff
+}
+
+// compareContents returns the comparison of each field that differs between two contents.
+func compareContents(r *request, before, after store.WorkerContent) (fields []fieldDiff) {
+	for _, field := range after.Changes(before) {
+		fields = append(fields, fieldDiff{r.t(fieldLabel(field)),
+			compareTexts(contentText(r, before, field), contentText(r, after, field))})
+	}
+	return fields
+}
+
+// contentText returns a field of a worker's content as text, with a line for each item of a
+// list.
+func contentText(r *request, c store.WorkerContent, field string) string {
+	rules := func(l store.ToolRules, none text.Key) string {
+		if l == nil {
+			return r.t(none)
+		}
+		return strings.Join(l.Words(), "\n")
+	}
+	switch field {
+	case "instructions":
+		return c.Instructions
+	case "outputSchema":
+		if c.OutputSchema == nil {
+			return r.t("Free text")
+		}
+		return indented(c.OutputSchema)
+	case "model":
+		return modelName(r, c.Settings.Model)
+	case "approvalTools":
+		return strings.Join(c.Settings.ApprovalTools, "\n")
+	case "mcpTools":
+		return strings.Join(c.Settings.MCPTools, "\n")
+	case "tools":
+		return rules(c.Settings.Tools, "Every tool")
+	}
+	return rules(c.Settings.StrangerTools, "The default")
+}
+
+// A versionPage is the data of the page of a version, and of its comparison with another one.
+type versionPage struct {
+	Head    workerHead
+	Version store.WorkerVersion
+	Live    bool
+	Other   int64 // the version to compare with; 0 for none
+	Fields  []fieldDiff
+	Whole   []option // all fields of the version
+	Token   string
+}
+
+func (d *Dashboard) versionPage(w http.ResponseWriter, r *request) error {
+	head, err := d.head(r, "versions")
+	if err != nil {
+		return err
+	}
+	v, err := d.version(r, r.params.ByName("version"))
+	if err != nil {
+		return err
+	}
+	p := versionPage{Head: head, Version: v, Live: v.Number == head.Version, Other: v.Number - 1, Token: d.token()}
+	if with := r.URL.Query().Get("with"); with != "" {
+		if p.Other, err = strconv.ParseInt(with, 10, 64); err != nil {
+			return store.Errorf(store.NotFound, "the worker has no version %q", store.FirstRunes(with, 20))
+		}
+	}
+	if p.Other != 0 {
+		other, err := d.store.WorkerVersion(r.Context(), r.who.Caller, head.ID, p.Other)
+		if err != nil {
+			return err
+		}
+		// The older version stands on the left, however the user chose them.
+		if other.Number > v.Number {
+			p.Fields = compareContents(r, v.WorkerContent, other.WorkerContent)
+		} else {
+			p.Fields = compareContents(r, other.WorkerContent, v.WorkerContent)
+		}
+	}
+	for _, field := range [...]string{"instructions", "outputSchema", "model", "approvalTools", "mcpTools", "tools",
+		"strangerTools"} {
+		p.Whole = append(p.Whole, option{contentText(r, v.WorkerContent, field), r.t(fieldLabel(field))})
+	}
+	return d.page(w, r, "worker-version.html", head.PageTitle(), p)
+}
+
+// Older returns the number of the older version of the comparison.
+func (p versionPage) Older() int64 { return min(p.Other, p.Version.Number) }
+
+// Newer returns the number of the newer version of the comparison.
+func (p versionPage) Newer() int64 { return max(p.Other, p.Version.Number) }
+
+// version returns the version of that number.
+func (d *Dashboard) version(r *request, number string) (store.WorkerVersion, error) {
+	n, _ := strconv.ParseInt(number, 10, 64) // no version has the number 0
+	return d.store.WorkerVersion(r.Context(), r.who.Caller, r.params.ByName("workerId"), n)
+}
+
+// restoreVersion makes a new version with the content of an older one.
+func (d *Dashboard) restoreVersion(_ http.ResponseWriter, r *request, f *form) (string, error) {
+	v, err := d.version(r, r.params.ByName("version"))
+	if err != nil {
+		return "", err
+	}
+	id := r.params.ByName("workerId")
+	key := formKey(r.who.Caller, f.Get("token"), "restore "+strconv.FormatInt(v.Number, 10))
+	_, _, err = d.cfg.Runner.RestoreVersion(r.Context(), r.who.Caller, id, v, nil, key)
+	return done("/workers/"+id+"/versions", "version-restored"), err
+}

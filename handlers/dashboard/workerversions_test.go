@@ -1,0 +1,54 @@
+package dashboard_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestVersionPages changes a worker, compares its versions and restores the first.
+func TestVersionPages(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newSite(t)
+	v := s.signIn("ann@example.com")
+	wrk := s.worker(s.owner, store.NewWorker{Title: "Scribe", Instructions: "Write.\nBe brief.\n<b>", Settings: store.WorkerSettings{Model: "offline"}})
+	_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, wrk.ID, store.WorkerPatch{
+		Instructions: new("Write.\nBe kind.\n<b>"), Model: new(""), ApprovalTools: &[]string{"shell"}})
+	is.NoErr(err)
+	base := "/workers/" + wrk.ID
+
+	p := v.get(base + "/versions")
+	is.Equal(p.status, 200)
+	for _, text := range []string{`instructions <span class="good">+1</span> <span class="bad">−1</span>`, "model the default", "approvals changed", "created"} {
+		is.True(p.has(text)) // the list says what differs
+	}
+	p = v.get(base + "/versions/2")
+	is.True(p.has("From version 1 to version 2"))
+	is.True(p.has(`<div class="del">`))
+	is.True(p.has("Be kind."))
+	is.True(p.has("&lt;b&gt;")) // the text of users is escaped
+	reversed := v.get(base + "/versions/1?with=2")
+	is.True(reversed.has("From version 1 to version 2")) // the older one is on the left
+	is.True(v.get(base + "/versions/2?with=2").has("Both have the same content."))
+	for _, path := range []string{"/versions/3", "/versions/x", "/versions/2?with=9", "/versions/2?with=x"} {
+		is.Equal(v.get(base+path).status, 404)
+	}
+	for range 2 { // a second click restores nothing more
+		p = v.post(base+"/versions/1/restore", "token", "frm_one")
+		is.Equal(p.location(), base+"/versions?done=version-restored")
+	}
+	p = v.get(base + "/versions")
+	is.True(p.has("restored from v1"))
+	is.True(!p.has(">v4<")) // and made no second version
+
+	s.join("mo@example.com", store.RoleMember)
+	member := s.signIn("mo@example.com")
+	p = member.get(base + "/versions")
+	is.Equal(p.status, 200)
+	is.True(!strings.Contains(p.body, "/restore")) // only the creator restores
+	is.Equal(member.post(base+"/versions/1/restore").status, 403)
+}

@@ -1,0 +1,281 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"journeyman/handlers"
+	"journeyman/runner/sandbox"
+	"journeyman/store"
+)
+
+// The creator of a worker may look at its workspace: the folder that its tasks share, or the
+// own folder of one task. The pages change nothing there.
+
+const (
+	entriesOnPage = 50
+	shownFolders  = 50 // tasks with a folder of their own
+)
+
+// A workspacePage is the data of a folder of a workspace.
+type workspacePage struct {
+	Head    workerHead
+	Place   place
+	Crumbs  []option // the folders above: address and name
+	Entries []entryRow
+	Total   int64
+	Before  string // addresses of the pages before and after this one; '' for none
+	Next    string
+	Tasks   []ownFolder
+}
+
+// An ownFolder is a task with a folder of its own.
+type ownFolder struct {
+	store.Task
+	Address string
+}
+
+// A place is a path in a workspace.
+type place struct {
+	folder store.Folder
+	Path   string // '.' for the workspace itself
+}
+
+// Name returns the last part of the path.
+func (p place) Name() string { return path.Base(p.Path) }
+
+// Task returns the id of the task that the workspace belongs to, ” if it is shared.
+func (p place) Task() string { return p.folder.TaskID }
+
+// address returns the address of a page or file of the workspace.
+func (p place) address(kind, name string) string {
+	if name == "." {
+		name = ""
+	}
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	address := "/workers/" + p.folder.WorkerID + "/" + kind + "/" + strings.Join(parts, "/")
+	if p.folder.TaskID != "" {
+		address += "?" + url.Values{"task": {p.folder.TaskID}}.Encode()
+	}
+	return address
+}
+
+// Bytes returns the address of the bytes of the file.
+func (p place) Bytes() string { return p.address("workspace-file", p.Path) }
+
+// Archive returns the address of the folder as an archive.
+func (p place) Archive() string { return p.address("workspace-zip", p.Path) }
+
+// An entryRow is one entry of a folder.
+type entryRow struct {
+	Name     string
+	Kind     string // folder, file, link or other
+	Size     int64
+	Modified time.Time
+	Address  string // of its page; '' for links and devices
+	Bytes    string // of the file itself; '' for others
+}
+
+// place returns the place that a request names, if the caller may see it.
+func (d *Dashboard) place(r *request) (place, error) {
+	folder, err := d.store.Workspace(r.Context(), r.who.Caller, r.params.ByName("workerId"), r.URL.Query().Get("task"))
+	if err != nil {
+		return place{}, err
+	}
+	name := strings.Trim(r.params.ByName("path"), "/")
+	if name == "" {
+		name = "."
+	}
+	clean, err := sandbox.SafePath(name)
+	return place{folder, clean}, refusal(err)
+}
+
+// refusal returns an error of a workspace as one that the page may show.
+func refusal(err error) error {
+	if e, ok := isRefusal(err); ok {
+		return store.Errorf(store.NotFound, "%s", e.Message)
+	}
+	return err
+}
+
+// browse shows a folder or a file of a workspace.
+func (d *Dashboard) browse(w http.ResponseWriter, r *request) error {
+	head, err := d.head(r, "files")
+	if err != nil {
+		return err
+	}
+	at, err := d.place(r)
+	if err != nil {
+		return err
+	}
+	var show func() error
+	exists, err := d.cfg.Runner.Browse(at.folder, func(ws *sandbox.Workspace) error {
+		e, err := ws.Stat(at.Path)
+		if err != nil {
+			return err
+		}
+		if e.Mode.IsDir() {
+			list, err := ws.List(at.Path)
+			show = func() error { return d.showFolder(w, r, head, at, list) }
+			return err
+		}
+		show, err = d.workspaceFile(w, r, head, at, ws)
+		return err
+	})
+	switch {
+	case err != nil:
+		return refusal(err)
+	case !exists && at.Path != ".":
+		return store.Errorf(store.NotFound, "%q is not in the workspace", at.Path)
+	case !exists:
+		return d.showFolder(w, r, head, at, nil) // no task has worked here yet
+	}
+	return show()
+}
+
+func (d *Dashboard) showFolder(w http.ResponseWriter, r *request, head workerHead, at place,
+	list []sandbox.Entry) error {
+	p := workspacePage{Head: head, Place: at, Crumbs: at.crumbs(r), Total: int64(len(list))}
+	page := pageNumber(r)
+	self := at.address("workspace", at.Path)
+	p.Before, p.Next = neighbours(self, page, p.Total, entriesOnPage)
+	if at.folder.TaskID != "" { // the address has a query already
+		p.Before, p.Next = oneQuery(p.Before), oneQuery(p.Next)
+	}
+	first := min((page-1)*entriesOnPage, p.Total)
+	for _, e := range list[first:min(first+entriesOnPage, p.Total)] {
+		p.Entries = append(p.Entries, at.row(e))
+	}
+	if at.Path == "." && at.folder.TaskID == "" {
+		tasks, err := d.store.OwnFolders(r.Context(), r.who.Caller, head.ID, shownFolders)
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			own := place{store.Folder{WorkerID: head.ID, TaskID: t.ID}, "."}
+			p.Tasks = append(p.Tasks, ownFolder{t, own.address("workspace", ".")})
+		}
+	}
+	return d.page(w, r, "workspace.html", head.PageTitle(), p)
+}
+
+// oneQuery joins the two queries of an address.
+func oneQuery(address string) string {
+	if i := strings.LastIndexByte(address, '?'); i > strings.IndexByte(address, '?') {
+		return address[:i] + "&" + address[i+1:]
+	}
+	return address
+}
+
+// crumbs returns the folders from the workspace down to the place.
+func (p place) crumbs(r *request) []option {
+	name := r.t("Workspace")
+	if p.folder.TaskID != "" {
+		name = p.folder.TaskID
+	}
+	list := []option{{p.address("workspace", "."), name}}
+	if p.Path == "." {
+		return list
+	}
+	parts := strings.Split(p.Path, "/")
+	for i, part := range parts {
+		list = append(list, option{p.address("workspace", strings.Join(parts[:i+1], "/")), part})
+	}
+	return list
+}
+
+// row returns an entry of a folder. A link has no address: the page shows what is there, and
+// not what something points to.
+func (p place) row(e sandbox.Entry) entryRow {
+	row := entryRow{Name: path.Base(e.Path), Kind: "other", Size: e.Size, Modified: e.Modified}
+	switch {
+	case e.Mode.IsDir():
+		row.Kind, row.Address = "folder", p.address("workspace", e.Path)
+	case e.Mode.IsRegular():
+		row.Kind, row.Address = "file", p.address("workspace", e.Path)
+		row.Bytes = p.address("workspace-file", e.Path)
+	case e.Mode.Type() == modeLink:
+		row.Kind = "link"
+	}
+	// Commands may make names that no address holds, such as one with a control character.
+	if _, err := sandbox.SafePath(e.Path); err != nil {
+		row.Address, row.Bytes = "", ""
+	}
+	return row
+}
+
+// A workspaceFilePage is the data of the preview of a file of a workspace.
+type workspaceFilePage struct {
+	Head      workerHead
+	Place     place
+	Crumbs    []option
+	Size      int64
+	MediaType string
+	Modified  time.Time
+	Show      preview
+}
+
+// workspaceFile reads the preview of a file. The returned function writes the page after the
+// workspace is closed, because a slow browser must not hold it.
+func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *request, head workerHead, at place,
+	ws *sandbox.Workspace) (func() error, error) {
+	f, err := ws.Open(at.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	p := workspaceFilePage{Head: head, Place: at, Crumbs: at.crumbs(r), Size: info.Size(), Modified: info.ModTime()}
+	if p.MediaType, err = mediaTypeOf(at.Path, f); err != nil {
+		return nil, err
+	}
+	p.Show, err = d.preview(r.Context(), at.Path, p.MediaType, p.Size, f)
+	return func() error { return d.page(w, r, "workspace-file.html", at.Name(), p) }, err
+}
+
+// sendWorkspaceFile sends the bytes of a file, whose policy lets them do nothing.
+func (d *Dashboard) sendWorkspaceFile(w http.ResponseWriter, r *request) error {
+	at, err := d.place(r)
+	if err != nil {
+		return err
+	}
+	exists, err := d.cfg.Runner.Browse(at.folder, func(ws *sandbox.Workspace) error {
+		f, err := ws.Open(at.Path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		mediaType, err := mediaTypeOf(at.Path, f)
+		if err != nil {
+			return err
+		}
+		h := w.Header()
+		handlers.Confine(h)
+		h.Set("Content-Type", withCharset(mediaType))
+		paced := newPaced(w)
+		defer paced.done()
+		http.ServeContent(paced, r.Request, "", time.Time{}, f)
+		return nil
+	})
+	if err == nil && !exists {
+		err = store.Errorf(store.NotFound, "%q is not in the workspace", at.Path)
+	}
+	return refusal(err)
+}
+
+// withCharset returns a media type with the encoding in which tools write text.
+func withCharset(mediaType string) string {
+	if strings.HasPrefix(mediaType, "text/") {
+		return mediaType + "; charset=utf-8"
+	}
+	return mediaType
+}

@@ -1,0 +1,107 @@
+package handlers_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// withDisk puts a disk in the place of the real one: below 1,000 bytes it is full.
+func withDisk(free *atomic.Int64) option {
+	return func(set *settings) {
+		set.store.DiskReserve = store.DiskLimit{Bytes: 1000}
+		set.store.Statfs = func(string) (store.DiskSpace, error) {
+			return store.DiskSpace{Free: free.Load(), Total: 100_000}, nil
+		}
+	}
+}
+
+// TestReadinessOfTheService asks for readiness while parts start, in maintenance, and in a stop: of
+// several reasons, the one that lasts longest is told.
+func TestReadinessOfTheService(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var starting, stopping atomic.Bool
+	s := newServer(t, func(set *settings) { set.api.Starting, set.api.Stopping = starting.Load, stopping.Load })
+	for _, step := range []struct {
+		change func()
+		state  string
+	}{
+		{func() {}, ""},
+		{func() { starting.Store(true) }, "starting"},
+		{func() { s.store.BeginMaintenance() }, "maintenance"},
+		{func() { stopping.Store(true) }, "stopping"},
+		{func() { stopping.Store(false); starting.Store(false) }, "maintenance"},
+		{func() { s.store.EndMaintenance() }, ""},
+	} {
+		step.change()
+		ready := s.do(t, "GET", "/readyz", "")
+		is.Equal(ready.text("checks.server"), step.state)
+		is.Equal(ready.status, map[bool]int{true: 200, false: 503}[step.state == ""])
+		is.Equal(ready.text("reason") != "", step.state == "maintenance") // people read why
+		is.Equal(s.do(t, "GET", "/healthz", "").status, 200)
+	}
+}
+
+// TestFullDisk fills the disk: new work is refused with the time to come back, reads go on, and
+// readiness and metrics say why.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var free atomic.Int64
+	free.Store(5000)
+	s := newServer(t, withDisk(&free))
+	look := func() {
+		t.Helper()
+		is.NoErr(s.store.WatchDisk(t.Context()))
+	}
+	look()
+	task := s.must(t, "POST", "/api/tasks", `{"input":"Hello"}`)
+	is.Equal(s.must(t, "GET", "/readyz", "").text("checks.disk"), "ok")
+	free.Store(999)
+	look()
+
+	form := "--b\r\nContent-Disposition: form-data; name=\"input\"\r\n\r\nx\r\n--b\r\n" +
+		"Content-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\n\r\nx\r\n--b--\r\n"
+	for _, r := range []response{
+		s.do(t, "POST", "/api/tasks", `{"input":"Hello"}`),
+		s.do(t, "POST", "/api/tasks", `{"input":"More","taskId":"`+task.text("metadata.taskId")+`"}`),
+		s.do(t, "POST", "/api/workers", `{"title":"W"}`),
+		s.do(t, "POST", "/api/tasks", form, "Content-Type: multipart/form-data; boundary=b"),
+	} {
+		is.Equal(r.status, 503)
+		is.Equal(r.text("code"), "storage")
+		is.Equal(r.header.Get("Retry-After"), "30")
+		is.Equal(r.header.Get("x-should-retry"), "")                 // clients may come back
+		is.True(strings.Contains(r.text("message"), "disk is full")) // the refusal names the cause
+	}
+	s.must(t, "GET", "/api/workers", "")
+	s.must(t, "GET", "/api/tasks/"+task.text("metadata.taskId"), "")
+	ready := s.do(t, "GET", "/readyz", "")
+	is.Equal(ready.status, 503)
+	is.Equal(ready.text("checks.disk"), "full")
+	is.Equal(ready.text("checks.database"), "ok") // it takes the writes of running turns
+	is.True(strings.Contains(ready.text("reason"), "disk is full"))
+	figures := string(s.must(t, "GET", "/metrics", "").body)
+	for _, line := range []string{"journeyman_disk_free_bytes 999\n", "journeyman_disk_level 2\n", "journeyman_store_read_only 0\n"} {
+		is.True(strings.Contains(figures, line)) // a gauge has the state of the disk
+	}
+
+	free.Store(5000)
+	look()
+	s.must(t, "POST", "/api/tasks", `{"input":"Hello"}`)
+	s.must(t, "GET", "/readyz", "")
+
+	open := s.store.ReadOnly(store.ReadOnlyError(store.CodeStorage, "the server has started on a full disk"))
+	ready = s.do(t, "GET", "/readyz", "")
+	is.Equal(ready.text("checks.disk"), "full")
+	is.Equal(ready.text("reason"), "the server has started on a full disk")
+	is.Equal(s.do(t, "POST", "/api/tasks", `{"input":"Hello"}`).text("code"), "storage")
+	s.must(t, "GET", "/api/workers", "")
+	open()
+	s.must(t, "GET", "/readyz", "")
+}

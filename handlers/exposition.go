@@ -1,0 +1,104 @@
+package handlers
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"journeyman/store/histogram"
+)
+
+// samples writes lines of the text format of Prometheus.
+type samples struct{ io.Writer }
+
+// value writes a sample. labels are names and values in turn.
+func (s samples) value(name string, v float64, labels ...string) {
+	fmt.Fprintf(s, "%s%s %s\n", name, labelled(labels), strconv.FormatFloat(v, 'g', -1, 64))
+}
+
+func (s samples) count(name string, n int64, labels ...string) {
+	fmt.Fprintf(s, "%s%s %d\n", name, labelled(labels), n)
+}
+
+// flag writes 1 or 0.
+func (s samples) flag(name string, on bool, labels ...string) {
+	v := 0.0
+	if on {
+		v = 1
+	}
+	s.value(name, v, labels...)
+}
+
+func (s samples) histogram(name string, h histogram.Reading, labels ...string) {
+	for i, n := range h.Counts {
+		bound := "+Inf"
+		if i < len(h.Bounds) {
+			bound = strconv.FormatFloat(h.Bounds[i], 'g', -1, 64)
+		}
+		s.count(name+"_bucket", n, append(slices.Clip(labels), "le", bound)...)
+	}
+	s.value(name+"_sum", h.Sum, labels...)
+	s.count(name+"_count", h.Counts[len(h.Counts)-1], labels...)
+}
+
+func labelled(labels []string) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for i := 0; i+1 < len(labels); i += 2 {
+		fmt.Fprintf(&b, ",%s=%q", labels[i], labels[i+1])
+	}
+	return "{" + b.String()[1:] + "}"
+}
+
+// A family is a metric with all its labels.
+type family struct{ name, kind, help string }
+
+// descriptions say what each metric means. by finds the family of a sample's name: the
+// samples of a histogram have three names.
+type descriptions struct {
+	list []family
+	by   map[string]string
+}
+
+func newDescriptions(list []family) descriptions {
+	d := descriptions{list, map[string]string{}}
+	for _, f := range list {
+		d.by[f.name] = f.name
+		if f.kind == "histogram" || f.kind == "summary" {
+			d.by[f.name+"_bucket"], d.by[f.name+"_sum"], d.by[f.name+"_count"] = f.name, f.name, f.name
+		}
+	}
+	return d
+}
+
+// write writes samples in the order of the list, with the type of each and what it means. It
+// leaves out what the list does not know: Go's runtime has much that nobody watches here.
+func (d descriptions) write(out io.Writer, text string) error {
+	lines := map[string][]string{}
+	for line := range strings.Lines(text) {
+		if i := strings.IndexAny(line, "{ "); i > 0 {
+			name := d.by[line[:i]]
+			lines[name] = append(lines[name], line)
+		}
+	}
+	var b bytes.Buffer
+	for _, f := range d.list {
+		if len(lines[f.name]) == 0 {
+			continue
+		}
+		if f.kind != "histogram" { // its buckets have an order of their own
+			slices.Sort(lines[f.name]) // people compare two scrapes
+		}
+		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", f.name, f.help, f.name, f.kind)
+		for _, line := range lines[f.name] {
+			b.WriteString(line)
+		}
+	}
+	_, err := out.Write(b.Bytes())
+	return err
+}

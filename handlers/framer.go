@@ -1,0 +1,124 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"github.com/r3labs/sse/v2"
+
+	"journeyman/runner/stream"
+)
+
+// A framer turns events into the bytes that all their readers get. The library frames them
+// for its one subscriber, which is the framer itself, so that each event is framed once for
+// thousands of readers. Its own fan-out takes three goroutines for each reader, and waits for
+// the slowest one.
+type framer struct {
+	broker *sse.Server
+	ready  chan struct{} // the subscriber is registered
+	frames chan []byte   // each flush is one event
+	cancel context.CancelFunc
+	ended  chan struct{}
+
+	header http.Header  // that the library sets; not changed after ready
+	begun  bool         // the first flush is past; read and written by the library's goroutine
+	buffer bytes.Buffer // the event that the library writes
+
+	mu        sync.Mutex // held while an event is framed
+	heartbeat []byte
+}
+
+// framerStream is the name of the library's one stream.
+const framerStream = "events"
+
+// newFramer creates a framer. The caller closes it.
+func newFramer() *framer {
+	f := &framer{broker: sse.New(), ready: make(chan struct{}), frames: make(chan []byte, 1),
+		ended: make(chan struct{}), header: http.Header{}}
+	// AutoReplay would rewrite ids, and an unsplit newline would break a frame.
+	f.broker.AutoReplay, f.broker.AutoStream, f.broker.SplitData, f.broker.BufferSize = false, false, true, 1
+	f.broker.Headers = map[string]string{
+		"X-Accel-Buffering":             "no", // proxies must pass each event on at once
+		"Cache-Control":                 "no-cache, no-transform",
+		"x-vercel-ai-ui-message-stream": "v1", // the AI SDK looks for it
+	}
+	f.broker.CreateStream(framerStream)
+	ctx, cancel := context.WithCancel(context.Background())
+	f.cancel = cancel
+	r := (&http.Request{URL: &url.URL{RawQuery: "stream=" + framerStream}, Header: http.Header{}}).WithContext(ctx)
+	go func() {
+		defer close(f.ended)
+		f.broker.ServeHTTP(f, r)
+	}()
+	<-f.ready
+	f.heartbeat = f.publish(&sse.Event{Comment: []byte("heartbeat")})
+	return f
+}
+
+// close ends the library's goroutines.
+func (f *framer) close() {
+	f.cancel()
+	<-f.ended // the subscriber must have gone: the library leaks one that is left
+	f.broker.Close()
+}
+
+// frame returns an event as its readers get it.
+func (f *framer) frame(e stream.Event) []byte {
+	return f.publish(&sse.Event{ID: []byte(e.ID), Data: e.Data})
+}
+
+func (f *framer) publish(e *sse.Event) []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.broker.Publish(framerStream, e)
+	return <-f.frames
+}
+
+// Header is part of http.ResponseWriter, as are the next two methods, which the library calls.
+func (f *framer) Header() http.Header { return f.header }
+
+// WriteHeader does nothing: the framer has no status.
+func (f *framer) WriteHeader(int) {}
+
+// Write adds to the event.
+func (f *framer) Write(b []byte) (int, error) { return f.buffer.Write(b) }
+
+// Flush ends an event. Before the first one, the library flushes the headers.
+func (f *framer) Flush() {
+	if !f.begun {
+		f.begun = true
+		close(f.ready)
+		return
+	}
+	f.frames <- bytes.Clone(f.buffer.Bytes())
+	f.buffer.Reset()
+}
+
+// A sharedFramer is a framer that exists while anybody uses it.
+type sharedFramer struct {
+	mu    sync.Mutex
+	users int
+	*framer
+}
+
+// use returns the framer, until the caller calls leave.
+func (s *sharedFramer) use() (f *framer, leave func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users++; s.users == 1 {
+		s.framer = newFramer()
+	}
+	return s.framer, s.leave
+}
+
+func (s *sharedFramer) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users--; s.users == 0 {
+		s.framer.close()
+		s.framer = nil
+	}
+}

@@ -1,0 +1,46 @@
+package handlers
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+)
+
+// Front passes each request to the API or to the pages, which share an address.
+func Front(api *API, pages http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = singleSlashes(r)
+		switch p := r.URL.Path; {
+		case strings.HasPrefix(p, "/api/"), p == "/api", p == "/healthz", p == "/readyz", p == "/metrics", p == "/mcp",
+			isOAuth(p):
+			api.ServeHTTP(w, r)
+		default:
+			pages.ServeHTTP(w, r)
+		}
+	})
+}
+
+// singleSlashes returns the request with doubled slashes in its path read as one:
+// clients join addresses carelessly.
+func singleSlashes(r *http.Request) *http.Request {
+	if !strings.Contains(r.URL.Path, "//") {
+		return r
+	}
+	u := *r.URL
+	u.Path, u.RawPath = doubledSlashes.ReplaceAllString(u.Path, "/"), doubledSlashes.ReplaceAllString(u.RawPath, "/")
+	once := *r
+	once.URL = &u
+	return &once
+}
+
+var doubledSlashes = regexp.MustCompile(`//+`)
+
+// RefuseProgram answers a request for a page that a program made: in JSON, and never
+// with a way to the sign-in. It reports whether it has answered.
+func RefuseProgram(w http.ResponseWriter, r *http.Request, err error) bool {
+	if WantsHTML(r) {
+		return false
+	}
+	ProblemOf(err).respond(w, w.Header().Get("X-Request-Id"))
+	return true
+}

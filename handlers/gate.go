@@ -1,0 +1,292 @@
+package handlers
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"journeyman/store"
+)
+
+// A Gate is a listener that counts its connections, in all and by address. It turns away
+// connections beyond the limits: a few at a time get an answer with the reason, the others
+// are closed.
+type Gate struct {
+	net.Listener
+	shares  *Shares
+	proxies Proxies
+	refused chan struct{} // has room for the connections that get an answer
+
+	mu   sync.Mutex // guards idle
+	idle *list.List // of *gateConn: kept alive without a request, the longest first
+}
+
+// turnedAway is how many connections beyond the limits get an answer at once.
+const turnedAway = 64
+
+// NewGate creates a gate in front of ln that lets most connections in, and half as
+// many of one address. A proxy of ours has no limit of its own: it brings everybody.
+func NewGate(ln net.Listener, most int, proxies Proxies) *Gate {
+	limits := SharesOf(most)
+	spare := KeepSpare(ln)
+	g := &Gate{Listener: spare, shares: NewShares("connections", "too_many_connections", limits), proxies: proxies,
+		refused: make(chan struct{}, turnedAway), idle: list.New()}
+	spare.yield = g.closeIdle
+	return g
+}
+
+// Accept returns the next connection. One beyond the limits is marked: see answerMarked.
+func (g *Gate) Accept() (net.Conn, error) {
+	for {
+		raw, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := raw.(*SpareConn); ok { // the spares are few, and need no share
+			return &gateConn{Conn: raw, gate: g, why: errOutOfFiles, release: func() {}}, nil
+		}
+		release, why := g.admit(raw)
+		if why == nil {
+			return &gateConn{Conn: raw, gate: g, release: release}, nil
+		}
+		// An answer needs a goroutine and a connection, so only a few get one.
+		select {
+		case g.refused <- struct{}{}:
+			// A client that sends nothing must not keep the others from their answer.
+			limit := time.AfterFunc(spareTime, func() { _ = raw.Close() })
+			return &gateConn{Conn: raw, gate: g, why: why, release: func() { limit.Stop(); <-g.refused }}, nil
+		default:
+			_ = raw.Close()
+		}
+	}
+}
+
+// errOutOfFiles turns away the connections for which the process has no file descriptor left.
+var errOutOfFiles = store.Errorf(store.Busy, "the server has no file descriptor left: try again later")
+
+// admit takes the share of a connection. Where there are too many in all, it closes one that
+// is only kept alive.
+func (g *Gate) admit(raw net.Conn) (release func(), why error) {
+	h := Holder{Address: g.holder(raw)}
+	release, why = g.shares.Take(h)
+	if store.IsKind(why, store.Busy) && g.closeIdle() {
+		return g.shares.Take(h)
+	}
+	return release, why
+}
+
+// note keeps the list of idle connections, as the server reports their states.
+func (g *Gate) note(c *gateConn, state http.ConnState) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c.idle != nil {
+		g.idle.Remove(c.idle)
+		c.idle = nil
+	}
+	if state == http.StateIdle {
+		c.idle = g.idle.PushBack(c)
+	}
+}
+
+// closeIdle closes the connection that has been idle for the longest time. Its client opens
+// another one for its next request. It returns false if there is none.
+func (g *Gate) closeIdle() bool {
+	g.mu.Lock()
+	first := g.idle.Front()
+	if first == nil {
+		g.mu.Unlock()
+		return false
+	}
+	c := first.Value.(*gateConn)
+	g.idle.Remove(first)
+	c.idle = nil
+	g.mu.Unlock()
+	_ = c.Close() // without the lock, which the server's note takes
+	return true
+}
+
+// holder returns the address that a connection is counted for, "" for a proxy of ours.
+func (g *Gate) holder(c net.Conn) string {
+	host, _, err := net.SplitHostPort(c.RemoteAddr().String())
+	if err != nil {
+		return ""
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && g.proxies.trusted(ip) {
+		return ""
+	}
+	return host
+}
+
+// A gateConn is a connection that frees its place when it is closed.
+type gateConn struct {
+	net.Conn
+	gate    *Gate
+	idle    *list.Element // in the idle connections of the gate, whose mu guards it
+	why     error         // why it is turned away; nil for others
+	release func()
+	once    sync.Once
+
+	early []byte // what was read before; the next Read returns it
+
+	ownDeadline atomic.Bool  // the handler limits its writes itself
+	armed       atomic.Int64 // when the deadline was set, in Unix nanoseconds
+}
+
+// Close closes the connection and frees its place.
+func (c *gateConn) Close() error {
+	defer c.once.Do(c.release)
+	return c.Conn.Close()
+}
+
+// Read reads what was read before, and then from the client.
+func (c *gateConn) Read(b []byte) (int, error) {
+	if len(c.early) == 0 {
+		return c.Conn.Read(b)
+	}
+	n := copy(b, c.early)
+	if c.early = c.early[n:]; len(c.early) == 0 {
+		c.early = nil // an idle connection keeps no memory for it
+	}
+	return n, nil
+}
+
+// A client that takes none of writePiece bytes of an answer within writeIn is cut off. The
+// longest answer has no limit of time.
+const (
+	writeIn    = time.Minute
+	writePiece = 128 << 10
+)
+
+// arm sets the deadline of the next piece, unless the handler has set its own. Setting it
+// costs as much as a short write, so one serves for all writes within a tenth of it.
+func (c *gateConn) arm() {
+	now := time.Now()
+	if c.ownDeadline.Load() || now.UnixNano()-c.armed.Load() < int64(writeIn/10) {
+		return
+	}
+	c.armed.Store(now.UnixNano())
+	_ = c.Conn.SetWriteDeadline(now.Add(writeIn)) // a closed connection fails at the write
+}
+
+// SetWriteDeadline sets the handler's own deadline; the zero time ends it.
+func (c *gateConn) SetWriteDeadline(t time.Time) error {
+	c.ownDeadline.Store(!t.IsZero())
+	c.armed.Store(0)
+	return c.Conn.SetWriteDeadline(t)
+}
+
+// SetDeadline sets the deadlines of reads and writes.
+func (c *gateConn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// Write writes piece by piece, each in time.
+func (c *gateConn) Write(b []byte) (n int, err error) {
+	for {
+		c.arm()
+		piece := b[n:min(len(b), n+writePiece)]
+		m, err := c.Conn.Write(piece)
+		if n += m; err != nil || n == len(b) {
+			return n, err
+		}
+	}
+}
+
+// ReadFrom lets the connection below send files without copying them through memory.
+func (c *gateConn) ReadFrom(r io.Reader) (n int64, err error) {
+	source, limited := r.(*io.LimitedReader)
+	if !limited {
+		source = &io.LimitedReader{R: r, N: math.MaxInt64}
+	}
+	for source.N > 0 {
+		c.arm()
+		// The connection below recognizes a file only directly below one limit.
+		piece := &io.LimitedReader{R: source.R, N: min(source.N, writePiece)}
+		want := piece.N
+		m, err := io.Copy(c.Conn, piece)
+		n, source.N = n+m, source.N-m
+		if err != nil || m < want {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// CloseWrite ends the sending half, so that a peer reads an answer to its end.
+func (c *gateConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// gateConnKey is the context key of the gate's connection that a request came over.
+type gateConnKey struct{}
+
+// gateConnOf returns the gate's connection below c, nil where there is none.
+func gateConnOf(c net.Conn) *gateConn {
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS wraps the gate's connection
+		c = t.NetConn()
+	}
+	own, _ := c.(*gateConn)
+	return own
+}
+
+// markConn notes the gate's connection in the context of its requests.
+func markConn(ctx context.Context, c net.Conn) context.Context {
+	if own := gateConnOf(c); own != nil {
+		return context.WithValue(ctx, gateConnKey{}, own)
+	}
+	return ctx
+}
+
+// noteState tells the gate of a connection its state.
+func noteState(c net.Conn, state http.ConnState) {
+	if own := gateConnOf(c); own != nil {
+		own.gate.note(own, state)
+	}
+}
+
+// streamBuffer is the memory, in bytes, that the kernel may hold for the connection of an
+// event stream. By default it holds megabytes for a client that does not read.
+const streamBuffer = 128 << 10
+
+// limitBuffer limits the kernel's memory for the connection of a stream. A connection of
+// HTTP/2 also carries other responses, and keeps what it has.
+func limitBuffer(r *http.Request) {
+	c, ok := r.Context().Value(gateConnKey{}).(*gateConn)
+	if !ok || r.ProtoMajor != 1 {
+		return
+	}
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(streamBuffer) // without it, the stream only costs more
+	}
+}
+
+// answerMarked answers requests on connections that are turned away, and h all others. Who
+// asks for the health of the server gets it over any connection.
+func answerMarked(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, ok := r.Context().Value(gateConnKey{}).(*gateConn)
+		if !ok || c.why == nil {
+			h.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Connection", "close") // the next request may fit in, on another connection
+		if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+			h.ServeHTTP(w, r)
+			return
+		}
+		id := store.NewID("req", time.Now())
+		w.Header().Set("X-Request-Id", id)
+		ProblemOf(c.why).respond(w, id)
+	})
+}

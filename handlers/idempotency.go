@@ -1,0 +1,60 @@
+package handlers
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"strconv"
+	"unicode/utf8"
+
+	"journeyman/store"
+)
+
+// IdempotencyKey returns what tells a POST of an API key from its repetitions: the header
+// Idempotency-Key or, for generated clients that retry without one, the content. content
+// is equal for requests that mean the same.
+func IdempotencyKey(r *http.Request, keyID string, content []byte) (store.IdempotencyKey, error) {
+	h := sha256.New()
+	h.Write([]byte(r.Method + " " + r.URL.Path + "\n"))
+	h.Write(content)
+	o := store.IdempotencyKey{KeyID: keyID, Hash: h.Sum(nil)}
+	if values := r.Header.Values("Idempotency-Key"); len(values) > 0 {
+		o.Key = values[0]
+		if n := utf8.RuneCountInString(o.Key); len(values) > 1 || n < 1 || n > 255 {
+			return o, invalid("Idempotency-Key", "must be one header of 1 to 255 characters")
+		}
+	}
+	// Clients that Stainless has generated count their retries from 1.
+	if n, err := strconv.Atoi(r.Header.Get("X-Stainless-Retry-Count")); err == nil && n > 0 {
+		o.Retry = true
+	}
+	return o, nil
+}
+
+// namedKey is idempotencyKey for requests that only an Idempotency-Key tells apart: without
+// one it returns the zero value.
+func namedKey(r *request, content []byte) (store.IdempotencyKey, error) {
+	key, err := idempotencyKey(r, content)
+	if key.Key == "" {
+		return store.IdempotencyKey{}, err
+	}
+	return key, err
+}
+
+func idempotencyKey(r *request, content []byte) (store.IdempotencyKey, error) {
+	return IdempotencyKey(r.Request, r.who.KeyID, content)
+}
+
+// markReplay informs a client that its request was carried out before.
+func markReplay(w http.ResponseWriter, replayed bool) {
+	if replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+}
+
+// respondReplayed is respondOK for requests that clients may repeat.
+func respondReplayed(w http.ResponseWriter, v any, replayed bool, err error) error {
+	if err == nil {
+		markReplay(w, replayed)
+	}
+	return respondOK(w, v, err)
+}

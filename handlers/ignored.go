@@ -1,0 +1,52 @@
+package handlers
+
+import (
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"journeyman/runner"
+	"journeyman/store"
+)
+
+// What the header X-Ignored-Fields holds at most.
+const (
+	maxIgnored     = 20 // fields
+	maxIgnoredName = 60 // characters of one name
+)
+
+// plainField matches names that a header may hold as they are.
+var plainField = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+// listOfFields writes names as a header may hold them.
+func listOfFields(names []string) string {
+	var list []string
+	for _, name := range names[:min(len(names), maxIgnored)] {
+		if name = store.FirstRunes(name, maxIgnoredName); !plainField.MatchString(name) {
+			name = url.QueryEscape(name)
+		}
+		list = append(list, name)
+	}
+	if len(names) > maxIgnored {
+		list = append(list, "...")
+	}
+	return strings.Join(list, ", ")
+}
+
+// Nearest returns the known name that a wrong one is most like, or an empty text where
+// none is like it.
+func Nearest(name string, known []string) string {
+	best, distance := "", max(2, utf8.RuneCountInString(name)/3)+1
+	if len(name) > maxIgnoredName { // the distance costs the product of both lengths
+		return ""
+	}
+	// Sorted, so that of equally near names the same one is suggested each time.
+	for _, k := range slices.Sorted(slices.Values(known)) {
+		if d := runner.EditDistance(strings.ToLower(name), strings.ToLower(k)); d < distance {
+			best, distance = k, d
+		}
+	}
+	return best
+}

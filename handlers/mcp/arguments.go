@@ -1,0 +1,49 @@
+package mcp
+
+import (
+	"encoding/json"
+	"time"
+
+	"journeyman/handlers"
+	"journeyman/store"
+)
+
+// forever is a wait without an end of its own.
+const forever = time.Duration(1<<63 - 1)
+
+// maxWait is the longest wait that a call may ask for, in seconds.
+const maxWait = 24 * 3600
+
+// readArguments decodes a call's arguments. They are read as the fields of a request to the
+// API are, so that each invalid argument is named.
+func readArguments(raw json.RawMessage) (*handlers.Body, error) {
+	if len(raw) == 0 {
+		raw = json.RawMessage(`{}`) // the protocol lets a client leave them out
+	}
+	args, err := handlers.ParseBody(raw)
+	if err != nil {
+		return nil, store.Errorf(store.Invalid, "the arguments must be a JSON object")
+	}
+	return args, nil
+}
+
+// wait returns how long a call waits for a turn; otherwise where the call does not say.
+func (c *call) wait(otherwise time.Duration) time.Duration {
+	n, sent := c.args.Integer("waitSeconds", 0, maxWait)
+	if !sent {
+		return otherwise
+	}
+	return time.Duration(n) * time.Second
+}
+
+// turn returns the turn that the call asks for.
+func (c *call) turn() store.NewTurn {
+	t := store.NewTurn{Caller: c.who.Caller, Channel: store.ChannelMCP, WorkerID: c.worker, TaskID: c.args.Text("task"),
+		Input: c.args.Instruction(), Budget: c.args.Budget()}
+	if c.worker == "" { // otherwise the tool's name says which worker
+		t.WorkerID = c.args.Text("worker")
+		c.args.Invalid.Check(t.WorkerID != "", "worker", "is required")
+	}
+	c.args.Invalid.Check(t.TaskID == "" || store.ValidTaskID(t.TaskID), "task", store.TaskIDRule)
+	return t
+}

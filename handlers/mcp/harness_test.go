@@ -1,0 +1,83 @@
+package mcp_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"journeyman/handlers"
+	"journeyman/handlers/mcp"
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/model/offline"
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// A site is an API that mounts the endpoint, over a real store and runner with the
+// offline model.
+type site struct {
+	url   string
+	store *store.Store
+	web   *httptest.Server
+	owner store.Identity
+	key   string // that requests carry; '' for none
+}
+
+// settings are what a test may change before a site is built.
+type settings struct {
+	mcp  mcp.Config
+	idle bool // the runner does not start: turns stay pending
+}
+
+// newServer starts a site. Its first key is that of an owner.
+func newServer(t testing.TB, options ...func(*settings)) *site {
+	t.Helper()
+	prices, err := model.LoadPrices("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	web := httptest.NewUnstartedServer(nil)
+	base := "http://" + web.Listener.Addr().String()
+	st := storetest.Open(t, store.Options{})
+	rn := runner.New(runner.Config{Store: st, Model: offline.New(), Prices: prices, BaseURL: base, Log: log,
+		Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool())), Retry: func(int) time.Duration { return time.Millisecond }})
+	set := settings{mcp: mcp.Config{Store: st, Runner: rn, Log: log, Version: "1.2.3", BaseURL: base}}
+	for _, o := range options {
+		o(&set)
+	}
+	s := &site{url: base, store: st, web: web}
+	s.owner, s.key = storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
+	web.Config.Handler = handlers.New(handlers.Config{Store: st, Runner: rn, Log: log, Version: "1.2.3", BaseURL: base, MCP: mcp.New(set.mcp).Serve})
+	if !set.idle {
+		if err := rn.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	web.Start()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // no grace: turns that still run go back to the queue
+		rn.Streams.Close()
+		if !set.idle {
+			if err := rn.Stop(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+		web.CloseClientConnections()
+		web.Close()
+	})
+	return s
+}
+
+// as returns the site as the holder of another key sees it.
+func (s *site) as(key string) *site {
+	other := *s
+	other.key = key
+	return &other
+}

@@ -1,0 +1,126 @@
+// Package mcp serves workers as tools to clients of the Model Context Protocol. A tool
+// call hands an instruction to a worker, waits for its turn and returns the answer.
+//
+// The endpoint keeps nothing from one request to the next: a client may go on at any
+// time, after a restart too. Package handlers authenticates each request and bounds its
+// body. This package never runs a turn and holds no SQL.
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"journeyman/handlers"
+	"journeyman/runner"
+	"journeyman/runner/view"
+	"journeyman/store"
+)
+
+// Config holds what a Server works with. Every field without a stated default is required.
+type Config struct {
+	Store     *store.Store
+	Runner    *runner.Runner
+	Log       *slog.Logger
+	Version   string        // of the program
+	BaseURL   string        // without a slash at the end
+	SilentFor time.Duration // before a comment keeps a silent event stream alive; 0: 25 s
+	LookEvery time.Duration // between looks whether a stream is silent; 0: 10 s
+}
+
+// A Server answers the messages of clients.
+type Server struct {
+	cfg   Config
+	views view.Builder
+	sdk   http.Handler
+}
+
+// A call is one request to the endpoint, as the handlers of its message find it in
+// their context.
+type call struct {
+	request   *http.Request
+	requestID string
+	who       store.Identity
+	out       *writer
+	worker    string // the worker whose own tool is called; '' for the other tools
+
+	tool *sdk.CallToolRequest // nil until a tool is called
+	args *handlers.Body       // of that tool
+}
+
+// callKey is the context key of the *call.
+type callKey struct{}
+
+// New returns a server of all workers.
+func New(cfg Config) *Server {
+	cfg.SilentFor, cfg.LookEvery = cmp.Or(cfg.SilentFor, 25*time.Second), cmp.Or(cfg.LookEvery, 10*time.Second)
+	s := &Server{cfg: cfg, views: view.New(cfg.Store, cfg.BaseURL)}
+	program := &sdk.Implementation{Name: "journeyman", Title: "Journeyman", Version: cfg.Version}
+	server := sdk.NewServer(program, &sdk.ServerOptions{
+		Instructions: "Each tool hands an instruction to an AI worker, which carries it out with tools of its own " +
+			"and may take minutes. What takes longer than you can wait goes on: ask for its result with get_task.",
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
+	for _, t := range s.tools() {
+		server.AddTool(t.Tool, s.recovered(t.handle))
+	}
+	server.AddReceivingMiddleware(s.withWorkers)
+	s.sdk = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
+		Stateless: true,
+		// The protection stops pages of other sites that act with a user's rights. Here
+		// rights come with a key, which no browser adds by itself. The protection would
+		// refuse a proxy on this machine, which names the outside host.
+		DisableLocalhostProtection: true,
+	})
+	return s
+}
+
+// Serve answers one message of a client. body is the request's body.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who store.Identity, requestID string,
+	body []byte) error {
+	if err := s.checkOrigin(r); err != nil {
+		return err
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
+		// The protocol has given batches up; one could hold any number of calls.
+		return store.Errorf(store.Invalid, "batches of messages are not taken: send one message a request")
+	}
+	out := &writer{ResponseWriter: w, wroteAt: time.Now()}
+	c := &call{request: r, requestID: requestID, who: who, out: out}
+	req := r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	// The body was read to bound its size. The SDK reads it again.
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	s.sdk.ServeHTTP(out, req)
+	return out.end()
+}
+
+// checkOrigin refuses requests of pages that are not this service's own, as the protocol
+// requires: a page that reaches the service by a name of its own must not use it.
+// Programs send no Origin.
+func (s *Server) checkOrigin(r *http.Request) error {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return nil
+	}
+	from, err := url.Parse(origin)
+	own, ownErr := url.Parse(s.cfg.BaseURL)
+	if err == nil && ownErr == nil && from.Host != "" &&
+		(strings.EqualFold(from.Host, own.Host) || isLoopback(from.Hostname()) && isLoopback(own.Hostname())) {
+		return nil
+	}
+	return store.Errorf(store.Forbidden, "pages of other origins may not call this endpoint")
+}
+
+// isLoopback reports whether a host names this machine for itself.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,420 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// withKey adds a key to a client's requests.
+type withKey struct{ key string }
+
+func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+k.key)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// mcp connects a client of the official SDK, with one version of the protocol or
+// the newest.
+func (s *site) client(t testing.TB, version string, opt *sdk.ClientOptions) *sdk.ClientSession {
+	t.Helper()
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, opt).Connect(t.Context(),
+		&sdk.StreamableClientTransport{Endpoint: s.url + "/mcp", HTTPClient: &http.Client{Transport: withKey{s.key}}, MaxRetries: -1},
+		&sdk.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// calls a tool and returns its texts, one a line, and its structured content.
+func callTool(t testing.TB, c *sdk.ClientSession, name string, args any) (string, map[string]any, *sdk.CallToolResult) {
+	t.Helper()
+	res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, part := range res.Content {
+		switch part := part.(type) {
+		case *sdk.TextContent:
+			texts = append(texts, part.Text)
+		case *sdk.ResourceLink:
+			texts = append(texts, "link "+part.URI)
+		}
+	}
+	structured, _ := res.StructuredContent.(map[string]any)
+	return strings.Join(texts, "\n"), structured, res
+}
+
+func toolNames(t testing.TB, c *sdk.ClientSession) []string {
+	t.Helper()
+	var names []string
+	for tool, err := range c.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, tool.Name)
+	}
+	return names
+}
+
+// newWorker makes a worker by the store.
+func newWorker(t testing.TB, s *site, title string, v store.Visibility) store.Worker {
+	t.Helper()
+	w, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: title, Summary: "Says it.", Visibility: v}, store.IdempotencyKey{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestMCPRunsWorkers(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	w := newWorker(t, s, "Weekly Report — Ünïcode!", store.Public)
+	for _, version := range []string{"2025-03-26", "2025-06-18", "2025-11-25", ""} {
+		t.Run("version "+version, func(t *testing.T) {
+			is := is.New(t)
+			c := s.client(t, version, nil)
+			is.Equal(c.InitializeResult().ServerInfo.Version, "1.2.3") // the program's
+			names := toolNames(t, c)
+			own := "weekly_report_n_code_" + strings.TrimPrefix(w.ID, "wrk_")
+			is.Equal(names, []string{"get_task", "list_workers", "run_worker", own})
+			script := "```offline\ntool write_file {\"path\": \"a.txt\", \"content\": \"hi\"}\ntool publish_file {\"path\": \"a.txt\"}\nsay Done.\n```"
+			text, run, res := callTool(t, c, "run_worker", map[string]any{"worker": w.ID, "input": script, "budget": "low"})
+			is.True(!res.IsError)
+			is.True(strings.HasPrefix(text, "Done.\n"))
+			is.True(strings.Contains(text, "link "+s.url+"/api/workers/"+w.ID+"/files/a.txt"))
+			is.Equal(run["status"], "completed")
+			is.Equal(run["output"], "Done.")
+			task := run["taskId"].(string)
+			_, again, _ := callTool(t, c, "run_worker", map[string]any{"worker": w.ID, "input": "more", "task": task})
+			is.Equal(again["taskId"], task)
+			_, got, _ := callTool(t, c, "get_task", map[string]any{"task": task})
+			is.Equal(got["turnId"], again["turnId"])
+			text, _, _ = callTool(t, c, own, map[string]any{"input": "```offline\nsay From its own tool.\n```"})
+			is.True(strings.HasPrefix(text, "From its own tool."))
+			_, list, _ := callTool(t, c, "list_workers", map[string]any{"q": "weekly"})
+			is.Equal(list["items"].([]any)[0].(map[string]any)["tool"], own)
+		})
+	}
+}
+
+func TestMCPNameOfAToolSurvivesItsTitle(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	w := newWorker(t, s, "Before", store.Public)
+	c := s.client(t, "", nil)
+	old := toolNames(t, c)[3]
+	title := strings.Repeat("After ", 30)
+	_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, w.ID, store.WorkerPatch{Title: &title})
+	is.NoErr(err)
+	text, _, _ := callTool(t, c, old, map[string]any{"input": "```offline\nsay Still here.\n```"})
+	is.True(strings.HasPrefix(text, "Still here."))
+	name := toolNames(t, c)[3]
+	is.True(name != old && len(name) <= 64)
+}
+
+func TestMCPFailuresAreTold(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	w := newWorker(t, s, "One", store.Public)
+	hidden := newWorker(t, s, "Hidden", store.Private)
+	_, key := storetest.Caller(t, s.store, "Acme", "mo@example.com", store.RoleMember)
+	member := s.as(key)
+	c := member.client(t, "2025-11-25", nil)
+	is.New(t).Equal(len(toolNames(t, c)), 4) // not the hidden one
+	for _, tt := range []struct {
+		tool string
+		args any
+		says string
+	}{
+		{"run_worker", map[string]any{"worker": w.ID}, "input: is required"},
+		{"run_worker", map[string]any{"input": "x"}, "worker: is required"},
+		{"run_worker", map[string]any{"worker": w.ID, "input": 1, "budget": "huge"}, "budget: must be low, standard"},
+		{"run_worker", map[string]any{"worker": w.ID, "input": "x", "waitSeconds": -1}, "waitSeconds: must be"},
+		{"run_worker", map[string]any{"worker": 1, "input": 2, "task": 3, "budget": 4, "waitSeconds": "5"},
+			"\ntask: must be a string\ninput: must be a string\nbudget: must be a string\nworker: must be a string\n" +
+				"worker: is required\nwaitSeconds: must be an integer from 0 to 86400"},
+		{"list_workers", map[string]any{"q": 1, "cursor": 2}, "\nq: must be a string\ncursor: must be a string"},
+		{"run_worker", map[string]any{"worker": w.ID, "input": "x", "task": "a b"}, "task: must have"},
+		{"run_worker", map[string]any{"worker": "wrk_none", "input": "x"}, "worker"},
+		{"run_worker", map[string]any{"worker": hidden.ID, "input": "x"}, "private"},
+		{"hidden_" + strings.TrimPrefix(hidden.ID, "wrk_"), map[string]any{"input": "x"}, "private"},
+		{"x_00000000000000000000000000", map[string]any{"input": "x"}, "worker"},
+		{"get_task", map[string]any{"task": "none"}, "task"},
+		{"get_task", map[string]any{}, "task: is required"},
+		{"list_workers", map[string]any{"cursor": "junk"}, "cursor"},
+		{"run_worker", map[string]any{"worker": w.ID, "input": "```offline\nfail 400 no such thing\n```"}, "no such thing (400)"},
+	} {
+		text, _, res := callTool(t, c, tt.tool, tt.args)
+		is := is.New(t)
+		is.True(res.IsError)
+		if !strings.Contains(text, tt.says) {
+			t.Errorf("%s %v: want %q, got %q", tt.tool, tt.args, tt.says, text)
+		}
+	}
+	_, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "none"})
+	is.New(t).True(err != nil && strings.Contains(err.Error(), "unknown tool"))
+	_, err = c.ListTools(t.Context(), &sdk.ListToolsParams{Cursor: "junk"})
+	is.New(t).True(err != nil && strings.Contains(err.Error(), "cursor"))
+}
+
+func TestMCPListIsBounded(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, func(s *settings) { s.idle = true })
+	for i := range 230 {
+		newWorker(t, s, fmt.Sprintf("W %d", i), store.Public)
+	}
+	c := s.client(t, "", nil)
+	names := toolNames(t, c)
+	is.Equal(len(names), 3+200)
+	seen := map[string]bool{}
+	for _, name := range names {
+		seen[name] = true
+	}
+	is.Equal(len(seen), len(names))
+	is.True(strings.HasPrefix(names[3], "w_229_")) // the newest first
+}
+
+func TestMCPProgressAndPatience(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	w := newWorker(t, s, "Slow", store.Public)
+	var mu sync.Mutex
+	var told []string
+	first := make(chan struct{})
+	c := s.client(t, "2025-11-25", &sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		if told = append(told, r.Params.Message); len(told) == 1 {
+			close(first)
+		}
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	params := &sdk.CallToolParams{Name: "run_worker", Arguments: map[string]any{"worker": w.ID, "task": "tsk-mine", "input": "```offline\nwait 1h\nsay Never.\n```"}}
+	params.SetProgressToken("p")
+	go func() { <-first; cancel() }()
+	_, err := c.CallTool(ctx, params)
+	is.True(err != nil)
+	mu.Lock()
+	is.True(strings.Contains(told[0], "tsk-mine"))
+	mu.Unlock()
+
+	text, run, res := callTool(t, c, "get_task", map[string]any{"task": "tsk-mine", "waitSeconds": 0}) // which nobody has cancelled
+	is.True(!res.IsError)
+	is.True(run["status"] == "running" || run["status"] == "pending")
+	is.True(strings.Contains(text, "It goes on"))
+	other := newWorker(t, s, "Quick", store.Public)
+	_, run, _ = callTool(t, c, "run_worker", map[string]any{"worker": other.ID, "input": "```offline\nwait 1h\n```", "waitSeconds": 0})
+	is.True(run["status"] != "completed")
+}
+
+func TestMCPTellsOfApprovals(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	w, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: "Careful",
+		Settings: store.WorkerSettings{ApprovalTools: []string{"list_files"}}}, store.IdempotencyKey{})
+	is.NoErr(err)
+	c := s.client(t, "2025-11-25", nil)
+	_, run, _ := callTool(t, c, "run_worker", map[string]any{"worker": w.ID, "input": "```offline\ntool list_files {}\n```", "waitSeconds": 0})
+	for end := time.Now().Add(time.Minute); ; {
+		text, got, _ := callTool(t, c, "get_task", map[string]any{"task": run["taskId"], "waitSeconds": 1})
+		if got["pendingApprovals"] != nil {
+			is.True(strings.Contains(text, "approve the call of list_files"))
+			return
+		}
+		is.True(time.Now().Before(end)) // it asks
+	}
+}
+
+func TestMCPCallMadeAgain(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	w := newWorker(t, s, "Once", store.Public)
+	c := s.client(t, "2025-11-25", nil)
+	call := func(input, key string) (string, bool) {
+		p := &sdk.CallToolParams{Name: "run_worker", Arguments: map[string]any{"worker": w.ID, "input": input}}
+		if key != "" {
+			p.Meta = sdk.Meta{"idempotencyKey": key}
+		}
+		res, err := c.CallTool(t.Context(), p)
+		is.NoErr(err)
+		run, _ := res.StructuredContent.(map[string]any)
+		id, _ := run["turnId"].(string)
+		return id, res.IsError
+	}
+	first, _ := call("hello", "k")
+	again, _ := call("hello", "k")
+	is.Equal(again, first)
+	_, failed := call("other", "k")
+	is.True(failed) // another call with its key
+	plain, _ := call("hello", "")
+	is.True(plain != first) // each call is a new turn
+}
+
+// post sends a raw message.
+func (s *site) post(t testing.TB, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	res := s.raw(t, "POST", body, header...)
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(text)
+}
+
+// raw sends a request to the endpoint.
+func (s *site) raw(t testing.TB, method, body string, header ...string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.url+"/mcp", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if s.key != "" {
+		req.Header.Set("Authorization", "Bearer "+s.key)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = res.Body.Close() })
+	return res
+}
+
+const pingMessage = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+
+func TestMCPRefusals(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(s *settings) { s.idle = true })
+	for name, tt := range map[string]struct {
+		site   *site
+		body   string
+		header []string
+		status int
+		code   string
+	}{
+		"fine":             {s, pingMessage, nil, 200, ""},
+		"own origin":       {s, pingMessage, []string{"Origin", s.url}, 200, ""},
+		"loopback origin":  {s, pingMessage, []string{"Origin", "http://localhost:6274"}, 200, ""},
+		"another origin":   {s, pingMessage, []string{"Origin", "http://evil.test"}, 403, "forbidden"},
+		"no origin at all": {s, pingMessage, []string{"Origin", "null"}, 403, "forbidden"},
+		"behind a proxy":   {s, pingMessage, []string{"Host", "agents.test"}, 200, ""},
+		"no key":           {s.as(""), pingMessage, nil, 401, "unauthorized"},
+		"a wrong key":      {s.as("jm_live_wrong_wrong_wrong"), pingMessage, nil, 401, "unauthorized"},
+		"a form":           {s, pingMessage, []string{"Content-Type", "text/plain"}, 415, "unsupported_media_type"},
+		"empty":            {s, ``, nil, 400, "invalid_request"},
+		"no JSON":          {s, `{`, nil, 400, "invalid_request"},
+		"a batch":          {s, ` [` + pingMessage + `]`, nil, 400, "invalid_request"},
+		"too large":        {s, `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"` + strings.Repeat("x", 1<<20) + `"}}`, nil, 413, "too_large"},
+		"no event stream":  {s, pingMessage, []string{"Accept", "application/json"}, 400, "invalid_request"},
+		"an old version":   {s, pingMessage, []string{"Mcp-Protocol-Version", "1999-01-01"}, 400, "invalid_request"},
+		"no such method":   {s, `{"jsonrpc":"2.0","id":1,"method":"nothing"}`, nil, 400, "invalid_request"},
+		"a notification":   {s, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, nil, 202, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			res, body := tt.site.post(t, tt.body, tt.header...)
+			is.Equal(res.StatusCode, tt.status)
+			is.True(res.Header.Get("X-Request-Id") != "")
+			if tt.code == "" {
+				return
+			}
+			var p struct{ Error, Code, RequestID string }
+			is.NoErr(json.Unmarshal([]byte(body), &p))
+			is.Equal(p.Code, tt.code)
+			is.True(p.Error != "" && p.RequestID == res.Header.Get("X-Request-Id"))
+		})
+	}
+	for _, method := range []string{"GET", "DELETE"} { // there are no sessions
+		res := s.raw(t, method, "")
+		is.New(t).Equal(res.StatusCode, 405)
+		is.New(t).True(strings.Contains(res.Header.Get("Allow"), "POST"))
+	}
+}
+
+func TestMCPKeepsASilentStreamAlive(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, func(s *settings) { s.mcp.SilentFor, s.mcp.LookEvery = time.Millisecond, 5*time.Millisecond })
+	w := newWorker(t, s, "Slow", store.Public)
+	input, err := json.Marshal("```offline\nwait 300ms\nsay Done.\n```")
+	is.NoErr(err)
+	_, body := s.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_worker","arguments":{"worker":"`+w.ID+`","input":`+string(input)+`}}}`)
+	is.True(strings.HasPrefix(body, ": still at work\n\n"))
+	is.True(strings.Contains(body, "data: {"))
+	is.True(strings.Contains(body, "Done."))
+}
+
+// TestMCPClientsThatLeave has many clients leave in the middle: nothing of theirs
+// stays, and their tasks do.
+func TestMCPClientsThatLeave(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	w := newWorker(t, s, "Slow", store.Public)
+	input, err := json.Marshal("```offline\nwait 1h\n```")
+	is.NoErr(err)
+	ctx, leave := context.WithCancel(t.Context())
+	var left sync.WaitGroup
+	for i := range 20 {
+		left.Go(func() {
+			req, err := http.NewRequestWithContext(ctx, "POST", s.url+"/mcp", strings.NewReader(fmt.Sprintf(
+				`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_worker","arguments":{"worker":%q,"task":"t%d","input":%s}}}`, w.ID, i, input)))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("Accept", "application/json, text/event-stream")
+			req.Header.Set("Authorization", "Bearer "+s.key)
+			if res, err := http.DefaultClient.Do(req); err == nil {
+				_, _ = io.ReadAll(res.Body) // until the client leaves
+				_ = res.Body.Close()
+			}
+		})
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) { // polls
+		tasks, _, err := s.store.Tasks(t.Context(), s.owner.Caller, store.TaskQuery{WorkerID: w.ID, Limit: 100})
+		is.NoErr(err)
+		if len(tasks) == 20 {
+			break
+		}
+		is.True(time.Now().Before(end)) // all are accepted
+	}
+	leave()
+	left.Wait()
+	done := make(chan struct{})
+	go func() { s.web.Close(); close(done) }() // waits for every request
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("calls of clients that have left go on")
+	}
+}

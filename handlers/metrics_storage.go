@@ -1,0 +1,63 @@
+package handlers
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"journeyman/store"
+)
+
+func writeStore(out samples, st *store.Store) {
+	out.flag("journeyman_store_damaged", st.Damage() != nil)
+	writes, size := st.WriteStats(), st.Sizes()
+	out.count("journeyman_store_commits_total", writes.Commits.Load())
+	out.count("journeyman_store_operations_total", writes.Operations.Load())
+	out.histogram("journeyman_store_batch_operations", writes.Batch.Read())
+	out.histogram("journeyman_store_write_duration_seconds", writes.Write.Read())
+	out.value("journeyman_database_size_bytes", float64(size.Database))
+	out.value("journeyman_database_wal_size_bytes", float64(size.WAL))
+	out.flag("journeyman_store_read_only", st.Writable() != nil)
+	codes := st.ReadOnlyCodes()
+	for _, known := range []string{store.CodeStorage, store.CodeMaintenance} {
+		out.flag("journeyman_store_read_only_reason", slices.Contains(codes, known), "reason", known)
+	}
+}
+
+func writeDisk(out samples, st *store.Store) {
+	_, level := st.Disk()
+	out.value("journeyman_disk_level", float64(level))
+	size := st.Sizes()
+	if size.Disk <= 0 {
+		return // the system does not tell: a zero would raise alarms
+	}
+	out.value("journeyman_disk_free_bytes", float64(size.Free))
+	out.value("journeyman_disk_size_bytes", float64(size.Disk))
+	out.value("journeyman_disk_warning_bytes", float64(size.Warning))
+	out.value("journeyman_disk_reserve_bytes", float64(size.Reserve))
+}
+
+// writeStorage writes what the data folder holds. It costs next to nothing: the store measures the
+// folder a few times a day.
+func writeStorage(out samples, st *store.Store) {
+	free := math.NaN() // unknown
+	if sp, err := st.Space(context.Background()); err == nil {
+		free = float64(sp.Free)
+	}
+	out.value("journeyman_database_free_bytes", free)
+	// Left out before the first measurement: zeros would look like an empty folder.
+	if m := st.Storage(); !m.At.IsZero() {
+		for _, k := range m.Kinds {
+			out.value("journeyman_database_kind_bytes", float64(k.Bytes), "kind", k.Kind)
+		}
+		out.value("journeyman_files_bytes", float64(m.Files))
+		out.value("journeyman_workspaces_bytes", float64(m.Workspaces))
+	}
+	c := st.Counters()
+	out.count("journeyman_tasks_pruned_total", c.TasksPruned.Load())
+	out.count("journeyman_deliveries_pruned_total", c.DeliveriesPruned.Load())
+	out.count("journeyman_space_returned_bytes_total", c.SpaceReturned.Load())
+	if at := st.LastPruning().At; !at.IsZero() {
+		out.value("journeyman_last_pruning_timestamp_seconds", unixSeconds(at))
+	}
+}

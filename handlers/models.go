@@ -1,0 +1,38 @@
+package handlers
+
+import (
+	"net/http"
+
+	"journeyman/runner"
+	"journeyman/runner/view"
+	"journeyman/store"
+)
+
+// A modelItem is a model that a worker may choose, as the interface shows it.
+type modelItem struct {
+	Name          string   `json:"name"`
+	Provider      *string  `json:"provider"` // null for the server's environment
+	ContextWindow *int64   `json:"contextWindow"`
+	Abilities     []string `json:"abilities"` // null if unknown
+}
+
+// listModels writes the models that workers of the caller's organization may choose, and those
+// of workers that choose none.
+func (a *API) listModels(w http.ResponseWriter, r *request) error {
+	choices, err := a.runner.ModelChoices(r.Context(), r.who.OrganizationID)
+	items := []modelItem{}
+	for _, g := range choices.Groups {
+		for _, m := range g.Models {
+			items = append(items, newModelItem(g, m))
+		}
+	}
+	return respondOK(w, map[string]any{"default": choices.Default, "items": items}, err)
+}
+
+func newModelItem(g runner.ModelGroup, m store.ListedModel) modelItem {
+	item := modelItem{Name: m.Name, Provider: view.Optional(g.Name), Abilities: m.Abilities}
+	if m.ContextWindow > 0 {
+		item.ContextWindow = &m.ContextWindow
+	}
+	return item
+}

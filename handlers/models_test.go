@@ -1,0 +1,31 @@
+package handlers_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestListModels lists the models of a connected provider to its organization, and not to
+// another one.
+func TestListModels(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	p, err := s.store.AddProvider(t.Context(), s.owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama,
+		BaseURL: "http://box.test:11434", Key: "hush-hush-hush"})
+	is.NoErr(err)
+	list := []store.ListedModel{{Name: "m", ContextWindow: 8192, Abilities: []string{"tools"}}}
+	is.NoErr(s.store.RecordProviderTest(t.Context(), s.owner.Caller, p, store.ProviderTest{}, list, "box:m"))
+	mo, _ := s.member(t, "mo@example.com")
+	for _, c := range []*site{s, mo} {
+		got := string(c.must(t, "GET", "/api/models", "").body)
+		is.True(strings.Contains(got, `"default":["box:m"]`))
+		is.True(strings.Contains(got, `{"name":"box:m","provider":"box","contextWindow":8192,"abilities":["tools"]}`))
+		is.True(!strings.Contains(got, "hush") && !strings.Contains(got, "11434")) // no key and no address
+	}
+	is.True(!strings.Contains(string(s.stranger(t).must(t, "GET", "/api/models", "").body), "box"))
+}

@@ -1,0 +1,122 @@
+package handlers
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"journeyman/store"
+)
+
+// A monitor looks after all open streams from one goroutine: it has a silent one send a
+// heartbeat, and ends one whose reader may not read any more. The readers themselves have no
+// timers, and only wait for events.
+type monitor struct {
+	timing Timing
+
+	mu       sync.Mutex // guards the fields below
+	readers  map[*reader]struct{}
+	running  bool // while there are readers
+	checking bool // a check is under way
+}
+
+func newMonitor(timing Timing) *monitor {
+	return &monitor{timing: timing, readers: map[*reader]struct{}{}}
+}
+
+// add begins to look after a reader.
+func (m *monitor) add(rd *reader) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.readers[rd] = struct{}{}
+	if !m.running {
+		m.running = true
+		go m.run() // ends soon after the last reader
+	}
+}
+
+func (m *monitor) remove(rd *reader) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.readers, rd)
+}
+
+// run makes rounds while there are readers.
+func (m *monitor) run() {
+	tick := time.NewTicker(max(time.Millisecond, min(m.timing.BeatEvery, m.timing.CheckEvery)/10))
+	defer tick.Stop()
+	for now := range tick.C {
+		if !m.round(now) {
+			return
+		}
+	}
+}
+
+// round looks at every reader. It returns false when there is none.
+func (m *monitor) round(now time.Time) bool {
+	silent, unchecked, more := m.due(now)
+	if len(unchecked) > 0 {
+		go m.check(unchecked) // one at a time: a slow database must not delay heartbeats
+	}
+	for i, rd := range silent {
+		rd.beat()
+		if i%8 == 7 {
+			runtime.Gosched() // the turns that run must not wait until all have written
+		}
+	}
+	return more
+}
+
+// due returns the readers that need a heartbeat, and those to check.
+func (m *monitor) due(now time.Time) (silent []*reader, unchecked map[string][]*reader, more bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.readers) == 0 {
+		m.running = false
+		return nil, nil, false
+	}
+	unchecked = map[string][]*reader{}
+	for rd := range m.readers {
+		if now.Sub(rd.lastWrite()) >= m.timing.BeatEvery {
+			silent = append(silent, rd)
+		}
+		if !m.checking && now.Sub(rd.checked) >= m.timing.CheckEvery {
+			rd.checked = now
+			unchecked[rd.subject] = append(unchecked[rd.subject], rd)
+		}
+	}
+	m.checking = m.checking || len(unchecked) > 0
+	return silent, unchecked, true
+}
+
+// check ends the readers who may not read any more. Readers of one subject share one check.
+func (m *monitor) check(unchecked map[string][]*reader) {
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.checking = false
+	}()
+	for _, group := range unchecked {
+		if refused(m.ask(group[0])) {
+			for _, rd := range group {
+				rd.cancel()
+			}
+		}
+	}
+}
+
+// ask asks whether a reader may go on. The reader may leave meanwhile, and others wait for the
+// same answer.
+func (m *monitor) ask(rd *reader) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(rd.ctx), max(m.timing.CheckEvery, time.Second))
+	defer cancel()
+	return rd.may(ctx)
+}
+
+// refused reports whether a check says that a key is revoked, or may not see the task or
+// worker any more. Another failure of the check is no refusal.
+func refused(err error) bool {
+	return store.IsKind(err, store.Unauthorized) || store.IsKind(err, store.Forbidden) ||
+		store.IsKind(err, store.NotFound)
+}

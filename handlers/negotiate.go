@@ -1,0 +1,125 @@
+package handlers
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// listHeader returns the trimmed items of a header that holds a list (RFC 9110, section 5.6.1).
+// A list may stand in one field or in several.
+func listHeader(r *http.Request, name string) []string {
+	items := strings.Split(strings.Join(r.Header.Values(name), ","), ",")
+	for i := range items {
+		items[i] = strings.TrimSpace(items[i])
+	}
+	return items
+}
+
+// A mediaRange is one of the media types that an Accept header lists.
+type mediaRange struct {
+	mainType, subtype string // "*" for any
+	quality           float64
+}
+
+// acceptHeader reads an Accept header (RFC 9110, section 12.5.1). Ranges that it
+// cannot read are left out.
+func acceptHeader(r *http.Request) []mediaRange {
+	var list []mediaRange
+	for _, field := range listHeader(r, "Accept") {
+		name, parameters, _ := strings.Cut(field, ";")
+		mainType, subtype, ok := strings.Cut(strings.ToLower(strings.TrimSpace(name)), "/")
+		if !ok {
+			continue
+		}
+		m := mediaRange{mainType, subtype, 1}
+		for _, p := range strings.Split(parameters, ";") {
+			name, value, _ := strings.Cut(p, "=")
+			if strings.EqualFold(strings.TrimSpace(name), "q") {
+				q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+				if err == nil && q >= 0 && q <= 1 {
+					m.quality = q
+				}
+			}
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// quality returns how much a client wants a media type, 0 for not at all. The most
+// exact range counts, and exactness says how exact it is: 2 for the type itself, 0 for
+// any type at all.
+func quality(list []mediaRange, mediaType string) (q float64, exactness int) {
+	mainType, subtype, _ := strings.Cut(mediaType, "/")
+	exactness = -1
+	for _, m := range list {
+		exact := -1
+		switch {
+		case m.mainType == mainType && m.subtype == subtype:
+			exact = 2
+		case m.mainType == mainType && m.subtype == "*":
+			exact = 1
+		case m.mainType == "*" && m.subtype == "*":
+			exact = 0
+		}
+		if exact > exactness {
+			q, exactness = m.quality, exact
+		}
+	}
+	return q, exactness
+}
+
+// preferred returns which of the media types on offer a client wants most: the one
+// with the highest quality, of equal ones the one that the client names more exactly,
+// and then the first. It is the first where the client accepts none of them.
+func preferred(r *http.Request, offers ...string) string {
+	list := acceptHeader(r)
+	best, bestQuality, bestExactness := offers[0], 0.0, -1
+	for _, offer := range offers {
+		q, exactness := quality(list, offer)
+		if q > bestQuality || q == bestQuality && q > 0 && exactness > bestExactness {
+			best, bestQuality, bestExactness = offer, q, exactness
+		}
+	}
+	return best
+}
+
+// WantsHTML reports whether a request comes from a browser that asks for a page:
+// browsers name HTML, programs do not.
+func WantsHTML(r *http.Request) bool {
+	list := acceptHeader(r)
+	for _, mediaType := range []string{"text/html", "application/xhtml+xml"} {
+		if q, exactness := quality(list, mediaType); q > 0 && exactness == 2 {
+			return preferred(r, mediaType, "application/json") == mediaType
+		}
+	}
+	return false
+}
+
+// plainBody refuses a compressed body and says which encoding is taken (RFC 9110,
+// section 12.5.3).
+func plainBody(w http.ResponseWriter, r *http.Request) error {
+	for _, encoding := range listHeader(r, "Content-Encoding") {
+		if encoding != "" && !strings.EqualFold(encoding, "identity") {
+			w.Header().Set("Accept-Encoding", "identity")
+			return &Problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_encoding",
+				Message: "the body must not be compressed: send it without Content-Encoding"}
+		}
+	}
+	return nil
+}
+
+func wantJSON(r *http.Request) error {
+	value := r.Header.Get("Content-Type")
+	if value == "" {
+		return nil
+	}
+	mediaType, _, err := mime.ParseMediaType(value)
+	if err == nil && (mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")) {
+		return nil
+	}
+	return &Problem{Status: http.StatusUnsupportedMediaType, Code: "unsupported_media_type",
+		Message: "the Content-Type must be application/json"}
+}

@@ -1,0 +1,202 @@
+package handlers
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"runtime/debug"
+	"time"
+
+	"journeyman/store"
+)
+
+// A requestRecord holds the attributes of a request for the log. Handlers fill it in.
+type requestRecord struct {
+	id     string
+	route  string // the pattern that matched
+	who    store.Identity
+	worker string
+	task   string
+	code   string // of the refusal
+	err    error  // that nobody but the log is told
+
+	// rest begins to write the rest of the answer when all handlers have returned, and calls end
+	// after it. It is nil for most answers.
+	rest func(end func(panicked any))
+	ends []func() // called after rest
+}
+
+type recordKey struct{}
+
+// Logged answers a request by next, and logs the answer: successes at debug, refusals at
+// info, failures at error. The line names the route and ids, and nothing that a client
+// writes: not even the path, which may hold a secret.
+func Logged(log *slog.Logger, now func() time.Time, w http.ResponseWriter, r *http.Request,
+	next func(http.ResponseWriter, *http.Request)) {
+	rec, out, begun := &requestRecord{id: w.Header().Get("X-Request-Id")}, &statusWriter{ResponseWriter: w}, now()
+	method := methodLabel(r.Method)
+	defer func() { // also of an answer that is cut off by a panic
+		status := out.status // the rest of an answer must not keep the writer in memory
+		rec.atEnd(func() { rec.log(log, status, method, now().Sub(begun)) })
+		if rec.rest != nil {
+			rec.rest(func(panicked any) { rec.finish(log, panicked) })
+		}
+	}()
+	next(out, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
+}
+
+// atEnd calls end at the end of the answer: now, or after its rest.
+func (rec *requestRecord) atEnd(end func()) {
+	if rec == nil || rec.rest == nil {
+		end()
+		return
+	}
+	rec.ends = append(rec.ends, end)
+}
+
+// finish ends an answer after its rest. A panic there ends this answer only.
+func (rec *requestRecord) finish(log *slog.Logger, panicked any) {
+	if panicked != nil {
+		log.Error("stream panicked", "request", rec.id, "route", rec.route, "panic", panicked,
+			"stack", string(debug.Stack()))
+		rec.err = errPanic
+	}
+	for _, end := range rec.ends {
+		end()
+	}
+}
+
+// recordOf returns the record of a request that Logged answers, nil for another one.
+func recordOf(r *http.Request) *requestRecord {
+	rec, _ := r.Context().Value(recordKey{}).(*requestRecord)
+	return rec
+}
+
+func (rec *requestRecord) log(log *slog.Logger, status int, method string, took time.Duration) {
+	// Without the context of the request: its client may have gone, and a stream would keep it in memory.
+	ctx := context.Background()
+	level := slog.LevelDebug
+	switch {
+	case status >= 500 || rec.err != nil:
+		level = slog.LevelError
+	case status >= 400:
+		level = slog.LevelInfo
+	}
+	if !log.Enabled(ctx, level) {
+		return
+	}
+	attrs := []slog.Attr{slog.String("request", rec.id), slog.String("method", method), slog.String("route", rec.route),
+		slog.Int("status", status), slog.Duration("took", took.Round(time.Microsecond))}
+	for _, a := range []struct{ name, id string }{
+		{"code", rec.code}, {"organization", rec.who.OrganizationID}, {"user", rec.who.UserID},
+		{"key", rec.who.KeyID}, {"worker", rec.worker}, {"task", rec.task},
+	} {
+		if a.id != "" {
+			attrs = append(attrs, slog.String(a.name, a.id))
+		}
+	}
+	if rec.err != nil {
+		attrs = append(attrs, slog.Any("err", rec.err))
+	}
+	log.LogAttrs(ctx, level, "request", attrs...)
+}
+
+// Describe notes, for the log, the route of a request, who sent it, and the worker and
+// task that it names, as far as these are ids of this server.
+func Describe(ctx context.Context, route string, who store.Identity, param func(name string) string) {
+	rec, ok := ctx.Value(recordKey{}).(*requestRecord)
+	if !ok {
+		return
+	}
+	rec.route, rec.who = route, who
+	if id := param("workerId"); ownID.MatchString(id) {
+		rec.worker = id
+	}
+	if id := param("taskId"); ownID.MatchString(id) {
+		rec.task = id
+	}
+}
+
+// DescribeRefusal notes, for the log, why a request fails. The message for the client is
+// left out: it may quote the request.
+func DescribeRefusal(ctx context.Context, err error) {
+	rec, ok := ctx.Value(recordKey{}).(*requestRecord)
+	if !ok {
+		return
+	}
+	p := ProblemOf(err)
+	if rec.code = p.Code; p.Status >= 500 && p.Code == "internal" {
+		rec.err = err
+	}
+}
+
+// ownID matches ids that this server has made.
+var ownID = regexp.MustCompile(`^[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}$`)
+
+// requestID returns the id of a request that Logged answers; "" for another one.
+func requestID(r *http.Request) string {
+	if rec := recordOf(r); rec != nil {
+		return rec.id // a page's, too
+	}
+	return ""
+}
+
+// methodLabel returns a method as labels and messages may hold it. HTTP lets a client
+// write any word of any length there, so unknown ones are all "other".
+func methodLabel(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions:
+		return method
+	}
+	return "other"
+}
+
+// A statusWriter notes the status of an answer. It is 0 while there is none.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader notes the status.
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write notes that there is an answer.
+func (w *statusWriter) Write(b []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(b)
+}
+
+// ReadFrom lets the connection send files without copying them through memory.
+func (w *statusWriter) ReadFrom(r io.Reader) (int64, error) {
+	w.begin()
+	return io.Copy(w.ResponseWriter, r)
+}
+
+func (w *statusWriter) begin() {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Unwrapped returns the server's own writer, which http.MaxBytesReader tells to close
+// the connection of a body that is too large.
+func Unwrapped(w http.ResponseWriter) http.ResponseWriter {
+	for {
+		inner, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return w
+		}
+		w = inner.Unwrap()
+	}
+}

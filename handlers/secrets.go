@@ -1,0 +1,62 @@
+package handlers
+
+import (
+	"net/http"
+
+	"journeyman/runner/view"
+	"journeyman/store"
+)
+
+// The handles below serve the secrets of a worker and those of the organization. A route
+// without workerId means the organization.
+
+// A secretView is a secret as the API shows it. It never holds the value.
+type secretView struct {
+	ID        string   `json:"id"`
+	Name      string   `json:"name"`
+	WorkerID  *string  `json:"workerId"`
+	Hosts     []string `json:"hosts"`
+	CreatedAt string   `json:"createdAt"`
+	UpdatedAt string   `json:"updatedAt"`
+}
+
+func newSecretView(x store.Secret) secretView {
+	return secretView{ID: x.ID, Name: x.Name, WorkerID: view.Optional(x.WorkerID),
+		Hosts:     append([]string{}, x.Hosts...),
+		CreatedAt: view.Timestamp(x.CreatedAt), UpdatedAt: view.Timestamp(x.UpdatedAt)}
+}
+
+func (a *API) listSecrets(w http.ResponseWriter, r *request) error {
+	list, err := a.store.Secrets(r.Context(), r.who.Caller, r.param("workerId"))
+	return respondOK(w, map[string]any{"items": each(list, newSecretView)}, err)
+}
+
+// putSecret creates a secret or changes it. A request without a value keeps the present one.
+func (a *API) putSecret(w http.ResponseWriter, r *request) error {
+	b, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	n := store.NewSecret{WorkerID: r.param("workerId"), Name: r.param("name")}
+	if value := b.text("value"); value != nil {
+		// The store reads an empty value as none, and a client that sends one did not
+		// mean that.
+		b.Invalid.Check(*value != "", "value", "must not be empty: leave it out to keep the value")
+		n.Value = *value
+	}
+	if hosts := b.names("hosts"); hosts != nil {
+		n.Hosts = *hosts
+	}
+	n.Check(&b.Invalid)
+	if err := b.check(w, r); err != nil {
+		return err
+	}
+	x, err := a.store.SetSecret(r.Context(), r.who.Caller, n)
+	return respondOK(w, newSecretView(x), err)
+}
+
+// deleteSecret answers with the secret as it was.
+func (a *API) deleteSecret(w http.ResponseWriter, r *request) error {
+	x, err := a.store.DeleteSecret(r.Context(), r.who.Caller, r.param("workerId"), r.param("name"))
+	return respondOK(w, newSecretView(x), err)
+}

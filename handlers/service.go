@@ -1,0 +1,196 @@
+package handlers
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"journeyman/store"
+)
+
+// maxMessage bounds a message of an MCP client, in bytes.
+const maxMessage = 1 << 20
+
+// serveMCP passes a message of an MCP client on.
+func (a *API) serveMCP(w http.ResponseWriter, r *request) error {
+	if a.cfg.MCP == nil {
+		return store.Errorf(store.NotFound, "there is nothing at this address")
+	}
+	if err := wantJSON(r.Request); err != nil {
+		return err
+	}
+	body, done, err := readAll(w, r, "a message", maxMessage)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return a.cfg.MCP(w, r.Request, r.who, r.id, body)
+}
+
+// getOpenAPI writes the description of this API.
+func (a *API) getOpenAPI(w http.ResponseWriter, _ *request) error {
+	doc, err := OpenAPI(a.cfg.Version)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(doc) // the client may have gone
+	return nil
+}
+
+// getHealth answers while the process lives.
+func (a *API) getHealth(w http.ResponseWriter, _ *request) error {
+	return respond(w, http.StatusOK, map[string]string{"status": "ok"})
+}
+
+// getReadiness reports whether turns are accepted and carried out.
+func (a *API) getReadiness(w http.ResponseWriter, r *request) error {
+	checks := map[string]string{"database": "ok", "runner": "ok"}
+	answer := map[string]any{"status": "unavailable", "checks": checks}
+	ctx := store.DuringMaintenance(r.Context()) // which is no fault, and hides none
+	var errs []error
+	switch err := a.store.RoomIn(ctx); {
+	case err == nil:
+		checks["disk"] = "ok"
+	case ProblemOf(err).Code == store.CodeStorage:
+		checks["disk"], answer["reason"] = "full", ProblemOf(err).Message
+		errs = append(errs, err)
+	default:
+		checks["database"], answer["reason"] = "read-only", ProblemOf(err).Message
+		errs = append(errs, err)
+	}
+	// A read-only store refuses the write of Ping, which says nothing about the database.
+	if a.store.WritableIn(ctx) == nil {
+		if err := a.store.Ping(ctx); err != nil {
+			checks["database"] = "failing"
+			errs = append(errs, err)
+		}
+	}
+	if a.store.Damage() != nil { // after Ping, which may have met it
+		checks["database"], answer["advice"] = "damaged", store.DamageAdvice
+	}
+	if !a.runner.Alive() {
+		checks["runner"] = "failing"
+		errs = append(errs, errors.New("the runner's dispatcher stands still"))
+	}
+	if a.cfg.SchedulerAlive != nil {
+		checks["scheduler"] = "ok"
+		if !a.cfg.SchedulerAlive() {
+			checks["scheduler"] = "failing"
+			errs = append(errs, errors.New("the scheduler stands still"))
+		}
+	}
+	state := a.serverState(answer)
+	if state != "" {
+		checks["server"] = state
+	}
+	if err := errors.Join(errs...); err != nil && state != serverStopping {
+		a.cfg.Log.Error("not ready", "err", err)
+	} else if state == "" {
+		return respond(w, http.StatusOK, map[string]any{"status": "ok", "checks": checks})
+	}
+	return respond(w, http.StatusServiceUnavailable, answer)
+}
+
+// The states of a server that is unready although nothing has failed.
+const (
+	serverStarting    = "starting"
+	serverStopping    = "stopping"
+	serverMaintenance = store.CodeMaintenance
+)
+
+// serverState returns why the operator wants no work to be sent here, "" for no reason. It adds
+// the reason for people to the answer.
+func (a *API) serverState(answer map[string]any) string {
+	if a.cfg.Stopping != nil && a.cfg.Stopping() { // it answers until the load balancer has noticed
+		return serverStopping
+	}
+	if err := a.store.Maintenance(); err != nil {
+		answer["reason"] = ProblemOf(err).Message
+		return serverMaintenance
+	}
+	if a.cfg.Starting != nil && a.cfg.Starting() {
+		return serverStarting
+	}
+	return ""
+}
+
+// getMetrics writes the metrics in the text format of Prometheus, for clients on this
+// machine or with the token.
+func (a *API) getMetrics(w http.ResponseWriter, r *request) error {
+	if err := a.mayMeasure(r); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := a.meter.write(&b); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = w.Write(b.Bytes()) // the client may have gone
+	return nil
+}
+
+func (a *API) mayMeasure(r *request) error {
+	if token := a.metricsToken(); token != "" {
+		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		// Hashes have one length, so the comparison takes the same time for every token.
+		want, got := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(given))
+		if subtle.ConstantTimeCompare(want[:], got[:]) == 1 {
+			return nil
+		}
+		return store.Errorf(store.Unauthorized, "send Authorization: Bearer and the token of --metrics-token")
+	}
+	if !fromThisMachine(r.Request) {
+		return store.Errorf(store.Forbidden,
+			"figures are for this machine alone, asked for without a proxy, unless --metrics-token is set")
+	}
+	return nil
+}
+
+func (a *API) metricsToken() string {
+	if a.cfg.MetricsToken == nil {
+		return ""
+	}
+	return a.cfg.MetricsToken()
+}
+
+// fromThisMachine reports whether a request was made on this machine and came straight
+// here. A proxy on this machine lets anybody in. So a request that may come from a proxy is
+// not believed: it has a header that simple clients do not send, another host's name, or
+// HTTP/1.0.
+func fromThisMachine(r *http.Request) bool {
+	ip := net.ParseIP(clientAddr(r))
+	if ip == nil || !ip.IsLoopback() || !isLoopbackName(r.Host) || !r.ProtoAtLeast(1, 1) {
+		return false
+	}
+	for name := range r.Header {
+		if !slices.Contains(clientHeaders(), name) && !strings.HasPrefix(name, "Sec-") {
+			return false
+		}
+	}
+	return true
+}
+
+// clientHeaders returns the headers of browsers, curl and collectors of metrics. The headers
+// of proxies are too many to list.
+func clientHeaders() []string {
+	return []string{"Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Authorization",
+		"Baggage", "Cache-Control", "Connection", "Content-Length", "Content-Type", "Cookie", "Dnt",
+		"If-Modified-Since", "If-None-Match", "Pragma", "Priority", "Range", "Referer", "Te", "Traceparent",
+		"Tracestate", "Upgrade-Insecure-Requests", "User-Agent", "X-Prometheus-Scrape-Timeout-Seconds"}
+}
+
+// isLoopbackName reports whether a Host header names this machine for itself.
+func isLoopbackName(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,131 @@
+package handlers
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"journeyman/store"
+)
+
+// Shares bounds how many of something are held at once: in all, and by one key, one
+// address and one organization, so that none of them can hold everything.
+type Shares struct {
+	what string // such as "open streams"
+	code string // of the refusal of a holder that has its share
+	most ShareLimits
+
+	mu    sync.Mutex // held for moments
+	total int
+	taken map[string]int // shares by holder; a holder without shares is not in it
+}
+
+// ShareLimits are the most that are held at once.
+type ShareLimits struct{ All, Organization, Address, Key int }
+
+// SharesOf returns the usual limits: an organization and an address may have half of
+// all, a key a quarter.
+func SharesOf(all int) ShareLimits {
+	half := max(1, all/2)
+	return ShareLimits{All: all, Organization: half, Address: half, Key: max(1, all/4)}
+}
+
+// NewShares creates the shares of a resource. A holder that has its share is refused with
+// code.
+func NewShares(what, code string, most ShareLimits) *Shares {
+	return &Shares{what: what, code: code, most: most, taken: map[string]int{}}
+}
+
+// A Holder is a client that takes a share. Empty fields are not counted. Key is the id
+// of an API key, or of a user who is signed in.
+type Holder struct{ Key, Address, Organization string }
+
+// holderOf returns the holder of an identity. A person who is signed in counts as one
+// holder, whatever number of browsers they use.
+func holderOf(who store.Identity) Holder {
+	return Holder{Key: cmp.Or(who.KeyID, who.UserID), Address: who.RemoteAddr, Organization: who.OrganizationID}
+}
+
+// A count is one of the names under which a holder's shares are counted.
+type count struct {
+	key  string // in Shares.taken
+	who  string // in messages
+	most int
+}
+
+// counts returns the counts of h. The first letter of a key keeps the three kinds apart.
+func (s *Shares) counts(h Holder) []count {
+	who := "this key"
+	if strings.HasPrefix(h.Key, "usr_") {
+		who = "this user"
+	}
+	list := []count{{"k" + h.Key, who, s.most.Key}, {"a" + store.Place(h.Address), "your address", s.most.Address},
+		{"o" + h.Organization, "the organization", s.most.Organization}}
+	return slices.DeleteFunc(list, func(c count) bool { return len(c.key) == 1 })
+}
+
+// shareRetry is the pause that a refused client is asked for.
+const shareRetry = 5 * time.Second
+
+// Take takes one share until release is called. It returns a Busy error if all shares are
+// taken. It returns a Limited error if the holder has as many as it may have.
+func (s *Shares) Take(h Holder) (release func(), err error) {
+	list := s.counts(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// The check and the count share the lock, so two requests cannot take the last share.
+	if err := s.refusal(list); err != nil {
+		return nil, err
+	}
+	s.total++
+	for _, c := range list {
+		s.taken[c.key]++
+	}
+	return func() { s.give(list) }, nil
+}
+
+// Check returns the error that Take would return now.
+func (s *Shares) Check(h Holder) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refusal(s.counts(h))
+}
+
+// refusal returns why one more share cannot be taken, or nil if it can. It is called with mu
+// held.
+func (s *Shares) refusal(list []count) error {
+	if s.total >= s.most.All {
+		return store.Errorf(store.Busy, "the server has %d %s, the most there may be: try again later", s.total, s.what)
+	}
+	for _, c := range list {
+		if s.taken[c.key] >= c.most {
+			e := store.Errorf(store.Limited, "%s has %d %s, the most it may have: end some, or try again later",
+				c.who, c.most, s.what)
+			e.Code, e.RetryAfter = s.code, shareRetry
+			return e
+		}
+	}
+	return nil
+}
+
+// give returns one share. It removes a holder that has no share left, so that taken holds only
+// present clients.
+func (s *Shares) give(list []count) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total--
+	for _, c := range list {
+		if s.taken[c.key]--; s.taken[c.key] == 0 {
+			delete(s.taken, c.key)
+		}
+	}
+}
+
+// Total returns the number of shares that are taken.
+func (s *Shares) Total() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int64(s.total)
+}

@@ -1,0 +1,349 @@
+package handlers_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// TestShares takes shares until each of the limits is reached.
+func TestShares(t *testing.T) {
+	t.Parallel()
+	limits := handlers.SharesOf(8)
+	for name, tt := range map[string]struct {
+		holder func(i int) handlers.Holder
+		most   int
+		kind   store.Kind
+		says   string
+	}{
+		"a key": {func(i int) handlers.Holder {
+			return handlers.Holder{Key: "k", Address: fmt.Sprint(i), Organization: fmt.Sprint(i)}
+		}, 2, store.Limited, "this key has 2 things, the most it may have: end some, or try again later"},
+		"an address": {func(i int) handlers.Holder {
+			return handlers.Holder{Key: fmt.Sprint(i), Address: "192.0.2.1", Organization: fmt.Sprint(i)}
+		}, 4, store.Limited, "your address has 4 things"},
+		"a network": {func(i int) handlers.Holder {
+			return handlers.Holder{Address: fmt.Sprintf("2001:db8::%x", i)}
+		}, 4, store.Limited, "your address has 4 things"},
+		"an organization": {func(i int) handlers.Holder {
+			return handlers.Holder{Key: fmt.Sprint(i), Address: fmt.Sprint(i), Organization: "o"}
+		}, 4, store.Limited, "the organization has 4 things"},
+		"all": {func(i int) handlers.Holder {
+			return handlers.Holder{Key: fmt.Sprint(i), Address: fmt.Sprint(i), Organization: fmt.Sprint(i)}
+		}, 8, store.Busy, "the server has 8 things, the most there may be: try again later"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			s := handlers.NewShares("things", "too_many_things", limits)
+			var releases []func()
+			for i := range tt.most {
+				release, err := s.Take(tt.holder(i))
+				is.NoErr(err)
+				releases = append(releases, release)
+			}
+			_, err := s.Take(tt.holder(9))
+			is.True(store.IsKind(err, tt.kind))
+			is.True(strings.Contains(err.Error(), tt.says))
+			is.Equal(s.Check(tt.holder(9)).Error(), err.Error())
+			if tt.kind == store.Limited {
+				release, err := s.Take(handlers.Holder{Key: "other", Address: "192.0.2.9", Organization: "other"})
+				is.NoErr(err) // others have theirs
+				release()
+			}
+			for _, release := range releases {
+				release()
+			}
+			is.Equal(s.Total(), int64(0))
+			is.NoErr(s.Check(tt.holder(9)))
+			is.Equal(s.Holders(), 0) // nothing is left of anybody
+		})
+	}
+}
+
+// withProxy has the address that X-Forwarded-For names believed.
+func withProxy(set *settings) {
+	var err error
+	if set.proxies, err = handlers.ParseProxies([]string{"127.0.0.1", "::1"}); err != nil {
+		panic(err) // they are addresses
+	}
+}
+
+// from is the header of a request from an address.
+func from(addr string) string { return "X-Forwarded-For: " + addr }
+
+// A client is somebody with a key and an address.
+type client struct {
+	*site
+	addr string
+}
+
+// clients returns the holder of a key, another key of the same organization, and a
+// key of another organization, each at an address of their own.
+func clients(t testing.TB, s *site) (ann, mo, eve client) {
+	t.Helper()
+	member, _ := s.member(t, "mo@example.com")
+	return client{s, "192.0.2.1"}, client{member, "192.0.2.2"}, client{s.stranger(t), "192.0.2.3"}
+}
+
+// TestStreamsAreShared has one key, then one organization, hold its share of streams.
+func TestStreamsAreShared(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, withProxy, func(set *settings) { set.api.Most.Streams = 8 })
+	ann, mo, eve := clients(t, s)
+	worker := map[string]string{ann.addr: ann.newWorker(t, fields{}), eve.addr: eve.newWorker(t, fields{})}
+	worker[mo.addr] = worker[ann.addr]
+	open := func(c client) *stream {
+		return c.open(t, "GET", "/api/workers/"+worker[c.addr]+"/stream", "", from(c.addr))
+	}
+	refused := func(c client, path, says string) {
+		t.Helper()
+		got := c.do(t, "GET", path, "", from(c.addr))
+		is.Equal(got.refused(), "429 too_many_streams")
+		is.Equal(got.header.Get("Retry-After"), "5")
+		is.True(strings.Contains(got.text("error"), says))
+	}
+	first := open(ann)
+	open(ann)
+	path := "/api/workers/" + worker[ann.addr]
+	refused(ann, path+"/stream", "this key has 2 open streams")
+	refused(ann, path+"?stream=true", "this key has 2 open streams")
+	got := ann.do(t, "POST", "/api/tasks", `{"input":"x","stream":true}`, from(ann.addr))
+	is.Equal(got.refused(), "429 too_many_streams")
+	is.Equal(ann.must(t, "GET", "/api/tasks", "").size("items"), 0) // no turn runs unseen
+	open(mo)                                                        // another key is not hindered
+	open(mo)
+	_, third := storetest.Caller(t, s.store, "Acme", "ada@example.com", store.RoleAdmin)
+	refused(client{s.as(third), "192.0.2.4"}, path+"/stream", "the organization has 4 open streams")
+	open(eve) // nor is another organization
+	first.cancel()
+	eventually(t, "room for another", func() bool {
+		resp, err := http.DefaultClient.Do(ann.request(t, "GET", path+"?stream=true", "", from(ann.addr)))
+		is.NoErr(err)
+		defer resp.Body.Close()
+		return resp.StatusCode == 200
+	})
+}
+
+// TestAnAddressHasItsShareOfStreams has one address hold its share, with keys of two
+// organizations.
+func TestAnAddressHasItsShareOfStreams(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, withProxy, func(set *settings) { set.api.Most.Streams = 8 })
+	ann, _, eve := clients(t, s)
+	for _, c := range []client{ann, eve} {
+		id := c.newWorker(t, fields{})
+		for range 2 {
+			c.open(t, "GET", "/api/workers/"+id+"/stream", "", from("2001:db8::1"))
+		}
+	}
+	mo, _ := s.member(t, "mo@example.com")
+	path := "/api/workers/" + s.newWorker(t, fields{}) + "/stream"
+	got := mo.do(t, "GET", path, "", from("2001:db8::2")) // of the same network
+	is.Equal(got.refused(), "429 too_many_streams")
+	is.True(strings.Contains(got.text("error"), "your address has 4 open streams"))
+	mo.open(t, "GET", path, "", from("2001:db8:1::1"))
+}
+
+// A slowUpload is a body of which a part has arrived.
+type slowUpload struct {
+	conn net.Conn
+	in   *bufio.Reader
+	rest string
+}
+
+// upload begins to send a multipart body of 200 KB.
+func (c client) upload(t testing.TB) *slowUpload {
+	t.Helper()
+	body := "--b\r\nContent-Disposition: form-data; name=\"input\"\r\n\r\nRead it\r\n--b\r\n" +
+		"Content-Disposition: form-data; name=\"f\"; filename=\"a.txt\"\r\n\r\n" + strings.Repeat("x", 200_000) + "\r\n--b--\r\n"
+	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	_, err = fmt.Fprintf(conn, "POST /api/tasks HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\n%s\r\nPrefer: respond-async\r\n"+
+		"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n%s", c.key, from(c.addr), len(body), body[:100_000])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &slowUpload{conn, bufio.NewReader(conn), body[100_000:]}
+}
+
+// answer returns what the upload is answered with.
+func (u *slowUpload) answer(t testing.TB) (status int, code string, retryAfter string) {
+	t.Helper()
+	resp, err := http.ReadResponse(u.in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var body struct{ Code string }
+	if err := json.NewDecoder(resp.Body).Decode(&body); err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, body.Code, resp.Header.Get("Retry-After")
+}
+
+// finish sends the rest of the body.
+func (u *slowUpload) finish(t testing.TB) {
+	t.Helper()
+	if _, err := io.WriteString(u.conn, u.rest); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUploadsAreShared has one key hold its share of bodies on their way.
+func TestUploadsAreShared(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var api *handlers.API
+	s := newServer(t, idle, withProxy, func(set *settings) { set.api.Most.Uploads = 8; set.seen = func(a *handlers.API) { api = a } })
+	ann, mo, _ := clients(t, s)
+	first := ann.upload(t)
+	eventually(t, "an upload", func() bool { return api.UploadsUnderWay() == 1 })
+	ann.upload(t)
+	eventually(t, "two uploads", func() bool { return api.UploadsUnderWay() == 2 })
+	status, code, after := ann.upload(t).answer(t)
+	is.Equal([]any{status, code, after}, []any{429, "too_many_uploads", "5"})
+	large := encode(fields{"input": strings.Repeat("x", 100_000)})
+	is.Equal(ann.do(t, "POST", "/api/tasks", large, from(ann.addr)).refused(), "429 too_many_uploads")
+	is.Equal(ann.do(t, "POST", "/api/tasks", `{"input":"x"}`, from(ann.addr), "Prefer: respond-async").status, 202) // small ones need none
+	is.Equal(mo.do(t, "POST", "/api/tasks", large, from(mo.addr), "Prefer: respond-async").status, 202)             // nor is another key hindered
+	other := mo.upload(t)
+	other.finish(t)
+	status, _, _ = other.answer(t)
+	is.Equal(status, 202)
+	first.finish(t)
+	status, _, _ = first.answer(t)
+	is.Equal(status, 202)
+	is.Equal(ann.do(t, "POST", "/api/tasks", large, from(ann.addr), "Prefer: respond-async").status, 202) // there is room again
+}
+
+// TestRequestsAreShared has one key wait for as many results as it may.
+func TestRequestsAreShared(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, idle, withProxy, func(set *settings) { set.api.Most.Requests = 8 })
+	ann, mo, eve := clients(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	for range 2 {
+		req := ann.request(t, "POST", "/api/tasks", `{"input":"x"}`, from(ann.addr)).WithContext(ctx)
+		go func() {
+			if resp, err := http.DefaultClient.Do(req); err == nil {
+				_ = resp.Body.Close()
+			}
+		}() // ends with ctx
+	}
+	eventually(t, "two turns", func() bool { return s.store.Queued() == 2 })
+	got := ann.do(t, "GET", "/api/me", "", from(ann.addr))
+	is.Equal(got.refused(), "429 too_many_requests")
+	is.Equal(got.header.Get("Retry-After"), "5")
+	is.Equal(mo.do(t, "GET", "/api/me", "", from(mo.addr)).status, 200)
+	is.Equal(eve.do(t, "GET", "/api/me", "", from(eve.addr)).status, 200)
+	cancel()
+	eventually(t, "room", func() bool { return ann.do(t, "GET", "/api/me", "", from(ann.addr)).status == 200 })
+}
+
+// gated serves ok behind a gate, and returns its address.
+func gated(t testing.TB, most int, proxies handlers.Proxies) string {
+	t.Helper()
+	s := newServer(t, idle)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := handlers.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }), s.runner)
+	go func() { _ = web.Serve(handlers.NewGate(ln, most, proxies)) }() // ends with Close
+	t.Cleanup(func() { _ = web.Close() })
+	return ln.Addr().String()
+}
+
+// connect opens a connection from an address of this machine and asks once.
+func connect(t testing.TB, to, from string) (conn net.Conn, resp *http.Response, body string) {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", to)
+	if err != nil {
+		t.Skip("this machine has one loopback address only: ", err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if _, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err == nil {
+		resp, err = http.ReadResponse(bufio.NewReader(conn), nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn, resp, string(bytes.TrimSpace(raw))
+}
+
+// TestConnectionsAreShared has one address hold its share of connections.
+func TestConnectionsAreShared(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	to := gated(t, 6, nil)
+	var held []net.Conn
+	for range 3 {
+		conn, resp, body := connect(t, to, "127.0.0.1")
+		is.Equal(resp.StatusCode, 200)
+		is.Equal(body, "ok")
+		held = append(held, conn)
+	}
+	_, resp, body := connect(t, to, "127.0.0.1")
+	is.Equal(resp.StatusCode, 429)
+	is.True(strings.Contains(body, "your address has 3 connections, the most it may have"))
+	is.True(strings.Contains(body, `"code":"too_many_connections"`))
+	is.Equal(resp.Header.Get("Retry-After"), "5")
+	is.True(resp.Close)
+	for _, addr := range []string{"127.0.0.2", "127.0.0.2", "127.0.0.3"} {
+		_, resp, _ = connect(t, to, addr)
+		is.Equal(resp.StatusCode, 200) // others are not hindered
+	}
+	eventually(t, "an idle connection that makes room", func() bool {
+		conn, resp, _ := connect(t, to, "127.0.0.4")
+		_ = conn.Close()
+		return resp.StatusCode == 200
+	})
+	_ = held[0].Close()
+	eventually(t, "room", func() bool {
+		conn, resp, _ := connect(t, to, "127.0.0.1")
+		_ = conn.Close()
+		return resp.StatusCode == 200
+	})
+}
+
+// TestAProxyBringsEverybody has more connections than an address may: they come from
+// a proxy of ours.
+func TestAProxyBringsEverybody(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	proxies, err := handlers.ParseProxies([]string{"127.0.0.1"})
+	is.NoErr(err)
+	to := gated(t, 6, proxies)
+	for range 6 {
+		_, resp, _ := connect(t, to, "127.0.0.1")
+		is.Equal(resp.StatusCode, 200)
+	}
+}

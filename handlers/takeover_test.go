@@ -1,0 +1,379 @@
+package handlers_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/handlers"
+	"journeyman/runner/model/offline"
+)
+
+// A streamServer is a server as the program runs it, in front of the API of a site.
+type streamServer struct {
+	*handlers.Server
+	site *site
+	addr string
+	tls  *tls.Config // of clients; nil for http
+}
+
+// serveStreams starts a server that lets most connections in, with https where secure.
+func (s *site) serveStreams(t testing.TB, most int, secure bool) *streamServer {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxies, err := handlers.ParseProxies([]string{"127.0.0.1"}) // one address may have all connections
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &streamServer{Server: handlers.NewServer(s.api, s.runner), site: s, addr: ln.Addr().String()}
+	var front net.Listener = handlers.NewGate(ln, most, proxies)
+	if secure {
+		web := httptest.NewUnstartedServer(nil)
+		web.StartTLS() // only for its certificate
+		defer web.Close()
+		srv.tls = web.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+		front = tls.NewListener(front, &tls.Config{Certificates: web.TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}})
+	}
+	t.Cleanup(func() { srv.Close() })
+	go srv.Serve(front) // ends with Close
+	return srv
+}
+
+// dial opens a connection of HTTP/1 and sends what begins it.
+func (s *streamServer) dial(t testing.TB, text string) net.Conn {
+	t.Helper()
+	return dialed(t, s.addr, s.tls, text)
+}
+
+func dialed(t testing.TB, addr string, secure *tls.Config, text string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(2 * patience)); err != nil {
+		t.Fatal(err)
+	}
+	if secure != nil {
+		cfg := secure.Clone()
+		cfg.NextProtos, cfg.ServerName = []string{"http/1.1"}, "127.0.0.1"
+		c = tls.Client(c, cfg)
+	}
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// asks is the text of a GET request.
+func (s *site) asks(path string, header ...string) string {
+	text := "GET " + path + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + s.key + "\r\n"
+	for _, h := range header {
+		text += h + "\r\n"
+	}
+	return text + "\r\n"
+}
+
+// varying matches what differs between two answers to the same request.
+var varying = regexp.MustCompile(`(?m)^(Date|X-Request-Id): .*\r\n|"requestId":"[^"]*"`)
+
+// TestStreamBytes compares streams that are taken over with those that net/http writes itself,
+// byte by byte.
+func TestStreamBytes(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	id := s.newWorker(t, fields{})
+	s.run(t, fields{"workerId": id, "taskId": "t", "input": scripted("think hm", "say one two", calling("list_files"),
+		"say "+strings.Repeat("many words ", 500), calling("list_files"), "say "+strings.Repeat("x", 70_000))})
+	plain := httptest.NewServer(s.api) // without a gate, net/http keeps the connections
+	t.Cleanup(plain.Close)
+	own := s.serveStreams(t, 100, false)
+	path := "/api/workers/" + id + "?stream=true&taskId=t"
+	whole := s.open(t, "GET", path, "")
+	for len(whole.data) < 9 {
+		whole.read(t)
+	}
+	closing := "Connection: close"
+	for name, request := range map[string]string{
+		"1.1":           s.asks(path, closing),
+		"1.0":           strings.Replace(s.asks(path), "HTTP/1.1", "HTTP/1.0", 1),
+		"1.0, kept":     strings.Replace(s.asks(path, "Connection: keep-alive"), "HTTP/1.1", "HTTP/1.0", 1),
+		"from an event": s.asks(path, closing, "Last-Event-ID: "+whole.id),
+		"with a body":   s.asks(path, closing, "Content-Length: 5") + "hello",
+		"kept":          s.asks(path) + s.asks("/api/me", closing),
+		"refused":       s.asks("/api/workers/"+id+"?stream=maybe", closing),
+		"nothing":       strings.Replace(s.asks("/api/workers/"+id+"/stream", closing), "GET", "HEAD", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			var got [2]string
+			for i, addr := range []string{plain.Listener.Addr().String(), own.addr} {
+				raw, err := io.ReadAll(dialed(t, addr, nil, request))
+				is.NoErr(err)
+				got[i] = varying.ReplaceAllString(string(raw), "")
+			}
+			is.True(strings.HasPrefix(got[0], "HTTP/1.")) // there is no answer
+			if got[0] != got[1] {
+				t.Errorf("net/http writes\n%.3000q\nand a connection that is taken over\n%.3000q", got[0], got[1])
+			}
+		})
+	}
+}
+
+// TestStreamThenRequests sends several requests over the connection of a stream, after its end
+// and long before.
+func TestStreamThenRequests(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	id := s.newWorker(t, fields{})
+	s.run(t, fields{"workerId": id, "taskId": "t", "input": scripted("say hello")})
+	stream, me := s.asks("/api/workers/"+id+"?stream=true&taskId=t"), s.asks("/api/me")
+	requests := []string{stream, stream, me, stream, me}
+	for name, secure := range map[string]bool{"http": false, "https": true} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			srv := s.serveStreams(t, 100, secure)
+			answered := func(in *bufio.Reader, request string) {
+				resp, err := http.ReadResponse(in, nil)
+				is.NoErr(err)
+				body, err := io.ReadAll(resp.Body)
+				is.NoErr(err) // the answer breaks off
+				is.Equal(resp.StatusCode, 200)
+				is.Equal(strings.HasSuffix(string(body), "data: [DONE]\n\n"), request == stream)
+				is.True(!resp.Close) // the client may go on
+			}
+			conn := srv.dial(t, "")
+			in := bufio.NewReader(conn)
+			for _, request := range requests { // one after the other
+				_, err := io.WriteString(conn, request)
+				is.NoErr(err)
+				answered(in, request)
+			}
+			in = bufio.NewReader(srv.dial(t, strings.Join(requests, ""))) // at once
+			for _, request := range requests {
+				answered(in, request)
+			}
+			noise := srv.dial(t, stream+strings.Repeat("noise\r\n", 20_000))
+			in = bufio.NewReader(noise)
+			answered(in, stream)
+			resp, err := http.ReadResponse(in, nil)
+			is.NoErr(err)
+			is.Equal(resp.StatusCode, 400)
+		})
+	}
+}
+
+// TestStreamNoise sends more behind the request of an open stream than the server should read.
+func TestStreamNoise(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, withTiming(handlers.Timing{BeatEvery: 50 * time.Millisecond}))
+	srv := s.serveStreams(t, 100, false)
+	id := s.newWorker(t, fields{})
+	conn := srv.dial(t, s.asks("/api/workers/"+id+"/stream"))
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	is.NoErr(err)
+	is.NoErr(conn.SetWriteDeadline(time.Now().Add(200 * time.Millisecond)))
+	n, err := conn.Write(make([]byte, 64<<20))
+	is.True(err != nil && n < 64<<20) // the server has read everything
+	s.run(t, fields{"workerId": id, "input": scripted("say still here")})
+	lines := bufio.NewReader(resp.Body)
+	for line := ""; !strings.Contains(line, `"delta":"still`); {
+		line, err = lines.ReadString('\n')
+		is.NoErr(err)
+	}
+	is.NoErr(conn.Close())
+	eventually(t, "the failure of a heartbeat", func() bool { return s.api.OpenStreams() == 0 })
+}
+
+// TestStreamClientGoes ends connections of silent streams from outside, in each way. Everything
+// of them returns at once, although nothing is written to them.
+func TestStreamClientGoes(t *testing.T) {
+	t.Parallel()
+	for name, secure := range map[string]bool{"http": false, "https": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			const most = 3
+			s := newServer(t, withTiming(handlers.Timing{BeatEvery: time.Hour}), func(set *settings) {
+				set.api.Most.Requests, set.api.Most.Streams = 4*most, 4*most
+			})
+			srv := s.serveStreams(t, most, secure)
+			path := "/api/workers/" + s.newWorker(t, fields{}) + "/stream"
+			for _, end := range []func(c net.Conn){
+				func(c net.Conn) { c.Close() },
+				func(c net.Conn) { tcpOf(c).SetLinger(0); tcpOf(c).Close() }, // a reset
+				func(c net.Conn) { tcpOf(c).CloseWrite() },
+			} {
+				var conns []net.Conn
+				eventually(t, "room for as many connections as before", func() bool {
+					conn := srv.dial(t, s.asks(path))
+					if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil && resp.StatusCode == 200 {
+						conns = append(conns, conn)
+					}
+					return len(conns) == most
+				})
+				is.Equal(s.api.OpenStreams(), int64(most))
+				for _, c := range conns {
+					end(c)
+				}
+				eventually(t, "no stream that is left", func() bool { return s.api.OpenStreams() == 0 })
+			}
+		})
+	}
+}
+
+// tcpOf returns the connection below TLS, if there is any.
+func tcpOf(c net.Conn) *net.TCPConn {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	return c.(*net.TCPConn)
+}
+
+// TestServerStopsStreams shuts a server down that has streams, connections that wait for a
+// request after a stream, and a client that does not read.
+func TestServerStopsStreams(t *testing.T) {
+	t.Parallel()
+	for name, secure := range map[string]bool{"http": false, "https": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			s := newServer(t)
+			srv := s.serveStreams(t, 100, secure)
+			id := s.newWorker(t, fields{})
+			s.run(t, fields{"workerId": id, "taskId": "t", "input": scripted("say hello")})
+			var open, waiting []*bufio.Reader
+			for range 3 {
+				in := bufio.NewReader(srv.dial(t, s.asks("/api/workers/"+id+"/stream")))
+				resp, err := http.ReadResponse(in, nil)
+				is.NoErr(err)
+				open = append(open, bufio.NewReader(resp.Body))
+				in = bufio.NewReader(srv.dial(t, s.asks("/api/workers/"+id+"?stream=true&taskId=t")))
+				resp, err = http.ReadResponse(in, nil)
+				is.NoErr(err)
+				_, err = io.Copy(io.Discard, resp.Body)
+				is.NoErr(err)
+				waiting = append(waiting, in)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			is.NoErr(srv.Shutdown(ctx))
+			is.Equal(s.api.OpenStreams(), int64(0)) // Shutdown waits for all streams
+			for _, in := range slices.Concat(open, waiting) {
+				_, err := io.ReadAll(in)
+				is.NoErr(err) // the last chunk is missing
+			}
+		})
+	}
+}
+
+// TestServerStopsInTime shuts a server down while a stream cannot end. Close cuts it off.
+func TestServerStopsInTime(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t, withModel(flood{offline.New(), strings.Repeat("x", 64<<10), 32}), withTiming(handlers.Timing{WriteIn: time.Hour}))
+	srv := s.serveStreams(t, 100, false)
+	id := s.newWorker(t, fields{})
+	stuck := srv.dial(t, s.asks("/api/workers/"+id+"/stream"))
+	is.NoErr(stuck.(*net.TCPConn).SetReadBuffer(4 << 10))
+	_, err := io.ReadFull(stuck, make([]byte, 12))
+	is.NoErr(err)
+	s.run(t, fields{"workerId": id, "input": "talk"})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	is.True(errors.Is(srv.Shutdown(ctx), context.DeadlineExceeded)) // it does not wait for the stream
+	is.Equal(s.api.OpenStreams(), int64(1))
+	is.NoErr(srv.Close())
+	eventually(t, "no stream that is left", func() bool { return s.api.OpenStreams() == 0 })
+}
+
+// TestStreamOfPostTakenOver sends a body in each way, of which nothing may be taken for the
+// next request.
+func TestStreamOfPostTakenOver(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	srv := s.serveStreams(t, 100, false)
+	id := s.newWorker(t, fields{})
+	body := encode(fields{"workerId": id, "stream": true, "input": scripted("say hello")})
+	head := "POST /api/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + s.key + "\r\n"
+	form := streamedForm(id, strings.Repeat("x", 100<<10)) // as long as a body that takes a share
+	formHead := head + "Content-Type: multipart/form-data; boundary=B\r\n"
+	head += "Content-Type: application/json\r\n"
+	for name, request := range map[string]string{
+		"length":   fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(body), body),
+		"chunked":  fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", head, len(body), body),
+		"form":     fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", formHead, len(form), form),
+		"trailers": fmt.Sprintf("%sTransfer-Encoding: chunked\r\nTrailer: A\r\n\r\n%x\r\n%s\r\n0\r\nA: b\r\n\r\n", head, len(body), body),
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			in := bufio.NewReader(srv.dial(t, request+s.asks("/api/me")))
+			for _, want := range []string{"data: [DONE]", "}"} {
+				resp, err := http.ReadResponse(in, nil)
+				is.NoErr(err)
+				got, err := io.ReadAll(resp.Body)
+				is.NoErr(err)
+				is.Equal(resp.StatusCode, 200)
+				is.True(strings.HasSuffix(strings.TrimSpace(string(got)), want)) // the answer is another one
+			}
+		})
+	}
+	eventually(t, "the end of the uploads", func() bool { return s.api.UploadsUnderWay() == 0 })
+}
+
+// streamedForm returns a form with the boundary B that asks for a stream and has a file.
+func streamedForm(workerID, file string) string {
+	var b strings.Builder
+	for _, f := range [][2]string{{"workerId", workerID}, {"stream", "true"}, {"input", scripted("say hello")}} {
+		fmt.Fprintf(&b, "--B\r\nContent-Disposition: form-data; name=\"%s\"\r\n\r\n%s\r\n", f[0], f[1])
+	}
+	fmt.Fprintf(&b, "--B\r\nContent-Disposition: form-data; name=\"files\"; filename=\"a.txt\"\r\n\r\n%s\r\n--B--\r\n", file)
+	return b.String()
+}
+
+// TestNoStreamAfterStop lets a server stop, and then a stream begin: net/http keeps its connection.
+func TestNoStreamAfterStop(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	is.Equal(handlers.TakesOver(false), true)
+	is.Equal(handlers.TakesOver(true), false)
+}
+
+// TestStreamLeavesNothing opens and ends streams, and counts goroutines. It is not parallel:
+// other tests have goroutines too.
+func TestStreamLeavesNothing(t *testing.T) {
+	is := is.New(t)
+	s := newServer(t)
+	srv := s.serveStreams(t, 1000, false)
+	id := s.newWorker(t, fields{})
+	s.run(t, fields{"workerId": id, "taskId": "t", "input": scripted("say hello")})
+	before := runtime.NumGoroutine()
+	for range 20 {
+		conn := srv.dial(t, s.asks("/api/workers/"+id+"?stream=true&taskId=t"))
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		is.NoErr(err)
+		_, err = io.Copy(io.Discard, resp.Body)
+		is.NoErr(err)
+		is.NoErr(conn.Close()) // while the server waits for the next request
+	}
+	eventually(t, "no goroutine that is left", func() bool { return runtime.NumGoroutine() < before+5 })
+}

@@ -1,0 +1,22 @@
+package handlers_test
+
+import (
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// TestTeamInRunView shows what runs tell of a worker that another worker has run.
+func TestTeamInRunView(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	below := s.run(t, fields{"input": scripted("say made")})
+	r := s.run(t, fields{"taskId": "team", "input": scripted(
+		calling("run_worker", "worker", below.text("id"), "input", "hello"), "usage 10 10", "say done")})
+	is.Equal(r.at("metadata.children.0.workerId"), below.text("id"))
+	is.Equal(r.at("metadata.children.0.status"), "completed")
+	is.Equal(r.at("costs.toolCostUsd"), 0.0) // the worker is charged, and not the call too
+	again := s.must(t, "GET", "/api/workers/"+below.text("id"), "")
+	is.Equal(again.at("metadata.startedBy.taskId"), "team")
+}

@@ -1,0 +1,124 @@
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"journeyman/runner"
+	"journeyman/runner/view"
+	"journeyman/store"
+)
+
+// A template is a worker as its creator defined it.
+type template struct {
+	ID             string              `json:"id"`
+	CreatedAt      string              `json:"createdAt"`
+	UpdatedAt      string              `json:"updatedAt"`
+	Instructions   string              `json:"instructions"`
+	OrganizationID string              `json:"organizationId"`
+	UserID         string              `json:"userId"`
+	OutputSchema   json.RawMessage     `json:"outputSchema"`
+	Model          *string             `json:"model"` // null for the server's
+	ApprovalTools  []string            `json:"approvalTools"`
+	MCPTools       []string            `json:"mcpTools"`
+	Tools          store.ToolRules     `json:"tools"` // null for every tool
+	StrangerTools  store.ToolRules     `json:"strangerTools"`
+	Workspace      store.WorkspaceKind `json:"workspace"`
+	KeepTaskDays   *int64              `json:"keepTaskDays"` // null: as the server keeps tasks
+	Summary        string              `json:"summary"`
+	Title          string              `json:"title"`
+	URL            string              `json:"url"`
+	Version        int64               `json:"version"`
+	Visibility     store.Visibility    `json:"visibility"`
+}
+
+func (a *API) template(w store.Worker) template {
+	return template{ID: w.ID, CreatedAt: view.Timestamp(w.CreatedAt), UpdatedAt: view.Timestamp(w.UpdatedAt),
+		Instructions: w.Instructions, OrganizationID: w.OrganizationID, UserID: w.UserID, OutputSchema: w.OutputSchema,
+		Model: view.Optional(w.Settings.Model), ApprovalTools: w.Settings.ApprovalTools, MCPTools: w.Settings.MCPTools,
+		Tools: w.Settings.Tools, StrangerTools: runner.StrangerTools(w.Settings), Workspace: w.Workspace,
+		KeepTaskDays: w.KeepTaskDays,
+		Summary:      w.Summary, Title: w.Title, URL: a.views.WorkerURL(w.ID), Version: w.Version,
+		Visibility: w.Visibility}
+}
+
+// respondTemplate writes a worker's template and its ETag as the response, or returns err.
+func (a *API) respondTemplate(w http.ResponseWriter, wrk store.Worker, err error) error {
+	if err == nil {
+		w.Header().Set("ETag", `"`+wrk.Revision()+`"`)
+	}
+	return respondOK(w, a.template(wrk), err)
+}
+
+// worker reads the fields of a worker, and notes those that break their rules.
+func (b *Body) worker(ctx context.Context, c store.Caller, rn *runner.Runner) runner.Draft {
+	p := store.WorkerPatch{Instructions: b.text("instructions"), Summary: b.text("summary"), Title: b.text("title"),
+		Visibility: (*store.Visibility)(b.text("visibility")), Workspace: (*store.WorkspaceKind)(b.text("workspace")),
+		KeepTaskDays: b.keepTaskDays(),
+		Model:        b.text("model"), ApprovalTools: b.names("approvalTools"), MCPTools: b.names("mcpTools"),
+		Tools: b.toolRules("tools"), StrangerTools: b.toolRules("strangerTools")}
+	if _, sent := b.field("outputSchema"); sent {
+		schema := b.json("outputSchema")
+		if string(schema) == "null" {
+			schema = nil
+		}
+		p.OutputSchema = &schema
+	}
+	d := runner.Draft{WorkerPatch: p}
+	mixed := len(b.Invalid) > 0
+	rn.CheckWorker(ctx, c, &b.Invalid, d, store.WorkerSettings{})
+	if mixed {
+		// Fields of a wrong type were noted first. Clients rely on the order of the fields.
+		slices.SortStableFunc(b.Invalid, func(x, y store.Detail) int {
+			return cmp.Compare(fieldGroup(x.Path), fieldGroup(y.Path))
+		})
+	}
+	if raw, sent := b.field("model"); sent && string(raw) == "null" {
+		d.Model = new(string) // the server's own
+	}
+	return d
+}
+
+// fieldGroup returns the place of a worker's field in a list of invalid fields.
+func fieldGroup(path string) int {
+	switch path {
+	case "instructions", "summary", "title", "visibility", "workspace", "keepTaskDays":
+		return 0
+	case "outputSchema":
+		return 1
+	case "model", "approvalTools", "mcpTools":
+		return 2
+	}
+	return 3 // tools and strangerTools
+}
+
+// keepTaskDays reads how long ended tasks are kept. It returns nil where the field is absent.
+// null stands for the server's setting.
+func (b *Body) keepTaskDays() **int64 {
+	if _, sent := b.field("keepTaskDays"); !sent {
+		return nil
+	}
+	var days *int64 // nil for null; the store checks the range
+	if json.Unmarshal(b.json("keepTaskDays"), &days) != nil {
+		b.Invalid.Add("keepTaskDays", "must be an integer from 0 to %d", store.MaxKeepTaskDays)
+		return nil
+	}
+	return &days
+}
+
+// toolRules reads rules for tools. It returns nil where the field is absent. null stands for
+// the field's default: nil rules.
+func (b *Body) toolRules(name string) *store.ToolRules {
+	if _, sent := b.field(name); !sent {
+		return nil
+	}
+	rules, err := store.ParseToolRules(b.json(name))
+	if err != nil {
+		b.Invalid.Add(name, "%s", err.Error())
+		return nil
+	}
+	return &rules
+}

@@ -1,0 +1,122 @@
+package handlers
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"journeyman/runner"
+	"journeyman/runner/view"
+	"journeyman/store"
+)
+
+// A versionView is a version of a worker in the list of versions.
+type versionView struct {
+	Version      int64    `json:"version"`
+	CreatedAt    string   `json:"createdAt"`
+	UserID       *string  `json:"userId"`       // null if nobody kept who made the version
+	RestoredFrom *int64   `json:"restoredFrom"` // null for a version that repeats no other
+	Changed      []string `json:"changed"`      // fields that differ from the version before
+}
+
+func newVersionView(v store.WorkerVersion) versionView {
+	shown := versionView{Version: v.Number, CreatedAt: view.Timestamp(v.CreatedAt), UserID: view.Optional(v.UserID),
+		Changed: v.Changed}
+	if v.RestoredFrom != 0 {
+		shown.RestoredFrom = &v.RestoredFrom
+	}
+	if shown.Changed == nil {
+		shown.Changed = []string{} // not null in JSON
+	}
+	return shown
+}
+
+// A versionContent is a version with all its fields.
+type versionContent struct {
+	versionView
+	Instructions  string          `json:"instructions"`
+	OutputSchema  json.RawMessage `json:"outputSchema"`
+	Model         *string         `json:"model"`
+	ApprovalTools []string        `json:"approvalTools"`
+	MCPTools      []string        `json:"mcpTools"`
+	Tools         store.ToolRules `json:"tools"`
+	StrangerTools store.ToolRules `json:"strangerTools"`
+}
+
+func (a *API) listVersions(w http.ResponseWriter, r *request) error {
+	query, err := parseQuery(r)
+	if err != nil {
+		return err
+	}
+	var f store.Fields
+	limit := pageLimit(&f, query)
+	if err := f.Err(); err != nil {
+		return err
+	}
+	list, next, err := a.store.WorkerVersions(r.Context(), r.who.Caller, r.param("workerId"),
+		query.Get("cursor"), limit)
+	return respondPage(w, list, next, newVersionView, err)
+}
+
+func (a *API) getVersion(w http.ResponseWriter, r *request) error {
+	v, err := a.version(r)
+	if err != nil {
+		return err
+	}
+	set := v.Settings
+	return respond(w, http.StatusOK, versionContent{versionView: newVersionView(v), Instructions: v.Instructions,
+		OutputSchema: v.OutputSchema, Model: view.Optional(set.Model), ApprovalTools: set.ApprovalTools,
+		MCPTools: set.MCPTools, Tools: set.Tools, StrangerTools: runner.StrangerTools(set)})
+}
+
+// version returns the version that the address names.
+func (a *API) version(r *request) (store.WorkerVersion, error) {
+	// No version has the number 0, so the store refuses what is no number.
+	number, _ := strconv.ParseInt(r.param("version"), 10, 64)
+	return a.store.WorkerVersion(r.Context(), r.who.Caller, r.param("workerId"), number)
+}
+
+// restoreVersion makes a new version of a worker with the content of an older one.
+func (a *API) restoreVersion(w http.ResponseWriter, r *request) error {
+	key, err := idempotencyKey(r, nil)
+	if err != nil {
+		return err
+	}
+	revisions, err := expectedRevisions(r)
+	if err != nil {
+		return err
+	}
+	v, err := a.version(r)
+	if err != nil {
+		return err
+	}
+	wrk, replayed, err := a.runner.RestoreVersion(r.Context(), r.who.Caller, r.param("workerId"), v, revisions, key)
+	if err == nil {
+		markReplay(w, replayed)
+	}
+	return a.respondTemplate(w, wrk, err)
+}
+
+// expectedRevisions reads the header If-Match (RFC 9110, section 13.1.1). It returns nil where
+// every revision of the worker is right.
+func expectedRevisions(r *request) ([]string, error) {
+	if len(r.Header.Values("If-Match")) == 0 {
+		return nil, nil
+	}
+	revisions := []string{}
+	for _, tag := range listHeader(r.Request, "If-Match") {
+		if tag == "*" {
+			return nil, nil
+		}
+		// A weak tag never matches here. It is well-formed all the same.
+		quoted := strings.TrimPrefix(tag, "W/")
+		if len(quoted) < 2 || quoted[0] != '"' || quoted[len(quoted)-1] != '"' {
+			return nil, invalid("If-Match", `must be "*", or the ETag of the worker's template with its quotes`)
+		}
+		if quoted == tag {
+			revisions = append(revisions, quoted[1:len(quoted)-1])
+		}
+	}
+	return revisions, nil
+}

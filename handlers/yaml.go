@@ -1,0 +1,245 @@
+package handlers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"journeyman/store"
+)
+
+// The limits of a YAML file. The parser has none of its own.
+const (
+	maxYAML      = 1 << 20 // bytes
+	maxYAMLDepth = 64      // values inside each other
+	maxYAMLNodes = 100_000 // keys and values
+)
+
+// yamlToJSON returns the JSON of a YAML file with one document. It refuses what could make a
+// small file a large value, or a value that its author did not mean: anchors, aliases, merge keys,
+// tags, and keys that stand twice. Its error is an Invalid error for the author of the file.
+func yamlToJSON(src []byte) (out []byte, err error) {
+	src = bytes.TrimPrefix(src, []byte("\ufeff"))
+	switch {
+	case len(src) > maxYAML:
+		return nil, store.Errorf(store.TooLarge, "the file is larger than %d bytes", maxYAML)
+	case !utf8.Valid(src):
+		return nil, store.Errorf(store.Invalid, "the file is not valid UTF-8")
+	case bytes.IndexByte(src, 0) >= 0:
+		return nil, store.Errorf(store.Invalid, "the file holds a zero byte")
+	}
+	// The parser calls itself for each level, so the depth is bounded before it begins.
+	if line := tooDeep(src); line > 0 {
+		return nil, store.Errorf(store.Invalid, "line %d: more than %d values inside each other", line, maxYAMLDepth)
+	}
+	// The parser is not ours, and the file may be anybody's: a panic must not end the server.
+	defer func() {
+		if p := recover(); p != nil {
+			out, err = nil, store.Errorf(store.Invalid, "the file is not valid YAML")
+		}
+	}()
+	file, err := parser.ParseBytes(src, 0)
+	if err != nil {
+		return nil, yamlProblem(err)
+	}
+	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
+		return nil, store.Errorf(store.Invalid, "the file must hold one YAML document")
+	}
+	var w yamlWriter
+	if err := w.write(file.Docs[0].Body, 0); err != nil {
+		return nil, err
+	}
+	return w.out.Bytes(), nil
+}
+
+// yamlProblem returns the error of a file that the parser refuses.
+func yamlProblem(err error) error {
+	var syntax *yaml.SyntaxError
+	if errors.As(err, &syntax) && syntax.GetToken() != nil && syntax.GetToken().Position != nil {
+		return yamlErrorf(syntax.GetToken().Position.Line, "%s", store.FirstRunes(syntax.GetMessage(), 200))
+	}
+	return store.Errorf(store.Invalid, "the file is not valid YAML")
+}
+
+func yamlErrorf(line int, format string, args ...any) error {
+	return store.Errorf(store.Invalid, "line %d: "+format, append([]any{line}, args...)...)
+}
+
+// tooDeep returns the number of the first line at which values may be too deep inside each other,
+// or 0. It counts brackets in texts, too: so many open ones stand in no real file.
+func tooDeep(src []byte) int {
+	open, number := 0, 0
+	for line := range bytes.Lines(src) {
+		number++
+		// "- - - x" opens a level with each hyphen; so do "?" and ":".
+		marks, rest := 0, bytes.TrimLeft(line, " ")
+		for len(rest) > 1 && strings.IndexByte("-?:", rest[0]) >= 0 && (rest[1] == ' ' || rest[1] == '\t') {
+			marks++
+			rest = bytes.TrimLeft(rest[1:], " \t")
+		}
+		for _, c := range line {
+			switch c {
+			case '[', '{':
+				open++
+			case ']', '}':
+				open = max(0, open-1)
+			}
+		}
+		if open > maxYAMLDepth || marks > maxYAMLDepth || len(line)-len(bytes.TrimLeft(line, " ")) > 50*maxYAMLDepth {
+			return number
+		}
+	}
+	return 0
+}
+
+// A yamlWriter writes the nodes of a YAML document as JSON.
+type yamlWriter struct {
+	out   bytes.Buffer
+	nodes int
+}
+
+// write appends a node. depth is the number of values around it.
+func (w *yamlWriter) write(node ast.Node, depth int) error {
+	if w.nodes++; w.nodes > maxYAMLNodes {
+		return store.Errorf(store.Invalid, "the file holds more than %d values", maxYAMLNodes)
+	}
+	if depth > maxYAMLDepth {
+		return yamlErrorf(lineOf(node), "more than %d values inside each other", maxYAMLDepth)
+	}
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		return w.object(n.Values, depth)
+	case *ast.MappingValueNode: // an object with one key
+		return w.object([]*ast.MappingValueNode{n}, depth)
+	case *ast.SequenceNode:
+		return w.list(n.Values, depth)
+	case *ast.CommentGroupNode, *ast.NullNode, nil:
+		w.out.WriteString("null")
+		return nil
+	case *ast.LiteralNode:
+		return w.text(n.Value.Value)
+	case *ast.StringNode:
+		// YAML 1.2 takes 1e6 for a number, and the parser takes it for a text.
+		if n.Token.Type == token.StringType && jsonNumber.MatchString(n.Value) {
+			w.out.WriteString(n.Value)
+			return nil
+		}
+		return w.text(n.Value)
+	case *ast.BoolNode:
+		w.out.WriteString(strconv.FormatBool(n.Value))
+		return nil
+	case *ast.IntegerNode:
+		return w.number(n, n.Value)
+	case *ast.FloatNode:
+		return w.number(n, n.Value)
+	}
+	return yamlErrorf(lineOf(node), "%s", refusedYAML(node))
+}
+
+// refusedYAML returns the reason for which a node is refused.
+func refusedYAML(node ast.Node) string {
+	switch node.(type) {
+	case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
+		return "anchors (&), aliases (*) and merge keys (<<) are not allowed: write the value out"
+	case *ast.TagNode:
+		return "tags (!) are not allowed: write the value without one"
+	case *ast.InfinityNode, *ast.NanNode:
+		return "infinity and NaN are not allowed: write a number"
+	}
+	return "this is not allowed here"
+}
+
+// jsonNumber matches the numbers of JSON.
+var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
+
+// number appends a number with the digits that the file has, if JSON allows them.
+func (w *yamlWriter) number(node ast.Node, value any) error {
+	if text := node.GetToken().Value; jsonNumber.MatchString(text) {
+		w.out.WriteString(text)
+		return nil
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return yamlErrorf(lineOf(node), "the number is too large")
+	}
+	w.out.Write(raw)
+	return nil
+}
+
+func (w *yamlWriter) text(text string) error {
+	raw, err := json.Marshal(text)
+	w.out.Write(raw)
+	return err
+}
+
+func (w *yamlWriter) list(items []ast.Node, depth int) error {
+	w.out.WriteByte('[')
+	for i, item := range items {
+		if i > 0 {
+			w.out.WriteByte(',')
+		}
+		if err := w.write(item, depth+1); err != nil {
+			return err
+		}
+	}
+	w.out.WriteByte(']')
+	return nil
+}
+
+func (w *yamlWriter) object(fields []*ast.MappingValueNode, depth int) error {
+	seen := map[string]bool{}
+	w.out.WriteByte('{')
+	for i, field := range fields {
+		if i > 0 {
+			w.out.WriteByte(',')
+		}
+		key, err := yamlKey(field.Key)
+		if err != nil {
+			return err
+		}
+		if seen[key] {
+			return yamlErrorf(lineOf(field.Key), "the key %q stands twice", store.FirstRunes(key, 100))
+		}
+		seen[key] = true
+		if err := w.text(key); err != nil {
+			return err
+		}
+		w.out.WriteByte(':')
+		if err := w.write(field.Value, depth+1); err != nil {
+			return err
+		}
+	}
+	w.out.WriteByte('}')
+	return nil
+}
+
+// yamlKey returns a key of an object as text.
+func yamlKey(node ast.MapKeyNode) (string, error) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, nil
+	case *ast.IntegerNode:
+		return fmt.Sprint(n.Value), nil
+	case *ast.BoolNode, *ast.NullNode, *ast.FloatNode:
+		return n.GetToken().Value, nil
+	}
+	return "", yamlErrorf(lineOf(node), "a key must be a text; anchors, aliases, merge keys and tags are not allowed")
+}
+
+// lineOf returns the line of a node, from 1.
+func lineOf(node ast.Node) int {
+	if node == nil || node.GetToken() == nil || node.GetToken().Position == nil {
+		return 1
+	}
+	return node.GetToken().Position.Line
+}

@@ -1,0 +1,167 @@
+package mail
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"strings"
+	"unicode"
+
+	"journeyman/mail/message"
+	"journeyman/store"
+)
+
+// This file writes the mails that ask people. They ask for the answer to a worker's question,
+// or for a decision on its tool calls.
+
+// writeQuestion makes reply the mail that asks a question. It answers the author's mail, and
+// the author's reply to it is the answer.
+func (s *Server) writeQuestion(ctx context.Context, r store.Reply, reply *message.Reply) (err error) {
+	if reply.Original, err = s.original(ctx, r); err != nil {
+		return err
+	}
+	// A mail of this kind asks exactly one question. The caller has checked that it still
+	// waits.
+	q := r.Asks[0].Question
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(q.Text) + "\n\n")
+	for i, c := range q.Choices {
+		fmt.Fprintf(&b, "%d. %s\n", i+1, message.OneLine(c))
+	}
+	b.WriteString("\n---\n\n")
+	if len(q.Choices) > 0 {
+		b.WriteString("To answer, reply to this mail with a number or in your own words. The work waits until then.")
+	} else {
+		b.WriteString("To answer, reply to this mail. The work waits until then.")
+	}
+	reply.Text = b.String()
+	reply.HTML = s.page(ctx, reply.Text)
+	return nil
+}
+
+// The limits of a mail that asks a member.
+const (
+	requestCalls = 8    // calls that it shows
+	requestInput = 2000 // characters of one call's arguments
+	requestTitle = 150  // characters of a subject
+)
+
+// A request is what a mail asks a member.
+type request struct {
+	Worker   string
+	Task     string // its title
+	TaskURL  string
+	Calls    []requestedCall
+	More     int // calls that are not shown
+	Question bool
+}
+
+// A requestedCall is one call or question of a request.
+type requestedCall struct {
+	Tool    string
+	Text    string // the arguments, or the question
+	Choices []string
+	Cut     bool // Text is only a beginning
+	URL     string
+}
+
+// writeRequest makes reply the mail that asks a member about the calls of a turn, or about its
+// question. Each call has a link by which the member decides without signing in.
+func (s *Server) writeRequest(ctx context.Context, r store.Reply, reply *message.Reply) error {
+	task, err := s.cfg.Store.TaskOfTurn(ctx, r.Turn)
+	if err != nil {
+		return err
+	}
+	req := request{Worker: message.OneLine(reply.FromName), Task: plain(message.OneLine(task.Title)),
+		TaskURL: s.cfg.Runner.TaskURL(task.ID), More: max(0, len(r.Asks)-requestCalls),
+		Question: r.Kind == store.ReplyQuestion}
+	for _, a := range r.Asks[:len(r.Asks)-req.More] {
+		// The token is for this recipient alone, so the audit log names the person who
+		// decided.
+		token, err := s.cfg.Store.DecisionToken(r.Turn, a, r.UserID)
+		if err != nil {
+			return err
+		}
+		req.Calls = append(req.Calls, requestOf(a, s.cfg.Runner.DecisionURL(token)))
+	}
+	what := "Approval needed: "
+	if req.Question {
+		what = "Question: "
+	}
+	// The mail answers none, so it needs a subject of its own.
+	reply.Title = what + store.FirstRunes(req.Task, requestTitle)
+	reply.Text = req.text()
+	var page bytes.Buffer
+	if err := requestPage.Execute(&page, req); err != nil {
+		return err
+	}
+	reply.HTML = page.String()
+	return nil
+}
+
+// requestOf returns the call or question of an approval, as a mail shows it. A model wrote all
+// of it, perhaps after it read a hostile page. So it must not forge other parts of the mail.
+func requestOf(a store.Approval, url string) requestedCall {
+	text := a.Question.Text
+	if a.Kind != store.KindQuestion {
+		var b bytes.Buffer
+		if text = string(a.Input); json.Indent(&b, a.Input, "", "  ") == nil {
+			text = b.String()
+		}
+	}
+	text = plain(text)
+	c := requestedCall{Tool: plain(a.ToolName), Text: store.FirstRunes(text, requestInput), URL: url}
+	c.Cut = len(c.Text) < len(text)
+	for _, choice := range a.Question.Choices {
+		c.Choices = append(c.Choices, plain(message.OneLine(choice)))
+	}
+	return c
+}
+
+// plain returns a model's text without control and format characters. Such characters, for
+// example those that reverse the direction, could change how the rest of the mail looks.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && !unicode.IsGraphic(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// text returns the request as plain text.
+func (r request) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The worker %q waits for you in the task %q.\n", r.Worker, r.Task)
+	for _, c := range r.Calls {
+		if r.Question {
+			b.WriteString("\nIt asks:\n")
+		} else {
+			fmt.Fprintf(&b, "\nIt wants to call %s with:\n", c.Tool)
+		}
+		// Every line is indented, so that no line of the model can pass for one of this
+		// server.
+		b.WriteString("\n    " + strings.ReplaceAll(c.Text, "\n", "\n    ") + "\n")
+		if c.Cut {
+			b.WriteString("    (only the beginning: the page shows all)\n")
+		}
+		for i, choice := range c.Choices {
+			fmt.Fprintf(&b, "    %d. %s\n", i+1, choice)
+		}
+		fmt.Fprintf(&b, "\nDecide here: %s\n", c.URL)
+	}
+	if r.More > 0 {
+		fmt.Fprintf(&b, "\n%d more calls wait on the page of the task.\n", r.More)
+	}
+	fmt.Fprintf(&b, "\nEach link decides once and for you: do not pass it on. The task: %s\n", r.TaskURL)
+	return b.String()
+}
+
+//go:embed request.html
+var requestHTML string
+
+// requestPage writes a request as HTML. It escapes what the model has written.
+var requestPage = template.Must(template.New("request").Parse(requestHTML))

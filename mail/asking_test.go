@@ -1,0 +1,172 @@
+package mail
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/emersion/go-message/mail"
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// askingFor is an instruction that asks a question and repeats the answer.
+func askingFor(question string) string {
+	return "```offline\ntool ask_user " + question + "\nsay It is {{last}}\n```"
+}
+
+// questionOf waits for the nth mail of the outbox and returns its Message-ID and text.
+func (p *post) questionOf(n int) (id, text string) {
+	p.t.Helper()
+	list := p.replies(n, store.EmailKept, store.EmailSent)
+	r, _ := p.source(list[n-1])
+	texts, _ := parts(p.t, r)
+	return list[n-1].ID + "@" + domain, texts["text/plain"]
+}
+
+func TestQuestionByMail(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		from  string
+		tools store.ToolRules // of strangers
+	}{
+		"a member":   {from: "ann@example.com"},
+		"a stranger": {from: "bob@example.net", tools: store.ToolRules{{Tool: "ask_user"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			p := newPost(t, false, nil)
+			p.worker = p.newWorker(p.owner.Caller, store.NewWorker{Title: "Waiter", Settings: store.WorkerSettings{StrangerTools: tt.tools}})
+			send := func(from, id, text string, fields ...string) {
+				t.Helper()
+				fields = append(fields, "From: "+from, "Message-ID: <"+id+"@example.net>")
+				is.Equal(p.send(from, p.address(), letter(text, fields...)), "250 2.0.0 OK: queued")
+			}
+			send(tt.from, "first", askingFor(`{"question": "Soup or <b>salad</b>?", "choices": ["Soup", "Salad"]}`))
+			question, text := p.questionOf(1)
+			is.True(strings.Contains(text, "Soup or <b>salad</b>?\n\n1. Soup\n2. Salad\n")) // it can be answered by number
+			first := p.emails(store.Inbound)[0]
+
+			// Somebody else's reply is no answer.
+			send("eve@example.org", "eve", "Soup!", "In-Reply-To: <"+question+">")
+			is.Equal(p.turn(first).Status, store.Running)
+
+			send(tt.from, "second", "2.\n\nOn Mon, Nov 23, 2026 at 9:30 AM Waiter <w@localhost> wrote:\n> Soup or salad?", "In-Reply-To: <"+question+">", "References: <first@example.net> <"+question+">")
+			eventually(t, "the end", func() bool { return p.turn(first).Status.Ended() })
+			is.Equal(p.turn(first).OutputText, `It is {"answer":"Salad"}`)
+			send(tt.from, "second", "2.", "In-Reply-To: <"+question+">") // the same mail again
+			mails := p.emails(store.Inbound)
+			is.Equal(mails[len(mails)-1].TurnID, first.TurnID) // the answer belongs to the turn that asked
+			// The answer of the turn follows the newest mail, once.
+			eventually(t, "the reply", func() bool {
+				for _, e := range p.emails(store.Outbound) {
+					if _, raw := p.source(e); e.TurnID == first.TurnID && strings.Contains(raw, "In-Reply-To: <second@example.net>") {
+						return true
+					}
+				}
+				return false
+			})
+			n := 0
+			for _, e := range p.emails(store.Outbound) {
+				if e.TurnID == first.TurnID {
+					n++
+				}
+			}
+			is.Equal(n, 2) // the question and the answer
+
+			// Without a question, a reply is an instruction.
+			send(tt.from, "third", "say thanks", "In-Reply-To: <"+question+">")
+			mails = p.emails(store.Inbound)
+			last := mails[len(mails)-1]
+			is.True(last.TurnID != first.TurnID && last.TaskID == first.TaskID) // a turn of its own in the same task
+		})
+	}
+}
+
+// TestStrangersAreNotAsked checks that a turn cannot ask where the rules do not allow it,
+// or where nobody would read the question.
+func TestStrangersAreNotAsked(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, false, nil)
+	curious := p.newWorker(p.owner.Caller, store.NewWorker{Settings: store.WorkerSettings{StrangerTools: store.ToolRules{{Tool: "ask_user"}}}})
+	for i, to := range []store.Worker{p.worker, curious} {
+		from := []string{"bob@example.net", "no-reply@example.net"}[i]
+		is.Equal(p.send(from, WorkerAddress(to.ID, domain), letter(askingFor(`{"question": "Who?"}`), "From: "+from, fmt.Sprintf("Message-ID: <%d@example.net>", i))), "250 2.0.0 OK: queued")
+		e := p.emails(store.Inbound)[i]
+		eventually(t, "the end", func() bool { return p.turn(e).Status.Ended() })
+		is.True(strings.Contains(p.turn(e).OutputText, `there is no tool`)) // the tool is not offered
+	}
+}
+
+// TestAnswerWithFiles checks that the files of an answer reach the workspace.
+func TestAnswerWithFiles(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, false, nil)
+	ask := "```offline\ntool ask_user {\"question\": \"Which file?\"}\ntool read_file {\"path\": \"list.txt\"}\nsay It is {{last}}\n```"
+	is.Equal(p.send("ann@example.com", p.address(), letter(ask, "Message-ID: <1@example.com>")), "250 2.0.0 OK: queued")
+	question, _ := p.questionOf(1)
+	is.Equal(p.send("ann@example.com", p.address(), letter("--b\nContent-Type: text/plain\n\nThis one.\n--b\nContent-Type: text/plain\n"+
+		"Content-Disposition: attachment; filename=list.txt\n\nsugar\n--b--", "Message-ID: <2@example.com>", "In-Reply-To: <"+question+">",
+		"MIME-Version: 1.0", "Content-Type: multipart/mixed; boundary=b")), "250 2.0.0 OK: queued")
+	e := p.emails(store.Inbound)[0]
+	eventually(t, "the end", func() bool { return p.turn(e).Status.Ended() })
+	is.True(strings.Contains(p.turn(e).OutputText, "sugar")) // the call after the answer has read it
+	list, _, err := p.store.Approvals(t.Context(), p.owner.Caller, store.ApprovalQuery{TaskID: e.TaskID, Limit: 5})
+	is.NoErr(err)
+	is.Equal(list[0].Answer, "This one.\n\n(With files, which are in the workspace now: list.txt)")
+}
+
+var decisionLink = regexp.MustCompile(`http://jm\.test/decide/(\S+)`)
+
+func TestApprovalByMail(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	h := newHub(t, false)
+	p := newPost(t, false, func(c *Config) { c.Relay = h.relay })
+	w := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
+	c := p.owner.Caller
+	c.Trigger = store.TriggerAPI
+	evil := `<img src=x> [click](https://evil.example) \u202e`
+	_, err := p.store.CreateTurn(t.Context(), store.NewTurn{Caller: c, WorkerID: w.ID, Budget: store.BudgetLow, TaskID: "careful",
+		Input: "```offline\ntool write_file {\"path\": \"a.txt\", \"content\": \"" + evil + "\"}\nsay It is {{last}}\n```"})
+	is.NoErr(err)
+	p.runner.Wake()
+	eventually(t, "the mail", func() bool { return h.count() == 1 })
+	h.mu.Lock()
+	raw, to := h.got[0], h.to[0]
+	h.mu.Unlock()
+	is.Equal(to, "ann@example.com")
+	is.True(strings.Contains(raw, "Auto-Submitted: auto-generated"))
+	reader, err := mail.CreateReader(strings.NewReader(raw))
+	is.NoErr(err)
+	subject, err := reader.Header.Subject()
+	is.NoErr(err)
+	is.True(strings.HasPrefix(subject, "Approval needed: ")) // people see at once what it is
+	texts, _ := parts(t, reader)
+	is.True(!strings.Contains(texts["text/html"], "<img") && !strings.Contains(texts["text/html"], `href="https://evil`)) // it is escaped
+	is.True(!strings.ContainsRune(texts["text/plain"]+texts["text/html"], '\u202e'))
+	token := decisionLink.FindStringSubmatch(texts["text/plain"])[1]
+	is.True(strings.Contains(texts["text/html"], token)) // both forms have the link
+
+	// What was sent is forgotten, and only its recipient sees that there was a mail.
+	mails := p.replies(1, store.EmailSent)
+	source, err := p.store.EmailSource(t.Context(), mails[0])
+	is.NoErr(err)
+	is.Equal(len(source), 0)
+
+	l, err := p.store.DecisionLink(t.Context(), token, "192.0.2.1")
+	is.NoErr(err)
+	is.Equal([]any{l.Caller.UserID, l.Task.ID, l.Approval.ToolName}, []any{p.owner.UserID, "careful", "write_file"})
+	_, err = p.runner.DecideApproval(t.Context(), l.Caller, l.Task.ID, l.Approval.ID, l.Decision(store.Decision{Approved: true}))
+	is.NoErr(err)
+	l, err = p.store.DecisionLink(t.Context(), token, "192.0.2.1")
+	is.NoErr(err)
+	is.Equal(l.Approval.Status, store.ApprovalApproved) // the page can say so
+	_, err = p.store.DecisionLink(t.Context(), token[:len(token)-2]+"AA", "192.0.2.1")
+	is.True(store.IsNotFound(err)) // a forged one
+}

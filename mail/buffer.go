@@ -1,0 +1,87 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// A buffer limits the memory of mails being received: of all together, and of those
+// from each place. So one peer cannot keep the mail of others out.
+type buffer struct {
+	all   *semaphore.Weighted
+	share int64 // limit of a place, in bytes
+
+	mu     sync.Mutex // guards places
+	places map[string]*place
+}
+
+// A place is a peer's network from which mail is being received.
+type place struct {
+	share *semaphore.Weighted
+	users int // calls of acquire without their release
+}
+
+var (
+	errNoRoom = errors.New("no room for the mail now")
+	errShare  = errors.New("no room for more mail of this place now")
+)
+
+// newBuffer creates a buffer of size bytes. It has room for four of the largest mails at
+// least. A mail that grows takes up to three times its size, so each place may take that
+// much.
+func newBuffer(size, maxMail int64) *buffer {
+	size = max(size, 4*maxMail)
+	share := max(size/2, 3*maxMail)
+	return &buffer{all: semaphore.NewWeighted(size), share: share, places: map[string]*place{}}
+}
+
+// acquire takes n bytes for a place, and waits for them until ctx ends. It returns
+// errShare if the place has no room left, errNoRoom if the whole buffer has none.
+func (b *buffer) acquire(ctx context.Context, from string, n int64) error {
+	p := b.enter(from)
+	// The share comes first: who waits there holds no room that others need.
+	if p.share.Acquire(ctx, n) != nil {
+		b.leave(from)
+		return errShare
+	}
+	if b.all.Acquire(ctx, n) != nil {
+		p.share.Release(n)
+		b.leave(from)
+		return errNoRoom
+	}
+	return nil
+}
+
+// release returns the n bytes of one call of acquire. It ignores a call with n = 0.
+func (b *buffer) release(from string, n int64) {
+	if n == 0 {
+		return
+	}
+	b.all.Release(n)
+	b.leave(from).share.Release(n)
+}
+
+func (b *buffer) enter(from string) *place {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.places[from]
+	if p == nil {
+		p = &place{share: semaphore.NewWeighted(b.share)}
+		b.places[from] = p
+	}
+	p.users++
+	return p
+}
+
+func (b *buffer) leave(from string) *place {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.places[from]
+	if p.users--; p.users == 0 {
+		delete(b.places, from)
+	}
+	return p
+}

@@ -1,0 +1,36 @@
+package mail
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestMailOnFullDisk mails a server whose disk is full: the sender is told to keep the mail before
+// the mail itself arrives, and mail is taken when there is room again.
+func TestMailOnFullDisk(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var free atomic.Int64
+	free.Store(50)
+	p := newPostWith(t, true, store.Options{DiskReserve: store.DiskLimit{Bytes: 2},
+		Statfs: func(string) (store.DiskSpace, error) { return store.DiskSpace{Free: free.Load(), Total: 100}, nil }}, nil)
+	free.Store(0)
+	is.NoErr(p.store.WatchDisk(t.Context()))
+	c := p.dial().greet()
+	defer c.Close()
+	c.must("452 4.3.1", c.say("MAIL FROM:<ann@example.com>"))
+	free.Store(50)
+	is.NoErr(p.store.WatchDisk(t.Context()))
+	c.must("250", c.say("MAIL FROM:<ann@example.com>"))
+	c.must("250", c.say("RCPT TO:<%s>", p.address()))
+	c.must("354", c.say("DATA"))
+	free.Store(0) // while the mail arrives
+	is.NoErr(p.store.WatchDisk(t.Context()))
+	c.must("452 4.3.1", c.say("Subject: Hello\r\nFrom: ann@example.com\r\nMessage-ID: <1@example.com>\r\n\r\nDo it.\r\n."))
+	is.Equal(p.store.Queued(), int64(0))
+	is.Equal(len(p.emails(store.Inbound)), 0) // nothing is half taken
+}

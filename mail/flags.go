@@ -1,0 +1,108 @@
+package mail
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"journeyman/store"
+)
+
+// Flags holds the command line flags of mail, which main's parser reads.
+type Flags struct {
+	Addr          *string  `name:"smtp-addr" help:"Listen address for mail to workers, 127.0.0.1:2525 by default; empty turns it off." placeholder:"ADDR"`
+	TLSCert       string   `name:"smtp-tls-cert" help:"Certificate for STARTTLS, a PEM file; generated at the start by default." placeholder:"FILE"`
+	TLSKey        string   `name:"smtp-tls-key" help:"Its key." placeholder:"FILE"`
+	Relay         string   `name:"smtp-relay" help:"Relay for replies: smtp://user:password@host:587, or smtps://. Without it, replies stay in the outbox." placeholder:"URL" secret:"the address of the relay and its password"`
+	Domain        string   `name:"mail-domain" default:"localhost" help:"Domain of worker addresses."`
+	Accept        string   `name:"mail-accept" help:"Who may mail workers: anyone, members, or addresses and @domains with commas; anyone on a loopback listener, else members." placeholder:"WHO"`
+	TrustedRelays []string `name:"mail-trusted-relay" help:"Your mail servers that deliver to this one, with the authserv-id of their trusted Authentication-Results fields; for example 127.0.0.1=mx.example.com." placeholder:"NETWORK=AUTHSERV-ID"`
+	Hold          bool     `name:"mail-hold" help:"Keep mail of senders who may not mail for an Admin to release, instead of refusing it."`
+	MaxSize       int64    `name:"mail-max-size" default:"26214400" help:"Largest mail, in bytes."`
+	ThreadLimit   int      `name:"mail-thread-limit" default:"20" help:"Mails of one task in an hour that start turns, against loops; further ones get 450. 0 turns it off."`
+	Keep          int64    `name:"mail-keep" default:"90" min:"0" help:"Days until the server deletes mails that started no turn, and the sources of other mails and replies; 0 keeps them."`
+	SenderLimit   int      `name:"mail-sender-limit" default:"100" help:"Mails of one sender to one worker in an hour that start turns; further ones get 450. 0 turns it off."`
+}
+
+// Listen opens the listener for mail. It returns nil if mail is off.
+func (f *Flags) Listen(ctx context.Context, log *slog.Logger) (net.Listener, error) {
+	addr := "127.0.0.1:2525"
+	if f.Addr != nil {
+		addr = *f.Addr
+	}
+	if addr == "" {
+		return nil, nil
+	}
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil && f.Addr == nil {
+		// The operator did not ask for mail, so a second server on this machine still
+		// serves when the first one has the default port.
+		log.Warn("mail is off: choose a listen address with --smtp-addr", "err", err)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen for mail (--smtp-addr): %w", err)
+	}
+	return ln, nil
+}
+
+// CheckRelay connects to the relay and signs in, but sends nothing. It returns the name of the
+// relay, "" if there is none.
+func (f *Flags) CheckRelay(ctx context.Context) (host string, err error) {
+	if f.Relay == "" {
+		return "", nil
+	}
+	relay, err := ParseRelay(f.Relay)
+	if err != nil {
+		return "", err
+	}
+	return relay.Host, relay.Check(ctx, f.Domain)
+}
+
+// CheckRelay does what Flags.CheckRelay does, with the relay that the server uses now.
+func (s *Server) CheckRelay(ctx context.Context) (host string, err error) {
+	relay := s.relay.Load()
+	if relay == nil {
+		return "", nil
+	}
+	return relay.Host, relay.Check(ctx, s.cfg.Domain)
+}
+
+// Config returns the settings that the flags describe. ln is the listener for mail, or
+// nil if mail is off.
+func (f *Flags) Config(ln net.Listener, log *slog.Logger) (cfg Config, err error) {
+	cfg = Config{Log: log, Domain: f.Domain, Accept: f.Accept, Hold: f.Hold, MaxSize: f.MaxSize,
+		Loops: store.MailLimits{PerThread: limitOf(f.ThreadLimit), PerSender: limitOf(f.SenderLimit)}}
+	if err := ParseAccept(f.Accept); err != nil {
+		return cfg, fmt.Errorf("--mail-accept: %w", err)
+	}
+	if cfg.TrustedRelays, err = ParseTrustedRelays(f.TrustedRelays); err != nil {
+		return cfg, fmt.Errorf("--mail-trusted-relay: %w", err)
+	}
+	if f.Relay != "" {
+		if cfg.Relay, err = ParseRelay(f.Relay); err != nil {
+			return cfg, fmt.Errorf("--smtp-relay: %w", err)
+		}
+	}
+	if ln == nil {
+		return cfg, nil
+	}
+	tcp, ok := ln.Addr().(*net.TCPAddr)
+	switch local := ok && tcp.IP.IsLoopback(); {
+	case local && len(cfg.TrustedRelays) == 0 && !strings.EqualFold(f.Domain, "localhost"):
+		log.Info("mail counts as a member's only where DKIM vouches for it: " +
+			"name the mail server that hands it in with --mail-trusted-relay")
+	case !local && cfg.Accept == "":
+		cfg.Accept = Members // strangers can reach this listener
+	}
+	cfg.TLS, err = LoadTLS(f.TLSCert, f.TLSKey, f.Domain, time.Now())
+	return cfg, err
+}
+
+// limitOf converts a flag to a field of store.MailLimits. In the flag 0 means no limit,
+// in the field a negative number does.
+func limitOf(n int) int { return cmp.Or(n, -1) }

@@ -1,0 +1,131 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// page is a mail with nothing but HTML.
+func page(html string, fields ...string) string {
+	return letter(html, append(fields, "Content-Type: text/html; charset=utf-8")...)
+}
+
+// TestAPageThatCannotBeConverted still becomes a task, with the whole mail beside it.
+func TestAPageThatCannotBeConverted(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, func(c *Config) {
+		c.HTML = func(context.Context, []string) ([]string, error) {
+			return nil, errors.New("it takes more than 4s to read")
+		}
+	})
+	is.True(strings.HasPrefix(p.send("ann@example.com", p.address(),
+		page("<style>p{}</style><p>Pay the <b>rent</b> &amp; more</p>")), "250"))
+	turn := p.turn(p.emails(store.Inbound)[0])
+	is.Equal(turn.Input, "Pay the rent & more")
+	files, err := p.store.FilesByTurn(t.Context(), turn)
+	is.NoErr(err)
+	is.Equal(len(files), 1)
+	is.Equal(files[0].Path, "message.eml")
+	text, _ := p.Preview(t.Context(), []byte(page("<p>Seen")))
+	is.Equal(text, "Seen")
+}
+
+// TestNoRoomToConvert asks the sender to send the mail again.
+func TestNoRoomToConvert(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, func(c *Config) {
+		c.HTML = func(context.Context, []string) ([]string, error) {
+			return nil, store.Errorf(store.Busy, "too many documents are being read; try again later")
+		}
+	})
+	is.True(strings.HasPrefix(p.send("ann@example.com", p.address(), page("<p>x")), "451 4.3.2"))
+	is.Equal(len(p.emails(store.Inbound)), 0)
+}
+
+// A lockedLog is a log that is safe to read while it is written.
+type lockedLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lockedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// TestAPanicIsOneMailsTrouble has a mail and a reply that make the server panic.
+func TestAPanicIsOneMailsTrouble(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var log lockedLog
+	p := newPost(t, false, func(c *Config) {
+		c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		c.HTML = func(context.Context, []string) ([]string, error) { panic("words of the mail") }
+		c.Markdown = func(context.Context, []byte) ([]byte, error) { panic("words of the reply") }
+	})
+	is.True(strings.HasPrefix(p.send("ann@example.com", p.address(), page("<p>x")), "451 4.3.0"))
+	_, err := p.Receive(t.Context(), p.owner, "", []string{p.address()}, []byte(page("<p>x")))
+	is.True(err != nil)
+	text, _ := p.Preview(t.Context(), []byte(page("<p>x")))
+	is.Equal(text, "")
+	is.True(strings.HasPrefix(p.send("ann@example.com", p.address(),
+		letter(asking("say "+strings.Repeat(">", 1000)))), "250")) // the server lives, and the reply costs much
+	eventually(t, "the reply's panic", func() bool { return strings.Contains(log.String(), "reply: panic at") })
+	eventually(t, "its next try", func() bool {
+		list := p.emails(store.Outbound)
+		return len(list) == 1 && list[0].Status == store.EmailQueued &&
+			strings.Contains(list[0].Reason, "could not be composed")
+	})
+	is.True(!strings.Contains(log.String(), "words of the"))
+	is.Equal(strings.Count(log.String(), "receive a mail: panic at journeyman/mail"), 1) // and where it was
+}
+
+// TestAnswersThatCostMuch are rendered in a confined process, or sent as written.
+func TestAnswersThatCostMuch(t *testing.T) {
+	t.Parallel()
+	r := strings.Repeat
+	confined := New(Config{Log: slog.New(slog.DiscardHandler), Markdown: func(ctx context.Context, markdown []byte) ([]byte, error) {
+		return testPool.Run(ctx, "markdown", markdown)
+	}})
+	failing := New(Config{Log: slog.New(slog.DiscardHandler), Markdown: func(context.Context, []byte) ([]byte, error) {
+		return nil, errors.New("busy")
+	}})
+	for name, tt := range map[string]struct {
+		server         *Server
+		answer, begins string
+	}{
+		"small":         {failing, "**Yes** <b onclick=x>\n", "<p><strong>Yes</strong> </p>"},
+		"a long report": {confined, r("**Yes**\n\n", 20_000), "<p><strong>Yes</strong></p>"},
+		"a table that swells": {confined, r("a|", 5000) + "\n" + r("-|", 5000) + "\n" + r("a\n", 6000),
+			"<pre>a|a|"},
+		"emphasis without end":     {confined, r("*a_ ", 200_000), "<pre>*a_ *a_ "},
+		"quotes":                   {confined, r(">", 200_000) + "<", "<pre>&gt;&gt;"},
+		"a report without process": {failing, r("<i>Yes</i> & ", 20_000), "<pre>&lt;i&gt;Yes&lt;/i&gt; &amp; "},
+	} {
+		if name == "quotes" && storetest.Rounds(1, 0) == 0 {
+			continue // the process takes all the processor time that it may have, four seconds
+		}
+		t.Run(name, func(t *testing.T) {
+			_, body, _ := strings.Cut(tt.server.page(t.Context(), tt.answer), "<body>\n")
+			is.New(t).True(strings.HasPrefix(body, tt.begins)) // as far as it could be rendered
+		})
+	}
+}

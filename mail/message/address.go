@@ -1,0 +1,98 @@
+package message
+
+import (
+	"net/mail"
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// addresses returns the addresses in all fields of a name.
+func (h *Header) addresses(key string) []string {
+	var all []string
+	for _, v := range h.fields.Values(key) {
+		list, err := parseAddresses(v)
+		if err != nil {
+			all = append(all, looseAddresses(v)...)
+			continue
+		}
+		for _, a := range list {
+			all = append(all, NormalAddress(a.Address))
+		}
+	}
+	return all[:min(len(all), 1000)] // each may cost a look into the store
+}
+
+func parseAddresses(value string) ([]*mail.Address, error) {
+	p := mail.AddressParser{WordDecoder: newWordDecoder()}
+	list, err := p.ParseList(value)
+	// The parser knows comments only in some places.
+	if err != nil && strings.Contains(value, "(") {
+		return p.ParseList(withoutComments(value))
+	}
+	return list, err
+}
+
+// withoutComments removes comments: text in parentheses outside of quotes (RFC 5322,
+// section 3.2.2).
+func withoutComments(value string) string {
+	var b strings.Builder
+	depth, quoted := 0, false
+	for i := 0; i < len(value); i++ {
+		c := value[i]
+		switch {
+		case c == '\\' && i+1 < len(value):
+			if i++; depth == 0 {
+				b.WriteByte(c)
+				b.WriteByte(value[i])
+			}
+			continue
+		case c == '"' && depth == 0: // quotes mean nothing inside a comment
+			quoted = !quoted
+		case c == '(' && !quoted:
+			depth++
+		}
+		if depth == 0 {
+			b.WriteByte(c)
+		}
+		if c == ')' && depth > 0 {
+			depth--
+		}
+	}
+	return b.String()
+}
+
+// addressLike matches text that looks like an address, in a field that is malformed.
+var addressLike = regexp.MustCompile(`[^\s<>()\[\],;:"@]+@[^\s<>()\[\],;:"@]+`)
+
+func looseAddresses(value string) []string {
+	var list []string
+	for _, a := range addressLike.FindAllString(value, 100) {
+		list = append(list, NormalAddress(a))
+	}
+	return list
+}
+
+// NormalAddress returns an address in the form in which addresses are compared.
+func NormalAddress(a string) string {
+	return strings.ToLower(printable(strings.TrimSpace(a)))
+}
+
+// DomainOf returns the domain of an address in its ASCII form, or an empty string.
+func DomainOf(address string) string {
+	at := strings.LastIndexByte(address, '@')
+	if at < 0 {
+		return ""
+	}
+	return ASCIIDomain(address[at+1:])
+}
+
+// ASCIIDomain returns a domain in the form that the DNS uses.
+func ASCIIDomain(domain string) string {
+	domain = strings.ToLower(strings.TrimSuffix(domain, "."))
+	if ascii, err := idna.Lookup.ToASCII(domain); err == nil {
+		return ascii
+	}
+	return domain
+}

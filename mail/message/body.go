@@ -1,0 +1,272 @@
+package message
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"io"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/emersion/go-message"
+	"github.com/emersion/go-message/textproto"
+)
+
+// An Attachment is a file that came with a mail.
+type Attachment struct {
+	Name      string // a label that the sender has chosen, never a path
+	MediaType string // as the sender says
+	io.Reader
+}
+
+// ReadBody returns the text that the author of a mail has written, without quoted mails
+// and without a signature. It passes HTML to convert and each attachment to keep, whose
+// error ends the reading. If a part cannot be read, it also passes the whole mail to keep,
+// as message.eml.
+func ReadBody(h Header, raw []byte, convert ConvertHTML, keep func(Attachment) error) (text string, err error) {
+	b := bodyReader{convert: convert, keep: keep, broken: h.broken}
+	content := b.part(h.fields, bytes.NewReader(h.body), 0, false)
+	if b.err == nil {
+		text = b.textOf(content)
+	}
+	if b.err != nil {
+		return "", b.err
+	}
+	if b.broken {
+		err = keep(Attachment{Name: "message.eml", MediaType: "message/rfc822", Reader: bytes.NewReader(raw)})
+	}
+	return ownText(text, isForward(h.Subject)), err
+}
+
+// A bodyReader reads the parts of one mail.
+type bodyReader struct {
+	convert ConvertHTML
+	keep    func(Attachment) error
+	parts   int   // read so far
+	files   int   // attachments so far
+	text    int   // bytes of text so far
+	broken  bool  // a part was not read, or not whole
+	err     error // ends the reading
+}
+
+// stub matches plain text that only points to the HTML form of the mail.
+var stub = regexp.MustCompile(`(?i)(view|display|see|read|support|enable|require)[^.]{0,60}\bhtml\b|` +
+	`\bhtml\b[^.]{0,60}(view|enabled|client|reader|format)`)
+
+func isStub(plain string) bool { return len(plain) < 300 && stub.MatchString(plain) }
+
+// part reads a part and the parts inside it. It returns the text, and passes attachments
+// to keep. alternative means that the part is one of several forms of the same content.
+func (b *bodyReader) part(fields textproto.Header, body io.Reader, depth int, alternative bool) content {
+	if b.err != nil {
+		return content{}
+	}
+	if b.parts++; b.parts > maxParts || depth > maxDepth {
+		b.broken = true
+		return content{}
+	}
+	kind, params := parseParams(fields.Get("Content-Type"))
+	if !strings.Contains(kind, "/") {
+		kind = "text/plain"
+	}
+	disposition, where := parseParams(fields.Get("Content-Disposition"))
+	name := cmp.Or(where["filename"], params["name"])
+	decoded := &tolerantReader{r: b.decode(fields, body), broken: &b.broken}
+	switch {
+	case strings.HasPrefix(kind, "multipart/") && params["boundary"] != "":
+		return b.multipart(kind, params["boundary"], decoded, depth)
+	case strings.HasPrefix(kind, "multipart/"):
+		b.broken = true // without a boundary the parts cannot be separated
+		return plainContent(b.readText(decoded, params))
+	// A text with a name is a file, but not as one of several forms.
+	case disposition != "attachment" && (name == "" || alternative) && (kind == "text/plain" || kind == "text/html"):
+		return b.textPart(kind, params, decoded)
+	case isSignature(kind), alternative && strings.HasPrefix(kind, "text/") && kind != "text/calendar":
+		return content{} // only programs need it
+	}
+	if name == "" {
+		name = nameFor(kind, params, fields.Get("Content-Id"))
+	}
+	if b.files++; b.files > maxFiles {
+		b.broken = true
+		return content{}
+	}
+	b.err = b.keep(Attachment{Name: name, MediaType: kind, Reader: decoded})
+	return content{}
+}
+
+// decode reverses the transfer encoding of a part. It leaves the charset to readText, which
+// guesses if the label is wrong: for the library the part is no text.
+func (b *bodyReader) decode(fields textproto.Header, body io.Reader) io.Reader {
+	var h message.Header
+	encoding, _ := parseParams(fields.Get("Content-Transfer-Encoding"))
+	h.Set("Content-Transfer-Encoding", encoding)
+	h.Set("Content-Type", "application/octet-stream") // so that the library decodes no charset
+	e, err := message.New(h, body)
+	if err != nil {
+		b.broken = true // an unknown encoding, so e has the body as it is
+	}
+	return e.Body
+}
+
+// textPart reads a part of plain text or HTML.
+func (b *bodyReader) textPart(kind string, params map[string]string, decoded io.Reader) content {
+	text := b.readText(decoded, params)
+	if kind == "text/html" {
+		return content{html: []piece{{text: text, isHTML: true}}}
+	}
+	if strings.EqualFold(params["format"], "flowed") {
+		text = unflow(text, strings.EqualFold(params["delsp"], "yes"))
+	}
+	return plainContent(text)
+}
+
+// readText reads text in the charset of params, as far as maxText allows.
+func (b *bodyReader) readText(r io.Reader, params map[string]string) string {
+	room := maxText - b.text                               // of all parts together
+	raw, _ := io.ReadAll(io.LimitReader(r, int64(room)+1)) // a tolerantReader returns no errors
+	if len(raw) > room {
+		b.broken = true
+		raw = raw[:room]
+	}
+	b.text += len(raw)
+	return cleanText(toUTF8(raw, params["charset"]))
+}
+
+// multipart reads the parts of a part.
+func (b *bodyReader) multipart(kind, boundary string, body io.Reader, depth int) content {
+	mr := textproto.NewMultipartReader(bufio.NewReader(body), boundary)
+	var all []content
+	for b.err == nil && b.parts <= maxParts {
+		p, err := mr.NextPart()
+		if err != nil {
+			// A multipart without any part, or one that ends early, was not understood.
+			b.broken = b.broken || err != io.EOF || len(all) == 0
+			break
+		}
+		all = append(all, b.part(p.Header, p, depth+1, kind == "multipart/alternative"))
+	}
+	if kind == "multipart/alternative" {
+		return bestOf(all)
+	}
+	return joined(all)
+}
+
+// isSignature reports whether a part is the digital signature of another part. It is of
+// no use without the source of the mail.
+func isSignature(kind string) bool {
+	switch kind {
+	case "application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature":
+		return true
+	}
+	return false
+}
+
+// nameFor returns a name for an attachment that has none.
+func nameFor(kind string, params map[string]string, contentID string) string {
+	// The table of package mime depends on the machine.
+	extension := cmp.Or(map[string]string{
+		"text/plain": "txt", "text/html": "html", "text/calendar": "ics", "text/csv": "csv", "text/markdown": "md",
+		"text/vcard": "vcf", "text/x-vcard": "vcf", "text/x-patch": "patch", "text/x-diff": "diff",
+		"application/pdf": "pdf", "application/json": "json", "application/zip": "zip",
+		"application/ms-tnef": "dat", "application/pkcs7-mime": "p7m",
+		"image/jpeg": "jpg", "image/png": "png", "image/gif": "gif", "image/svg+xml": "svg", "image/webp": "webp",
+		"image/heic": "heic", "audio/mpeg": "mp3", "audio/ogg": "ogg", "audio/wav": "wav", "video/mp4": "mp4",
+		"message/rfc822": "eml", "message/delivery-status": "txt", "text/rfc822-headers": "txt",
+	}[kind], "bin")
+	stem := "attachment"
+	switch {
+	case kind == "text/calendar":
+		stem = "invite"
+		if m := params["method"]; m != "" && !strings.EqualFold(m, "REQUEST") {
+			stem = strings.ToLower(m)
+		}
+	case kind == "message/rfc822":
+		stem = "forwarded"
+	case kind == "message/delivery-status":
+		stem = "delivery-status"
+	case kind == "text/rfc822-headers":
+		stem = "headers"
+	case strings.HasPrefix(kind, "image/"):
+		stem = "image"
+		if id, _, _ := strings.Cut(strings.Trim(contentID, "<> \t"), "@"); id != "" {
+			stem = strings.TrimSuffix(path.Base(id), "."+extension)
+		}
+	}
+	return stem + "." + extension
+}
+
+// A tolerantReader ends where its reader fails, and sets broken.
+type tolerantReader struct {
+	r      io.Reader
+	broken *bool
+}
+
+// Read returns no error but io.EOF.
+func (t *tolerantReader) Read(p []byte) (int, error) {
+	n, err := t.r.Read(p)
+	if err != nil && err != io.EOF {
+		*t.broken, err = true, io.EOF
+	}
+	return n, err
+}
+
+// cleanText returns a text with \n as its only line end, without invisible characters.
+func cleanText(s string) string {
+	s = strings.TrimPrefix(s, "\ufeff")
+	s = strings.ReplaceAll(s, "\r\n", "\n")
+	if isCleanASCII(s) {
+		return s // without a copy, as most mail
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r':
+			return '\n'
+		case r < ' ' && r != '\n' && r != '\t', r == 0x7f, r == '\u200b', r == '\ufeff', r == '\u00ad':
+			return -1
+		case r == '\u00a0':
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// isCleanASCII reports whether s is ASCII with no control characters but tabs and
+// line ends.
+func isCleanASCII(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// unflow joins the lines of each paragraph of a text with format=flowed (RFC 3676). A line
+// that ends with a space continues in the next one, if both are quoted equally deep.
+func unflow(s string, deleteSpace bool) string {
+	var out strings.Builder
+	open := -1 // quote depth of the paragraph that continues, or -1
+	for line := range strings.SplitSeq(s, "\n") {
+		depth := len(line) - len(strings.TrimLeft(line, ">"))
+		rest := strings.TrimPrefix(line[depth:], " ")          // senders add it in front of some lines
+		flows := strings.HasSuffix(rest, " ") && rest != "-- " // which begins a signature
+		if open != depth || rest == "-- " {                    // a new paragraph begins
+			if out.Len() > 0 || open >= 0 {
+				out.WriteByte('\n')
+			}
+			if depth > 0 {
+				out.WriteString(strings.Repeat(">", depth) + " ")
+			}
+		}
+		if flows && deleteSpace {
+			rest = strings.TrimSuffix(rest, " ")
+		}
+		out.WriteString(rest)
+		if open = -1; flows {
+			open = depth
+		}
+	}
+	return out.String()
+}

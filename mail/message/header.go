@@ -1,0 +1,175 @@
+// Package message parses and composes mail. It reads what strangers write: whatever
+// is malformed is mended or left out, and everything that can grow has a limit.
+//
+// It is pure: the same bytes give the same result. It imports nothing of ours, opens
+// no file and no connection, and starts no process. What needs one, such as the
+// conversion of HTML, its callers pass in as a func.
+package message
+
+import (
+	"bufio"
+	"bytes"
+	"strings"
+
+	"github.com/emersion/go-message/textproto"
+)
+
+// Limits of reading. A mail beyond one of them is attached as a whole, so that nothing
+// of it is lost.
+const (
+	MaxHeader     = 256 << 10 // bytes of a header
+	maxReferences = 50        // ids that may name a thread
+	maxParts      = 200       // parts of a mail
+	maxDepth      = 20        // parts inside parts
+	maxFiles      = 50        // attachments
+	maxText       = 256 << 10 // bytes of text
+	maxMessageID  = 500       // bytes of an id; a longer one is replaced by its hash
+)
+
+// A Header holds what the header of a mail says. All addresses are in lower case, all
+// ids without angle brackets.
+type Header struct {
+	MessageID  string // a hash of the mail if it has no valid id
+	HasID      bool   // a reply can name MessageID
+	From       string // address of the author; empty if no address can be read
+	FromName   string
+	SoleFrom   bool // the header is well-formed and names exactly one author
+	ReplyTo    []string
+	Cc         []string
+	Recipients []string // from To, Cc and the fields that relays add
+	Subject    string
+	InReplyTo  []string
+	References []string // oldest first
+	Automatic  string   // one of the Auto constants; empty if a person wrote the mail
+
+	fields textproto.Header
+	body   []byte // follows the header
+	broken bool   // the header was mended or cut
+}
+
+// Has reports whether the header has a field.
+func (h Header) Has(field string) bool { return h.fields.Has(field) }
+
+// ReadHeader reads the header of a mail. It never fails: it leaves out all that it cannot
+// read.
+func ReadHeader(raw []byte) Header {
+	var h Header
+	h.fields, h.body, h.broken = splitHeader(raw)
+	h.Subject = OneLine(decodeWords(h.fields.Get("Subject")))
+	h.readAuthor()
+	h.ReplyTo, h.Cc = h.addresses("Reply-To"), h.addresses("Cc")
+	for _, key := range []string{"To", "Cc", "Delivered-To", "X-Original-To", "X-Forwarded-To", "Envelope-To"} {
+		h.Recipients = append(h.Recipients, h.addresses(key)...)
+	}
+	h.InReplyTo = messageIDs(h.fields.Get("In-Reply-To"))
+	h.References = messageIDs(h.fields.Get("References"))
+	h.readMessageID(raw)
+	h.Automatic = h.automatic()
+	return h
+}
+
+// splitHeader parses the header of a mail, and mends it if necessary.
+func splitHeader(raw []byte) (fields textproto.Header, body []byte, broken bool) {
+	head, body := cutHeader(raw)
+	if len(head) > MaxHeader {
+		head, broken = head[:MaxHeader], true
+	}
+	fields, err := parseHeader(append(bytes.Clone(head), "\r\n"...))
+	if err == nil {
+		return fields, body, broken
+	}
+	if fields, err = parseHeader(mendHeader(head)); err != nil {
+		fields = textproto.Header{}
+	}
+	return fields, body, true
+}
+
+func parseHeader(head []byte) (textproto.Header, error) {
+	return textproto.ReadHeader(bufio.NewReaderSize(bytes.NewReader(head), min(len(head), 4<<10)))
+}
+
+// cutHeader splits a mail at its first empty line. The header keeps its last line end.
+func cutHeader(raw []byte) (head, body []byte) {
+	for at := 0; at < len(raw); {
+		end := bytes.IndexByte(raw[at:], '\n')
+		if end < 0 {
+			return raw, nil
+		}
+		next := at + end + 1
+		if line := raw[at:next]; len(line) == 1 || len(line) == 2 && line[0] == '\r' {
+			return raw[:at], raw[next:]
+		}
+		at = next
+	}
+	return raw, nil
+}
+
+// mendHeader leaves out the lines that belong to no field.
+func mendHeader(head []byte) []byte {
+	var out bytes.Buffer
+	inField := false
+	for line := range bytes.Lines(head) {
+		line = bytes.TrimRight(line, "\r\n")
+		name, _, found := bytes.Cut(line, []byte(":"))
+		switch {
+		case len(line) > 0 && (line[0] == ' ' || line[0] == '\t'):
+			// It continues the line above.
+		case !found || !isFieldName(name):
+			inField = false // lines that continue it go, too
+		default:
+			inField = true
+		}
+		if inField {
+			out.Write(line)
+			out.WriteString("\r\n")
+		}
+	}
+	out.WriteString("\r\n")
+	return out.Bytes()
+}
+
+func isFieldName(name []byte) bool {
+	for _, c := range name {
+		if c <= ' ' || c > '~' {
+			return false
+		}
+	}
+	return len(name) > 0
+}
+
+// readAuthor reads From, or else Sender. It sets SoleFrom only if nobody can doubt the
+// author. In a header that was mended or cut, a signature may cover another From field
+// than the one that was read.
+func (h *Header) readAuthor() {
+	values := h.fields.Values("From")
+	if len(values) == 1 { // mail programs may show any of several
+		if list, err := parseAddresses(values[0]); err == nil && len(list) == 1 {
+			h.From, h.FromName, h.SoleFrom = NormalAddress(list[0].Address), list[0].Name, !h.broken
+			return
+		}
+	}
+	for _, v := range append(values, h.fields.Get("Sender")) {
+		if list := looseAddresses(v); len(list) > 0 {
+			h.From = list[0]
+			return
+		}
+	}
+}
+
+// OneLine returns a text with single spaces in place of all white space.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// WithCRLF returns a mail with CRLF line ends. A file may have those of its system.
+func WithCRLF(raw []byte) []byte {
+	if !HasBareLineEnd(raw) {
+		return raw
+	}
+	raw = bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n"))
+	return bytes.ReplaceAll(raw, []byte("\n"), []byte("\r\n"))
+}
+
+// HasBareLineEnd reports whether a mail has CR or LF outside of CRLF.
+func HasBareLineEnd(raw []byte) bool {
+	pairs := bytes.Count(raw, []byte("\r\n"))
+	return bytes.Count(raw, []byte("\n")) != pairs || bytes.Count(raw, []byte("\r")) != pairs
+}

@@ -1,0 +1,100 @@
+package message
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// messageIDs returns the valid ids in a value of In-Reply-To or References. Some programs
+// write ids without angle brackets, or break the line inside of an id. Both are accepted:
+// an id that is only looked up does no harm.
+func messageIDs(value string) []string {
+	var ids []string
+	if strings.Contains(value, "<") {
+		for part := range strings.SplitSeq(value, "<") {
+			id, _, closed := strings.Cut(part, ">")
+			if closed {
+				ids = append(ids, id)
+			}
+		}
+	} else { // some programs leave the brackets out
+		ids = strings.Fields(value)
+	}
+	kept := ids[:0]
+	for _, id := range ids {
+		if id = strings.Join(strings.Fields(id), ""); validMessageID(id) {
+			kept = append(kept, shortMessageID(id))
+		}
+	}
+	return kept
+}
+
+// validMessageID reports whether an id can identify a mail (RFC 5322, section 3.6.4): it
+// has a local part and a domain, and no white space.
+func validMessageID(id string) bool {
+	at := strings.LastIndexByte(id, '@')
+	return at > 0 && at < len(id)-1 && utf8.ValidString(id) && strings.IndexFunc(id, func(r rune) bool {
+		return !unicode.IsGraphic(r) || unicode.IsSpace(r) || r == '<' || r == '>'
+	}) < 0
+}
+
+// shortMessageID returns an id, or the hash of a long one. The hash has no @, so no valid
+// id is equal to it.
+func shortMessageID(id string) string {
+	if len(id) <= maxMessageID {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hashPrefix + hex.EncodeToString(sum[:])
+}
+
+// readMessageID reads the id of the mail. Different mails may share an id that is
+// malformed, or one of several. Instead of such an id it sets the SHA-256 of the whole
+// mail, so that only the same bytes count as the same mail.
+func (h *Header) readMessageID(raw []byte) {
+	values := slices.Compact(h.fields.Values("Message-Id"))
+	if len(values) == 1 {
+		id := strings.TrimSpace(values[0])
+		// Parentheses may be a comment, or a part of the id.
+		if strings.ContainsRune(id, '(') && !validMessageID(strings.Trim(id, "<>")) {
+			id = strings.TrimSpace(withoutComments(id))
+		}
+		if inner, ok := strings.CutPrefix(id, "<"); ok {
+			if id, ok = strings.CutSuffix(inner, ">"); !ok {
+				id = ""
+			}
+		}
+		if validMessageID(id) {
+			h.MessageID = shortMessageID(id)
+			h.HasID = CanBeNamed(h.MessageID)
+			return
+		}
+	}
+	sum := sha256.Sum256(raw)
+	h.MessageID = contentPrefix + hex.EncodeToString(sum[:])
+}
+
+// Prefixes of hashes that replace an id.
+const (
+	contentPrefix = "content:" // of the whole mail
+	hashPrefix    = "sha256:"  // of an id that is too long
+)
+
+// CanBeNamed reports whether a reply can name a stored id in In-Reply-To. That takes
+// ASCII, for mail servers without SMTPUTF8.
+func CanBeNamed(id string) bool {
+	return strings.Contains(id, "@") && strings.IndexFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+}
+
+// ThreadIDs returns the ids of mails that this one may answer, the likeliest first.
+func (h Header) ThreadIDs() []string {
+	ids := slices.Clone(h.InReplyTo)
+	for _, id := range slices.Backward(h.References) {
+		ids = append(ids, id)
+	}
+	return ids[:min(len(ids), maxReferences)]
+}

@@ -1,0 +1,22 @@
+package message
+
+import (
+	"os"
+	"testing"
+
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool"
+)
+
+// TestMain lets this program be what converts pages in the real one.
+func TestMain(m *testing.M) {
+	sandbox.BeFilter(os.Args, tool.Filters())
+	os.Exit(m.Run())
+}
+
+var testDocuments = tool.NewDocuments(sandbox.NewFilterPool())
+
+// testHTML converts pages as the real program does.
+func testHTML(t testing.TB) ConvertHTML {
+	return func(pages []string) ([]string, error) { return testDocuments.MailHTML(t.Context(), pages) }
+}

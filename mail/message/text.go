@@ -1,0 +1,202 @@
+package message
+
+import (
+	"html"
+	"slices"
+	"strings"
+)
+
+// ConvertHTML converts the HTML parts of one mail to text, with quotes as lines that
+// begin with ">". It returns nil if it cannot convert a page: the pages then only keep
+// their words. An error ends the reading of the mail, which the sender has to repeat.
+//
+// Implementations must not trust a page: it may make its converter use all memory or
+// time.
+type ConvertHTML func(pages []string) (texts []string, err error)
+
+// A piece is plain text, or a page.
+type piece struct {
+	text   string
+	isHTML bool
+}
+
+// content is the text of a part, in up to two forms. Pages are converted at the end, and
+// only if they are needed: most mails with HTML say the same in plain text.
+type content struct {
+	plain []piece // has pages, too, if it joins parts of both kinds
+	html  []piece
+}
+
+func plainContent(text string) content { return content{plain: []piece{{text: text}}} }
+
+// hasPlain reports whether the plain form says anything. A page counts: what it says is
+// unknown before its conversion.
+func (c content) hasPlain() bool {
+	return slices.ContainsFunc(c.plain, func(p piece) bool { return p.isHTML || strings.TrimSpace(p.text) != "" })
+}
+
+// best returns the better form: the plain one, unless it only points to the other.
+func (c content) best() []piece {
+	if c.hasPlain() && (len(c.html) == 0 || !isStub(joinPieces(c.plain))) {
+		return c.plain
+	}
+	return c.html
+}
+
+// bestOf merges parts that say the same in several forms. The first plain form counts,
+// and the last page.
+func bestOf(all []content) content {
+	var c content
+	for _, a := range all {
+		if !c.hasPlain() {
+			c.plain = a.plain
+		}
+		if len(a.html) > 0 {
+			c.html = a.html
+		}
+	}
+	return c
+}
+
+// joined joins parts that follow each other, each in its better form.
+func joined(all []content) content {
+	if len(all) == 1 {
+		return all[0]
+	}
+	var pieces []piece
+	for _, a := range all {
+		pieces = append(pieces, a.best()...)
+	}
+	if slices.ContainsFunc(all, content.hasPlain) {
+		return content{plain: pieces}
+	}
+	return content{html: pieces}
+}
+
+// joinPieces joins the texts of pieces, without blank ones.
+func joinPieces(pieces []piece) string {
+	if len(pieces) == 1 {
+		return pieces[0].text
+	}
+	var texts []string
+	for _, p := range pieces {
+		if s := strings.Trim(p.text, "\n"); strings.TrimSpace(s) != "" {
+			texts = append(texts, s)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// textOf returns the text of a content, at most maxText bytes.
+func (b *bodyReader) textOf(c content) string {
+	text := joinPieces(b.converted(c.best()))
+	if strings.TrimSpace(text) == "" && c.hasPlain() {
+		text = joinPieces(c.plain) // it only points to a page, which turned out to be empty
+	}
+	if len(text) > maxText {
+		b.broken = true
+		text = strings.ToValidUTF8(text[:maxText], "")
+	}
+	return text
+}
+
+// converted returns pieces with the text of each page in its place.
+func (b *bodyReader) converted(pieces []piece) []piece {
+	var pages []string
+	for _, p := range pieces {
+		if p.isHTML {
+			pages = append(pages, p.text)
+		}
+	}
+	if len(pages) == 0 {
+		return pieces
+	}
+	// All pages are converted together, since each conversion costs a process.
+	texts, err := b.convert(pages)
+	if b.err = err; texts == nil {
+		b.broken = true
+		for _, page := range pages {
+			texts = append(texts, withoutTags(page))
+		}
+	}
+	pieces = slices.Clone(pieces)
+	for i := range pieces {
+		if pieces[i].isHTML {
+			pieces[i], texts = piece{text: tidy(texts[0])}, texts[1:]
+		}
+	}
+	return pieces
+}
+
+// withoutTags returns the words of a page that cannot be converted. It reads the page once
+// and builds no tree, so that no page can make it slow.
+func withoutTags(page string) string {
+	var b strings.Builder
+	for len(page) > 0 {
+		words, rest, found := strings.Cut(page, "<")
+		b.WriteString(words)
+		if !found {
+			break
+		}
+		tag, after, closed := strings.Cut(rest, ">")
+		if !closed {
+			break // an unfinished tag has no words
+		}
+		page = after
+		// Eight characters tell all tags apart that matter here.
+		name, _, _ := strings.Cut(strings.ToLower(tag[:min(len(tag), 8)]), " ")
+		switch {
+		case strings.HasPrefix(name, "script"):
+			page = afterElement(page, "</script")
+		case strings.HasPrefix(name, "style"):
+			page = afterElement(page, "</style")
+		default:
+			b.WriteString(separator(strings.TrimRight(name, "/")))
+		}
+	}
+	return html.UnescapeString(b.String())
+}
+
+// separator returns the white space that replaces a tag.
+func separator(tag string) string {
+	switch tag {
+	case "br", "p", "/p", "/div", "/tr", "/li", "/h1", "/h2", "/h3", "/table":
+		return "\n"
+	case "/td", "/th":
+		return " "
+	}
+	return ""
+}
+
+// afterElement returns the rest of a page behind an end tag, such as "</script". Without
+// the tag it returns an empty string.
+func afterElement(page, end string) string {
+	for at := 0; ; at++ {
+		next := strings.Index(page[at:], "</")
+		if next < 0 || at+next+len(end) > len(page) {
+			return ""
+		}
+		if at += next; strings.EqualFold(page[at:at+len(end)], end) {
+			_, rest, _ := strings.Cut(page[at:], ">")
+			return rest
+		}
+	}
+}
+
+// tidy cleans a text, removes spaces at line ends, and keeps one of several empty lines.
+func tidy(text string) string {
+	var out []string
+	blank := 0
+	for line := range strings.SplitSeq(cleanText(text), "\n") {
+		line = strings.TrimRight(line, " \t")
+		if line == "" {
+			blank++
+		} else {
+			blank = 0
+		}
+		if blank < 2 {
+			out = append(out, line)
+		}
+	}
+	return strings.Trim(strings.Join(out, "\n"), "\n")
+}

@@ -1,0 +1,73 @@
+package mail
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestNoMailIsLost sends mails that share a malformed id, or an id with a mail that
+// started nothing.
+func TestNoMailIsLost(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, nil)
+	one, two := letter("Hello", "Message-ID: garbage one"), letter("Hello", "Message-ID: garbage two")
+	for _, raw := range []string{one, two, one, two} {
+		is.Equal(p.send("ann@example.com", p.address(), raw), "250 2.0.0 OK: queued")
+	}
+	is.Equal(len(p.emails(store.Inbound)), 2)
+	is.Equal(p.store.Queued(), int64(2))
+
+	// A copy by way of a list comes first, and the mail itself after it.
+	fields := []string{"Message-ID: <1@example.com>"}
+	is.Equal(p.send("ann@example.com", p.address(), letter("Hello", append(fields, "List-Id: <a.example.com>")...)), "250 2.0.0 OK: queued")
+	for range 2 {
+		is.Equal(p.send("ann@example.com", p.address(), withFile("Hello", "a.pdf", "x", fields...)), "250 2.0.0 OK: queued")
+	}
+	is.Equal(p.send("ann@example.com", p.address(), letter("Hello", append(fields, "List-Id: <a.example.com>")...)), "250 2.0.0 OK: queued")
+	list := p.emails(store.Inbound)
+	is.Equal(len(list), 3) // the copy has given way, and what comes later changes nothing
+	is.Equal(list[2].Status, store.EmailAccepted)
+	is.Equal(p.turn(list[2]).Input, "Hello")
+	is.Equal(p.store.Queued(), int64(3))
+	is.Equal(len(p.workspace(p.worker)), 1)
+}
+
+// TestHeldMailGivesWay has somebody know the id of a mail and send another one with
+// it first.
+func TestHeldMailGivesWay(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := dns{}
+	p := newPost(t, true, func(c *Config) { c.Accept, c.Hold, c.Resolver, c.Domain = Members, true, d, "workers.example" })
+	forged := letter("Give me all", "Message-ID: <1@example.com>")
+	e, _, err := p.deliver("192.0.2.7", "eve@example.net", forged)
+	is.NoErr(err)
+	is.Equal(e.Status, store.EmailHeld)
+	e, _, err = p.deliver("192.0.2.7", "ann@example.com", d.signed(t, letter("Hello", "Message-ID: <1@example.com>"), "example.com"))
+	is.NoErr(err)
+	is.Equal(e.Status, store.EmailAccepted)
+	is.Equal(p.turn(e).Input, "Hello")
+	e, _, err = p.deliver("192.0.2.7", "eve@example.net", forged)
+	is.NoErr(err)
+	is.Equal(e.Status, store.EmailAccepted) // the mail that was accepted is the answer
+	is.Equal(len(p.emails(store.Inbound)), 1)
+}
+
+// TestThreadsByLongIDs has a reply to a mail whose id is too long to be kept.
+func TestThreadsByLongIDs(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, true, nil)
+	id := "<" + strings.Repeat("x", 500) + "@example.com>"
+	for i, fields := range [][]string{{"Message-ID: " + id}, {"Message-ID: <2@example.com>", "In-Reply-To:\n " + id}} {
+		is.Equal(p.send("ann@example.com", p.address(), letter(fmt.Sprint(i), fields...)), "250 2.0.0 OK: queued")
+	}
+	list := p.emails(store.Inbound)
+	is.Equal(list[0].TaskID, list[1].TaskID)
+}

@@ -1,0 +1,130 @@
+package mail
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"journeyman/mail/message"
+	"journeyman/store"
+)
+
+// Receive takes in a mail that came over HTTP, for workers that the caller may see.
+// Without to, the recipients are those that the mail itself names. Without from, the
+// sender is the author.
+//
+// With an Owner's or Admin's key a relay may post mail of any author. A Member's key may
+// only post the Member's own mail.
+func (s *Server) Receive(ctx context.Context, who store.Identity, from string, to []string, raw []byte) (
+	list []store.Email, err error) {
+	defer recovering("receive a mail", &err)
+	if int64(len(raw)) > s.cfg.MaxSize {
+		return nil, store.Errorf(store.TooLarge, "a mail has at most %d bytes", s.cfg.MaxSize)
+	}
+	raw = message.WithCRLF(raw)
+	h := message.ReadHeader(raw)
+	if err := mayPost(who, from, h); err != nil {
+		return nil, err
+	}
+	env := Envelope{From: from, RemoteAddr: who.RemoteAddr, vouched: s.keyVouches(who, h)}
+	if from == "" {
+		env.From = h.From
+	}
+	if env.To, err = s.recipients(ctx, who, to, h); err != nil {
+		return nil, err
+	}
+	return s.Deliver(ctx, env, raw)
+}
+
+// recipients looks up the recipients of a posted mail. It refuses a wrong address in to,
+// and ignores one in the header: most of these are not for this server.
+func (s *Server) recipients(ctx context.Context, who store.Identity, to []string, h message.Header) (
+	[]Recipient, error) {
+	named := len(to) > 0
+	if !named {
+		to = h.Recipients
+	}
+	var list []Recipient
+	for _, address := range to {
+		r, err := s.recipient(ctx, address)
+		if err == nil {
+			// A key must not start a worker that its user does not see.
+			_, err = s.cfg.Store.Worker(ctx, who.Caller, r.worker.ID)
+		}
+		if err != nil && named {
+			return nil, err
+		}
+		if err == nil && !slices.ContainsFunc(list, r.equals) && len(list) < s.cfg.Limits.Recipients {
+			list = append(list, r)
+		}
+	}
+	if len(list) == 0 {
+		return nil, store.Errorf(store.NotFound,
+			"the mail names no worker of yours in @%s: say which with to", s.cfg.Domain)
+	}
+	// All recipients get one decision, so it must suit them all.
+	for _, r := range list {
+		if !list[0].decidedWith(r) {
+			return nil, store.Errorf(store.Invalid,
+				"a private worker decides about mail by itself: post it once for each")
+		}
+	}
+	return list, nil
+}
+
+// mayPost refuses mail of other authors than the Member whose key posts it.
+func mayPost(who store.Identity, from string, h message.Header) error {
+	own := message.NormalAddress(who.Email)
+	ownMail := h.SoleFrom && h.From == own && (from == "" || message.NormalAddress(from) == own)
+	if ownMail || who.Role.May(store.ManageMail) {
+		return nil
+	}
+	return store.Errorf(store.Forbidden, "a Member's key posts mail of that Member alone: From must be %s alone, "+
+		"in a well-formed header; an Owner's or Admin's key posts mail of anyone", own)
+}
+
+// keyVouches reports whether the API key proves the author of a mail. It proves nothing
+// for mail that has come through another server: mail with a Received field, or mail
+// posted by a trusted relay. The authors of such mail are checked as over SMTP.
+func (s *Server) keyVouches(who store.Identity, h message.Header) bool {
+	return h.SoleFrom && !h.Has("Received") && len(s.relaysAt(who.RemoteAddr)) == 0
+}
+
+// Release lets a held or ignored mail start work. An Admin has decided, so the sender is
+// not checked again.
+func (s *Server) Release(ctx context.Context, c store.Caller, id string) (e store.Email, err error) {
+	defer recovering("release a mail", &err)
+	if e, err = s.cfg.Store.Releasable(ctx, c, id); err != nil {
+		return e, err
+	}
+	raw, err := s.cfg.Store.EmailSource(ctx, e)
+	if err != nil {
+		return e, err
+	}
+	r, err := s.recipient(ctx, e.To)
+	if err != nil {
+		return e, err
+	}
+	env := Envelope{From: e.MailFrom, To: []Recipient{r}, RemoteAddr: e.RemoteAddr}
+	d := delivery{Server: s, header: message.ReadHeader(raw), raw: raw, env: env}
+	d.header.From = e.From // Deliver may have taken it from the envelope
+	if err := json.Unmarshal(e.Verdicts, &d.verdicts); err != nil {
+		return e, fmt.Errorf("read verdicts: %w", err)
+	}
+	// Local is dropped: it held under the settings of the day on which the mail came.
+	d.verdicts = Verdicts{Authenticated: d.verdicts.Authenticated, Key: d.verdicts.Key}
+	text, files, err := d.read(ctx)
+	if err != nil {
+		return e, err
+	}
+	if text == "" {
+		text = "(no text)"
+	}
+	work, err := d.newWork(ctx, r, text, files)
+	if err != nil {
+		return e, err
+	}
+	work.Turn.Mail.Released = true
+	return s.cfg.Runner.ReleaseEmail(ctx, c, id, *work.Turn, files)
+}

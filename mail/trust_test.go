@@ -1,0 +1,296 @@
+package mail
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/mail/message"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// deliver hands a mail in from an address, as SMTP would.
+func (p *post) deliver(peer, from string, raw string) (store.Email, Verdicts, error) {
+	p.t.Helper()
+	r, err := p.recipient(p.t.Context(), WorkerAddress(p.worker.ID, p.cfg.Domain))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	env := Envelope{From: from, To: []Recipient{r}, RemoteAddr: peer, Helo: "mx.example.com"}
+	list, err := p.Deliver(p.t.Context(), env, []byte(strings.ReplaceAll(strings.ReplaceAll(raw, "\r\n", "\n"), "\n", "\r\n")))
+	if err != nil {
+		return store.Email{}, Verdicts{}, err
+	}
+	var v Verdicts
+	if err := json.Unmarshal(list[0].Verdicts, &v); err != nil {
+		p.t.Fatal(err)
+	}
+	return list[0], v, nil
+}
+
+// TestAuthors has mail that claims to be a member's come in on every way. It may act
+// as the member only where something vouches for that.
+func TestAuthors(t *testing.T) {
+	t.Parallel()
+	const relay, id = "192.0.2.25", "mx.example.org"
+	pass := "Authentication-Results: " + id + "; dmarc=pass (p=none dis=none) header.from=example.com"
+	for name, tt := range map[string]struct {
+		domain  string // workers.example where ''
+		peer    string // relay where ''
+		fields  []string
+		dns     dns
+		member  bool
+		refused string
+	}{
+		"loopback, nothing said":                  {peer: "127.0.0.1"},
+		"loopback, the mail domain is localhost":  {peer: "127.0.0.1", domain: "localhost", member: true},
+		"loopback in IPv6, localhost in capitals": {peer: "::1", domain: "LOCALHOST", member: true},
+		"from afar to localhost":                  {peer: "198.51.100.9", domain: "localhost"},
+		"loopback is no relay":                    {peer: "127.0.0.1", fields: []string{pass}},
+		"relay says dmarc=pass":                   {fields: []string{pass}, member: true},
+		"relay in an IPv4-mapped address":         {peer: "::ffff:192.0.2.25", fields: []string{pass}, member: true},
+		"relay says nothing":                      {},
+		"relay says none":                         {fields: []string{"Authentication-Results: " + id + "; none"}},
+		"the id in capitals":                      {fields: []string{strings.Replace(pass, id, "MX.Example.ORG", 1)}, member: true},
+		"the name in capitals":                    {fields: []string{strings.Replace(pass, "Authentication-Results", "AUTHENTICATION-results", 1)}, member: true},
+		"a space before the colon":                {fields: []string{strings.Replace(pass, ":", " :", 1)}},
+		"a tab before the colon":                  {fields: []string{strings.Replace(pass, ":", "\t:", 1)}},
+		"another id":                              {fields: []string{strings.Replace(pass, id, "mx.example.net", 1)}},
+		"the id of another network's relay":       {fields: []string{strings.Replace(pass, id, "far.example.org", 1)}},
+		"an id that begins alike":                 {fields: []string{strings.Replace(pass, id, id+".example.net", 1)}},
+		"peer outside of the network":             {peer: "198.51.100.9", fields: []string{pass}},
+		"forged below the relay's own":            {fields: []string{"Authentication-Results: " + id + "; dmarc=fail header.from=example.com", pass}},
+		"forged below the relay's none":           {fields: []string{"Authentication-Results: " + id + "; none", "X-Other: y", pass}},
+		"forged below a broken one":               {fields: []string{"Authentication-Results: " + id + "; dmarc=fail (", pass}},
+		"others' fields do not matter":            {fields: []string{"Authentication-Results: mx.example.net; dmarc=fail", pass}, member: true},
+		"dmarc for another domain":                {fields: []string{strings.Replace(pass, "=example.com", "=example.net", 1)}},
+		"dmarc for no domain":                     {fields: []string{strings.Replace(pass, "header.from=example.com", "", 1)}},
+		"two dmarc results":                       {fields: []string{pass + "; dmarc=fail header.from=example.com"}},
+		"spf, aligned":                            {fields: []string{"Authentication-Results: " + id + "; spf=pass smtp.mailfrom=ann@example.com"}, member: true},
+		"spf, a domain":                           {fields: []string{"Authentication-Results: " + id + "; spf=pass smtp.mailfrom=mail.example.com"}, member: true},
+		"spf, strict": {fields: []string{"Authentication-Results: " + id + "; spf=pass smtp.mailfrom=mail.example.com"},
+			dns: dns{"_dmarc.example.com": {"v=DMARC1; p=none; aspf=s"}}},
+		"spf of another domain":  {fields: []string{"Authentication-Results: " + id + "; spf=pass smtp.mailfrom=eve@example.net"}},
+		"spf of the greeting":    {fields: []string{"Authentication-Results: " + id + "; spf=pass smtp.helo=example.com"}},
+		"spf, but dmarc fails":   {fields: []string{"Authentication-Results: " + id + "; spf=pass smtp.mailfrom=example.com; dmarc=fail header.from=example.com"}},
+		"dkim, aligned":          {fields: []string{"Authentication-Results: " + id + "; dkim=fail header.d=example.net; dkim=pass header.i=@example.com"}, member: true},
+		"dkim of another domain": {fields: []string{"Authentication-Results: " + id + "; dkim=pass header.d=example.net"}},
+		"an envelope sender that forges a result": {fields: []string{"Authentication-Results: " + id +
+			`; spf=pass smtp.mailfrom="a; dmarc=pass header.from=example.com; "@example.net`}},
+		"a comment that forges a result":        {fields: []string{"Authentication-Results: " + id + "; spf=pass (x; dmarc=pass header.from=example.com;) smtp.mailfrom=example.net"}},
+		"two authors":                           {fields: []string{pass, "From: ann@example.com, eve@example.net"}},
+		"two From fields":                       {fields: []string{pass, "From: ann@example.com\nFrom: eve@example.net"}},
+		"dmarc=fail, whose policy is to refuse": {fields: []string{"Authentication-Results: " + id + "; dmarc=fail header.from=example.com"}, dns: dns{"_dmarc.example.com": {"v=DMARC1; p=reject"}}, refused: "DMARC"},
+		"spf unknown, the policy is to refuse":  {dns: dns{"_dmarc.example.com": {"v=DMARC1; p=reject"}}},
+		"no word of spf, the policy is to refuse": {fields: []string{"Authentication-Results: " + id + "; dkim=fail header.d=example.com"},
+			dns: dns{"_dmarc.example.com": {"v=DMARC1; p=reject"}}},
+		"loopback, the policy is to refuse": {peer: "127.0.0.1", dns: dns{"_dmarc.example.com": {"v=DMARC1; p=reject"}}},
+		"temperror waits for nothing":       {fields: []string{"Authentication-Results: " + id + "; spf=temperror smtp.mailfrom=example.com; dmarc=temperror header.from=example.com"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			if tt.dns == nil {
+				tt.dns = dns{}
+			}
+			relays, err := ParseTrustedRelays([]string{"192.0.2.0/24=" + id, "203.0.113.0/24=far.example.org"})
+			is.NoErr(err)
+			p := newPost(t, true, func(c *Config) {
+				c.Resolver, c.TrustedRelays, c.Domain = tt.dns, relays, cmp.Or(tt.domain, "workers.example")
+			})
+			peer := cmp.Or(tt.peer, relay)
+			e, v, err := p.deliver(peer, "eve@example.net", letter("Hello", append(tt.fields, "Message-ID: <1@example.com>")...))
+			if tt.refused != "" {
+				is.True(err != nil && strings.Contains(err.Error(), tt.refused))
+				return
+			}
+			is.NoErr(err)
+			is.Equal(e.Status, store.EmailAccepted)
+			is.Equal(p.turn(e).CreatedByUserID == p.owner.UserID, tt.member) // acts as the member
+			is.Equal(v.trusted(), tt.member)
+			is.Equal(p.turn(e).CreatedByUserID == "", !tt.member) // else it is a stranger's
+
+			// Where only members may mail, the claim alone is refused for good.
+			p.cfg.Accept = Members
+			_, _, err = p.deliver(peer, "eve@example.net", letter("Hello", append(tt.fields, "Message-ID: <2@example.com>")...))
+			is.Equal(err == nil, tt.member)
+			is.True(err == nil || store.IsKind(err, store.Forbidden) && strings.Contains(err.Error(), "cannot be verified"))
+		})
+	}
+}
+
+// TestDKIMBehindARelay has a signed mail come through servers of which nobody says
+// anything: a signature proves itself.
+func TestDKIMBehindARelay(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := dns{"_dmarc.example.com": {"v=DMARC1; p=reject"}}
+	relays, err := ParseTrustedRelays([]string{"192.0.2.25=mx.example.org"})
+	is.NoErr(err)
+	p := newPost(t, true, func(c *Config) { c.Resolver, c.TrustedRelays, c.Domain = d, relays, "workers.example" })
+	for i, peer := range []string{"127.0.0.1", "192.0.2.25"} {
+		raw := d.signed(t, letter("Hello", "Message-ID: <"+string(rune('a'+i))+"@example.com>"), "example.com")
+		for _, own := range []string{"", "Authentication-Results: mx.example.org; dmarc=fail header.from=example.com\r\n"} {
+			e, v, err := p.deliver(peer, "list@example.net", own+raw)
+			is.NoErr(err)
+			is.True(v.Authenticated)
+			is.Equal(v.DMARC.Result, resultPass)
+			is.Equal(p.turn(e).CreatedByUserID, p.owner.UserID)
+		}
+	}
+}
+
+// TestFromBeyondTheHeader signs one author and shows another: the signature covers
+// the last From field, which stands where the header is not read any more.
+func TestFromBeyondTheHeader(t *testing.T) {
+	t.Parallel()
+	for name, between := range map[string]string{
+		"a header that is too long":    strings.Repeat("X-Filler: "+strings.Repeat("y", 900)+"\r\n", message.MaxHeader/900),
+		"a line that is no field":      "no field at all\r\n",
+		"a field without a name":       ": no name\r\nX\r\n",
+		"a field name that is no word": "X y: z\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			d := dns{}
+			p := newPost(t, true, func(c *Config) { c.Resolver, c.Domain = d, "workers.example" })
+			raw := d.signed(t, letter("Hello", "From: eve@example.com"), "example.com")
+			raw = strings.Replace(raw, "\r\nFrom: eve", "\r\nFrom : eve", 1)
+			e, v, err := p.deliver("192.0.2.7", "eve@example.com", "From: ann@example.com\r\n"+between+raw)
+			is.NoErr(err)
+			is.True(!v.trusted())
+			is.Equal(p.turn(e).CreatedByUserID, "")
+		})
+	}
+}
+
+func TestParseTrustedRelays(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]string{
+		"127.0.0.1=mx.example.com":      "127.0.0.1/32 mx.example.com",
+		" 10.1.2.3/8 = MX.Example.com ": "10.0.0.0/8 mx.example.com",
+		"::1=mx":                        "::1/128 mx",
+		"fd00::/8=mx.example.com":       "fd00::/8 mx.example.com",
+		"::ffff:10.0.0.1=mx":            "10.0.0.1/32 mx",
+		"mx.example.com":                "",
+		"127.0.0.1":                     "",
+		"127.0.0.1=":                    "",
+		"=mx":                           "",
+		"localhost=mx":                  "",
+		"10.0.0.0/33=mx":                "",
+		"fe80::1%eth0=mx":               "",
+		"0.0.0.0/0=mx":                  "",
+		"::/0=mx":                       "",
+		"127.0.0.1=mx.example.com; x=y": "",
+		"127.0.0.1=a b":                 "",
+		"127.0.0.1=mx;":                 "",
+		"127.0.0.1=\"mx":                "",
+	} {
+		t.Run(entry, func(t *testing.T) {
+			is := is.New(t)
+			list, err := ParseTrustedRelays([]string{entry})
+			if want == "" {
+				is.True(err != nil && strings.Contains(err.Error(), `"`)) // it names the entry
+				return
+			}
+			is.NoErr(err)
+			is.Equal(list[0].Network.String()+" "+list[0].ID, want)
+		})
+	}
+}
+
+// TestKeysVouch posts mail over HTTP from afar, where no address is believed.
+func TestKeysVouch(t *testing.T) {
+	t.Parallel()
+	relays, err := ParseTrustedRelays([]string{"192.0.2.25=mx.example.org"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPost(t, true, func(c *Config) { c.Domain, c.Resolver, c.TrustedRelays = "workers.example", dns{}, relays })
+	carol, _ := storetest.Caller(t, p.store, "Acme", "carol@example.com", store.RoleMember)
+	admin, _ := storetest.Caller(t, p.store, "Acme", "admin@example.com", store.RoleAdmin)
+	dave, _ := storetest.Caller(t, p.store, "Rival", "dave@example.com", store.RoleMember)
+	to := []string{WorkerAddress(p.worker.ID, "workers.example")}
+	for name, tt := range map[string]struct {
+		who    store.Identity
+		peer   string // 198.51.100.9 where ''
+		from   string // envelope
+		fields []string
+		author string // user who asks; '' for a stranger
+		refuse bool
+	}{
+		"owner, a stranger":        {who: p.owner, fields: []string{"From: bob@example.net"}},
+		"owner, herself":           {who: p.owner, author: p.owner.UserID},
+		"owner, a member":          {who: p.owner, fields: []string{"From: carol@example.com"}, author: carol.UserID},
+		"admin, a member":          {who: admin, fields: []string{"From: carol@example.com"}, from: "x@example.net", author: carol.UserID},
+		"admin, from the world":    {who: admin, fields: []string{"Received: from mx.example.net", "From: carol@example.com"}},
+		"owner, from the world":    {who: p.owner, fields: []string{"Received: from mx.example.net"}},
+		"admin is a trusted relay": {who: admin, peer: "192.0.2.25", fields: []string{"From: carol@example.com"}},
+		"admin is a trusted relay with results": {who: admin, peer: "192.0.2.25", author: carol.UserID,
+			fields: []string{"From: carol@example.com", "Authentication-Results: mx.example.org; dmarc=pass header.from=example.com"}},
+		"member, herself":                    {who: carol, fields: []string{"From: Carol <Carol@Example.com>"}, author: carol.UserID},
+		"member, herself in the envelope":    {who: carol, fields: []string{"From: carol@example.com"}, from: "Carol@example.com", author: carol.UserID},
+		"member, the owner":                  {who: carol, refuse: true},
+		"member, a stranger":                 {who: carol, fields: []string{"From: bob@example.net"}, refuse: true},
+		"member, two authors":                {who: carol, fields: []string{"From: carol@example.com, ann@example.com"}, refuse: true},
+		"member, two From fields":            {who: carol, fields: []string{"From: carol@example.com\nFrom: ann@example.com"}, refuse: true},
+		"member, by Sender":                  {who: carol, fields: []string{"From: ", "Sender: carol@example.com"}, refuse: true},
+		"member, another in the envelope":    {who: carol, fields: []string{"From: carol@example.com"}, from: "ann@example.com", refuse: true},
+		"member, an automatic mail":          {who: carol, fields: []string{"Auto-Submitted: auto-replied"}, refuse: true},
+		"member, a name that is an address":  {who: carol, fields: []string{`From: "carol@example.com" <ann@example.com>`}, refuse: true},
+		"member, nobody, the envelope's":     {who: carol, fields: []string{"From: "}, from: "carol@example.com", refuse: true},
+		"member of another organization too": {who: dave, fields: []string{"From: ann@example.com"}, refuse: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			tt.who.RemoteAddr = cmp.Or(tt.peer, "198.51.100.9")
+			raw := letter("Hello", append(tt.fields, "Message-ID: <"+strings.ReplaceAll(name, " ", ".")+"@example.com>")...)
+			list, err := p.Receive(t.Context(), tt.who, tt.from, to, []byte(raw))
+			if tt.refuse {
+				is.True(store.IsKind(err, store.Forbidden))
+				is.True(strings.Contains(err.Error(), "From must be "+tt.who.Email)) // the rule and the way out
+				return
+			}
+			is.NoErr(err)
+			is.Equal(p.turn(list[0]).CreatedByUserID, tt.author)
+		})
+	}
+}
+
+// TestReleaseKeepsTheProof holds the mail of an author who is proven and no member yet,
+// and releases it once he is one.
+func TestReleaseKeepsTheProof(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := dns{"_dmarc.example.com": {"v=DMARC1; p=reject"}}
+	p := newPost(t, false, func(c *Config) { c.Resolver, c.Domain, c.Accept, c.Hold = d, "workers.example", Members, true })
+	e, v, err := p.deliver("192.0.2.7", "new@example.com", d.signed(t, letter("Hello", "From: new@example.com"), "example.com"))
+	is.NoErr(err)
+	is.True(v.Authenticated)
+	is.Equal(e.Status, store.EmailHeld)
+	_, _, err = p.store.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "x", Email: "new@example.com", OrganizationName: "Acme", Role: store.RoleMember})
+	is.NoErr(err)
+	e, err = p.Release(t.Context(), p.owner.Caller, e.ID)
+	is.NoErr(err)
+	is.True(!p.turn(e).Stranger())
+}
+
+// TestAnOutageMakesNoStranger has mail come while the DNS does not answer: a member's
+// is asked for again, and a stranger's is taken in, which no proof would change.
+func TestAnOutageMakesNoStranger(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p := newPost(t, false, func(c *Config) {
+		c.Resolver, c.Domain, c.Accept = dns{"example.com": {"!"}, "example.net": {"!"}, "_dmarc.example.com": {"!"}}, "workers.example", Anyone
+	})
+	_, _, err := p.deliver("192.0.2.7", "ann@example.com", letter("Hello"))
+	is.True(store.IsKind(err, store.Busy))
+	e, _, err := p.deliver("192.0.2.7", "eve@example.net", letter("Hello", "From: eve@example.net"))
+	is.NoErr(err)
+	is.True(p.turn(e).Stranger())
+}

@@ -1,0 +1,279 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"journeyman/runner/sandbox"
+	"journeyman/store"
+)
+
+// This file accepts instructions. Each client's instruction becomes a turn here: its files go
+// into the workspace, the turn is committed, and the runner wakes up. No other code does it.
+
+// An Instruction is a turn to accept, and the files that come with it.
+type Instruction struct {
+	store.NewTurn
+	Draft *Draft       // describes a new worker; nil if NewTurn names the worker
+	Files []store.File // from Keep
+	Log   []any        // attributes for the line of the log, such as the id of a request
+}
+
+// Accept puts an instruction's files into the workspace and commits its turn. The turn
+// is durable once Accept returns. A request that made a turn before gets that turn.
+func (r *Runner) Accept(ctx context.Context, in Instruction) (a store.Accepted, err error) {
+	ctx, span := r.cfg.Trace.Accept(ctx)
+	defer func() {
+		if err == nil {
+			span.Accepted(a.Turn.ID)
+		}
+		span.End(errorType(ctx, err))
+	}()
+	if in.Draft != nil {
+		n, leave, err := r.describeDraft(ctx, in.Caller, *in.Draft, in.IdempotencyKey)
+		if err != nil {
+			return a, err
+		}
+		defer leave() // after the commit: an equal request must find the worker then
+		// The first instruction names a worker that neither the client nor the model has named.
+		n.Title = cmp.Or(n.Title, store.TitleOf(in.Input))
+		in.NewWorker = &n
+	}
+	if len(in.Files) > 0 {
+		// The files of a repeated request are in the workspace already.
+		if a.Turn, a.Replayed, err = r.cfg.Store.Lookup(ctx, in.IdempotencyKey); err != nil || a.Replayed {
+			return a, err
+		}
+	}
+	err = r.accept(ctx, []*store.NewTurn{&in.NewTurn}, in.Files, func() ([]bool, error) {
+		// The client may have gone, but a model may have been paid for this instruction.
+		a, err = r.cfg.Store.CreateTurn(context.WithoutCancel(ctx), in.NewTurn)
+		return []bool{!a.Replayed}, err
+	})
+	if err == nil {
+		r.accepted(a, in.Log...)
+	}
+	return a, err
+}
+
+// AcceptEmails stores a mail for each of its recipients, and commits the turns that the mail
+// starts. It commits all of them or none. It returns one mail for each recipient.
+func (r *Runner) AcceptEmails(ctx context.Context, emails []store.NewEmail, files []store.File, raw []byte,
+	limits store.MailLimits) (list []store.Email, err error) {
+	turns := make([]*store.NewTurn, len(emails))
+	for i, n := range emails {
+		turns[i] = n.Turn
+	}
+	var started []bool
+	err = r.accept(ctx, turns, files, func() ([]bool, error) {
+		list, started, err = r.cfg.Store.ReceiveEmails(ctx, emails, raw, limits)
+		// Only an accepted mail has a turn. accept removes the files of any other mail.
+		for i, e := range list {
+			started[i] = started[i] && e.Status == store.EmailAccepted
+		}
+		return started, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	// Only committed turns are logged, and only they wake the runner.
+	for i, e := range list {
+		switch {
+		case started[i] && e.Answered != nil:
+			r.cfg.Log.Info("question answered", "mail", e.ID, "approval", e.Answered.ID, "turn", e.TurnID)
+			r.tellDecided(ctx, *e.Answered)
+		case started[i]:
+			r.acceptedEmail(e)
+		}
+	}
+	return list, nil
+}
+
+// ReleaseEmail commits the turn of a mail that was held or ignored. Only an Owner or
+// Admin may release mail.
+func (r *Runner) ReleaseEmail(ctx context.Context, c store.Caller, id string, turn store.NewTurn,
+	files []store.File) (e store.Email, err error) {
+	err = r.accept(ctx, []*store.NewTurn{&turn}, files, func() ([]bool, error) {
+		e, err = r.cfg.Store.ReleaseEmail(ctx, c, id, turn)
+		return []bool{true}, err
+	})
+	if err == nil {
+		r.acceptedEmail(e)
+	}
+	return e, err
+}
+
+// RunSchedule commits a turn of a schedule now, for the caller.
+func (r *Runner) RunSchedule(ctx context.Context, c store.Caller, workerID, id string, key store.IdempotencyKey,
+	requestID string) (store.Accepted, error) {
+	a, err := r.cfg.Store.RunSchedule(ctx, c, workerID, id, key)
+	if err == nil {
+		r.accepted(a, "request", requestID, "schedule", id)
+	}
+	return a, err
+}
+
+// WorkerFor returns the worker that an instruction without a worker makes: the input
+// becomes its instructions.
+func WorkerFor(input string) *store.NewWorker {
+	return &store.NewWorker{Instructions: store.FirstRunes(input, store.MaxInstructions), Title: store.TitleOf(input)}
+}
+
+// maxMoves bounds how often files are put into another folder. One move is enough: a
+// task keeps its worker and its folder.
+const maxMoves = 2
+
+// accept puts files into the folder of each turn and calls commit, which reports the turns
+// that it made. It removes the files of every other turn again. A crash before the commit
+// may leave files in a folder without a turn.
+func (r *Runner) accept(ctx context.Context, turns []*store.NewTurn, files []store.File,
+	commit func() (made []bool, err error)) error {
+	for tries := 0; ; tries++ {
+		err := r.acceptOnce(ctx, turns, files, commit)
+		// Between attach and commit, another request made the task or changed the worker. The
+		// files belong in another folder now.
+		e, known := errors.AsType[*store.Error](err)
+		if !known || e.Code != store.CodeMoved || tries == maxMoves {
+			return err
+		}
+	}
+}
+
+func (r *Runner) acceptOnce(ctx context.Context, turns []*store.NewTurn, files []store.File,
+	commit func() (made []bool, err error)) error {
+	made := make([]bool, len(turns))
+	p := placement{r: r}
+	defer p.end() // after detach: until then other requests must not adopt these files
+	// The files come first: a claimed turn must find them in its folder.
+	err := p.attach(ctx, turns, files)
+	if err == nil {
+		made, err = commit()
+	}
+	// A repeated request makes no turn: its copies would stay beside those of the first request.
+	for i, t := range turns {
+		if err != nil || !made[i] {
+			p.detach(t)
+		}
+	}
+	return err
+}
+
+// attach puts kept files into the folder of each turn, under safe names made from the
+// client's names. It records them as the turn's attachments.
+func (p *placement) attach(ctx context.Context, turns []*store.NewTurn, files []store.File) error {
+	if len(files) == 0 {
+		return nil
+	}
+	// After an error, accept removes the files that are in place: they are in Attachments.
+	for _, t := range turns {
+		folder, err := p.r.cfg.Store.TargetFolder(ctx, t)
+		if err != nil {
+			return err
+		}
+		p.begin(folder, files)
+		for _, f := range files {
+			placed, err := p.place(ctx, folder, f)
+			if err != nil {
+				return fmt.Errorf("attach a file: %w", withoutPath(err))
+			}
+			t.Attachments = append(t.Attachments, placed)
+		}
+	}
+	return nil
+}
+
+// detach takes a turn's attachments out of its folder.
+func (p *placement) detach(t *store.NewTurn) {
+	r := p.r
+	for _, f := range t.Attachments {
+		if p.adopted[placeOf(f)] {
+			continue // this request did not create it
+		}
+		folder := store.Folder{WorkerID: f.WorkerID, TaskID: f.TaskID}
+		ws, err := r.workspace(folder)
+		if err == nil {
+			err = ws.Remove(folder.Local(f.Path))
+			r.closeWorkspace(folder)
+		}
+		// A file that stays does no harm, and the client already has its answer or error.
+		if err != nil {
+			r.cfg.Log.Warn("remove attachment of a refused turn", "worker", f.WorkerID, "err", withoutPath(err))
+		}
+	}
+	t.Attachments = nil
+}
+
+// Keep copies a client's file into the data folder, before its worker is known. It
+// returns a TooLarge error for a file of more than limit bytes, and a Busy one while the disk is full.
+func (r *Runner) Keep(name string, src io.Reader, limit int64) (store.File, error) {
+	return r.keepIn(context.Background(), name, src, limit)
+}
+
+// keepIn is Keep for a context of running turns, which may hand files over in maintenance.
+func (r *Runner) keepIn(ctx context.Context, name string, src io.Reader, limit int64) (store.File, error) {
+	if err := r.cfg.Store.RoomIn(ctx); err != nil {
+		return store.File{}, err
+	}
+	return r.keep(src, store.File{Path: sandbox.PlaceName(name), Title: name}, limit)
+}
+
+// place copies a file from the data folder into the root of a folder, unless an earlier try of
+// the same request has left it there.
+func (p *placement) place(ctx context.Context, folder store.Folder, f store.File) (store.File, error) {
+	r := p.r
+	blob, err := r.cfg.Store.OpenBlob(f.SHA256)
+	if err != nil {
+		return f, err
+	}
+	defer blob.Close()
+	ws, err := r.workspace(folder)
+	if err != nil {
+		return f, err
+	}
+	defer r.closeWorkspace(folder)
+	f.WorkerID, f.TaskID = folder.WorkerID, folder.TaskID
+	if path, err := p.orphan(ctx, ws, folder, f); path != "" || err != nil {
+		f.Path = path
+		return f, err
+	}
+	path, err := ws.Place(f.Title, blob, f.Size)
+	f.Path = folder.Published(path)
+	p.own(f)
+	// A refusal of the workspace, such as of a full folder, is for the client to know.
+	if se, ok := errors.AsType[*sandbox.Error](err); ok {
+		return f, store.Errorf(store.TooLarge, "%s", se.Message)
+	}
+	return f, store.Unavailable(err)
+}
+
+// withoutPath returns an error without the file's name, which a client has chosen.
+func withoutPath(err error) error {
+	if _, known := errors.AsType[*store.Error](err); known {
+		return err // its kind decides the answer, and its text holds no path
+	}
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	return err
+}
+
+// acceptedEmail calls accepted for the turn of a mail, with as much of the turn as is logged.
+func (r *Runner) acceptedEmail(e store.Email) {
+	turn := store.Turn{ID: e.TurnID, TaskID: e.TaskID, WorkerID: e.WorkerID, OrganizationID: e.OrgID,
+		TriggeredBy: store.TriggerEmail, Budget: store.BudgetStandard}
+	r.accepted(store.Accepted{Turn: turn}, "mail", e.ID)
+}
+
+// accepted logs a new turn, with more attributes, and wakes the runner. The committed
+// row is the promise: waking only makes the runner prompt.
+func (r *Runner) accepted(a store.Accepted, more ...any) {
+	if !a.Replayed {
+		attrs := append([]any{"by", string(a.Turn.TriggeredBy), "budget", string(a.Turn.Budget)}, turnIDs(a.Turn)...)
+		r.cfg.Log.Info("turn accepted", append(attrs, more...)...)
+	}
+	r.Wake()
+}

@@ -1,0 +1,74 @@
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"journeyman/runner/schema"
+	"journeyman/store"
+)
+
+// CheckOutputSchema returns an error unless raw can be an output schema. It must be a valid
+// Draft-07 schema of bounded size, without remote references, that an object can meet. The
+// error names the problem and its place in the schema.
+func CheckOutputSchema(raw json.RawMessage) error {
+	_, err := schema.CompileForObjects(raw)
+	return err
+}
+
+// structuredOutput returns the JSON object in the answer of steps. Some models write text
+// before it. So if the whole answer does not fit the schema, structuredOutput tries its last
+// text alone. The mismatch that it returns is always that of the whole answer.
+func structuredOutput(s *schema.Schema, steps []store.Step) (json.RawMessage, *schema.Mismatch) {
+	output, mismatch := checkAnswer(s, store.AnswerText(steps))
+	if mismatch == nil {
+		return output, nil
+	}
+	if steps = store.Joined(steps); len(steps) == 0 {
+		return nil, mismatch
+	}
+	// The last text that is not empty decides: an earlier one may be a draft.
+	for _, p := range slices.Backward(steps[len(steps)-1].Parts) {
+		if p.Type != store.PartText || p.Text == "" {
+			continue
+		}
+		if output, wrong := checkAnswer(s, p.Text); wrong == nil {
+			return output, nil
+		}
+		break
+	}
+	return nil, mismatch
+}
+
+// checkAnswer returns the JSON in an answer, and how it breaks the schema.
+func checkAnswer(s *schema.Schema, answer string) (json.RawMessage, *schema.Mismatch) {
+	text := jsonText(answer)
+	if m, ok := errors.AsType[*schema.Mismatch](s.CheckObject([]byte(text))); ok {
+		return nil, m
+	}
+	return json.RawMessage(text), nil
+}
+
+// jsonText returns the JSON of an answer, without a code fence around it and without the text
+// before and after the fence.
+func jsonText(answer string) string {
+	s := strings.TrimSpace(answer)
+	// A fence inside a JSON text is part of the text.
+	if strings.HasPrefix(s, "{") {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	begin := slices.IndexFunc(lines, isFence)
+	if begin < 0 {
+		return s
+	}
+	body := lines[begin+1:]
+	if end := slices.IndexFunc(body, isFence); end >= 0 { // an answer that was cut off has no closing fence
+		body = body[:end]
+	}
+	return strings.TrimSpace(strings.Join(body, "\n"))
+}
+
+func isFence(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "```") }

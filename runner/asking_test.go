@@ -1,0 +1,117 @@
+package runner_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/tool"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// questions returns a model that asks these questions, given as arguments of ask_user, in
+// its first step and then repeats the results.
+func questions(arguments ...string) *fakeModel {
+	return &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		if stepOf(req) == 0 {
+			var pairs []string
+			for _, a := range arguments {
+				pairs = append(pairs, tool.AskUser, a)
+			}
+			return calls(emit, 0, pairs...), nil
+		}
+		var heard []string
+		for _, m := range req.Messages[req.TurnStart:] {
+			for _, p := range m.Parts {
+				if p.Type == model.PartToolResult {
+					heard = append(heard, p.Text)
+				}
+			}
+		}
+		return answer(emit, strings.Join(heard, "; ")), nil
+	}}
+}
+
+func (f *fixture) reply(a store.Approval, text string) {
+	f.t.Helper()
+	if _, err := f.DecideApproval(f.ctx(), f.owner, a.TaskID, a.ID, store.Decision{Answer: text}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func TestQuestionsAndAnswers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, withModel(questions(`{"question":"Which <one>?","choices":["a","b"]}`, `{"question":" "}`, `{"question":"When?"}`)),
+		func(c *runner.Config) { c.Concurrency, c.Tools = 1, tool.All(tool.Documents{}) })
+	turn := f.accept("go")
+	live, six := newUIReader(t), newUIReader(t)
+	six.sdk6 = true
+	stream, stream6 := f.taskStream(turn, ""), f.taskStream(turn, "").WithApprovals()
+	list := f.pending(turn, 2)
+	is.Equal([]any{list[0].Kind, list[0].Question.Text, list[0].Question.Choices, list[1].Question.Text},
+		[]any{store.KindQuestion, "Which <one>?", []string{"a", "b"}, "When?"})
+	f.upTo(stream, live, `"data-waiting","data":{"for":"person"`)
+	other := f.worker
+	f.worker = f.newWorker(store.NewWorker{Title: "Free"})
+	free := f.accept("go") // the suspended turn holds no slot
+	f.abort(free)
+	f.worker = other
+	f.reply(list[1], "noon")
+	f.reply(list[0], "b")
+	done := f.wait(turn)
+	is.Equal(done.OutputText, `{"answer":"b"}; question must not be blank; {"answer":"noon"}`)
+	want := f.messages(turn)[1:]
+	for _, ev := range f.events(stream) {
+		live.take(ev)
+	}
+	is.Equal(live.messages(), want)
+	for _, ev := range f.events(stream6) { // version 6 has no approval of a question
+		six.take(ev)
+	}
+	is.Equal(six.messages(), f.messages6(turn, true))
+	is.Equal(f.read(f.taskStream(turn, "")).messages(), want)
+}
+
+// TestTooManyQuestions checks the bound, and that a question is no call to approve.
+func TestTooManyQuestions(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, withModel(questions(slices.Repeat([]string{`{"question":"Why?"}`}, tool.MaxQuestions+1)...)),
+		func(c *runner.Config) { c.Tools = tool.All(tool.Documents{}) })
+	f.askingWorker(tool.AskUser)
+	turn := f.accept("go")
+	for _, a := range f.pending(turn, tool.MaxQuestions) {
+		f.reply(a, "so")
+	}
+	out := f.wait(turn).OutputText
+	is.Equal(strings.Count(out, `{"answer":"so"}`), tool.MaxQuestions)
+	is.True(strings.Contains(out, "at most 5 may wait at once")) // the last one fails
+}
+
+// TestNobodyAnswers checks that the model goes on without an answer.
+func TestNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	c := newClock()
+	f := fixtureOn(t, storetest.Open(t, store.Options{Now: c.now}), withModel(questions(`{"question":"Which?"}`)), withClock(c.now),
+		func(c *runner.Config) { c.Tools = tool.All(tool.Documents{}) })
+	who, _ := storetest.Caller(t, f.store, "Acme", "ann@acme.test", store.RoleOwner)
+	f.owner = who.Caller
+	f.owner.Trigger = "api"
+	f.worker = f.newWorker(store.NewWorker{Title: "Curious"})
+	f.start()
+	turn := f.accept("go")
+	f.pending(turn, 1)
+	c.advance(runner.ApprovalWait)
+	f.ExpireSuspended()
+	done := f.wait(turn)
+	is.Equal(done.Status, store.Completed)
+	is.True(strings.HasPrefix(done.OutputText, "nobody answered within 7 days"))
+}

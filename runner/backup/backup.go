@@ -1,0 +1,271 @@
+// Package backup writes backups of a data folder to a folder or to a store that speaks S3. It
+// encrypts them, reads them again before they count, repeats them, and deletes old ones.
+//
+// It may import store and its engine. What a backup holds, and whether it is whole, is for
+// store to say: here a backup is a stream of bytes with a name.
+package backup
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"journeyman/store"
+)
+
+// Storage holds the flags that say where backups are and how they are encrypted.
+type Storage struct {
+	To        string   `help:"Where backups go: a folder, or s3://BUCKET/PREFIX. Use one folder or prefix for each server." placeholder:"PLACE"`
+	Recipient []string `help:"Public key (age1...) that backups are encrypted for; may be repeated." placeholder:"KEY"`
+
+	Endpoint  string `name:"s3-endpoint" default:"https://s3.amazonaws.com" help:"Address of the store for s3:// places; http:// only for this machine and private networks." placeholder:"URL"`
+	Region    string `name:"s3-region" help:"Region of the bucket, where the store has regions." placeholder:"REGION"`
+	AccessKey string `name:"s3-access-key" help:"Access key of the store; by default AWS_ACCESS_KEY_ID, or the role of the machine." placeholder:"KEY"`
+	SecretKey string `name:"s3-secret-key" help:"Secret key of the store; by default AWS_SECRET_ACCESS_KEY." placeholder:"KEY" secret:"the secret key of the store"`
+}
+
+// A Target is a place with the recipients of what is written there.
+type Target struct {
+	place place
+	seal  sealer
+}
+
+// A place keeps backups by name.
+type place interface {
+	// room returns an error if the place has no room for a backup of at most so many bytes.
+	room(atMost int64) error
+
+	// put writes a backup under a name that is not listed yet. After an error, nothing that
+	// looks whole is left.
+	put(ctx context.Context, name string, size int64, write func(w io.Writer) error) error
+
+	// open opens a backup, also one that is not listed.
+	open(ctx context.Context, name string) (io.ReadCloser, error)
+
+	// finish makes a backup that was put a listed one. damaged is for good: see entry.
+	finish(ctx context.Context, name string, damaged bool) error
+
+	// list returns the listed backups, in no order.
+	list(ctx context.Context) ([]entry, error)
+
+	// remove deletes a backup, listed or not.
+	remove(ctx context.Context, name string) error
+
+	// clean deletes what interrupted backups have left before a time.
+	clean(ctx context.Context, before time.Time) error
+
+	// path returns the name with the place, for people.
+	path(name string) string
+}
+
+// An entry is a listed backup.
+type entry struct {
+	name    string
+	damaged bool // kept files were damaged or missing when it was made; the rest is whole
+}
+
+// NewTarget returns the target that a text names: s3://BUCKET/PREFIX, a folder that exists or
+// whose name ends with a slash, or a file. As the text of s.To it is always a folder. getenv
+// reads the variables of Amazon's tools.
+func NewTarget(s Storage, to string, getenv func(string) string) (*Target, error) {
+	seal, err := newSealer(s.Recipient)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(to)
+	switch {
+	case to == "":
+		return nil, errors.New("name a file, a folder or s3://BUCKET/PREFIX, here or by --backup-to")
+	case !strings.HasPrefix(to, s3Scheme) && to != s.To && !strings.HasSuffix(to, "/") && (err != nil || !info.IsDir()):
+		return &Target{&file{to: to}, seal}, nil
+	}
+	p, err := newPlace(s, to, getenv)
+	if err != nil {
+		return nil, err
+	}
+	return &Target{p, seal}, nil
+}
+
+// newPlace returns the place that a text names.
+func newPlace(s Storage, to string, getenv func(string) string) (place, error) {
+	if strings.HasPrefix(to, s3Scheme) {
+		return newBucket(s, to, getenv)
+	}
+	return newFolder(to)
+}
+
+// Outside returns an error if the target is a folder in the data folder: what loses the one
+// would lose the other.
+func (t *Target) Outside(data string) error {
+	f, ok := t.place.(*folder)
+	if !ok {
+		return nil
+	}
+	data, err := filepath.Abs(data)
+	if err != nil {
+		return err
+	}
+	below, err := filepath.Rel(data, f.dir)
+	if err == nil && filepath.IsLocal(below) {
+		return fmt.Errorf("%s is in the data folder: choose a folder outside, best on another disk", f.dir)
+	}
+	return nil
+}
+
+// Path returns the name of a backup with its place, for people.
+func (t *Target) Path(name string) string { return t.place.path(name) }
+
+// namePattern is the form of all names. Nothing else is ever deleted.
+var namePattern = regexp.MustCompile(`^journeyman-([0-9]{8}T[0-9]{6}Z)-[0-9a-f]{8}\.tgz(\.age)?$`)
+
+const nameTime = "20060102T150405Z"
+
+// NewName returns the name of a backup that begins now. The random part keeps two servers with
+// one place from overwriting each other.
+func (t *Target) NewName(now time.Time) string {
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // never fails
+	name := "journeyman-" + now.UTC().Format(nameTime) + "-" + hex.EncodeToString(random[:]) + ".tgz"
+	if t.seal.on() {
+		name += ".age"
+	}
+	return name
+}
+
+// madeAt returns the time in a name; ok is false for a name that is not of this package.
+func madeAt(name string) (at time.Time, ok bool) {
+	match := namePattern.FindStringSubmatch(name)
+	if match == nil {
+		return at, false
+	}
+	at, err := time.Parse(nameTime, match[1])
+	return at, err == nil
+}
+
+// A Source writes archives and verifies them. A store is one.
+type Source interface {
+	Archive(ctx context.Context, w io.Writer) (store.BackupReport, error)
+	VerifyArchive(ctx context.Context, r io.Reader, report store.BackupReport) error
+}
+
+// A Written describes a backup that was written and verified.
+type Written struct {
+	Name   string
+	Size   int64 // in bytes, as it is stored
+	Report store.BackupReport
+}
+
+const (
+	cleanTime = 30 * time.Second // for the removal of a failed backup's remains
+	stopTime  = 3 * time.Second  // likewise after the end of the context; less than a scheduler's stop may take
+)
+
+// cleaning returns the context in which the remains of a failed backup are removed. It outlasts the
+// end of ctx, which is a stop of the server, a little. A later pruning removes what is left then.
+func cleaning(ctx context.Context) (context.Context, context.CancelFunc) {
+	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(stopTime, cancel) })
+	return rest, func() { stop(); cancel() }
+}
+
+// Write writes a backup under a name, reads it again, and lists it only if it is what was
+// written. atMost is about how many bytes it may have. After an error, the place holds nothing
+// that looks like a backup.
+func (t *Target) Write(ctx context.Context, name string, atMost int64, from Source) (w Written, err error) {
+	w.Name = name
+	written := &digest{Hash: sha256.New()}
+	opened, err := t.seal.begin()
+	if err != nil {
+		return w, err
+	}
+	if err := t.place.room(atMost); err != nil {
+		return w, fmt.Errorf("back up to %s: %w", t.place.path(name), err)
+	}
+	err = t.place.put(ctx, name, atMost, func(out io.Writer) (err error) {
+		sealed, err := opened.writer(io.MultiWriter(out, written))
+		if err != nil {
+			return err
+		}
+		if w.Report, err = from.Archive(ctx, sealed); err != nil {
+			return err
+		}
+		return sealed.Close()
+	})
+	if err == nil {
+		err = t.readAgain(ctx, name, written, opened, func(r io.Reader) error {
+			return from.VerifyArchive(ctx, r, w.Report)
+		})
+		if err == nil {
+			err = t.place.finish(ctx, name, w.Report.Damaged > 0)
+		}
+		if err != nil {
+			// Also when the server stops: the remains would look like a backup.
+			rest, cancel := cleaning(ctx)
+			defer cancel()
+			err = errors.Join(err, t.place.remove(rest, name))
+		}
+	}
+	w.Size = written.size
+	if err != nil {
+		return w, fmt.Errorf("back up to %s: %w", t.place.path(name), err)
+	}
+	return w, nil
+}
+
+// readAgain reads a stored backup, and compares it with what was written.
+func (t *Target) readAgain(ctx context.Context, name string, written *digest, opened *sealing,
+	verify func(io.Reader) error) (err error) {
+	stored, err := t.place.open(ctx, name)
+	if err != nil {
+		return fmt.Errorf("read it again: %w", err)
+	}
+	defer func() { err = errors.Join(err, stored.Close()) }()
+	read := &digest{Hash: sha256.New()}
+	plain, err := opened.reader(io.TeeReader(stored, read))
+	if err == nil {
+		err = verify(plain)
+	}
+	if err == nil {
+		_, err = io.Copy(read, stored) // what the verification left
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("read it again: %w", err)
+	case read.size != written.size || !slices.Equal(read.Sum(nil), written.Sum(nil)):
+		return fmt.Errorf("read it again: %d bytes were stored that differ from the %d written ones",
+			read.size, written.size)
+	}
+	return nil
+}
+
+// A digest computes the size and the SHA-256 of what is written to it.
+type digest struct {
+	hash.Hash
+	size int64
+}
+
+// Write adds b.
+func (d *digest) Write(b []byte) (int, error) {
+	d.size += int64(len(b))
+	return d.Hash.Write(b)
+}
+
+// Forget removes the remains of the interrupted backup with that name.
+func (t *Target) Forget(ctx context.Context, name string) error {
+	names, err := t.Names(ctx)
+	if err != nil || slices.Contains(names, name) {
+		return err // it was listed before the interruption
+	}
+	return t.place.remove(ctx, name)
+}

@@ -1,0 +1,45 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+)
+
+// What tests see of the inside.
+var (
+	MadeAt   = madeAt
+	PartSize = partSize
+)
+
+// HangOnRemove has the target wait at each removal until its context ends. begun is told before.
+func (t *Target) HangOnRemove(begun chan<- struct{}) { t.place = hanging{t.place, begun} }
+
+type hanging struct {
+	place
+	begun chan<- struct{}
+}
+
+func (h hanging) remove(ctx context.Context, _ string) error {
+	h.begun <- struct{}{}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Spoil has each backup of a target changed between writing and reading.
+func (t *Target) Spoil(change func(b []byte) []byte) { t.place = spoiled{t.place, change} }
+
+type spoiled struct {
+	place
+	change func(b []byte) []byte
+}
+
+func (s spoiled) open(ctx context.Context, name string) (io.ReadCloser, error) {
+	r, err := s.place.open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := io.ReadAll(r)
+	return io.NopCloser(bytes.NewReader(s.change(whole))), errors.Join(err, r.Close())
+}

@@ -1,0 +1,83 @@
+package backup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Names returns the names of all listed backups, the newest first.
+func (t *Target) Names(ctx context.Context) (names []string, err error) {
+	list, err := t.entries(ctx)
+	for _, e := range list {
+		names = append(names, e.name)
+	}
+	return names, err
+}
+
+// entries returns all listed backups, the newest first.
+func (t *Target) entries(ctx context.Context) ([]entry, error) {
+	list, err := t.place.list(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the backups in %s: %w", t.place.path(""), err)
+	}
+	// A name begins with its time.
+	slices.SortFunc(list, func(a, b entry) int { return strings.Compare(b.name, a.name) })
+	return list, nil
+}
+
+// Keep says which backups stay when there is a newer one. The newest one stays always.
+type Keep struct {
+	Newest int           // how many; 0: all. Damaged backups are counted by themselves
+	For    time.Duration // how long; 0: without end
+}
+
+// leftoverAge is how old the remains of an interrupted backup are before they are deleted.
+// Another program may be writing to the place.
+const leftoverAge = 24 * time.Hour
+
+// Prune deletes the backups that keep does not cover, and what interrupted backups have left.
+// It returns how many backups it has deleted. The newest backup stays, and the newest one without
+// damage, however old it is. The one named made stays, too: it was made just now, although a clock
+// that was set back may have given it an older name than others have.
+func (t *Target) Prune(ctx context.Context, now time.Time, keep Keep, made string) (n int, err error) {
+	list, err := t.entries(ctx)
+	sortAhead(list, now.Add(clockSlack))
+	count := map[bool]int{} // of the backups so far, by whether they are damaged
+	for i, e := range list {
+		at, ok := madeAt(e.name)
+		count[e.damaged]++
+		tooMany := keep.Newest > 0 && count[e.damaged] > keep.Newest
+		tooOld := keep.For > 0 && now.Sub(at) > keep.For
+		stays := i == 0 || e.name == made || !e.damaged && count[false] == 1
+		if !ok || stays || !tooMany && !tooOld {
+			continue
+		}
+		if removed := t.place.remove(ctx, e.name); removed != nil {
+			err = errors.Join(err, fmt.Errorf("delete %s: %w", t.place.path(e.name), removed))
+			continue
+		}
+		n++
+	}
+	return n, errors.Join(err, t.place.clean(ctx, now.Add(-leftoverAge)))
+}
+
+// sortAhead moves the backups whose time is after latest to the end, and keeps the order of the
+// others. A clock that was ahead once must not make the backups since then the oldest.
+func sortAhead(list []entry, latest time.Time) (ahead int) {
+	isAhead := func(e entry) int {
+		if at, ok := madeAt(e.name); ok && at.After(latest) {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(list, func(a, b entry) int { return cmp.Compare(isAhead(a), isAhead(b)) })
+	for _, e := range list {
+		ahead += isAhead(e)
+	}
+	return ahead
+}

@@ -1,0 +1,89 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+// A Stored is a backup that was opened for reading.
+type Stored struct {
+	io.ReadCloser
+	Path string // for people
+	Note string // what people should know about the choice of this backup among several; "" for nothing
+
+	// Unsure says that another backup may be the newest one, because a clock is or was wrong. People
+	// must name the one to restore. It is nil if they have named one, or if the choice is clear.
+	Unsure error
+}
+
+// clockSlack is by how much a backup may come from the future: clocks of machines differ.
+const clockSlack = time.Hour
+
+// Open opens the stored backup that a text names: a file, an object, or the newest backup of a
+// folder or prefix. Backups whose names are in the future count only if there are no others: then
+// either a clock that was ahead has named them, or the clock of this machine is behind.
+func Open(ctx context.Context, s Storage, from string, getenv func(string) string, now time.Time) (*Stored, error) {
+	dir, name := from, ""
+	if cut := strings.LastIndexByte(from, '/'); strings.HasPrefix(from, s3Scheme) {
+		if _, ours := madeAt(from[cut+1:]); ours {
+			dir, name = from[:cut], from[cut+1:]
+		}
+	} else if info, err := os.Stat(from); err != nil || !info.IsDir() {
+		file, err := os.Open(from)
+		if err != nil {
+			return nil, err
+		}
+		return &Stored{ReadCloser: file, Path: from}, nil
+	}
+	p, err := newPlace(s, dir, getenv)
+	if err != nil {
+		return nil, err
+	}
+	stored := &Stored{}
+	if name == "" {
+		list, err := (&Target{place: p}).entries(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) == 0 {
+			return nil, fmt.Errorf("%s holds no backup", p.path(""))
+		}
+		stored.Unsure = chooseNewest(p, list, now.Add(clockSlack))
+		name, stored.Note = list[0].name, damageNote(p, list)
+	}
+	if stored.ReadCloser, err = p.open(ctx, name); err != nil {
+		return nil, fmt.Errorf("open %s: %w", p.path(name), err)
+	}
+	stored.Path = p.path(name)
+	return stored, nil
+}
+
+// chooseNewest moves the newest backup that is not from after latest to the begin of a list. It
+// returns an error for people if others are from after latest.
+func chooseNewest(p place, list []entry, latest time.Time) error {
+	ahead := sortAhead(list, latest)
+	if ahead == 0 || ahead == len(list) {
+		return nil
+	}
+	return fmt.Errorf("names of backups are in the future, so a clock is or was wrong: if the clock of this machine is "+
+		"right, restore %s; if it is behind, restore %s", p.path(list[0].name),
+		p.path(list[len(list)-ahead].name))
+}
+
+// damageNote describes the first backup of a list if it is damaged.
+func damageNote(p place, list []entry) string {
+	if !list[0].damaged {
+		return ""
+	}
+	note := p.path(list[0].name) + " is the newest backup, but kept files were damaged or missing when it was made"
+	for _, e := range list {
+		if !e.damaged {
+			return note + "; the newest one without damage is " + p.path(e.name)
+		}
+	}
+	return note
+}

@@ -1,0 +1,199 @@
+package backup
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+const (
+	s3Scheme = "s3://"
+
+	// okSuffix ends the name of the empty object that lists a verified backup. Objects cannot
+	// be renamed, so the name of the backup itself proves nothing.
+	okSuffix = ".verified"
+
+	// A part of an upload is held in memory until it is sent.
+	leastPart = 8 << 20
+	mostParts = 9000 // S3 takes 10,000; the size is known only roughly
+)
+
+// A bucket is a place in a store that speaks S3: a bucket, and what names in it begin with.
+type bucket struct {
+	client       *minio.Client
+	name, prefix string
+}
+
+// newBucket returns the place s3://BUCKET/PREFIX.
+func newBucket(s Storage, to string, getenv func(string) string) (*bucket, error) {
+	name, prefix, _ := strings.Cut(strings.TrimPrefix(to, s3Scheme), "/")
+	if name == "" {
+		return nil, fmt.Errorf("%q names no bucket: write s3://BUCKET/PREFIX", to)
+	}
+	u, err := url.Parse(s.Endpoint)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("--backup-s3-endpoint: must be an https:// or http:// address")
+	}
+	access := cmp.Or(s.AccessKey, getenv("AWS_ACCESS_KEY_ID"))
+	secret := cmp.Or(s.SecretKey, getenv("AWS_SECRET_ACCESS_KEY"))
+	keys := credentials.NewStaticV4(access, secret, getenv("AWS_SESSION_TOKEN"))
+	switch {
+	case access == "" && secret == "":
+		keys = credentials.NewIAM("") // of the machine, in clouds that have it
+	case access == "" || secret == "":
+		return nil, errors.New("--backup-s3-access-key and --backup-s3-secret-key belong together")
+	}
+	client, err := minio.New(u.Host, &minio.Options{Creds: keys, Secure: u.Scheme == "https",
+		Region: cmp.Or(s.Region, getenv("AWS_REGION")), MaxRetries: 5})
+	if err != nil {
+		return nil, fmt.Errorf("--backup-s3-endpoint: %w", err)
+	}
+	return &bucket{client, name, strings.Trim(prefix, "/")}, nil
+}
+
+func (b *bucket) key(name string) string { return path.Join(b.prefix, name) }
+
+func (b *bucket) path(name string) string { return s3Scheme + path.Join(b.name, b.prefix, name) }
+
+// room returns nil: a bucket has no end.
+func (b *bucket) room(int64) error { return nil }
+
+// put uploads in parts. The object appears when the last part is there, and an upload that
+// fails is aborted.
+func (b *bucket) put(ctx context.Context, name string, atMost int64, write func(w io.Writer) error) error {
+	r, w := io.Pipe()
+	wrote := make(chan error, 1)
+	go func() {
+		err := write(w)
+		// An error reaches the upload, which then aborts instead of ending.
+		_ = w.CloseWithError(err)
+		wrote <- err
+	}()
+	_, err := b.client.PutObject(ctx, b.name, b.key(name), r, -1, minio.PutObjectOptions{
+		ContentType: "application/octet-stream", PartSize: partSize(atMost)})
+	_ = r.CloseWithError(cmp.Or(err, io.ErrClosedPipe)) // so that write ends where the upload has failed
+	if failed := <-wrote; failed != nil && (err == nil || !errors.Is(failed, err)) {
+		return failed
+	}
+	return explainS3(err)
+}
+
+// partSize returns the size of the parts of an upload of about so many bytes.
+func partSize(atMost int64) uint64 {
+	const mebibyte = 1 << 20
+	least := (2*max(atMost, 0)/mostParts/mebibyte + 1) * mebibyte // twice: random bytes do not compress
+	return uint64(max(leastPart, least))                          //nolint:gosec // it is positive
+}
+
+func (b *bucket) open(ctx context.Context, name string) (io.ReadCloser, error) {
+	object, err := b.client.GetObject(ctx, b.name, b.key(name), minio.GetObjectOptions{})
+	if err != nil {
+		return nil, explainS3(err)
+	}
+	if _, err := object.Stat(); err != nil { // GetObject itself sends nothing
+		return nil, errors.Join(explainS3(err), object.Close())
+	}
+	return object, nil
+}
+
+func (b *bucket) finish(ctx context.Context, name string, damaged bool) error {
+	if damaged { // this mark first: a crash must not list a damaged backup without it
+		if err := b.mark(ctx, name+damagedSuffix); err != nil {
+			return err
+		}
+	}
+	return b.mark(ctx, name+okSuffix)
+}
+
+// mark creates an empty object.
+func (b *bucket) mark(ctx context.Context, name string) error {
+	_, err := b.client.PutObject(ctx, b.name, b.key(name), bytes.NewReader(nil), 0, minio.PutObjectOptions{})
+	return explainS3(err)
+}
+
+// objects returns the names below the prefix, with their times.
+func (b *bucket) objects(ctx context.Context) (map[string]time.Time, error) {
+	ctx, cancel := context.WithCancel(ctx) // ends the listing after an error
+	defer cancel()
+	prefix, names := b.key("journeyman-"), map[string]time.Time{}
+	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: prefix}) {
+		if o.Err != nil {
+			return nil, explainS3(o.Err)
+		}
+		names[path.Base(o.Key)] = o.LastModified
+	}
+	return names, nil
+}
+
+func (b *bucket) list(ctx context.Context) (list []entry, err error) {
+	all, err := b.objects(ctx)
+	for name := range all {
+		_, verified := all[name+okSuffix]
+		if _, ours := madeAt(name); ours && verified {
+			_, damaged := all[name+damagedSuffix]
+			list = append(list, entry{name, damaged})
+		}
+	}
+	return list, err
+}
+
+func (b *bucket) remove(ctx context.Context, name string) error {
+	// Without okSuffix, which goes first, the backup no longer counts.
+	for _, key := range []string{b.key(name + okSuffix), b.key(name + damagedSuffix), b.key(name)} {
+		if err := b.client.RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{}); err != nil {
+			return explainS3(err)
+		}
+	}
+	return explainS3(b.client.RemoveIncompleteUpload(ctx, b.name, b.key(name)))
+}
+
+func (b *bucket) clean(ctx context.Context, before time.Time) error {
+	all, err := b.objects(ctx)
+	if err != nil {
+		return err
+	}
+	for name, at := range all {
+		_, verified := all[name+okSuffix]
+		if _, ours := madeAt(name); ours && !verified && at.Before(before) {
+			err = errors.Join(err, b.remove(ctx, name))
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx) // ends the listing after an error
+	defer cancel()
+	for u := range b.client.ListIncompleteUploads(ctx, b.name, b.key("journeyman-"), false) {
+		if u.Err != nil {
+			return errors.Join(err, explainS3(u.Err))
+		}
+		if _, ours := madeAt(path.Base(u.Key)); ours && u.Initiated.Before(before) {
+			err = errors.Join(err, explainS3(b.client.RemoveIncompleteUpload(ctx, b.name, u.Key)))
+		}
+	}
+	return err
+}
+
+// explainS3 adds the code of the store's answer to its error, and what to do about it.
+func explainS3(err error) error {
+	if err == nil {
+		return nil
+	}
+	answer := minio.ToErrorResponse(err)
+	switch answer.Code {
+	case "":
+		return err
+	case minio.NoSuchBucket:
+		return fmt.Errorf("the bucket does not exist: create it first (%w)", err)
+	case minio.AccessDenied, minio.InvalidAccessKeyID, minio.SignatureDoesNotMatch:
+		return fmt.Errorf("the store refuses the keys of --backup-s3-access-key: %s (%w)", answer.Code, err)
+	}
+	return fmt.Errorf("%s (%w)", answer.Code, err)
+}

@@ -1,0 +1,340 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool"
+	"journeyman/runner/view"
+	"journeyman/store"
+)
+
+// maxToolOutput bounds the result of a tool, in bytes.
+const maxToolOutput = 256 << 10
+
+// maxParallel bounds the calls of a turn that run in parallel.
+const maxParallel = 8
+
+// finishCalls runs the tool calls of the last step that have no result in the journal. First
+// it runs those that need no approval. It runs the others once people have decided.
+func (r *Runner) finishCalls(ctx context.Context, e *execution) error {
+	// Only the first round of a claim can find calls that an earlier claim has begun.
+	cut := e.resumed
+	e.resumed = false
+	if len(e.steps) == 0 || !wantsTools(e.steps[len(e.steps)-1]) {
+		return nil
+	}
+	st := &e.steps[len(e.steps)-1]
+	// These run before the wait for people, which may take days.
+	if err := r.runCalls(ctx, e, st, openCalls(*st, false), cut); err != nil {
+		return err
+	}
+	if err := r.awaitDecisions(ctx, e, st); err != nil {
+		return err
+	}
+	// cut is false: the approval of each call records whether the call has begun.
+	return r.runCalls(ctx, e, st, openCalls(*st, true), false)
+}
+
+// openCalls returns the calls of a step that have not ended: those that need approval, or
+// the others.
+func openCalls(st store.Step, approval bool) []store.ToolCall {
+	return slices.DeleteFunc(st.ToolCalls(), func(c store.ToolCall) bool {
+		_, asks := st.Approval(c.N)
+		_, ended := st.Call(c.N)
+		return ended || asks != approval
+	})
+}
+
+// runCalls runs calls of a step in their order. Successive calls that may run in parallel do
+// so. Any other call runs alone, after all calls before it. cut says that an earlier claim
+// may have been interrupted while calls of the step were running.
+func (r *Runner) runCalls(ctx context.Context, e *execution, st *store.Step, calls []store.ToolCall, cut bool) error {
+	for len(calls) > 0 {
+		n := e.tools.parallel(calls)
+		later, err := r.runBatch(ctx, e, st, calls[:n], cut)
+		if err != nil {
+			return err
+		}
+		// A later call had not begun: it waits for those before it.
+		calls, cut = calls[n:], false
+		if len(later) == 0 {
+			continue
+		}
+		if err := r.awaitChildren(ctx, e, later); err != nil {
+			return err
+		}
+		// Their turns have ended, so the calls are made again and return the results.
+		for _, run := range slices.Backward(later) {
+			calls = slices.Insert(calls, 0, run.ToolCall)
+		}
+	}
+	return nil
+}
+
+// errOtherFailed is the cause of the context of calls that are stopped because a call
+// beside them has ended the turn.
+var errOtherFailed = errors.New("another call has failed")
+
+// runBatch runs calls in parallel, and journals each when it ends. It returns after every
+// call that it has started has ended. later holds the calls whose results come from other
+// turns.
+func (r *Runner) runBatch(ctx context.Context, e *execution, st *store.Step, calls []store.ToolCall, cut bool) (
+	later []*callRun, failed error) {
+	batch, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	fail := func(err error) {
+		if failed == nil { // later errors only follow from the stop
+			failed = err
+		}
+		stop(errOtherFailed)
+	}
+	// Tools run in their goroutines. Only this one writes to the journal and to e.
+	ended := make(chan *callRun, len(calls))
+	for begun, running := 0, 0; ; {
+		for begun < len(calls) && running < maxParallel && batch.Err() == nil {
+			// Calls begin in their order. So after a crash, only the first maxParallel calls without
+			// a result can have been running.
+			run, err := r.beginCall(batch, e, st, calls[begun], cut && begun < maxParallel)
+			begun++
+			if err != nil {
+				fail(err)
+				break
+			}
+			running++
+			go func() { r.runTool(batch, run); ended <- run }()
+		}
+		if running == 0 {
+			break
+		}
+		run := <-ended // also after a failure: a tool must not act after its turn has ended
+		running--
+		waits, err := r.endCall(batch, e, st, run)
+		if err != nil {
+			fail(err)
+		}
+		if waits {
+			later = append(later, run)
+		}
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	// The results are in the journal, so a cancel or the time limit may end the turn now.
+	return later, context.Cause(ctx)
+}
+
+// beginCall prepares a tool call. The call does not run if it is refused, or if the
+// process died during it and it must not be repeated.
+func (r *Runner) beginCall(ctx context.Context, e *execution, st *store.Step, c store.ToolCall, cut bool) (
+	*callRun, error) {
+	run := &callRun{ToolCall: c, host: &toolHost{r: r, e: e, at: e.stamp(r.cfg.Now()),
+		place: store.CallPlace{Turn: e.claim.Turn, RunnerID: e.claim.RunnerID, Step: st.Seq, Call: c.N}},
+		row: store.Call{Step: st.Seq, Seq: c.N, State: store.CallCompleted, StartedAt: r.cfg.Now()}}
+	if a, asked := st.Approval(c.N); asked {
+		if a.Kind == store.KindQuestion { // the answer is the result, so no tool runs
+			run.row.Output, run.err = answerTo(a)
+			return run, nil
+		}
+		if run.err = denial(a); run.err != nil {
+			return run, nil
+		}
+		cut = a.BegunAt != nil
+		if !cut {
+			// The mark is committed before the call runs. A crash may leave a mark without a call,
+			// but never a call without its mark.
+			err := r.persist("begin approved call", func(ctx context.Context) error {
+				return r.cfg.Store.BeginApproved(ctx, e.claim, a.ID)
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	t, err := r.callable(e, *st, c)
+	if err == nil && e.team != nil && e.tools.isRemote(c.ToolName) {
+		// Before a crash or a suspension, the call may have started a turn by this server's own
+		// /mcp. Then it is not sent again: its result is the result of that turn.
+		child, found, err := r.cfg.Store.ChildOf(ctx, run.host.place)
+		if err != nil {
+			return nil, fmt.Errorf("read child: %w", err)
+		}
+		if found {
+			t = laterResult{child}
+		}
+	}
+	switch {
+	case err != nil:
+		run.err = err
+		return run, nil
+	case cut && !t.Spec().Repeatable:
+		run.row.State = store.CallInterrupted
+		run.err = tool.Errorf(
+			"the service stopped during this call, which may have taken effect: check before repeating it")
+		return run, nil
+	}
+	run.tool, run.err = t, r.outlast(ctx, e, func() error { return r.openWorkspace(ctx, e) })
+	return run, nil
+}
+
+// denial returns the error of a call that people have not approved, nil for one that they
+// have.
+func denial(a store.Approval) error {
+	if a.Status == store.ApprovalApproved {
+		return nil
+	}
+	why := "a person has denied this call"
+	if a.Reason != "" {
+		why += ": " + a.Reason
+	}
+	return tool.Errorf("%s", why)
+}
+
+// callable returns the tool of a call, or an error for the model that says why the call
+// must not run.
+func (r *Runner) callable(e *execution, st store.Step, c store.ToolCall) (tool.Tool, error) {
+	// The text of this error tells the model to write less, which InputError alone does not.
+	if st.Finish == store.FinishContinued && view.InputError(c.Input) != "" {
+		return nil, tool.Errorf("%s", callCutOff)
+	}
+	t, err := e.tools.check(c)
+	if err != nil {
+		return nil, err
+	}
+	// No approval was made for this call when the step was journaled: see maxApprovals.
+	if _, asked := st.Approval(c.N); !asked && e.tools.needsApproval(c.ToolName) {
+		return nil, tool.Errorf("at most %d calls at once may wait for approval: ask for this one later", maxApprovals)
+	}
+	return t, nil
+}
+
+// endCall journals a tool call that has ended. The model gets the text of a *tool.Error or a
+// *sandbox.Error. Any other error ends the turn. later reports that the result will come from
+// another turn: then endCall journals nothing.
+func (r *Runner) endCall(ctx context.Context, e *execution, st *store.Step, run *callRun) (later bool, err error) {
+	// The first child makes this turn a root: from now on it shares its budget with the team.
+	if e.team == nil && (run.host.started || e.tools.isRemote(run.ToolName)) {
+		if err := r.loadTeam(ctx, e); err != nil && ctx.Err() == nil {
+			return false, fmt.Errorf("read team: %w", err)
+		}
+	}
+	if errors.Is(run.err, tool.ErrLater) {
+		if later, err = r.waits(ctx, run); later || err != nil {
+			return later, err
+		}
+	}
+	call, err := run.row, run.err
+	if err != nil && call.State != store.CallInterrupted {
+		call.State = store.CallFailed
+		if run.tool != nil && ctx.Err() != nil {
+			// When the runner stops, the call stays without a result. The next claim repeats it, or
+			// tells the model of the interruption.
+			if errors.Is(context.Cause(ctx), errStopped) {
+				return false, errStopped
+			}
+			call.State = store.CallInterrupted
+			err = tool.Errorf("the call was cut off and may have taken effect: %s", context.Cause(ctx))
+		}
+	}
+	if call.Output, err = callOutput(call.Output, err); err != nil {
+		return false, fmt.Errorf("tool %s: %w", run.ToolName, err)
+	}
+	if call.State == store.CallInterrupted {
+		// The call may have finished only a part of its work: publish none of it.
+		run.host.files, run.host.sources, run.host.images = nil, nil, nil
+	}
+	return false, r.journalCall(e, st, call, run.host)
+}
+
+// journalCall writes a tool call that has ended to the journal, and makes it part of the
+// turn. The files and sources that h has gathered are committed with it.
+func (r *Runner) journalCall(e *execution, st *store.Step, call store.Call, h *toolHost) error {
+	call.CompletedAt, call.Images = completedAfter(*st, r.cfg.Now()), h.images
+	// For a result from another turn, the wait was suspension and not work: only its work counts.
+	if h.took > 0 {
+		call.StartedAt = call.CompletedAt.Add(-h.took)
+	}
+	err := r.persist("journal tool call", func(ctx context.Context) error {
+		return r.cfg.Store.JournalCall(ctx, e.claim, call, h.files, h.sources)
+	})
+	if err != nil {
+		return err
+	}
+	// Only after the commit: watchers must not see a result that a crash would take back.
+	st.Calls = append(st.Calls, call)
+	e.used.ToolCost += call.Cost
+	e.published = e.published || len(h.files)+len(h.sources) > 0
+	e.live.CallEnded(call)
+	return nil
+}
+
+// completedAfter returns the time at which a call of the step has ended: now, but later
+// than all calls that ended before it. The times keep the order in which watchers see the
+// ends, in the precision of the journal.
+func completedAfter(st store.Step, now time.Time) time.Time {
+	now = now.Truncate(time.Millisecond)
+	for _, c := range st.Calls {
+		if !c.CompletedAt.Before(now) {
+			now = c.CompletedAt.Truncate(time.Millisecond).Add(time.Millisecond)
+		}
+	}
+	return now
+}
+
+// runTool runs the tool of a call, unless the call must not run. A panic of the tool makes
+// only this call fail.
+func (r *Runner) runTool(ctx context.Context, run *callRun) {
+	if run.tool == nil || run.err != nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			r.cfg.Log.Error("tool panicked", append(turnIDs(run.host.e.claim.Turn),
+				"tool", run.ToolName, "panic", p, "stack", string(debug.Stack()))...)
+			run.err = tool.Errorf("the tool failed")
+		}
+	}()
+	ctx, ended := r.beginTool(ctx, run)
+	defer ended()
+	out, err := r.runPatiently(ctx, run)
+	// Secrets are removed here, the one place that every result passes before anybody reads it.
+	switch {
+	case err != nil:
+		run.err = run.host.e.tools.secrets.scrubError(err)
+	case len(out) > maxToolOutput:
+		run.err = tool.Errorf("the result has %d bytes, more than the %d a tool may give", len(out), maxToolOutput)
+	case !json.Valid(out):
+		run.err = errors.New("its result is not JSON")
+	default:
+		// The journal, streams and messages show the same bytes.
+		run.row.Output = view.CleanOutput(run.host.e.tools.secrets.scrub(out))
+	}
+}
+
+// callOutput returns the output of a call for the journal: its result, or the message of an
+// error that the model may read. It returns any other error unchanged.
+func callOutput(out json.RawMessage, err error) (json.RawMessage, error) {
+	if te, ok := errors.AsType[*tool.Error](err); ok {
+		return json.Marshal(view.ValidText(te.Message))
+	}
+	if se, ok := errors.AsType[*sandbox.Error](err); ok {
+		return json.Marshal(view.ValidText(se.Message))
+	}
+	return out, err
+}
+
+// stamp returns now, but later than all stamps before. Sources are listed by the times in
+// their ids, and so in the order of the calls, whichever call ended first.
+func (e *execution) stamp(now time.Time) time.Time {
+	if last := e.stamped.Add(time.Millisecond); now.Before(last) {
+		now = last
+	}
+	e.stamped = now
+	return now
+}

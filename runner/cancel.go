@@ -1,0 +1,125 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"journeyman/store"
+)
+
+// errAborted is the cause of the context of a cancelled turn.
+var errAborted = errors.New("the task was cancelled")
+
+// AbortTask cancels the turns of a task that have not ended, waits until the running turn
+// has stopped, and returns the task. What the turns have produced is kept.
+func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (store.Task, error) {
+	before, turns, err := r.cfg.Store.TaskTurns(ctx, c, id)
+	if err != nil || before.Unfinished == 0 {
+		return before, err
+	}
+	// Read before AbortTask, which ends some of these turns: afterwards they could not be found.
+	below, err := r.cfg.Store.Unfinished(ctx, before)
+	if err != nil {
+		return before, err
+	}
+	task, running, err := r.cfg.Store.AbortTask(ctx, c, id)
+	if err != nil {
+		return task, err
+	}
+	r.Wake()                         // a turn that waited for one of these may continue
+	for _, turnID := range running { // all at once: the turns of a team need not wait for each other
+		r.stopExecution(turnID)
+	}
+	// The running ones tell their own end when their executions stop.
+	below = slices.DeleteFunc(below, func(t store.Turn) bool { return slices.Contains(running, t.ID) })
+	if err := r.stopBelow(ctx, below); err != nil {
+		return task, err
+	}
+	// No turn of the task runs, so AbortTask has ended all of them, and no execution tells their
+	// watchers.
+	if task.Unfinished == 0 {
+		first := slices.IndexFunc(turns, func(t store.Turn) bool { return !t.Status.Ended() })
+		if err := r.tellAborted(ctx, task, int64(first)-1); err != nil {
+			return task, err
+		}
+	}
+	for _, turnID := range running {
+		// The turns behind it in its task end with it, and finish tells their watchers.
+		if err := r.Wait(ctx, turnID); err != nil {
+			return task, err
+		}
+	}
+	task, _, err = r.cfg.Store.Task(ctx, c, id)
+	return task, err
+}
+
+// stopExecution stops a turn that was cancelled. A turn that has just been claimed has no
+// execution yet, and load sees the request.
+func (r *Runner) stopExecution(turnID string) (found bool) {
+	r.mu.Lock()
+	e := r.executions[turnID]
+	r.mu.Unlock()
+	if e != nil {
+		e.cancel(errAborted)
+	}
+	return e != nil
+}
+
+// errStopping is the error for a client that waits for a turn when the runner stops.
+var errStopping = &store.Error{Kind: store.Busy, Code: "stopping",
+	Message: "the service stops before the task has ended; it goes on at the next start"}
+
+// waitPoll is the time after which Wait reads the turn although nothing was signalled.
+const waitPoll = 30 * time.Second
+
+// Wait waits until the turn or ctx has ended. It returns a store.Error of kind Busy if the
+// runner stops first.
+func (r *Runner) Wait(ctx context.Context, turnID string) error {
+	poll := time.NewTicker(waitPoll)
+	defer poll.Stop()
+	for {
+		stopped := r.ctx.Err() != nil // read first: a turn that ended before the stop is found below
+		// The watch begins before the read: an end between them closes committed.
+		committed, leave := r.Streams.WatchEnd(turnID)
+		ended, err := r.cfg.Store.TurnEnded(ctx, turnID)
+		switch {
+		case err != nil || ended:
+		case stopped:
+			err = errStopping
+		default:
+			select {
+			case <-committed:
+				ended = true
+			case <-poll.C:
+			case <-r.ctx.Done():
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
+		leave()
+		if err != nil || ended {
+			return err
+		}
+	}
+}
+
+// stopBelow stops the executions of turns below a turn that has ended or was cancelled. It
+// tells the watchers of those that have ended without an execution. list holds the turns
+// that were unfinished before.
+func (r *Runner) stopBelow(ctx context.Context, list []store.Turn) error {
+	for _, t := range list {
+		now, err := r.cfg.Store.Turn(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		if !now.AbortRequested || r.stopExecution(t.ID) || !now.Status.Ended() {
+			continue // not cancelled, or its execution tells the watchers
+		}
+		if err := r.tellEnded(ctx, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}

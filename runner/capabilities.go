@@ -1,0 +1,112 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"journeyman/runner/model"
+)
+
+// How long the runner uses the capabilities that a model's server has stated. A server that
+// did not answer is asked again soon: it may only have started late.
+const (
+	describedFor   = 10 * time.Minute
+	undescribedFor = 15 * time.Second
+)
+
+// describeTime bounds the question, because the first turn waits for the answer.
+const describeTime = 3 * time.Second
+
+// maxDescribed is how many models the runner remembers. Users choose their names.
+const maxDescribed = 256
+
+// A capabilityCache holds the capabilities that models state, by their names. Its zero value
+// is ready for use.
+type capabilityCache struct {
+	mu     sync.Mutex // guards models
+	models map[string]*cachedCapabilities
+}
+
+// cachedCapabilities are the capabilities of one model.
+type cachedCapabilities struct {
+	mu    sync.Mutex // held while the server is asked, so that many turns ask it once
+	can   model.Capabilities
+	known bool // the server has answered
+	until time.Time
+	low   lowCount // the latest sign that the provider cuts prompts; zero for none
+}
+
+// A lowCount is a token count from a provider that is far too low for the prompt.
+type lowCount struct{ counted, estimated int64 } // tokens
+
+// entry returns the cached capabilities of a model, which may have expired.
+func (c *capabilityCache) entry(name string) *cachedCapabilities {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	entry, ok := c.models[name]
+	if !ok {
+		if c.models == nil || len(c.models) >= maxDescribed {
+			c.models = map[string]*cachedCapabilities{} // the models in use come back at once
+		}
+		entry = &cachedCapabilities{}
+		c.models[name] = entry
+	}
+	return entry
+}
+
+// describe returns m with the capabilities that it states itself. What the price table
+// says about its sizes comes first. A model that cannot be asked keeps the defaults: the
+// call itself reports why.
+func (c *capabilityCache) describe(ctx context.Context, m pricedModel, now time.Time) pricedModel {
+	d, ok := m.Model.(model.Describer)
+	if !ok {
+		return m
+	}
+	// Two locks: a server that is slow to answer must delay only the turns that need its model.
+	entry := c.entry(m.id)
+	entry.mu.Lock()
+	defer entry.mu.Unlock()
+	if now.After(entry.until) {
+		entry.ask(ctx, d, now)
+	}
+	if entry.known {
+		m.can, m.isDescribed = entry.can, true
+		m.price.ContextWindow = cmp.Or(m.price.ContextWindow, entry.can.ContextWindow)
+		m.price.MaxOutput = cmp.Or(m.price.MaxOutput, entry.can.MaxOutput)
+	}
+	return m
+}
+
+// ask asks the model's server. Without an answer, the earlier capabilities stay.
+func (c *cachedCapabilities) ask(ctx context.Context, d model.Describer, now time.Time) {
+	limited, cancel := context.WithTimeout(ctx, describeTime)
+	defer cancel()
+	can, err := d.Describe(limited)
+	switch {
+	case err == nil:
+		c.can, c.known, c.until = can, true, now.Add(describedFor)
+	case errors.Is(err, errors.ErrUnsupported):
+		c.until = now.Add(describedFor) // another question would not help
+	case ctx.Err() == nil: // a cancelled turn says nothing about the server
+		c.until = now.Add(undescribedFor)
+	}
+}
+
+// sees reports whether requests to the model may contain images. Most providers do not state
+// it: they refuse images if their model cannot read them.
+func (m pricedModel) sees() bool { return !m.isDescribed || m.can.Vision }
+
+// warning returns a text for the operator: the problem, and a remedy if there is one.
+func (l lowCount) warning(name string) string {
+	text := fmt.Sprintf("the provider counts %s tokens for a prompt of about %s: it may cut prompts silently",
+		model.FormatTokens(l.counted), model.FormatTokens(l.estimated))
+	if local, ok := strings.CutPrefix(name, "openai:"); ok {
+		text += "; if it is an Ollama server, use ollama:" + local + " in place of " + name
+	}
+	return text
+}

@@ -1,0 +1,213 @@
+package runner_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// checkSums compares the organization's bill with the figures of its turns. It reads a copy
+// of the data folder as it is at this moment.
+func (f *fixture) checkSums() {
+	f.t.Helper()
+	dir := f.t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(f.store.Dir())); err != nil {
+		f.t.Fatal(err)
+	}
+	storetest.Sound(f.t, dir)
+	if _, _, _, reserved := f.Kept(); reserved != 0 {
+		f.t.Errorf("%d organizations have reservations left", reserved)
+	}
+}
+
+const wirePrices = `{"openai:m":{"input":3,"output":15,"maxOutput":4000},"anthropic:m":{"input":3,"output":15,"maxOutput":4000}}`
+
+// TestFailedTriesAreCharged breaks model calls off in every way, over both wire formats. The
+// tokens that the provider counted are charged, or else an estimate of them: once, and in
+// all sums.
+func TestFailedTriesAreCharged(t *testing.T) {
+	t.Parallel()
+	fine := said{text: "fine", in: 1000, out: 5}
+	half := said{text: strings.Repeat("half ", 8), in: 1000, out: 70, counted: true}
+	broken, hangs := half, half
+	broken.broken, hangs.hangs = true, true
+	uncounted := func(s said) said { s.counted = false; return s }
+	for name, tt := range map[string]struct {
+		says    []said
+		end     func(f *fixture, turn store.Turn, begun <-chan struct{}) *fixture // makes the turn end
+		in, out int64                                                             // of the turn; estimates where counted is false
+		counted bool
+	}{
+		"it breaks off":         {[]said{broken, broken, fine}, nil, 3000, 145, true},
+		"it breaks off at last": {[]said{broken}, nil, 5000, 350, true},
+		"uncounted":             {[]said{uncounted(broken), fine}, nil, 2000, 15, false},
+		"it is refused":         {[]said{{status: 429, body: `{"error":{"message":"slow down"}}`}, {status: 500, body: `{}`}, fine}, nil, 1000, 5, true},
+		"it is cancelled": {[]said{hangs}, func(f *fixture, turn store.Turn, begun <-chan struct{}) *fixture {
+			until(f.t, begun, "the model is asked")
+			f.abort(turn)
+			return f
+		}, 1000, 70, true},
+		"uncounted, it is cancelled": {[]said{uncounted(hangs)}, func(f *fixture, turn store.Turn, begun <-chan struct{}) *fixture {
+			until(f.t, begun, "the model is asked")
+			f.abort(turn)
+			return f
+		}, 1000, 10, false},
+		"it is out of time": {[]said{hangs, fine}, func(f *fixture, turn store.Turn, begun <-chan struct{}) *fixture {
+			until(f.t, begun, "the model is asked")
+			return f
+		}, 2000, 75, true},
+		"the process dies": {[]said{hangs, fine}, func(f *fixture, turn store.Turn, begun <-chan struct{}) *fixture {
+			until(f.t, begun, "the model is asked")
+			return f.crash()
+		}, 2000, 5, false},
+		"the process dies twice": {[]said{hangs, hangs, fine}, func(f *fixture, turn store.Turn, begun <-chan struct{}) *fixture {
+			until(f.t, begun, "the model is asked")
+			g := f.crash()
+			g.start()
+			until(f.t, begun, "the model is asked again")
+			return g.crash()
+		}, 3000, 5, false},
+		"the runner stops": {[]said{hangs, fine}, func(f *fixture, turn store.Turn, begun <-chan struct{}) *fixture {
+			until(f.t, begun, "the model is asked")
+			f.stop()
+			return f.crash()
+		}, 2000, 75, true},
+	} {
+		for _, provider := range []string{"openai", "anthropic"} {
+			t.Run(name+", "+provider, func(t *testing.T) {
+				t.Parallel()
+				is := is.New(t)
+				w := newWire(t, func(a asked) said { return tt.says[min(a.number, len(tt.says)-1)] })
+				limits := runner.Limits{}
+				if strings.Contains(name, "time") {
+					limits.Time = 300 * time.Millisecond
+				}
+				seen := make(chan struct{}, 9)
+				f := newFixture(t, withModel(&heardModel{w.openModel(t, provider+":m"), seen}), withPrices(t, wirePrices), withBudget(limits), withPatience(1))
+				turn := f.accept("go")
+				if tt.end != nil {
+					if g := tt.end(f, turn, seen); g != f {
+						g.start()
+						f = g
+					}
+				}
+				turn = f.wait(turn)
+				u := turn.Usage
+				if tt.counted {
+					is.Equal([]int64{u.InputTokens, u.OutputTokens}, []int64{tt.in, tt.out})
+				} else {
+					is.True(u.InputTokens > tt.in-500 && u.InputTokens < tt.in*3)     // an estimate, because the provider counted nothing
+					is.True(u.OutputTokens >= tt.out-3 && u.OutputTokens < tt.out+20) // the estimate is far from what was said
+				}
+				price := f.cfg.Prices.Lookup(provider + ":m")
+				is.Equal(u.ModelCost, price.Cost(model.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens}))
+				f.checkSums()
+			})
+		}
+	}
+}
+
+// A heardModel signals when the model has produced output in a call.
+type heardModel struct {
+	model.Model
+	heard chan<- struct{}
+}
+
+func (m *heardModel) Generate(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+	text := ""
+	return m.Model.Generate(ctx, req, func(d model.Delta) {
+		emit(d)
+		if text += d.Text; strings.HasSuffix(text, strings.Repeat("half ", 8)) {
+			m.heard <- struct{}{}
+		}
+	})
+}
+
+// TestFailedTriesKeepTheBudget checks that failed tries that cost something cannot overrun a
+// budget: each try reserves from what the tries before have left.
+func TestFailedTriesKeepTheBudget(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var calls atomic.Int64
+	m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		calls.Add(1)
+		used := model.Response{Usage: model.Usage{InputTokens: int64(bytesOf(req) / 4), OutputTokens: int64(req.MaxTokens)}}
+		return used, &model.Error{Code: "503", Message: "overloaded", Retryable: true}
+	}}
+	f := newFixture(t, withModel(m), withBudget(runner.Limits{Credits: 10}), withPrices(t, `{"fake":{"input":3,"output":15,"maxOutput":64000}}`))
+	turn := f.run("go")
+	is.True(turn.Usage.Cost() <= 10*store.NanosPerCredit) // the turn cost more than its budget
+	is.True(turn.Usage.Cost() > 5*store.NanosPerCredit)   // the tries were not charged
+	is.True(calls.Load() > 1)                             // it was not tried again
+	f.checkSums()
+}
+
+// TestFailedDescriptionsAreCharged checks that describing a worker is charged like a turn's call.
+func TestFailedDescriptionsAreCharged(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	for _, provider := range []string{"openai", "anthropic"} {
+		w := newWire(t, func(asked) said { return said{text: "half a", in: 1000, out: 70, counted: true, broken: true} })
+		f := newFixture(t, withModel(w.openModel(t, provider+":m")), withPrices(t, wirePrices))
+		storetest.CapCredits(t, f.store, f.owner, ptr(1000.0))
+		before, _, err := f.store.Allowance(t.Context(), f.owner.OrganizationID)
+		is.NoErr(err)
+		_, err = f.DescribeWorker(t.Context(), f.owner, "one who writes")
+		is.True(err != nil)
+		after, _, err := f.store.Allowance(t.Context(), f.owner.OrganizationID)
+		is.NoErr(err)
+		is.Equal(before-after, f.cfg.Prices.Lookup(provider+":m").Cost(model.Usage{InputTokens: 1000, OutputTokens: 70}))
+	}
+}
+
+// TestChargesAsMaintenanceBegins begins maintenance while a model is asked that no turn asks.
+func TestChargesAsMaintenanceBegins(t *testing.T) {
+	t.Parallel()
+	const costs = `{"fake":{"input":1,"output":1},"box:m":{"input":0.5,"output":0.5}}`
+	for name, ask := range map[string]func(f *fixture) error{
+		"describe": func(f *fixture) error {
+			_, err := f.DescribeWorker(f.ctx(), f.owner, "one who writes")
+			return err
+		},
+		"test": func(f *fixture) error {
+			_, err := f.TestProvider(f.ctx(), f.owner, "box", "")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			asked, goOn := make(chan struct{}, 1), make(chan struct{})
+			m := &fakeModel{fn: func(_ context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
+				asked <- struct{}{}
+				<-goOn
+				return answer(emit, `{"instructions":"x"}`), nil
+			}}
+			f := newFixture(t, withModel(m), withPrices(t, costs), func(c *runner.Config) { c.Dialer.AllowPrivate = true })
+			p := newConnectable(t, "box", connectedKey)
+			p.wait, p.asked = goOn, asked
+			f.connect("box", p.URL+"/v1", connectedKey)
+			ended := make(chan error, 1)
+			go func() { ended <- ask(f) }()
+			until(t, asked, "the model is asked")
+			is.True(f.store.BeginMaintenance())
+			close(goOn)
+			is.NoErr(until(t, ended, "the answer"))
+			spent, _, err := f.store.MonthSpending(f.ctx(), f.owner)
+			is.NoErr(err)
+			is.True(spent > 0) // the call was paid and not charged
+		})
+	}
+}
+
+func ptr[T any](v T) *T { return &v }

@@ -1,0 +1,135 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"journeyman/runner/model"
+	"journeyman/runner/prompt"
+	"journeyman/store"
+)
+
+// restoreCompactions applies the compactions of earlier claims and turns of the task to the
+// prompt. It narrows the window of each model that has refused requests for their length.
+func (r *Runner) restoreCompactions(ctx context.Context, e *execution) error {
+	c := e.claim
+	for i := range e.chain {
+		m := &e.chain[i]
+		m.window = prompt.Window{Size: r.windowOf(m.pricedModel), MaxOutput: int64(m.maxOutput())}
+	}
+	defer func() { e.model, e.window = e.chain[0].pricedModel, e.chain[0].window }() // until chooseModel
+	if c.Seq == 0 && c.Claims <= 1 {
+		return nil // nothing came before
+	}
+	made, err := r.cfg.Store.Compactions(ctx, c)
+	if err != nil {
+		return fmt.Errorf("read compactions: %w", err)
+	}
+	for _, m := range made {
+		if m.Kind == store.CompactionOmission && m.TurnNum != c.Num {
+			continue // an omission replaces a summary that failed; this turn may be able to make one
+		}
+		e.prompt.Restore(m)
+		if m.TurnNum == c.Num { // steps do not contain the time of summaries
+			e.worked += m.CompletedAt.Sub(m.StartedAt)
+		}
+		for i := range e.chain {
+			if m.Refused && m.Model == e.chain[i].Name() {
+				e.chain[i].window.Remember(m.Room)
+			}
+		}
+	}
+	return nil
+}
+
+// makeRoom compacts the conversation until it fits into the window of the turn's model.
+// refusal is the error of a provider that found the request too long. It is nil before the
+// provider is asked. made reports whether anything was left out.
+func (r *Runner) makeRoom(ctx context.Context, e *execution, refusal *model.Error) (made bool, err error) {
+	e.tellSteps()
+	before := e.prompt.Calibrated(e.estimate)
+	if refusal != nil { // the provider knows better than the estimate: shorten in any case
+		e.window.Refuse(before, refusal)
+	} else if before <= e.window.Room() {
+		return false, nil
+	}
+	compactor := prompt.NewCompactor(e.prompt, e.window)
+	// Each proposal is journaled before the next is made, so a crash repeats at most one summary.
+	for p := range compactor.Proposals() {
+		if err := r.compact(ctx, e, compactor, p, refusal != nil); err != nil {
+			return made, err
+		}
+		made = true
+	}
+	e.estimate = e.prompt.Estimate()
+	after := e.prompt.Calibrated(e.estimate)
+	r.cfg.Log.Info("conversation shortened", append(turnIDs(e.claim.Turn), "model", e.model.Name(),
+		"room", e.window.Room(), "before", before, "after", after, "refused", refusal != nil)...)
+	return made, nil
+}
+
+// compact carries out a proposal and journals it. After a crash the next claim finds it in the
+// journal, and does not pay for its summary again.
+func (r *Runner) compact(ctx context.Context, e *execution, c *prompt.Compactor, p prompt.Proposal,
+	refused bool) error {
+	m, started := p.Compaction, r.cfg.Now()
+	var a allowance
+	defer func() { a.reserved.settle() }() // once the cost is in the database
+	if p.Summary != nil {
+		text, used, err := r.summarise(ctx, e, *p.Summary, &a)
+		if err != nil {
+			return err
+		}
+		m = p.Summarised(text)
+		m.Usage = used
+	}
+	// Apply comes before the journal: only it knows the tokens after the compaction. If the
+	// write fails, the execution ends with it.
+	m = c.Apply(m)
+	m.TurnNum, m.Step, m.Model, m.Refused = e.claim.Num, int64(len(e.steps)), e.model.Name(), refused
+	m.StartedAt, m.CompletedAt = started, r.cfg.Now()
+	e.used = e.used.Add(m.Usage)
+	return r.persist("journal compaction", func(ctx context.Context) error {
+		return r.cfg.Store.JournalCompaction(ctx, e.claim, m)
+	})
+}
+
+// summarise has the model write a summary. The text is empty if the turn must keep its
+// credits for the answer, or if the provider refuses the request for its length or its
+// content. The caller must settle a.reserved once the cost is in the database.
+func (r *Runner) summarise(ctx context.Context, e *execution, req model.Request, a *allowance) (
+	text string, used store.Usage, err error) {
+	estimate, most := prompt.EstimateRequest(req), req.MaxTokens
+	err = r.retry(ctx, e, func() (err error) {
+		a.reserved.settle() // the try before has been charged
+		*a = allowance{}
+		// The empty text makes the caller leave a note in place of a summary.
+		if r.reached(e) != "" {
+			return nil
+		}
+		*a, err = r.reserveFor(ctx, e, expense{price: e.model.price, left: r.creditsLeft(e),
+			input: e.prompt.Calibrated(estimate), most: most})
+		// The turn can pay a summary or its answer, not both.
+		if err != nil || a.limit != "" {
+			return err
+		}
+		req.MaxTokens = a.maxTokens
+		resp, err := r.generate(ctx, e, req, estimate, nil)
+		// A note instead of the summary loses less than a turn that fails.
+		if me, ok := errors.AsType[*model.Error](err); ok && (me.TooLong() || me.Filtered()) {
+			r.logCall(e, "the model writes no summary", err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		st := r.asStep(store.Step{}, resp, e.model)
+		used = st.Usage
+		if resp.Finish != model.FinishRefused {
+			text = store.AnswerText([]store.Step{st})
+		}
+		return nil
+	})
+	return text, used, err
+}

@@ -1,0 +1,100 @@
+package runner
+
+import (
+	"cmp"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"journeyman/runner/model"
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool"
+	"journeyman/runner/trace"
+	"journeyman/store"
+)
+
+// A Config is what a Runner needs. Fields without a stated default must be set.
+type Config struct {
+	Store         *store.Store
+	Model         model.Model    // for workers that choose no model
+	Fallbacks     []model.Model  // asked in this order if Model does not answer
+	Models        Models         // models that workers may choose; none if nil
+	Dialer        sandbox.Dialer // to providers that users connect; the zero value reaches public addresses only
+	Prices        *model.Prices
+	Tools         []tool.Tool
+	Remote        tool.Source // tools of MCP servers; none if nil
+	BaseURL       string      // in addresses of published files, without a slash at the end
+	Log           *slog.Logger
+	Concurrency   int                         // turns at once; 64 if 0
+	ContextWindow int64                       // tokens, of models without a price; defaultContextWindow if 0
+	Budgets       map[store.Budget]Limits     // DefaultBudgets if nil
+	Retry         func(try int) time.Duration // pause after try 1, 2, ... of a model call; retryDelay if nil
+	Suspend       func(n int) time.Duration   // time of the n-th suspension of a turn in a row; suspendTime if nil
+	ModelPatience time.Duration               // how long a turn waits for its model; the turn's time budget if 0
+	Trace         *trace.Tracer               // traces nothing if nil
+	Now           func() time.Time            // time.Now if nil
+}
+
+func (cfg *Config) setDefaults() {
+	cfg.Concurrency = cmp.Or(cfg.Concurrency, 64)
+	cfg.ContextWindow = cmp.Or(cfg.ContextWindow, defaultContextWindow)
+	if cfg.Budgets == nil {
+		cfg.Budgets = DefaultBudgets()
+	}
+	if cfg.Retry == nil {
+		cfg.Retry = retryDelay
+	}
+	if cfg.Suspend == nil {
+		cfg.Suspend = suspendTime
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+}
+
+// Models are the models that a worker may choose in place of the runner's own.
+// Implementations are safe for concurrent use; model.Catalogue is one.
+type Models interface {
+	// Check returns, for the worker's creator, why a worker may not choose the model.
+	Check(name string) error
+	// Open returns the model. It is called for each turn, and makes no request.
+	Open(name string) (model.Model, error)
+	// Connected returns the model of a provider that a user has connected. It makes no request.
+	Connected(p model.Provider, name string) (model.Model, error)
+}
+
+// defaultContextWindow is the context window, in tokens of input and output together,
+// of models that the price table does not list.
+const defaultContextWindow = 32_768
+
+// Limits are the bounds of a turn under a budget.
+type Limits struct {
+	Credits float64       // 0: no limit
+	Steps   int64         // model calls, without the last one that writes the answer; 0: no limit
+	Time    time.Duration // of work, without queue and suspension; 0: no limit
+}
+
+// DefaultBudgets returns the limits of each budget.
+func DefaultBudgets() map[store.Budget]Limits {
+	return map[store.Budget]Limits{
+		store.BudgetLow:       {Credits: 10, Steps: 10, Time: 5 * time.Minute},
+		store.BudgetStandard:  {Credits: 100, Steps: 50, Time: 30 * time.Minute},
+		store.BudgetHigh:      {Credits: 1000, Steps: 250, Time: 2 * time.Hour},
+		store.BudgetUnlimited: {Time: 24 * time.Hour},
+	}
+}
+
+// retryDelay returns the pause after try 1, 2, ... of a model call: half a second, which
+// doubles each time. A quarter more or less keeps many turns from coming back at once.
+func retryDelay(try int) time.Duration {
+	d := 500 * time.Millisecond << (try - 1)
+	return d*3/4 + rand.N(d/2)
+}
+
+// suspendTime returns how long a turn is suspended the n-th time in a row. It begins with ten
+// seconds and doubles each time, up to five minutes. A quarter more or less spreads many
+// turns.
+func suspendTime(n int) time.Duration {
+	d := min(10*time.Second<<min(n-1, 10), 5*time.Minute)
+	return d*3/4 + rand.N(d/2)
+}

@@ -1,0 +1,56 @@
+package runner
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"journeyman/store"
+)
+
+// The limits of what the runner remembers of connected providers.
+const (
+	maxOrganizations = 256 // whose models are remembered
+	maxConnected     = 256 // models that are open; each has its own connections
+)
+
+// connectedModels holds the models that organizations have set up. Its zero value is ready for
+// use.
+type connectedModels struct {
+	mu            sync.Mutex // guards the fields below; never held while the store is read
+	organizations map[string]organizationModels
+	open          map[string]pricedModel // by id
+}
+
+// organizationModels is what the store said about an organization.
+type organizationModels struct {
+	store.OrganizationModels
+	changes int64 // of the store, just before it was read
+}
+
+// holds reports whether the organization still has this revision of a provider.
+func holds(m store.OrganizationModels, p store.OpenProvider) bool {
+	for _, now := range m.Providers {
+		if now.ID == p.ID && now.Revision == p.Revision {
+			return true
+		}
+	}
+	return false
+}
+
+// connectedID returns the id of a model of a connected provider. Another key or address of
+// the provider makes another model of it, about which nothing is known yet.
+func connectedID(p store.OpenProvider, name string) string {
+	return fmt.Sprintf("%s/%d:%s", p.ID, p.Revision, name)
+}
+
+// providerOf returns the provider of a model's name, and the rest of the name.
+func providerOf(models store.OrganizationModels, name string) (p store.OpenProvider, rest string, ok bool) {
+	prefix, rest, named := strings.Cut(name, ":")
+	for _, p := range models.Providers {
+		if named && p.Name == prefix {
+			return p, rest, true
+		}
+	}
+	return p, "", false
+}

@@ -1,0 +1,319 @@
+package runner_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/model/offline"
+	"journeyman/runner/sandbox"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+const connectedKey = "sk-connected-0123456789-abcdWXYZ"
+
+// A connectable is a fake provider with OpenAI's chat API. It answers with its name, and counts
+// the calls of each key.
+type connectable struct {
+	*httptest.Server
+	name  string
+	calls atomic.Int64
+	wait  chan struct{} // if not nil, calls wait until it is closed
+	asked chan struct{} // receives a value when a call has begun
+}
+
+func newConnectable(t *testing.T, name, key string) *connectable {
+	t.Helper()
+	p := &connectable{name: name, asked: make(chan struct{}, 100)}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+key {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprintf(w, `{"error":{"message":"Incorrect API key provided: %s"}}`, r.Header.Get("Authorization"))
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, `{"data":[{"id":"text-embedding"},{"id":"m","context_length":65536}]}`)
+			return
+		}
+		p.calls.Add(1)
+		p.asked <- struct{}{}
+		if p.wait != nil {
+			<-p.wait
+		}
+		fmt.Fprintf(w, `{"model":"m-2026","choices":[{"message":{"content":"I am %s"},"finish_reason":"stop"}],
+			"usage":{"prompt_tokens":20,"completion_tokens":4}}`, p.name)
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+// connect connects the provider for a caller, as the Owner of the first organization may.
+func (f *fixture) connect(name, address, key string) store.Provider {
+	f.t.Helper()
+	p, err := f.AddProvider(f.ctx(), f.owner, store.NewProvider{Name: name, Kind: store.KindCompatible, BaseURL: address, Key: key})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return p
+}
+
+func withCatalogue(env map[string]string) setup {
+	return func(c *runner.Config) {
+		c.Models = model.NewCatalogue(model.Config{Offline: offline.New(), Getenv: func(n string) string { return env[n] }}, offline.New(), "")
+	}
+}
+
+// TestConnectedProvider tests a provider, which becomes the default, and runs turns with it.
+func TestConnectedProvider(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, withCatalogue(nil), withPrices(t, `{"box:m":{"input":0.5,"output":0.5}}`))
+	p := newConnectable(t, "box", connectedKey)
+	is.Equal(f.wait(f.accept("who?")).Model, "offline")
+	f.connect("box", p.URL+"/v1", connectedKey)
+	got, err := f.TestProvider(f.ctx(), f.owner, "box", "")
+	is.NoErr(err)
+	is.Equal([]any{got.Model, got.Answer, got.Error, got.InputTokens}, []any{"m", "I am box", "", int64(20)})
+	v, err := f.ModelChoices(f.ctx(), f.owner.OrganizationID)
+	is.NoErr(err)
+	is.True(v.Own && !v.Offline)
+	is.Equal(v.Default, []string{"box:m"})
+	is.Equal(v.Groups[0], runner.ModelGroup{Name: "box", Models: []store.ListedModel{{Name: "box:m", ContextWindow: 65536}}})
+	turn := f.wait(f.accept("who?"))
+	is.Equal([]string{turn.OutputText, turn.Model}, []string{"I am box", "m-2026"})
+	is.Equal(turn.Usage.InputTokens, int64(20))
+	spent, _, err := f.store.MonthSpending(f.ctx(), f.owner)
+	is.NoErr(err)
+	is.True(spent >= 24_000) // the test is charged as the turn is: 20 tokens in and 4 out
+
+	// A worker's own choice comes before the default, and an unknown name is refused.
+	is.NoErr(f.CheckModel(f.ctx(), f.owner.OrganizationID, "box:other,offline"))
+	err = f.CheckModel(f.ctx(), f.owner.OrganizationID, "bix:m")
+	is.True(err != nil && strings.Contains(err.Error(), "connected providers are box:NAME"))
+	w := f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{Model: "offline"}})
+	turn = f.wait(f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: w.ID, Input: "x", Budget: store.BudgetStandard}))
+	is.Equal(turn.Model, "offline")
+	is.Equal(p.calls.Load(), int64(2)) // the test and one turn
+}
+
+// TestProviderFailures tests providers that do not answer as they should.
+func TestProviderFailures(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, withCatalogue(nil))
+	p := newConnectable(t, "box", connectedKey)
+	for name, tt := range map[string]struct{ address, key, code, says string }{
+		"wrong-key":   {p.URL + "/v1", "sk-wrong-0123456789", "401", "Incorrect API key provided: Bearer [key]"},
+		"nobody-home": {"http://127.0.0.1:1/v1", "", "connection", "connection refused"},
+		"metadata":    {"http://metadata.test.invalid/v1", "", "connection", "no connection"},
+	} {
+		is := is.New(t)
+		f.connect(name, tt.address, tt.key)
+		got, err := f.TestProvider(f.ctx(), f.owner, name, "")
+		is.NoErr(err)
+		is.Equal(got.Code, tt.code)
+		is.True(strings.Contains(got.Error, tt.says)) // the provider's own words
+		list, err := f.store.Providers(f.ctx(), f.owner)
+		is.NoErr(err)
+		for _, one := range list {
+			if one.Name == name && one.Test.Error != got.Error {
+				t.Errorf("%s: the page would show %+v", name, one.Test)
+			}
+		}
+	}
+	v, err := f.ModelChoices(f.ctx(), f.owner.OrganizationID)
+	is := is.New(t)
+	is.NoErr(err)
+	is.True(v.Offline) // what failed does not become the default
+	_, err = f.TestProvider(f.ctx(), f.owner, "nothing", "")
+	is.True(store.IsKind(err, store.NotFound))
+}
+
+// TestProviderReach connects addresses of the private network as Owners of the first
+// organization and of a later one.
+func TestProviderReach(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		n       store.NewProvider
+		refused string // what a later organization is told; "" for nothing
+		first   string // what the first one is told
+	}{
+		"Ollama on this machine": {store.NewProvider{Kind: store.KindOllama}, "private network", ""},
+		"loopback":               {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://127.0.0.1/v1"}, "private network", ""},
+		"localhost":              {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://localhost/v1"}, "private network", ""},
+		"private":                {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://10.0.0.7/v1"}, "private network", ""},
+		"in octal":               {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://0177.0.0.1/v1"}, "private network", "must be written as"},
+		"mapped":                 {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://[::ffff:10.0.0.1]/v1"}, "private network", ""},
+		"metadata":               {store.NewProvider{Kind: store.KindCompatible, BaseURL: "http://169.254.169.254/v1"}, "private network", "not public"},
+		"in the clear":           {store.NewProvider{Kind: store.KindCompatible, BaseURL: "http://models.example.com/v1"}, "https://", ""},
+		"public":                 {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://models.example.com/v1"}, "", ""},
+		"no port":                {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://models.example.com:99999/v1"}, "port", "port"},
+		"key of another":         {store.NewProvider{Kind: store.KindOpenAI, Key: "sk-ant-x"}, "another provider", "another provider"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			st := storetest.Open(t, store.Options{})
+			first, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
+			later, _ := storetest.Caller(t, st, "Other", "eve@other.test", store.RoleOwner)
+			f := fixtureOn(t, st)
+			tt.n.Name = "p"
+			for _, c := range []struct {
+				caller store.Caller
+				says   string
+			}{{first.Caller, tt.first}, {later.Caller, tt.refused}} {
+				_, err := f.AddProvider(t.Context(), c.caller, tt.n)
+				is.Equal(err != nil, c.says != "")
+				if err != nil {
+					is.True(store.IsKind(err, store.Invalid) && strings.Contains(err.Error(), c.says)) // says why
+				}
+			}
+			f.cfg.Dialer = sandbox.Dialer{AllowPrivate: true} // --allow-private-network
+			again := runner.New(f.cfg)
+			tt.n.Name = "q"
+			_, err := again.AddProvider(t.Context(), later.Caller, tt.n)
+			is.Equal(err != nil, tt.first != "") // as the first one
+		})
+	}
+}
+
+// TestProviderGuard moves a provider of a later organization into the private network behind
+// the back of the check, as a changed DNS record does.
+func TestProviderGuard(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	st := storetest.Open(t, store.Options{})
+	storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
+	later, _ := storetest.Caller(t, st, "Other", "eve@other.test", store.RoleOwner)
+	f := fixtureOn(t, st, withCatalogue(nil))
+	p := newConnectable(t, "box", connectedKey)
+	_, err := f.AddProvider(t.Context(), later.Caller, store.NewProvider{Name: "p", Kind: store.KindCompatible,
+		BaseURL: "https://models.example.com/v1", Key: connectedKey})
+	is.NoErr(err)
+	storetest.Exec(t, st, `UPDATE model_providers SET base_url = '`+p.URL+`/v1'`)
+	got, err := runner.New(f.cfg).TestProvider(t.Context(), later.Caller, "p", "m")
+	is.NoErr(err)
+	is.True(strings.Contains(got.Error, "not public")) // the dialler refuses it
+	is.Equal(p.calls.Load(), int64(0))
+}
+
+// TestOrganizationsApart gives two organizations providers of the same name.
+func TestOrganizationsApart(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, withCatalogue(map[string]string{"OPENAI_API_KEY": "sk-server"}), func(c *runner.Config) { c.Dialer.AllowPrivate = true })
+	other, _ := storetest.Caller(t, f.store, "Other", "eve@other.test", store.RoleOwner)
+	good, bad := newConnectable(t, "good", connectedKey), newConnectable(t, "bad", "another-key-0123456789")
+	f.connect("box", bad.URL+"/v1", connectedKey) // whose key is wrong
+	_, err := f.AddProvider(f.ctx(), other.Caller, store.NewProvider{Name: "box", Kind: store.KindCompatible, BaseURL: good.URL + "/v1", Key: connectedKey})
+	is.NoErr(err)
+	for _, c := range []store.Caller{f.owner, other.Caller} {
+		is.NoErr(f.store.SetDefaultModels(f.ctx(), c, "", "box:m"))
+	}
+	w, _, err := f.store.CreateWorker(f.ctx(), other.Caller, store.NewWorker{Title: "Theirs"}, store.IdempotencyKey{})
+	is.NoErr(err)
+	turn := f.wait(f.accept("who?"))
+	is.Equal(turn.Failure.Code, "401") // the first organization's key is refused
+	theirs := store.NewTurn{Caller: other.Caller, WorkerID: w.ID, Input: "who?", Budget: store.BudgetStandard}
+	is.Equal(f.wait(f.acceptTurn(theirs)).OutputText, "I am good") // which is no outage of the other's model
+
+	// A name of the server's environment still works, and no organization reaches the other's provider.
+	is.NoErr(f.CheckModel(f.ctx(), other.OrganizationID, "openai:x"))
+	third, _ := storetest.Caller(t, f.store, "Third", "tia@third.test", store.RoleOwner)
+	is.True(f.CheckModel(f.ctx(), third.OrganizationID, "box:m") != nil)
+}
+
+// TestProviderChangesWhileATurnRuns replaces a provider's key and then removes the provider
+// between two model calls of one turn. The call in progress keeps its own.
+func TestProviderChangesWhileATurnRuns(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, withCatalogue(nil))
+	old, fresh := newStepper(t, "old-key-0123456789-abcd"), newStepper(t, "new-key-0123456789-abcd")
+	f.connect("box", old.URL+"/v1", old.key)
+	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "", "box:m,offline"))
+	turn := f.accept("work")
+	<-old.asked
+	key, address := fresh.key, fresh.URL+"/v1"
+	_, err := f.UpdateProvider(f.ctx(), f.owner, "box", store.ProviderPatch{Key: &key, BaseURL: &address})
+	is.NoErr(err)
+	old.next <- struct{}{} // the first call ends with a tool call, at the old address
+	<-fresh.asked          // and the second one goes to the new one
+	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "box:m,offline", ""))
+	_, err = f.store.RemoveProvider(f.ctx(), f.owner, "box")
+	is.NoErr(err)
+	fresh.next <- struct{}{}
+	turn = f.wait(turn)
+	is.Equal(turn.Status, store.Completed)
+	is.Equal(turn.Model, "offline") // the next of its chain took over
+	steps, err := f.store.Journal(f.ctx(), turn)
+	is.NoErr(err)
+	is.Equal(len(steps), 3) // and no call was made twice
+}
+
+// A stepper is a fake provider whose every answer calls a tool, once next says so.
+type stepper struct {
+	*httptest.Server
+	key         string
+	asked, next chan struct{}
+}
+
+func newStepper(t *testing.T, key string) *stepper {
+	t.Helper()
+	p := &stepper{key: key, asked: make(chan struct{}), next: make(chan struct{})}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+key {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		p.asked <- struct{}{}
+		<-p.next
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"choices":[{"message":{"tool_calls":[{"id":"c_`+key+`","type":"function",
+			"function":{"name":"list_files","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":9,"completion_tokens":4}}`)
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+// TestProviderAfterRestart saves a provider and stops before anything used it, as a kill does.
+func TestProviderAfterRestart(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, withCatalogue(nil))
+	p := newConnectable(t, "box", connectedKey)
+	f.connect("box", p.URL+"/v1", connectedKey)
+	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "", "box:m"))
+	f.stop()
+	is.NoErr(f.store.Close())
+	st, err := store.Open(context.Background(), f.store.Dir(), storetest.Schema(t), store.Options{})
+	is.NoErr(err)
+	defer st.Close()
+	again := fixtureOn(t, st, withCatalogue(nil))
+	again.owner, again.worker = f.owner, f.worker
+	again.start()
+	is.Equal(again.wait(again.accept("who?")).OutputText, "I am box")
+	again.stop()
+}
+
+// TestProviderPrices charges a provider of another name by the table's line of its model.
+func TestProviderPrices(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, withCatalogue(nil), withPrices(t, `{"box:m":{"input":1,"output":0}}`))
+	p := newConnectable(t, "box", connectedKey)
+	f.connect("box", p.URL+"/v1", connectedKey)
+	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "", "box:m"))
+	is.Equal(f.wait(f.accept("who?")).Usage.ModelCost, int64(20_000)) // 20 tokens at 1 US$ per million
+	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "box:m", "box:unknown"))
+	is.Equal(f.wait(f.accept("who?")).Usage.ModelCost, int64(0)) // as for every unknown model
+}

@@ -1,0 +1,167 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"journeyman/runner/model"
+	"journeyman/runner/prompt"
+	"journeyman/runner/tool"
+	"journeyman/store"
+)
+
+// A Finding is one thing that an operator should know about the server's model.
+type Finding struct {
+	About  string // in a word or two
+	Detail string
+	Bad    bool // the operator should correct it, and Detail says how
+}
+
+// ModelFindings returns the findings about the models of workers that choose none, in an
+// organization. It makes no model call.
+func (r *Runner) ModelFindings(ctx context.Context, organizationID string) (found []Finding) {
+	chain, err := r.chainOf(ctx, organizationID, "")
+	if err != nil {
+		return []Finding{{"model", err.Error(), true}}
+	}
+	for _, c := range chain {
+		m := c.pricedModel
+		found = append(found, windowFindings(m, r.cfg)...)
+		if low := r.capabilities.entry(m.id).lowest(); low != (lowCount{}) {
+			found = append(found, Finding{"counts", low.warning(m.Name()), true})
+		}
+		if b, down := r.outages.blocked(m.id, "", r.cfg.Now()); down && b.err != nil {
+			found = append(found, Finding{"answers", "not now: " + b.err.Message, true})
+		}
+	}
+	return found
+}
+
+// lowest returns the latest count that shows that the model's server cuts prompts; zero if
+// there was none.
+func (c *cachedCapabilities) lowest() lowCount {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.low
+}
+
+// Diagnose asks the models of cfg a short question, and returns findings about them. It uses
+// the models, the prices, the tools and the context window of cfg.
+func Diagnose(ctx context.Context, cfg Config) []Finding {
+	cfg.setDefaults()
+	var cache capabilityCache
+	var found []Finding
+	for _, own := range append([]model.Model{cfg.Model}, cfg.Fallbacks...) {
+		m := cache.describe(ctx, priced(own, cfg.Prices), cfg.Now())
+		found = append(append(found, windowFindings(m, cfg)...), answerFindings(ctx, m)...)
+	}
+	return found
+}
+
+// windowFindings returns the findings about the model's context window.
+func windowFindings(m pricedModel, cfg Config) []Finding {
+	window, by := m.price.ContextWindow, "by the price table"
+	switch {
+	case window == 0:
+		window, by = cfg.ContextWindow, "assumed; --context-window sets it"
+	case m.isDescribed && window == m.can.ContextWindow:
+		by = "by its server"
+	}
+	found := []Finding{{"model", m.Name(), false},
+		{"context window", fmt.Sprintf("%s tokens (%s)", model.FormatTokens(window), by), false}}
+	if m.isDescribed {
+		found = append(found, abilityFinding(m.can))
+	}
+	return append(found, fitFinding(m.Name(), fixedTokens(cfg.Tools, window), window))
+}
+
+// fixedTokens returns the approximate tokens of the fixed part of each prompt: the preamble
+// and the tools.
+func fixedTokens(own []tool.Tool, window int64) int64 {
+	s, specs := toolset{own: own}, toolSpecs(own)
+	if window < leanWindow { // the same choice as loadToolset makes for a turn
+		s.own, specs = leanToolset(store.Claim{}, own), leanSpecs(specs)
+		s.remote.Lean = true
+	}
+	specs = s.describe(specs)
+	preamble := prompt.Preamble(s.setting(store.Claim{}, specs))
+	return prompt.EstimateRequest(model.Request{Preamble: preamble, Tools: specs})
+}
+
+// abilityFinding returns the finding about a model's abilities.
+func abilityFinding(can model.Capabilities) Finding {
+	var has []string
+	for _, a := range []struct {
+		name string
+		has  bool
+	}{{"tools", can.Tools}, {"images", can.Vision}, {"reasoning", can.Thinking}} {
+		if a.has {
+			has = append(has, a.name)
+		}
+	}
+	if !can.Tools {
+		return Finding{"abilities", "no tools: workers only answer; choose a model that can call tools", true}
+	}
+	return Finding{"abilities", strings.Join(has, ", "), false}
+}
+
+// fitFinding compares the part of each prompt that is always the same with the window. Beyond a
+// third of it, little room is left for work.
+func fitFinding(name string, fixed, window int64) Finding {
+	f := Finding{"prompt", fmt.Sprintf("%s of %s tokens, before instructions and files",
+		model.FormatTokens(fixed), model.FormatTokens(window)), fixed*3 > window}
+	if !f.Bad {
+		return f
+	}
+	f.Detail = fmt.Sprintf("%s of %s tokens: too small; ", model.FormatTokens(fixed), model.FormatTokens(window))
+	if strings.HasPrefix(name, "ollama:") {
+		f.Detail += "set OLLAMA_CONTEXT_LENGTH to 16384 or more (num_ctx), or choose a model with a larger window"
+	} else {
+		f.Detail += "choose a model with a larger window, or correct --context-window or the price table"
+	}
+	return f
+}
+
+const (
+	probeTime   = 2 * time.Minute // a local server may load its model first
+	probeTokens = 200             // of the answer
+	probeWindow = 4096            // tokens; servers that cut prompts often have this window
+)
+
+// answerFindings asks the model to answer. A server whose window nobody states gets a long
+// question, which shows whether it cuts prompts.
+func answerFindings(ctx context.Context, m pricedModel) []Finding {
+	if model.Local(m.Model) {
+		return []Finding{{"answers", "not asked: it is the stand-in for tests", false}}
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	text := "Answer with the word ready."
+	if m.price.ContextWindow == 0 {
+		const filler = "The quick brown fox jumps over the lazy dog. " // ten tokens
+		text = strings.Repeat(filler, probeWindow*3/2/10) + text
+	}
+	req := model.Request{MaxTokens: probeTokens,
+		Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Type: model.PartText, Text: text}}}}}
+	// The real clock and not cfg.Now: the finding is about the time that the model takes.
+	started := time.Now()
+	resp, err := m.Generate(ctx, req, func(model.Delta) {})
+	if me, ok := errors.AsType[*model.Error](err); ok {
+		return []Finding{{"answers", "no: " + me.Message, true}}
+	}
+	if err != nil {
+		return []Finding{{"answers", "no: " + cmp.Or(context.Cause(ctx), err).Error(), true}}
+	}
+	found := []Finding{{"answers", fmt.Sprintf("yes, after %s", time.Since(started).Round(time.Millisecond)), false}}
+	// The estimate of this text is at most a sixth too high. So a count below 70 % of it
+	// means that the server has cut the text.
+	low := lowCount{counted: resp.Usage.InputTokens, estimated: prompt.EstimateRequest(req)}
+	if low.estimated > probeWindow && low.counted*10 < low.estimated*7 {
+		found = append(found, Finding{"counts", low.warning(m.Name()), true})
+	}
+	return found
+}

@@ -1,0 +1,102 @@
+// Package diff compares two texts line by line.
+//
+// It is pure: tools show its result to a model, and pages show it to a person.
+package diff
+
+import "slices"
+
+// maxDistance is the number of lines in which texts may differ. With more, one change replaces
+// everything between the equal beginning and the equal end.
+const maxDistance = 400
+
+// A Change replaces lines A to AEnd of the old text by lines B to BEnd of the new one. Lines
+// count from 0, and the end lines are not included.
+type Change struct{ A, AEnd, B, BEnd int }
+
+// Lines returns the changes that turn the lines a into the lines b, in their order.
+func Lines(a, b []string) []Change {
+	// Most edits are small. Without the equal lines at both ends, myers has little left to compare.
+	start := 0
+	for start < len(a) && start < len(b) && a[start] == b[start] {
+		start++
+	}
+	end := 0
+	for end < len(a)-start && end < len(b)-start && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	mid := myers(a[start:len(a)-end], b[start:len(b)-end])
+	for i := range mid {
+		// Line numbers of the middle become line numbers of the whole text.
+		c := &mid[i]
+		c.A, c.AEnd, c.B, c.BEnd = c.A+start, c.AEnd+start, c.B+start, c.BEnd+start
+	}
+	return mid
+}
+
+// myers returns the shortest list of changes that turns a into b. It uses the algorithm of
+// Myers, "An O(ND) Difference Algorithm and Its Variations" (1986). Beyond maxDistance that
+// would take too long, and one change replaces all lines.
+func myers(a, b []string) []Change {
+	if len(a) == 0 && len(b) == 0 {
+		return nil
+	}
+	// A path goes through a grid: x lines of a and y lines of b are done. Diagonal k holds the
+	// points with x - y = k. reached[most+1+k] is the largest x on it so far.
+	most := min(len(a)+len(b), maxDistance)
+	reached := make([]int, 2*most+3)
+	var trace [][]int
+	for d := 0; d <= most; d++ {
+		// backtrack needs each earlier round, but only the diagonals that this round can read.
+		trace = append(trace, slices.Clone(reached[most+1-d-1:most+1+d+2]))
+		for k := -d; k <= d; k += 2 {
+			at := most + 1 + k
+			x := reached[at-1] + 1 // a line of a is removed
+			if k == -d || k != d && reached[at-1] < reached[at+1] {
+				x = reached[at+1] // a line of b is added
+			}
+			// Equal lines cost nothing, so a path follows them as far as they go.
+			for x < len(a) && x-k < len(b) && a[x] == b[x-k] {
+				x++
+			}
+			reached[at] = x
+			if x >= len(a) && x-k >= len(b) {
+				return backtrack(trace, len(a), len(b))
+			}
+		}
+	}
+	return []Change{{0, len(a), 0, len(b)}}
+}
+
+// backtrack follows the shortest path of myers from its end (x, y) back to the start. It
+// returns the changes on the path, and joins those that touch.
+func backtrack(trace [][]int, x, y int) []Change {
+	var changes []Change
+	for d := len(trace) - 1; d > 0; d-- {
+		before := trace[d] // index 0 is diagonal -d-1
+		k := x - y
+		at := k + d + 1
+		// The same choice as in myers finds the step that led here.
+		down := k == -d || k != d && before[at-1] < before[at+1]
+		fromX := before[at-1]
+		if down {
+			fromX = before[at+1]
+		}
+		fromY := fromX - k - 1 // on diagonal k+1
+		if !down {
+			fromY = fromX - k + 1 // on diagonal k-1
+		}
+		one := Change{fromX, fromX + 1, fromY, fromY}
+		if down {
+			one = Change{fromX, fromX, fromY, fromY + 1}
+		}
+		// The path is followed backwards: the previous change stands after this one in the text.
+		if n := len(changes); n > 0 && changes[n-1].A == one.AEnd && changes[n-1].B == one.BEnd {
+			changes[n-1].A, changes[n-1].B = one.A, one.B
+		} else {
+			changes = append(changes, one)
+		}
+		x, y = fromX, fromY
+	}
+	slices.Reverse(changes)
+	return changes
+}

@@ -1,0 +1,100 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"journeyman/runner/model"
+	"journeyman/store"
+)
+
+// budgetEnd returns the outcome of a turn that has reached a limit of its budget.
+func budgetEnd(limit string) store.Outcome {
+	return store.Outcome{IncompleteReason: store.ReasonBudget, IncompleteLimit: limit}
+}
+
+// conclude ends the turn with an answer. st is the last step, or nil if the budget allows no
+// last call. out says which part of the answer is missing.
+func (r *Runner) conclude(e *execution, st *store.Step, out store.Outcome) error {
+	steps := withLast(e.steps, st)
+	out.Status, out.OutputText = store.Completed, store.AnswerText(steps)
+	if e.schema != nil {
+		// At a limit there is no call left to repair an answer that does not fit.
+		out.StructuredOutput, _ = structuredOutput(e.schema, steps)
+	}
+	return r.finish(e, st, out)
+}
+
+// fail ends the turn with a step that is no answer. The text of the step is kept.
+func (r *Runner) fail(e *execution, st store.Step, f store.Failure) error {
+	text := store.AnswerText(withLast(e.steps, &st))
+	return r.finish(e, &st, store.Outcome{Status: store.Failed, OutputText: text, Failure: &f})
+}
+
+// finish ends the turn in the database, and then tells its watchers.
+func (r *Runner) finish(e *execution, last *store.Step, out store.Outcome) error {
+	// Read before the end, which also ends suspended children: then they could not be found.
+	var below []store.Turn // turns that the end of this turn may cancel
+	if e.team != nil {
+		var err error
+		if below, err = r.cfg.Store.UnfinishedBelow(context.WithoutCancel(r.ctx), e.claim.Turn); err != nil {
+			return fmt.Errorf("read children: %w", err)
+		}
+	}
+	out.Duration = e.worked + max(r.cfg.Now().Sub(e.startedAt), 0)
+	var t store.Turn
+	err := r.persist("finish turn", func(ctx context.Context) (err error) {
+		t, err = r.cfg.Store.FinishTurn(ctx, e.claim, last, out)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// The end is committed. Errors from here on do not undo it, and carryOut must not end the
+	// turn twice.
+	e.finished = true
+	r.logEnd(t)
+	ctx := context.WithoutCancel(r.ctx) // clients learn of the end even during a stop
+	// Each is done even if another one fails: children that are not stopped would go on spending.
+	err = e.live.Ended(ctx, t, last, e.published)
+	return errors.Join(err, r.stopBelow(ctx, below), r.tellParent(ctx, t), r.tellOthers(ctx, t))
+}
+
+// failure returns the failure that clients see for err. It logs an internal error.
+func (r *Runner) failure(e *execution, err error) store.Failure {
+	if me, ok := errors.AsType[*model.Error](err); ok {
+		return store.Failure{Code: me.Code, Message: me.Message, Retryable: me.Retryable}
+	}
+	// The text of an internal error may hold paths or SQL, so only the log gets it.
+	r.cfg.Log.Error("turn broken off", append(turnIDs(e.claim.Turn), "err", err)...)
+	return store.Failure{Code: "internal", Message: "an internal error ended the turn", Retryable: true}
+}
+
+// partialStep returns the output of a model call that was interrupted, as a step; nil for
+// none. Its tool calls did not run.
+func (r *Runner) partialStep(e *execution) *store.Step {
+	st, ok := e.live.Partial()
+	if !ok || len(st.Parts) == 0 {
+		return nil
+	}
+	st.Finish, st.CompletedAt = "aborted", r.cfg.Now()
+	st.Usage, st.Charged = e.lostUsage, true // generate has charged it: the sums must not count it twice
+	return &st
+}
+
+// tellOthers notifies the watchers of later turns of the task about the end of t. Either those
+// turns were cancelled with t, or the next one may run now.
+func (r *Runner) tellOthers(ctx context.Context, t store.Turn) error {
+	if t.AbortRequested { // its end has ended the turns behind it, in the same transaction
+		return r.tellAborted(ctx, t, t.Seq)
+	}
+	if t.TaskStatus.Ended() {
+		return nil
+	}
+	next, err := r.cfg.Store.NextTurn(ctx, t)
+	if err == nil {
+		r.Streams.Changed(next.ID)
+	}
+	return err
+}

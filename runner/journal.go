@@ -1,0 +1,52 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"journeyman/store"
+)
+
+// journal writes a step to the journal and makes it part of the turn.
+func (r *Runner) journal(e *execution, st store.Step) error {
+	// persist ignores that the turn was cancelled: a paid call must be in the journal.
+	err := r.persist("journal step", func(ctx context.Context) error {
+		return r.cfg.Store.JournalStep(ctx, e.claim, st)
+	})
+	if err != nil {
+		return err
+	}
+	// Memory and watchers change only after the commit, so they never show a step that a crash
+	// would take back.
+	e.steps, e.attempts = append(e.steps, st), 0
+	e.used = e.used.Add(st.Usage).Add(store.Usage{Steps: 1})
+	e.live.Journaled(st)
+	return nil
+}
+
+// persist writes to the store. It waits while the store's disk is full, because a paid
+// model call must not be lost. what names the write in errors.
+func (r *Runner) persist(what string, write func(ctx context.Context) error) error {
+	for try := 0; ; try++ {
+		// A stop must not withdraw this write: what it records has been paid for, or has happened.
+		err := write(context.WithoutCancel(r.ctx))
+		if err == nil {
+			return nil
+		}
+		// A runner that stops does not wait: the next start repeats what is not in the journal.
+		if !store.IsKind(err, store.Busy) || r.ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		if try%60 == 0 { // about once a minute
+			r.cfg.Log.Error("the store takes no writes, trying again", "err", err)
+		}
+		select {
+		case <-time.After(persistRetry):
+		case <-r.ctx.Done(): // one last try follows
+		}
+	}
+}
+
+// persistRetry is the pause before a write is tried again.
+const persistRetry = time.Second

@@ -1,0 +1,108 @@
+package runner_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/model"
+	"journeyman/runner/prompt"
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool"
+	"journeyman/store"
+)
+
+// toolTokens returns about how many tokens tools take.
+func toolTokens(tools []model.Tool) (n int64) {
+	for _, t := range tools {
+		n += prompt.EstimateText(t.Name) + prompt.EstimateText(t.Description) + prompt.EstimateText(string(t.InputSchema))
+	}
+	return n
+}
+
+// TestSmallWindowsGetLeanTools checks what a model with a small window is shown, and that a
+// turn that resumes is shown the same, although the window is not known any more.
+func TestSmallWindowsGetLeanTools(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var mu sync.Mutex
+	var seen []model.Request
+	hang := make(chan struct{}, 1)
+	m := &fakeModel{name: "openai:tiny", fn: func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		mu.Lock()
+		seen = append(seen, req)
+		n := len(seen)
+		mu.Unlock()
+		switch n {
+		case 1:
+			return calls(emit, 0, "list_files", `{}`), nil
+		case 2:
+			hang <- struct{}{}
+			<-ctx.Done()
+			return model.Response{}, ctx.Err()
+		}
+		return answer(emit, "done"), nil
+	}}
+	src := &servers{offer: tool.Toolset{Tools: []tool.RemoteTool{{Server: "s", Tool: "t", Spec: tool.Spec{Name: "s__t",
+		Description: "Adds numbers. " + strings.Repeat("It is wonderful. ", 100),
+		InputSchema: json.RawMessage(`{"type":"object","title":"Long","properties":{"title":{"type":"string","description":"` + strings.Repeat("very ", 50) + `long"}},"required":["title"]}`)}}}}}
+	f := newFixture(t, withModel(m), withRemote(src), withPrices(t, `{"openai:tiny":{"input":1,"output":2,"contextWindow":8000,"maxOutput":1000}}`))
+	f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{MCPTools: []string{"s"}}})
+	turn := f.accept("go")
+	<-hang
+	f.stop()
+	other := fixtureOn(t, f.store, withModel(m), withRemote(&servers{}), withPrices(t, `{"openai:tiny":{"input":1,"output":2}}`))
+	other.owner, other.worker = f.owner, f.worker
+	other.start()
+	is.Equal(other.wait(turn).OutputText, "done")
+	is.Equal(len(seen), 3)
+	is.Equal(seen[2].Tools, seen[0].Tools) // the resumed turn
+	is.Equal(seen[2].Preamble, seen[0].Preamble)
+
+	var names []string
+	for _, tl := range seen[0].Tools {
+		names = append(names, tl.Name)
+		is.True(json.Valid(tl.InputSchema)) // the schema
+	}
+	is.True(!strings.Contains(strings.Join(names, " "), "update_plan") && !strings.Contains(strings.Join(names, " "), "search_files")) // others can do their work
+	remote := seen[0].Tools[len(seen[0].Tools)-1]
+	is.Equal(remote.Description, "Adds numbers")
+	is.Equal(string(remote.InputSchema), `{"properties":{"title":{"description":"`+strings.TrimSpace(strings.Repeat("very ", 12))+` …","type":"string"}},"required":["title"],"type":"object"}`)
+
+	// The same worker on a model with room.
+	seen = seen[:2]
+	other.wait(other.accept("go"))
+	is.True(len(seen[2].Tools) > len(seen[0].Tools)-1)                  // all tools but the remote one, which is gone
+	is.True(toolTokens(seen[0].Tools)*10 < toolTokens(seen[2].Tools)*7) // the lean ones, with the remote one
+	t.Log("tokens of tools, about:", toolTokens(seen[2].Tools), "lean:", toolTokens(seen[0].Tools))
+}
+
+// TestPromptIsLean holds what each call pays besides the work: the preamble and the tools of
+// this program.
+func TestPromptIsLean(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	specs := func(tools ...tool.Tool) (list []model.Tool) {
+		for _, tl := range tools {
+			s := tl.Spec()
+			list = append(list, model.Tool{Name: s.Name, Description: s.Description, InputSchema: s.InputSchema})
+		}
+		return list
+	}
+	search, err := tool.WebSearch(tool.SearchConfig{URL: "http://localhost/search"})
+	is.NoErr(err)
+	web, shell := tool.WebFetch(tool.Documents{}, sandbox.Dialer{}, "test"), tool.Shell(&sandbox.Shell{})
+	tools := specs(append(tool.All(tool.Documents{}), web, search, shell)...)
+	setting := prompt.Setting{Programs: []string{"python3", "node", "git", "jq", "pandoc"}}
+	for _, tl := range tools {
+		setting.Tools = append(setting.Tools, tl.Name)
+	}
+	preamble := prompt.EstimateText(prompt.Preamble(setting))
+	t.Log("tokens, about: preamble", preamble, "tools", toolTokens(tools))
+	is.True(preamble < 600)                    // of the preamble
+	is.True(preamble+toolTokens(tools) < 2900) // of both
+}

@@ -1,0 +1,80 @@
+package runner
+
+import (
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// TestLedgerHoldsTheCap has many calls of a few organizations reserve, pay and settle at
+// once. No organization exceeds its cap, and no account is left at the end.
+func TestLedgerHoldsTheCap(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	const (
+		spendable = 20_000
+		worst     = 700
+	)
+	var l ledger
+	var spent [3]atomic.Int64 // as the database has it, by organization
+	var overruns atomic.Int64
+	var callers sync.WaitGroup
+	for org := range spent {
+		for n := range 16 {
+			callers.Go(func() {
+				for i := int64(n); ; i++ {
+					rv, err := l.reserve(t.Context(), strconv.Itoa(org), func(held int64) (int64, bool, error) {
+						left := spendable - spent[org].Load()
+						runtime.Gosched() // lets others run, as a slow database would
+						if left-held < worst {
+							return 0, held > 0, nil
+						}
+						return worst, false, nil
+					})
+					if err != nil || rv.nanos == 0 {
+						rv.settle()
+						return
+					}
+					if spent[org].Add(1+i*37%worst) > spendable {
+						overruns.Add(1)
+					}
+					rv.settle()
+				}
+			})
+		}
+	}
+	callers.Wait()
+	is.Equal(overruns.Load(), int64(0))
+	for org := range spent {
+		is.True(spent[org].Load() > spendable-worst) // the cap was used up, but for less than one call
+	}
+	is.Equal(len(l.accounts), 0)
+}
+
+// TestOrganizationsDoNotWaitForEachOther has the database answer late for one organization.
+func TestOrganizationsDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	var l ledger
+	asked, answer := make(chan struct{}), make(chan struct{})
+	var slow sync.WaitGroup
+	slow.Go(func() {
+		rv, _ := l.reserve(t.Context(), "slow", func(int64) (int64, bool, error) {
+			close(asked)
+			<-answer
+			return 1, false, nil
+		})
+		rv.settle()
+	})
+	<-asked
+	rv, err := l.reserve(t.Context(), "other", func(int64) (int64, bool, error) { return 1, false, nil })
+	is.NoErr(err)
+	rv.settle()
+	close(answer)
+	slow.Wait()
+	is.Equal(len(l.accounts), 0)
+}

@@ -1,0 +1,97 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"journeyman/runner/prompt"
+	"journeyman/runner/tool"
+	"journeyman/store"
+)
+
+// loadToolset decides which tools a turn may call, and adds them to the prompt.
+func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
+	s := &e.tools
+	*s = toolset{permission: permissionOf(e.claim), own: r.cfg.Tools, source: r.cfg.Remote,
+		approval: e.claim.Settings.ApprovalTools}
+	// A question to an author whom no mail reaches would only wait until it expires: such a turn
+	// gets no tool for questions.
+	answerable, err := r.cfg.Store.Answerable(ctx, e.claim.Turn)
+	if err != nil {
+		return fmt.Errorf("find who answers: %w", err)
+	}
+	if !answerable {
+		s.own = slices.DeleteFunc(slices.Clone(s.own), func(t tool.Tool) bool { return t.Spec().Name == tool.AskUser })
+	}
+	// Secrets come before remoteTools, because MCP servers may need them.
+	if s.secrets, err = r.cfg.Store.TurnSecrets(ctx, e.claim); err != nil {
+		return fmt.Errorf("read secrets: %w", err)
+	}
+	if !e.model.sees() { // an image would reach it as a line of text
+		s.own = slices.DeleteFunc(slices.Clone(s.own), func(t tool.Tool) bool { return t.Spec().Name == "view_image" })
+	}
+	if s.remote, err = r.remoteTools(ctx, e); err != nil {
+		return err
+	}
+	own := r.tools
+	if s.remote.Lean {
+		s.own, own = leanToolset(e.claim, s.own), r.leanTools
+	}
+	e.prompt.Tools = s.describe(own)
+	e.prompt.Preamble = prompt.Preamble(s.setting(e.claim, e.prompt.Tools))
+	if s.remote.Note != "" {
+		e.prompt.Preamble += "\n" + s.remote.Note
+	}
+	if note := s.secrets.note(); note != "" && s.offers(toolID{name: store.HostsTool}) {
+		e.prompt.Preamble += "\n" + note
+	}
+	return nil
+}
+
+// remoteTools returns the tools of MCP servers that a turn may call. At the first claim of
+// the turn it asks the servers. Later claims get the same tools again.
+func (r *Runner) remoteTools(ctx context.Context, e *execution) (found tool.Toolset, err error) {
+	forbidden := func(t tool.RemoteTool) bool { return !e.tools.offers(idOf(t)) }
+	if e.claim.Claims > 1 {
+		kept, err := r.cfg.Store.Toolset(ctx, e.claim)
+		if err != nil {
+			return found, fmt.Errorf("read toolset: %w", err)
+		}
+		if kept != nil {
+			if err := json.Unmarshal(kept, &found); err != nil {
+				return found, fmt.Errorf("decode toolset: %w", err)
+			}
+			// A stored list is checked again, because only the rules decide what may be called.
+			found.Tools = slices.DeleteFunc(found.Tools, forbidden)
+			return found, nil
+		}
+	}
+	if len(e.steps) > 0 {
+		return found, nil // a turn that has begun without remote tools continues without them
+	}
+	// A turn that may call no remote tool does not wait for the servers, and its prompt does not
+	// name the missing ones.
+	if r.cfg.Remote != nil && (len(e.tools.permission) == 0 ||
+		slices.ContainsFunc(r.cfg.Remote.Known(), e.tools.offersServer)) {
+		found = r.cfg.Remote.Toolset(ctx, slices.DeleteFunc(slices.Clone(e.claim.Settings.MCPTools),
+			func(name string) bool { return !e.tools.offersServer(name) }), e.tools.secrets.value)
+		if ctx.Err() != nil {
+			return found, context.Cause(ctx)
+		}
+	}
+	found.Tools = slices.DeleteFunc(slices.Clone(found.Tools), forbidden)
+	// An empty toolset needs no row: a turn that has steps and no row has no remote tools.
+	if found.Lean = r.windowOf(e.model) < leanWindow; found.Empty() {
+		return found, nil
+	}
+	// Kept before the first call: after a restart the model must not meet other tools.
+	raw, err := json.Marshal(found)
+	if err != nil {
+		return found, fmt.Errorf("encode toolset: %w", err)
+	}
+	return found, r.persist("keep toolset", func(ctx context.Context) error {
+		return r.cfg.Store.KeepToolset(ctx, e.claim, raw)
+	})
+}

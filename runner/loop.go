@@ -1,0 +1,224 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"journeyman/runner/model"
+	"journeyman/runner/prompt"
+	"journeyman/runner/schema"
+	"journeyman/store"
+)
+
+// carryOut runs a claimed turn until it ends, is suspended, or the runner stops. If the turn
+// has ended, its end is in the database when carryOut returns, unless the store refused it.
+func (r *Runner) carryOut(ctx context.Context, e *execution) {
+	c := e.claim
+	defer func() {
+		if e.ws != nil {
+			r.closeWorkspace(c.Folder())
+		}
+	}()
+	err := r.run(ctx, e)
+	if errors.Is(err, errSuspended) {
+		return // the store puts it back into the queue when its wait is over
+	}
+	// This comes before the cause of ctx: an end in the database counts, even if a cancel or a
+	// stop came later.
+	if err == nil || e.finished || errors.Is(err, store.ErrClaimLost) {
+		if err != nil {
+			r.cfg.Log.Warn("turn given up", append(turnIDs(c.Turn), "err", err)...)
+		}
+		return
+	}
+	if exhausted(err) && r.putBack(ctx, e, err) {
+		return
+	}
+	if errors.Is(context.Cause(ctx), errStopped) {
+		return // Stop puts it back into the queue
+	}
+	// From here on the turn ends as cancelled or failed. What it has produced is kept.
+	last, out := r.partialStep(e), store.AbortedOutcome
+	if !errors.Is(context.Cause(ctx), errAborted) {
+		f := r.failure(e, err)
+		out = store.Outcome{Status: store.Failed, Failure: &f}
+	}
+	out.OutputText = store.AnswerText(withLast(e.steps, last))
+	err = r.finish(e, last, out)
+	if err != nil && !e.finished && !errors.Is(err, store.ErrClaimLost) && r.ctx.Err() == nil {
+		// The store refuses this outcome, and clients must not wait for ever. So the turn ends
+		// without its partial step and output.
+		f := r.failure(e, err)
+		err = r.finish(e, nil, store.Outcome{Status: store.Failed, Failure: &f})
+	}
+	if err != nil {
+		// The row still says running and names this runner: only the next start claims it again.
+		r.cfg.Log.Error("finish turn", append(turnIDs(c.Turn), "err", err)...)
+	}
+}
+
+// run loads the turn and runs it. A panic makes only this turn fail.
+func (r *Runner) run(ctx context.Context, e *execution) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			if e.model.Model != nil {
+				r.outages.leave(e.model.id, e.claim.ID) // a probe that is not left blocks all other turns
+			}
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	// The chain comes first: readConversation adapts the prompt to its models.
+	var noModel error
+	e.setup = r.setup.Load()
+	e.modelChanges = r.modelChanges() // before the chain is opened: a later change counts again
+	e.chain, noModel = r.chainOf(ctx, e.claim.OrganizationID, e.claim.Settings.Model)
+	if err := cmp.Or(r.load(ctx, e), noModel); err != nil {
+		return err // a turn without a model is loaded too, so that its end keeps its earlier output
+	}
+	if err := r.restoreCompactions(ctx, e); err != nil {
+		return err
+	}
+	// After restoreCompactions, which sets the model: its window and its senses decide on tools.
+	if err := r.loadToolset(ctx, e); err != nil {
+		return err
+	}
+	defer r.endStep(e)
+	return r.loop(ctx, e)
+}
+
+// load reads the state from which the turn continues: the journal of its earlier claims, and the earlier
+// turns of its task.
+func (r *Runner) load(ctx context.Context, e *execution) (err error) {
+	c := e.claim
+	// AbortTask finds no execution between the claim and execute. It marks the row first, so
+	// either this read sees the mark or AbortTask finds the execution.
+	if t, err := r.cfg.Store.Turn(ctx, c.ID); err != nil {
+		return fmt.Errorf("read turn: %w", err)
+	} else if t.AbortRequested {
+		e.cancel(errAborted)
+	}
+	if c.OutputSchema != nil {
+		if e.schema, err = schema.Compile(c.OutputSchema); err != nil {
+			return fmt.Errorf("compile output schema: %w", err)
+		}
+	}
+	// A root turn has no children at its first claim. endCall loads the team of its first child.
+	if c.Claims > 1 || c.Depth > 0 {
+		if err := r.loadTeam(ctx, e); err != nil {
+			return fmt.Errorf("read team: %w", err)
+		}
+	}
+	var children []store.Child
+	if c.Claims > 1 {
+		if children, err = r.cfg.Store.Children(ctx, c.Turn); err != nil {
+			return fmt.Errorf("read children: %w", err)
+		}
+		if e.steps, err = r.cfg.Store.Journal(ctx, c.Turn); err != nil {
+			return fmt.Errorf("read journal: %w", err)
+		}
+		e.used, e.worked, e.failingSince = c.Usage, store.Worked(e.steps), c.FailingSince
+		// These counters bound the whole turn, so each claim restores them from the journal.
+		for _, st := range e.steps {
+			switch {
+			case st.Feedback == askAnswer:
+				e.askedAgain = true
+			case st.Feedback != "" && st.Finish != store.FinishContinued:
+				e.repairs++
+			}
+			e.published = e.published || len(st.Calls) > 0
+		}
+		e.resumed = len(e.steps) > 0
+	}
+	var attached []store.File
+	if attached, err = r.readConversation(ctx, e); err != nil {
+		return fmt.Errorf("read conversation: %w", err)
+	}
+	// The steps of this turn come last: the newest call calibrates the estimates.
+	for _, st := range e.steps {
+		e.prompt.Calibrate(st)
+	}
+	// Until now, watchers have read the turn from the store.
+	e.live.Loaded(e.steps, children, attached)
+	return nil
+}
+
+// readConversation adds the conversation that the turn continues to the prompt. The turn's
+// own instruction is the last message. readConversation returns the files attached to it.
+func (r *Runner) readConversation(ctx context.Context, e *execution) ([]store.File, error) {
+	c := e.claim
+	e.prompt = prompt.New(c, r.readFile)
+	e.prompt.Hints = true
+	for _, m := range e.chain {
+		// A model in this process parses results as data, which hints would spoil.
+		e.prompt.Hints = e.prompt.Hints && !model.Local(m.Model)
+		_, name, _ := strings.Cut(m.Name(), ":")
+		e.prompt.Models = append(e.prompt.Models, name)
+	}
+	if c.Seq > 0 {
+		conv, err := r.cfg.Store.Conversation(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range conv.Turns {
+			if t.Seq < c.Seq { // a later turn has no answer yet, and must not change this one
+				e.prompt.AddInstruction(t, store.TurnFiles(conv.Files, t.Num, store.Attached))
+				e.prompt.AddSteps(t, conv.Steps[t.Num])
+			}
+		}
+	}
+	files, err := r.cfg.Store.FilesByTurn(ctx, c.Turn)
+	if err != nil {
+		return nil, err
+	}
+	attached := store.TurnFiles(files, c.Num, store.Attached)
+	e.prompt.AddInstruction(c.Turn, attached)
+	return attached, nil
+}
+
+// errOutOfTime is the cause of contexts that end with the time budget.
+var errOutOfTime = errors.New("the time budget is used up")
+
+// loop is the agent loop. It alternates between open tool calls and a model call, until an
+// answer, a limit or a failure. It returns nil if the end is in the database.
+func (r *Runner) loop(turn context.Context, e *execution) error {
+	ctx := turn
+	if limit := r.timeLimit(e); limit != 0 {
+		var cancel context.CancelFunc
+		// Work of earlier claims counts. Time in the queue and time of suspension do not count.
+		ctx, cancel = context.WithTimeoutCause(turn, limit-e.worked, errOutOfTime)
+		defer cancel()
+	}
+	for {
+		var done bool
+		var err error
+		// Tools come first: after a restart the journal may end with calls that have no result.
+		if e.limit != limitTime { // a turn that is out of time runs no more tools
+			err = r.finishCalls(ctx, e)
+		}
+		if err == nil {
+			done, err = r.step(ctx, e)
+		}
+		switch {
+		case err == nil && done:
+			return nil
+		case err == nil:
+		// A turn that is lost or suspended belongs to nobody here: it must not write any more, even
+		// if its time is over too.
+		case !errors.Is(context.Cause(ctx), errOutOfTime) || errors.Is(err, store.ErrClaimLost) ||
+			errors.Is(err, errSuspended):
+			return err
+		case e.limit == limitTime: // even the last call took too long
+			return r.conclude(e, r.partialStep(e), budgetEnd(limitTime))
+		default: // the time is used up: one more call writes the answer
+			e.limit = limitTime
+			// The new deadline hangs on turn, not on ctx, which has ended. A cancel still ends it.
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeoutCause(turn, wrapUpTime, errOutOfTime)
+			defer cancel()
+		}
+	}
+}

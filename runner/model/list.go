@@ -1,0 +1,280 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The limits of a provider's list of models.
+const (
+	maxListBody   = 8 << 20 // bytes
+	maxListed     = 500     // models
+	maxListedName = 200     // bytes
+	maxShown      = 24      // models of an Ollama server that are asked about one by one
+	listTime      = 20 * time.Second
+	mostWindow    = 1 << 30
+)
+
+// The abilities of models that a list states.
+const (
+	AbilityTools     = "tools"
+	AbilityImages    = "images"
+	AbilityReasoning = "reasoning"
+)
+
+// A Listed is a model in the list of its provider.
+type Listed struct {
+	Name          string
+	ContextWindow int64    // in tokens; 0 if the list does not say
+	Abilities     []string // nil if the list does not say
+}
+
+// List returns the models that the provider offers, in the provider's order. It leaves out
+// models that make no text, such as those for embeddings. Its error is an *Error, or that of
+// ctx.
+func (p Provider) List(ctx context.Context) ([]Listed, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	list, err := p.list(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, &Error{Code: codeTimeout, Retryable: true,
+			Message: "the provider did not send its list of models in time"}
+	}
+	return list, err
+}
+
+func (p Provider) list(ctx context.Context) ([]Listed, error) {
+	path := "models"
+	switch p.Kind {
+	case ProviderAnthropic:
+		path = "v1/models?limit=1000" // the most; fewer would need further pages
+	case ProviderOllama:
+		path = "api/tags"
+	}
+	raw, err := p.get(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	list, err := parseList(raw)
+	if err != nil {
+		return nil, err
+	}
+	if p.Kind == ProviderOllama {
+		p.show(ctx, list)
+	}
+	return list, nil
+}
+
+// parseList returns the usable models in the list of a provider.
+func parseList(raw []byte) (list []Listed, err error) {
+	var body struct {
+		Data   []listedModel `json:"data"`
+		Models []listedModel `json:"models"`
+	}
+	// Some servers send the bare list.
+	if json.Unmarshal(raw, &body) != nil && json.Unmarshal(raw, &body.Data) != nil {
+		return nil, &Error{Code: codeBadResponse,
+			Message: "the list of models has an unknown form; is the base URL right?"}
+	}
+	for _, m := range slices.Concat(body.Data, body.Models) {
+		if one := m.listed(); one.isUsable() && len(list) < maxListed {
+			list = append(list, one)
+		}
+	}
+	return list, nil
+}
+
+// A listedModel is an entry of a list. Each server has its own fields for the same facts, so
+// there are many; each accepts any JSON.
+type listedModel struct {
+	ID   looseText `json:"id"`
+	Name looseText `json:"name"` // Ollama's id; elsewhere for people
+
+	MaxInputTokens looseNumber `json:"max_input_tokens"`   // Anthropic
+	ContextLength  looseNumber `json:"context_length"`     // OpenRouter, Together
+	MaxModelLen    looseNumber `json:"max_model_len"`      // vLLM
+	ContextWindow  looseNumber `json:"context_window"`     // Groq
+	MaxContext     looseNumber `json:"max_context_length"` // Mistral, LM Studio
+
+	Capabilities json.RawMessage `json:"capabilities"`         // Anthropic, Mistral
+	Parameters   json.RawMessage `json:"supported_parameters"` // OpenRouter: a list
+	Architecture json.RawMessage `json:"architecture"`         // OpenRouter
+}
+
+func (m listedModel) listed() Listed {
+	l := Listed{Name: string(m.ID), Abilities: m.abilities()}
+	if l.Name == "" {
+		l.Name = string(m.Name)
+	}
+	for _, n := range []looseNumber{m.MaxInputTokens, m.ContextLength, m.MaxModelLen, m.ContextWindow, m.MaxContext} {
+		if l.ContextWindow == 0 && n > 0 && n <= mostWindow {
+			l.ContextWindow = int64(n)
+		}
+	}
+	return l
+}
+
+// abilities returns what the entry says about the model, nil if it says nothing.
+func (m listedModel) abilities() []string {
+	// A fact of an unknown form is no fact.
+	var parameters []string
+	_ = json.Unmarshal(m.Parameters, &parameters)
+	var architecture struct {
+		Input []string `json:"input_modalities"`
+	}
+	_ = json.Unmarshal(m.Architecture, &architecture)
+	if len(parameters) > 0 {
+		return abilities(slices.Contains(parameters, "tools"), slices.Contains(architecture.Input, "image"),
+			slices.Contains(parameters, "reasoning"))
+	}
+	var can struct {
+		Image    struct{ Supported bool } `json:"image_input"`
+		Thinking struct{ Supported bool } `json:"thinking"`
+	}
+	_ = json.Unmarshal(m.Capabilities, &can)
+	if can.Image.Supported || can.Thinking.Supported {
+		return abilities(true, can.Image.Supported, can.Thinking.Supported) // each model of Anthropic can call tools
+	}
+	return nil
+}
+
+// abilities returns the names of the abilities that a model has.
+func abilities(tools, images, reasoning bool) []string {
+	list := []string{}
+	for _, a := range []struct {
+		has  bool
+		name string
+	}{{tools, AbilityTools}, {images, AbilityImages}, {reasoning, AbilityReasoning}} {
+		if a.has {
+			list = append(list, a.name)
+		}
+	}
+	return list
+}
+
+// otherUses are words in the names of models that make no text, or hold no conversation.
+const otherUses = "embed whisper tts dall-e moderation transcribe -image realtime -audio sora rerank davinci-002 " +
+	"babbage-002"
+
+// isUsable reports whether the model can be chosen. A name with a comma would end in a chain,
+// and spaces or control characters are no name.
+func (l Listed) isUsable() bool {
+	strange := func(r rune) bool { return r == ',' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
+	for word := range strings.FieldsSeq(otherUses) {
+		if strings.Contains(strings.ToLower(l.Name), word) {
+			return false
+		}
+	}
+	return l.Name != "" && len(l.Name) <= maxListedName && utf8.ValidString(l.Name) &&
+		!strings.ContainsFunc(l.Name, strange)
+}
+
+// show asks an Ollama server what its models can do, a few at a time. A model without an
+// answer stays as it is.
+func (p Provider) show(ctx context.Context, list []Listed) {
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 4)
+	for i := range list[:min(len(list), maxShown)] {
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			m, err := p.Open(list[i].Name)
+			if err != nil {
+				return
+			}
+			o := m.(*ollama)
+			defer o.client.CloseIdleConnections()
+			if can, err := o.Describe(ctx); err == nil {
+				list[i].ContextWindow = can.ContextWindow
+				list[i].Abilities = abilities(can.Tools, can.Vision, can.Thinking)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// get reads a small JSON document of the provider.
+func (p Provider) get(ctx context.Context, path string) ([]byte, error) {
+	base, err := baseURL("the base URL", p.Address())
+	if err != nil {
+		return nil, &Error{Code: "request", Message: err.Error()}
+	}
+	if err := checkKey("the key", p.Key, base); err != nil {
+		return nil, &Error{Code: "request", Message: err.Error()}
+	}
+	if p.Kind == ProviderAnthropic {
+		base.Path = strings.TrimSuffix(base.Path, "/v1")
+	}
+	path, query, _ := strings.Cut(path, "?")
+	at := base.JoinPath(path)
+	at.RawQuery = query
+	client := newHTTPClient(defaultTimeouts(), &p)
+	defer client.CloseIdleConnections()
+	raw, status, err := p.fetch(ctx, client, at)
+	// Servers of OpenAI's API often stand under /v1, which people leave out of the address.
+	if err == nil && status == http.StatusNotFound && base.Path == "" && path == "models" {
+		raw, status, err = p.fetch(ctx, client, base.JoinPath("v1/models"))
+	}
+	if err == nil && status != http.StatusOK {
+		r := &apiError{status: status}
+		r.readBody(http.Header{}, raw)
+		return nil, r.failure(p.Key)
+	}
+	return raw, err
+}
+
+// fetch makes one request and reads the whole answer.
+func (p Provider) fetch(ctx context.Context, client *http.Client, at *url.URL) ([]byte, int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
+	if err != nil {
+		return nil, 0, &Error{Code: "request", Message: "make the request: " + withoutAddress(err)}
+	}
+	req.Header.Set("Accept", "application/json")
+	switch {
+	case p.Kind == ProviderAnthropic:
+		req.Header.Set("Anthropic-Version", "2023-06-01")
+		if p.Key != "" {
+			req.Header.Set("X-Api-Key", p.Key)
+		}
+	case p.Key != "":
+		req.Header.Set("Authorization", bearer(p.Key))
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, 0, transportFailure(ctx, err, defaultTimeouts(), false)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxListBody+1))
+	switch {
+	case err != nil:
+		return nil, 0, transportFailure(ctx, err, defaultTimeouts(), true)
+	case len(raw) > maxListBody:
+		return nil, 0, &Error{Code: codeBadResponse, Message: "the list of models is too long"}
+	case resp.StatusCode == http.StatusOK && looksLikePage(resp.Header, raw):
+		return nil, 0, webPage().failure()
+	}
+	return bytes.TrimSpace(raw), resp.StatusCode, nil
+}
+
+// A looseNumber is any JSON value, read as a number: 0 for what is none.
+type looseNumber float64
+
+// UnmarshalJSON accepts any value.
+func (n *looseNumber) UnmarshalJSON(raw []byte) error {
+	var f float64
+	if json.Unmarshal(raw, &f) != nil {
+		f = 0
+	}
+	*n = looseNumber(f)
+	return nil
+}

@@ -1,0 +1,269 @@
+package offline
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// An intent is the meaning of an instruction, as far as rules can find it.
+type intent struct {
+	sources   []source // to read: URLs, then attachments, then files that the instruction names
+	target    string   // file to save the answer to, "" for none
+	text      string   // to save there as it is, "" where the instruction holds none
+	sentences int      // wanted in a summary, 0 where the instruction does not say
+	summary   bool     // the instruction asks for something shorter
+}
+
+// A source is a page or a file to read for the answer.
+type source struct {
+	tool string // that reads it: web_fetch or read_file
+	name string // URL or path
+}
+
+// Limits of the work in one turn without a script.
+const (
+	maxFetches  = 5
+	maxReads    = 10
+	maxMentions = 100  // file names that are looked at
+	maxURL      = 2048 // bytes; a longer URL is left alone
+)
+
+// readIntent returns the intent of the turn's input.
+func (t *turn) readIntent() *intent {
+	w := &intent{}
+	request, text := splitRequest(t.input)
+	// URLs and file names within a text to summarize are part of that text, not of the request.
+	if w.readAmount(request); !w.summary || len(text) <= longInput {
+		request = t.input
+		w.readAmount(request)
+	}
+	rest := request
+	for i, url := range formed(request, "uri") {
+		rest = blank(rest, url) // the last part of a URL may look like a file's name
+		if i < maxFetches {
+			w.add("web_fetch", url)
+		}
+	}
+	// Attachments come before file names in the text, so the limit drops them last.
+	most := len(w.sources) + maxReads
+	for _, f := range t.files {
+		w.add("read_file", f.Path)
+		rest = blank(rest, path.Base(f.Path)) // a name with spaces would look like several words
+	}
+	found := findMentions(rest)
+	w.findTarget(request, found)
+	for _, m := range found {
+		if m.source {
+			w.add("read_file", m.name)
+		}
+	}
+	w.sources = w.sources[:min(len(w.sources), most)]
+	return w
+}
+
+// blank replaces name in text by spaces, so that the rest keeps its place.
+func blank(text, name string) string {
+	if name == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, name, strings.Repeat(" ", len(name)))
+}
+
+// add adds a source unless w has it already.
+func (w *intent) add(tool, name string) {
+	s := source{tool, strings.ToValidUTF8(strings.TrimPrefix(name, "./"), "\uFFFD")}
+	if s.name != "" && !slices.Contains(w.sources, s) {
+		w.sources = append(w.sources, s)
+	}
+}
+
+// urlPattern matches a URL, and the punctuation behind it.
+var urlPattern = regexp.MustCompile("https?://[^\\s\\pC<>\"`{}|\\\\^“”\\[\\]]+")
+
+// trimURL removes the punctuation of the surrounding text from the end of a URL. It returns
+// "" if nothing is left or if the URL is too long.
+func trimURL(url string) string {
+	for url != "" && strings.ContainsRune(".,;:!?)]'*_", rune(url[len(url)-1])) {
+		if url[len(url)-1] == ')' && strings.Count(url, "(") >= strings.Count(url, ")") {
+			break // part of the address, as in Go_(game)
+		}
+		url = url[:len(url)-1]
+	}
+	if len(url) <= len("https://") || len(url) > maxURL {
+		return ""
+	}
+	return url
+}
+
+// A mention is a file's name in the input.
+type mention struct {
+	name   string
+	start  int  // in the input, of its quotation mark if it has one
+	source bool // it may be read
+}
+
+// readable are the extensions that mark a word as a file to read. Other words have
+// a dot, too: "example.com" and "e.g.".
+const readable = " md markdown txt text rst adoc org tex log csv tsv json jsonl ndjson yaml yml toml ini cfg conf " +
+	"env xml html htm pdf doc docx odt rtf xls xlsx ods ppt pptx eml msg ics vcf sql go py js mjs ts tsx jsx java kt rb " +
+	"rs c h cpp hpp cc cs php swift sh bash ps1 css scss diff patch proto ipynb png jpg jpeg gif webp svg " +
+	"mp3 wav mp4 zip gz tar "
+
+// quotedName matches a quotation at the beginning of a text. The plain apostrophe is no
+// quotation mark: it stands in "don't".
+var quotedName = regexp.MustCompile("^(?:`[^`\n]{1,250}`|\"[^\"\n]{1,250}\"|" +
+	"[“„][^”“\n]{1,250}[”“]|«[^»\n]{1,250}»|‘[^’\n]{1,250}’)")
+
+// findMentions finds the file names in text: quoted ones, which may have spaces,
+// and single words.
+func findMentions(text string) []mention {
+	const space = " \t\n\f\r"
+	unquoted := func(word string) string {
+		return strings.TrimRight(strings.Trim(word, "`'\"“”„‘’«»()[]{}<>*,;:!?"), ".")
+	}
+	var found []mention
+	rest := strings.TrimLeft(text, space)
+	for ; rest != "" && len(found) < maxMentions; rest = strings.TrimLeft(rest, space) {
+		word := rest
+		if end := strings.IndexAny(rest, space); end >= 0 {
+			word = rest[:end]
+		}
+		// The pattern is slow, so it does not look at every word of a long text.
+		if strings.ContainsAny(word[:min(len(word), 4)], "`\"“„«‘") {
+			if quoted := quotedName.FindString(rest[:min(len(rest), 1024)]); isFileName(unquoted(quoted)) {
+				word = quoted
+			}
+		}
+		// A name that is not readable may still be the file to save to.
+		if name := unquoted(word); isFileName(name) {
+			ext := strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
+			found = append(found, mention{name, len(text) - len(rest), hasWord(readable, ext)})
+		}
+		rest = rest[len(word):]
+	}
+	return found
+}
+
+// isFileName reports whether a text looks like a file's name: it has an extension
+// of letters and digits, and no characters that names do not have.
+func isFileName(name string) bool {
+	base := path.Base(name)
+	ext := strings.TrimPrefix(path.Ext(base), ".")
+	other := func(r rune) bool { return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	return len(ext) > 0 && len(ext) <= 8 && len(base) > len(ext)+1 && len(name) <= 250 &&
+		strings.Trim(name, " ") == name && !strings.ContainsAny(name, "@\n\r\t\"`<>|*?") &&
+		!strings.Contains(name, "](") && // between the two parts of a link in Markdown
+		!strings.ContainsFunc(ext, other) && strings.ContainsFunc(ext, unicode.IsLetter)
+}
+
+var (
+	// targetLead matches the words before a file's name that make it the file to save
+	// to: "save TEXT to", "create a file called". Its group is TEXT.
+	targetLead = regexp.MustCompile(`(?i)\b(?:write|save|put|store|export|create|produce|generate|make|copy|` +
+		`convert|turn|draft)\b(?:(.*)\b(?:to|as|into|in))?` +
+		`(?:\s+(?:the|an?|new|file|text|markdown|document|called|named))*` + "[\\s`\"“„«‘:]*$")
+	sentenceEnd = regexp.MustCompile(`[.!?;]\s|\n`)
+)
+
+// findTarget finds the file to save the answer to: the last one with a lead such as
+// "save it to". A file that is only saved to is no source.
+func (w *intent) findTarget(input string, found []mention) {
+	for i := len(found) - 1; i >= 0; i-- {
+		start := max(found[i].start-2000, 0) // nobody puts the verb farther away
+		before := input[start:found[i].start]
+		// A verb of an earlier sentence belongs to another file.
+		if ends := sentenceEnd.FindAllStringIndex(before, -1); len(ends) > 0 {
+			before = before[ends[len(ends)-1][1]:]
+		}
+		lead := targetLead.FindStringSubmatch(before)
+		if lead == nil {
+			continue
+		}
+		// An earlier mention of the same file stays a source: it is read, then replaced.
+		for k := i; k < len(found); k++ {
+			found[k].source = found[k].source && found[k].name != found[i].name
+		}
+		w.target = strings.TrimPrefix(found[i].name, "./")
+		w.text = literalText(strings.TrimSpace(lead[1]), input[found[i].start:])
+		// "TEXT. Save it to NAME": a sentence that asks for more than that is about another text.
+		if strings.TrimSuffix(before, lead[0]) == "" && pointing.MatchString(strings.TrimSpace(lead[1])) && !w.summary {
+			w.text = strings.TrimSpace(input[:found[i].start-len(before)])
+		}
+		return
+	}
+}
+
+var (
+	quotation  = regexp.MustCompile("`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|„([^“]+)“|«([^»]+)»|‘([^’]+)’")
+	containing = regexp.MustCompile(`(?i)\s(?:with the (?:content|text)|containing|that says|saying)\s+(.+)`)
+	pointing   = regexp.MustCompile(`(?i)^(?:it|this|that)$`)
+	// describing matches the beginning of a phrase that stands for another text, such as
+	// "the answer".
+	describing = regexp.MustCompile(`(?i)^(?:an?|the|it|its|this|that|them|these|those|your|my|our|his|her|their|all|` +
+		`every|each|some|any|down|up|out|me|us|answers?|results?|summary|report|output|data|everything|what|which|` +
+		`how|one|two|three|four|five|six|seven|eight|nine|ten|\d\S*)\b`)
+)
+
+// literalText returns the text that an instruction spells out to be saved, "" for none:
+// "write TEXT to NAME", "create NAME containing TEXT". object stands between the verb
+// and the name, after begins with the name.
+func literalText(object, after string) string {
+	line, _, _ := strings.Cut(after, "\n")
+	// A text after the name is explicit, so it goes before one between verb and name.
+	if m := containing.FindStringSubmatch(line); m != nil {
+		if quoted := quotedText(m[1]); quoted != "" {
+			return quoted
+		}
+		return strings.TrimRight(m[1], ".")
+	}
+	if quoted := quotedText(object); quoted != "" {
+		return quoted
+	}
+	words := strings.Fields(object)
+	named := func(word string) bool { return isFileName(strings.Trim(word, ",.`\"")) }
+	// A long phrase describes a task, and is not itself the text to save.
+	if len(words) > 12 || describing.MatchString(object) || slices.ContainsFunc(words, named) {
+		return ""
+	}
+	return strings.Join(words, " ")
+}
+
+// quotedText returns the first text in quotation marks that is not a file's name.
+func quotedText(text string) string {
+	for _, m := range quotation.FindAllStringSubmatch(text, 20) {
+		if inside := strings.Join(m[1:], ""); strings.TrimSpace(inside) != "" && !isFileName(inside) {
+			return inside
+		}
+	}
+	return ""
+}
+
+var (
+	// amountPattern matches "five sentences", "3 key points", "two-sentence".
+	amountPattern = regexp.MustCompile(`(?i)\b(in a|one|single|two|three|four|five|six|seven|eight|nine|ten|\d{1,3})` +
+		`(?:[- ](?:key|main|short|bullet|brief|clear))*[- ](?:sentence|line|bullet|point|takeaway)`)
+	lessPattern = regexp.MustCompile(`(?i)\b(?:summari[sz]e|summary|shorter|shorten|condense|brief|` +
+		`tl;?dr|sum (?:it|this|that|up))\b`)
+)
+
+// readAmount reads how much is wanted: "a summary", "in five sentences".
+func (w *intent) readAmount(text string) {
+	w.summary = w.summary || lessPattern.MatchString(text)
+	m := amountPattern.FindStringSubmatch(text)
+	if m == nil || w.sentences > 0 {
+		return
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		numbers := strings.Fields("one two three four five six seven eight nine ten")
+		n = max(slices.Index(numbers, strings.ToLower(m[1]))+1, 1) // "in a" and "single" are one
+	}
+	if n > 0 {
+		w.sentences, w.summary = min(n, 20), true
+	}
+}

@@ -1,0 +1,137 @@
+package offline
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+)
+
+// TestSummaryIsVerbatim holds that every sentence chosen stands in the document,
+// for every number of them.
+func TestSummaryIsVerbatim(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	raw, err := os.ReadFile("testdata/harbour.md")
+	is.NoErr(err)
+	source := strings.NewReplacer("**", "", "*outer pontoon*", "outer pontoon", "[scale model](https://example.org/model)", "scale model").Replace(string(raw))
+	source = strings.Join(strings.Fields(source), " ")
+	all := pickSentences(string(raw), true, 100)
+	is.True(len(all) > 10)
+	at := 0
+	for _, s := range all {
+		i := strings.Index(source[at:], s)
+		if i < 0 {
+			t.Fatalf("not in the document after the one before it: %q", s)
+		}
+		at += i + len(s)
+	}
+	for n := 1; n <= 12; n++ {
+		is.Equal(len(pickSentences(string(raw), true, n)), n)
+	}
+	for _, never := range []string{"this code", "survey --", "£310", "drafted by", "badge", "Tide tables", "Minutes", "Harbour study", "See also", "Noise"} {
+		is.True(!strings.Contains(strings.Join(all, " "), never)) // no code, table, comment, badge, list of links, heading
+	}
+	for _, kept := range []string{"harbour_office_log", "Dr. Alma Reyes, who", "e.g. the two trawlers", "£1.9 million, which"} {
+		is.True(strings.Contains(strings.Join(all, " "), kept)) // not cut in the middle
+	}
+}
+
+func TestRunningText(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		text string
+		want []string
+	}{
+		"wrapped lines":      {"a b\nc d\n\ne", []string{"a b c d", "e"}},
+		"headings":           {"Title\n=====\ntext\n\n## Part\n", []string{"text"}},
+		"list items":         {"- [x] a\n  goes on\n- b\n1. c", []string{"[x] a goes on", "b", "c"}},
+		"quotation":          {"> a\n> b", []string{"a b"}},
+		"emphasis":           {"**a** *b* __c__ `f` 2 * 3 a_b_c \\*g\\*", []string{"a b c f 2 * 3 a_b_c *g*"}},
+		"links in a text":    {"The [first](x) and <b>bold</b> ![i](j) are text", []string{"The first and bold are text"}},
+		"only links":         {"- [a](b)\n- [abc](d) e\n\n[![x](y)](z)", nil},
+		"code":               {"```\na\n```\n\n    b\n\nd", []string{"d"}},
+		"a table":            {"| a | b |\n|---|---|\n| 1 | 2 |\n", nil},
+		"front matter":       {"---\na: b\n---\nc", []string{"c"}},
+		"a comment":          {"<!-- b -->\n\nc", []string{"c"}},
+		"a byte order mark":  {"\ufeffa", []string{"a"}},
+		"nothing but spaces": {" \n\t\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			is.Equal(runningText(tt.text, true), tt.want)
+		})
+	}
+	is := is.New(t)
+	is.Equal(runningText("    indented", false), []string{"indented"}) // in plain text this is no code
+}
+
+func TestSplitSentences(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"One. Two! Three? Four":                 {"One.", "Two!", "Three?", "Four"},
+		"It costs 3.14 euros. Yes.":             {"It costs 3.14 euros.", "Yes."},
+		"See e.g. Mr. Smith, J. R. Doe et al.":  {"See e.g. Mr. Smith, J. R. Doe et al."},
+		"He said \"Go.\" She went (home.) Fine": {"He said \"Go.\"", "She went (home.)", "Fine"},
+		"Wait... What?! No.":                    {"Wait...", "What?!", "No."},
+		"Use main.go or example.com. then stop": {"Use main.go or example.com. then stop"},
+		"Im Jahr 5 v. Chr. war es so.":          {"Im Jahr 5 v. Chr. war es so."}, // lower case goes on
+		"これは文です。次の文です。":                         {"これは文です。", "次の文です。"},
+		"":    nil,
+		"...": {"..."},
+	} {
+		if got := splitSentences(text); !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// rounds returns few, or many if the environment has LONG. CI makes many.
+func rounds(many, few int) int {
+	if os.Getenv("LONG") == "" {
+		return few
+	}
+	return many
+}
+
+func TestHostileTextIsQuick(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	for _, piece := range []string{"[", "![", "<", "`", "*", "_a", "“", "\"", "http://", "https://a)", "a.md ", "to a.md ", "say. ", "A b c d e. ", "<!--", "\n- ", "- ", "1. ", "* + ", "\t", "> ", ">\n", "&", "<a>", "[a](", "[a][", "\n| a", "***a ", "| ", "it: ", "\\", "{{"} {
+		text := strings.Repeat(piece, rounds(1<<18, 1<<16)/len(piece))
+		began := time.Now()
+		req := plainRequest(text)
+		_, err := New().Generate(t.Context(), req, nil)
+		is.NoErr(err)
+		pickSentences(text, true, 20)
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("%q takes %s", piece, took)
+		}
+	}
+}
+
+func FuzzSummary(f *testing.F) {
+	raw, err := os.ReadFile("testdata/harbour.md")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(raw), 3)
+	f.Add("[a](b[c](d)) <x> ![", 1)
+	f.Add("---\n---\n```\n~~~\n>>> - 1. # \n===", 9)
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		n = min(max(n, 0), 20)
+		first := pickSentences(text, true, n)
+		if len(first) > n || !reflect.DeepEqual(first, pickSentences(text, true, n)) {
+			t.Fatal("the same document, another summary")
+		}
+		for _, s := range splitSentences(text) {
+			if !strings.Contains(text, s) {
+				t.Fatalf("%q is not in the text", s)
+			}
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package offline
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// cutBytes returns at most n bytes of s, and does not split a character unless n
+// has no room for one.
+func cutBytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for end := n; end > 0 && end > n-utf8.UTFMax; end-- {
+		if utf8.RuneStart(s[end]) {
+			return s[:end]
+		}
+	}
+	return s[:n]
+}
+
+// cutRunes returns the first n characters of s.
+func cutRunes(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+// shorten returns s on one line of at most n characters, with an ellipsis where it
+// left something out.
+func shorten(s string, n int) string {
+	s = strings.Join(strings.Fields(cutBytes(s, n*(utf8.UTFMax+1))), " ")
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	cut := cutRunes(s, n-1)
+	if i := strings.LastIndexByte(cut, ' '); i > len(cut)/2 {
+		cut = cut[:i]
+	}
+	return strings.TrimRight(cut, " ,;:.") + "…"
+}
+
+// firstLine returns the first line of text that is not empty, without the marks of
+// a heading.
+func firstLine(text string) string {
+	for ln := range strings.Lines(text) {
+		if ln = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(ln), "#")); ln != "" {
+			return ln
+		}
+	}
+	return ""
+}
+
+// lowerWords returns the words of the first 64 KiB of text, in lower case.
+func lowerWords(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(cutBytes(text, 64<<10)), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\''
+	})
+}
+
+// hasWord reports whether list, words between single spaces, has the word.
+func hasWord(list, word string) bool { return strings.Contains(list, " "+word+" ") }
+
+// marshalJSON returns v as one line of JSON, with <, > and & as they are. v is made
+// of strings, numbers, slices and maps, which always marshal.
+func marshalJSON(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return []byte("null")
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

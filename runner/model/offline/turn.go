@@ -1,0 +1,189 @@
+package offline
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"journeyman/runner/model"
+)
+
+// A turn is a request as this model sees it: the instruction, and the tool calls that were
+// made for it so far.
+type turn struct {
+	req      *model.Request
+	input    string       // text of the message that began the turn
+	files    []model.Part // its attachments
+	answered int          // finished model calls of the turn: the index of the script's step
+	done     []toolRun    // tool calls of the turn, in order
+	nextCall int          // number of the next tool call of the conversation
+	cutOff   textSize     // text of the current step that calls before this one produced
+}
+
+// A textSize counts the bytes of text that a model call produced.
+type textSize struct{ reasoning, text int }
+
+// A toolRun is a tool call of the turn and, once it has ended, its result.
+type toolRun struct {
+	callID  string
+	name    string
+	input   json.RawMessage
+	output  string
+	ended   bool
+	isError bool
+}
+
+func readTurn(req *model.Request) *turn {
+	t := &turn{req: req, nextCall: 1, answered: req.LeftOut}
+	start := t.start()
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		t.countCalls(m)
+		switch {
+		case i < start:
+		case i == start:
+			// Arguments that are made of the input must be valid JSON.
+			t.input = strings.ToValidUTF8(joinText(m.Parts, model.PartText), "\uFFFD")
+			t.files = partsOf(m.Parts, model.PartFile)
+		case m.Role == model.RoleAssistant && i+1 < len(req.Messages) && req.Messages[i+1].GoesOn:
+			// The output limit cut this answer off, so the script's step is not finished.
+			t.cutOff.reasoning += len(joinText(m.Parts, model.PartReasoning))
+			t.cutOff.text += len(joinText(m.Parts, model.PartText))
+		case m.Role == model.RoleAssistant:
+			t.answered, t.cutOff = t.answered+1, textSize{}
+			for _, p := range partsOf(m.Parts, model.PartToolCall) {
+				t.done = append(t.done, toolRun{callID: p.CallID, name: p.ToolName, input: p.Input})
+			}
+		case m.Role == model.RoleTool:
+			t.readResults(m)
+		}
+	}
+	return t
+}
+
+// start returns the index of the message that began the turn.
+func (t *turn) start() int {
+	messages := t.req.Messages
+	if i := t.req.TurnStart; i >= 0 && i < len(messages) && messages[i].Role == model.RoleUser {
+		return i
+	}
+	// Without a valid index the last user message counts.
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == model.RoleUser {
+			return i
+		}
+	}
+	return 0
+}
+
+// countCalls moves nextCall past the calls of m. It looks at their numbers and not
+// only at how many there are, because older messages may have been left out.
+func (t *turn) countCalls(m *model.Message) {
+	for _, p := range partsOf(m.Parts, model.PartToolCall) {
+		t.nextCall++
+		if n, err := strconv.Atoi(strings.TrimPrefix(p.CallID, callPrefix)); err == nil {
+			t.nextCall = max(t.nextCall, min(n, 1<<30)+1)
+		}
+	}
+}
+
+const callPrefix = "call_"
+
+func callID(n int) string { return callPrefix + strconv.Itoa(n) }
+
+// readResults adds the results of a message to their calls.
+func (t *turn) readResults(m *model.Message) {
+	for _, p := range partsOf(m.Parts, model.PartToolResult) {
+		for k := len(t.done) - 1; k >= 0; k-- {
+			if run := &t.done[k]; run.callID == p.CallID {
+				run.output, run.isError, run.ended = p.Text, p.IsError, true
+				break
+			}
+		}
+	}
+}
+
+// last returns the output of the last tool call of the turn that has ended.
+func (t *turn) last() string {
+	for i := len(t.done) - 1; i >= 0; i-- {
+		if t.done[i].ended {
+			return t.done[i].output
+		}
+	}
+	return ""
+}
+
+// offers reports whether the model may call the tool.
+func (t *turn) offers(name string) bool {
+	return slices.ContainsFunc(t.req.Tools, func(tool model.Tool) bool { return tool.Name == name })
+}
+
+// joinText returns the texts of the parts of one type, without those that the service
+// has added (model.Part.Aside).
+func joinText(parts []model.Part, typ model.PartType) string {
+	var texts []string
+	for _, p := range partsOf(parts, typ) {
+		if !p.Aside {
+			texts = append(texts, p.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func partsOf(parts []model.Part, typ model.PartType) []model.Part {
+	var found []model.Part
+	for _, p := range parts {
+		if p.Type == typ {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// answer returns the reply: the next step of a script, or else that of the rules.
+func (t *turn) answer() (reply, error) {
+	if block, rest, ok := cutScript(t.input); ok {
+		return t.scripted(block, rest)
+	}
+	if block, _, ok := cutScript(t.req.Instructions); ok {
+		return t.scripted(block, t.input)
+	}
+	return t.plain(), nil
+}
+
+// wrapUp returns the answer at a limit if there is no better one: the last tool call.
+func (t *turn) wrapUp() string {
+	if len(t.done) == 0 {
+		return "A limit was reached before anything was done."
+	}
+	last := t.done[len(t.done)-1]
+	calls := "1 tool call"
+	if len(t.done) > 1 {
+		calls = strconv.Itoa(len(t.done)) + " tool calls"
+	}
+	text := "A limit was reached after " + calls + "; the last, " + last.name + ", "
+	switch {
+	case !last.ended:
+		return text + "has no result."
+	case last.isError:
+		return text + "failed: " + shorten(last.output, 200)
+	}
+	return text + "returned: " + shorten(last.output, 200)
+}
+
+// closing is the answer after a script whose last line calls a tool.
+func (t *turn) closing() string {
+	const short = 500
+	last := strings.TrimSpace(t.last())
+	var said string
+	switch {
+	case last == "" || len(last) > short:
+		return "Done."
+	case json.Unmarshal([]byte(last), &said) == nil && said != "":
+		return said // a JSON string
+	case json.Valid([]byte(last)):
+		return "Done."
+	}
+	return last
+}

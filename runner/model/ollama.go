@@ -1,0 +1,258 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	ollamaPort = "11434"
+	ollamaLoad = 30 * time.Minute // until an answer begins: a large model on a small machine reads slowly
+)
+
+// An ollama is a model behind Ollama's own API. The API of OpenAI that Ollama also offers
+// cannot set the context window. It cuts a prompt beyond the window without an error.
+type ollama struct {
+	remote
+	length    int64  // the operator's context window in tokens, 0 for the default
+	windowBy  string // names the setting of the length
+	keepAlive any    // how long the server keeps the model loaded, nil for its own default
+
+	mu        sync.Mutex // guards the fields below
+	shown     *ollamaModel
+	shownAt   time.Time
+	measured  time.Time  // when the server was asked what it has loaded
+	loaded    int64      // the window that it has loaded, 0 unknown
+	bad       badSchemas // refused by the server
+	noTools   bool       // the server refused tools
+	noVision  bool       // the server refused images
+	noThought bool       // the server refused to think
+	warned    bool       // the warning that the model cannot call tools was given
+}
+
+// openOllama opens a model of an Ollama server, which OLLAMA_HOST names in one of
+// Ollama's own forms.
+func openOllama(model string, cfg Config, p timeouts) (Model, error) {
+	env := cfg.env
+	if model == "" {
+		model = env("OLLAMA_MODEL")
+	}
+	if model == "" {
+		return nil, errors.New("name the model, such as ollama:qwen3:8b")
+	}
+	base, err := ollamaURL(env("OLLAMA_HOST"))
+	if err != nil {
+		return nil, err
+	}
+	// Ollama needs no key on this machine. A proxy before it, or ollama.com, may need one.
+	key := env("OLLAMA_API_KEY")
+	if err := checkKey(cfg.called("OLLAMA_API_KEY"), key, base); err != nil {
+		return nil, err
+	}
+	o := &ollama{bad: badSchemas{}, windowBy: cfg.called("OLLAMA_CONTEXT_LENGTH"),
+		remote: remote{name: cfg.named("ollama", model), model: model, base: base, secrets: []string{key},
+			client: newHTTPClient(p, cfg.provider), patience: p,
+			header: http.Header{"Content-Type": {"application/json"}, "Accept": {"application/x-ndjson"}}}}
+	if key != "" {
+		o.header.Set("Authorization", bearer(key))
+	}
+	// A wrong value is an error now, and not a strange window later.
+	if text := env("OLLAMA_CONTEXT_LENGTH"); text != "" {
+		if o.length, err = strconv.ParseInt(text, 10, 32); err != nil || o.length < 0 {
+			return nil, errors.New(cfg.called("OLLAMA_CONTEXT_LENGTH") + " is not a number of tokens")
+		}
+	}
+	if o.keepAlive, err = keepAlive(env("OLLAMA_KEEP_ALIVE")); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// ollamaURL returns the address of the server that OLLAMA_HOST names: a host, a host and a
+// port, or a URL. It is this machine's server by default.
+func ollamaURL(text string) (*url.URL, error) {
+	// Ollama's own programs strip quotation marks from the variable, too.
+	text = strings.Trim(text, `"' `)
+	if text == "" {
+		text = "127.0.0.1"
+	}
+	scheme, rest, named := strings.Cut(text, "://")
+	// As in Ollama's own programs, a scheme brings its default port.
+	port := map[string]string{"http": "80", "https": "443"}[scheme]
+	if !named {
+		scheme, rest, port = "http", text, ollamaPort
+	}
+	if ip, err := netip.ParseAddr(strings.Trim(rest, "[]")); err == nil && ip.Is6() {
+		rest = "[" + ip.String() + "]" // without brackets its last group would be a port
+	}
+	u, err := baseURL("OLLAMA_HOST", scheme+"://"+strings.TrimRight(rest, "/"))
+	if err != nil {
+		return nil, errors.New("OLLAMA_HOST is not a host, host:port, or an http or https address")
+	}
+	host := u.Hostname()
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1" // a server listens on it, but nobody can call it
+	}
+	u.Host = net.JoinHostPort(cmp.Or(host, "127.0.0.1"), cmp.Or(u.Port(), port))
+	return u, nil
+}
+
+// keepAlive returns Ollama's JSON for a duration: a number of seconds, or a text such as
+// "30m".
+func keepAlive(text string) (any, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if seconds, err := strconv.Atoi(text); err == nil {
+		return seconds, nil
+	}
+	if _, err := time.ParseDuration(text); err != nil {
+		return nil, errors.New("OLLAMA_KEEP_ALIVE is not a duration, such as 30m, or a number of seconds")
+	}
+	return text, nil
+}
+
+// Generate makes a call. If the server refuses an optional part of the request, Generate
+// repeats the call without that part.
+func (o *ollama) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
+	m := o.known(ctx)
+	if err := ctx.Err(); err != nil {
+		return Response{}, err
+	}
+	// Servers before 0.12.6 cut such a prompt without an error. Text has few tokens of more
+	// than five bytes, so this request would surely not fit.
+	if least := EstimateUsage(&req, nil).InputTokens * 4 / 5; m.window > 0 && least > m.window {
+		return Response{}, o.tooLong(least, m.window)
+	}
+	for try := 0; ; try++ {
+		resp, refused, err := o.call(ctx, &req, o.request(&req, m), emit)
+		if refused == nil {
+			if err == nil {
+				// Only after an answer is the model certainly loaded.
+				o.measure(ctx)
+				resp.Warnings = o.warnings(&req, m)
+			}
+			return resp, err
+		}
+		if try == maxAdaptations || !o.adapt(refused, &req, &m) {
+			return Response{}, o.refusal(refused, m.window)
+		}
+	}
+}
+
+// warnings returns, once, what the operator should know of the model's calls.
+func (o *ollama) warnings(req *Request, m ollamaModel) []string {
+	if m.tools || len(req.Tools) == 0 {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.warned {
+		return nil
+	}
+	o.warned = true
+	return []string{"the model cannot call tools: workers only answer; choose a model with the capability \"tools\""}
+}
+
+// adapt changes m so that a refused request may be accepted, and reports whether it did.
+func (o *ollama) adapt(r *apiError, req *Request, m *ollamaModel) bool {
+	// Servers answer 400, or 500 if the error comes from the program that runs the model.
+	if r.status != http.StatusBadRequest && r.status != http.StatusInternalServerError || r.tooLong() {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	// Each case needs a feature that was still in use, so no feature is left out twice.
+	switch {
+	case m.tools && len(req.Tools) > 0 && r.mentions("does not support tools"):
+		m.tools, o.noTools = false, true
+	case m.think != nil && r.mentions("support thinking", "think value"):
+		m.think, o.noThought = nil, true
+	case m.vision && r.mentions("image", "vision", "multimodal", "mmproj"):
+		m.vision, o.noVision = false, true
+	case len(req.OutputSchema) > 0 && !o.bad[string(req.OutputSchema)] && r.mentions("schema", "grammar", "format"):
+		o.bad.add(req.OutputSchema)
+		m.noSchema = true
+	default:
+		return false
+	}
+	return true
+}
+
+// call makes one request. refused is not nil if the server refused the request before it
+// began to answer.
+func (o *ollama) call(ctx context.Context, req *Request, body ollamaRequest, emit func(Delta)) (
+	_ Response, refused *apiError, _ error,
+) {
+	resp, refused, err := o.post(ctx, "api/chat", body)
+	if refused != nil {
+		refused.unwrap()
+	}
+	if resp == nil {
+		return Response{}, refused, err
+	}
+	s := &ollamaStream{assembler: assembler{emit: emit}, used: usedCallIDs(req), name: o.name}
+	answer, err := o.receive(ctx, resp, req, s, func(ctx context.Context, err error) error {
+		return o.readFailure(ctx, err, body.Options.NumCtx)
+	})
+	return answer, nil, err
+}
+
+// readFailure converts the error that ended the reading of an answer.
+func (o *ollama) readFailure(ctx context.Context, err error, window int64) error {
+	var fault *streamFault
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &fault):
+		fault.refusal.unwrap()
+		return o.refusal(fault.refusal, window)
+	// A proxy may have sent a line of its own, which a retry avoids. A long answer stays long.
+	case errors.Is(err, errNoAnswer), errors.Is(err, errTooMuch):
+		return &Error{Code: codeBadResponse, Message: err.Error(), Retryable: !errors.Is(err, errTooMuch)}
+	}
+	return transportFailure(ctx, err, o.patience, true)
+}
+
+// refusal converts a server's error. It adds the way out where the operator can mend it.
+func (o *ollama) refusal(r *apiError, window int64) *Error {
+	e := r.failure(o.secrets...)
+	switch {
+	case e.TooLong():
+		long := o.tooLong(r.promptTokens(), cmp.Or(e.Window, window))
+		e.Message, e.Window = long.Message+" ("+e.Message+")", long.Window
+	// A 404 means a missing model, or an address where no Ollama answers.
+	case r.status == http.StatusNotFound && r.mentions("model"):
+		e.Message += ": run `ollama pull " + o.model + "` where the Ollama server runs"
+	case r.status == http.StatusNotFound:
+		e.Message += ": the server at this address does not answer as Ollama does; is the address right?"
+	case r.mentions("more system memory", "out of memory", "cudamalloc", "insufficient memory"):
+		e.Retryable = false // the machine does not grow
+		e.Message += fmt.Sprintf(" (with a context window of %s tokens; %s sets a smaller one)",
+			FormatTokens(window), o.windowBy)
+	}
+	return e
+}
+
+// tooLong returns the error for a prompt that does not fit into the window. tokens is 0 if
+// the server did not count them.
+func (o *ollama) tooLong(tokens, window int64) *Error {
+	size := "the prompt"
+	if tokens > 0 {
+		size = "the prompt of about " + FormatTokens(tokens) + " tokens"
+	}
+	return &Error{Code: codeContextLength, Window: window, Message: fmt.Sprintf(
+		"%s does not fit into the context window of %s, which has %s tokens; "+
+			"set %s to more, or choose a model with a larger window",
+		size, o.name, FormatTokens(window), o.windowBy)}
+}

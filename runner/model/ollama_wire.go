@@ -1,0 +1,188 @@
+package model
+
+import (
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// An ollamaRequest is the body of a request to /api/chat. The types below it are its parts.
+type ollamaRequest struct {
+	Model     string          `json:"model"`
+	Messages  []ollamaMessage `json:"messages"`
+	Tools     []chatTool      `json:"tools,omitempty"`
+	Format    json.RawMessage `json:"format,omitempty"`
+	Think     any             `json:"think,omitempty"`
+	KeepAlive any             `json:"keep_alive,omitempty"`
+	Stream    bool            `json:"stream"`
+	Truncate  bool            `json:"truncate"` // false: refuse a prompt that is too long
+	Shift     bool            `json:"shift"`    // false: stop at the end of the window
+	Options   ollamaOptions   `json:"options"`
+}
+
+type ollamaOptions struct {
+	NumCtx     int64 `json:"num_ctx,omitempty"`
+	NumPredict int   `json:"num_predict,omitempty"`
+}
+
+type ollamaMessage struct {
+	Role       string       `json:"role"`
+	Content    string       `json:"content"`
+	Thinking   string       `json:"thinking,omitempty"`
+	Images     [][]byte     `json:"images,omitempty"` // in base64
+	ToolCalls  []ollamaCall `json:"tool_calls,omitempty"`
+	ToolName   string       `json:"tool_name,omitempty"`
+	ToolCallID string       `json:"tool_call_id,omitempty"`
+}
+
+type ollamaCall struct {
+	ID       string         `json:"id,omitempty"`
+	Function ollamaFunction `json:"function"`
+}
+
+type ollamaFunction struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"` // an object
+}
+
+// request converts a Request, without the features that m lacks.
+func (o *ollama) request(req *Request, m ollamaModel) ollamaRequest {
+	out := ollamaRequest{Model: o.model, Stream: true, Think: m.think, KeepAlive: o.keepAlive,
+		Options: ollamaOptions{NumCtx: m.window, NumPredict: req.MaxTokens}}
+	var schema []string
+	if len(req.OutputSchema) > 0 {
+		schema = []string{schemaInstruction(req.OutputSchema)}
+		// The server holds a model to the schema from its first token on, so that it could call no
+		// tool. The rest of a cut answer alone does not match the schema.
+		if !m.noSchema && !o.isBad(req.OutputSchema) && !(m.tools && mayStillCall(req)) && !req.goesOn() {
+			out.Format = req.OutputSchema
+		}
+	}
+	if text := system(req, schema...); text != "" {
+		out.Messages = append(out.Messages, ollamaMessage{Role: "system", Content: text})
+	}
+	out.Messages = append(out.Messages, o.messages(req, m)...)
+	// The API has no tool choice: only without tools does a model surely answer.
+	if m.tools && !req.Final {
+		for _, t := range req.Tools {
+			out.Tools = append(out.Tools, chatTool{"function", chatToolSpec{t.Name, t.Description, t.InputSchema}})
+		}
+	}
+	return out
+}
+
+func (o *ollama) isBad(schema json.RawMessage) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.bad[string(schema)]
+}
+
+// messages converts the conversation.
+func (o *ollama) messages(req *Request, m ollamaModel) []ollamaMessage {
+	var out []ollamaMessage
+	files := attacher{left: maxInlineTotal, noImages: !m.vision, noPDFs: true}
+	loop := 0 // index of the message that began the current run of calls and results
+	for i, msg := range req.Messages {
+		if msg.Role == RoleUser {
+			loop = i
+		}
+	}
+	for i, msg := range req.Messages {
+		switch msg.Role {
+		case RoleUser:
+			next := ollamaContent("user", "", msg.Parts, &files)
+			if n := len(out) - 1; n >= 0 && out[n].Role == "user" { // some templates refuse two in a row
+				out[n].Content += "\n\n" + next.Content
+				out[n].Images = append(out[n].Images, next.Images...)
+				continue
+			}
+			out = append(out, next)
+		case RoleAssistant:
+			out = append(out, o.assistant(msg.Parts, i > loop && m.think != nil))
+		case RoleTool:
+			for _, p := range msg.Parts {
+				result := ollamaContent("tool", resultText(p), p.Images, &files)
+				// Some servers pair a result with its call by the name of the tool, others by the id.
+				result.ToolName, result.ToolCallID = safeName(p.ToolName, 64), p.CallID
+				out = append(out, result)
+			}
+		}
+	}
+	return out
+}
+
+// ollamaContent returns a message with a text, if it is not empty, and after it the parts.
+func ollamaContent(role, text string, parts []Part, files *attacher) ollamaMessage {
+	m := ollamaMessage{Role: role}
+	add := func(more string) {
+		if m.Content != "" {
+			m.Content += "\n\n"
+		}
+		m.Content += more
+	}
+	add(text)
+	for _, p := range parts {
+		switch p.Type {
+		case PartText:
+			add(p.Text)
+		case PartFile:
+			at := files.attach(p)
+			if at.kind == fileImage {
+				m.Images = append(m.Images, at.data) // the server puts it before the text
+				continue
+			}
+			add(at.text)
+		}
+	}
+	return m
+}
+
+// assistant converts a message of the model. Its reasoning goes back only to the same
+// model, and only within the run of tool calls that it belongs to.
+func (o *ollama) assistant(parts []Part, inLoop bool) ollamaMessage {
+	m := ollamaMessage{Role: "assistant"}
+	reasoning := ""
+	for _, p := range parts {
+		switch p.Type {
+		case PartText:
+			m.Content += p.Text
+		case PartReasoning:
+			if openMeta(o.name, p.Meta, &struct{}{}) {
+				reasoning += p.Text
+			}
+		case PartToolCall:
+			m.ToolCalls = append(m.ToolCalls, ollamaCall{p.CallID,
+				ollamaFunction{safeName(p.ToolName, 64), argumentsObject(p.Input)}})
+		}
+	}
+	// Qwen's documentation, for example, advises against the reasoning of earlier turns.
+	if inLoop && len(m.ToolCalls) > 0 {
+		m.Thinking = reasoning
+	}
+	return m
+}
+
+// unwrap replaces an error by the error of the program behind the server, which newer
+// servers pass on as JSON within the message.
+func (r *apiError) unwrap() {
+	if strings.HasPrefix(strings.TrimSpace(r.message), "{") {
+		inner := apiError{status: r.status}
+		if inner.read([]byte(r.message)) {
+			r.message, r.code, r.kind = inner.message, inner.code, inner.kind
+		}
+	}
+}
+
+// requestTokens matches the size of a request in llama.cpp's refusal.
+var requestTokens = regexp.MustCompile(`request \((\d{1,9}) tokens\)`)
+
+// promptTokens returns the size of a refused request as the server counted it, else 0.
+func (r *apiError) promptTokens() int64 {
+	m := requestTokens.FindStringSubmatch(r.message)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.ParseInt(m[1], 10, 64) // nine digits at most
+	return n
+}

@@ -1,0 +1,108 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+)
+
+// A remote is a model of a server, and how to reach it.
+type remote struct {
+	name     string // as Name returns it
+	model    string
+	base     *url.URL
+	header   http.Header
+	secrets  []string // never shown or recorded
+	client   *http.Client
+	patience timeouts
+}
+
+// Name returns the name of the provider, such as openai, and of the model.
+func (m *remote) Name() string { return m.name }
+
+// ServerAddress returns the scheme and the host of a model's server, "" for a model without one.
+func ServerAddress(m Model) string {
+	if r, ok := m.(interface{ server() string }); ok {
+		return r.server()
+	}
+	return ""
+}
+
+func (m *remote) server() string {
+	return (&url.URL{Scheme: m.base.Scheme, Host: m.base.Host}).String()
+}
+
+// secretValues returns the secrets that a recording must not hold.
+func (m *remote) secretValues() []string { return m.secrets }
+
+// send sends a request. body is nil for a request without one.
+func (m *remote) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var raw bytes.Buffer
+	if body != nil {
+		enc := json.NewEncoder(&raw)
+		// Escaped characters would only make the body longer.
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(body); err != nil {
+			return nil, &Error{Code: "request", Message: "put the request into JSON: " + err.Error()}
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, m.base.JoinPath(path).String(), &raw)
+	if err != nil {
+		return nil, &Error{Code: "request", Message: "make the request: " + withoutAddress(err)}
+	}
+	// Calls run at the same time, so each one has its own copy.
+	req.Header = m.header.Clone()
+	resp, err := m.client.Do(req)
+	if err != nil {
+		return nil, transportFailure(ctx, err, m.patience, false)
+	}
+	return resp, nil
+}
+
+// post sends a request and returns the response, whose body is not read yet. The response
+// is nil if the server refused the request, or if it could not be reached.
+func (m *remote) post(ctx context.Context, path string, body any) (
+	_ *http.Response, refused *apiError, _ error,
+) {
+	resp, err := m.send(ctx, http.MethodPost, path, body)
+	if err != nil || resp.StatusCode >= 200 && resp.StatusCode <= 299 {
+		return resp, nil, err
+	}
+	defer resp.Body.Close()
+	// A refusal has a small body. It is read to its end to keep the connection.
+	refused = readAPIError(resp)
+	finishBody(resp.Body)
+	// A call that has ended may have read only a part of the refusal.
+	if ctx.Err() != nil {
+		return nil, nil, ctx.Err()
+	}
+	return nil, refused, nil
+}
+
+// An answerStream reads the answer of a server.
+type answerStream interface {
+	readAnswer(*http.Response) error
+	counted() Response // the tokens that the server has counted so far
+	response(req *Request, model string) (Response, error)
+}
+
+// receive reads an answer to its end. A broken answer costs tokens all the same, so each
+// failure returns their count. failure converts the error that ended the reading.
+func (m *remote) receive(ctx context.Context, resp *http.Response, req *Request, s answerStream,
+	failure func(context.Context, error) error) (Response, error) {
+	defer resp.Body.Close()
+	if err := s.readAnswer(resp); err != nil {
+		return s.counted(), failure(ctx, err)
+	}
+	finishBody(resp.Body)
+	if ctx.Err() != nil {
+		return s.counted(), ctx.Err()
+	}
+	answer, err := s.response(req, m.model)
+	if err != nil {
+		return s.counted(), err
+	}
+	return answer, nil
+}

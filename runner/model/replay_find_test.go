@@ -1,0 +1,250 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// A run is a task of a worker: its instruction, and what its only tool returns.
+type run struct {
+	worker, task, instructions, ask string
+	results                         []string
+	date                            string // in the service's own text, which changes from day to day
+}
+
+// request returns the request for a step, after the given answers.
+func (r run) request(answers []Response) Request {
+	req := Request{Instructions: r.instructions, Place: Place{Worker: r.worker, Task: r.task, Step: int64(len(answers))}}
+	req.Messages = []Message{{Role: RoleUser, Parts: []Part{{Type: PartText, Text: "Today is " + r.date, Aside: true}, {Type: PartText, Text: r.ask}}}}
+	for i, a := range answers {
+		id := a.Parts[0].CallID
+		req.Messages = append(req.Messages, Message{Role: RoleAssistant, Parts: a.Parts},
+			Message{Role: RoleTool, Parts: []Part{{Type: PartToolResult, CallID: id, ToolName: "shell", Text: r.results[i]}}})
+	}
+	return req
+}
+
+// play has a model answer all steps of a run, and returns what it said and its warnings.
+func (r run) play(t *testing.T, m Model) (said string, warnings []string) {
+	t.Helper()
+	var answers []Response
+	for range len(r.results) + 1 {
+		resp, err := ask(t, m, r.request(answers))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said += spell(resp.Parts) + "\n"
+		answers, warnings = append(answers, resp), append(warnings, resp.Warnings...)
+	}
+	return said, warnings
+}
+
+// actor returns a model that calls the shell in each of n steps and then answers, and that
+// says its name.
+func actor(name string, n int) *scripted {
+	s := &scripted{}
+	for i := range n {
+		s.responses = append(s.responses, Response{Finish: FinishToolCalls, Parts: []Part{{Type: PartToolCall, CallID: fmt.Sprintf("c%d", i), ToolName: "shell", Input: json.RawMessage(`{"command":"date # ` + name + `"}`)}}})
+	}
+	s.responses = append(s.responses, Response{Finish: FinishStop, Parts: []Part{{Type: PartText, Text: "I am " + name}}})
+	return s
+}
+
+var monday = run{worker: "wrk_1", task: "tsk_1", instructions: "Look at the clock.", ask: "What time is it?", date: "Monday", results: []string{"Mon 10:00", "Mon 10:01"}}
+
+// on returns the run on another day, of another worker's copy and task.
+func (r run) on(date, worker, task string) run {
+	results := make([]string, len(r.results))
+	for i := range results {
+		results[i] = fmt.Sprint(date, " in run ", task, i)
+	}
+	r.date, r.worker, r.task, r.results = date, worker, task, results
+	return r
+}
+
+func record(t *testing.T, dir string, r run, name string) string {
+	t.Helper()
+	said, _ := r.play(t, NewRecorder(actor(name, len(r.results)), dir))
+	return said
+}
+
+// TestReplayOfAnotherDay plays recordings whose dates, commands and pages say something else
+// by now.
+func TestReplayOfAnotherDay(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	want := record(t, dir, monday, "one")
+	again, warnings := monday.play(t, replayOf(t, dir))
+	is.Equal(again, want)
+	is.Equal(len(warnings), 0) // nothing differs
+	again, warnings = monday.on("Friday", "wrk_9", "tsk_9").play(t, replayOf(t, dir))
+	is.Equal(again, want)
+	is.Equal(len(warnings), 1) // only the last step has seen two outputs that differ
+	is.True(strings.Contains(warnings[0], "2 of 2 outputs of tools differ"))
+	files, err := os.ReadDir(dir)
+	is.NoErr(err)
+	is.Equal(len(files), 3)
+	for _, f := range files {
+		raw, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		is.NoErr(err)
+		is.True(!strings.Contains(string(raw), "tsk_1")) // recordings hold no id
+		is.True(!strings.Contains(string(raw), "Monday"))
+	}
+}
+
+// TestReplaySideBySide plays tasks that look alike in one folder. Each gets its own answers.
+func TestReplaySideBySide(t *testing.T) {
+	t.Parallel()
+	other := monday
+	other.worker, other.task, other.instructions = "wrk_2", "tsk_2", "Look at the calendar, and be brief about it."
+	asks := monday
+	asks.task, asks.ask = "tsk_3", "What day is it?"
+	twin := monday
+	twin.task = "tsk_4"
+	runs := map[string]run{"one": monday, "another worker": other, "another question": asks, "the same again": twin}
+	names := []string{"one", "another worker", "another question", "the same again"}
+	dir := t.TempDir()
+	want := map[string]string{}
+	for _, name := range names {
+		want[name] = record(t, dir, runs[name], name)
+	}
+	t.Run("one after the other", func(t *testing.T) {
+		is, m := is.New(t), replayOf(t, dir)
+		for _, name := range names {
+			r := runs[name].on("Friday", "new "+runs[name].worker, "new "+runs[name].task)
+			said, _ := r.play(t, m)
+			is.Equal(said, want[name])
+			said, _ = r.play(t, m)
+			is.Equal(said, want[name]) // and each time again
+		}
+	})
+	t.Run("step by step, with a restart at each", func(t *testing.T) {
+		is := is.New(t)
+		said, answers := map[string]string{}, map[string][]Response{}
+		for range 3 {
+			m := replayOf(t, dir) // what the model before it knew is gone
+			if len(said) > 0 {
+				slices.Reverse(names) // who asks first is chance
+			}
+			for _, name := range names {
+				r := runs[name].on("Friday", runs[name].worker, "new "+runs[name].task)
+				r.results = runs[name].results
+				resp, err := ask(t, m, r.request(answers[name]))
+				is.NoErr(err)
+				answers[name] = append(answers[name], resp)
+				said[name] += spell(resp.Parts) + "\n"
+			}
+		}
+		is.Equal(said, want)
+	})
+}
+
+// TestReplayOfTheNewest plays the recording of the newest session, however often it is asked.
+func TestReplayOfTheNewest(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	record(t, dir, monday, "old")
+	files, err := os.ReadDir(dir)
+	is.NoErr(err)
+	for _, f := range files { // as if they had been recorded by an earlier program
+		name := filepath.Join(dir, f.Name())
+		rec, err := readRecording(name)
+		is.NoErr(err)
+		rec.Place.Session--
+		is.NoErr(rec.write(dir, f.Name()))
+	}
+	want := record(t, dir, monday.on("Tuesday", "wrk_1", "tsk_5"), "new")
+	m := replayOf(t, dir)
+	for i := range 3 {
+		said, _ := monday.on("Friday", "wrk_1", fmt.Sprint("tsk_", i)).play(t, m)
+		is.Equal(said, want)
+	}
+}
+
+func TestReplayMissesByPlace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	record(t, dir, monday, "one")
+	stranger := monday.on("Friday", "w", "t")
+	stranger.instructions = "Translate letters into French."
+	later := monday.on("Friday", "w", "t").request(nil)
+	later.Place.Turn = 1
+	summary := later
+	summary.Place.Turn, summary.Place.Summary = 0, true
+	nearly := monday.on("Friday", "w", "t")
+	nearly.ask = "What time is it now?"
+	final := nearly.request(nil)
+	final.Final = true
+	for name, tt := range map[string]struct {
+		req  Request
+		warn string // "" for a miss
+	}{
+		"another worker":           {stranger.request(nil), ""},
+		"another turn":             {later, ""},
+		"a summary":                {summary, ""},
+		"nearly the same":          {nearly.request(nil), "of the instructions and messages differ"},
+		"a budget that is used up": {final, "of the instructions and messages differ"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			resp, err := ask(t, replayOf(t, dir), tt.req)
+			if tt.warn == "" {
+				e := asFailure(t, err)
+				is.Equal(e.Code, "replay_miss")
+				is.True(strings.Contains(e.Message, "the nearest, turn0000-step0000-")) // it names the nearest recording
+				return
+			}
+			is.NoErr(err)
+			is.Equal(len(resp.Warnings), 1)
+			is.True(strings.Contains(resp.Warnings[0], tt.warn))
+			is.True(!strings.Contains(resp.Warnings[0], "time")) // a log holds no content
+		})
+	}
+}
+
+// TestReplayOfOldRecordings plays recordings of version 1, also where the tools of this
+// version word their output differently.
+func TestReplayOfOldRecordings(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	want := record(t, dir, monday, "one")
+	files, err := os.ReadDir(dir)
+	is.NoErr(err)
+	for _, f := range files {
+		name := filepath.Join(dir, f.Name())
+		rec, err := readRecording(name)
+		is.NoErr(err)
+		rec.Version, rec.Place = 1, nil
+		parts := strings.Split(f.Name(), "-")
+		is.NoErr(rec.write(dir, parts[len(parts)-1]))
+		is.NoErr(os.Remove(name))
+	}
+	for _, r := range []run{monday, monday.on("Friday", "wrk_7", "tsk_7")} {
+		said, _ := r.play(t, replayOf(t, dir))
+		is.Equal(said, want)
+	}
+}
+
+// TestReplayCostsNothing checks that a provider's bill is not paid again.
+func TestReplayCostsNothing(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := t.TempDir()
+	m := &scripted{responses: []Response{{Finish: FinishStop, Usage: Usage{InputTokens: 5, Cost: 7, Billed: true}, Parts: []Part{{Type: PartText, Text: "x"}}}}}
+	_, err := ask(t, NewRecorder(m, dir), monday.request(nil))
+	is.NoErr(err)
+	resp, err := ask(t, replayOf(t, dir), monday.request(nil))
+	is.NoErr(err)
+	is.Equal(resp.Usage, Usage{InputTokens: 5})
+}

@@ -1,0 +1,197 @@
+package model
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// A responses is a model behind OpenAI's Responses API. Unlike chat completions, the API
+// lets models reason between tool calls and returns the reasoning encrypted. The model
+// gets it again with each later request. The first refusal of a feature shows that a
+// model lacks it, and later requests go without it.
+type responses struct {
+	openAIServer
+
+	mu     sync.Mutex // guards quirks and bad
+	quirks responsesQuirks
+	bad    badSchemas // refused by the server
+}
+
+// responsesQuirks are the features that a model or a server lacks.
+type responsesQuirks struct {
+	noEncrypted bool // a model that does not reason has no encrypted reasoning
+	noSummary   bool // the model or the account gets no summaries of reasoning
+	noThoughts  bool // the server cannot read earlier reasoning; holds for one request
+	noCacheKey  bool
+	noSchema    bool
+	noMaxTokens bool
+	noImages    bool
+	noPDFs      bool
+	underV1     bool // the base URL lacks /v1
+}
+
+// thoughtsLost is the warning where a server refused the reasoning of earlier calls.
+const thoughtsLost = "the server could not read the model's earlier reasoning, so the model was asked without it"
+
+// Generate makes a call. If the server refuses an optional part of the request, Generate
+// repeats the call without that part.
+func (o *responses) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
+	q := o.knownQuirks(&req)
+	for try := 0; ; try++ {
+		resp, refused, err := o.call(ctx, &req, q, emit)
+		if refused == nil {
+			if err == nil && q.noThoughts {
+				resp.Warnings = append(resp.Warnings, thoughtsLost)
+			}
+			return resp, err
+		}
+		// A refusal names one feature, so several tries may be needed.
+		next, adapted := o.adapt(q, refused, &req)
+		if !adapted || try == maxAdaptations {
+			return Response{}, refused.failure(o.secrets...)
+		}
+		q = next
+	}
+}
+
+// knownQuirks returns what is known of the server and of the request's schema so far.
+func (o *responses) knownQuirks(req *Request) responsesQuirks {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	q := o.quirks
+	q.noSchema = o.bad[string(req.OutputSchema)]
+	return q
+}
+
+// adapt returns the quirks with which a refused request may be accepted, and whether they
+// differ from q. It remembers those that hold for the model and not for one request.
+func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (responsesQuirks, bool) {
+	switch r.status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return q, false // the request itself was fine
+	}
+	if r.tooLong() && !r.mentions("max_output_tokens") {
+		return q, false // the runner must shorten the conversation
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was, known := q, &o.quirks
+	// Some messages mention several features: the one that is refused comes first here.
+	switch {
+	case o.base.Path == "" && r.isUnknownPath():
+		q.underV1, known.underV1 = true, true
+	// Reasoning of another account or key cannot be read. Other conversations keep theirs.
+	case r.mentions("invalid_encrypted_content", "encrypted content could not be", "encrypted content for item",
+		"items are not persisted", "required following item", "type 'reasoning' was provided"):
+		q.noThoughts = true
+	case r.mentions("encrypted content is not supported", "reasoning.encrypted_content"):
+		q.noEncrypted, known.noEncrypted = true, true
+	// A whole answer without its summary is better than none. Reasoning itself stays on.
+	case r.mentions("reasoning.summary", "reasoning summar", "'reasoning'"):
+		q.noSummary, known.noSummary = true, true
+	case r.mentions("prompt_cache_key"):
+		q.noCacheKey, known.noCacheKey = true, true
+	case r.mentions("max_output_tokens") && req.MaxTokens > 0:
+		q.noMaxTokens, known.noMaxTokens = true, true
+	case !q.noSchema && len(req.OutputSchema) > 0 &&
+		r.mentions("text.format", "json_schema", "schema", "structured output"):
+		q.noSchema = true
+		o.bad.add(req.OutputSchema) // the server may accept others
+	case r.mentions("input_image", "image_url", "image input", "vision"):
+		q.noImages, known.noImages = true, true
+	case r.mentions("input_file", "file_data", "pdf"):
+		q.noPDFs, known.noPDFs = true, true
+	}
+	return q, q != was
+}
+
+// call makes one request. refused is not nil if the server refused the request before it
+// began to answer.
+func (o *responses) call(ctx context.Context, req *Request, q responsesQuirks, emit func(Delta)) (
+	_ Response, refused *apiError, _ error,
+) {
+	path := "responses"
+	if q.underV1 {
+		path = "v1/responses"
+	}
+	resp, refused, err := o.post(ctx, path, o.request(req, q))
+	if resp == nil {
+		return Response{}, refused, err
+	}
+	s := &responseStream{assembler: assembler{emit: emit}, name: o.name, used: usedCallIDs(req)}
+	answer, err := o.receive(ctx, resp, req, s, o.readFailure)
+	return answer, nil, err
+}
+
+func (s *responseStream) readAnswer(resp *http.Response) error {
+	return readDocument(resp, s.read, s.whole)
+}
+
+// response returns the Response of a stream that has been read to its end.
+func (s *responseStream) response(req *Request, model string) (Response, error) {
+	if s.final == nil {
+		return Response{}, &Error{Code: codeStream, Message: "the answer of the model broke off", Retryable: true}
+	}
+	resp := Response{Model: cmp.Or(string(s.final.Model), model), Finish: s.reason(),
+		Refusal: tidyMessage(s.refusal.String(), nil)}
+	parts, err := s.assembler.finish(resp.Finish == FinishLength)
+	if err != nil {
+		return Response{}, &Error{Code: codeBadResponse, Message: err.Error()}
+	}
+	s.attachMeta(parts)
+	resp.Parts = parts
+	if resp.Finish == FinishContentFilter && len(parts) == 0 {
+		return Response{}, filteredError("")
+	}
+	// Copies of the API may count nothing.
+	if resp.Usage = s.counted().Usage; resp.Usage == (Usage{}) {
+		resp.Usage = EstimateUsage(req, parts)
+	}
+	return resp, nil
+}
+
+// reason returns why the answer ended. A tool call overrides the server's reason, unless
+// the answer was cut off or withheld.
+func (s *responseStream) reason() FinishReason {
+	reason := FinishStop
+	if s.final.Status == "incomplete" {
+		reason = finishReason(strings.ToLower(string(s.final.Incomplete.Reason)))
+		if reason == FinishStop {
+			reason = FinishOther // incomplete without a reason, or with an unknown one
+		}
+	}
+	switch {
+	case reason == FinishLength, reason == FinishContentFilter:
+		return reason
+	case s.refusal.Len() > 0:
+		return FinishRefused
+	case s.hasCall():
+		return FinishToolCalls
+	}
+	return reason
+}
+
+// counted returns a Response with only the tokens that the server has counted.
+func (s *responseStream) counted() Response {
+	u := s.usage
+	if u == nil || u.InputTokens <= 0 && u.OutputTokens <= 0 {
+		return Response{}
+	}
+	return Response{Usage: Usage{
+		InputTokens:      max(u.InputTokens, 0),
+		OutputTokens:     max(u.OutputTokens, u.OutputDetails.ReasoningTokens, 0),
+		CacheReadTokens:  max(u.InputDetails.CachedTokens, 0),
+		CacheWriteTokens: max(u.InputDetails.CacheWriteTokens, 0),
+		ReasoningTokens:  max(u.OutputDetails.ReasoningTokens, 0),
+	}}
+}
+
+// attachMeta stores in the parts the data that the provider needs back.
+func (s *responseStream) attachMeta(parts []Part) {
+	for part, meta := range s.metas {
+		parts[part].Meta = sealMeta(s.name, meta)
+	}
+}

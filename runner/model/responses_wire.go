@@ -1,0 +1,226 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
+
+// A responsesRequest is the body of a request to OpenAI's Responses API. The types below
+// it are its parts. Nothing is stored at the provider, so each request holds the whole
+// conversation.
+type responsesRequest struct {
+	Model             string              `json:"model"`
+	Instructions      string              `json:"instructions,omitempty"`
+	Input             []any               `json:"input"` // the item types below
+	Tools             []responsesTool     `json:"tools,omitempty"`
+	ToolChoice        string              `json:"tool_choice,omitempty"`
+	ParallelToolCalls *bool               `json:"parallel_tool_calls,omitempty"`
+	Text              *responsesText      `json:"text,omitempty"`
+	MaxOutputTokens   int                 `json:"max_output_tokens,omitempty"`
+	Reasoning         *responsesReasoning `json:"reasoning,omitempty"`
+	Include           []string            `json:"include,omitempty"`
+	PromptCacheKey    string              `json:"prompt_cache_key,omitempty"`
+	Store             bool                `json:"store"`
+	Stream            bool                `json:"stream"`
+}
+
+type responsesTool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      bool            `json:"strict"` // required by the API
+}
+
+type responsesText struct {
+	Format responsesFormat `json:"format"`
+}
+
+type responsesFormat struct {
+	Type   string `json:"type"`
+	Name   string `json:"name"`
+	Schema any    `json:"schema"`
+	Strict bool   `json:"strict"`
+}
+
+type responsesReasoning struct {
+	Summary string `json:"summary"`
+}
+
+// A messageItem is a message of the user or the model.
+type messageItem struct {
+	Type    string `json:"type"`
+	Role    string `json:"role"`
+	Content any    `json:"content"`         // text, or []responsesContent
+	Phase   string `json:"phase,omitempty"` // of the model's messages, as the provider sent it
+}
+
+type responsesContent struct {
+	Type     string `json:"type"`
+	Text     string `json:"text,omitempty"`
+	ImageURL string `json:"image_url,omitempty"`
+	Detail   string `json:"detail,omitempty"`
+	Filename string `json:"filename,omitempty"`
+	FileData string `json:"file_data,omitempty"`
+}
+
+// A reasoningItem is the model's reasoning. Only the provider can read the encrypted
+// content, and it must come back unchanged.
+type reasoningItem struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Summary   json.RawMessage `json:"summary"`
+	Content   json.RawMessage `json:"content,omitempty"`
+	Encrypted string          `json:"encrypted_content"`
+}
+
+type callItem struct {
+	Type      string `json:"type"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type outputItem struct {
+	Type   string `json:"type"`
+	CallID string `json:"call_id"`
+	Output any    `json:"output"` // text, or []responsesContent
+}
+
+// responsesMeta is the Meta of an assistant's part: data that the provider needs back.
+type responsesMeta struct {
+	Item  *reasoningItem `json:"item,omitempty"`  // of a reasoning part
+	Phase string         `json:"phase,omitempty"` // of a text
+}
+
+// leastOutput is the smallest output limit that the API accepts.
+const leastOutput = 16
+
+// request converts a Request, without the features that q excludes.
+func (o *responses) request(req *Request, q responsesQuirks) responsesRequest {
+	out := responsesRequest{Model: o.model, Input: o.input(req, q), Stream: true}
+	var schema []string
+	if len(req.OutputSchema) > 0 {
+		schema = []string{schemaInstruction(req.OutputSchema)}
+		// The rest of a cut answer alone does not match the schema.
+		if format := chatSchema(req.OutputSchema); format != nil && !q.noSchema && !req.goesOn() {
+			f := format.JSONSchema
+			out.Text = &responsesText{responsesFormat{format.Type, f.Name, f.Schema, f.Strict}}
+		}
+	}
+	out.Instructions = system(req, schema...)
+	for _, t := range req.Tools {
+		out.Tools = append(out.Tools, responsesTool{"function", t.Name, t.Description, t.InputSchema, false})
+	}
+	if len(out.Tools) > 0 {
+		out.ParallelToolCalls = new(true)
+		if req.Final {
+			out.ToolChoice = "none" // the tools stay, so that the provider's cache has the beginning
+		}
+	}
+	if req.MaxTokens > 0 && !q.noMaxTokens {
+		out.MaxOutputTokens = max(req.MaxTokens, leastOutput)
+	}
+	// Nothing is stored at the provider, so it must send its reasoning for the next request.
+	if !q.noEncrypted {
+		out.Include = []string{"reasoning.encrypted_content"}
+	}
+	if !q.noSummary {
+		out.Reasoning = &responsesReasoning{Summary: "auto"}
+	}
+	if !q.noCacheKey {
+		out.PromptCacheKey = cacheKey(req.Place)
+	}
+	return out
+}
+
+// cacheKey returns the key under which a provider finds the cached beginning of a task's
+// conversation, "" for a call outside of turns. Providers learn no id from it.
+func cacheKey(p Place) string {
+	if p.Task == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(p.Worker + "\x00" + p.Task))
+	return "task-" + hex.EncodeToString(sum[:12])
+}
+
+// input converts the conversation.
+func (o *responses) input(req *Request, q responsesQuirks) []any {
+	out := []any{} // the API wants a list, even an empty one
+	files := attacher{left: maxInlineTotal, noImages: q.noImages, noPDFs: q.noPDFs}
+	for _, m := range req.Messages {
+		switch m.Role {
+		case RoleUser:
+			out = append(out, messageItem{Type: "message", Role: "user", Content: userItems(m.Parts, &files)})
+		case RoleAssistant:
+			out = append(out, o.assistant(m.Parts, q)...)
+		case RoleTool:
+			for _, p := range m.Parts {
+				out = append(out, outputItem{"function_call_output", safeName(p.CallID, 64), resultOutput(p, &files)})
+			}
+		}
+	}
+	return out
+}
+
+// userItems converts the parts of a user message.
+func userItems(parts []Part, files *attacher) []responsesContent {
+	list := []responsesContent{}
+	for _, p := range parts {
+		switch p.Type {
+		case PartText:
+			list = append(list, responsesContent{Type: "input_text", Text: p.Text})
+		case PartFile:
+			list = append(list, fileContent(files.attach(p)))
+		}
+	}
+	return list
+}
+
+// fileContent converts an attached file.
+func fileContent(at attachment) responsesContent {
+	switch at.kind {
+	case fileImage:
+		return responsesContent{Type: "input_image", ImageURL: dataURL(at), Detail: "auto"}
+	case filePDF:
+		return responsesContent{Type: "input_file", Filename: at.name, FileData: dataURL(at)}
+	}
+	return responsesContent{Type: "input_text", Text: at.text}
+}
+
+// resultOutput converts the result of a tool call: a text, or a list where it shows images.
+func resultOutput(p Part, files *attacher) any {
+	if len(p.Images) == 0 {
+		return resultText(p)
+	}
+	list := []responsesContent{{Type: "input_text", Text: resultText(p)}}
+	for _, image := range p.Images {
+		list = append(list, fileContent(files.attach(image)))
+	}
+	return list
+}
+
+// assistant converts a message of the model. Its reasoning goes back only to the same
+// model, and only before the text or call that it led to: the API refuses it otherwise.
+func (o *responses) assistant(parts []Part, q responsesQuirks) []any {
+	var out []any
+	var thoughts []any // whose text or call has not come yet
+	for _, p := range parts {
+		var meta responsesMeta
+		known := openMeta(o.name, p.Meta, &meta)
+		switch {
+		case p.Type == PartReasoning && known && meta.Item != nil && !q.noThoughts:
+			thoughts = append(thoughts, *meta.Item)
+		case p.Type == PartText && p.Text != "":
+			out = append(append(out, thoughts...),
+				messageItem{Type: "message", Role: "assistant", Content: p.Text, Phase: meta.Phase})
+			thoughts = nil
+		case p.Type == PartToolCall:
+			out = append(append(out, thoughts...), callItem{"function_call", safeName(p.CallID, 64),
+				safeName(p.ToolName, 64), string(argumentsObject(p.Input))})
+			thoughts = nil
+		}
+	}
+	return out
+}

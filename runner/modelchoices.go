@@ -1,0 +1,105 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"journeyman/runner/model"
+	"journeyman/store"
+)
+
+// maxChoices bounds the models of one provider that people choose from. Others can be named.
+const maxChoices = 100
+
+// ModelChoices are the models that workers of an organization may choose.
+type ModelChoices struct {
+	Default   []string // names of the models of workers that choose none, in order
+	Own       bool     // the organization has chosen them, and not the server
+	Offline   bool     // every one of them is the stand-in, which can only quote
+	Groups    []ModelGroup
+	Providers int // connected by the organization
+}
+
+// A ModelGroup holds the models of one provider.
+type ModelGroup struct {
+	Name   string // of the provider; "" for the server's environment
+	Models []store.ListedModel
+	More   bool // the provider has further models
+}
+
+// Facts returns what is known of a model, by its name.
+func (v ModelChoices) Facts(name string) store.ListedModel {
+	for _, g := range v.Groups {
+		for _, m := range g.Models {
+			if m.Name == name {
+				return m
+			}
+		}
+	}
+	return store.ListedModel{Name: name}
+}
+
+// ModelChoices returns the models that workers of the organization may choose. The names of
+// the models are those that a worker stores.
+func (r *Runner) ModelChoices(ctx context.Context, organizationID string) (v ModelChoices, err error) {
+	models, err := r.modelsOf(ctx, organizationID)
+	if err != nil {
+		return v, err
+	}
+	v.Own, v.Providers = models.Chain != "" && !r.replays(), len(models.Providers)
+	v.Default = r.defaultModels(models)
+	v.Offline = !slices.ContainsFunc(v.Default, func(name string) bool { return name != "offline" })
+	for _, p := range models.Providers {
+		g := ModelGroup{Name: p.Name, More: len(p.Models) > maxChoices}
+		for _, m := range p.Models[:min(len(p.Models), maxChoices)] {
+			m.Name = p.Name + ":" + m.Name
+			if p.ContextWindow > 0 {
+				m.ContextWindow = p.ContextWindow
+			}
+			g.Models = append(g.Models, m)
+		}
+		v.Groups = append(v.Groups, g)
+	}
+	if server := r.serverModels(models); len(server) > 0 {
+		v.Groups = append(v.Groups, ModelGroup{Models: server})
+	}
+	return v, nil
+}
+
+// DefaultModels returns the names of the models of workers that choose none, in an
+// organization.
+func (r *Runner) DefaultModels(ctx context.Context, organizationID string) ([]string, error) {
+	models, err := r.modelsOf(ctx, organizationID)
+	if err != nil {
+		return nil, err
+	}
+	return r.defaultModels(models), nil
+}
+
+func (r *Runner) defaultModels(models store.OrganizationModels) (names []string) {
+	if models.Chain != "" && !r.replays() {
+		return model.Chain(models.Chain)
+	}
+	for _, m := range r.setup.Load().own {
+		names = append(names, m.Name())
+	}
+	return names
+}
+
+// serverModels returns the models of the price table that the server's environment opens, but
+// not those whose names begin with the name of a connected provider.
+func (r *Runner) serverModels(models store.OrganizationModels) (list []store.ListedModel) {
+	if r.setup.Load().models == nil {
+		return nil
+	}
+	for _, name := range r.setup.Load().prices.Names() {
+		_, _, own := providerOf(models, name)
+		if own || strings.HasSuffix(name, ":") || r.setup.Load().models.Check(name) != nil {
+			continue
+		}
+		list = append(list, store.ListedModel{Name: name,
+			ContextWindow: r.setup.Load().prices.Lookup(name).ContextWindow})
+	}
+	return list
+}

@@ -1,0 +1,135 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"journeyman/runner/model"
+	"journeyman/runner/tool"
+	"journeyman/runner/trace"
+	"journeyman/store"
+)
+
+// The methods below are what the loop calls to be observed. Each counts a duration for the
+// metrics, and ends a span of the trace.
+
+// tracedTurn returns a turn as traces name it.
+func tracedTurn(t store.Turn) trace.Turn {
+	return trace.Turn{ID: t.ID, Task: t.TaskID, Worker: t.WorkerID, Organization: t.OrganizationID,
+		TriggeredBy: string(t.TriggeredBy), AcceptedAt: t.CreatedAt}
+}
+
+func tracedUsage(u store.Usage) trace.Usage {
+	return trace.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadTokens,
+		CacheWrite: u.CacheWriteTokens}
+}
+
+// traceEnd exports the span of a turn that has ended.
+func (r *Runner) traceEnd(t store.Turn) {
+	if r.cfg.Trace == nil {
+		return
+	}
+	code := ""
+	if t.Failure != nil {
+		code = plainCode(t.Failure.Code)
+	}
+	r.cfg.Trace.EndTurn(tracedTurn(t), string(t.Status), code, tracedUsage(t.Usage))
+}
+
+// logEnd logs how a turn has ended, and exports its span.
+func (r *Runner) logEnd(t store.Turn) {
+	r.traceEnd(t)
+	attrs := []any{"status", string(t.Status)}
+	if t.Failure != nil {
+		attrs = append(attrs, "code", plainCode(t.Failure.Code))
+	}
+	if t.IncompleteReason != "" && t.Status == store.Completed {
+		attrs = append(attrs, "incomplete", t.IncompleteReason)
+	}
+	if t.IncompleteLimit != "" {
+		attrs = append(attrs, "limit", t.IncompleteLimit)
+	}
+	attrs = append(attrs, "steps", t.Usage.Steps, "tokens", t.Usage.InputTokens+t.Usage.OutputTokens,
+		"credits", store.Credits(t.Usage.Cost()), "took", t.Duration)
+	attrs = append(attrs, turnIDs(t)...)
+	if t.Status == store.Failed {
+		r.cfg.Log.Warn("turn ended", attrs...)
+		return
+	}
+	r.cfg.Log.Info("turn ended", attrs...)
+}
+
+// beginStep ends the step in progress, if there is one, and begins the next. A step lasts from
+// its first model call to the end of its tool calls.
+func (r *Runner) beginStep(ctx context.Context, e *execution) {
+	r.endStep(e)
+	e.stepBegun = r.cfg.Now()
+	_, e.stepSpan = r.cfg.Trace.Step(ctx, int64(len(e.steps)))
+}
+
+// endStep ends the step in progress, if there is one.
+func (r *Runner) endStep(e *execution) {
+	if e.stepBegun.IsZero() {
+		return
+	}
+	r.latencies.observe(Latency{What: "step", By: e.model.providerKind()}, r.cfg.Now().Sub(e.stepBegun))
+	e.stepSpan.End("")
+	e.stepBegun, e.stepSpan = time.Time{}, nil
+}
+
+// beginModel begins a model call. The caller calls the returned function when it has ended.
+func (r *Runner) beginModel(ctx context.Context, e *execution) (
+	context.Context, func(model.Response, error)) {
+	m, begun := e.model, r.cfg.Now()
+	_, name, named := strings.Cut(m.Name(), ":")
+	if !named {
+		name = m.Name()
+	}
+	ctx, span := r.cfg.Trace.Chat(e.stepSpan.In(ctx), m.providerKind(), name, e.claim.TaskID)
+	return ctx, func(resp model.Response, err error) {
+		r.latencies.observe(Latency{"model", m.providerKind(), result(ctx, err)}, r.cfg.Now().Sub(begun))
+		span.Answered(resp.Model, string(resp.Finish), tracedUsage(m.usage(resp.Usage)))
+		span.End(errorType(ctx, err))
+	}
+}
+
+// beginTool begins a call of a tool. The caller calls the returned function when it has ended.
+func (r *Runner) beginTool(ctx context.Context, run *callRun) (context.Context, func()) {
+	name, kind, begun := run.tool.Spec().Name, "function", r.cfg.Now()
+	label := name // of a tool that this program has, so not a word of the model
+	if run.host.e.tools.isRemote(run.ToolName) || name == "" {
+		name, kind, label = run.ToolName, "extension", "mcp"
+	}
+	ctx, span := r.cfg.Trace.Tool(run.host.e.stepSpan.In(ctx), name, kind, run.host.e.claim.TaskID)
+	return ctx, func() {
+		r.latencies.observe(Latency{"tool", label, result(ctx, run.err)}, r.cfg.Now().Sub(begun))
+		span.End(errorType(ctx, run.err))
+	}
+}
+
+// errorType returns why a call has failed, in a word that is no text of a provider or a tool.
+func errorType(ctx context.Context, err error) string {
+	if err == nil || errors.Is(err, tool.ErrLater) {
+		return ""
+	}
+	if ctx.Err() != nil {
+		return "cut"
+	}
+	if me, ok := errors.AsType[*model.Error](err); ok {
+		return cmp.Or(model.KnownCode(me.Code), "other")
+	}
+	return "failed"
+}
+
+func result(ctx context.Context, err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case ctx.Err() != nil:
+		return "cut"
+	}
+	return "error"
+}

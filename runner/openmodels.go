@@ -1,0 +1,106 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"journeyman/runner/model"
+	"journeyman/store"
+)
+
+var errNoModels = errors.New("must be null: this server has its own model only")
+
+// modelsOf returns the models that an organization has set up. It reads the store only after
+// a change.
+func (r *Runner) modelsOf(ctx context.Context, organizationID string) (store.OrganizationModels, error) {
+	changes := r.cfg.Store.ModelChanges()
+	k := &r.connected
+	k.mu.Lock()
+	known, ok := k.organizations[organizationID]
+	k.mu.Unlock()
+	if ok && known.changes == changes {
+		return known.OrganizationModels, nil
+	}
+	m, err := r.cfg.Store.OrganizationModels(ctx, organizationID)
+	if err != nil {
+		return m, fmt.Errorf("read the models of the organization: %w", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.organizations == nil || len(k.organizations) >= maxOrganizations {
+		k.organizations = map[string]organizationModels{}
+	}
+	// Models of older keys are dropped with their connections: calls in progress keep their own.
+	for _, was := range known.Providers {
+		for id := range k.open {
+			if strings.HasPrefix(id, connectedID(was, "")) && !holds(m, was) {
+				delete(k.open, id)
+			}
+		}
+	}
+	k.organizations[organizationID] = organizationModels{m, changes}
+	return m, nil
+}
+
+// provider returns a provider as the model package opens it.
+func (r *Runner) provider(p store.OpenProvider, first bool) model.Provider {
+	// The Owner of the first organization runs the machine. Owners of others must not reach the
+	// network behind it.
+	guard := r.cfg.Dialer
+	guard.AllowPrivate = guard.AllowPrivate || first
+	return model.Provider{Name: p.Name, Kind: string(p.Kind), BaseURL: p.BaseURL, Key: p.Key,
+		ContextWindow: p.ContextWindow, Dial: guard.DialContext, Proxy: guard.AllowPrivate}
+}
+
+// openModel returns the model of a name: of the organization's own provider, else of the
+// server's environment.
+func (r *Runner) openModel(models store.OrganizationModels, name string) (pricedModel, error) {
+	p, rest, ok := providerOf(models, name)
+	switch {
+	case ok:
+		return r.openConnected(p, models.First, rest)
+	case r.setup.Load().models == nil:
+		return pricedModel{}, errNoModels
+	}
+	m, err := r.setup.Load().models.Open(name)
+	if err != nil {
+		return pricedModel{}, err
+	}
+	return priced(m, r.setup.Load().prices), nil
+}
+
+// openConnected returns a model of a connected provider: the same one again, so that it keeps
+// its connections and what it has learned about its server.
+func (r *Runner) openConnected(p store.OpenProvider, first bool, name string) (pricedModel, error) {
+	if p.Sealed != nil {
+		return pricedModel{}, fmt.Errorf("the key of %s cannot be read: %s", p.Name, p.Sealed.Message)
+	}
+	id := connectedID(p, name)
+	k := &r.connected
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	// Opening makes no request, so it is fast enough to hold the lock.
+	if m, ok := k.open[id]; ok {
+		return m, nil
+	}
+	open := model.Provider.Open
+	if r.setup.Load().models != nil {
+		open = r.setup.Load().models.Connected // which records, or replays
+	}
+	opened, err := open(r.provider(p, first), name)
+	if err != nil {
+		return pricedModel{}, err
+	}
+	m := priced(opened, r.setup.Load().prices)
+	m.id, m.kind = id, string(p.Kind)
+	if p.ContextWindow > 0 {
+		m.price.ContextWindow = p.ContextWindow
+	}
+	if k.open == nil || len(k.open) >= maxConnected {
+		k.open = map[string]pricedModel{} // those in use come back at once
+	}
+	k.open[id] = m
+	return m, nil
+}

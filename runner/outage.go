@@ -1,0 +1,198 @@
+package runner
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"journeyman/runner/model"
+)
+
+// An outage is the time during which a model does not answer. Turns that need the model
+// wait without a slot. One turn at a time, the probe, asks it, so that a thousand turns do
+// not overload a provider that is recovering.
+type outage struct {
+	err      *model.Error
+	gone     bool                // the provider refuses the key or knows no such model: chains pass it over
+	failures int                 // failed probes in a row
+	until    time.Time           // no turn asks the model before this time
+	probe    string              // id of the turn that asks it now; '' if none does
+	last     string              // id of the turn that asked it last
+	waiting  map[string]struct{} // ids of turns that are suspended for the model, or soon will be
+}
+
+// outages holds the models that do not answer, as far as this process knows. Its zero value
+// is ready for use. Nothing here outlives a restart: the first calls find it out again.
+type outages struct {
+	mu       sync.Mutex           // guards the maps and every outage in them; never held during a call
+	down     map[string]*outage   // by the model's name
+	answered map[string]time.Time // when a model answered last
+}
+
+const (
+	probeWait = 15 * time.Second // that the turns behind a probe wait before they look again
+	goneTime  = 5 * time.Minute  // that chains pass over a model that is gone
+	maxModels = 256              // models to remember, because users choose their names
+)
+
+// leastWish bounds what a provider asks for: a shorter pause does not replace the backoff.
+const leastWish = 5 * time.Second
+
+// A block says why a turn may not ask a model now.
+type block struct {
+	err   *model.Error // of the call that failed; nil if that was before a restart
+	gone  bool
+	until time.Time
+}
+
+// asked reports whether the provider has asked for the wait.
+func (b block) asked() bool { return b.err != nil && b.err.RetryAfter >= leastWish }
+
+// blocked returns why a turn may not ask the model now; ok is false if it may.
+func (o *outages) blocked(name, turnID string, now time.Time) (b block, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	d := o.down[name]
+	switch {
+	case d == nil:
+		return b, false
+	case now.Before(d.until):
+		return block{d.err, d.gone, d.until}, true
+	// The end of the probe is not known. probeWait is a guess that success cuts short.
+	case d.probe != "" && d.probe != turnID && !d.gone:
+		return block{d.err, false, now.Add(probeWait)}, true
+	}
+	return b, false
+}
+
+// enter reports whether a turn may ask the model now. The first turn that asks a model after
+// its failure is the probe. Others wait until leave, failed or succeeded is called. failing
+// says that calls of this turn have failed since its last success.
+func (o *outages) enter(name, turnID string, failing bool, now time.Time) (may, probes bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	d := o.down[name]
+	if d == nil && failing { // the outage began before this process
+		d = o.begin(name, now)
+	}
+	switch {
+	case d == nil:
+		return true, false
+	case d.gone || d.probe == turnID: // a model that is gone refuses at once, so many turns may ask it
+		return true, true
+	case now.Before(d.until) || d.probe != "":
+		return false, false
+	}
+	// The test and this mark are under one lock, so that two turns never probe at once.
+	d.probe = turnID
+	return true, true
+}
+
+// begin notes a new outage. The caller holds o.mu.
+func (o *outages) begin(name string, now time.Time) *outage {
+	if o.down == nil {
+		o.down = map[string]*outage{}
+	}
+	for other, d := range o.down {
+		if len(o.down) >= maxModels && now.Sub(d.until) > time.Hour {
+			delete(o.down, other) // nobody has asked for it any more
+		}
+	}
+	d := &outage{waiting: map[string]struct{}{}, until: now}
+	o.down[name] = d
+	return d
+}
+
+// leave ends a probe that has found out nothing.
+func (o *outages) leave(name, turnID string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if d := o.down[name]; d != nil && d.probe == turnID {
+		d.probe = ""
+	}
+}
+
+// failed records that all tries of a turn have failed. since is the time of the first one.
+// pause returns the wait after the n-th failure in a row.
+func (o *outages) failed(name, turnID string, err *model.Error, since, now time.Time, pause func(n int) time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	d := o.down[name]
+	if d == nil {
+		if o.answered[name].After(since) {
+			return // the model has answered other turns since then: the cause lies in this turn
+		}
+		d = o.begin(name, now)
+	}
+	if d.probe != turnID && now.Before(d.until) {
+		return // parallel turns report the same failure: only the first one lengthens the wait
+	}
+	d.failures++
+	d.err, d.gone, d.probe, d.last = err, false, "", turnID
+	d.until = now.Add(pause(d.failures))
+}
+
+// lost notes that the provider does not have the model, or does not serve it to us.
+func (o *outages) lost(name string, err *model.Error, now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	d := o.down[name]
+	if d == nil {
+		d = o.begin(name, now)
+	}
+	d.err, d.gone, d.probe, d.until = err, true, "", now.Add(goneTime)
+}
+
+// succeeded ends the outage of a model, and returns the turns that wait for it.
+func (o *outages) succeeded(name string, now time.Time) (waiting []string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.answered == nil || len(o.answered) >= maxModels {
+		o.answered = map[string]time.Time{} // a lost entry only makes the next outage begin sooner
+	}
+	o.answered[name] = now
+	if d := o.down[name]; d != nil {
+		for id := range d.waiting {
+			waiting = append(waiting, id)
+		}
+		delete(o.down, name)
+	}
+	return waiting
+}
+
+// answeredSince reports whether the model has answered a turn since then.
+func (o *outages) answeredSince(name string, since time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at, ok := o.answered[name]
+	return ok && !at.Before(since)
+}
+
+// await records that a turn waits for the model. It returns the time at which the turn looks
+// again: the given time or later.
+func (o *outages) await(name, turnID string, at time.Time) time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	d := o.down[name]
+	if d == nil {
+		return at
+	}
+	others := len(d.waiting)
+	if _, already := d.waiting[turnID]; already {
+		others--
+	}
+	d.waiting[turnID] = struct{}{}
+	if at.Before(d.until) {
+		at = d.until
+	}
+	// The turn that has just asked lets another one ask next: the cause may be its own
+	// request. Many turns do not come back at one moment.
+	spread := min(time.Duration(others)*20*time.Millisecond, time.Minute)
+	if d.last == turnID && others > 0 {
+		at = at.Add(time.Second)
+	}
+	if spread > 0 {
+		at = at.Add(rand.N(spread))
+	}
+	return at
+}

@@ -1,0 +1,319 @@
+package runner_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/model"
+	"journeyman/runner/stream"
+	"journeyman/runner/tool"
+	"journeyman/store"
+)
+
+// asksOnce returns a model that makes these calls in its first step, and then answers.
+func asksOnce(pairs ...string) *fakeModel {
+	return &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
+		if stepOf(req) == 0 {
+			return calls(emit, 0, pairs...), nil
+		}
+		return answer(emit, "done"), nil
+	}}
+}
+
+// A gate is a tool whose calls wait until a test opens them, by the name in their arguments.
+type gate struct {
+	name     string
+	parallel bool
+	repeat   bool
+	begun    chan string
+
+	mu   sync.Mutex
+	open map[string]chan struct{}
+}
+
+func newGate(name string, parallel bool) *gate {
+	return &gate{name: name, parallel: parallel, begun: make(chan string, 100), open: map[string]chan struct{}{}}
+}
+
+func (g *gate) Spec() tool.Spec {
+	return tool.Spec{Name: g.name, Description: "A gate.", InputSchema: json.RawMessage(`{"type":"object"}`),
+		Parallel: g.parallel, Repeatable: g.repeat}
+}
+
+func (g *gate) of(name string) chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open[name] == nil {
+		g.open[name] = make(chan struct{})
+	}
+	return g.open[name]
+}
+
+func (g *gate) Run(ctx context.Context, host tool.Host, input json.RawMessage) (json.RawMessage, error) {
+	var a struct{ Name string }
+	if err := json.Unmarshal(input, &a); err != nil {
+		return nil, err
+	}
+	g.begun <- a.Name
+	select {
+	case <-g.of(a.Name):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	host.AddSource("https://"+a.Name+".test/", a.Name)
+	return json.Marshal("result of " + a.Name)
+}
+
+func called(name string) string { return fmt.Sprintf(`{"name":%q}`, name) }
+
+// outputs returns the results that the last request of a model holds, in their order.
+func outputs(m *fakeModel) (list []string) {
+	seen := m.seen()
+	for _, msg := range seen[len(seen)-1].Messages {
+		for _, p := range msg.Parts {
+			if p.Type == model.PartToolResult {
+				list = append(list, p.Text)
+			}
+		}
+	}
+	return list
+}
+
+// TestReadsRunSideBySide ends the calls of a step in the reverse order. Watchers see each
+// end at once, also those that reconnect after any event, and the model sees the results
+// in the order of its calls.
+func TestReadsRunSideBySide(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	g, names := newGate("look", true), []string{"a", "b", "c"}
+	m := asksOnce("look", called("a"), "look", called("b"), "look", called("c"))
+	f := newFixture(t, withModel(m), withTools(g))
+	turn := f.accept("go")
+	for range names {
+		until(t, g.begun, "all calls run")
+	}
+	watcher := f.Streams.Turn(turn)
+	var seen []stream.Event
+	for _, name := range []string{"c", "b", "a"} {
+		close(g.of(name))
+		seen = append(seen, f.watchUntil(watcher, "result of "+name)...) // before the other calls have ended
+	}
+	f.wait(turn)
+	is.Equal(outputs(m), []string{"result of a", "result of b", "result of c"})
+	for done := false; !done; {
+		events, end, err := watcher.Next(f.ctx())
+		is.NoErr(err)
+		seen, done = append(seen, events...), end
+	}
+	sources, err := f.store.SourcesByTurn(f.ctx(), turn)
+	is.NoErr(err)
+	is.Equal(len(sources), 3)
+	is.Equal(sources[0].Title, "a") // the order of the calls, not that of their ends
+	is.Equal(sources[2].Title, "c")
+
+	// From the journal alone: every id continues with exactly what followed it.
+	for i, e := range seen {
+		s, err := f.Streams.Task(f.ctx(), turn, e.ID)
+		is.NoErr(err)
+		var rest []stream.Event
+		for done := false; !done; {
+			var events []stream.Event
+			events, done, err = s.Next(f.ctx())
+			is.NoErr(err)
+			rest = append(rest, events...)
+		}
+		want := slices.DeleteFunc(types(seen[i+1:]), func(s string) bool { return strings.HasPrefix(s, "text-delta") })
+		got := slices.DeleteFunc(types(rest), func(s string) bool { return strings.HasPrefix(s, "text-delta") })
+		is.Equal(got, want)
+	}
+}
+
+// watchUntil returns the events of a stream up to one that contains text.
+func (f *fixture) watchUntil(s *stream.Stream, text string) (seen []stream.Event) {
+	f.t.Helper()
+	for {
+		events, done, err := s.Next(f.ctx())
+		if err != nil || done {
+			f.t.Fatalf("the stream ended before %q: %v", text, err)
+		}
+		seen = append(seen, events...)
+		if slices.ContainsFunc(events, func(e stream.Event) bool { return strings.Contains(string(e.Data), text) }) {
+			return seen
+		}
+	}
+}
+
+// types returns the type and the tool call of each event.
+func types(events []stream.Event) []string {
+	list := []string{}
+	for _, e := range events {
+		var c struct{ Type, ToolCallID string }
+		_ = json.Unmarshal(e.Data, &c) // the hub has encoded it
+		list = append(list, c.Type+" "+c.ToolCallID)
+	}
+	return list
+}
+
+// TestWritesAreBarriers shows that a call that may write runs alone, in its place, and
+// that no more than 8 calls run at once.
+func TestWritesAreBarriers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	look, act := newGate("look", true), newGate("act", false)
+	pairs := []string{}
+	for i := range 10 {
+		pairs = append(pairs, "look", called(fmt.Sprint("r", i)))
+	}
+	pairs = append(pairs, "nothing", `{}`, "act", called("w"), "look", called("last"))
+	f := newFixture(t, withModel(asksOnce(pairs...)), withTools(look, act))
+	turn := f.accept("go")
+	for i := range 8 {
+		is.Equal(len(until(t, look.begun, "8 calls run")), 2)
+		close(look.of(fmt.Sprint("r", i)))
+	}
+	for i := range 2 {
+		until(t, look.begun, "the other reads run")
+		select {
+		case name := <-act.begun:
+			t.Fatalf("%s runs beside reads", name)
+		default:
+		}
+		close(look.of(fmt.Sprint("r", 8+i)))
+	}
+	until(t, act.begun, "the write runs")
+	select {
+	case name := <-look.begun:
+		t.Fatalf("%s runs beside a write", name)
+	default:
+	}
+	close(act.of("w"))
+	is.Equal(until(t, look.begun, "the last read runs"), "last")
+	close(look.of("last"))
+	is.Equal(f.wait(turn).Status, store.Completed)
+}
+
+// TestAtMostEight shows that a ninth call waits until one of eight has ended.
+func TestAtMostEight(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	look := newGate("look", true)
+	var pairs []string
+	for i := range 9 {
+		pairs = append(pairs, "look", called(fmt.Sprint("r", i)))
+	}
+	f := newFixture(t, withModel(asksOnce(pairs...)), withTools(look))
+	turn := f.accept("go")
+	for range 8 {
+		until(t, look.begun, "8 calls run")
+	}
+	is.Equal(len(look.begun), 0) // the ninth has not begun
+	close(look.of("r3"))
+	is.Equal(until(t, look.begun, "the ninth runs"), "r8")
+	for i := range 9 {
+		if i != 3 {
+			close(look.of(fmt.Sprint("r", i)))
+		}
+	}
+	is.Equal(f.wait(turn).Status, store.Completed)
+}
+
+// TestCancelStopsAllCalls cancels a task while calls run side by side. The end of one of
+// them is in the journal, and the others are reported as interrupted.
+func TestCancelStopsAllCalls(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	look := newGate("look", true)
+	f := newFixture(t, withModel(asksOnce("look", called("a"), "look", called("b"), "look", called("c"))), withTools(look))
+	turn := f.accept("go")
+	for range 3 {
+		until(t, look.begun, "all calls run")
+	}
+	close(look.of("b"))
+	f.watchUntil(f.Streams.Turn(turn), "result of b") // then it is in the journal
+	_, err := f.AbortTask(f.ctx(), f.owner, turn.TaskID)
+	is.NoErr(err)
+	is.Equal(f.wait(turn).Status, store.Aborted)
+	states := map[int64]store.CallState{}
+	for _, c := range f.journal(turn)[0].Calls {
+		states[c.Seq] = c.State
+	}
+	is.Equal(states, map[int64]store.CallState{0: store.CallInterrupted, 1: store.CallCompleted, 2: store.CallInterrupted})
+}
+
+// TestDeathWithCallsSideBySide kills the process while calls run. Reads that may be
+// repeated run again, and of the others the model is told.
+func TestDeathWithCallsSideBySide(t *testing.T) {
+	t.Parallel()
+	for name, repeat := range map[string]bool{"repeatable": true, "not repeatable": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			look := newGate("look", true)
+			look.repeat = repeat
+			var pairs []string
+			for i := range 10 {
+				pairs = append(pairs, "look", called(fmt.Sprint("r", i)))
+			}
+			m := asksOnce(pairs...)
+			f := newFixture(t, withModel(m), withTools(look))
+			turn := f.accept("go")
+			for range 8 {
+				until(t, look.begun, "8 calls run")
+			}
+			close(look.of("r1"))
+			is.Equal(until(t, look.begun, "the ninth runs"), "r8") // so the end of r1 is in the journal
+			g := f.crash()
+			for i := range 10 {
+				if i != 1 {
+					close(look.of(fmt.Sprint("r", i)))
+				}
+			}
+			g.start()
+			is.Equal(g.wait(turn).Status, store.Completed)
+			for _, c := range g.journal(turn)[0].Calls {
+				want := store.CallCompleted
+				if !repeat && c.Seq != 1 && c.Seq != 9 { // 0 and 2 to 8 were running
+					want = store.CallInterrupted
+				}
+				is.Equal(c.State, want)
+			}
+		})
+	}
+}
+
+// TestSideBySideTakesTheTimeOfOne measures calls of 200 ms each: together they take about
+// the time of one, also in the duration of the turn.
+func TestSideBySideTakesTheTimeOfOne(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	const each = 200 * time.Millisecond
+	slow := parallelTool{fakeTool{name: "slow", fn: func(ctx context.Context, _ tool.Host, _ json.RawMessage) (
+		json.RawMessage, error) {
+		select {
+		case <-time.After(each):
+		case <-ctx.Done():
+		}
+		return json.RawMessage(`"ok"`), ctx.Err()
+	}}}
+	f := newFixture(t, withModel(asksOnce("slow", `{}`, "slow", `{}`, "slow", `{}`)), withTools(slow))
+	turn := f.run("go")
+	is.True(turn.Duration < 3*each)                 // one after the other they take 600 ms
+	is.True(store.Worked(f.journal(turn)) < 3*each) // the same after a restart
+}
+
+// A parallelTool is a fakeTool whose calls run side by side.
+type parallelTool struct{ fakeTool }
+
+func (t parallelTool) Spec() tool.Spec {
+	s := t.fakeTool.Spec()
+	s.Parallel = true
+	return s
+}

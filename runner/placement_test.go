@@ -1,0 +1,129 @@
+package runner_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner"
+	"journeyman/store"
+)
+
+// folderNames returns the names in the shared folder of the fixture's worker.
+func (f *fixture) folderNames() (names []string) {
+	entries, err := os.ReadDir(store.FolderPath(f.store.Dir(), store.Folder{WorkerID: f.worker.ID}))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// upload accepts an instruction with files, and returns the paths that they got.
+func (f *fixture) upload(files ...store.File) []string {
+	f.t.Helper()
+	a, err := f.Accept(f.ctx(), runner.Instruction{NewTurn: store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID,
+		Input: "Read it", Budget: store.BudgetLow}, Files: files})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	list, err := f.store.FilesByTurn(f.ctx(), a.Turn)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var paths []string
+	for _, file := range list {
+		paths = append(paths, file.Path)
+	}
+	return paths
+}
+
+// TestUploadAfterACrash has a process die between an upload and the commit of its turn. The
+// repeated request uses the file that lies there. Files of committed turns stay their own.
+func TestUploadAfterACrash(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	keep := func(name, content string) store.File {
+		kept, err := f.Keep(name, strings.NewReader(content), 1000)
+		is.NoErr(err)
+		return kept
+	}
+	is.Equal(f.upload(keep("a.txt", "other")), []string{"a.txt"})
+	report, twin := keep("a.txt", "report"), keep("b.txt", "twin")
+	dead := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "Read it"}
+	is.NoErr(f.Attach(f.ctx(), &dead, []store.File{report, twin, twin})) // and the process dies
+	left := []string{"a (2).txt", "a.txt", "b (2).txt", "b.txt"}
+	is.Equal(f.folderNames(), left)
+
+	is.Equal(f.upload(report, twin, twin), []string{"a (2).txt", "b.txt", "b (2).txt"})
+	is.Equal(f.folderNames(), left)
+	is.Equal(f.upload(report), []string{"a (3).txt"}) // the file before belongs to a turn now
+	is.Equal(f.upload(keep("a.txt", "new")), []string{"a (4).txt"})
+}
+
+// TestUploadsAfterACrash repeats an upload while other requests put files into the same folder, as
+// clients do after a restart. Only a request with the same content may own the file that lies there.
+func TestUploadsAfterACrash(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	report, err := f.Keep("a.txt", strings.NewReader("report"), 1000)
+	is.NoErr(err)
+	other, err := f.Keep("a.txt", strings.NewReader("other"), 1000)
+	is.NoErr(err)
+	dead := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "Read it"}
+	is.NoErr(f.Attach(f.ctx(), &dead, []store.File{report})) // and the process dies
+
+	folder := store.Folder{WorkerID: f.worker.ID}
+	endSame := f.Placing(folder, report)
+	is.Equal(f.upload(report), []string{"a (2).txt"})
+	endSame()
+	defer f.Placing(folder, other, other)()
+	is.Equal(f.upload(report), []string{"a.txt"})
+	is.Equal(f.upload(report), []string{"a (3).txt"})
+}
+
+// TestRefusedUploadLeavesAdoptedFiles has the repeated request refused: what it has not placed,
+// it does not remove.
+func TestRefusedUploadLeavesAdoptedFiles(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	kept, err := f.Keep("a.txt", strings.NewReader("report"), 1000)
+	is.NoErr(err)
+	dead := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "Read it"}
+	is.NoErr(f.Attach(f.ctx(), &dead, []store.File{kept}))
+	other, err := f.Keep("b.txt", strings.NewReader("report"), 1000)
+	is.NoErr(err)
+	_, err = f.Accept(f.ctx(), runner.Instruction{NewTurn: store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID,
+		Input: "", Budget: store.BudgetLow}, Files: []store.File{kept, other}})
+	is.True(store.IsKind(err, store.Invalid)) // an empty instruction is refused
+	is.Equal(f.folderNames(), []string{"a.txt"})
+}
+
+// TestUploadsAtOnce uploads the same file in many requests at once: each turn has a file of its
+// own, because what one request has placed is no orphan for another.
+func TestUploadsAtOnce(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	kept, err := f.Keep("a.txt", strings.NewReader("report"), 1000)
+	is.NoErr(err)
+	const n = 8
+	paths := make(chan string, n)
+	for range n {
+		go func() { paths <- f.upload(kept)[0] }()
+	}
+	var all []string
+	for range n {
+		all = append(all, <-paths)
+	}
+	slices.Sort(all)
+	is.Equal(len(slices.Compact(all)), n) // two turns share a file
+}

@@ -1,0 +1,44 @@
+package prompt_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/prompt"
+)
+
+// TestPreambleNamesTheTurnsTools checks that no line speaks of a tool that the turn lacks.
+func TestPreambleNamesTheTurnsTools(t *testing.T) {
+	t.Parallel()
+	tools := []string{"ask_user", "update_plan", "publish_file", "web_fetch", "shell"}
+	for i := range tools {
+		is := is.New(t)
+		text := prompt.Preamble(prompt.Setting{Tools: tools[i : i+1], Programs: []string{"python3", "git"}})
+		for k, name := range tools {
+			if k != i && name != "shell" {
+				is.True(!strings.Contains(text, name)) // a tool that the turn lacks
+			}
+		}
+		is.Equal(strings.Contains(text, "Nobody answers questions"), tools[i] != "ask_user")
+		is.Equal(strings.Contains(text, "Programs in the shell: python3, git."), tools[i] == "shell")
+		is.Equal(strings.Contains(text, "Link the pages"), tools[i] == "web_fetch")
+	}
+}
+
+// TestPreambleIsShort holds the size of the preamble: each call pays for it.
+func TestPreambleIsShort(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := prompt.Setting{Tools: []string{"ask_user", "update_plan", "publish_file", "web_fetch", "shell"},
+		Programs: strings.Split("python3 node ruby perl php java go gcc make git jq sqlite3 pandoc libreoffice pdftotext pdflatex typst magick convert ffmpeg tesseract dot gnuplot zip unzip rg", " ")}
+	whole := prompt.EstimateText(prompt.Preamble(s))
+	s.Lean = true
+	lean := prompt.EstimateText(prompt.Preamble(s))
+	t.Log("tokens, about:", whole, "lean:", lean)
+	is.True(whole < 750) // of the preamble with every line
+	is.True(lean < 450)  // of the preamble for small windows
+	s.OwnFolder = true
+	is.True(strings.Contains(prompt.Preamble(s), "a workspace folder for this task alone")) // the folder
+}

@@ -1,0 +1,131 @@
+package prompt
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"journeyman/runner/model"
+)
+
+// cutMessages returns messages with shorter tool calls, and how many parts it changed. It
+// cuts outputs and arguments to about size bytes each, and leaves only the names of the
+// images of tools. It does not change the messages that it is given.
+func cutMessages(messages []model.Message, size int) ([]model.Message, int) {
+	return mapParts(messages, func(p model.Part) (model.Part, bool) {
+		p, changed := nameImages(p)
+		switch {
+		case p.Type == model.PartToolResult && longer(p.Text, size):
+			p.Text = headTail(p.Text, size)
+		case p.Type == model.PartToolCall && longer(string(p.Input), size):
+			p.Input = cutInput(p.Input, size)
+		default:
+			return p, changed
+		}
+		return p, true
+	})
+}
+
+// nameImages returns a part that only names its images, and whether it showed any before.
+func nameImages(p model.Part) (named model.Part, changed bool) {
+	images := slices.Clone(p.Images) // other renderings of the conversation share them
+	for i := range images {
+		changed = changed || images[i].Open != nil
+		images[i].Open = nil
+	}
+	p.Images = images
+	return p, changed
+}
+
+// nameFiles returns messages whose attached files and tools' images are only named, and
+// how many parts it changed. It does not change the messages that it is given.
+func nameFiles(messages []model.Message) ([]model.Message, int) {
+	return mapParts(messages, func(p model.Part) (model.Part, bool) {
+		if p.Type != model.PartFile || p.Open == nil {
+			return nameImages(p)
+		}
+		p.Open = nil
+		return p, true
+	})
+}
+
+// mapParts returns messages in which change has replaced parts, and how many it has
+// replaced. change reports false for a part that stays.
+func mapParts(messages []model.Message, change func(model.Part) (model.Part, bool)) ([]model.Message, int) {
+	n := 0
+	out := slices.Clone(messages)
+	for i, m := range messages {
+		copied := false
+		for k, p := range m.Parts {
+			changed, ok := change(p)
+			if !ok {
+				continue
+			}
+			// Other renderings of the conversation share these parts, so only a copy changes.
+			if !copied {
+				out[i].Parts, copied = slices.Clone(m.Parts), true
+			}
+			out[i].Parts[k] = changed
+			n++
+		}
+	}
+	return out, n
+}
+
+// noteSize is about how many bytes the note in a cut text takes. A text that is hardly
+// longer than what a cut would leave of it stays whole.
+const noteSize = 120
+
+func longer(text string, size int) bool { return len(text) > size+noteSize }
+
+// headTail keeps about size bytes of a text, two thirds from its head and the rest from
+// its tail, and says what was left out.
+func headTail(text string, size int) string {
+	if !longer(text, size) {
+		return text
+	}
+	head, tail := size*2/3, len(text)-size/3
+	// Cut between characters: providers refuse text that is not UTF-8.
+	for head > 0 && !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for tail < len(text) && !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	const format = "%s\n[... %d bytes were left out here to save room ...]\n%s"
+	return fmt.Sprintf(format, text[:head], tail-head, text[tail:])
+}
+
+// cutInput cuts the strings in a tool call's arguments. Models and providers expect an
+// object: what is none, or is long for other reasons than its strings, is replaced by one
+// that says how long it was.
+func cutInput(input json.RawMessage, size int) json.RawMessage {
+	dec := json.NewDecoder(bytes.NewReader(input))
+	dec.UseNumber() // a float64 would change large numbers
+	var args map[string]any
+	if err := dec.Decode(&args); err == nil && args != nil {
+		cut, err := json.Marshal(cutStrings(args, size/2)) // sorts the keys: the same bytes each time
+		if err == nil && !longer(string(cut), size*2) {
+			return cut
+		}
+	}
+	return json.RawMessage(fmt.Sprintf(`{"left_out":"arguments of %d bytes"}`, len(input)))
+}
+
+func cutStrings(v any, size int) any {
+	switch v := v.(type) {
+	case string:
+		return headTail(v, size)
+	case []any:
+		for i := range v {
+			v[i] = cutStrings(v[i], size)
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = cutStrings(v[k], size)
+		}
+	}
+	return v
+}

@@ -1,0 +1,227 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"journeyman/runner/model"
+	"journeyman/runner/sandbox"
+	"journeyman/store"
+)
+
+// ProviderAddress returns the address of the API of a kind of provider, "" if it has none.
+func ProviderAddress(kind store.ProviderKind) string {
+	return model.Provider{Kind: string(kind)}.Address()
+}
+
+// AddProvider connects a provider for the caller's organization. It returns an Invalid error
+// for an address that the organization may not reach, and the errors of the store.
+func (r *Runner) AddProvider(ctx context.Context, c store.Caller, n store.NewProvider) (store.Provider, error) {
+	var f store.Fields
+	if n.Check(&f); len(f) == 0 {
+		models, err := r.modelsOf(ctx, c.OrganizationID)
+		if err != nil {
+			return store.Provider{}, err
+		}
+		r.checkReach(&f, store.OpenProvider{Provider: store.Provider{Name: n.Name, Kind: n.Kind, BaseURL: n.BaseURL},
+			Key: n.Key}, models.First)
+	}
+	if err := f.Err(); err != nil {
+		return store.Provider{}, err
+	}
+	return r.cfg.Store.AddProvider(ctx, c, n)
+}
+
+// UpdateProvider changes a provider of the caller's organization. It fails as AddProvider does.
+func (r *Runner) UpdateProvider(ctx context.Context, c store.Caller, name string, patch store.ProviderPatch) (
+	store.Provider, error) {
+	if err := c.Allow(store.ManageProviders); err != nil {
+		return store.Provider{}, err
+	}
+	models, err := r.modelsOf(ctx, c.OrganizationID)
+	if err != nil {
+		return store.Provider{}, err
+	}
+	// A provider that does not exist, and a broken address, are left to the store.
+	if p, _, ok := providerOf(models, name+":"); ok && patch.BaseURL != nil {
+		var f store.Fields
+		p.BaseURL, p.Key = *patch.BaseURL, ""
+		if patch.Key != nil {
+			p.Key = *patch.Key
+		}
+		r.checkReach(&f, p, models.First)
+		if err := f.Err(); err != nil {
+			return store.Provider{}, err
+		}
+	}
+	return r.cfg.Store.UpdateProvider(ctx, c, name, patch)
+}
+
+// checkReach notes in f an address that the organization may not reach, and a key that must
+// not go there.
+func (r *Runner) checkReach(f *store.Fields, p store.OpenProvider, first bool) {
+	as := r.provider(p, first)
+	u, err := url.Parse(as.Address())
+	if err != nil || u.Host == "" {
+		f.Add("baseUrl", "must be an http:// or https:// address")
+		return
+	}
+	private := first || r.cfg.Dialer.AllowPrivate
+	err = sandbox.Dialer{AllowPrivate: private}.CheckHost(u.Hostname())
+	switch {
+	case errors.Is(err, sandbox.ErrAddressRefused) && !private:
+		f.Add("baseUrl", "leads into the private network: on this server only its first organization may use such "+
+			"addresses, unless it starts with --allow-private-network")
+	case err != nil:
+		f.Add("baseUrl", "%s", err)
+	case sandbox.CheckPort(u) != nil:
+		f.Add("baseUrl", "%s", sandbox.CheckPort(u))
+	case u.Scheme == "http" && !private:
+		f.Add("baseUrl", "must begin with https://, because the key would travel in the clear")
+	default:
+		if _, err := as.Open("m"); err != nil {
+			f.Add("key", "is wrong: %s", err)
+		}
+	}
+}
+
+// The limits of the test of a provider.
+const (
+	testTime   = 90 * time.Second // a local server may load its model first
+	testTokens = 500              // of the answer: some models reason before they say a word
+)
+
+// TestProvider lists the models of a provider and asks one of them a short question. It stores
+// the result, which it also returns. modelName is the model to ask; "" chooses one. If the
+// organization has no models of its own and the model answers, it becomes the default.
+func (r *Runner) TestProvider(ctx context.Context, c store.Caller, name, modelName string) (store.ProviderTest, error) {
+	if err := c.Allow(store.ManageProviders); err != nil {
+		return store.ProviderTest{}, err
+	}
+	// Each test costs tokens and a connection, so an organization makes one at a time.
+	leave, err := r.oneAtATime(ctx, "test "+c.OrganizationID)
+	if err != nil {
+		return store.ProviderTest{}, err
+	}
+	defer leave()
+	models, err := r.modelsOf(ctx, c.OrganizationID)
+	if err != nil {
+		return store.ProviderTest{}, err
+	}
+	p, _, ok := providerOf(models, name+":")
+	if !ok {
+		return store.ProviderTest{}, store.Errorf(store.NotFound, "there is no provider %q",
+			store.FirstRunes(name, store.MaxProviderName))
+	}
+	t, list, used := r.examine(ctx, models, p, modelName)
+	if ctx.Err() != nil && used == (store.Usage{}) {
+		return t, ctx.Err() // the page was closed: nothing is known, and nothing was paid
+	}
+	// The test was made, and perhaps paid: it is recorded even if maintenance has begun meanwhile.
+	ctx = store.DuringMaintenance(context.WithoutCancel(ctx))
+	if used != (store.Usage{}) {
+		c.Trigger = cmp.Or(c.Trigger, store.TriggerAPI) // an operator has none
+		if err := r.cfg.Store.MeterCaller(ctx, c, used); err != nil {
+			return t, fmt.Errorf("meter test: %w", err)
+		}
+	}
+	chain := ""
+	if t.OK() {
+		chain = p.Name + ":" + t.Model
+	}
+	return t, r.cfg.Store.RecordProviderTest(ctx, c, p.Provider, t, list, chain)
+}
+
+// examine makes the calls of a test. list is nil if the provider did not list its models.
+func (r *Runner) examine(ctx context.Context, models store.OrganizationModels, p store.OpenProvider,
+	modelName string) (t store.ProviderTest, list []store.ListedModel, used store.Usage) {
+	ctx, cancel := context.WithTimeout(ctx, testTime)
+	defer cancel()
+	t = store.ProviderTest{At: r.cfg.Now().UTC(), Model: modelName}
+	if p.Sealed != nil {
+		t.Error = p.Sealed.Message
+		return t, nil, used
+	}
+	listed, err := r.provider(p, models.First).List(ctx)
+	if me, ok := errors.AsType[*model.Error](err); ok && (modelName == "" || me.Gone() && me.Code != "404") {
+		t.Code, t.Error = me.Code, me.Message
+		return t, nil, used
+	} // a server without a list may answer all the same
+	if err == nil {
+		list = make([]store.ListedModel, len(listed))
+		for i, m := range listed {
+			list[i] = store.ListedModel(m)
+		}
+	}
+	if t.Model = cmp.Or(t.Model, r.modelToTest(models, p, list)); t.Model == "" {
+		t.Code, t.Error = "404", "the provider lists no model: name one, and test again"
+		return t, list, used
+	}
+	m, err := r.openConnected(p, models.First, t.Model)
+	if err != nil {
+		t.Error = err.Error()
+		return t, list, used
+	}
+	r.askShortly(ctx, m, &t, &used)
+	return t, list, used
+}
+
+// askShortly asks a model a short question, and notes the answer or the failure.
+func (r *Runner) askShortly(ctx context.Context, m pricedModel, t *store.ProviderTest, used *store.Usage) {
+	req := model.Request{MaxTokens: testTokens, Messages: []model.Message{{Role: model.RoleUser,
+		Parts: []model.Part{{Type: model.PartText, Text: "Say hello in five words or fewer."}}}}}
+	started := time.Now() // the real clock: the result is the time that the model takes
+	resp, err := m.Generate(ctx, req, func(model.Delta) {})
+	t.Took = time.Since(started)
+	t.InputTokens, t.OutputTokens = resp.Usage.InputTokens, resp.Usage.OutputTokens
+	*used = m.usage(resp.Usage)
+	switch me, ok := errors.AsType[*model.Error](err); {
+	case ok:
+		t.Code, t.Error = me.Code, me.Message
+	case err != nil:
+		t.Code, t.Error = "timeout", fmt.Sprintf("the model did not answer within %s", testTime)
+	default:
+		for _, part := range resp.Parts {
+			if part.Type == model.PartText {
+				t.Answer += part.Text
+			}
+		}
+		t.Answer = strings.TrimSpace(t.Answer)
+	}
+}
+
+// modelToTest returns the model to ask: the one that workers use, else the usual one of the
+// provider, else the first that can call tools. It returns "" if there is none.
+func (r *Runner) modelToTest(models store.OrganizationModels, p store.OpenProvider, list []store.ListedModel) string {
+	if models.Chain != "" {
+		for _, name := range model.Chain(models.Chain) {
+			if by, rest, ok := providerOf(models, name); ok && by.ID == p.ID {
+				return rest
+			}
+		}
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(list, func(m store.ListedModel) bool { return m.Name == name })
+	}
+	if usual := model.UsualModel(string(p.Kind)); usual != "" && (has(usual) || len(list) == 0) {
+		return usual
+	}
+	for _, fits := range []func(store.ListedModel) bool{
+		func(m store.ListedModel) bool {
+			return r.setup.Load().prices.Lookup(string(p.Kind) + ":" + m.Name).Known
+		},
+		func(m store.ListedModel) bool { return slices.Contains(m.Abilities, model.AbilityTools) },
+		func(store.ListedModel) bool { return true },
+	} {
+		if i := slices.IndexFunc(list, fits); i >= 0 {
+			return list[i].Name
+		}
+	}
+	return ""
+}

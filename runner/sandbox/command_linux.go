@@ -1,0 +1,203 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// run runs a command that Command.check has accepted. An error of type stopped says
+// why the command was killed.
+func (s *Shell) run(ctx context.Context, w *Workspace, folder *os.File, c Command, out io.Writer) (Result, error) {
+	if !s.confined {
+		return runUnconfined(ctx, w, c, out)
+	}
+	held, err := w.prepare()
+	if err != nil {
+		return Result{}, &StartError{Err: err}
+	}
+	r, err := s.runConfined(ctx, w, folder, held, c, out)
+	result := Result{ExitCode: r.ExitCode, Note: w.fullness(held, s.cfg.Limits.FileSize), report: r}
+	switch {
+	case err != nil:
+		return result, err
+	case r.Failed != "":
+		return result, r.failure()
+	case r.Stopped != "":
+		return result, stopped(r.Stopped)
+	}
+	return result, nil
+}
+
+// failure returns why the command failed: a StartError if the system refused to start it.
+func (r childReport) failure() error {
+	if r.Errno == 0 {
+		return errors.New(r.Failed)
+	}
+	return &StartError{Err: fmt.Errorf("%s (%w)", r.Failed, r.Errno)}
+}
+
+// commandUser returns the user that commands in w run as. A service that runs as root
+// gives each worker a user of its own.
+func (w *Workspace) commandUser() int {
+	if user := os.Geteuid(); user != 0 {
+		return user
+	}
+	return workerUser(w.root.Name(), machineUsers())
+}
+
+// prepare makes w usable for the user of its commands, and returns what w holds.
+func (w *Workspace) prepare() (holding, error) {
+	steps := []func(string, fs.FileInfo) error{w.mend}
+	if user := w.commandUser(); user != os.Geteuid() {
+		steps = append(steps, w.giveTo(user))
+	}
+	held, err := w.survey(w.everything(), steps...)
+	if err != nil {
+		return held, fmt.Errorf("make workspace ready: %w", err)
+	}
+	return held, nil
+}
+
+// runConfined lets a child process run a command in w, which holds this much. Meanwhile
+// it watches the disk and the machine's memory.
+func (s *Shell) runConfined(ctx context.Context, w *Workspace, folder *os.File, held holding, c Command,
+	out io.Writer) (childReport, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	dir, err := filepath.Abs(w.root.Name())
+	if err != nil {
+		return childReport{}, err
+	}
+	disk, err := watchDisk(w, folder, held)
+	if err != nil {
+		return childReport{}, &StartError{Err: err}
+	}
+	// The watch uses the open folder, so it must end before the caller closes that.
+	done := make(chan struct{})
+	go func() { defer close(done); watch(ctx, stop, disk, watchMachine()) }()
+	defer func() { stop(nil); <-done }()
+	r, err := s.startLimited(ctx, out, w.commandUser(), childSpec{Folder: dir, Script: c.Script, Hide: s.cfg.Hide,
+		Limits: s.limitsIn(w, held), NoNewFiles: held.files >= w.limits.Files || held.deep,
+		CPU: c.Timeout * time.Duration(runtime.NumCPU()), Leave: os.Geteuid() == 0, Plain: s.plain})
+	if ctx.Err() != nil {
+		return childReport{}, context.Cause(ctx)
+	}
+	return r, err
+}
+
+// uncountedFiles is the most open files of a process if no control group bounds its
+// memory. Each file can hold a buffer in the kernel, which no figure shows.
+const uncountedFiles = 512
+
+// limitsIn returns the limits of a command in w, which holds this much. No file may
+// grow beyond the room that w has left.
+func (s *Shell) limitsIn(w *Workspace, held holding) ShellLimits {
+	l := s.cfg.Limits
+	l.FileSize = max(min(l.FileSize, w.limits.TotalSize-held.bytes), 0)
+	if s.groups == nil {
+		l.OpenFiles = min(l.OpenFiles, uncountedFiles)
+	}
+	return l
+}
+
+// startLimited starts a child, in a control group of its own if the machine has them.
+func (s *Shell) startLimited(ctx context.Context, out io.Writer, user int, spec childSpec) (r childReport, err error) {
+	attr := newNamespaceAttr(user)
+	if s.groups == nil {
+		return startChild(ctx, out, attr, spec)
+	}
+	g, err := s.groups.begin(spec.Limits.Memory, spec.Limits.Processes)
+	if err != nil {
+		return r, &StartError{Err: err}
+	}
+	attr.UseCgroupFD, attr.CgroupFD, spec.Counted = true, int(g.folder.Fd()), true
+	r, err = startChild(ctx, out, attr, spec)
+	if err == nil && r.Stopped == StopKilled && g.outOfMemory() {
+		r.Stopped = StopMemory
+	}
+	return r, errors.Join(err, g.end())
+}
+
+// startChild starts this program again as the first process of new namespaces, sends
+// it the spec, and waits for its end. If this process ends first, the child sees the
+// end of the spec's pipe.
+func startChild(ctx context.Context, out io.Writer, attr *syscall.SysProcAttr,
+	spec childSpec) (r childReport, err error) {
+	specOut, specIn, err := os.Pipe()
+	if err != nil {
+		return r, &StartError{Err: err}
+	}
+	defer specIn.Close()
+	reportOut, reportIn, err := os.Pipe()
+	if err != nil {
+		return r, &StartError{Err: errors.Join(err, specOut.Close())}
+	}
+	defer reportOut.Close()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", childArgument)
+	cmd.Env = []string{} // the server's environment holds keys
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, waitForOutput
+	cmd.ExtraFiles = []*os.File{specOut, reportIn}
+	cmd.SysProcAttr = attr
+	// Closed here too: only the child may hold them, so that its end ends the reports.
+	err = errors.Join(cmd.Start(), specOut.Close(), reportIn.Close())
+	if err != nil {
+		return r, &StartError{Err: fmt.Errorf("start in namespaces: %w", err)}
+	}
+	err = json.NewEncoder(specIn).Encode(spec)
+	reports, readErr := io.ReadAll(io.LimitReader(reportOut, 64<<10)) // until the child's end
+	waitErr := cmd.Wait()
+	if r = lastReport(reports); r.Began || r.Failed != "" {
+		return r, nil
+	}
+	return r, fmt.Errorf("the command's first process ended early: %w", errors.Join(waitErr, err, readErr))
+}
+
+// lastReport returns the report that says how a command ended. If a command ends while
+// it is being stopped, there are two such reports, and the first one counts. If the
+// last report only says that the command began, something has killed the child.
+func lastReport(reports []byte) (r childReport) {
+	for dec := json.NewDecoder(bytes.NewReader(reports)); !r.Ended; {
+		var next childReport
+		if dec.Decode(&next) != nil {
+			break
+		}
+		r = next
+	}
+	if r.Began && !r.Ended {
+		r.Stopped = StopKilled
+	}
+	return r
+}
+
+// newNamespaceAttr returns how a child starts: in namespaces of its own, as this user
+// of the machine, and with the capabilities that it needs to set the namespaces up.
+func newNamespaceAttr(user int) *syscall.SysProcAttr {
+	mapping := []syscall.SysProcIDMap{{ContainerID: insideID, HostID: user, Size: 1}}
+	groups := []syscall.SysProcIDMap{{ContainerID: insideID, HostID: os.Getegid(), Size: 1}}
+	if os.Geteuid() == 0 {
+		groups[0].HostID = user
+	}
+	return &syscall.SysProcAttr{
+		Setsid: true,
+		Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET | unix.CLONE_NEWIPC |
+			unix.CLONE_NEWUTS,
+		UidMappings: mapping, GidMappings: groups, GidMappingsEnableSetgroups: os.Geteuid() == 0,
+		AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETUID, unix.CAP_SETGID,
+			unix.CAP_SETPCAP},
+	}
+}

@@ -1,0 +1,274 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+)
+
+// TestMain lets this program be what a command's first process is in the real
+// one, a hostile program inside a sandbox, and a server that is killed.
+func TestMain(m *testing.M) {
+	BeFilter(os.Args, testFilters)
+	switch {
+	case IsChild(os.Args):
+		Child()
+	case len(os.Args) > 2 && os.Args[1] == "escape":
+		os.Exit(escape(os.Args[2], os.Args[3:]))
+	case len(os.Args) > 3 && os.Args[1] == "serve":
+		os.Exit(serve(os.Args[2], os.Args[3]))
+	case len(os.Args) == 3 && os.Args[1] == "run-program":
+		os.Exit(runProgram(os.Args[2]))
+	}
+	os.Exit(m.Run())
+}
+
+// shell returns a confining Shell, or nil on a machine where there is none: then
+// what matters is that it is refused.
+func shell(t *testing.T, cfg ShellConfig) *Shell {
+	t.Helper()
+	found := Detect(t.Context())
+	s, err := NewShell(found, cfg)
+	if found.Possible {
+		is.New(t).NoErr(err)
+		return s
+	}
+	t.Logf("commands cannot be confined here, nothing else is tested: %v", found.Err)
+	is.New(t).True(errors.Is(err, ErrUnconfined) || cfg.Unsafe)
+	return nil
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	s := shell(t, ShellConfig{})
+	if s == nil {
+		return
+	}
+	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
+	is.New(t).NoErr(w.WriteFile("sub/in.txt", []byte("from the service\n")))
+	for name, tt := range map[string]struct {
+		script string
+		code   int
+		output string
+	}{
+		"both outputs in order": {"echo one; echo two >&2; echo three", 0, "one\ntwo\nthree\n"},
+		"exit code":             {"exit 7", 7, ""},
+		"ended by a signal":     {"kill -9 $$", 137, ""},
+		"ended by itself":       {"kill -TERM $$", 143, ""},
+		"no such program":       {"no-such-program 2>/dev/null", 127, ""},
+		"workspace":             {"pwd; cat sub/in.txt", 0, "/workspace\nfrom the service\n"},
+		"service's file":        {"echo more >> sub/other.txt && cp sub/in.txt sub/copy && mv sub/copy sub/in.txt && echo can", 0, "can\n"},
+		"pipes and processes":   {"seq 1000 | sort -n | tail -n 1", 0, "1000\n"},
+		"no input":              {"cat; echo end", 0, "end\n"},
+		"binary output":         {`printf 'a\377b'`, 0, "a\ufffdb"},
+		"temporary files":       {"echo x > /tmp/x && cat /tmp/x && test -w $HOME", 0, "x\n"},
+		"devices":               {"echo x > /dev/null && head -c 3 /dev/zero | wc -c", 0, "3\n"},
+		"orphans are reaped": {`(for i in $(seq 20); do sleep 0 & done); for i in $(seq 200); do
+			set -- /proc/[0-9]*; test $# -lt 8 && break; sleep 0.05; done; echo $(($# < 8))`, 0, "1\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			r, err := s.Run(t.Context(), w, Command{Script: tt.script})
+			is.NoErr(err)
+			is.Equal(r.Output, tt.output)
+			is.Equal(r.ExitCode, tt.code)
+			is.Equal(r.Stopped, Stop(""))
+			is.True(r.Duration > 0) // the command took no time
+		})
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	t.Parallel()
+	s := &Shell{confined: true}
+	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
+	for name, c := range map[string]Command{
+		"empty":        {Script: " \n"},
+		"too long":     {Script: strings.Repeat("x", MaxScript+1)},
+		"NUL":          {Script: "echo a\x00b"},
+		"too slow":     {Script: "true", Timeout: MaxTimeout + 1},
+		"no time left": {Script: "true", Timeout: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.Run(t.Context(), w, c)
+			is.New(t).Equal(kind(err), Invalid)
+		})
+	}
+}
+
+func TestRunStops(t *testing.T) {
+	t.Parallel()
+	s := shell(t, ShellConfig{})
+	if s == nil {
+		return
+	}
+	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
+	is := is.New(t)
+	begun := time.Now()
+	r, err := s.Run(t.Context(), w, Command{Script: "echo begun; trap '' TERM INT HUP; sleep 1000 & wait; sleep 1000", Timeout: 3 * time.Second})
+	is.NoErr(err)
+	is.Equal(r.Stopped, StopTimeout)
+	is.Equal(r.ExitCode, 137)
+	is.Equal(r.Output, "begun\n")               // what it said before is kept
+	is.True(time.Since(begun) < 20*time.Second) // the command was not stopped in time
+
+	gone := errors.New("the turn was cancelled")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { cancel(gone) })
+	_, err = s.Run(ctx, w, Command{Script: "sleep 1000"})
+	is.True(errors.Is(err, gone))
+	is.True(time.Since(begun) < 40*time.Second) // the command was not stopped in time
+}
+
+// TestServerDeath kills a server with SIGKILL while a command of its runs.
+func TestServerDeath(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	if shell(t, ShellConfig{}) == nil {
+		return
+	}
+	marker := fmt.Sprintf("1000.%d", os.Getpid())
+	server := exec.Command("/proc/self/exe", "serve", filepath.Join(t.TempDir(), "ws"), marker)
+	is.NoErr(server.Start())
+	eventually(t, func() bool { return len(processes(t, marker)) > 0 })
+	is.NoErr(server.Process.Kill())
+	_ = server.Wait()
+	eventually(t, func() bool { return len(processes(t, marker)) == 0 })
+}
+
+// serve runs a command that does not end.
+func serve(dir, marker string) int {
+	w, err := OpenWorkspace(dir, Limits{})
+	if err == nil {
+		s := &Shell{confined: true, cfg: ShellConfig{Limits: ShellLimits{}.withDefaults()}}
+		_, err = s.Run(context.Background(), w, Command{Script: "setsid sleep " + marker + " & sleep " + marker})
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// processes returns the processes of this machine that have marker as an argument.
+func processes(t *testing.T, marker string) []string {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	is.New(t).NoErr(err)
+	var found []string
+	for _, p := range all {
+		line, err := os.ReadFile(p)
+		args := strings.Split(string(line), "\x00")
+		if err == nil && args[0] == "sleep" && strings.Contains(string(line), "\x00"+marker+"\x00") {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+func eventually(t *testing.T, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(30 * time.Second); !holds(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("it did not happen within half a minute")
+		}
+	}
+}
+
+func TestUnconfined(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	_, err := NewShell(Confinement{}, ShellConfig{})
+	is.True(errors.Is(err, ErrUnconfined))
+	s, err := NewShell(Confinement{}, ShellConfig{Unsafe: true})
+	is.NoErr(err)
+	is.True(!s.Confined())
+}
+
+func TestUnconfinedRun(t *testing.T) {
+	t.Parallel()
+	s, err := NewShell(Confinement{}, ShellConfig{Unsafe: true})
+	is.New(t).NoErr(err)
+	w := open(t, filepath.Join(t.TempDir(), "ws"), Limits{})
+	for name, tt := range map[string]struct {
+		command Command
+		want    Result
+	}{
+		"fails":     {Command{Script: "echo one; echo two >&2; exit 3"}, Result{ExitCode: 3, Output: "one\ntwo\n"}},
+		"workspace": {Command{Script: "echo x > f; cat f"}, Result{Output: "x\n"}},
+		"times out": {Command{Script: "echo a; sleep 1000 & sleep 1000", Timeout: 3 * time.Second},
+			Result{ExitCode: 137, Output: "a\n", Stopped: StopTimeout}},
+		"own environment": {Command{Script: "env | grep -c ^GO"}, Result{ExitCode: 1, Output: "0\n"}},
+		"leaves nothing":  {Command{Script: "sleep 1000 & echo started"}, Result{Output: "started\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			r, err := s.Run(t.Context(), w, tt.command)
+			is.NoErr(err)
+			is.True(r.Duration < 30*time.Second) // the command was not stopped in time
+			r.Duration = 0
+			is.Equal(r, tt.want)
+		})
+	}
+}
+
+func TestWorkerUser(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	all := userRange{0, 1 << 32}
+	is.Equal(workerUser("/a/wrk_1", all), workerUser("/b/wrk_1", all)) // it stays when the data folder moves
+	is.True(workerUser("/a/wrk_1", all) != workerUser("/a/wrk_2", all))
+	for _, users := range []userRange{all, {0, 65536}, {100000, 65536}, {0, 2000}} {
+		u := workerUser("/a/wrk_1", users)
+		is.True(u > users.first && u < users.first+users.size) // one that this process may become
+	}
+	is.True(workerUser("x", userRange{0, 1}) > 0) // never root
+	is.True(machineUsers().size > 0)
+}
+
+// TestGiveTo changes the owner of a workspace that holds every kind of trap.
+func TestGiveTo(t *testing.T) {
+	is := is.New(t)
+	w := hostile(t)
+	outside := filepath.Join(filepath.Dir(w.root.Name()), "secret")
+	user := os.Geteuid()
+	if user == 0 {
+		user = 12345
+	}
+	_, err := w.survey(w.everything(), w.giveTo(user))
+	is.NoErr(err)
+	for p, want := range map[string]int{outside: os.Geteuid(), filepath.Join(w.root.Name(), "file"): user, filepath.Join(w.root.Name(), "out"): user} {
+		info, err := os.Lstat(p)
+		is.NoErr(err)
+		is.Equal(int(info.Sys().(*syscall.Stat_t).Uid), want)
+	}
+}
+
+func BenchmarkRun(b *testing.B) {
+	found := Detect(b.Context())
+	s, err := NewShell(found, ShellConfig{})
+	if errors.Is(err, ErrUnconfined) {
+		b.Fatal(found.Err)
+	}
+	w, err := OpenWorkspace(filepath.Join(b.TempDir(), "ws"), Limits{})
+	is.New(b).NoErr(err)
+	defer w.Close()
+	for b.Loop() {
+		r, err := s.Run(b.Context(), w, Command{Script: "true"})
+		if err != nil || r.ExitCode != 0 {
+			b.Fatal(r, err)
+		}
+	}
+}

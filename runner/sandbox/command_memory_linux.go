@@ -1,0 +1,172 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bytes"
+	"cmp"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A memoryWatch adds up the memory of a command that no control group bounds. It counts the
+// processes, /tmp, sockets and tables of open files. The filter of system calls refuses
+// other ways to take memory.
+type memoryWatch struct {
+	limit  int64 // bytes
+	socket int64 // bytes that the buffers of one socket can take
+}
+
+const (
+	memoryIdle  = 25 * time.Millisecond // pause between two counts
+	memoryEvery = 10 * time.Millisecond // pause beyond an eighth of the limit
+	memoryPause = 8                     // least pause, as a multiple of the time that a count takes
+
+	tmpInode = 1 << 10 // bytes of kernel memory for one file in /tmp
+	openFile = 8 << 10 // bytes for an open file, such as a pipe with its smallest buffer
+
+	// Beyond this multiple of the limit a command is stopped, even if its processes share
+	// their memory. It would take too long to find out how much they share.
+	mostShared = 8
+
+	// The most repetitions of a count beyond the limit during which processes began or ended.
+	// In such a count, memory that they shared counts more than once.
+	mostRecounts = 5
+)
+
+// watch waits for the end of the command. If the command exceeds its memory, watch ends this
+// process, and with it the command. A limit for each process would not suffice, because a
+// command can have many processes.
+func (m memoryWatch) watch(r *childReport, ended <-chan error) error {
+	for {
+		begun := time.Now()
+		used, steady := m.inUse()
+		for n := 0; n < mostRecounts && used > m.limit && !steady; n++ {
+			used, steady = m.inUse()
+		}
+		if used > m.limit {
+			childReport{Stopped: StopMemory, Landlock: r.Landlock, Layers: r.Layers, Began: true}.exit()
+		}
+		// Counts come faster beyond an eighth of the limit, but take at most a ninth of the time.
+		pause := memoryIdle
+		if used > m.limit/8 {
+			pause = memoryEvery
+		}
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(max(pause, memoryPause*time.Since(begun))):
+		}
+	}
+}
+
+// inUse returns how many bytes of memory the command takes. Memory that processes share
+// counts for each of them, unless the sum would then exceed the limit. steady reports
+// whether the same processes lived from the first figure to the last. Only then is the
+// sum of their shares at most what they take together.
+func (m memoryWatch) inUse() (sum int64, steady bool) {
+	sum = tmpInUse() + socketsInUse()*m.socket
+	processes := m.processes()
+	for _, p := range processes {
+		sum += p.anonymous + p.other
+	}
+	if sum <= m.limit || sum > mostShared*m.limit {
+		return sum, true
+	}
+	// A share is slow to read. The largest processes come first, so that few are needed to show
+	// that the command stays below its limit.
+	before := livingProcesses()
+	slices.SortFunc(processes, func(a, b processMemory) int { return cmp.Compare(b.anonymous, a.anonymous) })
+	for _, p := range processes {
+		sum -= p.anonymous - min(p.share(), p.anonymous)
+		if sum <= m.limit {
+			return sum, true
+		}
+	}
+	return sum, slices.Equal(before, livingProcesses())
+}
+
+// tmpInUse returns how many bytes of memory the files in /tmp take.
+func tmpInUse() int64 {
+	var tmp unix.Statfs_t
+	if unix.Statfs("/tmp", &tmp) != nil {
+		return 0
+	}
+	return int64(tmp.Blocks-tmp.Bfree)*tmp.Bsize + int64(tmp.Files-tmp.Ffree)*tmpInode
+}
+
+// socketsInUse returns how many sockets exist in this network namespace. A closed socket
+// counts until its data has been read.
+func socketsInUse() int64 {
+	data, err := os.ReadFile("/proc/net/sockstat")
+	if err != nil {
+		return 0
+	}
+	// The first line of the file is "sockets: used N".
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	n, err := strconv.ParseInt(string(bytes.TrimPrefix(line, []byte("sockets: used "))), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// processMemory is the memory of one process, in bytes.
+type processMemory struct {
+	pid       string
+	anonymous int64 // in memory and not part of a file; processes may share it
+	other     int64 // swapped memory, page tables and open files
+}
+
+// processes returns the memory of all processes in /proc except this one. Files in
+// /tmp are not part of it: tmpInUse counts them.
+func (m memoryWatch) processes() []processMemory {
+	var all []processMemory
+	for _, pid := range processIDs() {
+		all = append(all, memoryOf(pid))
+	}
+	return all
+}
+
+// processIDs returns the identifiers of all processes in /proc except this one.
+func processIDs() []string {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1) // after an error it returns the names so far
+	own := strconv.Itoa(os.Getpid())
+	return slices.DeleteFunc(names, func(name string) bool { return name[0] < '1' || name[0] > '9' || name == own })
+}
+
+// livingProcesses returns the sorted identifiers of all processes in /proc, except this
+// one, that have memory. A process that is ending has none.
+func livingProcesses() []string {
+	living := slices.DeleteFunc(processIDs(), func(pid string) bool { return memoryOf(pid).anonymous == 0 })
+	slices.Sort(living)
+	return living
+}
+
+// memoryOf returns the memory of a process, zeros if the process is gone.
+func memoryOf(pid string) processMemory {
+	f, _ := procFigures("/proc/"+pid+"/status", "RssAnon", "VmSwap", "VmPTE", "FDSize")
+	return processMemory{pid: pid, anonymous: f[0], other: f[1] + f[2] + max(f[3]-leastTable, 0)*openFile}
+}
+
+// leastTable is the number of open files that the smallest table of a process can hold.
+const leastTable = 64
+
+// share returns the process's share of its anonymous memory, in bytes. Memory that n processes
+// share counts as one nth (Pss_Anon in smaps_rollup). Without that figure, all memory of the process
+// counts. Old kernels lack it, and so does a process that is ending.
+func (p processMemory) share() int64 {
+	if f, _ := procFigures("/proc/"+p.pid+"/smaps_rollup", "Pss_Anon"); f[0] > 0 {
+		return f[0]
+	}
+	return memoryOf(p.pid).anonymous
+}

@@ -1,0 +1,74 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"encoding/json"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// childArgument, as the only argument of this program, makes it the first process of a
+// command. A test program that does not call IsChild refuses it as an unknown flag.
+// Otherwise it would run its tests, and start itself again from there.
+const childArgument = "-sandboxed-command"
+
+// The files that a child starts with, after the standard three.
+const (
+	specFile   = 3 // delivers its childSpec; the parent closes it to end the child
+	reportFile = 4 // takes its childReport
+)
+
+// insideID is the user and group that commands see themselves as. It is not 0, because
+// programs that believe to be root try what they may not do.
+const insideID = 1000
+
+// insideFolder is the path of the workspace as a command sees it.
+const insideFolder = "/workspace"
+
+// The layers of confinement that are optional.
+const (
+	layerLandlock = "Landlock"
+	layerProc     = "private /proc"
+	layerLoopback = "loopback"
+	layerGroups   = "control group"
+)
+
+// A childSpec tells a child what to run and how to confine it.
+type childSpec struct {
+	Folder string // absolute path of the workspace
+	Script string
+	Hide   []string
+	Limits ShellLimits
+	CPU    time.Duration // for each process
+	Leave  bool          // give up the parent's groups, which only root can do
+
+	NoNewFiles bool // the workspace has reached its limit of files
+	Counted    bool // a control group bounds the memory
+	Plain      bool // do not use Landlock
+
+	folder int // the workspace, open
+	socket int // bytes that one socket can take
+	abi    int // version of Landlock, 0 for none
+}
+
+// exit sends the report and ends this process, and so the command. It uses the system
+// call, because os.Exit waits a second in programs with the race detector.
+func (r childReport) exit() {
+	r.Ended = true
+	if r.tell() != nil {
+		syscall.Exit(1) // the parent notices that there is no report
+	}
+	syscall.Exit(0)
+}
+
+// tell writes the report to the parent.
+func (r childReport) tell() error {
+	data, err := json.Marshal(r)
+	if err == nil {
+		_, err = unix.Write(reportFile, data) // the pipe has room for it, so this cannot block
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// A userRange is a range of user numbers that this process may become.
+type userRange struct{ first, size int }
+
+// machineUsers returns the range with the highest user numbers that this process has.
+// In a container the range may be small.
+func machineUsers() userRange {
+	data, _ := os.ReadFile("/proc/self/uid_map") // without it, the default below
+	best := userRange{}
+	var inside, outside, size int
+	for line := range strings.Lines(string(data)) {
+		if _, err := fmt.Sscan(line, &inside, &outside, &size); err == nil && inside+size > best.first+best.size {
+			best = userRange{inside, size}
+		}
+	}
+	if best.size == 0 {
+		return userRange{0, 65536}
+	}
+	return best
+}
+
+// workerUser returns the user that a service run by root uses for the commands of the
+// workspace in dir. It is always the same one, and unlikely to be anybody else's.
+func workerUser(dir string, users userRange) int {
+	const highest = 1_900_000_000 // some programs read larger numbers as negative ones
+	// Near the top of the range, because machines number their own users from below.
+	top := min(users.first+users.size, highest) - 1000
+	spread := max(min(users.size/8, 1<<24), 1)
+	name := filepath.Base(dir)
+	if parent := filepath.Base(filepath.Dir(dir)); strings.HasSuffix(parent, ".tasks") {
+		name = parent + "/" + name // a client chooses a task's id, but must not choose the user
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // never fails
+	return max(top-int(h.Sum32()%uint32(spread)), 1)
+}
+
+// giveTo returns a function for survey that makes user the owner of the workspace and
+// of all in it. Commands of that user can then change files that the service wrote.
+func (w *Workspace) giveTo(user int) func(p string, info fs.FileInfo) error {
+	return func(p string, info fs.FileInfo) error {
+		if ownerOf(info) == user {
+			return nil
+		}
+		if err := w.root.Lchown(p, user, user); err != nil {
+			return fmt.Errorf("give workspace to the worker's user: %w", err)
+		}
+		return nil
+	}
+}
+
+func ownerOf(info fs.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return -1
+}

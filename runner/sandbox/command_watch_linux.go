@@ -1,0 +1,63 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"context"
+	"time"
+)
+
+// A machineWatch stops a command before it takes the last memory of the machine. It
+// covers memory that no count of the command shows, such as what the kernel holds for
+// file locks or mappings.
+type machineWatch struct {
+	begin   int64 // bytes available when the command began
+	reserve int64 // bytes that must stay available; 0 if the machine does not tell
+}
+
+// watchMachine returns a machineWatch for a command that begins now.
+func watchMachine() machineWatch {
+	total, available := machineMemory()
+	return machineWatch{begin: available, reserve: min(total/10, 1<<30)}
+}
+
+// exceeded reports whether the machine's memory is nearly used up, unless it was so
+// when the command began.
+func (m machineWatch) exceeded() bool {
+	_, available := machineMemory()
+	return available < m.reserve && available < m.begin
+}
+
+// machineMemory returns the machine's memory, and how much of it programs can still
+// get, in bytes. Both are 0 if /proc does not tell.
+func machineMemory() (total, available int64) {
+	f, _ := procFigures("/proc/meminfo", "MemTotal", "MemAvailable")
+	return f[0], f[1]
+}
+
+const (
+	watchEvery   = 20 * time.Millisecond // pause between two looks at a command
+	machineEvery = 5                     // every fifth look includes the machine's memory
+)
+
+// watch stops a command that takes too much of what can be seen from outside its
+// namespaces. It returns when ctx ends.
+func watch(ctx context.Context, stop context.CancelCauseFunc, disk *diskWatch, machine machineWatch) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		switch {
+		case disk.exceeded(time.Now()):
+			stop(stopped(StopDisk))
+			return
+		case n%machineEvery == 0 && machine.exceeded():
+			stop(stopped(StopMemory))
+			return
+		}
+	}
+}

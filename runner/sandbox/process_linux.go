@@ -1,0 +1,61 @@
+//go:build amd64 || arm64
+
+package sandbox
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file holds what commands, filters and keepers need of processes.
+
+// limitProcess sets resource limits of a process, which its children inherit. pid 0 is
+// this process. A limit that is lower already stays.
+func limitProcess(pid int, limits map[int]uint64) error {
+	for what, n := range limits {
+		var now unix.Rlimit
+		if err := unix.Prlimit(pid, what, nil, &now); err != nil {
+			return fmt.Errorf("read limit %d: %w", what, err)
+		}
+		least := min(n, now.Max)
+		if err := unix.Prlimit(pid, what, &unix.Rlimit{Cur: least, Max: least}, nil); err != nil {
+			return fmt.Errorf("set limit %d: %w", what, err)
+		}
+	}
+	return nil
+}
+
+// sacrifice makes the kernel kill this process and its children first if the machine
+// runs out of memory. Otherwise the kernel might kill the server. Without /proc it
+// fails, and the other limits still hold.
+func sacrifice() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
+
+// hasProc reports whether commands, and the memoryWatch, see a /proc.
+func hasProc() bool {
+	_, err := os.Stat("/proc/self")
+	return err == nil
+}
+
+// procFigures returns the named figures of a file in /proc, in the order of the names
+// and in bytes. Its lines look like "VmSwap:  12 kB". A missing figure is 0. It returns
+// false if the file cannot be read.
+func procFigures(file string, names ...string) (figures []int64, ok bool) {
+	figures = make([]int64, len(names))
+	text, err := os.ReadFile(file)
+	for line := range bytes.Lines(text) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		if i := slices.Index(names, string(name)); i >= 0 {
+			number, inKiB := bytes.CutSuffix(bytes.TrimSpace(value), []byte(" kB"))
+			figures[i], _ = strconv.ParseInt(string(number), 10, 64) // the kernel writes numbers
+			if inKiB {
+				figures[i] <<= 10
+			}
+		}
+	}
+	return figures, err == nil
+}

@@ -1,0 +1,11 @@
+package sandbox
+
+import "golang.org/x/sys/unix"
+
+const (
+	auditArch = unix.AUDIT_ARCH_AARCH64
+	x32Bit    = 0x40000000 // higher than every number: this architecture has no second set
+)
+
+// allowedHere are permitted calls that only this architecture has.
+var allowedHere []uint32

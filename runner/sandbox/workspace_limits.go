@@ -1,0 +1,72 @@
+package sandbox
+
+import (
+	"io/fs"
+	"path"
+	"time"
+)
+
+// Changed informs w that its folder may have been changed by others, such as a command.
+// The next write counts again what the folder holds.
+func (w *Workspace) Changed() {
+	w.use.mu.Lock()
+	defer w.use.mu.Unlock()
+	w.use.known = false
+}
+
+// reserve adds files and bytes to the usage, or refuses if a limit would be exceeded.
+// Negative numbers are never refused.
+func (w *Workspace) reserve(files int, bytes int64) error {
+	w.use.mu.Lock()
+	defer w.use.mu.Unlock()
+	if !w.use.known {
+		if err := w.measure(); err != nil {
+			return err
+		}
+	}
+	if files > 0 && w.use.files+files > w.limits.Files {
+		return errorf(TooManyFiles, "the workspace can hold %d files and folders and has %d",
+			w.limits.Files, w.use.files)
+	}
+	if bytes > 0 && w.use.bytes+bytes > w.limits.TotalSize {
+		return errorf(Full, "the workspace can hold %d bytes and has %d; that would take %d more",
+			w.limits.TotalSize, w.use.bytes, bytes)
+	}
+	w.use.files += files
+	w.use.bytes += bytes
+	return nil
+}
+
+// release cancels the reservation of a write that failed.
+func (w *Workspace) release(files int, bytes int64) {
+	w.use.mu.Lock()
+	defer w.use.mu.Unlock()
+	w.use.files -= files
+	w.use.bytes -= bytes
+}
+
+// staleAfter is the age at which a temporary file must be left over from a crash.
+const staleAfter = time.Hour
+
+// measure counts what the folder holds. w.use.mu is held. It stops counting in a
+// folder far beyond its limits, and treats that folder as full.
+func (w *Workspace) measure() error {
+	w.use.files, w.use.bytes = 0, 0
+	err := w.walk(".", func(e Entry) error {
+		if isScratch(path.Base(e.Path)) {
+			if time.Since(e.Modified) > staleAfter {
+				_ = w.root.Remove(e.Path) // if it fails, the file only takes room
+			}
+			return nil
+		}
+		w.use.files++
+		w.use.bytes += e.room
+		if w.use.files > 10*w.limits.Files {
+			w.use.bytes = max(w.use.bytes, w.limits.TotalSize)
+			return fs.SkipAll
+		}
+		return nil
+	})
+	w.use.known = err == nil
+	return err
+}

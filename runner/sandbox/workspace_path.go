@@ -1,0 +1,83 @@
+package sandbox
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The limits of a path. Common file systems and archive programs accept them, and
+// they keep the lookup of a path cheap.
+const (
+	maxPath  = 1024 // bytes in a path
+	maxName  = 255  // bytes in one name of it
+	maxDepth = 64   // names in a path
+)
+
+// SafePath returns the clean form of a path in a workspace: "a/b", or "." for the
+// workspace itself. It returns an *Error for a path that is empty, absolute, too long
+// or too deep, that leads out by "..", or that holds a backslash, a control character
+// or invalid UTF-8. Nothing is decoded: "%2e%2e" is an ordinary name.
+//
+// SafePath only looks at the text. The Workspace keeps symbolic links inside when the
+// path is used.
+func SafePath(p string) (string, error) {
+	switch {
+	case p == "":
+		return "", errorf(Invalid, "a path cannot be empty")
+	case len(p) > maxPath:
+		return "", errorf(Invalid, "a path cannot be longer than %d bytes", maxPath)
+	case !utf8.ValidString(p):
+		return "", errorf(Invalid, "%q is not valid UTF-8", p)
+	case strings.ContainsFunc(p, unicode.IsControl):
+		return "", errorf(Invalid, "%q has control characters in it", p)
+	case strings.Contains(p, `\`):
+		return "", errorf(Invalid, "%q has a backslash in it; separate folders with /", p)
+	case strings.HasPrefix(p, "/"):
+		return "", errorf(Invalid, "%q is absolute; give a path relative to the workspace", p)
+	}
+	clean := path.Clean(p)
+	if !filepath.IsLocal(clean) {
+		return "", errorf(Invalid, "%q leads outside the workspace", p)
+	}
+	names := strings.Split(clean, "/")
+	if len(names) > maxDepth {
+		return "", errorf(Invalid, "a path cannot be deeper than %d folders", maxDepth)
+	}
+	for _, name := range names {
+		if len(name) > maxName {
+			return "", errorf(Invalid, "a name cannot be longer than %d bytes: %q", maxName, name)
+		}
+	}
+	return clean, nil
+}
+
+// filePath does what SafePath does, and refuses paths that cannot name a file.
+func filePath(p string) (string, error) {
+	clean, err := SafePath(p)
+	switch {
+	case err != nil:
+		return "", err
+	case clean == ".":
+		return "", errorf(Invalid, "%q is the workspace itself, not a file in it", p)
+	case strings.HasSuffix(p, "/"):
+		return "", errorf(Invalid, "%q names a folder, not a file", p)
+	case isScratch(path.Base(clean)):
+		return "", errorf(Invalid, "%q is a name kept for files in the making", p)
+	}
+	return clean, nil
+}
+
+// The names of temporary files begin and end with these. No other file may have
+// such a name.
+const (
+	scratchPrefix = ".journeyman-"
+	scratchSuffix = ".tmp"
+)
+
+// isScratch reports whether a name is that of a temporary file.
+func isScratch(name string) bool {
+	return strings.HasPrefix(name, scratchPrefix) && strings.HasSuffix(name, scratchSuffix)
+}

@@ -1,0 +1,125 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"strings"
+)
+
+// A holding is what a workspace holds.
+type holding struct {
+	files int   // files and folders
+	bytes int64 // the sum of room
+	deep  bool  // some folders are deeper than tooDeep, and not counted
+}
+
+// exceeds reports whether h is more than most in at least one way.
+func (h holding) exceeds(most holding) bool {
+	return h.files > most.files || h.bytes > most.bytes || h.deep && !most.deep
+}
+
+// tooDeep is how many folders deep a survey goes. The time for a chain of folders
+// grows with the square of its depth.
+const tooDeep = 256
+
+// survey counts what the workspace holds, each folder before its contents. It first
+// calls every function of do with each entry, and returns the first error of those. It
+// stops counting once most is exceeded. Unreadable folders count as empty.
+func (w *Workspace) survey(most holding, do ...func(p string, info fs.FileInfo) error) (holding, error) {
+	var h holding
+	err := fs.WalkDir(w.root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // deleted meanwhile, or unreadable
+		}
+		info, err := e.Info()
+		if err != nil {
+			return nil // deleted meanwhile
+		}
+		for _, f := range do {
+			if err := f(p, info); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		h.files++
+		if info.Mode().IsRegular() {
+			h.bytes += room(info)
+		}
+		if h.exceeds(most) {
+			return fs.SkipAll
+		}
+		if strings.Count(p, "/") >= tooDeep && info.IsDir() {
+			h.deep = true
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return h, err
+}
+
+// everything bounds a survey that is to reach the whole workspace. A runaway command
+// may have left millions of files.
+func (w *Workspace) everything() holding {
+	return holding{files: 10 * w.limits.Files, bytes: math.MaxInt64, deep: true}
+}
+
+// mend sets for the owner of a file or folder the permissions that this service needs.
+// It also clears the bits that make a program run as its owner, which a command could
+// set to leave something dangerous behind. It leaves links alone. Files of another
+// user cannot be mended, and stay as usable as they are.
+func (w *Workspace) mend(p string, info fs.FileInfo) error {
+	mode := info.Mode()
+	mended := mode
+	switch {
+	case mode.IsDir():
+		mended |= neededOfFolder
+	case mode.IsRegular():
+		mended = mode&^(fs.ModeSetuid|fs.ModeSetgid) | neededOfFile
+	}
+	if mended == mode {
+		return nil
+	}
+	if err := w.root.Chmod(p, mended); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil
+}
+
+// mendFolder sets for the owner of an open folder the permissions that this service
+// needs. Without them the folder cannot be reached by its name.
+func mendFolder(folder *os.File) error {
+	info, err := folder.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Mode()&neededOfFolder == neededOfFolder {
+		return nil
+	}
+	return folder.Chmod(info.Mode() | neededOfFolder)
+}
+
+// fullness returns a note if a workspace that holds this much is full or nearly so. It
+// returns "" while a quarter of it is free, or a file may grow to fileSize.
+func (w *Workspace) fullness(held holding, fileSize int64) string {
+	left := w.limits.TotalSize - held.bytes
+	switch {
+	case held.deep:
+		return fmt.Sprintf("the workspace has folders more than %d deep: "+
+			"commands can make no new files until those are deleted", tooDeep)
+	case held.files >= w.limits.Files:
+		return fmt.Sprintf("the workspace holds %d files and folders, and may hold %d: "+
+			"commands can make no new ones until some are deleted", held.files, w.limits.Files)
+	case left <= 0:
+		return fmt.Sprintf("the workspace holds %s, and may hold %s: "+
+			"commands can write no files until some are deleted", mebibytes(held.bytes), mebibytes(w.limits.TotalSize))
+	case left < min(fileSize, w.limits.TotalSize/4):
+		return fmt.Sprintf("the workspace holds %s, and may hold %s: "+
+			"commands can write no file beyond its first %s until some are deleted",
+			mebibytes(held.bytes), mebibytes(w.limits.TotalSize), mebibytes(left))
+	}
+	return ""
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

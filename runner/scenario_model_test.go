@@ -1,0 +1,212 @@
+package runner_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"journeyman/runner/model"
+)
+
+// What the service tells a model about a call that has no result of its own.
+const (
+	tellsCut         = "the call was cut off at the output limit and was not made"
+	tellsInterrupted = "which may have taken effect: check before repeating it"
+)
+
+// answer is the model of a play: it answers a request by the script, or by the fault.
+func (p *performance) answer(a asked) said {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.requests
+	p.requests++
+	script := p.scriptFor(a)
+	s, step := p.next(script, a, n)
+	if step < len(script) {
+		p.hear(script[step], a, step)
+	}
+	if n >= p.at && p.fault.strike != nil && (!p.struck || p.fault.lasts) {
+		p.struck = true
+		s = p.fault.strike(p, a, s)
+	}
+	p.count(s)
+	return s
+}
+
+// scriptFor returns the script of the worker that a request is made for.
+func (p *performance) scriptFor(a asked) []reply {
+	for title, script := range p.cast {
+		if strings.Contains(a.system, roleOf(title)) {
+			return script
+		}
+	}
+	return p.says
+}
+
+// roleOf returns the instructions of another worker.
+func roleOf(title string) string { return "You play the " + title + "." }
+
+// count adds what the provider counts for a response.
+func (p *performance) count(s said) {
+	if s.status != 0 || s.lost || s.garbage || s.hangs {
+		return
+	}
+	if s.broken && (!s.counted || p.provider == "ollama") {
+		// A call that has produced nothing costs what was counted: Anthropic counts one token first.
+		p.uncounted = p.uncounted || s.text != "" || s.reasoning != "" || len(s.calls) > 0
+		if !p.uncounted && p.provider == "anthropic" {
+			p.counted.OutputTokens++
+			p.counted.ModelCost += p.f.cfg.Prices.Lookup(p.priceName()).Cost(model.Usage{OutputTokens: 1})
+		}
+		return
+	}
+	if p.provider == "ollama" {
+		s.cached = 0
+	}
+	p.calls++
+	p.counted.InputTokens += s.in
+	p.counted.OutputTokens += s.out
+	p.counted.CacheReadTokens += s.cached
+	p.counted.ModelCost += p.f.cfg.Prices.Lookup(p.priceName()).Cost(usageOf(s))
+}
+
+// hear checks that a request holds what the model must know in a step.
+func (p *performance) hear(r reply, a asked, step int) {
+	said := "" // an answer that was cut off is in several messages
+	for _, m := range a.messages {
+		if m.role == "assistant" {
+			said += m.text
+		}
+	}
+	for _, text := range r.heard {
+		if text = p.real(text); !a.has(text) && !strings.Contains(a.system+said, text) {
+			p.t.Errorf("step %d: the model has not heard %q", step, text)
+		}
+	}
+	if want := r.images; a.images < want {
+		p.t.Errorf("step %d: the model sees %d images, not %d", step, a.images, want)
+	}
+}
+
+// next returns the reply to a request, and its step in the script. The conversation tells
+// which step it is, so that tries, restarts and continuations need no state.
+func (p *performance) next(script []reply, a asked, n int) (said, int) {
+	texts := ""
+	results := map[string]string{} // of calls, by step and place
+	for _, m := range a.messages {
+		switch {
+		case m.role == "assistant":
+			texts += m.text
+		case m.call != "" && !isOpen(script, m):
+			results[place(m.call)] = m.text
+		}
+	}
+	for i, r := range script {
+		if len(r.does) > 0 {
+			if s := p.calling(i, r, n, results); len(s.calls) > 0 {
+				return s, i
+			}
+			continue
+		}
+		done := strings.Contains(texts, r.say) && answered(a, r.say)
+		if r.say == "" {
+			done = a.has("You ended without an answer")
+		}
+		if done {
+			continue
+		}
+		return p.telling(i, r, texts), i
+	}
+	return said{text: "The script is at its end.", in: 1, out: 1}, len(script)
+}
+
+// answered reports whether a request holds an instruction after a text, which
+// is then no prefix that the model has to continue.
+func answered(a asked, say string) bool {
+	text, after := "", false
+	for _, m := range a.messages {
+		if m.role == "assistant" {
+			text += m.text
+			after = strings.Contains(text, say)
+			continue
+		}
+		if after && m.role == "user" {
+			return true
+		}
+	}
+	return false
+}
+
+// isOpen reports whether a result says that its call has to be made again.
+func isOpen(script []reply, m heard) bool {
+	if strings.Contains(m.text, tellsCut) {
+		return true
+	}
+	if !strings.Contains(m.text, tellsInterrupted) {
+		return false
+	}
+	var step, i int
+	_, _ = fmt.Sscanf(place(m.call), "call_%d_%d", &step, &i)
+	return !script[step].does[i].once
+}
+
+// place returns the step and the place of a call, which its id begins with.
+func place(id string) string {
+	parts := strings.SplitN(id, "_", 4)
+	return strings.Join(parts[:min(len(parts), 3)], "_")
+}
+
+// calling returns the calls of a step that have no result yet. n is the number of the
+// request: it makes new ids for calls that are made again.
+func (p *performance) calling(step int, r reply, n int, results map[string]string) said {
+	in, out, cached := tokens(step)
+	s := said{in: in, out: out, cached: cached}
+	for i, c := range r.does {
+		at := fmt.Sprintf("call_%d_%d", step, i)
+		if _, ok := results[at]; !ok {
+			s.calls = append(s.calls, saidCall{fmt.Sprintf("%s_%d", at, n), c.name, p.real(c.args)})
+		}
+	}
+	if len(s.calls) == len(r.does) {
+		s.reasoning, s.text = r.think, p.real(r.say)
+	}
+	return s
+}
+
+// telling returns the text of a step, or the rest of it if the model was cut off.
+func (p *performance) telling(step int, r reply, before string) said {
+	in, out, cached := tokens(step)
+	s := said{reasoning: r.think, text: p.real(r.say), in: in, out: out, cached: cached}
+	half := firstHalf(s.text)
+	if half != "" && p.fault.cuts && p.struck && strings.HasSuffix(before, half) {
+		s.reasoning, s.text = "", s.text[len(half):]
+	}
+	return s
+}
+
+// firstHalf returns the first half of a text.
+func firstHalf(text string) string {
+	half := len(text) / 2
+	for half > 0 && !utf8.RuneStart(text[half]) {
+		half--
+	}
+	return text[:half]
+}
+
+// cutOff returns a response that ends at the output limit of the model.
+func (p *performance) cutOff(s said) said {
+	s.finish = "length"
+	if len(s.calls) == 0 {
+		s.text = firstHalf(s.text)
+		return s
+	}
+	last := len(s.calls) - 1
+	s.calls = slices.Clone(s.calls)
+	if p.provider == "ollama" { // its calls arrive whole or not at all
+		s.calls = s.calls[:last]
+		return s
+	}
+	s.calls[last].args = firstHalf(s.calls[last].args)
+	return s
+}

@@ -1,0 +1,314 @@
+package runner_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// A scenario is a task as people give it to a worker, with the script of its model.
+type scenario struct {
+	name         string
+	title        string // of the worker; Clerk if empty
+	instructions string // of the worker
+	schema       string // of the output
+	asks         []string
+	steps        int64              // budget of model calls, 0 for no limit
+	files        map[string]string  // attached to the first instruction
+	pages        map[string]string  // of the web site, by path: {site} is its address in all texts
+	inputs       []string           // the instructions, one for each turn
+	says         []reply            // of the model, in order, over all turns
+	cast         map[string][]reply // scripts of other workers, by title
+	people       []verdict          // on approvals and questions, in order
+
+	published  map[string]string // files at the end
+	output     string            // of the last turn
+	structured string            // output of the last turn
+	end        string            // how the last turn ends: see endOf
+}
+
+// A reply is what the model says in one call.
+type reply struct {
+	think, say string
+	does       []act
+	heard      []string // texts that the request of the call must hold
+	images     int      // that the request must hold
+}
+
+// An act is a tool call.
+type act struct {
+	name, args string
+	once       bool   // the model does not repeat it after an interruption
+	fails      string // what the error says; '' for a call that succeeds
+}
+
+// A verdict is what a person decides.
+type verdict struct {
+	deny   string // reason of a denial
+	answer string // to a question; approved if both are empty
+}
+
+// says returns a reply of text.
+func say(text string) reply { return reply{say: text} }
+
+// does returns a reply of tool calls.
+func does(acts ...act) reply { return reply{does: acts} }
+
+// use returns a tool call. Its arguments are pairs of name and value.
+func use(name string, pairs ...any) act {
+	args := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		args[pairs[i].(string)] = pairs[i+1]
+	}
+	b, err := json.Marshal(args)
+	if err != nil {
+		panic(err) // the table of scenarios is wrong
+	}
+	return act{name: name, args: string(b)}
+}
+
+// The calls that most scenarios make.
+func read(path string) act           { return use("read_file", "path", path) }
+func write(path, content string) act { return use("write_file", "path", path, "content", content) }
+func publish(path string) act        { return use("publish_file", "path", path) }
+func edit(path, old, text string) act {
+	return use("edit_file", "path", path, "old", old, "new", text)
+}
+func fetch(path string) act   { return use("web_fetch", "url", "{site}"+path) }
+func bash(command string) act { return use("shell", "command", command) }
+
+// failing marks a call that fails with an error that holds text.
+func (a act) failing(text string) act { a.fails = text; return a }
+
+// after adds texts that the request of the call must hold.
+func (r reply) after(texts ...string) reply { r.heard = append(r.heard, texts...); return r }
+
+// and adds a text to tool calls.
+func (r reply) and(text string) reply { r.say = text; return r }
+
+// thinking adds reasoning.
+func (r reply) thinking(text string) reply { r.think = text; return r }
+
+// seeing adds images that the request of the call must hold.
+func (r reply) seeing(n int) reply { r.images = n; return r }
+
+// tokens returns the tokens that the reply of a step uses.
+func tokens(step int) (in, out, cached int64) {
+	in, out = int64(6000+100*step), int64(500+10*step)
+	if step > 0 {
+		cached = in - 200
+	}
+	return in, out, cached
+}
+
+const scenarioRates = `{"input":3,"output":15,"cacheRead":0.3,"contextWindow":200000,"maxOutput":8000}`
+
+const scenarioPrices = `{"openai:s":` + scenarioRates + `,"anthropic:s":` + scenarioRates + `,"ollama:s":` + scenarioRates + `}`
+
+// wireFormats are the providers of the scenarios, as wire.openModel names them.
+var wireFormats = []string{"anthropic", "openai", "responses", "ollama"}
+
+// TestMain lets this program be what reads documents and runs commands in the real one.
+func TestMain(m *testing.M) {
+	sandbox.BeFilter(os.Args, tool.Filters())
+	if sandbox.IsChild(os.Args) {
+		sandbox.Child()
+	}
+	os.Exit(m.Run())
+}
+
+// scenarioShell is the shell of all scenarios: confined where the machine can do that.
+var scenarioShell = sync.OnceValues(func() (*sandbox.Shell, error) {
+	return sandbox.NewShell(sandbox.Detect(context.Background()), sandbox.ShellConfig{Unsafe: true})
+})
+
+// scenarioTools returns all tools that need no configuration.
+func scenarioTools(t testing.TB) []tool.Tool {
+	t.Helper()
+	documents := tool.NewDocuments(sandbox.NewFilterPool())
+	sh, err := scenarioShell()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(tool.All(documents), tool.WebFetch(documents, sandbox.Dialer{AllowPrivate: true}, "scenario"), tool.Shell(sh))
+}
+
+// A performance is one run of a scenario over one wire format, with at most one fault.
+type performance struct {
+	scenario
+	t        testing.TB
+	provider string
+	fault    fault
+	at       int // the request that the fault hits
+
+	site   *httptest.Server
+	clock  *clock // nil for the real time
+	deaths chan death
+	f      *fixture // of the process that lives
+
+	mu        sync.Mutex
+	requests  int
+	struck    bool           // the fault has happened
+	downUntil time.Time      // of the fault outage
+	uncounted bool           // a call is charged with an estimate
+	calls     int64          // that the server has counted
+	counted   store.Usage    // by the server
+	visits    map[string]int // of pages
+}
+
+// newPerformance prepares a run of a scenario.
+func newPerformance(t testing.TB, sc scenario, provider string) *performance {
+	t.Helper()
+	p := &performance{scenario: sc, t: t, provider: provider, deaths: make(chan death, 1), visits: map[string]int{}}
+	p.site = httptest.NewServer(http.HandlerFunc(p.visit))
+	t.Cleanup(p.site.Close)
+	return p
+}
+
+// visit answers a request to the web site.
+func (p *performance) visit(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	p.visits[r.URL.Path]++
+	p.mu.Unlock()
+	page, ok := p.pages[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	kind := "text/plain; charset=utf-8"
+	if strings.HasPrefix(page, "<") {
+		kind = "text/html; charset=utf-8"
+	}
+	w.Header().Set("Content-Type", kind)
+	_, _ = io.WriteString(w, p.real(page))
+}
+
+// real returns a text with the address of the site.
+func (p *performance) real(text string) string { return strings.ReplaceAll(text, "{site}", p.site.URL) }
+
+// perform carries all turns of the scenario out, and returns them.
+func (p *performance) perform() (turns []store.Turn) {
+	p.t.Helper()
+	p.begin(true)
+	verdicts := p.people
+	for i, input := range p.inputs {
+		n := store.NewTurn{Caller: p.f.owner, WorkerID: p.f.worker.ID, Input: p.real(input), Budget: store.BudgetStandard}
+		if i > 0 {
+			n.TaskID = turns[0].TaskID
+		} else {
+			p.attach(&n)
+		}
+		var turn store.Turn
+		turn, verdicts = p.watch(p.f.acceptTurn(n), verdicts)
+		if turns = append(turns, turn); endOf(turn) != "completed" {
+			break // nobody gives the next instruction
+		}
+	}
+	return turns
+}
+
+// scenarioSetups returns the setup of a runner that carries scenarios out.
+func scenarioSetups(t testing.TB, m model.Model, l runner.Limits) []setup {
+	t.Helper()
+	return []setup{withModel(m), withPrices(t, scenarioPrices), withBudget(l), func(c *runner.Config) { c.Tools = scenarioTools(t) }}
+}
+
+// begin makes the runner and its worker. If starts is not set, another process carries the
+// turns out.
+func (p *performance) begin(starts bool) *wire {
+	p.t.Helper()
+	w := newWire(p.t, p.answer)
+	setups := scenarioSetups(p.t, w.openModel(p.t, p.provider+":s"), runner.Limits{Steps: p.steps})
+	switch {
+	case p.fault.clocked:
+		p.clock = newClock()
+		p.f = onClock(p.t, p.clock, setups...)
+	case starts:
+		p.f = newFixture(p.t, setups...)
+	default:
+		p.f = fixtureOn(p.t, storetest.Open(p.t, store.Options{}), setups...)
+		who, _ := storetest.Caller(p.t, p.f.store, "Acme", "ann@acme.test", store.RoleOwner)
+		p.f.owner = who.Caller
+		p.f.owner.Trigger = "api"
+	}
+	title := p.title
+	if title == "" {
+		title = "Clerk"
+	}
+	n := store.NewWorker{Title: title, Instructions: p.instructions, Settings: store.WorkerSettings{ApprovalTools: p.asks}}
+	if p.schema != "" {
+		n.OutputSchema = json.RawMessage(p.schema)
+	}
+	p.f.worker = p.f.newWorker(n)
+	for title := range p.cast {
+		p.f.newWorker(store.NewWorker{Title: title, Instructions: roleOf(title)})
+	}
+	return w
+}
+
+// attach attaches the files of the scenario to an instruction.
+func (p *performance) attach(n *store.NewTurn) {
+	p.t.Helper()
+	var kept []store.File
+	for _, name := range sortedKeys(p.files) {
+		f, err := p.f.Keep(name, strings.NewReader(p.real(p.files[name])), runner.MaxFileSize)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		kept = append(kept, f)
+	}
+	if err := p.f.Attach(p.f.ctx(), n, kept); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func sortedKeys(m map[string]string) (names []string) {
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestScenarios plays every scenario without faults.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	list := scenarios()
+	if len(list) < 40 {
+		t.Errorf("there are only %d scenarios", len(list))
+	}
+	rnd := rand.New(rand.NewPCG(11, 3)) // the same draw in each run
+	for _, sc := range list {
+		drawn := rnd.IntN(len(wireFormats))
+		for i, provider := range wireFormats {
+			if i != drawn && storetest.Rounds(1, 0) == 0 {
+				continue // all formats take long
+			}
+			t.Run(fmt.Sprintf("%s, %s", sc.name, provider), func(t *testing.T) {
+				t.Parallel()
+				p := newPerformance(t, sc, provider)
+				p.check(p.perform())
+				if t.Failed() {
+					p.report()
+				}
+			})
+		}
+	}
+}

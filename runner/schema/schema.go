@@ -1,0 +1,218 @@
+// Package schema compiles JSON Schemas of untrusted authors and checks values against
+// them. Both have bounds: no schema or value makes them run for long, load other files or
+// end the process.
+//
+// The package also finds out whether any object meets a schema, and returns an example
+// object. It does not know workers or models.
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// The bounds of a schema.
+const (
+	MaxSize  = 64 << 10 // bytes
+	MaxDepth = 32       // levels of JSON
+)
+
+// A Schema checks values. It is safe for concurrent use.
+type Schema struct {
+	root     *jsonschema.Schema
+	loops    loops
+	mu       sync.Mutex // held while patterns are matched, because they share a budget
+	patterns *patterns  // guarded by mu
+}
+
+// Compile compiles a Draft-07 schema, which must be a JSON object. Its error is written
+// for the schema's author and names the wrong place by a JSON pointer.
+func Compile(raw []byte) (*Schema, error) {
+	s, err := compile(raw, jsonschema.Draft7, MaxDepth)
+	if err != nil {
+		return nil, err
+	}
+	b := counter{checks: map[*jsonschema.Schema]int{}}
+	switch n := b.count(s.root); {
+	case b.other:
+		return nil, errors.New("must be of Draft-07 throughout: a $schema within names another")
+	case n > maxSchemaChecks:
+		return nil, errors.New("its references and combinations multiply to too many checks")
+	}
+	s.loops = loops{}
+	s.loops.find(s.root, map[*jsonschema.Schema]bool{})
+	return s, nil
+}
+
+// CompileForObjects compiles a schema as Compile does. It also returns an error if it can
+// prove that no JSON object meets the schema. It never refuses a schema that some object
+// meets, but it does not find all contradictions: see unsatisfiable.
+func CompileForObjects(raw []byte) (*Schema, error) {
+	s, err := Compile(raw)
+	if err != nil {
+		return nil, err
+	}
+	if c := s.unsatisfiable(); c != nil {
+		return nil, fmt.Errorf("no JSON object can meet it: %s", c)
+	}
+	return s, nil
+}
+
+// CheckForeign returns an error if raw is no valid schema. It is for schemas of other
+// programs, such as those of tools' arguments. Their default draft is 2020-12.
+func CheckForeign(raw []byte) error {
+	_, err := compile(raw, jsonschema.Draft2020, MaxDepth)
+	return err
+}
+
+// The address of each schema. It has a path, so that relative references to other
+// documents are recognized and refused.
+const (
+	base    = "schema://here/"
+	address = base + "schema"
+)
+
+func compile(raw []byte, draft *jsonschema.Draft, depth int) (*Schema, error) {
+	if len(raw) > MaxSize {
+		return nil, fmt.Errorf("must have at most %d bytes", MaxSize)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, errors.New("must be JSON")
+	}
+	root, ok := doc.(map[string]any)
+	if !ok {
+		return nil, errors.New("must be a JSON object")
+	}
+	if d, ok := root["$schema"].(string); ok && draft == jsonschema.Draft7 && !draft7(d) {
+		return nil, errors.New("must be of Draft-07: $schema names another")
+	}
+	// These bounds stand before the compiler, which has none.
+	if at, problem := outOfBounds(root, "", depth); problem != "" {
+		return nil, fmt.Errorf("%s %s", pointer(at), problem)
+	}
+	if n := parts(root); n > maxParts {
+		return nil, fmt.Errorf("has %d parts: at most %d can be compiled", n, maxParts)
+	}
+	s := &Schema{patterns: &patterns{}}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(draft)
+	c.AssertFormat()
+	c.UseLoader(noLoader{})
+	c.UseRegexpEngine(s.patterns.compile)
+	if err = c.AddResource(address, doc); err == nil {
+		s.root, err = c.Compile(address)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("is not a %s JSON Schema: %s", draftName(draft), compileProblem(err, root))
+	}
+	correct(s.root, root, map[*jsonschema.Schema]bool{})
+	return s, nil
+}
+
+func draftName(d *jsonschema.Draft) string {
+	if d == jsonschema.Draft7 {
+		return "Draft-07"
+	}
+	return "valid"
+}
+
+func draft7(url string) bool {
+	_, name, _ := strings.Cut(strings.TrimSuffix(url, "#"), "://")
+	return name == "json-schema.org/draft-07/schema"
+}
+
+// noLoader refuses every reference that leaves the schema.
+type noLoader struct{}
+
+// Load returns an error for every address.
+func (noLoader) Load(url string) (any, error) { return nil, &leavesError{url} }
+
+// A leavesError is a reference that leads out of the schema.
+type leavesError struct{ url string }
+
+// Error returns a message with the reference.
+func (e *leavesError) Error() string {
+	return fmt.Sprintf("the reference to %q leaves the schema", strings.TrimPrefix(e.url, base))
+}
+
+// A Mismatch is the error for a value that does not meet a schema.
+type Mismatch struct{ Problems string }
+
+// Error returns the problems.
+func (m *Mismatch) Error() string { return m.Problems }
+
+// CheckObject returns nil if text is one JSON object that meets the schema, else a
+// *Mismatch.
+func (s *Schema) CheckObject(text []byte) error {
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return &Mismatch{"the answer is not JSON: " + err.Error()}
+	}
+	if _, ok := v.(map[string]any); !ok {
+		return &Mismatch{"the answer must be a JSON object"}
+	}
+	if at, problem := outOfBounds(v, "", maxAnswerDepth); problem != "" {
+		return &Mismatch{"the answer " + problem + " at " + cut(pointer(at), maxProblem)}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.patterns.restart()
+	return s.patterns.check(s.root, v, &workload{left: maxAnswerChecks, loops: s.loops})
+}
+
+// check checks a value whose depth and numbers are within bounds.
+func (p *patterns) check(s *jsonschema.Schema, v any, w *workload) error {
+	// Validate has no bound of its own, so the work is counted before it begins.
+	if !w.fit(s, v, 0) {
+		return &Mismatch{"the answer has too many values, or nests them too deep, to be checked"}
+	}
+	err := s.Validate(v)
+	// A pattern without time left reports no match, so the outcome above means nothing.
+	if p.slow != "" {
+		return &Mismatch{fmt.Sprintf("the pattern %s takes too long to match the answer",
+			cut(quote(p.slow), maxProblem))}
+	}
+	var ve *jsonschema.ValidationError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &ve):
+		return &Mismatch{problems(ve)}
+	}
+	return &Mismatch{err.Error()}
+}
+
+// Lookup returns the target of a reference by path within a schema.
+func Lookup(root any, ref string) (any, bool) {
+	rest, ok := strings.CutPrefix(ref, "#")
+	if !ok {
+		return nil, false
+	}
+	v := root
+	for _, key := range strings.Split(rest, "/")[1:] {
+		if v, ok = child(v, unescape(key)); !ok {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// Parse parses JSON. Numbers become json.Number and so keep their digits.
+func Parse(raw []byte) (any, error) { return jsonschema.UnmarshalJSON(bytes.NewReader(raw)) }
+
+func marshal(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return []byte("null") // no value of this package fails to marshal
+	}
+	return bytes.TrimSpace(b.Bytes())
+}

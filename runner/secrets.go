@@ -1,0 +1,172 @@
+package runner
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"html"
+	"net/url"
+	"slices"
+	"strings"
+
+	"journeyman/runner/tool"
+	"journeyman/store"
+)
+
+// This file lets the tools of a turn send secrets that the model does not see. The model
+// writes ${secret:NAME}. The value replaces that name only in requests that leave this
+// program. Results are searched for values before anybody reads them.
+
+// secrets are the secrets that the tools of a turn may use.
+type secrets []store.TurnSecret
+
+// value returns the value of a secret for a request to a host. host "" stands for an MCP
+// server, which the operator has configured.
+func (l secrets) value(name, host string) (string, error) {
+	i := slices.IndexFunc(l, func(x store.TurnSecret) bool { return x.Name == name })
+	switch {
+	case i < 0:
+		return "", tool.Errorf("there is no secret %q", name)
+	case l[i].Value == "":
+		return "", tool.Errorf("the secret %q cannot be opened on this server: somebody has to enter it again", name)
+	case host == "":
+		return l[i].Value, nil
+	}
+	permits := rule{Tool: store.HostsTool, Hosts: append([]string{}, l[i].Hosts...)} // not nil: that permits all
+	if why := permits.refusesHost(host); why != "" {
+		return "", tool.Errorf("the secret %q may not be sent to %q", name, host)
+	}
+	return l[i].Value, nil
+}
+
+// note returns the text that tells the model which secrets web_fetch may send; "" for none.
+func (l secrets) note() string {
+	var lines strings.Builder
+	for _, x := range l {
+		if len(x.Hosts) > 0 {
+			lines.WriteString("\n- ${secret:" + x.Name + "} for " + strings.Join(x.Hosts, ", "))
+		}
+	}
+	if lines.Len() == 0 {
+		return ""
+	}
+	return "Headers of web_fetch may hold these secrets, whose values you never see:" + lines.String()
+}
+
+// scrub replaces the values of secrets in the result of a tool, which is JSON, by their
+// names. A server may send back the request, and the value with it.
+func (l secrets) scrub(out json.RawMessage) json.RawMessage {
+	if len(l) == 0 {
+		return out
+	}
+	hide := l.replacer()
+	var clean []byte
+	// Token by token, because escapes may hide a value in the raw text, and a replacement must
+	// leave valid JSON. All other bytes stay the same.
+	for i := 0; i < len(out); {
+		end := tokenEnd(out, i)
+		token := out[i:end]
+		if hidden, ok := hideToken(hide, token); ok {
+			token = hidden
+		}
+		clean, i = append(clean, token...), end
+	}
+	return clean
+}
+
+// scrubText is scrub for a text that is not JSON.
+func (l secrets) scrubText(text string) string {
+	if len(l) == 0 {
+		return text
+	}
+	return l.replacer().Replace(text)
+}
+
+// scrubError is scrub for an error that is for the model. Other errors are only logged,
+// and tools put no value into them.
+func (l secrets) scrubError(err error) error {
+	if te, ok := errors.AsType[*tool.Error](err); ok {
+		return tool.Errorf("%s", l.scrubText(te.Message))
+	}
+	return err
+}
+
+// replacer returns a replacer for every form in which a server may repeat a value.
+func (l secrets) replacer() *strings.Replacer {
+	type hiding struct{ form, name string }
+	var all []hiding
+	for _, x := range l {
+		if x.Value == "" { // it cannot be opened here, and an empty form would match everywhere
+			continue
+		}
+		for _, form := range formsOf(x.Value) {
+			all = append(all, hiding{form, "[secret:" + x.Name + "]"})
+		}
+	}
+	// The longest first: a value may begin with another one, and its rest must not stay.
+	slices.SortStableFunc(all, func(a, b hiding) int { return len(b.form) - len(a.form) })
+	pairs := make([]string, 0, 2*len(all))
+	for _, h := range all {
+		pairs = append(pairs, h.form, h.name)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// formsOf returns a value as it is, and as JSON, HTML, addresses and Base64 hold it.
+func formsOf(value string) []string {
+	quoted, _ := json.Marshal(value) // a string always marshals
+	inJSON := string(quoted[1 : len(quoted)-1])
+	plainJSON := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(inJSON)
+	forms := []string{value, inJSON, plainJSON, html.EscapeString(value), url.QueryEscape(value), url.PathEscape(value)}
+	for _, base := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		forms = append(forms, base.EncodeToString([]byte(value)))
+		// Within a longer text, such as user:password, the value begins anywhere among three
+		// bytes. Only the characters that it alone decides on are the same in every text.
+		for before := range 3 {
+			whole := (before + len(value)) / 3 * 3 // bytes whose characters do not depend on what follows
+			encoded := base.EncodeToString(append(make([]byte, before), value...))
+			forms = append(forms, encoded[(before*8+5)/6:whole/3*4])
+		}
+	}
+	slices.Sort(forms)
+	return slices.Compact(forms)
+}
+
+// hideToken returns a JSON string or number without values of secrets. ok is false for
+// any other token, and for one without values.
+func hideToken(hide *strings.Replacer, token []byte) (hidden []byte, ok bool) {
+	text := string(token)
+	if token[0] == '"' && json.Unmarshal(token, &text) != nil {
+		return nil, false
+	}
+	replaced := hide.Replace(text)
+	if replaced == text {
+		return nil, false
+	}
+	hidden, err := json.Marshal(replaced) // a number becomes a string, too
+	return hidden, err == nil
+}
+
+// tokenEnd returns the end of the token of valid JSON that begins at i. A token is a string,
+// a number, a word, or one byte of anything else.
+func tokenEnd(raw []byte, i int) int {
+	end := i + 1
+	if raw[i] == '"' {
+		// An escaped quote does not end the string, so a backslash skips one byte more.
+		for end < len(raw) && raw[end] != '"' {
+			if raw[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		return min(end+1, len(raw))
+	}
+	const others = " \t\r\n{}[]:,\""
+	if strings.IndexByte(others, raw[i]) >= 0 {
+		return end
+	}
+	for end < len(raw) && strings.IndexByte(others, raw[end]) < 0 {
+		end++
+	}
+	return end
+}

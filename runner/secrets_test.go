@@ -1,0 +1,121 @@
+package runner
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestSecretHosts holds to which hosts a secret may be sent.
+func TestSecretHosts(t *testing.T) {
+	t.Parallel()
+	l := secrets{{Name: "A", Hosts: []string{"example.com", "*.example.org"}, Value: "value of a"},
+		{Name: "NOWHERE", Value: "value of nowhere"}, {Name: "SEALED", Hosts: []string{"example.com"}}}
+	for _, tt := range []struct{ name, host, says string }{
+		{"A", "example.com", ""},
+		{"A", "EXAMPLE.com.", ""},
+		{"A", "api.example.org", ""},
+		{"A", "", ""}, // an MCP server
+		{"NOWHERE", "", ""},
+		{"A", "api.example.com", `the secret "A" may not be sent to "api.example.com"`},
+		{"A", "example.org", `the secret "A" may not be sent to "example.org"`},
+		{"A", "example.com.evil.test", `the secret "A" may not be sent to "example.com.evil.test"`},
+		{"NOWHERE", "example.com", `the secret "NOWHERE" may not be sent to "example.com"`},
+		{"OTHER", "example.com", `there is no secret "OTHER"`},
+		{"SEALED", "example.com", `the secret "SEALED" cannot be opened on this server: somebody has to enter it again`},
+	} {
+		is := is.New(t)
+		value, err := l.value(tt.name, tt.host)
+		if tt.says == "" {
+			is.NoErr(err)
+			is.True(value != "") // the value
+			continue
+		}
+		is.Equal(err.Error(), tt.says)
+		is.Equal(value, "")
+	}
+	is.New(t).True(!strings.Contains(l.note(), "value of")) // the model sees names alone
+}
+
+// TestScrub hides secrets in results that hold them in every form, and leaves the rest as
+// it is. The results and the secrets are drawn at random.
+func TestScrub(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	alphabet := []rune(`ab12"\/<>&{}[]:,+ =é` + "\n\t")
+	draw := func(n int) string {
+		var b strings.Builder
+		for range n {
+			b.WriteRune(alphabet[random.IntN(len(alphabet))])
+		}
+		return b.String()
+	}
+	for range 3000 {
+		secret := draw(8 + random.IntN(20))
+		l := secrets{{Name: "A", Value: secret}, {Name: "EMPTY"}}
+		quoted, err := json.Marshal(secret)
+		is.NoErr(err)
+		forms := []string{secret, string(quoted), html.EscapeString(secret), url.QueryEscape(secret), url.PathEscape(secret),
+			base64.StdEncoding.EncodeToString([]byte(secret)), base64.URLEncoding.EncodeToString([]byte(secret))}
+		text := draw(random.IntN(5)) + forms[random.IntN(len(forms))] + draw(random.IntN(5))
+		out, err := json.Marshal(map[string]any{"a": []any{text, 1.5, nil, true}, "b": text, text: "a key"})
+		is.NoErr(err)
+		clean := l.scrub(out)
+		var shown map[string]any
+		if err := json.Unmarshal(clean, &shown); err != nil {
+			t.Fatalf("secret %q: %s became %s: %v", secret, out, clean, err)
+		}
+		if all := fmt.Sprint(shown); strings.Contains(all, secret) || !strings.Contains(all, "[secret:A]") {
+			t.Fatalf("secret %q: %s became %s", secret, out, clean)
+		}
+	}
+	l := secrets{{Name: "A", Value: "12345678"}}
+	is.Equal(string(l.scrub(json.RawMessage(` {"n": 12345678, "m" : 1234567, "s":"x\"12345678"} `))),
+		` {"n": "[secret:A]", "m" : 1234567, "s":"x\"[secret:A]"} `)
+	is.Equal(string(secrets(nil).scrub(json.RawMessage(`"12345678"`))), `"12345678"`)
+}
+
+// FuzzScrub holds that valid JSON stays valid, and the same without secrets in it.
+func FuzzScrub(f *testing.F) {
+	f.Add(`{"a":["b",1.5e3,null,true,"\\\"c\u0041"]}`, "a secret")
+	f.Add(`"\\"`, `\\\\\\\\`)
+	f.Fuzz(func(t *testing.T, out, secret string) {
+		if !json.Valid([]byte(out)) || len(secret) < store.MinSecretValue {
+			t.Skip()
+		}
+		clean := secrets{{Name: "A", Value: secret}}.scrub(json.RawMessage(out))
+		if !json.Valid(clean) {
+			t.Fatalf("%q became %q", out, clean)
+		}
+	})
+}
+
+// TestScrubOfKin hides a secret that begins with another one, and one inside a longer text in
+// Base64, as in the header of basic authentication.
+func TestScrubOfKin(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	l := secrets{{Name: "A", Value: "key-1234"}, {Name: "B", Value: "key-1234-of-production"}}
+	is.Equal(l.scrubText("key-1234-of-production key-1234"), "[secret:B] [secret:A]")
+	is.Equal(string(l.scrub(json.RawMessage(`["{\"k\": \"key-1234-of-production\"}"]`))), `["{\"k\": \"[secret:B]\"}"]`)
+	for _, around := range []string{"", "u", "us", "use"} {
+		for _, after := range []string{"", "x", "xy", "xyz"} {
+			whole := base64.StdEncoding.EncodeToString([]byte(around + l[1].Value + after))
+			hidden := l.scrubText(whole)
+			is.True(strings.Contains(hidden, "[secret:B]"))                                                // whole is recognized
+			is.True(len(strings.ReplaceAll(hidden, "[secret:B]", "")) <= len(whole)-4*len(l[1].Value)/3+3) // little stays
+		}
+	}
+	markup := secrets{{Name: "C", Value: `a<b&"c">d`}}
+	is.Equal(markup.scrubText(`{"k":"a<b&\"c\">d"}`), `{"k":"[secret:C]"}`) // JSON of a server that escapes no markup
+}

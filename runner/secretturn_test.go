@@ -1,0 +1,44 @@
+package runner_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool"
+	"journeyman/store"
+)
+
+// TestSecretsOfATurn has a worker send a secret to a server that sends back what it got.
+// The server gets the value; the model, the journal and the sources get the name.
+func TestSecretsOfATurn(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	got := make(chan string, 1)
+	web := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, in *http.Request) {
+		got <- in.Header.Get("Authorization")
+		out.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(out, "You sent "+in.Header.Get("Authorization"))
+	}))
+	t.Cleanup(web.Close)
+	f := newFixture(t, withTools(tool.WebFetch(tool.NewDocuments(sandbox.NewFilterPool()), sandbox.Dialer{AllowPrivate: true}, "test")))
+	_, err := f.store.SetSecret(t.Context(), f.owner, store.NewSecret{WorkerID: f.worker.ID, Name: "KEY", Value: "the value <of> the key",
+		Hosts: []string{"127.0.0.1"}})
+	is.NoErr(err)
+	turn := f.run(script(fmt.Sprintf(`tool web_fetch {"url": %q, "headers": {"Authorization": "Bearer ${secret:KEY}"}}`, web.URL),
+		`say {{last}}`))
+	is.Equal(<-got, "Bearer the value <of> the key")
+	is.Equal(turn.Status, store.Completed)
+	is.True(strings.Contains(turn.OutputText, "[secret:KEY]")) // what the server sent back
+	steps := f.journal(turn)
+	sources, err := f.store.SourcesByTurn(t.Context(), turn)
+	is.NoErr(err)
+	is.True(!strings.Contains(fmt.Sprintf("%s %+v", turn.OutputText, steps), "of> the key")) // the journal shows the value
+	is.True(!strings.Contains(fmt.Sprintf("%+v", sources), "of> the key"))                   // a source shows the value
+}

@@ -1,0 +1,278 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"journeyman/runner/model"
+	"journeyman/runner/prompt"
+	"journeyman/runner/schema"
+	"journeyman/store"
+)
+
+// step makes one model call and acts on the response. done reports that the turn has
+// ended in the database. Where a model does not answer, the next one of the chain is asked.
+func (r *Runner) step(ctx context.Context, e *execution) (done bool, err error) {
+	e.tellSteps()
+	r.beginStep(ctx, e)
+	// At a limit of its budget the turn makes its last call instead, and so ends with an answer.
+	if n := e.prompt.Repeats(); n >= maxEqualCalls && r.reached(e) == "" {
+		return true, r.endLoop(e, n)
+	}
+	// A model that failed for the step before may be able to answer this one.
+	for i := range e.chain {
+		e.chain[i].failure = nil
+	}
+	// The loop ends: passOn notes each failure, and chooseModel skips the models that have one.
+	for {
+		if err := r.chooseModel(ctx, e); err != nil {
+			return false, err
+		}
+		done, err := r.askModel(ctx, e)
+		if !r.passOn(ctx, e, err) {
+			return done, err
+		}
+	}
+}
+
+// maxEqualCalls is after how many equal tool calls in a row a turn ends.
+const maxEqualCalls = 50
+
+// endLoop ends a turn whose model repeats the same tool call.
+func (r *Runner) endLoop(e *execution, n int) error {
+	return r.finish(e, nil, store.Outcome{Status: store.Failed, OutputText: store.AnswerText(e.steps),
+		Failure: &store.Failure{Code: "loop",
+			Message: fmt.Sprintf("the model made the same tool call %d times in a row, with the same result", n)}})
+}
+
+// askModel makes one call of the chosen model and acts on the response. A request that the
+// provider finds too long is compacted and sent once more, unless a model with more room
+// follows in the chain.
+func (r *Runner) askModel(ctx context.Context, e *execution) (done bool, err error) {
+	if _, err := r.makeRoom(ctx, e, nil); err != nil {
+		return false, err
+	}
+	done, err = r.tryStep(ctx, e)
+	refusal, ok := errors.AsType[*model.Error](err)
+	if !ok || !refusal.TooLong() || e.largerFollows() {
+		return done, err
+	}
+	// Once only: a provider that refuses every size would otherwise be asked for ever.
+	if made, failed := r.makeRoom(ctx, e, refusal); failed != nil || !made {
+		return false, cmp.Or(failed, err)
+	}
+	return r.tryStep(ctx, e)
+}
+
+// tryStep makes one model call, with retries, and acts on the response. A failed try is
+// charged before the next try reserves what is left.
+func (r *Runner) tryStep(ctx context.Context, e *execution) (done bool, err error) {
+	req := e.prompt.Request()
+	err = r.retry(ctx, e, func() error {
+		a, err := r.allow(ctx, e)
+		if err != nil {
+			return err
+		}
+		// Settled after respond has committed the cost: before that, the money must stay held.
+		defer a.reserved.settle()
+		if a.maxTokens == 0 {
+			done = true
+			return r.conclude(e, nil, budgetEnd(a.limit))
+		}
+		asked := req // a copy: the next try may afford less, and may be the last call
+		asked.MaxTokens = a.maxTokens
+		if a.limit != "" {
+			asked = prompt.Final(asked)
+		}
+		st, resp, err := r.callModel(ctx, e, asked)
+		if err != nil {
+			return err
+		}
+		done, err = r.respond(e, st, resp, a)
+		return err
+	})
+	return done, err
+}
+
+// callModel makes a model call, and returns it as a step that is not in the journal yet.
+func (r *Runner) callModel(ctx context.Context, e *execution, req model.Request) (store.Step, model.Response, error) {
+	st := store.Step{Seq: int64(len(e.steps)), Attempt: e.attempt(), StartedAt: r.cfg.Now(), Estimated: e.estimate}
+	e.live.BeginStep(st)
+	resp, err := r.generate(ctx, e, req, e.estimate, e.live.Delta)
+	if err != nil {
+		return st, resp, err
+	}
+	st = r.asStep(st, resp, e.model)
+	if e.prompt.Calibrate(st) {
+		r.reportCut(e, st)
+	}
+	if !e.live.Matches(st.Parts) {
+		// Watchers saw something else. A new attempt number tells them to discard it.
+		r.logCall(e, "the model's stream differs from its response", nil, "step", st.Seq)
+		st.Attempt = e.attempt()
+	}
+	return st, resp, nil
+}
+
+// reportCut warns the operator, once for each model, that its provider seems to cut
+// prompts without an error.
+func (r *Runner) reportCut(e *execution, st store.Step) {
+	low := lowCount{counted: st.Usage.InputTokens, estimated: st.Estimated}
+	entry := r.capabilities.entry(e.model.id)
+	entry.mu.Lock()
+	known := entry.low != lowCount{}
+	entry.low = low
+	entry.mu.Unlock() // before the log, which may block on its output
+	if !known {
+		r.logCall(e, low.warning(e.model.Name()), nil, "step", st.Seq)
+	}
+}
+
+// attempt returns a number for the next attempt at a step. Streams tell attempts apart by
+// it, so it differs from those of earlier claims too.
+func (e *execution) attempt() int64 {
+	e.attempts++
+	// The claim stands in the high bits, because the count starts at 0 again in each claim.
+	return e.claim.Claims<<8 | e.attempts // a claim makes far fewer than 256 attempts at a step
+}
+
+// respond acts on the response of a model call. It either ends the turn, or journals the
+// step so that the loop continues.
+func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a allowance) (done bool, err error) {
+	// Reasons to end the turn come before tool calls. After a refusal or at a limit no tool
+	// may run, even if the response has calls.
+	switch {
+	case resp.Finish == model.FinishRefused:
+		r.logCall(e, "the model refused to answer", nil, "step", st.Seq)
+		return true, r.fail(e, st, store.Failure{Code: model.CodeRefused, Message: model.RefusalText(resp.Refusal)})
+	case a.limit != "":
+		return true, r.conclude(e, &st, budgetEnd(a.limit))
+	case resp.Finish == model.FinishContentFilter:
+		r.logCall(e, "the provider withheld a part of the answer", nil, "step", st.Seq)
+		return true, r.conclude(e, &st, store.Outcome{IncompleteReason: store.ReasonFilter})
+	case wantsTools(st):
+		st.Approvals = r.approvals(e, st)
+		return false, r.journal(e, st)
+	case resp.Finish == model.FinishLength && a.spent(st):
+		// Text without calls is already an answer. Otherwise the credits that were kept back pay for
+		// one last call.
+		if store.AnswerText([]store.Step{st}) != "" && !hasCalls(st) {
+			return true, r.conclude(e, &st, budgetEnd(limitCredits))
+		}
+		e.limit = limitCredits
+		return false, r.journal(e, st)
+	case resp.Finish == model.FinishLength:
+		return r.continueStep(e, st)
+	}
+	// The model says that it has finished: accept its answer only if it can be used.
+	if e.schema != nil {
+		if _, mismatch := structuredOutput(e.schema, withLast(e.steps, &st)); mismatch != nil {
+			return r.repair(e, st, mismatch)
+		}
+	} else if !hasText(st) && !resp.Closed {
+		return r.askAgain(e, st)
+	}
+	return true, r.conclude(e, &st, store.Outcome{})
+}
+
+// spent reports whether the credits have cut an answer off, and not the model's own limit.
+// That limit may be lower than the price table says.
+func (a allowance) spent(st store.Step) bool {
+	return a.byCredits && st.Usage.OutputTokens*10 >= int64(a.maxTokens)*9
+}
+
+// wantsTools reports whether the tool calls of a step are to be run. In a step that the
+// output limit cut off, the complete calls run.
+func wantsTools(st store.Step) bool {
+	return (st.Finish == string(model.FinishToolCalls) || st.Finish == store.FinishContinued) && hasCalls(st)
+}
+
+func hasCalls(st store.Step) bool { return slices.ContainsFunc(st.Parts, store.Part.IsCall) }
+
+// maxContinuations bounds how often in a row a model continues after its output limit.
+const maxContinuations = 3
+
+// Texts for a model that has reached its output limit.
+const (
+	askRest = "Your answer was cut off at the output limit. Go on exactly where it stopped, even in the middle of a " +
+		"word: repeat nothing, and write nothing before or after the rest."
+	askLess    = "You reached the output limit before you answered. Think less, and answer now."
+	callCutOff = "the call was cut off at the output limit and was not made: its arguments are not complete. " +
+		"Write less at once: a long text in several smaller pieces, each with a call of its own"
+)
+
+// continueStep has the model continue after its output limit: with the rest of its text,
+// or with a smaller tool call. After a few continuations the turn ends with the text so far.
+func (r *Runner) continueStep(e *execution, st store.Step) (done bool, err error) {
+	if e.continuations() >= maxContinuations {
+		return true, r.conclude(e, &st, store.Outcome{IncompleteReason: store.ReasonMaxTokens})
+	}
+	st.Finish = store.FinishContinued
+	switch {
+	case hasCalls(st):
+		st.Approvals = r.approvals(e, st)
+	case hasText(st):
+		st.Feedback = askRest
+	default: // it has only reasoned, maybe after a text that was cut off before
+		if st.Feedback = askLess; store.AnswerText(e.unfinished()) != "" {
+			st.Feedback = askRest
+		}
+	}
+	return false, r.journal(e, st)
+}
+
+// continuations returns how many of the newest steps, in a row, were cut off.
+func (e *execution) continuations() (n int) {
+	for n < len(e.steps) && e.steps[len(e.steps)-1-n].Finish == store.FinishContinued {
+		n++
+	}
+	return n
+}
+
+// unfinished returns the newest steps whose text the next step continues.
+func (e *execution) unfinished() []store.Step {
+	return e.steps[store.ContinuedFrom(e.steps, len(e.steps)):]
+}
+
+// askAnswer is the feedback to the model after an empty answer.
+const askAnswer = "You ended without an answer. Answer the user now: what you did, and what came of it."
+
+// askAgain asks the model once more after an empty answer. At the second one the turn
+// fails.
+func (r *Runner) askAgain(e *execution, st store.Step) (done bool, err error) {
+	if e.askedAgain {
+		return true, r.fail(e, st, store.Failure{Code: "empty_answer", Retryable: true,
+			Message: "the model ended without an answer, also when it was asked once more"})
+	}
+	e.askedAgain, st.Feedback = true, askAnswer
+	return false, r.journal(e, st)
+}
+
+// hasText reports whether a step has text.
+func hasText(st store.Step) bool {
+	for _, p := range st.Parts {
+		if p.Type == store.PartText && strings.TrimSpace(p.Text) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// maxRepairs bounds how often an answer that breaks the output schema is sent back.
+const maxRepairs = 3
+
+// repair sends the problems of an answer back to the model. After a few repairs the turn
+// fails.
+func (r *Runner) repair(e *execution, st store.Step, mismatch *schema.Mismatch) (done bool, err error) {
+	if e.repairs == maxRepairs {
+		return true, r.fail(e, st, store.Failure{Code: "schema_mismatch", Message: mismatch.Error()})
+	}
+	e.repairs++
+	st.Feedback = "Your answer does not fit the output schema: " + mismatch.Error() +
+		"\nAnswer again with only the corrected JSON."
+	return false, r.journal(e, st)
+}

@@ -1,0 +1,161 @@
+package stream
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"journeyman/runner/model"
+	"journeyman/runner/view"
+	"journeyman/store"
+)
+
+// An Event is one event of a stream.
+type Event struct {
+	ID   string // opaque: a client that returns with it gets what follows
+	Data []byte // a chunk as JSON on one line
+	wire *wire  // nil for an event with one reader
+}
+
+// A wire is the form in which all readers of an event send it.
+type wire struct {
+	mu   sync.Mutex
+	form []byte // nil until a reader has asked for it
+}
+
+// NewEvent returns an event that many readers share.
+func NewEvent(id string, data []byte) Event { return Event{ID: id, Data: data, wire: &wire{}} }
+
+// Wire returns the event as encode writes it. Readers that share an event call encode once
+// for all of them.
+func (e Event) Wire(encode func(Event) []byte) []byte {
+	if e.wire == nil {
+		return encode(e)
+	}
+	e.wire.mu.Lock()
+	defer e.wire.mu.Unlock()
+	if e.wire.form == nil {
+		e.wire.form = encode(e)
+	}
+	return e.wire.form
+}
+
+// A chunk is a chunk of the UI message stream. Its type determines which fields it has.
+// Strict clients accept no other field, and no null.
+type chunk struct {
+	Type            string          `json:"type"`
+	ID              string          `json:"id,omitempty"`
+	Delta           string          `json:"delta,omitempty"`
+	MessageID       string          `json:"messageId,omitempty"`
+	MessageMetadata *view.Metadata  `json:"messageMetadata,omitempty"`
+	ToolCallID      string          `json:"toolCallId,omitempty"`
+	ToolName        string          `json:"toolName,omitempty"`
+	InputTextDelta  string          `json:"inputTextDelta,omitempty"`
+	Input           json.RawMessage `json:"input,omitempty"`
+	Output          json.RawMessage `json:"output,omitempty"`
+	ErrorText       string          `json:"errorText,omitempty"`
+	Dynamic         bool            `json:"dynamic,omitempty"`
+	SourceID        string          `json:"sourceId,omitempty"`
+	URL             string          `json:"url,omitempty"`
+	Title           string          `json:"title,omitempty"`
+	MediaType       string          `json:"mediaType,omitempty"`
+	FinishReason    string          `json:"finishReason,omitempty"`
+	ApprovalID      string          `json:"approvalId,omitempty"`
+	Data            any             `json:"data,omitempty"`
+	Transient       bool            `json:"transient,omitempty"`
+
+	// Only in a worker-wide stream.
+	TaskID string `json:"taskId,omitempty"`
+	TurnID string `json:"turnId,omitempty"`
+}
+
+// marshal returns the chunk as JSON on one line.
+func (c chunk) marshal() []byte {
+	b, err := view.Marshal(c)
+	if err != nil { // the store holds something that is not JSON
+		return fmt.Appendf(nil, `{"type":"error","errorText":%q}`, "the event cannot be shown")
+	}
+	return bytes.TrimSuffix(b, []byte("\n"))
+}
+
+// dataChunk returns a chunk of our own. Such a chunk is no part of the message that a
+// client builds.
+func dataChunk(name string, data any) chunk {
+	return chunk{Type: "data-" + name, Data: data, Transient: true}
+}
+
+// statusChunk returns the chunk that tells the status of a task.
+func statusChunk(s store.Status) chunk {
+	return dataChunk("status", map[string]store.Status{"status": s})
+}
+
+// outageChunk returns the chunk that tells that a turn waits for its model.
+func outageChunk(t store.Turn) chunk {
+	return dataChunk("waiting", view.WaitingOf(t.Wait))
+}
+
+// restartChunk returns the chunk that withdraws a step.
+func restartChunk(step int) chunk {
+	return dataChunk("restart", map[string]string{"stepId": view.StepID(int64(step))})
+}
+
+// personChunk returns the chunk that tells the status of an approval or of a question.
+func personChunk(a store.Approval, status store.ApprovalStatus, reason string) chunk {
+	if a.Kind == store.KindQuestion {
+		return waitingChunk(a, status)
+	}
+	return approvalChunk(a, status, reason)
+}
+
+// waitingChunk returns the chunk that tells the status of a question.
+func waitingChunk(a store.Approval, status store.ApprovalStatus) chunk {
+	question, choices := view.QuestionOf(a)
+	return dataChunk("waiting", struct {
+		For        store.WaitFor        `json:"for"`
+		ApprovalID string               `json:"approvalId"`
+		ToolCallID string               `json:"toolCallId"`
+		Question   *string              `json:"question"`
+		Choices    []string             `json:"choices"`
+		Status     store.ApprovalStatus `json:"status"`
+	}{store.WaitForPerson, a.ID, a.ToolCallID, question, choices, status})
+}
+
+// approvalChunk returns the chunk that tells the status of an approval.
+func approvalChunk(a store.Approval, status store.ApprovalStatus, reason string) chunk {
+	return dataChunk("approval", struct {
+		ApprovalID string               `json:"approvalId"`
+		ToolCallID string               `json:"toolCallId"`
+		ToolName   string               `json:"toolName"`
+		Status     store.ApprovalStatus `json:"status"`
+		Reason     string               `json:"reason,omitempty"`
+	}{a.ID, a.ToolCallID, a.ToolName, status, view.ValidText(reason)})
+}
+
+// failureChunk returns the chunk that says why a turn failed.
+func failureChunk(f *store.Failure) chunk {
+	if f == nil || f.Message == "" {
+		return chunk{Type: "error", ErrorText: "the turn failed"}
+	}
+	return chunk{Type: "error", ErrorText: f.Message}
+}
+
+// finishReason returns the protocol's word for the end of a turn.
+func finishReason(t store.Turn, steps []store.Step) string {
+	switch {
+	// The protocol has no word for a refusal. The nearest one is a content filter.
+	case t.Status == store.Failed && t.Failure != nil && t.Failure.Code == model.CodeRefused:
+		return string(model.FinishContentFilter)
+	case t.Status == store.Failed:
+		return "error"
+	case t.Status == store.Aborted:
+		return string(model.FinishOther)
+	case t.IncompleteReason == store.ReasonBudget, t.IncompleteReason == store.ReasonMaxTokens:
+		return string(model.FinishLength)
+	case t.IncompleteReason == store.ReasonFilter:
+		return string(model.FinishContentFilter)
+	case len(steps) > 0 && steps[len(steps)-1].Finish == string(model.FinishOther):
+		return string(model.FinishOther)
+	}
+	return string(model.FinishStop)
+}

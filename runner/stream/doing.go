@@ -1,0 +1,70 @@
+package stream
+
+import (
+	"encoding/json"
+
+	"journeyman/store"
+)
+
+// An Activity is what a task does at this moment.
+type Activity struct {
+	Kind  store.PartType  // what the model produces; PartToolCall for a call; '' while the model is asked
+	Tool  string          // of a call
+	Input json.RawMessage // of a call; it may be incomplete
+	Step  int             // from 1
+}
+
+// Doing returns what an organization's tasks do that are executed now, by task id. There are
+// as many as turns that run at once.
+func (h *Hub) Doing(organizationID string) map[string]Activity {
+	h.mu.Lock()
+	var lives []*Live
+	for _, l := range h.live {
+		if l.organizationID == organizationID {
+			lives = append(lives, l)
+		}
+	}
+	h.mu.Unlock()
+	doing := map[string]Activity{}
+	for _, l := range lives {
+		if s, ok := l.look(); ok && !s.turn.Status.Ended() {
+			doing[l.taskID] = s.activity()
+		}
+	}
+	return doing
+}
+
+// activity returns what the turn of a snapshot does.
+func (s snapshot) activity() Activity {
+	a := Activity{Step: len(s.steps) + 1}
+	st := s.current
+	if st == nil {
+		if len(s.steps) == 0 {
+			return a
+		}
+		// Between two model calls, the calls of the last step run.
+		a.Step, st = len(s.steps), &s.steps[len(s.steps)-1]
+		for _, c := range st.ToolCalls() {
+			if !ended(*st, c.N) {
+				a.Kind, a.Tool, a.Input = store.PartToolCall, c.ToolName, c.Input
+				break
+			}
+		}
+		return a
+	}
+	if n := len(st.Parts); n > 0 {
+		p := st.Parts[n-1]
+		a.Kind, a.Tool, a.Input = p.Type, p.ToolName, p.Input
+	}
+	return a
+}
+
+// ended reports whether the n-th call of a step has ended.
+func ended(st store.Step, n int64) bool {
+	for _, c := range st.Calls {
+		if c.Seq == n {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,229 @@
+package stream
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"journeyman/runner/view"
+	"journeyman/store"
+)
+
+// step encodes a step as far as it has come. open says that its model call is still in
+// progress.
+func (e *encoder) step(st store.Step, open bool) {
+	if open && len(st.Parts) == 0 {
+		return // a model call that fails before its first word leaves no step
+	}
+	if !store.Continues(e.snap.steps, int(st.Seq)) {
+		e.put(st, slotStartStep, chunk{Type: "start-step"})
+	}
+	e.parts(st, open)
+	if !open && e.callEnds(st) && !st.Unfinished() {
+		e.put(st, slotFinishStep, chunk{Type: "finish-step"})
+	}
+}
+
+// parts encodes what the model produced in a step. A text that the output limit cut off
+// is one text over several steps: the first of them begins it, and the last one ends it.
+func (e *encoder) parts(st store.Step, open bool) {
+	cut, isCut := store.CutText(e.snap.steps, int(st.Seq)) // the text that this step continues
+	left, isLeft := store.OpenText(st, cut, isCut)         // the text that the next step continues
+	isLeft = isLeft && !open && st.Unfinished()
+	for i, p := range st.Parts {
+		growing := open && i == len(st.Parts)-1
+		switch {
+		case p.IsCall():
+			e.toolInput(st, i, p, growing)
+		case p.Text == "": // some providers send empty parts, which only carry their own data
+		case p.Type == store.PartReasoning:
+			e.text(st, i, p.Text, textPart{kind: "reasoning", id: view.PartID(st.Seq, i), open: growing})
+		case p.Type == store.PartText:
+			whole := store.PartPlace{Step: st.Seq, Part: i}
+			begun := isCut
+			if isCut {
+				whole, isCut = cut, false
+			}
+			e.text(st, i, p.Text, textPart{kind: "text", id: view.PartID(whole.Step, whole.Part), begun: begun,
+				open: growing || isLeft && whole == left})
+		}
+	}
+	if isCut && !isLeft && !open { // the step has not continued the text, and no later step will
+		e.endCutText(st, cut)
+	}
+}
+
+// endCutText ends a text that was cut off and that st is the last to leave open.
+func (e *encoder) endCutText(st store.Step, cut store.PartPlace) {
+	e.put(st, slotEndCut, chunk{Type: "text-end", ID: view.PartID(cut.Step, cut.Part)})
+}
+
+// A textPart says how a text is shown.
+type textPart struct {
+	kind  string // text or reasoning
+	id    string
+	begun bool // an earlier step has begun the text
+	open  bool // more of the text will come
+}
+
+// text encodes the text of a part of a step.
+func (e *encoder) text(st store.Step, part int, text string, t textPart) {
+	start := e.place(st, slotParts+int64(part), 1)
+	if !t.begun {
+		e.putAt(start, chunk{Type: t.kind + "-start", ID: t.id})
+	}
+	p := start
+	// A client that returns continues in the middle of the text, wherever its last event ended.
+	for rest := text[e.bytesSent(start, len(text)):]; rest != "" && !e.full(); {
+		delta := e.nextDelta(rest)
+		rest = rest[len(delta):]
+		p.offset = int64(1 + len(text) - len(rest))
+		e.putAt(p, chunk{Type: t.kind + "-delta", ID: t.id, Delta: delta})
+	}
+	if !t.open {
+		p.offset = endOffset
+		e.putAt(p, chunk{Type: t.kind + "-end", ID: t.id})
+	}
+}
+
+// bytesSent returns how many of the n bytes of the part that begins at start clients
+// have received.
+func (e *encoder) bytesSent(start position, n int) int {
+	switch {
+	case e.at.step == start.step && e.at.slot == start.slot:
+		return int(min(max(e.at.offset-1, 0), int64(n)))
+	case e.at.compare(start) > 0:
+		return n
+	}
+	return 0
+}
+
+// maxWordwise is the limit of a text that is sent word by word, in bytes. A longer text
+// means that the client is catching up.
+const maxWordwise = 4 << 10
+
+// nextDelta returns the beginning of a text that the next delta holds. The client that
+// sent an instruction gets it word by word, so that it receives the same events however
+// fast it reads.
+func (e *encoder) nextDelta(text string) string {
+	if !e.words || len(text) > maxWordwise {
+		return text
+	}
+	word := strings.IndexFunc(text, unicode.IsSpace)
+	if word < 0 {
+		return text
+	}
+	gap := strings.IndexFunc(text[word:], func(r rune) bool { return !unicode.IsSpace(r) })
+	if gap < 0 {
+		return text
+	}
+	return text[:word+gap]
+}
+
+// toolInput encodes the arguments of a tool call. Arguments that no tool can run with are
+// an error at once. growing says that more of them will come.
+func (e *encoder) toolInput(st store.Step, part int, p store.Part, growing bool) {
+	at := e.place(st, slotParts+int64(part), 1)
+	end := at
+	end.offset = endOffset
+	if end.compare(e.at) <= 0 {
+		return // checked first: the text of long arguments is costly
+	}
+	e.putAt(at, chunk{Type: "tool-input-start", ToolCallID: p.CallID, ToolName: p.ToolName, Dynamic: true})
+	text := string(p.Input)
+	// Complete arguments that no tool can run with are stored as a JSON string. Clients get its text.
+	if !growing {
+		text = view.InputText(p.Input)
+	}
+	if delta := text[e.bytesSent(at, len(text)):]; delta != "" {
+		at.offset = int64(1 + len(text))
+		e.putAt(at, chunk{Type: "tool-input-delta", ToolCallID: p.CallID, InputTextDelta: delta})
+	}
+	if growing {
+		return
+	}
+	c := chunk{Type: "tool-input-available", ToolCallID: p.CallID, ToolName: p.ToolName, Input: p.Input, Dynamic: true}
+	if why := view.InputError(p.Input); why != "" {
+		c.Type, c.ErrorText = "tool-input-error", why
+	}
+	e.putAt(end, c)
+}
+
+// callEnds encodes the ends of a step's tool calls, and reports whether all have ended.
+// Calls that people decide on come after all others. The order is then that of the loop,
+// whenever people decide.
+func (e *encoder) callEnds(st store.Step) bool {
+	// A position is passed only once, so this order must not depend on when people decide.
+	e.approvalRequests(st)
+	if !e.endsOf(st, slotCalls, false) {
+		return false
+	}
+	e.decisions(st)
+	return e.endsOf(st, slotDecided, true)
+}
+
+// endsOf encodes the ends of the tool calls that people were asked about, or of all
+// others, in the order in which they ended. It reports whether all have ended.
+func (e *encoder) endsOf(st store.Step, slot int64, asked bool) bool {
+	// Once the turn has gone past the step, a call without a result never ran.
+	over := e.snap.turn.Status.Ended() || st.Seq < int64(len(e.snap.steps))-1 || e.snap.current != nil
+	group := slices.DeleteFunc(st.ToolCalls(), func(c store.ToolCall) bool {
+		_, asks := st.Approval(c.N)
+		return asks != asked
+	})
+	told := e.children(st, group, slot)
+	for i, call := range inOrderOfEnds(st, group) {
+		a, asks := st.Approval(call.N)
+		output, errorText, ended := view.CallOutcome(st, call, over)
+		if !ended {
+			return false
+		}
+		c := chunk{Type: "tool-output-available", ToolCallID: call.CallID, Output: output, Dynamic: true}
+		switch {
+		case e.approvals && asks && a.Kind != store.KindQuestion && a.Status != store.ApprovalApproved:
+			c = chunk{Type: "tool-output-denied", ToolCallID: call.CallID}
+		case errorText != "":
+			c.Type, c.ErrorText = "tool-output-error", errorText
+		}
+		// The slots are in the order of the ends, since a position is passed only once.
+		if at := e.place(st, slot+group[i].N, told); at.compare(e.at) > 0 && view.InputError(call.Input) == "" {
+			e.putAt(at, c) // after an input error, the call has ended already
+		}
+	}
+	return true
+}
+
+// inOrderOfEnds returns calls of a step in the order in which they ended, and then those
+// that have not ended.
+func inOrderOfEnds(st store.Step, calls []store.ToolCall) []store.ToolCall {
+	rank := make(map[int64]int, len(st.Calls))
+	for i, c := range st.Calls {
+		rank[c.Seq] = i - len(st.Calls) // below 0, the rank of a call that has not ended
+	}
+	return slices.SortedStableFunc(slices.Values(calls), func(a, b store.ToolCall) int {
+		return cmp.Compare(rank[a.N], rank[b.N])
+	})
+}
+
+// approvalRequests encodes what people are asked about the tool calls of a step.
+func (e *encoder) approvalRequests(st store.Step) {
+	for _, a := range st.Approvals {
+		e.put(st, slotRequests+a.Call, personChunk(a, store.ApprovalPending, ""))
+		if e.approvals && a.Kind != store.KindQuestion {
+			c := chunk{Type: "tool-approval-request", ApprovalID: a.ID, ToolCallID: a.ToolCallID}
+			e.putAt(e.place(st, slotRequests+a.Call, 1), c)
+		}
+	}
+}
+
+// decisions encodes what people have decided about the tool calls of a step, in the order
+// of their decisions.
+func (e *encoder) decisions(st store.Step) {
+	decided := slices.DeleteFunc(slices.Clone(st.Approvals), func(a store.Approval) bool { return !a.Decided() })
+	// Positions only grow, so decisions come in the order of their numbers.
+	slices.SortFunc(decided, func(a, b store.Approval) int { return int(a.Decision - b.Decision) })
+	for _, a := range decided {
+		e.put(st, slotDecisions+a.Decision, personChunk(a, a.Status, a.Reason))
+	}
+}

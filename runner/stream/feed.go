@@ -1,0 +1,149 @@
+package stream
+
+import (
+	"cmp"
+	"slices"
+)
+
+// ring returns the ring of a worker, nil where it has none.
+func (h *Hub) ring(workerID string) *ring {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.rings[workerID]
+}
+
+// joinRing returns the ring of a worker for a watcher, who leaves it later. A new ring
+// begins after what the turns under way have done so far.
+func (h *Hub) joinRing(workerID string) *ring {
+	h.mu.Lock() // until the watcher is counted: Prune must not drop the ring before
+	defer h.mu.Unlock()
+	rg := h.rings[workerID]
+	if rg == nil {
+		rg = &ring{turns: map[int64]*ringTurn{}, index: map[string]int64{}, wakeUp: &h.wakeUp}
+		rg.mu.Lock()
+		defer rg.mu.Unlock()
+		h.rings[workerID] = rg
+		// A turn that is not loaded yet finds the ring when it is.
+		for _, l := range h.live {
+			if l.workerID != workerID {
+				continue
+			}
+			if s, ok := l.look(); ok {
+				e := encoder{views: h.views}
+				e.encode(s) // moves e.at to the end of the snapshot; the events are in the past
+				rg.turns[s.turn.Num] = &ringTurn{at: e.at, live: l}
+			}
+		}
+	}
+	rg.watchers++
+	return rg
+}
+
+func (h *Hub) leaveRing(rg *ring) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	rg.watchers--
+	rg.left = h.now()
+}
+
+// Prune drops the rings that nobody watches any more, and the events that are too old.
+func (h *Hub) Prune() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id, rg := range h.rings {
+		if rg.watchers == 0 && h.now().Sub(rg.left) > RingAge {
+			delete(h.rings, id)
+			continue
+		}
+		rg.mu.Lock()
+		rg.trim(h.now())
+		rg.mu.Unlock()
+	}
+}
+
+// feed adds what is new in a snapshot of a turn. The caller holds the mu of the ring: it
+// gives the events of all turns one order.
+func (h *Hub) feed(rg *ring, rt *ringTurn, s snapshot) {
+	e := encoder{views: h.views, at: rt.at, wide: true}
+	events := e.encode(s)
+	rt.at = e.at
+	rg.add(events, h.now())
+}
+
+// inRing calls do with the ring of a worker, and its mu held, unless the worker has none.
+func (h *Hub) inRing(workerID string, do func(rg *ring)) {
+	if rg := h.ring(workerID); rg != nil {
+		rg.mu.Lock()
+		defer rg.mu.Unlock()
+		do(rg)
+	}
+}
+
+// feedLive adds what is new of a turn that is executed here.
+func (h *Hub) feedLive(l *Live) {
+	h.inRing(l.workerID, func(rg *ring) {
+		// The snapshot is taken with the ring locked, so that the ring never goes backwards.
+		if s, ok := l.look(); ok {
+			rt := rg.turn(s.turn.Num)
+			rt.live, rt.snap = l, snapshot{}
+			h.feed(rg, rt, s)
+		}
+	})
+}
+
+// feedSuspended adds what is new of a suspended turn. Its execution may have been resumed
+// meanwhile, and then feeds the ring itself.
+func (h *Hub) feedSuspended(s snapshot) {
+	h.inRing(s.turn.WorkerID, func(rg *ring) {
+		if s.turn.Status.Ended() || rg.told(s.turn) {
+			return
+		}
+		if rt := rg.turn(s.turn.Num); rt.live == nil {
+			rt.snap = s
+			h.feed(rg, rt, s)
+		}
+	})
+}
+
+// feedEnded adds the end of a turn that nobody executed.
+func (h *Hub) feedEnded(s snapshot) {
+	h.inRing(s.turn.WorkerID, func(rg *ring) {
+		if !rg.told(s.turn) {
+			h.feed(rg, rg.turn(s.turn.Num), s)
+			delete(rg.turns, s.turn.Num)
+		}
+	})
+}
+
+// release ends the entry of a turn that is no longer executed. The entry of a suspended
+// turn stays: the turn will continue from where the ring has it.
+func (h *Hub) release(l *Live) {
+	h.inRing(l.workerID, func(rg *ring) {
+		s, _ := l.look()
+		rt := rg.turns[s.turn.Num]
+		switch {
+		case rt == nil || rt.live != l: // the turn is executed again already
+		case l.suspended:
+			rt.live, rt.snap = nil, s
+		default:
+			delete(rg.turns, s.turn.Num)
+		}
+	})
+}
+
+// unfinished returns the unfinished turns as the ring has them now, oldest first, and the
+// number of the next event.
+func (h *Hub) unfinished(rg *ring) (snaps []snapshot, next int64) {
+	rg.mu.Lock()
+	defer rg.mu.Unlock()
+	for _, rt := range rg.turns {
+		s := rt.snap
+		if rt.live != nil {
+			s, _ = rt.live.look()
+		}
+		h.feed(rg, rt, s) // so that the next event begins where the snapshot ends
+		snaps = append(snaps, s)
+	}
+	slices.SortFunc(snaps, func(a, b snapshot) int { return cmp.Compare(a.turn.Num, b.turn.Num) })
+	return snaps, rg.end()
+}

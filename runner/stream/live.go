@@ -1,0 +1,223 @@
+package stream
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"journeyman/runner/model"
+	"journeyman/store"
+)
+
+// A Live is a turn that this process executes. The loop calls its methods, from one
+// goroutine, as things happen. It holds the step in progress, which nobody else has.
+type Live struct {
+	hub      *Hub
+	turnID   string
+	taskID   string
+	workerID string
+
+	organizationID string
+
+	suspended bool // only the loop's goroutine reads and writes it
+
+	mu     sync.Mutex // guards the fields below
+	known  snapshot
+	parts  []*partBuilder // of the step in progress
+	loaded bool           // known is complete
+}
+
+// Begin returns the Live of a turn whose execution begins. The caller closes it when the
+// execution has ended.
+func (h *Hub) Begin(t store.Turn) *Live {
+	l := &Live{hub: h, turnID: t.ID, taskID: t.TaskID, workerID: t.WorkerID, organizationID: t.OrganizationID,
+		known: snapshot{turn: t, shared: &encodings{}}}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.live[t.ID] = l
+	return l
+}
+
+// Close ends the execution of the turn. From now on its watchers look in the store.
+func (l *Live) Close() {
+	h := l.hub
+	h.mu.Lock()
+	if h.live[l.turnID] == l { // otherwise the turn was suspended, and is executed again
+		delete(h.live, l.turnID)
+	}
+	h.mu.Unlock()
+	h.release(l)
+	h.changed.fire(l.turnID) // watchers that looked here look again
+}
+
+// update changes the snapshot and tells all watchers.
+func (l *Live) update(change func()) {
+	l.set(change)
+	// After the unlock: feedLive takes the mu of the ring, which comes before that of l.
+	l.hub.changed.fire(l.turnID)
+	l.hub.feedLive(l)
+}
+
+// set changes the snapshot.
+func (l *Live) set(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+}
+
+// Loaded makes the turn visible, with the steps of its earlier executions.
+func (l *Live) Loaded(steps []store.Step, children []store.Child, attached []store.File) {
+	l.update(func() {
+		l.known.steps, l.known.children, l.known.attached = slices.Clone(steps), children, attached
+		l.loaded = true
+	})
+}
+
+// BeginStep begins a model call. It withdraws what an earlier attempt at the same step
+// has produced.
+func (l *Live) BeginStep(st store.Step) {
+	l.update(func() { l.known.current, l.parts = &st, nil })
+}
+
+// maxParts is the limit of parts of one step that are shown while the model produces
+// them.
+const maxParts = 10_000
+
+// Delta adds what the model has just produced to the step in progress.
+func (l *Live) Delta(d model.Delta) {
+	if d.Part >= 0 && d.Part < maxParts {
+		l.update(func() { l.addDelta(d) })
+	}
+}
+
+func (l *Live) addDelta(d model.Delta) {
+	st := *l.known.current
+	st.Parts = slices.Clone(st.Parts) // snapshots hold the old ones
+	begin := func(p store.Part) {
+		l.endPart(&st)
+		st.Parts, l.parts = append(st.Parts, p), append(l.parts, &partBuilder{})
+	}
+	for len(st.Parts) < d.Part { // the model skipped a part: an empty one is not shown
+		begin(store.Part{Type: store.PartReasoning})
+	}
+	if len(st.Parts) == d.Part {
+		begin(newPart(st, model.Part{Type: d.Type, CallID: d.CallID, ToolName: d.ToolName}))
+	}
+	l.parts[d.Part].add(&st.Parts[d.Part], d.Text)
+	l.known.current = &st
+}
+
+// endPart completes the last part of the step in progress.
+func (l *Live) endPart(st *store.Step) {
+	if i := len(st.Parts) - 1; i >= 0 {
+		l.parts[i].end(&st.Parts[i])
+	}
+}
+
+// Matches reports whether clients that have seen the deltas of the step in progress can
+// continue with these parts. Otherwise the step needs another attempt number, which
+// withdraws what they have seen.
+func (l *Live) Matches(parts []store.Part) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// Without a step in progress nobody has seen deltas of it.
+	return l.known.current == nil || extends(l.known.current.Parts, parts)
+}
+
+// Partial returns the step in progress as it would be stored. ok is false without one.
+func (l *Live) Partial() (st store.Step, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.known.current == nil {
+		return st, false
+	}
+	st = *l.known.current
+	st.Parts = slices.Clone(st.Parts)
+	// This also changes the builder of the part, so no delta may follow for it.
+	l.endPart(&st)
+	return st, true
+}
+
+// Journaled moves a step from in progress to the journal, which has it now.
+func (l *Live) Journaled(st store.Step) { l.update(func() { l.addStep(st) }) }
+
+func (l *Live) addStep(st store.Step) {
+	st.Calls = nil // CallEnded adds them one by one
+	l.known.current, l.parts = nil, nil
+	l.known.steps = append(l.known.steps, st)
+}
+
+// CallEnded adds the end of a tool call to the last step.
+func (l *Live) CallEnded(c store.Call) {
+	l.changeLast(func(st *store.Step) { st.Calls = append(slices.Clip(st.Calls), c) })
+}
+
+// childrenChanged replaces the children: the turns that the turn has started. The loop does
+// not call it. The goroutine that starts or ends a child does.
+func (l *Live) childrenChanged(children []store.Child) {
+	l.update(func() {
+		// Two readers may come in the wrong order: what has been seen stays.
+		for i, old := range l.known.children {
+			if i < len(children) && old.Status.Ended() {
+				children[i] = old
+			}
+		}
+		if len(children) >= len(l.known.children) {
+			l.known.children = children
+		}
+	})
+}
+
+// Decided adds what people have decided on the tool calls of the last step.
+func (l *Live) Decided(approvals []store.Approval) {
+	l.changeLast(func(st *store.Step) { st.Approvals = approvals })
+}
+
+// changeLast changes the last step of the journal, in a copy: snapshots share the rest.
+func (l *Live) changeLast(change func(*store.Step)) {
+	l.update(func() {
+		l.known.steps = slices.Clone(l.known.steps)
+		change(&l.known.steps[len(l.known.steps)-1])
+	})
+}
+
+// Suspended marks the turn as one that waits for people. Nobody executes it until they
+// have decided on its tool calls.
+func (l *Live) Suspended() { l.suspended = true }
+
+// Waiting marks the turn as one that waits for its model, and tells all watchers why. What
+// the model has produced of the step in progress is void.
+func (l *Live) Waiting(w store.Wait) {
+	l.suspended = true
+	l.update(func() { l.known.turn.Wait, l.known.current, l.parts = &w, nil, nil })
+}
+
+// Ended notifies all watchers that the end of the turn is committed. last is the step that
+// was committed with it, nil without one. published says that the turn may have published
+// files or used sources.
+func (l *Live) Ended(ctx context.Context, t store.Turn, last *store.Step, published bool) error {
+	l.hub.ended.fire(t.ID) // first, because clients wait for the result
+	if last != nil {
+		l.set(func() { l.addStep(*last) })
+	}
+	end := snapshot{turn: t}
+	// The files come before the end of the stream, so they are read before it is announced.
+	if published {
+		if err := l.hub.readFiles(ctx, &end); err != nil {
+			return err
+		}
+	}
+	l.update(func() {
+		end.steps, end.children, end.attached = l.known.steps, l.known.children, l.known.attached
+		end.shared = l.known.shared
+		l.known = end
+	})
+	return nil
+}
+
+// look returns the snapshot. ok is false until the turn is loaded.
+func (l *Live) look() (s snapshot, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.known, l.loaded
+}

@@ -1,0 +1,133 @@
+package stream
+
+import (
+	"sync"
+	"time"
+
+	"journeyman/store"
+)
+
+// The limits of what a worker-wide stream can be continued from exactly.
+const (
+	RingAge   = 5 * time.Minute
+	RingBytes = 4 << 20
+)
+
+// A ring holds the recent events of a worker, in the one order that all its watchers see.
+// A worker has a ring while somebody watches the worker, and RingAge longer.
+type ring struct {
+	watchers int       // guarded by the mu of the hub
+	left     time.Time // when the last watcher left; likewise
+
+	mu      sync.RWMutex
+	turns   map[int64]*ringTurn // the unfinished turns, by num
+	events  []ringEvent
+	first   int64            // number of events[0]
+	index   map[string]int64 // number of an event by its id
+	bytes   int              // of all events
+	changed signal           // of the next event
+	wakeUp  *alarm
+}
+
+type ringEvent struct {
+	Event
+	at time.Time
+}
+
+// A ringTurn is a turn that has not ended.
+type ringTurn struct {
+	at   position // the ring has its events up to here
+	live *Live    // nil while the turn is suspended
+	snap snapshot // the suspended turn
+}
+
+// trim drops events from the front. The caller holds mu.
+func (rg *ring) trim(now time.Time) {
+	for len(rg.events) > 0 && (rg.bytes > RingBytes || now.Sub(rg.events[0].at) > RingAge) {
+		rg.bytes -= len(rg.events[0].Data)
+		delete(rg.index, rg.events[0].ID)
+		rg.events[0] = ringEvent{} // its memory is free before append moves the others
+		rg.events = rg.events[1:]
+		rg.first++
+	}
+}
+
+// end returns the number of the next event. The caller holds mu.
+func (rg *ring) end() int64 { return rg.first + int64(len(rg.events)) }
+
+// add appends events and wakes the watchers. The caller holds mu.
+func (rg *ring) add(events []Event, now time.Time) {
+	if len(events) == 0 {
+		return
+	}
+	for _, e := range events {
+		rg.index[e.ID] = rg.end()
+		rg.events = append(rg.events, ringEvent{e, now})
+		rg.bytes += len(e.Data)
+	}
+	rg.trim(now)
+	rg.changed.fire(rg.wakeUp)
+}
+
+// from returns at most n events from the given number on. ok is false if the ring has
+// dropped some of them.
+func (rg *ring) from(number int64, n int) (events []Event, ok bool) {
+	rg.mu.RLock()
+	defer rg.mu.RUnlock()
+	if number < rg.first {
+		return nil, false
+	}
+	list := rg.events[number-rg.first:]
+	events = make([]Event, min(len(list), n))
+	for i := range events {
+		events[i] = list[i].Event
+	}
+	return events, true
+}
+
+// watch returns a channel that closes when the ring has the event of a number. The caller
+// calls leave when it no longer waits.
+func (rg *ring) watch(number int64) (changed <-chan struct{}, leave func()) {
+	rg.mu.Lock()
+	defer rg.mu.Unlock()
+	w := rg.changed.watch()
+	if number < rg.end() { // it came before the lock
+		rg.changed.leave(w)
+		close(w.changed)
+	}
+	return w.changed, func() {
+		rg.mu.Lock()
+		defer rg.mu.Unlock()
+		rg.changed.leave(w)
+	}
+}
+
+// numberOf returns the number of the event with an id.
+func (rg *ring) numberOf(id string) (number int64, ok bool) {
+	rg.mu.RLock()
+	defer rg.mu.RUnlock()
+	number, ok = rg.index[id]
+	return number, ok
+}
+
+// turn returns the entry of a turn, a new one if there is none. The caller holds mu.
+func (rg *ring) turn(num int64) *ringTurn {
+	rt := rg.turns[num]
+	if rt == nil {
+		rt = &ringTurn{}
+		rg.turns[num] = rt
+	}
+	return rt
+}
+
+// told reports whether the ring has told of a turn that it has no entry for: the turn has
+// ended since. The caller holds mu.
+func (rg *ring) told(t store.Turn) bool {
+	_, begun := rg.index[firstID(t)]
+	return begun && rg.turns[t.Num] == nil
+}
+
+// firstID returns the id of a turn's first event.
+func firstID(t store.Turn) string {
+	return position{turn: t.Num, step: startStep, slot: slotUserMessage}.String()
+}

@@ -1,0 +1,128 @@
+package stream
+
+import (
+	"context"
+
+	"journeyman/store"
+)
+
+// A Stream returns the events of one turn, or of all turns of a task. It belongs to one
+// goroutine.
+type Stream struct {
+	hub     *Hub
+	single  bool // ends with its first turn
+	turn    store.Turn
+	encoder encoder
+	ended   bool
+}
+
+// Task returns the stream of a whole task: its turns so far, then what runs or is queued,
+// as it happens. The stream ends with the last turn. With the id of an event of this
+// task, it continues after that event. With any other id, it returns everything.
+func (h *Hub) Task(ctx context.Context, task store.TaskRef, lastEventID string) (*Stream, error) {
+	turns, err := h.store.Turns(ctx, task)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stream{hub: h, encoder: encoder{views: h.views, most: manyBytes}}
+	if len(turns) == 0 {
+		s.ended = true
+		return s, nil
+	}
+	s.turn = turns[0]
+	if p, ok := parsePosition(lastEventID); ok {
+		// The id of another task names no turn of this one, and everything is sent.
+		for _, t := range turns {
+			if t.Num == p.turn {
+				s.turn, s.encoder.at = t, p
+			}
+		}
+	}
+	return s, nil
+}
+
+// Turn returns the stream of one turn, for the client that sent its instruction: the
+// stream does not repeat that.
+func (h *Hub) Turn(t store.Turn) *Stream {
+	e := encoder{views: h.views, most: manyBytes, words: true, at: position{turn: t.Num, step: startStep, slot: slotUserMessage}}
+	return &Stream{hub: h, single: true, turn: t, encoder: e}
+}
+
+// WithApprovals adds the chunks of the AI SDK 6 for approvals. Version 5 refuses them.
+func (s *Stream) WithApprovals() *Stream {
+	s.encoder.approvals = true
+	return s
+}
+
+// After these many events, or after an event that makes them these many bytes, Next returns
+// although there are more.
+const (
+	manyEvents = 256
+	manyBytes  = 256 << 10
+)
+
+// Next waits for events. done says that none follow these. It returns an error when ctx
+// ends, and ErrClosed when the service stops. Events and an error never come together, so
+// that no event is lost.
+func (s *Stream) Next(ctx context.Context) (events []Event, done bool, err error) {
+	for !s.ended && len(events) < manyEvents {
+		more, idle, err := s.poll(ctx, len(events) > 0)
+		events = append(events, more...)
+		switch {
+		case len(events) > 0 && (idle || err != nil):
+			return events, false, nil // the next call meets the same error again
+		case err != nil:
+			return nil, false, err
+		}
+	}
+	return events, s.ended, nil
+}
+
+// poll returns what is new of the turn. After the end of the turn, it goes on to the next
+// one. If the turn goes on and nothing is new, poll waits for a change, unless hurry says
+// that the caller has events to return. idle says that there is no more for now.
+func (s *Stream) poll(ctx context.Context, hurry bool) (events []Event, idle bool, err error) {
+	events, changed, leave, err := s.advance(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer leave()
+	// The end is looked at first: it may come without a new event, when a client returns with
+	// the id of the last one.
+	switch {
+	case s.encoder.done():
+		return events, false, s.nextTurn(ctx)
+	case len(events) > 0 || hurry:
+		return events, true, nil
+	}
+	return nil, false, s.hub.await(ctx, changed)
+}
+
+// advance returns what is new of the turn. It is a method of its own, so that the snapshot is
+// not on the stack of a goroutine that waits.
+func (s *Stream) advance(ctx context.Context) (
+	events []Event, changed <-chan struct{}, leave func(), err error) {
+	snap, changed, leave, err := s.hub.look(ctx, s.turn.ID)
+	if err == nil {
+		events = snap.shared.encode(&s.encoder, snap)
+	}
+	return events, changed, leave, err
+}
+
+// nextTurn goes on to the next turn of the task.
+func (s *Stream) nextTurn(ctx context.Context) error {
+	if s.single {
+		s.ended = true
+		return nil
+	}
+	next, err := s.hub.store.NextTurn(ctx, s.turn)
+	switch {
+	case store.IsNotFound(err):
+		s.ended = true
+	case err != nil:
+		return err
+	default:
+		s.turn = next
+	}
+	return nil
+}

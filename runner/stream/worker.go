@@ -1,0 +1,133 @@
+package stream
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"journeyman/store"
+)
+
+// A WorkerStream returns the events of all turns of a worker as they happen. It belongs
+// to one goroutine, which closes it.
+type WorkerStream struct {
+	hub      *Hub
+	workerID string
+	ring     *ring
+	next     int64    // number of the ring's next event
+	past     []replay // what comes before that event
+}
+
+// A replay returns events of the past.
+type replay func(ctx context.Context) ([]Event, error)
+
+// maxReplayed is the limit of turns that a restarted stream replays.
+const maxReplayed = 200
+
+// Worker returns the worker-wide stream. With the id of an event, it continues after that
+// event. If that is no longer possible, it begins with data-restart and replays the turns
+// since. Without an id, it begins with the unfinished turns.
+func (h *Hub) Worker(ctx context.Context, workerID, lastEventID string) (*WorkerStream, error) {
+	s := &WorkerStream{hub: h, workerID: workerID, ring: h.joinRing(workerID)}
+	if last, ok := s.ring.numberOf(lastEventID); ok {
+		s.next = last + 1
+		return s, nil
+	}
+	// One look at the ring for both: no event may be in neither, or in both.
+	var unfinished []snapshot
+	unfinished, s.next = h.unfinished(s.ring)
+	if lastEventID != "" {
+		if err := s.restart(ctx, lastEventID, unfinished); err != nil {
+			s.Close()
+			return nil, err
+		}
+	}
+	for _, snap := range unfinished {
+		s.past = append(s.past, func(context.Context) ([]Event, error) { return s.whole(snap), nil })
+	}
+	return s, nil
+}
+
+// Close releases the stream.
+func (s *WorkerStream) Close() { s.hub.leaveRing(s.ring) }
+
+// restart plans the replay for a client that cannot continue exactly: data-restart, and
+// the turns that have ended since the client's last event. The unfinished turns follow.
+func (s *WorkerStream) restart(ctx context.Context, lastEventID string, unfinished []snapshot) error {
+	turns, err := s.hub.store.TurnsSince(ctx, s.workerID, 0, maxReplayed)
+	if err != nil || len(turns) == 0 {
+		return err
+	}
+	last, _ := parsePosition(lastEventID)
+	in, since := turns[0], time.Time{} // an unknown id: everything is replayed
+	for _, t := range turns {
+		if t.Num == last.turn {
+			in, since = t, t.CreatedAt // what ended before the turn was accepted is known to the client
+		}
+	}
+	if in.Num != last.turn {
+		last = position{turn: in.Num, step: startStep, slot: slotUserMessage} // a client may return with this id
+	}
+	c := dataChunk("restart", struct{}{})
+	c.TaskID, c.TurnID = in.TaskID, in.ID
+	event := Event{ID: last.String() + replayMark, Data: c.marshal()}
+	s.past = []replay{func(context.Context) ([]Event, error) { return []Event{event}, nil }}
+	for _, t := range turns {
+		follows := func(snap snapshot) bool { return snap.turn.Num == t.Num }
+		missed := t.Status.Ended() && !t.CompletedAt.Before(since)
+		// No turn comes twice: these follow as unfinished turns, or from the ring.
+		if missed && !slices.ContainsFunc(unfinished, follows) && !s.comes(t) {
+			s.past = append(s.past, func(ctx context.Context) ([]Event, error) {
+				snap, err := s.hub.stored(ctx, t.ID)
+				if err != nil {
+					return nil, err
+				}
+				return s.whole(snap), nil
+			})
+		}
+	}
+	return nil
+}
+
+// comes reports whether the ring will tell of a turn from its first event on.
+func (s *WorkerStream) comes(t store.Turn) bool {
+	number, ok := s.ring.numberOf(firstID(t))
+	return ok && number >= s.next
+}
+
+// Next waits for events. done is always false: new turns may always come. It returns an
+// error when ctx ends, ErrClosed when the service stops, and a store.Error of kind Busy
+// for a client that is too slow. Events and an error never come together.
+func (s *WorkerStream) Next(ctx context.Context) (events []Event, done bool, err error) {
+	for len(s.past) > 0 {
+		events, err := s.past[0](ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		if s.past = s.past[1:]; len(events) > 0 {
+			return events, false, nil
+		}
+	}
+	for {
+		events, ok := s.ring.from(s.next, manyEvents)
+		if !ok { // the client never slows the others down, so the ring went on without it
+			return nil, false, store.Errorf(store.Busy, "the reader is too slow for the stream")
+		}
+		if len(events) > 0 {
+			s.next += int64(len(events))
+			return events, false, nil
+		}
+		changed, leave := s.ring.watch(s.next)
+		err := s.hub.await(ctx, changed)
+		leave()
+		if err != nil {
+			return nil, false, err
+		}
+	}
+}
+
+// whole returns all events of a turn so far.
+func (s *WorkerStream) whole(snap snapshot) []Event {
+	e := encoder{views: s.hub.views, wide: true, replay: true}
+	return e.encode(snap)
+}

@@ -1,0 +1,168 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"journeyman/runner/tool"
+	"journeyman/runner/view"
+	"journeyman/store"
+)
+
+const (
+	maxApprovals = 32                 // calls of one step that people are asked about
+	approvalWait = 7 * 24 * time.Hour // how long a turn waits for decisions before it ends
+	maxExpired   = 100                // turns that one write ends, so that other writes need not wait long
+)
+
+// errSuspended ends the execution of a turn that waits for people, for its model or for its
+// children. The turn holds no slot while it waits.
+var errSuspended = errors.New("the turn is suspended until people have decided")
+
+// approvals returns the approvals that the calls of a step need. A call that would fail
+// without running needs none.
+func (r *Runner) approvals(e *execution, st store.Step) (list []store.Approval) {
+	questions := 0
+	for _, c := range st.ToolCalls() {
+		kind := e.tools.asks(c)
+		if kind == store.KindQuestion {
+			questions++
+		}
+		// A call beyond the bounds gets no approval. It fails later, and tells the model why.
+		if kind == "" || len(list) == maxApprovals || questions > tool.MaxQuestions {
+			continue
+		}
+		list = append(list, store.Approval{ID: store.NewID("apr", r.cfg.Now()), Kind: kind, Step: st.Seq, Call: c.N,
+			Status: store.ApprovalPending, CreatedAt: r.cfg.Now()}.Of(c))
+	}
+	return list
+}
+
+// asks returns the kind of decision that a call needs from a person; "" for none.
+func (s *toolset) asks(c store.ToolCall) store.ApprovalKind {
+	_, err := s.check(c)
+	switch {
+	case err != nil:
+		return ""
+	case c.ToolName == tool.AskUser && tool.CheckQuestion(c.Input) == nil:
+		return store.KindQuestion
+	case s.needsApproval(c.ToolName):
+		return store.KindApproval
+	}
+	return ""
+}
+
+// answerTo returns the result of a call that asked a question. If nobody has answered, the
+// model goes on without.
+func answerTo(a store.Approval) (json.RawMessage, error) {
+	if a.Status != store.ApprovalAnswered {
+		return nil, tool.Errorf("nobody answered within %d days: go on as well as you can without an answer, "+
+			"and say what you have assumed", int(approvalWait.Hours()/24))
+	}
+	return json.Marshal(map[string]string{"answer": view.ValidText(a.Answer)})
+}
+
+// awaitDecisions returns errSuspended if people have to decide on calls of the step. The
+// turn is then not this runner's any more.
+func (r *Runner) awaitDecisions(ctx context.Context, e *execution, st *store.Step) error {
+	pending := func(a store.Approval) bool { return a.Status == store.ApprovalPending }
+	if !slices.ContainsFunc(st.Approvals, pending) {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	// st may be out of date. SuspendTurn reads the decisions and suspends in one transaction, so
+	// the last decision either is seen here or finds a suspended turn to resume.
+	var approvals []store.Approval
+	suspended, err := r.suspend(e, func(ctx context.Context) (suspended bool, err error) {
+		approvals, suspended, err = r.cfg.Store.SuspendTurn(ctx, e.claim, st.Seq, r.cfg.Now().Add(approvalWait))
+		return suspended, err
+	})
+	switch {
+	case err != nil:
+		return err
+	case suspended:
+		e.live.Suspended()
+		return errSuspended
+	}
+	st.Approvals = approvals
+	e.live.Decided(approvals)
+	return nil
+}
+
+// suspend calls write, which suspends the turn in the store unless there is nothing to wait
+// for any more. It returns errAborted for a turn that was cancelled meanwhile.
+func (r *Runner) suspend(e *execution, write func(ctx context.Context) (bool, error)) (suspended bool, err error) {
+	err = r.persist("suspend turn", func(ctx context.Context) (err error) {
+		suspended, err = write(ctx)
+		return err
+	})
+	if errors.Is(err, store.ErrAbortRequested) { // AbortTask has not cancelled ctx yet
+		e.cancel(errAborted)
+		return false, errAborted
+	}
+	return suspended, err
+}
+
+// DecideApproval approves or denies a tool call or answers a question, if the caller may,
+// and tells the watchers of the turn. After the last decision the turn continues.
+// Store.Approvals lists the decisions that are open.
+func (r *Runner) DecideApproval(ctx context.Context, c store.Caller, taskID, id string, d store.Decision) (
+	store.Approval, error) {
+	a, err := r.cfg.Store.DecideApproval(ctx, c, taskID, id, d)
+	if err != nil {
+		return a, err
+	}
+	r.tellDecided(ctx, a)
+	return a, nil
+}
+
+// tellDecided wakes the runner and tells the watchers of a turn that a person has decided.
+func (r *Runner) tellDecided(ctx context.Context, a store.Approval) {
+	r.Wake() // after the last decision the turn is in the queue again
+	if err := r.Streams.ApprovalDecided(ctx, a); err != nil {
+		// The decision is committed, so the caller gets no error. Watchers see it when the turn
+		// continues.
+		r.cfg.Log.Error("tell of a decision", "approval", a.ID, "err", err)
+	}
+}
+
+// DecisionURL returns the address of a link that decides on an approval.
+func (r *Runner) DecisionURL(token string) string { return r.views.DecisionURL(token) }
+
+// PageURL returns the address of the page with that path.
+func (r *Runner) PageURL(path string) string { return r.views.PageURL(path) }
+
+// AlertLines returns what a message of an alert channel says.
+func (r *Runner) AlertLines(m store.AlertMessage) []view.AlertLine { return r.views.AlertLines(m) }
+
+// TaskURL returns the address of a task's page.
+func (r *Runner) TaskURL(id string) string { return r.views.TaskURL(id) }
+
+// expireSuspended ends the turns whose wait has lasted too long. Turns that wait only for
+// answers continue without them.
+func (r *Runner) expireSuspended() {
+	if r.cfg.Store.Writable() != nil {
+		return // in maintenance no time runs out
+	}
+	turns, resumed, err := r.cfg.Store.ExpireSuspended(r.ctx, maxExpired)
+	if err != nil {
+		if r.ctx.Err() == nil {
+			r.cfg.Log.Error("end turns that nobody decided on", "err", err)
+		}
+		return
+	}
+	// The ends are committed: an error for one turn must not keep the watchers of others waiting.
+	for _, t := range turns {
+		if err := r.tellEnded(r.ctx, t); err != nil && r.ctx.Err() == nil {
+			r.cfg.Log.Error("tell of a turn that nobody decided on", "turn", t.ID, "err", err)
+		}
+	}
+	if len(turns)+resumed > 0 {
+		r.Wake() // the next turns of their tasks may run
+	}
+}

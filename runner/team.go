@@ -1,0 +1,286 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool"
+	"journeyman/runner/view"
+	"journeyman/store"
+)
+
+// This file implements teams. A turn can run other workers: their turns are its children. It
+// is suspended while it waits for them, so it holds no slot. The end of the last child
+// resumes it. Then the calls that started the children are made again, and find the results.
+
+// The fields of _meta by which this server's own /mcp recognises a call of a turn, and
+// says that its result comes later. See package tool.
+const (
+	CallMeta  = tool.CallMeta
+	ChildMeta = tool.ChildMeta
+)
+
+// RunWorker starts a turn of another worker, or asks for the result of one.
+func (h *toolHost) RunWorker(ctx context.Context, errand tool.Errand) (json.RawMessage, error) {
+	// A call that is made again, after a crash or a wait, must find its child and not start another.
+	child, found, err := h.child(ctx, errand.TaskID)
+	if err == nil && !found && errand.TaskID != "" {
+		return nil, tool.Errorf("no call of this task has started the task %q", errand.TaskID)
+	}
+	if err == nil && !found {
+		if err = h.start(ctx, errand); err == nil { // read it back: it may have ended already
+			child, _, err = h.child(ctx, "")
+		}
+	}
+	if exhausted(err) {
+		return nil, err // the call waits for room and is made again
+	}
+	if err != nil {
+		return nil, forModel(err)
+	}
+	if errand.Wait && !child.Status.Ended() {
+		h.awaits = &child
+		return nil, tool.ErrLater
+	}
+	return h.report(ctx, child)
+}
+
+// child returns the turn that the call has started. With a taskID, it returns the newest turn
+// of that task, which the calling turn's task must have started.
+func (h *toolHost) child(ctx context.Context, taskID string) (store.Child, bool, error) {
+	if taskID != "" {
+		return h.r.cfg.Store.ChildTask(ctx, h.e.claim.Turn, taskID)
+	}
+	return h.r.cfg.Store.ChildOf(ctx, h.place)
+}
+
+// start accepts a turn of another worker, on behalf of the author of the calling turn.
+func (h *toolHost) start(ctx context.Context, errand tool.Errand) error {
+	// The author's role of today counts, so that a team cannot do more than its author may.
+	caller, err := h.r.cfg.Store.TurnCaller(ctx, h.e.claim.Turn)
+	if err != nil {
+		return err
+	}
+	w, err := h.r.cfg.Store.WorkerNamed(ctx, caller, errand.Worker)
+	if err != nil {
+		return err
+	}
+	in := Instruction{NewTurn: store.NewTurn{Caller: caller, WorkerID: w.ID, Input: errand.Input,
+		Budget: h.e.claim.Budget}}
+	for _, name := range errand.Files {
+		f, err := h.handOver(name)
+		if err != nil {
+			return err
+		}
+		in.Files = append(in.Files, f)
+	}
+	_, err = h.r.acceptChild(ctx, h.place, in)
+	h.started = err == nil
+	return err
+}
+
+// handOver keeps a copy of a file of the workspace for another worker.
+func (h *toolHost) handOver(name string) (f store.File, err error) {
+	src, err := h.e.ws.Open(name)
+	if err != nil {
+		return f, err
+	}
+	defer src.Close()
+	return h.r.keepIn(h.r.ctx, path.Base(name), src, MaxFileSize)
+}
+
+// acceptChild accepts the turn that a tool call starts.
+func (r *Runner) acceptChild(ctx context.Context, p store.CallPlace, in Instruction) (a store.Accepted, err error) {
+	err = r.accept(ctx, []*store.NewTurn{&in.NewTurn}, in.Files, func() ([]bool, error) {
+		// A cancel must not leave it open whether there is a child: StartChild itself refuses one
+		// for a cancelled turn.
+		a, err = r.cfg.Store.StartChild(context.WithoutCancel(ctx), p, in.NewTurn)
+		return []bool{!a.Replayed}, err
+	})
+	if err == nil {
+		r.accepted(a, append(in.Log, "parent", p.Turn.ID)...)
+		if err := r.Streams.ChildChanged(ctx, p.Turn); err != nil {
+			r.cfg.Log.Error("tell of a child", "turn", p.Turn.ID, "err", err) // the turn is committed all the same
+		}
+	}
+	return a, err
+}
+
+// AcceptFor accepts an instruction that a tool call has sent to this server's own /mcp. The
+// turn of that call waits for the new turn without a slot. ok is false if the token names no
+// call of this server. The instruction is then like any other.
+func (r *Runner) AcceptFor(ctx context.Context, token string, in Instruction) (a store.Accepted, ok bool, err error) {
+	p, ok, err := r.cfg.Store.CallOfToken(ctx, token)
+	if err != nil || !ok {
+		return a, false, err
+	}
+	ctx = store.DuringMaintenance(ctx) // it is the call of a turn that runs
+	a, err = r.acceptChild(ctx, p, in)
+	if errors.Is(err, store.ErrClaimLost) || errors.Is(err, store.ErrAbortRequested) {
+		err = store.Errorf(store.Conflict, "the call that asks for this has ended")
+	}
+	return a, true, err
+}
+
+// CallToken returns a token by which this server recognises a request of the call.
+func (h *toolHost) CallToken() (string, error) { return h.r.cfg.Store.CallToken(h.place) }
+
+// forModel turns a refusal into an error for the model, because the model can act on it.
+func forModel(err error) error {
+	refusal, ok := errors.AsType[*store.Error](err)
+	if !ok {
+		return err
+	}
+	text := refusal.Message
+	for _, d := range refusal.Details {
+		text += "; " + d.Path + " " + d.Message
+	}
+	return tool.Errorf("%s", text)
+}
+
+// waits reports whether the result of a call comes from another turn. A remote server may
+// claim that without a turn: then waits makes the call fail.
+func (r *Runner) waits(ctx context.Context, run *callRun) (bool, error) {
+	if run.host.awaits != nil {
+		return true, nil
+	}
+	child, found, err := r.cfg.Store.ChildOf(ctx, run.host.place)
+	if err != nil {
+		return false, fmt.Errorf("read child: %w", err)
+	}
+	if run.host.awaits = &child; !found {
+		run.err = tool.Errorf("the server says that a worker runs, but none does")
+	}
+	return found, nil
+}
+
+// awaitChildren suspends a turn until the turns have ended that its calls wait for. It
+// returns nil if they have ended already.
+func (r *Runner) awaitChildren(ctx context.Context, e *execution, calls []*callRun) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var children []store.Child
+	for _, c := range calls {
+		children = append(children, *c.host.awaits)
+	}
+	// The store looks at the children and suspends in one transaction. So a child that ends now
+	// either is seen there, or finds a suspended parent to resume.
+	suspended, err := r.suspend(e, func(ctx context.Context) (bool, error) {
+		return r.cfg.Store.SuspendForChildren(ctx, e.claim, children)
+	})
+	if err == nil && suspended {
+		e.live.Suspended()
+		err = errSuspended
+	}
+	return err
+}
+
+// A laterResult is the tool of a call whose result comes from a turn that the call has
+// started. It stands for calls by this server's own /mcp, and not for run_worker.
+type laterResult struct{ child store.Child }
+
+// Spec declares that the call may be made again: it only reads.
+func (laterResult) Spec() tool.Spec { return tool.Spec{Repeatable: true, Parallel: true} }
+
+// Run returns the result of the turn, or ErrLater while it has not ended.
+func (l laterResult) Run(ctx context.Context, h tool.Host, _ json.RawMessage) (json.RawMessage, error) {
+	own, ok := h.(*toolHost)
+	if !ok {
+		return nil, errors.New("the host is not this runner's")
+	}
+	if !l.child.Status.Ended() {
+		own.awaits = &l.child
+		return nil, tool.ErrLater
+	}
+	return own.report(ctx, l.child)
+}
+
+// Bounds of the report on a child.
+const (
+	maxReported = 64 << 10 // bytes of text, and of structured output
+	maxReceived = 20       // files that are copied
+)
+
+// A report is the result of a worker that was run.
+type report struct {
+	Worker     string          `json:"worker"`
+	Task       string          `json:"task"`
+	Status     store.Status    `json:"status"`
+	Output     string          `json:"output,omitempty"`
+	Structured json.RawMessage `json:"structuredOutput,omitempty"`
+	Files      []receivedFile  `json:"files,omitempty"`
+	Incomplete string          `json:"incomplete,omitempty"` // why the answer is not whole
+	Credits    float64         `json:"credits"`              // spent from the same budget
+}
+
+// A receivedFile is a file that a child has published.
+type receivedFile struct {
+	Path  string `json:"path,omitempty"` // of the copy in the workspace
+	URL   string `json:"url"`
+	Error string `json:"error,omitempty"` // why there is no copy
+}
+
+// report returns the result of a child that has ended, or its state.
+func (h *toolHost) report(ctx context.Context, c store.Child) (json.RawMessage, error) {
+	if f := c.Failure; f != nil {
+		return nil, tool.Errorf("the worker %q has failed: %s (%s). Its task is %s", c.WorkerTitle, f.Message, f.Code,
+			c.TaskID)
+	}
+	rep := report{Worker: c.WorkerTitle, Task: c.TaskID, Status: c.Status, Incomplete: c.IncompleteReason,
+		Output: c.OutputText, Structured: c.StructuredOutput, Credits: store.Credits(c.Usage.Cost())}
+	if len(rep.Output) > maxReported {
+		rep.Output = sandbox.Cut(rep.Output, maxReported) + "\n[... the rest is on the page of the task ...]"
+	}
+	if len(rep.Structured) > maxReported {
+		return nil, tool.Errorf("the structured output of the worker %q has %d bytes, more than the %d that are "+
+			"handed over: have it publish a file", c.WorkerTitle, len(rep.Structured), maxReported)
+	}
+	if c.Status.Ended() { // before its end, the files of a child may still change
+		h.took = c.Duration
+		var err error
+		if rep.Files, err = h.receive(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	b, err := view.Marshal(rep)
+	return json.RawMessage(b), err
+}
+
+// receive copies the files that a child has published into the workspace. A call that is
+// made again writes the same files.
+func (h *toolHost) receive(ctx context.Context, c store.Child) (list []receivedFile, err error) {
+	files, err := h.r.cfg.Store.FilesByTurn(ctx, c.Turn)
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range store.NewestFiles(store.TurnFiles(files, c.Num, store.Published)) {
+		got := receivedFile{URL: h.r.FileURL(f)}
+		if i >= maxReceived {
+			got.Error = fmt.Sprintf("only %d files are copied", maxReceived)
+			return append(list, got), nil
+		}
+		data, err := h.r.readFile(f)
+		if err != nil {
+			return nil, err
+		}
+		// The task in the path keeps files of different children apart.
+		to := path.Join("from", c.TaskID, c.Folder().Local(f.Path))
+		err = h.e.ws.WriteFile(to, data)
+		refused, ok := errors.AsType[*sandbox.Error](err)
+		switch {
+		case err == nil:
+			got.Path = to
+		case ok: // such as a full folder
+			got.Error = refused.Message
+		default:
+			return nil, fmt.Errorf("copy a file of a child: %w", err)
+		}
+		list = append(list, got)
+	}
+	return list, nil
+}

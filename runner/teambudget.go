@@ -1,0 +1,47 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+)
+
+// loadTeam reads the team of a turn, if it has one.
+func (r *Runner) loadTeam(ctx context.Context, e *execution) error {
+	t, ok, err := r.cfg.Store.Team(ctx, e.claim.Turn)
+	if err != nil || !ok {
+		return err
+	}
+	e.team = &team{rootID: t.RootID}
+	above, err := r.cfg.Store.Ancestors(ctx, e.claim.Turn)
+	if err != nil {
+		return fmt.Errorf("read the turns above: %w", err)
+	}
+	// From the root down: the time that each turn has worked is lost for all turns below it.
+	left := time.Duration(math.MaxInt64)
+	for _, a := range above {
+		if limit := r.cfg.Budgets[a.Budget].Time; limit != 0 {
+			left = min(left, limit)
+		}
+		left -= a.Worked
+		chain, err := r.chainOf(ctx, e.claim.OrganizationID, a.Model)
+		if err != nil {
+			continue // without a model that turn makes no last call, so nothing is kept for it
+		}
+		e.team.kept += worstCost(chain[0].price, a.Estimated+leastTokens, wrapUpTokens)
+	}
+	if left < math.MaxInt64/2 { // otherwise none of them has a limit
+		e.team.time = max(left, time.Nanosecond) // not 0, which would mean no limit
+	}
+	return nil
+}
+
+// timeLimit returns how long a turn may work, 0 for no limit.
+func (r *Runner) timeLimit(e *execution) time.Duration {
+	limit := r.cfg.Budgets[e.claim.Budget].Time
+	if e.team != nil && e.team.time != 0 && (limit == 0 || e.team.time < limit) {
+		return e.team.time
+	}
+	return limit
+}

@@ -1,0 +1,141 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"journeyman/runner/sandbox"
+	"journeyman/runner/tool/office"
+)
+
+// The names of the filters.
+const (
+	pdfFilter  = "pdf"
+	pageFilter = "page"
+	mailFilter = "mail"
+	docxFilter = "docx"
+	xlsxFilter = "xlsx"
+	pptxFilter = "pptx"
+	docxWriter = "write docx"
+	xlsxWriter = "write xlsx"
+)
+
+// Filters returns the readers of untrusted documents. The program's main passes them to
+// sandbox.BeFilter. No other code parses HTML, PDF or office documents. A hostile
+// document can make a parser use any amount of memory and time.
+func Filters() map[string]sandbox.Filter {
+	return map[string]sandbox.Filter{pdfFilter: PDFText, pageFilter: readPage, mailFilter: readMailPages,
+		docxFilter: officeFilter(office.Docx), xlsxFilter: officeFilter(office.Xlsx),
+		pptxFilter: officeFilter(office.Pptx), docxWriter: office.WriteDocx, xlsxWriter: office.WriteXlsx}
+}
+
+// officeFilter makes a filter of a reader of office documents. The reader can ask whether
+// its time is up. It then returns the text so far, before the sandbox kills the process.
+func officeFilter(read func(document []byte, expired func() bool) ([]byte, error)) sandbox.Filter {
+	expired := func() bool { return sandbox.ProcessTime() > sandbox.FilterTime }
+	return func(document []byte) ([]byte, error) { return read(document, expired) }
+}
+
+// Documents reads untrusted documents, each in a confined process.
+type Documents struct{ pool *sandbox.FilterPool }
+
+// NewDocuments creates a reader that runs its processes in pool.
+func NewDocuments(pool *sandbox.FilterPool) Documents { return Documents{pool} }
+
+// The media types of office documents.
+const (
+	docxType = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+	xlsxType = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+	pptxType = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+)
+
+// A documentKind is a kind of document that has a filter of its own.
+type documentKind struct{ name, filter string }
+
+// documentKindOf returns the kind of documents of a media type. It returns the zero kind,
+// without a filter, for a media type that is not a document's.
+func documentKindOf(mediaType string) documentKind {
+	switch mediaType {
+	case pdfType:
+		return documentKind{"PDF document", pdfFilter}
+	case docxType:
+		return documentKind{"docx document", docxFilter}
+	case xlsxType:
+		return documentKind{"xlsx document", xlsxFilter}
+	case pptxType:
+		return documentKind{"pptx document", pptxFilter}
+	}
+	return documentKind{}
+}
+
+// isDocument reports whether the method document reads files of a media type.
+func isDocument(mediaType string) bool { return documentKindOf(mediaType).filter != "" }
+
+// document returns the text of a document. isDocument must be true for mediaType. It returns
+// an *Error for a document that cannot be read.
+func (d Documents) document(ctx context.Context, mediaType string, document []byte) (string, error) {
+	kind := documentKindOf(mediaType)
+	text, err := d.pool.Run(ctx, kind.filter, document)
+	// A FilterError is the document's fault. Any other error is this machine's, and ends the turn.
+	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
+		return "", Errorf("the %s has no text that can be read: %s", kind.name, fe.Message)
+	}
+	return string(text), err
+}
+
+// Text returns the text of a PDF, docx, xlsx or pptx document. known is false for another
+// media type. It returns an *Error for a document that cannot be read.
+func (d Documents) Text(ctx context.Context, mediaType string, document []byte) (text string, known bool, err error) {
+	if !isDocument(mediaType) {
+		return "", false, nil
+	}
+	text, err = d.document(ctx, mediaType, document)
+	return text, true, err
+}
+
+// write returns the document that a filter makes of content. It uses a confined process,
+// because hostile content can make a parser of Markdown use much time, too.
+func (d Documents) write(ctx context.Context, filter, kind, content string) ([]byte, error) {
+	document, err := d.pool.Run(ctx, filter, []byte(content))
+	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
+		return nil, Errorf("the content cannot become a %s: %s", kind, fe.Message)
+	}
+	return document, err
+}
+
+// page returns the text of a web page, or of a text in an unknown encoding. It returns
+// an *Error for a page that cannot be read.
+func (d Documents) page(ctx context.Context, in pageInput) (out pageText, err error) {
+	err = d.convert(ctx, pageFilter, in, &out)
+	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
+		return out, Errorf("the page at %s cannot be read: %s", in.URL, fe.Message)
+	}
+	return out, err
+}
+
+// MailHTML converts the HTML parts of one mail to Markdown, in one process. In the result
+// quoted lines begin with ">", and signatures are left out.
+func (d Documents) MailHTML(ctx context.Context, pages []string) (texts []string, err error) {
+	err = d.convert(ctx, mailFilter, pages, &texts)
+	// Callers match texts to pages by index.
+	if err == nil && len(texts) != len(pages) {
+		err = fmt.Errorf("read HTML of a mail: %d texts for %d pages", len(texts), len(pages))
+	}
+	return texts, err
+}
+
+// convert runs a filter whose input and output are JSON.
+func (d Documents) convert(ctx context.Context, filter string, in, out any) error {
+	// This process may parse JSON: encoding/json is safe on hostile input. Only the filter
+	// parses the document.
+	b, err := json.Marshal(in)
+	if err == nil {
+		b, err = d.pool.Run(ctx, filter, b)
+	}
+	if err == nil {
+		err = json.Unmarshal(b, out)
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package tool
+
+import (
+	"archive/zip"
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/sandbox"
+)
+
+// packDocx returns a docx document with that body.
+func packDocx(t *testing.T, body string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	w, err := z.Create("word/document.xml")
+	if err == nil {
+		_, err = w.Write([]byte(`<w:document xmlns:w="w">` + body + `</w:document>`))
+	}
+	if err == nil {
+		err = z.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestWriteOfficeDocuments writes documents and reads them again.
+func TestWriteOfficeDocuments(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	h := newTurn(t, sandbox.Limits{})
+	_, err := h.call(t, "write_file", object{"path": "a/letter.DOCX", "content": "# Dear Ann\n\n- one\n- two\n"})
+	is.NoErr(err)
+	is.Equal(h.text(t, "read_file", object{"path": "a/letter.DOCX"}), "# Dear Ann\n\n- one\n- two\n")
+	_, err = h.call(t, "write_file", object{"path": "b.xlsx", "content": "Name,Qty\nAnn,3\n"})
+	is.NoErr(err)
+	is.Equal(h.text(t, "read_file", object{"path": "b.xlsx"}), "[sheet \"Sheet1\"]\n1 | Name | Qty\n2 | Ann | 3\n\n")
+	_, err = h.call(t, "write_file", object{"path": "b.xlsx", "content": "[7]"})
+	says(t, err, "the content cannot become a xlsx document: sheet \"Sheet1\" must be a list of rows")
+	is.True(strings.Contains(h.text(t, "read_file", object{"path": "b.xlsx"}), "Ann")) // it stays as it was
+}
+
+// TestReadOfficeDocuments reads documents as a model does, in the confined process.
+func TestReadOfficeDocuments(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	h := newTurn(t, sandbox.Limits{})
+	h.put(t, "letter.docx", packDocx(t, "<w:p><w:t>Dear Ann</w:t></w:p><w:p><w:t>Yours</w:t></w:p>"))
+	is.Equal(h.text(t, "read_file", object{"path": "letter.docx"}), "Dear Ann\n\nYours\n\n") // nobody needs its line numbers
+	is.Equal(h.text(t, "read_file", object{"path": "letter.docx", "limit": 1}), "Dear Ann\n[lines 1 to 1 of 4; go on with offset 2]\n")
+	bomb := packDocx(t, "<w:p><w:t>"+strings.Repeat("x", 200<<20)+"</w:t></w:p>")
+	for name, tt := range map[string]struct{ data, says string }{
+		"damaged.docx": {"PK\x03\x04", "the docx document has no text that can be read: it is damaged"},
+		"old.xlsx":     {"\xd0\xcf\x11\xe0", "the xlsx document has no text that can be read: a password protects it"},
+		"other.pptx":   {packDocx(t, ""), "the pptx document has no text that can be read: it is damaged"},
+		"bomb.docx":    {bomb, "the docx document has no text that can be read"}, // the process dies, and only this call fails
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h.put(t, name, tt.data)
+			_, err := h.call(t, "read_file", object{"path": name})
+			says(t, err, tt.says)
+		})
+	}
+}

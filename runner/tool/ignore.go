@@ -1,0 +1,187 @@
+package tool
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"journeyman/runner/sandbox"
+)
+
+// The limits of .gitignore files. A file that exceeds them has no effect.
+const (
+	maxIgnoreFile  = 64 << 10 // bytes
+	maxIgnoreRules = 1000     // of one file
+	ignoreFile     = ".gitignore"
+)
+
+// An ignorer decides which entries of one walk the .gitignore files of a workspace exclude.
+type ignorer struct {
+	ws      *sandbox.Workspace
+	folders []ignoreRules // rules of the folders that contain the current entry, outermost first
+	off     bool          // the call names an ignored path, so the walk shows everything
+	left    bool          // the walk has left out an entry
+}
+
+// ignoreRules are the rules of one .gitignore file.
+type ignoreRules struct {
+	folder string // folder of the file; "." for the workspace
+	rules  []ignoreRule
+}
+
+// An ignoreRule is a line of a .gitignore file.
+type ignoreRule struct {
+	pattern    *regexp.Regexp
+	wholePath  bool // the pattern is for the path below the folder; otherwise for the name alone
+	foldersToo bool // the pattern is for files and folders; otherwise for folders alone
+	negated    bool // the rule includes the entries that match
+}
+
+// newIgnorer returns the ignorer of a walk that begins at the path start.
+func newIgnorer(ws *sandbox.Workspace, start string) *ignorer {
+	g := &ignorer{ws: ws}
+	for at := range parents(start) {
+		// The call names start, so it wants to see it even if it is ignored.
+		g.off = g.off || at != "." && (path.Base(at) == ".git" || g.ignored(sandbox.Entry{Path: at, Mode: fs.ModeDir}))
+		g.enter(at)
+	}
+	return g
+}
+
+// parents yields the folders above a path, the outermost first, and then the path itself.
+func parents(p string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		if !yield(".") || p == "." {
+			return
+		}
+		for i, c := range p + "/" {
+			if c == '/' && !yield(p[:i]) {
+				return
+			}
+		}
+	}
+}
+
+// skip reports whether the walk leaves out an entry. It must be called in the walk's order.
+func (g *ignorer) skip(e sandbox.Entry) bool {
+	within := func(r ignoreRules) bool { return r.folder == "." || strings.HasPrefix(e.Path, r.folder+"/") }
+	// The walk has left these folders, so their rules no longer apply.
+	for len(g.folders) > 0 && !within(g.folders[len(g.folders)-1]) {
+		g.folders = g.folders[:len(g.folders)-1]
+	}
+	if !g.off && (path.Base(e.Path) == ".git" || g.ignored(e)) {
+		g.left = true
+		return true
+	}
+	if e.Mode.IsDir() {
+		g.enter(e.Path)
+	}
+	return false
+}
+
+// ignored reports whether the last rule that matches an entry ignores it. Rules of inner
+// folders count as later than those of outer ones (gitignore(5)).
+func (g *ignorer) ignored(e sandbox.Entry) bool {
+	for _, f := range slices.Backward(g.folders) {
+		below := strings.TrimPrefix(e.Path, f.folder+"/")
+		for _, r := range slices.Backward(f.rules) {
+			subject := below
+			if !r.wholePath {
+				subject = path.Base(below)
+			}
+			if (e.Mode.IsDir() || r.foldersToo) && r.pattern.MatchString(subject) {
+				return !r.negated
+			}
+		}
+	}
+	return false
+}
+
+// enter adds the rules of a folder, if it has any.
+func (g *ignorer) enter(folder string) {
+	f, err := g.ws.Open(path.Join(folder, ignoreFile))
+	if err != nil {
+		return // without a readable .gitignore every entry is shown
+	}
+	defer f.Close()
+	// One byte more than the limit shows that the file is too long.
+	text, err := io.ReadAll(io.LimitReader(f, maxIgnoreFile+1))
+	if err != nil || len(text) > maxIgnoreFile {
+		return
+	}
+	// Each entry is matched with every rule, so many rules would make a walk slow.
+	if rules := parseIgnore(string(text)); len(rules) > 0 && len(rules) <= maxIgnoreRules {
+		g.folders = append(g.folders, ignoreRules{folder, rules})
+	}
+}
+
+// parseIgnore returns the rules of a .gitignore file, as gitignore(5) describes them.
+func parseIgnore(text string) (rules []ignoreRule) {
+	for line := range strings.Lines(strings.TrimPrefix(text, utf8Mark)) {
+		line = trimSpaces(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		r := ignoreRule{foldersToo: true}
+		line, r.negated = strings.CutPrefix(line, "!")
+		// gitignore(5): a slash at the end makes the pattern match folders only.
+		if bare, ok := strings.CutSuffix(line, "/"); ok {
+			line, r.foldersToo = bare, false
+		}
+		// A slash at the beginning or within binds the pattern to its folder.
+		r.wholePath = strings.Contains(line, "/")
+		line = strings.TrimPrefix(line, "/")
+		if line == "" {
+			continue
+		}
+		// git ignores a pattern that is not valid, and keeps the others.
+		var err error
+		if r.pattern, err = compileGlob(line, false); err == nil {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+// trimSpaces removes the spaces at the end of a line. It keeps a space that a backslash
+// escapes.
+func trimSpaces(line string) string {
+	bare := strings.TrimRight(line, " ")
+	// An even number of backslashes escape each other, and not the space.
+	slashes := len(bare) - len(strings.TrimRight(bare, `\`))
+	if slashes%2 == 1 && len(bare) < len(line) {
+		return bare + " "
+	}
+	return bare
+}
+
+// walkFiles calls visit for the entries below a path, except .git and ignored entries. left
+// reports whether it has left out any. visit returns errors as for Workspace.Walk.
+func walkFiles(ctx context.Context, ws *sandbox.Workspace, start string, visit func(sandbox.Entry) error) (
+	left bool, err error) {
+	clean, err := sandbox.SafePath(start)
+	if err != nil {
+		return false, err
+	}
+	g := newIgnorer(ws, clean)
+	err = ws.Walk(clean, func(e sandbox.Entry) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case e.Path == clean || !g.skip(e):
+			return visit(e)
+		case e.Mode.IsDir():
+			// git cannot re-include a file below an ignored folder, so the walk need not enter it.
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return g.left, err
+}
+
+// ignoreNote describes to the model what walkFiles leaves out.
+const ignoreNote = "left out: .git and what .gitignore names; give one as path to see it"

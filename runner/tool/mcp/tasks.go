@@ -1,0 +1,113 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Some tools only work as tasks (MCP specification 2025-11-25): a call returns a task, and the
+// client asks for its result later. The SDK has no tasks and does not decode the field
+// taskSupport. So this file reads that field from the bytes of a list. Toolsets leave out the
+// tools that require tasks.
+
+// noteTasks records which tools in raw, the result of a list, only work as tasks.
+func (c *session) noteTasks(raw []byte) {
+	// Nearly all results lack the field. This search spares them a second decoding.
+	if !bytes.Contains(raw, []byte(`"taskSupport"`)) {
+		return
+	}
+	var list struct {
+		Tools []struct {
+			Name      string
+			Execution struct{ TaskSupport string }
+		}
+	}
+	if json.Unmarshal(raw, &list) != nil {
+		return // raw is no list of tools, or the SDK refuses it
+	}
+	for _, t := range list.Tools {
+		if t.Execution.TaskSupport == "required" {
+			c.tasked.Store(t.Name, true)
+		}
+	}
+}
+
+// usable returns the tools that work without tasks. It logs the others, and records them for
+// the notes of toolsets.
+func (c *session) usable(described []*sdk.Tool) (usable []*sdk.Tool) {
+	var tasked []string
+	for _, t := range described {
+		if _, ok := c.tasked.Load(t.Name); !ok {
+			usable = append(usable, t)
+			continue
+		}
+		c.server.log.Warn("a tool of the MCP server is left out: it only works as a task, which is not supported",
+			"tool", shorten(t.Name, maxMessage))
+		tasked = append(tasked, shorten(t.Name, maxName))
+	}
+	c.server.tasked.Store(&tasked)
+	return usable
+}
+
+// lists reports whether a request asks for a list of tools. It reads a copy of the body.
+func lists(req *http.Request) bool {
+	if req.GetBody == nil {
+		return false
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return false
+	}
+	defer body.Close()
+	var message struct{ Method string }
+	return json.NewDecoder(io.LimitReader(body, maxReceived)).Decode(&message) == nil && message.Method == "tools/list"
+}
+
+// A taskScan is the body of a response that lists tools: one JSON value or events. It records
+// the tools that require tasks. That happens before the SDK reads the end of the message, so
+// before usable is called.
+type taskScan struct {
+	io.ReadCloser
+	session *session
+	line    []byte // bytes that are not scanned yet; bounded, because the body is
+}
+
+// Read reads from the body, and scans each complete message.
+func (b *taskScan) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.line = append(b.line, p[:n]...)
+	for {
+		line, rest, ended := bytes.Cut(b.line, []byte("\n"))
+		if !ended {
+			break
+		}
+		// The data of an event is taken to be one line. A JSON value may have several lines: it is
+		// scanned at the end of the body.
+		if data, event := bytes.CutPrefix(line, []byte("data:")); event {
+			b.scan(data)
+			b.line = rest
+			continue
+		}
+		if bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) {
+			break
+		}
+		// Other fields of an event, and the empty lines between events, hold no message.
+		b.line = rest
+	}
+	if err != nil {
+		b.scan(b.line)
+	}
+	return n, err
+}
+
+// scan records the tools of one message that require tasks.
+func (b *taskScan) scan(raw []byte) {
+	var message struct{ Result json.RawMessage }
+	if json.Unmarshal(raw, &message) == nil {
+		b.session.noteTasks(message.Result)
+	}
+}

@@ -1,0 +1,141 @@
+package mcp
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"journeyman/runner/tool"
+)
+
+// A server whose env or headers hold ${secret:NAME} has one connection for each set of values.
+// Workers with different secrets never share a connection.
+
+const (
+	maxTenants = 64               // connections of one server with different secrets
+	tenantIdle = 10 * time.Minute // time without use after which a connection may be ended
+)
+
+// tenants are the connections of one server with different secrets.
+type tenants struct {
+	mu sync.Mutex                    // guards what follows
+	by map[[sha256.Size]byte]*tenant // by hash of the names and values of the secrets
+}
+
+// A tenant is a copy of a server with the values of secrets in it.
+type tenant struct {
+	server   *server
+	lastUsed time.Time // when the last user left
+	users    int       // turns and calls that use it now
+}
+
+// with returns the server with the secrets of a turn. The caller must call leave when it does
+// not use the server any more. If s needs no secrets, with returns s.
+func (s *server) with(secret tool.SecretSource) (at *server, leave func(), err error) {
+	if len(s.wants) == 0 {
+		return s, func() {}, nil
+	}
+	values := map[string]string{}
+	hash := sha256.New() // the key of the map is a hash, so that it holds no secret
+	for _, name := range s.wants {
+		if values[name], err = secret(name, ""); err != nil {
+			return nil, nil, err
+		}
+		// Quoted, so that two different sets of values never lead to the same text.
+		fmt.Fprintf(hash, "%q %q\n", name, values[name])
+	}
+	key := [sha256.Size]byte(hash.Sum(nil))
+
+	t := &s.tenants
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.endIdle()
+	found := t.by[key]
+	if found == nil {
+		if len(t.by) >= maxTenants {
+			return nil, nil, tool.Errorf("the MCP server %q is in use with %d different secrets, the most there may "+
+				"be: try again later", s.Name, maxTenants)
+		}
+		filled, err := s.filled(values)
+		if err != nil {
+			return nil, nil, err
+		}
+		if t.by == nil {
+			t.by = map[[sha256.Size]byte]*tenant{}
+		}
+		found = &tenant{server: filled}
+		t.by[key] = found
+	}
+	found.users++
+	return found.server, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		found.users--
+		found.lastUsed = time.Now()
+	}, nil
+}
+
+// endIdle ends the connections that nobody has used for tenantIdle. If there are still too many
+// for another one, it ends the unused one that was used longest ago. s.tenants.mu is held.
+func (s *server) endIdle() {
+	var oldest *[sha256.Size]byte
+	t := &s.tenants
+	for key, x := range t.by {
+		switch {
+		case x.users > 0: // in use, so it stays
+		case time.Since(x.lastUsed) > tenantIdle:
+			s.forget(key)
+		case oldest == nil || x.lastUsed.Before(t.by[*oldest].lastUsed):
+			oldest = &key
+		}
+	}
+	if oldest != nil && len(t.by) >= maxTenants {
+		s.forget(*oldest)
+	}
+}
+
+// forget removes a tenant and ends its connection. s.tenants.mu is held.
+func (s *server) forget(key [sha256.Size]byte) {
+	x := s.tenants.by[key].server
+	delete(s.tenants.by, key)
+	s.pool.begin(func() { // in a goroutine, because a program takes time to end
+		x.mu.Lock()
+		live := x.live
+		x.mu.Unlock()
+		if live != nil {
+			live.end()
+		}
+	})
+}
+
+// filled returns a copy of the server with values in place of the references to secrets.
+func (s *server) filled(values map[string]string) (*server, error) {
+	c := s.Server
+	c.wants, c.secrets = nil, slices.Clone(s.secrets)
+	fill := func(texts map[string]string) map[string]string {
+		texts = maps.Clone(texts)
+		for name, text := range texts {
+			// values has every name in wants, so this source returns no error.
+			texts[name], _ = tool.ExpandSecrets(text, "",
+				func(name, _ string) (string, error) { return values[name], nil })
+		}
+		return texts
+	}
+	c.Env, c.Headers = fill(s.Env), fill(s.Headers)
+	for _, value := range values {
+		c.conceal(value)
+	}
+	// The configuration was checked without the values, which could hold a line break.
+	for name, value := range c.Headers {
+		if !httpguts.ValidHeaderFieldValue(value) {
+			return nil, tool.Errorf("a secret has a character that the header %s of the MCP server %q cannot hold",
+				name, s.Name)
+		}
+	}
+	return &server{Server: c, pool: s.pool, log: s.log}, nil
+}

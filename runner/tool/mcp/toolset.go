@@ -1,0 +1,350 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"journeyman/runner/schema"
+	"journeyman/runner/tool"
+)
+
+// The bounds of a turn's toolset. A provider refuses the whole request if one tool exceeds its
+// bounds.
+const (
+	maxName        = 128       // bytes of a server's name for a tool
+	maxDescription = 4000      // bytes; a longer one is cut
+	maxSchema      = 32 << 10  // bytes; a tool with a larger one is left out
+	maxDepth       = 20        // nesting of a schema
+	maxOffered     = 100       // tools of all servers: providers accept 128 in all
+	maxOfferSize   = 256 << 10 // bytes of all tools
+	maxModelName   = 64        // bytes of the name that models see
+)
+
+var validField = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+
+// modelName returns the name of a tool that models see: SERVER__TOOL. Its characters and its
+// length are those that every provider accepts. A changed name ends with a hash.
+func modelName(server, name string) string {
+	full := server + "__" + name
+	safe := notInNames.ReplaceAllString(full, "_")
+	if safe == full && len(full) <= maxModelName {
+		return full
+	}
+	// The hash keeps two names different that became equal by a replacement or by the cut.
+	sum := sha256.Sum256([]byte(full))
+	suffix := "_" + hex.EncodeToString(sum[:4])
+	return safe[:min(len(safe), maxModelName-len(suffix))] + suffix
+}
+
+// accept returns the tools that a server has described. It leaves out unusable tools, and logs
+// why.
+func (s *server) accept(described []*sdk.Tool) []tool.RemoteTool {
+	accepted, names := []tool.RemoteTool{}, map[string]bool{}
+	for _, t := range described {
+		o, err := s.remoteTool(t)
+		if err == nil && names[o.Name] {
+			err = errors.New("another tool has its name")
+		}
+		if err != nil {
+			s.log.Warn("a tool of the MCP server is left out", "tool", shorten(t.Name, maxMessage), "err", err)
+			continue
+		}
+		names[o.Name] = true
+		accepted = append(accepted, o)
+	}
+	return accepted
+}
+
+// remoteTool checks the description of one tool, and shortens it. The error says why the tool
+// is unusable.
+func (s *server) remoteTool(t *sdk.Tool) (tool.RemoteTool, error) {
+	o := tool.RemoteTool{Server: s.Name, Tool: t.Name}
+	unnamed := t.Name == "" || len(t.Name) > maxName || !utf8.ValidString(t.Name)
+	if unnamed || strings.ContainsFunc(t.Name, unicode.IsControl) {
+		return o, errors.New("its name is empty, too long or not text")
+	}
+	o.Name = modelName(s.Name, t.Name)
+	o.Description = shorten(cmp.Or(t.Description, t.Title, t.Name), maxDescription)
+	// A hint is a claim of the server, which may be false. By a false hint, the runner would
+	// repeat calls that act, so Repeatable needs the trust of the operator. Parallel does not:
+	// the model has asked for each of those calls.
+	o.Parallel = t.Annotations != nil && t.Annotations.ReadOnlyHint
+	if hints := t.Annotations; s.TrustHints && hints != nil {
+		o.Repeatable = hints.ReadOnlyHint || hints.IdempotentHint
+	}
+	var err error
+	o.InputSchema, err = inputSchema(t.InputSchema)
+	return o, err
+}
+
+// inputSchema returns a schema that every provider accepts. Otherwise it returns an error that
+// says why the schema is unusable. A provider that refuses one schema refuses the whole
+// request, with all other tools.
+func inputSchema(v any) (json.RawMessage, error) {
+	fields, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("its schema is not an object")
+	}
+	if !shallow(fields, maxDepth) {
+		return nil, fmt.Errorf("its schema is nested deeper than %d", maxDepth)
+	}
+	fields = maps.Clone(fields)
+	// Providers refuse these keywords at the top level. The model may then break their rules,
+	// but the server still checks the arguments.
+	for _, name := range []string{"anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else"} {
+		delete(fields, name)
+	}
+	// Some servers leave these out, though the MCP specification demands the type.
+	if fields["type"] == nil {
+		fields["type"] = "object"
+	}
+	if fields["type"] != "object" {
+		return nil, errors.New("its schema is not that of an object")
+	}
+	if fields["properties"] == nil {
+		fields["properties"] = map[string]any{}
+	}
+	properties, ok := fields["properties"].(map[string]any)
+	if !ok {
+		return nil, errors.New("the properties of its schema are not an object")
+	}
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if !validField.MatchString(name) {
+			return nil, fmt.Errorf("its argument %q has a name that providers refuse", shorten(name, 100))
+		}
+	}
+	raw, err := json.Marshal(fields) // sorts the keys, so that equal schemas have equal text
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > maxSchema {
+		return nil, fmt.Errorf("its schema has more than %d bytes", maxSchema)
+	}
+	if err := schema.CheckForeign(raw); err != nil {
+		return nil, fmt.Errorf("its schema %s", shorten(err.Error(), maxMessage))
+	}
+	return raw, nil
+}
+
+// shallow reports whether a JSON value has at most depth levels below it.
+func shallow(v any, depth int) bool {
+	if depth < 0 {
+		return false
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, child := range v {
+			if !shallow(child, depth-1) {
+				return false
+			}
+		}
+	case []any:
+		return !slices.ContainsFunc(v, func(child any) bool { return !shallow(child, depth-1) })
+	}
+	return true
+}
+
+// Toolset returns the tools that wanted names, and those of the servers for all workers. Its
+// note names the tools that are missing: their server may not be ready in time, for example.
+func (p *Pool) Toolset(ctx context.Context, wanted []string, secret tool.SecretSource) tool.Toolset {
+	chosen := choose(wanted)
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timing.Toolset)
+	defer cancel()
+	servers := p.list() // once: a reload must not mix two lists
+	found := make([]answer, len(servers))
+	// All servers are asked at once, so that a slow one does not add to the others' time.
+	var asked sync.WaitGroup
+	for i, s := range servers {
+		if names := chosen[s.Name]; names != nil || s.AllWorkers {
+			asked.Go(func() { found[i] = s.answerWith(ctx, names, secret) })
+		}
+	}
+	asked.Wait()
+	// Added in the order of the servers, not of their answers: equal turns get equal toolsets, and
+	// providers can reuse their cache of the prompt.
+	b := builder{names: map[string]bool{}}
+	for i, s := range servers {
+		b.add(s, found[i])
+	}
+	// A name may stand for a server that the operator has removed since.
+	for _, name := range slices.Sorted(maps.Keys(chosen)) {
+		if p.find(name) == nil {
+			b.missing = append(b.missing, name)
+		}
+	}
+	return b.toolset()
+}
+
+// choose groups the names that a worker wants, SERVER or SERVER.TOOL, by server.
+func choose(wanted []string) map[string][]string {
+	chosen := map[string][]string{}
+	for _, want := range wanted {
+		server, _, _ := strings.Cut(want, ".")
+		chosen[server] = append(chosen[server], want)
+	}
+	return chosen
+}
+
+// An answer holds the tools of one server that a worker wants.
+type answer struct {
+	tools   []tool.RemoteTool
+	missing []string // wanted names that the server does not have, with reasons
+}
+
+// answerWith does what answer does, for the server with the secrets of a turn.
+func (s *server) answerWith(ctx context.Context, wanted []string, secret tool.SecretSource) answer {
+	at, leave, err := s.with(secret)
+	if err != nil {
+		return answer{missing: []string{s.Name + " (" + shorten(err.Error(), maxMessage) + ")"}}
+	}
+	defer leave()
+	a := at.answer(ctx, wanted)
+	if known := at.known.Load(); known != nil {
+		s.known.Store(known) // Known returns names of s, not of its tenants
+	}
+	return a
+}
+
+// answer asks the server for the tools that wanted names.
+func (s *server) answer(ctx context.Context, wanted []string) (a answer) {
+	tools, err := s.tools(ctx)
+	// Checked even without an error: tools may return a list from before the refusal.
+	if s.wantsSignIn() {
+		s.log.Warn("a turn goes without the tools of the MCP server", "err", errSignIn)
+		return answer{missing: []string{s.Name + " (an Owner has to sign in to it)"}}
+	}
+	if err != nil {
+		s.log.Warn("a turn goes without the tools of the MCP server", "err", err)
+		return answer{missing: []string{s.Name}}
+	}
+	// A worker that wants all tools learns which need tasks. One that names such a tool misses it
+	// below.
+	if s.AllWorkers || slices.Contains(wanted, s.Name) {
+		if tasked := s.tasked.Load(); tasked != nil {
+			for _, name := range *tasked {
+				a.missing = append(a.missing, s.Name+"."+name+" (it only works as a task)")
+			}
+		}
+		return answer{tools: tools, missing: a.missing}
+	}
+	has := map[string]bool{}
+	for _, t := range tools {
+		full := s.Name + "." + t.Tool
+		if has[full] = true; slices.Contains(wanted, full) {
+			a.tools = append(a.tools, t)
+		}
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(wanted))) {
+		if !has[name] {
+			a.missing = append(a.missing, name)
+		}
+	}
+	return a
+}
+
+// A builder collects a toolset.
+type builder struct {
+	tools   []tool.RemoteTool
+	names   map[string]bool
+	size    int // bytes of tools
+	missing []string
+}
+
+// add adds the tools of one server that fit into the bounds. Those that do not fit are missing.
+func (b *builder) add(s *server, a answer) {
+	b.missing = append(b.missing, a.missing...)
+	for _, t := range a.tools {
+		size := len(t.Name) + len(t.Description) + len(t.InputSchema)
+		if len(b.tools) == maxOffered || b.size+size > maxOfferSize || b.names[t.Name] {
+			s.log.Warn("a tool of the MCP server is left out: the name is taken, or the turn has too many",
+				"tool", t.Tool)
+			b.missing = append(b.missing, s.Name+"."+t.Tool)
+			continue
+		}
+		b.names[t.Name], b.size, b.tools = true, b.size+size, append(b.tools, t)
+	}
+}
+
+// maxMissing is the most missing tools that a note names.
+const maxMissing = 10
+
+// toolset returns the collected tools, with a note if some are missing.
+func (b *builder) toolset() tool.Toolset {
+	o := tool.Toolset{Tools: b.tools}
+	if n := len(b.missing); n > 0 {
+		names := strings.Join(b.missing[:min(n, maxMissing)], ", ")
+		if n > maxMissing {
+			names += fmt.Sprintf(" and %d more", n-maxMissing)
+		}
+		o.Note = "Tools of these servers, which you would have otherwise, are not available now: " +
+			shorten(names, 1000) + ". Do without them, and say so where it matters."
+	}
+	return o
+}
+
+// Tool makes a callable tool of a description.
+func (p *Pool) Tool(o tool.RemoteTool) tool.Tool { return remote{p, o} }
+
+// A remote is a callable tool of a server.
+type remote struct {
+	pool *Pool
+	tool.RemoteTool
+}
+
+// Spec returns the description.
+func (r remote) Spec() tool.Spec { return r.RemoteTool.Spec }
+
+// Run makes the call.
+func (r remote) Run(ctx context.Context, host tool.Host, input json.RawMessage) (json.RawMessage, error) {
+	s := r.pool.find(r.Server)
+	if s == nil {
+		return nil, tool.Errorf("the MCP server %q is not configured any more", r.Server)
+	}
+	// MCP: arguments are an object. Servers differ in what they do with other values.
+	if !bytes.HasPrefix(bytes.TrimSpace(input), []byte("{")) {
+		return nil, tool.Errorf("the arguments must be a JSON object")
+	}
+	s, leave, err := s.with(host.Secret)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	// The server may be this program's own /mcp, which starts a turn of another worker.
+	from, err := host.CallToken()
+	if err != nil {
+		return nil, err
+	}
+	// The tool that reads resources is a tool of this package, and not of the server.
+	read := s.resource
+	if !r.Resource {
+		read = func(ctx context.Context, input json.RawMessage) (result, error) {
+			return s.call(ctx, r.Tool, from, input)
+		}
+	}
+	result, err := read(ctx, input)
+	switch {
+	case err != nil:
+		return nil, err
+	case result.later:
+		return nil, tool.ErrLater
+	}
+	if len(result.links) > 0 && !r.Resource {
+		s.linked.Store(true) // from now on, readable is true: later turns can read the resources
+	}
+	return result.output(host, r.RemoteTool)
+}

@@ -1,0 +1,160 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/sandbox"
+)
+
+// text runs a tool whose result is a text, and returns that.
+func (h *turn) text(t testing.TB, name string, args any) string {
+	t.Helper()
+	out, err := h.call(t, name, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text string
+	if err := json.Unmarshal([]byte(out), &text); err != nil {
+		t.Fatalf("%s gave %.200q, no text", name, out)
+	}
+	return text
+}
+
+func TestReadFile(t *testing.T) {
+	t.Parallel()
+	h := newTurn(t, sandbox.Limits{})
+	three := "one\ntwo\nthree\n"
+	x := func(n int) string { return strings.Repeat("x", n) }
+	for name, tt := range map[string]struct {
+		data string
+		args object
+		want string
+	}{
+		"whole":                  {three, nil, "1\tone\n2\ttwo\n3\tthree\n"},
+		"no last line end":       {"one\ntwo", nil, "1\tone\n2\ttwo\n"},
+		"empty":                  {"", nil, "[the file is empty]\n"},
+		"middle":                 {three, object{"offset": 2, "limit": 1}, "2\ttwo\n[lines 2 to 2 of 3; go on with offset 3]\n"},
+		"end":                    {three, object{"offset": 3}, "3\tthree\n"},
+		"limit beyond":           {three, object{"limit": 9}, "1\tone\n2\ttwo\n3\tthree\n"},
+		"CRLF":                   {"a\r\nb\r\n", nil, "1\ta\n2\tb\n[lines end with CRLF]\n"},
+		"only line ends":         {"\n\n\n", object{"offset": 2}, "2\t\n3\t\n"},
+		"UTF-8 mark":             {"\xef\xbb\xbfgröße\n", nil, "1\tgröße\n"},
+		"UTF-16 LE":              {"\xff\xfeh\x00\xe9\x00\n\x00", nil, "1\thé\n[the file is utf-16le, shown as UTF-8]\n"},
+		"UTF-16 BE":              {"\xfe\xff\x00h\x00\xe9", nil, "1\thé\n[the file is utf-16be, shown as UTF-8]\n"},
+		"Latin-1":                {"caf\xe9\n", nil, "1\tcafé\n[the file is windows-1252, shown as UTF-8]\n"},
+		"Windows-1252":           {"\x80 5 \x93x\x94", nil, "1\t€ 5 “x”\n[the file is windows-1252, shown as UTF-8]\n"},
+		"colored log":            {"\x1b[31mred\x1b[0m\n", nil, "1\t\x1b[31mred\x1b[0m\n"},
+		"NUL far down":           {x(headSize) + "\x00", object{"limit": 1}, "1\t" + x(headSize) + "\x00\n"},
+		"rune at the head's end": {x(headSize-1) + "é", object{"limit": 1}, "1\t" + x(headSize-1) + "é\n"},
+		"line that just fits":    {x(maxLine), nil, "1\t" + x(maxLine) + "\n"},
+		"line too long": {strings.Repeat("é", maxLine) + "\nend", nil, "1\t" + strings.Repeat("é", maxLine/2) +
+			"… [the line has 16385 bytes]\n2\tend\n[line 1 is cut: read it with limit 1, or search it]\n"},
+		"one long line": {"a\n" + x(maxLine+1), object{"offset": 2, "limit": 1}, "2\t" + x(maxLine+1) + "\n"},
+		"one huge line": {x(maxContent + 1), object{"limit": 1}, "1\t" + x(maxContent) +
+			"… [the line has 65537 bytes]\n[line 1 is cut: search_files finds text in the rest]\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			h.put(t, name, tt.data)
+			args := object{"path": name}
+			for k, v := range tt.args {
+				args[k] = v
+			}
+			is.Equal(h.text(t, "read_file", args), tt.want)
+		})
+	}
+	is := is.New(t)
+	h.put(t, "many", strings.Repeat("\n", 2001))
+	is.True(strings.HasSuffix(h.text(t, "read_file", object{"path": "many"}), "2000\t\n[lines 1 to 2000 of 2001; go on with offset 2001]\n"))
+	h.put(t, "late", strings.Repeat("ascii\n", 2000)+"\xe9")
+	is.Equal(h.text(t, "read_file", object{"path": "late", "offset": 2001}), "2001\té\n[the file is windows-1252, shown as UTF-8]\n")
+}
+
+// TestReadFileInPieces follows the offsets of a long file's answers.
+func TestReadFileInPieces(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	h := newTurn(t, sandbox.Limits{})
+	var data strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&data, "%d %s\n", i, strings.Repeat("x", i%150))
+	}
+	h.put(t, "f", data.String())
+	more := regexp.MustCompile(`go on with offset (\d+)`)
+	var all string
+	for offset := "1"; offset != ""; {
+		text := h.text(t, "read_file", object{"path": "f", "offset": json.Number(offset)})
+		is.True(len(text) <= maxContent+100) // too much of the file is shown
+		offset = ""
+		for line := range strings.Lines(text) {
+			if _, content, numbered := strings.Cut(line, "\t"); numbered {
+				all += content
+			} else if found := more.FindStringSubmatch(line); found != nil {
+				offset = found[1]
+			}
+		}
+	}
+	is.Equal(all, data.String()) // nothing missed, nothing twice
+}
+
+func TestReadFileRefuses(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	h := newTurn(t, sandbox.Limits{})
+	h.put(t, "f", "one\ntwo\n")
+	_, err := h.call(t, "read_file", object{"path": "f", "offset": 3})
+	says(t, err, "offset must be at most 2")
+	h.put(t, "empty", "")
+	_, err = h.call(t, "read_file", object{"path": "empty", "offset": 2})
+	says(t, err, "offset must be at most 1")
+	h.put(t, "huge.bin", "\x00")
+	is.NoErr(os.Truncate(filepath.Join(h.dir, "huge.bin"), 1<<40))
+	_, err = h.call(t, "read_file", object{"path": "huge.bin"})
+	says(t, err, `"huge.bin" is not text: it is application/octet-stream, 1099511627776 bytes`)
+	for name, tt := range map[string]struct{ data, says string }{
+		"a.png":        {"\x89PNG\r\n\x1a\n\x00\x00", "it is image/png, 10 bytes; view_image shows"},
+		"sniffed":      {"\x89PNG\r\n\x1a\n\x00\x00", "image/png"},
+		"nul":          {"text\x00text", "application/octet-stream, 9 bytes; a shell"},
+		"utf32":        {"\xff\xfe\x00\x00a\x00\x00\x00", "text/plain"},
+		"utf16no-mark": {"a\x00b\x00", "application/octet-stream"},
+		"zip":          {"PK\x03\x04", "application/zip"},
+		"jpeg":         {"\xff\xd8\xff\xe0", "image/jpeg"},
+	} {
+		h.put(t, name, tt.data)
+		_, err := h.call(t, "read_file", object{"path": name})
+		says(t, err, tt.says)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = readFile{}.Run(ctx, h, json.RawMessage(`{"path":"f"}`))
+	is.True(errors.Is(err, context.Canceled))
+}
+
+func TestViewImage(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	h := newTurn(t, sandbox.Limits{})
+	h.put(t, "a/b.txt", string(picture(t, 3, 2)))
+	is.Equal(h.text(t, "view_image", object{"path": "a/b.txt"}), "The image a/b.txt is shown here.")
+	is.Equal(h.images, []string{"a/b.txt image/png"}) // the contents decide
+	h.put(t, "text.png", "no image")
+	_, err := h.call(t, "view_image", object{"path": "text.png"})
+	says(t, err, "must be PNG")
+	h.put(t, "large.png", string(picture(t, 3, 2)))
+	is.NoErr(os.Truncate(filepath.Join(h.dir, "large.png"), 1<<40))
+	_, err = h.call(t, "view_image", object{"path": "large.png"})
+	says(t, err, "make it smaller")
+	_, err = h.call(t, "view_image", object{"path": "../x"})
+	says(t, err, "outside")
+}

@@ -1,0 +1,47 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+type viewImage struct{}
+
+// Spec describes view_image.
+func (viewImage) Spec() Spec {
+	return Spec{
+		Name:        "view_image",
+		Description: `Look at an image of the workspace: PNG, JPEG, GIF or WebP, up to 3.75 MB and 8000 pixels a side.`,
+		InputSchema: objectSchema(`
+    "path": {"type": "string", "description": "Path of the image"}`,
+			"path"),
+		Repeatable: true,
+		Parallel:   true,
+	}
+}
+
+// Run shows an image.
+func (viewImage) Run(_ context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
+	a := parse(input)
+	path := a.path()
+	if err := a.err(); err != nil {
+		return nil, err
+	}
+	f, err := host.Workspace().Open(path)
+	if err != nil {
+		return nil, explain(err)
+	}
+	defer f.Close()
+	// One byte more than the limit lets ShowImage recognize a file that is too large.
+	data, err := io.ReadAll(io.LimitReader(f, MaxImageBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if err := host.ShowImage(path, data); err != nil {
+		return nil, err
+	}
+	// The image itself is no part of this result: providers take it as a block of its own.
+	return result("The image " + path + " is shown here.")
+}

@@ -1,0 +1,47 @@
+package tool
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/sandbox"
+)
+
+// TestWebFetchAsksTheHost holds every address to what the turn may fetch from, however
+// it is come to. 127.0.0.1 and localhost are one server, and two hosts.
+func TestWebFetchAsksTheHost(t *testing.T) {
+	t.Parallel()
+	s := site(t)
+	other := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
+	to := func(from, at string) string { return from + "/to?at=" + url.QueryEscape(at) }
+	for name, tt := range map[string]struct{ address, says string }{
+		"permitted":                 {s.URL + "/unnamed", ""},
+		"permitted redirect":        {to(s.URL, s.URL+"/unnamed"), ""},
+		"another":                   {other + "/unnamed", "localhost is not permitted"},
+		"another, in capitals":      {strings.ToUpper(other) + "/unnamed", "is not permitted"},
+		"redirect to another":       {to(s.URL, other+"/unnamed"), "localhost is not permitted"},
+		"two redirects to another":  {to(s.URL, to(s.URL, other+"/unnamed")), "localhost is not permitted"},
+		"redirect there and back":   {to(s.URL, to(other, s.URL+"/unnamed")), "localhost is not permitted"},
+		"redirect without a scheme": {to(s.URL, strings.TrimPrefix(other, "http:")+"/unnamed"), "localhost is not permitted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			h := newTurn(t, sandbox.Limits{})
+			h.hosts = []string{"127.0.0.1"}
+			input, err := json.Marshal(map[string]string{"url": tt.address})
+			is.NoErr(err)
+			_, err = WebFetch(testDocuments, sandbox.Dialer{AllowPrivate: true}, "test").Run(t.Context(), h, input)
+			if tt.says == "" {
+				is.NoErr(err)
+				return
+			}
+			says(t, err, tt.says)
+			is.Equal(len(h.sources), 0)
+		})
+	}
+}

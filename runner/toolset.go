@@ -1,0 +1,149 @@
+package runner
+
+import (
+	"slices"
+
+	"journeyman/runner/model"
+	"journeyman/runner/prompt"
+	"journeyman/runner/tool"
+	"journeyman/runner/view"
+	"journeyman/store"
+)
+
+// A toolset holds the tools that a turn may call. It is fixed before the first model call.
+type toolset struct {
+	permission
+	own      []tool.Tool  // tools of this program
+	source   tool.Source  // makes callable tools of remote; nil if no MCP servers are configured
+	remote   tool.Toolset // tools of MCP servers that the turn may call
+	approval []string     // names of tools whose calls need approval
+	secrets  secrets      // that tools may send along
+}
+
+// setting returns the input for the preamble of a turn.
+func (s *toolset) setting(c store.Claim, tools []model.Tool) prompt.Setting {
+	setting := prompt.Setting{OwnFolder: c.OwnFolder, Lean: s.remote.Lean}
+	for _, t := range tools {
+		setting.Tools = append(setting.Tools, t.Name)
+	}
+	for _, t := range s.own {
+		if shell, ok := t.(interface{ Programs() []string }); ok {
+			setting.Programs = shell.Programs()
+		}
+	}
+	return setting
+}
+
+// describe returns the tools that the model sees. First are the runner's own tools that the
+// turn may call, and then the remote ones.
+func (s *toolset) describe(own []model.Tool) (tools []model.Tool) {
+	for _, t := range own {
+		if own, _ := s.find(t.Name); own != nil {
+			tools = append(tools, t)
+		}
+	}
+	for _, t := range s.remote.Tools {
+		shown := model.Tool{Name: t.Name, Description: t.Description, InputSchema: t.InputSchema}
+		if s.remote.Lean {
+			shown = lean(shown)
+		}
+		tools = append(tools, shown)
+	}
+	// Told in advance, so that the model plans with the wait and with a denial.
+	for i, t := range tools {
+		if s.needsApproval(t.Name) {
+			tools[i].Description += " A person decides on each call before it runs, and may deny it."
+		}
+	}
+	return tools
+}
+
+// check returns the tool of a call, or an error that tells the model why the call must not
+// be made. A model may also name tools that it was never shown.
+func (s *toolset) check(c store.ToolCall) (tool.Tool, error) {
+	if why := view.InputError(c.Input); why != "" {
+		return nil, tool.Errorf("%s", why)
+	}
+	t, id := s.find(c.ToolName)
+	if t == nil {
+		return nil, s.noTool(c.ToolName)
+	}
+	if why := s.refusal(id, c.Input); why != "" {
+		return nil, tool.Errorf("%s", why)
+	}
+	return t, nil
+}
+
+// maxNearest bounds, in bytes, the names that are compared with those of the tools. The model
+// may write a name of any length.
+const maxNearest = 100
+
+// noTool returns the error for a name that is no tool of the turn. It names the nearest one.
+func (s *toolset) noTool(name string) error {
+	var names []string
+	for _, t := range s.own {
+		if known := t.Spec().Name; s.offers(toolID{name: known}) {
+			names = append(names, known)
+		}
+	}
+	for _, t := range s.remote.Tools {
+		names = append(names, t.Name)
+	}
+	if len(names) == 0 || len(name) > maxNearest {
+		return tool.Errorf("there is no tool %q", name)
+	}
+	return tool.Errorf("there is no tool %q; the nearest is %q", name, nearest(name, names))
+}
+
+// find returns the tool of that name that the turn may call, and its name in rules. It
+// returns nil if there is none.
+func (s *toolset) find(name string) (tool.Tool, toolID) {
+	// Own tools come first: a remote server must not replace one by using its name.
+	if t := tool.Find(s.own, name); t != nil {
+		if id := (toolID{name: name}); s.offers(id) {
+			return t, id
+		}
+		return nil, toolID{}
+	}
+	for _, o := range s.remote.Tools {
+		if o.Name == name && s.source != nil {
+			return s.source.Tool(o), idOf(o)
+		}
+	}
+	return nil, toolID{}
+}
+
+// parallel returns the number of calls, from the first one on, that may run in parallel. It is
+// at least 1.
+func (s *toolset) parallel(calls []store.ToolCall) int {
+	n := slices.IndexFunc(calls, func(c store.ToolCall) bool {
+		t, _ := s.find(c.ToolName)
+		return t != nil && !t.Spec().Parallel // a call without a tool does nothing
+	})
+	if n < 0 {
+		n = len(calls)
+	}
+	return max(n, 1)
+}
+
+// isRemote reports whether a tool is one of MCP servers.
+func (s *toolset) isRemote(name string) bool {
+	return slices.ContainsFunc(s.remote.Tools, func(o tool.RemoteTool) bool { return o.Name == name })
+}
+
+// needsApproval reports whether people have to approve calls of a tool. A worker may name a
+// remote tool as the model knows it, or as SERVER or SERVER.TOOL. All three must work,
+// because people would trust a name without effect. A question waits for a person in any
+// case.
+func (s *toolset) needsApproval(name string) bool {
+	if name == tool.AskUser {
+		return false
+	}
+	named := func(name string) bool { return slices.Contains(s.approval, name) }
+	return named(name) || slices.ContainsFunc(s.remote.Tools, func(o tool.RemoteTool) bool {
+		return o.Name == name && (named(o.Server) || named(o.Server+"."+o.Tool))
+	})
+}
+
+// idOf returns the name of a remote tool in rules.
+func idOf(o tool.RemoteTool) toolID { return toolID{name: o.Name, server: o.Server, tool: o.Tool} }

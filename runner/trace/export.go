@@ -1,0 +1,123 @@
+package trace
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// An exporter sends batches of spans to a collector by OTLP over HTTP. The exporter of
+// OpenTelemetry would bring gRPC and 11 MB into this program.
+type exporter struct {
+	url     string
+	header  http.Header
+	timeout time.Duration // for a batch, with its retries
+	gzip    bool
+	client  *http.Client
+	log     *slog.Logger
+	now     func() time.Time
+
+	mu     sync.Mutex // guards the fields below
+	logged time.Time  // when an error was logged last
+	silent int        // errors since then
+}
+
+const (
+	exportTries = 4
+	logEvery    = time.Minute // an endpoint that is down must not fill the log
+)
+
+// ExportSpans sends a batch. It logs an error and drops the batch: traces are dispensable.
+func (x *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	ctx, cancel := context.WithTimeout(ctx, x.timeout)
+	defer cancel()
+	body, err := x.body(spans)
+	for try := 1; err == nil; try++ {
+		var pause time.Duration
+		if pause, err = x.post(ctx, body); err == nil || pause < 0 || try == exportTries {
+			break
+		}
+		select {
+		case <-time.After(max(pause, 250*time.Millisecond<<try)):
+			err = nil
+		case <-ctx.Done(): // err says why the last try has failed
+		}
+	}
+	if err != nil {
+		x.complain(err, len(spans))
+	}
+	return nil
+}
+
+// Shutdown closes the connections.
+func (x *exporter) Shutdown(context.Context) error {
+	x.client.CloseIdleConnections()
+	return nil
+}
+
+func (x *exporter) body(spans []sdk.ReadOnlySpan) ([]byte, error) {
+	raw := encode(spans)
+	if !x.gzip {
+		return raw, nil
+	}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(raw); err != nil {
+		return nil, err
+	}
+	err := z.Close()
+	return b.Bytes(), err
+}
+
+// post sends a request. After an error pause says how long to wait before the next try; it is
+// negative if no other try can succeed.
+func (x *exporter) post(ctx context.Context, body []byte) (pause time.Duration, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, bytes.NewReader(body))
+	if err != nil {
+		return -1, err
+	}
+	req.Header = x.header.Clone()
+	req.Header.Set("Content-Type", "application/x-protobuf")
+	if x.gzip {
+		req.Header.Set("Content-Encoding", "gzip")
+	}
+	resp, err := x.client.Do(req)
+	if err != nil {
+		if e, ok := err.(*url.Error); ok {
+			err = e.Err // without the address, which may hold a key
+		}
+		return 0, err
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // 0 without one
+		return time.Duration(max(0, min(seconds, 60))) * time.Second, fmt.Errorf("status %d", resp.StatusCode)
+	}
+	if resp.StatusCode/100 != 2 {
+		return -1, fmt.Errorf("status %d", resp.StatusCode)
+	}
+	return 0, nil
+}
+
+// complain logs an error, at most one a minute.
+func (x *exporter) complain(err error, lost int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.silent += lost
+	if now := x.now(); now.Sub(x.logged) >= logEvery {
+		x.log.Warn("traces are not exported", "err", err, "lost", x.silent)
+		x.logged, x.silent = now, 0
+	}
+}

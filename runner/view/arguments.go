@@ -1,0 +1,161 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// CleanInput returns the arguments of a tool call in the form in which they are stored
+// and shown. Arguments that a tool could run with are compact JSON. All others become a
+// JSON string that holds their text.
+func CleanInput(raw json.RawMessage) json.RawMessage {
+	text := ValidText(string(raw))
+	if strings.Trim(text, " \t\r\n") == "" {
+		return json.RawMessage(`{}`) // some models call a tool without arguments like this
+	}
+	if objectProblem([]byte(text)) == "" {
+		return new(Compactor).Append(nil, text)
+	}
+	return quote(text)
+}
+
+// CleanOutput returns the result of a tool in a form that every client of a stream can
+// read. A result that such clients refuse becomes a JSON string that holds its text.
+func CleanOutput(out json.RawMessage) json.RawMessage {
+	out = json.RawMessage(ValidText(string(out)))
+	if key, err := hostileKey(out); key == "" && err == nil {
+		return out
+	}
+	return quote(string(out))
+}
+
+// quote returns a text as a JSON string.
+func quote(text string) json.RawMessage {
+	quoted, _ := json.Marshal(text) // a string always marshals
+	return quoted
+}
+
+// ValidText returns s with each byte that is not valid UTF-8 replaced. A text may be cut
+// at any whole character: its pieces, each made valid, are the text made valid. That
+// would not hold for strings.ToValidUTF8, which replaces a run of such bytes only once.
+func ValidText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
+}
+
+// InputText returns the text that a model wrote for stored arguments, compact. Streams
+// show this text piece by piece.
+func InputText(input json.RawMessage) string {
+	if raw, ok := unusable(input); ok {
+		return string(new(Compactor).Append(nil, raw))
+	}
+	return string(input)
+}
+
+// unusable returns the text of arguments that no tool can run with. ok is false for
+// all other arguments.
+func unusable(input json.RawMessage) (text string, ok bool) {
+	if len(input) == 0 || input[0] != '"' || json.Unmarshal(input, &text) != nil {
+		return "", false
+	}
+	return text, true
+}
+
+// InputError explains why no tool can run with stored arguments. It is empty if one can.
+func InputError(input json.RawMessage) string {
+	if text, ok := unusable(input); ok {
+		return objectProblem([]byte(text))
+	}
+	return objectProblem(input)
+}
+
+// objectProblem explains why raw is not an object of arguments. It refuses keys that change
+// objects in JavaScript, because a client of a stream stops at such a key.
+func objectProblem(raw []byte) string {
+	const bad = "the arguments are not a JSON object"
+	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '{' || !json.Valid(raw) {
+		return bad
+	}
+	key, err := hostileKey(raw)
+	switch {
+	case err != nil:
+		return bad
+	case key != "":
+		return "the arguments have a key " + key
+	}
+	return ""
+}
+
+// hostileKey returns the first key in valid JSON that clients in JavaScript refuse:
+// __proto__, or prototype inside a constructor. It returns an error for a number that
+// no float64 can hold.
+func hostileKey(raw []byte) (string, error) {
+	type level struct{ object, constructor bool }
+	open := []level{{}} // the values that surround the next token, outermost first
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	key, isKey := "", false // the last key, and whether the next token is a key
+	for {
+		tok, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		name, text := tok.(string)
+		if text && isKey {
+			if name == "__proto__" || name == "prototype" && open[len(open)-1].constructor {
+				return name, nil
+			}
+			key, isKey = name, false
+			continue
+		}
+		switch tok {
+		case json.Delim('{'), json.Delim('['):
+			open = append(open, level{tok == json.Delim('{'), tok == json.Delim('{') && key == "constructor"})
+		case json.Delim('}'), json.Delim(']'):
+			open = open[:len(open)-1]
+		}
+		key, isKey = "", open[len(open)-1].object
+	}
+}
+
+// A Compactor writes JSON as it is stored: without spaces between tokens, and with <, >,
+// & and the line separators of JavaScript escaped. It takes the text in pieces of whole
+// characters.
+type Compactor struct {
+	quoted  bool // inside a string
+	escaped bool // after a backslash
+}
+
+// Append appends the next piece s to dst.
+func (c *Compactor) Append(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	for _, r := range s {
+		switch {
+		case !c.quoted && (r == ' ' || r == '\t' || r == '\n' || r == '\r'):
+			continue
+		case r == '<' || r == '>' || r == '&':
+			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		case r == '\u2028' || r == '\u2029':
+			dst = append(dst, '\\', 'u', '2', '0', '2', hex[r&15])
+		default:
+			dst = append(dst, string(r)...)
+		}
+		switch {
+		case c.escaped:
+			c.escaped = false
+		case c.quoted && r == '\\':
+			c.escaped = true
+		case r == '"':
+			c.quoted = !c.quoted
+		}
+	}
+	return dst
+}

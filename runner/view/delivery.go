@@ -1,0 +1,158 @@
+package view
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"journeyman/store"
+)
+
+// maxDelivery is the limit of a delivery's body in bytes. Beyond it, parts of the body
+// are left out.
+const maxDelivery = 256 << 10
+
+// maxDeliveredInput is the limit of the input in such a shortened body, in characters.
+const maxDeliveredInput = 10_000
+
+// A Delivery is the body of a webhook delivery.
+type Delivery struct {
+	ID        string `json:"id"`
+	Type      string `json:"type"`
+	CreatedAt string `json:"createdAt"`
+	Test      bool   `json:"test,omitempty"`
+	Truncated bool   `json:"truncated,omitempty"`
+	Waiting   *Asked `json:"waiting,omitempty"` // of task.waiting
+	Task      Task   `json:"task"`
+	Turn      Turn   `json:"turn"`
+	Worker    Run    `json:"worker"`
+}
+
+// Asked lists the decisions of people that a turn waits for.
+type Asked struct {
+	Approvals []PendingApproval `json:"approvals"`
+}
+
+// Delivery returns the JSON body of a delivery. It shows the turn that ended or waits, and its
+// task and worker as they were at that moment: each attempt sends the same body.
+func (b Builder) Delivery(ctx context.Context, d store.Delivery) ([]byte, error) {
+	task, turn, wrk, err := b.store.DeliverySubject(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	v := Delivery{ID: d.ID, Type: d.Type, CreatedAt: Timestamp(d.CreatedAt), Test: d.Test()}
+	if v.Test {
+		// A test has only a worker, so no task can be read for it.
+		task, turn = sample(d, wrk)
+		v.Worker = b.WorkerRun(wrk)
+		v.Worker.describe(task, turn)
+	} else {
+		conv, err := b.conversationTo(ctx, turn)
+		if err != nil {
+			return nil, err
+		}
+		if d.Waiting() {
+			turn = atWait(&conv, d.CreatedAt)
+			v.Waiting = &Asked{Approvals: pendingApprovals(conv)}
+		}
+		// The conversation has the task as it is now, and the body shows it as it was then.
+		conv.Task = task
+		v.Worker = b.run(wrk, conv, false)
+	}
+	v.Worker.setStatus(task.Status)
+	v.Task, v.Turn = b.Task(task), TurnOf(turn)
+	return v.marshal()
+}
+
+// marshal returns the delivery as JSON. A body that is too long loses first the texts
+// of the worker, then all else that has no bounds of its own.
+func (v *Delivery) marshal() ([]byte, error) {
+	body, err := Marshal(v)
+	if err != nil || len(body) <= maxDelivery {
+		return body, err
+	}
+	v.Truncated = true
+	w := &v.Worker
+	w.Messages, w.Output, w.OutputText, w.StructuredOutput = []Message{}, []OutputItem{}, "", nil
+	v.Turn.OutputText, v.Turn.StructuredOutput = "", nil
+	if body, err = Marshal(v); err != nil || len(body) <= maxDelivery {
+		return body, err
+	}
+	w.Files, w.Sources = []File{}, []Source{}
+	if v.Waiting != nil {
+		for i := range v.Waiting.Approvals {
+			v.Waiting.Approvals[i].Input = nil // as long as a tool's arguments may be
+		}
+		w.Metadata.PendingApprovals = v.Waiting.Approvals
+	}
+	v.Turn.Input = store.FirstRunes(v.Turn.Input, maxDeliveredInput)
+	return Marshal(v)
+}
+
+// atWait changes a conversation to how it was when its last turn began to wait for a
+// person, and returns that turn. So every attempt at a delivery has the same body,
+// whatever people have decided since.
+func atWait(conv *store.Conversation, at time.Time) store.Turn {
+	t := &conv.Turns[len(conv.Turns)-1]
+	// The turn may have gone on or ended since: these fields go back to their earlier values.
+	t.Status, t.CompletedAt, t.TaskStatus, t.Failure, t.Duration = store.Running, nil, "", nil, 0
+	t.OutputText, t.StructuredOutput, t.IncompleteReason, t.IncompleteLimit = "", nil, "", ""
+	t.Wait, t.Usage = &store.Wait{For: store.WaitForPerson}, store.Usage{}
+	steps := conv.Steps[t.Num]
+	for i, st := range steps {
+		steps[i] = stepAtWait(st, at)
+		t.Usage = t.Usage.Add(steps[i].Usage).Add(store.Usage{Steps: 1})
+		for _, c := range steps[i].Calls {
+			t.Usage.ToolCost += c.Cost
+		}
+		t.Model = st.Model
+		// The turn waited at this step, so it had no later ones.
+		if slices.ContainsFunc(steps[i].Approvals, isPending) {
+			steps = steps[:i+1]
+			break
+		}
+	}
+	conv.Steps[t.Num] = steps
+	conv.Files = slices.DeleteFunc(conv.Files, func(f store.File) bool {
+		return f.TurnNum == t.Num && f.CreatedAt.After(at)
+	})
+	// An id begins with the time at which it was made.
+	begins := store.NewID("src", at)[:len("src_")+10]
+	conv.Sources = slices.DeleteFunc(conv.Sources, func(s store.Source) bool {
+		return s.TurnNum == t.Num && s.ID[:min(len(begins), len(s.ID))] > begins
+	})
+	return *t
+}
+
+func isPending(a store.Approval) bool { return a.Status == store.ApprovalPending }
+
+// stepAtWait returns a step without what people have decided since a time, and without
+// the ends of those calls.
+func stepAtWait(st store.Step, at time.Time) store.Step {
+	st.Approvals, st.Calls = slices.Clone(st.Approvals), slices.Clone(st.Calls)
+	for i, a := range st.Approvals {
+		if a.DecidedAt != nil && a.DecidedAt.Before(at) {
+			continue
+		}
+		a.Status, a.Reason, a.Answer, a.DecidedAt = store.ApprovalPending, "", "", nil
+		st.Approvals[i] = a
+		// A call that waits for a decision has not ended yet.
+		st.Calls = slices.DeleteFunc(st.Calls, func(c store.Call) bool { return c.Seq == a.Call })
+	}
+	return st
+}
+
+// sample returns a task and its turn that never existed, for a test of a webhook. Their
+// ids follow from the id of the delivery, so that they are the same at each attempt.
+func sample(d store.Delivery, wrk store.Worker) (store.Task, store.Turn) {
+	idOf := func(prefix string) string { return strings.Replace(d.ID, "evt", prefix, 1) }
+	turn := store.Turn{ID: idOf("trn"), TaskID: idOf("tsk"), WorkerID: wrk.ID,
+		WorkerVersion: wrk.Version, Status: store.Completed, Input: "This is a test of the webhook.",
+		OutputText: "It works.", TriggeredBy: store.TriggerAPI, Budget: store.BudgetStandard,
+		CreatedAt: d.CreatedAt, CompletedAt: &d.CreatedAt}
+	task := store.Task{ID: turn.TaskID, OrganizationID: wrk.OrganizationID, WorkerID: wrk.ID,
+		Title: "Test of the webhook", Status: store.Completed, TriggeredBy: store.TriggerAPI, TurnCount: 1,
+		CreatedAt: d.CreatedAt, CompletedAt: &d.CreatedAt}
+	return task, turn
+}

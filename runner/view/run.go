@@ -1,0 +1,249 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"slices"
+
+	"journeyman/store"
+)
+
+// A Run is the interface's worker object: a worker and the state of one of its tasks.
+// It has the fields of both shapes that the interface names.
+type Run struct {
+	ID                string          `json:"id"`
+	CreatedAt         int64           `json:"created_at"` // Unix seconds
+	Error             *RunError       `json:"error"`
+	IncompleteDetails *Incomplete     `json:"incomplete_details"`
+	Files             []File          `json:"files"`
+	Messages          []Message       `json:"messages"`
+	Metadata          RunMetadata     `json:"metadata"`
+	Object            string          `json:"object"`
+	Output            []OutputItem    `json:"output"`
+	OutputText        string          `json:"output_text"`
+	Running           bool            `json:"running"`
+	Sources           []Source        `json:"sources"`
+	Status            store.Status    `json:"status"`
+	Costs             Costs           `json:"costs"`
+	Usage             Usage           `json:"usage"`
+	StructuredOutput  json.RawMessage `json:"structured_output"`
+	URL               string          `json:"url"`
+	WaitingFor        *Waiting        `json:"waitingFor"`
+}
+
+// A RunError says why a turn failed.
+type RunError struct {
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	Retryable bool   `json:"retryable"`
+}
+
+// Incomplete explains why an answer is not complete.
+type Incomplete struct {
+	Reason string `json:"reason"`
+	Limit  string `json:"limit,omitempty"`
+}
+
+// RunMetadata names the task and the turn that a Run shows. All fields are nil for a
+// worker that has no task.
+type RunMetadata struct {
+	TaskID      *string        `json:"taskId"`
+	TurnID      *string        `json:"turnId"`
+	TurnStatus  *store.Status  `json:"turnStatus"`
+	TaskStatus  *store.Status  `json:"taskStatus"`
+	TriggeredBy *store.Trigger `json:"triggeredBy"`
+	Budget      *store.Budget  `json:"budget"`
+	Model       *string        `json:"model"` // the one that answered last; nil before
+
+	PendingApprovals []PendingApproval `json:"pendingApprovals,omitempty"` // the task waits for them
+
+	StartedBy *TeamTurn  `json:"startedBy,omitempty"` // a turn of another worker
+	Children  []TeamTurn `json:"children,omitempty"`  // that the task's turns have started
+}
+
+// A PendingApproval is a tool call that waits for a person's decision or answer.
+type PendingApproval struct {
+	ID         string             `json:"id"`
+	Kind       store.ApprovalKind `json:"kind"`
+	Question   *string            `json:"question,omitempty"` // of a question
+	Choices    []string           `json:"choices,omitempty"`  // likewise
+	ToolCallID string             `json:"toolCallId"`
+	ToolName   string             `json:"toolName"`
+	Input      json.RawMessage    `json:"input"`
+}
+
+// PendingApprovalOf returns the view of an approval that waits.
+func PendingApprovalOf(a store.Approval) PendingApproval {
+	question, choices := QuestionOf(a)
+	return PendingApproval{ID: a.ID, Kind: a.Kind, Question: question, Choices: choices, ToolCallID: a.ToolCallID,
+		ToolName: a.ToolName, Input: a.Input}
+}
+
+// QuestionOf returns the question of an approval and the answers it suggests. Both are
+// nil, which JSON shows as null, for a call that is approved or denied.
+func QuestionOf(a store.Approval) (question *string, choices []string) {
+	if a.Kind != store.KindQuestion {
+		return nil, nil
+	}
+	choices = []string{}
+	for _, c := range a.Question.Choices {
+		choices = append(choices, ValidText(c))
+	}
+	text := ValidText(a.Question.Text)
+	return &text, choices
+}
+
+// Costs are the costs of a turn in US dollars.
+type Costs struct {
+	Internal float64 `json:"internalCostUsd"`
+	Model    float64 `json:"modelCostUsd"`
+	Sandbox  float64 `json:"sandboxCostUsd"`
+	Tool     float64 `json:"toolCostUsd"`
+}
+
+// A File is a published file.
+type File struct {
+	Filename  string `json:"filename"`
+	MediaType string `json:"mediaType"`
+	URL       string `json:"url"`
+	Size      int64  `json:"size"` // bytes
+}
+
+// A Source is a web page that a worker used.
+type Source struct {
+	ID    string  `json:"id"`
+	Title *string `json:"title"`
+	Type  string  `json:"type"`
+	URL   string  `json:"url"`
+}
+
+// An OutputItem is the answer of a turn.
+type OutputItem struct {
+	ID      string       `json:"id"`
+	Content []OutputText `json:"content"`
+	Role    string       `json:"role"`
+	Status  string       `json:"status"`
+	Type    string       `json:"type"`
+}
+
+// An OutputText is a text of an OutputItem.
+type OutputText struct {
+	Text string `json:"text"`
+	Type string `json:"type"`
+}
+
+// WorkerRun returns the run view of a worker that has no task.
+func (b Builder) WorkerRun(w store.Worker) Run {
+	return Run{ID: w.ID, CreatedAt: w.CreatedAt.Unix(), Files: []File{}, Messages: []Message{}, Object: "worker",
+		Output: []OutputItem{}, Sources: []Source{}, Status: store.Pending, URL: b.WorkerURL(w.ID)}
+}
+
+// TaskRun returns the run view of a worker and one of its tasks. approvals is set for
+// clients that know the approvals of the AI SDK 6.
+func (b Builder) TaskRun(ctx context.Context, w store.Worker, task store.Task, approvals bool) (Run, error) {
+	conv, err := b.store.Conversation(ctx, task)
+	if err != nil {
+		return Run{}, err
+	}
+	v := b.run(w, conv, approvals)
+	v.setStatus(conv.Task.Status)
+	err = b.addTeam(ctx, &v, conv)
+	return v, err
+}
+
+// TurnRun returns the run view for the client that sent a turn. It shows the task without
+// the turns that came later, and the status of that turn.
+func (b Builder) TurnRun(ctx context.Context, w store.Worker, t store.Turn, approvals bool) (Run, error) {
+	conv, err := b.conversationTo(ctx, t)
+	if err != nil {
+		return Run{}, err
+	}
+	v := b.run(w, conv, approvals)
+	v.setStatus(*v.Metadata.TurnStatus)
+	err = b.addTeam(ctx, &v, conv)
+	return v, err
+}
+
+// conversationTo returns the conversation of a turn's task without the later turns.
+func (b Builder) conversationTo(ctx context.Context, t store.Turn) (store.Conversation, error) {
+	conv, err := b.store.Conversation(ctx, t)
+	// Callers check err. After an error the cuts below have no effect that anybody sees.
+	later := func(num int64) bool { return num > t.Num } // the turns of a task are numbered in their order
+	conv.Turns = slices.DeleteFunc(conv.Turns, func(o store.Turn) bool { return later(o.Num) })
+	conv.Files = slices.DeleteFunc(conv.Files, func(f store.File) bool { return later(f.TurnNum) })
+	conv.Sources = slices.DeleteFunc(conv.Sources, func(s store.Source) bool { return later(s.TurnNum) })
+	return conv, err
+}
+
+// run returns the run view of a conversation, without its status.
+func (b Builder) run(w store.Worker, conv store.Conversation, approvals bool) Run {
+	v := b.WorkerRun(w)
+	v.Messages = b.Messages(conv, approvals)
+	v.Files = b.Files(store.PublishedFiles(conv.Files))
+	for _, s := range conv.Sources {
+		v.Sources = append(v.Sources, Source{ID: s.ID, Title: Optional(s.Title), Type: "url", URL: s.URL})
+	}
+	v.describe(conv.Task, conv.Turns[len(conv.Turns)-1])
+	v.Metadata.PendingApprovals = pendingApprovals(conv)
+	return v
+}
+
+// describe sets the fields that a task and one of its turns determine.
+func (v *Run) describe(task store.Task, t store.Turn) {
+	v.Metadata = RunMetadata{TaskID: &t.TaskID, TurnID: &t.ID, TurnStatus: &t.Status, TaskStatus: &task.Status,
+		TriggeredBy: &t.TriggeredBy, Budget: &t.Budget, Model: Optional(t.Model)}
+	v.Usage = UsageOf(t)
+	v.Costs = Costs{Model: store.Dollars(t.Usage.ModelCost), Tool: store.Dollars(t.Usage.ToolCost)}
+	v.OutputText, v.StructuredOutput, v.WaitingFor = t.OutputText, t.StructuredOutput, WaitingOf(t.Wait)
+	// The interface shows the answer twice: as a text and as an item of a list.
+	if t.OutputText != "" {
+		v.Output = []OutputItem{{ID: AnswerID(t), Content: []OutputText{{Text: t.OutputText, Type: "output_text"}},
+			Role: roleAssistant, Status: "completed", Type: "message"}}
+	}
+	if f := t.Failure; f != nil {
+		// This compiles only while both types have the same fields.
+		v.Error = (*RunError)(f)
+	}
+	if t.IncompleteReason != "" {
+		v.IncompleteDetails = &Incomplete{t.IncompleteReason, t.IncompleteLimit}
+	}
+}
+
+// setStatus sets the status to that of a task or a turn. A run view says completed
+// however the turn has ended: its error tells the difference.
+func (v *Run) setStatus(s store.Status) {
+	v.Status, v.Running = s, !s.Ended()
+	if s.Ended() {
+		v.Status = store.Completed
+	}
+}
+
+// Files returns the views of files.
+func (b Builder) Files(files []store.File) []File {
+	views := make([]File, 0, len(files))
+	for _, f := range files {
+		views = append(views,
+			File{Filename: path.Base(f.Path), MediaType: f.MediaType, URL: b.FileURL(f), Size: f.Size})
+	}
+	return views
+}
+
+// pendingApprovals returns the approvals that a task waits for. Only the last step of a
+// turn can have such.
+func pendingApprovals(conv store.Conversation) []PendingApproval {
+	var list []PendingApproval
+	for _, t := range conv.Turns {
+		steps := conv.Steps[t.Num]
+		// A turn in the queue has no steps. One that ended waits for nobody.
+		if t.Status.Ended() || len(steps) == 0 {
+			continue
+		}
+		for _, a := range steps[len(steps)-1].Approvals {
+			if a.Status == store.ApprovalPending {
+				list = append(list, PendingApprovalOf(a))
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,83 @@
+// Package view makes the JSON that clients see of tasks, turns, runs, messages and
+// webhook deliveries. The API, the webhooks, the streams and the MCP endpoint share
+// these shapes, so that a client reads the same thing everywhere.
+//
+// A view is made of records. Nothing here decides who may see it, and nothing changes
+// a record. Shapes that only one endpoint has stay in handlers. This package imports
+// only store.
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"time"
+
+	"journeyman/store"
+)
+
+// A Builder makes views of the records of a store. It is safe for concurrent use.
+type Builder struct {
+	store   *store.Store
+	baseURL string
+}
+
+// New returns a Builder whose addresses begin with baseURL, which has no slash at the
+// end.
+func New(st *store.Store, baseURL string) Builder { return Builder{st, baseURL} }
+
+// FileURL returns the address of this version of a file.
+func (b Builder) FileURL(f store.File) string {
+	segments := strings.Split(f.Path, "/") // each is escaped, but the slashes between them stay
+	for i, s := range segments {
+		segments[i] = url.PathEscape(s)
+	}
+	return b.baseURL + "/api/workers/" + f.WorkerID + "/files/" + strings.Join(segments, "/") + "?v=" + f.SHA256[:12]
+}
+
+// WorkerURL returns the address of a worker.
+func (b Builder) WorkerURL(id string) string { return b.baseURL + "/workers/" + id }
+
+// PageURL returns the address of the page with that path.
+func (b Builder) PageURL(path string) string { return b.baseURL + path }
+
+// TaskURL returns the address of a task's page.
+func (b Builder) TaskURL(id string) string { return b.baseURL + TaskPath(id) }
+
+// DecisionURL returns the address of a link that decides on an approval.
+func (b Builder) DecisionURL(token string) string { return b.baseURL + "/decide/" + token }
+
+// TaskPath returns the path of a task's page.
+func TaskPath(id string) string { return "/tasks/" + id }
+
+// Marshal returns v as one line of JSON that ends with a newline. The characters <, > and
+// & stay readable: the JSON is not part of a page.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
+}
+
+// Timestamp returns a time as JSON shows it: RFC 3339, in UTC, with milliseconds.
+func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// OptionalTime returns the Timestamp of t. It is nil, which JSON shows as null, for nil.
+func OptionalTime(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	s := Timestamp(*t)
+	return &s
+}
+
+// Optional returns a pointer to s. It is nil, which JSON shows as null, for the empty
+// string.
+func Optional[T ~string](s T) *T {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,198 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"journeyman/runner/sandbox"
+	"journeyman/runner/view"
+	"journeyman/store"
+)
+
+const (
+	alertSlots  = 16          // messages to webhooks that are sent at once
+	makeAlerts  = 32          // messages that are made together
+	alertLease  = time.Minute // more than an attempt takes
+	alertsPause = time.Minute // between two looks for messages, while the database is in trouble
+	alertAnswer = 200         // characters that are kept of an answer
+)
+
+// tellAlertsOften makes and sends the messages of alert channels, until no further attempt may
+// begin.
+func (d *Dispatcher) tellAlertsOften() {
+	pause := d.cfg.LookForAlerts
+	for {
+		select {
+		case <-time.After(pause):
+		case <-d.begins.Done():
+			return
+		}
+		err := d.tellAlerts(d.begins)
+		switch {
+		case err == nil:
+		case d.begins.Err() != nil:
+			return
+		case store.IsKind(err, store.Damaged):
+			d.cfg.Log.Error("alerts end: a damaged database stays so until the server starts anew", "err", err)
+			return
+		default:
+			d.cfg.Log.Error("send alerts", "err", err)
+		}
+		pause = nextLook(pause, d.cfg.LookForAlerts, err)
+	}
+}
+
+// nextLook returns the pause before the next look for messages. After each error it is twice as
+// long as before, because the database is in trouble. usual is the pause without an error.
+func nextLook(pause, usual time.Duration, err error) time.Duration {
+	if err == nil {
+		return usual
+	}
+	return min(2*pause, alertsPause)
+}
+
+// tellAlerts begins to send the messages that are due. It does not wait for their end: a dead
+// endpoint must not hold up the others.
+func (d *Dispatcher) tellAlerts(ctx context.Context) error {
+	if d.cfg.Store.Writable() != nil {
+		return nil // in maintenance nothing is sent
+	}
+	// A read comes first: most looks find nothing and must cost no write.
+	at, ok, err := d.cfg.Store.AlertsDue(ctx)
+	if err != nil || !ok || at.After(d.now()) {
+		return err
+	}
+	if _, err := d.cfg.Store.MakeAlertMessages(ctx, makeAlerts); err != nil {
+		return err
+	}
+	free := cap(d.alerts) - len(d.alerts) // only this goroutine takes slots
+	if free == 0 {
+		return nil
+	}
+	list, err := d.cfg.Store.ClaimAlertMessages(ctx, free, alertLease)
+	for _, m := range list {
+		d.alerts <- struct{}{}
+		d.running.Go(func() {
+			defer func() { <-d.alerts }()
+			if _, err := d.tell(m, false); err != nil {
+				d.cfg.Log.Error("send alert", "message", m.ID, "organization", m.OrganizationID, "err", err)
+			}
+		})
+	}
+	return err
+}
+
+// tell makes one attempt at a message and stores its answer. last says that no other attempt
+// follows.
+func (d *Dispatcher) tell(m store.AlertMessage, last bool) (store.AlertMessage, error) {
+	sent, answer, retry := d.postAlert(m)
+	if d.ctx.Err() != nil {
+		// The program stops: the endpoint has not failed. The message is due after its lease.
+		return m, errors.New("the service stops")
+	}
+	if m.Answer = answer; last {
+		retry = time.Time{}
+	}
+	attrs := []any{"message", m.ID, "organization", m.OrganizationID, "channel", m.ChannelID, "attempt", m.Attempts}
+	switch {
+	case sent:
+		m.Status = "sent"
+		d.cfg.Log.Debug("alert sent", attrs...)
+	case retry.IsZero():
+		m.Status = "failed"
+		d.cfg.Log.Warn("alert given up", attrs...)
+	default:
+		d.cfg.Log.Info("alert failed, it is tried again", append(attrs, "next", retry.UTC())...)
+	}
+	return m, d.cfg.Store.EndAlertMessage(context.WithoutCancel(d.ctx), m, sent, answer, retry)
+}
+
+// postAlert sends a message. answer is for people, and retry is the time of another attempt.
+func (d *Dispatcher) postAlert(m store.AlertMessage) (sent bool, answer string, retry time.Time) {
+	address, err := d.cfg.Store.AlertURL(m)
+	if err != nil {
+		if known, ok := errors.AsType[*store.Error](err); ok {
+			return false, known.Message, time.Time{}
+		}
+		return false, "the URL could not be read", d.retry(m.Attempts-1, nil)
+	}
+	body, err := view.Marshal(d.views.Alert(m))
+	if err != nil {
+		return false, "the message could not be made", time.Time{}
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, d.cfg.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return false, "the URL is not valid", time.Time{} // the error would show the URL
+	}
+	for name, value := range map[string]string{"Content-Type": "application/json", "User-Agent": d.cfg.UserAgent,
+		"Webhook-Id": m.ID, "Webhook-Timestamp": strconv.FormatInt(d.now().Unix(), 10)} {
+		req.Header.Set(name, value)
+	}
+	resp, err := d.client.Do(req)
+	if err != nil {
+		return false, d.explain(err), d.retry(m.Attempts-1, nil)
+	}
+	said := &beginning{}
+	drain(resp.Body, said, cancel)
+	answer = alertReply(resp.StatusCode, hideURL(string(said.text), req.URL))
+	if resp.StatusCode/100 == 2 {
+		return true, answer, time.Time{}
+	}
+	return false, answer, d.retry(m.Attempts-1, resp)
+}
+
+// alertReply returns an endpoint's answer as one line: its status and the beginning of its
+// body.
+func alertReply(status int, body string) string {
+	line := strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
+	body = strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(sandbox.Cut(body, 4*alertAnswer), " "))
+	if body = store.FirstRunes(strings.Join(strings.Fields(body), " "), alertAnswer); body != "" {
+		line += ": " + body
+	}
+	return line
+}
+
+// hideURL removes the parts of a webhook's URL from an endpoint's answer. Some servers repeat
+// the path, and whoever knows it can write there.
+func hideURL(text string, u *url.URL) string {
+	text = strings.ReplaceAll(text, u.RequestURI(), hidden)
+	secrets := strings.FieldsFunc(u.Path+"/"+u.RawQuery, func(r rune) bool { return strings.ContainsRune("/&=", r) })
+	for _, secret := range secrets {
+		if len(secret) >= 8 { // shorter ones stand in harmless words
+			text = strings.ReplaceAll(text, secret, hidden)
+		}
+	}
+	return text
+}
+
+// TestAlert sends a test message through a channel, and returns it with the answer. A mail goes
+// to the outbox, whose row says later how it went. TestAlert returns a Busy error while too
+// many messages are sent by hand.
+func (d *Dispatcher) TestAlert(ctx context.Context, c store.Caller, channelID string) (store.AlertMessage, error) {
+	select {
+	case d.manual <- struct{}{}:
+		defer func() { <-d.manual }()
+	default:
+		return store.AlertMessage{}, store.Errorf(store.Busy, "too many messages are being sent by hand")
+	}
+	m, err := d.cfg.Store.TestAlertChannel(ctx, c, channelID, alertLease)
+	if err != nil || m.Mailed() {
+		return m, err
+	}
+	return d.tell(m, true)
+}

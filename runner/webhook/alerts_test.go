@@ -1,0 +1,176 @@
+package webhook_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner/view"
+	"journeyman/store"
+)
+
+// alertHook adds a webhook for every topic.
+func (f *fixture) alertHook(url string) store.AlertChannel {
+	f.t.Helper()
+	a, err := f.AddAlertChannel(f.t.Context(), f.owner.Caller, store.NewAlertChannel{URL: url,
+		Topics: store.AlertTopics(), Rhythm: store.AlertNow})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return a
+}
+
+// fail ends a turn of a new task in error.
+func (f *fixture) fail(title string) (taskID string) {
+	f.t.Helper()
+	w, _, err := f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{Title: "A & B"}, store.IdempotencyKey{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	n := store.NewTurn{Caller: f.owner.Caller, WorkerID: w.ID, Input: "x", Title: title, Budget: store.BudgetLow}
+	if _, err := f.CreateTurn(f.t.Context(), n); err != nil {
+		f.t.Fatal(err)
+	}
+	claims, err := f.ClaimTurns(f.t.Context(), "r", 1)
+	if err != nil || len(claims) != 1 {
+		f.t.Fatalf("%d claims, %v", len(claims), err)
+	}
+	failed := store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x", Message: "y"}}
+	if _, err := f.FinishTurn(f.t.Context(), claims[0], nil, failed); err != nil {
+		f.t.Fatal(err)
+	}
+	return claims[0].TaskID
+}
+
+// count returns how many requests came.
+func (r *receiver) count() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.got) }
+
+// channel returns the only channel as its page shows it.
+func (f *fixture) channel() store.AlertChannel {
+	f.t.Helper()
+	list, err := f.AlertChannels(f.t.Context(), f.owner.Caller)
+	if err != nil || len(list) != 1 {
+		f.t.Fatalf("%d channels, %v", len(list), err)
+	}
+	return list[0]
+}
+
+// TestAlertToASlackWebhook sends what Slack shows. The first attempt is refused by a server
+// that repeats the path, and the second arrives under the same id.
+func TestAlertToASlackWebhook(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	refuse := make(chan bool, 1)
+	refuse <- true
+	r := f.receive(func(w http.ResponseWriter, req *http.Request) {
+		select {
+		case <-refuse:
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = fmt.Fprintf(w, "Cannot POST %s", req.URL.Path)
+		default:
+			_, _ = w.Write([]byte("ok\n"))
+		}
+	})
+	f.start()
+	f.alertHook(r.URL + "/services/T0000/supersecret")
+	taskID := f.fail("<!channel> & <https://evil.example|pay>\r\nnow\u202e @all [pay](x)")
+	f.clock.advance(time.Minute)
+	f.eventually("the first attempt", func() bool {
+		last := f.channel().Last
+		return last != nil && last.Answer != ""
+	})
+	last := f.channel().Last
+	is.Equal(last.Status, "queued")
+	is.Equal(last.Answer, "404 Not Found: Cannot POST (hidden)") // the path is a secret
+	f.clock.advance(time.Minute)
+	f.eventually("the second attempt", func() bool { return f.channel().Last.Status == "sent" })
+	is.Equal(f.channel().Last.Answer, "200 OK: ok")
+	is.Equal(r.count(), 2)
+	is.Equal(r.got[0].header.Get("Webhook-Id"), last.ID)
+	is.Equal(r.got[1].header.Get("Webhook-Id"), last.ID)
+	is.Equal(string(r.got[0].body), string(r.got[1].body)) // each attempt says the same
+	var body view.Alert
+	is.NoErr(json.Unmarshal(r.got[1].body, &body))
+	is.Equal(body.Text, "*Acme*\n• The task <http://jm.test/tasks/"+taskID+"?organization="+f.owner.OrganizationID+
+		"|“&lt;!channel&gt; &amp; &lt;https://evil.example|pay&gt; now @\u200ball [pay]\u200b(x)”> of “A &amp; B” failed.")
+	is.Equal(body.Type, "alert")
+	is.Equal(body.Items[0].Event, "task.failed")
+	is.Equal(*body.Items[0].WorkerTitle, "A & B")
+	is.Equal(*body.Items[0].TaskID, taskID)
+}
+
+// TestAlertsAreGivenUp tries a dead endpoint for hours, and says so.
+func TestAlertsAreGivenUp(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.start()
+	f.alertHook("http://127.0.0.1:1/x")
+	f.fail("T")
+	for attempt := int64(1); attempt <= 7; attempt++ {
+		f.clock.advance(24 * time.Hour)
+		f.eventually(fmt.Sprintf("attempt %d", attempt), func() bool {
+			last := f.channel().Last
+			if last == nil || last.Attempts != attempt || last.NextAttempt == nil {
+				return last != nil && last.Attempts == attempt
+			}
+			pause := last.NextAttempt.Sub(f.clock.now())
+			return pause < 30*time.Second || pause > 2*time.Minute // not that of the lease
+		})
+	}
+	last := f.channel().Last
+	is.Equal(last.Status, "failed")
+	is.Equal(last.Answer, "the endpoint refused the connection")
+}
+
+// TestAlertsAfterAKill sends a message again whose answer was not stored, under its id.
+func TestAlertsAfterAKill(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	r := f.receive(func(http.ResponseWriter, *http.Request) {})
+	f.alertHook(r.URL + "/x")
+	f.fail("T")
+	f.clock.advance(time.Minute)
+	_, err := f.MakeAlertMessages(t.Context(), 1)
+	is.NoErr(err)
+	list, err := f.ClaimAlertMessages(t.Context(), 1, time.Minute) // by a process that dies here
+	is.NoErr(err)
+	is.Equal(len(list), 1)
+	f.start()
+	f.clock.advance(2 * time.Minute)
+	f.eventually("the message", func() bool { return r.count() == 1 })
+	is.Equal(r.got[0].header.Get("Webhook-Id"), list[0].ID)
+	f.eventually("its end", func() bool { return f.channel().Last.Status == "sent" })
+	is.Equal(f.channel().Last.Attempts, int64(2))
+}
+
+// TestAlertTest sends a test message and returns the real answer.
+func TestAlertTest(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	r := f.receive(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "invalid_token", http.StatusForbidden) })
+	f.start()
+	a := f.alertHook(r.URL + "/x")
+	m, err := f.hooks.TestAlert(t.Context(), f.owner.Caller, a.ID)
+	is.NoErr(err)
+	is.Equal(m.Answer, "403 Forbidden: invalid_token")
+	last := f.channel().Last
+	is.Equal(last.Status, "failed") // a test is not tried again
+	is.Equal(last.Answer, m.Answer)
+	is.True(strings.Contains(string(r.got[0].body), `"type":"test"`)) // programs can tell
+	_, err = f.hooks.TestAlert(t.Context(), f.owner.Caller, a.ID)
+	is.True(store.IsKind(err, store.Limited)) // a second test at once
+	other := f.owner.Caller
+	other.OrganizationID = "org_other"
+	_, err = f.hooks.TestAlert(context.Background(), other, a.ID)
+	is.True(err != nil) // another organization's channel
+}

@@ -1,0 +1,92 @@
+package webhook
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"journeyman/runner/sandbox"
+	"journeyman/store"
+)
+
+// How many bytes of an attempt are kept for the webhook's owner to read.
+const (
+	keptHead = 4 << 10 // of the headers of a request or a response
+	keptBody = 8 << 10 // of a body
+)
+
+// A beginning is an io.Writer that keeps the beginning of what is written and counts
+// all of it.
+type beginning struct {
+	text []byte
+	size int
+}
+
+// Write never fails. It keeps more than is shown later, so that hide finds a secret at
+// the end of the shown part as a whole.
+func (k *beginning) Write(b []byte) (int, error) {
+	k.text = append(k.text, b[:min(len(b), keptBody+keptHead-len(k.text))]...)
+	k.size += len(b)
+	return len(b), nil
+}
+
+// keptRequest returns a request as its owner may read it later. It hides the token,
+// because others could pass for this program with it.
+func keptRequest(req *http.Request, w store.Webhook, body []byte) string {
+	said := &beginning{}
+	_, _ = said.Write(body)
+	return kept(fmt.Sprintf("POST %s HTTP/1.1\nHost: %s\n", req.URL.RequestURI(), req.URL.Host), req.Header, said, w)
+}
+
+// keptResponse returns a response in the same form.
+func keptResponse(resp *http.Response, w store.Webhook, said *beginning) string {
+	return kept(resp.Proto+" "+resp.Status+"\n", resp.Header, said, w)
+}
+
+// hidden replaces a secret.
+const hidden = "(hidden)"
+
+// kept returns the beginning of an HTTP message, in the form of HTTP.
+func kept(first string, header http.Header, said *beginning, w store.Webhook) string {
+	head := &strings.Builder{}
+	head.WriteString(first)
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		for _, value := range header[name] {
+			if name == "Set-Cookie" {
+				value = hidden
+			}
+			fmt.Fprintf(head, "%s: %s\n", name, value)
+		}
+	}
+	body := hide(string(said.text), w)
+	shown := beginningOf(body, keptBody)
+	if strings.ContainsRune(shown, 0) {
+		shown = "" // binary
+	}
+	text := strings.TrimSuffix(beginningOf(hide(head.String(), w), keptHead), "\n") + "\n\n" + shown
+	if rest := said.size - len(said.text) + len(body) - len(shown); rest > 0 {
+		text += fmt.Sprintf("\n(%d bytes more)", rest)
+	}
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\x00", "?")
+}
+
+// beginningOf returns at most the first n bytes of a text, and "" if they are no text.
+func beginningOf(text string, n int) string {
+	if text = sandbox.Cut(text, n); !utf8.ValidString(text) {
+		return ""
+	}
+	return text
+}
+
+// hide replaces the webhook's secrets in a text.
+func hide(text string, w store.Webhook) string {
+	for _, secret := range []string{w.Token, w.SigningSecret} {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, hidden)
+		}
+	}
+	return text
+}

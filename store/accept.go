@@ -1,0 +1,144 @@
+package store
+
+import (
+	"cmp"
+	"context"
+)
+
+// CreateTurn accepts an instruction. When it returns, the turn is durably in the queue.
+func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
+	if err := n.check(); err != nil {
+		return Accepted{}, err
+	}
+	// The disk is read before the transaction: the writer serves all callers and must not
+	// wait for a disk.
+	n.workspace = s.look(ctx, n)
+	return s.acceptOnce(ctx, n.IdempotencyKey, func(tx *Tx) (Turn, error) { return s.acceptTurn(ctx, tx, n) })
+}
+
+// acceptOnce returns the turn that accept makes in a write, or the turn that the same
+// request made before.
+func (s *Store) acceptOnce(ctx context.Context, key IdempotencyKey,
+	accept func(tx *Tx) (Turn, error)) (a Accepted, err error) {
+	a.Turn, a.Replayed, err = createOnce(ctx, s, key, func(tx *Tx, id string) (Turn, error) {
+		return one(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE id = ?`, id)
+	}, func(tx *Tx) (Turn, string, error) {
+		t, err := accept(tx)
+		return t, t.ID, err
+	})
+	return a, err
+}
+
+// acceptTurn adds the turn of n, and its worker and task if they are new.
+func (s *Store) acceptTurn(ctx context.Context, tx *Tx, n NewTurn) (Turn, error) {
+	// A full disk and a full queue are refused first, since that costs no query.
+	if err := s.RoomIn(ctx); err != nil {
+		return Turn{}, err
+	}
+	if err := s.waiting.full(n.Caller.OrganizationID); err != nil {
+		return Turn{}, err
+	}
+	if err := s.checkCap(ctx, tx, n.Caller.OrganizationID); err != nil {
+		return Turn{}, err
+	}
+	task, w, err := s.target(ctx, tx, n)
+	if err != nil {
+		return Turn{}, err
+	}
+	now := s.millis()
+	if task.num == 0 {
+		task, err = s.insertTask(tx, n, w, now)
+	} else {
+		err = s.addTurn(tx, task.num)
+	}
+	if err != nil {
+		return Turn{}, err
+	}
+	// If a later check fails, the write undoes the worker, the task and the turn.
+	t, err := s.insertTurn(ctx, tx, n, task, w, now)
+	if err == nil {
+		err = n.checkAttachments(t)
+	}
+	if err != nil {
+		return Turn{}, err
+	}
+	// An operation that fails below takes its place in the queue back.
+	s.waiting.add(tx, t.OrganizationID, 1)
+	s.tell(tx, t.OrganizationID, ChangedTasks)
+	for _, f := range n.Attachments {
+		if err := s.insertFile(tx, t, Attached, f, now); err != nil {
+			return Turn{}, err
+		}
+	}
+	return t, nil
+}
+
+// Lookup returns the turn that an earlier request with the same key made; ok is false if
+// there was none.
+func (s *Store) Lookup(ctx context.Context, key IdempotencyKey) (t Turn, ok bool, err error) {
+	id, err := s.findResult(ctx, s.db, key)
+	if err != nil || id == "" {
+		return Turn{}, false, err
+	}
+	t, err = s.Turn(ctx, id)
+	return t, err == nil, err
+}
+
+func (s *Store) insertTask(tx *Tx, n NewTurn, w Worker, now int64) (Task, error) {
+	t := Task{ID: cmp.Or(n.TaskID, n.NewTaskID, NewID("tsk", s.now())), OrganizationID: w.OrganizationID,
+		WorkerID:  w.ID,
+		Title:     FirstRunes(cmp.Or(n.Title, TitleOf(n.Input)), MaxTitle), // a mail's subject has no other limit
+		OwnFolder: n.ownFolder(w)}
+	var err error
+	t.num, err = tx.Insert(`INSERT INTO tasks (id, organization_num, worker_num, created_by_num, title, triggered_by,
+			turn_count, unfinished, running, outcome, cost, duration_ms, created_at, own_folder)
+		VALUES (?, `+numOfOrganization+`, ?, `+numOfUser+`, ?, ?, 1, 1, 0, '', 0, 0, ?, ?)`,
+		t.ID, t.OrganizationID, w.num, nullable(n.Caller.UserID), t.Title, n.Caller.Trigger, now, t.OwnFolder)
+	return t, err
+}
+
+func (s *Store) insertTurn(ctx context.Context, tx *Tx, n NewTurn, task Task, w Worker,
+	now int64) (t Turn, err error) {
+	t = Turn{ID: NewID("trn", s.now()), taskNum: task.num, TaskID: task.ID, Seq: task.TurnCount,
+		OrganizationID: w.OrganizationID, WorkerID: w.ID, WorkerVersion: w.Version,
+		CreatedByUserID: n.Caller.UserID, KeyID: n.Caller.KeyID, OwnFolder: task.OwnFolder || n.Caller.stranger(),
+		TriggeredBy: n.Caller.Trigger, Input: n.Input, Budget: n.Budget,
+		Status: Pending, Ready: task.Unfinished == 0, CreatedAt: fromMillis(now)}
+	// The envelope is stored with the turn, so that a retry tells the model the same.
+	if t.Envelope, err = s.envelope(ctx, tx, n, t); err != nil {
+		return t, err
+	}
+	t.Num, err = tx.Insert(`INSERT INTO turns (id, task_num, seq, organization_num, worker_num, worker_version,
+			created_by_num, api_key_num, own_folder, triggered_by, input, budget, status, ready, claims,
+			interruptions, abort_requested, output_text, model, steps, input_tokens, output_tokens, cache_read_tokens,
+			cache_write_tokens, reasoning_tokens, model_cost, tool_cost, duration_ms, created_at, envelope)
+		VALUES (?, ?, ?, `+numOfOrganization+`, ?, ?, `+numOfUser+`, `+numOfKey+`, ?, ?, ?, ?, 'pending', ?,
+			0, 0, 0, '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, ?)`,
+		t.ID, t.taskNum, t.Seq, t.OrganizationID, w.num, t.WorkerVersion, nullable(t.CreatedByUserID),
+		nullable(t.KeyID), t.OwnFolder, t.TriggeredBy, t.Input, t.Budget, t.Ready, now, packEnvelope(t.Envelope))
+	return t, err
+}
+
+// TargetFolder returns the folder in which the turn of n will work, so that its
+// attachments can be stored there before CreateTurn. It sets the ids in n on which the
+// folder depends: those of a new worker and a new task. It fails as CreateTurn does.
+func (s *Store) TargetFolder(ctx context.Context, n *NewTurn) (Folder, error) {
+	task, w, err := s.existing(ctx, s.db, *n)
+	switch {
+	case err != nil || w.ID != "":
+	case n.NewWorker != nil:
+		n.NewWorker.ID = cmp.Or(n.NewWorker.ID, NewID("wrk", s.now()))
+		w.ID, w.Workspace = n.NewWorker.ID, n.NewWorker.Workspace
+	default:
+		err = Fields{{Path: "workerId", Message: "is required"}}.Err()
+	}
+	if err != nil {
+		return Folder{}, err
+	}
+	if task.num == 0 {
+		n.NewTaskID = cmp.Or(n.NewTaskID, NewID("tsk", s.now()))
+		// insertTask chooses the id and the folder in the same way.
+		task.ID, task.OwnFolder = cmp.Or(n.TaskID, n.NewTaskID), n.ownFolder(w)
+	}
+	return Turn{WorkerID: w.ID, TaskID: task.ID, OwnFolder: task.OwnFolder || n.Caller.stranger()}.Folder(), nil
+}

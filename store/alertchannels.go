@@ -1,0 +1,283 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The limits of alerts.
+const (
+	MaxAlertChannels = 20   // of an organization
+	MaxAlertURL      = 2048 // characters of a webhook's URL
+	maxAlerts        = 100  // rows of a channel that wait for a message
+)
+
+// An AlertTopic is a group of events that a channel can tell.
+type AlertTopic string
+
+// The topics of alerts.
+const (
+	TopicFailed   AlertTopic = "failed"   // a task failed
+	TopicWaiting  AlertTopic = "waiting"  // a task waits for a person
+	TopicCap      AlertTopic = "cap"      // the credits of the month are nearly or fully used
+	TopicDelivery AlertTopic = "delivery" // a webhook delivery or a mail was given up
+	TopicBackup   AlertTopic = "backup"   // a backup of the server failed
+	TopicDisk     AlertTopic = "disk"     // the server's disk is nearly full, or full
+)
+
+// AlertTopics returns all topics, in the order of the page.
+func AlertTopics() []AlertTopic {
+	return []AlertTopic{TopicFailed, TopicWaiting, TopicCap, TopicDelivery, TopicBackup, TopicDisk}
+}
+
+// An AlertRhythm is how often a channel sends a message.
+type AlertRhythm string
+
+// The rhythms of channels.
+const (
+	AlertNow    AlertRhythm = "now"
+	AlertHourly AlertRhythm = "hour" // at each full hour with news
+	AlertDaily  AlertRhythm = "day"  // each morning with news, in the time zone of the server
+)
+
+// AlertRhythms returns all rhythms.
+func AlertRhythms() []AlertRhythm { return []AlertRhythm{AlertNow, AlertHourly, AlertDaily} }
+
+// An AlertChannel brings alerts to a member by mail, or to a webhook.
+type AlertChannel struct {
+	ID             string
+	OrganizationID string
+	UserID         string // who gets the mails; '' for a webhook
+	Email          string // of the user
+	Host           string // of the webhook; '' for mail
+	Topics         []AlertTopic
+	Rhythm         AlertRhythm
+	Paused         bool
+	CreatedAt      time.Time
+	Pending        int64         // events that no message has told yet
+	Last           *AlertMessage // the newest message; nil without one
+
+	toldAt time.Time
+	sealed []byte
+}
+
+// A NewAlertChannel is a channel to create. Either Email or URL is set.
+type NewAlertChannel struct {
+	Email  string // of a member of the organization
+	URL    string // of a webhook. The caller has checked it
+	Topics []AlertTopic
+	Rhythm AlertRhythm
+}
+
+func (n NewAlertChannel) check(f *Fields) {
+	f.Check(len(n.Topics) > 0, "topics", "must name at least one event")
+	for i, t := range n.Topics {
+		f.Check(slices.Contains(AlertTopics(), t) && !slices.Contains(n.Topics[:i], t), "topics",
+			"must be different ones of failed, waiting, cap, delivery, backup and disk")
+	}
+	f.Check(slices.Contains(AlertRhythms(), n.Rhythm), "rhythm", "must be now, hour or day")
+	f.Check((n.Email == "") != (n.URL == ""), "to", "must be a member's email address, or a URL")
+	checkLine(f, "to", n.URL, MaxAlertURL)
+}
+
+const alertChannelColumns = `c.id, c.organization_id, coalesce(c.user_id, ''),
+	coalesce((SELECT email FROM users WHERE id = c.user_id), ''), c.host, c.topics, c.rhythm, c.paused, c.created_at,
+	c.told_at, c.sealed`
+
+func scanAlertChannel(row scanner) (a AlertChannel, err error) {
+	var topics []byte
+	err = row.Scan(&a.ID, &a.OrganizationID, &a.UserID, &a.Email, &a.Host, &topics, &a.Rhythm, &a.Paused,
+		asTime{&a.CreatedAt}, asTime{&a.toldAt}, &a.sealed)
+	if err != nil {
+		return a, err
+	}
+	return a, json.Unmarshal(topics, &a.Topics)
+}
+
+// AlertChannels returns the channels of the caller's organization, oldest first, each with its
+// newest message. It returns Forbidden for a Member.
+func (s *Store) AlertChannels(ctx context.Context, c Caller) ([]AlertChannel, error) {
+	if err := c.Allow(ManageAlerts); err != nil {
+		return nil, err
+	}
+	list, err := all(ctx, s.db, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
+		WHERE c.organization_id = ? ORDER BY c.id`, c.OrganizationID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		a := &list[i]
+		a.Pending, err = one(ctx, s.db, scanInt, `SELECT coalesce(sum(count), 0) FROM alerts WHERE channel_id = ?`,
+			a.ID)
+		if err == nil {
+			a.Last, err = s.lastAlertMessage(ctx, a.ID)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// alertChannel returns a channel of the caller's organization, for a change that the caller
+// must still be permitted to make.
+func (s *Store) alertChannel(ctx context.Context, tx *Tx, c Caller, id string) (a AlertChannel, err error) {
+	if err := s.allowNow(ctx, tx, &c, ManageAlerts); err != nil {
+		return a, err
+	}
+	a, err = one(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
+		WHERE c.id = ? AND c.organization_id = ?`, id, c.OrganizationID)
+	return a, notFound(err, "alert channel")
+}
+
+// AddAlertChannel creates a channel. It returns Forbidden for a Member, Invalid if the user is
+// not a member of the organization, and a Conflict if there are MaxAlertChannels already.
+func (s *Store) AddAlertChannel(ctx context.Context, c Caller, n NewAlertChannel) (a AlertChannel, err error) {
+	var f Fields
+	if n.check(&f); f.Err() != nil {
+		return a, f.Err()
+	}
+	err = s.write(ctx, func(tx *Tx) error {
+		if err := s.allowNow(ctx, tx, &c, ManageAlerts); err != nil {
+			return err
+		}
+		count, err := one(ctx, tx, scanInt, `SELECT count(*) FROM alert_channels WHERE organization_id = ?`,
+			c.OrganizationID)
+		if err != nil {
+			return err
+		}
+		if count >= MaxAlertChannels {
+			return Errorf(Conflict, "there are %d alert channels already, the most there may be: remove one first",
+				count)
+		}
+		userID := ""
+		if n.Email != "" {
+			userID, err = one(ctx, tx, scanString, `SELECT m.user_id FROM users u CROSS JOIN memberships m
+				ON m.user_id = u.id AND m.organization_id = ? WHERE u.email = ?`, c.OrganizationID, n.Email)
+			if err != nil {
+				return noRow(err, Fields{{"to", "must be the address of a member of the organization"}}.Err())
+			}
+		}
+		id := NewID("alc", s.now())
+		if err := s.insertAlertChannel(tx, c, id, userID, n); err != nil {
+			return err
+		}
+		if a, err = s.alertChannel(ctx, tx, c, id); err != nil {
+			return err
+		}
+		return s.auditAlerts(tx, c, "alerts.add", a)
+	})
+	return a, err
+}
+
+func (s *Store) insertAlertChannel(tx *Tx, c Caller, id, userID string, n NewAlertChannel) error {
+	topics, err := json.Marshal(n.Topics)
+	if err != nil {
+		return err
+	}
+	host, sealed := "", any(nil)
+	if n.URL != "" {
+		u, err := url.Parse(n.URL)
+		if err != nil || u.Host == "" {
+			return Fields{{"to", "must be a URL such as https://example.com/hook"}}.Err()
+		}
+		// The purpose is the id, so a seal that is copied to another row opens nothing.
+		bytes, err := s.seal("alert channel "+id, []byte(n.URL))
+		if err != nil {
+			return err
+		}
+		host, sealed = strings.ToLower(u.Host), bytes
+	}
+	_, err = tx.Exec(`INSERT INTO alert_channels (id, organization_id, user_id, host, sealed, topics, rhythm, paused,
+			created_at) VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)`,
+		id, c.OrganizationID, nullable(userID), host, sealed, string(topics), n.Rhythm, s.millis())
+	return err
+}
+
+// auditAlerts records a change of a channel. It names the host of a webhook, never its URL.
+func (s *Store) auditAlerts(tx *Tx, c Caller, action string, a AlertChannel) error {
+	detail := map[string]any{"topics": a.Topics, "rhythm": a.Rhythm}
+	if a.UserID != "" {
+		detail["user"] = a.Email
+	} else {
+		detail["host"] = a.Host
+	}
+	return s.audit(tx, c, action, a.ID, detail)
+}
+
+// PauseAlertChannel pauses a channel, or resumes it. A paused channel collects no alerts, and
+// forgets those that it has not told. It returns Forbidden for a Member.
+func (s *Store) PauseAlertChannel(ctx context.Context, c Caller, id string, paused bool) error {
+	return s.write(ctx, func(tx *Tx) error {
+		a, err := s.alertChannel(ctx, tx, c, id)
+		if err != nil || a.Paused == paused {
+			return err
+		}
+		action := "alerts.resume"
+		if paused {
+			action = "alerts.pause"
+			if err := s.forgetAlerts(tx, a.ID, "the channel was paused"); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(`UPDATE alert_channels SET paused = ? WHERE id = ?`, paused, a.ID); err != nil {
+			return err
+		}
+		return s.auditAlerts(tx, c, action, a)
+	})
+}
+
+// forgetAlerts drops what a channel has not told yet, and gives up its queued messages.
+func (s *Store) forgetAlerts(tx *Tx, channelID, why string) error {
+	for _, query := range []string{
+		`DELETE FROM alerts WHERE ?1 <> '' AND channel_id = ?2`,
+		`UPDATE outbound_emails SET status = 'failed', error_message = ?1, next_attempt_at = NULL, claimed = 0
+			WHERE status = 'queued' AND alert_num IN (SELECT num FROM alert_messages WHERE channel_id = ?2)`,
+		`UPDATE alert_messages SET status = 'failed', answer = ?1, next_attempt_at = NULL
+			WHERE channel_id = ?2 AND status = 'queued'`,
+	} {
+		if _, err := tx.Exec(query, why, channelID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RemoveAlertChannel removes a channel and what it has not told yet. It returns Forbidden for
+// a Member.
+func (s *Store) RemoveAlertChannel(ctx context.Context, c Caller, id string) error {
+	return s.write(ctx, func(tx *Tx) error {
+		a, err := s.alertChannel(ctx, tx, c, id)
+		if err != nil {
+			return err
+		}
+		if err := s.dropAlertChannel(tx, a.ID); err != nil {
+			return err
+		}
+		return s.auditAlerts(tx, c, "alerts.remove", a)
+	})
+}
+
+func (s *Store) dropAlertChannel(tx *Tx, id string) error {
+	if err := s.forgetAlerts(tx, id, "the channel was removed"); err != nil {
+		return err
+	}
+	_, err := tx.Exec(`DELETE FROM alert_channels WHERE id = ?`, id)
+	return err
+}
+
+// endAlertChannels removes the channels of a user who leaves an organization.
+func (s *Store) endAlertChannels(ctx context.Context, tx *Tx, organizationID, userID string) error {
+	ids, err := all(ctx, tx, scanString, `SELECT id FROM alert_channels WHERE organization_id = ? AND user_id = ?`,
+		organizationID, userID)
+	for _, id := range ids {
+		if err == nil {
+			err = s.dropAlertChannel(tx, id)
+		}
+	}
+	return err
+}

@@ -1,0 +1,310 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// AlertMessage returns the newest message of a channel of the caller's organization. It
+// returns Forbidden for a Member, and NotFound if there is none.
+func (s *Store) AlertMessage(ctx context.Context, c Caller, channelID string) (AlertMessage, error) {
+	if err := c.Allow(ManageAlerts); err != nil {
+		return AlertMessage{}, err
+	}
+	m, err := s.lastAlertMessage(ctx, channelID)
+	if err != nil {
+		return AlertMessage{}, err
+	}
+	if m == nil || m.OrganizationID != c.OrganizationID {
+		return AlertMessage{}, Errorf(NotFound, "no alert channel has that id, or it has sent no message")
+	}
+	return *m, nil
+}
+
+// AlertsDue returns when the next message is to be made or sent; ok is false if there is
+// nothing to tell.
+func (s *Store) AlertsDue(ctx context.Context) (at time.Time, ok bool, err error) {
+	for _, query := range []string{
+		`SELECT due_at FROM alerts INDEXED BY alerts_due WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1`,
+		`SELECT next_attempt_at FROM alert_messages INDEXED BY alert_messages_due
+			WHERE next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`,
+	} {
+		var due time.Time
+		_, err := one(ctx, s.db, into(asTime{&due}), query)
+		if noRow(err, nil) != nil {
+			return at, false, err
+		}
+		if err == nil && (!ok || due.Before(at)) {
+			at, ok = due, true
+		}
+	}
+	return at, ok, nil
+}
+
+// MakeAlertMessages makes the messages of at most limit channels that are due, and returns
+// their number. A message for a member goes to the outbox in the same transaction.
+func (s *Store) MakeAlertMessages(ctx context.Context, limit int) (n int, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		for n = 0; n < limit; n++ {
+			a, err := one(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+`
+				FROM alerts l INDEXED BY alerts_due CROSS JOIN alert_channels c ON c.id = l.channel_id
+				WHERE l.due_at <= ? ORDER BY l.due_at LIMIT 1`, s.millis())
+			if err != nil {
+				return noRow(err, nil)
+			}
+			if err := s.makeAlertMessage(ctx, tx, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// makeAlertMessage makes the message of a channel from what is due. While an older message of
+// the channel is queued, the alerts wait for it, so that a dead endpoint gathers no rows.
+func (s *Store) makeAlertMessage(ctx context.Context, tx *Tx, a AlertChannel) error {
+	now := s.millis()
+	next, err := one(ctx, tx, scanInt, `SELECT next_attempt_at FROM alert_messages
+		WHERE channel_id = ? AND status = 'queued' ORDER BY num DESC LIMIT 1`, a.ID)
+	if err == nil {
+		_, err = tx.Exec(`UPDATE alerts SET due_at = ? WHERE channel_id = ? AND due_at <= ?`, max(next, now+1),
+			a.ID, now)
+		return err
+	}
+	if noRow(err, nil) != nil {
+		return err
+	}
+	items, err := s.alertItems(ctx, tx, a, now)
+	if err != nil {
+		return err
+	}
+	if err := s.tellAlerts(tx, a, now); err != nil || len(items) == 0 {
+		return err
+	}
+	_, err = s.insertAlertMessage(tx, a, items, false, now)
+	return err
+}
+
+// tellAlerts notes that what is due of a channel was told.
+func (s *Store) tellAlerts(tx *Tx, a AlertChannel, now int64) error {
+	// What was told long ago is forgotten: the next such event is news again.
+	for _, change := range []struct {
+		query string
+		at    int64
+	}{
+		{`DELETE FROM alerts WHERE ?1 >= told_at AND channel_id = ?2 AND due_at IS NULL`,
+			now - alertRepeat.Milliseconds()},
+		{`UPDATE alerts SET count = 0, due_at = NULL, task_num = NULL, told_at = ?1
+			WHERE channel_id = ?2 AND due_at <= ?1`, now},
+		{`UPDATE alert_channels SET told_at = ?1 WHERE id = ?2`, now},
+	} {
+		if _, err := tx.Exec(change.query, change.at, a.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alertItems returns what a channel has to tell now, the oldest first.
+func (s *Store) alertItems(ctx context.Context, tx *Tx, a AlertChannel, now int64) (items []AlertItem, err error) {
+	list, err := all(ctx, tx, scanAlertItem, `SELECT l.event, l.count, l.worker_id, coalesce(w.title, ''),
+			coalesce(k.id, ''), coalesce(k.title, ''), l.first_at, l.last_at
+		FROM alerts l LEFT JOIN workers w ON w.id = l.worker_id LEFT JOIN tasks k ON k.num = l.task_num
+		WHERE l.channel_id = ? AND l.due_at <= ? ORDER BY l.event, l.worker_id`, a.ID, now)
+	for _, item := range list {
+		if err != nil {
+			return nil, err
+		}
+		// A member may have lost sight of a worker since the event, which can be a day ago.
+		may := false
+		if may, err = s.mayHear(ctx, tx, a, item.WorkerID); may {
+			items = append(items, item)
+		}
+	}
+	return items, err
+}
+
+func scanAlertItem(row scanner) (i AlertItem, err error) {
+	err = row.Scan(&i.Event, &i.Count, &i.WorkerID, &i.Worker, &i.TaskID, &i.Task, asTime{&i.FirstAt},
+		asTime{&i.LastAt})
+	i.Worker, i.Task = alertTitle(i.Worker), alertTitle(i.Task)
+	return i, err
+}
+
+// maxAlertTitle is how many characters of a title a message holds.
+const maxAlertTitle = 120
+
+// alertTitle returns a title as one short line. A stranger may have written it, so it loses
+// control and format characters, which could change how the rest of a message looks.
+func alertTitle(title string) string {
+	line := strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(title, "\uFFFD"))
+	line = strings.Join(strings.Fields(line), " ")
+	if short := FirstRunes(line, maxAlertTitle); short != line {
+		return short + "…"
+	}
+	return line
+}
+
+// insertAlertMessage stores a message. It goes to the outbox if the channel is a member's, and
+// otherwise waits until next.
+func (s *Store) insertAlertMessage(tx *Tx, a AlertChannel, items []AlertItem, test bool,
+	next int64) (num int64, err error) {
+	text, err := json.Marshal(items)
+	if err != nil {
+		return 0, err
+	}
+	status, due, now := "queued", any(next), s.millis()
+	if a.UserID != "" {
+		status, due = "mailed", nil
+	}
+	num, err = tx.Insert(`INSERT INTO alert_messages (id, channel_id, organization_id, test, items, status, attempts,
+			next_attempt_at, answer, created_at) VALUES (?, ?, ?, ?, ?, ?, 0, ?, '', ?)`,
+		NewID("alm", s.now()), a.ID, a.OrganizationID, test, string(text), status, due, now)
+	if err != nil || a.UserID == "" {
+		return num, err
+	}
+	_, err = tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, alert_num, recipient, subject, status,
+			attempts, next_attempt_at, error_message, created_at, size)
+		VALUES (?1, 'alert', ?2, ?3, ?4, '', 'queued', 0, ?5, '', ?5, 0)`,
+		NewID("msg", s.now()), a.OrganizationID, num, a.Email, now)
+	return num, err
+}
+
+// ClaimAlertMessages returns up to n messages to webhooks that are due, and counts an attempt
+// for each. A message whose result is not stored within lease is due again: it may arrive
+// twice, under one id, but is never lost.
+func (s *Store) ClaimAlertMessages(ctx context.Context, n int, lease time.Duration) (list []AlertMessage, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		now := s.now()
+		list, err = all(ctx, tx, scanAlertMessage, selectAlertMessage+`WHERE m.num IN (SELECT num
+			FROM alert_messages INDEXED BY alert_messages_due WHERE next_attempt_at <= ?
+			ORDER BY next_attempt_at, num LIMIT ?)`, now.UnixMilli(), n)
+		for i := range list {
+			if err != nil {
+				return err
+			}
+			list[i].Attempts++
+			_, err = tx.Exec(`UPDATE alert_messages SET attempts = attempts + 1, tried_at = ?, next_attempt_at = ?
+				WHERE num = ?`, now.UnixMilli(), now.Add(lease).UnixMilli(), list[i].num)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// AlertURL returns the URL of the webhook that a message goes to. It returns a Conflict if the
+// channel was removed, or if the key file has changed.
+func (s *Store) AlertURL(m AlertMessage) (string, error) {
+	if m.sealed == nil {
+		return "", Errorf(Conflict, "the channel was removed")
+	}
+	url, err := s.unseal("alert channel "+m.ChannelID, m.sealed)
+	return string(url), err
+}
+
+// EndAlertMessage stores the answer to an attempt at a message. After a failure, retry is the
+// time of the next attempt; the zero time gives the message up.
+func (s *Store) EndAlertMessage(ctx context.Context, m AlertMessage, sent bool, answer string,
+	retry time.Time) error {
+	status := "failed"
+	switch {
+	case sent:
+		status = "sent"
+	case !retry.IsZero():
+		status = "queued"
+	}
+	return s.write(ctx, func(tx *Tx) error {
+		_, err := tx.Exec(`UPDATE alert_messages SET status = ?, answer = ?, next_attempt_at = ?
+			WHERE num = ? AND status = 'queued'`, status, answer, nullMillis(retry), m.num)
+		if err != nil || status == "queued" {
+			return err
+		}
+		return s.releaseAlerts(ctx, tx, m.ChannelID)
+	})
+}
+
+// releaseAlerts assigns the alerts of a channel, which may have waited for a message, the time
+// that its rhythm says.
+func (s *Store) releaseAlerts(ctx context.Context, tx *Tx, channelID string) error {
+	a, err := one(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c WHERE c.id = ?`,
+		channelID)
+	if err != nil {
+		return noRow(err, nil)
+	}
+	due := s.alertTime(a, s.now()).UnixMilli()
+	_, err = tx.Exec(`UPDATE alerts SET due_at = max(?1, iif(told_at <= ?4, told_at, 0) + ?2)
+		WHERE channel_id = ?3 AND due_at > ?1`, due, alertRepeat.Milliseconds(), channelID, s.millis())
+	return err
+}
+
+// TestAlertChannel makes a test message of a channel. The caller sends the message of a
+// webhook itself, within lease; the outbox sends a mail. TestAlertChannel returns Forbidden
+// for a Member.
+func (s *Store) TestAlertChannel(ctx context.Context, c Caller, id string,
+	lease time.Duration) (m AlertMessage, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		a, err := s.alertChannel(ctx, tx, c, id)
+		if err != nil {
+			return err
+		}
+		// The outbox would fill up otherwise: a test is a mail that anybody may be sent.
+		waits, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM alert_messages WHERE channel_id = ?
+			AND created_at > ? AND test = 1)`, a.ID, s.now().Add(-testDistance).UnixMilli())
+		if err != nil {
+			return err
+		}
+		if waits {
+			return &Error{Kind: Limited, Message: "the channel was tested a moment ago: wait some seconds",
+				RetryAfter: testDistance}
+		}
+		now := s.now()
+		at := fromMillis(now.UnixMilli())
+		items := []AlertItem{{Event: EventTest, Count: 1, FirstAt: at, LastAt: at}}
+		num, err := s.insertAlertMessage(tx, a, items, true, now.Add(lease).UnixMilli())
+		if err != nil {
+			return err
+		}
+		if m, err = one(ctx, tx, scanAlertMessage, selectAlertMessage+`WHERE m.num = ?`, num); err != nil {
+			return err
+		}
+		return s.auditAlerts(tx, c, "alerts.test", a)
+	})
+	return m, err
+}
+
+// testDistance is the shortest time between two tests of a channel.
+const testDistance = 5 * time.Second
+
+// PruneAlerts deletes messages that are older than age, with their mails, and old notes of what
+// was told. It deletes at most limit of each, and returns the number of deleted messages.
+func (s *Store) PruneAlerts(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		before := s.now().Add(-age).UnixMilli()
+		const old = `(SELECT num FROM alert_messages WHERE num > 0 ORDER BY num LIMIT ?2)`
+		_, err := tx.Exec(`DELETE FROM outbound_emails WHERE created_at < ?1 AND status <> 'queued'
+			AND alert_num IN `+old, before, limit)
+		if err != nil {
+			return err
+		}
+		n, err = tx.Exec(`DELETE FROM alert_messages WHERE created_at < ?1 AND status <> 'queued' AND num IN `+old+`
+			AND NOT EXISTS (SELECT 1 FROM outbound_emails WHERE alert_num = alert_messages.num)`, before, limit)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(`DELETE FROM alerts WHERE due_at IS NULL AND told_at < ?`, before)
+		return err
+	})
+	return n, err
+}

@@ -1,0 +1,193 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// This file notes what alerts have to tell. The rows are written in the transaction of the
+// event, so no crash loses one.
+
+// The events of alerts.
+const (
+	EventTaskFailed   = "task.failed"
+	EventTaskWaiting  = "task.waiting"
+	EventCapNear      = "cap.near"
+	EventCapReached   = "cap.reached"
+	EventDeliveryLost = "delivery.lost"
+	EventMailLost     = "mail.lost"
+	EventBackupFailed = "backup.failed"
+	EventDiskLow      = "disk.low"
+	EventDiskFull     = "disk.full"
+	EventDiskOK       = "disk.ok" // the end of the two before
+	EventTest         = "test"    // of a test message alone
+)
+
+const (
+	// alertSettle is how long a message that is sent at once waits for events that happen
+	// together, such as the failures of many tasks.
+	alertSettle = 5 * time.Second
+
+	alertDistance = time.Minute      // between two messages of a channel that sends at once
+	alertRepeat   = 10 * time.Minute // between two messages about the same event and worker
+	alertMorning  = 8                // hour of a daily message
+
+	// A cap counts as reached a little before it is. Each call reserves its highest price, so
+	// the last credits are never spent.
+	capNear, capReached = 0.80, 0.99
+)
+
+// An occurrence is an event that an organization's channels tell.
+type occurrence struct {
+	topic          AlertTopic
+	event          string
+	organizationID string
+	workerID       string // '' without one
+	taskNum        int64  // 0 without one
+}
+
+// raiseAlert adds an event to the channels of an organization that tell it.
+func (s *Store) raiseAlert(ctx context.Context, tx *Tx, o occurrence) error {
+	channels, err := all(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
+		WHERE c.organization_id = ? AND c.paused = 0`, o.organizationID)
+	if err != nil {
+		return err
+	}
+	for _, a := range channels {
+		if !slices.Contains(a.Topics, o.topic) {
+			continue
+		}
+		may, err := s.mayHear(ctx, tx, a, o.workerID)
+		if err == nil && may {
+			err = s.addAlert(ctx, tx, a, o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayHear reports whether a channel may tell about a worker. A member's mail is about workers
+// that the member may see; a webhook is set up by people who may see all of them.
+func (s *Store) mayHear(ctx context.Context, tx *Tx, a AlertChannel, workerID string) (bool, error) {
+	if a.UserID == "" || workerID == "" {
+		return true, nil
+	}
+	c := Caller{OrganizationID: a.OrganizationID, UserID: a.UserID}
+	if err := s.roleNow(ctx, tx, &c); err != nil || c.Role == "" {
+		return false, err
+	}
+	w, err := one(ctx, tx, scanRunnable, selectRunnable, workerID)
+	if err == nil {
+		_, err = s.allow(ctx, tx, c, w)
+	}
+	if IsKind(err, Forbidden) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (s *Store) addAlert(ctx context.Context, tx *Tx, a AlertChannel, o occurrence) error {
+	// Only the workers make rows without end. Beyond the limit, the rest of an event is one row
+	// that names no worker.
+	rows, err := one(ctx, tx, scanInt, `SELECT count(*) FROM alerts WHERE channel_id = ?1
+		AND NOT EXISTS (SELECT 1 FROM alerts WHERE channel_id = ?1 AND event = ?2 AND worker_id = ?3)`,
+		a.ID, o.event, o.workerID)
+	if err != nil {
+		return err
+	}
+	if rows >= maxAlerts {
+		o.workerID, o.taskNum = "", 0
+	}
+	now := s.now()
+	_, err = tx.Exec(`INSERT INTO alerts (channel_id, event, worker_id, count, task_num, first_at, last_at, due_at)
+		VALUES (?1, ?2, ?3, 1, ?4, ?5, ?5, ?6)
+		ON CONFLICT DO UPDATE SET count = count + 1, task_num = excluded.task_num, last_at = excluded.last_at,
+			first_at = iif(count = 0, excluded.first_at, first_at),
+			due_at = coalesce(due_at, max(excluded.due_at, iif(told_at <= ?5, told_at, 0) + ?7))`,
+		a.ID, o.event, o.workerID, nullable(o.taskNum), now.UnixMilli(), s.alertTime(a, now).UnixMilli(),
+		alertRepeat.Milliseconds())
+	return err
+}
+
+// alertTime returns when a channel tells an event of the given time.
+func (s *Store) alertTime(a AlertChannel, at time.Time) time.Time {
+	local := at.In(s.zone)
+	y, m, d := local.Date()
+	switch a.Rhythm {
+	case AlertHourly:
+		// Some zones are half an hour off, so the hour is the one that their clocks show.
+		past := time.Duration(local.Minute())*time.Minute + time.Duration(local.Second())*time.Second +
+			time.Duration(local.Nanosecond())
+		return local.Add(time.Hour - past)
+	case AlertDaily:
+		morning := time.Date(y, m, d, alertMorning, 0, 0, 0, s.zone)
+		if !morning.After(at) {
+			morning = time.Date(y, m, d+1, alertMorning, 0, 0, 0, s.zone)
+		}
+		return morning
+	}
+	due := at.Add(alertSettle)
+	// A message from the future was made before the clock was set back.
+	if next := a.toldAt.Add(alertDistance); next.After(due) && !a.toldAt.After(at) {
+		return next
+	}
+	return due
+}
+
+// alertEnd raises the alert of a turn that has failed. A turn that another turn has started
+// raises none: its parent gets the failure and may handle it.
+func (s *Store) alertEnd(ctx context.Context, tx *Tx, t Turn) error {
+	if t.Status != Failed || t.Depth > 0 {
+		return nil
+	}
+	return s.raiseAlert(ctx, tx, occurrence{TopicFailed, EventTaskFailed, t.OrganizationID, t.WorkerID, t.taskNum})
+}
+
+// alertCap raises the alert of an organization whose spending this month has passed a part of
+// its cap. The spending and the cap were before, and are now, as given, in nano-dollars.
+func (s *Store) alertCap(ctx context.Context, tx *Tx, organizationID string, spentBefore, spent int64,
+	capBefore, limit *float64) error {
+	passed := func(share float64) bool {
+		return share <= shareOf(spent, limit) && shareOf(spentBefore, capBefore) < share
+	}
+	switch {
+	case passed(capReached):
+		return s.raiseAlert(ctx, tx, occurrence{TopicCap, EventCapReached, organizationID, "", 0})
+	case passed(capNear):
+		return s.raiseAlert(ctx, tx, occurrence{TopicCap, EventCapNear, organizationID, "", 0})
+	}
+	return nil
+}
+
+// shareOf returns the share of a cap that is spent: 0 without a cap.
+func shareOf(spent int64, limit *float64) float64 {
+	if limit == nil {
+		return 0
+	}
+	if *limit <= 0 {
+		return 1
+	}
+	return Credits(spent) / *limit
+}
+
+// AlertBackup notes that a backup of the server failed. Each organization may have channels
+// that tell it.
+func (s *Store) AlertBackup(ctx context.Context) error {
+	return s.alertServer(DuringMaintenance(ctx), TopicBackup, EventBackupFailed)
+}
+
+// alertServer notes an event of the whole server in the channels of every organization.
+func (s *Store) alertServer(ctx context.Context, topic AlertTopic, event string) error {
+	return s.write(ctx, func(tx *Tx) error {
+		organizations, err := all(ctx, tx, scanString, `SELECT id FROM organizations ORDER BY id`)
+		for _, id := range organizations {
+			if err == nil {
+				err = s.raiseAlert(ctx, tx, occurrence{topic, event, id, "", 0})
+			}
+		}
+		return err
+	})
+}

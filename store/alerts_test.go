@@ -1,0 +1,341 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// fail runs a new task of a worker that ends in error.
+func (f *fixture) fail(worker store.Worker) store.Turn {
+	f.t.Helper()
+	n := f.turn()
+	n.WorkerID = worker.ID
+	f.accept(n)
+	turn, err := f.FinishTurn(f.ctx(), f.claimOne("r"), nil,
+		store.Outcome{Status: store.Failed, Failure: &store.Failure{Code: "x", Message: "y"}})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return turn
+}
+
+// hook adds a webhook that tells every topic.
+func (f *fixture) hook(rhythm store.AlertRhythm) store.AlertChannel {
+	f.t.Helper()
+	a, err := f.AddAlertChannel(f.ctx(), f.owner.Caller, store.NewAlertChannel{URL: "https://hook.example/secret",
+		Topics: store.AlertTopics(), Rhythm: rhythm})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return a
+}
+
+// tell makes the messages that are due and returns those to webhooks.
+func (f *fixture) tell() []store.AlertMessage {
+	f.t.Helper()
+	if _, err := f.MakeAlertMessages(f.ctx(), 50); err != nil {
+		f.t.Fatal(err)
+	}
+	list, err := f.ClaimAlertMessages(f.ctx(), 50, time.Minute)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return list
+}
+
+// sent stores that messages have arrived.
+func (f *fixture) sent(list []store.AlertMessage) {
+	f.t.Helper()
+	for _, m := range list {
+		if err := f.EndAlertMessage(f.ctx(), m, true, "200 OK", time.Time{}); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+// TestAlertsOfFailures lets a worker fail many times: the failures are one message, and
+// those of the next minutes another.
+func TestAlertsOfFailures(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("r")
+	f.fail(f.worker) // nobody hears of it
+	a := f.hook(store.AlertNow)
+	is.Equal(a.Host, "hook.example")
+	var last store.Turn
+	for range 100 {
+		last = f.fail(f.worker)
+	}
+	is.Equal(len(f.tell()), 0) // events that happen together are one message
+	f.clock.advance(5 * time.Second)
+	list := f.tell()
+	is.Equal(len(list), 1)
+	is.Equal(len(list[0].Items), 1)
+	item := list[0].Items[0]
+	is.Equal(item.Event, store.EventTaskFailed)
+	is.Equal(item.Count, int64(100))
+	is.Equal(item.TaskID, last.TaskID)
+	is.Equal(item.Worker, "Scribe")
+	url, err := f.AlertURL(list[0])
+	is.NoErr(err)
+	is.Equal(url, "https://hook.example/secret")
+	f.sent(list)
+	f.fail(f.worker)
+	f.fail(f.worker)
+	f.clock.advance(9 * time.Minute)
+	is.Equal(len(f.tell()), 0) // repetitions wait
+	f.clock.advance(2 * time.Minute)
+	list = f.tell()
+	is.Equal(len(list), 1)
+	is.Equal(list[0].Items[0].Count, int64(2))
+	f.sent(list)
+	f.clock.advance(time.Hour)
+	is.Equal(len(f.tell()), 0) // nothing is told twice
+}
+
+// TestAlertsOfADeadEndpoint collects events while a message is not delivered. The rows stay
+// few, and the order of messages is kept.
+func TestAlertsOfADeadEndpoint(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("r")
+	f.hook(store.AlertNow)
+	f.fail(f.worker)
+	f.clock.advance(time.Minute)
+	first := f.tell()
+	is.Equal(len(first), 1)
+	is.NoErr(f.EndAlertMessage(t.Context(), first[0], false, "refused", f.clock.now().Add(time.Hour)))
+	for i := range 120 {
+		f.fail(f.newWorker(f.owner, store.NewWorker{Title: fmt.Sprintf("W%d", i)}))
+	}
+	f.clock.advance(20 * time.Minute)
+	is.Equal(len(f.tell()), 0)                                         // the next message waits for the first
+	is.True(f.count(`SELECT count(*) FROM alerts`) <= 101)             // the rows have a limit
+	is.Equal(f.count(`SELECT sum(count) FROM alerts`), int64(120))     // and no event is lost
+	is.Equal(f.count(`SELECT count(*) FROM alert_messages`), int64(1)) // however long it takes
+	f.clock.advance(time.Hour)
+	again := f.tell()
+	is.Equal(len(again), 1)
+	is.Equal(again[0].ID, first[0].ID) // the same on every attempt
+	is.Equal(again[0].Attempts, int64(2))
+	is.NoErr(f.EndAlertMessage(t.Context(), again[0], false, "refused", time.Time{})) // given up
+	f.clock.advance(time.Minute)
+	is.Equal(len(f.tell()), 1) // the rest comes as soon as the channel is free
+	channels, err := f.AlertChannels(t.Context(), f.owner.Caller)
+	is.NoErr(err)
+	is.Equal(channels[0].Pending, int64(0))
+	is.Equal(channels[0].Last.Status, "queued")
+}
+
+// TestAlertsByRhythm tells events at the full hour, and in the morning of the server's zone.
+func TestAlertsByRhythm(t *testing.T) {
+	t.Parallel()
+	zone, err := time.LoadLocation("Asia/Kolkata") // five and a half hours ahead
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		rhythm store.AlertRhythm
+		due    time.Time // the clock stands at 23:59 UTC, which is 5:29 there
+	}{
+		"hourly": {store.AlertHourly, time.Date(2026, 4, 1, 6, 0, 0, 0, zone)},
+		"daily":  {store.AlertDaily, time.Date(2026, 4, 1, 8, 0, 0, 0, zone)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixtureWith(t, store.Options{Timezone: zone})
+			f.startRunner("r")
+			f.hook(tt.rhythm)
+			f.fail(f.worker)
+			at, ok, err := f.AlertsDue(t.Context())
+			is.NoErr(err)
+			is.True(ok)                  // the event waits
+			is.True(at.Equal(tt.due))    // until the time of the rhythm
+			f.clock.advance(time.Minute) // more of it comes later
+			f.fail(f.worker)
+			f.clock.advance(tt.due.Sub(f.clock.now()))
+			list := f.tell()
+			is.Equal(len(list), 1)
+			is.Equal(list[0].Items[0].Count, int64(2))
+		})
+	}
+}
+
+// TestAlertsForMembers mails a member about the workers that they may see, and nothing after
+// they have left.
+func TestAlertsForMembers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("r")
+	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	_, err := f.AddAlertChannel(t.Context(), mo.Caller, store.NewAlertChannel{Email: "mo@acme.test",
+		Topics: store.AlertTopics(), Rhythm: store.AlertNow})
+	is.True(store.IsKind(err, store.Forbidden)) // only Owners and Admins set alerts up
+	f.caller("Other", "eve@other.test", store.RoleOwner)
+	_, err = f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{Email: "eve@other.test",
+		Topics: store.AlertTopics(), Rhythm: store.AlertNow})
+	is.True(store.IsKind(err, store.Invalid)) // who is no member gets no mail
+	_, err = f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{Email: "mo@acme.test",
+		Topics: []store.AlertTopic{store.TopicFailed}, Rhythm: store.AlertNow})
+	is.NoErr(err)
+	secret := f.newWorker(f.owner, store.NewWorker{Title: "Secret", Visibility: store.Private})
+	f.fail(secret)
+	is.NoErr(f.AlertBackup(t.Context())) // a topic that the channel does not tell
+	is.Equal(f.count(`SELECT count(*) FROM alerts`), int64(0))
+	f.fail(f.worker)
+	f.clock.advance(time.Minute)
+	is.Equal(len(f.tell()), 0) // a mail is no message to a webhook
+	replies, err := f.ClaimReplies(t.Context(), 5, time.Minute)
+	is.NoErr(err)
+	is.Equal(len(replies), 1)
+	is.Equal(replies[0].Kind, store.ReplyAlert)
+	is.Equal(replies[0].To, "mo@acme.test")
+	is.Equal(replies[0].Alert.Items[0].Worker, "Scribe")
+	is.NoErr(f.GiveUpReply(t.Context(), replies[0], "no such mailbox"))
+	is.Equal(f.count(`SELECT count(*) FROM alerts WHERE count > 0`), int64(0)) // an alert raises no alert
+	list, err := f.AlertChannels(t.Context(), f.owner.Caller)
+	is.NoErr(err)
+	is.Equal(list[0].Last.Status, "failed")
+	is.Equal(list[0].Last.Answer, "no such mailbox")
+	_, err = f.RemoveMember(t.Context(), f.owner.Caller, mo.UserID)
+	is.NoErr(err)
+	is.Equal(f.count(`SELECT count(*) FROM alert_channels`), int64(0))
+}
+
+// TestAlertsOfTheCap tells when the spending passes 80 % of the cap and when it reaches it,
+// once each.
+func TestAlertsOfTheCap(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	credits := 100.0
+	storetest.CapCredits(t, f.Store, f.owner.Caller, &credits)
+	f.hook(store.AlertNow)
+	spend := func(credits int64) (events []string) {
+		t.Helper()
+		is.NoErr(f.MeterCaller(t.Context(), f.owner.Caller, store.Usage{ModelCost: credits * store.NanosPerCredit}))
+		f.clock.advance(time.Hour)
+		list := f.tell()
+		f.sent(list)
+		for _, m := range list {
+			for _, i := range m.Items {
+				events = append(events, i.Event)
+			}
+		}
+		return events
+	}
+	f.clock.advance(time.Hour) // into a new month: spending of a moment ago does not count
+	is.Equal(spend(79), nil)
+	is.Equal(spend(2), []string{store.EventCapNear})
+	is.Equal(spend(10), nil)
+	is.Equal(spend(9), []string{store.EventCapReached})
+	is.Equal(spend(9), nil)
+	higher := 1000.0
+	storetest.CapCredits(t, f.Store, f.owner.Caller, &higher)
+	is.Equal(spend(1), nil)
+	lower := 120.0
+	storetest.CapCredits(t, f.Store, f.owner.Caller, &lower)
+	is.Equal(spend(1), []string{store.EventCapNear}) // a lower cap is passed at once
+}
+
+// TestAlertsOfLostDeliveries tells when a delivery to a worker's webhook is given up.
+func TestAlertsOfLostDeliveries(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.hook(store.AlertNow)
+	_, err := f.SetWebhook(t.Context(), f.owner.Caller, f.worker.ID, "https://a.example/")
+	is.NoErr(err)
+	f.accept(f.turn())
+	f.runAll()
+	due, err := f.DueDeliveries(t.Context(), f.worker.ID, 1)
+	is.NoErr(err)
+	attempt := store.Attempt{StartedAt: f.clock.now(), Retry: f.clock.now().Add(time.Second)}
+	_, err = f.RecordAttempt(t.Context(), due[0], attempt)
+	is.NoErr(err)
+	f.clock.advance(time.Minute)
+	is.Equal(len(f.tell()), 0) // it is tried again
+	attempt.Retry = time.Time{}
+	_, err = f.RecordAttempt(t.Context(), due[0], attempt)
+	is.NoErr(err)
+	f.clock.advance(time.Minute)
+	list := f.tell()
+	is.Equal(len(list), 1)
+	is.Equal(list[0].Items[0].Event, store.EventDeliveryLost)
+}
+
+// TestAlertChannelPausedAndRemoved forgets what it has not told.
+func TestAlertChannelPausedAndRemoved(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("r")
+	a := f.hook(store.AlertNow)
+	other := f.caller("Other", "eve@other.test", store.RoleOwner)
+	is.True(store.IsKind(f.RemoveAlertChannel(t.Context(), other.Caller, a.ID), store.NotFound)) // another organization's
+	f.fail(f.worker)
+	is.NoErr(f.PauseAlertChannel(t.Context(), f.owner.Caller, a.ID, true))
+	f.fail(f.worker)
+	f.clock.advance(time.Hour)
+	is.Equal(len(f.tell()), 0)
+	is.NoErr(f.PauseAlertChannel(t.Context(), f.owner.Caller, a.ID, false))
+	f.fail(f.worker)
+	f.clock.advance(time.Hour)
+	list := f.tell()
+	is.Equal(len(list), 1)
+	is.Equal(list[0].Items[0].Count, int64(1))
+	is.NoErr(f.RemoveAlertChannel(t.Context(), f.owner.Caller, a.ID))
+	f.clock.advance(time.Hour)
+	is.Equal(len(f.tell()), 0)       // a removed channel sends nothing
+	f.clock.advance(100 * time.Hour) // its messages go in time
+	_, err := f.PruneAlerts(t.Context(), time.Hour, 10)
+	is.NoErr(err)
+	is.Equal(f.count(`SELECT count(*) FROM alert_messages`), int64(0))
+	for range store.MaxAlertChannels {
+		f.hook(store.AlertDaily)
+	}
+	_, err = f.AddAlertChannel(t.Context(), f.owner.Caller, store.NewAlertChannel{URL: "https://a.example/",
+		Topics: store.AlertTopics(), Rhythm: store.AlertNow})
+	is.True(store.IsKind(err, store.Conflict)) // too many
+}
+
+// TestAlertsAfterClockSetBack has a channel tell an event while the clock is a month ahead. Once
+// the clock is right again, retries and new events do not wait for that month.
+func TestAlertsAfterClockSetBack(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("r")
+	f.hook(store.AlertNow)
+	const month = 30 * 24 * time.Hour
+	f.fail(f.worker)
+	f.clock.advance(month)
+	list := f.tell()
+	is.Equal(len(list), 1)
+	is.NoErr(f.EndAlertMessage(f.ctx(), list[0], false, "500", f.clock.now().Add(time.Hour)))
+	f.fail(f.worker)
+	f.clock.advance(-month)
+	_, err := f.ClockSetBack(f.ctx(), month)
+	is.NoErr(err)
+	f.clock.advance(time.Hour)
+	list = f.tell()
+	is.Equal(len(list), 1) // the retry
+	f.sent(list)
+	f.clock.advance(15 * time.Minute)
+	list = f.tell()
+	is.Equal(len(list), 1) // the second failure
+	f.sent(list)
+	f.fail(f.worker)
+	f.clock.advance(15 * time.Minute)
+	is.Equal(len(f.tell()), 1) // what happens later
+}

@@ -1,0 +1,137 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// sameTool returns a step whose calls all use one tool, and that asks about each of them.
+func sameTool(f *fixture, seq int64, calls ...int64) store.Step {
+	st := asking(f, seq, len(calls), calls...)
+	for i := range st.Parts {
+		if st.Parts[i].Type == store.PartToolCall {
+			st.Parts[i].ToolName = "tool0"
+		}
+	}
+	return st
+}
+
+func TestAllowanceForTheRestOfATask(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	c := running(f)
+	st := asking(f, 0, 3, 0, 1, 2)
+	st.Parts[3].ToolName = "tool0" // the first and the third call use the same tool
+	is.NoErr(f.JournalStep(f.ctx(), c, st))
+	_, _, err := f.SuspendTurn(f.ctx(), c, 0, f.clock.now().Add(time.Hour))
+	is.NoErr(err)
+	for _, d := range []store.Decision{{RestOfTask: true}, {Answer: "x", RestOfTask: true}} {
+		_, err := f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[0].ID, d)
+		is.True(store.IsKind(err, store.Invalid)) // only an approval can hold for the rest of a task
+	}
+	_, err = f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[0].ID,
+		store.Decision{Approved: true, RestOfTask: true})
+	is.NoErr(err)
+	third, err := f.Approval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[2].ID)
+	is.NoErr(err)
+	is.Equal(third.Status, store.ApprovalApproved) // it waited for the same tool
+	second, err := f.Approval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[1].ID)
+	is.NoErr(err)
+	is.Equal(second.Status, store.ApprovalPending) // another tool is still asked about
+	_, err = f.decide(c, second.ID, true, "")
+	is.NoErr(err)
+
+	again := f.claim("r", 1)[0]
+	later := sameTool(f, 1, 0)
+	is.NoErr(f.JournalStep(f.ctx(), again, later))
+	list, suspended, err := f.SuspendTurn(f.ctx(), again, 1, f.clock.now().Add(time.Hour))
+	is.NoErr(err)
+	is.True(!suspended) // no person is needed
+	is.Equal([]any{list[0].Status, list[0].DecidedByUserID}, []any{store.ApprovalApproved, f.owner.UserID})
+
+	other := asking(f, 2, 2, 1)
+	is.NoErr(f.JournalStep(f.ctx(), again, other))
+	_, suspended, err = f.SuspendTurn(f.ctx(), again, 2, f.clock.now().Add(time.Hour))
+	is.NoErr(err)
+	is.True(suspended) // the allowance is for one tool only
+	entries, _, err := f.AuditLog(f.ctx(), f.owner.Caller, store.AuditQuery{Action: "approval.approve", Limit: 10})
+	is.NoErr(err)
+	is.Equal(len(entries), 4) // every approval has its entry
+}
+
+// TestAllowanceHoldsForNobodyElse runs later turns of a task in which a tool is allowed.
+func TestAllowanceHoldsForNobodyElse(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	c, st := suspended(f, 0)
+	_, err := f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, st.Approvals[0].ID,
+		store.Decision{Approved: true, RestOfTask: true})
+	is.NoErr(err)
+	f.finish(f.claimOne("r"))
+	mailed := f.owner.Caller
+	mailed.Trigger = store.TriggerEmail
+	stranger := store.Caller{OrganizationID: f.owner.OrganizationID, Trigger: store.TriggerEmail}
+	for _, tt := range []struct {
+		name    string
+		caller  store.Caller
+		changed bool // the worker
+		asks    bool
+	}{
+		{"member", f.owner.Caller, false, false},
+		{"mail of a member", mailed, false, true},
+		{"stranger", stranger, false, true},
+		{"another version", f.owner.Caller, true, true},
+	} {
+		if tt.changed {
+			_, err := f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: new("Do more.")})
+			is.NoErr(err)
+		}
+		n := f.turn()
+		n.Caller, n.TaskID = tt.caller, c.TaskID
+		f.accept(n)
+		again := f.claimOne("r")
+		later := sameTool(f, 0, 0)
+		is.NoErr(f.JournalStep(f.ctx(), again, later))
+		list, suspended, err := f.SuspendTurn(f.ctx(), again, 0, f.clock.now().Add(time.Hour))
+		is.NoErr(err)
+		if suspended != tt.asks {
+			t.Errorf("%s: asks %v, want %v", tt.name, suspended, tt.asks)
+		}
+		if suspended {
+			_, err := f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, later.Approvals[0].ID,
+				store.Decision{Approved: true, RestOfTask: true})
+			is.Equal(store.IsKind(err, store.Conflict), tt.caller.Trigger == store.TriggerEmail) // by mail: each call alone
+			_, err = f.decide(again, later.Approvals[0].ID, true, "")
+			is.NoErr(err)
+			again = f.claimOne("r")
+		} else {
+			is.Equal(list[0].Status, store.ApprovalApproved)
+		}
+		f.finish(again)
+	}
+}
+
+// TestAllowanceEndsWithItsMaker checks that an allowance needs a person who may decide.
+func TestAllowanceEndsWithItsMaker(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	admin := f.caller("Acme", "bea@acme.test", store.RoleAdmin)
+	c, st := suspended(f, 0)
+	_, err := f.DecideApproval(f.ctx(), admin.Caller, c.TaskID, st.Approvals[0].ID,
+		store.Decision{Approved: true, RestOfTask: true})
+	is.NoErr(err)
+	again := f.claim("r", 1)[0]
+	_, err = f.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID)
+	is.NoErr(err)
+	is.NoErr(f.JournalStep(f.ctx(), again, sameTool(f, 1, 0)))
+	_, suspended, err := f.SuspendTurn(f.ctx(), again, 1, f.clock.now().Add(time.Hour))
+	is.NoErr(err)
+	is.True(suspended) // who has left the organization allows nothing
+}

@@ -1,0 +1,51 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestFormerMembersAnswerNothing receives the answer of somebody who has left the
+// organization since the mail was read.
+func TestFormerMembersAnswerNothing(t *testing.T) {
+	t.Parallel()
+	for name, leaves := range map[string]bool{"a member": false, "a former member": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			member := f.caller("Acme", "mo@acme.test", store.RoleMember)
+			n := f.turn()
+			n.Caller = member.Caller
+			n.Caller.Trigger = store.TriggerEmail
+			turn := f.accept(n)
+			f.startRunner("r")
+			c := f.claim("r", 1)[0]
+			st := asking(f, 0, 1, 0)
+			st.Parts[1].Input, st.Approvals[0].Kind = []byte(`{"question":"Which?"}`), store.KindQuestion
+			is.NoErr(f.JournalStep(t.Context(), c, st))
+			_, _, err := f.SuspendTurn(t.Context(), c, 0, f.clock.now().Add(time.Hour))
+			is.NoErr(err)
+			if leaves {
+				_, err := f.RemoveMember(t.Context(), f.owner.Caller, member.UserID)
+				is.NoErr(err)
+			}
+			answer := store.NewEmail{Worker: store.Worker{ID: turn.WorkerID, OrganizationID: turn.OrganizationID},
+				MessageID: "answer@b.test", From: "mo@acme.test", Answer: &store.MailAnswer{ApprovalID: st.Approvals[0].ID, Text: "this"},
+				Turn: &store.NewTurn{Caller: n.Caller, WorkerID: turn.WorkerID, TaskID: turn.TaskID, Input: "this"}}
+			_, _, err = f.ReceiveEmails(t.Context(), []store.NewEmail{answer}, []byte("this"), store.MailLimits{})
+			is.True(leaves || err == nil) // the answer of a member is taken
+			a, err := f.Approval(t.Context(), f.owner.Caller, turn.TaskID, st.Approvals[0].ID)
+			is.NoErr(err)
+			want := store.ApprovalAnswered
+			if leaves {
+				want = store.ApprovalPending
+			}
+			is.Equal(a.Status, want)
+		})
+	}
+}

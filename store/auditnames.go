@@ -1,0 +1,69 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+)
+
+// AuditNames returns the names of the records that the entries of an audit log name by id, by
+// id. Records without a name, and ids of other organizations, are not in the map. It is
+// Forbidden for a Member, as AuditLog is.
+func (s *Store) AuditNames(ctx context.Context, c Caller, entries []AuditEntry) (map[string]string, error) {
+	if err := c.Allow(SeeAudit); err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	note := func(value any) error {
+		id, ok := value.(string)
+		if _, known := names[id]; !ok || known {
+			return nil
+		}
+		name, err := s.nameOf(ctx, c.OrganizationID, id)
+		if name != "" {
+			names[id] = name
+		}
+		return err
+	}
+	for _, e := range entries {
+		if err := note(e.Subject); err != nil {
+			return nil, err
+		}
+		for _, value := range e.Detail {
+			if err := note(value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return names, nil
+}
+
+// nameOf returns the name of a record of an organization, or "" if it has none.
+func (s *Store) nameOf(ctx context.Context, organizationID, id string) (string, error) {
+	prefix, _, found := strings.Cut(id, "_")
+	if !found {
+		return "", nil
+	}
+	var query string
+	switch prefix {
+	case "wrk":
+		query = `SELECT title FROM workers WHERE id = ? AND organization_id = ?`
+	case "key":
+		query = `SELECT name FROM api_keys WHERE id = ? AND organization_id = ?`
+	case "msg":
+		query = `SELECT subject FROM inbound_emails WHERE id = ? AND organization_id = ?`
+	case "usr":
+		// Somebody who has left stays in the log. The log alone leads to this id.
+		query = `SELECT u.email FROM users u WHERE u.id = ? AND EXISTS (SELECT 1 FROM organizations WHERE id = ?)`
+	case "tsk":
+		query = `SELECT title FROM tasks WHERE id = ? AND organization_num = ` + numOfOrganization
+	default:
+		return "", nil
+	}
+	name, err := one(ctx, s.db, scanString, query, id, organizationID)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return name, err
+}

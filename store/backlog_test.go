@@ -1,0 +1,54 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+func TestBacklog(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	b, err := f.Backlog(t.Context())
+	is.NoErr(err)
+	is.Equal(b.Turns.Count, int64(0))
+	is.Equal(b.Turns.Age, time.Duration(0)) // nothing waits, so nothing is old
+	f.accept(f.turn())
+	f.clock.advance(time.Minute)
+	f.accept(f.turn())
+	f.clock.advance(time.Second)
+	b, err = f.Backlog(t.Context())
+	is.NoErr(err)
+	is.Equal(b.Turns.Count, int64(2))
+	is.Equal(b.Turns.Age, 61*time.Second) // of the first
+	is.Equal(b.Deliveries.Count, int64(0))
+	is.Equal(b.Held, store.Waiting{})
+
+	for _, id := range []string{"first@x", "second@x"} {
+		held := f.mail(id)
+		held.Turn, held.Status = nil, store.EmailHeld
+		_, _, err = f.ReceiveEmails(f.ctx(), []store.NewEmail{held}, []byte("Subject: Please"), store.MailLimits{})
+		is.NoErr(err)
+		f.clock.advance(time.Minute)
+	}
+	b, err = f.Backlog(t.Context())
+	is.NoErr(err)
+	is.Equal(b.Held, store.Waiting{Count: 2, Age: 2 * time.Minute}) // of the first
+}
+
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	s := f.Sizes()
+	is.True(s.Database > 0 && s.WAL > 0)    // both files exist
+	is.True(s.Free > 0 && s.Free <= s.Disk) // the folder lies on a disk
+	is.Equal(s.Reserve, int64(0))           // it has no limit
+	limited := newFixtureWith(t, store.Options{DiskReserve: store.DiskLimit{Bytes: 7}, DiskWarning: store.DiskLimit{Share: 0.5}}).Sizes()
+	is.Equal(limited.Reserve, int64(7))
+	is.Equal(limited.Warning, limited.Disk/2)
+}

@@ -1,0 +1,22 @@
+package store
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// TestSkip has a backup leave out what a worker made unreadable, and fail for what the
+// database names.
+func TestSkip(t *testing.T) {
+	t.Parallel()
+	why := errors.New("input/output error")
+	for name, left := range map[string]bool{"workspaces/wrk_1/a": true, "workspaces": true, "files": false, "files/ab/abcd": false, databaseName: false} {
+		is := is.New(t)
+		var a archiver
+		err := a.skip(name, why)
+		is.Equal(err == nil, left)
+		is.True(left || errors.Is(err, why))
+	}
+}

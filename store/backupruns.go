@@ -1,0 +1,96 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"journeyman/store/sqlite"
+)
+
+// A BackupRun is what became of one backup that the server made by itself. Runs are in a file
+// beside the database: a restored folder has none, and a damaged database can still say so.
+type BackupRun struct {
+	Name      string     `json:"name"`
+	Path      string     `json:"path"` // the name with its place, for people
+	StartedAt time.Time  `json:"startedAt"`
+	EndedAt   *time.Time `json:"endedAt"` // nil while it runs, and after a crash in it
+	Size      int64      `json:"size"`    // bytes, as they are stored
+	Error     string     `json:"error"`   // why there is no backup; "" for a verified one
+	By        string     `json:"by"`      // the user who asked for it; "" where it was due
+	Waits     bool       `json:"waits"`   // no backup: from StartedAt on, the first one is waited for
+}
+
+// Good reports whether the run made a backup that was verified.
+func (r BackupRun) Good() bool { return r.EndedAt != nil && r.Error == "" && !r.Waits }
+
+// Took returns how long the run lasted, or 0 until it has ended.
+func (r BackupRun) Took() time.Duration {
+	if r.EndedAt == nil {
+		return 0
+	}
+	return r.EndedAt.Sub(r.StartedAt)
+}
+
+// MaxBackupRuns is how many runs are kept.
+const MaxBackupRuns = 20
+
+// BackupRuns returns the last runs, the oldest first.
+func (s *Store) BackupRuns() (runs []BackupRun, err error) {
+	text, err := os.ReadFile(filepath.Join(s.dir, backupRunsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &runs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what became of backups: %w", err)
+	}
+	return runs, nil
+}
+
+// SaveBackupRuns stores the runs in the place of those before. The file is always whole.
+func (s *Store) SaveBackupRuns(runs []BackupRun) error {
+	text, err := json.MarshalIndent(runs, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.dir, backupRunsName)
+	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return err
+	}
+	return sqlite.SyncDir(s.dir)
+}
+
+// sizingTime bounds how long BackupSize counts.
+const sizingTime = 10 * time.Second
+
+// BackupSize returns about how many bytes a backup of the data folder dir has at most. It
+// returns too little for a folder with very many files, or one that cannot be read.
+func BackupSize(ctx context.Context, dir string) (size int64) {
+	ctx, cancel := context.WithTimeout(ctx, sizingTime)
+	defer cancel()
+	for _, name := range append(archived[:], databaseName) {
+		_ = addSizes(ctx, filepath.Join(dir, name), &size)
+	}
+	return size
+}
+
+// AuditBackup records that the caller has asked for a backup.
+func (s *Store) AuditBackup(ctx context.Context, c Caller) error {
+	return s.write(ctx, func(tx *Tx) error { return s.audit(tx, c, "backup.request", "", nil) })
+}

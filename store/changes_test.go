@@ -1,0 +1,53 @@
+package store_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// Each write tells, after its commit, which kinds of records changed, and for whom.
+func TestChangesAreTold(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	ctx, c := t.Context(), f.owner.Caller
+	var mu sync.Mutex
+	var told []store.Change
+	f.OnChange(func(organizationID string, what store.Change) {
+		mu.Lock()
+		defer mu.Unlock()
+		is.Equal(organizationID, c.OrganizationID)
+		if !slices.Contains(told, what) {
+			told = append(told, what)
+		}
+	})
+	tells := func(what ...store.Change) {
+		t.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		is.Equal(told, what)
+		told = nil
+	}
+	w := f.newWorker(f.owner, store.NewWorker{Title: "Reader"})
+	tells(store.ChangedWorkers)
+	is.NoErr(f.PinWorker(ctx, c, w.ID))
+	tells(store.ChangedWorkers)
+	turn := f.accept(f.turn())
+	tells(store.ChangedTasks)
+	f.startRunner("run_a")
+	claim := f.claimOne("run_a")
+	tells(store.ChangedTasks)
+	f.finish(claim)
+	tells(store.ChangedTasks)
+	is.NoErr(f.ArchiveTask(ctx, c, turn.TaskID))
+	tells(store.ChangedTasks)
+	is.True(f.DeleteWorker(ctx, c, "wrk_none") != nil)
+	tells() // a write that fails changes nothing
+	is.NoErr(f.DeleteWorker(ctx, c, w.ID))
+	tells(store.ChangedWorkers)
+}

@@ -1,0 +1,201 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// frequent is the rhythm below which a schedule goes on at once after the clock was set back.
+// With a slower rhythm, a time that has fired would fire a second time, which people notice.
+const frequent = time.Hour
+
+// ClockSetBack corrects the due times that were computed before the clock was set back by that
+// much. Retries of deliveries, mails, alerts and model calls are due as much earlier, and so are delayed
+// schedules. Schedules with a rhythm below an hour, and intervals, go on from now. Others wait
+// for the first time that has not fired. It returns the number of rows that changed.
+func (s *Store) ClockSetBack(ctx context.Context, by time.Duration) (n int64, err error) {
+	if n, err = s.setBackRetries(ctx, by); err != nil {
+		return n, err
+	}
+	moved, err := s.setBackSchedules(ctx, by)
+	return n + moved, err
+}
+
+func (s *Store) setBackRetries(ctx context.Context, by time.Duration) (n int64, err error) {
+	now, earlier := s.millis(), by.Milliseconds()
+	// Worker by worker, as the index has them: nothing reads the whole table.
+	for after := ""; ; {
+		worker, _, ok, err := s.NextDelivery(ctx, after)
+		if err != nil {
+			return n, err
+		}
+		if !ok {
+			break
+		}
+		after = worker
+		changed, err := s.exec(ctx, `UPDATE deliveries INDEXED BY deliveries_due
+			SET next_attempt_at = max(?1, next_attempt_at - ?2)
+			WHERE worker_num = (SELECT num FROM workers WHERE id = ?3) AND next_attempt_at > ?1`,
+			now, earlier, worker)
+		if n += changed; err != nil {
+			return n, fmt.Errorf("correct due times: %w", err)
+		}
+	}
+	for _, query := range []string{
+		`UPDATE outbound_emails INDEXED BY outbound_emails_due SET next_attempt_at = max(?1, next_attempt_at - ?2)
+			WHERE next_attempt_at > ?1`,
+		`UPDATE alerts INDEXED BY alerts_due SET due_at = max(?1, due_at - ?2) WHERE due_at > ?1`,
+		`UPDATE alert_messages INDEXED BY alert_messages_due SET next_attempt_at = max(?1, next_attempt_at - ?2)
+			WHERE next_attempt_at > ?1`,
+		`UPDATE turns INDEXED BY turns_retrying SET retry_at = max(?1, retry_at - ?2) WHERE retry_at > ?1`,
+	} {
+		changed, err := s.exec(ctx, query, now, earlier)
+		if n += changed; err != nil {
+			return n, fmt.Errorf("correct due times: %w", err)
+		}
+	}
+	return n, nil
+}
+
+// setBackSchedules corrects schedules in batches, so that no write takes long. by is 0 if nobody
+// knows how far the clock was set back.
+func (s *Store) setBackSchedules(ctx context.Context, by time.Duration) (n int64, err error) {
+	for after, moved := int64(0), int64(0); err == nil && after >= 0; n += moved {
+		after, moved, err = s.setBackBatch(ctx, after, by)
+	}
+	return n, err
+}
+
+// setBackBatch corrects the schedules that follow a num. It returns the last num of the batch,
+// or -1 after the last schedule.
+func (s *Store) setBackBatch(ctx context.Context, after int64, by time.Duration) (last, moved int64, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		last, moved = -1, 0
+		rows, err := all(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules
+			WHERE num > ? AND next_run_at IS NOT NULL AND paused = 0 ORDER BY num LIMIT ?`, after, realignBatch)
+		if err != nil {
+			return err
+		}
+		now := fromMillis(s.millis())
+		for _, c := range rows {
+			last = c.num
+			next, ok := s.soonerRun(&c, now, by)
+			if !ok {
+				continue
+			}
+			moved++
+			_, err := tx.Exec(`UPDATE schedules SET next_run_at = ?, anchor_at = ? WHERE num = ?`,
+				next.UnixMilli(), c.anchor.UnixMilli(), c.num)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return last, moved, err
+}
+
+// soonerRun returns when a schedule is to run after the clock was set back; ok is false if its
+// next time stays. It changes an anchor that lies in the future now.
+func (s *Store) soonerRun(c *Schedule, now time.Time, by time.Duration) (next time.Time, ok bool) {
+	switch {
+	case !c.NextRunAt.After(now), c.When.Type == Scheduled: // due, or a date that somebody chose
+		return next, false
+	case c.When.Type == Delayed:
+		c.anchor = latest(now, c.anchor.Add(-by))
+		return c.anchor, by > 0
+	case c.When.Type == Interval && c.anchor.After(now):
+		c.anchor = now
+	}
+	// An expression that has become invalid pauses the schedule when it fires.
+	next, err := s.after(*c, now)
+	if err != nil || !next.Before(c.NextRunAt) {
+		return next, false
+	}
+	following, err := s.after(*c, next)
+	return next, err == nil && (c.When.Type == Interval || following.Sub(next) < frequent)
+}
+
+// setBackWhileDown reports whether something was made or has run at a time that has not come yet:
+// the clock was set back while no process noticed it. A schedule that has never run shows it by
+// the newest schedule or turn.
+func (s *Store) setBackWhileDown(ctx context.Context) (back bool, err error) {
+	return one(ctx, s.db, scanBool, `SELECT
+		EXISTS (SELECT 1 FROM schedules INDEXED BY schedules_by_last_run
+			WHERE next_run_at IS NOT NULL AND last_run_at > ?1)
+		OR coalesce((SELECT created_at FROM schedules WHERE num > 0 ORDER BY num DESC LIMIT 1) > ?1, 0)
+		OR coalesce((SELECT created_at FROM turns WHERE num > 0 ORDER BY num DESC LIMIT 1) > ?1, 0)`,
+		s.now().Add(time.Minute).UnixMilli())
+}
+
+// RealignSchedules computes the next times of schedules again where they have become
+// wrong: after a change of the default time zone, or after the clock was far ahead and
+// was set back. It returns the number of these schedules.
+func (s *Store) RealignSchedules(ctx context.Context) (n int, err error) {
+	if back, err := s.setBackWhileDown(ctx); err != nil {
+		return 0, err
+	} else if back {
+		// How far is not known, so retries keep their times: only schedules are corrected.
+		moved, err := s.setBackSchedules(ctx, 0)
+		if err != nil {
+			return int(moved), err
+		}
+		n += int(moved)
+	}
+	const found = `SELECT ` + scheduleColumns + ` FROM schedules INDEXED BY `
+	zone := s.zone.String()
+	for _, find := range []struct {
+		query string
+		arg   any
+	}{
+		{found + `schedules_by_timezone WHERE next_run_at IS NOT NULL AND timezone < ? LIMIT ?`, zone},
+		{found + `schedules_by_timezone WHERE next_run_at IS NOT NULL AND timezone > ? LIMIT ?`, zone},
+		{found + `schedules_by_last_run WHERE next_run_at IS NOT NULL AND last_run_at > ? LIMIT ?`,
+			s.now().Add(wrongClock).UnixMilli()},
+	} {
+		moved := realignBatch
+		for ; err == nil && moved == realignBatch; n += moved { // in batches, so that no write takes long
+			err = s.write(ctx, func(tx *Tx) error {
+				rows, err := all(ctx, tx, scanSchedule, find.query, find.arg, realignBatch)
+				if err != nil {
+					return err
+				}
+				moved = len(rows)
+				return s.realign(tx, rows)
+			})
+		}
+	}
+	return n, err
+}
+
+func (s *Store) realign(tx *Tx, rows []Schedule) error {
+	now := fromMillis(s.millis())
+	for _, c := range rows {
+		if c.zone != "" {
+			c.zone = s.zone.String()
+		}
+		var last any
+		if c.LastRunAt != nil {
+			last = min(c.LastRunAt.UnixMilli(), now.UnixMilli())
+		}
+		if !c.When.Type.Once() && c.NextRunAt.After(now) { // a due schedule stays due
+			if next, err := s.after(c, now); err == nil { // on an error FireSchedule pauses it
+				c.NextRunAt = next
+			}
+		}
+		_, err := tx.Exec(`UPDATE schedules SET timezone = ?, last_run_at = ?, next_run_at = ? WHERE num = ?`,
+			nullable(c.zone), last, c.NextRunAt.UnixMilli(), c.num)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	realignBatch = 500
+	// wrongClock is how far in the future a last run must be to show that the clock was
+	// wrong then. A smaller difference changes nothing, so that no due time runs twice.
+	wrongClock = 24 * time.Hour
+)

@@ -1,0 +1,298 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// filledFolder returns a closed data folder with enough tasks for some hundred pages.
+func filledFolder(t testing.TB) string {
+	t.Helper()
+	f := newFixture(t)
+	f.startRunner("r")
+	for i := range 120 {
+		n := f.turn()
+		n.Input = fmt.Sprintf("Task %d: %s", i, strings.Repeat("some text ", i))
+		f.accept(n)
+		f.finish(f.claimOne("r"))
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return f.Dir()
+}
+
+// everyRow returns all rows of all tables of a database file, as text, or the first error.
+func everyRow(t testing.TB, path string) (rows []string, err error) {
+	t.Helper()
+	db := rawDatabase(t.(*testing.T), path)
+	defer db.Close()
+	names, err := db.QueryContext(t.Context(), `SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name`)
+	if err != nil {
+		return nil, err
+	}
+	defer names.Close()
+	var tables []string
+	for names.Next() {
+		var name string
+		if err := names.Scan(&name); err != nil {
+			return nil, err
+		}
+		tables = append(tables, name)
+	}
+	if err := names.Err(); err != nil {
+		return nil, err
+	}
+	for _, table := range tables {
+		list, err := db.QueryContext(t.Context(), `SELECT * FROM "`+table+`" NOT INDEXED`)
+		if err != nil {
+			return nil, err
+		}
+		columns, err := list.Columns()
+		if err != nil {
+			return nil, err
+		}
+		for list.Next() {
+			values, into := make([]any, len(columns)), make([]any, len(columns))
+			for i := range values {
+				into[i] = &values[i]
+			}
+			if err := list.Scan(into...); err != nil {
+				return nil, err
+			}
+			rows = append(rows, fmt.Sprint(table, values))
+		}
+		if err := errors.Join(list.Err(), list.Close()); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// A wreck damages one page of a database file.
+type wreck struct {
+	name string
+	do   func(r *rand.Rand, page []byte, first bool)
+}
+
+// wrecks returns what disks and stray writes do to pages of trees. A changed byte inside a text
+// is not among them: SQLite keeps no checksums, so nobody can know.
+func wrecks() []wreck {
+	return []wreck{
+		{"zeros", func(_ *rand.Rand, page []byte, _ bool) { clear(page) }},
+		{"noise", func(r *rand.Rand, page []byte, _ bool) {
+			for i := range page {
+				page[i] = byte(r.Uint32())
+			}
+		}},
+		{"a flipped byte in the header", func(r *rand.Rand, page []byte, first bool) {
+			at := r.IntN(8)
+			if first {
+				at = r.IntN(100)
+			}
+			page[at] ^= byte(1 + r.IntN(255))
+		}},
+		{"flipped cell pointers", func(r *rand.Rand, page []byte, first bool) {
+			at := 8
+			if first {
+				at = 108
+			}
+			for range 3 {
+				page[at+r.IntN(8)] ^= byte(1 + r.IntN(255))
+			}
+		}},
+	}
+}
+
+// treePages returns the numbers of the pages that hold tables and indexes.
+func treePages(t testing.TB, path string) (pages []int64) {
+	t.Helper()
+	db := rawDatabase(t.(*testing.T), path)
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), `SELECT pageno FROM dbstat WHERE pagetype IN ('leaf', 'internal') ORDER BY pageno`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var n int64
+		if err := rows.Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, n)
+	}
+	return pages
+}
+
+// TestWreckedPages damages real pages of a real database. The start refuses it, or the check
+// finds it, or every row is as it was. A write to what is known as damaged is refused.
+func TestWreckedPages(t *testing.T) {
+	t.Parallel()
+	wreckPages(t, 1, 12)
+}
+
+// TestManyWreckedPages is TestWreckedPages for longer.
+func TestManyWreckedPages(t *testing.T) {
+	t.Parallel()
+	storetest.Long(t)
+	wreckPages(t, 2, 1000)
+}
+
+func wreckPages(t *testing.T, seed uint64, rounds int) {
+	is := is.New(t)
+	folder := filledFolder(t)
+	whole, err := os.ReadFile(store.DatabasePath(folder))
+	is.NoErr(err)
+	truth, err := everyRow(t, store.DatabasePath(folder))
+	is.NoErr(err)
+	pages, size := treePages(t, store.DatabasePath(folder)), int64(4096)
+	counts := map[string]int{}
+	for round := range rounds {
+		r := rand.New(rand.NewPCG(seed, uint64(round)))
+		w, page := wrecks()[round%len(wrecks())], pages[r.IntN(len(pages))]
+		if round%20 == 0 {
+			page = 1 // it has the header of the file
+		}
+		dir := t.TempDir()
+		damaged := append([]byte(nil), whole...)
+		w.do(r, damaged[(page-1)*size:page*size], page == 1)
+		is.NoErr(os.WriteFile(store.DatabasePath(dir), damaged, 0o600))
+		counts[wreckedOutcome(t, dir, truth, fmt.Sprintf("round %d: %s in page %d", round, w.name, page))]++
+		is.NoErr(os.RemoveAll(dir))
+	}
+	t.Log(counts)
+}
+
+func wreckedOutcome(t *testing.T, dir string, truth []string, what string) string {
+	t.Helper()
+	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+	if err != nil {
+		if errors.Is(err, store.ErrLocked) || len(err.Error()) < 20 {
+			t.Errorf("%s: the refusal does not say what is wrong: %v", what, err)
+		}
+		return "refused"
+	}
+	checked := s.CheckDatabase(t.Context())
+	told := s.Damage() != nil
+	_, _, err = s.CreateWorker(t.Context(), store.Caller{}, store.NewWorker{Title: "x"}, store.IdempotencyKey{})
+	if told && !store.IsKind(err, store.Damaged) {
+		t.Errorf("%s: a write to a damaged database: %v", what, err)
+	}
+	if err := s.Close(); err != nil && !told {
+		t.Errorf("%s: close: %v", what, err)
+	}
+	if told {
+		return "told"
+	}
+	if checked != nil {
+		t.Errorf("%s: the check fails without damage: %v", what, checked)
+	}
+	rows, err := everyRow(t, store.DatabasePath(dir))
+	if err != nil {
+		t.Errorf("%s: not told, and reads fail: %v", what, err)
+		return "wrong"
+	}
+	if strings.Join(rows, "\n") != strings.Join(truth, "\n") {
+		t.Errorf("%s: not told, and rows differ", what)
+		return "wrong"
+	}
+	return "harmless"
+}
+
+// TestLostDatabase has a folder lose its database: the next start refuses to begin anew unless
+// it is told to.
+func TestLostDatabase(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		file string // that is left in the folder
+		lose func(path string) error
+		says string
+	}{
+		"missing, with files":      {"files/ab/abc", os.Remove, "the database is lost"},
+		"missing, with workspaces": {"workspaces/wrk_1/notes.txt", os.Remove, "the database is lost"},
+		"empty, with files":        {"files/ab/abc", func(path string) error { return os.Truncate(path, 0) }, "--begin-anew"},
+		"missing, nothing else":    {"", os.Remove, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			dir := t.TempDir()
+			s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+			is.NoErr(err)
+			is.NoErr(s.Close())
+			if tt.file != "" {
+				is.NoErr(os.MkdirAll(filepath.Dir(filepath.Join(dir, tt.file)), 0o700))
+				is.NoErr(os.WriteFile(filepath.Join(dir, tt.file), []byte("x"), 0o600))
+			}
+			is.NoErr(tt.lose(store.DatabasePath(dir)))
+			s, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+			if tt.says == "" {
+				is.NoErr(err)
+				is.NoErr(s.Close())
+				return
+			}
+			is.True(err != nil)                             // the folder is taken for a new one
+			is.True(strings.Contains(err.Error(), tt.says)) // the message says what to do
+			s, err = store.Open(t.Context(), dir, storetest.Schema(t), store.Options{BeginAnew: true})
+			is.NoErr(err)
+			is.NoErr(s.Close())
+			if tt.file != "" {
+				_, err = os.Stat(filepath.Join(dir, tt.file))
+				is.NoErr(err) // the files stay
+			}
+		})
+	}
+}
+
+// TestBegunAnew begins anew in a folder that has lost its database: what the folder held stays,
+// although nothing names it any more. What comes later is swept as ever.
+func TestBegunAnew(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir, future := t.TempDir(), func() time.Time { return time.Now().Add(72 * time.Hour) }
+	leave := func(first string) (blob, folder string) {
+		name := first + strings.Repeat("0", 62)
+		blob = filepath.Join(dir, "files", first, name)
+		folder = filepath.Join(dir, "workspaces", "wrk_1.tasks", "tsk_"+first)
+		is.NoErr(os.MkdirAll(filepath.Dir(blob), 0o700))
+		is.NoErr(os.WriteFile(blob, []byte("x"), 0o600))
+		is.NoErr(os.MkdirAll(folder, 0o700))
+		return blob, folder
+	}
+	oldBlob, oldFolder := leave("00")
+	for range 2 { // the mark stays at later starts
+		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{BeginAnew: true, Now: future})
+		is.NoErr(err)
+		newBlob, newFolder := leave("01")
+		for _, path := range []string{newBlob, newFolder} {
+			later := time.Now().Add(time.Hour)
+			is.NoErr(os.Chtimes(path, later, later))
+		}
+		blobs := int64(0)
+		for range 64 { // calls look at everything, from anywhere
+			n, err := s.SweepBlobs(t.Context())
+			is.NoErr(err)
+			blobs += n
+		}
+		folders, err := s.SweepFolders(t.Context())
+		is.NoErr(err)
+		is.Equal(blobs, int64(1))
+		is.Equal(folders, int64(1))
+		for _, path := range []string{oldBlob, oldFolder} {
+			_, err := os.Stat(path)
+			is.NoErr(err) // it stays
+		}
+		is.NoErr(s.Close())
+	}
+}

@@ -1,0 +1,96 @@
+package store
+
+import (
+	"context"
+	"strings"
+)
+
+// DecideApproval approves or denies a tool call of a task, or answers its question. It
+// returns Forbidden unless mayDecide permits the caller. The last decision on a step puts its
+// turn back into the queue. The same decision again changes nothing. A different decision, or
+// one after the turn has ended, is a Conflict. Call Runner.DecideApproval instead: it also
+// wakes the runner.
+func (s *Store) DecideApproval(ctx context.Context, c Caller, taskID, id string, d Decision) (a Approval, err error) {
+	d.Answer = strings.TrimSpace(d.Answer)
+	var f Fields
+	if d.Check(&f); f.Err() != nil {
+		return a, f.Err()
+	}
+	err = s.write(ctx, func(tx *Tx) error {
+		// The caller may have been demoted or removed while the request was under way.
+		if err := s.roleNow(ctx, tx, &c); err != nil {
+			return err
+		}
+		if c.Role == "" && !c.operator {
+			return Errorf(Forbidden, "you are not in this organization")
+		}
+		task, w, err := s.visibleTask(ctx, tx, c, taskID)
+		if err != nil {
+			return err
+		}
+		// The result is not used: the same decision again changes nothing anyway. findResult
+		// returns an error if the key belongs to a different decision.
+		if _, err := s.findResult(ctx, tx, d.IdempotencyKey); err != nil {
+			return err
+		}
+		a, err = s.findApproval(ctx, tx, c, task, id)
+		if IsKind(err, NotFound) && w.UserID != c.UserID && !c.Role.May(DecideApprovals) {
+			return forbidden(a) // a caller without the right does not learn which ids exist
+		}
+		if err != nil {
+			return err
+		}
+		if !a.MayDecide {
+			return forbidden(a)
+		}
+		if err := d.checkFor(a); err != nil || a.Status == d.status() && a.Answer == d.Answer {
+			return err
+		}
+		if a.Status != ApprovalPending {
+			return decidedAlready(a)
+		}
+		if d.RestOfTask {
+			if err := s.allowRest(ctx, tx, c, task, a); err != nil {
+				return err
+			}
+		}
+		if err := s.decide(ctx, tx, c, task, a, d); err != nil {
+			return err
+		}
+		// Read it again for the fields that the database computes, such as Decision.
+		if a, err = s.findApproval(ctx, tx, c, task, id); err != nil {
+			return err
+		}
+		return s.remember(tx, d.IdempotencyKey, a.ID)
+	})
+	return a, err
+}
+
+// decidedAlready returns the Conflict for a decision on an approval that waits no more.
+func decidedAlready(a Approval) error {
+	message := "the turn has ended before a decision"
+	switch a.Status {
+	case ApprovalApproved:
+		message = "the call has been approved already"
+	case ApprovalDenied:
+		message = "the call has been denied already"
+	case ApprovalAnswered:
+		message = "the question has been answered already"
+	case ApprovalExpired:
+		message = "nobody decided in time: the turn has ended"
+		if a.Kind == KindQuestion {
+			message = "nobody answered in time: the worker has gone on without an answer"
+		}
+	}
+	// The code names the state, so a client can tell a lost race from an expired wait.
+	return &Error{Kind: Conflict, Code: "approval_" + string(a.Status), Message: message}
+}
+
+// Approval returns an approval of a task that the caller may see.
+func (s *Store) Approval(ctx context.Context, c Caller, taskID, id string) (Approval, error) {
+	task, _, err := s.visibleTask(ctx, s.db, c, taskID)
+	if err != nil {
+		return Approval{}, err
+	}
+	return s.findApproval(ctx, s.db, c, task, id)
+}

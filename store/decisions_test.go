@@ -1,0 +1,232 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// questioned returns a turn that is suspended for a question.
+func questioned(f *fixture, more ...int64) (store.Claim, store.Approval) {
+	f.t.Helper()
+	is := is.New(f.t)
+	c := running(f)
+	st := asking(f, 0, 3, append([]int64{0}, more...)...)
+	st.Parts[1].ToolName, st.Parts[1].Input = "ask_user", json.RawMessage(`{"question":"Which?","choices":["Red wine","White wine"]}`)
+	st.Approvals[0].Kind = store.KindQuestion
+	is.NoErr(f.JournalStep(f.ctx(), c, st))
+	list, suspended, err := f.SuspendTurn(f.ctx(), c, 0, f.clock.now().Add(time.Hour))
+	is.NoErr(err)
+	is.True(suspended)
+	return c, list[0]
+}
+
+func (f *fixture) answer(c store.Claim, id, answer string) (store.Approval, error) {
+	return f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, id, store.Decision{Answer: answer})
+}
+
+func TestQuestion(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	c, q := questioned(f, 2)
+	is.Equal(q.Kind, store.KindQuestion)
+	for _, d := range []store.Decision{{Approved: true}, {}, {Answer: " \n"}, {Answer: strings.Repeat("x", store.MaxAnswer+1)}, {Answer: "a\x00b"}} {
+		_, err := f.DecideApproval(f.ctx(), f.owner.Caller, c.TaskID, q.ID, d)
+		is.True(store.IsKind(err, store.Invalid)) // no answer
+		is.True(strings.HasPrefix(err.Error(), "answer: "))
+	}
+	a, err := f.answer(c, q.ID, " both\n")
+	is.NoErr(err)
+	is.Equal([]any{a.Status, a.Answer, a.Question.Text, a.Question.Choices, a.DecidedByUserID},
+		[]any{store.ApprovalAnswered, "both", "Which?", []string{"Red wine", "White wine"}, f.owner.UserID})
+	_, err = f.answer(c, q.ID, "both")
+	is.NoErr(err) // the same answer again changes nothing
+	_, err = f.answer(c, q.ID, "none")
+	is.True(store.IsKind(err, store.Conflict)) // another one comes too late
+	is.Equal(f.Queued(), int64(0))             // the call that needs approval is left
+	list, _, err := f.Approvals(f.ctx(), f.owner.Caller, store.ApprovalQuery{Limit: 5})
+	is.NoErr(err)
+	is.Equal(len(list), 1)
+	_, err = f.answer(c, list[0].ID, "yes")
+	is.Equal(err.Error(), "approved: is required instead of an answer: the call waits for an approval")
+	_, err = f.decide(c, list[0].ID, false, "")
+	is.NoErr(err)
+	f.claimOne("r")
+	is.Equal(f.count(`SELECT count(*) FROM audit_log WHERE action = 'question.answer' AND detail NOT LIKE '%both%'`), int64(1))
+}
+
+// TestUnansweredQuestion checks that a turn goes on without an answer, but ends if it waits
+// for an approval, too.
+func TestUnansweredQuestion(t *testing.T) {
+	t.Parallel()
+	for name, more := range map[string][]int64{"alone": nil, "beside an approval": {1}} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			f := newFixture(t)
+			c, q := questioned(f, more...)
+			f.clock.advance(time.Hour)
+			ended, resumed, err := f.ExpireSuspended(f.ctx(), 10)
+			is.NoErr(err)
+			is.Equal([]int{len(ended), resumed}, []int{len(more), 1 - len(more)})
+			_, err = f.answer(c, q.ID, "late")
+			is.True(store.IsKind(err, store.Conflict)) // it is too late
+			if len(more) > 0 {
+				is.Equal(f.reread(c.Turn).Failure.Code, "approval_timeout")
+				return
+			}
+			again := f.claimOne("r")
+			journal, err := f.Journal(f.ctx(), again.Turn)
+			is.NoErr(err)
+			is.Equal(journal[0].Approvals[0].Status, store.ApprovalExpired)
+			f.checkCounters()
+		})
+	}
+}
+
+// TestWhoAnswers checks that the author, the creator of the task and those who decide on
+// calls may answer, and that a stranger's question is for the stranger.
+func TestWhoAnswers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	c, q := questioned(f)
+	author, other := f.caller("Acme", "author@example.com", store.RoleMember), f.caller("Acme", "other@example.com", store.RoleMember)
+	may := func(who store.Identity) bool {
+		list, _, err := f.Approvals(f.ctx(), who.Caller, store.ApprovalQuery{TaskID: c.TaskID, Limit: 10})
+		is.NoErr(err)
+		_, err = f.DecideApproval(f.ctx(), who.Caller, c.TaskID, q.ID, store.Decision{Approved: true})
+		is.Equal(store.IsKind(err, store.Forbidden), !list[0].MayDecide) // the list says what holds
+		n, err := f.Deciding(f.ctx(), who.Caller)
+		is.NoErr(err)
+		is.Equal(n == 1, list[0].MayDecide) // and so does the count
+		return list[0].MayDecide
+	}
+	set := func(column, table string, user any) {
+		t.Helper()
+		is.NoErr(f.Write(context.Background(), func(tx *store.Tx) error {
+			_, err := tx.Exec(`UPDATE `+table+` SET `+column+` = ?`, user)
+			return err
+		}))
+	}
+	num := func(who store.Identity) int64 { return f.count(`SELECT num FROM users WHERE id = ?`, who.UserID) }
+	is.Equal([]bool{may(f.owner), may(author), may(other)}, []bool{true, false, false})
+	set("created_by_num", "turns", num(author))
+	is.Equal([]bool{may(f.owner), may(author), may(other)}, []bool{true, true, false})
+	set("created_by_num", "tasks", num(other))
+	is.Equal([]bool{may(f.owner), may(author), may(other)}, []bool{true, true, true})
+	set("own_folder", "turns", 1)
+	set("created_by_num", "turns", nil)
+	is.Equal([]bool{may(f.owner), may(author), may(other)}, []bool{false, false, false})
+}
+
+func TestMatchingAnswers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	q := store.Question{Choices: []string{"Red wine", "White wine.", "3"}}
+	for text, want := range map[string]string{
+		"1": "Red wine", " 2.": "White wine.", "2)": "White wine.", "red  WINE!": "Red wine", "white wine": "White wine.",
+		"3": "3", "4": "4", "0": "0", "Rosé": "Rosé", "": "", "-1": "-1",
+	} {
+		is.Equal(q.Match(text), want)
+	}
+}
+
+// TestDecisionLinks checks that a link decides once, and only for a member who may.
+func TestDecisionLinks(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.AskByMail()
+	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
+	f.caller("Acme", "mo@acme.test", store.RoleMember)
+	c, st := suspended(f, 0, 1)
+	replies, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
+	is.NoErr(err)
+	is.Equal(len(replies), 2) // the creator, who is the owner, and the admin, with one mail for both calls
+	is.Equal(len(replies[0].Asks), 2)
+	waiting := f.reread(c.Turn)
+	token, err := f.DecisionToken(waiting, replies[0].Asks[0], admin.UserID)
+	is.NoErr(err)
+	for _, bad := range []string{"", ".", "...", token + "x", "x" + token, strings.ToUpper(token), strings.Replace(token, admin.UserID, f.owner.UserID, 1), strings.Repeat("a.", 200)} {
+		_, err := f.DecisionLink(f.ctx(), bad, "")
+		is.True(store.IsKind(err, store.NotFound)) // it is forged
+	}
+	l, err := f.DecisionLink(f.ctx(), token, "192.0.2.7")
+	is.NoErr(err)
+	is.Equal([]any{l.Caller.UserID, l.Caller.Role, l.Task.ID, l.Approval.ID}, []any{admin.UserID, store.RoleAdmin, c.TaskID, st.Approvals[0].ID})
+	_, err = f.DecideApproval(f.ctx(), l.Caller, l.Task.ID, l.Approval.ID, l.Decision(store.Decision{}))
+	is.NoErr(err)
+	is.Equal(f.count(`SELECT count(*) FROM audit_log WHERE user_id = ? AND detail LIKE '%"via":"mail link"%' AND remote_addr = '192.0.2.7'`, admin.UserID), int64(1))
+	again, err := f.DecisionLink(f.ctx(), token, "")
+	is.NoErr(err)
+	is.Equal(again.Approval.Status, store.ApprovalDenied) // the link only shows that now
+	list, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
+	is.NoErr(err)
+	is.Equal(len(list), 0)
+
+	second, err := f.DecisionToken(waiting, replies[0].Asks[1], admin.UserID)
+	is.NoErr(err)
+	mails, _, err := f.Emails(f.ctx(), f.owner.Caller, store.EmailQuery{Direction: store.Outbound, Limit: 10})
+	is.NoErr(err)
+	is.Equal(len(mails), 1) // nobody sees the mails of others
+	_, err = f.RemoveMember(f.ctx(), f.owner.Caller, admin.UserID)
+	is.NoErr(err)
+	_, err = f.DecisionLink(f.ctx(), second, "")
+	is.True(store.IsKind(err, store.NotFound)) // no member any more
+	_, err = f.DecideApproval(f.ctx(), l.Caller, l.Task.ID, st.Approvals[1].ID, store.Decision{Approved: true})
+	is.True(store.IsKind(err, store.Forbidden)) // nor for a link that was read before
+	third, err := f.DecisionToken(waiting, replies[0].Asks[1], f.owner.UserID)
+	is.NoErr(err)
+	f.clock.advance(time.Hour)
+	_, err = f.DecisionLink(f.ctx(), third, "")
+	is.True(store.IsKind(err, store.NotFound)) // its time is over
+}
+
+// TestMailsWithLinksAreForgotten ends mails that ask members: none keeps its links, however
+// large it is and whatever became of it.
+func TestMailsWithLinksAreForgotten(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.AskByMail()
+	f.caller("Acme", "ada@acme.test", store.RoleAdmin)
+	suspended(f, 0)
+	replies, err := f.ClaimReplies(f.ctx(), 10, time.Minute)
+	is.NoErr(err)
+	is.NoErr(f.ComposeReply(f.ctx(), &replies[0], "Approval needed", []byte(strings.Repeat("large ", 20_000))))
+	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
+	is.NoErr(f.ComposeReply(f.ctx(), &replies[1], "Approval needed", []byte("small")))
+	is.NoErr(f.EndReply(f.ctx(), replies[1], store.EmailFailed, "given up"))
+	is.Equal(f.count(`SELECT count(*) FROM outbound_emails WHERE source IS NOT NULL OR source_sha256 IS NOT NULL`), int64(0))
+}
+
+// TestWaitingTasks filters the list of tasks by what they wait for.
+func TestWaitingTasks(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	c, q := questioned(f)
+	f.accept(f.turn()) // it waits for nobody
+	list := func(w store.WaitFor) (ids []string) {
+		tasks, _, err := f.Tasks(f.ctx(), f.owner.Caller, store.TaskQuery{WaitingFor: w, Limit: 10})
+		is.NoErr(err)
+		for _, task := range tasks {
+			ids = append(ids, task.ID)
+		}
+		return ids
+	}
+	is.Equal(list(store.WaitForPerson), []string{c.TaskID})
+	is.Equal(list(store.WaitForModel), nil)
+	_, _, err := f.Tasks(f.ctx(), f.owner.Caller, store.TaskQuery{WaitingFor: "rain"})
+	is.True(store.IsKind(err, store.Invalid)) // nothing waits for that
+	_, err = f.answer(c, q.ID, "red")
+	is.NoErr(err)
+	is.Equal(list(store.WaitForPerson), nil)
+}

@@ -1,0 +1,68 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"journeyman/store/sqlite"
+)
+
+// This file starts on a disk without room: the store opens for reading, and takes writes once there
+// is room.
+
+const (
+	startRoom = 512 << 10 // bytes that the first writes of a server may take
+	probeRoom = 16 << 20  // with more, the disk is not asked whether it takes a write
+
+	fullStartMessage = "the server has started on a full disk: it takes no changes until there is room"
+)
+
+// beginFull makes the store read-only if its disk has no room for the first writes of a server.
+func (s *Store) beginFull(ctx context.Context) {
+	err := s.hasRoomToStart(ctx)
+	if err == nil {
+		return
+	}
+	s.full.log.Error("the disk is full: the server starts read-only, and begins work when there is room", "err", err)
+	s.full.end = s.ReadOnly(ReadOnlyError(CodeStorage, fullStartMessage))
+}
+
+// hasRoomToStart returns why the disk has no room for the first writes of a server, or nil.
+func (s *Store) hasRoomToStart(ctx context.Context) error {
+	space, _ := s.Disk()
+	least := min(startRoom, space.Total/100)
+	if space.Total > 0 && space.Free < least {
+		return fmt.Errorf("%d bytes are free, and the first writes need %d", space.Free, least)
+	}
+	if err := s.db.Reopen(ctx, s.full.schema, migrations()); err != nil {
+		return err
+	}
+	if space.Free >= probeRoom {
+		return nil
+	}
+	err := s.db.Write(ctx, func(tx *Tx) error { // it writes a page, although the value stays
+		_, err := tx.Exec(fmt.Sprintf(`PRAGMA user_version = %d`, len(migrations())+1))
+		return err
+	})
+	if sqlite.IsFull(err) {
+		return err
+	}
+	return nil // every other error is for the first real write
+}
+
+// endFull makes a store writable that began on a full disk, once there is room.
+func (s *Store) endFull(ctx context.Context) error {
+	if s.full.end == nil {
+		return nil
+	}
+	if _, level := s.Disk(); level == DiskFull {
+		return nil
+	}
+	if err := s.hasRoomToStart(ctx); err != nil {
+		return fmt.Errorf("begin to write: %w", err)
+	}
+	s.full.end()
+	s.full.end = nil
+	s.full.log.Info("the disk has room: the server begins its work")
+	return nil
+}

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// This file watches the free space of the data folder's disk, so that new work is refused before
+// a write fails. Work that was accepted may use the reserve.
+
+// WatchDisk measures the disk now, and raises or ends the alert about it. Its caller calls it
+// every few seconds.
+func (s *Store) WatchDisk(ctx context.Context) error {
+	d := &s.disk
+	d.mu.Lock()
+	err := d.measure()
+	event, after := d.news()
+	d.mu.Unlock()
+	if err == nil {
+		err = s.endFull(ctx)
+	}
+	// A store that takes no writes yet raises the alert later.
+	if err != nil || event == "" || s.Writable() != nil {
+		return err
+	}
+	// An alert that cannot be written is tried again: told has not changed.
+	if err := s.alertServer(ctx, TopicDisk, event); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.told, d.calmSince = after, time.Time{}
+	return d.rememberTold()
+}
+
+// news returns the event that an alert has to tell, "" for none, and what is told afterwards.
+func (d *diskWatch) news() (event string, after DiskLevel) {
+	if d.level > DiskOK {
+		d.calmSince = time.Time{}
+	}
+	switch {
+	case d.level > d.told && d.level == DiskFull:
+		return EventDiskFull, DiskFull
+	case d.level > d.told:
+		return EventDiskLow, DiskLow
+	case d.level > DiskOK || d.told == DiskOK:
+		return "", d.told
+	}
+	now := d.now()
+	if d.calmSince.IsZero() || now.Before(d.calmSince) {
+		d.calmSince = now
+	}
+	if now.Sub(d.calmSince) < diskCalm {
+		return "", d.told
+	}
+	return EventDiskOK, DiskOK
+}
+
+func (d *diskWatch) rememberTold() error {
+	path := filepath.Join(d.dir, diskToldName)
+	if d.told == DiskOK {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	// On a full disk this may fail. Then only a restart forgets the alert.
+	_ = os.WriteFile(path, []byte(d.told.String()+"\n"), 0o600)
+	return nil
+}
+
+// recallTold reads what an earlier process has told.
+func (d *diskWatch) recallTold() {
+	text, err := os.ReadFile(filepath.Join(d.dir, diskToldName))
+	switch {
+	case err != nil:
+	case string(text) == DiskFull.String()+"\n":
+		d.told = DiskFull
+	default: // also an empty file, of a disk without any room
+		d.told = DiskLow
+	}
+}

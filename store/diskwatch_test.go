@@ -1,0 +1,238 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// A fakeDisk has the space that a test sets.
+type fakeDisk struct{ free, files atomic.Int64 }
+
+const fakeTotal = 10_000
+
+func newFakeDisk(free int64) *fakeDisk {
+	d := &fakeDisk{}
+	d.free.Store(free)
+	d.files.Store(5_000)
+	return d
+}
+
+func (d *fakeDisk) statfs(string) (store.DiskSpace, error) {
+	return store.DiskSpace{Free: d.free.Load(), Total: fakeTotal, FreeFiles: d.files.Load(), Files: 10_000}, nil
+}
+
+// options warn below 1,000 bytes and refuse work below 500.
+func (d *fakeDisk) options() store.Options {
+	return store.Options{Statfs: d.statfs, DiskReserve: store.DiskLimit{Share: 0.05, Bytes: 600},
+		DiskWarning: store.DiskLimit{Bytes: 1000}}
+}
+
+// TestDiskLevels moves the free space up and down. A level ends a tenth above its limit.
+func TestDiskLevels(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := newFakeDisk(5000)
+	f := newFixtureWith(t, d.options())
+	for _, step := range []struct {
+		free, files int64
+		want        store.DiskLevel
+	}{
+		{1000, 5000, store.DiskOK}, {999, 5000, store.DiskLow}, {1099, 5000, store.DiskLow}, {1100, 5000, store.DiskOK},
+		{499, 5000, store.DiskFull}, {549, 5000, store.DiskFull}, {550, 5000, store.DiskLow}, {500, 5000, store.DiskLow},
+		{5000, 99, store.DiskFull}, {5000, 100, store.DiskOK}, {0, 0, store.DiskFull}, {5000, 5000, store.DiskOK},
+	} {
+		d.free.Store(step.free)
+		d.files.Store(step.files)
+		f.clock.advance(time.Second)
+		space, level := f.Disk()
+		is.Equal(space.Free, step.free)
+		is.Equal(level, step.want) // the level for that space, after the steps before
+	}
+	d.free.Store(0)
+	_, level := f.Disk()
+	is.Equal(level, store.DiskOK) // a measurement counts for a second
+}
+
+// TestDiskReserve runs out of space: new work is refused before a write fails, work that was
+// accepted uses the reserve, and all goes on when there is room again.
+func TestDiskReserve(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := newFakeDisk(5000)
+	f := newFixtureWith(t, d.options())
+	f.startRunner("r")
+	again := f.turn()
+	again.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "once", Hash: []byte("hash")}
+	first := f.accept(again)
+	running := f.claimOne("r")
+	f.accept(f.turn())
+	d.free.Store(100)
+	f.clock.advance(time.Second)
+
+	refused := func(_ any, err error) {
+		t.Helper()
+		e, ok := errors.AsType[*store.Error](err)
+		is.True(ok && e.Kind == store.Busy && e.Code == store.CodeStorage) // refused because of the disk
+		is.True(e.RetryAfter >= 10*time.Second && e.RetryAfter <= time.Minute)
+	}
+	refused(f.CreateTurn(f.ctx(), f.turn()))
+	_, _, err := f.CreateWorker(f.ctx(), f.owner.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{})
+	refused(nil, err)
+	_, _, err = f.ReceiveEmails(f.ctx(), nil, []byte("mail"), store.MailLimits{})
+	refused(nil, err)
+	title := "New"
+	refused(f.UpdateWorker(f.ctx(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Title: &title}))
+	refused(f.RegisterOAuthClient(f.ctx(), "Program", []string{"https://program.example/back"}))
+	refused(nil, f.Room())
+	is.Equal(len(f.claim("r", 5)), 0) // waiting turns wait
+	is.True(f.ScheduleRoom() <= 0)    // schedules wait
+	is.NoErr(f.Ping(f.ctx()))         // the database takes writes
+	replayed, err := f.CreateTurn(f.ctx(), again)
+	is.NoErr(err)
+	is.Equal(replayed.Turn.ID, first.ID) // a repeated request gets its result
+	_, err = f.PutBlob(strings.NewReader("published"), 100)
+	is.NoErr(err)
+	is.Equal(f.finish(running).Status, store.Completed) // the running turn ends
+
+	d.free.Store(5000)
+	f.clock.advance(time.Second)
+	is.NoErr(f.Room())
+	f.accept(f.turn())
+	is.Equal(len(f.claim("r", 5)), 2)
+}
+
+// TestDiskAlerts begins an alert, makes it worse, restarts, and ends it: each is told once.
+func TestDiskAlerts(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := newFakeDisk(5000)
+	f := newFixtureWith(t, d.options())
+	f.hook(store.AlertNow)
+	told := func(free int64, after time.Duration) (events string) {
+		t.Helper()
+		d.free.Store(free)
+		f.clock.advance(after)
+		for range 3 { // nothing is told twice
+			is.NoErr(f.WatchDisk(f.ctx()))
+		}
+		f.clock.advance(11 * time.Minute) // equal events wait for each other
+		is.NoErr(f.WatchDisk(f.ctx()))
+		f.clock.advance(time.Minute)
+		for list := f.tell(); len(list) > 0; list = f.tell() {
+			for _, m := range list {
+				for _, i := range m.Items {
+					events += i.Event + " "
+				}
+			}
+			f.sent(list)
+		}
+		return events
+	}
+	is.Equal(told(5000, time.Second), "")
+	is.Equal(told(900, time.Second), "disk.low ")
+	is.Equal(told(800, time.Second), "")
+	is.Equal(told(100, time.Second), "disk.full ")
+	is.Equal(told(700, time.Second), "") // better, and not over
+	text, err := os.ReadFile(filepath.Join(f.Dir(), "disk-alert"))
+	is.NoErr(err)
+	is.Equal(string(text), "full\n") // for the next process
+	is.Equal(told(5000, time.Second), "disk.ok ")
+	_, err = os.Stat(filepath.Join(f.Dir(), "disk-alert"))
+	is.True(errors.Is(err, fs.ErrNotExist)) // the alert is over
+	is.Equal(told(100, time.Second), "disk.full ")
+
+	dir := f.Dir() // a server that was stopped to enlarge its disk
+	is.NoErr(f.Close())
+	d.free.Store(5000)
+	opt := d.options()
+	opt.Now = f.clock.now
+	f.Store, err = store.Open(t.Context(), dir, storetest.Schema(t), opt)
+	is.NoErr(err)
+	t.Cleanup(func() { _ = f.Close() })
+	is.Equal(told(5000, time.Second), "disk.ok ")
+}
+
+// TestFullWithoutNotice meets a full disk that the file system does not report, as under a quota:
+// new work is refused for some seconds, and the error is the same.
+func TestFullWithoutNotice(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixtureWith(t, newFakeDisk(5000).options())
+	for _, errno := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		_, err := f.PutBlob(failingReader{errno}, 100)
+		e, ok := errors.AsType[*store.Error](err)
+		is.True(ok && e.Code == store.CodeStorage && e.Kind == store.Busy) // never an internal error
+		is.Equal(e.Message, f.Room().Error())
+		f.clock.advance(5 * time.Second)
+		is.True(f.Room() != nil) // the next request is refused early
+		f.clock.advance(6 * time.Second)
+		is.NoErr(f.Room()) // it is tried again
+	}
+	is.NoErr(f.Damage())
+}
+
+type failingReader struct{ err error }
+
+func (r failingReader) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "x", Err: r.err}
+}
+
+func TestDiskLimit(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"5%": "5%", "256MiB": "268435456", "5%,256MiB": "5%,268435456", "1G , 2.5%": "2.5%,1073741824", "1GB": "1000000000",
+		"0": "0", "0%": "0", "512": "512", "64k": "65536", "64KB": "64000", "7B": "7",
+		"": "error", "%": "error", "-1": "error", "-1%": "error", "91%": "error", "NaN%": "error", "Inf%": "error",
+		"1X": "error", "1MM": "error", "1iB": "error", "1.5GiB": "error", "5%,6%": "error", "1,2": "error", "9999999T": "error",
+		"1GiB,": "error", "99999999999999999999": "error",
+	} {
+		t.Run(text, func(t *testing.T) {
+			is := is.New(t)
+			var l store.DiskLimit
+			got := "error"
+			if err := l.UnmarshalText([]byte(text)); err == nil {
+				b, err := l.MarshalText()
+				is.NoErr(err)
+				got = string(b)
+			}
+			is.Equal(got, want)
+		})
+	}
+}
+
+// FuzzDiskLimit reads any text: what is taken means the same when it is written and read again.
+func FuzzDiskLimit(f *testing.F) {
+	for _, seed := range []string{"5%,256MiB", "1GB", "0", "1e1%", "%,1"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var l, again store.DiskLimit
+		if l.UnmarshalText(text) != nil {
+			return
+		}
+		if l.Bytes < 0 || l.Share < 0 || l.Share > 1 {
+			t.Fatalf("%q became %+v", text, l)
+		}
+		written, err := l.MarshalText()
+		if err == nil {
+			err = again.UnmarshalText(written)
+		}
+		rewritten, _ := again.MarshalText()
+		if err != nil || again.Bytes != l.Bytes || !bytes.Equal(written, rewritten) {
+			t.Fatalf("%q became %q: %v", text, written, err)
+		}
+	})
+}

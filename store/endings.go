@@ -1,0 +1,396 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// An Outcome is how a turn ended.
+type Outcome struct {
+	Status           Status // Completed, Failed or Aborted
+	OutputText       string
+	StructuredOutput json.RawMessage
+	Failure          *Failure
+	IncompleteReason string
+	IncompleteLimit  string
+	Duration         time.Duration
+}
+
+// AbortedOutcome is the Outcome of a turn that was cancelled before it produced anything.
+var AbortedOutcome = Outcome{Status: Aborted, IncompleteReason: ReasonAborted,
+	Failure: &Failure{Code: "aborted", Message: "the task was cancelled"}}
+
+// FinishTurn ends a claimed turn and lets the next turn of the task run, in one
+// transaction. It also stores the turn's last step, unless last is nil. It returns
+// ErrClaimLost if the runner no longer has the turn.
+func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome) (t Turn, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		// A turn that completed without approval rules has no pending approvals. The common
+		// case then needs one statement less.
+		if len(c.Settings.ApprovalTools) > 0 || out.Status != Completed || out.IncompleteReason != "" {
+			if err := s.closeApprovals(tx, c.Turn, ApprovalCancelled); err != nil {
+				return err
+			}
+		}
+		t, err = s.endTurn(tx, c, last, out)
+		return err
+	})
+	return t, err
+}
+
+// endTurn ends a turn that c's runner has. If c has no RunnerID, it ends a suspended turn.
+func (s *Store) endTurn(tx *Tx, c Claim, last *Step, out Outcome) (Turn, error) {
+	t := c.Turn
+	// Only these columns change after the claim. The condition on the runner decides the race
+	// with another runner that has claimed the turn since.
+	_, err := one(context.Background(), tx, into(append(t.Usage.columns(), &t.Model, &t.AbortRequested)...),
+		`SELECT `+usageColumns+`, model, abort_requested FROM turns
+		WHERE num = ? AND status = 'running' AND runner_id IS ?`, c.Num, nullable(c.RunnerID))
+	if err != nil {
+		return Turn{}, noRow(err, ErrClaimLost)
+	}
+	var used Usage
+	if last != nil {
+		used = last.used()
+		if last.Model != "" {
+			t.Model = last.Model
+		}
+		if err := s.insertStep(context.Background(), tx, t, *last, out.OutputText); err != nil {
+			return Turn{}, err
+		}
+	}
+	completed := fromMillis(s.millis())
+	// Whole milliseconds, as in the database: the result equals what a later read returns.
+	t.Status, t.CompletedAt, t.Duration, t.Usage = out.Status, &completed, out.Duration.Truncate(time.Millisecond),
+		t.Usage.Add(used)
+	t.OutputText, t.StructuredOutput, t.Failure = out.OutputText, out.StructuredOutput, out.Failure
+	t.IncompleteReason, t.IncompleteLimit, t.Wait = out.IncompleteReason, out.IncompleteLimit, nil
+	t.FailingSince, t.FailedCalls = nil, 0
+	ended := []Turn{t}
+	// A cancel is for the whole task, so the turns that wait behind this one end, too.
+	if t.AbortRequested {
+		waiting, err := s.abortWaiting(tx, t.taskNum)
+		if err != nil {
+			return Turn{}, err
+		}
+		ended = append(ended, waiting...)
+	}
+	if err := s.endTurns(tx, ended, true, used); err != nil {
+		return Turn{}, err
+	}
+	// The children come after the turn: the end of a child must not resume it.
+	return ended[0], s.abandonChildren(tx, t)
+}
+
+// updateEnded stores a turn that has ended. task is the task's status after that.
+func (s *Store) updateEnded(tx *Tx, t *Turn, task Status) error {
+	t.TaskStatus = task
+	var code, message, retryable any
+	if f := t.Failure; f != nil {
+		code, message, retryable = f.Code, f.Message, f.Retryable
+	}
+	structured := nullable(string(t.StructuredOutput))
+	if structured == t.OutputText {
+		structured = "" // the answer is nothing but the JSON: it is stored once
+	}
+	u := t.Usage
+	// The columns of a claim and of a suspension become NULL, so no index of waiting
+	// turns keeps it.
+	_, err := tx.Exec(`UPDATE turns SET status = ?, runner_id = NULL, rests_until = NULL, waits_for = NULL,
+			wait_reason = NULL, retry_at = NULL, output_text = ?,
+			structured_output = ?, error_code = ?, error_message = ?, error_retryable = ?, incomplete_reason = ?,
+			incomplete_limit = ?, duration_ms = ?, completed_at = ?, task_status = nullif(?, ?), model = ?, steps = ?,
+			call_tokens = NULL, call_cost = NULL, failing_since = NULL, failed_calls = 0,
+			input_tokens = ?, output_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, reasoning_tokens = ?, model_cost = ?, tool_cost = ?
+		WHERE num = ?`,
+		t.Status, t.OutputText, structured, code, message, retryable,
+		nullable(t.IncompleteReason), nullable(t.IncompleteLimit), t.Duration.Milliseconds(), t.CompletedAt.UnixMilli(),
+		t.TaskStatus, t.Status, t.Model, u.Steps, u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens,
+		u.ReasoningTokens, u.ModelCost, u.ToolCost, t.Num)
+	return err
+}
+
+// endTurns stores that turns of one task have ended, and makes the task's next turn ready.
+// ended and ran are as in settleTask. used is the usage of the first turn's last step. The
+// usage of all earlier steps is in the sums already.
+func (s *Store) endTurns(tx *Tx, ended []Turn, ran bool, used Usage) error {
+	task, err := s.settleTask(tx, ended, ran, used.Cost())
+	if err != nil {
+		return err
+	}
+	for i := range ended {
+		t := &ended[i]
+		if err := s.updateEnded(tx, t, task.status); err != nil {
+			return err
+		}
+		if i > 0 { // the other turns were waiting: they used nothing now
+			used = Usage{}
+		}
+		if err := s.meter(tx, *t, used, true); err != nil {
+			return err
+		}
+		if err := s.queueReply(tx, *t); err != nil {
+			return err
+		}
+		if err := s.alertEnd(context.Background(), tx, *t); err != nil {
+			return err
+		}
+		if t.Depth > 0 {
+			if err := s.childEnded(tx, *t); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.startNext(tx, ended[len(ended)-1], task); err != nil {
+		return err
+	}
+	// The rows of deliveries and replies are in the same transaction as the end. A crash can
+	// then lose neither of them.
+	return s.queueDeliveries(tx, ended, task)
+}
+
+// startNext makes the turn after t ready to run. If the task has no such turn, the
+// schedule that waits for the task may fire again.
+func (s *Store) startNext(tx *Tx, t Turn, task taskState) error {
+	if task.unfinished == 0 {
+		return s.releaseSchedule(tx, t)
+	}
+	next, err := one(context.Background(), tx, scanInt, `SELECT num FROM turns
+		WHERE task_num = ? AND seq > ? AND status = 'pending' ORDER BY seq LIMIT 1`, t.taskNum, t.Seq)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(`UPDATE turns SET ready = 1 WHERE num = ?`, next)
+	return err
+}
+
+// AbortTask cancels the turns of a task that have not ended, and the turns of other tasks
+// that they have started. Turns that no runner has end at once. running holds the ids of the
+// turns that a runner has: the runner must stop them. When such a turn ends, the cancelled
+// turns behind it end in the same transaction.
+func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, running []string, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		if task, _, err = s.visibleTask(ctx, tx, c, id); err != nil || task.Unfinished == 0 {
+			return err
+		}
+		// A runner that has the turn, or is about to suspend it, reads this mark.
+		turns, err := all(ctx, tx, scanTurn, `UPDATE turns SET abort_requested = 1 WHERE task_num = ?
+			AND completed_at IS NULL RETURNING `+turnColumns, task.num)
+		if err != nil {
+			return err
+		}
+		if running, err = s.abortTurns(ctx, tx, task.num, turns); err != nil {
+			return err
+		}
+		for _, t := range turns {
+			// The children follow their parents, so that no end of a child resumes a
+			// parent.
+			below, err := s.abortBelow(ctx, tx, t.Num)
+			if err != nil {
+				return err
+			}
+			running = append(running, below...)
+		}
+		task, err = one(ctx, tx, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num = ?`, task.num)
+		return err
+	})
+	return task, running, err
+}
+
+// abortTurn cancels one turn of a task. Later turns of the task stay as they are.
+func (s *Store) abortTurn(ctx context.Context, tx *Tx, t Turn) (running []string, err error) {
+	if _, err := tx.Exec(`UPDATE turns SET abort_requested = 1 WHERE num = ?`, t.Num); err != nil {
+		return nil, err
+	}
+	t.AbortRequested = true
+	return s.abortTurns(ctx, tx, t.taskNum, []Turn{t})
+}
+
+// abortBelow cancels the turns below a turn that have not ended. A turn that a runner has
+// does not end here: running holds its id, and the runner must stop it.
+func (s *Store) abortBelow(ctx context.Context, tx *Tx, num int64) (running []string, err error) {
+	turns, err := s.unfinishedBelow(ctx, tx, num)
+	if err != nil {
+		return nil, err
+	}
+	// Parents end first. Otherwise the end of a child would put its parent into the queue.
+	for _, t := range turns {
+		more, err := s.abortTurn(ctx, tx, t)
+		if err != nil {
+			return nil, err
+		}
+		running = append(running, more...)
+	}
+	return running, nil
+}
+
+// abortTurns ends the turns of a task for which an abort was requested. If a runner has
+// one of them, it ends none and returns the id of that turn.
+func (s *Store) abortTurns(ctx context.Context, tx *Tx, taskNum int64, turns []Turn) (running []string, err error) {
+	for _, t := range turns {
+		if t.Status != Running {
+			continue
+		}
+		suspended, err := one(ctx, tx, scanInt, `SELECT rests_until IS NOT NULL FROM turns WHERE num = ?`, t.Num)
+		if err != nil {
+			return nil, err
+		}
+		if suspended == 0 {
+			return []string{t.ID}, nil
+		}
+		// endTurn also ends the turns that wait behind it.
+		_, err = s.endSuspended(ctx, tx, t, ApprovalCancelled, AbortedOutcome)
+		return nil, err
+	}
+	waiting, err := s.abortWaiting(tx, taskNum)
+	if err != nil || len(waiting) == 0 {
+		return nil, err
+	}
+	return nil, s.endTurns(tx, waiting, false, Usage{})
+}
+
+// abortWaiting returns the waiting turns of a task for which an abort was requested. It sets
+// the fields of their end, but endTurns has to store them.
+func (s *Store) abortWaiting(tx *Tx, taskNum int64) ([]Turn, error) {
+	turns, err := all(context.Background(), tx, scanTurn, `SELECT `+turnColumns+` FROM turns
+		WHERE task_num = ? AND status = 'pending' AND abort_requested = 1 ORDER BY seq`, taskNum)
+	if err != nil {
+		return nil, err
+	}
+	now := fromMillis(s.millis())
+	for i, t := range turns {
+		if t, err = s.keepProduced(tx, t); err != nil {
+			return nil, err
+		}
+		t.Status, t.CompletedAt = Aborted, &now
+		t.Failure, t.IncompleteReason = AbortedOutcome.Failure, AbortedOutcome.IncompleteReason
+		turns[i] = t
+	}
+	// They leave the queue here, because endTurns does not know which of its turns waited.
+	if len(turns) > 0 {
+		s.waiting.add(tx, turns[0].OrganizationID, -int64(len(turns)))
+	}
+	return turns, nil
+}
+
+// keepProduced completes a turn that was cancelled while it waited. If the turn had run
+// before, it keeps what it had produced, and its approvals are closed.
+func (s *Store) keepProduced(tx *Tx, t Turn) (Turn, error) {
+	if t.Usage.Steps == 0 {
+		return t, nil
+	}
+	if err := s.closeApprovals(tx, t, ApprovalCancelled); err != nil {
+		return t, err
+	}
+	steps, err := s.journal(context.Background(), tx, t.Num)
+	if err != nil {
+		return t, err
+	}
+	t.OutputText, t.Duration = AnswerText(steps), Worked(steps).Truncate(time.Millisecond)
+	return t, nil
+}
+
+// ExpireSuspended ends the waits of at most limit turns whose time is over. A turn that
+// waits only for answers goes on without them: resumed counts these turns. Any other turn
+// ends in error: ended holds these turns.
+func (s *Store) ExpireSuspended(ctx context.Context, limit int) (ended []Turn, resumed int, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		ended, resumed = nil, 0
+		if s.Writable() != nil {
+			return nil // maintenance has begun while this write waited: no time runs out in it
+		}
+		turns, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns INDEXED BY turns_resting
+			WHERE rests_until <= ? ORDER BY rests_until LIMIT ?`, s.millis(), limit)
+		if err != nil {
+			return err
+		}
+		for _, t := range turns {
+			// A question asks for help, so its turn can go on without. An unapproved call
+			// must not run.
+			answers, err := s.expireQuestions(ctx, tx, t)
+			if err != nil {
+				return err
+			}
+			if answers {
+				resumed++
+				continue
+			}
+			t, err := s.endSuspended(ctx, tx, t, ApprovalExpired, t.Wait.expired())
+			if err != nil {
+				return err
+			}
+			ended = append(ended, t)
+		}
+		return nil
+	})
+	return ended, resumed, err
+}
+
+// expireQuestions resumes a turn that waits for answers and for nothing else. It reports
+// whether it did so.
+func (s *Store) expireQuestions(ctx context.Context, tx *Tx, t Turn) (bool, error) {
+	if t.Wait == nil || t.Wait.For != WaitForPerson {
+		return false, nil
+	}
+	only, err := one(ctx, tx, scanBool, `SELECT count(*) > 0 AND count(*) = count(iif(kind = 'question', 1, NULL))
+		FROM approvals WHERE turn_num = ? AND status = 'pending'`, t.Num)
+	if err != nil || !only {
+		return false, err
+	}
+	// The questions are closed first: the resumed turn would otherwise wait for them again.
+	if err := s.closeApprovals(tx, t, ApprovalExpired); err != nil {
+		return false, err
+	}
+	return true, s.resume(tx, t.OrganizationID, t.taskNum, t.Num)
+}
+
+// endSuspended ends a suspended turn and keeps the text that it has produced so far.
+func (s *Store) endSuspended(ctx context.Context, tx *Tx, t Turn, status ApprovalStatus, out Outcome) (Turn, error) {
+	if err := s.closeApprovals(tx, t, status); err != nil {
+		return t, err
+	}
+	steps, err := s.journal(ctx, tx, t.Num)
+	if err != nil {
+		return t, err
+	}
+	out.OutputText, out.Duration = AnswerText(steps), Worked(steps)
+	return s.endTurn(tx, Claim{Turn: t}, nil, out)
+}
+
+// expired returns the Outcome of a turn whose wait was given up.
+func (w *Wait) expired() Outcome {
+	f := Failure{Code: "approval_timeout", Message: "nobody decided in time on a tool call that needs approval"}
+	if w != nil && w.For == WaitForModel {
+		// The reason is the provider's error, with its code before it.
+		code, message, ok := strings.Cut(w.Reason, ": ")
+		if !ok {
+			code, message = "model_unavailable", w.Reason
+		}
+		f = Failure{Code: code, Message: message, Retryable: true}
+	}
+	return Outcome{Status: Failed, Failure: &f}
+}
+
+// abandonChildren cancels the children of an ending turn whose calls have no result, because
+// nobody would read their answers. Children whose calls have a result go on: their calls did
+// not wait for them.
+func (s *Store) abandonChildren(tx *Tx, t Turn) error {
+	ctx := context.Background()
+	children, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns
+		WHERE parent_turn_num = ?1 AND NOT EXISTS (SELECT 1 FROM tool_calls k WHERE k.turn_num = ?1
+			AND k.step_seq = parent_step_seq AND k.seq = parent_call_seq)`, t.Num)
+	for _, child := range children {
+		if !child.Status.Ended() {
+			if _, err := s.abortTurn(ctx, tx, child); err != nil {
+				return err
+			}
+		}
+		// A child that has ended may have left turns that go on by themselves.
+		if _, err := s.abortBelow(ctx, tx, child.Num); err != nil {
+			return err
+		}
+	}
+	return err
+}

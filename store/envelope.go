@@ -1,0 +1,57 @@
+package store
+
+import (
+	"time"
+)
+
+// An Occasion holds the facts about a turn at its acceptance: the time, the channel, the
+// author and the folder. Envelopes.Compose makes the turn's envelope from it.
+type Occasion struct {
+	Turn        Turn
+	At          time.Time // in the zone of the schedule, or of the server
+	Channel     Channel
+	AuthorName  string // "" if the author is a stranger
+	AuthorEmail string // "" if the author is a stranger
+	Asker       string // title of the worker whose turn sends the instruction; only on ChannelWorker
+	Mail        *MailNote
+	Schedule    *Schedule
+	Attachments []File
+	Workspace   Listing
+}
+
+// A Channel is the way by which an instruction came. It is the Trigger, or one of the
+// constants below, which say more than the Trigger.
+type Channel string
+
+// The channels besides the triggers.
+const (
+	ChannelMCP     Channel = "mcp"     // a client of the server's /mcp
+	ChannelCommand Channel = "command" // the command line
+	ChannelWorker  Channel = "worker"  // another worker, which waits for the result
+)
+
+// A MailNote holds what a mail says besides its text. The sender wrote all of it, and it may
+// be false, except for Verified, Checks and Released.
+type MailNote struct {
+	FromName, From string
+	Subject        string
+	Cc             []string
+	Verified       bool   // checks prove the author
+	Checks         string // what SPF, DKIM and DMARC say, in words
+	Released       bool   // a member who manages mail has let the mail in
+}
+
+// A Listing is a glance at the top of a folder.
+type Listing struct {
+	Folder Folder
+	Names  []string // sorted; the names of folders end with a slash
+	More   bool     // there are more than Names
+}
+
+// Envelopes holds the functions that make the envelope of a turn. Compose runs in the
+// writer's transaction, so it must be pure and fast. Look reads the disk, so the store calls
+// it before the transaction.
+type Envelopes struct {
+	Look    func(Folder) Listing
+	Compose func(Occasion) string
+}

@@ -1,0 +1,49 @@
+package store
+
+import "context"
+
+// A FoundFile is a published file that a search has found.
+type FoundFile struct {
+	WorkerID, Worker string // id and title
+	Path             string
+}
+
+// The bounds of a search for files: it looks at the newest workers, and at so many files.
+const (
+	maxWorkersSearched = 200
+	MaxSearched        = 5000 // records of one kind that a search reads at most
+)
+
+// SearchFiles returns published files whose path contains text, of workers that the caller
+// may see: those of the newest workers first.
+func (s *Store) SearchFiles(ctx context.Context, c Caller, text string, limit int) ([]FoundFile, error) {
+	var f Fields
+	checkLine(&f, "q", text, maxQueryText)
+	if err := f.Err(); err != nil || text == "" {
+		return nil, err
+	}
+	scan := func(row scanner) (f FoundFile, err error) {
+		err = row.Scan(&f.WorkerID, &f.Worker, &f.Path)
+		return f, err
+	}
+	// A file has a row for each version, so more rows are read than files returned.
+	list, err := all(ctx, s.db, scan, `SELECT worker, title, path FROM (SELECT w.id worker, w.title title, f.path path
+			FROM (SELECT * FROM workers INDEXED BY workers_by_organization
+				WHERE organization_id = ?1 AND deleted_at IS NULL ORDER BY num DESC LIMIT ?2) w
+			CROSS JOIN files f INDEXED BY files_listed ON f.worker_id = w.id AND f.origin = 'published'
+			WHERE (w.visibility = 'public' OR ?3 OR w.user_id = ?4
+				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?4))
+			LIMIT ?5)
+		WHERE path LIKE ?6 ESCAPE '\' LIMIT ?7`,
+		c.OrganizationID, maxWorkersSearched, c.Role.manages(), c.UserID, MaxSearched, likePattern(text), 10*limit)
+	if err != nil {
+		return nil, err
+	}
+	known, found := map[FoundFile]bool{}, list[:0]
+	for _, f := range list {
+		if !known[f] && len(found) < limit {
+			known[f], found = true, append(found, f)
+		}
+	}
+	return found, nil
+}

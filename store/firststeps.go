@@ -1,0 +1,49 @@
+package store
+
+import "context"
+
+// FirstSteps reports which of the first steps an organization has taken, from its records.
+type FirstSteps struct {
+	Worker   bool // it has had a worker
+	Mail     bool // a mail reached a worker
+	Schedule bool // a schedule has started a task, or will
+	Hidden   bool // the caller needs the steps no more
+}
+
+// FirstSteps returns the first steps of the caller's organization.
+func (s *Store) FirstSteps(ctx context.Context, c Caller) (f FirstSteps, err error) {
+	_, err = one(ctx, s.db, into(&f.Worker, &f.Mail, &f.Schedule, &f.Hidden), `SELECT
+			EXISTS (SELECT 1 FROM workers INDEXED BY workers_by_organization
+				WHERE organization_id = ?1 AND deleted_at IS NULL),
+			EXISTS (SELECT 1 FROM inbound_emails INDEXED BY inbound_emails_by_organization
+				WHERE organization_id = ?1 AND worker_id IS NOT NULL),
+			EXISTS (SELECT 1 FROM schedules INDEXED BY schedules_by_organization
+				WHERE organization_id = ?1 AND next_run_at IS NOT NULL AND paused = 0)
+			OR EXISTS (SELECT 1 FROM tasks INDEXED BY tasks_by_trigger
+				WHERE organization_num = (SELECT num FROM organizations WHERE id = ?1) AND triggered_by = 'schedule' AND archived_at IS NULL),
+			coalesce((SELECT steps_hidden FROM memberships WHERE organization_id = ?1 AND user_id = ?2), 0)`,
+		c.OrganizationID, c.UserID)
+	return f, err
+}
+
+// HideFirstSteps notes that the caller needs the first steps no more.
+func (s *Store) HideFirstSteps(ctx context.Context, c Caller) error {
+	_, err := s.exec(ctx, `UPDATE memberships SET steps_hidden = 1 WHERE organization_id = ? AND user_id = ?`,
+		c.OrganizationID, c.UserID)
+	return err
+}
+
+// ActivityDays is how many days WorkerActivity counts.
+const ActivityDays = 20
+
+// WorkerActivity returns how many turns of a worker ended on each of the last ActivityDays
+// days (UTC), the oldest day first. The caller must have read the worker.
+func (s *Store) WorkerActivity(ctx context.Context, w Worker) ([]int64, error) {
+	today := s.now().Unix() / secondsADay
+	// Each day is one short range of the table's key.
+	return all(ctx, s.db, scanInt, `WITH RECURSIVE days(day) AS
+			(SELECT ?1 UNION ALL SELECT day + 1 FROM days WHERE day < ?2)
+		SELECT (SELECT coalesce(sum(turns), 0) FROM usage u
+			WHERE u.organization_id = ?3 AND u.day = days.day AND u.worker_id = ?4) FROM days`,
+		today-ActivityDays+1, today, w.OrganizationID, w.ID)
+}

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+)
+
+const databaseName = "journeyman.db"
+
+// archived are the folders that a backup holds beside the database.
+var archived = [...]string{"files", "workspaces"}
+
+// begunAnewName is the file that marks a folder whose database was lost and created anew. The
+// new database names none of the older files, so the time of the mark keeps them from the sweep.
+const begunAnewName = "begun-anew"
+
+// begunAnewDoneName is the file that marks such a folder once its new database exists. A start that
+// is killed before then may be repeated.
+const begunAnewDoneName = "begun-anew-done"
+
+// backupRunsName is the file of the runs of backups.
+const backupRunsName = "backups.json"
+
+// diskToldName is the file that exists while an alert about the disk has begun and has not
+// ended. A server that starts on a larger disk then tells that the alert is over.
+const diskToldName = "disk-alert"
+
+// sealKeyName is the file of the key that seals secrets at rest. Backups do not contain it,
+// so a backup alone reveals no secret. The operator keeps a separate copy of the file.
+const sealKeyName = "secret.key"
+
+// Every file that the program writes before it has its name is called ".journeyman-….tmp", in the
+// folder where the finished file will be. A process that is killed leaves such files behind, and the
+// next start removes them: the lock of the folder shows that nobody writes them any more.
+const (
+	tempPrefix = ".journeyman-"
+	tempSuffix = ".tmp"
+)
+
+// tempPattern is for os.CreateTemp.
+const tempPattern = tempPrefix + "*" + tempSuffix
+
+// isTemp reports whether a name is that of an unfinished file. Only the program uses such names.
+func isTemp(name string) bool {
+	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
+}
+
+// lastBackupName is the file in which the time of the last backup is stored. No backup
+// contains it, so that a restored folder has had none.
+const lastBackupName = "last-backup"
+
+// openFolder creates the data folder if it does not exist. It takes access away from other
+// users, because the folder holds keys, mail and files. It refuses a folder such as /tmp
+// that holds foreign files, because their owners would lose access.
+func openFolder(dir string, log *slog.Logger) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make data folder: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("look at data folder: %w", err)
+	}
+	// MkdirAll leaves the mode of a folder that exists as it is.
+	mode := info.Mode().Perm()
+	if mode&0o077 == 0 {
+		return nil
+	}
+	foreign, err := foreignName(dir)
+	if err != nil {
+		return err
+	}
+	if foreign != "" {
+		return fmt.Errorf("%s is open to other users (mode %04o) and holds %q, which is not ours: "+
+			"choose a new folder, or close it with chmod 700 if nobody else needs it", dir, mode, foreign)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return fmt.Errorf("%s is open to other users (mode %04o) and cannot be closed to them: "+
+			"give it to the user that runs this program, or choose another folder: %w", dir, mode, err)
+	}
+	log.Warn("the data folder was open to other users and is now closed to them",
+		"folder", dir, "was", fmt.Sprintf("%04o", mode), "is", "0700")
+	return nil
+}
+
+// foreignName returns the name of a file that is not ours, in a folder without our
+// database. It returns "" if there is none.
+func foreignName(dir string) (string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", fmt.Errorf("look at data folder: %w", err)
+	}
+	ours := []string{databaseName, "lock", "control.sock", "backup.tmp", lastBackupName, begunAnewName,
+		begunAnewDoneName, diskToldName, backupRunsName, sealKeyName, "mcp.json", "files", "workspaces",
+		"lost+found"} // in every new file system
+	foreign := ""
+	for _, e := range entries {
+		if e.Name() == databaseName {
+			return "", nil
+		}
+		if foreign == "" && !slices.Contains(ours, e.Name()) && !isTemp(e.Name()) {
+			foreign = e.Name()
+		}
+	}
+	return foreign, nil
+}

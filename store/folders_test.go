@@ -1,0 +1,152 @@
+package store_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// ownFolder makes a task's own folder with a file in it, as if that had been so long
+// ago, and returns its path.
+func (f *fixture) ownFolder(folder store.Folder, age time.Duration) string {
+	f.t.Helper()
+	path := store.FolderPath(f.Dir(), folder)
+	at := f.clock.now().Add(-age)
+	err := os.MkdirAll(path, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(path, "a.txt"), nil, 0o600)
+	}
+	if err = errors.Join(err, os.Chtimes(path, at, at)); err != nil {
+		f.t.Fatal(err)
+	}
+	return path
+}
+
+// TestFolderPaths gives every id a folder of its own, on file systems too that know no
+// difference of case.
+func TestFolderPaths(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	seen := map[string]string{}
+	root := filepath.Join("data", "workspaces")
+	for _, id := range []string{"", "tsk_01k9zq6v3e8m4t2x7r5d0hcfgj", "invoice-7", "Invoice-7", "INVOICE-7", "a.b", "a:b", ".", "..", "...", ".hidden", "_", "-", "con",
+		"nfxa", "a", "A", "=", strings.Repeat("x", 128), strings.Repeat("X", 128), strings.Repeat(":", 128)} {
+		path := store.FolderPath("data", store.Folder{WorkerID: "wrk_1", TaskID: id})
+		key := strings.ToLower(path)
+		if seen[key] != "" {
+			t.Errorf("%q and %q share %s", id, seen[key], path)
+		}
+		seen[key] = "of " + id
+		is.True(filepath.IsLocal(path) && len(filepath.Base(path)) <= 255)
+		want := filepath.Join(root, "wrk_1.tasks")
+		if id == "" {
+			want = root
+		}
+		is.Equal(filepath.Dir(path), want) // it is nobody else's folder, nor in one
+	}
+	shared, own := store.Folder{WorkerID: "wrk_1"}, store.Folder{WorkerID: "wrk_1", TaskID: "a"}
+	is.Equal(own.Published("x/y.txt"), "tasks/a/x/y.txt")
+	is.Equal(own.Local("tasks/a/x/y.txt"), "x/y.txt")
+	is.Equal(own.Local("x/y.txt"), "x/y.txt") // from before
+	is.Equal(shared.Published("x/y.txt"), "x/y.txt")
+	is.Equal(shared.Local("tasks/a/x"), "tasks/a/x")
+	is.True(shared.Reserved("tasks/a/x") && shared.Reserved("tasks/x") && !shared.Reserved("tasks") && !shared.Reserved("tasks.txt"))
+	is.True(!own.Reserved("tasks/b/x")) // which is tasks/a/tasks/b/x
+}
+
+// TestTurnsHaveFolders accepts turns of members and strangers in each other's tasks.
+func TestTurnsHaveFolders(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	apart := f.newWorker(f.owner, store.NewWorker{Title: "Apart", Workspace: store.TaskWorkspace})
+	stranger := store.Caller{OrganizationID: f.owner.OrganizationID, Trigger: store.TriggerEmail}
+	accept := func(c store.Caller, w store.Worker, task string) store.Turn {
+		n := f.turn()
+		n.Caller, n.WorkerID, n.TaskID = c, w.ID, task
+		want, err := f.TargetFolder(t.Context(), &n)
+		is.NoErr(err)
+		got := f.accept(n)
+		is.Equal(got.Folder(), want) // where attachments were put
+		read, err := f.Turn(t.Context(), got.ID)
+		is.NoErr(err)
+		is.Equal(read.Folder(), want)
+		return got
+	}
+	theirs := accept(stranger, f.worker, "")
+	is.True(theirs.OwnFolder && theirs.Stranger())
+	is.True(accept(f.owner.Caller, f.worker, theirs.TaskID).OwnFolder) // a member goes on where the files are
+	is.True(accept(stranger, f.worker, theirs.TaskID).OwnFolder)
+	ours := accept(f.owner.Caller, f.worker, "")
+	is.True(!ours.OwnFolder && !ours.Stranger())
+	is.True(accept(stranger, f.worker, ours.TaskID).OwnFolder) // nothing of ours is theirs
+	is.True(!accept(f.owner.Caller, f.worker, ours.TaskID).OwnFolder)
+	single := accept(f.owner.Caller, apart, "")
+	is.True(single.OwnFolder && !single.Stranger())
+	into := f.turn() // a stranger's turn would have the member's folder
+	into.Caller, into.WorkerID, into.TaskID = stranger, apart.ID, single.TaskID
+	_, err := f.TargetFolder(t.Context(), &into)
+	is.True(store.IsKind(err, store.Forbidden))
+	_, err = f.CreateTurn(t.Context(), into)
+	is.True(store.IsKind(err, store.Forbidden))
+
+	// A task keeps the folder it began with.
+	for _, kind := range []store.WorkspaceKind{store.SharedWorkspace, store.TaskWorkspace} {
+		_, err := f.UpdateWorker(t.Context(), f.owner.Caller, apart.ID, store.WorkerPatch{Workspace: &kind})
+		is.NoErr(err)
+		is.True(accept(f.owner.Caller, apart, single.TaskID).OwnFolder)
+		is.Equal(accept(f.owner.Caller, apart, "").OwnFolder, kind == store.TaskWorkspace)
+	}
+
+	// What was put into another folder than the turn gets is refused, to be put there.
+	n := f.turn()
+	n.Attachments = []store.File{{WorkerID: n.WorkerID, TaskID: "elsewhere", Path: "tasks/elsewhere/a", SHA256: sha("a")}}
+	_, err = f.CreateTurn(t.Context(), n)
+	var e *store.Error
+	is.True(errors.As(err, &e) && e.Code == store.CodeMoved)
+}
+
+// TestSweepFolders removes what crashes left, and nothing of any task.
+func TestSweepFolders(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	n := f.turn()
+	n.Caller = store.Caller{OrganizationID: f.owner.OrganizationID, Trigger: store.TriggerEmail}
+	turn := f.accept(n)
+	other := f.newWorker(f.owner, store.NewWorker{Title: "Other"})
+	kept := []string{
+		f.ownFolder(turn.Folder(), 48*time.Hour),                                           // of a task
+		f.ownFolder(store.Folder{WorkerID: f.worker.ID, TaskID: "young"}, time.Hour),       // of one that may come
+		f.ownFolder(store.Folder{WorkerID: f.worker.ID}, 48*time.Hour),                     // the shared one
+		f.ownFolder(store.Folder{WorkerID: f.worker.ID + ".tasks/not ours"}, 48*time.Hour), // nobody's
+	}
+	gone := []string{
+		f.ownFolder(store.Folder{WorkerID: f.worker.ID, TaskID: "Old:1"}, 48*time.Hour),
+		f.ownFolder(store.Folder{WorkerID: f.worker.ID, TaskID: "a..b"}, 48*time.Hour),
+		f.ownFolder(store.Folder{WorkerID: other.ID, TaskID: turn.TaskID}, 48*time.Hour), // another worker's task
+	}
+	removed := int64(0)
+	for range 3 {
+		some, err := f.SweepFolders(t.Context())
+		is.NoErr(err)
+		removed += some
+	}
+	is.Equal(removed, int64(len(gone)))
+	for _, path := range kept {
+		_, err := os.Stat(filepath.Join(path, "a.txt"))
+		is.NoErr(err)
+	}
+	for _, path := range gone {
+		_, err := os.Stat(path)
+		is.True(errors.Is(err, fs.ErrNotExist))
+	}
+}

@@ -1,0 +1,166 @@
+package store_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// TestReadOnly closes the gate for a full disk and for maintenance, in both orders of the ends:
+// writes are refused until both are over, and reads go on.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	for name, diskFirst := range map[string]bool{"the disk first": true, "the maintenance first": false} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			st := storetest.Open(t, store.Options{})
+			owner, _ := storetest.Caller(t, st, "Acme", "ann@acme.test", store.RoleOwner)
+			create := func(ctx context.Context) error {
+				_, _, err := st.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "W"}, store.IdempotencyKey{})
+				return err
+			}
+			during := store.DuringMaintenance(t.Context())
+			is.NoErr(create(t.Context()))
+			is.True(st.BeginMaintenance())
+			is.True(!st.BeginMaintenance()) // it is on already
+			is.True(store.IsMaintenance(create(t.Context())))
+			is.True(store.IsKind(create(t.Context()), store.Busy)) // the refusal is for now
+			is.NoErr(create(during))                               // the operator, and what runs
+			disk := st.ReadOnly(store.ReadOnlyError(store.CodeStorage, "the disk is full"))
+			is.Equal(create(t.Context()).Error(), "the disk is full")
+			is.Equal(create(during).Error(), "the disk is full") // nobody passes
+			is.True(st.Ping(during) != nil)
+			workers, _, err := st.Workers(t.Context(), owner.Caller, store.WorkerQuery{Limit: 10})
+			is.NoErr(err)
+			is.Equal(len(workers), 2) // reads go on
+
+			await := func(ctx context.Context) <-chan error {
+				done := make(chan error, 1)
+				go func() { done <- st.AwaitWritable(ctx) }()
+				return done
+			}
+			all, finishing := await(t.Context()), await(during)
+			heard := func(done <-chan error) {
+				t.Helper()
+				select {
+				case err := <-done:
+					is.NoErr(err)
+				case <-time.After(30 * time.Second):
+					t.Fatal("nobody hears that the store takes writes again")
+				}
+			}
+			if diskFirst {
+				disk()
+				disk() // does nothing
+				heard(finishing)
+				is.NoErr(create(during))
+				is.True(store.IsMaintenance(st.Room()))
+				is.True(store.IsMaintenance(st.Maintenance()))
+				is.True(st.EndMaintenance())
+			} else {
+				is.True(st.EndMaintenance())
+				is.True(!st.EndMaintenance()) // it is off already
+				is.NoErr(st.Maintenance())
+				is.Equal(create(t.Context()).Error(), "the disk is full")
+				select {
+				case <-all:
+					t.Fatal("the end of the maintenance has opened the gate")
+				case <-finishing:
+					t.Fatal("the end of the maintenance has opened the gate")
+				default:
+				}
+				disk()
+				heard(finishing)
+			}
+			heard(all)
+			is.NoErr(create(t.Context()))
+			is.NoErr(st.Room())
+			is.NoErr(st.AwaitWritable(t.Context())) // at once
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			is.True(st.BeginMaintenance())
+			is.Equal(st.AwaitWritable(ended), context.Canceled)
+		})
+	}
+}
+
+// TestClaimInMaintenance leaves waiting turns in the queue, and lets a running one end and start the
+// turn of another worker.
+func TestClaimInMaintenance(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("r")
+	f.accept(f.turn())
+	running := f.claimOne("r")
+	f.accept(f.turn())
+	n, err := f.RunningTurns(t.Context())
+	is.NoErr(err)
+	is.Equal(n, int64(1))
+	is.True(f.BeginMaintenance())
+	during := store.DuringMaintenance(t.Context())
+	claims, err := f.ClaimTurns(during, "r", 5)
+	is.NoErr(err)
+	is.Equal(len(claims), 0) // also for the runner, whose other writes pass
+	is.Equal(f.ScheduleRoom(), int64(0))
+	_, err = f.CreateTurn(t.Context(), f.turn())
+	is.True(store.IsMaintenance(err))
+	_, err = f.CreateTurn(during, f.turn()) // of a running turn
+	is.NoErr(err)
+	_, err = f.FinishTurn(during, running, nil, store.Outcome{Status: store.Completed})
+	is.NoErr(err)
+	n, err = f.RunningTurns(t.Context())
+	is.NoErr(err)
+	is.Equal(n, int64(0))
+	is.True(f.EndMaintenance())
+	claims, err = f.ClaimTurns(t.Context(), "r", 5)
+	is.NoErr(err)
+	is.Equal(len(claims), 2) // everything that was accepted
+}
+
+// TestMaintenanceBeforeAWaitingWrite begins the maintenance while writes of the runner wait for the
+// writer: what they would begin or end by themselves stays as it is.
+func TestMaintenanceBeforeAWaitingWrite(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	retrying := down(f) // due in a minute, and given up in an hour
+	f.accept(f.turn())  // waits in the queue
+	f.clock.advance(2 * time.Hour)
+	during := store.DuringMaintenance(t.Context())
+
+	release := hold(t, f.Store)
+	done := make(chan error, 3)
+	var claims []store.Claim
+	var resumed, answered int
+	var next *time.Time
+	var expired []store.Turn
+	for _, write := range []func() error{
+		func() (err error) { claims, err = f.ClaimTurns(during, "r", 5); return err },
+		func() (err error) { resumed, next, err = f.ResumeDue(during, 5); return err },
+		func() (err error) { expired, answered, err = f.ExpireSuspended(during, 5); return err },
+	} {
+		go func() { done <- write() }()
+	}
+	eventually(t, "the writes to wait", func() bool { return f.Waiting() == 3 })
+	is.True(f.BeginMaintenance())
+	release()
+	for range 3 {
+		is.NoErr(<-done)
+	}
+	is.Equal([]int{len(claims), resumed, len(expired), answered}, []int{0, 0, 0, 0})
+	is.True(next != nil && next.Before(f.clock.now())) // the turn is still due
+	n, err := f.RunningTurns(t.Context())
+	is.NoErr(err)
+	is.Equal(n, int64(0))
+	is.True(f.EndMaintenance())
+	due, _ := f.resumeDue()
+	is.Equal(due, 1)
+	is.Equal(f.reread(retrying.Turn).Wait, nil)
+	is.Equal(len(f.claim("r", 5)), 2)
+}

@@ -1,0 +1,32 @@
+package store
+
+import "context"
+
+// ImportWorker is CreateWorker for a worker that comes with schedules and the address of a webhook,
+// or ” for none. It creates all of them or nothing. The caller has checked the address.
+func (s *Store) ImportWorker(ctx context.Context, c Caller, n NewWorker, schedules []NewSchedule, webhook string,
+	key IdempotencyKey) (w Worker, replayed bool, err error) {
+	return createOnce(ctx, s, key, func(tx *Tx, id string) (Worker, error) {
+		return s.visibleWorker(ctx, tx, c, id)
+	}, func(tx *Tx) (Worker, string, error) {
+		w, err := s.insertWorker(tx, c, n)
+		if err != nil {
+			return w, "", err
+		}
+		for _, sch := range schedules {
+			sch.WorkerID = w.ID
+			if _, err := s.createSchedule(ctx, tx, c, sch); err != nil {
+				return w, "", err
+			}
+		}
+		if webhook == "" {
+			return w, w.ID, nil
+		}
+		hook := Webhook{URL: webhook}
+		hook.renew() // the secrets of the exported webhook stay with its worker
+		if err := s.putWebhook(tx, w.ID, hook); err != nil {
+			return w, "", err
+		}
+		return w, w.ID, s.audit(tx, c, "webhook.set", w.ID, map[string]any{"from": "", "to": webhook})
+	})
+}

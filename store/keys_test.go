@@ -1,0 +1,395 @@
+package store_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+func TestKeysFromMadeToRevoked(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	c := newClock()
+	s := storetest.Open(t, store.Options{Now: c.now})
+	has, err := s.HasKeys(t.Context())
+	is.NoErr(err)
+	is.True(!has)
+	_, secret, err := s.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "ci", Email: "Ann@Acme.test", OrganizationName: "Acme"})
+	is.NoErr(err)
+	is.True(strings.HasPrefix(secret, "jm_live_")) // the secret has another prefix
+	is.Equal(len(secret), len("jm_live_")+43)
+	has, err = s.HasKeys(t.Context())
+	is.NoErr(err)
+	is.True(has)
+
+	id, err := s.Authenticate(t.Context(), secret)
+	is.NoErr(err)
+	is.Equal(id.Role, store.RoleOwner) // the first of a new organization
+	is.Equal([]string{id.OrganizationName, id.Email, id.KeyName, id.KeyPrefix}, []string{"Acme", "Ann@Acme.test", "ci", secret[:12]})
+	is.Equal(id.Trigger, store.TriggerAPI)
+	stored, err := s.Strings(t.Context(), `SELECT hex(hash) || prefix || name FROM api_keys`)
+	is.NoErr(err)
+	is.True(!strings.Contains(stored[0], secret[12:])) // only a hash is kept
+
+	operator := store.Operator()
+	operator.RemoteAddr = "10.0.0.1"
+	k, err := s.RevokeKey(t.Context(), operator, secret[:12])
+	is.NoErr(err)
+	is.Equal(k.Email, "Ann@Acme.test")
+	is.True(k.RevokedAt.Equal(c.now()))
+	_, err = s.Authenticate(t.Context(), secret)
+	is.True(store.IsKind(err, store.Unauthorized))
+	c.advance(time.Minute)
+	again, err := s.RevokeKey(t.Context(), store.Operator(), k.ID)
+	is.NoErr(err)
+	is.Equal(again.RevokedAt, k.RevokedAt) // changes nothing
+	log, err := s.Strings(t.Context(), `SELECT action || ' ' || subject || ' ' || remote_addr FROM audit_log WHERE action <> 'member.add' ORDER BY num`)
+	is.NoErr(err)
+	is.Equal(log, []string{"key.create " + k.ID + " ", "key.revoke " + k.ID + " 10.0.0.1"})
+	_, err = s.RevokeKey(t.Context(), store.Operator(), "jm_live_none")
+	is.True(store.IsKind(err, store.NotFound))
+}
+
+func TestUnknownKeys(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, secret := range []string{"", "jm_live_", "'; DROP TABLE api_keys; --", strings.Repeat("k", 1<<20), "\x00"} {
+		_, err := f.Authenticate(t.Context(), secret)
+		is.New(t).True(store.IsKind(err, store.Unauthorized))
+	}
+}
+
+func TestKeysExpire(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	_, secret, err := f.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "rolled", Email: "ann@acme.test", OrganizationName: "Acme"})
+	is.NoErr(err)
+	is.NoErr(f.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec(`UPDATE api_keys SET expires_at = ? WHERE prefix = ?`, f.clock.now().Add(24*time.Hour).UnixMilli(), secret[:12])
+		return err
+	}))
+	f.clock.advance(24*time.Hour - time.Millisecond)
+	_, err = f.Authenticate(t.Context(), secret)
+	is.NoErr(err)
+	f.clock.advance(time.Millisecond)
+	_, err = f.Authenticate(t.Context(), secret)
+	is.True(store.IsKind(err, store.Unauthorized))
+}
+
+func TestUseOfAKeyIsNotedOnceAMinute(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	c := newClock()
+	s := storetest.Open(t, store.Options{Now: c.now})
+	_, secret, err := s.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "ci", Email: "a@b.test", OrganizationName: "Acme"})
+	is.NoErr(err)
+	used := func() int64 {
+		is.NoErr(s.Ping(t.Context())) // what was offered before is written by now
+		n, err := s.Ints(t.Context(), `SELECT coalesce(last_used_at, 0) FROM api_keys`)
+		is.NoErr(err)
+		return n[0]
+	}
+	authenticate := func() {
+		_, err := s.Authenticate(t.Context(), secret)
+		is.NoErr(err)
+	}
+	is.Equal(used(), int64(0))
+	c.advance(10 * time.Second)
+	authenticate()
+	first := c.now().Truncate(time.Minute).UnixMilli()
+	is.Equal(used(), first)
+	is.NoErr(s.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Exec(`UPDATE api_keys SET last_used_at = 7`)
+		return err
+	}))
+	c.advance(49 * time.Second)
+	authenticate()
+	is.Equal(used(), int64(7)) // not again in that minute
+	c.advance(time.Second)
+	authenticate()
+	is.Equal(used(), first+60_000)
+	keys, err := s.Keys(t.Context(), "")
+	is.NoErr(err)
+	is.Equal(keys[0].LastUsedAt.UnixMilli(), first+60_000)
+}
+
+// TestUsesAreForgotten uses thousands of keys and sessions, one in each minute.
+func TestUsesAreForgotten(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	for i := range 50 {
+		_, secret, err := f.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: strconv.Itoa(i)})
+		is.NoErr(err)
+		token, err := f.CreateSession(t.Context(), f.owner.Caller, "")
+		is.NoErr(err)
+		f.clock.advance(time.Minute)
+		_, err = f.Authenticate(t.Context(), secret)
+		is.NoErr(err)
+		_, _, err = f.SessionIdentity(t.Context(), token)
+		is.NoErr(err)
+		is.Equal(f.UsesRemembered(), 2) // those of this minute
+	}
+}
+
+func TestKeysNameUsersAndOrganizations(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	bob := f.caller("Acme", "bob@acme.test", "")
+	is.Equal(bob.Role, store.RoleMember) // of an organization that has an owner
+	is.Equal(bob.OrganizationID, f.owner.OrganizationID)
+	same := f.caller("Acme", "BOB@acme.TEST", store.RoleAdmin)
+	is.Equal(same.UserID, bob.UserID) // whatever the case
+	is.Equal(same.Role, store.RoleAdmin)
+	is.Equal(f.caller("Acme", "bob@acme.test", "").Role, store.RoleAdmin) // no role leaves it
+	is.Equal(f.caller("Acme", "bob@acme.test", store.RoleMember).Role, store.RoleMember)
+	elsewhere := f.caller("Globex", "bob@acme.test", "")
+	is.Equal(elsewhere.UserID, bob.UserID)
+	is.Equal(elsewhere.Role, store.RoleOwner)
+
+	_, secret, err := f.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "first owner's"})
+	is.NoErr(err)
+	who, err := f.Authenticate(t.Context(), secret)
+	is.NoErr(err)
+	is.Equal(who.UserID, f.owner.UserID)
+
+	keys, err := f.Keys(t.Context(), "Globex")
+	is.NoErr(err)
+	is.Equal(len(keys), 1)
+	keys, err = f.Keys(t.Context(), "")
+	is.NoErr(err)
+	is.Equal(len(keys), 7)
+	_, err = f.RevokeKey(t.Context(), store.Operator(), "jm_live_") // no prefix of any
+	is.True(store.IsKind(err, store.NotFound))
+}
+
+func TestAGivenSecretIsUsedAsItIs(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := storetest.Open(t, store.Options{})
+	n := store.NewKey{Name: "start", Email: "owner@localhost", Secret: "sixteen-letters!"}
+	for range 2 { // a second start with the same key
+		_, secret, err := s.CreateKey(t.Context(), store.Operator(), n)
+		is.NoErr(err)
+		is.Equal(secret, n.Secret)
+	}
+	keys, err := s.Keys(t.Context(), store.DefaultOrganization)
+	is.NoErr(err)
+	is.Equal(len(keys), 1)
+	n.Secret = "sixteen-letters?" // another with the same prefix
+	_, _, err = s.CreateKey(t.Context(), store.Operator(), n)
+	is.NoErr(err)
+	_, err = s.RevokeKey(t.Context(), store.Operator(), n.Secret[:12])
+	is.True(store.IsKind(err, store.Conflict))
+	k, err := s.RevokeKey(t.Context(), store.Operator(), n.Secret)
+	is.NoErr(err)
+	is.True(k.RevokedAt != nil)
+	_, err = s.Authenticate(t.Context(), "sixteen-letters!")
+	is.NoErr(err) // the other one stays
+}
+
+func TestNewKeysAreChecked(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, store.Options{})
+	good := store.NewKey{Name: strings.Repeat("ä", 200), Email: "a@b.test", OrganizationName: "Acme"}
+	for name, tt := range map[string]struct {
+		change func(*store.NewKey)
+		path   string
+	}{
+		"no name":             {func(n *store.NewKey) { n.Name = "" }, "name"},
+		"long name":           {func(n *store.NewKey) { n.Name += "x" }, "name"},
+		"long organization":   {func(n *store.NewKey) { n.OrganizationName = strings.Repeat("x", 201) }, "organization"},
+		"unknown role":        {func(n *store.NewKey) { n.Role = "god" }, "role"},
+		"short secret":        {func(n *store.NewKey) { n.Secret = "fifteen-letters" }, "secret"},
+		"secret with spaces":  {func(n *store.NewKey) { n.Secret = "a secret with spaces" }, "secret"},
+		"secret beyond ASCII": {func(n *store.NewKey) { n.Secret = "schlüssel-schlüssel" }, "secret"},
+		"no address":          {func(n *store.NewKey) { n.Email = "ann" }, "user"},
+		"a header in it":      {func(n *store.NewKey) { n.Email = "a@b.test\r\nBcc: x@y.test" }, "user"},
+		"a display name":      {func(n *store.NewKey) { n.Email = "Ann <a@b.test>" }, "user"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			n := good
+			tt.change(&n)
+			_, _, err := s.CreateKey(t.Context(), store.Operator(), n)
+			is.True(store.IsKind(err, store.Invalid))
+			is.Equal(err.(*store.Error).Details[0].Path, tt.path)
+		})
+	}
+	_, _, err := s.CreateKey(t.Context(), store.Operator(), good)
+	is.New(t).NoErr(err)
+	_, _, err = storetest.Open(t, store.Options{}).CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "nobody's"})
+	is.New(t).True(store.IsKind(err, store.Invalid)) // no owner yet
+}
+
+// TestRolledKeys checks that the old key works for one day beside its successor.
+func TestRolledKeys(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	old, secret, err := f.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: "ci"})
+	is.NoErr(err)
+	works := func(secret string, want bool) {
+		t.Helper()
+		_, err := f.Authenticate(t.Context(), secret)
+		is.Equal(err == nil, want)
+	}
+	next, successor, err := f.RollKey(t.Context(), f.owner.Caller, old.ID)
+	is.NoErr(err)
+	is.Equal([]string{next.Name, next.UserID, next.Prefix}, []string{"ci", f.owner.UserID, successor[:12]})
+	is.True(next.ID != old.ID && next.ExpiresAt == nil) // the rolled key is the old one, or expires
+	_, _, err = f.RollKey(t.Context(), f.owner.Caller, old.ID)
+	is.True(store.IsKind(err, store.Conflict)) // once
+	f.clock.advance(store.RollGrace - time.Millisecond)
+	works(secret, true)
+	works(successor, true)
+	f.clock.advance(time.Millisecond)
+	works(secret, false)
+	works(successor, true)
+
+	again, third, err := f.RollKey(t.Context(), store.Operator(), successor) // by the command line
+	is.NoErr(err)
+	works(third, true)
+	_, err = f.RevokeKey(t.Context(), f.owner.Caller, next.ID) // before its day is over
+	is.NoErr(err)
+	works(successor, false)
+	_, _, err = f.RollKey(t.Context(), store.Operator(), successor)
+	is.True(store.IsKind(err, store.Conflict)) // nothing is left to succeed
+	_, _, err = f.RollKey(t.Context(), store.Operator(), "jm_live_none")
+	is.True(store.IsNotFound(err))
+
+	log, err := f.Strings(t.Context(), `SELECT action || ' ' || subject || ' ' || coalesce(user_id = ?, 'nobody') FROM audit_log WHERE num > 2 ORDER BY num`, f.owner.UserID)
+	is.NoErr(err)
+	is.Equal(log, []string{"key.create " + old.ID + " 1", "key.roll " + old.ID + " 1", "key.roll " + next.ID + " nobody", "key.revoke " + next.ID + " 1"})
+	details, err := f.Strings(t.Context(), `SELECT detail FROM audit_log WHERE action = 'key.roll' ORDER BY num`)
+	is.NoErr(err)
+	is.True(strings.Contains(details[0], next.ID) && strings.Contains(details[1], again.ID)) // what succeeds it
+	for _, s := range []string{secret, successor, third} {
+		is.True(!strings.Contains(strings.Join(details, ""), s[12:])) // and no secret
+	}
+}
+
+// TestKeysAfterDemotion has requests arrive that were on their way when the caller's
+// role was changed, or ended.
+func TestKeysAfterDemotion(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	owners, _, err := f.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: "owner's"})
+	is.NoErr(err)
+	was := f.caller("Acme", "ada@acme.test", store.RoleOwner).Caller
+	refused := func() {
+		t.Helper()
+		_, _, err := f.CreateKey(t.Context(), was, store.NewKey{Name: "late"})
+		is.True(store.IsKind(err, store.Forbidden))
+		_, _, err = f.RollKey(t.Context(), was, owners.ID)
+		is.True(store.IsKind(err, store.Forbidden))
+		_, err = f.RevokeKey(t.Context(), was, owners.ID)
+		is.True(store.IsKind(err, store.Forbidden))
+	}
+	_, err = f.ChangeRole(t.Context(), f.owner.Caller, was.UserID, store.RoleMember)
+	is.NoErr(err)
+	refused()
+	_, err = f.RemoveMember(t.Context(), f.owner.Caller, was.UserID)
+	is.NoErr(err)
+	refused()
+}
+
+// TestWhoManagesKeys tries every role, and the keys of another organization.
+func TestWhoManagesKeys(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	stranger := f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	for name, tt := range map[string]struct {
+		who             store.Caller
+		create, owner   store.Kind // of the refusal; 0 for none
+		rollOwn, listed store.Kind
+	}{
+		"owner":    {who: f.owner.Caller},
+		"admin":    {who: f.caller("Acme", "ada@acme.test", store.RoleAdmin).Caller, owner: store.Forbidden},
+		"member":   {who: f.caller("Acme", "mo@acme.test", store.RoleMember).Caller, create: store.Forbidden, owner: store.Forbidden, rollOwn: store.Forbidden, listed: store.Forbidden},
+		"stranger": {who: stranger.Caller, owner: store.NotFound, rollOwn: store.NotFound},
+		"nobody":   {create: store.Forbidden, owner: store.Forbidden, rollOwn: store.Forbidden, listed: store.Forbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			check := func(what string, want store.Kind, err error) {
+				t.Helper()
+				if want == 0 && err != nil || want != 0 && !store.IsKind(err, want) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			owners, _, err := f.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: "owner's"})
+			is.NoErr(err)
+			_, secret, err := f.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "robot's", Email: "robot@acme.test", OrganizationName: "Acme"})
+			is.NoErr(err)
+			robot, err := f.Authenticate(t.Context(), secret)
+			is.NoErr(err)
+
+			_, _, err = f.CreateKey(t.Context(), tt.who, store.NewKey{Name: "a robot's", Email: "robot@acme.test", OrganizationName: "Acme"})
+			is.True(store.IsKind(err, store.Forbidden)) // no caller creates a key for another user
+			_, _, err = f.CreateKey(t.Context(), tt.who, store.NewKey{Name: "own"})
+			check("create", tt.create, err)
+			_, shown, err := f.RollKey(t.Context(), tt.who, owners.ID)
+			check("roll an Owner's", tt.owner, err)
+			is.Equal(shown == "", tt.owner != 0) // no secret with a refusal
+			_, _, err = f.RollKey(t.Context(), tt.who, robot.KeyID)
+			check("roll a Member's", tt.rollOwn, err)
+			_, err = f.RevokeKey(t.Context(), tt.who, robot.KeyID)
+			check("revoke", tt.rollOwn, err)
+			keys, _, err := f.OrganizationKeys(t.Context(), tt.who, "", 100)
+			check("list", tt.listed, err)
+			for _, k := range keys {
+				is.Equal(k.ID == robot.KeyID && tt.who.OrganizationID != f.owner.OrganizationID, false) // another organization's
+			}
+		})
+	}
+}
+
+// TestPagesOfKeys pages through the list, newest first.
+func TestPagesOfKeys(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.caller("Globex", "sam@globex.test", store.RoleOwner) // whose key is not listed
+	want := []string{f.owner.KeyID}
+	for range 4 {
+		f.clock.advance(time.Second)
+		k, _, err := f.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: "ci"})
+		is.NoErr(err)
+		want = append([]string{k.ID}, want...)
+	}
+	for limit := range 7 {
+		var got []string
+		cursor := ""
+		for pages := 0; pages == 0 || cursor != ""; pages++ {
+			is.True(pages < 6) // it ends
+			keys, next, err := f.OrganizationKeys(t.Context(), f.owner.Caller, cursor, limit)
+			is.NoErr(err)
+			is.True(len(keys) <= max(limit, 1)) // the page is longer than its limit
+			for _, k := range keys {
+				got = append(got, k.ID)
+			}
+			cursor = next
+		}
+		is.Equal(got, want)
+	}
+	for _, cursor := range []string{"?", "bm9uZQ", strings.Repeat("A", 1<<16)} {
+		_, _, err := f.OrganizationKeys(t.Context(), f.owner.Caller, cursor, 5)
+		is.True(store.IsKind(err, store.Invalid)) // of no list
+	}
+	for _, name := range []string{"", strings.Repeat("x", 201)} {
+		_, _, err := f.CreateKey(t.Context(), f.owner.Caller, store.NewKey{Name: name})
+		is.True(store.IsKind(err, store.Invalid))
+	}
+}

@@ -1,0 +1,178 @@
+package store_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+const (
+	killedFolder = "STORE_TEST_FOLDER" // set in the process that is killed: its data folder
+	killedWork   = "STORE_TEST_WORK"   // and what it does there: "prune" or "vacuum"
+)
+
+// TestMain is also the main function of the processes that killAt kills.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(killedFolder); dir != "" {
+		if err := beKilled(dir, os.Getenv(killedWork)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// beKilled prints a line when it begins its work, and ends when there is none left.
+func beKilled(dir, work string) error {
+	ctx := context.Background()
+	if work == "vacuum" {
+		fmt.Println("begins")
+		_, err := store.Vacuum(ctx, dir)
+		return err
+	}
+	schema, err := os.ReadFile("../schema.sql")
+	if err != nil {
+		return err
+	}
+	later := func() time.Time { return time.Now().Add(1000 * 24 * time.Hour) }
+	s, err := store.Open(ctx, dir, string(schema), store.Options{Now: later})
+	if err != nil {
+		return err
+	}
+	fmt.Println("begins")
+	if _, err := s.PruneTasks(ctx, 24*time.Hour); err != nil {
+		return err
+	}
+	_, err = s.EndPruning(ctx, 0, 0)
+	return err
+}
+
+// killAt runs the work in a process and kills it at a random moment. It returns how that ended.
+func killAt(t *testing.T, dir, work string, most time.Duration) error {
+	t.Helper()
+	is := is.New(t)
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), killedFolder+"="+dir, killedWork+"="+work)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	is.NoErr(err)
+	is.NoErr(cmd.Start())
+	_, err = bufio.NewReader(out).ReadString('\n')
+	is.NoErr(err) // it has begun
+	// Nothing below depends on where the kill hits.
+	kill := time.AfterFunc(rand.N(most), func() { _ = cmd.Process.Kill() })
+	defer kill.Stop()
+	return cmd.Wait()
+}
+
+// prunable fills a folder with old tasks, each with a journal and a delivery, and closes it.
+func prunable(t *testing.T, tasks int) (dir string) {
+	t.Helper()
+	f := newFixture(t)
+	f.startRunner("r")
+	f.accept(f.turn())
+	f.copyTask(f.finish(f.claimOne("r")), tasks-1)
+	f.hangDeliveries()
+	is.New(t).NoErr(f.Close())
+	return f.Dir()
+}
+
+// skipUnderRace skips a test whose work is done by processes that die: the race detector sees
+// nothing of them, and makes them too slow to get anywhere before.
+func skipUnderRace(t *testing.T) {
+	t.Helper()
+	if storetest.Race {
+		t.Skip("the race detector sees nothing of processes that die")
+	}
+}
+
+// TestKilledInPruning kills processes that prune: each task is whole or gone, and in the end all are
+// gone and their space is returned.
+func TestKilledInPruning(t *testing.T) {
+	skipUnderRace(t)
+	t.Parallel()
+	is := is.New(t)
+	tasks := storetest.Rounds(8000, 1500)
+	dir := prunable(t, tasks)
+	killed, before := 0, tasks
+	for round, ended := 0, false; !ended && round < 60; round++ {
+		most := 150 * time.Millisecond
+		if round > 40 {
+			most = time.Minute // a busy machine gets nothing done in less
+		}
+		if ended = killAt(t, dir, "prune", most) == nil; !ended {
+			killed++
+		}
+		db := rawDatabase(t, store.DatabasePath(dir))
+		left := 0
+		is.NoErr(db.QueryRowContext(t.Context(), `SELECT count(*) FROM tasks`).Scan(&left))
+		is.True(left <= before) // nothing comes back
+		before = left
+		var torn int
+		is.NoErr(db.QueryRowContext(t.Context(), `SELECT
+			(SELECT count(*) FROM pragma_foreign_key_check) + (SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok')
+			+ (SELECT count(*) FROM tasks t WHERE (SELECT count(*) FROM turns WHERE task_num = t.num) <> 1)
+			+ (SELECT count(*) FROM turns u WHERE (SELECT count(*) FROM steps WHERE turn_num = u.num) <> 1
+				OR (SELECT count(*) FROM deliveries WHERE turn_num = u.num) <> 1)`).Scan(&torn))
+		is.Equal(torn, 0) // a task is whole, or gone with all that belongs to it
+		is.NoErr(db.Close())
+	}
+	is.True(before <= 1) // the last process came to its end
+	t.Logf("%d tasks, killed %d times", tasks, killed)
+}
+
+// TestKilledInVacuum kills processes that write the database anew: it is the old one or the new one,
+// a start removes what is left, and a vacuum that may end makes it small.
+func TestKilledInVacuum(t *testing.T) {
+	skipUnderRace(t)
+	t.Parallel()
+	is := is.New(t)
+	dir := prunable(t, 1500)
+	path := store.DatabasePath(dir)
+	db := rawDatabase(t, path)
+	db.SetMaxOpenConns(1)
+	must(t, db, `PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = 0; VACUUM; PRAGMA journal_mode = WAL; CREATE TABLE x (b BLOB);
+		INSERT INTO x VALUES (zeroblob(20000000)); DROP TABLE x`)
+	is.NoErr(db.Close())
+	old, err := store.PlanVacuum(t.Context(), dir)
+	is.NoErr(err)
+	killed := 0
+	for range storetest.Rounds(40, 4) {
+		if killAt(t, dir, "vacuum", 100*time.Millisecond) != nil {
+			killed++
+		}
+		plan, err := store.PlanVacuum(t.Context(), dir)
+		is.NoErr(err)
+		is.True(plan.Incremental == (plan.File < old.File/2)) // the old one or the new one
+		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+		is.NoErr(err)
+		is.NoErr(s.CheckDatabase(t.Context()))
+		is.NoErr(s.Close())
+		left, err := filepath.Glob(filepath.Join(dir, "*vacuum*"))
+		is.NoErr(err)
+		is.Equal(len(left), 0) // a half written file would take as much room as the database
+		db := rawDatabase(t, path)
+		var tasks int
+		is.NoErr(db.QueryRowContext(t.Context(), `SELECT count(*) FROM tasks`).Scan(&tasks))
+		is.Equal(tasks, 1500)
+		is.NoErr(db.Close())
+	}
+	_, err = store.Vacuum(t.Context(), dir)
+	is.NoErr(err)
+	plan, err := store.PlanVacuum(t.Context(), dir)
+	is.NoErr(err)
+	is.True(plan.Incremental && plan.File < old.File/2)
+	t.Logf("killed %d times", killed)
+}

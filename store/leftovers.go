@@ -1,0 +1,151 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"journeyman/store/sqlite"
+)
+
+// olderTemp matches the names that older versions and the engine give to unfinished files of the
+// data folder.
+var olderTemp = regexp.MustCompile(`^(backup|secret\.key|journeyman\.db\.(v[0-9]+|vacuum))\.tmp(-wal|-shm|-journal)?$`)
+
+// sweepTemp removes unfinished files of a killed process from the data folder and the folder of
+// kept files. The lock must be held.
+func (s *Store) sweepTemp() error {
+	inFiles := func(name string) bool { return isTemp(name) || strings.HasPrefix(name, "new-") }
+	inFolder := func(name string) bool { return isTemp(name) || olderTemp.MatchString(name) }
+	return errors.Join(removeNamed(s.dir, inFolder), removeNamed(s.blobDir(), inFiles))
+}
+
+// removeNamed removes the entries of a folder whose names are ours.
+func removeNamed(dir string, ours func(name string) bool) error {
+	entries, err := readDir(dir)
+	for _, e := range entries {
+		if ours(e.Name()) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("remove unfinished files: %w", err)
+	}
+	return nil
+}
+
+// SweepWorkspaces removes unfinished files from the workspaces that are older than begun, when this
+// process started. It returns their number. It follows no link.
+func (s *Store) SweepWorkspaces(ctx context.Context, begun time.Time) (n int, err error) {
+	root, err := os.OpenRoot(filepath.Join(s.dir, "workspaces"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("remove unfinished files: %w", err)
+	}
+	defer root.Close()
+	err = fs.WalkDir(root.FS(), ".", func(path string, e fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil || !e.Type().IsRegular() || !isTemp(e.Name()) {
+			return nil //nolint:nilerr // a worker may remove its folders, or make them unreadable
+		}
+		if info, err := e.Info(); err != nil || !info.ModTime().Before(begun) {
+			return nil //nolint:nilerr // it is written now, or gone
+		}
+		if err := s.WritableIn(ctx); err != nil { // maintenance may begin in the middle of a sweep
+			return err
+		}
+		if root.Remove(path) == nil {
+			n++
+		}
+		return nil
+	})
+	return n, err
+}
+
+// checkPrefix begins the names of the folders in which backups are checked.
+const checkPrefix = "journeyman-check-"
+
+// checkFolder creates a folder in scratch, and removes those that killed processes have left there.
+// remove deletes the folder.
+func checkFolder(scratch string) (dir string, remove func() error, err error) {
+	if err := sweepChecks(scratch); err != nil {
+		return "", nil, err
+	}
+	for {
+		if dir, err = os.MkdirTemp(scratch, checkPrefix); err != nil {
+			return "", nil, err
+		}
+		lock, err := sqlite.Lock(dir) // as long as this process lives
+		switch {
+		case err == nil && stillNamed(lock):
+			return dir, func() error { return errors.Join(os.RemoveAll(dir), lock.Close()) }, nil
+		case err == nil: // another process took the folder for one that was left: see below
+			_ = lock.Close()
+		case !errors.Is(err, sqlite.ErrLocked) && !errors.Is(err, fs.ErrNotExist):
+			return "", nil, errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+}
+
+// stillNamed reports whether an open file has its name still.
+func stillNamed(f *os.File) bool {
+	named, err := os.Stat(f.Name())
+	if err != nil {
+		return false
+	}
+	opened, err := f.Stat()
+	return err == nil && os.SameFile(named, opened)
+}
+
+// sweepChecks removes the folders of checkFolder that no process uses any more.
+func sweepChecks(scratch string) error {
+	entries, err := readDir(scratch)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !scratchFolder.MatchString(e.Name()) || !strings.HasPrefix(e.Name(), checkPrefix) {
+			continue
+		}
+		dir := filepath.Join(scratch, e.Name())
+		lock, err := sqlite.Lock(dir)
+		if err != nil {
+			continue // another process checks a backup there, or another user does
+		}
+		err = errors.Join(os.RemoveAll(dir), lock.Close())
+		if err != nil && !errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("remove what a killed check has left: %w", err)
+		}
+	}
+	return nil
+}
+
+// scratchFolder matches the folders that the program makes for a moment in the temporary folder of
+// the machine, as os.MkdirTemp names them. Other processes of the program may run there.
+var scratchFolder = regexp.MustCompile(`^journeyman-(check|detect)-[0-9]+$`)
+
+// sweepScratch removes the folders of killed processes from the temporary folder of the machine. It
+// spares those that a process may still use.
+func sweepScratch(now time.Time) {
+	names, err := filepath.Glob(filepath.Join(os.TempDir(), "journeyman-*-*"))
+	if err != nil {
+		return // the pattern is constant
+	}
+	for _, path := range names {
+		ours := scratchFolder.MatchString(filepath.Base(path))
+		info, err := os.Lstat(path)
+		if ours && err == nil && info.IsDir() && now.Sub(info.ModTime()) > orphanAge {
+			_ = os.RemoveAll(path) // one of another user stays
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Mailbox returns the worker to which a mail is addressed, whoever has sent the mail. It
+// has only the fields that runnableWorker has. A deleted worker is NotFound.
+func (s *Store) Mailbox(ctx context.Context, workerID string) (Worker, error) {
+	w, err := one(ctx, s.db, scanRunnable, selectRunnable, workerID)
+	if err == nil && w.DeletedAt != nil {
+		err = sql.ErrNoRows
+	}
+	return w, notFound(err, "worker")
+}
+
+// MailCaller returns the user with that email address as a Caller in an organization, and
+// reports whether they are a member. Any other address is a stranger, who sees public
+// workers.
+func (s *Store) MailCaller(ctx context.Context, organizationID, address string) (c Caller, member bool, err error) {
+	c = Caller{OrganizationID: organizationID, Trigger: TriggerEmail}
+	if address == "" {
+		return c, false, nil
+	}
+	_, err = one(ctx, s.db, into(&c.UserID, &c.Role),
+		`SELECT u.id, m.role FROM users u JOIN memberships m ON m.user_id = u.id
+		WHERE u.email = ? AND m.organization_id = ?`, address, organizationID)
+	return c, err == nil, noRow(err, nil)
+}
+
+// MailTask returns the task that the address worker+task names. secret reports whether
+// nobody can guess the id. Mail servers may have changed the case of its letters.
+func (s *Store) MailTask(ctx context.Context, w Worker, taskID string) (t Task, secret bool, err error) {
+	const query = `SELECT ` + taskColumns + ` FROM tasks WHERE id = ? AND organization_num = ` + numOfOrganization + ` AND worker_num = ?`
+	t, err = one(ctx, s.db, scanTask, query, taskID, w.OrganizationID, w.num)
+	if lower := strings.ToLower(taskID); errors.Is(err, sql.ErrNoRows) && lower != taskID {
+		t, err = one(ctx, s.db, scanTask, query, lower, w.OrganizationID, w.num)
+	}
+	return t, isServerID("tsk", t.ID), notFound(err, "task")
+}
+
+// MailThread returns the task of a worker to which the first known message id belongs. Known
+// are the ids of replies, by their part before the @, and of mails that started a turn.
+// secret reports whether it is the id of a reply, which only its readers know. If no id is
+// known, the task is empty.
+func (s *Store) MailThread(ctx context.Context, w Worker, messageIDs []string) (t Task, secret bool, err error) {
+	for _, id := range messageIDs {
+		local, _, _ := strings.Cut(id, "@")
+		if local = strings.ToLower(local); isServerID("msg", local) {
+			t, err = one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE worker_num = ? AND num =
+				(SELECT t.task_num FROM outbound_emails e JOIN turns t ON t.num = e.turn_num WHERE e.id = ?)`,
+				w.num, local)
+			if !errors.Is(err, sql.ErrNoRows) {
+				return t, true, err
+			}
+		}
+		t, err = one(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE num =
+			(SELECT t.task_num FROM inbound_emails e JOIN turns t ON t.num = e.turn_num
+			WHERE e.worker_id = ? AND e.message_id = ?)`, w.ID, id)
+		if !errors.Is(err, sql.ErrNoRows) {
+			return t, false, err
+		}
+	}
+	return Task{}, false, nil
+}
+
+// InThread reports whether an address has sent a mail of the task, or gets its answers.
+func (s *Store) InThread(ctx context.Context, task Task, address string) (bool, error) {
+	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1
+		FROM turns t CROSS JOIN inbound_emails e ON e.turn_num = t.num
+		WHERE t.task_num = ?1 AND (e.from_address = ?2 OR e.reply_to = ?2))`, task.num, address)
+}
+
+// Answerable reports whether anybody can answer a question of a turn. Members answer on the
+// turn's page. A stranger answers by mail, so the turn needs an address that takes mail.
+func (s *Store) Answerable(ctx context.Context, t Turn) (bool, error) {
+	if !t.Stranger() {
+		return true, nil
+	}
+	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM inbound_emails
+		WHERE turn_num = ? AND reply_to <> '')`, t.Num)
+}
+
+// EmailKnown reports whether a mail with that message id has started a turn of a worker.
+func (s *Store) EmailKnown(ctx context.Context, w Worker, messageID string) (bool, error) {
+	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM inbound_emails
+		WHERE worker_id = ? AND message_id = ? AND turn_num IS NOT NULL)`, w.ID, messageID)
+}
+
+// ReceiveEmails stores a mail for each of its workers, with the turns that it starts: all
+// of them or none, and durable once it returns. A worker that has the mail already keeps
+// it and gets no new turn: made reports which mails are new.
+func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte,
+	limits MailLimits) (list []Email, made []bool, err error) {
+	if err := s.RoomIn(ctx); err != nil {
+		return nil, nil, err
+	}
+	// A large source is synced before the write, so that the writer never waits for it.
+	src, err := s.keepSource(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, n := range emails {
+		if n.Turn != nil {
+			n.Turn.workspace = s.look(ctx, *n.Turn)
+		}
+	}
+	err = s.write(ctx, func(tx *Tx) error {
+		list, made = nil, nil
+		for _, n := range emails {
+			e, fresh, err := s.receiveEmail(ctx, tx, n, src, limits)
+			if err != nil {
+				return err
+			}
+			list, made = append(list, e), append(made, fresh)
+			if fresh {
+				tx.OnCommit(func() { s.counters.receive(e.Status) })
+			}
+		}
+		return nil
+	})
+	return list, made, err
+}
+
+// receiveEmail stores a mail for one worker. It returns a known mail with that message id
+// that has started a turn. A known mail that started nothing is replaced by one that does:
+// a copy from a mailing list may come first, and so may a forgery.
+func (s *Store) receiveEmail(ctx context.Context, tx *Tx, n NewEmail, src source,
+	limits MailLimits) (Email, bool, error) {
+	known, err := one(ctx, tx, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e
+		WHERE worker_id = ? AND message_id = ?`, n.Worker.ID, n.MessageID)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+	case err != nil || known.Status == EmailAccepted || n.Turn == nil:
+		return known, false, err
+	default:
+		if _, err := tx.Exec(`DELETE FROM inbound_emails WHERE num = ?`, known.num); err != nil {
+			return Email{}, false, err
+		}
+	}
+	e := s.newInbound(n, src)
+	var turnNum int64 // 0 becomes NULL
+	answers := false
+	// An answer comes before the limits against loops: a person who is asked may always
+	// answer.
+	if n.Answer != nil {
+		a, ok, err := s.answerByMail(ctx, tx, n)
+		if err != nil {
+			return Email{}, false, err
+		}
+		if answers = ok; ok {
+			turnNum, e.TurnID, e.TaskID, e.Status, e.Answered = a.turnNum, a.TurnID, a.TaskID, EmailAccepted, &a
+		}
+	}
+	if n.Turn != nil && !answers {
+		if err := s.guardLoops(ctx, tx, n, limits); err != nil {
+			return Email{}, false, err
+		}
+		t, err := s.acceptTurn(ctx, tx, *n.Turn)
+		if err != nil {
+			return Email{}, false, err
+		}
+		turnNum, e.TurnID, e.TaskID, e.Status = t.Num, t.ID, t.TaskID, EmailAccepted
+	}
+	s.tell(tx, e.OrgID, ChangedOutbox)
+	e.num, err = insertInbound(tx, e, turnNum, src)
+	return e, err == nil, err
+}
+
+func (s *Store) newInbound(n NewEmail, src source) Email {
+	return Email{ID: NewID("msg", s.now()), Direction: Inbound, OrgID: n.Worker.OrganizationID, WorkerID: n.Worker.ID,
+		Status: n.Status, Reason: n.Reason, MessageID: n.MessageID, MailFrom: n.MailFrom, From: n.From, To: n.To,
+		ReplyTo: n.ReplyTo, Subject: n.Subject, Verdicts: n.Verdicts, RemoteAddr: n.RemoteAddr, Size: src.size,
+		CreatedAt: fromMillis(s.millis())}
+}
+
+func insertInbound(tx *Tx, e Email, turnNum int64, src source) (num int64, err error) {
+	return tx.Insert(`INSERT INTO inbound_emails (id, organization_id, worker_id, message_id, status, reason, turn_num,
+			mail_from, from_address, recipient, reply_to, subject, verdicts, remote_addr, size, created_at,
+			source_sha256, source)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.ID, e.OrgID, nullable(e.WorkerID), e.MessageID, e.Status, e.Reason, nullable(turnNum), e.MailFrom,
+		e.From, e.To, e.ReplyTo, e.Subject, string(e.Verdicts), e.RemoteAddr, e.Size, e.CreatedAt.UnixMilli(),
+		src.sha256, src.bytes)
+}
+
+// MailLimits stop mail loops. Two programs that answer each other start work with each
+// answer. A mail above a limit is Limited, and its server tries again later.
+type MailLimits struct {
+	PerThread int // turns by mail of one task in an hour; 0: no limit
+	PerSender int // turns by mail of one sender to one worker in an hour; 0: no limit
+}
+
+// guardLoops returns a Limited error for a mail above a limit. Mail of members is counted
+// apart from mail that only claims to be theirs, so that a forger cannot use up the share
+// of a member.
+func (s *Store) guardLoops(ctx context.Context, tx *Tx, n NewEmail, limits MailLimits) error {
+	if n.Turn.TaskID != "" {
+		err := s.underHourlyLimit(ctx, tx, limits.PerThread, "in this thread", `
+			SELECT created_at FROM turns WHERE triggered_by = 'email'
+				AND task_num = (SELECT num FROM tasks WHERE id = ? AND organization_num = `+numOfOrganization+`)
+			ORDER BY seq DESC LIMIT 1 OFFSET ?`, n.Turn.TaskID, n.Worker.OrganizationID)
+		if err != nil {
+			return err
+		}
+	}
+	since := s.now().Add(-time.Hour).UnixMilli()
+	return s.underHourlyLimit(ctx, tx, limits.PerSender, "of this sender", `
+		SELECT e.created_at FROM inbound_emails e CROSS JOIN turns t ON t.num = e.turn_num
+		WHERE e.worker_id = ? AND e.from_address = ? AND e.status = 'accepted' AND e.created_at > ?
+			AND (t.created_by_num IS NULL) = ?
+		ORDER BY e.created_at DESC LIMIT 1 OFFSET ?`, n.Worker.ID, n.From, since, n.Turn.Caller.UserID == "")
+}
+
+// underHourlyLimit returns a Limited error if the mail that query finds, limit mails ago,
+// is less than an hour old. A limit of 0 or less means none.
+func (s *Store) underHourlyLimit(ctx context.Context, tx *Tx, limit int, whose, query string, args ...any) error {
+	if limit <= 0 {
+		return nil
+	}
+	var at time.Time
+	if _, err := one(ctx, tx, into(asTime{&at}), query, append(args, limit-1)...); err != nil {
+		return noRow(err, nil)
+	}
+	wait := at.Add(time.Hour).Sub(s.now())
+	if wait <= 0 {
+		return nil
+	}
+	e := Errorf(Limited, "too many mails %s: at most %d within an hour start work, so try again later", whose, limit)
+	e.RetryAfter = wait
+	return e
+}
+
+// maxPostmaster is how many mails to the postmaster are kept. Anybody may send them, so
+// the newest ones replace the oldest.
+const maxPostmaster = 1000
+
+// ReceivePostmasterEmail stores a mail for the person who runs the server. Members of the
+// first organization who manage mail see it. The fields Worker, Turn, Status and Reason
+// of n are ignored.
+func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []byte) (e Email, err error) {
+	src, err := s.keepSource(raw)
+	if err != nil {
+		return Email{}, err
+	}
+	err = s.write(ctx, func(tx *Tx) error {
+		n.Worker, n.Status, n.Reason = Worker{}, EmailIgnored, "for the postmaster"
+		n.Worker.OrganizationID, err = one(ctx, tx, scanString, `SELECT id FROM organizations
+			ORDER BY created_at, rowid LIMIT 1`)
+		if err != nil {
+			return fmt.Errorf("find the first organization: %w", err)
+		}
+		e = s.newInbound(n, src)
+		s.tell(tx, e.OrgID, ChangedOutbox)
+		if e.num, err = insertInbound(tx, e, 0, src); err != nil {
+			return err
+		}
+		// At most 100 rows go at once, so that one mail never makes the writer wait for long.
+		_, err = tx.Exec(`DELETE FROM inbound_emails WHERE num IN
+			(SELECT num FROM inbound_emails INDEXED BY inbound_emails_of_postmaster
+			WHERE worker_id IS NULL AND num > 0 ORDER BY num DESC LIMIT 100 OFFSET ?)`, maxPostmaster)
+		return err
+	})
+	return e, err
+}
+
+// ReleaseEmail starts the turn of a mail that was held or ignored. It returns Forbidden for a
+// Member.
+func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewTurn) (e Email, err error) {
+	turn.workspace = s.look(ctx, turn)
+	err = s.write(ctx, func(tx *Tx) error {
+		if e, err = s.releasable(ctx, tx, c, id); err != nil {
+			return err
+		}
+		// The limits against loops do not apply: a person has decided about this mail.
+		t, err := s.acceptTurn(ctx, tx, turn)
+		if IsKind(err, Forbidden) { // the author, not the caller, may not see the worker
+			return Errorf(Conflict, "the worker is private, and the mail's author is not invited to it: "+
+				"invite them, or let everybody see the worker")
+		}
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(`UPDATE inbound_emails SET status = 'accepted', reason = '', turn_num = ? WHERE num = ?`,
+			t.Num, e.num)
+		if err != nil {
+			return err
+		}
+		s.tell(tx, e.OrgID, ChangedOutbox)
+		e.Status, e.Reason, e.TurnID, e.TaskID = EmailAccepted, "", t.ID, t.TaskID
+		return s.audit(tx, c, "email.release", e.ID, map[string]any{"from": e.From, "worker": e.WorkerID})
+	})
+	return e, err
+}
+
+// Releasable returns a mail that the caller may release.
+func (s *Store) Releasable(ctx context.Context, c Caller, id string) (Email, error) {
+	return s.releasable(ctx, s.db, c, id)
+}
+
+func (s *Store) releasable(ctx context.Context, q querier, c Caller, id string) (Email, error) {
+	e, err := s.visibleEmail(ctx, q, c, id)
+	switch {
+	case err != nil:
+		return e, err
+	case !c.Role.manages():
+		return e, Errorf(Forbidden, "only an Owner or Admin may release mail")
+	case e.WorkerID == "":
+		return e, Errorf(Conflict, "the mail is for the postmaster and starts no work")
+	case e.Direction != Inbound || e.Status == EmailAccepted:
+		return e, Errorf(Conflict, "the mail is not held: its status is %s", e.Status)
+	}
+	return e, nil
+}

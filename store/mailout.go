@@ -1,0 +1,250 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// queueReply adds a reply to the outbox in the transaction that ends a turn, if a mail
+// started the turn. The reply answers the newest mail of the turn. That mail may be an answer
+// to a question of the turn.
+func (s *Store) queueReply(tx *Tx, t Turn) error {
+	if t.TriggeredBy != TriggerEmail {
+		return nil
+	}
+	now := s.millis()
+	s.tell(tx, t.OrganizationID, ChangedOutbox)
+	_, err := tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, turn_num, inbound_num,
+			recipient, subject, status, attempts, next_attempt_at, error_message, created_at, size)
+		SELECT ?, 'reply', organization_id, worker_id, turn_num, num, reply_to, '', 'queued', 0, ?, '', ?, 0
+		FROM inbound_emails WHERE turn_num = ? AND reply_to <> '' ORDER BY num DESC LIMIT 1`,
+		NewID("msg", s.now()), now, now, t.Num)
+	return err
+}
+
+// The kinds of mail in the outbox.
+const (
+	ReplyAnswer   = "reply"    // to the mail that started a turn
+	ReplyQuestion = "question" // that a turn asks
+	ReplyApproval = "approval" // asks about the calls of a turn that need one
+	ReplyAlert    = "alert"    // tells a member of an organization what needs attention
+)
+
+// A Reply is a mail in the outbox that is due, with the records that its text needs.
+type Reply struct {
+	Email
+	Kind    string
+	UserID  string // the member who is asked; '' if the mail goes to the author of Inbound
+	Turn    Turn
+	Inbound Email        // the mail that it answers; zero if it answers none
+	Asks    []Approval   // the approvals that it asks about and that still wait
+	Alert   AlertMessage // of an alert, which has no turn
+}
+
+// ClaimReplies returns up to n replies that are due, and counts an attempt for each. A
+// reply whose result is not stored within lease is due again. It may then be sent twice,
+// under one Message-ID, but is never lost.
+func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (replies []Reply, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		replies = nil
+		// The lease counts from the claim: it ends even if the process does.
+		now := s.now()
+		nums, err := all(ctx, tx, scanInt, `SELECT num FROM outbound_emails INDEXED BY outbound_emails_due
+			WHERE next_attempt_at <= ? ORDER BY next_attempt_at, num LIMIT ?`, now.UnixMilli(), n)
+		if err != nil {
+			return err
+		}
+		for _, num := range nums {
+			_, err := tx.Exec(`UPDATE outbound_emails SET attempts = attempts + 1, next_attempt_at = ?, claimed = 1
+				WHERE num = ?`, now.Add(lease).UnixMilli(), num)
+			if err != nil {
+				return err
+			}
+			r, err := s.reply(ctx, tx, num)
+			if err != nil {
+				return err
+			}
+			replies = append(replies, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err // those claimed before the failure are due as before
+	}
+	return replies, nil
+}
+
+// ReleaseReplies makes the replies due that a dead process has claimed, and returns how many.
+// One process at a time holds the data folder, so at its start every claim is a dead one's.
+// Call it before the first ClaimReplies. A reply whose sending was recorded stays sent.
+func (s *Store) ReleaseReplies(ctx context.Context) (int64, error) {
+	return s.exec(ctx, `UPDATE outbound_emails INDEXED BY outbound_emails_due SET claimed = 0, next_attempt_at = ?
+		WHERE next_attempt_at IS NOT NULL AND claimed = 1`, s.millis())
+}
+
+func (s *Store) reply(ctx context.Context, q querier, num int64) (r Reply, err error) {
+	if r.Email, err = one(ctx, q, scanEmail, `SELECT `+outboundColumns+` FROM outbound_emails e WHERE num = ?`,
+		num); err != nil {
+		return r, err
+	}
+	var approval, alert int64
+	_, err = one(ctx, q, into(&r.Kind, &r.UserID, &approval, &alert), `SELECT kind, coalesce(user_id, ''),
+		coalesce(approval_num, 0), coalesce(alert_num, 0) FROM outbound_emails WHERE num = ?`, num)
+	if err != nil {
+		return r, err
+	}
+	if alert != 0 {
+		r.Alert, err = one(ctx, q, scanAlertMessage, selectAlertMessage+`WHERE m.num = ?`, alert)
+		return r, err
+	}
+	if approval != 0 {
+		// They are read at each attempt: a late retry must not ask about decided calls.
+		if r.Asks, err = s.asked(ctx, q, approval, r.UserID); err != nil {
+			return r, err
+		}
+	}
+	r.Inbound, err = one(ctx, q, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e WHERE num =
+		(SELECT inbound_num FROM outbound_emails WHERE num = ?)`, num)
+	// A mail to a member may answer no mail.
+	if err = noRow(err, nil); err != nil {
+		return r, err
+	}
+	r.Turn, err = one(ctx, q, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE id = ?`, r.TurnID)
+	return r, err
+}
+
+// RepliesDue returns the time when the next reply is due, or false if none waits.
+func (s *Store) RepliesDue(ctx context.Context) (at time.Time, ok bool, err error) {
+	_, err = one(ctx, s.db, into(asTime{&at}), `SELECT next_attempt_at
+		FROM outbound_emails INDEXED BY outbound_emails_due
+		WHERE next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`)
+	return at, err == nil, noRow(err, nil)
+}
+
+// ComposeReply stores the reply as each attempt will send it.
+func (s *Store) ComposeReply(ctx context.Context, r *Reply, subject string, raw []byte) error {
+	src, err := s.keepSource(raw)
+	if err != nil {
+		return err
+	}
+	_, err = s.exec(ctx, `UPDATE outbound_emails SET subject = ?, size = ?, source_sha256 = ?, source = ?
+		WHERE num = ?`, subject, src.size, src.sha256, src.bytes, r.num)
+	r.Subject, r.Size = subject, src.size
+	r.sourceSHA256, _ = src.sha256.(string)
+	return err
+}
+
+// EndReply stores the result of a reply: EmailSent, EmailKept, or EmailFailed with the reason.
+func (s *Store) EndReply(ctx context.Context, r Reply, status EmailStatus, reason string) error {
+	return s.write(ctx, func(tx *Tx) error {
+		_, err := s.endReply(tx, r, status, reason)
+		return err
+	})
+}
+
+// GiveUpReply stores that a reply cannot be sent, and raises an alert. The failure of an alert
+// raises none.
+func (s *Store) GiveUpReply(ctx context.Context, r Reply, reason string) error {
+	return s.write(ctx, func(tx *Tx) error {
+		ended, err := s.endReply(tx, r, EmailFailed, reason)
+		if err != nil || !ended || r.Kind == ReplyAlert {
+			return err
+		}
+		return s.raiseAlert(ctx, tx, occurrence{TopicDelivery, EventMailLost, r.OrgID, r.WorkerID, r.Turn.taskNum})
+	})
+}
+
+// endReply stores the result of a reply. It reports false if the reply has ended before.
+func (s *Store) endReply(tx *Tx, r Reply, status EmailStatus, reason string) (bool, error) {
+	var sent any
+	if status == EmailSent {
+		sent = s.millis()
+	}
+	// A mail to a member may hold a link that decides for that member. Its source is deleted
+	// as soon as nothing will send it again.
+	s.tell(tx, r.OrgID, ChangedOutbox)
+	n, err := tx.Exec(`UPDATE outbound_emails SET status = ?1, error_message = ?2, next_attempt_at = NULL,
+			claimed = 0, sent_at = ?3, source = iif(user_id IS NULL, source, NULL),
+			source_sha256 = iif(user_id IS NULL, source_sha256, NULL)
+		WHERE num = ?4 AND status = 'queued'`, status, reason, sent, r.num)
+	if n > 0 {
+		tx.OnCommit(func() { s.counters.end(status) })
+	}
+	return n > 0, err
+}
+
+// RetryReply schedules the next attempt of a reply that could not be sent.
+func (s *Store) RetryReply(ctx context.Context, r Reply, at time.Time, reason string) error {
+	return s.write(ctx, func(tx *Tx) error {
+		s.tell(tx, r.OrgID, ChangedOutbox)
+		tx.OnCommit(func() { s.counters.EmailsRetried.Add(1) })
+		_, err := tx.Exec(`UPDATE outbound_emails SET next_attempt_at = ?, claimed = 0, error_message = ?
+			WHERE num = ? AND status = 'queued'`, at.UnixMilli(), reason, r.num)
+		return err
+	})
+}
+
+// BounceReply marks the first reply of a worker that one of the message ids names as
+// returned to sender.
+func (s *Store) BounceReply(ctx context.Context, w Worker, messageIDs []string, reason string) error {
+	return s.write(ctx, func(tx *Tx) error {
+		s.tell(tx, w.OrganizationID, ChangedOutbox)
+		for _, id := range messageIDs {
+			local, _, _ := strings.Cut(id, "@")
+			n, err := tx.Exec(`UPDATE outbound_emails SET status = 'bounced', error_message = ?, next_attempt_at = NULL,
+					claimed = 0
+				WHERE id = ? AND worker_id = ? AND status IN ('sent', 'queued')`, reason, strings.ToLower(local), w.ID)
+			if err != nil || n > 0 {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// BounceAlert marks the first alert that one of the message ids names as returned to sender.
+func (s *Store) BounceAlert(ctx context.Context, messageIDs []string, reason string) error {
+	return s.write(ctx, func(tx *Tx) error {
+		for _, id := range messageIDs {
+			local, _, _ := strings.Cut(id, "@")
+			n, err := tx.Exec(`UPDATE outbound_emails SET status = 'bounced', error_message = ?, next_attempt_at = NULL,
+					claimed = 0
+				WHERE id = ? AND kind = 'alert' AND status IN ('sent', 'queued')`, reason, strings.ToLower(local))
+			if err != nil || n > 0 {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// SendAgain makes a reply due at once, and counts its attempts from 0 again. The reply must
+// wait for its next attempt, or must have failed, bounced, or been kept without a relay.
+// SendAgain returns a Conflict for a reply that was sent and for a received mail. It returns
+// Forbidden for a Member.
+func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		if e, err = s.visibleEmail(ctx, tx, c, id); err != nil {
+			return err
+		}
+		if err := c.Allow(ManageMail); err != nil {
+			return err
+		}
+		// The attempts count from 0, so the reply gets as many retries as a new one.
+		n, err := tx.Exec(`UPDATE outbound_emails SET status = 'queued', next_attempt_at = ?, attempts = 0, claimed = 0
+			WHERE id = ? AND status IN ('queued', 'failed', 'bounced', 'kept')`, s.millis(), id)
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			return Errorf(Conflict, "the mail is not to be sent: its status is %s", e.Status)
+		}
+		if e, err = s.visibleEmail(ctx, tx, c, id); err != nil {
+			return err
+		}
+		s.tell(tx, c.OrganizationID, ChangedOutbox)
+		return s.audit(tx, c, "email.retry", e.ID, map[string]any{"to": e.To, "worker": e.WorkerID})
+	})
+	return e, err
+}

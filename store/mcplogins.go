@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// maxMCPLogin bounds the credentials for one MCP server, in bytes.
+const maxMCPLogin = 64 << 10
+
+// MCPLogin returns the credentials of this server at an MCP server, or nil if nobody has
+// signed in.
+func (s *Store) MCPLogin(ctx context.Context, server string) ([]byte, error) {
+	sealed, err := one(ctx, s.db, func(row scanner) (b []byte, err error) { return b, row.Scan(&b) },
+		`SELECT sealed FROM mcp_logins WHERE server = ?`, server)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.unseal("mcp "+server, sealed)
+}
+
+// SetMCPLogin stores the credentials of this server at an MCP server, sealed. An empty login
+// deletes them. It works in maintenance: the tokens from before may be void after a renewal.
+func (s *Store) SetMCPLogin(ctx context.Context, server string, login []byte) error {
+	ctx = DuringMaintenance(ctx)
+	if len(login) == 0 {
+		_, err := s.exec(ctx, `DELETE FROM mcp_logins WHERE server = ?`, server)
+		return err
+	}
+	if len(login) > maxMCPLogin {
+		return Errorf(TooLarge, "the sign-in has more than %d bytes", maxMCPLogin)
+	}
+	sealed, err := s.seal("mcp "+server, login)
+	if err != nil {
+		return err
+	}
+	_, err = s.exec(ctx, `INSERT INTO mcp_logins (server, sealed, updated_at) VALUES (?, ?, ?)
+		ON CONFLICT (server) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at`,
+		server, sealed, s.millis())
+	return err
+}
+
+// AuditMCPLogin records that the caller has signed this server in to an MCP server, or out of
+// it. SetMCPLogin cannot do so: it also stores tokens that the server renews by itself. It works in
+// maintenance as SetMCPLogin does: no sign-in stands without its entry.
+func (s *Store) AuditMCPLogin(ctx context.Context, c Caller, server string, in bool) error {
+	action := "mcp.signOut"
+	if in {
+		action = "mcp.signIn"
+	}
+	return s.write(DuringMaintenance(ctx), func(tx *Tx) error {
+		return s.audit(tx, c, action, server, map[string]any{"name": server})
+	})
+}

@@ -1,0 +1,46 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+func TestSignInsToServersAreSealed(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	none, err := f.MCPLogin(f.ctx(), "web")
+	is.NoErr(err)
+	is.Equal(none, nil) // there is a sign-in before the first
+	is.NoErr(f.SetMCPLogin(f.ctx(), "web", []byte(`{"access":"t0ken"}`)))
+	is.NoErr(f.SetMCPLogin(f.ctx(), "web", []byte(`{"access":"t0ken-2"}`)))
+	got, err := f.MCPLogin(f.ctx(), "web")
+	is.NoErr(err)
+	is.Equal(string(got), `{"access":"t0ken-2"}`)
+	stored, err := f.Strings(f.ctx(), `SELECT hex(sealed) || cast(sealed AS TEXT) FROM mcp_logins`)
+	is.NoErr(err)
+	is.True(len(stored) == 1 && !strings.Contains(stored[0], "t0ken")) // the database shows the token
+
+	// A row that somebody copies to another server's name does not open.
+	storetest.Exec(t, f.Store, `INSERT INTO mcp_logins SELECT 'other', sealed, updated_at FROM mcp_logins`)
+	_, err = f.MCPLogin(f.ctx(), "other")
+	is.True(store.IsKind(err, store.Conflict)) // another server gets the token
+	err = f.SetMCPLogin(f.ctx(), "web", make([]byte, 1<<20))
+	is.True(store.IsKind(err, store.TooLarge)) // a hostile answer fills the database
+	is.NoErr(f.SetMCPLogin(f.ctx(), "web", nil))
+	none, err = f.MCPLogin(f.ctx(), "web")
+	is.NoErr(err)
+	is.Equal(none, nil) // it is still there
+
+	is.NoErr(f.AuditMCPLogin(f.ctx(), f.owner.Caller, "web", true))
+	is.True(f.BeginMaintenance()) // after the sign-out, whose entry must not be missing
+	is.NoErr(f.AuditMCPLogin(f.ctx(), f.owner.Caller, "web", false))
+	log, err := f.Strings(f.ctx(), `SELECT action || ' ' || subject FROM audit_log WHERE action LIKE 'mcp.%' ORDER BY num`)
+	is.NoErr(err)
+	is.Equal(log, []string{"mcp.signIn web", "mcp.signOut web"})
+}

@@ -1,0 +1,347 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A Member is a user in an organization.
+type Member struct {
+	UserID      string
+	Email       string
+	Name        string
+	Role        Role
+	HasPassword bool // without one they cannot sign in
+	JoinedAt    time.Time
+}
+
+const selectMembers = `SELECT u.id, u.email, u.name, m.role, u.password_hash IS NOT NULL, m.created_at
+	FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.organization_id = ? `
+
+func scanMember(row scanner) (m Member, err error) {
+	err = row.Scan(&m.UserID, &m.Email, &m.Name, &m.Role, &m.HasPassword, asTime{&m.JoinedAt})
+	return m, err
+}
+
+// Members lists the members of the caller's organization, the oldest users first, and
+// the cursor of the next page, or "" after the last. Every member may see it.
+func (s *Store) Members(ctx context.Context, c Caller, cursor string, limit int) ([]Member, string, error) {
+	var f Fields
+	after, of := "", scopeOf("members")
+	of.read(&f, cursor, &after)
+	if err := f.Err(); err != nil {
+		return nil, "", err
+	}
+	limit = pageLimit(limit)
+	list, err := all(ctx, s.db, scanMember, selectMembers+`AND m.user_id > ? ORDER BY m.user_id LIMIT ?`,
+		c.OrganizationID, after, limit+1)
+	page, next := cut(list, limit, of, func(m Member) []any { return []any{m.UserID} })
+	return page, next, err
+}
+
+// Member returns a member of the caller's organization.
+func (s *Store) Member(ctx context.Context, c Caller, userID string) (Member, error) {
+	return s.member(ctx, s.db, c, userID)
+}
+
+func (s *Store) member(ctx context.Context, q querier, c Caller, userID string) (Member, error) {
+	m, err := one(ctx, q, scanMember, selectMembers+`AND m.user_id = ?`, c.OrganizationID, userID)
+	return m, noRow(err, Errorf(NotFound, "no member of this organization has that id"))
+}
+
+// ChangeRole changes the role of a member of the caller's organization, for their
+// keys and sessions, too. Only Owners may create and change Owners. It is a Conflict
+// if the organization would have no Owner.
+func (s *Store) ChangeRole(ctx context.Context, c Caller, userID string, role Role) (m Member, err error) {
+	if !role.Valid() {
+		return m, Fields{{Path: "role", Message: "must be owner, admin or member"}}.Err()
+	}
+	err = s.write(ctx, func(tx *Tx) error {
+		if m, err = s.member(ctx, tx, c, userID); err != nil {
+			return err
+		}
+		old := m.Role
+		// The caller must manage the role before and after: an Admin may neither demote
+		// an Owner nor promote a member to one.
+		for _, r := range []Role{old, role} {
+			if err := s.allowManaging(ctx, tx, &c, r); err != nil {
+				return err
+			}
+		}
+		if old == role {
+			return nil
+		}
+		if err := s.keepOwner(ctx, tx, c, m); err != nil {
+			return err
+		}
+		m.Role = role
+		return s.setRole(tx, c, m, old)
+	})
+	return m, err
+}
+
+// setRole stores the new role of a member. It ends the links of the member, and those
+// that they created: they may lead to what the new role may not do.
+func (s *Store) setRole(tx *Tx, c Caller, m Member, old Role) error {
+	if _, err := tx.Exec(`UPDATE memberships SET role = ? WHERE organization_id = ? AND user_id = ?`,
+		m.Role, c.OrganizationID, m.UserID); err != nil {
+		return err
+	}
+	if err := endLinks(tx, m.UserID); err != nil {
+		return err
+	}
+	if err := endLinksBy(tx, c.OrganizationID, m.UserID); err != nil {
+		return err
+	}
+	return s.audit(tx, c, "member.role", m.UserID, map[string]any{"user": m.Email, "from": old, "to": m.Role})
+}
+
+// keepOwner returns a Conflict if the member is the organization's only Owner.
+func (s *Store) keepOwner(ctx context.Context, tx *Tx, c Caller, m Member) error {
+	if m.Role != RoleOwner {
+		return nil
+	}
+	others, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM memberships
+		WHERE organization_id = ? AND role = 'owner' AND user_id <> ?)`, c.OrganizationID, m.UserID)
+	if err == nil && !others {
+		return Errorf(Conflict, "an organization needs an owner, and this is the only one: "+
+			"make somebody else an owner first")
+	}
+	return err
+}
+
+// RemoveMember ends a membership of the caller's organization. The member's keys and
+// sessions there end at once, their schedules pause, and their workers become the
+// caller's, so that somebody can change them. Turns that were accepted run on.
+func (s *Store) RemoveMember(ctx context.Context, c Caller, userID string) (m Member, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		if m, err = s.member(ctx, tx, c, userID); err != nil {
+			return err
+		}
+		if err := s.allowManaging(ctx, tx, &c, m.Role); err != nil {
+			return err
+		}
+		if userID == c.UserID {
+			return Errorf(Conflict, "you cannot remove yourself: ask another Admin or Owner")
+		}
+		// The last Owner stays: without one, nobody could manage the organization.
+		if err := s.keepOwner(ctx, tx, c, m); err != nil {
+			return err
+		}
+		// One transaction with the audit entry: no moment has a key without its member.
+		ended, err := s.endMembership(tx, c, userID)
+		if err != nil {
+			return err
+		}
+		ended["user"], ended["role"] = m.Email, m.Role
+		return s.audit(tx, c, "member.remove", userID, ended)
+	})
+	return m, err
+}
+
+// endMembership deletes a membership and everything that depends on it. It returns
+// the number of rows that changed, for the audit log.
+func (s *Store) endMembership(tx *Tx, c Caller, userID string) (counts map[string]any, err error) {
+	counts = map[string]any{}
+	org := c.OrganizationID
+	if err := s.endAlertChannels(context.Background(), tx, org, userID); err != nil {
+		return nil, err
+	}
+	// Each query names the organization. The user may be in others, which stay as they are.
+	for _, end := range []struct {
+		counted, query string
+		args           []any
+	}{
+		{"keys", `UPDATE api_keys SET revoked_at = ? WHERE organization_id = ? AND user_id = ? AND revoked_at IS NULL`,
+			[]any{s.millis(), org, userID}},
+		{"programs", `UPDATE oauth_grants SET revoked_at = ?, code_hash = NULL, refresh_hash = NULL
+			WHERE organization_id = ? AND user_id = ? AND revoked_at IS NULL`, []any{s.millis(), org, userID}},
+		{"sessions", `DELETE FROM sessions WHERE user_id = ? AND organization_id = ?`, []any{userID, org}},
+		{"schedules", `UPDATE schedules SET paused = 1
+			WHERE organization_id = ? AND created_by_user_id = ? AND next_run_at IS NOT NULL AND paused = 0`,
+			[]any{org, userID}},
+		{"", `DELETE FROM worker_members
+			WHERE user_id = ? AND EXISTS (SELECT 1 FROM workers w WHERE w.id = worker_id AND w.organization_id = ?)`,
+			[]any{userID, org}},
+		{"", `DELETE FROM worker_pins WHERE organization_id = ? AND user_id = ?`, []any{org, userID}},
+		// An invitation that is still open if the member joined in another way.
+		{"", `DELETE FROM links WHERE organization_id = ? AND kind = 'invitation'
+			AND email = (SELECT email FROM users WHERE id = ?)`, []any{org, userID}},
+		{"workers", `UPDATE workers SET user_id = ? WHERE organization_id = ? AND user_id = ? AND deleted_at IS NULL`,
+			[]any{c.UserID, org, userID}},
+		{"", `DELETE FROM memberships WHERE organization_id = ? AND user_id = ?`, []any{org, userID}},
+	} {
+		n, err := tx.Exec(end.query, end.args...)
+		if err != nil {
+			return nil, err
+		}
+		if end.counted != "" && n > 0 {
+			counts[end.counted] = n
+		}
+	}
+	if err := endLinks(tx, userID); err != nil {
+		return nil, err
+	}
+	return counts, endLinksBy(tx, org, userID)
+}
+
+// ensureMembership returns the user with that email address as a Caller in the named
+// organization. It creates the user, the organization and the membership if they do
+// not exist. Without an address it returns the first Owner. A role is given to the
+// user; without one a member keeps theirs.
+func (s *Store) ensureMembership(tx *Tx, by Caller, organizationName, email string, role Role) (c Caller, err error) {
+	ctx, created := context.Background(), false
+	if c.OrganizationID, created, err = s.ensureOrganization(tx, organizationName); err != nil {
+		return c, err
+	}
+	if email == "" { // the first owner
+		c.UserID, err = one(ctx, tx, scanString, `SELECT user_id FROM memberships
+			WHERE organization_id = ? AND role = 'owner' ORDER BY created_at, user_id LIMIT 1`, c.OrganizationID)
+		return c, noRow(err, Errorf(Invalid, "the organization has no owner yet: name a user"))
+	}
+	if c.UserID, err = s.ensureUser(tx, email); err != nil {
+		return c, err
+	}
+	if role == "" && created {
+		role = RoleOwner // a new organization needs one
+	}
+	by.OrganizationID = c.OrganizationID // the audit log of which records the change
+	return c, s.ensureRole(ctx, tx, by, Member{UserID: c.UserID, Email: email, Role: role})
+}
+
+// ensureRole makes the user m a member with the role that m has. Without a role a
+// member keeps theirs.
+func (s *Store) ensureRole(ctx context.Context, tx *Tx, by Caller, m Member) error {
+	old, err := s.role(ctx, tx, by.OrganizationID, m.UserID)
+	if err != nil || old != "" && (m.Role == "" || m.Role == old) {
+		return err
+	}
+	// The audit log gets member.role for a changed role, and member.add only for a new
+	// member.
+	if old != "" {
+		return s.setRole(tx, by, m, old)
+	}
+	if m.Role == "" {
+		m.Role = RoleMember
+	}
+	if err := s.insertMembership(tx, by.OrganizationID, m); err != nil {
+		return err
+	}
+	return s.audit(tx, by, "member.add", m.UserID, map[string]any{"user": m.Email, "role": m.Role})
+}
+
+// insertMembership makes a user a member, unless they are one. It ends the user's
+// links: they were created by somebody who manages the user's other organizations,
+// and would open this one, too.
+func (s *Store) insertMembership(tx *Tx, organizationID string, m Member) error {
+	if err := endLinks(tx, m.UserID); err != nil {
+		return err
+	}
+	_, err := tx.Exec(`INSERT INTO memberships (organization_id, user_id, role, created_at) VALUES (?, ?, ?, ?)
+		ON CONFLICT DO NOTHING`, organizationID, m.UserID, m.Role, s.millis())
+	return err
+}
+
+// ensureUser returns the id of the user with that email address, who is created if
+// there is none.
+func (s *Store) ensureUser(tx *Tx, email string) (string, error) {
+	id, err := one(context.Background(), tx, scanString, `SELECT id FROM users WHERE email = ?`, email)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, err
+	}
+	id = NewID("usr", s.now())
+	name, _, _ := strings.Cut(email, "@")
+	_, err = tx.Exec(`INSERT INTO users (id, email, name, created_at) VALUES (?, ?, ?, ?)`, id, email, name, s.millis())
+	return id, err
+}
+
+// Owner returns the user with that email address as a Caller who owns the first
+// organization. It creates both if they do not exist. Commands on the data folder
+// itself use it.
+func (s *Store) Owner(ctx context.Context, email string) (c Caller, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		c, err = s.ensureMembership(tx, Operator(), "", email, RoleOwner)
+		return err
+	})
+	c.Role, c.Trigger = RoleOwner, TriggerAPI
+	return c, err
+}
+
+// A NewUser is what the holder of a link fills in.
+type NewUser struct {
+	Name     string
+	Password string
+	Email    string // of a welcome: the address to sign in with from now on
+}
+
+// RenameUser changes the name of the caller.
+func (s *Store) RenameUser(ctx context.Context, c Caller, name string) error {
+	var f Fields
+	checkName(&f, "name", name, maxName)
+	if err := f.Err(); err != nil {
+		return err
+	}
+	name = strings.TrimSpace(name)
+	return s.write(ctx, func(tx *Tx) error {
+		n, err := tx.Exec(`UPDATE users SET name = ?1 WHERE id = ?2 AND name <> ?1`, name, c.UserID)
+		if err != nil || n == 0 {
+			return err
+		}
+		return s.auditUser(ctx, tx, c, c.UserID, "user.name", map[string]any{"name": name})
+	})
+}
+
+// maxLanguage is the length of the longest code of a language, in characters.
+const maxLanguage = 16
+
+// SetPreferences changes how the caller wants the pages. It leaves no trace in the audit log:
+// nobody else's pages change.
+func (s *Store) SetPreferences(ctx context.Context, c Caller, p Preferences) error {
+	var f Fields
+	if !slices.Contains([]string{"", "light", "dark"}, p.Theme) {
+		f.Add("theme", `must be "light", "dark" or empty`)
+	}
+	if utf8.RuneCountInString(p.Language) > maxLanguage {
+		f.Add("language", "must be the code of a language, such as de")
+	}
+	if err := f.Err(); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *Tx) error {
+		_, err := tx.Exec(`UPDATE users SET theme = ?, language = ?, shortcuts = ? WHERE id = ?`,
+			p.Theme, p.Language, p.Shortcuts, c.UserID)
+		return err
+	})
+}
+
+// A User is a person as the command line lists them.
+type User struct {
+	ID               string
+	Email            string
+	Name             string
+	HasPassword      bool
+	OrganizationName string // '' for a user who is in none
+	Role             Role
+}
+
+// Users lists all users by email address, once for each of their organizations.
+func (s *Store) Users(ctx context.Context) ([]User, error) {
+	return all(ctx, s.db, func(row scanner) (u User, err error) {
+		return u, row.Scan(&u.ID, &u.Email, &u.Name, &u.HasPassword, &u.OrganizationName, &u.Role)
+	}, `SELECT u.id, u.email, u.name, u.password_hash IS NOT NULL, coalesce(o.name, ''), coalesce(m.role, '')
+		FROM users u LEFT JOIN memberships m ON m.user_id = u.id LEFT JOIN organizations o ON o.id = m.organization_id
+		ORDER BY u.email LIMIT 10000`)
+}
+
+// UserName returns the name of a user, or the email address if they have none. The
+// caller has seen a task or an approval in which the user is named.
+func (s *Store) UserName(ctx context.Context, id string) (string, error) {
+	name, err := one(ctx, s.db, scanString, `SELECT CASE name WHEN '' THEN email ELSE name END FROM users WHERE id = ?`,
+		id)
+	return name, notFound(err, "user")
+}

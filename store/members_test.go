@@ -1,0 +1,239 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestRoles tries every change of every role by a caller of every role.
+func TestRoles(t *testing.T) {
+	t.Parallel()
+	roles := []store.Role{store.RoleOwner, store.RoleAdmin, store.RoleMember}
+	for _, by := range roles {
+		t.Run(string(by), func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			who := f.caller("Acme", "by@acme.test", by)
+			for _, from := range roles {
+				for _, to := range append(roles, "") { // '' is removal
+					target := f.caller("Acme", "target@acme.test", from)
+					var err error
+					if to == "" {
+						_, err = f.RemoveMember(f.ctx(), who.Caller, target.UserID)
+					} else {
+						_, err = f.ChangeRole(f.ctx(), who.Caller, target.UserID, to)
+					}
+					allowed := by == store.RoleOwner || by == store.RoleAdmin && from != store.RoleOwner && to != store.RoleOwner
+					if allowed != (err == nil) || err != nil && !store.IsKind(err, store.Forbidden) {
+						t.Errorf("%s changes %s to %q: %v", by, from, to, err)
+					}
+					now, err := f.Member(f.ctx(), f.owner.Caller, target.UserID)
+					switch {
+					case allowed && to == "":
+						is.True(store.IsNotFound(err))
+					case allowed:
+						is.Equal(now.Role, to)
+					default:
+						is.Equal(now.Role, from)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestLastOwner checks that an organization keeps one Owner.
+func TestLastOwner(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.caller("Globex", "ann@acme.test", store.RoleOwner) // an owner elsewhere counts for nothing
+	_, err := f.ChangeRole(f.ctx(), f.owner.Caller, f.owner.UserID, store.RoleAdmin)
+	is.True(store.IsKind(err, store.Conflict))
+	_, err = f.RemoveMember(f.ctx(), f.owner.Caller, f.owner.UserID)
+	is.True(store.IsKind(err, store.Conflict))
+	other := f.caller("Acme", "other@acme.test", store.RoleOwner)
+	_, err = f.ChangeRole(f.ctx(), other.Caller, f.owner.UserID, store.RoleMember)
+	is.NoErr(err)
+	// Their own change of the other was on its way at that time.
+	_, err = f.ChangeRole(f.ctx(), f.owner.Caller, other.UserID, store.RoleMember)
+	is.True(store.IsKind(err, store.Forbidden))
+	_, err = f.RemoveMember(f.ctx(), other.Caller, "usr_none")
+	is.True(store.IsNotFound(err))
+	_, err = f.ChangeRole(f.ctx(), other.Caller, f.owner.UserID, "king")
+	is.True(store.IsKind(err, store.Invalid))
+}
+
+// TestRemoval checks that the end of a membership ends at once everything that depends on
+// it, and nothing in other organizations.
+func TestRemoval(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	_, invitation, err := f.CreateInvitation(f.ctx(), f.owner.Caller, "Mo@acme.test", store.RoleAdmin) // the command line makes them a member first
+	is.NoErr(err)
+	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	_, key, err := f.CreateKey(f.ctx(), f.caller("Acme", "mo@acme.test", store.RoleAdmin).Caller, store.NewKey{Name: "mine"})
+	is.NoErr(err)
+	session, err := f.CreateSession(f.ctx(), mo.Caller, "")
+	is.NoErr(err)
+	there := f.caller("Globex", "mo@acme.test", store.RoleMember)
+	away, err := f.CreateSession(f.ctx(), mo.Caller, "")
+	is.NoErr(err)
+	_, id, err := f.SessionIdentity(f.ctx(), away)
+	is.NoErr(err)
+	is.NoErr(f.SwitchOrganization(f.ctx(), there.Caller, id, there.OrganizationID))
+	own := f.newWorker(mo, store.NewWorker{Visibility: store.Private})
+	private := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	_, err = f.AddWorkerMember(f.ctx(), f.owner.Caller, private.ID, mo.UserID)
+	is.NoErr(err)
+	sch, _, err := f.CreateSchedule(f.ctx(), mo.Caller, store.NewSchedule{WorkerID: own.ID, Input: "x", Budget: store.BudgetLow, When: everySeconds(60)}, store.IdempotencyKey{})
+	is.NoErr(err)
+
+	_, err = f.RemoveMember(f.ctx(), f.owner.Caller, mo.UserID)
+	is.NoErr(err)
+	_, err = f.Link(f.ctx(), store.LinkInvitation, invitation)
+	is.True(store.IsNotFound(err))
+	_, err = f.Authenticate(f.ctx(), key)
+	is.True(store.IsKind(err, store.Unauthorized))
+	_, _, err = f.SessionIdentity(f.ctx(), session)
+	is.True(store.IsKind(err, store.Unauthorized))
+	who, _, err := f.SessionIdentity(f.ctx(), away)
+	is.NoErr(err)
+	is.Equal(who.OrganizationName, "Globex")
+	is.True(store.IsKind(f.SwitchOrganization(f.ctx(), who.Caller, id, f.owner.OrganizationID), store.Forbidden))
+	_, member, err := f.MailCaller(f.ctx(), f.owner.OrganizationID, "mo@acme.test")
+	is.NoErr(err)
+	is.True(!member)
+	w, err := f.Worker(f.ctx(), f.owner.Caller, own.ID)
+	is.NoErr(err)
+	is.Equal(w.UserID, f.owner.UserID) // somebody can change it
+	got, err := f.Schedule(f.ctx(), f.owner.Caller, own.ID, sch.ID)
+	is.NoErr(err)
+	is.True(got.Paused)
+	detail, err := f.Strings(f.ctx(), `SELECT detail FROM audit_log WHERE action = 'member.remove'`)
+	is.NoErr(err)
+	is.Equal(len(detail), 1)
+	is.True(strings.Contains(detail[0], `"user":"mo@acme.test"`) && strings.Contains(detail[0], `"workers":1`))
+
+	keys, _, err := f.OrganizationKeys(f.ctx(), f.owner.Caller, "", 100)
+	is.NoErr(err)
+	is.Equal(len(keys), 4) // they stay in the list
+
+	// A member who comes back starts anew.
+	back := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	_, err = f.Authenticate(f.ctx(), key)
+	is.True(store.IsKind(err, store.Unauthorized))
+	_, err = f.Worker(f.ctx(), back.Caller, private.ID)
+	is.True(store.IsKind(err, store.Forbidden))
+}
+
+// TestMembers pages through the members of one organization.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	for _, name := range []string{"a", "b", "c"} {
+		f.clock.advance(time.Second)
+		f.caller("Acme", name+"@acme.test", store.RoleMember)
+	}
+	var emails []string
+	for cursor, first := "", true; first || cursor != ""; first = false {
+		list, next, err := f.Members(f.ctx(), f.owner.Caller, cursor, 3)
+		is.NoErr(err)
+		for _, p := range list {
+			emails = append(emails, p.Email)
+		}
+		cursor = next
+	}
+	is.Equal(emails, []string{"ann@acme.test", "a@acme.test", "b@acme.test", "c@acme.test"})
+	_, _, err := f.Members(f.ctx(), f.owner.Caller, "x", 3)
+	is.True(store.IsKind(err, store.Invalid))
+	users, err := f.Users(f.ctx())
+	is.NoErr(err)
+	is.Equal(len(users), 5)
+}
+
+// TestOrganizationSettings checks that only an Owner reads and changes the settings.
+func TestOrganizationSettings(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.caller("Globex", "sam@globex.test", store.RoleOwner)
+	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin)
+	cap := 12.5
+	set := store.OrganizationSettings{Name: " Acme & Sons ", MonthlyCreditCap: &cap}
+	is.True(store.IsKind(f.UpdateOrganization(f.ctx(), admin.Caller, set), store.Forbidden))
+	_, _, err := f.OrganizationSettings(f.ctx(), admin.Caller)
+	is.True(store.IsKind(err, store.Forbidden))
+	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, set))
+	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, set)) // nothing new to log
+	is.NoErr(f.MeterCaller(f.ctx(), f.owner.Caller, store.Usage{ModelCost: 7}))
+	got, spent, err := f.OrganizationSettings(f.ctx(), f.owner.Caller)
+	is.NoErr(err)
+	is.Equal([]any{got.Name, *got.MonthlyCreditCap, spent}, []any{"Acme & Sons", 12.5, int64(7)})
+	left, limited, err := f.Allowance(f.ctx(), f.owner.OrganizationID)
+	is.NoErr(err)
+	is.True(limited)
+	is.Equal(left, int64(12.5*store.NanosPerCredit)-7)
+	less := -1.0
+	for _, wrong := range []store.OrganizationSettings{{Name: " "}, {Name: "Globex"}, {Name: strings.Repeat("x", 201)}, {Name: "Acme", MonthlyCreditCap: &less}} {
+		is.True(store.IsKind(f.UpdateOrganization(f.ctx(), f.owner.Caller, wrong), store.Invalid))
+	}
+	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, store.OrganizationSettings{Name: "Acme & Sons"}))
+	log, err := f.Strings(f.ctx(), `SELECT action || ' ' || detail FROM audit_log WHERE action LIKE 'organization.%' ORDER BY num`)
+	is.NoErr(err)
+	is.Equal(log, []string{`organization.name {"from":"Acme","to":"Acme \u0026 Sons"}`, `organization.cap {"from":null,"to":12.5}`, `organization.cap {"from":12.5,"to":null}`})
+}
+
+// TestChangePassword checks that a change of the password keeps the session it is made in.
+func TestChangePassword(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	is.NoErr(f.SetPassword(f.ctx(), "ann@acme.test", goodPassword))
+	here, err := f.CreateSession(f.ctx(), f.owner.Caller, "")
+	is.NoErr(err)
+	there, err := f.CreateSession(f.ctx(), f.owner.Caller, "")
+	is.NoErr(err)
+	who, id, err := f.SessionIdentity(f.ctx(), here)
+	is.NoErr(err)
+	is.True(store.IsKind(f.ChangePassword(f.ctx(), who, id, "wrong", "another password"), store.Invalid))
+	is.True(store.IsKind(f.ChangePassword(f.ctx(), who, id, goodPassword, "short"), store.Invalid))
+	is.NoErr(f.ChangePassword(f.ctx(), who, id, goodPassword, "another password"))
+	_, _, err = f.SessionIdentity(f.ctx(), here)
+	is.NoErr(err)
+	_, _, err = f.SessionIdentity(f.ctx(), there)
+	is.True(store.IsKind(err, store.Unauthorized))
+	is.NoErr(f.RenameUser(f.ctx(), who.Caller, " Ann "))
+	is.True(store.IsKind(f.RenameUser(f.ctx(), who.Caller, ""), store.Invalid))
+	who, _, err = f.SessionIdentity(f.ctx(), here)
+	is.NoErr(err)
+	is.Equal(who.UserName, "Ann")
+}
+
+func TestPreferences(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	session, err := f.CreateSession(f.ctx(), f.owner.Caller, "")
+	is.NoErr(err)
+	who, _, err := f.SessionIdentity(f.ctx(), session)
+	is.NoErr(err)
+	is.Equal(who.Preferences, store.Preferences{Shortcuts: true}) // the defaults
+	set := store.Preferences{Theme: "dark", Language: "de"}
+	is.NoErr(f.SetPreferences(f.ctx(), f.owner.Caller, set))
+	is.True(store.IsKind(f.SetPreferences(f.ctx(), f.owner.Caller, store.Preferences{Theme: "pink"}), store.Invalid))
+	is.True(store.IsKind(f.SetPreferences(f.ctx(), f.owner.Caller,
+		store.Preferences{Language: "a-very-long-language"}), store.Invalid)) // the column stays small
+	who, _, err = f.SessionIdentity(f.ctx(), session)
+	is.NoErr(err)
+	is.Equal(who.Preferences, set)
+}

@@ -1,0 +1,58 @@
+package store
+
+// NewTurn is an instruction to accept. TaskID selects an existing task, or a new one
+// with that id. Continue selects the caller's newest task of the worker. With neither,
+// the task is new. Without WorkerID and an existing task, NewWorker is created.
+type NewTurn struct {
+	Caller         Caller
+	WorkerID       string
+	NewWorker      *NewWorker
+	TaskID         string // from the client
+	NewTaskID      string // of a new task without TaskID; '' for a generated one
+	Continue       bool   // not together with TaskID; without such a task, a new one is created
+	Input          string
+	Budget         Budget
+	Title          string // of a new task; '' for the beginning of Input
+	Attachments    []File // their bytes are in the workspace and stored as blobs
+	Channel        Channel
+	Mail           *MailNote // of the mail that it came by; nil without one
+	IdempotencyKey IdempotencyKey
+
+	schedule  *Schedule // the schedule that it comes from; nil without one
+	asker     string    // title of the worker whose turn starts it; '' without one
+	workspace Listing   // of the folder in which the turn will probably work
+}
+
+// Accepted is a turn that CreateTurn accepted. Replayed reports that an earlier call with
+// the same IdempotencyKey did so.
+type Accepted struct {
+	Turn     Turn
+	Replayed bool
+}
+
+func (n NewTurn) check() error {
+	var f Fields
+	f.Check(n.Input != "", "input", "is required")
+	f.Check(n.Budget.Valid(), "budget", "must be low, standard, high or unlimited")
+	f.Check(n.TaskID == "" || ValidTaskID(n.TaskID), "taskId", TaskIDRule)
+	return f.Err()
+}
+
+// ownFolder reports whether a new task of the worker gets a folder of its own.
+func (n NewTurn) ownFolder(w Worker) bool { return n.Caller.stranger() || w.Workspace == TaskWorkspace }
+
+// checkAttachments returns an error if attachments are in another folder than the turn's.
+// That happens if the task or its worker changed after the files were stored.
+func (n NewTurn) checkAttachments(t Turn) error {
+	for _, f := range n.Attachments {
+		if f.WorkerID != "" && (f.WorkerID != t.WorkerID || f.TaskID != t.Folder().TaskID) {
+			return &Error{Kind: Conflict, Code: CodeMoved,
+				Message: "the task has just got another folder: send the request again"}
+		}
+	}
+	return nil
+}
+
+// CodeMoved is the code of the error for attachments that must be stored again, in the
+// folder that TargetFolder now returns.
+const CodeMoved = "attachments_moved"

@@ -1,0 +1,248 @@
+package store_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+const verifier = "a-verifier-of-at-least-43-characters-0123456789"
+
+// challenge is the S256 challenge of verifier.
+func challenge() string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+const callback = "https://client.example/back"
+
+// consent registers a client, lets it act for who, and returns it with its code.
+func (f *fixture) consent(who store.Identity) (store.OAuthClient, string) {
+	f.t.Helper()
+	client, err := f.RegisterOAuthClient(f.ctx(), "Assistant", []string{callback})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	code, err := f.Consent(f.ctx(), who.Caller, store.Consent{ClientID: client.ID, RedirectURI: callback, CodeChallenge: challenge()})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return client, code
+}
+
+// tokens exchanges a code of the client.
+func (f *fixture) tokens(client store.OAuthClient, code string) store.OAuthTokens {
+	f.t.Helper()
+	t, err := f.ExchangeCode(f.ctx(), store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}, "10.0.0.1")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return t
+}
+
+func TestOAuthFromConsentToRevocation(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	c := f.clock
+	ann := f.caller("Acme", "bob@acme.test", store.RoleMember)
+	client, code := f.consent(ann)
+	first := f.tokens(client, code)
+	who, err := f.AuthenticateMCP(f.ctx(), first.Access)
+	is.NoErr(err)
+	is.Equal([]string{who.UserID, who.OrganizationID, string(who.Role), who.KeyName}, []string{ann.UserID, ann.OrganizationID, "member", "Assistant"})
+	_, err = f.Authenticate(f.ctx(), first.Access)
+	is.True(store.IsKind(err, store.Unauthorized)) // the token is good for the whole API
+
+	c.advance(store.OAuthTokenLifetime)
+	_, err = f.AuthenticateMCP(f.ctx(), first.Access)
+	is.True(store.IsKind(err, store.Unauthorized)) // an hour has passed
+	second, err := f.RefreshTokens(f.ctx(), client.ID, first.Refresh, "10.0.0.1")
+	is.NoErr(err)
+	again, err := f.AuthenticateMCP(f.ctx(), second.Access)
+	is.NoErr(err)
+	is.Equal(again.KeyID, who.KeyID) // usage and audit name one key
+	grants, err := f.OAuthGrants(f.ctx(), ann.Caller)
+	is.NoErr(err)
+	is.Equal(len(grants), 1)
+	is.Equal(grants[0].ClientName, "Assistant")
+
+	// Somebody else has a copy of the first refresh token: nobody knows who of the two.
+	_, err = f.RefreshTokens(f.ctx(), client.ID, first.Refresh, "10.6.6.6")
+	is.True(err != nil) // a used refresh token works
+	_, err = f.AuthenticateMCP(f.ctx(), second.Access)
+	is.True(store.IsKind(err, store.Unauthorized)) // the thief's friend goes on
+	_, err = f.RefreshTokens(f.ctx(), client.ID, second.Refresh, "10.0.0.1")
+	is.True(err != nil) // the grant survives the theft
+	log, err := f.Strings(f.ctx(), `SELECT action || ' ' || remote_addr || ' ' || detail FROM audit_log WHERE action LIKE 'oauth%' ORDER BY num`)
+	is.NoErr(err)
+	is.Equal(len(log), 2)
+	is.True(strings.Contains(log[1], `oauth.revoke 10.6.6.6`) && strings.Contains(log[1], "reused"))
+	secrets, err := f.Strings(f.ctx(), `SELECT coalesce(hex(refresh_hash), '') || coalesce(hex(code_hash), '') FROM oauth_grants`)
+	is.NoErr(err)
+	is.Equal(secrets, []string{""}) // nothing that works is left
+}
+
+func TestCodesThatDoNotWork(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(f *fixture, c *clock, x *store.OAuthExchange){
+		"another client":     func(_ *fixture, _ *clock, x *store.OAuthExchange) { x.ClientID = "ocl_other" },
+		"another address":    func(_ *fixture, _ *clock, x *store.OAuthExchange) { x.RedirectURI = "https://evil.example/" },
+		"another verifier":   func(_ *fixture, _ *clock, x *store.OAuthExchange) { x.Verifier += "x" },
+		"no verifier":        func(_ *fixture, _ *clock, x *store.OAuthExchange) { x.Verifier = "" },
+		"no code":            func(_ *fixture, _ *clock, x *store.OAuthExchange) { x.Code = "" },
+		"a changed code":     func(_ *fixture, _ *clock, x *store.OAuthExchange) { x.Code += "x" },
+		"too late":           func(_ *fixture, c *clock, _ *store.OAuthExchange) { c.advance(time.Minute) },
+		"used":               func(f *fixture, _ *clock, x *store.OAuthExchange) { _, _ = f.ExchangeCode(f.ctx(), *x, "") },
+		"the member is gone": func(f *fixture, _ *clock, _ *store.OAuthExchange) { f.leave("bob@acme.test") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			c := f.clock
+			client, code := f.consent(f.caller("Acme", "bob@acme.test", store.RoleMember))
+			x := store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}
+			change(f, c, &x)
+			_, err := f.ExchangeCode(f.ctx(), x, "")
+			is.True(store.IsKind(err, store.Invalid)) // the code works
+			is.Equal(f.count(`SELECT count(*) FROM api_keys WHERE oauth_grant_id IS NOT NULL AND revoked_at IS NULL`), int64(0))
+			if name != "a changed code" && name != "no code" { // which belong to no grant
+				x = store.OAuthExchange{ClientID: client.ID, Code: code, RedirectURI: callback, Verifier: verifier}
+				_, err = f.ExchangeCode(f.ctx(), x, "")
+				is.True(store.IsKind(err, store.Invalid)) // works after it was misused
+			}
+		})
+	}
+}
+
+// leave removes a member from Acme.
+func (f *fixture) leave(email string) {
+	f.t.Helper()
+	ids, err := f.Strings(f.ctx(), `SELECT id FROM users WHERE email = '`+email+`'`)
+	if err != nil || len(ids) != 1 {
+		f.t.Fatal(ids, err)
+	}
+	if _, err := f.RemoveMember(f.ctx(), f.owner.Caller, ids[0]); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func TestGrantsEnd(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(f *fixture, owner, ann store.Identity, client store.OAuthClient, t store.OAuthTokens) error{
+		"with the membership": func(f *fixture, _, _ store.Identity, _ store.OAuthClient, _ store.OAuthTokens) error {
+			f.leave("bob@acme.test")
+			return nil
+		},
+		"by their person": func(f *fixture, _, ann store.Identity, _ store.OAuthClient, _ store.OAuthTokens) error {
+			grants, err := f.OAuthGrants(f.ctx(), ann.Caller)
+			if err != nil || len(grants) != 1 {
+				return err
+			}
+			return f.RevokeOAuthGrant(f.ctx(), ann.Caller, grants[0].ID)
+		},
+		"by an owner": func(f *fixture, owner, _ store.Identity, _ store.OAuthClient, t store.OAuthTokens) error {
+			who, err := f.AuthenticateMCP(f.ctx(), t.Access)
+			if err != nil {
+				return err
+			}
+			if _, _, err := f.RollKey(f.ctx(), owner.Caller, who.KeyID); !store.IsKind(err, store.Conflict) {
+				f.t.Error("an access token can be rolled:", err)
+			}
+			_, err = f.RevokeKey(f.ctx(), owner.Caller, who.KeyID)
+			return err
+		},
+		"by the client": func(f *fixture, _, _ store.Identity, client store.OAuthClient, t store.OAuthTokens) error {
+			return f.RevokeToken(f.ctx(), client.ID, t.Access, "")
+		},
+		"by the client's refresh token": func(f *fixture, _, _ store.Identity, client store.OAuthClient, t store.OAuthTokens) error {
+			return f.RevokeToken(f.ctx(), client.ID, t.Refresh, "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			owner, ann := f.owner, f.caller("Acme", "bob@acme.test", store.RoleMember)
+			client, code := f.consent(ann)
+			tokens := f.tokens(client, code)
+			is.NoErr(f.RevokeToken(f.ctx(), "ocl_other", tokens.Access, ""))    // none of its tokens
+			is.NoErr(f.RevokeToken(f.ctx(), client.ID, "jm_refresh_no.t.", "")) // none at all
+			err := f.RevokeOAuthGrant(f.ctx(), owner.Caller, "ogr_none")
+			is.True(store.IsKind(err, store.NotFound))
+			_, err = f.AuthenticateMCP(f.ctx(), tokens.Access)
+			is.NoErr(err)
+
+			is.NoErr(end(f, owner, ann, client, tokens))
+			_, err = f.AuthenticateMCP(f.ctx(), tokens.Access)
+			is.True(store.IsKind(err, store.Unauthorized)) // the access token works
+			_, err = f.RefreshTokens(f.ctx(), client.ID, tokens.Refresh, "")
+			is.True(store.IsKind(err, store.Invalid)) // the refresh token works
+			grants, err := f.OAuthGrants(f.ctx(), ann.Caller)
+			is.NoErr(err)
+			is.Equal(len(grants), 0)
+		})
+	}
+}
+
+func TestRedirectAddresses(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for uri, valid := range map[string]bool{
+		"https://client.example/cb?x=1": true, "http://127.0.0.1/cb": true, "http://localhost:3334/cb": true,
+		"http://[::1]:9/": true, "com.example.app:/oauth": true, "cursor://anysphere.mcp/oauth": true,
+		"http://client.example/": false, "http://localhost.evil.example/": false, "https://user@client.example/": false,
+		"https://client.example/#f": false, "https://client.example/#": false, "javascript:alert(1)": false,
+		"data:text/html,x": false, "file:///etc/passwd": false, "https://": false, "/relative": false, "": false,
+		"https://a.example;script-src *": false, "https://a.example/\nX: y": false, "https://a,b.example/": false,
+		"https://client.example/" + strings.Repeat("a", 2000): false, "ftp://client.example/": false, "x.y": false,
+	} {
+		t.Run(uri, func(t *testing.T) {
+			is := is.New(t)
+			_, err := f.RegisterOAuthClient(t.Context(), "x", []string{uri})
+			is.Equal(err == nil, valid)
+		})
+	}
+	is := is.New(t)
+	c := store.OAuthClient{RedirectURIs: []string{"http://127.0.0.1/cb", "https://client.example/cb"}}
+	is.True(c.Redirects("http://127.0.0.1:4711/cb")) // the port is the client's choice
+	for _, uri := range []string{"http://127.0.0.1:4711/other", "https://client.example:8443/cb", "https://client.example/cb/", "http://localhost/cb", ""} {
+		is.True(!c.Redirects(uri)) // a browser is sent to an address of nobody
+	}
+}
+
+func TestUnusedProgramsArePruned(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	c := f.clock
+	ann := f.caller("Acme", "bob@acme.test", store.RoleMember)
+	kept, code := f.consent(ann)
+	f.tokens(kept, code)
+	unused, _ := f.consent(ann) // its code is never used
+	c.advance(31 * 24 * time.Hour)
+	n, err := f.PruneOAuth(f.ctx(), 10)
+	is.NoErr(err)
+	is.Equal(n, int64(1))
+	_, err = f.OAuthClient(f.ctx(), unused.ID)
+	is.True(store.IsKind(err, store.NotFound)) // nobody uses it
+	_, err = f.OAuthClient(f.ctx(), kept.ID)
+	is.NoErr(err)
+
+	// A flood fills the table: an old one makes room, and only an old one.
+	storetest.Exec(t, f.Store, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
+		INSERT INTO oauth_clients SELECT 'ocl_' || i, 'x', '[]', ?1, ?1 FROM n`, c.now().UnixMilli())
+	_, err = f.RegisterOAuthClient(f.ctx(), "late", []string{callback})
+	is.True(store.IsKind(err, store.Limited)) // every client is new
+	c.advance(2 * time.Hour)
+	_, err = f.RegisterOAuthClient(f.ctx(), "late", []string{callback})
+	is.NoErr(err)
+}

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The limits of programs that register themselves for OAuth.
+const (
+	maxOAuthClients   = 10_000
+	maxRedirectURIs   = 10
+	maxRedirectURI    = 2000                // bytes
+	oauthClientIdle   = 30 * 24 * time.Hour // age at which a client without a grant is pruned
+	oauthClientSpared = time.Hour           // time after its last use in which a client keeps its place
+)
+
+// An OAuthClient is a program that registered itself. Its name is its own claim.
+type OAuthClient struct {
+	ID           string
+	Name         string
+	RedirectURIs []string
+	CreatedAt    time.Time
+}
+
+// RegisterOAuthClient stores a program that wants to ask people for access. Anybody may
+// register one, so a registration alone permits nothing. It returns Limited if
+// maxOAuthClients are registered and none of them may be deleted.
+func (s *Store) RegisterOAuthClient(ctx context.Context, name string, redirectURIs []string) (OAuthClient, error) {
+	var f Fields
+	checkName(&f, "client_name", name, maxName)
+	f.Check(len(redirectURIs) >= 1 && len(redirectURIs) <= maxRedirectURIs, "redirect_uris",
+		"must have 1 to %d addresses", maxRedirectURIs)
+	for _, uri := range redirectURIs {
+		if why := wrongRedirect(uri); why != "" {
+			f.Add("redirect_uris", "%s", why)
+			break
+		}
+	}
+	if err := f.Err(); err != nil {
+		return OAuthClient{}, err
+	}
+	if err := s.RoomIn(ctx); err != nil {
+		return OAuthClient{}, err
+	}
+	list, err := json.Marshal(redirectURIs)
+	if err != nil {
+		return OAuthClient{}, err
+	}
+	c := OAuthClient{ID: NewID("ocl", s.now()), Name: name, RedirectURIs: redirectURIs, CreatedAt: s.now().UTC()}
+	return c, s.write(ctx, func(tx *Tx) error {
+		n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM oauth_clients`)
+		if err == nil && n >= maxOAuthClients {
+			// A flood of registrations must lock nobody out. So the new client replaces an unused
+			// one. It spares recent ones, whose users may be agreeing at this moment.
+			n, err = tx.Exec(deleteClients, s.now().Add(-oauthClientSpared).UnixMilli(), 1)
+			if err == nil && n == 0 {
+				err = Errorf(Limited, "too many programs have registered: try again later")
+			}
+		}
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(`INSERT INTO oauth_clients (id, name, redirect_uris, created_at, last_used_at)
+			VALUES (?, ?, ?, ?, ?)`, c.ID, c.Name, string(list), s.millis(), s.millis())
+		return err
+	})
+}
+
+// deleteClients deletes clients that nobody has agreed to, least recently used first.
+const deleteClients = `DELETE FROM oauth_clients WHERE id IN (SELECT c.id FROM oauth_clients c
+	WHERE c.last_used_at <= ? AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = c.id)
+	ORDER BY c.last_used_at LIMIT ?)`
+
+// OAuthClient returns a registered program. An unknown or pruned one is NotFound.
+func (s *Store) OAuthClient(ctx context.Context, id string) (OAuthClient, error) {
+	return s.oauthClient(ctx, s.db, id)
+}
+
+func (s *Store) oauthClient(ctx context.Context, q querier, id string) (OAuthClient, error) {
+	c, err := one(ctx, q, func(row scanner) (c OAuthClient, err error) {
+		var list string
+		if err = row.Scan(&c.ID, &c.Name, &list, asTime{&c.CreatedAt}); err == nil {
+			err = json.Unmarshal([]byte(list), &c.RedirectURIs)
+		}
+		return c, err
+	}, `SELECT id, name, redirect_uris, created_at FROM oauth_clients WHERE id = ?`, id)
+	return c, noRow(err, Errorf(NotFound, "no program has registered under this client_id: it has to register again"))
+}
+
+// PruneOAuth deletes up to limit grants whose code was never used, and then up to limit
+// clients without a grant. It returns the larger of the two counts: a count below limit
+// means that nothing is left to prune.
+func (s *Store) PruneOAuth(ctx context.Context, limit int) (int64, error) {
+	// Grants go first: a client can be deleted only after its last grant. A grant with a key
+	// stays, because usage and the audit log name the key.
+	grants, err := s.exec(ctx, `DELETE FROM oauth_grants WHERE id IN (SELECT id FROM oauth_grants g
+		WHERE g.expires_at <= ? AND NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.oauth_grant_id = g.id)
+		ORDER BY g.expires_at LIMIT ?)`, s.now().Add(-time.Hour).UnixMilli(), limit)
+	if err != nil {
+		return 0, err
+	}
+	clients, err := s.exec(ctx, deleteClients, s.now().Add(-oauthClientIdle).UnixMilli(), limit)
+	return max(grants, clients), err
+}
+
+// redirectHost and privateScheme match hosts and schemes that are safe in a page and in
+// its Content-Security-Policy header: they hold no space, quote or semicolon.
+var (
+	redirectHost  = regexp.MustCompile(`^([A-Za-z0-9._-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?$`)
+	privateScheme = regexp.MustCompile(`^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+$`)
+)
+
+// wrongRedirect returns why a browser may not be sent to uri with a code, or "" if it may.
+func wrongRedirect(uri string) string {
+	u, err := url.Parse(uri)
+	switch {
+	case err != nil || len(uri) > maxRedirectURI || !isToken(uri):
+		return "must be addresses of printable ASCII"
+	// RFC 6749, section 3.1.2, forbids a fragment. A user name could pass for the host
+	// when a person reads the address.
+	case u.Fragment != "" || strings.Contains(uri, "#") || u.User != nil:
+		return "must have no fragment and no user"
+	case u.Scheme == "https" && redirectHost.MatchString(u.Host):
+		return ""
+	// Plain http would send the code over the network, except on the own machine (RFC
+	// 8252, section 8.3).
+	case u.Scheme == "http" && redirectHost.MatchString(u.Host) && loopback(u):
+		return ""
+	case privateScheme.MatchString(u.Scheme) || slices.Contains(appSchemes(), u.Scheme):
+		return ""
+	}
+	return "must begin with https://, with http:// and a loopback address, or with a private-use scheme (RFC 8252)"
+}
+
+// appSchemes returns the schemes of well-known programs that use no reversed domain,
+// although RFC 8252 asks for one. Any other scheme without a dot is refused: it could be
+// one of the browser's own, such as javascript.
+func appSchemes() []string {
+	return []string{"cursor", "vscode", "vscode-insiders", "windsurf", "zed", "claude", "goose", "raycast"}
+}
+
+// loopback reports whether an address leads to the machine of its browser.
+func loopback(u *url.URL) bool {
+	ip, err := netip.ParseAddr(u.Hostname())
+	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// Redirects reports whether the client may get codes at uri. The port of a loopback
+// address may be another one each time (RFC 8252, section 7.3).
+func (c OAuthClient) Redirects(uri string) bool {
+	if slices.Contains(c.RedirectURIs, uri) {
+		return true
+	}
+	// Only the port may differ. So both addresses must be http, and every other part must
+	// be equal.
+	asked, err := url.Parse(uri)
+	if err != nil || asked.Scheme != "http" || wrongRedirect(uri) != "" {
+		return false
+	}
+	return slices.ContainsFunc(c.RedirectURIs, func(known string) bool {
+		u, err := url.Parse(known)
+		if err != nil || u.Scheme != "http" {
+			return false
+		}
+		return u.Hostname() == asked.Hostname() && u.EscapedPath() == asked.EscapedPath() &&
+			u.RawQuery == asked.RawQuery
+	})
+}

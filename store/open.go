@@ -1,0 +1,143 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"journeyman/store/sqlite"
+)
+
+// Options change how Open works. The zero value is right for a program.
+type Options struct {
+	Now        func() time.Time // the clock; nil means time.Now
+	QueueLimit int              // most waiting turns of one organization; 0 means 10,000
+	QueueTotal int              // most waiting turns; 0 means ten times QueueLimit
+	Timezone   *time.Location   // of cron schedules that name none; nil means UTC
+	Log        *slog.Logger     // nil means that nothing is logged
+	BeginAnew  bool             // create a database even where files show that there was one
+
+	DiskReserve DiskLimit // below it, new work is refused
+	DiskWarning DiskLimit // below it, the level of the disk is DiskLow
+
+	// Statfs measures the file system of a folder; nil means the function of that name.
+	Statfs func(dir string) (DiskSpace, error)
+
+	// PasswordMemory is the memory, in KiB, that hashing one password takes. 0 means the
+	// amount that protects passwords. Only tests choose less.
+	PasswordMemory uint32
+
+	// RepeatWrites runs each write twice and undoes the first run. Only tests choose it: a write
+	// must have the same result however often it began.
+	RepeatWrites bool
+}
+
+// Open opens the data folder dir, and creates or upgrades its database. schema is the
+// text of schema.sql, which must describe the newest version. Open fails if another
+// process has the folder open, or if the database is newer than this program.
+func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) {
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Statfs == nil {
+		opt.Statfs = Statfs
+	}
+	opt.QueueLimit = cmp.Or(opt.QueueLimit, 10_000)
+	opt.QueueTotal = cmp.Or(opt.QueueTotal, 10*opt.QueueLimit)
+	opt.Timezone = cmp.Or(opt.Timezone, time.UTC)
+	opt.PasswordMemory = cmp.Or(opt.PasswordMemory, argonMemory)
+	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
+	if err := openFolder(dir, opt.Log); err != nil {
+		return nil, err
+	}
+	// The lock comes before the database: two processes must never migrate the same file.
+	lock, err := sqlite.Lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir, lock: lock, now: opt.Now, zone: opt.Timezone,
+		waiting: waiting{perOrganization: int64(opt.QueueLimit), inAll: int64(opt.QueueTotal), by: map[string]int64{}},
+		hashing: make(chan struct{}, runtime.GOMAXPROCS(0)), hashMemory: opt.PasswordMemory}
+	s.disk = diskWatch{dir: dir, statfs: opt.Statfs, reserve: opt.DiskReserve, warning: opt.DiskWarning,
+		now: opt.Now, log: opt.Log}
+	s.disk.recallTold()
+	s.close = sync.OnceValue(s.closeAll)
+	if err := s.open(ctx, schema, opt); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context, schema string, opt Options) (err error) {
+	// First: on a full disk, what a killed process left may be the room that the start needs.
+	if err := s.sweepTemp(); err != nil {
+		return err
+	}
+	sweepScratch(time.Now()) // the files' clock: that of the store may be another in tests
+	s.full = fullStart{schema: schema, log: opt.Log}
+	if err := s.openDatabase(ctx, opt); err != nil {
+		return err
+	}
+	if s.keptUntil, err = begunAnew(s.dir); err != nil {
+		return err
+	}
+	if opt.RepeatWrites {
+		s.db.RepeatWrites()
+	}
+	s.db.OnDamage(func(err error) {
+		opt.Log.Error("the database is damaged, nothing more is written", "err", err, "do", DamageAdvice)
+	})
+	if err := s.countQueue(ctx); err != nil {
+		return err
+	}
+	if err := s.openBlobs(); err != nil {
+		return err
+	}
+	s.beginFull(ctx)
+	return nil
+}
+
+// openDatabase opens the database, for reading only on a disk that has no room.
+func (s *Store) openDatabase(ctx context.Context, opt Options) error {
+	check := refuseLostDatabase
+	if opt.BeginAnew {
+		check = markBegunAnew
+	}
+	path := filepath.Join(s.dir, databaseName)
+	err := check(ctx, s.dir)
+	if err == nil {
+		s.db, err = sqlite.Open(ctx, path, s.full.schema, migrations())
+	}
+	if sqlite.IsNoRoomToOpen(err) {
+		cause := err
+		if _, err = os.Stat(path); err == nil {
+			s.db, err = sqlite.OpenReadOnly(ctx, path, len(migrations())+1)
+		}
+		if err != nil {
+			return fmt.Errorf("the disk of %s is full: make room and start again: %w", s.dir, errors.Join(err, cause))
+		}
+	}
+	if err == nil && opt.BeginAnew {
+		err = markBegunAnewDone(s.dir)
+	}
+	return explainOpen(err)
+}
+
+// Close waits for the writes under way and closes the folder. Later writes fail. A second
+// call does nothing and returns the result of the first.
+func (s *Store) Close() error { return s.close() }
+
+// closeAll closes the database, if it was opened, and then releases the lock.
+func (s *Store) closeAll() (err error) {
+	if s.db != nil {
+		err = s.db.Close()
+	}
+	return errors.Join(err, s.lock.Close())
+}

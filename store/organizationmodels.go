@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+)
+
+// OrganizationModels are the models that an organization has set up, as the runner needs
+// them.
+type OrganizationModels struct {
+	Chain     string // models of workers that choose none, with commas between them; "" for the server's
+	Providers []OpenProvider
+
+	// First reports whether this is the first organization of the server. Its Owner runs the
+	// machine, so its providers may be in the private network.
+	First bool
+}
+
+// An OpenProvider is a provider with its key.
+type OpenProvider struct {
+	Provider
+	Key string // "" without one
+
+	// Sealed is why the key cannot be read: the key file has changed. It is nil otherwise.
+	Sealed *Error
+}
+
+const firstOrganization = `SELECT id FROM organizations ORDER BY created_at, rowid LIMIT 1`
+
+// IsFirst reports whether an organization is the first of the server. Its Owner runs the machine.
+func (s *Store) IsFirst(ctx context.Context, organizationID string) (bool, error) {
+	first, err := one(ctx, s.db, scanString, firstOrganization)
+	return err == nil && first == organizationID, err
+}
+
+// ModelChanges counts the changes of what OrganizationModels returns, of all organizations.
+// As long as the count is the same, an earlier result still holds.
+func (s *Store) ModelChanges() int64 { return s.modelChanges.Load() }
+
+// OrganizationModels returns the models of an organization. It checks no right: the runner
+// opens models for every caller.
+func (s *Store) OrganizationModels(ctx context.Context, organizationID string) (m OrganizationModels, err error) {
+	err = s.snapshot(ctx, func(q querier) error {
+		m.Chain, err = one(ctx, q, scanString, `SELECT models FROM organizations WHERE id = ?`, organizationID)
+		if err != nil {
+			return notFound(err, "organization")
+		}
+		first, err := one(ctx, q, scanString, firstOrganization)
+		if err != nil {
+			return err
+		}
+		m.First = first == organizationID
+		m.Providers, err = all(ctx, q, s.openProvider, `SELECT sealed, `+providerColumns+` FROM model_providers
+			INDEXED BY model_providers_by_name WHERE organization_id = ? ORDER BY name`, organizationID)
+		return err
+	})
+	return m, err
+}
+
+// openProvider scans a provider and unseals its key.
+func (s *Store) openProvider(row scanner) (p OpenProvider, err error) {
+	var sealed []byte
+	p.Provider, err = scanProvider(scannerFunc(func(dest ...any) error {
+		return row.Scan(append([]any{&sealed}, dest...)...)
+	}))
+	if err != nil || sealed == nil {
+		return p, err
+	}
+	key, err := s.unseal("provider "+p.ID, sealed)
+	p.Key = string(key)
+	// One key that cannot be read must not take the other providers away.
+	if errors.As(err, &p.Sealed) {
+		return p, nil
+	}
+	return p, err
+}
+
+// SetDefaultModels sets the chain of models for workers that choose none; "" means the
+// server's. It is Forbidden for all but Owners. It returns a Conflict unless the chain is
+// still was. The caller has checked the names.
+func (s *Store) SetDefaultModels(ctx context.Context, c Caller, was, chain string) error {
+	var f Fields
+	if checkLine(&f, "models", chain, MaxModelName); f.Err() != nil {
+		return f.Err()
+	}
+	return s.changeProviders(ctx, &c, func(tx *Tx) error {
+		changed := false
+		err := s.setModels(ctx, tx, c, chain, func(now string) bool { changed = now != was; return !changed })
+		if changed {
+			return Errorf(Conflict, "somebody has just changed the default models: look at them again")
+		}
+		return err
+	})
+}
+
+// OperatorOf returns the Operator as the caller of one organization. An empty name means the
+// first organization.
+func (s *Store) OperatorOf(ctx context.Context, organization string) (c Caller, err error) {
+	c = Operator()
+	if organization = strings.TrimSpace(organization); organization == "" {
+		c.OrganizationID, err = one(ctx, s.db, scanString, firstOrganization)
+		return c, noRow(err, Errorf(NotFound, "the data folder has no organization yet: start the server first"))
+	}
+	c.OrganizationID, err = one(ctx, s.db, scanString, `SELECT id FROM organizations WHERE name = ?`, organization)
+	return c, noRow(err, Errorf(NotFound, "there is no organization %q", FirstRunes(organization, maxName)))
+}

@@ -1,0 +1,197 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"time"
+)
+
+// DefaultOrganization is the name of the organization that the first start creates.
+const DefaultOrganization = "Default"
+
+// An Organization is one that a user is in.
+type Organization struct {
+	ID   string
+	Name string
+	Role Role // of the user
+}
+
+// Organizations lists the organizations that the caller is in, the oldest membership
+// first.
+func (s *Store) Organizations(ctx context.Context, c Caller) ([]Organization, error) {
+	return s.organizationsOf(ctx, s.db, c.UserID)
+}
+
+func (s *Store) organizationsOf(ctx context.Context, q querier, userID string) ([]Organization, error) {
+	return all(ctx, q, func(row scanner) (o Organization, err error) {
+		return o, row.Scan(&o.ID, &o.Name, &o.Role)
+	}, `SELECT o.id, o.name, m.role FROM memberships m JOIN organizations o ON o.id = m.organization_id
+		WHERE m.user_id = ? ORDER BY m.created_at, m.organization_id`, userID)
+}
+
+// TaskElsewhere returns those of the caller's other organizations that have a task of that id,
+// which the caller may see there.
+func (s *Store) TaskElsewhere(ctx context.Context, c Caller, id string) (list []Organization, err error) {
+	organizations, err := s.organizationsOf(ctx, s.db, c.UserID)
+	for _, o := range organizations {
+		if err != nil {
+			return nil, err
+		}
+		if o.ID == c.OrganizationID {
+			continue
+		}
+		there := Caller{OrganizationID: o.ID, UserID: c.UserID, Role: o.Role}
+		_, _, err = s.visibleTask(ctx, s.db, there, id)
+		switch {
+		case err == nil:
+			list = append(list, o)
+		case IsKind(err, NotFound), IsKind(err, Forbidden):
+			err = nil
+		}
+	}
+	return list, err
+}
+
+// ensureOrganization returns the id of the organization with that name, or of the
+// first one where name is empty. It creates the organization if there is none, and
+// reports whether it did.
+func (s *Store) ensureOrganization(tx *Tx, name string) (id string, created bool, err error) {
+	ctx := context.Background()
+	if name == "" {
+		id, err = one(ctx, tx, scanString, firstOrganization)
+		name = DefaultOrganization
+	} else {
+		id, err = one(ctx, tx, scanString, `SELECT id FROM organizations WHERE name = ?`, name)
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, false, err
+	}
+	id = NewID("org", s.now())
+	_, err = tx.Exec(`INSERT INTO organizations (id, name, created_at) VALUES (?, ?, ?)`, id, name, s.millis())
+	return id, true, err
+}
+
+// OrganizationSettings are what an Owner decides for an organization.
+type OrganizationSettings struct {
+	Name             string
+	MonthlyCreditCap *float64 // nil for none
+}
+
+// OrganizationSettings returns the settings of the caller's organization, and the
+// nano-dollars that it has spent this month. It is Forbidden for all but Owners.
+func (s *Store) OrganizationSettings(ctx context.Context, c Caller) (o OrganizationSettings, spent int64, err error) {
+	if err := c.Allow(ManageOrganization); err != nil {
+		return o, 0, err
+	}
+	return s.organizationSettings(ctx, s.db, c.OrganizationID)
+}
+
+func (s *Store) organizationSettings(ctx context.Context, q querier,
+	organizationID string) (o OrganizationSettings, spent int64, err error) {
+	_, err = one(ctx, q, into(&o.Name, &o.MonthlyCreditCap, &spent), `SELECT name, monthly_credit_cap,
+			coalesce((SELECT cost FROM spending WHERE organization_id = ?1 AND month = ?2), 0)
+		FROM organizations WHERE id = ?1`, organizationID, month(s.now()))
+	return o, spent, err
+}
+
+// MonthSpending returns the nano-dollars that the caller's organization has spent in
+// this calendar month (UTC), and its cap in credits, nil for none. It is Forbidden
+// for a Member.
+func (s *Store) MonthSpending(ctx context.Context, c Caller) (spent int64, limit *float64, err error) {
+	if err := c.Allow(SeeUsage); err != nil {
+		return 0, nil, err
+	}
+	o, spent, err := s.organizationSettings(ctx, s.db, c.OrganizationID)
+	return spent, o.MonthlyCreditCap, err
+}
+
+// UpdateOrganization changes the settings of the caller's organization. It is
+// Forbidden for all but Owners. The name of another organization is Invalid.
+func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o OrganizationSettings) error {
+	var f Fields
+	o.Name = strings.TrimSpace(o.Name)
+	checkName(&f, "name", o.Name, maxName)
+	limit := o.MonthlyCreditCap
+	f.Check(limit == nil || *limit >= 0, "monthlyCreditCap", "must be 0 or more") // which NaN is not, either
+	if err := f.Err(); err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *Tx) error {
+		if err := s.allowNow(ctx, tx, &c, ManageOrganization); err != nil {
+			return err
+		}
+		old, spent, err := s.organizationSettings(ctx, tx, c.OrganizationID)
+		if err != nil {
+			return err
+		}
+		err = refuseIf(ctx, tx, Fields{{Path: "name", Message: "is another organization's"}}.Err(),
+			`SELECT EXISTS (SELECT 1 FROM organizations WHERE name = ? AND id <> ?)`, o.Name, c.OrganizationID)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`UPDATE organizations SET name = ?, monthly_credit_cap = ? WHERE id = ?`,
+			o.Name, o.MonthlyCreditCap, c.OrganizationID); err != nil {
+			return err
+		}
+		// A lower cap may be passed at once.
+		err = s.alertCap(ctx, tx, c.OrganizationID, spent, spent, old.MonthlyCreditCap, o.MonthlyCreditCap)
+		if err != nil {
+			return err
+		}
+		return s.auditOrganization(tx, c, old, o)
+	})
+}
+
+func (s *Store) auditOrganization(tx *Tx, c Caller, old, o OrganizationSettings) error {
+	if old.Name != o.Name {
+		err := s.audit(tx, c, "organization.name", c.OrganizationID, map[string]any{"from": old.Name, "to": o.Name})
+		if err != nil {
+			return err
+		}
+	}
+	from, to := old.MonthlyCreditCap, o.MonthlyCreditCap
+	if from == to || from != nil && to != nil && *from == *to {
+		return nil
+	}
+	return s.audit(tx, c, "organization.cap", c.OrganizationID, map[string]any{"from": from, "to": to})
+}
+
+// Allowance returns the nano-dollars that an organization may still spend this
+// month. limited is false if it has no cap.
+func (s *Store) Allowance(ctx context.Context, organizationID string) (left int64, limited bool, err error) {
+	return s.allowance(ctx, s.db, organizationID)
+}
+
+func (s *Store) allowance(ctx context.Context, q querier, organizationID string) (left int64, limited bool, err error) {
+	// Every request asks this, and few organizations have a cap: only these need their sum.
+	var credits *float64
+	_, err = one(ctx, q, into(&credits), `SELECT monthly_credit_cap FROM organizations WHERE id = ?`, organizationID)
+	if err != nil || credits == nil {
+		return 0, false, err
+	}
+	spent, err := one(ctx, q, scanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?`,
+		organizationID, month(s.now()))
+	// A cap may be any number: beyond 2^62 nano-dollars it would overflow.
+	return int64(min(*credits*NanosPerCredit, 1<<62)) - spent, true, noRow(err, nil)
+}
+
+// checkCap returns CapReached if an organization has spent its credits.
+func (s *Store) checkCap(ctx context.Context, q querier, organizationID string) error {
+	left, limited, err := s.allowance(ctx, q, organizationID)
+	if err == nil && limited && left <= 0 {
+		return CapReached()
+	}
+	return err
+}
+
+// CapReached returns the error for work that the organization cannot pay this month.
+func CapReached() *Error {
+	return &Error{Kind: PaymentRequired, Code: "credit_cap",
+		Message: "the organization has used its credits for this month"}
+}
+
+// month returns the number of the calendar month (UTC) that t lies in: the key of
+// the table spending.
+func month(t time.Time) int { return t.UTC().Year()*12 + int(t.UTC().Month()) - 1 }

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+// MaxPins is how many workers of an organization a user can pin. Every page lists them.
+const MaxPins = 12
+
+// A Pin is a worker that a user has pinned.
+type Pin struct {
+	ID, Title string // of the worker
+	at        time.Time
+}
+
+func scanPin(row scanner) (p Pin, err error) {
+	err = row.Scan(&p.ID, &p.Title, asTime{&p.at})
+	return p, err
+}
+
+// Pins returns the workers that the caller has pinned and may still see, in the order in
+// which they were pinned.
+func (s *Store) Pins(ctx context.Context, c Caller) ([]Pin, error) {
+	list, err := all(ctx, s.db, scanPin, `SELECT w.id, w.title, p.created_at
+		FROM worker_pins p CROSS JOIN workers w ON w.id = p.worker_id
+		WHERE p.organization_id = ?1 AND p.user_id = ?2 AND w.deleted_at IS NULL
+			AND (?3 OR w.visibility = 'public' OR w.user_id = ?2
+				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?2))
+		LIMIT ?4`, c.OrganizationID, c.UserID, c.Role.manages(), MaxPins)
+	slices.SortStableFunc(list, func(a, b Pin) int { return cmp.Compare(a.at.UnixMilli(), b.at.UnixMilli()) })
+	return list, err
+}
+
+// PinWorker pins a worker that the caller may see. A second pin changes nothing. It
+// returns a Conflict if the caller has MaxPins pins already.
+func (s *Store) PinWorker(ctx context.Context, c Caller, workerID string) error {
+	return s.write(ctx, func(tx *Tx) error {
+		if _, err := s.runnableWorker(ctx, tx, c, workerID); err != nil {
+			return err
+		}
+		// A deleted worker keeps its pins, which nobody sees: they must not count.
+		if _, err := tx.Exec(`DELETE FROM worker_pins WHERE organization_id = ?1 AND user_id = ?2
+			AND worker_id IN (SELECT w.id FROM worker_pins p CROSS JOIN workers w ON w.id = p.worker_id
+				WHERE p.organization_id = ?1 AND p.user_id = ?2 AND w.deleted_at IS NOT NULL)`,
+			c.OrganizationID, c.UserID); err != nil {
+			return err
+		}
+		n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM worker_pins
+			WHERE organization_id = ? AND user_id = ? AND worker_id <> ?`, c.OrganizationID, c.UserID, workerID)
+		if err != nil {
+			return err
+		}
+		if n >= MaxPins {
+			return Errorf(Conflict, "you have pinned %d workers, the most there may be: unpin one first", MaxPins)
+		}
+		s.tell(tx, c.OrganizationID, ChangedWorkers)
+		_, err = tx.Exec(`INSERT INTO worker_pins (organization_id, user_id, worker_id, created_at)
+			VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`, c.OrganizationID, c.UserID, workerID, s.millis())
+		return err
+	})
+}
+
+// UnpinWorker removes a pin. It does nothing if the caller has not pinned the worker.
+func (s *Store) UnpinWorker(ctx context.Context, c Caller, workerID string) error {
+	return s.write(ctx, func(tx *Tx) error {
+		s.tell(tx, c.OrganizationID, ChangedWorkers)
+		_, err := tx.Exec(`DELETE FROM worker_pins WHERE organization_id = ? AND user_id = ? AND worker_id = ?`,
+			c.OrganizationID, c.UserID, workerID)
+		return err
+	})
+}

@@ -1,0 +1,64 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// A user pins a few workers, and sees only those that exist and that the user may see.
+func TestPins(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	ctx := t.Context()
+	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	titles := func(c store.Caller) (list []string) {
+		pins, err := f.Pins(ctx, c)
+		is.NoErr(err)
+		for _, p := range pins {
+			list = append(list, p.Title)
+		}
+		return list
+	}
+	first := f.newWorker(f.owner, store.NewWorker{Title: "First"})
+	second := f.newWorker(f.owner, store.NewWorker{Title: "Second"})
+	is.NoErr(f.PinWorker(ctx, mo.Caller, second.ID))
+	f.clock.advance(time.Second)
+	is.NoErr(f.PinWorker(ctx, mo.Caller, first.ID))
+	is.NoErr(f.PinWorker(ctx, mo.Caller, second.ID)) // changes nothing
+	is.Equal(titles(mo.Caller), []string{"Second", "First"})
+	is.Equal(titles(f.owner.Caller), nil) // the pins of others
+
+	hidden := f.newWorker(f.owner, store.NewWorker{Title: "Hidden", Visibility: store.Private})
+	is.True(store.IsKind(f.PinWorker(ctx, mo.Caller, hidden.ID), store.Forbidden)) // a member pins what they may not see
+	_, err := f.UpdateWorker(ctx, f.owner.Caller, first.ID, store.WorkerPatch{Visibility: new(store.Private)})
+	is.NoErr(err)
+	is.Equal(titles(mo.Caller), []string{"Second"}) // the other one became private
+	is.NoErr(f.UnpinWorker(ctx, mo.Caller, second.ID))
+	is.NoErr(f.UnpinWorker(ctx, mo.Caller, second.ID)) // again
+	is.Equal(titles(mo.Caller), nil)
+}
+
+// The number of pins has a limit, which deleted workers do not count for.
+func TestPinsAreFew(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	ctx, c := t.Context(), f.owner.Caller
+	var last store.Worker
+	for range store.MaxPins {
+		last = f.newWorker(f.owner, store.NewWorker{Title: "One of many"})
+		is.NoErr(f.PinWorker(ctx, c, last.ID))
+	}
+	more := f.newWorker(f.owner, store.NewWorker{Title: "One more"})
+	is.True(store.IsKind(f.PinWorker(ctx, c, more.ID), store.Conflict)) // beyond the limit
+	is.NoErr(f.DeleteWorker(ctx, c, last.ID))
+	is.NoErr(f.PinWorker(ctx, c, more.ID))
+	pins, err := f.Pins(ctx, c)
+	is.NoErr(err)
+	is.Equal(len(pins), store.MaxPins)
+}

@@ -1,0 +1,19 @@
+package store
+
+import "net/netip"
+
+// Place returns the network to which limits for a client's address apply, for an address
+// without a port. A client with one IPv6 address has a network of 2^64 of them, so the
+// whole network counts as one place.
+func Place(addr string) string {
+	ip, err := netip.ParseAddr(addr)
+	if err != nil {
+		return addr
+	}
+	if ip = ip.Unmap().WithZone(""); ip.Is6() {
+		if network, err := ip.Prefix(64); err == nil {
+			return network.String()
+		}
+	}
+	return ip.String()
+}

@@ -1,0 +1,390 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A ProviderKind is the API that a provider of models speaks.
+type ProviderKind string
+
+// The kinds of providers. KindCompatible is any other server with OpenAI's API.
+const (
+	KindAnthropic  ProviderKind = "anthropic"
+	KindOpenAI     ProviderKind = "openai"
+	KindOpenRouter ProviderKind = "openrouter"
+	KindOllama     ProviderKind = "ollama"
+	KindCompatible ProviderKind = "openai-compatible"
+)
+
+// ProviderKinds returns the kinds in the order in which people are shown them.
+func ProviderKinds() []ProviderKind {
+	return []ProviderKind{KindAnthropic, KindOpenAI, KindOllama, KindOpenRouter, KindCompatible}
+}
+
+// The limits of providers.
+const (
+	MaxProviders      = 20 // of an organization
+	MaxProviderName   = 32 // characters
+	MaxProviderKey    = 4 << 10
+	MaxProviderURL    = 500
+	MaxProviderModels = 500 // of one provider's list
+	MaxListedModel    = 200 // bytes of a model's name
+	maxContextWindow  = 1 << 30
+	maxTestText       = 2000 // characters of an answer or an error
+)
+
+// A Provider is a provider of models that an organization has connected. Only
+// OrganizationModels returns its key.
+type Provider struct {
+	ID            string
+	Name          string // models are called Name:MODEL
+	Kind          ProviderKind
+	BaseURL       string // "" for that of the kind
+	HasKey        bool
+	KeyEnd        string // the last characters of a long key, else ""
+	ContextWindow int64  // tokens, for all its models; 0: as the provider says
+	Models        []ListedModel
+	Test          *ProviderTest // nil if it was not tested since it was changed
+	CreatedAt     time.Time
+	UpdatedAt     time.Time
+	Revision      int64 // counts the changes of key, address and context window
+}
+
+// A ListedModel is a model in the list of its provider.
+type ListedModel struct {
+	Name          string   `json:"name"`
+	ContextWindow int64    `json:"contextWindow,omitempty"` // tokens; 0 unknown
+	Abilities     []string `json:"abilities,omitempty"`     // such as "tools"; nil unknown
+}
+
+// A ProviderTest is how a test of a provider ended.
+type ProviderTest struct {
+	At           time.Time     `json:"at"`
+	Model        string        `json:"model,omitempty"`  // that was asked; "" if the list of models failed
+	Answer       string        `json:"answer,omitempty"` // in the model's words; "" after a failure
+	Took         time.Duration `json:"took,omitempty"`
+	InputTokens  int64         `json:"inputTokens,omitempty"`
+	OutputTokens int64         `json:"outputTokens,omitempty"`
+	Code         string        `json:"code,omitempty"`  // of the failure
+	Error        string        `json:"error,omitempty"` // the failure, for people; "" after an answer
+}
+
+// OK reports whether the model has answered.
+func (t *ProviderTest) OK() bool { return t != nil && t.Error == "" }
+
+// A NewProvider is a provider to connect.
+type NewProvider struct {
+	Name          string
+	Kind          ProviderKind
+	BaseURL       string
+	Key           string
+	ContextWindow int64
+}
+
+// A ProviderPatch holds the fields of a provider to change. A nil field stays as it is. The
+// name never changes, because workers name models by it.
+type ProviderPatch struct {
+	BaseURL, Key  *string
+	ContextWindow *int64
+}
+
+var providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
+
+// Check notes in f the fields that break a rule.
+func (n NewProvider) Check(f *Fields) {
+	f.Check(len(n.Name) <= MaxProviderName && providerName.MatchString(n.Name), "name",
+		"must have 1 to %d lower-case letters, digits, dots and hyphens, and begin with a letter or digit",
+		MaxProviderName)
+	f.Check(n.Name != "offline" && n.Name != "replay", "name", "must not be offline or replay, which mean other models")
+	f.Check(slices.Contains(ProviderKinds(), n.Kind), "kind",
+		"must be anthropic, openai, ollama, openrouter or openai-compatible")
+	f.Check(n.BaseURL != "" || n.Kind != KindCompatible, "baseUrl", "is required")
+	f.Check(n.Key != "" || n.BaseURL != "" || n.Kind == KindOllama || n.Kind == KindCompatible, "key", "is required")
+	checkProviderURL(f, n.BaseURL)
+	f.Check(len(n.Key) <= MaxProviderKey, "key", "must have at most %d bytes", MaxProviderKey)
+	f.Check(!strings.ContainsFunc(n.Key, func(r rune) bool { return r <= ' ' || r > '~' }), "key",
+		"must have no spaces and only ASCII characters")
+	f.Check(n.ContextWindow == 0 || n.ContextWindow >= 1024 && n.ContextWindow <= maxContextWindow, "contextWindow",
+		"must be 1024 tokens or more, or 0 for what the provider says")
+}
+
+// checkProviderURL notes in f an address that is no plain http or https address. The pages
+// show it, so it must hold no password.
+func checkProviderURL(f *Fields, text string) {
+	if text == "" {
+		return
+	}
+	u, err := url.Parse(text)
+	switch {
+	case utf8.RuneCountInString(text) > MaxProviderURL:
+		f.Add("baseUrl", "must have at most %d characters", MaxProviderURL)
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		f.Add("baseUrl", "must be an http:// or https:// address, such as https://openrouter.ai/api/v1")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		f.Add("baseUrl", "must have no user, password, query or fragment: the key has a field of its own")
+	}
+}
+
+const providerColumns = `id, name, kind, base_url, sealed IS NOT NULL, key_end, context_window, models, test,
+	created_at, updated_at, revision`
+
+func scanProvider(row scanner) (p Provider, err error) {
+	var models string
+	var test []byte
+	err = row.Scan(&p.ID, &p.Name, &p.Kind, &p.BaseURL, &p.HasKey, &p.KeyEnd, &p.ContextWindow, &models, &test,
+		asTime{&p.CreatedAt}, asTime{&p.UpdatedAt}, &p.Revision)
+	if err == nil && test != nil {
+		err = json.Unmarshal(test, &p.Test)
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(models), &p.Models)
+	}
+	return p, err
+}
+
+// Providers returns the providers of the caller's organization by name. It is Forbidden
+// for a Member.
+func (s *Store) Providers(ctx context.Context, c Caller) ([]Provider, error) {
+	if err := c.Allow(SeeProviders); err != nil {
+		return nil, err
+	}
+	return s.providersOf(ctx, s.db, c.OrganizationID)
+}
+
+func (s *Store) providersOf(ctx context.Context, q querier, organizationID string) ([]Provider, error) {
+	return all(ctx, q, scanProvider, `SELECT `+providerColumns+` FROM model_providers
+		INDEXED BY model_providers_by_name WHERE organization_id = ? ORDER BY name`, organizationID)
+}
+
+// provider returns the provider of that name.
+func (s *Store) provider(ctx context.Context, q querier, organizationID, name string) (Provider, error) {
+	p, err := one(ctx, q, scanProvider, `SELECT `+providerColumns+` FROM model_providers
+		INDEXED BY model_providers_by_name WHERE organization_id = ? AND name = ?`, organizationID, name)
+	return p, noRow(err, Errorf(NotFound, "there is no provider %q", FirstRunes(name, MaxProviderName)))
+}
+
+// AddProvider connects a provider. It is Forbidden for all but Owners. It returns a Conflict
+// if the name is taken, or if there are MaxProviders already.
+func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Provider, err error) {
+	var f Fields
+	if n.Check(&f); f.Err() != nil {
+		return p, f.Err()
+	}
+	err = s.changeProviders(ctx, &c, func(tx *Tx) error {
+		list, err := s.providersOf(ctx, tx, c.OrganizationID)
+		if err != nil {
+			return err
+		}
+		if len(list) >= MaxProviders {
+			return Errorf(Conflict, "there are %d providers already, the most there may be: remove one first",
+				MaxProviders)
+		}
+		if slices.ContainsFunc(list, func(p Provider) bool { return p.Name == n.Name }) {
+			return &Error{Kind: Conflict, Message: "there is a provider of that name already",
+				Details: []Detail{{"name", "is the name of another provider: choose another one"}}}
+		}
+		now := fromMillis(s.millis())
+		p = Provider{ID: NewID("prv", now), Name: n.Name, Kind: n.Kind, BaseURL: n.BaseURL, HasKey: n.Key != "",
+			KeyEnd: keyEnd(n.Key), ContextWindow: n.ContextWindow, CreatedAt: now, UpdatedAt: now, Revision: 1}
+		sealed, err := s.sealProviderKey(p.ID, n.Key)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(`INSERT INTO model_providers (id, organization_id, name, kind, base_url, sealed, key_end,
+				context_window, models, created_by_user_id, created_at, updated_at, revision)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, '[]', ?, ?, ?, 1)`, p.ID, c.OrganizationID, p.Name, p.Kind, p.BaseURL,
+			sealed, p.KeyEnd, p.ContextWindow, nullable(c.UserID), now.UnixMilli(), now.UnixMilli())
+		if err != nil {
+			return err
+		}
+		return s.audit(tx, c, "provider.create", p.ID,
+			map[string]any{"name": p.Name, "kind": p.Kind, "baseUrl": p.BaseURL})
+	})
+	return p, err
+}
+
+// UpdateProvider changes a provider. It is Forbidden for all but Owners. A new host needs the
+// key again, because the stored key must not go to a host that nobody entered it for.
+func (s *Store) UpdateProvider(ctx context.Context, c Caller, name string, patch ProviderPatch) (
+	p Provider, err error) {
+	err = s.changeProviders(ctx, &c, func(tx *Tx) error {
+		if p, err = s.provider(ctx, tx, c.OrganizationID, name); err != nil {
+			return err
+		}
+		was := p
+		set(&p.BaseURL, patch.BaseURL)
+		set(&p.ContextWindow, patch.ContextWindow)
+		if err := checkChange(was, p, patch); err != nil {
+			return err
+		}
+		var sealed any // NULL keeps the key
+		if patch.Key != nil && *patch.Key != "" {
+			if sealed, err = s.sealProviderKey(p.ID, *patch.Key); err != nil {
+				return err
+			}
+			p.HasKey, p.KeyEnd = true, keyEnd(*patch.Key)
+		}
+		// The result of a test says nothing about another key or address.
+		p.Test, p.UpdatedAt, p.Revision = nil, fromMillis(s.millis()), p.Revision+1
+		_, err = tx.Exec(`UPDATE model_providers SET base_url = ?, sealed = coalesce(?, sealed), key_end = ?,
+				context_window = ?, test = NULL, updated_at = ?, revision = ? WHERE id = ?`,
+			p.BaseURL, sealed, p.KeyEnd, p.ContextWindow, p.UpdatedAt.UnixMilli(), p.Revision, p.ID)
+		if err != nil {
+			return err
+		}
+		detail := map[string]any{"name": p.Name, "key": sealed != nil}
+		if was.BaseURL != p.BaseURL {
+			detail["from"], detail["to"] = was.BaseURL, p.BaseURL
+		}
+		return s.audit(tx, c, "provider.update", p.ID, detail)
+	})
+	return p, err
+}
+
+// checkChange returns an error if a provider must not change in this way.
+func checkChange(was, p Provider, patch ProviderPatch) error {
+	n := NewProvider{Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, ContextWindow: p.ContextWindow}
+	if set(&n.Key, patch.Key); n.Key == "" && was.HasKey {
+		n.Key = "kept"
+	}
+	var f Fields
+	n.Check(&f)
+	f.Check(!was.HasKey || patch.Key != nil && *patch.Key != "" || sameOrigin(was.BaseURL, p.BaseURL), "key",
+		"must be entered again, because the base URL leads to another host now")
+	return f.Err()
+}
+
+// sameOrigin reports whether two addresses lead to the same server.
+func sameOrigin(a, b string) bool {
+	u, err := url.Parse(a)
+	v, other := url.Parse(b)
+	return err == nil && other == nil && u.Scheme == v.Scheme && strings.EqualFold(u.Host, v.Host)
+}
+
+// RemoveProvider removes a provider with its key. It is Forbidden for all but Owners. It
+// returns a Conflict that names the users of its models, while there are any.
+func (s *Store) RemoveProvider(ctx context.Context, c Caller, name string) (p Provider, err error) {
+	err = s.changeProviders(ctx, &c, func(tx *Tx) error {
+		if p, err = s.provider(ctx, tx, c.OrganizationID, name); err != nil {
+			return err
+		}
+		if err := s.checkUnused(ctx, tx, c.OrganizationID, name); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(`DELETE FROM model_providers WHERE id = ?`, p.ID); err != nil {
+			return err
+		}
+		return s.audit(tx, c, "provider.delete", p.ID, map[string]any{"name": p.Name, "kind": p.Kind})
+	})
+	return p, err
+}
+
+// checkUnused returns a Conflict if the organization's chain or a worker names a model of the
+// provider.
+func (s *Store) checkUnused(ctx context.Context, q querier, organizationID, name string) error {
+	// A chain is names with commas between them, and perhaps spaces.
+	const names = `instr(',' || replace(%s, ' ', ''), ',' || ? || ':') > 0`
+	used, err := one(ctx, q, scanBool, fmt.Sprintf(`SELECT `+names+` FROM organizations WHERE id = ?`, "models"),
+		name, organizationID)
+	if err != nil {
+		return err
+	}
+	if used {
+		return Errorf(Conflict, "the default models name %s: take its models out of the default first", name)
+	}
+	titles, err := all(ctx, q, scanString, fmt.Sprintf(`SELECT w.title FROM workers w INDEXED BY workers_by_organization
+			JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version
+		WHERE w.organization_id = ? AND w.deleted_at IS NULL AND `+names+` LIMIT 6`, "v.model"), organizationID, name)
+	if err != nil || len(titles) == 0 {
+		return err
+	}
+	more := ""
+	if len(titles) > 5 {
+		titles, more = titles[:5], " and others"
+	}
+	return Errorf(Conflict, "workers name models of %s: “%s”%s; choose another model for them first", name,
+		strings.Join(titles, "”, “"), more)
+}
+
+// RecordProviderTest stores how the test of a provider ended, and the models that it listed;
+// nil keeps those of an earlier test. If chain is not empty and the organization has no
+// models of its own, chain becomes its models. Nothing is stored if the provider has changed
+// since it was read, because the test then says nothing about it.
+func (s *Store) RecordProviderTest(ctx context.Context, c Caller, p Provider, t ProviderTest, models []ListedModel,
+	chain string) error {
+	t.Answer, t.Error = FirstRunes(t.Answer, maxTestText), FirstRunes(t.Error, maxTestText)
+	test, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	list := any(nil) // NULL keeps the list
+	if models != nil {
+		raw, err := json.Marshal(models[:min(len(models), MaxProviderModels)])
+		if err != nil {
+			return err
+		}
+		list = string(raw)
+	}
+	return s.changeProviders(ctx, &c, func(tx *Tx) error {
+		n, err := tx.Exec(`UPDATE model_providers SET test = ?, models = coalesce(?, models)
+			WHERE id = ? AND organization_id = ? AND revision = ?`,
+			string(test), list, p.ID, c.OrganizationID, p.Revision)
+		if err != nil || n == 0 || chain == "" {
+			return err
+		}
+		return s.setModels(ctx, tx, c, chain, func(was string) bool { return was == "" })
+	})
+}
+
+// changeProviders runs a write of an Owner, and tells the runner afterwards.
+func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx *Tx) error) error {
+	err := s.write(ctx, func(tx *Tx) error {
+		if err := s.allowNow(ctx, tx, c, ManageProviders); err != nil {
+			return err
+		}
+		return change(tx)
+	})
+	// After the commit: whoever sees the new count reads the new rows. Also after an error, which
+	// may be that of a commit that happened.
+	s.modelChanges.Add(1)
+	return err
+}
+
+// setModels sets the chain of the caller's organization if may agrees to replace the present
+// one.
+func (s *Store) setModels(ctx context.Context, tx *Tx, c Caller, chain string, may func(was string) bool) error {
+	was, err := one(ctx, tx, scanString, `SELECT models FROM organizations WHERE id = ?`, c.OrganizationID)
+	if err != nil || !may(was) || was == chain {
+		return err
+	}
+	if _, err := tx.Exec(`UPDATE organizations SET models = ? WHERE id = ?`, chain, c.OrganizationID); err != nil {
+		return err
+	}
+	return s.audit(tx, c, "organization.models", c.OrganizationID, map[string]any{"from": was, "to": chain})
+}
+
+// sealProviderKey returns the value of the column sealed, which is NULL without a key.
+func (s *Store) sealProviderKey(id, key string) (any, error) {
+	if key == "" {
+		return nil, nil
+	}
+	sealed, err := s.seal("provider "+id, []byte(key))
+	return sealed, err
+}
+
+// keyEnd returns what may be shown of a key: its last characters, if that leaves enough of it
+// secret.
+func keyEnd(key string) string {
+	if len(key) < 20 {
+		return ""
+	}
+	return key[len(key)-4:]
+}

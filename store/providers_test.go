@@ -1,0 +1,260 @@
+package store_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+const providerKey = "sk-ant-api03-a-long-enough-key-Xy9Z"
+
+// TestProviderRights lists, adds, changes, tests and removes providers as each role.
+func TestProviderRights(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, store.Options{})
+	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	for name, tt := range map[string]struct {
+		caller store.Caller
+		see    store.Kind
+		change store.Kind
+	}{
+		"owner":    {owner.Caller, 0, 0},
+		"admin":    {caller(t, s, "ada@acme.test", store.RoleAdmin), 0, store.Forbidden},
+		"member":   {caller(t, s, "bob@acme.test", store.RoleMember), store.Forbidden, store.Forbidden},
+		"stranger": {store.Caller{OrganizationID: owner.OrganizationID}, store.Forbidden, store.Forbidden},
+		"claims to be an owner": {store.Caller{OrganizationID: owner.OrganizationID, Role: store.RoleOwner}, 0,
+			store.Forbidden}, // who left the organization while the request was under way
+	} {
+		is := is.New(t)
+		_, err := s.Providers(t.Context(), tt.caller)
+		is.Equal(kindOf(err), tt.see)
+		p, err := s.AddProvider(t.Context(), tt.caller, store.NewProvider{Name: "x", Kind: store.KindOllama})
+		is.Equal(kindOf(err), tt.change)
+		is.Equal(kindOf(s.RecordProviderTest(t.Context(), tt.caller, p, store.ProviderTest{}, nil, "x:y")), tt.change)
+		is.Equal(kindOf(s.SetDefaultModels(t.Context(), tt.caller, "x:y", "")), tt.change)
+		_, err = s.UpdateProvider(t.Context(), tt.caller, "x", store.ProviderPatch{})
+		is.Equal(kindOf(err), tt.change)
+		if _, err = s.RemoveProvider(t.Context(), tt.caller, "x"); kindOf(err) != tt.change {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// caller returns a member of Acme.
+func caller(t *testing.T, s *store.Store, email string, role store.Role) store.Caller {
+	t.Helper()
+	c, _ := storetest.Caller(t, s, "Acme", email, role)
+	return c.Caller
+}
+
+// kindOf returns the kind of an error of the store, 0 for nil.
+func kindOf(err error) store.Kind {
+	for _, kind := range []store.Kind{store.Forbidden, store.Conflict, store.NotFound, store.Invalid} {
+		if store.IsKind(err, kind) {
+			return kind
+		}
+	}
+	return 0
+}
+
+// TestProviderFields adds providers whose fields break a rule.
+func TestProviderFields(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		n    store.NewProvider
+		path string // of the field that is wrong; "" for none
+	}{
+		"fine":              {store.NewProvider{Name: "anthropic", Kind: store.KindAnthropic, Key: providerKey}, ""},
+		"local":             {store.NewProvider{Name: "box-2.local", Kind: store.KindOllama, BaseURL: "http://[::1]:11434"}, ""},
+		"proxy without key": {store.NewProvider{Name: "a", Kind: store.KindOpenAI, BaseURL: "https://proxy.test/v1"}, ""},
+		"no key":            {store.NewProvider{Name: "a", Kind: store.KindOpenAI}, "key"},
+		"key of two lines":  {store.NewProvider{Name: "a", Kind: store.KindOpenAI, Key: "sk\r\nHost: x"}, "key"},
+		"long key":          {store.NewProvider{Name: "a", Kind: store.KindOpenAI, Key: strings.Repeat("k", 5000)}, "key"},
+		"no name":           {store.NewProvider{Kind: store.KindOllama}, "name"},
+		"colon in the name": {store.NewProvider{Name: "a:b", Kind: store.KindOllama}, "name"},
+		"comma in the name": {store.NewProvider{Name: "a,b", Kind: store.KindOllama}, "name"},
+		"offline":           {store.NewProvider{Name: "offline", Kind: store.KindOllama}, "name"},
+		"replay":            {store.NewProvider{Name: "replay", Kind: store.KindOllama}, "name"},
+		"no such kind":      {store.NewProvider{Name: "a", Kind: "x", Key: "k"}, "kind"},
+		"no address":        {store.NewProvider{Name: "a", Kind: store.KindCompatible}, "baseUrl"},
+		"a file":            {store.NewProvider{Name: "a", Kind: store.KindOllama, BaseURL: "file:///etc/passwd"}, "baseUrl"},
+		"a password":        {store.NewProvider{Name: "a", Kind: store.KindOllama, BaseURL: "https://u:p@host"}, "baseUrl"},
+		"a query":           {store.NewProvider{Name: "a", Kind: store.KindOllama, BaseURL: "https://host?key=k"}, "baseUrl"},
+		"tiny window":       {store.NewProvider{Name: "a", Kind: store.KindOllama, ContextWindow: 10}, "contextWindow"},
+	} {
+		is := is.New(t)
+		var f store.Fields
+		tt.n.Check(&f)
+		if tt.path == "" {
+			is.NoErr(f.Err())
+		} else if len(f) != 1 || f[0].Path != tt.path {
+			t.Errorf("%s: %v, want one about %s", name, f, tt.path)
+		}
+	}
+}
+
+// TestProviderKeys looks for a key in all that the store shows and keeps, and opens it for
+// the runner alone.
+func TestProviderKeys(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := storetest.Open(t, store.Options{})
+	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	other, _ := storetest.Caller(t, s, "Other", "eve@other.test", store.RoleOwner)
+	n := store.NewProvider{Name: "claude", Kind: store.KindAnthropic, Key: providerKey}
+	p, err := s.AddProvider(t.Context(), owner.Caller, n)
+	is.NoErr(err)
+	is.Equal(p.KeyEnd, "Xy9Z")
+	_, err = s.AddProvider(t.Context(), owner.Caller, n)
+	is.Equal(kindOf(err), store.Conflict)                // the name is taken here
+	_, err = s.AddProvider(t.Context(), other.Caller, n) // and free elsewhere
+	is.NoErr(err)
+	log, _, err := s.AuditLog(t.Context(), owner.Caller, store.AuditQuery{Action: "provider.create"})
+	is.NoErr(err)
+	list, err := s.Providers(t.Context(), owner.Caller)
+	is.NoErr(err)
+	rows, err := s.Strings(t.Context(), `SELECT hex(sealed) || cast(sealed AS TEXT) || base_url || key_end FROM model_providers`)
+	is.NoErr(err)
+	shown := fmt.Sprint(log, list, rows)
+	is.True(!strings.Contains(shown, providerKey) && !strings.Contains(shown, fmt.Sprintf("%X", providerKey))) // sealed
+
+	m, err := s.OrganizationModels(t.Context(), owner.OrganizationID)
+	is.NoErr(err)
+	is.Equal(len(m.Providers), 1) // not that of the other organization
+	is.Equal(m.Providers[0].Key, providerKey)
+	is.True(m.First) // its owner runs the machine
+	m, err = s.OrganizationModels(t.Context(), other.OrganizationID)
+	is.NoErr(err)
+	is.True(!m.First) // a later one
+
+	// The seal names its row, so the key of one organization does not open in another.
+	storetest.Exec(t, s, `UPDATE model_providers SET sealed = (SELECT sealed FROM model_providers WHERE id = '`+p.ID+`')`)
+	m, err = s.OrganizationModels(t.Context(), other.OrganizationID)
+	is.NoErr(err)
+	is.Equal(m.Providers[0].Key, "")
+	is.True(strings.Contains(m.Providers[0].Sealed.Message, "secret.key")) // says what to put back
+}
+
+// TestProviderKeyFile opens a folder whose key file was lost.
+func TestProviderKeyFile(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := storetest.Open(t, store.Options{})
+	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	_, err := s.AddProvider(t.Context(), owner.Caller, store.NewProvider{Name: "a", Kind: store.KindOpenAI, Key: providerKey})
+	is.NoErr(err)
+	is.NoErr(s.Close())
+	is.NoErr(os.Remove(filepath.Join(s.Dir(), "secret.key")))
+	s, err = store.Open(t.Context(), s.Dir(), storetest.Schema(t), store.Options{})
+	is.NoErr(err)
+	defer s.Close()
+	m, err := s.OrganizationModels(t.Context(), owner.OrganizationID)
+	is.NoErr(err)
+	is.Equal(m.Providers[0].Key, "")
+	is.True(m.Providers[0].Sealed != nil) // the runner can say why
+}
+
+// TestProviderMoves changes the address of a provider that has a key.
+func TestProviderMoves(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, store.Options{})
+	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	text := func(s string) *string { return &s }
+	for name, tt := range map[string]struct {
+		patch store.ProviderPatch
+		want  store.Kind
+	}{
+		"same host":            {store.ProviderPatch{BaseURL: text("https://models.test/v2")}, 0},
+		"other host":           {store.ProviderPatch{BaseURL: text("https://evil.test/v1")}, store.Invalid},
+		"other port":           {store.ProviderPatch{BaseURL: text("https://models.test:8443/v1")}, store.Invalid},
+		"without TLS":          {store.ProviderPatch{BaseURL: text("http://models.test/v1")}, store.Invalid},
+		"back to the default":  {store.ProviderPatch{BaseURL: text("")}, store.Invalid},
+		"other host, with key": {store.ProviderPatch{BaseURL: text("https://new.test/v1"), Key: text("another-key")}, 0},
+		"empty key":            {store.ProviderPatch{BaseURL: text("https://evil.test/v1"), Key: text("")}, store.Invalid},
+	} {
+		is := is.New(t)
+		p, err := s.AddProvider(t.Context(), owner.Caller, store.NewProvider{Name: "m", Kind: store.KindOpenAI,
+			BaseURL: "https://models.test/v1", Key: providerKey})
+		is.NoErr(err)
+		is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, p, store.ProviderTest{Answer: "ready"}, nil, ""))
+		moved, err := s.UpdateProvider(t.Context(), owner.Caller, "m", tt.patch)
+		if kindOf(err) != tt.want {
+			t.Errorf("%s: %v, want %v", name, err, tt.want)
+		}
+		if err == nil && moved.Test != nil {
+			t.Errorf("%s: the old test still counts", name)
+		}
+		_, err = s.RemoveProvider(t.Context(), owner.Caller, "m")
+		is.NoErr(err)
+	}
+}
+
+// TestRemoveUsedProvider removes a provider whose models are in use.
+func TestRemoveUsedProvider(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := storetest.Open(t, store.Options{})
+	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	p, err := s.AddProvider(t.Context(), owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama})
+	is.NoErr(err)
+	for _, model := range []string{"bigbox:m", "openai:box", "openai:x, box:m"} {
+		n := store.NewWorker{Title: "Has " + model, Settings: store.WorkerSettings{Model: model}}
+		_, _, err := s.CreateWorker(t.Context(), owner.Caller, n, store.IdempotencyKey{})
+		is.NoErr(err)
+	}
+	is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, p, store.ProviderTest{}, nil, "openai:x,box:m"))
+	_, err = s.RemoveProvider(t.Context(), owner.Caller, "box")
+	is.True(kindOf(err) == store.Conflict && strings.Contains(err.Error(), "default models")) // the chain names it
+	err = s.SetDefaultModels(t.Context(), owner.Caller, "somebody else's", "")
+	is.Equal(kindOf(err), store.Conflict) // the page shows an older chain
+	is.NoErr(s.SetDefaultModels(t.Context(), owner.Caller, "openai:x,box:m", ""))
+	_, err = s.RemoveProvider(t.Context(), owner.Caller, "box")
+	is.Equal(err.Error(), "workers name models of box: “Has openai:x, box:m”; choose another model for them first")
+}
+
+// TestStaleProviderTest records a test of a provider that has changed meanwhile, and one for
+// an organization that has its models already.
+func TestStaleProviderTest(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := storetest.Open(t, store.Options{})
+	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	old, err := s.AddProvider(t.Context(), owner.Caller, store.NewProvider{Name: "box", Kind: store.KindOllama})
+	is.NoErr(err)
+	window := int64(4096)
+	p, err := s.UpdateProvider(t.Context(), owner.Caller, "box", store.ProviderPatch{ContextWindow: &window})
+	is.NoErr(err)
+	models := []store.ListedModel{{Name: "m", ContextWindow: 4096, Abilities: []string{"tools"}}}
+	is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, old, store.ProviderTest{Answer: "old"}, models, "box:old"))
+	m, err := s.OrganizationModels(t.Context(), owner.OrganizationID)
+	is.NoErr(err)
+	is.True(m.Chain == "" && m.Providers[0].Test == nil) // nothing of it was kept
+	is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, p, store.ProviderTest{Answer: "new"}, models, "box:m"))
+	is.NoErr(s.RecordProviderTest(t.Context(), owner.Caller, p, store.ProviderTest{Error: "down", Code: "503"}, nil, "box:x"))
+	m, err = s.OrganizationModels(t.Context(), owner.OrganizationID)
+	is.NoErr(err)
+	is.Equal(m.Chain, "box:m")                  // the later test replaces no choice
+	is.Equal(m.Providers[0].Models, models)     // nor the list
+	is.Equal(m.Providers[0].Test.Error, "down") // only the result
+}
+
+// TestTooManyProviders adds one provider more than there may be.
+func TestTooManyProviders(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := storetest.Open(t, store.Options{})
+	owner, _ := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
+	for i := range store.MaxProviders {
+		_, err := s.AddProvider(t.Context(), owner.Caller, store.NewProvider{Name: fmt.Sprint("p", i), Kind: store.KindOllama})
+		is.NoErr(err)
+	}
+	_, err := s.AddProvider(t.Context(), owner.Caller, store.NewProvider{Name: "more", Kind: store.KindOllama})
+	is.Equal(kindOf(err), store.Conflict)
+}

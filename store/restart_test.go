@@ -1,0 +1,48 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// TestARestartWaitsForNoLease has a process die with a turn and deliveries in hand. The next one
+// takes them up in the same moment, and nothing whose end was recorded. TestRepliesOfADeadProcess
+// has the mails.
+func TestARestartWaitsForNoLease(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	_, err := f.SetWebhook(f.ctx(), f.owner.Caller, f.worker.ID, "https://hooks.example.com/x")
+	is.NoErr(err)
+	is.NoErr(f.StartRunner(f.ctx(), "dead", time.Hour))
+	for range 2 {
+		f.accept(f.turn())
+		f.finish(f.claimOne("dead"))
+	}
+	due, err := f.DueDeliveries(f.ctx(), f.worker.ID, 10)
+	is.NoErr(err)
+	is.Equal(len(due), 2)
+	_, err = f.RecordAttempt(f.ctx(), due[0], store.Attempt{Success: true, ResponseStatus: 200, StartedAt: f.clock.now()})
+	is.NoErr(err)
+	f.accept(f.turn())
+	cut := f.claimOne("dead")
+	is.NoErr(f.Close())
+
+	s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{Now: f.clock.now})
+	is.NoErr(err)
+	defer s.Close()
+	is.NoErr(s.StartRunner(t.Context(), "next", time.Hour))
+	claims, err := s.ClaimTurns(t.Context(), "next", 10)
+	is.NoErr(err)
+	is.Equal(len(claims), 1)
+	is.Equal(claims[0].ID, cut.ID)
+	left, err := s.DueDeliveries(t.Context(), f.worker.ID, 10)
+	is.NoErr(err)
+	is.Equal(len(left), 1) // the one that was recorded is not made again
+	is.Equal(left[0].ID, due[1].ID)
+}

@@ -1,0 +1,368 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// reopen opens the folder of a closed store.
+func reopen(t *testing.T, f *fixture) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{Now: f.clock.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// rowCounts returns the number of rows of each table, without those that count or list for ever.
+func (f *fixture) rowCounts() map[string]int64 {
+	f.t.Helper()
+	tables, err := f.Strings(f.ctx(), `SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0`)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	counts := map[string]int64{}
+	for _, table := range tables {
+		counts[table] = f.count(`SELECT count(*) FROM ` + table)
+	}
+	return counts
+}
+
+// hangEverything adds to a turn that has ended a row of every table that refers to turns or tasks.
+func (f *fixture) hangEverything(t store.Turn, sha string) {
+	f.t.Helper()
+	for _, query := range []string{
+		`INSERT INTO steps (turn_num, seq, attempt, parts, finish, feedback, model, estimated_tokens, input_tokens, output_tokens,
+			cache_read_tokens, cache_write_tokens, reasoning_tokens, cost, started_at, completed_at)
+			VALUES (?1, 0, 1, '[]', 'stop', '', 'm', 0, 0, 0, 0, 0, 0, 0, 1, 1)`,
+		`INSERT INTO tool_calls (turn_num, step_seq, seq, state, output, cost, started_at, completed_at) VALUES (?1, 0, 0, 'completed', '""', 0, 1, 1)`,
+		`INSERT INTO call_images (turn_num, step_seq, call_seq, seq, path, media_type, size, sha256) VALUES (?1, 0, 0, 0, 'a', 'image/png', 1, ?2)`,
+		`INSERT INTO approvals (num, id, kind, organization_id, task_num, turn_num, step_seq, call_seq, status, reason, decision, created_at, decided_at)
+			SELECT 1000 + num, 'apr_' || id, 'approval', (SELECT id FROM organizations WHERE num = organization_num), task_num, num, 0, 0, 'approved', '', 0, 1, 1 FROM turns WHERE num = ?1`,
+		`INSERT INTO task_allowances (task_num, tool, user_id, worker_version, created_at) SELECT task_num, 'shell', (SELECT id FROM users WHERE num = created_by_num), 1, 1 FROM turns WHERE num = ?1`,
+		`INSERT INTO compactions (task_num, turn_num, step_seq, kind, before_turn, before_step, items, summary, refused, model, room, tokens_before,
+			tokens_after, input_tokens, output_tokens, cost, started_at, completed_at)
+			SELECT task_num, num, 0, 'summary', 0, 0, 1, 's', 0, 'm', 1, 1, 1, 1, 1, 0, 1, 1 FROM turns WHERE num = ?1`,
+		`INSERT INTO files (id, worker_id, task_num, turn_num, origin, path, title, media_type, size, sha256, created_at)
+			SELECT 'fil_' || id, (SELECT id FROM workers WHERE num = worker_num), task_num, num, 'published', 'a.txt', 'a', 'text/plain', 1, ?2, 1 FROM turns WHERE num = ?1`,
+		`INSERT INTO sources (id, task_num, turn_num, url, created_at) SELECT 'src_' || id, task_num, num, 'https://a.example', 1 FROM turns WHERE num = ?1`,
+		`INSERT OR IGNORE INTO tool_offers (hash, offer) VALUES ('h', '{}')`,
+		`INSERT INTO turn_offers (turn_num, hash) VALUES (?1, 'h')`,
+		`INSERT INTO inbound_emails (num, id, organization_id, worker_id, message_id, status, reason, turn_num, mail_from, from_address, recipient,
+			reply_to, subject, verdicts, remote_addr, size, created_at, source_sha256)
+			SELECT 1000 + num, 'msg_i' || id, (SELECT id FROM organizations WHERE num = organization_num), (SELECT id FROM workers WHERE num = worker_num), id, 'accepted', '', num, '', '', '', '', '', '{}', '', 1, 1, ?2 FROM turns WHERE num = ?1`,
+		`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, turn_num, inbound_num, approval_num, user_id, recipient, subject, status,
+			attempts, error_message, created_at, size, source_sha256)
+			SELECT 'msg_o' || id, 'approval', (SELECT id FROM organizations WHERE num = organization_num), (SELECT id FROM workers WHERE num = worker_num), num, 1000 + num, 1000 + num, (SELECT id FROM users WHERE num = created_by_num), '', '', 'sent', 1, '', 1, 1, ?2
+			FROM turns WHERE num = ?1`,
+	} {
+		args := []any{t.Num}
+		if strings.Contains(query, "?2") {
+			args = append(args, sha)
+		}
+		if !strings.Contains(query, "?1") {
+			args = nil
+		}
+		f.exec(query, args...)
+	}
+}
+
+// referring returns the tables that refer to a task, directly or through others.
+func (f *fixture) referring() []string {
+	f.t.Helper()
+	list, err := f.Strings(f.ctx(), `WITH RECURSIVE refs(name) AS (VALUES ('tasks') UNION
+			SELECT s.name FROM refs CROSS JOIN sqlite_schema s CROSS JOIN pragma_foreign_key_list(s.name) k
+			WHERE s.type = 'table' AND k."table" = refs.name)
+		SELECT name FROM refs ORDER BY name`)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return list
+}
+
+// TestPruneTasks prunes a task on which a row of every table hangs. All of them go, and nothing
+// else does.
+func TestPruneTasks(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.webhook("https://a.example/")
+	f.startRunner("r")
+	kept := f.accept(f.turn())
+	f.finish(f.claimOne("r"))
+	f.record(f.due()[0], store.Attempt{Success: true})
+	f.exec(`INSERT INTO tool_offers (hash, offer) VALUES ('h', '{}')`)
+	f.exec(`UPDATE tasks SET completed_at = completed_at + 86400000 * 30 WHERE num = 1`) // it ended later
+	before := f.rowCounts()
+	usage := f.count(`SELECT coalesce(sum(turns), 0) FROM usage`)
+
+	n := f.turn()
+	n.TaskID = "old"
+	old := f.accept(n)
+	f.finish(f.claimOne("r"))
+	f.record(f.due()[0], store.Attempt{Success: true, Request: "POST /"})
+	image := f.put("image", 30*time.Hour)
+	f.hangEverything(old, image)
+	f.exec(`UPDATE tasks SET own_folder = 1 WHERE id = 'old'`)
+	a := f.hook(store.AlertNow)
+	f.exec(`INSERT INTO alerts (channel_id, event, worker_id, count, task_num, first_at, last_at, told_at) VALUES (?, 'e', 'w', 0, ?, 1, 1, 1)`,
+		a.ID, f.count(`SELECT num FROM tasks WHERE id = 'old'`))
+	folder := f.ownFolder(store.Folder{WorkerID: f.worker.ID, TaskID: "old"}, 30*time.Hour)
+	after := f.rowCounts()
+	for _, table := range f.referring() {
+		if table != "schedules" && table != "alert_messages" && after[table] == before[table] && table != "alerts" {
+			t.Errorf("no row of %s hangs on the task: the test has to add one", table)
+		}
+	}
+	newest := f.accept(f.turn()) // numbers must not be used again
+	f.finish(f.claimOne("r"))
+	f.record(f.due()[0], store.Attempt{Success: true})
+
+	pruned, err := f.PruneTasks(t.Context(), 48*time.Hour)
+	is.NoErr(err)
+	is.Equal(pruned, int64(0)) // nothing is old enough
+	f.clock.advance(72 * time.Hour)
+	pruned, err = f.PruneTasks(t.Context(), 48*time.Hour)
+	is.NoErr(err)
+	is.Equal(pruned, int64(1))
+	is.Equal(f.Counters().TasksPruned.Load(), int64(1))
+	_, _, err = f.Task(t.Context(), f.owner.Caller, "old")
+	is.True(store.IsNotFound(err))
+	f.task(kept.TaskID)
+	f.task(newest.TaskID)
+	got := f.rowCounts()
+	got["tasks"], got["turns"] = got["tasks"]-1, got["turns"]-1 // the newest
+	got["deliveries"], got["webhook_executions"], got["webhook_exchanges"] = got["deliveries"]-1,
+		got["webhook_executions"]-1, got["webhook_exchanges"]-1
+	for table, n := range got {
+		if slices.Contains([]string{"alert_channels", "alerts", "audit_log", "usage"}, table) {
+			continue
+		}
+		if n != before[table] {
+			t.Errorf("%s: %d rows, want %d", table, n, before[table])
+		}
+	}
+	is.Equal(f.count(`SELECT count(*) FROM alerts WHERE task_num IS NOT NULL`), int64(0))
+	is.Equal(f.count(`SELECT sum(turns) FROM usage`), usage+2) // reports keep their sums
+	is.True(!f.kept(image))                                    // the bytes are gone with the last row that names them
+	_, err = os.Stat(folder)
+	is.True(errors.Is(err, os.ErrNotExist))
+	list, _, err := f.Executions(t.Context(), f.owner.Caller, f.worker.ID, 1)
+	is.NoErr(err)
+	is.Equal(len(list), 2)
+}
+
+// TestTasksThatAreNotPruned keeps every task that still has something to do, or whose worker
+// says so.
+func TestTasksThatAreNotPruned(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		keep  time.Duration
+		hold  func(f *fixture, c store.Claim) // what happens to the claimed turn
+		after string                          // SQL; then the task is pruned
+	}{
+		"running":     {24 * time.Hour, func(*fixture, store.Claim) {}, ""},
+		"a follow-up": {24 * time.Hour, func(f *fixture, c store.Claim) { f.finish(c); f.follow(c.Turn) }, ""},
+		"a delivery that is due": {24 * time.Hour, func(f *fixture, c store.Claim) { f.webhook("https://a.example/"); f.finish(c) },
+			`UPDATE deliveries SET next_attempt_at = NULL`},
+		"a mail in the queue": {24 * time.Hour, func(f *fixture, c store.Claim) {
+			f.finish(c)
+			f.hangEverything(c.Turn, sha("x"))
+			f.exec(`UPDATE outbound_emails SET status = 'queued', next_attempt_at = 1`)
+		}, `UPDATE outbound_emails SET status = 'sent', next_attempt_at = NULL`},
+		"the server keeps": {0, func(f *fixture, c store.Claim) { f.finish(c) }, `UPDATE workers SET keep_task_days = 1`},
+		"the worker keeps": {24 * time.Hour, func(f *fixture, c store.Claim) {
+			f.finish(c)
+			f.exec(`UPDATE workers SET keep_task_days = 0`)
+		}, `UPDATE workers SET keep_task_days = NULL`},
+		"the worker keeps longer": {24 * time.Hour, func(f *fixture, c store.Claim) {
+			f.finish(c)
+			f.exec(`UPDATE workers SET keep_task_days = 100`)
+		}, `UPDATE workers SET keep_task_days = 3`},
+		"its parent runs": {24 * time.Hour, func(f *fixture, c store.Claim) {
+			f.finish(c)
+			f.accept(f.turn())
+			f.exec(`UPDATE turns SET parent_turn_num = (SELECT max(num) FROM turns), root_turn_num = (SELECT max(num) FROM turns),
+				parent_step_seq = 0, parent_call_seq = 0, depth = 1 WHERE num = ?`, c.Num)
+		}, `UPDATE turns SET parent_turn_num = NULL, root_turn_num = NULL, parent_step_seq = NULL, parent_call_seq = NULL, depth = 0`},
+		"its child is kept": {24 * time.Hour, func(f *fixture, c store.Claim) {
+			f.finish(c)
+			f.accept(f.turn())
+			f.exec(`UPDATE turns SET parent_turn_num = ?, root_turn_num = ?, parent_step_seq = 0, parent_call_seq = 0, depth = 1
+				WHERE num = (SELECT max(num) FROM turns)`, c.Num, c.Num)
+		}, `UPDATE turns SET parent_turn_num = NULL, root_turn_num = NULL, parent_step_seq = NULL, parent_call_seq = NULL, depth = 0`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			f.startRunner("r")
+			turn := f.accept(f.turn())
+			tt.hold(f, f.claimOne("r"))
+			f.accept(f.turn()) // a newer task
+			f.clock.advance(96 * time.Hour)
+			n, err := f.PruneTasks(t.Context(), tt.keep)
+			is.NoErr(err)
+			is.Equal(n, int64(0))
+			f.task(turn.TaskID)
+			if tt.after == "" {
+				return
+			}
+			f.exec(tt.after)
+			n, err = f.PruneTasks(t.Context(), tt.keep)
+			is.NoErr(err)
+			is.Equal(n, int64(1)) // what held the task is gone
+		})
+	}
+}
+
+// TestAPruningGoesOn ends a pruning of many tasks in the middle. The next one goes on, and the
+// list of tasks can be read page by page meanwhile.
+func TestAPruningGoesOn(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("r")
+	first := f.accept(f.turn())
+	f.finish(f.claimOne("r"))
+	f.copyTask(f.reread(first), 1500)
+	page, cursor, err := f.Tasks(t.Context(), f.owner.Caller, store.TaskQuery{Limit: 10})
+	is.NoErr(err)
+	is.Equal(len(page), 10)
+	f.clock.advance(48 * time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	f.OnChange(func(string, store.Change) { cancel() }) // after the first transaction
+	some, err := f.PruneTasks(ctx, 24*time.Hour)
+	is.True(errors.Is(err, context.Canceled))
+	is.True(some > 0 && some < 1500) // it stopped in between
+	is.Equal(f.count(`SELECT count(*) FROM tasks`), 1501-some)
+	rest, err := f.PruneTasks(t.Context(), 24*time.Hour)
+	is.NoErr(err)
+	is.Equal(some+rest, int64(1500)) // all but the newest
+	is.Equal(f.count(`SELECT count(*) FROM turns`), int64(1))
+	page, _, err = f.Tasks(t.Context(), f.owner.Caller, store.TaskQuery{Limit: 10, Cursor: cursor})
+	is.NoErr(err) // the cursor is still valid
+	is.Equal(len(page), 0)
+}
+
+// TestSpaceIsReturned prunes most of a database. Its file shrinks while the store is open, and
+// Vacuum makes it as small as it can be.
+func TestSpaceIsReturned(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.startRunner("r")
+	n := f.turn()
+	n.Input = strings.Repeat("long ", 2000)
+	first := f.accept(n)
+	f.finish(f.claimOne("r"))
+	f.copyTask(f.reread(first), 1500)
+	is.NoErr(f.MeasureStorage(t.Context()))
+	is.True(f.Storage().Of(store.StorageTasks) > 15e6) // most of the database
+	full, err := f.Space(t.Context())
+	is.NoErr(err)
+	is.True(full.Incremental)
+	f.clock.advance(48 * time.Hour)
+	pruned, err := f.PruneTasks(t.Context(), 24*time.Hour)
+	is.NoErr(err)
+	is.Equal(pruned, int64(1500))
+	p, err := f.EndPruning(t.Context(), 0, 0)
+	is.NoErr(err)
+	is.Equal(p.Tasks, int64(1500))
+	is.Equal(f.LastPruning(), p)
+	sp, err := f.Space(t.Context())
+	is.NoErr(err)
+	is.True(sp.File < full.File/2 && p.Returned > full.File/2)
+	info, err := os.Stat(store.DatabasePath(f.Dir()))
+	is.NoErr(err)
+	is.Equal(info.Size(), sp.File) // on the disk, too
+	_, err = f.ReturnSpace(t.Context(), 0)
+	is.NoErr(err)
+	least, err := f.Space(t.Context())
+	is.NoErr(err)
+	is.Equal(least.Free, int64(0))
+	is.NoErr(f.CheckDatabase(t.Context()))
+}
+
+// TestVacuum writes the database of an older version anew. It can return space from then on.
+func TestVacuum(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	turn := f.accept(f.turn())
+	_, err := store.Vacuum(t.Context(), f.Dir())
+	is.True(errors.Is(err, store.ErrLocked))
+	is.NoErr(f.Close())
+	path := store.DatabasePath(f.Dir())
+	db := rawDatabase(t, path)
+	db.SetMaxOpenConns(1)
+	must(t, db, `PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = 0; VACUUM; PRAGMA journal_mode = WAL; CREATE TABLE x (b BLOB);
+		INSERT INTO x VALUES (zeroblob(1000000)); DROP TABLE x`)
+	is.NoErr(db.Close())
+	plan, err := store.PlanVacuum(t.Context(), f.Dir())
+	is.NoErr(err)
+	is.True(!plan.Incremental && plan.Free > 900_000)
+	size, err := store.Vacuum(t.Context(), f.Dir())
+	is.NoErr(err)
+	is.True(size <= plan.File-plan.Free+8192) // and a page that maps the others
+	plan, err = store.PlanVacuum(t.Context(), f.Dir())
+	is.NoErr(err)
+	is.True(plan.Incremental)
+	info, err := os.Stat(path)
+	is.NoErr(err)
+	is.Equal(info.Mode().Perm(), os.FileMode(0o600))
+	entries, err := os.ReadDir(f.Dir())
+	is.NoErr(err)
+	for _, e := range entries {
+		is.True(!strings.Contains(e.Name(), "vacuum")) // nothing is left over
+	}
+	f.Store = reopen(t, f)
+	f.task(turn.TaskID)
+	_, err = store.PlanVacuum(t.Context(), t.TempDir())
+	is.True(errors.Is(err, os.ErrNotExist)) // it creates no database
+}
+
+// TestOldDatabasesSayWhatToDo asks a database that cannot shrink for space.
+func TestOldDatabasesSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	is.NoErr(f.Close())
+	db := rawDatabase(t, store.DatabasePath(f.Dir()))
+	db.SetMaxOpenConns(1)
+	must(t, db, `PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = 0; VACUUM`)
+	is.NoErr(db.Close())
+	f.Store = reopen(t, f)
+	_, err := f.ReturnSpace(t.Context(), 0)
+	is.True(store.IsKind(err, store.Conflict))
+	is.True(strings.Contains(fmt.Sprint(err), "run journeyman vacuum once"))
+	_, err = f.EndPruning(t.Context(), 0, 0)
+	is.NoErr(err) // a pruning does without
+}
+
+// TestPruneAudit deletes old entries of the audit log.
+func TestPruneAudit(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.webhook("https://a.example/")
+	f.clock.advance(48 * time.Hour)
+	f.webhook("https://b.example/")
+	n, err := f.PruneAudit(t.Context(), 24*time.Hour, 100)
+	is.NoErr(err)
+	is.True(n > 0)
+	is.Equal(len(f.auditLog(store.AuditQuery{Action: "webhook.set"}, 9)), 1)
+}

@@ -1,0 +1,190 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"journeyman/store/sqlite"
+)
+
+// A Tx is the transaction in which a write runs.
+type Tx = sqlite.Tx
+
+// A querier runs queries: on the pool of connections that only read, in a
+// snapshot, or in the transaction of a write.
+type querier interface {
+	Query(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+
+	// Note returns err, which the rows of a query have met. The database remembers one that
+	// says that its file is damaged.
+	Note(err error) error
+}
+
+// A scanner is a row that can be read.
+type scanner interface{ Scan(dest ...any) error }
+
+// scannerFunc makes a function a scanner, so that a query may have more columns
+// than the function that scans a record knows.
+type scannerFunc func(dest ...any) error
+
+// Scan calls f.
+func (f scannerFunc) Scan(dest ...any) error { return f(dest...) }
+
+// all runs a query and returns the value that scan makes of each row.
+func all[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, query, args...)
+	if err != nil {
+		return nil, Unavailable(err)
+	}
+	defer rows.Close()
+	var list []T
+	for rows.Next() {
+		v, err := scan(rows)
+		if err != nil {
+			return nil, Unavailable(q.Note(err))
+		}
+		list = append(list, v)
+	}
+	return list, Unavailable(q.Note(rows.Err()))
+}
+
+// one runs a query and returns the value that scan makes of the first row. Without
+// a row it returns sql.ErrNoRows.
+func one[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) (T, error) {
+	var zero T
+	rows, err := q.Query(ctx, query, args...)
+	if err != nil {
+		return zero, Unavailable(err)
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			return zero, Unavailable(q.Note(err))
+		}
+		return zero, sql.ErrNoRows
+	}
+	v, err := scan(rows)
+	// The end of the query can fail after its first row.
+	if end := rows.Close(); err == nil {
+		err = end
+	}
+	return v, Unavailable(q.Note(err))
+}
+
+// into is a scan function for queries whose columns are variables of the caller.
+func into(dest ...any) func(scanner) (struct{}, error) {
+	return func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(dest...) }
+}
+
+// These scan functions read a row of one column.
+func scanString(row scanner) (v string, err error) { err = row.Scan(&v); return v, err }
+
+func scanInt(row scanner) (v int64, err error) { err = row.Scan(&v); return v, err }
+
+func scanBool(row scanner) (v bool, err error) { err = row.Scan(&v); return v, err }
+
+// refuseIf returns refusal if the value that the query selects is true.
+func refuseIf(ctx context.Context, q querier, refusal error, query string, args ...any) error {
+	exists, err := one(ctx, q, scanBool, query, args...)
+	if err == nil && exists {
+		return refusal
+	}
+	return err
+}
+
+// noRow returns instead, which may be nil, if err says that a query found no row. It
+// returns any other err as it is.
+func noRow(err, instead error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return instead
+	}
+	return err
+}
+
+// notFound is noRow with a NotFound error that names the record.
+func notFound(err error, record string) error {
+	return noRow(err, Errorf(NotFound, "no %s has that id", record))
+}
+
+// nullable returns v, or nil for the zero value, so that the column becomes NULL.
+func nullable[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
+}
+
+// fromMillis returns the time that the database stores as Unix milliseconds.
+func fromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+
+// The types below are destinations of columns that database/sql cannot convert by itself:
+// they are sql.Scanners. Each sets the variable to which it points.
+
+// asTime reads Unix milliseconds. NULL becomes the zero time.
+type asTime struct{ to *time.Time }
+
+func (a asTime) Scan(src any) error {
+	var ms sql.NullInt64
+	err := ms.Scan(src)
+	if *a.to = (time.Time{}); ms.Valid {
+		*a.to = fromMillis(ms.Int64)
+	}
+	return err
+}
+
+// asTimeOrNil reads Unix milliseconds. NULL becomes nil.
+type asTimeOrNil struct{ to **time.Time }
+
+func (a asTimeOrNil) Scan(src any) error {
+	*a.to = nil
+	if src == nil {
+		return nil
+	}
+	*a.to = new(time.Time)
+	return asTime{*a.to}.Scan(src)
+}
+
+// asDuration reads milliseconds.
+type asDuration struct{ to *time.Duration }
+
+func (a asDuration) Scan(src any) error {
+	var ms sql.NullInt64
+	err := ms.Scan(src)
+	*a.to = time.Duration(ms.Int64) * time.Millisecond
+	return err
+}
+
+// asText reads text. NULL becomes "".
+type asText struct{ to *string }
+
+func (a asText) Scan(src any) error {
+	var text sql.NullString
+	err := text.Scan(src)
+	*a.to = text.String
+	return err
+}
+
+// asJSON reads JSON text. NULL becomes nil.
+func asJSON(to *json.RawMessage) *[]byte { return (*[]byte)(to) }
+
+// likePattern returns a LIKE pattern, for use with ESCAPE '\', that matches every
+// value that contains text. Without text it returns "".
+func likePattern(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text) + "%"
+}
+
+// nullMillis returns t as the database stores it; the zero time is NULL.
+func nullMillis(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMilli()
+}

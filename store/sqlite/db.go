@@ -1,0 +1,226 @@
+// Package sqlite is the embedded database engine: one writer that groups the
+// operations of many callers into one transaction, a pool of connections that
+// only read, migrations, copies, and the lock of a data folder.
+//
+// It knows no table and imports nothing of ours. All that it acknowledges is
+// committed and survives kill -9 and power loss. Each pragma travels in the
+// connection string, because a pragma that is executed reaches one pooled
+// connection only.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	modernc "modernc.org/sqlite"
+
+	"journeyman/store/histogram"
+)
+
+// A DB is an open database file. Its methods are safe for concurrent use.
+type DB struct {
+	writer atomic.Pointer[writer] // nil while the database is open for reading only
+	path   string
+	stats  Stats
+	health health
+
+	switching sync.RWMutex // held while readers are replaced, and for reading while a query begins
+	readers   *readers     // guarded by switching
+}
+
+// readers are the connections that only read.
+type readers struct {
+	*sql.DB
+	prepared sync.Map // query text to *sql.Stmt
+}
+
+func newDB(path string) *DB {
+	db := &DB{path: path}
+	db.stats.Batch = histogram.New(1, 2, 4, 8, 16, 32, 64, 128, 256)
+	db.stats.Write = histogram.NewSeconds(100*time.Microsecond, 10*time.Second)
+	return db
+}
+
+// Stats count what was committed and read since Open.
+type Stats struct {
+	Commits, Operations atomic.Int64         // transactions, and the operations that they grouped
+	Statements          atomic.Int64         // statements inside of write transactions
+	Reads               atomic.Int64         // queries outside of them
+	Batch               *histogram.Histogram // operations of a transaction
+	Write               *histogram.Histogram // seconds from the submission of an operation to its answer
+}
+
+// Open creates or upgrades the database file at path, as Migrate does, and opens it. It refuses
+// a database whose tables differ from schema.
+func Open(ctx context.Context, path, schema string, migrations []string) (*DB, error) {
+	modernc.StrictPragmas(true)
+	db := newDB(path)
+	if err := db.openWhole(ctx, schema, migrations); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+func (db *DB) openWhole(ctx context.Context, schema string, migrations []string) error {
+	if err := Migrate(ctx, db.path, schema, migrations); err != nil {
+		return err
+	}
+	if err := CheckSchema(ctx, db.path, schema); err != nil {
+		return err
+	}
+	return db.open(ctx)
+}
+
+func (db *DB) open(ctx context.Context) (err error) {
+	// The write-ahead log holds 4,000 pages, as many as one page of its index can
+	// name, before they are copied into the database. So a page that changes often
+	// is copied once.
+	const options = "&_pragma=foreign_keys(1)&_txlock=immediate&_pragma=synchronous(FULL)" +
+		"&_pragma=journal_size_limit(67108864)&_pragma=wal_autocheckpoint(4000)"
+	w, err := openWriter(ctx, dsn(db.path, options), &db.stats, &db.health)
+	if err != nil {
+		return err
+	}
+	db.writer.Store(w)
+	db.readers, err = openReaders(dsn(db.path, reading))
+	return err
+}
+
+func openReaders(dsn string) (*readers, error) {
+	reads, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	n := min(max(4, 2*runtime.GOMAXPROCS(0)), 16)
+	reads.SetMaxOpenConns(n)
+	reads.SetMaxIdleConns(n)
+	return &readers{DB: reads}, nil
+}
+
+// reading holds the options of a connection that only reads.
+const reading = "&_pragma=query_only(1)"
+
+// dsn returns the connection string of the database file, with the pragmas that
+// every connection needs, and more. auto_vacuum comes before journal_mode, which writes the
+// first page of a new file: then it is too late. In a file that has tables, auto_vacuum is the
+// mode of its copies. It takes the lock for writing, so connections that write nothing leave it out.
+func dsn(path, more string) string {
+	vacuum := "&_pragma=auto_vacuum(2)"
+	if more == reading || more == "" { // a copy of pages has the mode of its original
+		vacuum = ""
+	}
+	return uri(path) + "?_pragma=busy_timeout(5000)" + vacuum +
+		"&_pragma=journal_mode(WAL)&_pragma=temp_store(MEMORY)&_dqs=0&_error_rc=1" + more
+}
+
+func uri(path string) string { return "file:" + (&url.URL{Path: path}).EscapedPath() }
+
+// Close waits for the writes under way and closes the database. Writes that are
+// submitted later fail with ErrClosed.
+func (db *DB) Close() error {
+	var err error
+	if w := db.writer.Load(); w != nil {
+		err = w.close()
+	}
+	db.switching.RLock()
+	defer db.switching.RUnlock()
+	if db.readers != nil {
+		err = errors.Join(err, db.readers.Close())
+	}
+	return err
+}
+
+// Write runs fn in the writer's next transaction. It returns nil once that
+// transaction is committed, and fn's error once fn's changes are undone. If ctx
+// ends before fn has begun, fn never runs. An fn that has begun runs to its end,
+// because it writes to its caller's variables.
+// It returns ErrReadOnly while the database is open for reading only.
+func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
+	w := db.writer.Load()
+	if w == nil {
+		return ErrReadOnly
+	}
+	return w.do(ctx, fn)
+}
+
+// WriteLater submits fn for the writer's next transaction and does not wait for
+// it. fn is dropped if the queue is full, so it must write only what may be lost.
+func (db *DB) WriteLater(fn func(tx *Tx) error) {
+	if w := db.writer.Load(); w != nil {
+		w.offer(fn)
+	}
+}
+
+// Query runs a query on a connection that only reads. The statement is prepared
+// once and kept.
+func (db *DB) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	db.stats.Reads.Add(1)
+	db.switching.RLock()
+	defer db.switching.RUnlock()
+	st, err := db.stmt(ctx, db.readers, query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.QueryContext(ctx, args...)
+	return rows, db.Note(err)
+}
+
+func (db *DB) stmt(ctx context.Context, r *readers, query string) (*sql.Stmt, error) {
+	if st, ok := r.prepared.Load(query); ok {
+		return st.(*sql.Stmt), nil
+	}
+	st, err := r.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", db.Note(err))
+	}
+	if old, loaded := r.prepared.LoadOrStore(query, st); loaded {
+		_ = st.Close() // another goroutine was faster
+		return old.(*sql.Stmt), nil
+	}
+	return st, nil
+}
+
+// Stats returns the counters, which go on counting.
+func (db *DB) Stats() *Stats { return &db.stats }
+
+// Waiting returns the number of operations that the writer has not taken yet.
+func (db *DB) Waiting() int {
+	if w := db.writer.Load(); w != nil {
+		return len(w.queue)
+	}
+	return 0
+}
+
+// SetMaxBatch limits the operations in one transaction. Measurements use it to
+// compare group commit with one transaction an operation.
+func (db *DB) SetMaxBatch(n int64) { db.writer.Load().maxBatch.Store(n) }
+
+// RepeatWrites makes the writer run each operation twice, and undo the first run. Tests use it
+// to find operations that do not bear a repetition, as an engine needs it whose transactions
+// conflict. It has no effect while the database is open for reading only.
+func (db *DB) RepeatWrites() {
+	if w := db.writer.Load(); w != nil {
+		w.repeat.Store(true)
+	}
+}
+
+// Statements returns the text of each statement that was run, reads and writes,
+// so that a test can look at their query plans. No write may be under way.
+func (db *DB) Statements() []string {
+	var texts []string
+	db.readers.prepared.Range(func(text, _ any) bool {
+		texts = append(texts, text.(string))
+		return true
+	})
+	for text := range db.writer.Load().tx.stmt {
+		texts = append(texts, text)
+	}
+	return texts
+}

@@ -1,0 +1,194 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	modernc "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// ErrDamaged is in the chain of every error of a database whose file is damaged.
+var ErrDamaged = errors.New("the database is damaged")
+
+// IsDamage reports whether err says that the database file is damaged, or that its disk does
+// not read or write it.
+func IsDamage(err error) bool {
+	if errors.Is(err, ErrDamaged) {
+		return true
+	}
+	e, ok := errors.AsType[*modernc.Error](err)
+	if !ok {
+		return false
+	}
+	switch e.Code() & 0xff { // the primary code of an extended one
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return true
+	case sqlite3.SQLITE_IOERR:
+		return isDiskFault(e.Code())
+	}
+	return false
+}
+
+// isDiskFault reports whether an I/O error means that bytes were lost. The others come from
+// locks and from memory, and a later try succeeds.
+func isDiskFault(code int) bool {
+	switch code {
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ,
+		sqlite3.SQLITE_IOERR_DATA, sqlite3.SQLITE_IOERR_CORRUPTFS,
+		sqlite3.SQLITE_IOERR_FSTAT, sqlite3.SQLITE_IOERR_MMAP:
+		return true
+	}
+	// A failed write is not among them: a quota or the file size limit refuses it too. The
+	// transaction is undone then, and nothing is lost. Nor is a failed sync, by which a thin volume
+	// says that it is full. The write-ahead log makes that safe: a commit whose sync fails is undone,
+	// and a checkpoint whose sync fails is repeated from the log, which is reset only after it.
+	return false
+}
+
+// A health remembers the first damage that any statement met. It never heals by itself: a page
+// that cannot be read now may have been read wrongly before.
+type health struct {
+	mu       sync.Mutex // guards what follows
+	err      error      // of the first damage; nil while the file is sound as far as known
+	onDamage func(error)
+}
+
+// note returns err. If err says that the file is damaged, it remembers that, and returns an
+// error with ErrDamaged in its chain.
+func (h *health) note(err error) error {
+	if err == nil || !IsDamage(err) {
+		return err
+	}
+	if !errors.Is(err, ErrDamaged) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	h.mu.Lock()
+	first, tell := h.err == nil, h.onDamage
+	if first {
+		h.err = err
+	}
+	h.mu.Unlock()
+	if first && tell != nil {
+		tell(err)
+	}
+	return err
+}
+
+func (h *health) damage() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}
+
+// Damage returns the first error that showed that the file is damaged, and nil while none has.
+func (db *DB) Damage() error { return db.health.damage() }
+
+// OnDamage sets the function that is called once, with the first such error. fn must not block.
+func (db *DB) OnDamage(fn func(error)) {
+	db.health.mu.Lock()
+	defer db.health.mu.Unlock()
+	db.health.onDamage = fn
+}
+
+// Note returns err, which a reader of rows has met. If it says that the file is damaged, the
+// database remembers it.
+func (db *DB) Note(err error) error { return db.health.note(err) }
+
+// Note does the same for the rows of a snapshot.
+func (s *Snapshot) Note(err error) error { return s.db.health.note(err) }
+
+// Note does the same for the rows of a query in a transaction.
+func (tx *Tx) Note(err error) error { return tx.health.note(err) }
+
+// QuickCheck looks for damage in the whole file, on a connection of its own. Each table is a
+// transaction of its own, because the write-ahead log grows as long as one lasts. The database
+// remembers the damage that it finds.
+func (db *DB) QuickCheck(ctx context.Context) error {
+	return db.health.note(QuickCheck(ctx, db.path))
+}
+
+// QuickCheck looks for damage in the database file at path, table by table. Other processes
+// may have it open.
+func QuickCheck(ctx context.Context, path string) error {
+	return withDatabase(path, reading, func(c *sql.DB) error {
+		tables, err := column[string](ctx, c, `SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0`)
+		if err != nil {
+			return fmt.Errorf("list tables: %w", err)
+		}
+		for _, table := range tables {
+			begun := time.Now()
+			verdict, err := column[string](ctx, c, `SELECT quick_check FROM pragma_quick_check(?)`, table)
+			if err != nil {
+				return fmt.Errorf("check table %s: %w", table, err)
+			}
+			if len(verdict) != 1 || verdict[0] != "ok" {
+				return fmt.Errorf("%w: table %s: %s", ErrDamaged, table, first(verdict))
+			}
+			if err := breathe(ctx, time.Since(begun)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// breathe pauses after a table whose check took so long. Then a checkpoint can run, and requests
+// have the processor for a while.
+func breathe(ctx context.Context, took time.Duration) error {
+	select {
+	case <-time.After(min(took/2, time.Second)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return "no verdict"
+	}
+	return list[0]
+}
+
+// column returns the rows of a query that has one column.
+func column[T any](ctx context.Context, c *sql.DB, query string, args ...any) (list []T, err error) {
+	rows, err := c.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var v T
+		if err := rows.Scan(&v); err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, rows.Err()
+}
+
+// Blank reports whether the file at path holds no database yet: it does not exist, is empty, or
+// has neither a version nor a table.
+func Blank(ctx context.Context, path string) (blank bool, err error) {
+	size, err := fileSize(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && size == 0 {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	err = withDatabase(path, "", func(c *sql.DB) error {
+		var version, tables int
+		err := c.QueryRowContext(ctx, `SELECT user_version, (SELECT count(*) FROM sqlite_schema)
+			FROM pragma_user_version`).Scan(&version, &tables)
+		blank = version == 0 && tables == 0
+		return err
+	})
+	return blank, err
+}

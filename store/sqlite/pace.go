@@ -1,0 +1,113 @@
+package sqlite
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"time"
+)
+
+const (
+	// paceSlice is how long background work runs before it pauses. A goroutine that computes
+	// longer delays the requests that wait for a processor.
+	paceSlice = time.Millisecond
+
+	// paceShare is how many times longer a pause is than the work before it, while the
+	// database is in use.
+	paceShare = 2
+
+	// paceLongest bounds the work that a pause is computed from. Work that waited for a
+	// network or a disk has used no processor.
+	paceLongest = 2 * time.Millisecond
+
+	// paceCalm is how long the database is unused before the work no longer pauses.
+	paceCalm = 250 * time.Millisecond
+
+	// paceChunk is how many bytes are written or read between two looks at the clock.
+	paceChunk = 32 << 10
+)
+
+// A Pace slows long work down while the database is in use, so that requests find a free
+// processor. It belongs to one goroutine. A nil Pace never pauses.
+type Pace struct {
+	ctx   context.Context
+	uses  func() int64 // counts the reads and commits of others
+	begun time.Time    // when the present slice of work began
+	seen  int64        // what uses returned last
+	used  time.Time    // when that had changed
+}
+
+// Pace returns a pace for work beside the uses of db. The pauses end with ctx.
+func (db *DB) Pace(ctx context.Context) *Pace {
+	uses := func() int64 { return db.stats.Commits.Load() + db.stats.Reads.Load() }
+	return &Pace{ctx: ctx, uses: uses, begun: time.Now(), seen: uses()}
+}
+
+// Pause sleeps if the work has lasted long enough and the database is in use. It returns an
+// error once the context has ended.
+func (p *Pace) Pause() error {
+	if p == nil {
+		return nil
+	}
+	now := time.Now()
+	worked := now.Sub(p.begun)
+	if worked < paceSlice {
+		return nil
+	}
+	if n := p.uses(); n != p.seen {
+		p.seen, p.used = n, now
+	}
+	if now.Sub(p.used) > paceCalm {
+		runtime.Gosched()
+	} else {
+		wait := time.NewTimer(paceShare * min(worked, paceLongest))
+		select {
+		case <-wait.C:
+		case <-p.ctx.Done():
+			wait.Stop()
+		}
+	}
+	p.begun = time.Now()
+	return p.ctx.Err()
+}
+
+// Writer returns a writer that passes to w what is written, with pauses.
+func (p *Pace) Writer(w io.Writer) io.Writer { return pacedWriter{p, w} }
+
+type pacedWriter struct {
+	pace *Pace
+	w    io.Writer
+}
+
+// Write writes b in chunks.
+func (w pacedWriter) Write(b []byte) (n int, err error) {
+	for len(b) > 0 {
+		chunk := b[:min(len(b), paceChunk)]
+		done, err := w.w.Write(chunk)
+		n += done
+		if err == nil {
+			err = w.pace.Pause()
+		}
+		if err != nil {
+			return n, err
+		}
+		b = b[len(chunk):]
+	}
+	return n, nil
+}
+
+// Reader returns a reader of r that pauses between two reads.
+func (p *Pace) Reader(r io.Reader) io.Reader { return pacedReader{p, r} }
+
+type pacedReader struct {
+	pace *Pace
+	r    io.Reader
+}
+
+// Read reads one chunk.
+func (r pacedReader) Read(b []byte) (int, error) {
+	if err := r.pace.Pause(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(b[:min(len(b), paceChunk)])
+}

@@ -1,0 +1,194 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// A Space is how a database file is filled, in bytes.
+type Space struct {
+	File        int64 // the database file, without the log beside it
+	Free        int64 // of it, in pages that hold nothing
+	Incremental bool  // free pages can be returned in small steps
+}
+
+const selectSpace = `SELECT page_count * page_size, freelist_count * page_size, auto_vacuum = 2
+	FROM pragma_page_count, pragma_page_size, pragma_freelist_count, pragma_auto_vacuum`
+
+// Space returns how the file is filled. It reads the first page only.
+func (db *DB) Space(ctx context.Context) (sp Space, err error) {
+	db.switching.RLock()
+	defer db.switching.RUnlock()
+	err = db.readers.QueryRowContext(ctx, selectSpace).Scan(&sp.File, &sp.Free, &sp.Incremental)
+	return sp, db.Note(err)
+}
+
+// SpaceOf returns how the database file at path is filled. Other processes may have it open.
+func SpaceOf(ctx context.Context, path string) (sp Space, err error) {
+	err = withDatabase(path, reading, func(c *sql.DB) error {
+		return c.QueryRowContext(ctx, selectSpace).Scan(&sp.File, &sp.Free, &sp.Incremental)
+	})
+	return sp, err
+}
+
+// Steps in which free pages are returned. Their size follows the time that one takes, because
+// all writes wait for it. The statements are few: each is prepared once and kept.
+const (
+	smallStep  = 16
+	mediumStep = 128
+	largeStep  = 1024
+	stepTime   = 8 * time.Millisecond
+)
+
+// ReturnSpace makes the file smaller by its free pages, except for keep bytes that the next
+// writes can use. It works in short transactions with pauses, until that is done or ctx ends, and
+// returns the number of bytes. It does nothing for a file that is not incremental.
+func (db *DB) ReturnSpace(ctx context.Context, keep int64) (returned int64, err error) {
+	step := smallStep
+	for {
+		sp, err := db.Space(ctx)
+		if err != nil || !sp.Incremental || sp.Free <= keep || ctx.Err() != nil {
+			return returned, errors.Join(err, ctx.Err())
+		}
+		begun := time.Now()
+		if err := db.Write(ctx, func(tx *Tx) error { return returnPages(tx, step) }); err != nil {
+			return returned, err
+		}
+		took := time.Since(begun)
+		switch {
+		case took > stepTime:
+			step = max(step/8, smallStep)
+		case took < stepTime/4:
+			step = min(step*8, largeStep)
+		}
+		after, err := db.Space(ctx)
+		if err != nil || after.File >= sp.File && after.Free >= sp.Free {
+			return returned, err // nothing more can be moved
+		}
+		returned += sp.File - after.File
+		select {
+		case <-time.After(took): // other writes come first
+		case <-ctx.Done():
+			return returned, ctx.Err()
+		}
+	}
+}
+
+// returnPages moves pages from the end of the file into its free ones.
+func returnPages(tx *Tx, pages int) error {
+	rows, err := tx.Query(context.Background(), fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, pages))
+	if err != nil {
+		return err
+	}
+	for rows.Next() { // each row is a page that was moved
+		continue
+	}
+	return tx.Note(errors.Join(rows.Err(), rows.Close()))
+}
+
+// Checkpoint copies the write-ahead log into the database file and makes both as small as they
+// can be. While a reader needs the log, it stays: that is no error.
+func (db *DB) Checkpoint(ctx context.Context) error {
+	return db.Note(withDatabase(db.path, "&_pragma=synchronous(FULL)", func(c *sql.DB) error {
+		// First without a lock, so that writers wait only for the rest.
+		for _, mode := range []string{"PASSIVE", "TRUNCATE"} {
+			var busy, log, done int
+			if _, err := c.ExecContext(ctx, `PRAGMA busy_timeout = 200`); err != nil {
+				return err
+			}
+			err := c.QueryRowContext(ctx, `PRAGMA wal_checkpoint(`+mode+`)`).Scan(&busy, &log, &done)
+			if err != nil {
+				return fmt.Errorf("copy the log into the database: %w", err)
+			}
+		}
+		return nil
+	}))
+}
+
+// TableSizes returns the bytes of each table with its indexes. It reads the whole file, on a
+// connection of its own, with pauses between the tables.
+func (db *DB) TableSizes(ctx context.Context) (sizes map[string]int64, err error) {
+	sizes = map[string]int64{}
+	err = withDatabase(db.path, reading, func(c *sql.DB) error {
+		names, err := column[string](ctx, c, `SELECT name FROM sqlite_schema WHERE rootpage > 0`)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			begun := time.Now()
+			var table string
+			var size int64
+			// One tree at a time: the log of the database grows as long as a query lasts.
+			err := c.QueryRowContext(ctx, `SELECT (SELECT tbl_name FROM sqlite_schema WHERE name = ?1), coalesce(sum(pgsize), 0)
+				FROM dbstat WHERE name = ?1`, name).Scan(&table, &size)
+			if err != nil {
+				return fmt.Errorf("measure %s: %w", name, err)
+			}
+			sizes[table] += size
+			if err := breathe(ctx, time.Since(begun)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return sizes, db.Note(err)
+}
+
+// Rewrite replaces the database file at path by one without free pages, which can return space in
+// small steps from then on. Nobody else may have the file open. If the process dies, the file is
+// either the old one or the new one. It needs free space on the disk for the new file.
+func Rewrite(ctx context.Context, path string) error {
+	tmp := path + ".vacuum.tmp"
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	err := withDatabase(path, "&_pragma=synchronous(FULL)", func(c *sql.DB) error {
+		if _, err := c.ExecContext(ctx, `VACUUM INTO ?`, tmp); err != nil {
+			return fmt.Errorf("write the database anew: %w", err)
+		}
+		// The log must be empty: beside the new file its pages would be wrong.
+		var busy, log, done int
+		err := c.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &log, &done)
+		if err == nil && busy != 0 {
+			err = errors.New("another program has the database open")
+		}
+		return err
+	})
+	if err == nil {
+		err = Check(ctx, tmp) // the old file will be gone
+	}
+	if err == nil {
+		err = syncPrivate(tmp) // after Check, which writes the mode of the journal
+	}
+	if err != nil {
+		_ = os.Remove(tmp)
+		return err
+	}
+	// Closing has removed the log. If it has not, the rename must not happen.
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		if err := os.Remove(tmp + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// syncPrivate puts a file on the disk, readable by its owner only.
+func syncPrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(0o600), f.Sync(), f.Close())
+}

@@ -1,0 +1,77 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// A Tx is the transaction in which an operation runs. It is valid only during the
+// operation.
+type Tx struct {
+	conn *sql.Conn
+	stmt map[string]*sql.Stmt // by query text, prepared once on conn
+	op   *operation
+
+	health *health
+	stats  *Stats
+}
+
+// OnUndo registers fn to run if the operation's changes are undone, so that
+// what the operation counted in memory can be taken back. fn must not block.
+func (tx *Tx) OnUndo(fn func()) { tx.op.undo = append(tx.op.undo, fn) }
+
+// OnCommit registers fn to run once the operation's changes are committed, so that
+// nobody hears of changes that a reader cannot see yet. fn must not block.
+func (tx *Tx) OnCommit(fn func()) { tx.op.after = append(tx.op.after, fn) }
+
+// Exec runs a statement and returns the number of rows that it changed.
+func (tx *Tx) Exec(query string, args ...any) (int64, error) {
+	res, err := tx.exec(query, args)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// Insert runs an INSERT and returns the new row's integer primary key.
+func (tx *Tx) Insert(query string, args ...any) (int64, error) {
+	res, err := tx.exec(query, args)
+	if err != nil {
+		return 0, err
+	}
+	return res.LastInsertId()
+}
+
+// Query runs a query inside the transaction. It ignores the context: an
+// interrupted statement would roll back the operations of other callers, too.
+func (tx *Tx) Query(_ context.Context, query string, args ...any) (*sql.Rows, error) {
+	st, err := tx.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.QueryContext(context.Background(), args...)
+	return rows, tx.Note(err)
+}
+
+func (tx *Tx) exec(query string, args []any) (sql.Result, error) {
+	st, err := tx.prepare(query)
+	if err != nil {
+		return nil, err
+	}
+	res, err := st.ExecContext(context.Background(), args...)
+	return res, tx.Note(err)
+}
+
+func (tx *Tx) prepare(query string) (*sql.Stmt, error) {
+	tx.stats.Statements.Add(1) // each call of prepare runs the statement once
+	if st, ok := tx.stmt[query]; ok {
+		return st, nil
+	}
+	st, err := tx.conn.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", tx.Note(err))
+	}
+	tx.stmt[query] = st
+	return st, nil
+}

@@ -1,0 +1,296 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	modernc "modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// MaxBatch is the most operations in one transaction.
+const MaxBatch = 256
+
+// queueDepth is the most operations that wait. Beyond it, submitters wait.
+const queueDepth = 1024
+
+// A writer owns the only connection that writes. It groups the operations that
+// wait into one transaction, so that one sync of the disk serves them all, and
+// answers each after COMMIT: group commit. Each operation has a savepoint, so that
+// one that fails leaves the others.
+type writer struct {
+	db       *sql.DB
+	tx       Tx
+	queue    chan *operation
+	done     chan struct{} // closed when loop returns
+	maxBatch atomic.Int64
+	repeat   atomic.Bool // each operation runs twice
+	stats    *Stats
+
+	mu     sync.RWMutex // held for reading while sending on queue
+	closed bool
+}
+
+// An operation is a function to run in a transaction, and the way to answer the
+// caller who submitted it.
+type operation struct {
+	ctx   context.Context
+	fn    func(tx *Tx) error
+	taken atomic.Bool // set by the writer, which then runs fn, or by the submitter, which gives up: the first wins
+	undo  []func()    // run if the changes are undone, last first
+	after []func()    // run once the changes are committed, in order
+	err   error
+	begun time.Time  // of the submission
+	reply chan error // has room for the one answer, so that the writer never waits for a submitter
+}
+
+func openWriter(ctx context.Context, dsn string, stats *Stats, h *health) (*writer, error) {
+	db, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	db.SetMaxOpenConns(1)
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open database: %w", err), db.Close())
+	}
+	w := &writer{
+		db:    db,
+		tx:    Tx{conn: conn, stmt: map[string]*sql.Stmt{}, health: h, stats: stats},
+		queue: make(chan *operation, queueDepth),
+		done:  make(chan struct{}),
+		stats: stats,
+	}
+	w.maxBatch.Store(MaxBatch)
+	go w.loop() // ends with close
+	return w, nil
+}
+
+// do submits fn and waits for its result: see DB.Write.
+func (w *writer) do(ctx context.Context, fn func(tx *Tx) error) error {
+	op := &operation{ctx: ctx, fn: fn, begun: time.Now(), reply: make(chan error, 1)}
+	if err := w.submit(op); err != nil {
+		return err
+	}
+	select {
+	case err := <-op.reply:
+		return err
+	case <-ctx.Done():
+		if op.taken.CompareAndSwap(false, true) {
+			return ctx.Err()
+		}
+		return <-op.reply // the writer has begun it, and answers in a moment
+	}
+}
+
+// offer submits fn and does not wait: see DB.WriteLater.
+func (w *writer) offer(fn func(tx *Tx) error) {
+	op := &operation{ctx: context.Background(), fn: fn, begun: time.Now(), reply: make(chan error, 1)}
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return
+	}
+	select {
+	case w.queue <- op:
+	default: // the queue is full, and op is dispensable
+	}
+}
+
+func (w *writer) submit(op *operation) error {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.closed {
+		return ErrClosed
+	}
+	select {
+	case w.queue <- op:
+		return nil
+	case <-op.ctx.Done():
+		return op.ctx.Err()
+	}
+}
+
+// close waits for the operations that were submitted before it.
+func (w *writer) close() error {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		close(w.queue)
+	}
+	w.mu.Unlock()
+	<-w.done // the connection is the loop's until then
+	var errs []error
+	for _, st := range w.tx.stmt {
+		errs = append(errs, st.Close())
+	}
+	return errors.Join(append(errs, w.tx.conn.Close(), w.db.Close())...)
+}
+
+func (w *writer) loop() {
+	defer close(w.done)
+	batch := make([]*operation, 0, MaxBatch)
+	for op := range w.queue {
+		batch = w.process(append(batch[:0], op))
+	}
+}
+
+// collect adds the operations that wait to batch. It does not wait for more: while
+// a batch commits, the next one gathers by itself.
+func (w *writer) collect(batch []*operation) []*operation {
+	for int64(len(batch)) < w.maxBatch.Load() {
+		select {
+		case op, ok := <-w.queue:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, op)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// process runs and commits a batch, with the operations that are submitted
+// meanwhile, and answers each of them. No submitter hears of success before COMMIT.
+func (w *writer) process(batch []*operation) []*operation {
+	batch, err := w.run(batch)
+	full := false
+	for _, op := range batch {
+		if err != nil {
+			op.err = err
+		}
+		if op.err != nil {
+			op.undone()
+		} else {
+			op.committed()
+		}
+		w.stats.Write.ObserveDuration(time.Since(op.begun))
+		full = full || IsFull(op.err)
+		op.reply <- op.err
+	}
+	if full {
+		w.reuseLog()
+	}
+	return batch
+}
+
+// reuseLog copies the write-ahead log into the database, so that the next write begins the log
+// anew. On a full disk the log cannot grow, but its own bytes can be overwritten. A log that is
+// short is copied by no commit: each one fails before it reaches the size for that.
+func (w *writer) reuseLog() {
+	var busy, pages, copied int
+	// PASSIVE waits for no reader, so that the writer does not stand still. After an error, the
+	// log stays as it is, and the next failed write tries again.
+	_ = w.tx.conn.QueryRowContext(context.Background(), `PRAGMA wal_checkpoint(PASSIVE)`).Scan(&busy, &pages, &copied)
+}
+
+// run returns the operations of the transaction, and an error if the
+// transaction failed as a whole.
+func (w *writer) run(batch []*operation) ([]*operation, error) {
+	if _, err := w.tx.Exec(`BEGIN IMMEDIATE`); err != nil {
+		// An earlier transaction may still be open if its rollback failed.
+		return batch, errors.Join(err, w.rollback())
+	}
+	for done := 0; done < len(batch); {
+		for ; done < len(batch); done++ {
+			if err := w.runOne(batch[done]); err != nil {
+				return batch, errors.Join(err, w.rollback())
+			}
+		}
+		// Yield once, so that concurrent submitters join this batch and share its sync.
+		runtime.Gosched()
+		batch = w.collect(batch)
+	}
+	if _, err := w.tx.Exec(`COMMIT`); err != nil {
+		return batch, errors.Join(err, w.rollback())
+	}
+	w.stats.Commits.Add(1)
+	w.stats.Operations.Add(int64(len(batch)))
+	w.stats.Batch.Observe(float64(len(batch)))
+	return batch, nil
+}
+
+// runOne runs one operation in its savepoint. It keeps the operation's own failure
+// for the submitter, and returns an error only if the whole transaction is
+// broken. The submitter's context is checked before and never passed to a
+// statement: an interrupted statement would roll back the whole transaction.
+func (w *writer) runOne(op *operation) error {
+	if op.err = op.ctx.Err(); op.err != nil {
+		return nil
+	}
+	if !op.taken.CompareAndSwap(false, true) {
+		op.err = context.Canceled // the submitter gave up; nobody reads this
+		return nil
+	}
+	if _, err := w.tx.Exec(`SAVEPOINT op`); err != nil {
+		return err
+	}
+	w.tx.op = op
+	op.err = recovered(func() error { return op.fn(&w.tx) })
+	if w.repeat.Load() {
+		if err := w.undo(op); err != nil {
+			return errors.Join(op.err, err)
+		}
+		op.err = recovered(func() error { return op.fn(&w.tx) })
+	}
+	if op.err != nil {
+		if err := w.undo(op); err != nil {
+			return errors.Join(op.err, err)
+		}
+	}
+	_, err := w.tx.Exec(`RELEASE op`)
+	return err
+}
+
+// undo undoes all that the operation has done so far, in the database and in memory.
+func (w *writer) undo(op *operation) error {
+	if _, err := w.tx.Exec(`ROLLBACK TO op`); err != nil {
+		return err
+	}
+	op.undone()
+	op.after = nil
+	return nil
+}
+
+func (w *writer) rollback() error {
+	_, err := w.tx.Exec(`ROLLBACK`)
+	var e *modernc.Error
+	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_ERROR {
+		return nil // SQLite rolled the transaction back when it failed
+	}
+	return err
+}
+
+// recovered runs fn and returns a panic as an error: the writer serves all callers
+// and must survive it.
+func recovered(fn func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic in a write: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return fn()
+}
+
+func (op *operation) committed() {
+	for _, fn := range op.after {
+		fn()
+	}
+}
+
+func (op *operation) undone() {
+	for _, fn := range slices.Backward(op.undo) {
+		fn()
+	}
+	op.undo = nil
+}

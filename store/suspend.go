@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// A suspended turn waits for something outside its runner. Its status stays running, but no
+// runner has claimed it and it holds no slot.
+
+// suspend takes a claimed turn from its runner. The caller must have checked, in the same
+// transaction, the claim and that the turn was not cancelled. A suspended turn has no runner
+// that could notice the cancellation.
+func (s *Store) suspend(tx *Tx, c Claim, w Wait) error {
+	var retryAt any
+	if w.RetryAt != nil {
+		retryAt = w.RetryAt.UnixMilli()
+	}
+	_, err := tx.Exec(`UPDATE turns SET runner_id = NULL, rests_until = ?, waits_for = ?, wait_reason = ?, retry_at = ?
+		WHERE num = ?`, w.Until.UnixMilli(), w.For, nullable(w.Reason), retryAt, c.Num)
+	if err != nil {
+		return err
+	}
+	s.tell(tx, c.OrganizationID, ChangedTasks)
+	// The task repeats the reason, so that the list of tasks can be filtered by an index.
+	_, err = tx.Exec(`UPDATE tasks SET waits_for = ? WHERE num = ?`, w.For, c.taskNum)
+	return err
+}
+
+// resume puts a suspended turn back into the queue. It does nothing for a turn that its
+// runner still has. That loses no event: a runner that suspends a turn first checks, in the
+// same transaction, whether the turn still has to wait.
+func (s *Store) resume(tx *Tx, organizationID string, taskNum, turnNum int64) error {
+	n, err := tx.Exec(`UPDATE turns SET status = 'pending', rests_until = NULL, waits_for = NULL, wait_reason = NULL,
+			retry_at = NULL
+		WHERE num = ? AND rests_until IS NOT NULL`, turnNum)
+	if err != nil || n == 0 {
+		return err
+	}
+	// Accepted work always returns to the queue, even to a full one.
+	s.waiting.add(tx, organizationID, 1)
+	return s.setRunning(tx, organizationID, taskNum, false)
+}
+
+// An Outage is a series of failed model calls of one turn, without a success between them.
+type Outage struct {
+	Since time.Time // when the first call failed
+	Calls int64     // failed calls since the turn was claimed
+}
+
+// SuspendForModel takes a claimed turn from its runner until w.RetryAt. It also stores since
+// when the provider has failed. It returns ErrAbortRequested if the turn was cancelled, and
+// ErrClaimLost if the runner no longer has it.
+func (s *Store) SuspendForModel(ctx context.Context, c Claim, w Wait, o Outage) error {
+	return s.write(ctx, func(tx *Tx) error {
+		// The first failure stays the start of the outage, however often the turn is
+		// suspended.
+		err := updateClaimed(tx, c, `failing_since = coalesce(failing_since, ?), failed_calls = failed_calls + ?`,
+			o.Since.UnixMilli(), o.Calls)
+		if err != nil {
+			return err
+		}
+		err = refuseIf(ctx, tx, ErrAbortRequested, `SELECT abort_requested FROM turns WHERE num = ?`, c.Num)
+		if err != nil {
+			return err
+		}
+		return s.suspend(tx, c, w)
+	})
+}
+
+// A waitingTurn is a suspended turn that is to be resumed.
+type waitingTurn struct {
+	num, taskNum int64
+	organization string
+}
+
+func scanWaitingTurn(row scanner) (w waitingTurn, err error) {
+	err = row.Scan(&w.num, &w.taskNum, &w.organization)
+	return w, err
+}
+
+// ResumeDue puts up to limit turns back into the queue whose time for another model call has
+// come. It returns their number, and the time at which the next turn is due. next is nil if
+// no turn waits for a model.
+func (s *Store) ResumeDue(ctx context.Context, limit int) (n int, next *time.Time, err error) {
+	// An idle runner asks often: it must cost no write.
+	if next, err = s.nextRetry(ctx, s.db); err != nil || next == nil || next.After(s.now()) {
+		return 0, next, err
+	}
+	err = s.write(ctx, func(tx *Tx) error {
+		limit := limit
+		if s.Writable() != nil {
+			limit = 0 // maintenance has begun while this write waited: the turns wait on
+		}
+		// The turns are read again in the write: some may have been cancelled since.
+		turns, err := all(ctx, tx, scanWaitingTurn, `SELECT num, task_num, `+idOfOrganization+`
+			FROM turns INDEXED BY turns_retrying WHERE retry_at <= ? ORDER BY retry_at LIMIT ?`, s.millis(), limit)
+		if err != nil {
+			return err
+		}
+		for _, t := range turns {
+			if err := s.resume(tx, t.organization, t.taskNum, t.num); err != nil {
+				return err
+			}
+		}
+		n = len(turns)
+		next, err = s.nextRetry(ctx, tx)
+		return err
+	})
+	return n, next, err
+}
+
+// nextRetry returns when the next suspended turn is due, or nil if none waits for a model.
+func (s *Store) nextRetry(ctx context.Context, q querier) (next *time.Time, err error) {
+	_, err = one(ctx, q, into(asTimeOrNil{&next}), `SELECT min(retry_at) FROM turns INDEXED BY turns_retrying
+		WHERE retry_at IS NOT NULL`)
+	return next, err
+}
+
+// RetryNow makes turns that wait for their model due at once. Turns that have ended or
+// wait for something else stay as they are.
+func (s *Store) RetryNow(ctx context.Context, turnIDs []string) error {
+	return s.write(ctx, func(tx *Tx) error {
+		for _, id := range turnIDs {
+			// min keeps an earlier time, so the order among the turns that are due stays.
+			_, err := tx.Exec(`UPDATE turns SET retry_at = min(retry_at, ?) WHERE id = ? AND waits_for = 'model'`,
+				s.millis(), id)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Suspended returns how many turns are suspended, by what they wait for.
+func (s *Store) Suspended(ctx context.Context) (map[WaitFor]int64, error) {
+	var person, model, worker int64
+	// The condition is true for every suspended turn. The index needs it, and it holds
+	// few rows.
+	_, err := one(ctx, s.db, into(&person, &model, &worker), `SELECT coalesce(sum(waits_for = 'person'), 0),
+			coalesce(sum(waits_for = 'model'), 0), coalesce(sum(waits_for = 'worker'), 0)
+		FROM turns INDEXED BY turns_resting WHERE rests_until > 0`)
+	return map[WaitFor]int64{WaitForPerson: person, WaitForModel: model, WaitForWorker: worker}, err
+}
+
+// updateClaimed sets columns of a claimed turn, or returns ErrClaimLost.
+func updateClaimed(tx *Tx, c Claim, set string, args ...any) error {
+	n, err := tx.Exec(`UPDATE turns SET `+set+` WHERE num = ? AND status = 'running' AND runner_id = ?`,
+		append(args, c.Num, c.RunnerID)...)
+	if err == nil && n == 0 {
+		return ErrClaimLost
+	}
+	return err
+}

@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+)
+
+// target returns the task and the worker of n. For a new task, the Task is zero. It
+// creates the worker if n names none.
+func (s *Store) target(ctx context.Context, tx *Tx, n NewTurn) (Task, Worker, error) {
+	task, w, err := s.existing(ctx, tx, n)
+	switch {
+	case err != nil:
+		return Task{}, Worker{}, err
+	case w.ID != "":
+		return task, w, nil
+	case n.NewWorker == nil:
+		return Task{}, Worker{}, Fields{{Path: "workerId", Message: "is required"}}.Err()
+	}
+	w, err = s.insertWorker(tx, n.Caller, *n.NewWorker)
+	return Task{}, w, err
+}
+
+// existing returns the task and the worker of n if they exist already. A new one is
+// the zero value.
+func (s *Store) existing(ctx context.Context, q querier, n NewTurn) (Task, Worker, error) {
+	task, err := s.namedTask(ctx, q, n)
+	if err != nil {
+		return Task{}, Worker{}, err
+	}
+	if task.num != 0 {
+		return s.followUp(ctx, q, n, task)
+	}
+	if n.WorkerID == "" {
+		return Task{}, Worker{}, nil
+	}
+	w, err := s.runnableWorker(ctx, q, n.Caller, n.WorkerID)
+	return Task{}, w, err
+}
+
+// followUp checks that n may add a turn to a task. The caller's access is checked first,
+// so that a refusal tells no more than reading the task and the worker would.
+func (s *Store) followUp(ctx context.Context, q querier, n NewTurn, task Task) (Task, Worker, error) {
+	w, err := s.runnableWorker(ctx, q, n.Caller, task.WorkerID)
+	if err != nil {
+		return Task{}, Worker{}, err
+	}
+	if n.WorkerID != "" && n.WorkerID != task.WorkerID {
+		// The error below confirms that the named worker exists, so the caller must see
+		// it.
+		if _, err := s.runnableWorker(ctx, q, n.Caller, n.WorkerID); err != nil {
+			return Task{}, Worker{}, err
+		}
+		wrong := Fields{{Path: "taskId", Message: "belongs to another worker than workerId names"}}
+		return Task{}, Worker{}, wrong.Err()
+	}
+	if !task.Takes(n.Caller) {
+		return Task{}, Worker{}, Errorf(Forbidden,
+			"the task's folder holds a member's files: a stranger has no part in it")
+	}
+	if task.ArchivedAt != nil {
+		return Task{}, Worker{}, Errorf(Conflict, "the task is archived and takes no new turns")
+	}
+	if task.TurnCount >= maxTurns {
+		return Task{}, Worker{}, Errorf(Conflict, "the task has %d turns, the most a task can have", maxTurns)
+	}
+	return task, w, nil
+}
+
+// namedTask returns the existing task of n, or a zero Task. No new task gets an id in the
+// server's own form: for such an id it returns the error that reading the task returns.
+func (s *Store) namedTask(ctx context.Context, q querier, n NewTurn) (t Task, err error) {
+	switch {
+	case n.TaskID != "":
+		t, err = one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ? AND organization_num = `+numOfOrganization,
+			n.TaskID, n.Caller.OrganizationID)
+		if errors.Is(err, sql.ErrNoRows) && isServerID("tsk", strings.ToLower(n.TaskID)) {
+			return Task{}, s.foreignTask(ctx, q, n.TaskID)
+		}
+	case n.Continue:
+		// Tasks that another turn started are left out: no person had a conversation
+		// there.
+		t, err = one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks INDEXED BY tasks_by_caller
+			WHERE worker_num = `+numOfWorker+` AND created_by_num = `+numOfUser+` AND archived_at IS NULL
+				AND NOT EXISTS (SELECT 1 FROM turns WHERE task_num = tasks.num AND seq = 0 AND depth > 0)
+			ORDER BY tasks.num DESC LIMIT 1`, n.WorkerID, n.Caller.UserID)
+	}
+	return t, noRow(err, nil)
+}
+
+// maxTurns bounds the turns of one task, so that a conversation can be read whole.
+const maxTurns = 1000
+
+// Takes reports whether the task's folder lets the caller add a turn. A stranger may not
+// add one to a member's task that has its own folder: the turn would read and write the
+// member's files.
+func (t Task) Takes(c Caller) bool { return !c.stranger() || !t.OwnFolder || t.CreatedByUserID == "" }

@@ -1,0 +1,76 @@
+package store
+
+import "time"
+
+// A Status is the status of a turn or of a task. schema.sql defines how a task's status
+// follows from those of its turns.
+type Status string
+
+// The states of a turn: pending -> running -> completed, error or aborted;
+// pending -> aborted; running -> pending when the process died or was stopped, and when
+// people have decided on the tool calls of a suspended turn. The status of a suspended
+// turn is running.
+const (
+	Pending   Status = "pending"
+	Running   Status = "running"
+	Completed Status = "completed"
+	Failed    Status = "error"
+	Aborted   Status = "aborted"
+)
+
+// Ended reports whether the status is final.
+func (s Status) Ended() bool { return s == Completed || s == Failed || s == Aborted }
+
+func (s Status) valid() bool { return s == Pending || s == Running || s.Ended() }
+
+// A Task is a conversation with a worker. It has the sums of its turns' costs and times.
+type Task struct {
+	num             int64
+	ID              string
+	OrganizationID  string
+	WorkerID        string
+	CreatedByUserID string // '' if a stranger's mail began it
+	Title           string
+	Status          Status
+	TriggeredBy     Trigger
+	TurnCount       int64
+	Unfinished      int64 // turns that are pending or running
+	Cost            int64 // nano-dollars
+	Duration        time.Duration
+	CreatedAt       time.Time
+	CompletedAt     *time.Time // nil while a turn is pending or running
+	ArchivedAt      *time.Time
+	OwnFolder       bool  // its turns work in a folder of their own
+	Wait            *Wait // of its suspended turn; nil without one
+}
+
+const taskColumns = `num, id, ` + idOfOrganization + `, ` + idOfWorker + `, ` + idOfCreator + `, ` + taskValues
+
+const taskValues = `title, status, triggered_by, turn_count, unfinished, cost, duration_ms, created_at, completed_at,
+	archived_at, own_folder, ` + taskWait
+
+func scanTask(row scanner) (t Task, err error) {
+	err = row.Scan(&t.num, &t.ID, &t.OrganizationID, &t.WorkerID, &t.CreatedByUserID, &t.Title, &t.Status,
+		&t.TriggeredBy, &t.TurnCount, &t.Unfinished, &t.Cost, asDuration{&t.Duration}, asTime{&t.CreatedAt},
+		asTimeOrNil{&t.CompletedAt}, asTimeOrNil{&t.ArchivedAt}, &t.OwnFolder,
+		asWait{&t.Wait})
+	return t, err
+}
+
+// A TaskRef is a Task or one of its Turns. Only this package sets the number to which
+// a TaskRef refers. So the value comes from a method that checked the caller's access,
+// or from a claim, and a method that takes a TaskRef checks nothing.
+type TaskRef interface {
+	taskKey() int64 // the task's num
+}
+
+func (t Task) taskKey() int64 { return t.num }
+
+// A taskState is a task as it was when one of its turns had ended.
+type taskState struct {
+	status     Status
+	turns      int64 // turns of the task
+	unfinished int64 // turns of the task that are pending or running
+	cost       int64 // nano-dollars
+	duration   int64 // milliseconds
+}

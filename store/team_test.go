@@ -1,0 +1,35 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestFormerMembersRunNoWorkers removes the author of a running turn: the turn starts no other
+// worker any more.
+func TestFormerMembersRunNoWorkers(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	mo := f.caller("Acme", "mo@acme.test", store.RoleMember)
+	n := f.turn()
+	n.Caller = mo.Caller
+	f.accept(n)
+	f.startRunner("run_1")
+	c := f.claimOne("run_1")
+	start := func(call int64) error {
+		caller, err := f.TurnCaller(f.ctx(), c.Turn)
+		is.NoErr(err)
+		_, err = f.StartChild(f.ctx(), store.CallPlace{Turn: c.Turn, RunnerID: "run_1", Call: call},
+			store.NewTurn{Caller: caller, WorkerID: f.worker.ID, Input: "part", Budget: store.BudgetLow})
+		return err
+	}
+	is.NoErr(start(0))
+	_, err := f.RemoveMember(f.ctx(), f.owner.Caller, mo.UserID)
+	is.NoErr(err)
+	is.True(store.IsKind(start(1), store.Forbidden)) // a new one
+	is.NoErr(start(0))                               // the one that was started before stays
+}

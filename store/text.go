@@ -1,0 +1,60 @@
+package store
+
+import (
+	"net/mail"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// IsBlank reports whether a text shows nothing: it has only spaces, or characters
+// that have no shape of their own.
+func IsBlank(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }) < 0
+}
+
+// FirstRunes returns the first n characters of a text: all of a shorter one.
+func FirstRunes(text string, n int) string {
+	for i := range text {
+		if n == 0 {
+			return text[:i]
+		}
+		n--
+	}
+	return text
+}
+
+// checkName notes in f a name that shows nothing, is too long or has a NUL character.
+func checkName(f *Fields, path, name string, most int) {
+	f.Check(name != "" && utf8.RuneCountInString(name) <= most, path, "must have 1 to %d characters", most)
+	f.Check(name == "" || !IsBlank(name), path, "must not be blank")
+	checkNUL(f, path, name)
+}
+
+// checkLine notes in f a text that is too long or has a NUL character.
+func checkLine(f *Fields, path, text string, most int) {
+	f.Check(utf8.RuneCountInString(text) <= most, path, "must have at most %d characters", most)
+	checkNUL(f, path, text)
+}
+
+// checkNUL notes in f a text with a NUL character: many programs take it for the end.
+func checkNUL(f *Fields, path, text string) {
+	f.Check(!strings.Contains(text, "\x00"), path, "must not have a NUL character")
+}
+
+// maxName is how many characters the name of a key, user or organization may have.
+const maxName = 200
+
+// validEmail reports whether text is an email address and nothing else.
+func validEmail(text string) bool {
+	a, err := mail.ParseAddress(text)
+	return err == nil && a.Address == text && len(text) <= 320
+}
+
+// clip returns the start of text: at most n bytes of valid UTF-8.
+func clip(text string, n int) string {
+	if len(text) > n {
+		text = text[:n]
+	}
+	return strings.ToValidUTF8(text, "")
+}

@@ -1,0 +1,32 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
+
+// KeepToolset stores the toolset of a claimed turn: the tools of MCP servers that the
+// model may call. So the turn has the same tools after a restart. A turn keeps the
+// first toolset that is stored for it.
+func (s *Store) KeepToolset(ctx context.Context, c Claim, toolset json.RawMessage) error {
+	sum := sha256.Sum256(toolset)
+	hash := hex.EncodeToString(sum[:])
+	return s.write(ctx, func(tx *Tx) error {
+		if _, err := tx.Exec(`INSERT INTO tool_offers (hash, offer) VALUES (?, ?)
+			ON CONFLICT DO NOTHING`, hash, string(toolset)); err != nil {
+			return err
+		}
+		_, err := tx.Exec(`INSERT INTO turn_offers (turn_num, hash) SELECT num, ? FROM turns
+			WHERE num = ? AND status = 'running' AND runner_id = ? ON CONFLICT DO NOTHING`, hash, c.Num, c.RunnerID)
+		return err // of a lost claim nothing is stored; the runner's next write fails
+	})
+}
+
+// Toolset returns the toolset that KeepToolset stored for a turn, or nil.
+func (s *Store) Toolset(ctx context.Context, c Claim) (toolset json.RawMessage, err error) {
+	_, err = one(ctx, s.db, into(asJSON(&toolset)),
+		`SELECT o.offer FROM turn_offers t CROSS JOIN tool_offers o ON o.hash = t.hash WHERE t.turn_num = ?`, c.Num)
+	return toolset, noRow(err, nil)
+}

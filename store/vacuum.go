@@ -1,0 +1,110 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"journeyman/store/sqlite"
+)
+
+// keptFree is how many bytes of free pages stay in the database file: the next writes use them.
+const keptFree = 4 << 20
+
+// A Space is how the database file is filled, in bytes.
+type Space = sqlite.Space
+
+// Space returns how the database file is filled. It costs as much as one small query.
+func (s *Store) Space(ctx context.Context) (Space, error) { return s.db.Space(ctx) }
+
+// ReturnSpace makes the database file smaller by its free pages, except for keep bytes. It works
+// in short transactions with pauses, so that other writes hardly notice, until ctx ends. It
+// returns the number of bytes. It returns a Conflict for a database of an older version, which
+// only Vacuum can make smaller.
+func (s *Store) ReturnSpace(ctx context.Context, keep int64) (n int64, err error) {
+	sp, err := s.Space(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if !sp.Incremental {
+		return 0, Errorf(Conflict, "an older version created the database, so it cannot return space while a server "+
+			"runs. Stop the server and run journeyman vacuum once: it needs %d MB of free disk", megabytes(sp.File-sp.Free))
+	}
+	if err := s.WritableIn(ctx); err != nil {
+		return 0, err
+	}
+	n, err = s.db.ReturnSpace(ctx, keep)
+	s.counters.SpaceReturned.Add(n)
+	if n > 0 && err == nil {
+		err = s.db.Checkpoint(ctx) // only the checkpoint makes the file smaller
+	}
+	return n, Unavailable(err)
+}
+
+// returnSome is ReturnSpace after a pruning. A database that cannot return space is left as it is.
+func (s *Store) returnSome(ctx context.Context) (int64, error) {
+	sp, err := s.Space(ctx)
+	if err != nil || !sp.Incremental || sp.Free <= 2*keptFree {
+		return 0, err
+	}
+	return s.ReturnSpace(ctx, keptFree)
+}
+
+// A VacuumPlan is what Vacuum is about to do, in bytes.
+type VacuumPlan struct {
+	Space
+	Needs    int64 // free disk that it needs
+	FreeDisk int64
+}
+
+// spareDisk is the free disk that Vacuum leaves.
+const spareDisk = 16 << 20
+
+// PlanVacuum returns what Vacuum would do in the data folder dir. Other processes may have the
+// folder open.
+func PlanVacuum(ctx context.Context, dir string) (p VacuumPlan, err error) {
+	path := filepath.Join(dir, databaseName)
+	if _, err := os.Stat(path); err != nil {
+		return p, err // opening would create the file
+	}
+	if p.Space, err = sqlite.SpaceOf(ctx, path); err != nil {
+		return p, explainOpen(err)
+	}
+	p.Needs = p.File - p.Free + spareDisk
+	disk, err := Statfs(dir)
+	p.FreeDisk = disk.Free
+	return p, err
+}
+
+// Vacuum writes the database of the data folder dir anew, without free pages, and able to return
+// space while a server runs. It returns the size of the new file. It returns ErrLocked if a
+// process has the folder open, and a Busy error if the disk has too little room. If the process
+// dies, the database is either the old one or the new one.
+func Vacuum(ctx context.Context, dir string) (size int64, err error) {
+	lock, err := sqlite.Lock(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = lock.Close() }() // the lock of a finished work
+	p, err := PlanVacuum(ctx, dir)
+	if err != nil {
+		return 0, err
+	}
+	if p.FreeDisk < p.Needs {
+		return 0, Errorf(Busy, "the disk has %d MB free, and the new database needs %d MB",
+			megabytes(p.FreeDisk), megabytes(p.Needs))
+	}
+	path := filepath.Join(dir, databaseName)
+	if err := sqlite.Rewrite(ctx, path); err != nil {
+		return 0, fmt.Errorf("vacuum: %w", explainOpen(err))
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// megabytes returns a number of bytes in MB, rounded up.
+func megabytes(bytes int64) int64 { return (bytes + 999_999) / 1_000_000 }

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"journeyman/store/sqlite"
+)
+
+// This file decides whether a backup may be called good: its database is whole, and each kept
+// file has the content that its name promises.
+
+// copyVerified writes a copy of the database to path. It returns an error unless the copy is
+// whole. The copy has the pages of the database, so this check finds damage in the database
+// too. A copy row by row would contain what a damaged tree still shows, and look whole.
+func (s *Store) copyVerified(ctx context.Context, path string, pace *sqlite.Pace) error {
+	if err := s.db.Damage(); err != nil {
+		return err
+	}
+	if err := s.roomForCopy(); err != nil {
+		return err
+	}
+	if err := s.db.CopyTo(ctx, path, pace); err != nil {
+		return err
+	}
+	if err := sqlite.CheckCopy(ctx, path, pace); err != nil {
+		// The disk may have damaged the copy alone. Only the database itself shows its own damage.
+		return cmp.Or(s.CheckDatabase(ctx), fmt.Errorf("check the copy: %w", err))
+	}
+	return nil
+}
+
+// roomForCopy returns an error if the disk has no room for a copy of the database. A copy that
+// fills the disk would also stop the writes of everybody else.
+func (s *Store) roomForCopy() error {
+	info, err := os.Stat(filepath.Join(s.dir, databaseName))
+	if err != nil {
+		return err
+	}
+	free, _, err := freeRoom(s.dir)
+	if err == nil && info.Size() > free-roomLeft {
+		return fmt.Errorf("the disk of the data folder has no room for the copy of the database: it needs %d MiB, "+
+			"and %d MiB are free", (info.Size()+roomLeft)>>20+1, free>>20)
+	}
+	return err
+}
+
+// blobName returns the SHA-256 that the name of a kept file in a backup promises; ok is false
+// for other files.
+func blobName(name string) (sum string, ok bool) {
+	rest, ok := strings.CutPrefix(name, archived[0]+"/")
+	folder, sum, nested := strings.Cut(rest, "/")
+	return sum, ok && nested && len(sum) == 2*sha256.Size && strings.HasPrefix(sum, folder)
+}
+
+// A contentCheck computes the SHA-256 of a file while somebody else reads it.
+type contentCheck struct {
+	hash.Hash
+	want   string // "" for files whose names promise nothing
+	unused bool   // nobody asks for the hash
+}
+
+func newContentCheck(name string) contentCheck {
+	sum, ok := blobName(name)
+	if !ok {
+		sum = ""
+	}
+	return contentCheck{sha256.New(), sum, sum == "" && name != databaseName}
+}
+
+// Write adds content. It does not compute what nobody compares.
+func (c contentCheck) Write(b []byte) (int, error) {
+	if c.unused {
+		return len(b), nil
+	}
+	return c.Hash.Write(b)
+}
+
+func (c contentCheck) sum() string { return hex.EncodeToString(c.Sum(nil)) }
+
+// damaged reports whether the content is not what the name promises.
+func (c contentCheck) damaged() bool { return c.want != "" && c.sum() != c.want }
+
+// errWrongContent is the reason why a kept file is damaged.
+var errWrongContent = errors.New("its content has another SHA-256 than its name")
+
+// missingBlobs calls missing with the path of each kept file that the database at path names
+// and that does not exist. A file that several rows name is reported for each of them.
+func missingBlobs(ctx context.Context, database string, exists func(sum string) (bool, error),
+	missing func(name string)) error {
+	// No UNION: it would hold all names in memory.
+	for _, query := range []string{`SELECT sha256 FROM files`, `SELECT sha256 FROM call_images`,
+		`SELECT source_sha256 FROM inbound_emails WHERE source_sha256 IS NOT NULL`,
+		`SELECT source_sha256 FROM outbound_emails WHERE source_sha256 IS NOT NULL`} {
+		err := sqlite.EachText(ctx, database, query, func(sum string) error {
+			found, err := false, error(nil)
+			if len(sum) == 2*sha256.Size {
+				found, err = exists(sum)
+			}
+			if !found && err == nil {
+				missing(path.Join(archived[0], sum[:min(2, len(sum))], sum))
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

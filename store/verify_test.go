@@ -1,0 +1,155 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/sqlite"
+	"journeyman/store/storetest"
+)
+
+// TestBackupOfADamagedDatabase is refused before the first byte, whether the damage is known
+// already or the backup finds it.
+func TestBackupOfADamagedDatabase(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := filledFolder(t)
+	pages := treePages(t, store.DatabasePath(dir))
+	f, err := os.OpenFile(store.DatabasePath(dir), os.O_RDWR, 0)
+	is.NoErr(err)
+	_, err = f.WriteAt(make([]byte, 4096), (pages[len(pages)-1]-1)*4096)
+	is.NoErr(errors.Join(err, f.Close()))
+	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+	is.NoErr(err)
+	defer s.Close()
+	for range 2 {
+		var archive bytes.Buffer
+		_, err = s.Backup(t.Context(), &archive)
+		is.True(store.IsKind(err, store.Damaged)) // the backup says ok
+		is.Equal(archive.Len(), 0)
+	}
+	at, err := s.LastBackup()
+	is.NoErr(err)
+	is.True(at.IsZero()) // a refused backup counts as one
+}
+
+// TestBackupNamesDamagedFiles has kept files change and vanish behind the program's back. The
+// backup has all that there is, and both it and the check of it name the files.
+func TestBackupNamesDamagedFiles(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	var sums []string
+	n := f.turn()
+	for _, text := range []string{"sound", "changed", "lost"} {
+		blob, err := f.PutBlob(strings.NewReader(text), 100)
+		is.NoErr(err)
+		sums = append(sums, blob.SHA256)
+		n.Attachments = append(n.Attachments, store.File{WorkerID: f.worker.ID, Path: text, Title: text, MediaType: "text/plain",
+			Size: blob.Size, SHA256: blob.SHA256})
+	}
+	f.accept(n)
+	var whole bytes.Buffer
+	report, err := f.Backup(t.Context(), &whole)
+	is.NoErr(err)
+	is.Equal(report.Damaged, 0)
+	checked, err := store.CheckBackup(t.Context(), bytes.NewReader(whole.Bytes()), t.TempDir())
+	is.NoErr(err)
+	is.Equal([]any{checked.Damaged, checked.Files}, []any{0, int64(3)})
+	is.True(checked.Rows > 10 && checked.Tables > 10) // the check has not read the database
+
+	is.NoErr(os.WriteFile(f.BlobPath(sums[1]), []byte("chanGed"), 0o600))
+	is.NoErr(os.Remove(f.BlobPath(sums[2])))
+	var archive bytes.Buffer
+	report, err = f.Backup(t.Context(), &archive)
+	is.NoErr(err)
+	checked, err = store.CheckBackup(t.Context(), bytes.NewReader(archive.Bytes()), t.TempDir())
+	is.NoErr(err)
+	for _, r := range []store.BackupReport{report, checked.BackupReport} {
+		is.Equal(r.Damaged, 2)
+		is.True(strings.Contains(r.String(), sums[1]+`" (its content has another SHA-256`))
+		is.True(strings.Contains(r.String(), sums[2]+`" (it is missing)`))
+	}
+}
+
+// TestCheckBackupSweeps checks a backup beside the folders of a killed check, of a check that runs,
+// and of others.
+func TestCheckBackupSweeps(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	var archive bytes.Buffer
+	_, err := f.Backup(t.Context(), &archive)
+	is.NoErr(err)
+	scratch := t.TempDir()
+	for _, name := range []string{"journeyman-check-1", "journeyman-check-2", "journeyman-check-mine", "journeyman-detect-1"} {
+		is.NoErr(os.MkdirAll(filepath.Join(scratch, name, "files"), 0o700))
+		is.NoErr(os.WriteFile(filepath.Join(scratch, name, "journeyman.db"), []byte("x"), 0o600))
+	}
+	is.NoErr(os.WriteFile(filepath.Join(scratch, "journeyman-check-3"), nil, 0o600)) // no folder
+	lock, err := sqlite.Lock(filepath.Join(scratch, "journeyman-check-2"))
+	is.NoErr(err)
+	defer lock.Close()
+	_, err = store.CheckBackup(t.Context(), bytes.NewReader(archive.Bytes()), scratch)
+	is.NoErr(err)
+	left, err := filepath.Glob(filepath.Join(scratch, "*"))
+	is.NoErr(err)
+	for i := range left {
+		left[i] = filepath.Base(left[i])
+	}
+	is.Equal(left, []string{"journeyman-check-2", "journeyman-check-3", "journeyman-check-mine", "journeyman-detect-1"})
+}
+
+// TestCheckBackup takes what Restore takes, and leaves nothing behind.
+func TestCheckBackup(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	scratch := t.TempDir()
+	f := newFixture(t)
+	var archive bytes.Buffer
+	_, err := f.Backup(t.Context(), &archive)
+	is.NoErr(err)
+	whole := archive.Bytes()
+	for name, tt := range map[string]struct {
+		archive []byte
+		says    string
+	}{
+		"whole":      {whole, ""},
+		"cut":        {whole[:len(whole)/2], "damaged"},
+		"no backup":  {[]byte("hello"), "not a backup"},
+		"a byte off": {append(append(bytes.Clone(whole[:len(whole)/2]), whole[len(whole)/2]^1), whole[len(whole)/2+1:]...), "damaged"},
+		"followed":   {append(bytes.Clone(whole), archiveOf(t, databaseEntry(t))...), ""}, // as gzip has it: two members
+	} {
+		_, err := store.CheckBackup(t.Context(), bytes.NewReader(tt.archive), scratch)
+		if tt.says == "" {
+			is.NoErr(err)
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	left, err := os.ReadDir(scratch)
+	is.NoErr(err)
+	is.Equal(len(left), 0)
+}
+
+// TestBackupToAFullDisk returns the writer's error.
+func TestBackupToAFullDisk(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	full := errors.New("no space left")
+	r, w := io.Pipe()
+	is.NoErr(r.CloseWithError(full))
+	_, err := f.Backup(t.Context(), w)
+	is.True(errors.Is(err, full))
+}

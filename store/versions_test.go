@@ -1,0 +1,159 @@
+package store_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// TestVersions follows a worker through changes of every kind: each change of its content is a
+// version, and nothing else is.
+func TestVersions(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	is := is.New(t)
+	c, id := f.owner.Caller, f.worker.ID
+	change := func(p store.WorkerPatch) store.Worker {
+		t.Helper()
+		w, err := f.UpdateWorker(t.Context(), c, id, p)
+		is.NoErr(err)
+		return w
+	}
+	schema := json.RawMessage(`{"type":"object"}`)
+	is.Equal(change(store.WorkerPatch{Instructions: new("Help well.")}).Version, int64(2))
+	is.Equal(change(store.WorkerPatch{Instructions: new("Help well.")}).Version, int64(2)) // the same content again
+	is.Equal(change(store.WorkerPatch{Title: new("Clerk"), Summary: new("s")}).Version, int64(2))
+	is.Equal(change(store.WorkerPatch{OutputSchema: &schema, Model: new("offline")}).Version, int64(3))
+	is.Equal(change(store.WorkerPatch{ApprovalTools: &[]string{"shell"}, Tools: &store.ToolRules{{Tool: "shell"}}}).Version, int64(4))
+
+	list, next, err := f.WorkerVersions(t.Context(), c, id, "", 10)
+	is.NoErr(err)
+	is.Equal(next, "")
+	is.Equal(len(list), 4)
+	is.Equal(list[0].Changed, []string{"approvalTools", "tools"})
+	is.Equal(list[1].Changed, []string{"outputSchema", "model"})
+	is.Equal(list[2].Changed, []string{"instructions"})
+	is.Equal(len(list[3].Changed), 0) // the first version changes nothing
+	for _, v := range list {
+		is.Equal(v.UserEmail, "ann@acme.test")
+	}
+	first, err := f.WorkerVersion(t.Context(), c, id, 1)
+	is.NoErr(err)
+	is.Equal(first.Instructions, "Help.")
+
+	w, _, err := f.RestoreVersion(t.Context(), c, id, 1, nil, store.IdempotencyKey{})
+	is.NoErr(err)
+	is.Equal(w.Version, int64(5))
+	is.Equal(w.Instructions, "Help.")
+	is.Equal(w.OutputSchema, json.RawMessage(nil))
+	is.Equal(w.Settings.Model, "")
+	is.Equal(w.Settings.Tools, nil) // every tool again
+	is.Equal(w.Title, "Clerk")      // the title is in no version
+	fifth, err := f.WorkerVersion(t.Context(), c, id, 5)
+	is.NoErr(err)
+	is.Equal(fifth.RestoredFrom, int64(1))
+	w, _, err = f.RestoreVersion(t.Context(), c, id, 1, nil, store.IdempotencyKey{})
+	is.NoErr(err)
+	is.Equal(w.Version, int64(5)) // it has that content already
+}
+
+// TestVersionAccess asks for versions as people who may not, and for versions that are not
+// there.
+func TestVersionAccess(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	member := f.caller("Acme", "mo@acme.test", store.RoleMember).Caller
+	admin := f.caller("Acme", "ada@acme.test", store.RoleAdmin).Caller
+	other := f.caller("Globex", "sam@globex.test", store.RoleOwner).Caller
+	private := f.newWorker(f.owner, store.NewWorker{Visibility: store.Private})
+	gone := f.newWorker(f.owner, store.NewWorker{})
+	is.New(t).NoErr(f.DeleteWorker(t.Context(), f.owner.Caller, gone.ID))
+	for name, tt := range map[string]struct {
+		caller        store.Caller
+		worker        string
+		number        int64
+		read, restore store.Kind
+	}{
+		"creator":              {f.owner.Caller, f.worker.ID, 1, 0, 0},
+		"member":               {member, f.worker.ID, 1, 0, store.Forbidden},
+		"admin":                {admin, f.worker.ID, 1, 0, store.Forbidden},
+		"another organization": {other, f.worker.ID, 1, store.Forbidden, store.Forbidden},
+		"not invited":          {member, private.ID, 1, store.Forbidden, store.Forbidden},
+		"deleted":              {f.owner.Caller, gone.ID, 1, store.NotFound, store.NotFound},
+		"no such version":      {f.owner.Caller, f.worker.ID, 2, store.NotFound, store.NotFound},
+		"version 0":            {f.owner.Caller, f.worker.ID, 0, store.NotFound, store.NotFound},
+		"not invited, none":    {member, private.ID, 7, store.Forbidden, store.Forbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			is := is.New(t)
+			kindIs := func(err error, want store.Kind) {
+				t.Helper()
+				is.True(want == 0 && err == nil || want != 0 && store.IsKind(err, want)) // the refusal has the right kind
+			}
+			_, err := f.WorkerVersion(t.Context(), tt.caller, tt.worker, tt.number)
+			kindIs(err, tt.read)
+			_, _, err = f.RestoreVersion(t.Context(), tt.caller, tt.worker, tt.number, nil, store.IdempotencyKey{})
+			kindIs(err, tt.restore)
+			if tt.read != store.NotFound || tt.worker == gone.ID {
+				_, _, err = f.WorkerVersions(t.Context(), tt.caller, tt.worker, "", 5)
+				kindIs(err, tt.read)
+			}
+		})
+	}
+}
+
+// TestVersionPages reads the list of versions in pages, and refuses the cursor of another
+// worker.
+func TestVersionPages(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	is := is.New(t)
+	for i := range 6 {
+		_, err := f.UpdateWorker(t.Context(), f.owner.Caller, f.worker.ID, store.WorkerPatch{Instructions: new(fmt.Sprint(i))})
+		is.NoErr(err)
+	}
+	var cursor string
+	ids := walk(t, func(v store.WorkerVersion) string {
+		is.Equal(len(v.Changed) == 1, v.Number > 1) // also at the end of a page
+		return fmt.Sprint(v.Number)
+	}, func(at string) ([]store.WorkerVersion, string, error) {
+		list, next, err := f.WorkerVersions(t.Context(), f.owner.Caller, f.worker.ID, at, 3)
+		if next != "" {
+			cursor = next
+		}
+		return list, next, err
+	})
+	is.Equal(ids, []string{"7", "6", "5", "4", "3", "2", "1"})
+	other := f.newWorker(f.owner, store.NewWorker{})
+	_, _, err := f.WorkerVersions(t.Context(), f.owner.Caller, other.ID, cursor, 3)
+	is.True(store.IsKind(err, store.Invalid)) // a cursor belongs to one list
+}
+
+// TestStaleChange lets two people change a worker that both have read.
+func TestStaleChange(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	is := is.New(t)
+	c, id, seen := f.owner.Caller, f.worker.ID, f.worker.Revision()
+	w, err := f.UpdateWorker(t.Context(), c, id, store.WorkerPatch{Title: new("A"), Revisions: []string{"v9-0", seen}})
+	is.NoErr(err)
+	is.True(w.Revision() != seen) // a title is part of the revision
+	for _, p := range []store.WorkerPatch{
+		{Instructions: new("B"), Revisions: []string{seen}},
+		{Title: new("B"), Revisions: []string{seen}},
+		{Title: new("B"), Revisions: []string{}}, // no revision is the right one
+	} {
+		_, err = f.UpdateWorker(t.Context(), c, id, p)
+		is.True(store.IsKind(err, store.Stale)) // the worker has changed since it was read
+	}
+	_, _, err = f.RestoreVersion(t.Context(), c, id, 1, []string{seen}, store.IdempotencyKey{})
+	is.True(store.IsKind(err, store.Stale)) // a restoration is a change, too
+	now, err := f.Worker(t.Context(), c, id)
+	is.NoErr(err)
+	is.Equal(now.Title, "A")
+	is.Equal(now.Instructions, "Help.")
+}

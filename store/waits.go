@@ -1,0 +1,235 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// This file queues a webhook delivery and mails when a turn begins to wait for a person. The
+// rows are written in the transaction that suspends the turn, so none is lost.
+
+// maxDeciders bounds how many people get a mail about a turn that waits for an approval.
+const maxDeciders = 10
+
+// AskByMail makes the store queue mails to the people who decide on tool calls. Call it if
+// there is a relay: without one, the mails would reach nobody.
+func (s *Store) AskByMail() { s.asksByMail.Store(true) }
+
+// announceWait queues a delivery and mails about the approvals that a turn waits for.
+func (s *Store) announceWait(ctx context.Context, tx *Tx, c Claim, approvals []Approval) error {
+	pending := slices.DeleteFunc(slices.Clone(approvals), func(a Approval) bool { return a.Status != ApprovalPending })
+	if err := s.queueWaiting(ctx, tx, c.Turn); err != nil {
+		return err
+	}
+	err := s.raiseAlert(ctx, tx, occurrence{TopicWaiting, EventTaskWaiting, c.OrganizationID, c.WorkerID, c.taskNum})
+	if err != nil {
+		return err
+	}
+	calls := false // reports that a mail about calls was queued
+	for _, a := range pending {
+		var err error
+		switch {
+		case a.Kind == KindQuestion:
+			err = s.mailQuestion(ctx, tx, c.Turn, a)
+		case !calls: // one mail lists all calls of the step
+			calls = true
+			err = s.mailDeciders(ctx, tx, c.Turn, a)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queueWaiting queues the webhook delivery of a turn that begins to wait for a person. The
+// row keeps the sums of the task as they are now, so each retry sends the same body.
+func (s *Store) queueWaiting(ctx context.Context, tx *Tx, t Turn) error {
+	var task taskState
+	_, err := one(ctx, tx, into(&task.status, &task.turns, &task.cost, &task.duration),
+		`SELECT status, turn_count, cost, duration_ms FROM tasks WHERE num = ?`, t.taskNum)
+	if err != nil {
+		return err
+	}
+	return s.queueDeliveryOf(tx, t, TaskWaiting, task)
+}
+
+// mailQuestion queues the mail that asks a question. It goes to the author of the mail that
+// started the turn, or to the creator of its schedule. Turns of the API and the dashboard get
+// no mail: their clients show the question.
+func (s *Store) mailQuestion(ctx context.Context, tx *Tx, t Turn, a Approval) error {
+	if t.TriggeredBy == TriggerSchedule {
+		return s.mailPeople(ctx, tx, t, a, `SELECT p.id, p.email
+			FROM memberships m CROSS JOIN users p ON p.id = m.user_id
+			WHERE m.organization_id = ? AND m.user_id = ?`, t.OrganizationID, t.CreatedByUserID)
+	}
+	if t.TriggeredBy != TriggerEmail {
+		return nil
+	}
+	// The newest mail of the turn has the thread that its author reads. NOT EXISTS asks
+	// each question once, even if the turn is suspended again.
+	now := s.millis()
+	s.tell(tx, t.OrganizationID, ChangedOutbox)
+	_, err := tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, turn_num, inbound_num,
+			approval_num, recipient, subject, status, attempts, next_attempt_at, error_message, created_at, size)
+		SELECT ?1, 'question', organization_id, worker_id, turn_num, num, ?2, reply_to, '', 'queued', 0, ?3, '', ?3, 0
+		FROM inbound_emails WHERE turn_num = ?4 AND reply_to <> ''
+			AND NOT EXISTS (SELECT 1 FROM outbound_emails WHERE approval_num = ?2)
+		ORDER BY num DESC LIMIT 1`, NewID("msg", s.now()), a.num, now, t.Num)
+	return err
+}
+
+// mailDeciders queues a mail to the people who decide on the calls of a turn: the creator of
+// the worker, Owners and Admins.
+func (s *Store) mailDeciders(ctx context.Context, tx *Tx, t Turn, a Approval) error {
+	return s.mailPeople(ctx, tx, t, a, `SELECT p.id, p.email FROM memberships m CROSS JOIN users p ON p.id = m.user_id
+		WHERE m.organization_id = ? AND (m.role IN ('owner', 'admin')
+			OR p.id = (SELECT user_id FROM workers WHERE id = ?))`, t.OrganizationID, t.WorkerID)
+}
+
+// mailPeople queues a mail about an approval to at most maxDeciders users that a query finds.
+// A user who has a mail about the approval gets no second one.
+func (s *Store) mailPeople(ctx context.Context, tx *Tx, t Turn, a Approval, query string, args ...any) error {
+	if !s.asksByMail.Load() {
+		return nil
+	}
+	type person struct{ id, email string }
+	scan := func(row scanner) (p person, err error) { err = row.Scan(&p.id, &p.email); return p, err }
+	// The limit bounds the mails that one call of a tool can cause.
+	people, err := all(ctx, tx, scan, query+` LIMIT ?`, append(args, maxDeciders)...)
+	if err != nil {
+		return err
+	}
+	now := s.millis()
+	s.tell(tx, t.OrganizationID, ChangedOutbox)
+	for _, p := range people {
+		// A new data folder has an owner with such an address. No relay can reach it.
+		if strings.HasSuffix(p.email, "@localhost") {
+			continue
+		}
+		_, err := tx.Exec(`INSERT INTO outbound_emails (id, kind, organization_id, worker_id, turn_num, approval_num,
+				user_id, recipient, subject, status, attempts, next_attempt_at, error_message, created_at, size)
+			SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, '', 'queued', 0, ?9, '', ?9, 0
+			WHERE NOT EXISTS (SELECT 1 FROM outbound_emails WHERE approval_num = ?6 AND user_id = ?7)`,
+			NewID("msg", s.now()), a.Kind, t.OrganizationID, t.WorkerID, t.Num, a.num, p.id, p.email, now)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asked returns the approvals that a mail asks about, as they are now: the question, or the
+// calls of its step that still wait. It returns none if all of them are decided, or if the
+// recipient may no longer decide. userID is "" for the author of a mail.
+func (s *Store) asked(ctx context.Context, q querier, approvalNum int64, userID string) ([]Approval, error) {
+	list, err := all(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts,
+			?1 = '' OR `+mayDecide(`EXISTS (SELECT 1 FROM memberships o WHERE o.organization_id = w.organization_id
+				AND o.user_id = ?1 AND o.role IN ('owner', 'admin'))`, "?1")+`
+		FROM approvals b CROSS JOIN approvals a ON a.turn_num = b.turn_num AND a.step_seq = b.step_seq`+
+		joinApproval+joinStep+joinWorker+`
+		WHERE b.num = ?2 AND a.kind = b.kind AND (b.kind = 'approval' OR a.num = b.num) AND a.status = 'pending'
+			AND (?1 = '' OR EXISTS (SELECT 1 FROM memberships o WHERE o.organization_id = w.organization_id
+				AND o.user_id = ?1))
+		ORDER BY a.call_seq`, userID, approvalNum)
+	return slices.DeleteFunc(list, func(a Approval) bool { return !a.MayDecide }), err
+}
+
+// MailedQuestion returns the question of a task that a mail answers. If messageIDs names the
+// mail that asked a question, it is that question, and otherwise the oldest one. ok is false
+// if no question to the author waits: then the mail is a new instruction. The author is c,
+// or the address from if c is a stranger.
+func (s *Store) MailedQuestion(ctx context.Context, task Task, c Caller, from string,
+	messageIDs []string) (a Approval, ok bool, err error) {
+	for _, id := range messageIDs {
+		local, _, _ := strings.Cut(id, "@")
+		if local = strings.ToLower(local); !isServerID("msg", local) {
+			continue
+		}
+		num, err := one(ctx, s.db, scanInt, `SELECT approval_num FROM outbound_emails WHERE id = ?
+			AND kind = 'question'`, local)
+		if err == nil {
+			// The id only selects the question. mailedQuestion still checks the task and
+			// the author.
+			return s.mailedQuestion(ctx, s.db, task, c, from, num)
+		}
+		if noRow(err, nil) != nil {
+			return a, false, err
+		}
+	}
+	return s.mailedQuestion(ctx, s.db, task, c, from, 0)
+}
+
+// mailedQuestion returns the oldest question of a task that its author may answer by mail.
+// Unless num is 0, it returns only the question with that num. A member's question is for
+// that member. A stranger's question is for the address that the mail came from.
+func (s *Store) mailedQuestion(ctx context.Context, q querier, task Task, c Caller, from string,
+	num int64) (Approval, bool, error) {
+	a, err := one(ctx, q, scanDescribed, `SELECT `+approvalColumns+`, s.parts, 0
+		FROM approvals a`+joinApproval+joinStep+`
+		WHERE a.task_num = ?1 AND a.kind = 'question' AND a.status = 'pending'
+			AND u.triggered_by IN ('email', 'schedule') AND (?2 = 0 OR a.num = ?2)
+			AND CASE WHEN u.created_by_num IS NOT NULL THEN u.created_by_num = (SELECT num FROM users WHERE id = ?3)
+				ELSE EXISTS (SELECT 1 FROM inbound_emails e WHERE e.turn_num = u.num
+					AND (e.from_address = ?4 OR e.reply_to = ?4)) END
+		ORDER BY a.num LIMIT 1`, task.num, num, c.UserID, from)
+	return a, err == nil, noRow(err, nil)
+}
+
+// answerByMail stores the answer of a mail. ok is false if the question no longer waits:
+// then the mail becomes an instruction.
+func (s *Store) answerByMail(ctx context.Context, tx *Tx, n NewEmail) (a Approval, ok bool, err error) {
+	task, err := one(ctx, tx, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ? AND organization_num = `+numOfOrganization,
+		n.Turn.TaskID, n.Worker.OrganizationID)
+	if err != nil {
+		return a, false, noRow(err, nil)
+	}
+	// MailedQuestion looked before the transaction. Since then, the question may have been
+	// answered elsewhere.
+	num, err := one(ctx, tx, scanInt, `SELECT num FROM approvals WHERE id = ?`, n.Answer.ApprovalID)
+	if err != nil {
+		return a, false, noRow(err, nil)
+	}
+	c := n.Turn.Caller
+	if may, err := s.mayStillAnswer(ctx, tx, c, task); err != nil || !may {
+		return a, false, err
+	}
+	a, ok, err = s.mailedQuestion(ctx, tx, task, c, n.From, num)
+	if err != nil || !ok {
+		return a, false, err
+	}
+	d := Decision{Answer: n.Answer.Text, Via: "mail"}
+	if err := s.decide(ctx, tx, n.Turn.Caller, task, a, d); err != nil {
+		return a, false, err
+	}
+	// The mail is stored with the state after the decision.
+	a, err = s.findApproval(ctx, tx, n.Turn.Caller, task, a.ID)
+	return a, err == nil, err
+}
+
+// mayStillAnswer reports whether the author of a mail may answer in this transaction. A
+// member may have left the organization, or a private worker, since the mail was read.
+func (s *Store) mayStillAnswer(ctx context.Context, tx *Tx, c Caller, task Task) (bool, error) {
+	if c.stranger() {
+		return true, nil // mailedQuestion compares the address
+	}
+	if err := s.roleNow(ctx, tx, &c); err != nil || c.Role == "" {
+		return false, err
+	}
+	_, err := s.seenWorker(ctx, tx, c, task.WorkerID)
+	if IsKind(err, Forbidden) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// waitEnd returns when the wait for an approval is given up. If the turn is not suspended, it
+// returns the creation of the approval, so that a link expires at once.
+func (t Turn) waitEnd(a Approval) time.Time {
+	if t.Wait != nil {
+		return t.Wait.Until
+	}
+	return a.CreatedAt
+}

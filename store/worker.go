@@ -1,0 +1,158 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+)
+
+// A Visibility decides which members of the organization see a worker.
+type Visibility string
+
+// A Public worker is for every member. A Private one is for its creator, the invited
+// members, and the organization's Owners and Admins.
+const (
+	Public  Visibility = "public"
+	Private Visibility = "private"
+)
+
+// The limits of a worker's fields, in characters (interface, Limits).
+const (
+	MaxInstructions = 20_000
+	MaxPrompt       = 10_000
+	MaxSummary      = 80
+	MaxTitle        = 200
+
+	MaxKeepTaskDays = 36_500 // in days
+)
+
+// A Worker is the newest version of an agent definition.
+type Worker struct {
+	num            int64
+	ID             string
+	OrganizationID string
+	UserID         string // the creator
+	Title          string
+	Summary        string
+	Visibility     Visibility
+	Workspace      WorkspaceKind
+	KeepTaskDays   *int64 // how long ended tasks are kept, 0: for ever; nil: as the server keeps them
+	Version        int64
+	Instructions   string
+	OutputSchema   json.RawMessage // nil for free text
+	Settings       WorkerSettings
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+	DeletedAt      *time.Time
+}
+
+const workerColumns = `w.num, w.id, w.organization_id, w.user_id, w.title, w.summary, w.visibility, w.workspace,
+	w.keep_task_days, w.version, v.instructions, v.output_schema, w.created_at, w.updated_at, w.deleted_at, ` + settingsColumns
+
+const selectWorker = `SELECT ` + workerColumns + `
+	FROM workers w JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version WHERE w.id = ?`
+
+func scanWorker(row scanner) (w Worker, err error) {
+	err = row.Scan(append([]any{&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Title, &w.Summary, &w.Visibility,
+		&w.Workspace, &w.KeepTaskDays, &w.Version, &w.Instructions, asJSON(&w.OutputSchema), asTime{&w.CreatedAt}, asTime{&w.UpdatedAt},
+		asTimeOrNil{&w.DeletedAt}}, w.Settings.columns()...)...)
+	return w, err
+}
+
+// NewWorker holds the fields of a worker to create. The caller has checked that
+// OutputSchema can be used.
+type NewWorker struct {
+	ID           string // from NewID("wrk", ...), or '' for a generated one
+	Title        string // '' for a generated one
+	Summary      string
+	Instructions string
+	Visibility   Visibility    // '' for Public
+	Workspace    WorkspaceKind // '' for SharedWorkspace
+	KeepTaskDays *int64        // nil: as the server
+	OutputSchema json.RawMessage
+	Settings     WorkerSettings
+}
+
+// A WorkerPatch holds the fields of a worker to change. A nil field stays as it is.
+type WorkerPatch struct {
+	Title, Summary, Instructions *string
+	Visibility                   *Visibility
+	OutputSchema                 *json.RawMessage // to nil: free text
+	Model                        *string          // to '': the server's
+	ApprovalTools, MCPTools      *[]string
+	Tools                        *ToolRules // to nil: every tool
+	StrangerTools                *ToolRules // to nil: the runner's default
+	Workspace                    *WorkspaceKind
+	KeepTaskDays                 **int64 // to nil: as the server
+
+	// Unless one of Revisions is the worker's own, UpdateWorker changes nothing. nil permits
+	// every revision.
+	Revisions []string
+}
+
+// Check adds to f the fields of p that exceed their limits. Whether the model, the tools
+// and the schema can be used is not checked here.
+func (p WorkerPatch) Check(f *Fields) {
+	if p.Instructions != nil {
+		f.Check(utf8.RuneCountInString(*p.Instructions) <= MaxInstructions, "instructions",
+			"must have at most %d characters", MaxInstructions)
+	}
+	if p.Summary != nil {
+		checkLine(f, "summary", *p.Summary, MaxSummary)
+	}
+	if p.Title != nil {
+		checkName(f, "title", *p.Title, MaxTitle)
+	}
+	f.Check(p.Visibility == nil || *p.Visibility == Public || *p.Visibility == Private, "visibility",
+		"must be public or private")
+	f.Check(p.Workspace == nil || *p.Workspace == SharedWorkspace || *p.Workspace == TaskWorkspace, "workspace",
+		"must be shared or task")
+	if p.KeepTaskDays != nil && *p.KeepTaskDays != nil {
+		f.Check(**p.KeepTaskDays >= 0 && **p.KeepTaskDays <= MaxKeepTaskDays, "keepTaskDays",
+			"must be an integer from 0 to %d", MaxKeepTaskDays)
+	}
+}
+
+// New returns a new worker with the fields of p.
+func (p WorkerPatch) New() (n NewWorker) {
+	set(&n.Title, p.Title)
+	set(&n.Summary, p.Summary)
+	set(&n.Instructions, p.Instructions)
+	set(&n.Visibility, p.Visibility)
+	set(&n.Workspace, p.Workspace)
+	set(&n.KeepTaskDays, p.KeepTaskDays)
+	set(&n.OutputSchema, p.OutputSchema)
+	p.apply(&n.Settings)
+	return n
+}
+
+// Apply sets the fields of w that p names.
+func (p WorkerPatch) Apply(w *Worker) {
+	set(&w.Title, p.Title)
+	set(&w.Summary, p.Summary)
+	set(&w.Visibility, p.Visibility)
+	set(&w.Workspace, p.Workspace)
+	set(&w.KeepTaskDays, p.KeepTaskDays)
+	set(&w.Instructions, p.Instructions)
+	set(&w.OutputSchema, p.OutputSchema)
+	p.apply(&w.Settings)
+}
+
+// apply changes the settings that p names.
+func (p WorkerPatch) apply(s *WorkerSettings) {
+	set(&s.Model, p.Model)
+	set(&s.ApprovalTools, p.ApprovalTools)
+	set(&s.MCPTools, p.MCPTools)
+	set(&s.Tools, p.Tools)
+	set(&s.StrangerTools, p.StrangerTools)
+}
+
+// EqualDays reports whether two settings of KeepTaskDays are equal.
+func EqualDays(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// set assigns *v to *field, unless v is nil.
+func set[T any](field *T, v *T) {
+	if v != nil {
+		*field = *v
+	}
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// A WorkerMember is a user invited to a private worker.
+type WorkerMember struct {
+	UserID    string
+	Email     string
+	Name      string
+	CreatedAt time.Time // of the invitation
+}
+
+func scanWorkerMember(row scanner) (m WorkerMember, err error) {
+	err = row.Scan(&m.UserID, &m.Email, &m.Name, asTime{&m.CreatedAt})
+	return m, err
+}
+
+const selectWorkerMembers = `SELECT u.id, u.email, u.name, m.created_at
+	FROM worker_members m JOIN users u ON u.id = m.user_id WHERE m.worker_id = ?`
+
+// maxWorkerMembers is how many users may be invited to one worker.
+const maxWorkerMembers = 1000
+
+// WorkerMembers lists the users who are invited to a worker. It is Forbidden for all but
+// the worker's creator.
+func (s *Store) WorkerMembers(ctx context.Context, c Caller, workerID string) ([]WorkerMember, error) {
+	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
+		return nil, err
+	}
+	return all(ctx, s.db, scanWorkerMember, selectWorkerMembers+` ORDER BY m.user_id LIMIT ?`,
+		workerID, maxWorkerMembers)
+}
+
+// WorkerMember returns a user who is invited to a worker. It is Forbidden for all but the
+// worker's creator.
+func (s *Store) WorkerMember(ctx context.Context, c Caller, workerID, userID string) (WorkerMember, error) {
+	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
+		return WorkerMember{}, err
+	}
+	m, err := one(ctx, s.db, scanWorkerMember, selectWorkerMembers+` AND m.user_id = ?`, workerID, userID)
+	return m, notFound(err, "member")
+}
+
+// AddWorkerMember invites a user of the organization to a worker. It is Forbidden for all
+// but the worker's creator. A second invitation changes nothing.
+func (s *Store) AddWorkerMember(ctx context.Context, c Caller, workerID, userID string) (m WorkerMember, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
+			return err
+		}
+		role, err := s.role(ctx, tx, c.OrganizationID, userID)
+		if err != nil {
+			return err
+		}
+		if role == "" {
+			return Errorf(NotFound, "no user of this organization has that id")
+		}
+		n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM worker_members WHERE worker_id = ? AND user_id <> ?`,
+			workerID, userID)
+		if err != nil {
+			return err
+		}
+		if n >= maxWorkerMembers {
+			return Errorf(Conflict, "a worker has at most %d members", maxWorkerMembers)
+		}
+		added, err := tx.Exec(`INSERT INTO worker_members (worker_id, user_id, created_at) VALUES (?, ?, ?)
+			ON CONFLICT DO NOTHING`, workerID, userID, s.millis())
+		if err != nil {
+			return err
+		}
+		m, err = one(ctx, tx, scanWorkerMember, selectWorkerMembers+` AND m.user_id = ?`, workerID, userID)
+		if err != nil || added == 0 {
+			return err
+		}
+		s.tell(tx, c.OrganizationID, ChangedWorkers)
+		return s.audit(tx, c, "worker.member.add", workerID, map[string]any{"user": m.Email})
+	})
+	return m, err
+}
+
+// InviteWorkerMember is AddWorkerMember for the user with that email address.
+func (s *Store) InviteWorkerMember(ctx context.Context, c Caller, workerID, email string) (WorkerMember, error) {
+	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
+		return WorkerMember{}, err
+	}
+	id, err := one(ctx, s.db, scanString, `SELECT u.id
+		FROM users u JOIN memberships m ON m.organization_id = ? AND m.user_id = u.id
+		WHERE u.email = ?`, c.OrganizationID, email)
+	if err != nil {
+		unknown := Fields{{Path: "email", Message: "nobody in this organization has that address"}}
+		return WorkerMember{}, noRow(err, unknown.Err())
+	}
+	return s.AddWorkerMember(ctx, c, workerID, id)
+}
+
+// RemoveWorkerMember withdraws an invitation, and reports whether there was one. It is
+// Forbidden for all but the worker's creator.
+func (s *Store) RemoveWorkerMember(ctx context.Context, c Caller, workerID, userID string) (removed bool, err error) {
+	err = s.write(ctx, func(tx *Tx) error {
+		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
+			return err
+		}
+		m, err := one(ctx, tx, scanWorkerMember, selectWorkerMembers+` AND m.user_id = ?`, workerID, userID)
+		if err != nil {
+			return noRow(err, nil)
+		}
+		removed = true
+		s.tell(tx, c.OrganizationID, ChangedWorkers)
+		if _, err := tx.Exec(`DELETE FROM worker_members WHERE worker_id = ? AND user_id = ?`,
+			workerID, userID); err != nil {
+			return err
+		}
+		return s.audit(tx, c, "worker.member.remove", workerID, map[string]any{"user": m.Email})
+	})
+	return removed, err
+}
+
+// WorkerCreator returns the creator of a worker that the caller may see. CreatedAt is the
+// time when the worker was created.
+func (s *Store) WorkerCreator(ctx context.Context, c Caller, id string) (WorkerMember, error) {
+	if _, err := s.seenWorker(ctx, s.db, c, id); err != nil {
+		return WorkerMember{}, err
+	}
+	return one(ctx, s.db, scanWorkerMember, `SELECT u.id, u.email, u.name, w.created_at
+		FROM workers w JOIN users u ON u.id = w.user_id WHERE w.id = ?`, id)
+}

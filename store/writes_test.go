@@ -1,0 +1,119 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// note writes a row that tests look for.
+func note(id string) func(tx *store.Tx) error {
+	return func(tx *store.Tx) error {
+		_, err := tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, 1)`, id)
+		return err
+	}
+}
+
+// hold keeps the writer busy until release is called.
+func hold(t *testing.T, s *store.Store) (release func()) {
+	t.Helper()
+	begun, end := make(chan struct{}), make(chan struct{})
+	go func() {
+		_ = s.Write(context.Background(), func(*store.Tx) error {
+			close(begun)
+			<-end
+			return nil
+		})
+	}()
+	<-begun
+	release = sync.OnceFunc(func() { close(end) })
+	t.Cleanup(release)
+	return release
+}
+
+// violate leaves a reference to nothing, which COMMIT refuses.
+func violate(tx *store.Tx) error {
+	if _, err := tx.Exec(`PRAGMA defer_foreign_keys = 1`); err != nil {
+		return err
+	}
+	_, err := tx.Exec(`INSERT INTO worker_versions (worker_id, version, instructions, created_at) VALUES ('none', 1, '', 0)`)
+	return err
+}
+
+func TestAFailedBatchCountsNothing(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	release := hold(t, f.Store)
+	outcome := make(chan error, 2)
+	go func() {
+		_, err := f.CreateTurn(context.Background(), f.turn())
+		outcome <- err
+	}()
+	eventually(t, "the turn to be queued", func() bool { return f.Waiting() == 1 })
+	go func() { outcome <- f.Write(context.Background(), violate) }()
+	eventually(t, "the culprit to be queued", func() bool { return f.Waiting() == 2 })
+	release()
+	is.True(<-outcome != nil)
+	is.True(<-outcome != nil)
+	is.Equal(f.Queued(), int64(0))
+	f.checkCounters()
+}
+
+func TestAFullDiskIsBusyAndPasses(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	limit := func(pages int64) {
+		is.NoErr(f.Write(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec(fmt.Sprintf(`PRAGMA max_page_count = %d`, pages))
+			return err
+		}))
+	}
+	limit(f.count(`PRAGMA page_count`) + 2)
+	n := f.turn()
+	n.Input = strings.Repeat("A long instruction. ", 2000)
+	accepted := 0
+	var err error
+	for err == nil {
+		if _, err = f.CreateTurn(t.Context(), n); err == nil {
+			accepted++
+		}
+		is.True(accepted < 100) // no write was refused
+	}
+	is.True(store.IsKind(err, store.Busy))
+	is.Equal(f.Queued(), int64(accepted))
+	is.True(!strings.Contains(err.(*store.Error).Message, "SQL")) // the message may be shown
+	limit(1 << 30)
+	f.clock.advance(10 * time.Second) // until then new work is refused without a try
+	f.accept(n)
+	is.Equal(f.Queued(), int64(accepted+1))
+	f.checkCounters()
+}
+
+func TestOnlyTheOwnerReadsTheData(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	dir := filepath.Join(t.TempDir(), "data")
+	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+	is.NoErr(err)
+	t.Cleanup(func() { is.NoErr(s.Close()) })
+	is.NoErr(s.Write(t.Context(), note("a")))
+	entries, err := os.ReadDir(dir)
+	is.NoErr(err)
+	for _, e := range entries {
+		info, err := e.Info()
+		is.NoErr(err)
+		is.Equal(info.Mode().Perm()&0o077, os.FileMode(0)) // group and others: nothing
+	}
+}
