@@ -1,18 +1,20 @@
 // Holds a running server against the official MCP software: the TypeScript client
 // lists and calls its workers, and they use the tools of the reference server.
 //
-//   node mcp-check.mjs BASE_URL API_KEY
+//   node mcp-check.mjs BASE_URL API_KEY [PASSWORD]
 //
 // The server must have the offline model, no rate limit, and the reference server
 // under the name "everything" (JOURNEYMAN_MODEL, JOURNEYMAN_RATE_LIMIT, JOURNEYMAN_MCP).
+// PASSWORD is that of the owner (JOURNEYMAN_ADMIN_PASSWORD): with it the client also signs in
+// by OAuth.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
-const [base, key] = process.argv.slice(2);
-assert.ok(base && key, 'usage: node mcp-check.mjs BASE_URL API_KEY');
+const [base, key, password] = process.argv.slice(2);
+assert.ok(base && key, 'usage: node mcp-check.mjs BASE_URL API_KEY [PASSWORD]');
 
 // json gives the answer to a request that must succeed.
 async function json(method, path, body) {
@@ -98,4 +100,66 @@ test('a worker uses the tools of the reference server', async () => {
   const env = await call(['tool everything__get-env {}']);
   assert.match(env, /PATH/);
   assert.doesNotMatch(env, /JOURNEYMAN/);
+});
+
+// post sends a form as a page of the dashboard does, and gives where it leads.
+async function post(path, cookie, form) {
+  const response = await fetch(new URL(path, base), { method: 'POST', redirect: 'manual', body: new URLSearchParams(form),
+    headers: { Cookie: cookie, 'Sec-Fetch-Site': 'same-origin', Accept: 'text/html' } });
+  assert.equal(response.status, 303, `${path}: ${response.status} ${await response.text()}`);
+  return { location: response.headers.get('location'), cookie: response.headers.get('set-cookie')?.split(';')[0] };
+}
+
+// A person signs in with a browser, and allows what the client asks for.
+async function allow(url) {
+  const { cookie } = await post('/sign-in', '', { email: 'owner@localhost', password });
+  const page = await (await fetch(url, { headers: { Cookie: cookie, Accept: 'text/html' } })).text();
+  const form = [...page.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)]
+    .map(([, name, value]) => [name, value.replaceAll('&#43;', '+').replaceAll('&amp;', '&')]);
+  assert.match(page, /mcp-check/);
+  const { location } = await post('/oauth/authorize', cookie, [...form, ['decision', 'allow']]);
+  return new URL(location).searchParams;
+}
+
+test('the client gets access by OAuth, renews it, and is refused when it is revoked', { skip: !password }, async (t) => {
+  const known = {};
+  const provider = {
+    redirectUrl: 'http://127.0.0.1:9/callback',
+    clientMetadata: { client_name: 'mcp-check', redirect_uris: ['http://127.0.0.1:9/callback'], token_endpoint_auth_method: 'none' },
+    state: () => 'a state',
+    clientInformation: () => known.client,
+    saveClientInformation: (client) => { known.client = client; },
+    tokens: () => known.tokens,
+    saveTokens: (tokens) => { known.tokens = tokens; },
+    redirectToAuthorization: (url) => { known.url = url; },
+    saveCodeVerifier: (verifier) => { known.verifier = verifier; },
+    codeVerifier: () => known.verifier,
+  };
+  const endpoint = new URL('/mcp', base);
+  const open = async () => {
+    const client = new Client({ name: 'mcp-check', version: '1.0.0' });
+    const transport = new StreamableHTTPClientTransport(endpoint, { authProvider: provider });
+    t.after(() => client.close());
+    await client.connect(transport);
+    return client;
+  };
+  await assert.rejects(open(), /unauthorized/i);
+  const answer = await allow(known.url);
+  assert.equal(answer.get('state'), 'a state');
+  await new StreamableHTTPClientTransport(endpoint, { authProvider: provider }).finishAuth(answer.get('code'));
+  const client = await open();
+  const worker = await json('POST', '/api/workers', { title: 'By OAuth' });
+  const result = await client.callTool({ name: 'run_worker', arguments: { worker: worker.id, input: script('say Hello.') } });
+  assert.match(texts(result), /^Hello\./);
+
+  const first = known.tokens;
+  known.tokens = { ...first, access_token: 'jm_oauth_expired' }; // as an hour later
+  await open();
+  assert.notEqual(known.tokens.refresh_token, first.refresh_token);
+  assert.equal((await fetch(new URL('/api/me', base), { headers: { Authorization: `Bearer ${known.tokens.access_token}` } })).status, 401);
+
+  const revoked = await fetch(new URL('/oauth/revoke', base), { method: 'POST',
+    body: new URLSearchParams({ client_id: known.client.client_id, token: known.tokens.refresh_token }) });
+  assert.equal(revoked.status, 200);
+  await assert.rejects(open(), /revoked|unauthorized/i);
 });

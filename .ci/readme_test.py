@@ -52,12 +52,18 @@ func main() {
 """
 
 
-def run(text, elsewhere=(), server=False):
-    """Runs a README of its own repository: how much was wrong, and the log."""
+def run(text, elsewhere=(), server=False, second=None):
+    """Runs a README of its own repository: how much was wrong, and the log.
+
+    A second text is a README in a folder of the repository."""
     log = []
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["git", "init", "-q", folder], check=True)
         files = {"README.md": text, "dir/file.txt": "content\n", ".gitignore": "ignored\n", "ignored": "x"}
+        names = ["README.md"]
+        if second is not None:
+            files["room/README.md"] = second
+            names.append("room/README.md")
         if server:
             files.update({"go.mod": "module sample\n\ngo 1.26\n", "main.go": SERVER})
         for name, content in files.items():
@@ -65,7 +71,7 @@ def run(text, elsewhere=(), server=False):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w", encoding="utf-8") as file:
                 file.write(content)
-        wrong = readme.run_readme(os.path.join(folder, "README.md"), elsewhere, log.append)
+        wrong = readme.run_readme([os.path.join(folder, name) for name in names], elsewhere, log.append)
     return wrong, "\n".join(log)
 
 
@@ -158,6 +164,13 @@ class Blocks(unittest.TestCase):
         self.passes(block("sh", "sleep 99999 &", "echo started") + block("text", "started"))
         self.fails(block("sh", "sleep 99999 &", "false"), "FAILED")
 
+    def test_second_file(self):
+        first = block("sh", "NAME=value")
+        log = self.passes(first, second=block("sh", 'echo "$NAME"', "ls README.md") + block("text", "value", "README.md"))
+        self.assertIn("room/README.md, line 2", log)
+        self.fails(first, "DIFFERS from room/README.md, line 4", second=block("sh", "echo one") + block("text", "two"))
+        self.fails(first, "room/README.md, found no command", second="# Empty\n")
+
     def test_hidden_variables(self):
         os.environ["JOURNEYMAN_TEST"] = "x"
         self.addCleanup(os.environ.pop, "JOURNEYMAN_TEST")
@@ -175,6 +188,10 @@ class Servers(unittest.TestCase):
             block("sh", "X='a b' go run . --second") + block("sh", "curl -s http://127.0.0.1:18473/ | jq -c .args") + block("text", '["--second"]') +
             "<!-- ci: stop -->\n" + block("sh", "! command curl -s http://127.0.0.1:18473/"),
             server=True)
+        self.assertEqual(wrong, 0, log)
+
+    def test_printed_key(self):
+        wrong, log = run(block("sh", "go run .") + block("sh", "export KEY=jm_live_...", 'echo "${#KEY}"') + block("text", "51"), server=True)
         self.assertEqual(wrong, 0, log)
 
     def test_curl_fails_inside_a_pipe(self):

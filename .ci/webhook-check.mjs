@@ -73,6 +73,27 @@ test('the library verifies a delivery', async (t) => {
   assert.deepEqual(event.worker, run);
 });
 
+test('the library verifies that a turn waits for a person', async (t) => {
+  const { url, next } = await receive(t, 204);
+  const { id, hook } = await hooked(url);
+  const asked = json('POST', '/api/tasks', {
+    workerId: id, input: '```offline\ntool ask_user {"question": "Which?", "choices": ["red", "blue"]}\nsay It is {{last}}\n```',
+  });
+  const verified = async () => {
+    const { headers, body } = await next();
+    return new Webhook(hook.signingSecret).verify(body, headers);
+  };
+  const event = await verified();
+  assert.equal(event.type, 'task.waiting');
+  assert.deepEqual([event.task.status, event.turn.status, event.worker.status], ['running', 'running', 'running']);
+  assert.equal(event.task.waitingFor.for, 'person');
+  const [question] = event.waiting.approvals;
+  assert.deepEqual([question.kind, question.question, question.choices], ['question', 'Which?', ['red', 'blue']]);
+  await json('POST', `/api/tasks/${event.task.id}/approvals/${question.id}`, { answer: 'blue' });
+  assert.equal((await asked).output_text, 'It is {"answer":"blue"}');
+  assert.equal((await verified()).type, 'task.completed');
+});
+
 test('the library refuses what is not genuine', async (t) => {
   const { url, next } = await receive(t, 200);
   const { id, path, hook } = await hooked(url);
