@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"math"
 	"time"
 )
 
@@ -50,30 +51,47 @@ func (s *Store) Replay(ctx context.Context, k IdempotencyKey) (string, error) {
 	return s.findResult(ctx, s.db, k)
 }
 
-// Remember stores the result of a request whose work is more than one transaction.
+// Remember stores the result of a request whose work is more than one transaction. If an
+// equal request was faster, its result stays.
 func (s *Store) Remember(ctx context.Context, k IdempotencyKey, resultID string) error {
-	return s.write(ctx, func(tx *Tx) error { return s.remember(tx, k, resultID) })
+	return s.write(ctx, func(tx *Tx) error {
+		_, err := s.insertResult(tx, k, resultID)
+		return err
+	})
 }
 
-// remember stores the result of a request in the transaction that created it.
+// remember stores the result of a request in the transaction that created it. If an equal
+// request has a result already, it fails, and nothing is created.
 func (s *Store) remember(tx *Tx, k IdempotencyKey, resultID string) error {
+	first, err := s.insertResult(tx, k, resultID)
+	if err == nil && !first {
+		return Errorf(Busy, "Idempotency-Key: an equal request is carried out at this moment")
+	}
+	return err
+}
+
+// insertResult stores the result of a request. first is false if an equal request has one
+// that has not expired.
+func (s *Store) insertResult(tx *Tx, k IdempotencyKey, resultID string) (first bool, err error) {
 	if k.KeyID == "" {
-		return nil
+		return true, nil
 	}
 	// A Retry finds its request by content alone, so it is remembered for a short time:
-	// later the same content is a new request.
-	life := retryLife
+	// later the same content is a new request. Before, the newest result counts.
+	now := s.now()
+	life, replaceable := retryLife, int64(math.MaxInt64)
 	var hash []byte
 	if k.Key != "" {
-		life, hash = idempotencyLife, k.Hash
+		life, hash, replaceable = idempotencyLife, k.Hash, now.UnixMilli()
 	}
-	_, err := tx.Exec(`INSERT INTO idempotency (api_key_num, user_num, key, request_hash, result_id, expires_at)
+	n, err := tx.Exec(`INSERT INTO idempotency (api_key_num, user_num, key, request_hash, result_id, expires_at)
 		VALUES (coalesce((SELECT num FROM api_keys WHERE id = ?1), 0), coalesce((SELECT num FROM users WHERE id = ?1), 0),
 			?2, ?3, ?4, ?5)
-		ON CONFLICT DO UPDATE SET request_hash = excluded.request_hash, result_id = excluded.result_id,
-			expires_at = excluded.expires_at`,
-		k.KeyID, k.row(), hash, resultID, s.now().Add(life).UnixMilli())
-	return err
+		ON CONFLICT (api_key_num, user_num, key) DO UPDATE SET request_hash = excluded.request_hash, result_id = excluded.result_id,
+			expires_at = excluded.expires_at
+			WHERE idempotency.expires_at <= ?6`,
+		k.KeyID, k.row(), hash, resultID, now.Add(life).UnixMilli(), replaceable)
+	return n > 0, err
 }
 
 // row returns the value of the column key: TEXT of a client, or a part of the hash, which is a

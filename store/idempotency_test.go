@@ -59,6 +59,32 @@ func TestOnceByKey(t *testing.T) {
 	is.True(a.Replayed) // the newer one is remembered in its place
 }
 
+// TestFirstResultStays stores a second result for requests that the store remembers.
+func TestFirstResultStays(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	named := store.IdempotencyKey{KeyID: f.owner.KeyID, Key: "k", Hash: hash("body")}
+	stored := func(k store.IdempotencyKey) string {
+		id, err := f.Replay(t.Context(), k)
+		is.NoErr(err)
+		return id
+	}
+	is.NoErr(f.Remember(t.Context(), named, "first"))
+	is.NoErr(f.Remember(t.Context(), named, "second"))
+	is.Equal(stored(named), "first")
+	f.clock.advance(24 * time.Hour)
+	is.NoErr(f.Remember(t.Context(), named, "third"))
+	is.Equal(stored(named), "third")
+
+	// Without a key the newest counts, whatever the clock does.
+	retry := store.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash("body"), Retry: true}
+	is.NoErr(f.Remember(t.Context(), retry, "first"))
+	f.clock.advance(-time.Hour)
+	is.NoErr(f.Remember(t.Context(), retry, "second"))
+	is.Equal(stored(retry), "second")
+}
+
 func TestRetriesJoin(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
