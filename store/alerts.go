@@ -104,9 +104,11 @@ func (s *Store) addAlert(ctx context.Context, tx *Tx, a AlertChannel, o occurren
 	now := s.now()
 	_, err = tx.Exec(`INSERT INTO alerts (channel_id, event, worker_id, count, task_num, first_at, last_at, due_at)
 		VALUES (?1, ?2, ?3, 1, ?4, ?5, ?5, ?6)
-		ON CONFLICT DO UPDATE SET count = count + 1, task_num = excluded.task_num, last_at = excluded.last_at,
-			first_at = iif(count = 0, excluded.first_at, first_at),
-			due_at = coalesce(due_at, max(excluded.due_at, iif(told_at <= ?5, told_at, 0) + ?7))`,
+		ON CONFLICT (channel_id, event, worker_id) DO UPDATE SET count = alerts.count + 1,
+			task_num = excluded.task_num, last_at = excluded.last_at,
+			first_at = CASE WHEN alerts.count = 0 THEN excluded.first_at ELSE alerts.first_at END,
+			due_at = coalesce(alerts.due_at, max(excluded.due_at,
+				CASE WHEN alerts.told_at <= ?5 THEN alerts.told_at ELSE 0 END + ?7))`,
 		a.ID, o.event, o.workerID, nullable(o.taskNum), now.UnixMilli(), s.alertTime(a, now).UnixMilli(),
 		alertRepeat.Milliseconds())
 	return err

@@ -32,7 +32,7 @@ func (s *Store) allowRest(ctx context.Context, tx *Tx, c Caller, task Task, a Ap
 	}
 	_, err = tx.Exec(`INSERT INTO task_allowances (task_num, tool, user_id, worker_version, created_at)
 		VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET user_id = excluded.user_id, worker_version = excluded.worker_version,
+		ON CONFLICT (task_num, tool) DO UPDATE SET user_id = excluded.user_id, worker_version = excluded.worker_version,
 			created_at = excluded.created_at`,
 		task.num, a.ToolName, c.UserID, t.WorkerVersion, s.millis())
 	if err != nil {

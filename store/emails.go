@@ -233,7 +233,7 @@ func (s *Store) emailsOf(ctx context.Context, c Caller, q EmailQuery, direction,
 		ORDER BY id DESC `
 	limit := pageLimit(q.Limit)
 	list, err = all(ctx, s.db, scanEmail, `SELECT `+columns+`
-		FROM (SELECT num scanned`+from+`LIMIT ?3) CROSS JOIN `+table+` e ON e.num = scanned
+		FROM (SELECT num scanned`+from+`LIMIT ?3) AS newest CROSS JOIN `+table+` e ON e.num = scanned
 		WHERE (?4 = '' OR e.status = ?4) AND (?5 = '' OR e.worker_id = ?5)
 			AND (?6 OR EXISTS (SELECT 1 FROM workers w WHERE w.id = e.worker_id
 				AND (w.visibility = 'public' OR w.user_id = ?7

@@ -33,7 +33,7 @@ func (s *Store) SearchFiles(ctx context.Context, c Caller, text string, limit in
 			CROSS JOIN files f INDEXED BY files_listed ON f.worker_id = w.id AND f.origin = 'published'
 			WHERE (w.visibility = 'public' OR ?3 OR w.user_id = ?4
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?4))
-			LIMIT ?5)
+			LIMIT ?5) AS listed
 		WHERE path LIKE ?6 ESCAPE '\' LIMIT ?7`,
 		c.OrganizationID, maxWorkersSearched, c.Role.manages(), c.UserID, MaxSearched, likePattern(text), 10*limit)
 	if err != nil {

@@ -243,7 +243,7 @@ func (s *Store) insertMembership(tx *Tx, organizationID string, m Member) error 
 		return err
 	}
 	_, err := tx.Exec(`INSERT INTO memberships (organization_id, user_id, role, created_at) VALUES (?, ?, ?, ?)
-		ON CONFLICT DO NOTHING`, organizationID, m.UserID, m.Role, s.millis())
+		ON CONFLICT (organization_id, user_id) DO NOTHING`, organizationID, m.UserID, m.Role, s.millis())
 	return err
 }
 

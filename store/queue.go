@@ -33,7 +33,7 @@ func (s *Store) RenewLease(ctx context.Context, runnerID string, ttl time.Durati
 
 func (s *Store) renewLease(ctx context.Context, tx *Tx, runnerID string, ttl time.Duration) error {
 	_, err := tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, ?)
-		ON CONFLICT DO UPDATE SET expires_at = excluded.expires_at`, runnerID, s.now().Add(ttl).UnixMilli())
+		ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at`, runnerID, s.now().Add(ttl).UnixMilli())
 	if err != nil {
 		return err
 	}
@@ -198,15 +198,16 @@ func (s *Store) nextInQueue(ctx context.Context, tx *Tx) (int64, error) {
 	var organization, worker, num int64
 	// The second part of each UNION wraps around to the beginning of the circle.
 	_, err := one(ctx, tx, into(&organization, &worker, &num),
-		head+`organization_num > ?1 ORDER BY organization_num, worker_num, num LIMIT 1)
-		UNION ALL `+head+`organization_num <= ?1 ORDER BY organization_num, worker_num, num LIMIT 1)`, s.fair.organization)
+		head+`organization_num > ?1 ORDER BY organization_num, worker_num, num LIMIT 1) AS following
+		UNION ALL `+head+`organization_num <= ?1 ORDER BY organization_num, worker_num, num LIMIT 1) AS first`,
+		s.fair.organization)
 	if err != nil {
 		return 0, err
 	}
 	if last := s.fair.workers[organization]; last >= worker {
 		_, err = one(ctx, tx, into(&organization, &worker, &num),
-			head+`organization_num = ?1 AND worker_num > ?2 ORDER BY worker_num, num LIMIT 1)
-			UNION ALL `+head+`organization_num = ?1 AND worker_num <= ?2 ORDER BY worker_num, num LIMIT 1)`,
+			head+`organization_num = ?1 AND worker_num > ?2 ORDER BY worker_num, num LIMIT 1) AS following
+			UNION ALL `+head+`organization_num = ?1 AND worker_num <= ?2 ORDER BY worker_num, num LIMIT 1) AS first`,
 			organization, last)
 		if err != nil {
 			return 0, err
@@ -223,7 +224,7 @@ func (s *Store) claim(ctx context.Context, tx *Tx, runnerID string, num int64) (
 			v_model, approval_tools, mcp_tools, tools, stranger_tools FROM turns
 		CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema,
 				model v_model, approval_tools, mcp_tools, tools, stranger_tools
-			FROM worker_versions) ON w = `+idOfWorker+` AND v = worker_version
+			FROM worker_versions) AS settings ON w = `+idOfWorker+` AND v = worker_version
 		WHERE num = ?`, num)
 	if err == nil && c.Claims > 0 { // an earlier claim has filled the columns that a new turn has empty
 		c.Turn, err = one(ctx, tx, scanTurn, selectTurn, num)
@@ -300,6 +301,7 @@ const maxPlace = 1000
 // than t, at most maxPlace. Not all of them must run first: each worker gets its turn.
 func (s *Store) QueuePlace(ctx context.Context, t Turn) (int64, error) {
 	return one(ctx, s.db, scanInt, `SELECT count(*) FROM (SELECT 1 FROM turns INDEXED BY turns_queued
-		WHERE status = 'pending' AND ready = 1 AND organization_num = (SELECT num FROM organizations WHERE id = ?1) AND num < ?2 LIMIT ?3)`,
+		WHERE status = 'pending' AND ready = 1
+			AND organization_num = (SELECT num FROM organizations WHERE id = ?1) AND num < ?2 LIMIT ?3) AS ahead`,
 		t.OrganizationID, t.Num, maxPlace)
 }

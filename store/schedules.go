@@ -150,7 +150,7 @@ func (s *Store) createSchedule(ctx context.Context, tx *Tx, c Caller, n NewSched
 
 func (s *Store) insertSchedule(ctx context.Context, tx *Tx, c *Schedule) error {
 	n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM
-		(SELECT 1 FROM schedules WHERE worker_id = ? AND next_run_at IS NOT NULL LIMIT ?)`,
+		(SELECT 1 FROM schedules WHERE worker_id = ? AND next_run_at IS NOT NULL LIMIT ?) AS counted`,
 		c.WorkerID, MaxSchedules)
 	if err != nil {
 		return err

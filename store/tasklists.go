@@ -28,7 +28,7 @@ func (s *Store) TaskCounts(ctx context.Context, c Caller) (n TaskCounts, err err
 				(SELECT * FROM tasks INDEXED BY tasks_by_status
 					WHERE organization_num = (SELECT num FROM organizations WHERE id = ?1) AND status = ?2
 					AND status <> 'completed' AND archived_at IS NULL ORDER BY created_at DESC LIMIT ?3) t
-			WHERE waits_for IS NULL AND `+seesTask("?4", "?5")+` LIMIT ?6)`,
+			WHERE waits_for IS NULL AND `+seesTask("?4", "?5")+` LIMIT ?6) AS counted`,
 			c.OrganizationID, string(count.status), maxCountScanned, c.Role.manages(), c.UserID, MaxCounted)
 		if err != nil {
 			return n, err

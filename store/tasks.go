@@ -84,8 +84,8 @@ func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, strin
 	rows, err := all(ctx, s.db, scanTask, `SELECT num, id, w_organization, w_id, coalesce(u_id, ''), `+taskValues+`
 		FROM (SELECT *`+from+`LIMIT ?6) t
 		CROSS JOIN (SELECT num w_num, id w_id, organization_id w_organization, visibility w_visibility, user_id w_user
-			FROM workers) ON w_num = worker_num
-		LEFT JOIN (SELECT num u_num, id u_id FROM users) ON u_num = created_by_num
+			FROM workers) AS w ON w_num = worker_num
+		LEFT JOIN (SELECT num u_num, id u_id FROM users) AS u ON u_num = created_by_num
 		WHERE (?7 = '' OR status = ?7) AND (?8 = '' OR triggered_by = ?8) AND (?9 = '' OR w_id = ?9)
 			AND (?10 = '' OR title LIKE ?10 ESCAPE '\')
 			AND (?11 OR w_visibility = 'public' OR w_user = ?12

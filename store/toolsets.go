@@ -15,11 +15,12 @@ func (s *Store) KeepToolset(ctx context.Context, c Claim, toolset json.RawMessag
 	hash := hex.EncodeToString(sum[:])
 	return s.write(ctx, func(tx *Tx) error {
 		if _, err := tx.Exec(`INSERT INTO tool_offers (hash, offer) VALUES (?, ?)
-			ON CONFLICT DO NOTHING`, hash, string(toolset)); err != nil {
+			ON CONFLICT (hash) DO NOTHING`, hash, string(toolset)); err != nil {
 			return err
 		}
 		_, err := tx.Exec(`INSERT INTO turn_offers (turn_num, hash) SELECT num, ? FROM turns
-			WHERE num = ? AND status = 'running' AND runner_id = ? ON CONFLICT DO NOTHING`, hash, c.Num, c.RunnerID)
+			WHERE num = ? AND status = 'running' AND runner_id = ?
+			ON CONFLICT (turn_num) DO NOTHING`, hash, c.Num, c.RunnerID)
 		return err // of a lost claim nothing is stored; the runner's next write fails
 	})
 }

@@ -19,10 +19,11 @@ func (s *Store) meter(tx *Tx, t Turn, u Usage, ended bool) error {
 	_, err := tx.Exec(`INSERT INTO usage (organization_id, day, worker_id, api_key_id, triggered_by,
 			turns, failures, steps, input_tokens, output_tokens, cost, duration_ms)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET turns = turns + excluded.turns, failures = failures + excluded.failures,
-			steps = steps + excluded.steps, input_tokens = input_tokens + excluded.input_tokens,
-			output_tokens = output_tokens + excluded.output_tokens, cost = cost + excluded.cost,
-			duration_ms = duration_ms + excluded.duration_ms`,
+		ON CONFLICT (organization_id, day, worker_id, api_key_id, triggered_by) DO UPDATE SET
+			turns = usage.turns + excluded.turns, failures = usage.failures + excluded.failures,
+			steps = usage.steps + excluded.steps, input_tokens = usage.input_tokens + excluded.input_tokens,
+			output_tokens = usage.output_tokens + excluded.output_tokens, cost = usage.cost + excluded.cost,
+			duration_ms = usage.duration_ms + excluded.duration_ms`,
 		t.OrganizationID, now.Unix()/secondsADay, t.WorkerID, t.KeyID, t.TriggeredBy,
 		turns, failures, u.Steps, u.InputTokens, u.OutputTokens, u.Cost(), duration)
 	if err != nil || u.Cost() == 0 {
@@ -31,7 +32,7 @@ func (s *Store) meter(tx *Tx, t Turn, u Usage, ended bool) error {
 	// The cap reads this one row a month: it must not sum up usage for each request.
 	ctx := context.Background()
 	spent, err := one(ctx, tx, scanInt, `INSERT INTO spending (organization_id, month, cost) VALUES (?, ?, ?)
-		ON CONFLICT DO UPDATE SET cost = cost + excluded.cost RETURNING cost`, t.OrganizationID, month(now), u.Cost())
+		ON CONFLICT (organization_id, month) DO UPDATE SET cost = spending.cost + excluded.cost RETURNING cost`, t.OrganizationID, month(now), u.Cost())
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (w *scannedWait) wait() *Wait {
 // Only queued turns follow a suspended turn, so the search goes back from the newest turn.
 const taskWait = `CASE WHEN waits_for IS NULL THEN NULL ELSE (SELECT w FROM (SELECT task_num k, seq q,
 	waits_for f, json_object('For', waits_for, 'Reason', coalesce(wait_reason, ''), 'Until', rests_until,
-		'RetryAt', retry_at) w FROM turns) WHERE k = num AND f IS NOT NULL ORDER BY q DESC LIMIT 1) END`
+		'RetryAt', retry_at) w FROM turns) AS waits WHERE k = num AND f IS NOT NULL ORDER BY q DESC LIMIT 1) END`
 
 // asWait scans the column taskWait.
 type asWait struct{ to **Wait }

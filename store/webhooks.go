@@ -65,8 +65,8 @@ func (s *Store) putWebhook(tx *Tx, workerID string, w Webhook) error {
 	now := s.millis()
 	_, err := tx.Exec(`INSERT INTO webhooks (worker_id, url, token, signing_secret, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET url = excluded.url, token = excluded.token, signing_secret = excluded.signing_secret,
-			updated_at = excluded.updated_at`, workerID, w.URL, w.Token, w.SigningSecret, now, now)
+		ON CONFLICT (worker_id) DO UPDATE SET url = excluded.url, token = excluded.token,
+			signing_secret = excluded.signing_secret, updated_at = excluded.updated_at`, workerID, w.URL, w.Token, w.SigningSecret, now, now)
 	return err
 }
 

@@ -67,7 +67,7 @@ func (s *Store) AddWorkerMember(ctx context.Context, c Caller, workerID, userID 
 			return Errorf(Conflict, "a worker has at most %d members", maxWorkerMembers)
 		}
 		added, err := tx.Exec(`INSERT INTO worker_members (worker_id, user_id, created_at) VALUES (?, ?, ?)
-			ON CONFLICT DO NOTHING`, workerID, userID, s.millis())
+			ON CONFLICT (worker_id, user_id) DO NOTHING`, workerID, userID, s.millis())
 		if err != nil {
 			return err
 		}
