@@ -140,11 +140,15 @@ func TestStreamPanics(t *testing.T) {
 func TestStreamsOfHTTP2(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	const within = time.Second // more than a busy machine needs for a write
-	s := newServer(t, withModel(flood{offline.New(), strings.Repeat("x", 64<<10), 80}),
+	const within = 3 * time.Second // more than a busy machine needs for a write
+	// A turn has more than the client keeps for a stream that nobody reads. A ring holds all of
+	// it, so that a client that reads slowly misses nothing.
+	const pieces, size, kept = 16, 64 << 10, 64 << 10
+	s := newServer(t, withModel(flood{offline.New(), strings.Repeat("x", size), pieces}),
 		withTiming(handlers.Timing{WriteIn: within, BeatEvery: within + 200*time.Millisecond}))
 	srv := s.serveStreams(t, 100, true)
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: srv.tls, ForceAttemptHTTP2: true}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: srv.tls, ForceAttemptHTTP2: true,
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: kept}}}
 	t.Cleanup(client.CloseIdleConnections)
 	open := func(path string) *http.Response {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+srv.addr+path, nil)
@@ -171,7 +175,7 @@ func TestStreamsOfHTTP2(t *testing.T) {
 	is.True(err != nil) // the client takes the stream for complete
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if n, err := io.CopyN(io.Discard, lines, 1<<20); err != nil {
+		if n, err := io.CopyN(io.Discard, lines, pieces*size); err != nil {
 			t.Errorf("the other stream ends after %d bytes: %v", n, err)
 		}
 	})

@@ -171,8 +171,9 @@ func TestStreamThenRequests(t *testing.T) {
 			for _, request := range requests {
 				answered(in, request)
 			}
-			noise := srv.dial(t, stream+strings.Repeat("noise\r\n", 20_000))
-			in = bufio.NewReader(noise)
+			// The noise must be short. A server that closes a connection with bytes that it has not
+			// read resets the connection, and its last answer may be lost.
+			in = bufio.NewReader(srv.dial(t, stream+strings.Repeat("noise\r\n", 20)))
 			answered(in, stream)
 			resp, err := http.ReadResponse(in, nil)
 			is.NoErr(err)
