@@ -64,7 +64,8 @@ type DataFolder struct {
 	*store.Store
 	BaseURL string // where the links that it creates lead
 
-	// Runner returns the runner that connects and tests providers of models.
+	// Runner returns the runner that connects and tests providers of models. If it is nil, providers
+	// can only be listed and removed.
 	Runner func() (*runner.Runner, error)
 
 	Service *Service // the server; nil if none runs

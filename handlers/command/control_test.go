@@ -269,7 +269,7 @@ func TestDoctorOnData(t *testing.T) {
 
 // FuzzControl sends anything to the socket for commands.
 func FuzzControl(f *testing.F) {
-	for _, body := range []string{"", "{}", `{"create":{}}`, `{"create":{"Name":"k","Email":"a@b.c","Role":"owner"}}`, `{"list":""}`, `{"revoke":"x"}`, `{"list":1}`, "null", "[", strings.Repeat("[", 20000)} {
+	for _, body := range []string{"", "{}", `{"create":{}}`, `{"create":{"Name":"k","Email":"a@b.c","Role":"owner"}}`, `{"list":""}`, `{"revoke":"x"}`, `{"list":1}`, "null", "[", `{"provider":{}}`, `{"provider":{"test":"x"}}`, strings.Repeat("[", 20000)} {
 		f.Add([]byte(body))
 	}
 	h := controlOf(storetest.Open(f, store.Options{}))

@@ -2,7 +2,10 @@ package command
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"strings"
+	"syscall"
 
 	"journeyman/runner"
 	"journeyman/runner/model"
@@ -81,8 +84,11 @@ func (x *examination) checkModel(ctx context.Context) (list []check) {
 // their last tests ended. Only a running server is asked: it alone has the keys.
 func (x *examination) checkProviders(ctx context.Context) (list []check) {
 	reply, err := NewControlClient(x.Data).Do(ctx, Call{Provider: &ProviderCall{}})
-	if err != nil {
-		return []check{{"providers", statusSkipped, "no server runs on this data folder, or it has no organization yet", ""}}
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return []check{{"providers", statusSkipped, "no server runs on this data folder", ""}}
+	case err != nil:
+		return []check{{"providers", statusWarning, err.Error(), "read the log of the server"}}
 	}
 	for _, one := range reply.Providers {
 		c := check{one.Name, statusOK, testResult(one), ""}

@@ -198,6 +198,8 @@ func TestDoctorOnBaseURL(t *testing.T) {
 		is.Equal(statuses["Base URL/address"], want)                    // url
 		is.True(!strings.Contains(texts["Base URL/address"], "secret")) // a password is not printed
 		is.Equal(statuses["Data folder/lock"], "ok")                    // the server holds it
+		is.Equal(statuses["Connected providers of models, at their last test/providers"], "skipped")
+		is.True(strings.Contains(texts["Connected providers of models, at their last test/providers"], "none;")) // the server answers
 		if url == secure.URL {
 			is.True(strings.Contains(texts["Base URL/address"], "certificate is not valid")) // not just "unreachable"
 		}

@@ -42,9 +42,11 @@ func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []s
 	if err != nil {
 		return nil, err
 	}
-	rn, err := d.Runner()
-	if err != nil {
-		return nil, err
+	var rn *runner.Runner
+	if call.Add != nil || call.Test != "" || call.Default != nil {
+		if rn, err = d.providerRunner(); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case call.Add != nil:
@@ -69,6 +71,14 @@ func (d DataFolder) doProvider(ctx context.Context, call ProviderCall) (list []s
 		}
 	}
 	return list, err
+}
+
+// providerRunner returns the runner that connects and tests providers.
+func (d DataFolder) providerRunner() (*runner.Runner, error) {
+	if d.Runner == nil {
+		return nil, errors.New("this process cannot connect or test providers: it has no runner")
+	}
+	return d.Runner()
 }
 
 func (d DataFolder) setDefault(ctx context.Context, c store.Caller, rn *runner.Runner, chain string) error {

@@ -51,6 +51,8 @@ func TestProviderCommands(t *testing.T) {
 		}
 		return text
 	}
+	_, err = command.DataFolder{Store: st}.Do(t.Context(), command.Call{Provider: &command.ProviderCall{Test: "box"}})
+	is.True(err != nil && strings.Contains(err.Error(), "it has no runner"))
 	box := store.NewProvider{Name: "box", Kind: store.KindCompatible, BaseURL: server.URL, Key: key}
 	is.True(strings.Contains(do(command.ProviderCall{Add: &box}), "box=Hello."))
 	is.True(strings.Contains(do(command.ProviderCall{}), "box=Hello."))
