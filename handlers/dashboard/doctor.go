@@ -112,7 +112,7 @@ type diagnosis struct {
 	Counts  map[string]int // of the checks, by status
 }
 
-// A diagnosisRow is a check. Part is ” in all rows of a part but its first.
+// A diagnosisRow is a check. Part is "" in all rows of a part but its first.
 type diagnosisRow struct {
 	Part string
 	handlers.Check

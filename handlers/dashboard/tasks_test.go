@@ -162,7 +162,7 @@ func TestTaskPaging(t *testing.T) {
 	is.Equal(pages, 4)
 }
 
-// link returns the address of the link with that text; ” without one.
+// link returns the address of the link with that text; "" without one.
 func link(p page, text string) string {
 	m := regexp.MustCompile(`<a [^>]*href="([^"]*)"[^>]*>` + regexp.QuoteMeta(text) + `</a>`).FindStringSubmatch(p.body)
 	if m == nil {

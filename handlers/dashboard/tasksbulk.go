@@ -115,7 +115,7 @@ func (d *Dashboard) retryOne(r *request, id string, f *form) error {
 	return err
 }
 
-// refusalOf returns the key of the reason for which a task was left as it was, or ” for an
+// refusalOf returns the key of the reason for which a task was left as it was, or "" for an
 // error that is no refusal.
 func refusalOf(err error) string {
 	switch {

@@ -47,7 +47,7 @@ type place struct {
 // Name returns the last part of the path.
 func (p place) Name() string { return path.Base(p.Path) }
 
-// Task returns the id of the task that the workspace belongs to, ” if it is shared.
+// Task returns the id of the task that the workspace belongs to, "" if it is shared.
 func (p place) Task() string { return p.folder.TaskID }
 
 // address returns the address of a page or file of the workspace.

@@ -66,7 +66,7 @@ var registry = map[string]string{
 	"fd00:c1::a9fe:a9fe/128": "metadata", "fd00:42::42/128": "metadata", "fd00:a9fe:a9fe::1/128": "metadata", "fd00:100::100:200/128": "metadata",
 }
 
-// registered returns what the most specific block that holds an address says of it, ”
+// registered returns what the most specific block that holds an address says of it, ""
 // where none does.
 func registered(ip netip.Addr) (says string) {
 	bits := -1
