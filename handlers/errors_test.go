@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -66,7 +65,7 @@ func TestStopsWhileWaiting(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t, idle, withTiming(handlers.Timing{SilentFor: time.Millisecond, SpaceEvery: 10 * time.Millisecond}))
-	resp, err := http.DefaultClient.Do(s.request(t, "POST", "/api/tasks", `{"input":"x"}`))
+	resp, err := ownClient.Do(s.request(t, "POST", "/api/tasks", `{"input":"x"}`))
 	is.NoErr(err)
 	defer resp.Body.Close()
 	is.Equal(resp.StatusCode, 200)

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"mime"
 	"mime/multipart"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -93,7 +92,7 @@ func TestGetFileParts(t *testing.T) {
 	is := is.New(t)
 	s := newServer(t)
 	path := s.published(t, "a.txt", "0123456789") + "/files/a.txt"
-	resp, err := http.DefaultClient.Do(s.request(t, "GET", path, "", "Range: bytes=0-1,8-"))
+	resp, err := ownClient.Do(s.request(t, "GET", path, "", "Range: bytes=0-1,8-"))
 	is.NoErr(err)
 	defer resp.Body.Close()
 	is.Equal(resp.StatusCode, 206)
@@ -122,7 +121,7 @@ func TestFileTypes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
-			got, err := http.DefaultClient.Do(s.request(t, "GET", worker+"/files/"+name, ""))
+			got, err := ownClient.Do(s.request(t, "GET", worker+"/files/"+name, ""))
 			is.NoErr(err)
 			defer got.Body.Close()
 			is.Equal(got.Header.Get("Content-Type"), want)

@@ -28,7 +28,7 @@ func TestSlashes(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), "GET", front.URL+path, nil)
 			is.NoErr(err)
 			req.Header.Set("Authorization", "Bearer "+s.key)
-			resp, err := http.DefaultTransport.RoundTrip(req) // without following anything
+			resp, err := ownTransport.RoundTrip(req) // without following anything
 			is.NoErr(err)
 			defer resp.Body.Close()
 			is.Equal(resp.StatusCode, http.StatusOK)
@@ -40,7 +40,7 @@ func TestSlashes(t *testing.T) {
 		strings.NewReader(`{"input":"hi"}`))
 	is.NoErr(err)
 	req.Header.Set("Authorization", "Bearer "+s.key)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := ownClient.Do(req)
 	is.NoErr(err)
 	defer resp.Body.Close()
 	is.Equal(resp.StatusCode, http.StatusOK) // a POST stays one
@@ -163,7 +163,7 @@ func (s *site) metricsWith(t *testing.T, header string) int {
 			req.Host = value
 		}
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := ownClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,14 @@ import (
 	"journeyman/store/storetest"
 )
 
+// ownTransport is the transport of all clients in these tests. Each httptest.Server.Close closes the
+// idle connections of http.DefaultTransport, and a request of another test that is about to use one
+// of them fails then. Nobody closes those of ownTransport.
+var ownTransport = &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second}
+
+// ownClient is the client of tests that need no other settings.
+var ownClient = &http.Client{Transport: ownTransport}
+
 // A site is the API of a test: a real server, store and runner, with the offline
 // model.
 type site struct {
@@ -198,7 +206,7 @@ func (s *site) begin(t testing.TB, method, path, body string, headers ...string)
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		if resp, err = http.DefaultClient.Do(req); err == nil {
+		if resp, err = ownClient.Do(req); err == nil {
 			raw, err = io.ReadAll(resp.Body)
 			resp.Body.Close()
 		}
@@ -409,7 +417,7 @@ func (s *site) open(t testing.TB, method, path, body string, headers ...string) 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	req := s.request(t, method, path, body, headers...).WithContext(ctx)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := ownClient.Do(req)
 	if err != nil {
 		cancel()
 		t.Fatal(err)

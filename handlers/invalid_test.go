@@ -422,7 +422,7 @@ func TestPatience(t *testing.T) {
 	}()
 	req := s.request(t, "POST", "/api/workers", "")
 	req.Body, req.ContentLength = piped, -1
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := ownClient.Do(req)
 	is.NoErr(err)
 	defer resp.Body.Close()
 	is.Equal(resp.StatusCode, 200)

@@ -165,7 +165,7 @@ func TestRefusedMethodIsNotEchoed(t *testing.T) {
 	is := is.New(t)
 	s := newServer(t, idle)
 	req := s.request(t, strings.Repeat("X", 25_000), "/api/tasks", "")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := ownClient.Do(req)
 	is.NoErr(err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)

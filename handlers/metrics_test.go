@@ -64,7 +64,7 @@ func TestMetricsAreForFew(t *testing.T) {
 		if header != "" {
 			r.Header.Set(header, value)
 		}
-		res, err := http.DefaultClient.Do(r)
+		res, err := ownClient.Do(r)
 		is.NoErr(err)
 		is.NoErr(res.Body.Close())
 		return res.StatusCode

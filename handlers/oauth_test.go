@@ -22,7 +22,7 @@ func (s *site) form(t *testing.T, path, kind, body string) (int, string) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", kind)
-	res, err := http.DefaultClient.Do(req)
+	res, err := ownClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestOAuthEndpoints(t *testing.T) {
 	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
 		is.NoErr(err)
-		res, err := http.DefaultClient.Do(req)
+		res, err := ownClient.Do(req)
 		is.NoErr(err)
 		body, err := io.ReadAll(res.Body)
 		is.NoErr(err)
@@ -93,7 +93,7 @@ func (s *site) challenge(t *testing.T, token string) string {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := ownClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

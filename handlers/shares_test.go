@@ -133,7 +133,7 @@ func TestStreamsAreShared(t *testing.T) {
 	open(eve) // nor is another organization
 	first.cancel()
 	eventually(t, "room for another", func() bool {
-		resp, err := http.DefaultClient.Do(ann.request(t, "GET", path+"?stream=true", "", from(ann.addr)))
+		resp, err := ownClient.Do(ann.request(t, "GET", path+"?stream=true", "", from(ann.addr)))
 		is.NoErr(err)
 		defer resp.Body.Close()
 		return resp.StatusCode == 200
@@ -247,7 +247,7 @@ func TestRequestsAreShared(t *testing.T) {
 	for range 2 {
 		req := ann.request(t, "POST", "/api/tasks", `{"input":"x"}`, from(ann.addr)).WithContext(ctx)
 		go func() {
-			if resp, err := http.DefaultClient.Do(req); err == nil {
+			if resp, err := ownClient.Do(req); err == nil {
 				_ = resp.Body.Close()
 			}
 		}() // ends with ctx

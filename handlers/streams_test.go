@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -207,7 +206,7 @@ func TestReaderGoes(t *testing.T) {
 		req := s.request(t, "GET", "/api/workers/"+id+[]string{"/stream", "?stream=true"}[i%2], "")
 		wg.Go(func() {
 			ctx, cancel := context.WithCancel(t.Context())
-			resp, err := http.DefaultClient.Do(req.WithContext(ctx))
+			resp, err := ownClient.Do(req.WithContext(ctx))
 			if err != nil {
 				t.Error(err)
 			} else {
@@ -253,7 +252,7 @@ func TestSlowReader(t *testing.T) {
 	stuck := s.raw(t, "GET /api/workers/"+id+"/stream HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.key+"\r\n\r\n")
 	defer stuck.Body.Close()
 	is.Equal(stuck.StatusCode, 200)
-	quick, err := http.DefaultClient.Do(s.request(t, "GET", "/api/workers/"+id+"/stream", ""))
+	quick, err := ownClient.Do(s.request(t, "GET", "/api/workers/"+id+"/stream", ""))
 	is.NoErr(err)
 	defer quick.Body.Close()
 	lines := bufio.NewReaderSize(quick.Body, 2*size)
@@ -294,7 +293,7 @@ func TestMostStreams(t *testing.T) {
 	is.Equal(s.do(t, "HEAD", "/api/workers/"+id+"/stream", "").status, 200)
 	first.cancel()
 	eventually(t, "room for another", func() bool {
-		resp, err := http.DefaultClient.Do(s.request(t, "GET", "/api/workers/"+id+"?stream=true", ""))
+		resp, err := ownClient.Do(s.request(t, "GET", "/api/workers/"+id+"?stream=true", ""))
 		is.NoErr(err)
 		defer resp.Body.Close()
 		return resp.StatusCode == 200

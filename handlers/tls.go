@@ -2,12 +2,14 @@ package handlers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,10 +76,10 @@ func (c *Certificate) TLS(log *slog.Logger) (cfg *tls.Config, err error) {
 // automatic returns a configuration that gets and renews certificates by itself.
 func (c Certificate) automatic() *tls.Config {
 	m := &autocert.Manager{Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(filepath.Clean(c.Folder)),
-		HostPolicy: autocert.HostWhitelist(c.Domains...), Email: c.Email}
-	if c.Directory != "" {
-		m.Client = &acme.Client{DirectoryURL: c.Directory}
-	}
+		HostPolicy: autocert.HostWhitelist(c.Domains...), Email: c.Email,
+		Client: &acme.Client{DirectoryURL: cmp.Or(c.Directory, autocert.DefaultACMEDirectory),
+			HTTPClient: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
+				TLSHandshakeTimeout: 10 * time.Second, IdleConnTimeout: 90 * time.Second}}}}
 	cfg := m.TLSConfig()
 	cfg.MinVersion = tls.VersionTLS12
 	return cfg

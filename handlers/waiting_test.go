@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -134,7 +133,8 @@ func TestSpacesArriveAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t, withTiming(fewSpaces))
-	resp, err := http.DefaultClient.Do(s.request(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("wait 1h")})))
+	body := encode(fields{"taskId": "t", "input": scripted("wait 1h")})
+	resp, err := ownClient.Do(s.request(t, "POST", "/api/tasks", body))
 	is.NoErr(err)
 	defer resp.Body.Close()
 	is.Equal(resp.StatusCode, 200)
@@ -178,7 +178,7 @@ func TestClientLeaves(t *testing.T) {
 				gone := make(chan error, 1)
 				req := s.request(t, "POST", "/api/tasks", body, "Content-Type: "+contentType).WithContext(ctx)
 				go func() {
-					resp, err := http.DefaultClient.Do(req)
+					resp, err := ownClient.Do(req)
 					if err == nil {
 						_, err = io.ReadAll(resp.Body)
 						resp.Body.Close()
@@ -208,7 +208,7 @@ func TestLeavingIsNoticed(t *testing.T) {
 	for body, header := range map[string]string{form: contentType, encode(fields{"input": scripted("wait 1h")}): ""} {
 		req := s.request(t, "POST", "/api/tasks", body, header).WithContext(ctx)
 		gone.Go(func() {
-			resp, err := http.DefaultClient.Do(req)
+			resp, err := ownClient.Do(req)
 			if err == nil {
 				resp.Body.Close()
 			}

@@ -173,7 +173,7 @@ func TestPromptSurvivesClient(t *testing.T) {
 	req := s.request(t, "POST", "/api/workers", body, "Idempotency-Key: k").WithContext(ctx)
 	gone := make(chan error, 1)
 	go func() {
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := ownClient.Do(req)
 		if err == nil {
 			resp.Body.Close()
 		}
@@ -357,7 +357,7 @@ func TestEmail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			req := s.request(t, "GET", path+tt.query, "", "Accept: "+tt.accept)
-			resp, err := http.DefaultClient.Do(req)
+			resp, err := ownClient.Do(req)
 			is.NoErr(err)
 			defer resp.Body.Close()
 			var raw json.RawMessage

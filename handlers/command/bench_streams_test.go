@@ -107,7 +107,7 @@ func (m measuredProgram) usage(b testing.TB) usage {
 }
 
 func (m measuredProgram) profile(b testing.TB, name string) []byte {
-	resp, err := http.Get(m.profiles + name)
+	resp, err := ownClient.Get(m.profiles + name)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func ownCPU(b *testing.B) time.Duration {
 
 // newWorker makes a worker.
 func (tg target) newWorker(b *testing.B) string {
-	body, err := tg.request(http.DefaultClient, http.MethodPost, "/api/workers", `{"title":"Bench","instructions":"Help."}`)
+	body, err := tg.request(ownClient, http.MethodPost, "/api/workers", `{"title":"Bench","instructions":"Help."}`)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func BenchmarkFanOut(b *testing.B) {
 	before := tg.cpu()
 	b.ResetTimer()
 	for range b.N {
-		if _, err := tg.request(http.DefaultClient, http.MethodPost, "/api/tasks", body); err != nil {
+		if _, err := tg.request(ownClient, http.MethodPost, "/api/tasks", body); err != nil {
 			b.Fatal(err)
 		}
 		for range readers {

@@ -100,7 +100,7 @@ func (h *victim) peak() uint64 {
 // of the test's own answered at once meanwhile: else it was the machine that was busy.
 func watchHealth(t *testing.T, base string) func() time.Duration {
 	control := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	client := &http.Client{Timeout: patience}
+	client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
 	took := func(address string) time.Duration {
 		begun := time.Now()
 		res, err := client.Get(address)

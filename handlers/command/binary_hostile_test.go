@@ -148,7 +148,7 @@ func newVictim(t *testing.T) *victim {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.browser = &http.Client{Jar: jar, Timeout: patience, CheckRedirect: func(*http.Request,
+	h.browser = &http.Client{Transport: ownTransport, Jar: jar, Timeout: patience, CheckRedirect: func(*http.Request,
 		[]*http.Request) error {
 		return http.ErrUseLastResponse
 	}}

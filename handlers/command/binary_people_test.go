@@ -20,8 +20,8 @@ var (
 func (s *instance) form(t testing.TB, path, cookie string, values url.Values) (location, session string) {
 	t.Helper()
 	// A client of its own: the other follows redirects.
-	client := &http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	defer client.CloseIdleConnections()
+	client := &http.Client{Transport: s.http.Transport, Timeout: patience,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(values.Encode()))
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func (s *instance) form(t testing.TB, path, cookie string, values url.Values) (l
 	return res.Header.Get("Location"), session
 }
 
-// signIn signs in on the page; session is ” where it was refused.
+// signIn signs in on the page; session is "" where it was refused.
 func (s *instance) signIn(t testing.TB, email, password string) (session string) {
 	t.Helper()
 	_, session = s.form(t, "/sign-in", "", url.Values{"email": {email}, "password": {password}})

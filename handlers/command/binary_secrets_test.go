@@ -64,7 +64,8 @@ func TestSecretsFromFiles(t *testing.T) {
 		"--search-key-file", file("search", "x"))
 	is.Equal(s.mustPost(t, "/api/tasks", map[string]any{"input": "hello"}).Status,
 		"completed") // the key is that of the file
-	stays := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	stays := &http.Client{Transport: ownTransport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := stays.PostForm(s.url+"/sign-in", url.Values{"email": {"owner@localhost"},
 		"password": {"a-long-password"}})
 	is.NoErr(err)
@@ -73,7 +74,7 @@ func TestSecretsFromFiles(t *testing.T) {
 	req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/metrics", nil)
 	is.NoErr(err)
 	req.Header.Set("Authorization", "Bearer metrics-token")
-	resp, err = http.DefaultClient.Do(req)
+	resp, err = ownClient.Do(req)
 	is.NoErr(err)
 	is.NoErr(resp.Body.Close())
 	is.Equal(resp.StatusCode, 200)

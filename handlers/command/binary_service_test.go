@@ -167,6 +167,7 @@ func TestPassedSockets(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	first, second, smtp := listenAt(t, "tcp", "127.0.0.1:0"), listenAt(t, "tcp", "127.0.0.1:0"), listenAt(t, "tcp", "127.0.0.1:0")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // the stop waits for connections that are open
 	health := func(ln net.Listener) chan error {
 		done := make(chan error, 1)
 		go func() {
@@ -175,7 +176,7 @@ func TestPassedSockets(t *testing.T) {
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ln.Addr().String()+"/healthz", nil)
 			if err == nil {
 				var resp *http.Response
-				if resp, err = http.DefaultClient.Do(req); err == nil {
+				if resp, err = client.Do(req); err == nil {
 					_ = resp.Body.Close()
 				}
 			}
@@ -198,13 +199,11 @@ func TestPassedSockets(t *testing.T) {
 	is.NoErr(err)
 	is.True(strings.HasPrefix(greeting, "220 ")) // the mail server answers on the passed socket
 	is.NoErr(conn.Close())
-	http.DefaultClient.CloseIdleConnections()
 	s.stop(t)
 
 	waiting := health(second) // in the socket's queue, while no server runs
 	s = c.serve(t, "", testKey, serveArgs(dir, "--model", "offline")...)
 	is.NoErr(<-waiting)
-	http.DefaultClient.CloseIdleConnections()
 	s.stop(t)
 }
 

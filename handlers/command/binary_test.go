@@ -27,6 +27,14 @@ import (
 // may be busy.
 const patience = 30 * time.Second
 
+// ownTransport is the transport of all clients in these tests. Each httptest.Server.Close closes the
+// idle connections of http.DefaultTransport, and a request of another test that is about to use one
+// of them fails then. Nobody closes those of ownTransport.
+var ownTransport = &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second}
+
+// ownClient is the client of tests that need no other settings.
+var ownClient = &http.Client{Transport: ownTransport}
+
 // scratch is where the program is built, for this run of the tests only.
 var scratch string
 

@@ -63,7 +63,7 @@ func TestHTTPS(t *testing.T) {
 	is.Equal(last, "data: [DONE]")
 
 	profiler := p.await(t, p.stderr, regexp.MustCompile(`(http://127[^" ]+/debug/pprof/)`))[1]
-	res, err = http.Get(profiler + "goroutine?debug=1")
+	res, err = ownClient.Get(profiler + "goroutine?debug=1")
 	is.NoErr(err)
 	is.Equal(res.StatusCode, http.StatusOK)
 	is.NoErr(res.Body.Close())

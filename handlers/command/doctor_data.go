@@ -165,7 +165,7 @@ func (x *examination) checkProviderClock(ctx context.Context) check {
 			return 0, err
 		}
 		begun := time.Now()
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := onceClient().Do(req)
 		if err != nil {
 			return 0, err
 		}

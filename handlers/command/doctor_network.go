@@ -150,13 +150,19 @@ type found struct {
 	certificate time.Time // when it ends; zero without TLS
 }
 
+// onceClient returns a client that keeps no connections, for a single request.
+func onceClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
+		TLSHandshakeTimeout: 10 * time.Second}}
+}
+
 func lookAt(ctx context.Context, base string) (f found, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/openapi.json", nil)
 	if err != nil {
 		return f, err
 	}
 	// No connection of another check: its certificate may be an older one.
-	resp, err := (&http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}).Do(req)
+	resp, err := onceClient().Do(req)
 	if err != nil {
 		return f, err
 	}

@@ -176,12 +176,13 @@ func open(ctx context.Context, from string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{CheckRedirect: func(req *http.Request, via []*http.Request) error {
+	client := onceClient()
+	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		if req.URL.Scheme != "https" || len(via) > 5 {
 			return errors.New("it leads away from https://, or too far")
 		}
 		return nil
-	}}
+	}
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err

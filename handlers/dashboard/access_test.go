@@ -284,7 +284,8 @@ func replaceParameter(text, name, value string) string {
 // body; for an event stream only the status.
 func (p *people) answered(r *http.Request) (status int, location, body string) {
 	p.t.Helper()
-	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: ownTransport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(r)
 	p.ok(err)
 	defer resp.Body.Close()

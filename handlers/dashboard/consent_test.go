@@ -92,7 +92,7 @@ func TestAProgramConnectsByOAuth(t *testing.T) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
 		is.NoErr(err)
 		r.Header.Set("Authorization", "Bearer "+token.AccessToken)
-		res, err := http.DefaultClient.Do(r)
+		res, err := ownClient.Do(r)
 		is.NoErr(err)
 		is.NoErr(res.Body.Close())
 		is.Equal(res.StatusCode, status) // the token is for the MCP endpoint alone
@@ -127,7 +127,7 @@ func TestAProgramIsDenied(t *testing.T) {
 // register registers a program and returns its client_id.
 func (s *site) register(t *testing.T, body string) (status int, answer map[string]any) {
 	t.Helper()
-	res, err := http.Post(s.url+"/oauth/register", "application/json", strings.NewReader(body))
+	res, err := ownClient.Post(s.url+"/oauth/register", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestHostileTokenRequests(t *testing.T) {
 			if tt.kind == "" {
 				tt.kind = "application/x-www-form-urlencoded"
 			}
-			res, err := http.Post(s.url+"/oauth/token", tt.kind, strings.NewReader(tt.body))
+			res, err := ownClient.Post(s.url+"/oauth/token", tt.kind, strings.NewReader(tt.body))
 			is.NoErr(err)
 			defer res.Body.Close()
 			body, err := io.ReadAll(res.Body)

@@ -36,6 +36,14 @@ func TestMain(m *testing.M) {
 // documents reads documents for all tests, in processes of its own.
 var documents = tool.NewDocuments(sandbox.NewFilterPool())
 
+// ownTransport is the transport of all clients in these tests. Each httptest.Server.Close closes the
+// idle connections of http.DefaultTransport, and a request of another test that is about to use one
+// of them fails then. Nobody closes those of ownTransport.
+var ownTransport = &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second}
+
+// ownClient is the client of tests that need no other settings.
+var ownClient = &http.Client{Transport: ownTransport}
+
 // password is the password of every user.
 const password = "correct horse battery"
 
@@ -132,7 +140,8 @@ type browser struct {
 // visitor returns a browser in which nobody is signed in.
 func (s *site) visitor() *browser {
 	jar, _ := cookiejar.New(nil)
-	return &browser{site: s, client: &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &browser{site: s, client: &http.Client{Transport: ownTransport, Jar: jar,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 // signIn returns a browser in which the user with that address is signed in.

@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -17,6 +18,14 @@ import (
 	"journeyman/store"
 	"journeyman/store/storetest"
 )
+
+// ownTransport is the transport of all clients in these tests. Each httptest.Server.Close closes the
+// idle connections of http.DefaultTransport, and a request of another test that is about to use one
+// of them fails then. Nobody closes those of ownTransport.
+var ownTransport = &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second}
+
+// ownClient is the client of tests that need no other settings.
+var ownClient = &http.Client{Transport: ownTransport}
 
 // A site is an API that mounts the endpoint, over a real store and runner with the
 // offline model.

@@ -24,7 +24,7 @@ type withKey struct{ key string }
 func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+k.key)
-	return http.DefaultTransport.RoundTrip(r)
+	return ownTransport.RoundTrip(r)
 }
 
 // mcp connects a client of the official SDK, with one version of the protocol or
@@ -299,7 +299,7 @@ func (s *site) raw(t testing.TB, method, body string, header ...string) *http.Re
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := ownClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +394,7 @@ func TestMCPClientsThatLeave(t *testing.T) {
 			req.Header.Set("Content-Type", "application/json")
 			req.Header.Set("Accept", "application/json, text/event-stream")
 			req.Header.Set("Authorization", "Bearer "+s.key)
-			if res, err := http.DefaultClient.Do(req); err == nil {
+			if res, err := ownClient.Do(req); err == nil {
 				_, _ = io.ReadAll(res.Body) // until the client leaves
 				_ = res.Body.Close()
 			}
