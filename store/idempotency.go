@@ -40,7 +40,7 @@ func (s *Store) findResult(ctx context.Context, q querier, k IdempotencyKey) (st
 		`SELECT request_hash, result_id FROM idempotency WHERE `+byCaller+` AND key = ?2 AND expires_at > ?3`,
 		k.KeyID, k.row(), s.millis())
 	if err == nil && k.Key != "" && !bytes.Equal(hash, k.Hash) {
-		return "", Errorf(Mismatch, "Idempotency-Key: was used for a request with another path or body")
+		return "", Errorf(Mismatch, "Idempotency-Key: was used for another request: method, path or body differ")
 	}
 	return id, noRow(err, nil)
 }
