@@ -67,23 +67,34 @@ func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted,
 	}
 	status := http.StatusOK
 	h := &heldResponse{w: w}
-	err := a.await(r.Context(), h, t.ID, wait)
+	conv, err := a.await(r.Context(), h, t.ID, wait)
 	switch over := errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil; {
 	case over && p.async: // the wait is over, and the turn goes on
 		status = http.StatusAccepted
 	case err != nil && !over:
 		return h.fail(r.Context(), ofTurn(r, t, err), r.id)
 	}
-	// Read after the wait: the worker may have been renamed meanwhile.
-	wrk, err := a.store.WorkerOfTurn(r.Context(), t)
-	if err != nil {
-		return h.fail(r.Context(), err, r.id)
-	}
-	v, err := a.views.TurnRun(r.Context(), wrk, t, approvals)
+	v, err := a.turnRun(r.Context(), accepted, conv, approvals)
 	if err != nil {
 		return h.fail(r.Context(), err, r.id)
 	}
 	return h.finish(status, v)
+}
+
+// turnRun returns the run view of a turn. conv is the conversation up to the end of the turn.
+// Without it, and for a repeated request, the run view is read.
+func (a *API) turnRun(ctx context.Context, accepted store.Accepted, conv *store.Conversation,
+	approvals bool) (view.Run, error) {
+	if conv != nil && !accepted.Replayed {
+		// A run view shows no more of the worker than this, and this never changes.
+		wrk := store.Worker{ID: accepted.Turn.WorkerID, CreatedAt: accepted.WorkerCreatedAt}
+		return a.views.LastTurnRun(ctx, wrk, *conv, approvals)
+	}
+	wrk, err := a.store.WorkerOfTurn(ctx, accepted.Turn)
+	if err != nil {
+		return view.Run{}, err
+	}
+	return a.views.TurnRun(ctx, wrk, accepted.Turn, approvals)
 }
 
 // ofTurn returns the problem of a client that waited in vain, with the task in which its
@@ -102,24 +113,28 @@ func ofTurn(r *request, t store.Turn, err error) error {
 
 // await waits until the turn has ended, at most for wait. Clients and proxies give up on a
 // connection that is silent for 30 or 60 seconds. So await writes spaces meanwhile, which
-// mean nothing ahead of JSON.
-func (a *API) await(ctx context.Context, h *heldResponse, turnID string, wait time.Duration) error {
+// mean nothing ahead of JSON. It returns the conversation as WaitResult does.
+func (a *API) await(ctx context.Context, h *heldResponse, turnID string, wait time.Duration) (
+	conv *store.Conversation, err error) {
 	if wait == 0 { // not even one space may begin the answer: its status is still open
-		return context.DeadlineExceeded
+		return nil, context.DeadlineExceeded
 	}
 	if wait < forever {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, wait)
 		defer cancel()
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- a.runner.Wait(ctx, turnID) }() // ends with ctx, and nobody leaves here before
+	ended := make(chan struct{})
+	go func() { // ends with ctx, and nobody leaves here before
+		conv, err = a.runner.WaitResult(ctx, turnID)
+		close(ended)
+	}()
 	keep := time.NewTimer(a.cfg.Timing.SilentFor)
 	defer keep.Stop()
 	for {
 		select {
-		case err := <-ended:
-			return err
+		case <-ended:
+			return conv, err
 		case <-keep.C:
 			h.space()
 			keep.Reset(a.cfg.Timing.SpaceEvery)

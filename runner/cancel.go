@@ -77,12 +77,19 @@ const waitPoll = 30 * time.Second
 // Wait waits until the turn or ctx has ended. It returns a store.Error of kind Busy if the
 // runner stops first.
 func (r *Runner) Wait(ctx context.Context, turnID string) error {
+	_, err := r.WaitResult(ctx, turnID)
+	return err
+}
+
+// WaitResult is Wait. It also returns what the store would return of the turn's task at the end
+// of the turn, if memory holds all of that, and nil otherwise. Callers must not change it.
+func (r *Runner) WaitResult(ctx context.Context, turnID string) (*store.Conversation, error) {
 	poll := time.NewTicker(waitPoll)
 	defer poll.Stop()
 	for {
 		stopped := r.ctx.Err() != nil // read first: a turn that ended before the stop is found below
 		// The watch begins before the read: an end between them closes committed.
-		committed, leave := r.Streams.WatchEnd(turnID)
+		end, leave := r.Streams.WatchEnd(turnID)
 		ended, err := r.cfg.Store.TurnEnded(ctx, turnID)
 		switch {
 		case err != nil || ended:
@@ -90,7 +97,7 @@ func (r *Runner) Wait(ctx context.Context, turnID string) error {
 			err = errStopping
 		default:
 			select {
-			case <-committed:
+			case <-end.Committed():
 				ended = true
 			case <-poll.C:
 			case <-r.ctx.Done():
@@ -100,7 +107,7 @@ func (r *Runner) Wait(ctx context.Context, turnID string) error {
 		}
 		leave()
 		if err != nil || ended {
-			return err
+			return end.Conversation(), err
 		}
 	}
 }

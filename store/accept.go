@@ -13,37 +13,39 @@ func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
 	// The disk is read before the transaction: the writer serves all callers and must not
 	// wait for a disk.
 	n.workspace = s.look(ctx, n)
-	return s.acceptOnce(ctx, n.IdempotencyKey, func(tx *Tx) (Turn, error) { return s.acceptTurn(ctx, tx, n) })
+	return s.acceptOnce(ctx, n.IdempotencyKey, func(tx *Tx) (Accepted, error) { return s.acceptTurn(ctx, tx, n) })
 }
 
 // acceptOnce returns the turn that accept makes in a write, or the turn that the same
 // request made before.
 func (s *Store) acceptOnce(ctx context.Context, key IdempotencyKey,
-	accept func(tx *Tx) (Turn, error)) (a Accepted, err error) {
-	a.Turn, a.Replayed, err = createOnce(ctx, s, key, func(tx *Tx, id string) (Turn, error) {
-		return one(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE id = ?`, id)
-	}, func(tx *Tx) (Turn, string, error) {
-		t, err := accept(tx)
-		return t, t.ID, err
+	accept func(tx *Tx) (Accepted, error)) (a Accepted, err error) {
+	a, replayed, err := createOnce(ctx, s, key, func(tx *Tx, id string) (a Accepted, err error) {
+		a.Turn, err = one(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE id = ?`, id)
+		return a, err
+	}, func(tx *Tx) (Accepted, string, error) {
+		a, err := accept(tx)
+		return a, a.Turn.ID, err
 	})
+	a.Replayed = replayed
 	return a, err
 }
 
 // acceptTurn adds the turn of n, and its worker and task if they are new.
-func (s *Store) acceptTurn(ctx context.Context, tx *Tx, n NewTurn) (Turn, error) {
+func (s *Store) acceptTurn(ctx context.Context, tx *Tx, n NewTurn) (Accepted, error) {
 	// A full disk and a full queue are refused first, since that costs no query.
 	if err := s.RoomIn(ctx); err != nil {
-		return Turn{}, err
+		return Accepted{}, err
 	}
 	if err := s.waiting.full(n.Caller.OrganizationID); err != nil {
-		return Turn{}, err
+		return Accepted{}, err
 	}
 	if err := s.checkCap(ctx, tx, n.Caller.OrganizationID); err != nil {
-		return Turn{}, err
+		return Accepted{}, err
 	}
 	task, w, err := s.target(ctx, tx, n)
 	if err != nil {
-		return Turn{}, err
+		return Accepted{}, err
 	}
 	now := s.millis()
 	if task.num == 0 {
@@ -52,7 +54,7 @@ func (s *Store) acceptTurn(ctx context.Context, tx *Tx, n NewTurn) (Turn, error)
 		err = s.addTurn(tx, task.num)
 	}
 	if err != nil {
-		return Turn{}, err
+		return Accepted{}, err
 	}
 	// If a later check fails, the write undoes the worker, the task and the turn.
 	t, err := s.insertTurn(ctx, tx, n, task, w, now)
@@ -60,17 +62,17 @@ func (s *Store) acceptTurn(ctx context.Context, tx *Tx, n NewTurn) (Turn, error)
 		err = n.checkAttachments(t)
 	}
 	if err != nil {
-		return Turn{}, err
+		return Accepted{}, err
 	}
 	// An operation that fails below takes its place in the queue back.
 	s.waiting.add(tx, t.OrganizationID, 1)
 	s.tell(tx, t.OrganizationID, ChangedTasks)
 	for _, f := range n.Attachments {
 		if err := s.insertFile(tx, t, Attached, f, now); err != nil {
-			return Turn{}, err
+			return Accepted{}, err
 		}
 	}
-	return t, nil
+	return Accepted{Turn: t, WorkerCreatedAt: w.CreatedAt}, nil
 }
 
 // Lookup returns the turn that an earlier request with the same key made; ok is false if

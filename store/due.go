@@ -134,16 +134,16 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 			f.Held = "its creator has left the organization"
 			return s.pauseSchedule(tx, sch.num)
 		}
-		t, err := s.acceptTurn(ctx, tx, sch.turn(Caller{OrganizationID: sch.OrganizationID, UserID: sch.CreatedByUserID,
+		a, err := s.acceptTurn(ctx, tx, sch.turn(Caller{OrganizationID: sch.OrganizationID, UserID: sch.CreatedByUserID,
 			Role: role}, workspace))
 		if err != nil {
 			// The refusal must not fail the write: what hold stores has to stay.
 			return s.hold(tx, sch, now, err, &f)
 		}
-		f.TurnID = t.ID
+		f.TurnID = a.Turn.ID
 		_, err = tx.Exec(`UPDATE schedules SET next_run_at = ?, last_run_at = ?, running_task_num = ?
 			WHERE num = ? AND next_run_at = ?`,
-			nullMillis(next), now.UnixMilli(), t.taskNum, sch.num, sch.NextRunAt.UnixMilli())
+			nullMillis(next), now.UnixMilli(), a.Turn.taskNum, sch.num, sch.NextRunAt.UnixMilli())
 		return err
 	})
 	return f, err

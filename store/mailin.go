@@ -161,10 +161,11 @@ func (s *Store) receiveEmail(ctx context.Context, tx *Tx, n NewEmail, src source
 		if err := s.guardLoops(ctx, tx, n, limits); err != nil {
 			return Email{}, false, err
 		}
-		t, err := s.acceptTurn(ctx, tx, *n.Turn)
+		a, err := s.acceptTurn(ctx, tx, *n.Turn)
 		if err != nil {
 			return Email{}, false, err
 		}
+		t := a.Turn
 		turnNum, e.TurnID, e.TaskID, e.Status = t.Num, t.ID, t.TaskID, EmailAccepted
 	}
 	s.tell(tx, e.OrgID, ChangedOutbox)
@@ -278,7 +279,7 @@ func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewT
 			return err
 		}
 		// The limits against loops do not apply: a person has decided about this mail.
-		t, err := s.acceptTurn(ctx, tx, turn)
+		a, err := s.acceptTurn(ctx, tx, turn)
 		if IsKind(err, Forbidden) { // the author, not the caller, may not see the worker
 			return Errorf(Conflict, "the worker is private, and the mail's author is not invited to it: "+
 				"invite them, or let everybody see the worker")
@@ -286,6 +287,7 @@ func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewT
 		if err != nil {
 			return err
 		}
+		t := a.Turn
 		_, err = tx.Exec(`UPDATE inbound_emails SET status = 'accepted', reason = '', turn_num = ? WHERE num = ?`,
 			t.Num, e.num)
 		if err != nil {

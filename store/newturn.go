@@ -1,5 +1,7 @@
 package store
 
+import "time"
+
 // NewTurn is an instruction to accept. TaskID selects an existing task, or a new one
 // with that id. Continue selects the caller's newest task of the worker. With neither,
 // the task is new. Without WorkerID and an existing task, NewWorker is created.
@@ -26,8 +28,9 @@ type NewTurn struct {
 // Accepted is a turn that CreateTurn accepted. Replayed reports that an earlier call with
 // the same IdempotencyKey did so.
 type Accepted struct {
-	Turn     Turn
-	Replayed bool
+	Turn            Turn
+	WorkerCreatedAt time.Time // of the turn's worker; the zero time if Replayed is set
+	Replayed        bool
 }
 
 func (n NewTurn) check() error {

@@ -62,7 +62,7 @@ func (s *Store) seenWorker(ctx context.Context, q querier, c Caller, id string) 
 }
 
 // runnableWorker is visibleWorker with only the fields that accepting a turn needs: those of
-// the access rules, and the version.
+// the access rules, the version and the time of creation.
 func (s *Store) runnableWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
 	w, err := one(ctx, q, scanRunnable, selectRunnable, id)
 	if err == nil {
@@ -75,12 +75,12 @@ func (s *Store) runnableWorker(ctx context.Context, q querier, c Caller, id stri
 	return w, notFound(err, "worker")
 }
 
-const selectRunnable = `SELECT num, id, organization_id, user_id, visibility, workspace, version, deleted_at
-	FROM workers WHERE id = ?`
+const selectRunnable = `SELECT num, id, organization_id, user_id, visibility, workspace, version, created_at,
+	deleted_at FROM workers WHERE id = ?`
 
 func scanRunnable(row scanner) (w Worker, err error) {
 	err = row.Scan(&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Visibility, &w.Workspace, &w.Version,
-		asTimeOrNil{&w.DeletedAt})
+		asTime{&w.CreatedAt}, asTimeOrNil{&w.DeletedAt})
 	return w, err
 }
 

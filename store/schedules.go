@@ -291,21 +291,21 @@ func (s *Store) endSchedule(tx *Tx, num int64) error {
 // stays as it is. It returns a Conflict while the schedule's last task has not ended.
 func (s *Store) RunSchedule(ctx context.Context, c Caller, workerID, id string, key IdempotencyKey) (Accepted, error) {
 	workspace := s.lookAt(Folder{WorkerID: workerID})
-	return s.acceptOnce(ctx, key, func(tx *Tx) (Turn, error) {
+	return s.acceptOnce(ctx, key, func(tx *Tx) (Accepted, error) {
 		sch, err := s.schedule(ctx, tx, c, workerID, id)
 		if err != nil {
-			return Turn{}, err
+			return Accepted{}, err
 		}
 		if err := s.checkIdle(ctx, tx, sch); err != nil {
-			return Turn{}, err
+			return Accepted{}, err
 		}
-		t, err := s.acceptTurn(ctx, tx, sch.turn(c, workspace))
+		a, err := s.acceptTurn(ctx, tx, sch.turn(c, workspace))
 		if err != nil {
-			return Turn{}, err
+			return Accepted{}, err
 		}
 		// releaseSchedule sets it to NULL again when the task has ended.
-		_, err = tx.Exec(`UPDATE schedules SET running_task_num = ? WHERE num = ?`, t.taskNum, sch.num)
-		return t, err
+		_, err = tx.Exec(`UPDATE schedules SET running_task_num = ? WHERE num = ?`, a.Turn.taskNum, sch.num)
+		return a, err
 	})
 }
 

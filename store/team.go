@@ -41,7 +41,7 @@ func (s *Store) StartChild(ctx context.Context, p CallPlace, n NewTurn) (a Accep
 		if err := s.mayStart(ctx, tx, p, &n); err != nil {
 			return err
 		}
-		if a.Turn, err = s.acceptTurn(ctx, tx, n); err != nil {
+		if a, err = s.acceptTurn(ctx, tx, n); err != nil {
 			return err
 		}
 		a.Turn.Depth = p.Turn.Depth + 1

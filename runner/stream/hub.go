@@ -124,11 +124,12 @@ func (h *Hub) feedStored(ctx context.Context, workerID, turnID string, feed func
 	return err
 }
 
-// WatchEnd returns a channel that closes when the end of a turn is committed. The caller
-// looks at the turn after this call, since the end may have come before it, and calls
+// WatchEnd returns an End whose channel closes when the end of a turn is committed. The
+// caller looks at the turn after this call, since the end may have come before it, and calls
 // leave when it no longer waits.
-func (h *Hub) WatchEnd(turnID string) (ended <-chan struct{}, leave func()) {
-	return h.ended.watch(turnID)
+func (h *Hub) WatchEnd(turnID string) (end End, leave func()) {
+	w, leave := h.ended.watcher(turnID)
+	return End{w}, leave
 }
 
 // look returns a turn as it is now: from memory while it is executed here, else from the

@@ -3,6 +3,8 @@ package stream
 import (
 	"runtime"
 	"sync"
+
+	"journeyman/store"
 )
 
 // signals wake the watchers of an id when something about it has changed. A watcher then
@@ -17,6 +19,12 @@ type signals struct {
 // watch returns a channel that closes at the next change. A watcher calls watch before it
 // looks, so that it misses no change, and leave afterwards.
 func (s *signals) watch(id string) (changed <-chan struct{}, leave func()) {
+	w, leave := s.watcher(id)
+	return w.changed, leave
+}
+
+// watcher is watch, but returns the watcher, which gets what fireWith is called with.
+func (s *signals) watcher(id string) (w *watcher, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.m == nil {
@@ -27,8 +35,8 @@ func (s *signals) watch(id string) (changed <-chan struct{}, leave func()) {
 		sg = &signal{}
 		s.m[id] = sg
 	}
-	w := sg.watch()
-	return w.changed, func() {
+	w = sg.watch()
+	return w, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		// After a change, the entry is gone or belongs to later watchers.
@@ -39,10 +47,18 @@ func (s *signals) watch(id string) (changed <-chan struct{}, leave func()) {
 }
 
 // fire wakes the watchers of an id.
-func (s *signals) fire(id string) {
+func (s *signals) fire(id string) { s.fireWith(id, nil) }
+
+// fireWith wakes the watchers of an id and gives them a conversation, which they share.
+func (s *signals) fireWith(id string, conv *store.Conversation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sg := s.m[id]; sg != nil {
+		if conv != nil {
+			for _, w := range sg.watchers {
+				w.conv = conv
+			}
+		}
 		sg.fire(s.wakeUp)
 		delete(s.m, id)
 	}
@@ -64,6 +80,8 @@ type signal struct {
 type watcher struct {
 	changed chan struct{} // closed at the change
 	at      int           // index in the watchers of the signal; -1 after the change
+
+	conv *store.Conversation // of fireWith; set before changed is closed
 }
 
 // watch adds a watcher.

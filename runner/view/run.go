@@ -159,9 +159,15 @@ func (b Builder) TurnRun(ctx context.Context, w store.Worker, t store.Turn, appr
 	if err != nil {
 		return Run{}, err
 	}
+	return b.LastTurnRun(ctx, w, conv, approvals)
+}
+
+// LastTurnRun is TurnRun for the last turn of a conversation that has been read.
+func (b Builder) LastTurnRun(ctx context.Context, w store.Worker, conv store.Conversation,
+	approvals bool) (Run, error) {
 	v := b.run(w, conv, approvals)
 	v.setStatus(*v.Metadata.TurnStatus)
-	err = b.addTeam(ctx, &v, conv)
+	err := b.addTeam(ctx, &v, conv)
 	return v, err
 }
 
