@@ -79,7 +79,7 @@ type Dashboard struct {
 	router    *httprouter.Router
 	origins   *http.CrossOriginProtection
 	languages []*text.Language
-	editions  map[string]func() (*edition, error) // by code of the language
+	editions  map[string]*edition // by code of the language
 	assets    assets
 	icons     map[string]bool // the names of the sprite's symbols
 	throttle  *throttle
@@ -89,7 +89,7 @@ type Dashboard struct {
 	secure    bool          // browsers send cookies over https only
 }
 
-// New returns the pages. It returns an error if a template or cfg.BaseURL cannot be parsed.
+// New returns the pages. It returns an error if cfg.BaseURL or a catalogue of texts cannot be parsed.
 func New(cfg Config) (*Dashboard, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -114,7 +114,7 @@ func New(cfg Config) (*Dashboard, error) {
 		return nil, err
 	}
 	d.icons = iconNames(d.assets["icons.svg"].data)
-	if err := d.parseEditions(); err != nil {
+	if err := d.loadEditions(); err != nil {
 		return nil, err
 	}
 	d.routes()

@@ -1,37 +1,41 @@
 package dashboard
 
 import (
+	"fmt"
 	"html/template"
-	"io/fs"
+	"io"
 	"net/http"
-	"path"
-	"strings"
 	"sync"
+	"text/template/parse"
 
 	"journeyman/handlers/dashboard/text"
 )
 
-// An edition is the templates in one language.
+// layoutFile is the template of the frame of every page.
+const layoutFile = "layout.html"
+
+// An edition is the templates in one language. They are parsed when somebody first needs them: most
+// servers show few of the pages, and API clients need none.
 type edition struct {
 	lang  *text.Language
-	pages map[string]*template.Template // by file name; each includes the layout
-	parts *template.Template            // the templates that pages share
+	funcs template.FuncMap
+
+	mu     sync.Mutex                    // guards the fields below
+	shared *template.Template            // the layout and the parts; never executed, so that it can be copied
+	parts  *template.Template            // the same for execution; nil until a part alone is asked for
+	pages  map[string]*template.Template // by file name, those asked for so far; each includes the layout
 }
 
-// parseEditions parses the templates in English now, and in another language when somebody
-// first asks for it. Both take the same files and functions, so that what parses in one
-// language parses in all.
-func (d *Dashboard) parseEditions() error {
-	languages, err := text.Languages()
-	if err != nil {
+// loadEditions reads the languages.
+func (d *Dashboard) loadEditions() (err error) {
+	if d.languages, err = text.Languages(); err != nil {
 		return err
 	}
-	d.languages, d.editions = languages, map[string]func() (*edition, error){}
-	for _, l := range languages {
-		d.editions[l.Code] = sync.OnceValues(func() (*edition, error) { return d.parse(l) })
+	d.editions = map[string]*edition{}
+	for _, l := range d.languages {
+		d.editions[l.Code] = &edition{lang: l, funcs: d.functions(l), pages: map[string]*template.Template{}}
 	}
-	_, err = d.editions[languages[0].Code]()
-	return err
+	return nil
 }
 
 // language returns the language of a request: the one that the user has chosen, else the one
@@ -41,46 +45,106 @@ func (d *Dashboard) language(r *http.Request, chosen string) *text.Language {
 }
 
 // edition returns the templates in the language of a request.
-func (d *Dashboard) edition(r *request) *edition {
-	e, err := d.editions[r.lang.Code]()
-	if err != nil {
-		d.cfg.Log.Error("templates", "language", r.lang.Code, "err", err)
-		// English was parsed by New: its error would have stopped the server.
-		e, _ = d.editions[d.languages[0].Code]()
+func (d *Dashboard) edition(r *request) *edition { return d.editions[r.lang.Code] }
+
+// page returns the template of a page, which includes the layout.
+func (e *edition) page(file string) (*template.Template, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if page := e.pages[file]; page != nil {
+		return page, nil
 	}
-	return e
+	// Each page defines a template "content": without a copy they would overwrite each other.
+	all, err := e.copyShared()
+	if err == nil {
+		all, err = all.ParseFS(embedded, "templates/"+file)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// A page includes few of the parts. The others would only take memory.
+	page := template.New(layoutFile).Funcs(e.funcs)
+	if err := addReachable(page, all, layoutFile); err != nil {
+		return nil, err
+	}
+	e.pages[file] = page
+	return page, nil
 }
 
-// parse parses each page together with the layout and the shared parts. The file names of
-// the parts begin with part-.
-func (d *Dashboard) parse(l *text.Language) (*edition, error) {
-	parts, err := template.New("").Funcs(d.functions(l)).ParseFS(embedded,
-		"templates/layout.html", "templates/part-*.html")
+// part writes a part alone.
+func (e *edition) part(w io.Writer, name string, data any) error {
+	parts, err := e.partsAlone()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	files, err := fs.Glob(embedded, "templates/*.html")
-	if err != nil {
-		return nil, err
+	return parts.ExecuteTemplate(w, name, data)
+}
+
+func (e *edition) partsAlone() (_ *template.Template, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.parts == nil {
+		e.parts, err = e.copyShared()
 	}
-	e := &edition{lang: l, parts: parts, pages: map[string]*template.Template{}}
-	for _, file := range files {
-		name := path.Base(file)
-		if name == "layout.html" || strings.HasPrefix(name, "part-") {
-			continue
-		}
-		// Each page defines a template "content": without a copy they would overwrite
-		// each other.
-		page, err := parts.Clone()
-		if err == nil {
-			page, err = page.ParseFS(embedded, file)
-		}
+	return e.parts, err
+}
+
+// copyShared returns a copy of the layout and the parts. The file names of the parts begin with
+// part-. The caller holds e.mu.
+func (e *edition) copyShared() (_ *template.Template, err error) {
+	if e.shared == nil {
+		e.shared, err = template.New("").Funcs(e.funcs).ParseFS(embedded, "templates/"+layoutFile, "templates/part-*.html")
 		if err != nil {
 			return nil, err
 		}
-		e.pages[name] = page
 	}
-	return e, nil
+	return e.shared.Clone()
+}
+
+// addReachable adds the template name of from to a set, and the templates that it includes.
+func addReachable(to, from *template.Template, name string) error {
+	if t := to.Lookup(name); t != nil && t.Tree != nil {
+		return nil // it is there already
+	}
+	t := from.Lookup(name)
+	if t == nil {
+		return fmt.Errorf("there is no template %q", name)
+	}
+	if _, err := to.AddParseTree(name, t.Tree); err != nil {
+		return err
+	}
+	for _, included := range includes(t.Tree.Root, nil) {
+		if err := addReachable(to, from, included); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// includes appends the names of the templates that a part of a template's tree includes.
+func includes(n parse.Node, names []string) []string {
+	branch := func(b *parse.BranchNode) []string {
+		names = includes(b.List, names)
+		if b.ElseList != nil {
+			names = includes(b.ElseList, names)
+		}
+		return names
+	}
+	switch n := n.(type) {
+	case *parse.ListNode:
+		for _, child := range n.Nodes {
+			names = includes(child, names)
+		}
+	case *parse.TemplateNode:
+		names = append(names, n.Name)
+	case *parse.IfNode:
+		return branch(&n.BranchNode)
+	case *parse.RangeNode:
+		return branch(&n.BranchNode)
+	case *parse.WithNode:
+		return branch(&n.BranchNode)
+	}
+	return names
 }
 
 // t returns a text in the language of the page.

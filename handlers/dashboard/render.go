@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -72,9 +71,9 @@ func (v pageData) Here(part string) bool {
 // render writes a page. It executes the template first, so that an error leaves the
 // response untouched.
 func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, title string, page any) error {
-	t := d.edition(r).pages[file]
-	if t == nil {
-		return fmt.Errorf("there is no template %q", file)
+	t, err := d.edition(r).page(file)
+	if err != nil {
+		return err
 	}
 	v := pageData{Title: title, Path: r.URL.Path, Language: r.lang.Code, lang: r.lang, Who: r.who,
 		Since: r.since, Page: page}
@@ -102,7 +101,7 @@ func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, 
 	}
 	// An error after the first byte could no longer change the status.
 	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, "layout.html", v); err != nil {
+	if err := t.ExecuteTemplate(&b, layoutFile, v); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

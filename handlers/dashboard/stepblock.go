@@ -113,7 +113,7 @@ func (m *pieceMaker) hold(id, class string) {
 // draw executes a shared template.
 func (b *turnBuilder) draw(name string, data any) (template.HTML, error) {
 	var html bytes.Buffer
-	err := b.d.edition(b.r).parts.ExecuteTemplate(&html, name, data)
+	err := b.d.edition(b.r).part(&html, name, data)
 	return template.HTML(bytes.TrimSpace(html.Bytes())), err //nolint:gosec // made by a template
 }
 

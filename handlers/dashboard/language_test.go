@@ -1,0 +1,41 @@
+package dashboard
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// TestTemplatesParse parses all templates in all languages, because the server parses a page only
+// when somebody asks for it.
+func TestTemplatesParse(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	d := &Dashboard{}
+	is.NoErr(d.loadEditions())
+	for code, e := range d.editions {
+		if _, err := e.partsAlone(); err != nil {
+			t.Errorf("%s: the parts: %v", code, err)
+		}
+		for _, file := range glob(t, "templates/*.html") {
+			name := path.Base(file)
+			if name == layoutFile || strings.HasPrefix(name, "part-") {
+				continue
+			}
+			page, err := e.page(name)
+			if err != nil {
+				t.Errorf("%s: %s: %v", code, name, err)
+				continue
+			}
+			is.True(page.Lookup("content") != nil) // the page's own text
+			if name == "signin.html" {
+				is.Equal(page.Lookup("found"), nil) // a part that this page leaves out takes no memory
+			}
+			again, err := e.page(name)
+			is.NoErr(err)
+			is.Equal(page, again) // parsed once
+		}
+	}
+}
