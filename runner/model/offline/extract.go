@@ -5,15 +5,16 @@ import (
 	"html"
 	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
@@ -150,9 +151,11 @@ func isTelling(s string) bool {
 }
 
 // quoteMarks matches the marks of nested quotations at the start of a line.
-var quoteMarks = regexp.MustCompile(`^(?: {0,3}> ?)+`)
+var quoteMarks = lazy(`^(?: {0,3}> ?)+`)
 
-var markdownParser = goldmark.New(goldmark.WithExtensions(extension.Table)).Parser()
+var markdownParser = sync.OnceValue(func() parser.Parser {
+	return goldmark.New(goldmark.WithExtensions(extension.Table)).Parser()
+})
 
 // runningText returns the paragraphs and list items of a text, each on one line,
 // without code, tables, headings, comments and lists of links. In plain text an
@@ -168,7 +171,7 @@ func runningText(source string, markdown bool) []string {
 	for i, ln := range lines {
 		// Marks of quotations are left out and lines are cut, because the parser takes
 		// very long for thousands of nested blocks.
-		ln = ln[len(quoteMarks.FindString(ln)):]
+		ln = ln[len(quoteMarks().FindString(ln)):]
 		// The time for unmatched brackets grows with the square of their number.
 		if brackets += strings.Count(ln, "["); brackets > maxBrackets {
 			ln = strings.ReplaceAll(ln, "[", "")
@@ -180,7 +183,7 @@ func runningText(source string, markdown bool) []string {
 	raw := []byte(strings.Join(lines, "\n"))
 	var blocks []string
 	// The walk itself cannot fail.
-	_ = ast.Walk(markdownParser.Parse(text.NewReader(raw)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	_ = ast.Walk(markdownParser().Parse(text.NewReader(raw)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch n.Kind().String() {
 		case "Paragraph", "TextBlock":
 			if all, linked := inlineText(n, raw); entering && all != "" && 2*linked < len(all) {
