@@ -11,8 +11,9 @@ import (
 	"journeyman/store"
 )
 
-// accept checks the rest of the body, has the instruction accepted, and answers as the
-// client asked. patient clients wait for the result unless they say otherwise.
+// accept checks the rest of the body, passes the instruction to the runner, and answers as the
+// client asked. patient means that the client waits for the result unless it asks for something
+// else.
 func (a *API) accept(w http.ResponseWriter, r *request, b *Body, instruction runner.Instruction,
 	patient bool) (err error) {
 	stream := b.flag("stream")
@@ -47,7 +48,7 @@ func (a *API) checkAnswer(r *request, stream bool) error {
 }
 
 // answer writes the response for an accepted turn: as a stream, at once, or when the turn
-// has ended. patient clients wait unless they prefer otherwise.
+// has ended. patient is as in accept.
 func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted, stream, patient bool) error {
 	t := accepted.Turn
 	approvals, _ := knowsApprovals(r) // checked before the turn was accepted
@@ -60,7 +61,7 @@ func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted,
 	if p.applied != "" {
 		w.Header().Set("Preference-Applied", p.applied)
 	}
-	// A time that the client names counts more than the habit of the endpoint.
+	// A wait that the client names replaces the default of the endpoint.
 	wait := p.wait
 	if (p.async || !patient) && !p.waits {
 		wait = 0
@@ -97,7 +98,7 @@ func (a *API) turnRun(ctx context.Context, accepted store.Accepted, conv *store.
 	return a.views.TurnRun(ctx, wrk, accepted.Turn, approvals)
 }
 
-// ofTurn returns the problem of a client that waited in vain, with the task in which its
+// ofTurn returns the problem of a client whose wait failed, with the task in which its
 // instruction goes on. It returns err as it is for a client that has gone.
 func ofTurn(r *request, t store.Turn, err error) error {
 	if r.Context().Err() != nil {
@@ -116,7 +117,7 @@ func ofTurn(r *request, t store.Turn, err error) error {
 // mean nothing ahead of JSON. It returns the conversation as WaitResult does.
 func (a *API) await(ctx context.Context, h *heldResponse, turnID string, wait time.Duration) (
 	conv *store.Conversation, err error) {
-	if wait == 0 { // not even one space may begin the answer: its status is still open
+	if wait == 0 { // no space may be sent: the status of the answer is still open
 		return nil, context.DeadlineExceeded
 	}
 	if wait < forever {
@@ -142,7 +143,8 @@ func (a *API) await(ctx context.Context, h *heldResponse, turnID string, wait ti
 	}
 }
 
-// A heldResponse may have begun with spaces. One goroutine uses it.
+// A heldResponse is a response that may begin with spaces while the client waits. Only one
+// goroutine uses it.
 type heldResponse struct {
 	w     http.ResponseWriter
 	begun bool // the headers have been sent

@@ -1,9 +1,9 @@
-// Package handlers is the HTTP API. A handler decodes a request, asks the store or the
-// runner, and answers in the words of the interface. This package finds out who is calling,
-// limits how fast, and maps errors to responses, each in one place.
+// Package handlers is the HTTP API. A handler decodes a request, asks the store or the runner,
+// and answers in the words of the interface. This package finds out who is calling, limits how
+// fast, and maps errors to responses, each in one place.
 //
-// It imports store, runner, view and stream. It holds no SQL and no rule about workers or
-// turns, and it never runs a turn: Runner.Accept takes instructions.
+// It imports store, runner, view, stream, trace and histogram. It holds no SQL and no rule
+// about workers or turns, and it never runs a turn: Runner.Accept takes instructions.
 package handlers
 
 import (
@@ -60,7 +60,7 @@ type request struct {
 	bodies *Shares       // that a large body takes
 }
 
-// param returns the part of the path that the route names so.
+// param returns the value of a named parameter of the route.
 func (r *request) param(name string) string { return r.params.ByName(name) }
 
 // A handle answers a request. One that has begun to write returns nil.

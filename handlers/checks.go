@@ -19,8 +19,8 @@ type Check struct {
 	Advice string // the way out, in one sentence; '' if nothing is to be done
 }
 
-// BrokenCheck returns the failed check in place of those that have panicked. The panic is in the log
-// alone, because its value may hold a secret.
+// BrokenCheck returns the failed check that stands for checks that have panicked. The panic is
+// in the log alone, because its value may hold a secret.
 func BrokenCheck() Check {
 	return Check{"answer", CheckFailed, "a defect of the program has ended the checks",
 		"look for the word panicked in the log, and report the defect"}

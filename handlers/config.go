@@ -17,7 +17,7 @@ type Config struct {
 	Store        *store.Store
 	Runner       *runner.Runner
 	Log          *slog.Logger
-	Version      string // of the program, as its description tells it
+	Version      string // of the program, for the description of the API
 	BaseURL      string // without a slash at the end
 	MailDomain   string // of worker addresses
 	RateLimit    int    // requests a minute for each key; 0: no limit

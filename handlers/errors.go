@@ -18,9 +18,9 @@ type Problem struct {
 	Code       string
 	Message    string
 	Details    []store.Detail
-	RetryAfter time.Duration // told to the client if above 0
+	RetryAfter time.Duration // sent to the client if above 0
 	Final      bool          // a repetition is refused again: clients must not retry
-	TaskID     string        // where what was asked for goes on all the same; '' for nowhere
+	TaskID     string        // the task in which the instruction still goes on; '' if there is none
 	TurnID     string
 	OAuth      bool // the answer has the form of RFC 6749, section 5.2
 }
@@ -72,7 +72,8 @@ func ProblemOf(err error) *Problem {
 	return p
 }
 
-// damageRetry is when clients of a damaged server try again: a person has to act first.
+// damageRetry is the pause after which clients of a damaged server try again: a person has to
+// act first.
 const damageRetry = 10 * time.Minute
 
 // SetRetryAfter writes the headers that say when to repeat a request refused for now.

@@ -271,8 +271,8 @@ func limitBuffer(r *http.Request) {
 	}
 }
 
-// answerMarked answers requests on connections that are turned away, and h all others. Who
-// asks for the health of the server gets it over any connection.
+// answerMarked answers requests on connections that are turned away. It passes all others to h.
+// A request for the health of the server is answered over any connection.
 func answerMarked(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, ok := r.Context().Value(gateConnKey{}).(*gateConn)

@@ -9,8 +9,8 @@ import (
 	"journeyman/store"
 )
 
-// A monitor looks after all open streams from one goroutine: it has a silent one send a
-// heartbeat, and ends one whose reader may not read any more. The readers themselves have no
+// A monitor looks after all open streams from one goroutine. It makes silent ones send a
+// heartbeat, and ends those whose readers may not read any more. The readers themselves have no
 // timers, and only wait for events.
 type monitor struct {
 	timing Timing

@@ -34,7 +34,7 @@ func (a *API) readForm(w http.ResponseWriter, r *request) (*Body, error) {
 	in.onDisk = true
 	defer in.done()
 	end := newEnding(r.Header.Get("Content-Type"))
-	// A copy: who reads the request's own body later must not take shares again.
+	// This is a copy, so that a later reader of the request's own body takes no shares again.
 	form := *r.Request
 	form.Body = io.NopCloser(io.TeeReader(in, end))
 	parts, err := form.MultipartReader()
@@ -50,7 +50,7 @@ func (a *API) readForm(w http.ResponseWriter, r *request) (*Body, error) {
 		}
 	}
 	if err == io.EOF {
-		// Only at the end of the body does net/http begin to notice that a client goes.
+		// Only after the body was read to its end does net/http notice that a client goes.
 		_, err = io.Copy(io.Discard, form.Body)
 	}
 	if err == nil && !end.seen { // a file that is cut off must not pass as a whole one

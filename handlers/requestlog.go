@@ -20,7 +20,7 @@ type requestRecord struct {
 	worker string
 	task   string
 	code   string // of the refusal
-	err    error  // that nobody but the log is told
+	err    error  // for the log alone
 
 	// rest begins to write the rest of the answer when all handlers have returned, and calls end
 	// after it. It is nil for most answers.

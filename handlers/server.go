@@ -46,7 +46,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Profiler serves Go's profiles under /debug/pprof/, to whoever reaches it.
+// Profiler serves Go's profiles under /debug/pprof/, to every client that reaches it.
 func Profiler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

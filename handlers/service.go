@@ -104,8 +104,8 @@ const (
 	serverMaintenance = store.CodeMaintenance
 )
 
-// serverState returns why the operator wants no work to be sent here, "" for no reason. It adds
-// the reason for people to the answer.
+// serverState returns the state because of which the operator wants no work to be sent here, ""
+// for none. It adds the reason for people to the answer.
 func (a *API) serverState(answer map[string]any) string {
 	if a.cfg.Stopping != nil && a.cfg.Stopping() { // it answers until the load balancer has noticed
 		return serverStopping

@@ -12,9 +12,9 @@ import (
 	"journeyman/store"
 )
 
-// streams writes event streams. One goroutine for each stream waits for events and writes
-// them, so that a reader that stands still stops nobody else. The runner supplies the events:
-// it knows the events after any other.
+// streams writes event streams. One goroutine for each stream waits for events and writes them,
+// so that a slow reader delays no other. The runner supplies the events: it returns those after
+// a given one.
 type streams struct {
 	timing  Timing
 	open    *Shares

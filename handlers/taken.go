@@ -102,7 +102,7 @@ func (t *takenConns) stop() <-chan struct{} {
 	return t.gone
 }
 
-// cut closes the connections of which which returns true.
+// cut closes the connections for whose use which returns true.
 func (t *takenConns) cut(which func(connUse) bool) {
 	t.mu.Lock()
 	var list []*takenConn

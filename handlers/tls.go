@@ -52,8 +52,8 @@ func (c Certificate) BaseURL(addr net.Addr) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// TLS returns the configuration for https, nil for none. The listener must be the one
-// that the domain's port 443 leads to: the authority proves us there (RFC 8737), so
+// TLS returns the configuration for https, nil for none. The listener must be the one that the
+// domain's port 443 leads to. The authority checks there that the domain is ours (RFC 8737), so
 // that no second port is needed.
 func (c *Certificate) TLS(log *slog.Logger) (cfg *tls.Config, err error) {
 	switch files := c.CertFile != "" || c.KeyFile != ""; {

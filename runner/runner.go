@@ -1,19 +1,19 @@
-// Package runner carries turns out. It claims a pending turn, asks the model, runs the
-// tools that the model asks for, and journals each call when it ends, so that a turn
-// killed at any line resumes at the next start. Calls that only read, and calls that run
-// other workers, run in parallel. A stream.Hub publishes the progress of each turn to its
-// watchers.
+// Package runner carries turns out. It claims a pending turn, asks the model, runs the tools
+// that the model asks for, and journals each call when it ends, so that a turn killed at any
+// line resumes at the next start. Calls that only read, and calls that run other workers, run
+// in parallel. A stream.Hub publishes the progress of each turn to its watchers.
 //
-// A finished call is never made again. A call that has begun and not finished may have
-// acted all the same: its tool says whether it is safe to repeat. A turn whose calls need
-// approval is suspended, and holds no slot until people have decided.
+// A finished call is never made again. A call that has begun and not finished may have acted
+// all the same: its tool says whether it is safe to repeat. A turn whose calls need approval is
+// suspended, and holds no slot until people have decided.
 //
-// A turn passes through these files in this order: accept, claim, loop, step, call,
-// suspend, finish. An execution is a claimed turn between claim and finish.
+// A turn passes through these files in this order: accept, claim, loop, step, call, suspend,
+// finish. An execution is a claimed turn between claim and finish.
 //
-// The package imports store and the rooms below runner, except schedule and webhook: these
-// act on rows and never on the loop. Nothing here speaks HTTP to a client, contains SQL, or
-// knows a provider's wire format.
+// The package imports store and the rooms below runner that the loop needs. Of the others,
+// schedule and webhook act on rows, and backup acts on the data folder: none of them takes part
+// in the loop. Nothing here speaks HTTP to a client, contains SQL, or knows a provider's wire
+// format.
 package runner
 
 import (

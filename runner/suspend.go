@@ -20,7 +20,7 @@ const (
 
 // errSuspended ends the execution of a turn that waits for people, for its model or for its
 // children. The turn holds no slot while it waits.
-var errSuspended = errors.New("the turn is suspended until people have decided")
+var errSuspended = errors.New("the turn is suspended")
 
 // approvals returns the approvals that the calls of a step need. A call that would fail
 // without running needs none.

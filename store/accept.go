@@ -33,7 +33,7 @@ func (s *Store) acceptOnce(ctx context.Context, key IdempotencyKey,
 
 // acceptTurn adds the turn of n, and its worker and task if they are new.
 func (s *Store) acceptTurn(ctx context.Context, tx *Tx, n NewTurn) (Accepted, error) {
-	// A full disk and a full queue are refused first, since that costs no query.
+	// The checks of the disk and of the queue come first, because they cost no query.
 	if err := s.RoomIn(ctx); err != nil {
 		return Accepted{}, err
 	}
@@ -64,7 +64,7 @@ func (s *Store) acceptTurn(ctx context.Context, tx *Tx, n NewTurn) (Accepted, er
 	if err != nil {
 		return Accepted{}, err
 	}
-	// An operation that fails below takes its place in the queue back.
+	// If a later statement fails, the undo of the write also takes the turn out of this count.
 	s.waiting.add(tx, t.OrganizationID, 1)
 	s.tell(tx, t.OrganizationID, ChangedTasks)
 	for _, f := range n.Attachments {

@@ -107,10 +107,10 @@ type Identity struct {
 	Preferences      // of a user who is signed in to the pages
 }
 
-// Preferences is how a user wants the pages.
+// Preferences are the settings of the pages that a user has chosen.
 type Preferences struct {
-	Theme     string // "light", "dark", or '' to do as the system
-	Language  string // a code such as "de", or '' to do as the browser asks
+	Theme     string // "light", "dark", or '' to follow the system
+	Language  string // a code such as "de", or '' to follow the browser
 	Shortcuts bool   // whether the pages take keyboard shortcuts
 }
 
@@ -127,7 +127,7 @@ type Preferences struct {
 // questions, and so do the author of the turn and the creator of the task. Only the author
 // answers the question of a turn that a stranger started, by mail.
 func mayDecide(right, user string) string {
-	// A user who does not exist has no num, and 0 is nobody's.
+	// An unknown user has no num, so 0 stands for one: no row refers to 0.
 	num := `coalesce((SELECT num FROM users WHERE id = ` + user + `), 0)`
 	return `(CASE WHEN a.kind = 'approval' THEN ` + right + ` OR w.user_id = ` + user + `
 		ELSE u.created_by_num IS NOT NULL AND (` + right + ` OR w.user_id = ` + user + `

@@ -16,7 +16,7 @@ const (
 	maxAlerts        = 100  // rows of a channel that wait for a message
 )
 
-// An AlertTopic is a group of events that a channel can tell.
+// An AlertTopic is a group of events that a channel can report.
 type AlertTopic string
 
 // The topics of alerts.
@@ -58,7 +58,7 @@ type AlertChannel struct {
 	Rhythm         AlertRhythm
 	Paused         bool
 	CreatedAt      time.Time
-	Pending        int64         // events that no message has told yet
+	Pending        int64         // events that no message has reported yet
 	Last           *AlertMessage // the newest message; nil without one
 
 	toldAt time.Time
@@ -210,7 +210,7 @@ func (s *Store) auditAlerts(tx *Tx, c Caller, action string, a AlertChannel) err
 }
 
 // PauseAlertChannel pauses a channel, or resumes it. A paused channel collects no alerts, and
-// forgets those that it has not told. It returns Forbidden for a Member.
+// drops those that it has not reported. It returns Forbidden for a Member.
 func (s *Store) PauseAlertChannel(ctx context.Context, c Caller, id string, paused bool) error {
 	return s.write(ctx, func(tx *Tx) error {
 		a, err := s.alertChannel(ctx, tx, c, id)
@@ -231,7 +231,8 @@ func (s *Store) PauseAlertChannel(ctx context.Context, c Caller, id string, paus
 	})
 }
 
-// forgetAlerts drops what a channel has not told yet, and gives up its queued messages.
+// forgetAlerts deletes the alerts that a channel has not reported yet, and gives up its queued
+// messages.
 func (s *Store) forgetAlerts(tx *Tx, channelID, why string) error {
 	for _, query := range []string{
 		`DELETE FROM alerts WHERE ?1 <> '' AND channel_id = ?2`,
@@ -247,8 +248,8 @@ func (s *Store) forgetAlerts(tx *Tx, channelID, why string) error {
 	return nil
 }
 
-// RemoveAlertChannel removes a channel and what it has not told yet. It returns Forbidden for
-// a Member.
+// RemoveAlertChannel removes a channel and the alerts that it has not reported yet. It returns
+// Forbidden for a Member.
 func (s *Store) RemoveAlertChannel(ctx context.Context, c Caller, id string) error {
 	return s.write(ctx, func(tx *Tx) error {
 		a, err := s.alertChannel(ctx, tx, c, id)

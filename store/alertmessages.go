@@ -24,8 +24,8 @@ func (s *Store) AlertMessage(ctx context.Context, c Caller, channelID string) (A
 	return *m, nil
 }
 
-// AlertsDue returns when the next message is to be made or sent; ok is false if there is
-// nothing to tell.
+// AlertsDue returns when the next message is to be made or sent; ok is false if no alert and no
+// message waits.
 func (s *Store) AlertsDue(ctx context.Context) (at time.Time, ok bool, err error) {
 	for _, query := range []string{
 		`SELECT due_at FROM alerts INDEXED BY alerts_due WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1`,
@@ -89,9 +89,9 @@ func (s *Store) makeAlertMessage(ctx context.Context, tx *Tx, a AlertChannel) er
 	return err
 }
 
-// tellAlerts notes that what is due of a channel was told.
+// tellAlerts marks the due alerts of a channel as reported.
 func (s *Store) tellAlerts(tx *Tx, a AlertChannel, now int64) error {
-	// What was told long ago is forgotten: the next such event is news again.
+	// The mark of an old report is deleted, so the next such event is reported at once.
 	for _, change := range []struct {
 		query string
 		at    int64
@@ -109,7 +109,7 @@ func (s *Store) tellAlerts(tx *Tx, a AlertChannel, now int64) error {
 	return nil
 }
 
-// alertItems returns what a channel has to tell now, the oldest first.
+// alertItems returns the alerts that a channel has to report now, the oldest first.
 func (s *Store) alertItems(ctx context.Context, tx *Tx, a AlertChannel, now int64) (items []AlertItem, err error) {
 	list, err := all(ctx, tx, scanAlertItem, `SELECT l.event, l.count, l.worker_id, coalesce(w.title, ''),
 			coalesce(k.id, ''), coalesce(k.title, ''), l.first_at, l.last_at
@@ -259,7 +259,7 @@ func (s *Store) TestAlertChannel(ctx context.Context, c Caller, id string,
 		if err != nil {
 			return err
 		}
-		// The outbox would fill up otherwise: a test is a mail that anybody may be sent.
+		// Without this check, tests to one member could fill the outbox.
 		waits, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM alert_messages WHERE channel_id = ?
 			AND created_at > ? AND test = 1)`, a.ID, s.now().Add(-testDistance).UnixMilli())
 		if err != nil {
@@ -287,8 +287,9 @@ func (s *Store) TestAlertChannel(ctx context.Context, c Caller, id string,
 // testDistance is the shortest time between two tests of a channel.
 const testDistance = 5 * time.Second
 
-// PruneAlerts deletes messages that are older than age, with their mails, and old notes of what
-// was told. It deletes at most limit of each, and returns the number of deleted messages.
+// PruneAlerts deletes messages that are older than age, with their mails, and old marks of
+// reported alerts. It deletes at most limit of each, and returns the number of deleted
+// messages.
 func (s *Store) PruneAlerts(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
 	err = s.write(ctx, func(tx *Tx) error {
 		before := s.now().Add(-age).UnixMilli()

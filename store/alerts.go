@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// This file notes what alerts have to tell. The rows are written in the transaction of the
-// event, so no crash loses one.
+// This file stores the alerts that channels have to report. Each row is written in the
+// transaction of its event, so no crash loses one.
 
 // The events of alerts.
 const (
@@ -38,7 +38,7 @@ const (
 	capNear, capReached = 0.80, 0.99
 )
 
-// An occurrence is an event that an organization's channels tell.
+// An occurrence is an event that the channels of an organization report.
 type occurrence struct {
 	topic          AlertTopic
 	event          string
@@ -47,7 +47,7 @@ type occurrence struct {
 	taskNum        int64  // 0 without one
 }
 
-// raiseAlert adds an event to the channels of an organization that tell it.
+// raiseAlert adds an event to those channels of the organization that report its topic.
 func (s *Store) raiseAlert(ctx context.Context, tx *Tx, o occurrence) error {
 	channels, err := all(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
 		WHERE c.organization_id = ? AND c.paused = 0`, o.organizationID)
@@ -69,7 +69,7 @@ func (s *Store) raiseAlert(ctx context.Context, tx *Tx, o occurrence) error {
 	return nil
 }
 
-// mayHear reports whether a channel may tell about a worker. A member's mail is about workers
+// mayHear reports whether a channel may report about a worker. A member's mail is about workers
 // that the member may see; a webhook is set up by people who may see all of them.
 func (s *Store) mayHear(ctx context.Context, tx *Tx, a AlertChannel, workerID string) (bool, error) {
 	if a.UserID == "" || workerID == "" {
@@ -90,8 +90,8 @@ func (s *Store) mayHear(ctx context.Context, tx *Tx, a AlertChannel, workerID st
 }
 
 func (s *Store) addAlert(ctx context.Context, tx *Tx, a AlertChannel, o occurrence) error {
-	// Only the workers make rows without end. Beyond the limit, the rest of an event is one row
-	// that names no worker.
+	// Only events of workers can add rows without end. Beyond the limit, the other events of a
+	// kind share one row, which names no worker.
 	rows, err := one(ctx, tx, scanInt, `SELECT count(*) FROM alerts WHERE channel_id = ?1
 		AND NOT EXISTS (SELECT 1 FROM alerts WHERE channel_id = ?1 AND event = ?2 AND worker_id = ?3)`,
 		a.ID, o.event, o.workerID)
@@ -114,13 +114,14 @@ func (s *Store) addAlert(ctx context.Context, tx *Tx, a AlertChannel, o occurren
 	return err
 }
 
-// alertTime returns when a channel tells an event of the given time.
+// alertTime returns when a channel reports an event of the given time.
 func (s *Store) alertTime(a AlertChannel, at time.Time) time.Time {
 	local := at.In(s.zone)
 	y, m, d := local.Date()
 	switch a.Rhythm {
 	case AlertHourly:
-		// Some zones are half an hour off, so the hour is the one that their clocks show.
+		// Some time zones differ from UTC by half an hour, so the full hour is that of the
+		// local clock.
 		past := time.Duration(local.Minute())*time.Minute + time.Duration(local.Second())*time.Second +
 			time.Duration(local.Nanosecond())
 		return local.Add(time.Hour - past)
@@ -148,8 +149,8 @@ func (s *Store) alertEnd(ctx context.Context, tx *Tx, t Turn) error {
 	return s.raiseAlert(ctx, tx, occurrence{TopicFailed, EventTaskFailed, t.OrganizationID, t.WorkerID, t.taskNum})
 }
 
-// alertCap raises the alert of an organization whose spending this month has passed a part of
-// its cap. The spending and the cap were before, and are now, as given, in nano-dollars.
+// alertCap raises an alert if a change makes the spending of the month pass a part of the cap.
+// The spending is in nano-dollars, and the cap in credits, each before the change and after it.
 func (s *Store) alertCap(ctx context.Context, tx *Tx, organizationID string, spentBefore, spent int64,
 	capBefore, limit *float64) error {
 	passed := func(share float64) bool {
@@ -175,13 +176,13 @@ func shareOf(spent int64, limit *float64) float64 {
 	return Credits(spent) / *limit
 }
 
-// AlertBackup notes that a backup of the server failed. Each organization may have channels
-// that tell it.
+// AlertBackup raises the alert of a failed backup of the server, in the channels of every
+// organization.
 func (s *Store) AlertBackup(ctx context.Context) error {
 	return s.alertServer(DuringMaintenance(ctx), TopicBackup, EventBackupFailed)
 }
 
-// alertServer notes an event of the whole server in the channels of every organization.
+// alertServer raises an alert about the whole server, in the channels of every organization.
 func (s *Store) alertServer(ctx context.Context, topic AlertTopic, event string) error {
 	return s.write(ctx, func(tx *Tx) error {
 		organizations, err := all(ctx, tx, scanString, `SELECT id FROM organizations ORDER BY id`)

@@ -8,11 +8,13 @@ import (
 	"fmt"
 )
 
-// restReason is how the audit log and the pages call a decision that an allowance has made.
+// restReason is the reason that the audit log and the pages show for a decision that an
+// allowance has made.
 const restReason = "allowed for the rest of the task"
 
-// MayAllowRest reports whether an allowance can be made in the turn and holds for it. Whoever
-// allows a tool trusts the people in the task. They do not know what a mail will ask for.
+// MayAllowRest reports whether an allowance can be made in the turn and holds for it. A person
+// who allows a tool trusts the people in the task, but cannot know what a later mail will ask
+// for.
 func (t Turn) MayAllowRest() bool { return !t.Stranger() && t.TriggeredBy != TriggerEmail }
 
 // allowRest stores that the calls of a tool need no more decisions in a task, and approves

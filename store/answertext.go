@@ -21,7 +21,7 @@ func withoutAnswer(parts []Part, answer string) (stored []Part, answers bool) {
 	if at < 0 {
 		return parts, false
 	}
-	stored = slices.Clone(parts) // the caller goes on with its own
+	stored = slices.Clone(parts) // the caller keeps its own slice
 	stored[at].Text = ""
 	return stored, true
 }

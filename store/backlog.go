@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A Backlog is work that waits, for monitoring. It costs a few short ranges of indexes.
+// A Backlog is the work that waits, for monitoring. To read it costs a few short ranges of
+// indexes.
 type Backlog struct {
 	Turns      Waiting       // in the queue; a turn that resumes counts from its acceptance
 	Deliveries Waiting       // to webhooks, with those between two attempts

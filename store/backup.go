@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A BackupReport lists the files that a backup left out, because it could not read them, and
-// the kept files that are not what they were.
+// A BackupReport lists the files that a backup left out because it could not read them, and the
+// kept files that are damaged or missing.
 type BackupReport struct {
 	Unread int      `json:"unread"` // files and folders
 	Names  []string `json:"names"`  // of the first of them, quoted, each with the reason
@@ -68,7 +68,7 @@ func (r *BackupReport) addDamaged(name string, err error) {
 	}
 }
 
-// Backup does what Archive does, and notes the present as the time of the last backup.
+// Backup does what Archive does, and stores the present as the time of the last backup.
 func (s *Store) Backup(ctx context.Context, w io.Writer) (BackupReport, error) {
 	report, err := s.Archive(ctx, w)
 	if err == nil && report.Damaged == 0 {
@@ -77,15 +77,15 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (BackupReport, error) {
 	return report, err
 }
 
-// Archive writes the data folder as it is now to w, as a compressed tar: the database, the
-// kept files and the workspaces. Writes go on meanwhile, and Archive pauses often while
-// requests use the database.
+// Archive writes the data folder as it is now to w, as a compressed tar: the database, the kept
+// files and the workspaces. Writes go on meanwhile, and Archive pauses often while requests use
+// the database.
 //
-// The database is copied first. Kept files are neither changed nor removed before the end,
-// so every file that the copy names is in the backup. A workspace file that changes
-// meanwhile may be a mix of two versions. Workspace files that cannot be read are left out
-// and reported. The copy of the database is verified before the first byte is written, and the
-// kept files while they are: see BackupReport. Archive refuses a damaged database.
+// The database is copied first. Kept files are neither changed nor removed before the end, so
+// every file that the copy names is in the backup. A workspace file that changes meanwhile may
+// be a mix of two versions. Workspace files that cannot be read are left out and reported. The
+// copy of the database is verified before the first byte is written, and each kept file while
+// it is written: see BackupReport. Archive refuses a damaged database.
 func (s *Store) Archive(ctx context.Context, w io.Writer) (report BackupReport, err error) {
 	s.backups.Lock()
 	defer s.backups.Unlock()

@@ -13,8 +13,9 @@ import (
 	"journeyman/store/sqlite"
 )
 
-// A BackupRun is what became of one backup that the server made by itself. Runs are in a file
-// beside the database: a restored folder has none, and a damaged database can still say so.
+// A BackupRun describes one backup that the server made by itself. The runs are in a file
+// beside the database. So a restored folder has none, and the runs can be read even if the
+// database is damaged.
 type BackupRun struct {
 	Name      string     `json:"name"`
 	Path      string     `json:"path"` // the name with its place, for people
@@ -23,7 +24,7 @@ type BackupRun struct {
 	Size      int64      `json:"size"`    // bytes, as they are stored
 	Error     string     `json:"error"`   // why there is no backup; "" for a verified one
 	By        string     `json:"by"`      // the user who asked for it; "" where it was due
-	Waits     bool       `json:"waits"`   // no backup: from StartedAt on, the first one is waited for
+	Waits     bool       `json:"waits"`   // no backup was made: the server waits for its first one since StartedAt
 }
 
 // Good reports whether the run made a backup that was verified.

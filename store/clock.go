@@ -24,7 +24,8 @@ func (s *Store) ClockSetBack(ctx context.Context, by time.Duration) (n int64, er
 
 func (s *Store) setBackRetries(ctx context.Context, by time.Duration) (n int64, err error) {
 	now, earlier := s.millis(), by.Milliseconds()
-	// Worker by worker, as the index has them: nothing reads the whole table.
+	// The loop goes from worker to worker, as the index does, so no query reads the whole
+	// table.
 	for after := ""; ; {
 		worker, _, ok, err := s.NextDelivery(ctx, after)
 		if err != nil {

@@ -27,7 +27,7 @@ type Delivery struct {
 	Attempts  int64 // so far
 	CreatedAt time.Time
 	Webhook   Webhook   // as it was when the delivery was read
-	task      taskState // as it was at the end of the turn, or at the begin of its wait
+	task      taskState // as it was at the end of the turn, or at the beginning of its wait
 }
 
 // Waiting reports whether the delivery says that a turn waits for a person.

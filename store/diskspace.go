@@ -36,7 +36,7 @@ const (
 	leastFiles = 1000             // fewer free files count as a full disk, or one percent of all
 )
 
-// A diskWatch measures the disk and remembers what it has told.
+// A diskWatch measures the disk and remembers which level was reported.
 type diskWatch struct {
 	dir              string
 	statfs           func(dir string) (DiskSpace, error)
@@ -50,7 +50,7 @@ type diskWatch struct {
 	measured time.Time // zero before the first measurement
 	failed   time.Time // the last write that found no room; zero for none
 
-	told      DiskLevel // the worst level since the alert began; DiskOK without one
+	told      DiskLevel // the worst level reported since the alert began; DiskOK without an alert
 	calmSince time.Time // zero unless told is above DiskOK and the level is DiskOK
 }
 

@@ -27,7 +27,7 @@ func (s *Store) WatchDisk(ctx context.Context) error {
 	if err != nil || event == "" || s.Writable() != nil {
 		return err
 	}
-	// An alert that cannot be written is tried again: told has not changed.
+	// If the alert cannot be written, the next call tries again, because told has not changed.
 	if err := s.alertServer(ctx, TopicDisk, event); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (s *Store) WatchDisk(ctx context.Context) error {
 	return d.rememberTold()
 }
 
-// news returns the event that an alert has to tell, "" for none, and what is told afterwards.
+// news returns the event to report, "" for none, and the value of told after the report.
 func (d *diskWatch) news() (event string, after DiskLevel) {
 	if d.level > DiskOK {
 		d.calmSince = time.Time{}
@@ -73,14 +73,14 @@ func (d *diskWatch) rememberTold() error {
 	return nil
 }
 
-// recallTold reads what an earlier process has told.
+// recallTold reads the level that an earlier process has reported.
 func (d *diskWatch) recallTold() {
 	text, err := os.ReadFile(filepath.Join(d.dir, diskToldName))
 	switch {
 	case err != nil:
 	case string(text) == DiskFull.String()+"\n":
 		d.told = DiskFull
-	default: // also an empty file, of a disk without any room
+	default: // an empty file, too: a full disk took no content
 		d.told = DiskLow
 	}
 }

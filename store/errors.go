@@ -126,10 +126,10 @@ func Unavailable(err error) error {
 // IsNotFound reports whether err says that something does not exist.
 func IsNotFound(err error) bool { return IsKind(err, NotFound) || errors.Is(err, sql.ErrNoRows) }
 
-// damageMessage is what clients are told. The log, the page System and /readyz say more.
+// damageMessage is the message for clients. The log, the page System and /readyz say more.
 const damageMessage = "the server's database is damaged: its operator has to restore a backup"
 
-// diskFullMessage is what clients are told: below the reserve and after a failed write.
+// diskFullMessage is the message for clients, below the reserve and after a failed write.
 const diskFullMessage = "the server's disk is full: it takes no new work until there is room again"
 
 func diskFullError(cause error) *Error {
@@ -144,6 +144,6 @@ func ReadOnlyError(code, message string) *Error {
 	return &Error{Kind: Busy, Code: code, Message: message, RetryAfter: readOnlyRetry}
 }
 
-// readOnlyRetry is when clients of a server that takes no writes try again. Common client
-// libraries ignore a longer time than a minute.
+// readOnlyRetry is the pause after which clients of a server that takes no writes try again.
+// Common client libraries ignore a pause of more than a minute.
 const readOnlyRetry = 30 * time.Second

@@ -7,7 +7,7 @@ type FirstSteps struct {
 	Worker   bool // it has had a worker
 	Mail     bool // a mail reached a worker
 	Schedule bool // a schedule has started a task, or will
-	Hidden   bool // the caller needs the steps no more
+	Hidden   bool // the caller has hidden the steps
 }
 
 // FirstSteps returns the first steps of the caller's organization.
@@ -26,7 +26,7 @@ func (s *Store) FirstSteps(ctx context.Context, c Caller) (f FirstSteps, err err
 	return f, err
 }
 
-// HideFirstSteps notes that the caller needs the first steps no more.
+// HideFirstSteps stores that the caller has hidden the first steps.
 func (s *Store) HideFirstSteps(ctx context.Context, c Caller) error {
 	_, err := s.exec(ctx, `UPDATE memberships SET steps_hidden = 1 WHERE organization_id = ? AND user_id = ?`,
 		c.OrganizationID, c.UserID)

@@ -24,8 +24,8 @@ const begunAnewDoneName = "begun-anew-done"
 // backupRunsName is the file of the runs of backups.
 const backupRunsName = "backups.json"
 
-// diskToldName is the file that exists while an alert about the disk has begun and has not
-// ended. A server that starts on a larger disk then tells that the alert is over.
+// diskToldName is the file that exists while an alert about the disk is open. So a server that
+// starts on a larger disk can report the end of the alert.
 const diskToldName = "disk-alert"
 
 // sealKeyName is the file of the key that seals secrets at rest. Backups do not contain it,

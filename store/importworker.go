@@ -2,8 +2,9 @@ package store
 
 import "context"
 
-// ImportWorker is CreateWorker for a worker that comes with schedules and the address of a webhook,
-// or ” for none. It creates all of them or nothing. The caller has checked the address.
+// ImportWorker is CreateWorker for a worker that comes with schedules and the address of a
+// webhook, or "" for none. It creates all of them or nothing. The caller has checked the
+// address.
 func (s *Store) ImportWorker(ctx context.Context, c Caller, n NewWorker, schedules []NewSchedule, webhook string,
 	key IdempotencyKey) (w Worker, replayed bool, err error) {
 	return createOnce(ctx, s, key, func(tx *Tx, id string) (Worker, error) {

@@ -25,7 +25,7 @@ func (s *Store) sweepTemp() error {
 	return errors.Join(removeNamed(s.dir, inFolder), removeNamed(s.blobDir(), inFiles))
 }
 
-// removeNamed removes the entries of a folder whose names are ours.
+// removeNamed removes the entries of a folder for whose names ours returns true.
 func removeNamed(dir string, ours func(name string) bool) error {
 	entries, err := readDir(dir)
 	for _, e := range entries {

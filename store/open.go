@@ -80,7 +80,7 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 	if err := s.sweepTemp(); err != nil {
 		return err
 	}
-	sweepScratch(time.Now()) // the files' clock: that of the store may be another in tests
+	sweepScratch(time.Now()) // by the clock of the files: in tests, that of the store may differ
 	s.full = fullStart{schema: schema, log: opt.Log}
 	if err := s.openDatabase(ctx, opt); err != nil {
 		return err

@@ -135,7 +135,7 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 			o.Name, o.MonthlyCreditCap, c.OrganizationID); err != nil {
 			return err
 		}
-		// A lower cap may be passed at once.
+		// A cap that becomes lower may be passed already.
 		err = s.alertCap(ctx, tx, c.OrganizationID, spent, spent, old.MonthlyCreditCap, o.MonthlyCreditCap)
 		if err != nil {
 			return err

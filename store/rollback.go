@@ -85,7 +85,7 @@ func InUse(dir string) bool {
 	}
 	lock, err := sqlite.Lock(dir)
 	if err == nil {
-		_ = lock.Close() // nothing was written
+		_ = lock.Close() // nothing was written, so an error here changes nothing
 	}
 	return errors.Is(err, ErrLocked)
 }

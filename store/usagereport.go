@@ -86,7 +86,7 @@ type UsageQuery struct {
 	Days    int // the last of them is today
 	By      UsageGroup
 	Measure UsageMeasure // by which the parts are ranked
-	Parts   int          // how many are told apart
+	Parts   int          // how many parts are listed one by one
 }
 
 // A UsageReport is the usage of an organization over some days.
@@ -95,7 +95,7 @@ type UsageReport struct {
 	Total UsageSum
 	Days  []UsageSum  // from First on, without gaps
 	Parts []UsagePart // the largest first
-	Rest  int         // how many parts more there are; they are in Total and Days alone
+	Rest  int         // number of the parts that are not listed; they count in Total and Days alone
 }
 
 // A UsagePart is the part of one worker, key or trigger.

@@ -86,7 +86,7 @@ func Vacuum(ctx context.Context, dir string) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = lock.Close() }() // the lock of a finished work
+	defer func() { _ = lock.Close() }() // the work is done, so an error here changes nothing
 	p, err := PlanVacuum(ctx, dir)
 	if err != nil {
 		return 0, err

@@ -2,9 +2,9 @@
 // cost, and change what their role permits. The server makes the pages from embedded
 // templates. They can be read without JavaScript and load nothing from other sites.
 //
-// It imports handlers, store and runner. It serves no JSON and holds no SQL. It holds no
-// rule about rights either: the store decides what each caller may do. A page writes the
-// text of users through html/template only, or as sanitised Markdown.
+// It imports handlers, store, runner and rooms below runner. It serves no JSON and holds no
+// SQL. It holds no rule about rights either: the store decides what each caller may do. A page
+// writes the text of users through html/template only, or as sanitised Markdown.
 //
 // A group of pages has a file: its routes, the data of its templates, then its handlers.
 // A template of the same name stands in templates/.

@@ -1,8 +1,8 @@
 // Package backup writes backups of a data folder to a folder or to a store that speaks S3. It
 // encrypts them, reads them again before they count, repeats them, and deletes old ones.
 //
-// It may import store and its engine. What a backup holds, and whether it is whole, is for
-// store to say: here a backup is a stream of bytes with a name.
+// It may import store, its engine and its cron expressions. The store decides what a backup
+// holds and whether it is whole: here a backup is a stream of bytes with a name.
 package backup
 
 import (
@@ -53,7 +53,7 @@ type place interface {
 	// open opens a backup, also one that is not listed.
 	open(ctx context.Context, name string) (io.ReadCloser, error)
 
-	// finish makes a backup that was put a listed one. damaged is for good: see entry.
+	// finish lists a backup that was put. damaged is stored with it for good: see entry.
 	finish(ctx context.Context, name string, damaged bool) error
 
 	// list returns the listed backups, in no order.
@@ -105,8 +105,8 @@ func newPlace(s Storage, to string, getenv func(string) string) (place, error) {
 	return newFolder(to)
 }
 
-// Outside returns an error if the target is a folder in the data folder: what loses the one
-// would lose the other.
+// Outside returns an error if the target is a folder in the data folder: an accident to the
+// data would also destroy its backups.
 func (t *Target) Outside(data string) error {
 	f, ok := t.place.(*folder)
 	if !ok {

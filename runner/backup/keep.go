@@ -37,7 +37,7 @@ type Keep struct {
 }
 
 // leftoverAge is how old the remains of an interrupted backup are before they are deleted.
-// Another program may be writing to the place.
+// Younger ones may be those of another program that is writing to the place.
 const leftoverAge = 24 * time.Hour
 
 // Prune deletes the backups that keep does not cover, and what interrupted backups have left.

@@ -39,8 +39,8 @@ type Config struct {
 }
 
 // A Keeper makes the backups of a server: when they are due, and on request. It makes one at a
-// time. What became of them is in the data folder, so a restart changes nothing. A nil Keeper
-// makes none.
+// time. Their results are in the data folder, so a restart changes nothing. A nil Keeper makes
+// none.
 type Keeper struct {
 	cfg   Config
 	every time.Duration  // 0 without an interval
@@ -195,9 +195,9 @@ func (k *Keeper) last() *store.BackupRun {
 	return &k.runs[len(k.runs)-1]
 }
 
-// next returns when the next backup is due; ok is false if none is. The time may have passed:
-// a backup that was missed is made up for once. The caller holds mu, and compares the time with the
-// same now: a clock that is read twice goes on.
+// next returns when the next backup is due; ok is false if none is. The time may have passed: a
+// backup that was missed is made up for once. The caller holds mu. It compares the time with
+// the same now, because a second look at the clock would find a later time.
 func (k *Keeper) next(now time.Time) (at time.Time, ok bool) {
 	if k.every == 0 && k.cron == nil {
 		return at, false
@@ -242,7 +242,7 @@ func (k *Keeper) Request(by string) error {
 	return nil
 }
 
-// A State is what there is to know about the backups of a server.
+// A State describes the backups of a server.
 type State struct {
 	Place   string            // where they go; "" where the server makes none
 	Sealed  bool              // they are encrypted

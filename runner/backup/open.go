@@ -62,8 +62,8 @@ func Open(ctx context.Context, s Storage, from string, getenv func(string) strin
 	return stored, nil
 }
 
-// chooseNewest moves the newest backup that is not from after latest to the begin of a list. It
-// returns an error for people if others are from after latest.
+// chooseNewest moves the newest backup that is not from after latest to the beginning of a
+// list. It returns an error for people if others are from after latest.
 func chooseNewest(p place, list []entry, latest time.Time) error {
 	ahead := sortAhead(list, latest)
 	if ahead == 0 || ahead == len(list) {

@@ -53,7 +53,7 @@ func (l *sealing) writer(w io.Writer) (io.WriteCloser, error) {
 	return age.Encrypt(w, l.recipients...)
 }
 
-// reader returns a reader of what writer has encrypted.
+// reader returns a reader that decrypts what writer has encrypted.
 func (l *sealing) reader(r io.Reader) (io.Reader, error) {
 	if len(l.recipients) == 0 {
 		return r, nil

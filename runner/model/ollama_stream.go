@@ -116,7 +116,7 @@ func (s *ollamaStream) message(c ollamaChunk) error {
 	return nil
 }
 
-// maxCallID is the most bytes of an id that is believed to be one.
+// maxCallID is the most bytes of a server's id that is used.
 const maxCallID = 64
 
 // call adds a tool call, which always arrives whole.

@@ -111,7 +111,7 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was := q
-	// Some messages mention several features: the one that is refused comes first here.
+	// Some messages mention several features: the case of the refused one comes first.
 	switch {
 	case o.base.Path == "" && r.isUnknownPath():
 		q.underV1, o.quirks.underV1 = true, true

@@ -79,7 +79,7 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was, known := q, &o.quirks
-	// Some messages mention several features: the one that is refused comes first here.
+	// Some messages mention several features: the case of the refused one comes first.
 	switch {
 	case o.base.Path == "" && r.isUnknownPath():
 		q.underV1, known.underV1 = true, true

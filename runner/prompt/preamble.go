@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Setting is what the preamble of a turn depends on. It stays the same during a turn.
+// A Setting holds what the preamble of a turn depends on. It stays the same during a turn.
 type Setting struct {
 	Tools     []string // names of what the turn may call
 	OwnFolder bool     // the task has a workspace folder for itself

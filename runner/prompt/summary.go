@@ -75,9 +75,9 @@ func omissionNote(m store.Compaction) string {
 	return fmt.Sprintf("(%d earlier steps of this task were left out: they had no room any more.)", m.Items)
 }
 
-// summarise proposes a summary of the oldest passages: of as many as make the rest small
-// enough, and of no more than a model can read at once. It proposes none that would save
-// less than worth tokens.
+// summarise proposes a summary of the oldest passages: of enough passages to make the rest
+// small, but of no more than a model can read at once. It proposes none that would save less
+// than worth tokens.
 func (c *Compactor) summarise(worth int64) (Proposal, bool) {
 	conv := &c.prompt.conversation
 	p := Proposal{summaryTokens: c.summaryTokens()}

@@ -25,9 +25,9 @@ func (w Window) Output(input int64) int {
 	return int(max(min(w.MaxOutput, w.Size-input*5/4), minOutput))
 }
 
-// Refuse makes the window narrower after the provider found a request of about that
-// many tokens too long: to what the provider says, else to a good deal less than the
-// request, so that the next try fits.
+// Refuse makes the window narrower after the provider refused a request of about that many
+// tokens as too long. The window becomes what the provider states, else a good deal less than
+// the request, so that the next try fits.
 func (w *Window) Refuse(tokens int64, refusal *model.Error) {
 	size := min(tokens, w.Size) * 3 / 4
 	if refusal.Window > 0 && refusal.Window < min(tokens, w.Size) {

@@ -110,7 +110,8 @@ func (spec *childSpec) start() (int, error) {
 	return pid, err
 }
 
-// niceness is the priority of commands: behind the service and what watches them.
+// niceness is the priority of commands: below that of the service and of the watch over the
+// commands.
 const niceness = 10
 
 // limit sets the limits of the process pid, which its children inherit.

@@ -57,7 +57,7 @@ func (s *Shell) Run(ctx context.Context, w *Workspace, c Command) (Result, error
 	defer folder.Close()
 	begun := time.Now()
 	out := &capture{}
-	// The cause tells the end of the command's own time from the end of ctx.
+	// The cause shows whether the command's own time has ended, or ctx.
 	timed, cancel := context.WithTimeoutCause(ctx, c.Timeout, stopped(StopTimeout))
 	defer cancel()
 	r, err := s.run(timed, w, folder, c, out)

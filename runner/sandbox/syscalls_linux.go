@@ -21,9 +21,9 @@ type callProfile struct {
 	counted bool
 }
 
-// Offsets in struct seccomp_data, which the kernel gives to the filter. Arguments have
-// 64 bits, and the low half comes first on both architectures. The kernel only uses
-// the low half of the arguments that are checked here.
+// Offsets in struct seccomp_data, which the kernel passes to the filter. Arguments have 64
+// bits, and the low half comes first on both architectures. The kernel only uses the low half
+// of the arguments that are checked here.
 const (
 	atNumber = 0
 	atArch   = 4

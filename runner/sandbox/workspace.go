@@ -1,14 +1,13 @@
-// Package sandbox keeps what workers do away from the machine that they share. A
-// Workspace is a folder with limits that no path can leave, whoever wrote the path: a
-// model, a mail or a client. A Shell runs commands that see this folder only, have no
-// network and are killed at their time-out. A Dialer connects to hosts that strangers
-// name, but not to the operator's own network. A FilterPool parses hostile documents
-// in processes that can only compute.
+// Package sandbox keeps what workers do away from the machine that they share. A Workspace is a
+// folder with limits that no path can leave, whoever wrote the path: a model, a mail or a
+// client. A Shell runs commands that see this folder only, have no network and are killed at
+// their time-out. A Dialer connects to hosts that strangers name, but not to the operator's own
+// network. A FilterPool parses hostile documents in processes that can only compute.
 //
-// Danger is reviewed in this one room, so it imports no other package of ours and
-// knows nothing of turns, tools or HTTP. No other package may join a foreign path to
-// a folder's name: it asks a Workspace. Callers show every Error as it stands, so an
-// Error never names a file or folder outside the workspace.
+// All dangerous code is in this one package, so that it can be reviewed in one place. So the
+// package imports no other package of ours and knows nothing of turns, tools or HTTP. No other
+// package may join a foreign path to a folder's name: it asks a Workspace. Callers show every
+// Error as it stands, so an Error never names a file or folder outside the workspace.
 package sandbox
 
 import (

@@ -61,7 +61,7 @@ func (w *Workspace) place(name string, r io.Reader, m *meter) (string, error) {
 	return p, w.sync(".")
 }
 
-// errNoLinks means that the file system cannot give a file a second name.
+// errNoLinks means that a file cannot have a second name on this file system.
 var errNoLinks = errors.New("no hard links")
 
 // link assigns a complete file the first free variant of a name. It decides between concurrent
@@ -181,7 +181,7 @@ func (m *meter) Write(b []byte) (int, error) {
 }
 
 const (
-	// maxPlaced is the most bytes in the name of a placed file. Whoever copies the file
+	// maxPlaced is the most bytes in the name of a placed file. A program that copies the file
 	// elsewhere has some room left to extend the name.
 	maxPlaced = 200
 

@@ -125,7 +125,7 @@ func (s *ChangeStream) Next(ctx context.Context) (events []Event, done bool, err
 	}
 }
 
-// pause lets more changes join those that wait to be told.
+// pause waits, so that more changes can join the next event.
 func (s *ChangeStream) pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -61,8 +61,8 @@ func (h *Hub) Prune() {
 	}
 }
 
-// feed adds what is new in a snapshot of a turn. The caller holds the mu of the ring: it
-// gives the events of all turns one order.
+// feed adds what is new in a snapshot of a turn. The caller holds the mu of the ring, which
+// puts the events of all turns into one order.
 func (h *Hub) feed(rg *ring, rt *ringTurn, s snapshot) {
 	e := encoder{views: h.views, at: rt.at, wide: true}
 	events := e.encode(s)

@@ -120,8 +120,8 @@ func (rg *ring) turn(num int64) *ringTurn {
 	return rt
 }
 
-// told reports whether the ring has told of a turn that it has no entry for: the turn has
-// ended since. The caller holds mu.
+// told reports whether the ring has had events of a turn for which it has no entry: the turn
+// has ended since. The caller holds mu.
 func (rg *ring) told(t store.Turn) bool {
 	_, begun := rg.index[firstID(t)]
 	return begun && rg.turns[t.Num] == nil

@@ -89,7 +89,7 @@ func (s *WorkerStream) restart(ctx context.Context, lastEventID string, unfinish
 	return nil
 }
 
-// comes reports whether the ring will tell of a turn from its first event on.
+// comes reports whether the ring will have all events of a turn from its first one on.
 func (s *WorkerStream) comes(t store.Turn) bool {
 	number, ok := s.ring.numberOf(firstID(t))
 	return ok && number >= s.next

@@ -41,7 +41,8 @@ func PDFText(document []byte) ([]byte, error) {
 			text = "(This page cannot be read.)"
 		}
 		text = tidyPage(text)
-		// Page numbers and error notes are no text: the model shall hear that there is none.
+		// Page numbers and error notes are no text: without other text, the model must learn
+		// that there is none.
 		found = found || text != "" && err == nil
 		if i > 1 {
 			fmt.Fprintf(&b, "[page %d of %d]\n\n", i, pages)

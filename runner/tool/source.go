@@ -7,7 +7,7 @@ import "context"
 type Toolset struct {
 	Tools []RemoteTool `json:"tools,omitempty"`
 	Note  string       `json:"note,omitempty"` // tells the model which tools are missing; "" if none are
-	Lean  bool         `json:"lean,omitempty"` // few, shortly described tools, for a model with a small context window
+	Lean  bool         `json:"lean,omitempty"` // few tools with short descriptions, for a model with a small context window
 }
 
 // A RemoteTool is a tool that an MCP server has described.

@@ -1,9 +1,9 @@
 // Package tool holds the tools by which a worker acts. Each tool has a file of its own, and
 // All lists them.
 //
-// It may import sandbox and office, and no other package of ours. A tool asks a Host for what
-// it needs of its turn. A tool never trusts its arguments: a model wrote them,
-// and a hostile document may have misled the model.
+// It may import sandbox, office and diff, and no other package of ours. A tool asks a Host for
+// what it needs of its turn. A tool never trusts its arguments: a model wrote them, and a hostile
+// document may have misled the model.
 package tool
 
 import (

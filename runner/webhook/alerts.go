@@ -181,7 +181,7 @@ func hideURL(text string, u *url.URL) string {
 }
 
 // TestAlert sends a test message through a channel, and returns it with the answer. A mail goes
-// to the outbox, whose row says later how it went. TestAlert returns a Busy error while too
+// to the outbox, whose row shows the result later. TestAlert returns a Busy error while too
 // many messages are sent by hand.
 func (d *Dispatcher) TestAlert(ctx context.Context, c store.Caller, channelID string) (store.AlertMessage, error) {
 	select {

@@ -109,7 +109,7 @@ func (d *Dispatcher) serve(e *endpoint) {
 		if d.ctx.Err() == nil {
 			d.cfg.Log.Error("deliver", "worker", e.workerID, "err", err)
 		}
-		due, more = d.now().Add(lookEvery), true // the database is in trouble: give it time
+		due, more = d.now().Add(lookEvery), true // the database fails, so the next try waits
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -135,7 +135,8 @@ func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 	if err != nil || len(due) == 0 {
 		return failing, err
 	}
-	// While one attempt is recorded, the next is made: the commit waits for the disk.
+	// The next attempt is made while the last one is recorded, because the commit waits for the
+	// disk.
 	recorded := make(chan error, 1) // always holds, or will hold, the result of the last one
 	recorded <- nil
 	defer func() { err = errors.Join(err, <-recorded) }()

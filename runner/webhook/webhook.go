@@ -6,7 +6,7 @@
 //
 // It also sends the messages of an organization's alerts that go to webhooks.
 //
-// It may import store, view and sandbox. The database alone knows what is to be
+// It may import store, view, trace and sandbox. The database alone knows what is to be
 // delivered: a crash loses no delivery, and at worst repeats an attempt that was not
 // recorded.
 package webhook
@@ -124,9 +124,9 @@ func (d *Dispatcher) Stop(ctx context.Context) {
 // wall clock's time, and it can jump.
 func (d *Dispatcher) now() time.Time { return d.cfg.Now().Round(0) }
 
-// Look reads from the database which workers have deliveries to make, and when. It
-// also runs every 30 seconds: no event tells that a clock was set, and a delivery
-// that is due later than that has no timer.
+// Look reads from the database which workers have deliveries to make, and when. It also runs
+// every 30 seconds: no event reports that a clock was set, and a delivery that is due later
+// than that has no timer.
 func (d *Dispatcher) Look(ctx context.Context) error {
 	for after := ""; ; {
 		workerID, due, ok, err := d.cfg.Store.NextDelivery(ctx, after)
@@ -153,9 +153,8 @@ func (d *Dispatcher) lookOften() {
 	}
 }
 
-// Send makes one attempt at a delivery now, because a person asked for it, and
-// returns the row that says how it went. It returns a Busy error while too many
-// such attempts are under way.
+// Send makes one attempt at a delivery now, because a person asked for it, and returns the row
+// with its result. It returns a Busy error while too many such attempts are under way.
 func (d *Dispatcher) Send(ctx context.Context, del store.Delivery) (store.Execution, error) {
 	select {
 	case d.manual <- struct{}{}:

@@ -1,9 +1,9 @@
-// Package cron computes when a cron expression is due next: five fields as Vixie
-// cron reads them, in the time zone that the expression or the caller names, right
-// across changes of the clock.
+// Package cron computes when a cron expression is due next. It reads five fields as Vixie cron
+// does, in the time zone that the expression or the caller names. The times are right across
+// changes of the clock.
 //
-// It is pure: the same expression and time give the same result. It imports nothing
-// of ours. Its errors are shown to the person who wrote the expression.
+// It is pure: the same expression and time give the same result. It imports nothing of ours.
+// Its errors are shown to the person who wrote the expression.
 package cron
 
 import (
@@ -33,7 +33,7 @@ type Schedule struct {
 	weekdays  uint64 // from Sunday, a bit each
 }
 
-// zonePrefix is what an expression with a zone of its own begins with.
+// zonePrefix begins an expression that names its time zone.
 const zonePrefix = "CRON_TZ="
 
 // expand returns the five fields of an expression such as @daily, or "" if it is not
@@ -271,13 +271,11 @@ func (r fieldRange) format(set uint64) string {
 	return strings.Join(list, ",")
 }
 
-// Next returns the first time after t that matches, and the zero time where none
-// comes.
+// Next returns the first time after t that matches, or the zero time if there is none.
 //
-// With every hour listed, time runs as clocks that never change would have it: a
-// skipped hour is not there, a repeated one is there twice. Otherwise each wall
-// clock time comes once: a skipped one right after the gap, a repeated one when
-// it is first on the clock.
+// If the expression lists every hour, real time counts: an hour that the clocks skip does not
+// occur, and an hour that they repeat occurs twice. Otherwise each wall clock time occurs once:
+// a skipped one at the end of the gap, and a repeated one when the clocks first show it.
 func (c *Schedule) Next(t time.Time) time.Time {
 	if c.everyHour {
 		return c.nextInstant(t)
@@ -290,7 +288,7 @@ func (c *Schedule) Next(t time.Time) time.Time {
 		if at := instant(n, c.zone); at.After(t) {
 			return at
 		}
-		// Of a repeated hour, in its second run: n was there in the first.
+		// n lies in the second run of a repeated hour, and its first run has passed.
 	}
 }
 
@@ -318,24 +316,24 @@ func (c *Schedule) nextInstant(t time.Time) time.Time {
 // apart.
 const farthest = 45 * 365 * 24 * time.Hour
 
-// match returns the first matching wall clock time after n, and the zero time where
-// none comes. Both stand for a clock without a zone and are kept as UTC.
+// match returns the first matching wall clock time after n, or the zero time if there is none.
+// Both times have no zone, and are stored as UTC.
 func (c *Schedule) match(n time.Time) time.Time {
 	for end := n.Add(farthest); n.Before(end); {
 		found := c.engine.Next(n)
 		switch {
-		case found.IsZero(): // it looks five years ahead, and 2100 has no leap day
+		case found.IsZero(): // the engine looks five years ahead, and 2100 has no leap day
 			n = n.AddDate(4, 0, 0)
 		case !c.both || c.days&(1<<found.Day()) != 0 && c.weekdays&(1<<found.Weekday()) != 0:
 			return found
-		default: // another day
+		default: // another day may match both fields
 			n = time.Date(found.Year(), found.Month(), found.Day()+1, 0, 0, -1, 0, time.UTC)
 		}
 	}
 	return time.Time{}
 }
 
-// wallClock returns what a clock in t's zone shows at t, kept as UTC.
+// wallClock returns the time that a clock in t's zone shows at t, stored as UTC.
 func wallClock(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.UTC().Add(time.Duration(offset) * time.Second)
@@ -358,12 +356,12 @@ func instant(n time.Time, zone *time.Location) time.Time {
 	}
 }
 
-// offsetEnd returns a time after t before which the clocks of t's zone do not change,
-// and the zero time where they never change again.
+// offsetEnd returns a time after t before which the clocks of t's zone do not change, or the
+// zero time if they never change again.
 func offsetEnd(t time.Time) time.Time {
 	_, end := t.ZoneBounds()
 	if !end.IsZero() && !end.After(t) {
-		return t.Add(12 * time.Hour) // the last day of some years after 2037 ends before it begins
+		return t.Add(12 * time.Hour) // Go ends the last day of some years after 2037 before it begins
 	}
 	return end
 }

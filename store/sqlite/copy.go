@@ -19,8 +19,8 @@ const (
 	copyStep = 16   // pages that are copied at once
 	pageSize = 4096 // bytes, as SQLite creates databases
 
-	// maxCopyWAL is the size of the write-ahead log from which on a copy no longer pauses. The
-	// log cannot be shortened before the copy ends.
+	// maxCopyWAL is the size of the write-ahead log, in bytes, above which a copy no longer
+	// pauses. The log cannot be shortened before the copy ends.
 	maxCopyWAL = 128 << 20
 )
 
@@ -34,8 +34,8 @@ func (db *DB) CopyTo(ctx context.Context, path string, pace *Pace) error {
 			return err
 		}
 		defer func() { err = errors.Join(err, conn.Close()) }()
-		// The read transaction holds the moment: without it, each write of others would begin
-		// the copy again.
+		// The read transaction fixes the state that is copied. Without it, each write of others
+		// would make the copy begin again.
 		tx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 		if err != nil {
 			return err
@@ -45,7 +45,8 @@ func (db *DB) CopyTo(ctx context.Context, path string, pace *Pace) error {
 				err = end
 			}
 			if err == nil {
-				// What the log has gathered is moved here, so that no commit has to wait for it.
+				// This moves the pages of the log into the database, so that no commit has to
+				// wait for it.
 				_, err = conn.ExecContext(ctx, `PRAGMA wal_checkpoint(PASSIVE)`)
 			}
 		}()
@@ -104,12 +105,12 @@ func CheckCopy(ctx context.Context, path string, pace *Pace) (err error) {
 		return fmt.Errorf("check the database: %w", err)
 	}
 	defer func() { err = errors.Join(err, files.Close()) }()
-	// immutable: without it, the log's index of a database in WAL mode is wanted.
+	// Without immutable, SQLite would need the index of the log for a database in WAL mode.
 	c, err := sql.Open("sqlite", "file:"+copyName+"?immutable=1&_error_rc=1&vfs="+name)
 	if err != nil {
 		return fmt.Errorf("check the database: %w", err)
 	}
-	defer func() { err = errors.Join(err, c.Close()) }() // before files.Close, which wants it closed
+	defer func() { err = errors.Join(err, c.Close()) }() // runs before files.Close, which needs c closed
 	c.SetMaxOpenConns(1)
 	return check(ctx, c)
 }

@@ -1,11 +1,10 @@
-// Package sqlite is the embedded database engine: one writer that groups the
-// operations of many callers into one transaction, a pool of connections that
-// only read, migrations, copies, and the lock of a data folder.
+// Package sqlite is the embedded database engine: one writer that groups the operations of many
+// callers into one transaction, a pool of connections that only read, migrations, copies, and
+// the lock of a data folder.
 //
-// It knows no table and imports nothing of ours. All that it acknowledges is
-// committed and survives kill -9 and power loss. Each pragma travels in the
-// connection string, because a pragma that is executed reaches one pooled
-// connection only.
+// It knows no table, and of this module it imports histogram alone. All that it acknowledges is
+// committed and survives kill -9 and power loss. Each pragma travels in the connection string,
+// because a pragma that is executed reaches one pooled connection only.
 package sqlite
 
 import (
@@ -203,8 +202,8 @@ func (db *DB) Waiting() int {
 func (db *DB) SetMaxBatch(n int64) { db.writer.Load().maxBatch.Store(n) }
 
 // RepeatWrites makes the writer run each operation twice, and undo the first run. Tests use it
-// to find operations that do not bear a repetition, as an engine needs it whose transactions
-// conflict. It has no effect while the database is open for reading only.
+// to find operations that are not safe to repeat. An engine whose transactions conflict would
+// have to repeat them. It has no effect while the database is open for reading only.
 func (db *DB) RepeatWrites() {
 	if w := db.writer.Load(); w != nil {
 		w.repeat.Store(true)

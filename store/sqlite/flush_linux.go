@@ -14,7 +14,7 @@ const flushEvery = 4 << 20
 // once. The file still has to be synced at its end.
 type Flusher struct {
 	f     *os.File
-	begun int64 // the disk was asked to write so many bytes
+	begun int64 // number of bytes that the disk was asked to write
 	size  int64 // bytes that Write has written
 }
 

@@ -86,7 +86,7 @@ func (h *health) damage() error {
 	return h.err
 }
 
-// Damage returns the first error that showed that the file is damaged, and nil while none has.
+// Damage returns the first error that showed that the file is damaged, or nil if none has.
 func (db *DB) Damage() error { return db.health.damage() }
 
 // OnDamage sets the function that is called once, with the first such error. fn must not block.

@@ -108,7 +108,7 @@ func differences(ctx context.Context, c *sql.DB, got map[string]object, schema s
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
-		// An index that somebody has added makes queries faster at most. A unique one refuses writes.
+		// A plain index that somebody has added changes no result. A unique one refuses writes.
 		if want[name].name == "" && !got[name].isPlainIndex() {
 			list = append(list, fmt.Sprintf("%s is unknown to this program", got[name]))
 		}

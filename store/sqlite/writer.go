@@ -185,8 +185,8 @@ func (w *writer) process(batch []*operation) []*operation {
 }
 
 // reuseLog copies the write-ahead log into the database, so that the next write begins the log
-// anew. On a full disk the log cannot grow, but its own bytes can be overwritten. A log that is
-// short is copied by no commit: each one fails before it reaches the size for that.
+// anew. On a full disk the log cannot grow, but its own bytes can be overwritten. Commits copy
+// only a log above a certain size, and on a full disk each commit fails before that.
 func (w *writer) reuseLog() {
 	var busy, pages, copied int
 	// PASSIVE waits for no reader, so that the writer does not stand still. After an error, the
