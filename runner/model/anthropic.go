@@ -11,26 +11,18 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/option"
 )
 
 const (
 	anthropicBaseURL = "https://api.anthropic.com"
+	anthropicVersion = "2023-06-01"        // of the API
 	anthropicModel   = "claude-sonnet-5-5" // the default
 	claudeMaxTokens  = 32_000              // of an answer, for models that the price table does not list
 )
 
 // A claude is a model behind Anthropic's messages API.
 type claude struct {
-	name     string // as Name returns it
-	model    string
-	service  anthropic.MessageService
-	secrets  []string // never shown or recorded
-	client   *http.Client
-	patience timeouts
+	remote
 
 	mu     sync.Mutex   // guards the fields below
 	quirks claudeQuirks // learned from the provider's refusals
@@ -51,8 +43,7 @@ var beforeAdaptive = regexp.MustCompile(`^claude-([23]|instant)|` +
 	`^claude-(opus|sonnet|haiku)-4(-[0-5])?(-20\d{6})?(-latest)?$`)
 
 // openAnthropic opens a model of Anthropic, or of a server with the same API. The key
-// goes only to the base URL in the same provider's variables. The SDK does not read the
-// environment.
+// goes only to the base URL in the same provider's variables.
 func openAnthropic(model string, cfg Config, p timeouts) (Model, error) {
 	env := cfg.env
 	if model == "" {
@@ -67,23 +58,21 @@ func openAnthropic(model string, cfg Config, p timeouts) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	base.Path = strings.TrimSuffix(base.Path, "/v1") // the SDK adds it
+	base.Path = strings.TrimSuffix(base.Path, "/v1") // the paths have it
 	for variable, secret := range map[string]string{"ANTHROPIC_API_KEY": key, "ANTHROPIC_AUTH_TOKEN": token} {
 		if err := checkKey(cfg.called(variable), secret, base); err != nil {
 			return nil, err
 		}
 	}
-	client := newHTTPClient(p, cfg.provider)
-	// The runner has the one retry policy, so the SDK must not retry.
-	opts := []option.RequestOption{option.WithBaseURL(base.String()), option.WithHTTPClient(client),
-		option.WithMaxRetries(0), option.WithoutOpenTelemetry()}
+	c := &claude{bad: badSchemas{}, remote: remote{name: cfg.named("anthropic", model), model: model, base: base,
+		secrets: []string{key, token}, client: newHTTPClient(p, cfg.provider), patience: p,
+		header: http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"},
+			"Anthropic-Version": {anthropicVersion}}}}
 	if key != "" {
-		opts = append(opts, option.WithAPIKey(key))
+		c.header.Set("X-Api-Key", key)
 	} else if token != "" {
-		opts = append(opts, option.WithAuthToken(token))
+		c.header.Set("Authorization", bearer(token))
 	}
-	c := &claude{name: cfg.named("anthropic", model), model: model, service: anthropic.NewMessageService(opts...),
-		secrets: []string{key, token}, client: client, patience: p, bad: badSchemas{}}
 	c.quirks = claudeQuirks{maxTokens: claudeMaxTokens, noThinking: beforeAdaptive.MatchString(model)}
 	prices, err := LoadPrices("")
 	if err != nil {
@@ -96,8 +85,8 @@ func openAnthropic(model string, cfg Config, p timeouts) (Model, error) {
 	return c, nil
 }
 
-// Name returns the name of the provider, such as anthropic, and of the model.
-func (c *claude) Name() string { return c.name }
+// stopPause is the reason of a model that pauses its turn and is to be asked to continue.
+const stopPause = "pause_turn"
 
 // maxPauses is how often a model that pauses its turn is asked to continue.
 const maxPauses = 5
@@ -132,7 +121,7 @@ func (c *claude) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 			continue
 		}
 		total.add(s.usage)
-		if pauses++; s.stop != anthropic.StopReasonPauseTurn || pauses > maxPauses {
+		if pauses++; s.stop != stopPause || pauses > maxPauses {
 			s.usage = total
 			resp, err := s.response(&req, c.model)
 			if err != nil {
@@ -201,34 +190,19 @@ func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks,
 // call makes one request and reads its answer into s. refused is not nil if the provider
 // refused the request before it began to answer.
 func (c *claude) call(ctx context.Context, req *Request, q claudeQuirks, s *claudeStream) (refused *apiError, _ error) {
-	var resp *http.Response
-	stream := c.service.NewStreaming(ctx, c.params(req, q), option.WithResponseInto(&resp))
-	defer func() { _ = stream.Close() }() // nothing was written that an error could lose
-	for stream.Next() {
-		event := stream.Current()
-		if err := s.event(&event); err != nil {
-			return nil, &Error{Code: codeBadResponse, Message: err.Error()}
-		}
-		// message_stop ends the answer, even if the server keeps the stream open.
-		if s.done {
-			break
-		}
+	resp, refused, err := c.post(ctx, "v1/messages", c.request(req, q))
+	if resp == nil {
+		return refused, err
 	}
-	if err := stream.Err(); err != nil {
-		return c.failed(ctx, err, resp != nil && resp.StatusCode == http.StatusOK)
+	defer resp.Body.Close()
+	if looksLikePage(resp.Header, nil) {
+		return webPage(), nil
+	}
+	if err := s.readEvents(resp.Body); err != nil {
+		return nil, c.readFailure(ctx, err)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
-	}
-	// The SDK takes a redirect, which this client does not follow, for an empty stream.
-	if resp != nil && resp.StatusCode != http.StatusOK {
-		r := &apiError{status: resp.StatusCode}
-		r.readBody(resp.Header, nil)
-		return r, nil
-	}
-	// A web page has no events, so the stream has ended without an error.
-	if resp != nil && looksLikePage(resp.Header, nil) {
-		return webPage(), nil
 	}
 	if !s.done {
 		return nil, &Error{Code: codeStream, Message: "the answer of the model broke off", Retryable: true}
@@ -264,35 +238,19 @@ func streamStatus(kind string) int {
 	return 500 // "api_error" too
 }
 
-// failed converts an error of the SDK into the provider's refusal of the request, or into
-// an *Error for everything else.
-func (c *claude) failed(ctx context.Context, err error, streaming bool) (*apiError, error) {
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	var api *anthropic.Error
-	var syntax *json.SyntaxError
+// readFailure converts the error that ended the reading of an answer.
+func (c *claude) readFailure(ctx context.Context, err error) error {
+	var fault *streamFault
 	switch {
-	case errors.As(err, &api):
-	// A proxy may have garbled one event, so a retry can help.
-	case errors.As(err, &syntax):
-		return nil, &Error{Code: codeBadResponse, Retryable: true,
-			Message: "the model server sent an event that is not JSON"}
-	default:
-		return nil, transportFailure(ctx, err, c.patience, streaming)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &fault):
+		return fault.refusal.failure(c.secrets...)
+	// A proxy may have garbled one event, so a retry can help. What is too long stays so.
+	case errors.Is(err, errNoEvent), errors.Is(err, errTooMuch):
+		return &Error{Code: codeBadResponse, Message: err.Error(), Retryable: !errors.Is(err, errTooMuch)}
 	}
-	r := &apiError{status: api.StatusCode}
-	r.readBody(http.Header{}, []byte(api.RawJSON()))
-	// The wait is in a header, which RawJSON does not hold.
-	if api.Response != nil {
-		r.wait = retryAfter(api.Response.Header, time.Now())
-	}
-	if !streaming {
-		return r, nil
-	}
-	// The status of a stream is 200 even if it brings an error.
-	r.status = streamStatus(r.kind)
-	return nil, r.failure(c.secrets...)
+	return transportFailure(ctx, err, c.patience, true)
 }
 
 func (u *claudeUsage) add(v claudeUsage) {
@@ -349,9 +307,9 @@ func (s *claudeStream) response(req *Request, model string) (Response, error) {
 // unless the answer was cut off or refused.
 func (s *claudeStream) reason() FinishReason {
 	switch s.stop {
-	case anthropic.StopReasonMaxTokens, anthropic.StopReasonModelContextWindowExceeded:
+	case "max_tokens", "model_context_window_exceeded":
 		return FinishLength
-	case anthropic.StopReasonRefusal:
+	case "refusal":
 		return FinishRefused
 	}
 	// Copies of the API may say end_turn after a tool call.
@@ -359,8 +317,7 @@ func (s *claudeStream) reason() FinishReason {
 		return FinishToolCalls
 	}
 	switch s.stop {
-	case "", anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence, anthropic.StopReasonToolUse,
-		anthropic.StopReasonPauseTurn:
+	case "", "end_turn", "stop_sequence", "tool_use", stopPause:
 		return FinishStop
 	}
 	return FinishOther
@@ -371,6 +328,3 @@ func (u claudeUsage) usage() Usage {
 	return Usage{InputTokens: u.input + u.read + u.write, OutputTokens: u.output, CacheReadTokens: u.read,
 		CacheWriteTokens: u.write, ReasoningTokens: min(u.thinking, u.output)}
 }
-
-// secretValues returns the secrets that a recording must not hold.
-func (c *claude) secretValues() []string { return c.secrets }

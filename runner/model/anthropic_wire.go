@@ -4,55 +4,112 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
 )
 
-// claudeMeta is the Meta of a reasoning part. The provider accepts the part back only
-// with its signature.
-type claudeMeta struct {
-	Signature string `json:"signature,omitempty"`
-	Redacted  string `json:"redacted,omitempty"` // thinking that only the provider can read
+// A claudeRequest is the body of a request of the messages API, with the fields that are used here.
+type claudeRequest struct {
+	Model        string          `json:"model"`
+	MaxTokens    int64           `json:"max_tokens"`
+	System       []claudeContent `json:"system,omitempty"`
+	Messages     []claudeMessage `json:"messages"`
+	Tools        []claudeTool    `json:"tools,omitempty"`
+	ToolChoice   *claudeKind     `json:"tool_choice,omitempty"`
+	Thinking     *claudeThinking `json:"thinking,omitempty"`
+	OutputConfig *claudeOutput   `json:"output_config,omitempty"`
+	Stream       bool            `json:"stream"`
 }
 
-// params converts a Request, without the features that q excludes.
-func (c *claude) params(req *Request, q claudeQuirks) anthropic.MessageNewParams {
-	out := anthropic.MessageNewParams{Model: c.model, MaxTokens: q.maxTokens, Messages: c.messages(req, q)}
+type claudeMessage struct {
+	Role    string           `json:"role"`
+	Content []*claudeContent `json:"content"`
+}
+
+// A claudeContent is a block of a message. Type says which of the other fields are set.
+type claudeContent struct {
+	Type         string           `json:"type"`
+	Text         string           `json:"text,omitempty"`
+	Thinking     *string          `json:"thinking,omitempty"` // may be empty, beside a signature
+	Signature    string           `json:"signature,omitempty"`
+	Data         string           `json:"data,omitempty"`   // of redacted thinking
+	Source       *claudeSource    `json:"source,omitempty"` // of an image or a document
+	Title        string           `json:"title,omitempty"`
+	ID           string           `json:"id,omitempty"` // of a call
+	Name         string           `json:"name,omitempty"`
+	Input        json.RawMessage  `json:"input,omitempty"`
+	ToolUseID    string           `json:"tool_use_id,omitempty"` // of the call that a result belongs to
+	Content      []*claudeContent `json:"content,omitempty"`     // of a result
+	IsError      *bool            `json:"is_error,omitempty"`
+	CacheControl *claudeKind      `json:"cache_control,omitempty"`
+}
+
+// A claudeSource is the data of a file, in base64.
+type claudeSource struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
+}
+
+type claudeTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"input_schema"`
+}
+
+// A claudeKind is an object with only a type.
+type claudeKind struct {
+	Type string `json:"type"`
+}
+
+type claudeThinking struct {
+	Type    string `json:"type"`
+	Display string `json:"display"`
+}
+
+type claudeOutput struct {
+	Format claudeFormat `json:"format"`
+}
+
+type claudeFormat struct {
+	Type   string `json:"type"`
+	Schema any    `json:"schema"`
+}
+
+// cached is the mark at the end of what the provider is asked to cache, for five minutes.
+func cached() *claudeKind { return &claudeKind{"ephemeral"} }
+
+// request converts a Request, without the features that q excludes.
+func (c *claude) request(req *Request, q claudeQuirks) *claudeRequest {
+	out := &claudeRequest{Model: c.model, MaxTokens: q.maxTokens, Messages: c.messages(req, q), Stream: true}
 	var schema []string
 	if len(req.OutputSchema) > 0 {
 		schema = []string{schemaInstruction(req.OutputSchema)}
 		// The rest of a cut answer alone does not match the schema.
 		if wire, ok := toWireSchema(req.OutputSchema); ok && !q.noSchema && !req.goesOn() {
-			out.OutputConfig.Format = anthropic.JSONOutputFormatParam{Schema: wire.schema}
+			out.OutputConfig = &claudeOutput{claudeFormat{"json_schema", wire.schema}}
 		}
 	}
 	if text := system(req, schema...); text != "" {
 		// This mark caches everything before the conversation, tools included.
-		out.System = []anthropic.TextBlockParam{{Text: text, CacheControl: anthropic.NewCacheControlEphemeralParam()}}
+		out.System = []claudeContent{{Type: "text", Text: text, CacheControl: cached()}}
 	}
 	// Watchers see the summaries while the model has not answered yet.
 	if !q.noThinking {
-		out.Thinking.OfAdaptive = &anthropic.ThinkingConfigAdaptiveParam{
-			Display: anthropic.ThinkingConfigAdaptiveDisplaySummarized}
+		out.Thinking = &claudeThinking{"adaptive", "summarized"}
 	}
 	out.Tools = c.tools(req)
 	// The tools of a final call stay, so that the cache has the beginning of the request.
 	if len(out.Tools) > 0 && (req.Final || len(req.Tools) == 0) {
-		none := anthropic.NewToolChoiceNoneParam()
-		out.ToolChoice.OfNone = &none
+		out.ToolChoice = &claudeKind{"none"}
 	}
 	return out
 }
 
 // tools converts the tools of a request. The provider wants the tools of earlier calls
 // named even if the model may not call any, so these are listed if there are no others.
-func (c *claude) tools(req *Request) []anthropic.ToolUnionParam {
-	var out []anthropic.ToolUnionParam
+func (c *claude) tools(req *Request) []claudeTool {
+	var out []claudeTool
 	for _, t := range req.Tools {
-		out = append(out, anthropic.ToolUnionParam{OfTool: &anthropic.ToolParam{Name: t.Name,
-			Description: anthropic.String(t.Description),
-			InputSchema: param.Override[anthropic.ToolInputSchemaParam](t.InputSchema)}})
+		out = append(out, claudeTool{t.Name, t.Description, t.InputSchema})
 	}
 	if len(out) > 0 {
 		return out
@@ -64,8 +121,7 @@ func (c *claude) tools(req *Request) []anthropic.ToolUnionParam {
 			name := safeName(p.ToolName, 128)
 			if p.Type == PartToolCall && !named[name] {
 				named[name] = true
-				out = append(out, anthropic.ToolUnionParam{OfTool: &anthropic.ToolParam{Name: name,
-					InputSchema: param.Override[anthropic.ToolInputSchemaParam](json.RawMessage(`{"type":"object"}`))}})
+				out = append(out, claudeTool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)})
 			}
 		}
 	}
@@ -74,245 +130,94 @@ func (c *claude) tools(req *Request) []anthropic.ToolUnionParam {
 
 // messages converts the conversation. Cache marks on the last two user messages let the
 // next call find this conversation in the provider's cache.
-func (c *claude) messages(req *Request, q claudeQuirks) []anthropic.MessageParam {
-	var out []anthropic.MessageParam
+func (c *claude) messages(req *Request, q claudeQuirks) []claudeMessage {
+	var out []claudeMessage
 	files := attacher{left: maxInlineTotal, noPDFs: q.noPDFs}
 	for _, m := range req.Messages {
-		role, blocks := anthropic.MessageParamRoleUser, []anthropic.ContentBlockParamUnion(nil)
+		role, blocks := "user", []*claudeContent(nil)
 		for _, p := range m.Parts {
-			if b, ok := c.block(p, &files, q); ok {
+			if b := c.block(p, &files, q); b != nil {
 				blocks = append(blocks, b)
 			}
 		}
 		if m.Role == RoleAssistant {
-			role = anthropic.MessageParamRoleAssistant
+			role = "assistant"
 		}
 		// The provider refuses a message without content.
 		if len(blocks) == 0 {
-			blocks = append(blocks, anthropic.NewTextBlock("(empty)"))
+			blocks = append(blocks, textBlock("(empty)"))
 		}
 		if n := len(out); n > 0 && out[n-1].Role == role {
 			out[n-1].Content = append(out[n-1].Content, blocks...)
 			continue // the provider wants the roles to alternate
 		}
-		out = append(out, anthropic.MessageParam{Role: role, Content: blocks})
+		out = append(out, claudeMessage{role, blocks})
 	}
 	// The last mark is for the next call. The one before it is where the previous call wrote the cache.
 	for i, marks := len(out)-1, 0; i >= 0 && marks < 2; i-- {
-		if out[i].Role == anthropic.MessageParamRoleUser {
-			mark(out[i].Content[len(out[i].Content)-1])
+		if out[i].Role == "user" {
+			out[i].Content[len(out[i].Content)-1].CacheControl = cached()
 			marks++
 		}
 	}
 	return out
 }
 
-// mark asks the provider to cache the conversation up to a block.
-func mark(b anthropic.ContentBlockParamUnion) {
-	if at := b.GetCacheControl(); at != nil {
-		*at = anthropic.NewCacheControlEphemeralParam()
-	}
-}
+func textBlock(text string) *claudeContent { return &claudeContent{Type: "text", Text: text} }
 
-// block converts a part. It reports false if nothing is to be sent.
-func (c *claude) block(p Part, files *attacher, q claudeQuirks) (b anthropic.ContentBlockParamUnion, ok bool) {
+// block converts a part. It returns nil if nothing is to be sent.
+func (c *claude) block(p Part, files *attacher, q claudeQuirks) *claudeContent {
 	switch p.Type {
 	case PartText:
-		return anthropic.NewTextBlock(p.Text), strings.TrimSpace(p.Text) != "" // the provider refuses blank text
+		if strings.TrimSpace(p.Text) != "" { // the provider refuses blank text
+			return textBlock(p.Text)
+		}
 	case PartReasoning:
 		var meta claudeMeta
 		// The provider refuses the signatures of other models, and thinking without one.
 		if q.noThoughts || !openMeta(c.name, p.Meta, &meta) {
-			return b, false
+			return nil
 		}
 		if meta.Redacted != "" {
-			return anthropic.NewRedactedThinkingBlock(meta.Redacted), true
+			return &claudeContent{Type: "redacted_thinking", Data: meta.Redacted}
 		}
-		return anthropic.NewThinkingBlock(meta.Signature, p.Text), meta.Signature != ""
+		if meta.Signature != "" {
+			return &claudeContent{Type: "thinking", Thinking: &p.Text, Signature: meta.Signature}
+		}
 	case PartToolCall:
-		id, name := safeName(p.CallID, 64), safeName(p.ToolName, 128)
-		return anthropic.NewToolUseBlock(id, argumentsObject(p.Input), name), true
+		return &claudeContent{Type: "tool_use", ID: safeName(p.CallID, 64), Name: safeName(p.ToolName, 128),
+			Input: argumentsObject(p.Input)}
 	case PartToolResult:
-		return toolResultBlock(p, files), true
+		return toolResultBlock(p, files)
 	case PartFile:
-		return fileBlock(files.attach(p)), true
+		return fileBlock(files.attach(p))
 	}
-	return b, false
+	return nil
 }
 
 // toolResultBlock converts the result of a tool call, with its images.
-func toolResultBlock(p Part, files *attacher) anthropic.ContentBlockParamUnion {
+func toolResultBlock(p Part, files *attacher) *claudeContent {
 	text := p.Text
 	if strings.TrimSpace(text) == "" {
 		text = "(no output)"
 	}
-	b := anthropic.NewToolResultBlock(safeName(p.CallID, 64), text, p.IsError)
+	b := &claudeContent{Type: "tool_result", ToolUseID: safeName(p.CallID, 64), IsError: &p.IsError,
+		Content: []*claudeContent{textBlock(text)}}
 	for _, image := range p.Images {
 		// An image that is too large becomes a text with its path.
-		shown := fileBlock(files.attach(image))
-		b.OfToolResult.Content = append(b.OfToolResult.Content,
-			anthropic.ToolResultBlockParamContentUnion{OfText: shown.OfText, OfImage: shown.OfImage})
+		b.Content = append(b.Content, fileBlock(files.attach(image)))
 	}
 	return b
 }
 
 // fileBlock converts an attached file.
-func fileBlock(at attachment) anthropic.ContentBlockParamUnion {
+func fileBlock(at attachment) *claudeContent {
 	data := base64.StdEncoding.EncodeToString(at.data)
 	switch at.kind {
 	case fileImage:
-		return anthropic.NewImageBlockBase64(at.mediaType, data)
+		return &claudeContent{Type: "image", Source: &claudeSource{"base64", at.mediaType, data}}
 	case filePDF:
-		b := anthropic.NewDocumentBlock(anthropic.Base64PDFSourceParam{Data: data})
-		b.OfDocument.Title = anthropic.String(at.name)
-		return b
+		return &claudeContent{Type: "document", Title: at.name, Source: &claudeSource{"base64", "application/pdf", data}}
 	}
-	return anthropic.NewTextBlock(at.text)
-}
-
-// A claudeStream reads the events of an answer.
-type claudeStream struct {
-	assembler
-	name   string                 // of the Model, for Meta
-	used   map[string]bool        // call ids of the conversation
-	blocks map[int64]*claudeBlock // by the provider's index
-	metas  map[int]claudeMeta     // by part
-	model  string
-	stop   anthropic.StopReason
-	why    string // the model refused, in the provider's words
-	usage  claudeUsage
-	done   bool
-}
-
-// A claudeBlock is a content block of the answer.
-type claudeBlock struct {
-	kind  string
-	part  int    // index in the assembler, -1 while there is none
-	whole string // arguments that came with the start of the block
-}
-
-// claudeUsage counts tokens as the provider does, each kind of input separately.
-type claudeUsage struct{ input, read, write, output, thinking int64 }
-
-// event handles one event of the stream.
-func (s *claudeStream) event(e *anthropic.MessageStreamEventUnion) error {
-	switch e.Type {
-	case "message_start":
-		s.model = string(e.Message.Model)
-		// These counts hold if the answer breaks off. The last message_delta completes them.
-		u := e.Message.Usage
-		s.usage = claudeUsage{u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens, 0}
-	case "content_block_start":
-		return s.begin(e)
-	case "content_block_delta":
-		return s.delta(e)
-	case "content_block_stop":
-		return s.end(e.Index)
-	case "message_delta":
-		s.stop, s.why = e.Delta.StopReason, tidyMessage(e.Delta.StopDetails.Explanation, nil)
-		s.count(&e.Usage)
-	case "message_stop":
-		s.done = true
-	}
-	return nil
-}
-
-// count updates the counts. The provider may leave out those that did not change.
-func (s *claudeStream) count(u *anthropic.MessageDeltaUsage) {
-	s.usage.output = max(s.usage.output, u.OutputTokens)
-	s.usage.input = max(s.usage.input, u.InputTokens)
-	s.usage.read = max(s.usage.read, u.CacheReadInputTokens)
-	s.usage.write = max(s.usage.write, u.CacheCreationInputTokens)
-	s.usage.thinking = max(s.usage.thinking, u.OutputTokensDetails.ThinkingTokens)
-}
-
-// begin handles the start of a block. It ignores blocks of unknown kinds.
-func (s *claudeStream) begin(e *anthropic.MessageStreamEventUnion) (err error) {
-	b := &claudeBlock{kind: e.ContentBlock.Type, part: -1}
-	// Blocks of unknown kinds count too: no stream may fill the memory with them.
-	if len(s.blocks) == maxParts {
-		return errTooMuch
-	}
-	s.blocks[e.Index] = b
-	switch b.kind {
-	case "text":
-		return s.add(b, PartText, e.ContentBlock.Text)
-	case "thinking":
-		if b.part, err = s.open(Part{Type: PartReasoning}); err != nil {
-			return err
-		}
-		s.metas[b.part] = claudeMeta{Signature: e.ContentBlock.Signature}
-		return s.add(b, PartReasoning, e.ContentBlock.Thinking)
-	case "redacted_thinking":
-		if b.part, err = s.open(Part{Type: PartReasoning}); err == nil {
-			s.metas[b.part] = claudeMeta{Redacted: e.ContentBlock.Data}
-		}
-	case "tool_use":
-		// Marshal would escape <, > and & in arguments that are JSON already.
-		if raw, ok := e.ContentBlock.Input.(json.RawMessage); ok {
-			b.whole = string(raw)
-		} else if raw, err := json.Marshal(e.ContentBlock.Input); err == nil {
-			b.whole = string(raw)
-		}
-		b.part, err = s.open(Part{Type: PartToolCall, CallID: freshCallID(e.ContentBlock.ID, s.used),
-			ToolName: e.ContentBlock.Name})
-	}
-	return err
-}
-
-// delta handles a piece of a block.
-func (s *claudeStream) delta(e *anthropic.MessageStreamEventUnion) error {
-	b := s.blocks[e.Index]
-	// A piece of a block that never began has no place.
-	if b == nil {
-		return nil
-	}
-	switch d := &e.Delta; d.Type {
-	case "text_delta":
-		return s.add(b, PartText, d.Text)
-	case "thinking_delta":
-		return s.add(b, PartReasoning, d.Thinking)
-	case "input_json_delta":
-		return s.add(b, PartToolCall, d.PartialJSON)
-	case "signature_delta":
-		if b.kind == "thinking" {
-			meta := s.metas[b.part]
-			meta.Signature += d.Signature
-			s.metas[b.part] = meta
-		}
-	}
-	return nil
-}
-
-// add adds text to a block. It opens the part of a text block with its first text.
-func (s *claudeStream) add(b *claudeBlock, t PartType, text string) (err error) {
-	if text == "" {
-		return nil
-	}
-	// A text block may stay empty, and providers refuse empty text when it comes back.
-	if b.part < 0 && t == PartText && b.kind == "text" {
-		if b.part, err = s.open(Part{Type: t}); err != nil {
-			return err
-		}
-	}
-	if b.part < 0 || s.parts[b.part].part.Type != t {
-		return nil
-	}
-	return s.assembler.add(b.part, text)
-}
-
-// end handles the end of a block. If no arguments came in pieces, those from the start of
-// the block are complete. An empty object there is a placeholder and means nothing.
-func (s *claudeStream) end(index int64) error {
-	b := s.blocks[index]
-	if b == nil || b.part < 0 {
-		return nil
-	}
-	if b.kind == "tool_use" && s.parts[b.part].text.Len() == 0 && b.whole != "null" && b.whole != "{}" {
-		if err := s.add(b, PartToolCall, b.whole); err != nil {
-			return err
-		}
-	}
-	s.assembler.end(b.part)
-	return nil
+	return textBlock(at.text)
 }

@@ -1,0 +1,247 @@
+package model
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+)
+
+// claudeMeta is the Meta of a reasoning part. The provider accepts the part back only
+// with its signature.
+type claudeMeta struct {
+	Signature string `json:"signature,omitempty"`
+	Redacted  string `json:"redacted,omitempty"` // thinking that only the provider can read
+}
+
+// A messagesEvent is an event of the answer, with the fields that are used here.
+type messagesEvent struct {
+	Type    string `json:"type"`
+	Message struct {
+		Model string         `json:"model"`
+		Usage messagesTokens `json:"usage"`
+	} `json:"message"`
+	Index        int64 `json:"index"`
+	ContentBlock struct {
+		Type      string          `json:"type"`
+		Text      string          `json:"text"`
+		Thinking  string          `json:"thinking"`
+		Signature string          `json:"signature"`
+		Data      string          `json:"data"`
+		ID        string          `json:"id"`
+		Name      string          `json:"name"`
+		Input     json.RawMessage `json:"input"`
+	} `json:"content_block"`
+	Delta struct {
+		Type        string `json:"type"`
+		Text        string `json:"text"`
+		Thinking    string `json:"thinking"`
+		PartialJSON string `json:"partial_json"`
+		Signature   string `json:"signature"`
+		StopReason  string `json:"stop_reason"`
+		StopDetails struct {
+			Explanation string `json:"explanation"`
+		} `json:"stop_details"`
+	} `json:"delta"`
+	Usage messagesTokens `json:"usage"`
+}
+
+// messagesTokens are the counts of tokens in an event.
+type messagesTokens struct {
+	InputTokens              int64 `json:"input_tokens"`
+	OutputTokens             int64 `json:"output_tokens"`
+	CacheReadInputTokens     int64 `json:"cache_read_input_tokens"`
+	CacheCreationInputTokens int64 `json:"cache_creation_input_tokens"`
+	OutputTokensDetails      struct {
+		ThinkingTokens int64 `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+var errNoEvent = errors.New("the model server sent an event that is not JSON")
+
+// A claudeStream reads the events of an answer.
+type claudeStream struct {
+	assembler
+	name   string                 // of the Model, for Meta
+	used   map[string]bool        // call ids of the conversation
+	blocks map[int64]*claudeBlock // by the provider's index
+	metas  map[int]claudeMeta     // by part
+	model  string
+	stop   string // why the answer ended, in the provider's word
+	why    string // the model refused, in the provider's words
+	usage  claudeUsage
+	done   bool
+}
+
+// A claudeBlock is a content block of the answer.
+type claudeBlock struct {
+	kind  string
+	part  int    // index in the assembler, -1 while there is none
+	whole string // arguments that came with the start of the block
+}
+
+// claudeUsage counts tokens as the provider does, each kind of input separately.
+type claudeUsage struct{ input, read, write, output, thinking int64 }
+
+// readEvents reads the stream to its last event. message_stop ends the answer, even if the server
+// keeps the stream open.
+func (s *claudeStream) readEvents(body io.Reader) error {
+	name := ""
+	for r := bufio.NewReader(body); !s.done; {
+		line, err := r.ReadBytes('\n') // watchedBody limits its length
+		if err != nil && err != io.EOF {
+			return err
+		}
+		if rest, ok := bytes.CutPrefix(line, []byte("event:")); ok {
+			name = string(bytes.TrimSpace(rest))
+		}
+		// A last line without an end is an event that was cut off.
+		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok && err == nil {
+			if err := s.read(name, bytes.TrimSpace(data)); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+	}
+	return nil
+}
+
+// read handles the data of an event. It returns a *streamFault for an error within the stream.
+func (s *claudeStream) read(name string, data []byte) error {
+	var e messagesEvent
+	var syntax *json.SyntaxError
+	err := json.Unmarshal(data, &e)
+	if name == "error" || e.Type == "error" {
+		r := &apiError{}
+		r.readBody(http.Header{}, data)
+		r.status = streamStatus(r.kind) // the status of the stream is 200 all the same
+		return &streamFault{r}
+	}
+	if errors.As(err, &syntax) {
+		return errNoEvent
+	}
+	// A field of another type stays empty: copies of the API may have some.
+	return s.event(&e)
+}
+
+// event handles one event of the stream.
+func (s *claudeStream) event(e *messagesEvent) error {
+	switch e.Type {
+	case "message_start":
+		s.model = e.Message.Model
+		// These counts hold if the answer breaks off. The last message_delta completes them.
+		u := e.Message.Usage
+		s.usage = claudeUsage{u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens, 0}
+	case "content_block_start":
+		return s.begin(e)
+	case "content_block_delta":
+		return s.delta(e)
+	case "content_block_stop":
+		return s.end(e.Index)
+	case "message_delta":
+		s.stop, s.why = e.Delta.StopReason, tidyMessage(e.Delta.StopDetails.Explanation, nil)
+		s.count(&e.Usage)
+	case "message_stop":
+		s.done = true
+	}
+	return nil
+}
+
+// count updates the counts. The provider may leave out those that did not change.
+func (s *claudeStream) count(u *messagesTokens) {
+	s.usage.output = max(s.usage.output, u.OutputTokens)
+	s.usage.input = max(s.usage.input, u.InputTokens)
+	s.usage.read = max(s.usage.read, u.CacheReadInputTokens)
+	s.usage.write = max(s.usage.write, u.CacheCreationInputTokens)
+	s.usage.thinking = max(s.usage.thinking, u.OutputTokensDetails.ThinkingTokens)
+}
+
+// begin handles the start of a block. It ignores blocks of unknown kinds.
+func (s *claudeStream) begin(e *messagesEvent) (err error) {
+	b := &claudeBlock{kind: e.ContentBlock.Type, part: -1}
+	// Blocks of unknown kinds count too: no stream may fill the memory with them.
+	if len(s.blocks) == maxParts {
+		return errTooMuch
+	}
+	s.blocks[e.Index] = b
+	switch b.kind {
+	case "text":
+		return s.add(b, PartText, e.ContentBlock.Text)
+	case "thinking":
+		if b.part, err = s.open(Part{Type: PartReasoning}); err != nil {
+			return err
+		}
+		s.metas[b.part] = claudeMeta{Signature: e.ContentBlock.Signature}
+		return s.add(b, PartReasoning, e.ContentBlock.Thinking)
+	case "redacted_thinking":
+		if b.part, err = s.open(Part{Type: PartReasoning}); err == nil {
+			s.metas[b.part] = claudeMeta{Redacted: e.ContentBlock.Data}
+		}
+	case "tool_use":
+		b.whole = string(e.ContentBlock.Input)
+		b.part, err = s.open(Part{Type: PartToolCall, CallID: freshCallID(e.ContentBlock.ID, s.used),
+			ToolName: e.ContentBlock.Name})
+	}
+	return err
+}
+
+// delta handles a piece of a block.
+func (s *claudeStream) delta(e *messagesEvent) error {
+	b := s.blocks[e.Index]
+	// A piece of a block that never began has no place.
+	if b == nil {
+		return nil
+	}
+	switch d := &e.Delta; d.Type {
+	case "text_delta":
+		return s.add(b, PartText, d.Text)
+	case "thinking_delta":
+		return s.add(b, PartReasoning, d.Thinking)
+	case "input_json_delta":
+		return s.add(b, PartToolCall, d.PartialJSON)
+	case "signature_delta":
+		if b.kind == "thinking" {
+			meta := s.metas[b.part]
+			meta.Signature += d.Signature
+			s.metas[b.part] = meta
+		}
+	}
+	return nil
+}
+
+// add adds text to a block. It opens the part of a text block with its first text.
+func (s *claudeStream) add(b *claudeBlock, t PartType, text string) (err error) {
+	if text == "" {
+		return nil
+	}
+	// A text block may stay empty, and providers refuse empty text when it comes back.
+	if b.part < 0 && t == PartText && b.kind == "text" {
+		if b.part, err = s.open(Part{Type: t}); err != nil {
+			return err
+		}
+	}
+	if b.part < 0 || s.parts[b.part].part.Type != t {
+		return nil
+	}
+	return s.assembler.add(b.part, text)
+}
+
+// end handles the end of a block. If no arguments came in pieces, those from the start of
+// the block are complete. An empty object there is a placeholder and means nothing.
+func (s *claudeStream) end(index int64) error {
+	b := s.blocks[index]
+	if b == nil || b.part < 0 {
+		return nil
+	}
+	if b.kind == "tool_use" && s.parts[b.part].text.Len() == 0 && b.whole != "null" && b.whole != "{}" {
+		if err := s.add(b, PartToolCall, b.whole); err != nil {
+			return err
+		}
+	}
+	s.assembler.end(b.part)
+	return nil
+}
