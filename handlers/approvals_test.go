@@ -8,6 +8,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // asks is an instruction whose two edits need approval.
@@ -20,7 +21,7 @@ func (s *site) resting(t testing.TB, worker, input string) response {
 	t.Helper()
 	run := s.must(t, "POST", "/api/workers/"+worker, encode(fields{"input": input}))
 	path := "/api/workers/" + worker + "?taskId=" + run.text("metadata.taskId")
-	eventually(t, "the turn rests", func() bool {
+	storetest.Eventually(t, "the turn rests", func() bool {
 		run = s.must(t, "GET", path, "")
 		return run.size("metadata.pendingApprovals") > 0 && s.runner.Running() == 0
 	})
@@ -55,7 +56,7 @@ func TestApprovals(t *testing.T) {
 	is.Equal(again.text("reason"), "go ahead") // the first stays
 	refused := s.do(t, "POST", decision, `{"approved":false}`)
 	is.Equal([]any{refused.refused(), refused.header.Get("x-should-retry")}, []any{"409 approval_approved", "false"})
-	eventually(t, "the turn ends", func() bool {
+	storetest.Eventually(t, "the turn ends", func() bool {
 		run = s.must(t, "GET", "/api/workers/"+worker+"?taskId="+task, "")
 		return run.text("status") == "completed"
 	})
@@ -73,7 +74,7 @@ func TestApprovalDenied(t *testing.T) {
 	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
 	body := encode(fields{"workerId": worker, "taskId": "mine", "input": asks()})
 	waited := s.begin(t, "POST", "/api/tasks", body) // waits as long as people do
-	eventually(t, "the turn rests", func() bool {
+	storetest.Eventually(t, "the turn rests", func() bool {
 		return s.do(t, "GET", "/api/tasks/mine/approvals", "").size("items") == 1
 	})
 	five := s.open(t, "GET", "/api/workers/"+worker+"?stream=true", "")
@@ -171,7 +172,7 @@ func TestQuestions(t *testing.T) {
 	worker := s.newWorker(t, fields{})
 	s.do(t, "POST", "/api/tasks", encode(fields{"workerId": worker, "taskId": "asks",
 		"input": "```offline\ntool ask_user {\"question\": \"Which <b>?\", \"choices\": [\"red\", \"blue\"]}\nsay It is {{last}}\n```"}), "Prefer: respond-async")
-	eventually(t, "the question", func() bool { return s.do(t, "GET", "/api/tasks/asks/approvals", "").size("items") == 1 })
+	storetest.Eventually(t, "the question", func() bool { return s.do(t, "GET", "/api/tasks/asks/approvals", "").size("items") == 1 })
 	q := s.must(t, "GET", "/api/approvals", "")
 	is.Equal([]any{q.text("items.0.kind"), q.text("items.0.question"), q.text("items.0.choices.1"), q.at("items.0.answer"), q.at("items.0.mayDecide")},
 		[]any{"question", "Which <b>?", "blue", nil, true})
@@ -190,6 +191,6 @@ func TestQuestions(t *testing.T) {
 	a := s.must(t, "POST", path, `{"answer":" the green one "}`)
 	is.Equal([]any{a.text("status"), a.text("answer"), a.at("reason")}, []any{"answered", "the green one", nil})
 	is.Equal(s.do(t, "POST", path, `{"answer":"red"}`).refused(), "409 approval_answered")
-	eventually(t, "the end", func() bool { return s.must(t, "GET", "/api/tasks/asks", "").text("task.status") == "completed" })
+	storetest.Eventually(t, "the end", func() bool { return s.must(t, "GET", "/api/tasks/asks", "").text("task.status") == "completed" })
 	is.Equal(s.must(t, "GET", "/api/tasks/asks", "").text("turns.0.outputText"), `It is {"answer":"the green one"}`)
 }

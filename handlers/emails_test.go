@@ -74,7 +74,7 @@ func TestInboundEmail(t *testing.T) {
 	is.Equal(s.email(t, "/api/inbound-email", raw+"x", "Idempotency-Key: a").status, http.StatusUnprocessableEntity)
 
 	var reply map[string]any
-	eventually(t, "the reply", func() bool {
+	storetest.Eventually(t, "the reply", func() bool {
 		for _, item := range s.email(t, "/api/emails?direction=outbound&status=kept", "").mails() {
 			reply = item
 		}

@@ -13,6 +13,7 @@ import (
 	"journeyman/handlers"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
+	"journeyman/store/storetest"
 )
 
 // panicking is a model with a bug.
@@ -71,7 +72,7 @@ func TestStopsWhileWaiting(t *testing.T) {
 	is.Equal(resp.StatusCode, 200)
 	patient := newServer(t, idle)
 	early := patient.begin(t, "POST", "/api/tasks", `{"input":"x"}`)
-	eventually(t, "the other's task", func() bool { return patient.store.Queued() == 1 })
+	storetest.Eventually(t, "the other's task", func() bool { return patient.store.Queued() == 1 })
 	is.NoErr(s.runner.Stop(t.Context()))
 	is.NoErr(patient.runner.Stop(t.Context()))
 	told := early()

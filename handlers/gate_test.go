@@ -11,6 +11,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/store/storetest"
 )
 
 // A gateServer is a server behind a gate.
@@ -74,7 +75,7 @@ func TestIdleMakesRoom(t *testing.T) {
 		conns = append(conns, c)
 	}
 	// The server notes the end of a request after it has answered.
-	eventually(t, "room for one more", func() bool { return answerOn(t, g.dial(t, getOf("/"))).StatusCode == 200 })
+	storetest.Eventually(t, "room for one more", func() bool { return answerOn(t, g.dial(t, getOf("/"))).StatusCode == 200 })
 	// On a busy machine the second connection may have become idle first.
 	ended := make(chan error, len(conns))
 	for _, c := range conns {

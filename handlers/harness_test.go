@@ -333,21 +333,6 @@ func (s *site) newWorker(t testing.TB, f fields) string {
 	return s.must(t, "POST", "/api/workers", encode(f)).text("id")
 }
 
-// eventually tries until ok, and fails the test when that takes too long.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("still waiting: %s", what)
-		}
-	}
-}
-
 // A clock is time that a test moves by hand.
 type clock struct {
 	mu  sync.Mutex

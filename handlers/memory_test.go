@@ -11,6 +11,7 @@ import (
 	"journeyman/runner/model/offline"
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // A saying answers each call in the same way.
@@ -115,7 +116,7 @@ func TestAnswerFromMemoryOfOtherTurns(t *testing.T) {
 
 	cancelled := s.begin(t, "POST", "/api/tasks",
 		encode(fields{"taskId": "long", "input": scripted("say Begun.", "wait 1h")}))
-	eventually(t, "the text before the pause", func() bool {
+	storetest.Eventually(t, "the text before the pause", func() bool {
 		return s.do(t, "GET", "/api/tasks/long", "").text("turns.0.status") == "running"
 	})
 	s.must(t, "POST", "/api/tasks/long/cancel", "")

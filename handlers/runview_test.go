@@ -10,6 +10,7 @@ import (
 
 	"journeyman/runner"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // TestRunView looks at a run in each of its states.
@@ -86,7 +87,7 @@ func TestPendingAndRunning(t *testing.T) {
 	is.Equal(len(never.at("metadata").(map[string]any)), 7) // all null
 
 	other := s.do(t, "POST", "/api/tasks", encode(fields{"input": scripted("say part", calling("list_files"), "wait 1h")}), "Prefer: respond-async")
-	eventually(t, "the first task's first step", func() bool {
+	storetest.Eventually(t, "the first task's first step", func() bool {
 		r := s.must(t, "GET", "/api/workers/"+other.text("id"), "")
 		return r.text("status") == "running" && r.size("messages.1.parts") > 1
 	})

@@ -132,7 +132,7 @@ func TestStreamsAreShared(t *testing.T) {
 	refused(client{s.as(third), "192.0.2.4"}, path+"/stream", "the organization has 4 open streams")
 	open(eve) // nor is another organization
 	first.cancel()
-	eventually(t, "room for another", func() bool {
+	storetest.Eventually(t, "room for another", func() bool {
 		resp, err := ownClient.Do(ann.request(t, "GET", path+"?stream=true", "", from(ann.addr)))
 		is.NoErr(err)
 		defer resp.Body.Close()
@@ -218,9 +218,9 @@ func TestUploadsAreShared(t *testing.T) {
 	s := newServer(t, idle, withProxy, func(set *settings) { set.api.Most.Uploads = 8; set.seen = func(a *handlers.API) { api = a } })
 	ann, mo, _ := clients(t, s)
 	first := ann.upload(t)
-	eventually(t, "an upload", func() bool { return api.UploadsUnderWay() == 1 })
+	storetest.Eventually(t, "an upload", func() bool { return api.UploadsUnderWay() == 1 })
 	ann.upload(t)
-	eventually(t, "two uploads", func() bool { return api.UploadsUnderWay() == 2 })
+	storetest.Eventually(t, "two uploads", func() bool { return api.UploadsUnderWay() == 2 })
 	status, code, after := ann.upload(t).answer(t)
 	is.Equal([]any{status, code, after}, []any{429, "too_many_uploads", "5"})
 	large := encode(fields{"input": strings.Repeat("x", 100_000)})
@@ -252,14 +252,14 @@ func TestRequestsAreShared(t *testing.T) {
 			}
 		}() // ends with ctx
 	}
-	eventually(t, "two turns", func() bool { return s.store.Queued() == 2 })
+	storetest.Eventually(t, "two turns", func() bool { return s.store.Queued() == 2 })
 	got := ann.do(t, "GET", "/api/me", "", from(ann.addr))
 	is.Equal(got.refused(), "429 too_many_requests")
 	is.Equal(got.header.Get("Retry-After"), "5")
 	is.Equal(mo.do(t, "GET", "/api/me", "", from(mo.addr)).status, 200)
 	is.Equal(eve.do(t, "GET", "/api/me", "", from(eve.addr)).status, 200)
 	cancel()
-	eventually(t, "room", func() bool { return ann.do(t, "GET", "/api/me", "", from(ann.addr)).status == 200 })
+	storetest.Eventually(t, "room", func() bool { return ann.do(t, "GET", "/api/me", "", from(ann.addr)).status == 200 })
 }
 
 // gated serves ok behind a gate, and returns its address.
@@ -321,13 +321,13 @@ func TestConnectionsAreShared(t *testing.T) {
 		_, resp, _ = connect(t, to, addr)
 		is.Equal(resp.StatusCode, 200) // others are not hindered
 	}
-	eventually(t, "an idle connection that makes room", func() bool {
+	storetest.Eventually(t, "an idle connection that makes room", func() bool {
 		conn, resp, _ := connect(t, to, "127.0.0.4")
 		_ = conn.Close()
 		return resp.StatusCode == 200
 	})
 	_ = held[0].Close()
-	eventually(t, "room", func() bool {
+	storetest.Eventually(t, "room", func() bool {
 		conn, resp, _ := connect(t, to, "127.0.0.1")
 		_ = conn.Close()
 		return resp.StatusCode == 200

@@ -396,11 +396,11 @@ func TestOneCancelIsOneDelivery(t *testing.T) {
 	for n := range 3 {
 		answers = append(answers, s.begin(t, "POST", "/api/tasks", encode(fields{"workerId": worker, "taskId": "t",
 			"input": scripted("say part", calling("list_files"), "wait 1h")})))
-		eventually(t, "the turn is accepted", func() bool {
+		storetest.Eventually(t, "the turn is accepted", func() bool {
 			return s.do(t, "GET", "/api/tasks/t", "").at("task.totals.turnCount") == float64(n+1)
 		})
 	}
-	eventually(t, "the first turn runs", func() bool {
+	storetest.Eventually(t, "the first turn runs", func() bool {
 		return s.must(t, "GET", "/api/tasks/t",
 			"").text("turns.0.status") == "running"
 	})

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
 )
 
 // TestIdleStreamCost opens streams in which nothing happens, and counts what they hold. It is
@@ -26,13 +28,13 @@ func TestIdleStreamCost(t *testing.T) {
 			conns[i] = s.idleStream(t, path)
 		}
 		// One writes, one waits for the end of the connection. Background work of the server may come and go.
-		eventually(t, "two goroutines for each stream", func() bool { return held().goroutines <= before.goroutines+2*n+5 })
+		storetest.Eventually(t, "two goroutines for each stream", func() bool { return held().goroutines <= before.goroutines+2*n+5 })
 		after := held()
 		is.True(after.bytes-before.bytes < n*20_000) // a stream holds more than it should
 		for _, c := range append(conns, first) {
 			is.NoErr(c.Close())
 		}
-		eventually(t, "no goroutine that is left", func() bool { return held().goroutines < before.goroutines+5 })
+		storetest.Eventually(t, "no goroutine that is left", func() bool { return held().goroutines < before.goroutines+5 })
 	}
 }
 

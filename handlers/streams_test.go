@@ -16,6 +16,7 @@ import (
 	"journeyman/handlers"
 	"journeyman/runner/model"
 	"journeyman/runner/model/offline"
+	"journeyman/store/storetest"
 )
 
 // TestStreamOfPost streams the turn that each of the three calls began.
@@ -268,7 +269,7 @@ func TestSlowReader(t *testing.T) {
 			}
 		}
 	}
-	eventually(t, "more than a slow reader has", pause(500*time.Millisecond))
+	storetest.Eventually(t, "more than a slow reader has", pause(500*time.Millisecond))
 	n, err := io.Copy(io.Discard, stuck.Body)
 	var timeout net.Error
 	is.True(err == nil || !errors.As(err, &timeout) || !timeout.Timeout()) // the server has hung up
@@ -292,7 +293,7 @@ func TestMostStreams(t *testing.T) {
 	is.Equal(s.must(t, "GET", "/api/tasks", "").size("items"), 0) // no turn runs unseen
 	is.Equal(s.do(t, "HEAD", "/api/workers/"+id+"/stream", "").status, 200)
 	first.cancel()
-	eventually(t, "room for another", func() bool {
+	storetest.Eventually(t, "room for another", func() bool {
 		resp, err := ownClient.Do(s.request(t, "GET", "/api/workers/"+id+"?stream=true", ""))
 		is.NoErr(err)
 		defer resp.Body.Close()

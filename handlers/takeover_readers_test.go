@@ -55,7 +55,7 @@ func stuckReaders(t *testing.T, readers, stuck int) {
 		is.NoErr(err)
 		go func() { texts <- hashed(t, resp.Body, pieces*size) }()
 	}
-	eventually(t, "all streams", func() bool { return s.api.OpenStreams() == int64(readers) })
+	storetest.Eventually(t, "all streams", func() bool { return s.api.OpenStreams() == int64(readers) })
 	s.run(t, fields{"workerId": id, "input": "talk"})
 	want := <-texts
 	for range readers - stuck - 1 {
@@ -130,8 +130,8 @@ func TestStreamPanics(t *testing.T) {
 	is.Equal(resp.StatusCode, 200)
 	_, err = io.ReadAll(resp.Body)
 	is.True(errors.Is(err, io.ErrUnexpectedEOF)) // the client takes the stream for complete
-	eventually(t, "the end of the stream", func() bool { return s.api.OpenStreams() == 0 })
-	eventually(t, "the line of the request", func() bool { return strings.Contains(logged.String(), "level=ERROR msg=request ") })
+	storetest.Eventually(t, "the end of the stream", func() bool { return s.api.OpenStreams() == 0 })
+	storetest.Eventually(t, "the line of the request", func() bool { return strings.Contains(logged.String(), "level=ERROR msg=request ") })
 	is.True(strings.Contains(logged.String(), "a mistake"))
 }
 
@@ -170,7 +170,7 @@ func TestStreamsOfHTTP2(t *testing.T) {
 		beats += strings.Count(line, ": heartbeat")
 	}
 	s.run(t, fields{"workerId": busy, "input": "talk"})
-	eventually(t, "the end of the stuck stream", func() bool { return s.api.OpenStreams() == 1 })
+	storetest.Eventually(t, "the end of the stuck stream", func() bool { return s.api.OpenStreams() == 1 })
 	_, err := io.Copy(io.Discard, stuck.Body)
 	is.True(err != nil) // the client takes the stream for complete
 	var wg sync.WaitGroup

@@ -21,6 +21,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/runner/model/offline"
+	"journeyman/store/storetest"
 )
 
 // A streamServer is a server as the program runs it, in front of the API of a site.
@@ -202,7 +203,7 @@ func TestStreamNoise(t *testing.T) {
 		is.NoErr(err)
 	}
 	is.NoErr(conn.Close())
-	eventually(t, "the failure of a heartbeat", func() bool { return s.api.OpenStreams() == 0 })
+	storetest.Eventually(t, "the failure of a heartbeat", func() bool { return s.api.OpenStreams() == 0 })
 }
 
 // TestStreamClientGoes ends connections of silent streams from outside, in each way. Everything
@@ -225,7 +226,7 @@ func TestStreamClientGoes(t *testing.T) {
 				func(c net.Conn) { tcpOf(c).CloseWrite() },
 			} {
 				var conns []net.Conn
-				eventually(t, "room for as many connections as before", func() bool {
+				storetest.Eventually(t, "room for as many connections as before", func() bool {
 					conn := srv.dial(t, s.asks(path))
 					if resp, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil && resp.StatusCode == 200 {
 						conns = append(conns, conn)
@@ -236,7 +237,7 @@ func TestStreamClientGoes(t *testing.T) {
 				for _, c := range conns {
 					end(c)
 				}
-				eventually(t, "no stream that is left", func() bool { return s.api.OpenStreams() == 0 })
+				storetest.Eventually(t, "no stream that is left", func() bool { return s.api.OpenStreams() == 0 })
 			}
 		})
 	}
@@ -304,7 +305,7 @@ func TestServerStopsInTime(t *testing.T) {
 	is.True(errors.Is(srv.Shutdown(ctx), context.DeadlineExceeded)) // it does not wait for the stream
 	is.Equal(s.api.OpenStreams(), int64(1))
 	is.NoErr(srv.Close())
-	eventually(t, "no stream that is left", func() bool { return s.api.OpenStreams() == 0 })
+	storetest.Eventually(t, "no stream that is left", func() bool { return s.api.OpenStreams() == 0 })
 }
 
 // TestStreamOfPostTakenOver sends a body in each way, of which nothing may be taken for the
@@ -338,7 +339,7 @@ func TestStreamOfPostTakenOver(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "the end of the uploads", func() bool { return s.api.UploadsUnderWay() == 0 })
+	storetest.Eventually(t, "the end of the uploads", func() bool { return s.api.UploadsUnderWay() == 0 })
 }
 
 // streamedForm returns a form with the boundary B that asks for a stream and has a file.
@@ -376,5 +377,5 @@ func TestStreamLeavesNothing(t *testing.T) {
 		is.NoErr(err)
 		is.NoErr(conn.Close()) // while the server waits for the next request
 	}
-	eventually(t, "no goroutine that is left", func() bool { return runtime.NumGoroutine() < before+5 })
+	storetest.Eventually(t, "no goroutine that is left", func() bool { return runtime.NumGoroutine() < before+5 })
 }

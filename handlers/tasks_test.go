@@ -12,6 +12,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // TestTaskFields reads every field of a task and a turn.
@@ -141,7 +142,7 @@ func TestArchiveWhileRunning(t *testing.T) {
 	s := newServer(t)
 	s.do(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": scripted("wait 100ms", "say done")}), "Prefer: respond-async")
 	s.must(t, "DELETE", "/api/tasks/t", "")
-	eventually(t, "the archived task's end", func() bool { return s.must(t, "GET", "/api/tasks/t", "").text("task.status") == "completed" })
+	storetest.Eventually(t, "the archived task's end", func() bool { return s.must(t, "GET", "/api/tasks/t", "").text("task.status") == "completed" })
 	is.Equal(s.must(t, "GET", "/api/tasks/t", "").text("turns.0.outputText"), "done")
 }
 
@@ -153,7 +154,7 @@ func TestCancel(t *testing.T) {
 	input := scripted("say part of it", calling("write_file", "path", "a", "content", "x"), "say more", "wait 1h", "say never")
 	waits := s.begin(t, "POST", "/api/tasks", encode(fields{"taskId": "t", "input": input}))
 	var worker string
-	eventually(t, "the task", func() bool {
+	storetest.Eventually(t, "the task", func() bool {
 		worker = s.do(t, "GET", "/api/tasks/t", "").text("task.workerId")
 		return worker != ""
 	})

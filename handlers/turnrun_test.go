@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
 )
 
 // A request is answered with its own turn, whatever the task has gone on to since:
@@ -39,7 +41,7 @@ func TestWaitingWithATurnQueuedBehind(t *testing.T) {
 	var wg sync.WaitGroup
 	var first response
 	wg.Go(func() { first = s.run(t, fields{"taskId": "q", "input": scripted("wait 300ms", "say A")}) })
-	eventually(t, "the first turn runs", func() bool { return s.do(t, "GET", "/api/tasks/q", "").status == 200 })
+	storetest.Eventually(t, "the first turn runs", func() bool { return s.do(t, "GET", "/api/tasks/q", "").status == 200 })
 	s.do(t, "POST", "/api/tasks", encode(fields{"taskId": "q", "input": scripted("wait 2s", "say B")}), "Prefer: respond-async")
 	wg.Wait()
 	is.Equal(first.text("output_text"), "A")

@@ -14,6 +14,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/store/storetest"
 )
 
 // TestPrefer asks each of the three calls to wait and not to wait.
@@ -185,10 +186,10 @@ func TestClientLeaves(t *testing.T) {
 					}
 					gone <- err
 				}()
-				eventually(t, "the task", func() bool { return s.do(t, "GET", "/api/tasks/"+id, "").text("task.status") == "running" })
+				storetest.Eventually(t, "the task", func() bool { return s.do(t, "GET", "/api/tasks/"+id, "").text("task.status") == "running" })
 				cancel()
 				is.True(<-gone != nil)
-				eventually(t, "the task's end", func() bool { return s.must(t, "GET", "/api/tasks/"+id, "").text("task.status") == "completed" })
+				storetest.Eventually(t, "the task's end", func() bool { return s.must(t, "GET", "/api/tasks/"+id, "").text("task.status") == "completed" })
 				is.Equal(s.must(t, "GET", "/api/tasks/"+id, "").text("turns.0.outputText"), "finished")
 			}
 		})
@@ -214,7 +215,7 @@ func TestLeavingIsNoticed(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "both turns", func() bool { return s.runner.Running() == 2 })
+	storetest.Eventually(t, "both turns", func() bool { return s.runner.Running() == 2 })
 	cancel()
 	gone.Wait()
 	stop, done := context.WithTimeout(t.Context(), patience)

@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // An outside stands for the endpoints of webhooks: it takes what is sent to it.
@@ -334,7 +335,7 @@ func TestDeliveryOfADeletedWorker(t *testing.T) {
 	s.must(t, "PUT", "/api/workers/"+worker+"/webhook", `{"url":"https://a.example/"}`)
 	s.must(t, "POST", "/api/workers/"+worker, encode(fields{"input": scripted("wait 300ms", "say Done.")}))
 	s.must(t, "DELETE", "/api/workers/"+worker, "")
-	eventually(t, "the delivery", func() bool {
+	storetest.Eventually(t, "the delivery", func() bool {
 		due, err := s.store.DueDeliveries(t.Context(), worker, 1)
 		return err == nil && len(due) == 1
 	})
@@ -355,7 +356,7 @@ func TestWaitingDelivery(t *testing.T) {
 	open := func() response { return s.must(t, "GET", "/api/approvals", "") }
 	// The question is seen before the turn rests, and the delivery begins with the rest.
 	waits := func(what string, deliveries int) {
-		eventually(t, what, func() bool {
+		storetest.Eventually(t, what, func() bool {
 			due, err := s.store.DueDeliveries(t.Context(), worker, 100)
 			return err == nil && len(due) == deliveries && open().size("items") == 1
 		})
@@ -371,7 +372,7 @@ func TestWaitingDelivery(t *testing.T) {
 	second, next := s.delivery(t, worker)
 	is.Equal([]any{next.text("type"), next.text("waiting.approvals.0.toolName")}, []any{"task.waiting", "write_file"})
 	s.must(t, "POST", "/api/tasks/waits/approvals/"+open().text("items.0.id"), `{"approved":true}`)
-	eventually(t, "the end", func() bool { return s.must(t, "GET", "/api/tasks/waits", "").text("task.status") == "completed" })
+	storetest.Eventually(t, "the end", func() bool { return s.must(t, "GET", "/api/tasks/waits", "").text("task.status") == "completed" })
 	is.Equal(string(s.deliveryBody(t, asked).body), string(body.body)) // each attempt has the same body
 	is.Equal(string(s.deliveryBody(t, second).body), string(next.body))
 	due, err := s.store.DueDeliveries(t.Context(), worker, 100)

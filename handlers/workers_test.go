@@ -183,7 +183,7 @@ func TestPromptSurvivesClient(t *testing.T) {
 	cancel()
 	is.True(<-gone != nil)
 	close(m.release)
-	eventually(t, "the worker that nobody waits for", func() bool {
+	storetest.Eventually(t, "the worker that nobody waits for", func() bool {
 		return s.must(t, "GET", "/api/workers", "").size("items") == 1
 	})
 	again := s.must(t, "POST", "/api/workers", body, "Idempotency-Key: k")

@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // TestAlertMail sends an alert through a relay. Nothing in the title of a task gets into the
@@ -28,7 +29,7 @@ func TestAlertMail(t *testing.T) {
 		Title: "<b>Pay</b>\r\nBcc: eve@evil.example", Input: "```offline\nfail broken It broke\n```"})
 	is.NoErr(err)
 	p.runner.Wake()
-	eventually(t, "the alert", func() bool {
+	storetest.Eventually(t, "the alert", func() bool {
 		_, ok, err := p.store.AlertsDue(t.Context())
 		return err == nil && ok
 	})
@@ -38,7 +39,7 @@ func TestAlertMail(t *testing.T) {
 	n, err := p.store.MakeAlertMessages(t.Context(), 5)
 	is.NoErr(err)
 	is.Equal(n, 1)
-	eventually(t, "the mail", func() bool { return h.count() == 1 })
+	storetest.Eventually(t, "the mail", func() bool { return h.count() == 1 })
 	raw := h.got[0]
 	head, body, _ := strings.Cut(raw, "\r\n\r\n")
 	is.Equal(h.from[0], "postmaster@"+domain)
@@ -50,7 +51,7 @@ func TestAlertMail(t *testing.T) {
 	is.True(!strings.Contains(body, "It broke"))                      // the words of the failure stay here
 	is.True(strings.Contains(body, "?organization=3D"))               // the link names the organization
 	var e store.Email
-	eventually(t, "the row", func() bool {
+	storetest.Eventually(t, "the row", func() bool {
 		e = p.emails(store.Outbound)[0]
 		return e.Status == store.EmailSent
 	})

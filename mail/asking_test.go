@@ -10,6 +10,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // askingFor is an instruction that asks a question and repeats the answer.
@@ -55,13 +56,13 @@ func TestQuestionByMail(t *testing.T) {
 			is.Equal(p.turn(first).Status, store.Running)
 
 			send(tt.from, "second", "2.\n\nOn Mon, Nov 23, 2026 at 9:30 AM Waiter <w@localhost> wrote:\n> Soup or salad?", "In-Reply-To: <"+question+">", "References: <first@example.net> <"+question+">")
-			eventually(t, "the end", func() bool { return p.turn(first).Status.Ended() })
+			storetest.Eventually(t, "the end", func() bool { return p.turn(first).Status.Ended() })
 			is.Equal(p.turn(first).OutputText, `It is {"answer":"Salad"}`)
 			send(tt.from, "second", "2.", "In-Reply-To: <"+question+">") // the same mail again
 			mails := p.emails(store.Inbound)
 			is.Equal(mails[len(mails)-1].TurnID, first.TurnID) // the answer belongs to the turn that asked
 			// The answer of the turn follows the newest mail, once.
-			eventually(t, "the reply", func() bool {
+			storetest.Eventually(t, "the reply", func() bool {
 				for _, e := range p.emails(store.Outbound) {
 					if _, raw := p.source(e); e.TurnID == first.TurnID && strings.Contains(raw, "In-Reply-To: <second@example.net>") {
 						return true
@@ -97,7 +98,7 @@ func TestStrangersAreNotAsked(t *testing.T) {
 		from := []string{"bob@example.net", "no-reply@example.net"}[i]
 		is.Equal(p.send(from, WorkerAddress(to.ID, domain), letter(askingFor(`{"question": "Who?"}`), "From: "+from, fmt.Sprintf("Message-ID: <%d@example.net>", i))), "250 2.0.0 OK: queued")
 		e := p.emails(store.Inbound)[i]
-		eventually(t, "the end", func() bool { return p.turn(e).Status.Ended() })
+		storetest.Eventually(t, "the end", func() bool { return p.turn(e).Status.Ended() })
 		is.True(strings.Contains(p.turn(e).OutputText, `there is no tool`)) // the tool is not offered
 	}
 }
@@ -114,7 +115,7 @@ func TestAnswerWithFiles(t *testing.T) {
 		"Content-Disposition: attachment; filename=list.txt\n\nsugar\n--b--", "Message-ID: <2@example.com>", "In-Reply-To: <"+question+">",
 		"MIME-Version: 1.0", "Content-Type: multipart/mixed; boundary=b")), "250 2.0.0 OK: queued")
 	e := p.emails(store.Inbound)[0]
-	eventually(t, "the end", func() bool { return p.turn(e).Status.Ended() })
+	storetest.Eventually(t, "the end", func() bool { return p.turn(e).Status.Ended() })
 	is.True(strings.Contains(p.turn(e).OutputText, "sugar")) // the call after the answer has read it
 	list, _, err := p.store.Approvals(t.Context(), p.owner.Caller, store.ApprovalQuery{TaskID: e.TaskID, Limit: 5})
 	is.NoErr(err)
@@ -136,7 +137,7 @@ func TestApprovalByMail(t *testing.T) {
 		Input: "```offline\ntool write_file {\"path\": \"a.txt\", \"content\": \"" + evil + "\"}\nsay It is {{last}}\n```"})
 	is.NoErr(err)
 	p.runner.Wake()
-	eventually(t, "the mail", func() bool { return h.count() == 1 })
+	storetest.Eventually(t, "the mail", func() bool { return h.count() == 1 })
 	h.mu.Lock()
 	raw, to := h.got[0], h.to[0]
 	h.mu.Unlock()

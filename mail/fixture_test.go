@@ -240,7 +240,7 @@ func (p *post) turn(e store.Email) store.Turn {
 func (p *post) replies(n int, states ...store.EmailStatus) []store.Email {
 	p.t.Helper()
 	var list []store.Email
-	eventually(p.t, fmt.Sprintf("%d replies in state %v", n, states), func() bool {
+	storetest.Eventually(p.t, fmt.Sprintf("%d replies in state %v", n, states), func() bool {
 		list = nil
 		for _, e := range p.emails(store.Outbound) {
 			for _, s := range states {
@@ -266,22 +266,6 @@ func (p *post) source(e store.Email) (*mail.Reader, string) {
 		p.t.Fatal(err)
 	}
 	return r, string(raw)
-}
-
-// eventually waits for a condition that another goroutine brings about.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline.C:
-			t.Fatalf("waited in vain for %s", what)
-		case <-tick.C:
-		}
-	}
 }
 
 func newReader(r io.Reader) *bufio.Reader { return bufio.NewReader(r) }

@@ -88,8 +88,8 @@ func TestAPanicIsOneMailsTrouble(t *testing.T) {
 	is.Equal(text, "")
 	is.True(strings.HasPrefix(p.send("ann@example.com", p.address(),
 		letter(asking("say "+strings.Repeat(">", 1000)))), "250")) // the server lives, and the reply costs much
-	eventually(t, "the reply's panic", func() bool { return strings.Contains(log.String(), "reply: panic at") })
-	eventually(t, "its next try", func() bool {
+	storetest.Eventually(t, "the reply's panic", func() bool { return strings.Contains(log.String(), "reply: panic at") })
+	storetest.Eventually(t, "its next try", func() bool {
 		list := p.emails(store.Outbound)
 		return len(list) == 1 && list[0].Status == store.EmailQueued &&
 			strings.Contains(list[0].Reason, "could not be composed")

@@ -267,7 +267,7 @@ func TestRepliesOfEveryEnd(t *testing.T) {
 	is.Equal(p.send("bob@example.net", p.address(), letter("```offline\nwait 1m\n```", "From: bob@example.net", "Message-ID: <run@example.net>")), "250 2.0.0 OK: queued")
 	list := p.emails(store.Inbound)
 	running := list[len(list)-1]
-	eventually(t, "the turn to run", func() bool { return p.turn(running).Status == store.Running })
+	storetest.Eventually(t, "the turn to run", func() bool { return p.turn(running).Status == store.Running })
 	is.Equal(p.send("bob@example.net", p.worker.ID+"+"+running.TaskID+"@"+domain, letter("next", "From: bob@example.net", "Message-ID: <wait@example.net>")), "250 2.0.0 OK: queued")
 	_, err := p.runner.AbortTask(t.Context(), p.owner.Caller, running.TaskID)
 	is.NoErr(err)
@@ -404,7 +404,7 @@ func TestRelayTrouble(t *testing.T) {
 			p := newPost(t, false, func(c *Config) { c.Relay = h.relay })
 			is.Equal(p.send("bob@example.net", p.address(), letter("Hello", "From: bob@example.net")), "250 2.0.0 OK: queued")
 			var e store.Email
-			eventually(t, "the first attempt", func() bool {
+			storetest.Eventually(t, "the first attempt", func() bool {
 				for _, e = range p.emails(store.Outbound) {
 					return e.Reason != ""
 				}
@@ -440,7 +440,7 @@ func TestRetries(t *testing.T) {
 	p := newPostWith(t, false, store.Options{Now: clock}, func(c *Config) { c.Relay, c.Now = h.relay, clock })
 	is.Equal(p.send("bob@example.net", p.address(), letter("Hello", "From: bob@example.net")), "250 2.0.0 OK: queued")
 	for i := range 3 {
-		eventually(t, fmt.Sprintf("attempt %d", i+1), func() bool {
+		storetest.Eventually(t, fmt.Sprintf("attempt %d", i+1), func() bool {
 			list := p.emails(store.Outbound)
 			if len(list) != 1 || list[0].Attempts != int64(i+1) {
 				return false
@@ -500,11 +500,11 @@ func TestLoopOfTwoWorkers(t *testing.T) {
 		return answer != "250 2.0.0 OK: queued"
 	}
 	is.Equal(p.send(WorkerAddress(other.ID, domain), p.address(), letter("Ping", "From: "+WorkerAddress(other.ID, domain))), "250 2.0.0 OK: queued")
-	eventually(t, "the loop to end", pass)
+	storetest.Eventually(t, "the loop to end", pass)
 	list := p.emails(store.Inbound)
 	is.True(len(list) <= 8)                                                         // four a side
 	is.True(strings.HasPrefix(answer, "450 4.7.1 too many mails in this thread: ")) // and the one too many
-	eventually(t, "the last turns to end", func() bool { return p.runner.Running() == 0 && p.store.Queued() == 0 })
+	storetest.Eventually(t, "the last turns to end", func() bool { return p.runner.Running() == 0 && p.store.Queued() == 0 })
 	is.Equal(len(p.emails(store.Inbound)), len(list))
 
 	// With the mark it ends at once.
@@ -577,5 +577,5 @@ func TestReplyOfADeadProcess(t *testing.T) {
 		cfg.Relay = h.relay
 	})
 	is.Equal(len(claimed), 1)
-	eventually(t, "the reply", func() bool { return h.count() == 1 })
+	storetest.Eventually(t, "the reply", func() bool { return h.count() == 1 })
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 func TestConversation(t *testing.T) {
@@ -166,7 +167,7 @@ func TestConnectionLimits(t *testing.T) {
 	third.must("421 4.7.0 too many connections from your address", third.answer())
 	is.True(strings.Contains(third.answer(), "EOF"))
 	first.must("221", first.say("QUIT"))
-	eventually(t, "the place to be free", func() bool {
+	storetest.Eventually(t, "the place to be free", func() bool {
 		c := p.dial()
 		defer c.Close()
 		return strings.HasPrefix(c.answer(), "220")
@@ -273,7 +274,7 @@ func TestShutdown(t *testing.T) {
 	_, err := fmt.Fprint(busy.Conn, "Subject: a\r\n\r\n")
 	is.NoErr(err)
 	done := make(chan error, 1)
-	eventually(t, "the mail to begin", func() bool { return p.busy() == 1 })
+	storetest.Eventually(t, "the mail to begin", func() bool { return p.busy() == 1 })
 	go func() { done <- p.Shutdown(context.Background()) }()
 	idle.must("421 4.3.2 The server stops", idle.answer()) // and not that it was silent for too long
 	busy.must("250", busy.say("Hello\r\n."))

@@ -46,19 +46,17 @@ func onClock(t testing.TB, c *clock, setups ...setup) *fixture {
 // waiting waits until a turn is suspended and holds no slot, and returns it.
 func (f *fixture) waiting(t store.Turn) store.Turn {
 	f.t.Helper()
-	for deadline := time.Now().Add(patience); ; {
-		now, err := f.store.Turn(f.ctx(), t.ID)
-		if err != nil {
+	storetest.Eventually(f.t, "turn "+t.ID+" to wait", func() bool {
+		var err error
+		if t, err = f.store.Turn(f.ctx(), t.ID); err != nil {
 			f.t.Fatal(err)
 		}
-		if now.Wait != nil && f.Running() == 0 {
-			return now
+		if t.Status.Ended() {
+			f.t.Fatalf("turn %s does not wait: %s %v", t.ID, t.Status, t.Failure)
 		}
-		if now.Status.Ended() || time.Now().After(deadline) {
-			f.t.Fatalf("turn %s does not wait: %s %v", t.ID, now.Status, now.Failure)
-		}
-		time.Sleep(time.Millisecond)
-	}
+		return t.Wait != nil && f.Running() == 0
+	})
+	return t
 }
 
 // pass moves the clock, and wakes the runner.
@@ -97,9 +95,10 @@ func TestATurnOutlastsItsProvider(t *testing.T) {
 				at := *turn.Wait.RetryAt
 				f.pass(c, at.Sub(c.now()))
 				if c.now().Before(back) {
-					for turn = f.waiting(turn); turn.Wait.RetryAt.Equal(at); turn = f.waiting(turn) {
-						time.Sleep(time.Millisecond) // it is not resumed yet
-					}
+					storetest.Eventually(t, "the turn to be resumed", func() bool {
+						turn = f.waiting(turn)
+						return !turn.Wait.RetryAt.Equal(at)
+					})
 					suspensions++
 				}
 			}
@@ -179,10 +178,14 @@ func TestPatienceEnds(t *testing.T) {
 			turn := f.accept("go")
 			for n := 0; n < 5 && tt.again == ""; n++ {
 				turn = f.waiting(turn)
-				for at := *turn.Wait.RetryAt; turn.Wait != nil && turn.Wait.RetryAt.Equal(at) && !turn.Status.Ended(); time.Sleep(time.Millisecond) {
+				at := *turn.Wait.RetryAt
+				storetest.Eventually(t, "the turn to be resumed", func() bool {
 					f.pass(c, max(at.Sub(c.now()), 0))
-					turn, _ = f.store.Turn(t.Context(), turn.ID)
-				}
+					var err error
+					turn, err = f.store.Turn(t.Context(), turn.ID)
+					is.NoErr(err)
+					return turn.Wait == nil || !turn.Wait.RetryAt.Equal(at) || turn.Status.Ended()
+				})
 			}
 			turn = f.wait(turn)
 			is.Equal(*turn.Failure, store.Failure{Code: "503", Message: tt.message, Retryable: true})

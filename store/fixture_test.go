@@ -204,22 +204,6 @@ func (f *fixture) checkQueueCounts() {
 	is.Equal(int64(len(counts)), f.count(`SELECT count(DISTINCT organization_num) FROM turns WHERE status = 'pending'`))
 }
 
-// eventually waits for a condition that another goroutine brings about.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline.C:
-			t.Fatalf("waited in vain for %s", what)
-		case <-tick.C:
-		}
-	}
-}
-
 // sha is the SHA-256 of text in hexadecimal.
 func sha(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 

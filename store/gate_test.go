@@ -147,7 +147,7 @@ func TestMaintenanceBeforeAWaitingWrite(t *testing.T) {
 	} {
 		go func() { done <- write() }()
 	}
-	eventually(t, "the writes to wait", func() bool { return f.Waiting() == 3 })
+	storetest.Eventually(t, "the writes to wait", func() bool { return f.Waiting() == 3 })
 	is.True(f.BeginMaintenance())
 	release()
 	for range 3 {

@@ -60,9 +60,9 @@ func TestAFailedBatchCountsNothing(t *testing.T) {
 		_, err := f.CreateTurn(context.Background(), f.turn())
 		outcome <- err
 	}()
-	eventually(t, "the turn to be queued", func() bool { return f.Waiting() == 1 })
+	storetest.Eventually(t, "the turn to be queued", func() bool { return f.Waiting() == 1 })
 	go func() { outcome <- f.Write(context.Background(), violate) }()
-	eventually(t, "the culprit to be queued", func() bool { return f.Waiting() == 2 })
+	storetest.Eventually(t, "the culprit to be queued", func() bool { return f.Waiting() == 2 })
 	release()
 	is.True(<-outcome != nil)
 	is.True(<-outcome != nil)

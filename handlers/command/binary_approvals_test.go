@@ -34,7 +34,7 @@ func (s *instance) approvals(t testing.TB) ([]waitingCall, error) {
 func (s *instance) asked(t *testing.T) waitingCall {
 	t.Helper()
 	var list []waitingCall
-	eventually(t, "a call that waits", func() bool {
+	storetest.Eventually(t, "a call that waits", func() bool {
 		var err error
 		list, err = s.approvals(t)
 		is.New(t).NoErr(err)
@@ -119,7 +119,7 @@ func TestKillDuringApprovedCall(t *testing.T) {
 		toolLine("shell", map[string]any{"command": "echo run >> runs; sleep " + seconds}), "say it said {{last}}")})
 	_, err := s.decide(t, s.asked(t), true)
 	is.NoErr(err)
-	eventually(t, "the command", func() bool { return sleepers(t, seconds) > 0 })
+	storetest.Eventually(t, "the command", func() bool { return sleepers(t, seconds) > 0 })
 	s.kill()
 	s = shellServer(t, dir)
 	v = s.ended(t, v)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/matryer/is"
 	"golang.org/x/sys/unix"
+
+	"journeyman/store/storetest"
 )
 
 // TestNoDescriptorLeft takes every file descriptor from the running program: it tells its
@@ -34,7 +36,7 @@ func TestNoDescriptorLeft(t *testing.T) {
 
 	// Requests without their bodies take what is left: such a connection is not idle.
 	busy := "POST /api/tasks " + byKey + "Content-Type: application/json\r\nContent-Length: 10\r\n\r\n"
-	eventually(t, "a refusal", func() bool {
+	storetest.Eventually(t, "a refusal", func() bool {
 		s.ask(t, busy)
 		return readStatus(t, s.ask(t, me)) == 503
 	})
@@ -46,18 +48,18 @@ func TestNoDescriptorLeft(t *testing.T) {
 		s.ask(t, "")
 	}
 	// Connections that have just ended may leave a descriptor, which the next request takes.
-	eventually(t, "a refusal again", func() bool {
+	storetest.Eventually(t, "a refusal again", func() bool {
 		s.ask(t, busy)
 		return readStatus(t, s.ask(t, me)) == 503
 	})
-	eventually(t, "a refusal by SMTP that says why", func() bool {
+	storetest.Eventually(t, "a refusal by SMTP that says why", func() bool {
 		s.ask(t, busy)
 		return strings.HasPrefix(greeting(t, mailAddr), "421 4.3.2 no file descriptor left")
 	})
 
 	give()
-	eventually(t, "an answer", func() bool { return readStatus(t, s.ask(t, me)) == 200 })
-	eventually(t, "mail again", func() bool { return strings.HasPrefix(greeting(t, mailAddr), "220 ") })
+	storetest.Eventually(t, "an answer", func() bool { return readStatus(t, s.ask(t, me)) == 200 })
+	storetest.Eventually(t, "mail again", func() bool { return strings.HasPrefix(greeting(t, mailAddr), "220 ") })
 	s.stop(t)
 }
 

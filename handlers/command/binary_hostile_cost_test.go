@@ -18,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"journeyman/store/storetest"
 )
 
 // limitMemory puts a process, with the children it will have, into a cgroup of
@@ -44,7 +46,7 @@ func limitMemory(t *testing.T, pid int) string {
 			continue
 		}
 		t.Cleanup(func() {
-			eventually(t, "the end of the group", func() bool {
+			storetest.Eventually(t, "the end of the group", func() bool {
 				err := os.Remove(group) // once the processes are gone
 				return err == nil || errors.Is(err, fs.ErrNotExist)
 			})
@@ -175,7 +177,7 @@ func TestCancelKillsReader(t *testing.T) {
 	s := serve(t, t.TempDir(), "--allow-private-network")
 	script := offlineScript(toolLine("web_fetch", map[string]any{"url": web.URL}))
 	v := s.mustPost(t, "/api/tasks", map[string]any{"input": script}, "Prefer", "respond-async")
-	eventually(t, "the reader", func() bool { return readers(t, s) == 1 })
+	storetest.Eventually(t, "the reader", func() bool { return readers(t, s) == 1 })
 	a, err := s.post(t.Context(), "/api/tasks/"+v.Metadata.TaskID+"/cancel", nil)
 	if err != nil || a.status != http.StatusOK {
 		t.Fatalf("cancel answered %d, %v", a.status, err)

@@ -201,7 +201,7 @@ func (h *victim) mail(raw string) {
 	if h.email(id).TaskID != nil {
 		h.accepted++
 	}
-	eventually(h.t, "the end of the task of "+id, func() bool {
+	storetest.Eventually(h.t, "the end of the task of "+id, func() bool {
 		e := h.email(id)
 		if e.TaskID == nil {
 			return e.Status != "accepted" // ignored, perhaps

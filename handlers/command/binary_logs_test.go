@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
 )
 
 // canary stands in everything that a client, a correspondent, a provider or an
@@ -44,7 +46,7 @@ func (s *instance) logged(t *testing.T) (lines []logLine) {
 // find waits for a line with that message and those attributes.
 func (s *instance) find(t *testing.T, msg string, attrs map[string]any) (found logLine) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("a line %q with %v", msg, attrs), func() bool {
+	storetest.Eventually(t, fmt.Sprintf("a line %q with %v", msg, attrs), func() bool {
 		for _, l := range s.logged(t) {
 			same := l["msg"] == msg
 			for name, v := range attrs {

@@ -47,7 +47,7 @@ func TestMaintenance(t *testing.T) {
 	first := s.begin(t, "/api/tasks", map[string]any{"workerId": worker, "input": offlineScript("wait 1500ms", "say first")})
 	running := s.awaitTask(t, worker, "running")
 	waiting := s.begin(t, "/api/tasks", map[string]any{"input": offlineScript("say second")}) // there is one slot
-	eventually(t, "the second task", func() bool { return s.countTasks(t) == 2 })
+	storetest.Eventually(t, "the second task", func() bool { return s.countTasks(t) == 2 })
 	s.mustPost(t, "/api/workers/"+worker+"/schedules", map[string]any{"input": offlineScript("say due"),
 		"when": map[string]any{"type": "delayed", "delayInSeconds": 1}})
 
@@ -61,7 +61,7 @@ func TestMaintenance(t *testing.T) {
 	is.Equal(code, 0)
 	is.True(strings.HasPrefix(text, "The server is in maintenance since ") && strings.HasSuffix(text, " 0 turns run.\n"))
 	const overdue = `SELECT count(*) FROM schedules WHERE next_run_at < 1000 * unixepoch() - 2000`
-	eventually(t, "the schedule is overdue", func() bool { return storetest.Rows(t, dir, overdue)[0][0] == "1" })
+	storetest.Eventually(t, "the schedule is overdue", func() bool { return storetest.Rows(t, dir, overdue)[0][0] == "1" })
 	is.Equal(s.countTasks(t), 2) // it has not fired
 	s.worksForOperator(t)
 
@@ -70,7 +70,7 @@ func TestMaintenance(t *testing.T) {
 	is.True(strings.HasPrefix(text, "The server is not in maintenance."))
 	a = waiting.wait(t)
 	is.Equal(s.must(t, a, nil).OutputText, "second")
-	eventually(t, "the schedule's task", func() bool { return s.countTasks(t) == 3 })
+	storetest.Eventually(t, "the schedule's task", func() bool { return s.countTasks(t) == 3 })
 	s.awaitReady(t, http.StatusOK)
 	s.mustPost(t, "/api/tasks", map[string]any{"input": "hello"})
 	s.stop(t)
@@ -164,7 +164,7 @@ func TestStartInMaintenance(t *testing.T) {
 	s = c.serve(t, dir, testKey, serveArgs(dir, "--backup-every", "24h", "--backup-to", backups)...)
 	s.awaitReady(t, http.StatusServiceUnavailable)
 	s.refusedChange(t, "POST", "/api/tasks", `{"input":"Hello"}`)
-	eventually(t, "a backup", func() bool {
+	storetest.Eventually(t, "a backup", func() bool {
 		list, _ := filepath.Glob(filepath.Join(backups, "*.tgz"))
 		return len(list) == 1
 	})

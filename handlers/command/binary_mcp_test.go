@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
 )
 
 // toolServer writes a configuration with the server of serveTools into dir, where
@@ -36,10 +38,10 @@ func TestKillEndsToolServers(t *testing.T) {
 	v := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript(`tool local__echo {"n":1}`, "say {{last}}")})
 	is.Equal(v.OutputText, `echo of {"n":1}`)
 	v = s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("tool local__block {}", "say it said {{last}}")}, "Prefer", "respond-async")
-	eventually(t, "the call", func() bool { data, _ := os.ReadFile(mark); return len(data) > 0 })
+	storetest.Eventually(t, "the call", func() bool { data, _ := os.ReadFile(mark); return len(data) > 0 })
 	is.Equal(sleepers(t, seconds), 1)
 	s.kill()
-	eventually(t, "the end of all that it had started", func() bool { return sleepers(t, seconds) == 0 })
+	storetest.Eventually(t, "the end of all that it had started", func() bool { return sleepers(t, seconds) == 0 })
 
 	s = serve(t, dir)
 	v = s.ended(t, v)
@@ -56,7 +58,7 @@ func TestStopEndsToolServers(t *testing.T) {
 	mark := toolServer(t, dir, seconds)
 	s := serve(t, dir, "--grace", "100ms")
 	s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("tool local__block {}")}, "Prefer", "respond-async")
-	eventually(t, "the call", func() bool { data, _ := os.ReadFile(mark); return len(data) > 0 })
+	storetest.Eventually(t, "the call", func() bool { data, _ := os.ReadFile(mark); return len(data) > 0 })
 	s.stop(t)
 	is.Equal(sleepers(t, seconds), 0)
 }
@@ -68,7 +70,7 @@ func TestCancelReachesAToolServer(t *testing.T) {
 	mark := toolServer(t, dir, seconds)
 	s := serve(t, dir)
 	v := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("tool local__block {}")}, "Prefer", "respond-async")
-	eventually(t, "the call", func() bool { data, _ := os.ReadFile(mark); return len(data) > 0 })
+	storetest.Eventually(t, "the call", func() bool { data, _ := os.ReadFile(mark); return len(data) > 0 })
 	a, err := s.post(t.Context(), "/api/tasks/"+v.Metadata.TaskID+"/cancel", nil)
 	is.NoErr(err)
 	is.Equal(a.status, 200)

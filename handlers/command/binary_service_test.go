@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
 )
 
 // TestReadinessEndsFirst stops a server behind a load balancer: it is not ready any more and says
@@ -32,7 +34,7 @@ func TestReadinessEndsFirst(t *testing.T) {
 		Status string
 		Checks map[string]string
 	}
-	eventually(t, "the end of readiness", func() bool {
+	storetest.Eventually(t, "the end of readiness", func() bool {
 		a, err := s.send(t.Context(), http.MethodGet, "/readyz", nil)
 		return err == nil && a.status == http.StatusServiceUnavailable && json.Unmarshal(a.body, &ready) == nil
 	})

@@ -401,20 +401,6 @@ func (s *instance) until(t testing.TB, v seenRun, right func(seenRun) bool) seen
 	}
 }
 
-// eventually waits until ok, and fails the test where that takes too long.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(patience); !ok(); {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("still waiting: %s", what)
-		}
-	}
-}
-
 // offlineScript is an input that the offline model carries out line by line.
 func offlineScript(lines ...string) string {
 	return "```offline\n" + strings.Join(lines, "\n") + "\n```"

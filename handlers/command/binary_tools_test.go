@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
 )
 
 // sleepers are the processes of this machine that sleep for that long.
@@ -100,10 +102,10 @@ func TestKillDuringShell(t *testing.T) {
 	v := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript(
 		toolLine("shell", map[string]any{"command": "echo run >> runs; setsid sleep " + seconds + " & sleep " + seconds}),
 		"say it said {{last}}")}, "Prefer", "respond-async")
-	eventually(t, "the command", func() bool { return sleepers(t, seconds) == 2 })
+	storetest.Eventually(t, "the command", func() bool { return sleepers(t, seconds) == 2 })
 	s.kill()
 	if strings.Contains(invocation{}.run(t, "doctor").stdout.String(), ": possible") {
-		eventually(t, "the command's end", func() bool { return sleepers(t, seconds) == 0 })
+		storetest.Eventually(t, "the command's end", func() bool { return sleepers(t, seconds) == 0 })
 	}
 	s = shellServer(t, dir)
 	v = s.ended(t, v)
@@ -124,7 +126,7 @@ func TestCancelKillsShell(t *testing.T) {
 	seconds := fmt.Sprintf("1002.%d", os.Getpid())
 	v := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript(
 		toolLine("shell", map[string]any{"command": "trap '' TERM; sleep " + seconds + " & wait; sleep " + seconds}))}, "Prefer", "respond-async")
-	eventually(t, "the command", func() bool { return sleepers(t, seconds) > 0 })
+	storetest.Eventually(t, "the command", func() bool { return sleepers(t, seconds) > 0 })
 	a, err := s.post(t.Context(), "/api/tasks/"+v.Metadata.TaskID+"/cancel", nil)
 	is.NoErr(err)
 	is.Equal(a.status, http.StatusOK)

@@ -60,7 +60,7 @@ func TestFigures(t *testing.T) {
 		s.kill()
 		begun := time.Now()
 		s = serve(t, dir)
-		eventually(t, "readiness", func() bool {
+		storetest.Eventually(t, "readiness", func() bool {
 			a, err := s.send(t.Context(), http.MethodGet, "/readyz", nil)
 			return err == nil && a.status == http.StatusOK
 		})

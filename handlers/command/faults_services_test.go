@@ -74,7 +74,7 @@ func TestFaultServices(t *testing.T) {
 				mend, met = func() { resolver.mode.Store("") }, &resolver.asked
 			}
 			w.answersAgain(5 * len(w.clients)) // the work goes on
-			eventually(t, "somebody who meets the fault", func() bool { return met.Load() > 0 })
+			storetest.Eventually(t, "somebody who meets the fault", func() bool { return met.Load() > 0 })
 			w.ready(http.StatusOK)
 			is.True(w.now.resident(t) < before+memory) // the program grows with what the service does
 			mend()
@@ -334,7 +334,7 @@ func TestFaultProviders(t *testing.T) {
 				return s.mustPost(t, "/api/tasks", map[string]any{"input": input}, "Prefer", "respond-async")
 			}
 			waits, cancelled := async("first"), async("second")
-			eventually(t, "a call of the model", func() bool { return p.asked.Load() >= 2 })
+			storetest.Eventually(t, "a call of the model", func() bool { return p.asked.Load() >= 2 })
 			other := s.mustPost(t, "/api/workers", map[string]any{"title": "Other", "model": "offline"}).ID
 			v := s.mustPost(t, "/api/tasks", map[string]any{"workerId": other, "input": offlineScript("say other")})
 			is.Equal(v.OutputText, "other") // another model's work goes on

@@ -121,7 +121,7 @@ func TestFaultClock(t *testing.T) {
 		before := fired()
 		w.serve()
 		w.ready(http.StatusOK)
-		eventually(t, "schedules that fire", func() bool { return fired() >= before+2*len(w.hours) })
+		storetest.Eventually(t, "schedules that fire", func() bool { return fired() >= before+2*len(w.hours) })
 		if n := fired() - before; n > 60 {
 			t.Errorf("schedules fired %d times for the hours that passed", n)
 		}

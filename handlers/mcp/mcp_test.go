@@ -400,14 +400,11 @@ func TestMCPClientsThatLeave(t *testing.T) {
 			}
 		})
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) { // polls
+	storetest.Eventually(t, "all tasks", func() bool {
 		tasks, _, err := s.store.Tasks(t.Context(), s.owner.Caller, store.TaskQuery{WorkerID: w.ID, Limit: 100})
 		is.NoErr(err)
-		if len(tasks) == 20 {
-			break
-		}
-		is.True(time.Now().Before(end)) // all are accepted
-	}
+		return len(tasks) == 20
+	})
 	leave()
 	left.Wait()
 	done := make(chan struct{})

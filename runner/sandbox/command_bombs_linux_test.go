@@ -392,7 +392,7 @@ func TestFirstKilled(t *testing.T) {
 		r, err := s.Run(t.Context(), w, Command{Script: "echo begun; sleep " + marker})
 		done <- ended{r, err}
 	}()
-	eventually(t, func() bool { return len(processes(t, marker)) > 0 })
+	eventually(t, "the processes", func() bool { return len(processes(t, marker)) > 0 })
 	pid, err := strconv.Atoi(strings.Split(processes(t, marker)[0], "/")[2])
 	is.NoErr(err)
 	first := parentOf(pid)

@@ -428,7 +428,7 @@ func (p *prison) escapeByDaemons(t *testing.T) {
 			_, err := p.shell.Run(ctx, p.w, Command{Script: "setsid sleep " + marker + " & sleep " + marker})
 			ended <- err
 		}()
-		eventually(t, func() bool { return len(processes(t, marker)) > 0 })
+		eventually(t, "the processes", func() bool { return len(processes(t, marker)) > 0 })
 		cancel()
 		is.Equal(<-ended, context.Canceled)
 		is.Equal(len(processes(t, marker)), 0)

@@ -5,6 +5,7 @@ package sandbox
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -51,21 +52,11 @@ func pidsOf(t *testing.T, r io.Reader, n int) []int {
 // goneSoon waits until none of the processes is there any more.
 func goneSoon(t *testing.T, pids []int) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; {
-		var left []int
-		for _, pid := range pids {
+	for _, pid := range pids {
+		eventually(t, fmt.Sprintf("process %d to end", pid), func() bool {
 			state, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-			if err == nil && !bytes.Contains(state, []byte(") Z ")) {
-				left = append(left, pid)
-			}
-		}
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("these processes live on: %v", left)
-		}
-		time.Sleep(5 * time.Millisecond) // polls: nothing tells of the end of a stranger's process
+			return err != nil || bytes.Contains(state, []byte(") Z "))
+		})
 	}
 }
 

@@ -93,7 +93,7 @@ func (f *fixture) schedule(input string, w store.When) store.Schedule {
 // turns runs turns as they come, and awaits that there have been n of them.
 func (f *fixture) turns(n int64) {
 	f.t.Helper()
-	f.eventually(fmt.Sprintf("%d turns", n), func() bool {
+	storetest.Eventually(f.t, fmt.Sprintf("%d turns", n), func() bool {
 		ran, err := runAll(f.t.Context(), f.Store)
 		if err != nil {
 			f.t.Fatal(err)
@@ -126,22 +126,7 @@ func runAll(ctx context.Context, st *store.Store) (n int64, err error) {
 // queued awaits that n turns wait.
 func (f *fixture) queued(n int64) {
 	f.t.Helper()
-	f.eventually(fmt.Sprintf("%d waiting turns", n), func() bool { return f.Queued() == n })
-}
-
-func (f *fixture) eventually(what string, ok func() bool) {
-	f.t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
-	defer deadline.Stop()
-	poll := time.NewTicker(time.Millisecond)
-	defer poll.Stop()
-	for !ok() {
-		select {
-		case <-poll.C:
-		case <-deadline.C:
-			f.t.Fatalf("waited in vain for %s: %d turns wait and %d have run", what, f.Queued(), f.ran)
-		}
-	}
+	storetest.Eventually(f.t, fmt.Sprintf("%d waiting turns", n), func() bool { return f.Queued() == n })
 }
 
 // advance moves the clock when the scheduler waits for it: its loop and gocron's.
@@ -172,7 +157,7 @@ func TestFiresOnTime(t *testing.T) {
 		f.advance(time.Second)
 		f.turns(3 + i)
 	}
-	f.eventually("the runner to be told", func() bool { return f.fired.Load() >= 7 })
+	storetest.Eventually(f.t, "the runner to be told", func() bool { return f.fired.Load() >= 7 })
 }
 
 func TestWakesForANewSchedule(t *testing.T) {
@@ -220,7 +205,7 @@ func TestClockSetBack(t *testing.T) {
 	f.turns(3)
 	f.set(-30 * 24 * time.Hour)
 	s.Wake()
-	f.eventually("the schedule to be looked at anew", func() bool {
+	storetest.Eventually(f.t, "the schedule to be looked at anew", func() bool {
 		at, _, err := f.NextScheduleAt(t.Context())
 		return err == nil && at.Sub(begin) == 2*time.Hour+time.Minute
 	})
@@ -256,7 +241,7 @@ func TestJumpsOfTheClock(t *testing.T) {
 				t.Helper()
 				f.set(-jump)
 				s.Wake()
-				f.eventually("near due times", func() bool {
+				storetest.Eventually(f.t, "near due times", func() bool {
 					at, _, err := f.NextScheduleAt(t.Context())
 					return err == nil && at.Sub(f.now()) <= time.Minute
 				})
@@ -375,7 +360,7 @@ func TestPrunes(t *testing.T) {
 	}
 	f.start()
 	f.advance(10 * time.Minute)
-	f.eventually("a file of no use to be swept", func() bool {
+	storetest.Eventually(f.t, "a file of no use to be swept", func() bool {
 		for folder := range 256 {
 			if _, err := os.Stat(useless(folder)); errors.Is(err, os.ErrNotExist) {
 				return true

@@ -13,6 +13,7 @@ import (
 
 	"journeyman/runner/view"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // alertHook adds a webhook for every topic.
@@ -82,7 +83,7 @@ func TestAlertToASlackWebhook(t *testing.T) {
 	f.alertHook(r.URL + "/services/T0000/supersecret")
 	taskID := f.fail("<!channel> & <https://evil.example|pay>\r\nnow\u202e @all [pay](x)")
 	f.clock.advance(time.Minute)
-	f.eventually("the first attempt", func() bool {
+	storetest.Eventually(f.t, "the first attempt", func() bool {
 		last := f.channel().Last
 		return last != nil && last.Answer != ""
 	})
@@ -90,7 +91,7 @@ func TestAlertToASlackWebhook(t *testing.T) {
 	is.Equal(last.Status, "queued")
 	is.Equal(last.Answer, "404 Not Found: Cannot POST (hidden)") // the path is a secret
 	f.clock.advance(time.Minute)
-	f.eventually("the second attempt", func() bool { return f.channel().Last.Status == "sent" })
+	storetest.Eventually(f.t, "the second attempt", func() bool { return f.channel().Last.Status == "sent" })
 	is.Equal(f.channel().Last.Answer, "200 OK: ok")
 	is.Equal(r.count(), 2)
 	is.Equal(r.got[0].header.Get("Webhook-Id"), last.ID)
@@ -116,7 +117,7 @@ func TestAlertsAreGivenUp(t *testing.T) {
 	f.fail("T")
 	for attempt := int64(1); attempt <= 7; attempt++ {
 		f.clock.advance(24 * time.Hour)
-		f.eventually(fmt.Sprintf("attempt %d", attempt), func() bool {
+		storetest.Eventually(f.t, fmt.Sprintf("attempt %d", attempt), func() bool {
 			last := f.channel().Last
 			if last == nil || last.Attempts != attempt || last.NextAttempt == nil {
 				return last != nil && last.Attempts == attempt
@@ -146,9 +147,9 @@ func TestAlertsAfterAKill(t *testing.T) {
 	is.Equal(len(list), 1)
 	f.start()
 	f.clock.advance(2 * time.Minute)
-	f.eventually("the message", func() bool { return r.count() == 1 })
+	storetest.Eventually(f.t, "the message", func() bool { return r.count() == 1 })
 	is.Equal(r.got[0].header.Get("Webhook-Id"), list[0].ID)
-	f.eventually("its end", func() bool { return f.channel().Last.Status == "sent" })
+	storetest.Eventually(f.t, "its end", func() bool { return f.channel().Last.Status == "sent" })
 	is.Equal(f.channel().Last.Attempts, int64(2))
 }
 

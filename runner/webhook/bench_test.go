@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // BenchmarkDeliver delivers 10,000 turns that have ended to a receiver on this
@@ -44,7 +45,7 @@ func BenchmarkDeliver(b *testing.B) {
 				<-all
 				b.StopTimer()
 				runtime.ReadMemStats(&after)
-				f.eventually("all to be written down", func() bool {
+				storetest.Eventually(f.t, "all to be written down", func() bool {
 					_, _, ok, err := f.NextDelivery(b.Context(), "")
 					return err == nil && !ok
 				})

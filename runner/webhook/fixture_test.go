@@ -113,7 +113,7 @@ func (f *fixture) end(w store.Worker, n int, output ...json.RawMessage) {
 // executions waits for n executions of a worker and returns them, oldest first.
 func (f *fixture) executions(w store.Worker, n int) (list []store.Execution) {
 	f.t.Helper()
-	f.eventually(fmt.Sprintf("%d executions", n), func() bool {
+	storetest.Eventually(f.t, fmt.Sprintf("%d executions", n), func() bool {
 		list = f.page(w)
 		return len(list) >= n
 	})
@@ -136,25 +136,10 @@ func (f *fixture) page(w store.Worker) []store.Execution {
 	return page
 }
 
-func (f *fixture) eventually(what string, ok func() bool) {
-	f.t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
-	defer deadline.Stop()
-	poll := time.NewTicker(2 * time.Millisecond)
-	defer poll.Stop()
-	for !ok() {
-		select {
-		case <-poll.C:
-		case <-deadline.C:
-			f.t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 // idle waits until nothing is due.
 func (f *fixture) idle(w store.Worker) {
 	f.t.Helper()
-	f.eventually("nothing to be due", func() bool {
+	storetest.Eventually(f.t, "nothing to be due", func() bool {
 		at, ok, err := f.WorkerDelivery(f.t.Context(), w.ID)
 		return err == nil && (!ok || at.After(f.clock.now()))
 	})

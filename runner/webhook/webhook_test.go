@@ -29,6 +29,7 @@ import (
 	"journeyman/runner/sandbox"
 	"journeyman/runner/webhook"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 func TestDelivers(t *testing.T) {
@@ -353,7 +354,7 @@ func TestBadEndpointsDelayNobody(t *testing.T) {
 	for i := range 50 {
 		ended := time.Now()
 		f.end(worker, 1)
-		f.eventually("the delivery", func() bool { return len(good.all()) == i+1 })
+		storetest.Eventually(f.t, "the delivery", func() bool { return len(good.all()) == i+1 })
 		delays = append(delays, good.all()[i].at.Sub(ended))
 	}
 	slices.Sort(delays)

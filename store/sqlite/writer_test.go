@@ -11,11 +11,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/matryer/is"
 
 	"journeyman/store/sqlite"
+	"journeyman/store/storetest"
 )
 
 // schema is what the tests of the engine need.
@@ -55,22 +55,6 @@ func texts(ctx context.Context, db *sqlite.DB, query string, args ...any) (list 
 		list = append(list, text)
 	}
 	return list, rows.Err()
-}
-
-// eventually waits until ok returns true.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline.C:
-			t.Fatalf("waited in vain for %s", what)
-		case <-tick.C:
-		}
-	}
 }
 
 // note writes a row that tests look for.
@@ -116,7 +100,7 @@ func inOneBatch(t *testing.T, db *sqlite.DB, ops ...func(tx *sqlite.Tx) error) [
 	var wg sync.WaitGroup
 	for i, op := range ops {
 		wg.Go(func() { errs[i] = db.Write(context.Background(), op) })
-		eventually(t, "an operation to be queued", func() bool { return db.Waiting() == i+1 })
+		storetest.Eventually(t, "an operation to be queued", func() bool { return db.Waiting() == i+1 })
 	}
 	release()
 	wg.Wait()
@@ -155,7 +139,7 @@ func TestAnswersFollowCommit(t *testing.T) {
 	release := hold(t, db)
 	answered := make(chan error, 1)
 	go func() { answered <- db.Write(context.Background(), note("first")) }()
-	eventually(t, "the first to be queued", func() bool { return db.Waiting() == 1 })
+	storetest.Eventually(t, "the first to be queued", func() bool { return db.Waiting() == 1 })
 	begun, end := make(chan struct{}), make(chan struct{})
 	proceed := sync.OnceFunc(func() { close(end) })
 	t.Cleanup(proceed) // a test that fails must not leave the writer waiting
@@ -166,7 +150,7 @@ func TestAnswersFollowCommit(t *testing.T) {
 			return nil
 		})
 	}()
-	eventually(t, "the second to be queued", func() bool { return db.Waiting() == 2 })
+	storetest.Eventually(t, "the second to be queued", func() bool { return db.Waiting() == 2 })
 	release()
 	<-begun // the first has run, in the same transaction
 	is.Equal(len(notes(t, db)), 0)
@@ -192,7 +176,7 @@ func TestLateOperationsJoin(t *testing.T) {
 	for i := range 3 {
 		go func() { errs <- db.Write(context.Background(), note(fmt.Sprint("late", i))) }()
 	}
-	eventually(t, "operations to wait", func() bool { return db.Waiting() == 3 })
+	storetest.Eventually(t, "operations to wait", func() bool { return db.Waiting() == 3 })
 	release()
 	for range 3 {
 		is.NoErr(<-errs)
@@ -236,7 +220,7 @@ func TestContextOfAWrite(t *testing.T) {
 	waiting, cancel := context.WithCancel(t.Context())
 	outcome := make(chan error, 1)
 	go func() { outcome <- db.Write(waiting, note("waiting")) }()
-	eventually(t, "the write to be queued", func() bool { return db.Waiting() == 1 })
+	storetest.Eventually(t, "the write to be queued", func() bool { return db.Waiting() == 1 })
 	cancel()
 	is.True(errors.Is(<-outcome, context.Canceled)) // at once: the writer is still held
 	release()
@@ -308,7 +292,7 @@ func TestCloseWhileWriting(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "some writes", func() bool { return begun.Load() > 100 })
+	storetest.Eventually(t, "some writes", func() bool { return begun.Load() > 100 })
 	is.NoErr(db.Close())
 	wg.Wait()
 	is.True(db.Write(t.Context(), note("late")) != nil)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"journeyman/store"
 )
@@ -105,6 +106,23 @@ func Open(t testing.TB, opt store.Options) *store.Store {
 		}
 	})
 	return s
+}
+
+// Eventually polls until ok returns true. It fails the test after a minute, which is more than a busy
+// machine needs for what should take a moment; what names the condition.
+func Eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(time.Minute)
+	defer deadline.Stop()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
 }
 
 // Long skips a test that takes long, unless the environment has LONG. CI runs these

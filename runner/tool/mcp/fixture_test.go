@@ -168,16 +168,6 @@ func (f *fixture) refused(server, name, input string) string {
 	return told.Message
 }
 
-// until waits for a condition.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(2 * time.Millisecond) { // polls
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 func contains(t *testing.T, text, part string) {
 	t.Helper()
 	if !strings.Contains(text, part) {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/matryer/is"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"journeyman/store/storetest"
 )
 
 // at returns a server that is reached at an address.
@@ -112,7 +114,7 @@ func TestCancellingACallOfAnAddress(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, cancel)
 	_, err := f.call(ctx, "web", "hang", `{}`)
 	is.True(err != nil && ctx.Err() != nil)
-	until(t, "the server hears of it", cancelled.Load)
+	storetest.Eventually(t, "the server hears of it", cancelled.Load)
 	is.Equal(f.must("web", "echo", `{"text":"alive"}`), `"alive"`)
 }
 

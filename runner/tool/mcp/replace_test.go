@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
 )
 
 // TestReplace reloads a configuration: a server whose entry is the same keeps its program, a
@@ -31,7 +33,7 @@ func TestReplace(t *testing.T) {
 	defer cancel()
 	hangs := make(chan error, 1)
 	go func() { _, err := f.call(ctx, "other", "hang", `{}`); hangs <- err }()
-	until(t, "the call begins", func() bool {
+	storetest.Eventually(t, "the call begins", func() bool {
 		idle := old.inUse.TryLock()
 		if idle {
 			old.inUse.Unlock()
@@ -53,8 +55,8 @@ func TestReplace(t *testing.T) {
 	is.NoErr(syscall.Kill(before, 0)) // its call is in progress
 	cancel()
 	is.True(<-hangs != nil) // it was cancelled here
-	until(t, "the old program ends", func() bool { return syscall.Kill(before, 0) != nil })
-	until(t, "it does not come back", func() bool {
+	storetest.Eventually(t, "the old program ends", func() bool { return syscall.Kill(before, 0) != nil })
+	storetest.Eventually(t, "it does not come back", func() bool {
 		_, err := old.session(t.Context())
 		return errors.Is(err, errRetired)
 	})

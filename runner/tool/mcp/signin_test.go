@@ -21,6 +21,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"journeyman/runner/sandbox"
+	"journeyman/store/storetest"
 )
 
 // memory is a LoginStore that a test can read.
@@ -194,7 +195,7 @@ func TestSignInToAServer(t *testing.T) {
 	is.Equal(f.AskSignIn(t.Context()), []string{"web"})
 
 	a.signIn(f)
-	until(t, "the tools are offered", func() bool { names, _ := f.offered("web.echo"); return len(names) == 1 })
+	storetest.Eventually(t, "the tools are offered", func() bool { names, _ := f.offered("web.echo"); return len(names) == 1 })
 	is.Equal(f.must("web", "echo", `{"text":"hi"}`), `"hi"`)
 	states, err = f.Logins(t.Context())
 	is.NoErr(err)

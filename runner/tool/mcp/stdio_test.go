@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/matryer/is"
+
+	"journeyman/store/storetest"
 )
 
 func TestToolsOfAProgram(t *testing.T) {
@@ -135,7 +137,7 @@ func TestAToolThatIsNew(t *testing.T) {
 	t.Parallel()
 	f := newPool(t, quick, a("good"))
 	f.must("good", "grow", `{}`) // and the server says so
-	until(t, "the new tool is offered", func() bool { names, _ := f.offered("good"); return slices.Contains(names, "good__grown") })
+	storetest.Eventually(t, "the new tool is offered", func() bool { names, _ := f.offered("good"); return slices.Contains(names, "good__grown") })
 }
 
 func TestCancellingACall(t *testing.T) {
@@ -148,7 +150,7 @@ func TestCancellingACall(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, func() { cancel(why) })
 	_, err := f.call(ctx, "good", "hang", `{}`)
 	is.True(errors.Is(err, why))
-	until(t, "the server hears of it", func() bool { return strings.Contains(f.log.String(), "hang was cancelled") })
+	storetest.Eventually(t, "the server hears of it", func() bool { return strings.Contains(f.log.String(), "hang was cancelled") })
 	is.Equal(f.must("good", "echo", `{"text":"alive"}`), `"alive"`)
 }
 
@@ -163,7 +165,7 @@ func TestACallThatTakesTooLong(t *testing.T) {
 	contains(t, f.refused("good", "hang", `{}`), "did not answer within 2s")
 	is.Equal(f.must("good", "pid", `{}`), pid) // it lives, and is left alone
 	contains(t, f.refused("frozen", "fine", `{}`), "did not answer")
-	until(t, "what does not answer at all is ended", func() bool { return strings.Contains(f.log.String(), "does not answer any more") })
+	storetest.Eventually(t, "what does not answer at all is ended", func() bool { return strings.Contains(f.log.String(), "does not answer any more") })
 }
 
 // TestHostilePrograms has each do its worst. What counts is that nothing hangs or
@@ -235,7 +237,7 @@ func TestAMuteProgramHoldsNobodyUp(t *testing.T) {
 	names, note := f.offered("mute")
 	is.Equal(len(names), 0)
 	contains(t, note, "mute")
-	until(t, "it is given up", func() bool { return strings.Contains(f.log.String(), "did not begin to answer within 500ms") })
+	storetest.Eventually(t, "it is given up", func() bool { return strings.Contains(f.log.String(), "did not begin to answer within 500ms") })
 }
 
 // TestAFrozenProgramIsStartedAgain freezes a server that has been well. Its tools are
@@ -252,7 +254,7 @@ func TestAFrozenProgramIsStartedAgain(t *testing.T) {
 	pid, err := strconv.Atoi(strings.Trim(first, `"`))
 	is.NoErr(err)
 	is.NoErr(syscall.Kill(pid, syscall.SIGSTOP))
-	until(t, "another is there", func() bool {
+	storetest.Eventually(t, "another is there", func() bool {
 		names, _ := f.offered("good")
 		return len(names) > 0
 	})
@@ -284,7 +286,7 @@ func TestStopEndsAllPrograms(t *testing.T) {
 	for _, quoted := range pids {
 		pid, err := strconv.Atoi(strings.Trim(quoted, `"`))
 		is.NoErr(err)
-		until(t, "process "+quoted+" is gone", func() bool { return syscall.Kill(pid, 0) != nil })
+		storetest.Eventually(t, "process "+quoted+" is gone", func() bool { return syscall.Kill(pid, 0) != nil })
 	}
 	contains(t, f.refused("good", "echo", `{"text":"hi"}`), "not there")
 	f.Stop() // again
