@@ -3,7 +3,6 @@
 package command_test
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,38 +20,35 @@ import (
 	"journeyman/store/storetest"
 )
 
-// figureTasks are enough tasks for a database of a gigabyte.
-const figureTasks = 70_000
-
-// FIGURES_TASKS in the environment chooses another number, for a smaller disk.
-func figureTaskCount(t *testing.T) int {
-	n, err := strconv.Atoi(cmp.Or(os.Getenv("FIGURES_TASKS"), strconv.Itoa(figureTasks)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// TestFigures measures a data folder with a database of a gigabyte: how long the program takes to
-// be ready after a kill, and how long a backup and its return take. FIGURES=1 runs it.
-func TestFigures(t *testing.T) {
-	if os.Getenv("FIGURES") == "" {
-		t.Skip("needs 5 GB of disk: FIGURES=1 runs it")
-	}
+// TestFaultFigures measures how long the program takes to be ready after a kill, how long a backup and
+// its return take, and how long tasks take beside a backup. It does so once, in a small data folder;
+// FIGURES=70000 in the environment gives a database of a gigabyte, and needs 5 GB of disk.
+func TestFaultFigures(t *testing.T) {
 	is := is.New(t)
+	tasks, kills, rounds, length := 500, 1, 1, time.Second
+	many := os.Getenv("FIGURES")
+	if many == "" {
+		faults(t)
+	} else {
+		n, err := strconv.Atoi(many)
+		is.NoErr(err)
+		tasks, kills, rounds, length = n, 3, 5, 10*time.Second
+	}
 	dir, backup := t.TempDir(), filepath.Join(t.TempDir(), "folder.backup")
 	s := serve(t, dir)
 	words := strings.Repeat("These words are the answer of one step of many. ", 100)
 	s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("say "+words, "tool list_files {}", "say "+words,
 		"tool list_files {}", "say "+words)})
 	s.stop(t)
-	storetest.Multiply(t, dir, figureTaskCount(t))
+	storetest.Multiply(t, dir, tasks)
 	info, err := os.Stat(filepath.Join(dir, databaseName))
 	is.NoErr(err)
 	t.Logf("the database has %d MB", info.Size()/1e6)
 	s = serve(t, dir)
-	besideLoad(t, s, dir) // first: the tasks below hold every slot
-	for range 3 {
+	for range rounds { // first: the tasks below hold every slot
+		besideLoad(t, s, dir, length)
+	}
+	for range kills {
 		for range 50 {
 			s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("wait 1m", "say never")},
 				"Prefer", "respond-async")
@@ -82,33 +78,35 @@ func TestFigures(t *testing.T) {
 	t.Logf("the backup has %d MB", info.Size()/1e6)
 }
 
-// besideLoad measures tasks in rounds, alone and while a backup is made, and logs the ratio of their
-// 99th percentiles.
-func besideLoad(t *testing.T, s *instance, dir string) {
+// besideLoad measures tasks for so long alone, and then while a backup is made. It logs the ratio of
+// their 99th percentiles.
+func besideLoad(t *testing.T, s *instance, dir string, length time.Duration) {
 	t.Helper()
-	for range 5 {
-		end := time.Now().Add(10 * time.Second)
-		alone := s.latencies(t, func() bool { return time.Now().After(end) })
-		target := filepath.Join(t.TempDir(), "beside.backup")
-		p := invocation{}.start(t, "backup", target, "--data", dir)
-		beside := s.latencies(t, func() bool {
-			select {
-			case <-p.exited:
-				return true
-			default:
-				return false
-			}
-		})
-		if err := os.Remove(target); err != nil {
-			t.Fatal(err)
+	end := time.Now().Add(length)
+	alone := s.latencies(t, func() bool { return time.Now().After(end) })
+	target := filepath.Join(t.TempDir(), "beside.backup")
+	p := invocation{}.start(t, "backup", target, "--data", dir)
+	beside := s.latencies(t, func() bool {
+		select {
+		case <-p.exited:
+			return true
+		default:
+			return false
 		}
-		a, b := percentile99(alone), percentile99(beside)
-		t.Logf("p99 of %d tasks alone: %v, of %d beside a backup: %v, ratio %.2f", len(alone), a, len(beside), b,
-			float64(b)/float64(a))
+	})
+	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Fatalf("the backup beside the load ended with %d: %s", code, p.stderr)
 	}
+	if err := os.Remove(target); err != nil {
+		t.Fatal(err)
+	}
+	a, b := percentile99(alone), percentile99(beside)
+	t.Logf("p99 of %d tasks alone: %v, of %d beside a backup: %v, ratio %.2f", len(alone), a, len(beside), b,
+		float64(b)/float64(a))
 }
 
-// latencies has four clients run tasks, each with a pause after it, until over returns true.
+// latencies has four clients run tasks, each with a pause after it, until over returns true. Each client
+// runs one at least.
 func (s *instance) latencies(t *testing.T, over func() bool) []time.Duration {
 	t.Helper()
 	const clients = 4
@@ -118,7 +116,7 @@ func (s *instance) latencies(t *testing.T, over func() bool) []time.Duration {
 	var group sync.WaitGroup
 	for i := range clients {
 		group.Go(func() {
-			for !over() && failed[i] == nil {
+			for more := true; more; more = failed[i] == nil && !over() {
 				begun := time.Now()
 				var a reply
 				if a, failed[i] = s.post(t.Context(), "/api/tasks", hello); a.status != http.StatusOK {
