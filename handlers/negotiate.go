@@ -33,19 +33,24 @@ func acceptHeader(r *http.Request) []mediaRange {
 		if !ok {
 			continue
 		}
-		m := mediaRange{mainType, subtype, 1}
-		for _, p := range strings.Split(parameters, ";") {
-			name, value, _ := strings.Cut(p, "=")
-			if strings.EqualFold(strings.TrimSpace(name), "q") {
-				q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-				if err == nil && q >= 0 && q <= 1 {
-					m.quality = q
-				}
-			}
-		}
-		list = append(list, m)
+		list = append(list, mediaRange{mainType, subtype, weight(parameters)})
 	}
 	return list
+}
+
+// weight returns the quality in the parameters of a media range: 1 if they have none that it can read.
+func weight(parameters string) float64 {
+	quality := 1.0
+	for p := range strings.SplitSeq(parameters, ";") {
+		name, value, _ := strings.Cut(p, "=")
+		if !strings.EqualFold(strings.TrimSpace(name), "q") {
+			continue
+		}
+		if q, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil && q >= 0 && q <= 1 {
+			quality = q
+		}
+	}
+	return quality
 }
 
 // quality returns how much a client wants a media type, 0 for not at all. The most

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -92,13 +93,12 @@ func unitOf(groups string) *service {
 			continue
 		}
 		parts := strings.Split(fields[2], "/")
-		for i := len(parts) - 1; i >= 0; i-- {
-			if strings.HasSuffix(parts[i], ".service") {
-				user := strings.HasPrefix(parts[i], "user@")
-				if user {
-					break // the manager of a user, not a unit of it
-				}
-				return &service{parts[i], strings.Contains(fields[2], "/user@")}
+		for _, part := range slices.Backward(parts) {
+			if strings.HasPrefix(part, "user@") && strings.HasSuffix(part, ".service") {
+				break // the manager of a user, not a unit of it
+			}
+			if strings.HasSuffix(part, ".service") {
+				return &service{part, strings.Contains(fields[2], "/user@")}
 			}
 		}
 	}

@@ -36,6 +36,12 @@ type Proposal struct {
 	earlier       string // summary that the new one replaces
 }
 
+// A strategy proposes compactions until the request has few enough tokens, or it can do no more.
+type strategy struct {
+	goal    int64 // tokens that are few enough
+	propose func() (Proposal, bool)
+}
+
 // maxProposals bounds the proposals of one strategy: a conversation that is many windows
 // long takes several summaries.
 const maxProposals = 50
@@ -47,10 +53,7 @@ const maxProposals = 50
 func (c *Compactor) Proposals() iter.Seq[Proposal] {
 	turn := c.prompt.conversation.turn
 	return func(yield func(Proposal) bool) {
-		for _, s := range []struct {
-			goal    int64 // tokens that are few enough
-			propose func() (Proposal, bool)
-		}{
+		for _, s := range []strategy{
 			{c.target, func() (Proposal, bool) { return c.dropAttachments(turn - 1) }},
 			{c.target, func() (Proposal, bool) { return c.cutToolOutput(c.target, 1) }},
 			{c.target, func() (Proposal, bool) { return c.summarise((c.tokens() - c.target) / 4) }},
@@ -58,20 +61,28 @@ func (c *Compactor) Proposals() iter.Seq[Proposal] {
 			{c.room, func() (Proposal, bool) { return c.dropAttachments(turn) }},
 			{c.room, func() (Proposal, bool) { return c.summarise(1) }},
 		} {
-			for range maxProposals {
-				if c.tokens() <= s.goal {
-					break
-				}
-				p, helps := s.propose()
-				if !helps {
-					break // the next strategy may help
-				}
-				if !yield(p) {
-					return
-				}
+			if !c.offer(s, yield) {
+				return
 			}
 		}
 	}
+}
+
+// offer yields the proposals of one strategy. It returns false if the caller takes no more.
+func (c *Compactor) offer(s strategy, yield func(Proposal) bool) bool {
+	for range maxProposals {
+		if c.tokens() <= s.goal {
+			return true
+		}
+		p, helps := s.propose()
+		if !helps {
+			return true // the next strategy may help
+		}
+		if !yield(p) {
+			return false
+		}
+	}
+	return true
 }
 
 // Apply puts a compaction in force. It returns the compaction with the tokens of the

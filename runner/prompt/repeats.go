@@ -41,12 +41,17 @@ func (p *Prompt) noteRepeats(messages []model.Message) {
 			case model.PartToolCall:
 				inputs[part.CallID] = string(part.Input)
 			case model.PartToolResult:
-				n := p.repeats.count(part.ToolName, inputs[part.CallID], part.Text)
-				if p.Hints && n%hintEvery == 0 {
-					part.Text += fmt.Sprintf("\n\n(The same call was made %d times in a row, with the same result. "+
-						"Try something else, or answer with what you have.)", n)
-				}
+				p.noteRepeat(part, inputs[part.CallID])
 			}
 		}
+	}
+}
+
+// noteRepeat counts a call with its result.
+func (p *Prompt) noteRepeat(result *model.Part, input string) {
+	n := p.repeats.count(result.ToolName, input, result.Text)
+	if p.Hints && n%hintEvery == 0 {
+		result.Text += fmt.Sprintf("\n\n(The same call was made %d times in a row, with the same result. "+
+			"Try something else, or answer with what you have.)", n)
 	}
 }

@@ -32,13 +32,9 @@ func (l loop) run(ctx context.Context) (result, error) {
 	var wg sync.WaitGroup
 	for i := range l.clients {
 		wg.Go(func() {
-			for ctx.Err() == nil && time.Since(begun) < l.length {
-				sent := time.Now()
-				if err := l.request(ctx, i); err != nil {
-					cancel(err)
-					return
-				}
-				took[i] = append(took[i], time.Since(sent))
+			var err error
+			if took[i], err = l.client(ctx, i, begun); err != nil {
+				cancel(err)
 			}
 		})
 	}
@@ -52,6 +48,18 @@ func (l loop) run(ctx context.Context) (result, error) {
 		return r, fmt.Errorf("no request was answered within %v", l.length)
 	}
 	return r, nil
+}
+
+// client makes the requests of one client, and returns their times.
+func (l loop) client(ctx context.Context, i int, begun time.Time) (took []time.Duration, err error) {
+	for ctx.Err() == nil && time.Since(begun) < l.length {
+		sent := time.Now()
+		if err := l.request(ctx, i); err != nil {
+			return took, err
+		}
+		took = append(took, time.Since(sent))
+	}
+	return took, nil
 }
 
 // rate returns requests a second.

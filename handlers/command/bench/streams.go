@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -107,12 +108,7 @@ func (s *session) deliver(ctx context.Context, worker string, all []*reader) err
 		}
 		done++
 		return eventually(ctx, "all readers", func() (bool, error) {
-			for _, r := range all {
-				if r.ends.Load() < done {
-					return false, nil
-				}
-			}
-			return true, nil
+			return !slices.ContainsFunc(all, func(r *reader) bool { return r.ends.Load() < done }), nil
 		})
 	}}.run(ctx)
 	if err != nil {
