@@ -42,7 +42,7 @@ func newBuffer(size, maxMail int64) *buffer {
 // errShare if the place has no room left, errNoRoom if the whole buffer has none.
 func (b *buffer) acquire(ctx context.Context, from string, n int64) error {
 	p := b.enter(from)
-	// The share comes first: who waits there holds no room that others need.
+	// The share comes first: a mail that waits for it holds no room that others need.
 	if p.share.Acquire(ctx, n) != nil {
 		b.leave(from)
 		return errShare

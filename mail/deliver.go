@@ -15,7 +15,7 @@ type Envelope struct {
 	From       string // empty for bounces
 	To         []Recipient
 	RemoteAddr string // of the peer, without a port
-	Helo       string // name that the peer gives itself; empty over HTTP
+	Helo       string // name that the peer states; empty over HTTP
 
 	vouched bool // the API key that posted the mail vouches for its author
 }

@@ -95,7 +95,7 @@ func (g *gate) readDeadline(c *conn) time.Time {
 	}
 	idle := g.limits.Idle
 	if len(g.open) > g.limits.Connections/2 {
-		idle = min(idle, 30*time.Second) // other peers need the places of silent ones
+		idle = min(idle, 30*time.Second) // other peers need the connections of silent ones
 	}
 	if end := c.begun.Add(g.limits.Total); end.Before(now.Add(idle)) {
 		return end

@@ -62,8 +62,8 @@ const maxSignatures = 5
 // trusted reports whether the author in From is proven.
 func (v Verdicts) trusted() bool { return v.Authenticated || v.Local || v.Key }
 
-// unsure reports whether a retry of the sender may give other verdicts. A relay's report
-// stays the same in each retry.
+// unsure reports whether the verdicts may differ if the sender tries again. A relay's report
+// stays the same in each try.
 func (v Verdicts) unsure() bool {
 	if v.trusted() || v.Relay != "" {
 		return false

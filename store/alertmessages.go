@@ -82,15 +82,15 @@ func (s *Store) makeAlertMessage(ctx context.Context, tx *Tx, a AlertChannel) er
 	if err != nil {
 		return err
 	}
-	if err := s.tellAlerts(tx, a, now); err != nil || len(items) == 0 {
+	if err := s.markReported(tx, a, now); err != nil || len(items) == 0 {
 		return err
 	}
 	_, err = s.insertAlertMessage(tx, a, items, false, now)
 	return err
 }
 
-// tellAlerts marks the due alerts of a channel as reported.
-func (s *Store) tellAlerts(tx *Tx, a AlertChannel, now int64) error {
+// markReported marks the due alerts of a channel as reported.
+func (s *Store) markReported(tx *Tx, a AlertChannel, now int64) error {
 	// The mark of an old report is deleted, so the next such event is reported at once.
 	for _, change := range []struct {
 		query string

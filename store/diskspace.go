@@ -50,8 +50,8 @@ type diskWatch struct {
 	measured time.Time // zero before the first measurement
 	failed   time.Time // the last write that found no room; zero for none
 
-	told      DiskLevel // the worst level reported since the alert began; DiskOK without an alert
-	calmSince time.Time // zero unless told is above DiskOK and the level is DiskOK
+	reported  DiskLevel // the worst level reported since the alert began; DiskOK without an alert
+	calmSince time.Time // zero unless reported is above DiskOK and the level is DiskOK
 }
 
 // Statfs measures the file system of a folder.

@@ -24,9 +24,9 @@ const begunAnewDoneName = "begun-anew-done"
 // backupRunsName is the file of the runs of backups.
 const backupRunsName = "backups.json"
 
-// diskToldName is the file that exists while an alert about the disk is open. So a server that
+// diskReportedName is the file that exists while an alert about the disk is open. So a server that
 // starts on a larger disk can report the end of the alert.
-const diskToldName = "disk-alert"
+const diskReportedName = "disk-alert"
 
 // sealKeyName is the file of the key that seals secrets at rest. Backups do not contain it,
 // so a backup alone reveals no secret. The operator keeps a separate copy of the file.
@@ -93,7 +93,7 @@ func foreignName(dir string) (string, error) {
 		return "", fmt.Errorf("look at data folder: %w", err)
 	}
 	ours := []string{databaseName, "lock", "control.sock", "backup.tmp", lastBackupName, begunAnewName,
-		begunAnewDoneName, diskToldName, backupRunsName, sealKeyName, "mcp.json", "files", "workspaces",
+		begunAnewDoneName, diskReportedName, backupRunsName, sealKeyName, "mcp.json", "files", "workspaces",
 		"lost+found"} // in every new file system
 	foreign := ""
 	for _, e := range entries {

@@ -67,7 +67,7 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 		hashing: make(chan struct{}, runtime.GOMAXPROCS(0)), hashMemory: opt.PasswordMemory}
 	s.disk = diskWatch{dir: dir, statfs: opt.Statfs, reserve: opt.DiskReserve, warning: opt.DiskWarning,
 		now: opt.Now, log: opt.Log}
-	s.disk.recallTold()
+	s.disk.loadReported()
 	s.close = sync.OnceValue(s.closeAll)
 	if err := s.open(ctx, schema, opt); err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -1,10 +1,10 @@
-// Package command holds what an operator asks of a data folder on the command line:
-// run a task, manage keys and users, back up, restore, and examine this machine.
-// Commands that change a folder work through the socket of the server that has the
-// folder open, or on the folder itself where no server runs.
+// Package command implements the commands with which an operator works on a data folder: run a
+// task, manage keys and users, back up, restore, and examine this machine. Commands that change
+// a folder work through the socket of the server that has the folder open, or on the folder
+// itself where no server runs.
 //
-// Flags and help texts stand in the tags that main's parser reads. This package reads
-// no configuration of its own.
+// Flags and help texts stand in the tags that main's parser reads. This package reads no
+// configuration of its own.
 package command
 
 import (

@@ -23,7 +23,7 @@ type Probe struct {
 	Wait time.Duration `default:"0s" min:"0" help:"How long to wait for a server that starts."`
 }
 
-// Run prints "ready", or returns what is not.
+// Run prints "ready", or returns an error that names what is not ready.
 func (c *Probe) Run(p *Program) error {
 	ctx, cancel := context.WithTimeout(p.Context, max(c.Wait, healthPatience))
 	defer cancel()
@@ -118,7 +118,7 @@ func (r Readiness) usable() bool {
 	return len(r.Checks) > 0
 }
 
-// err returns what is not ready.
+// err returns an error that names what is not ready, or nil.
 func (r Readiness) err() error {
 	if r.status == http.StatusOK {
 		return nil

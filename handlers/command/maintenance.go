@@ -9,8 +9,9 @@ import (
 	"journeyman/store"
 )
 
-// Maintenance is the command that begins, ends and shows the maintenance of a running server: it
-// refuses changes and new work, and reads go on. A restart ends it.
+// Maintenance is the command that begins, ends and shows the maintenance of a running server.
+// In maintenance a server refuses changes and new work, and goes on answering reads. A restart
+// ends it.
 type Maintenance struct {
 	Do   string        `arg:"" enum:"on,off,status" help:"on, off or status."`
 	Wait time.Duration `default:"30s" min:"0" help:"With on: how long to wait for running turns to end. If some still run, the maintenance is on and the command fails."`
@@ -55,7 +56,8 @@ func (s *Service) maintain(ctx context.Context, c MaintenanceCall) (result strin
 	return s.maintenanceLine(running), running, nil
 }
 
-// BeginMaintenance begins the maintenance, unless the server is in it. by says what wants it.
+// BeginMaintenance begins the maintenance, unless the server is in it. by names the command or
+// the flag that begins it, for the log.
 func (s *Service) BeginMaintenance(by string) {
 	if s.Store.BeginMaintenance() {
 		s.Log.Warn("maintenance begins: changes and new work are refused", "by", by)

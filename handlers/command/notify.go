@@ -11,8 +11,9 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// A Notifier tells a service manager such as systemd how the server is (sd_notify). Without
-// NOTIFY_SOCKET in the environment it does nothing. Its methods are safe for concurrent use.
+// A Notifier reports the state of the server to a service manager such as systemd (sd_notify).
+// Without NOTIFY_SOCKET in the environment it does nothing. Its methods are safe for concurrent
+// use.
 type Notifier struct {
 	Log *slog.Logger
 
@@ -24,7 +25,7 @@ type Notifier struct {
 
 // Health describes a server for its service manager.
 type Health interface {
-	// Alive returns why the process hangs, so that only a restart helps, and nil if it does not.
+	// Alive returns an error if the process hangs, so that only a restart helps.
 	Alive(ctx context.Context) error
 	// Status returns a line for people.
 	Status() string
@@ -66,7 +67,7 @@ func (n *Notifier) Opening(open func() error) error {
 	return err
 }
 
-// extend returns the assignment that gives a start or a stop more time.
+// extend returns the assignment that extends the time for a start or a stop.
 func extend(d time.Duration) string { return fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", d.Microseconds()) }
 
 // Ready reports that the server serves. From now on the manager gets the status, and its watchdog
@@ -99,7 +100,7 @@ func (n *Notifier) report(ctx context.Context, patience time.Duration) {
 			lines = append(lines, daemon.SdNotifyWatchdog)
 		}
 		if ctx.Err() != nil {
-			return // the manager has heard of the stop, which this status must not hide
+			return // the manager knows of the stop, and this status must not hide it
 		}
 		n.send(lines...)
 		select {
@@ -110,7 +111,7 @@ func (n *Notifier) report(ctx context.Context, patience time.Duration) {
 	}
 }
 
-// alive reports whether the process is alive, and logs why it is not.
+// alive reports whether the process is alive, and logs the error if it is not.
 func (n *Notifier) alive(ctx context.Context, within time.Duration) bool {
 	limit, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -218,8 +218,8 @@ func stopServer(ctx context.Context, srv Server) error {
 	return err
 }
 
-// Alive returns why the process hangs. A write to the database must return, but may fail: a
-// restart mends no full disk and no damage.
+// Alive returns an error if the process hangs. A write to the database must return, but may
+// fail: a restart mends no full disk and no damage.
 func (s *Service) Alive(ctx context.Context) error {
 	switch {
 	case s.Store.WritableIn(store.DuringMaintenance(ctx)) != nil:

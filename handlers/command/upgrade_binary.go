@@ -194,7 +194,8 @@ func open(ctx context.Context, from string) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-// readBinary runs a binary for its version: so it is one that this machine can run.
+// readBinary runs a binary for its version. So it also shows that this machine can run the
+// binary.
 func readBinary(ctx context.Context, file string) (b Build, err error) {
 	out, err := runBinary(ctx, binaryPatience, file, nil, "version", "--json")
 	if err == nil {
@@ -221,8 +222,9 @@ func folderVariables() []string {
 		"JOURNEYMAN_DISK_RESERVE", "JOURNEYMAN_DISK_WARNING", "JOURNEYMAN_LOG_FORMAT", "JOURNEYMAN_LOG_LEVEL"}
 }
 
-// runBinary returns what a binary prints. Of the environment it gets the variables of the system
-// and the named ones: whoever upgrades may hold secrets that are not the server's.
+// runBinary returns the output of a binary. The binary gets the variables of the system and the
+// named ones, and no others: the environment of the person who upgrades may hold secrets that
+// are not the server's.
 func runBinary(ctx context.Context, patience time.Duration, file string, variables []string, args ...string) (
 	[]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)

@@ -26,7 +26,7 @@ func refuseManaged(ctx context.Context, path string) error {
 			return fmt.Errorf(says, path, owner[0], owner[1])
 		}
 	}
-	// Whoever installs the binary may say so in a file beside it, as our images do.
+	// The installer of the binary may name the command in a file beside it, as our images do.
 	if text, err := os.ReadFile(path + managedSuffix); err == nil {
 		return fmt.Errorf("%s: %s", path, printable(strings.TrimSpace(string(text))))
 	}

@@ -10,7 +10,7 @@ import (
 	"journeyman/store"
 )
 
-// Alerts sends what people ask of alert channels.
+// Alerts checks the addresses of webhooks, and sends the test messages that people ask for.
 type Alerts interface {
 	// CheckURL returns an error, for the author of the URL, if no webhook can have it.
 	CheckURL(url string) error
@@ -150,7 +150,7 @@ func alertRowOf(r *request, a store.AlertChannel) alertRow {
 	return row
 }
 
-// alertResult returns in words how a message went.
+// alertResult returns the result of a message in words.
 func alertResult(r *request, m store.AlertMessage) (result string, good, bad bool) {
 	switch store.EmailStatus(m.Status) {
 	case store.EmailSent:
@@ -196,7 +196,7 @@ const (
 	mailTestPoll = 100 * time.Millisecond // between two looks at the outbox
 )
 
-// testAlerts sends a test message. The page says how it went.
+// testAlerts sends a test message. The page shows its result.
 func (d *Dashboard) testAlerts(r *request) (string, error) {
 	m, err := d.cfg.Alerts.TestAlert(r.Context(), r.who.Caller, channelOf(r))
 	if err != nil {
@@ -219,7 +219,7 @@ func (d *Dashboard) testAlerts(r *request) (string, error) {
 		}
 		m, err := d.store.AlertMessage(ctx, r.who.Caller, channelOf(r))
 		if err != nil || m.Status != string(store.EmailQueued) || m.Answer != "" {
-			return next, nil //nolint:nilerr // the test was sent: the page says how it went
+			return next, nil //nolint:nilerr // the test was sent: the page shows its result
 		}
 	}
 }

@@ -29,8 +29,8 @@ const (
 // modeLink is the type of a symbolic link.
 const modeLink = fs.ModeSymlink
 
-// A paced response gives its reader a time in which it must take the next bytes. A reader
-// that stops holds a connection and a file no longer than that.
+// A paced response has a deadline for each piece, before which its reader must take some bytes.
+// A reader that stops holds a connection and a file no longer than that.
 type paced struct {
 	http.ResponseWriter
 	control *http.ResponseController

@@ -50,7 +50,7 @@ type planItem struct {
 	Done  bool   `json:"done"` // in calls of earlier versions
 }
 
-// Icon returns the icon of the step.
+// Class returns the state of the step as a class: done, now or todo.
 func (i planItem) Class() string {
 	switch {
 	case i.State == "done" || i.Done && i.State == "":

@@ -7,17 +7,17 @@ import (
 	"journeyman/store"
 )
 
-// A diskNotice is what every page says about a server that takes no work, or soon will not. The
-// zero value says nothing.
+// A diskNotice is the notice on every page of a server that takes no work, or soon will not.
+// The zero value shows none.
 type diskNotice struct {
 	Low, Full   bool
 	Free        int64
-	Maintenance bool   // nobody can change anything, because the operator wants it so
+	Maintenance bool   // an operator has begun maintenance, so nobody can change anything
 	Refusal     string // another reason why nobody can change anything now; '' for none
 }
 
 // diskNotice returns the notice for a user. Only people who may see the system read about its
-// disk. That nothing can be changed is everybody's concern.
+// disk. Every user reads that nothing can be changed.
 func (d *Dashboard) diskNotice(v pageData) (n diskNotice) {
 	n.Maintenance = d.store.Maintenance() != nil
 	if err := d.store.WritableIn(store.DuringMaintenance(context.Background())); err != nil {

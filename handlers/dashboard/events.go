@@ -7,8 +7,9 @@ import (
 	"journeyman/store"
 )
 
-// streamEvents reports to a page which kinds of records change, so that it can fetch itself anew.
-// The stream ends with the session, and when the user turns to another organization.
+// streamEvents reports to a page which kinds of records change, so that the page can load
+// itself again. The stream ends with the session, and when the user switches to another
+// organization.
 func (d *Dashboard) streamEvents(w http.ResponseWriter, r *request) error {
 	r.release() // an open stream is no request under way: streams have limits of their own
 	return d.cfg.API.StreamChanges(w, r.Request, r.who, r.URL.Query().Get("since"), func(ctx context.Context) error {

@@ -128,8 +128,8 @@ func (f *form) refused(err error) bool {
 	return true
 }
 
-// listStatus returns the status of a list whose filters gave err. If the filters are
-// wrong, the page shows what is wrong with them and an empty list.
+// listStatus returns the status of a list whose query returned err. If the filters are wrong,
+// the page shows what is wrong with them and an empty list.
 func (f *form) listStatus(err error) (int, error) {
 	switch {
 	case err == nil:

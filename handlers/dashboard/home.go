@@ -71,7 +71,8 @@ func (d *Dashboard) homePage(w http.ResponseWriter, r *request, status int, f *f
 	return d.render(w, r, status, "home.html", r.t("Home"), p)
 }
 
-// addHomeTasks puts into p what waits for the user, what runs, and what failed of late.
+// addHomeTasks adds to p the tasks that wait for the user, those that run, and those that have
+// failed in the last days.
 func (d *Dashboard) addHomeTasks(r *request, p *homePage) error {
 	waiting, err := d.waitingTasks(r, homeRows)
 	if err != nil {

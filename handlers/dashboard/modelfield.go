@@ -65,8 +65,8 @@ func (d *Dashboard) modelState(ctx context.Context, organizationID string) model
 	return modelState{names[0], !slices.ContainsFunc(names, func(name string) bool { return name != "offline" })}
 }
 
-// Unconnected reports whether the page says that no model is connected: a page where people
-// give work, or see that there is none.
+// Unconnected reports whether the page says that no model is connected. It does so where people
+// enter instructions, or see that there are none.
 func (v pageData) Unconnected() bool {
 	at := v.Path == "/" || v.Path == "/tasks" || v.Path == "/workers" || strings.HasPrefix(v.Path, "/workers/")
 	return v.Model.Offline && at

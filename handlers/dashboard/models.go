@@ -64,7 +64,7 @@ type connectCard struct {
 	Name string // that is suggested
 }
 
-// kindFacts are what pages say about a kind of provider.
+// kindFacts holds the texts of the pages about a kind of provider.
 type kindFacts struct {
 	Title     string
 	About     text.Key // where it runs
@@ -265,7 +265,7 @@ func (d *Dashboard) testProvider(_ http.ResponseWriter, r *request, f *form) (st
 }
 
 // tested tests a provider and returns the address of the page, at the provider's card. The
-// message states that it works; what does not work stands in the card.
+// message of the page is for a success; a failure is shown in the card.
 func (d *Dashboard) tested(r *request, name, modelName, message string) (string, error) {
 	t, err := d.cfg.Runner.TestProvider(r.Context(), r.who.Caller, name, modelName)
 	card := "#p-" + url.PathEscape(name)

@@ -7,7 +7,9 @@ import (
 	"journeyman/store"
 )
 
-// The rail of a task: what the conversation does not say. Each of its sections is a piece.
+// The rail is the column beside the conversation of a task. It shows facts that the
+// conversation does not hold, and each of its sections is a piece. A railNow is the section
+// about what the task does now.
 type railNow struct {
 	activity
 	Budget        store.Budget
@@ -59,7 +61,7 @@ const (
 	railSources = 6
 )
 
-// A railFile is a file of the task.
+// A railFileList holds the files of a task that the rail shows.
 type railFileList struct {
 	Files []fileLink
 	More  int

@@ -15,8 +15,8 @@ import (
 const maxBulk = 100
 
 // manyTasks cancels, archives or runs again each of the tasks that a form names. The store
-// decides for each of them whether the user may. The list then tells how many it did, and why
-// it did not do the others.
+// decides for each of them whether the user may. The list then shows how many were done, and
+// why the others were not.
 func (d *Dashboard) manyTasks(_ http.ResponseWriter, r *request, f *form) (string, error) {
 	ids := f.Values["id"]
 	act, ok := map[string]func(*request, string, *form) error{
@@ -65,8 +65,8 @@ func listAddress(back string, result url.Values) string {
 	return "/tasks?" + result.Encode()
 }
 
-// errWrongState refuses to cancel a task that has ended, and to run one again that goes on or
-// has done its work.
+// errWrongState is the error for a task in the wrong state: one that has ended cannot be
+// cancelled, and one that goes on or has completed cannot run again.
 var errWrongState = store.Errorf(store.Conflict, "the task is in another state")
 
 func (d *Dashboard) cancelOne(r *request, id string, _ *form) error {

@@ -90,7 +90,7 @@ func (u usageSum) Bad() bool { return float64(u.Failures) > (1-goodShare)*float6
 // A usagePart is a line of the table under the plot: a worker, a key or a trigger.
 type usagePart struct {
 	Total usageSum
-	Class string // gives the line the colour of its bars
+	Class string // colours the line as the part's bars
 	Name  string
 	Path  string // address of its own page; '' without one
 	Share int    // of the largest part, in percent

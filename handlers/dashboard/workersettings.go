@@ -122,7 +122,7 @@ type workerSettingsPage struct {
 	// The description.
 	Schema               string
 	Tools, StrangerTools []string
-	Restricted           bool // the worker may call no other tools than Tools
+	Restricted           bool // the worker may call no tools but those in Tools
 	KeepTasks            string
 }
 

@@ -90,7 +90,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who store.Identit
 		return err
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
-		// The protocol has given batches up; one could hold any number of calls.
+		// The protocol has no batches any more, and a batch could hold any number of calls.
 		return store.Errorf(store.Invalid, "batches of messages are not taken: send one message a request")
 	}
 	out := &writer{ResponseWriter: w, wroteAt: time.Now()}

@@ -55,9 +55,9 @@ func (w *writer) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// keepAlive writes comments on an event stream that is silent for long, until stop is
-// called: proxies give up on a silent connection. Only the handler of a call may use it,
-// because the headers are set when that handler begins.
+// keepAlive writes comments on an event stream that is silent for long, until stop is called,
+// because proxies close a silent connection. Only the handler of a call may use it, because the
+// headers are set when that handler begins.
 func (w *writer) keepAlive(silent, every time.Duration) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() { // ends with stop

@@ -25,9 +25,9 @@ const (
 	alertAnswer = 200         // characters that are kept of an answer
 )
 
-// tellAlertsOften makes and sends the messages of alert channels, until no further attempt may
+// runAlerts makes and sends the messages of alert channels, until no further attempt may
 // begin.
-func (d *Dispatcher) tellAlertsOften() {
+func (d *Dispatcher) runAlerts() {
 	pause := d.cfg.LookForAlerts
 	for {
 		select {
@@ -35,7 +35,7 @@ func (d *Dispatcher) tellAlertsOften() {
 		case <-d.begins.Done():
 			return
 		}
-		err := d.tellAlerts(d.begins)
+		err := d.sendDueAlerts(d.begins)
 		switch {
 		case err == nil:
 		case d.begins.Err() != nil:
@@ -59,9 +59,9 @@ func nextLook(pause, usual time.Duration, err error) time.Duration {
 	return min(2*pause, alertsPause)
 }
 
-// tellAlerts begins to send the messages that are due. It does not wait for their end: a dead
+// sendDueAlerts begins to send the messages that are due. It does not wait for their end: a dead
 // endpoint must not hold up the others.
-func (d *Dispatcher) tellAlerts(ctx context.Context) error {
+func (d *Dispatcher) sendDueAlerts(ctx context.Context) error {
 	if d.cfg.Store.Writable() != nil {
 		return nil // in maintenance nothing is sent
 	}
@@ -82,7 +82,7 @@ func (d *Dispatcher) tellAlerts(ctx context.Context) error {
 		d.alerts <- struct{}{}
 		d.running.Go(func() {
 			defer func() { <-d.alerts }()
-			if _, err := d.tell(m, false); err != nil {
+			if _, err := d.sendAlert(m, false); err != nil {
 				d.cfg.Log.Error("send alert", "message", m.ID, "organization", m.OrganizationID, "err", err)
 			}
 		})
@@ -90,9 +90,9 @@ func (d *Dispatcher) tellAlerts(ctx context.Context) error {
 	return err
 }
 
-// tell makes one attempt at a message and stores its answer. last says that no other attempt
+// sendAlert makes one attempt at a message and stores its answer. last says that no other attempt
 // follows.
-func (d *Dispatcher) tell(m store.AlertMessage, last bool) (store.AlertMessage, error) {
+func (d *Dispatcher) sendAlert(m store.AlertMessage, last bool) (store.AlertMessage, error) {
 	sent, answer, retry := d.postAlert(m)
 	if d.ctx.Err() != nil {
 		// The program stops: the endpoint has not failed. The message is due after its lease.
@@ -194,5 +194,5 @@ func (d *Dispatcher) TestAlert(ctx context.Context, c store.Caller, channelID st
 	if err != nil || m.Mailed() {
 		return m, err
 	}
-	return d.tell(m, true)
+	return d.sendAlert(m, true)
 }

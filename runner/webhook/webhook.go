@@ -99,7 +99,7 @@ func (d *Dispatcher) Start(ctx context.Context) error {
 		return fmt.Errorf("start deliveries: %w", err)
 	}
 	d.running.Go(d.lookOften)
-	d.running.Go(d.tellAlertsOften)
+	d.running.Go(d.runAlerts)
 	return nil
 }
 

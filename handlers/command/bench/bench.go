@@ -38,8 +38,8 @@ type measure struct {
 	run  func(context.Context, *session) error
 }
 
-// measures returns all measures in the order in which they run. What fills the server's
-// folder comes last.
+// measures returns all measures in the order in which they run. Measures that fill the server's
+// folder come last.
 func measures() []measure {
 	return []measure{
 		{"machine", false, measureMachine},

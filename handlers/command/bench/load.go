@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A loop is a closed loop: so many clients, each of which makes its next request when it
-// has the answer to the one before.
+// A loop is a closed loop: each client makes its next request when it has the answer to the one
+// before.
 type loop struct {
 	clients int
 	length  time.Duration

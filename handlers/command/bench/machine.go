@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The names of the figures that other figures are held against.
+// The names of the figures with which other figures are compared.
 const (
 	barePosts = "machine: bare POST"
 	syncs     = "machine: 4 KiB written and synced"

@@ -83,9 +83,9 @@ func (r *Report) JSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Table writes the report for people. Beside each figure it shows the machine's own value
-// and, with an earlier report, that report's value and by how much the figure has improved:
-// 2.00x is twice as good, whichever direction is good.
+// Table writes the report for people. Beside each figure it shows the value of the machine
+// itself. With an earlier report, it also shows the earlier value and the improvement: 2.00x is
+// twice as good, whether more or less is better.
 func (r *Report) Table(w io.Writer, earlier *Report) error {
 	fmt.Fprintf(w, "Journeyman %s, %s, %d CPUs, %s\n\n", r.Version, r.System, r.CPUs, r.Date.Format(time.RFC3339))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

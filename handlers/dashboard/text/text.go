@@ -21,8 +21,8 @@ import (
 //go:embed *.json
 var catalogues embed.FS
 
-// A Key is an English text that stands in a table before somebody translates it. The type
-// marks the text for the test that collects all keys.
+// A Key is an English text in a table, which is translated later. The type marks the text for
+// the test that collects all keys.
 type Key string
 
 // A Language translates texts. It is safe for concurrent use.

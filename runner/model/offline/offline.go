@@ -17,7 +17,7 @@ import (
 	"journeyman/runner/model"
 )
 
-// Name is how workers, prices and answers name the model.
+// Name is the name of the model for workers, in the price table and in answers.
 const Name = "offline"
 
 // Model is the stand-in. It holds nothing and needs no closing.

@@ -38,7 +38,8 @@ func (s *server) transport(sess *session) (sdk.Transport, error) {
 			MaxEventSize: maxReceived, DisableStandaloneSSE: true}, nil
 	}
 	env := s.environment()
-	// The program is looked up in the PATH that the operator gives it, not in that of this one.
+	// The program is looked up in the PATH of its own environment, which the operator
+	// configures, and not in the PATH of this program.
 	path, err := lookPath(s.Command, s.Dir, env)
 	if err != nil {
 		return nil, err

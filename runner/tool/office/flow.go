@@ -206,8 +206,8 @@ func (d *document) appendix(part string, styles map[string]int) error {
 	return err
 }
 
-// A styleReader finds the styles of headings by their names. The ids of styles are no help:
-// they are in the language of the author's Word.
+// A styleReader finds the styles of headings by their names. Their ids cannot be used: they are
+// in the language of the author's Word.
 type styleReader struct {
 	ignoreText
 	id     string
