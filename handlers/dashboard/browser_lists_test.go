@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // busySite returns a site on which tasks run, wait, failed and ended.
@@ -30,7 +31,7 @@ func busySite(t *testing.T) (s *site, careful store.Worker) {
 func (s *site) asks(w store.Worker, title string) store.Turn {
 	s.t.Helper()
 	turn := s.begin(s.owner, store.NewTurn{WorkerID: w.ID, Title: title, Input: scripted(calling("write_file", "path", "a.txt", "content", "x"), "say done")})
-	s.until(func() bool {
+	storetest.Eventually(s.t, "the approval", func() bool {
 		task, _, err := s.store.Task(s.t.Context(), s.owner.Caller, turn.TaskID)
 		return err == nil && task.Wait != nil
 	})

@@ -73,7 +73,7 @@ func (e *eventReader) next() string {
 	select {
 	case line := <-e.lines:
 		return line
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		e.t.Fatal("no event came")
 		return ""
 	}

@@ -14,6 +14,7 @@ import (
 
 	"journeyman/handlers"
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // varying matches what differs between two answers to the same request.
@@ -62,5 +63,5 @@ func TestStreamBytes(t *testing.T) {
 		is.Equal(got[1], got[0])
 	}
 	is.Equal(http.StatusOK, b.get("/tasks/done").status) // the session is still valid
-	s.until(func() bool { return s.api.OpenStreams() == 0 })
+	storetest.Eventually(t, "no stream that is left", func() bool { return s.api.OpenStreams() == 0 })
 }

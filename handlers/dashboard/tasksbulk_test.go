@@ -4,11 +4,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // One form changes several tasks, each as the user may, and the list tells the result.
@@ -93,7 +93,7 @@ func TestWaitingTasksComeFirst(t *testing.T) {
 	plain := s.worker(s.owner, store.NewWorker{Title: "Plain"})
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
 	asks := s.begin(s.owner, store.NewTurn{WorkerID: careful.ID, Title: "asks first", Input: scripted(calling("write_file", "path", "a.txt", "content", "x"), "say done")})
-	s.until(func() bool {
+	storetest.Eventually(t, "a task that asks", func() bool {
 		task, _, err := s.store.Task(t.Context(), s.owner.Caller, asks.TaskID)
 		is.NoErr(err)
 		return task.Wait != nil
@@ -108,19 +108,4 @@ func TestWaitingTasksComeFirst(t *testing.T) {
 	is.Equal(mo.get("/tasks").listed(), []string{"broken", "newer", "asks first"}) // others decide
 	is.True(mo.get("/tasks").has("waits for a person", "<title>Tasks"))
 	is.True(mo.get("/tasks?show=waiting").has("Nothing waits for you."))
-}
-
-// until waits until a condition holds.
-func (s *site) until(holds func() bool) {
-	s.t.Helper()
-	deadline, tick := time.NewTimer(10*time.Second), time.NewTicker(5*time.Millisecond)
-	defer deadline.Stop()
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			s.t.Fatal("the condition does not hold")
-		}
-	}
 }

@@ -158,11 +158,11 @@ func TestACallThatTakesTooLong(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	good, frozen := a("good"), a("frozen")
-	good.Timeout, frozen.Timeout = 2*time.Second, 2*time.Second
+	good.Timeout, frozen.Timeout = 5*time.Second, 2*time.Second
 	f := newPool(t, quick, good, frozen)
 	f.offered("good", "frozen") // they take their time to start
 	pid := f.must("good", "pid", `{}`)
-	contains(t, f.refused("good", "hang", `{}`), "did not answer within 2s")
+	contains(t, f.refused("good", "hang", `{}`), "did not answer within 5s")
 	is.Equal(f.must("good", "pid", `{}`), pid) // it lives, and is left alone
 	contains(t, f.refused("frozen", "fine", `{}`), "did not answer")
 	storetest.Eventually(t, "what does not answer at all is ended", func() bool { return strings.Contains(f.log.String(), "does not answer any more") })
