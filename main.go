@@ -197,7 +197,8 @@ func (c *serveCommand) Run(p *command.Program, first *command.Invocation, again 
 
 // prepare reads the configuration again, and adds to r what differs from c and from the files that
 // were read before.
-func (c *serveCommand) prepare(r *command.Reload, p *command.Program, s *server, first *command.Invocation, again reader) {
+func (c *serveCommand) prepare(r *command.Reload, p *command.Program, s *server, first *command.Invocation,
+	again reader) {
 	next, parsed, err := again()
 	if err != nil {
 		r.Add("flags", nil, err)
@@ -277,11 +278,11 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	if s.backups, err = p.NewKeeper(st, c.Backups); err != nil {
 		return nil, nil, err
 	}
-	s.schedule, err = schedule.New(schedule.Config{Store: st, Log: p.Log, Fired: s.Runner.Wake, ClockSet: s.Runner.ClockSet,
-		Jobs:      []schedule.Job{{Every: time.Second, Run: s.backups.Tick}},
+	s.schedule, err = schedule.New(schedule.Config{Store: st, Log: p.Log, Fired: s.Runner.Wake,
+		ClockSet: s.Runner.ClockSet, Jobs: []schedule.Job{{Every: time.Second, Run: s.backups.Tick}},
 		KeepMail:  time.Duration(min(c.Mail.Keep, 100_000)) * 24 * time.Hour, // the bound keeps the product in range
-		KeepTasks: time.Duration(c.Keep.Tasks), KeepDeliveries: time.Duration(c.Keep.Deliveries),
-		KeepAudit: time.Duration(c.Keep.Audit)})
+		KeepTasks: time.Duration(c.Keep.Tasks), KeepAudit: time.Duration(c.Keep.Audit),
+		KeepDeliveries: time.Duration(c.Keep.Deliveries)})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -316,7 +317,8 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 	workers := mcp.New(mcp.Config{Store: st, Runner: s.Runner, Log: p.Log, Version: p.Version, BaseURL: b.BaseURL})
 	api := handlers.New(handlers.Config{MCP: workers.Serve, Store: st, Runner: s.Runner, Log: p.Log, Version: p.Version,
 		BaseURL: b.BaseURL, MailDomain: c.Mail.Domain,
-		RateLimit: c.RateLimit, MetricsToken: func() string { return *s.metricsToken.Load() }, Inbox: s.mail, Webhooks: manual,
+		RateLimit: c.RateLimit, MetricsToken: func() string { return *s.metricsToken.Load() }, Inbox: s.mail,
+		Webhooks: manual,
 		Uploads: handlers.UploadLimits{
 			FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
 		Most:            handlers.Most{Requests: c.MaxConnections, Streams: c.MaxStreams, Uploads: c.MaxUploads},
@@ -333,11 +335,12 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 	for _, l := range s.Found.Layers {
 		system.Layers = append(system.Layers, dashboard.Layer(l))
 	}
-	pages, err := dashboard.New(dashboard.Config{Examine: c.Examine(p, b, s.Found, s.mail.CheckRelay), Store: st, Runner: s.Runner, API: api, Log: p.Log,
+	pages, err := dashboard.New(dashboard.Config{Examine: c.Examine(p, b, s.Found, s.mail.CheckRelay), Store: st,
+		Runner: s.Runner, API: api, Log: p.Log,
 		Webhooks: manual, Alerts: s.webhooks, Backups: s.backups, ScheduleChanged: s.schedule.Wake,
 		BaseURL: b.BaseURL, MailDomain: c.Mail.Domain, Inbox: s.mail, ReadMail: s.mail.Preview, MailAddr: b.MailAddr,
-		ReadDocument: tool.NewDocuments(s.Filters).Text, System: system, Version: p.Version, Model: s.ModelName(), MCPServers: s.Servers.Names,
-		Servers: s.Servers})
+		ReadDocument: tool.NewDocuments(s.Filters).Text, System: system, Version: p.Version, Model: s.ModelName(),
+		MCPServers: s.Servers.Names, Servers: s.Servers})
 	if err != nil {
 		return nil, err
 	}

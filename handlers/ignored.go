@@ -11,7 +11,7 @@ import (
 	"journeyman/store"
 )
 
-// What the header X-Ignored-Fields holds at most.
+// The limits of the header X-Ignored-Fields.
 const (
 	maxIgnored     = 20 // fields
 	maxIgnoredName = 60 // characters of one name

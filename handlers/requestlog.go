@@ -103,8 +103,8 @@ func (rec *requestRecord) log(log *slog.Logger, status int, method string, took 
 	log.LogAttrs(ctx, level, "request", attrs...)
 }
 
-// Describe notes, for the log, the route of a request, who sent it, and the worker and
-// task that it names, as far as these are ids of this server.
+// Describe notes, for the log, the route of a request and its caller. It also notes the worker
+// and the task that the request names, as far as these are ids of this server.
 func Describe(ctx context.Context, route string, who store.Identity, param func(name string) string) {
 	rec, ok := ctx.Value(recordKey{}).(*requestRecord)
 	if !ok {

@@ -68,7 +68,8 @@ func (a Approval) Decided() bool {
 	return a.Status == ApprovalApproved || a.Status == ApprovalDenied || a.Status == ApprovalAnswered
 }
 
-const approvalColumns = `a.num, a.id, a.kind, t.id, u.id, (SELECT id FROM workers WHERE num = u.worker_num), a.turn_num, a.step_seq, a.call_seq, a.status,
+const approvalColumns = `a.num, a.id, a.kind, t.id, u.id, (SELECT id FROM workers WHERE num = u.worker_num),
+	a.turn_num, a.step_seq, a.call_seq, a.status,
 	a.reason, coalesce(a.answer, ''), coalesce(a.decision, 0), coalesce(a.decided_by_user_id, ''),
 	coalesce((SELECT p.name FROM users p WHERE p.id = a.decided_by_user_id), ''),
 	a.created_at, a.decided_at, a.begun_at`

@@ -63,5 +63,6 @@ func (s *Store) Deciding(ctx context.Context, c Caller) (int64, error) {
 				ORDER BY num DESC LIMIT ?4) a`+joinApproval+joinWorker+`
 		WHERE `+mayDecide("?1", "?2")+` AND (?5 OR w.visibility = 'public' OR w.user_id = ?2
 			OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?2))
-		LIMIT ?6) AS counted`, c.Role.May(DecideApprovals), c.UserID, c.OrganizationID, maxScanned, c.Role.manages(), MaxDeciding)
+		LIMIT ?6) AS counted`, c.Role.May(DecideApprovals), c.UserID, c.OrganizationID, maxScanned, c.Role.manages(),
+		MaxDeciding)
 }

@@ -56,11 +56,13 @@ func Actions() []string {
 		"approval.approve", "approval.deny", "backup.request", "email.release", "email.retry",
 		"invitation.accept", "invitation.create", "invitation.revoke", "key.create", "key.revoke", "key.roll",
 		"mcp.signIn", "mcp.signOut", "member.add", "member.remove", "member.role", "oauth.grant", "oauth.revoke",
-		"organization.cap", "organization.models", "organization.name", "password.change", "password.link", "password.reset", "password.set",
+		"organization.cap", "organization.models", "organization.name", "password.change", "password.link",
+		"password.reset", "password.set",
 		"provider.create", "provider.delete", "provider.update", "question.answer",
 		"secret.create", "secret.delete", "secret.update", "session.create", "session.end",
 		"user.name", "webhook.remove", "webhook.renew", "webhook.set", "worker.approvals", "worker.delete",
-		"worker.keepTasks", "worker.member.add", "worker.member.remove", "worker.strangerTools", "worker.tools", "worker.visibility"}
+		"worker.keepTasks", "worker.member.add", "worker.member.remove", "worker.strangerTools", "worker.tools",
+		"worker.visibility"}
 }
 
 // An AuditQuery asks for a page of the audit log. Zero fields do not filter.

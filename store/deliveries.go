@@ -115,8 +115,8 @@ func deliveryType(t Turn, task taskState) string {
 // queued. fn must not block. Call OnDelivery before anything can be queued.
 func (s *Store) OnDelivery(fn func(workerID string)) { s.onDelivery.Store(&fn) }
 
-// NextDelivery returns the first worker after the id after that has deliveries to make,
-// in the order of their creation, and the time at which the first of them is due. ok is false if
+// NextDelivery returns the first worker after the id after that has deliveries to make. Workers
+// are in the order of their creation. at is the time of its first delivery. ok is false if
 // there is no such worker.
 func (s *Store) NextDelivery(ctx context.Context, after string) (workerID string, at time.Time, ok bool, err error) {
 	_, err = one(ctx, s.db, into(&workerID, asTime{&at}), `SELECT `+idOfWorker+`, next_attempt_at
@@ -290,7 +290,8 @@ type Execution struct {
 	CreatedAt      time.Time
 }
 
-const executionColumns = `e.id, (SELECT id FROM workers WHERE num = e.worker_num), coalesce(k.id, ''), coalesce(k.title, ''),
+const executionColumns = `e.id, (SELECT id FROM workers WHERE num = e.worker_num), coalesce(k.id, ''),
+	coalesce(k.title, ''),
 	e.url, e.request_status, coalesce(e.response_status, 0), coalesce(e.error_message, ''), e.duration_ms, e.created_at`
 
 const fromExecutions = ` FROM webhook_executions e CROSS JOIN deliveries d ON d.num = e.delivery_num

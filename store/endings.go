@@ -103,7 +103,8 @@ func (s *Store) updateEnded(tx *Tx, t *Turn, task Status) error {
 			structured_output = ?, error_code = ?, error_message = ?, error_retryable = ?, incomplete_reason = ?,
 			incomplete_limit = ?, duration_ms = ?, completed_at = ?, task_status = nullif(?, ?), model = ?, steps = ?,
 			call_tokens = NULL, call_cost = NULL, failing_since = NULL, failed_calls = 0,
-			input_tokens = ?, output_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, reasoning_tokens = ?, model_cost = ?, tool_cost = ?
+			input_tokens = ?, output_tokens = ?, cache_read_tokens = ?, cache_write_tokens = ?, reasoning_tokens = ?,
+				model_cost = ?, tool_cost = ?
 		WHERE num = ?`,
 		t.Status, t.OutputText, structured, code, message, retryable,
 		nullable(t.IncompleteReason), nullable(t.IncompleteLimit), t.Duration.Milliseconds(), t.CompletedAt.UnixMilli(),

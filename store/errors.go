@@ -100,9 +100,9 @@ func (f Fields) Err() error {
 	return &Error{Kind: Invalid, Message: msg, Details: f}
 }
 
-// Unavailable returns err as a Busy error where the disk or the machine caused it,
-// so that a later try may succeed, and as a Damaged error where the database is damaged. It
-// returns any other err as it is.
+// Unavailable returns err as a Busy error where the disk or the machine caused it: a later try
+// may succeed. Where the database is damaged, it returns err as a Damaged error. It returns any
+// other err as it is.
 func Unavailable(err error) error {
 	var known *Error
 	if err == nil || errors.As(err, &known) {

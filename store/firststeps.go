@@ -20,7 +20,8 @@ func (s *Store) FirstSteps(ctx context.Context, c Caller) (f FirstSteps, err err
 			EXISTS (SELECT 1 FROM schedules INDEXED BY schedules_by_organization
 				WHERE organization_id = ?1 AND next_run_at IS NOT NULL AND paused = 0)
 			OR EXISTS (SELECT 1 FROM tasks INDEXED BY tasks_by_trigger
-				WHERE organization_num = (SELECT num FROM organizations WHERE id = ?1) AND triggered_by = 'schedule' AND archived_at IS NULL),
+				WHERE organization_num = (SELECT num FROM organizations WHERE id = ?1) AND triggered_by = 'schedule'
+					AND archived_at IS NULL),
 			coalesce((SELECT steps_hidden FROM memberships WHERE organization_id = ?1 AND user_id = ?2), 0)`,
 		c.OrganizationID, c.UserID)
 	return f, err

@@ -87,7 +87,8 @@ func (s *Store) insertResult(tx *Tx, k IdempotencyKey, resultID string) (first b
 	n, err := tx.Exec(`INSERT INTO idempotency (api_key_num, user_num, key, request_hash, result_id, expires_at)
 		VALUES (coalesce((SELECT num FROM api_keys WHERE id = ?1), 0), coalesce((SELECT num FROM users WHERE id = ?1), 0),
 			?2, ?3, ?4, ?5)
-		ON CONFLICT (api_key_num, user_num, key) DO UPDATE SET request_hash = excluded.request_hash, result_id = excluded.result_id,
+		ON CONFLICT (api_key_num, user_num, key) DO UPDATE SET request_hash = excluded.request_hash,
+			result_id = excluded.result_id,
 			expires_at = excluded.expires_at
 			WHERE idempotency.expires_at <= ?6`,
 		k.KeyID, k.row(), hash, resultID, now.Add(life).UnixMilli(), replaceable)

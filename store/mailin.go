@@ -36,7 +36,8 @@ func (s *Store) MailCaller(ctx context.Context, organizationID, address string) 
 // MailTask returns the task that the address worker+task names. secret reports whether
 // nobody can guess the id. Mail servers may have changed the case of its letters.
 func (s *Store) MailTask(ctx context.Context, w Worker, taskID string) (t Task, secret bool, err error) {
-	const query = `SELECT ` + taskColumns + ` FROM tasks WHERE id = ? AND organization_num = ` + numOfOrganization + ` AND worker_num = ?`
+	const query = `SELECT ` + taskColumns + ` FROM tasks WHERE id = ? AND organization_num = ` + numOfOrganization +
+		` AND worker_num = ?`
 	t, err = one(ctx, s.db, scanTask, query, taskID, w.OrganizationID, w.num)
 	if lower := strings.ToLower(taskID); errors.Is(err, sql.ErrNoRows) && lower != taskID {
 		t, err = one(ctx, s.db, scanTask, query, lower, w.OrganizationID, w.num)

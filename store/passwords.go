@@ -50,8 +50,8 @@ var commonPasswords string // one a line, in lower case
 // fewestRunes is the number of different characters that a password must exceed.
 const fewestRunes = 2
 
-// isCommonPassword reports whether a password stands in the list of the most common ones, in
-// any case of letters, or repeats one or two characters (NIST SP 800-63B, section 3.1.1.2).
+// isCommonPassword reports whether a password is in the list of the most common ones, whatever
+// its case, or repeats one or two characters. See NIST SP 800-63B, section 3.1.1.2.
 func isCommonPassword(password string) bool {
 	lower := strings.ToLower(password)
 	different := map[rune]bool{}
@@ -108,7 +108,7 @@ func (s *Store) SetPassword(ctx context.Context, email, password string) error {
 		if err != nil {
 			return err
 		}
-		// No session is kept: whoever knew the old password may have one of them.
+		// No session is kept: a person who knew the old password may have one of them.
 		if err := s.setPassword(tx, userID, hash, ""); err != nil {
 			return err
 		}

@@ -58,7 +58,8 @@ func (s *Store) PinWorker(ctx context.Context, c Caller, workerID string) error 
 		}
 		s.tell(tx, c.OrganizationID, ChangedWorkers)
 		_, err = tx.Exec(`INSERT INTO worker_pins (organization_id, user_id, worker_id, created_at)
-			VALUES (?, ?, ?, ?) ON CONFLICT (organization_id, user_id, worker_id) DO NOTHING`, c.OrganizationID, c.UserID, workerID, s.millis())
+			VALUES (?, ?, ?, ?) ON CONFLICT (organization_id, user_id, worker_id) DO NOTHING`, c.OrganizationID, c.UserID,
+			workerID, s.millis())
 		return err
 	})
 }

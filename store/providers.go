@@ -351,8 +351,8 @@ func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx *
 		}
 		return change(tx)
 	})
-	// After the commit: whoever sees the new count reads the new rows. Also after an error, which
-	// may be that of a commit that happened.
+	// The count changes after the commit, so that a reader of the new count reads the new rows.
+	// It changes after an error, too: the commit may have happened all the same.
 	s.modelChanges.Add(1)
 	return err
 }

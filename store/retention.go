@@ -264,7 +264,7 @@ func jsonArray(nums []int64) string {
 }
 
 // removeFiles removes what deleted tasks leave in the data folder, unless others refer to it.
-// What it cannot remove now, such as during a backup, the sweep finds later.
+// The sweep later removes files that this function cannot remove now, such as during a backup.
 func (s *Store) removeFiles(ctx context.Context, gone goneTasks) {
 	if len(gone.blobs)+len(gone.folders) == 0 || !s.backups.TryLock() {
 		return

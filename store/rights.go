@@ -116,7 +116,8 @@ func (s *Store) ownWorker(ctx context.Context, q querier, c Caller, id string) (
 // visibleTask returns a task and its worker, which may be deleted, if the caller may
 // see the worker.
 func (s *Store) visibleTask(ctx context.Context, q querier, c Caller, id string) (Task, Worker, error) {
-	t, err := one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ? AND organization_num = `+numOfOrganization,
+	t, err := one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ?
+		AND organization_num = `+numOfOrganization,
 		id, c.OrganizationID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Task{}, Worker{}, s.foreignTask(ctx, q, id)

@@ -95,7 +95,8 @@ func (s *Store) SessionIdentity(ctx context.Context, token string) (id Identity,
 	id.Trigger = TriggerUI
 	var created, used int64
 	_, err = one(ctx, s.db, into(&sessionID, &id.OrganizationID, &id.OrganizationName, &id.UserID, &id.Email,
-		&id.UserName, &id.Role, &created, &used, &id.Theme, &id.Language, &id.Shortcuts), selectSession, hashSecret(token), now)
+		&id.UserName, &id.Role, &created, &used, &id.Theme, &id.Language, &id.Shortcuts), selectSession,
+		hashSecret(token), now)
 	if err != nil {
 		return Identity{}, "", noRow(err, Errorf(Unauthorized, "nobody is signed in here"))
 	}

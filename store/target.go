@@ -74,7 +74,8 @@ func (s *Store) followUp(ctx context.Context, q querier, n NewTurn, task Task) (
 func (s *Store) namedTask(ctx context.Context, q querier, n NewTurn) (t Task, err error) {
 	switch {
 	case n.TaskID != "":
-		t, err = one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ? AND organization_num = `+numOfOrganization,
+		t, err = one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ?
+			AND organization_num = `+numOfOrganization,
 			n.TaskID, n.Caller.OrganizationID)
 		if errors.Is(err, sql.ErrNoRows) && isServerID("tsk", strings.ToLower(n.TaskID)) {
 			return Task{}, s.foreignTask(ctx, q, n.TaskID)

@@ -32,7 +32,8 @@ func (s *Store) meter(tx *Tx, t Turn, u Usage, ended bool) error {
 	// The cap reads this one row a month: it must not sum up usage for each request.
 	ctx := context.Background()
 	spent, err := one(ctx, tx, scanInt, `INSERT INTO spending (organization_id, month, cost) VALUES (?, ?, ?)
-		ON CONFLICT (organization_id, month) DO UPDATE SET cost = spending.cost + excluded.cost RETURNING cost`, t.OrganizationID, month(now), u.Cost())
+		ON CONFLICT (organization_id, month) DO UPDATE SET cost = spending.cost + excluded.cost RETURNING cost`,
+		t.OrganizationID, month(now), u.Cost())
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 // A WaitFor is what a suspended turn waits for.
 type WaitFor string
 
-// What a turn can wait for.
+// The things that a turn can wait for.
 const (
 	WaitForPerson WaitFor = "person" // a decision on a tool call, or an answer
 	WaitForModel  WaitFor = "model"  // its provider, which is down or asks for a pause

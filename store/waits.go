@@ -181,7 +181,8 @@ func (s *Store) mailedQuestion(ctx context.Context, q querier, task Task, c Call
 // answerByMail stores the answer of a mail. ok is false if the question no longer waits:
 // then the mail becomes an instruction.
 func (s *Store) answerByMail(ctx context.Context, tx *Tx, n NewEmail) (a Approval, ok bool, err error) {
-	task, err := one(ctx, tx, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ? AND organization_num = `+numOfOrganization,
+	task, err := one(ctx, tx, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ?
+		AND organization_num = `+numOfOrganization,
 		n.Turn.TaskID, n.Worker.OrganizationID)
 	if err != nil {
 		return a, false, noRow(err, nil)

@@ -312,8 +312,8 @@ func (m bodyMaker) letter(a arguments, names []string) *letterView {
 			v.Headers = append(v.Headers, valueView{m.lang.T(h.label), m.excerpt(value, "/input")})
 		}
 	}
-	// Whoever decides must see every argument: those that no letter has stand below the others.
-	// Such are a second text, and recipients that are no texts.
+	// The person who decides must see every argument. So the arguments that a letter does not
+	// have stand below the others, such as a second text, and recipients that are no texts.
 	names = slices.DeleteFunc(names, func(name string) bool { return shown[name] })
 	for _, name := range names[:min(len(names), maxValues)] {
 		v.Headers = append(v.Headers, valueView{ellipsis(visible(name), 60), m.excerpt(prettyJSON(a[name]), "/input")})

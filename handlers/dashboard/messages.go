@@ -5,7 +5,8 @@ import "journeyman/handlers/dashboard/text"
 // doneMessage returns the message that a page shows after a form. Addresses hold only the
 // key of a message. So nobody can write a link that puts other text on a page.
 func doneMessage(key string) text.Key {
-	for _, messages := range []map[string]text.Key{accountMessages(), settingsMessages(), workerMessages(), taskMessages()} {
+	for _, messages := range []map[string]text.Key{accountMessages(), settingsMessages(), workerMessages(),
+		taskMessages()} {
 		if message, ok := messages[key]; ok {
 			return message
 		}

@@ -252,7 +252,7 @@ func (d *Dashboard) addCurrent(p *taskPage, b *turnBuilder, t store.Turn) error 
 	if err != nil {
 		return err
 	}
-	// What waits for a person has its room first, and then the frame.
+	// The calls that wait for a person have their room first, and then the frame.
 	if block.Asks, err = b.asks(asks, block.FlowID()); err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// OpenRouter stands before many providers with the chat completions API. It says what a
-// call really costs, keeps the calls of a session at one provider, and passes cache marks
-// on to the models that have them.
+// OpenRouter stands between this program and many providers. It offers the chat completions
+// API, and states what each call costs. It keeps the calls of a session at one provider, and
+// passes cache marks on to models that use them.
 
 // An openRouterUsage asks for the cost of a call in its usage.
 type openRouterUsage struct {

@@ -4,11 +4,11 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// allowed are the calls that commands may make with any arguments. They follow the
-// default profiles of container runtimes. Left out are mounts, namespaces, tracing,
-// kernel modules, keys, BPF, io_uring and the clock, because a command could change
-// the machine with them, and rare calls that have often had bugs. allowedHere has the
-// calls that only one architecture has.
+// allowed are the calls that commands may make with any arguments. They follow the default
+// profiles of container runtimes. Mounts, namespaces, tracing, kernel modules, keys, BPF,
+// io_uring and the clock are left out, because a command could change the machine with them.
+// Rare calls that have often had bugs are left out, too. allowedHere has the calls that only
+// one architecture has.
 var allowed = []uint32{
 	// Files.
 	unix.SYS_CHDIR, unix.SYS_CLOSE, unix.SYS_CLOSE_RANGE, unix.SYS_COPY_FILE_RANGE, unix.SYS_DUP, unix.SYS_DUP3,

@@ -223,7 +223,7 @@ func (s *Scheduler) noticeJump() {
 	jump := wall.Sub(s.wall) - (mono - s.mono)
 	switch {
 	case jump >= leastJump:
-		// What has come due meanwhile fires now, each schedule once.
+		// Schedules that have come due meanwhile fire now, each once.
 		s.cfg.Log.Warn("the clock jumped ahead, or the machine slept", "by", jump, "is", wall.UTC())
 	case jump <= -leastJump:
 		s.cfg.Log.Warn("the clock was set back", "by", -jump, "is", wall.UTC())

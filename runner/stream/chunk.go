@@ -90,7 +90,7 @@ func statusChunk(s store.Status) chunk {
 	return dataChunk("status", map[string]store.Status{"status": s})
 }
 
-// outageChunk returns the chunk that tells that a turn waits for its model.
+// outageChunk returns the chunk that says that a turn waits for its model.
 func outageChunk(t store.Turn) chunk {
 	return dataChunk("waiting", view.WaitingOf(t.Wait))
 }

@@ -168,7 +168,7 @@ func alertReply(status int, body string) string {
 }
 
 // hideURL removes the parts of a webhook's URL from an endpoint's answer. Some servers repeat
-// the path, and whoever knows it can write there.
+// the path, and everybody who knows it can write there.
 func hideURL(text string, u *url.URL) string {
 	text = strings.ReplaceAll(text, u.RequestURI(), hidden)
 	secrets := strings.FieldsFunc(u.Path+"/"+u.RawQuery, func(r rune) bool { return strings.ContainsRune("/&=", r) })
