@@ -172,6 +172,8 @@ func (c *serveCommand) Run(p *command.Program, first *command.Invocation, again 
 	if err != nil {
 		return err
 	}
+	found := p.DetectSandbox()
+	defer found() // no process is left behind by a start that fails
 	notifier := &command.Notifier{Log: p.Log}
 	var st *store.Store
 	if err := notifier.Opening(func() (err error) { st, err = p.OpenStore(); return err }); err != nil {
@@ -181,7 +183,7 @@ func (c *serveCommand) Run(p *command.Program, first *command.Invocation, again 
 	defer p.WatchDisk(st)()
 	service := &command.Service{Log: p.Log, Store: st, DrainDelay: c.DrainDelay, Grace: p.Grace, Notifier: notifier,
 		Maintenance: c.Maintenance}
-	s, banner, err := c.open(p, service, sockets)
+	s, banner, err := c.open(p, service, sockets, found)
 	if err != nil {
 		return err
 	}
@@ -248,8 +250,8 @@ func (s *server) parts() []command.Part {
 
 // open listens on every address and creates every part, but starts none of them. It closes
 // nothing after an error, because the process exits then.
-func (c *serveCommand) open(p *command.Program, service *command.Service, sockets map[string]net.Listener) (
-	*server, *command.Banner, error) {
+func (c *serveCommand) open(p *command.Program, service *command.Service, sockets map[string]net.Listener,
+	found func() sandbox.Confinement) (*server, *command.Banner, error) {
 	st := service.Store
 	proxies, err := handlers.ParseProxies(c.TrustedProxy)
 	if err != nil {
@@ -263,7 +265,7 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	}
 	s, baseURL := &server{service: service, metricsToken: new(atomic.Pointer[string])}, strings.TrimRight(cmp.Or(c.BaseURL, c.Certificate.BaseURL(ln.Addr())), "/")
 	s.metricsToken.Store(&c.MetricsToken)
-	if s.Engine, err = p.NewEngine(st, baseURL); err != nil {
+	if s.Engine, err = p.NewEngine(st, baseURL, found); err != nil {
 		return nil, nil, err
 	}
 	mailLn := sockets[command.SocketSMTP]

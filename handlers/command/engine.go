@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"journeyman/runner"
@@ -101,8 +102,16 @@ func (e Engine) CloseTraces(grace time.Duration) {
 	e.Trace.Close(ctx)
 }
 
-// NewEngine returns an engine with the configured model and tools.
-func (p *Program) NewEngine(st *store.Store, baseURL string) (e Engine, err error) {
+// DetectSandbox begins to find out how this machine can confine commands. That takes a process, so
+// the data folder is opened meanwhile. The caller calls the result, which waits.
+func (p *Program) DetectSandbox() (found func() sandbox.Confinement) {
+	detected := make(chan sandbox.Confinement, 1) // buffered: nobody may wait any more
+	go func() { detected <- sandbox.Detect(p.Context) }()
+	return sync.OnceValue(func() sandbox.Confinement { return <-detected })
+}
+
+// NewEngine returns an engine with the configured model and tools. found is of DetectSandbox.
+func (p *Program) NewEngine(st *store.Store, baseURL string, found func() sandbox.Confinement) (e Engine, err error) {
 	if e.Models, e.catalogue, err = p.openCatalogue(p.Env); err != nil {
 		return e, err
 	}
@@ -112,7 +121,7 @@ func (p *Program) NewEngine(st *store.Store, baseURL string) (e Engine, err erro
 	if e.search, err = newSearchTool(p.Settings, p.UserAgent()); err != nil {
 		return e, err
 	}
-	e.Filters, e.Found = sandbox.NewFilterPool(), sandbox.Detect(p.Context)
+	e.Filters, e.Found = sandbox.NewFilterPool(), found()
 	tools, err := p.newTools(e.Filters, e.Found, e.search, p.Data)
 	if err != nil {
 		return e, err
