@@ -17,7 +17,7 @@ type Tx = sqlite.Tx
 // A querier runs queries: on the pool of connections that only read, in a
 // snapshot, or in the transaction of a write.
 type querier interface {
-	Query(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	Query(ctx context.Context, query string, args ...any) (*sqlite.Rows, error)
 
 	// Note returns err, which the rows of a query have met. The database remembers one that
 	// says that its file is damaged.
@@ -122,7 +122,7 @@ func nullable[T comparable](v T) any {
 // fromMillis returns the time that the database stores as Unix milliseconds.
 func fromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// The types below are destinations of columns that database/sql cannot convert by itself:
+// The types below are destinations of columns that need a conversion of ours:
 // they are sql.Scanners. Each sets the variable to which it points.
 
 // asTime reads Unix milliseconds. NULL becomes the zero time.

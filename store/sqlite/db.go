@@ -9,11 +9,8 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
 	"net/url"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,12 +29,6 @@ type DB struct {
 
 	switching sync.RWMutex // held while readers are replaced, and for reading while a query begins
 	readers   *readers     // guarded by switching
-}
-
-// readers are the connections that only read.
-type readers struct {
-	*sql.DB
-	prepared sync.Map // query text to *sql.Stmt
 }
 
 func newDB(path string) *DB {
@@ -74,33 +65,22 @@ func (db *DB) openWhole(ctx context.Context, schema string, migrations []string)
 	if err := CheckSchema(ctx, db.path, schema); err != nil {
 		return err
 	}
-	return db.open(ctx)
+	return db.open()
 }
 
-func (db *DB) open(ctx context.Context) (err error) {
+func (db *DB) open() error {
 	// The write-ahead log holds 4,000 pages, as many as one page of its index can
 	// name, before they are copied into the database. So a page that changes often
 	// is copied once.
-	const options = "&_pragma=foreign_keys(1)&_txlock=immediate&_pragma=synchronous(FULL)" +
+	const options = "&_pragma=foreign_keys(1)&_pragma=synchronous(FULL)" +
 		"&_pragma=journal_size_limit(67108864)&_pragma=wal_autocheckpoint(4000)"
-	w, err := openWriter(ctx, dsn(db.path, options), &db.stats, &db.health)
+	w, err := openWriter(dsn(db.path, options), &db.stats, &db.health)
 	if err != nil {
 		return err
 	}
 	db.writer.Store(w)
-	db.readers, err = openReaders(dsn(db.path, reading))
-	return err
-}
-
-func openReaders(dsn string) (*readers, error) {
-	reads, err := sql.Open("sqlite", dsn)
-	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
-	}
-	n := min(max(4, 2*runtime.GOMAXPROCS(0)), 16)
-	reads.SetMaxOpenConns(n)
-	reads.SetMaxIdleConns(n)
-	return &readers{DB: reads}, nil
+	db.readers = newReaders(dsn(db.path, reading))
+	return nil
 }
 
 // reading holds the options of a connection that only reads.
@@ -159,31 +139,12 @@ func (db *DB) WriteLater(fn func(tx *Tx) error) {
 
 // Query runs a query on a connection that only reads. The statement is prepared
 // once and kept.
-func (db *DB) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+func (db *DB) Query(ctx context.Context, query string, args ...any) (*Rows, error) {
 	db.stats.Reads.Add(1)
 	db.switching.RLock()
 	defer db.switching.RUnlock()
-	st, err := db.stmt(ctx, db.readers, query)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := st.QueryContext(ctx, args...)
+	rows, err := db.readers.query(ctx, query, args)
 	return rows, db.Note(err)
-}
-
-func (db *DB) stmt(ctx context.Context, r *readers, query string) (*sql.Stmt, error) {
-	if st, ok := r.prepared.Load(query); ok {
-		return st.(*sql.Stmt), nil
-	}
-	st, err := r.PrepareContext(ctx, query)
-	if err != nil {
-		return nil, fmt.Errorf("prepare: %w", db.Note(err))
-	}
-	if old, loaded := r.prepared.LoadOrStore(query, st); loaded {
-		_ = st.Close() // another goroutine was faster
-		return old.(*sql.Stmt), nil
-	}
-	return st, nil
 }
 
 // Stats returns the counters, which go on counting.
@@ -218,7 +179,7 @@ func (db *DB) Statements() []string {
 		texts = append(texts, text.(string))
 		return true
 	})
-	for text := range db.writer.Load().tx.stmt {
+	for text := range db.writer.Load().tx.conn.stmts {
 		texts = append(texts, text)
 	}
 	return texts

@@ -11,12 +11,22 @@ import (
 // ErrClosed means that the database was closed before the write was submitted.
 var ErrClosed = errors.New("store is closed")
 
+// codeOf returns the extended result code of an error of SQLite, and 0 for other errors.
+func codeOf(err error) int {
+	if e, ok := errors.AsType[*engineError](err); ok {
+		return int(e.code)
+	}
+	if e, ok := errors.AsType[*modernc.Error](err); ok {
+		return e.Code()
+	}
+	return 0
+}
+
 // IsUnavailable reports whether err comes from the disk or from another limit of
 // the machine, so that a later try may succeed.
 func IsUnavailable(err error) bool {
-	var e *modernc.Error
-	if errors.As(err, &e) {
-		switch e.Code() & 0xff { // the primary code of an extended one
+	if code := codeOf(err); code != 0 {
+		switch code & 0xff { // the primary code of an extended one
 		case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_NOMEM,
 			sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
 			return true
@@ -34,8 +44,8 @@ func IsOutOfFiles(err error) bool {
 
 // IsFull reports whether err means that the disk, or a quota on it, has no room.
 func IsFull(err error) bool {
-	if e, ok := errors.AsType[*modernc.Error](err); ok {
-		return e.Code()&0xff == sqlite3.SQLITE_FULL
+	if code := codeOf(err); code != 0 {
+		return code&0xff == sqlite3.SQLITE_FULL
 	}
 	return isNoRoom(err)
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	modernc "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
@@ -22,15 +21,12 @@ func IsDamage(err error) bool {
 	if errors.Is(err, ErrDamaged) {
 		return true
 	}
-	e, ok := errors.AsType[*modernc.Error](err)
-	if !ok {
-		return false
-	}
-	switch e.Code() & 0xff { // the primary code of an extended one
+	code := codeOf(err)
+	switch code & 0xff { // the primary code of an extended one
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return true
 	case sqlite3.SQLITE_IOERR:
-		return isDiskFault(e.Code())
+		return isDiskFault(code)
 	}
 	return false
 }

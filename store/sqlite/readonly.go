@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	modernc "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
@@ -20,8 +19,7 @@ var ErrReadOnly = errors.New("the database is open for reading only")
 // IsNoRoomToOpen reports whether err means that a database could not be opened because its disk
 // has no room.
 func IsNoRoomToOpen(err error) bool {
-	e, ok := errors.AsType[*modernc.Error](err)
-	return IsFull(err) || ok && e.Code() == sqlite3.SQLITE_IOERR_SHMSIZE
+	return IsFull(err) || codeOf(err) == sqlite3.SQLITE_IOERR_SHMSIZE
 }
 
 // OpenReadOnly opens the database file at path, which exists, for reading, and writes no byte. No process may have
@@ -35,11 +33,9 @@ func OpenReadOnly(ctx context.Context, path string, newest int) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if db.readers, err = openReaders(unwritten(path)); err != nil {
-		return nil, err
-	}
+	db.readers = newReaders(unwritten(path))
 	var version int
-	err = db.readers.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version)
+	err = db.readers.row(ctx, `PRAGMA user_version`, &version)
 	if err == nil && version != newest {
 		err = fmt.Errorf("the database has version %d and this program needs version %d: the upgrade needs about "+
 			"twice the size of the database. Nothing was changed: make room on the disk and start again", version, newest)
@@ -53,7 +49,7 @@ func OpenReadOnly(ctx context.Context, path string, newest int) (*DB, error) {
 // unwritten returns the connection string of readers that write no byte.
 func unwritten(path string) string {
 	return uri(path) + "?mode=ro&readonly_shm=1&_pragma=busy_timeout(5000)&_pragma=query_only(1)" +
-		"&_pragma=temp_store(MEMORY)&_dqs=0&_error_rc=1"
+		"&_pragma=temp_store(MEMORY)"
 }
 
 // switchTime bounds the wait for queries that run while the readers are replaced. New queries wait
@@ -79,7 +75,7 @@ func (db *DB) Reopen(ctx context.Context, schema string, migrations []string) er
 		err = errors.New("long queries are running: try again")
 	}
 	for end := time.Now().Add(switchTime); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if old.Stats().OpenConnections == 0 {
+		if old.connections() == 0 {
 			err = db.openWhole(ctx, schema, migrations)
 			break
 		}
@@ -90,9 +86,6 @@ func (db *DB) Reopen(ctx context.Context, schema string, migrations []string) er
 	if w := db.writer.Swap(nil); w != nil {
 		err = errors.Join(err, w.close())
 	}
-	again, failed := openReaders(unwritten(db.path))
-	if failed == nil {
-		db.readers = again
-	}
-	return errors.Join(err, failed)
+	db.readers = newReaders(unwritten(db.path))
+	return err
 }

@@ -24,7 +24,7 @@ const selectSpace = `SELECT page_count * page_size, freelist_count * page_size, 
 func (db *DB) Space(ctx context.Context) (sp Space, err error) {
 	db.switching.RLock()
 	defer db.switching.RUnlock()
-	err = db.readers.QueryRowContext(ctx, selectSpace).Scan(&sp.File, &sp.Free, &sp.Incremental)
+	err = db.readers.row(ctx, selectSpace, &sp.File, &sp.Free, &sp.Incremental)
 	return sp, db.Note(err)
 }
 

@@ -2,15 +2,15 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
+
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // A Tx is the transaction in which an operation runs. It is valid only during the
 // operation.
 type Tx struct {
-	conn *sql.Conn
-	stmt map[string]*sql.Stmt // by query text, prepared once on conn
+	conn *conn
 	op   *operation
 
 	health *health
@@ -27,51 +27,44 @@ func (tx *Tx) OnCommit(fn func()) { tx.op.after = append(tx.op.after, fn) }
 
 // Exec runs a statement and returns the number of rows that it changed.
 func (tx *Tx) Exec(query string, args ...any) (int64, error) {
-	res, err := tx.exec(query, args)
-	if err != nil {
+	if err := tx.exec(query, args); err != nil {
 		return 0, err
 	}
-	return res.RowsAffected()
+	return sqlite3.Xsqlite3_changes64(tx.conn.tls, tx.conn.db), nil
 }
 
 // Insert runs an INSERT and returns the new row's integer primary key.
 func (tx *Tx) Insert(query string, args ...any) (int64, error) {
-	res, err := tx.exec(query, args)
-	if err != nil {
+	if err := tx.exec(query, args); err != nil {
 		return 0, err
 	}
-	return res.LastInsertId()
+	return sqlite3.Xsqlite3_last_insert_rowid(tx.conn.tls, tx.conn.db), nil
 }
 
 // Query runs a query inside the transaction. It ignores the context: an
 // interrupted statement would roll back the operations of other callers, too.
-func (tx *Tx) Query(_ context.Context, query string, args ...any) (*sql.Rows, error) {
+func (tx *Tx) Query(_ context.Context, query string, args ...any) (*Rows, error) {
 	st, err := tx.prepare(query)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := st.QueryContext(context.Background(), args...)
+	rows, err := st.query(context.Background(), args)
 	return rows, tx.Note(err)
 }
 
-func (tx *Tx) exec(query string, args []any) (sql.Result, error) {
+func (tx *Tx) exec(query string, args []any) error {
 	st, err := tx.prepare(query)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	res, err := st.ExecContext(context.Background(), args...)
-	return res, tx.Note(err)
+	return tx.Note(st.exec(args))
 }
 
-func (tx *Tx) prepare(query string) (*sql.Stmt, error) {
+func (tx *Tx) prepare(query string) (*stmt, error) {
 	tx.stats.Statements.Add(1) // each call of prepare runs the statement once
-	if st, ok := tx.stmt[query]; ok {
-		return st, nil
-	}
-	st, err := tx.conn.PrepareContext(context.Background(), query)
+	st, err := tx.conn.stmt(query)
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", tx.Note(err))
 	}
-	tx.stmt[query] = st
 	return st, nil
 }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"runtime"
@@ -12,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	modernc "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
@@ -27,7 +25,6 @@ const queueDepth = 1024
 // answers each after COMMIT: group commit. Each operation has a savepoint, so that
 // one that fails leaves the others.
 type writer struct {
-	db       *sql.DB
 	tx       Tx
 	queue    chan *operation
 	done     chan struct{} // closed when loop returns
@@ -52,19 +49,13 @@ type operation struct {
 	reply chan error // has room for the one answer, so that the writer never waits for a submitter
 }
 
-func openWriter(ctx context.Context, dsn string, stats *Stats, h *health) (*writer, error) {
-	db, err := sql.Open("sqlite", dsn)
+func openWriter(dsn string, stats *Stats, h *health) (*writer, error) {
+	conn, err := openConn(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("open database: %w", err)
-	}
-	db.SetMaxOpenConns(1)
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open database: %w", err), db.Close())
+		return nil, err
 	}
 	w := &writer{
-		db:    db,
-		tx:    Tx{conn: conn, stmt: map[string]*sql.Stmt{}, health: h, stats: stats},
+		tx:    Tx{conn: conn, health: h, stats: stats},
 		queue: make(chan *operation, queueDepth),
 		done:  make(chan struct{}),
 		stats: stats,
@@ -128,11 +119,9 @@ func (w *writer) close() error {
 	}
 	w.mu.Unlock()
 	<-w.done // the connection is the loop's until then
-	var errs []error
-	for _, st := range w.tx.stmt {
-		errs = append(errs, st.Close())
-	}
-	return errors.Join(append(errs, w.tx.conn.Close(), w.db.Close())...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.tx.conn.close()
 }
 
 func (w *writer) loop() {
@@ -188,10 +177,9 @@ func (w *writer) process(batch []*operation) []*operation {
 // anew. On a full disk the log cannot grow, but its own bytes can be overwritten. Commits copy
 // only a log above a certain size, and on a full disk each commit fails before that.
 func (w *writer) reuseLog() {
-	var busy, pages, copied int
 	// PASSIVE waits for no reader, so that the writer does not stand still. After an error, the
 	// log stays as it is, and the next failed write tries again.
-	_ = w.tx.conn.QueryRowContext(context.Background(), `PRAGMA wal_checkpoint(PASSIVE)`).Scan(&busy, &pages, &copied)
+	_ = w.tx.conn.exec(`PRAGMA wal_checkpoint(PASSIVE)`)
 }
 
 // run returns the operations of the transaction, and an error if the
@@ -264,8 +252,7 @@ func (w *writer) undo(op *operation) error {
 
 func (w *writer) rollback() error {
 	_, err := w.tx.Exec(`ROLLBACK`)
-	var e *modernc.Error
-	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_ERROR {
+	if codeOf(err)&0xff == sqlite3.SQLITE_ERROR {
 		return nil // SQLite rolled the transaction back when it failed
 	}
 	return err
