@@ -54,11 +54,11 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// builtProgram builds the program, as it is shipped: without cgo, and without the
+// builtProgram builds the program, as it is shipped: stripped, without cgo, and without the
 // race detector even where the test has it.
 var builtProgram = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(scratch, "journeyman")
-	cmd := exec.Command("go", "build", "-race=false", "-o", path, ".")
+	cmd := exec.Command("go", "build", "-race=false", "-ldflags=-s -w", "-o", path, ".")
 	cmd.Dir = "../.."
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
