@@ -165,3 +165,16 @@ func (s *site) readRun(t *testing.T, turnID string) string {
 	is.NoErr(err)
 	return string(body)
 }
+
+// TestReadsOfATask counts the queries of a request that runs a task of one step: of its key, of
+// the wait for the turn, and of the organization's cap. More than these must have a reason.
+func TestReadsOfATask(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s := newServer(t)
+	task := fields{"workerId": s.newWorker(t, fields{}), "input": scripted("say Hello.")}
+	s.run(t, task) // what is read once is read now
+	before := s.store.WriteStats().Reads.Load()
+	s.run(t, task)
+	is.Equal(s.store.WriteStats().Reads.Load()-before, int64(3))
+}

@@ -55,8 +55,8 @@ func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (stor
 	return task, err
 }
 
-// stopExecution stops a turn that was cancelled. A turn that has just been claimed has no
-// execution yet, and load sees the request.
+// stopExecution stops a turn that was cancelled. found is false if this runner does not have
+// the turn.
 func (r *Runner) stopExecution(turnID string) (found bool) {
 	r.mu.Lock()
 	e := r.executions[turnID]

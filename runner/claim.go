@@ -17,6 +17,7 @@ const (
 func (r *Runner) Start(ctx context.Context) error {
 	// The callbacks come first: StartRunner may end turns that were interrupted too often.
 	r.cfg.Store.OnInterrupted(r.logEnd)
+	r.cfg.Store.OnClaimed(func(c store.Claim) { r.register(c) })
 	r.cfg.Store.UseEnvelopes(store.Envelopes{Look: r.lookAt, Compose: r.envelope})
 	if err := r.cfg.Store.StartRunner(ctx, r.id, leaseTime); err != nil {
 		return fmt.Errorf("start runner: %w", err)
@@ -41,6 +42,9 @@ func (r *Runner) Stop(ctx context.Context) error {
 	}
 	r.cancel(errStopped) // ends keepLease too
 	<-done               // a step that has been paid for still reaches the journal
+	r.mu.Lock()
+	clear(r.executions) // those that are left were claimed during the stop, and never began
+	r.mu.Unlock()
 	r.leaser.Wait()
 	if r.alive.Load() == nil || r.cfg.Store.WritableIn(r.ctx) != nil {
 		return nil // the runner never started, or the next start takes its turns over
@@ -83,19 +87,30 @@ func (r *Runner) dispatch() {
 	}
 }
 
+// register returns the execution of a claim. At the first call it makes the execution. The
+// store makes that call before any later write, so AbortTask finds each turn that is claimed.
+func (r *Runner) register(c store.Claim) *execution {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// A suspended turn may be claimed again before its last execution has left.
+	if e := r.executions[c.ID]; e != nil && e.claim.Claims == c.Claims {
+		return e
+	}
+	e := &execution{claim: c}
+	e.ctx, e.cancel = context.WithCancelCause(r.ctx)
+	r.executions[c.ID] = e
+	return e
+}
+
 // execute runs a claimed turn in its own goroutine.
 func (r *Runner) execute(c store.Claim) {
-	ctx, cancel := context.WithCancelCause(r.ctx)
-	e := &execution{claim: c, cancel: cancel, live: r.Streams.Begin(c.Turn), startedAt: r.cfg.Now()}
-	// The map entry is made before the goroutine starts: dispatch must count the slot as taken.
-	r.mu.Lock()
-	r.executions[c.ID] = e
-	r.mu.Unlock()
+	e := r.register(c)
+	e.live, e.startedAt = r.Streams.Begin(c.Turn), r.cfg.Now()
 	r.turns.Go(func() {
-		traced, span := r.cfg.Trace.Claim(ctx, tracedTurn(c.Turn), c.Claims)
+		traced, span := r.cfg.Trace.Claim(e.ctx, tracedTurn(c.Turn), c.Claims)
 		r.carryOut(traced, e)
 		span.End("")
-		cancel(nil) // releases ctx
+		e.cancel(nil) // releases e.ctx
 		r.mu.Lock()
 		// A suspended turn may be claimed again before this line: then the entry is not ours.
 		if r.executions[c.ID] == e {

@@ -17,6 +17,7 @@ import (
 // has no lock. Other goroutines read the turn through live, and may call cancel.
 type execution struct {
 	claim  store.Claim
+	ctx    context.Context // ends with cancel, and with the runner
 	cancel context.CancelCauseFunc
 	live   *stream.Live
 	model  pricedModel // the model that is asked now

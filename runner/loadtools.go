@@ -26,8 +26,10 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 		s.own = slices.DeleteFunc(slices.Clone(s.own), func(t tool.Tool) bool { return t.Spec().Name == tool.AskUser })
 	}
 	// Secrets come before remoteTools, because MCP servers may need them.
-	if s.secrets, err = r.cfg.Store.TurnSecrets(ctx, e.claim); err != nil {
-		return fmt.Errorf("read secrets: %w", err)
+	if e.claim.HasSecrets {
+		if s.secrets, err = r.cfg.Store.TurnSecrets(ctx, e.claim); err != nil {
+			return fmt.Errorf("read secrets: %w", err)
+		}
 	}
 	if !e.model.sees() { // an image would reach it as a line of text
 		s.own = slices.DeleteFunc(slices.Clone(s.own), func(t tool.Tool) bool { return t.Spec().Name == "view_image" })

@@ -94,11 +94,7 @@ func (r *Runner) run(ctx context.Context, e *execution) (err error) {
 // turns of its task.
 func (r *Runner) load(ctx context.Context, e *execution) (err error) {
 	c := e.claim
-	// AbortTask finds no execution between the claim and execute. It marks the row first, so
-	// either this read sees the mark or AbortTask finds the execution.
-	if t, err := r.cfg.Store.Turn(ctx, c.ID); err != nil {
-		return fmt.Errorf("read turn: %w", err)
-	} else if t.AbortRequested {
+	if c.AbortRequested {
 		e.cancel(errAborted)
 	}
 	if c.OutputSchema != nil {
@@ -170,11 +166,14 @@ func (r *Runner) readConversation(ctx context.Context, e *execution) ([]store.Fi
 			}
 		}
 	}
-	files, err := r.cfg.Store.FilesByTurn(ctx, c.Turn)
-	if err != nil {
-		return nil, err
+	var attached []store.File
+	if c.HasFiles {
+		files, err := r.cfg.Store.FilesByTurn(ctx, c.Turn)
+		if err != nil {
+			return nil, err
+		}
+		attached = store.TurnFiles(files, c.Num, store.Attached)
 	}
-	attached := store.TurnFiles(files, c.Num, store.Attached)
 	e.prompt.AddInstruction(c.Turn, attached)
 	return attached, nil
 }

@@ -182,7 +182,7 @@ func TestCostsOfOperations(t *testing.T) {
 	}{
 		{"create", func() { turn = f.accept(once("a")) }, cost{1, 9, 3, 0}},
 		{"claim", func() { claim = f.claimOne("r") }, cost{1, 10, 2, 0}},
-		{"end", func() { f.endWithAnswer(claim) }, cost{1, 14, 6, 0}},
+		{"end", func() { f.endWithAnswer(claim) }, cost{1, 13, 6, 0}},
 		{"deliver", func() { f.record(f.due()[0], store.Attempt{Success: true, ResponseStatus: 200}) }, cost{1, 9, 3, 1}},
 		{"follow up", func() {
 			n := once("b")

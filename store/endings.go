@@ -52,6 +52,7 @@ func (s *Store) endTurn(tx *Tx, c Claim, last *Step, out Outcome) (Turn, error) 
 		return Turn{}, noRow(err, ErrClaimLost)
 	}
 	var used Usage
+	called := t.Usage.Steps > 0 // only a journaled step has calls that have begun
 	if last != nil {
 		used = last.used()
 		if last.Model != "" {
@@ -79,6 +80,9 @@ func (s *Store) endTurn(tx *Tx, c Claim, last *Step, out Outcome) (Turn, error) 
 	}
 	if err := s.endTurns(tx, ended, true, used); err != nil {
 		return Turn{}, err
+	}
+	if !called {
+		return ended[0], nil // only a tool call starts a child
 	}
 	// The children come after the turn: the end of a child must not resume it.
 	return ended[0], s.abandonChildren(tx, t)

@@ -798,6 +798,7 @@ func callWebhooks(t *testing.T, f *fixture) {
 	f.OnDelivery(func(string) {})
 	f.OnChange(func(string, store.Change) {})
 	f.OnInterrupted(func(store.Turn) {})
+	f.OnClaimed(func(store.Claim) {})
 	f.UseEnvelopes(store.Envelopes{Look: func(store.Folder) store.Listing { return store.Listing{} }, Compose: func(store.Occasion) string { return "" }})
 	f.accept(f.turn()) // reads its author
 	_, err := f.SetWebhook(ctx, owner, f.worker.ID, "https://a.example/")

@@ -220,7 +220,8 @@ func (s *Store) nextInQueue(ctx context.Context, tx *Tx) (int64, error) {
 // claim reads before it writes: the two statements together cost less than an UPDATE
 // that returns the row.
 func (s *Store) claim(ctx context.Context, tx *Tx, runnerID string, num int64) (Claim, error) {
-	c, err := one(ctx, tx, scanClaim, `SELECT `+acceptedColumns+`, instructions, output_schema,
+	c, err := one(ctx, tx, scanClaim, `SELECT `+acceptedColumns+`, abort_requested,
+			EXISTS (SELECT 1 FROM files WHERE turn_num = turns.num), `+hasSecrets+`, instructions, output_schema,
 			v_model, approval_tools, mcp_tools, tools, stranger_tools FROM turns
 		CROSS JOIN (SELECT worker_id w, version v, instructions, output_schema,
 				model v_model, approval_tools, mcp_tools, tools, stranger_tools
@@ -240,12 +241,24 @@ func (s *Store) claim(ctx context.Context, tx *Tx, runnerID string, num int64) (
 	if err != nil {
 		return c, err
 	}
+	if fn := s.onClaimed.Load(); fn != nil {
+		tx.OnCommit(func() { (*fn)(c) })
+	}
 	return c, s.setRunning(tx, c.OrganizationID, c.taskNum, true)
 }
 
+// hasSecrets is an expression for a turn: whether TurnSecrets returns any secret.
+const hasSecrets = `EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
+	WHERE organization_id = ` + idOfOrganization + ` AND coalesce(worker_id, '') IN ('', ` + idOfWorker + `))`
+
+// OnClaimed sets the function that is called with each turn that a runner claims, after the
+// commit and before any later write. So whoever cancels a claimed turn finds what fn has
+// noted. fn must not block.
+func (s *Store) OnClaimed(fn func(Claim)) { s.onClaimed.Store(&fn) }
+
 func scanClaim(row scanner) (c Claim, err error) {
-	err = row.Scan(slices.Concat(c.accepted(), []any{&c.Instructions, asJSON(&c.OutputSchema)},
-		c.Settings.columns())...)
+	err = row.Scan(slices.Concat(c.accepted(), []any{&c.AbortRequested, &c.HasFiles, &c.HasSecrets, &c.Instructions,
+		asJSON(&c.OutputSchema)}, c.Settings.columns())...)
 	return c, err
 }
 

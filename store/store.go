@@ -42,6 +42,7 @@ type Store struct {
 	onDelivery    atomic.Pointer[func(workerID string)] // nil until OnDelivery
 	asksByMail    atomic.Bool                           // set by AskByMail
 	onInterrupted atomic.Pointer[func(Turn)]            // nil until OnInterrupted
+	onClaimed     atomic.Pointer[func(Claim)]           // nil until OnClaimed
 	onChange      atomic.Pointer[func(string, Change)]  // nil until OnChange
 	envelopes     atomic.Pointer[Envelopes]             // nil until UseEnvelopes
 

@@ -183,6 +183,8 @@ type Claim struct {
 	Instructions string
 	OutputSchema json.RawMessage // nil for free text
 	Settings     WorkerSettings
+	HasFiles     bool // the turn has files
+	HasSecrets   bool // the turn's worker or its organization has secrets
 }
 
 // ErrClaimLost means that a runner no longer has a turn: the turn has ended, or is in the
