@@ -28,7 +28,8 @@ func (h *Hub) joinRing(workerID string) *ring {
 			if l.workerID != workerID {
 				continue
 			}
-			if s, ok := l.look(); ok {
+			// One that has ended is here until it is closed, and has no more events.
+			if s, ok := l.look(); ok && !s.turn.Status.Ended() {
 				e := encoder{views: h.views}
 				e.encode(s) // moves e.at to the end of the snapshot; the events are in the past
 				rg.turns[s.turn.Num] = &ringTurn{at: e.at, live: l}

@@ -196,7 +196,8 @@ func (l *Live) Waiting(w store.Wait) {
 // was committed with it, nil without one. published says that the turn may have published
 // files or used sources.
 func (l *Live) Ended(ctx context.Context, t store.Turn, last *store.Step, published bool) error {
-	l.hub.ended.fireWith(t.ID, l.conversation(t, last)) // first, because clients wait for the result
+	// Last: a client that has its result and opens a stream then must not see the end of this turn.
+	defer l.hub.ended.fireWith(t.ID, l.conversation(t, last))
 	if last != nil {
 		l.set(func() { l.addStep(*last) })
 	}
