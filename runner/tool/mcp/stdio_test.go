@@ -254,6 +254,10 @@ func TestAFrozenProgramIsStartedAgain(t *testing.T) {
 	pid, err := strconv.Atoi(strings.Trim(first, `"`))
 	is.NoErr(err)
 	is.NoErr(syscall.Kill(pid, syscall.SIGSTOP))
+	storetest.Eventually(t, "the program is frozen", func() bool { // the signal may take a moment
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		return err != nil || strings.Contains(string(stat), ") T ") // other systems have no /proc
+	})
 	storetest.Eventually(t, "another is there", func() bool {
 		names, _ := f.offered("good")
 		return len(names) > 0
