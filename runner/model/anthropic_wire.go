@@ -109,7 +109,7 @@ func (c *claude) request(req *Request, q claudeQuirks) *claudeRequest {
 func (c *claude) tools(req *Request) []claudeTool {
 	var out []claudeTool
 	for _, t := range req.Tools {
-		out = append(out, claudeTool{t.Name, t.Description, t.InputSchema})
+		out = append(out, claudeTool(t))
 	}
 	if len(out) > 0 {
 		return out
