@@ -15,13 +15,13 @@ import (
 
 // olderTemp matches the names that older versions and the engine give to unfinished files of the
 // data folder.
-var olderTemp = lazy(`^(backup|secret\.key|journeyman\.db\.(v[0-9]+|vacuum))\.tmp(-wal|-shm|-journal)?$`)
+const olderTemp pattern = `^(backup|secret\.key|journeyman\.db\.(v[0-9]+|vacuum))\.tmp(-wal|-shm|-journal)?$`
 
 // sweepTemp removes unfinished files of a killed process from the data folder and the folder of
 // kept files. The lock must be held.
 func (s *Store) sweepTemp() error {
 	inFiles := func(name string) bool { return isTemp(name) || strings.HasPrefix(name, "new-") }
-	inFolder := func(name string) bool { return isTemp(name) || olderTemp().MatchString(name) }
+	inFolder := func(name string) bool { return isTemp(name) || olderTemp.compiled().MatchString(name) }
 	return errors.Join(removeNamed(s.dir, inFolder), removeNamed(s.blobDir(), inFiles))
 }
 
@@ -113,7 +113,7 @@ func sweepChecks(scratch string) error {
 		return err
 	}
 	for _, e := range entries {
-		if !e.IsDir() || !scratchFolder().MatchString(e.Name()) || !strings.HasPrefix(e.Name(), checkPrefix) {
+		if !e.IsDir() || !scratchFolder.compiled().MatchString(e.Name()) || !strings.HasPrefix(e.Name(), checkPrefix) {
 			continue
 		}
 		dir := filepath.Join(scratch, e.Name())
@@ -131,7 +131,7 @@ func sweepChecks(scratch string) error {
 
 // scratchFolder matches the folders that the program makes for a moment in the temporary folder of
 // the machine, as os.MkdirTemp names them. Other processes of the program may run there.
-var scratchFolder = lazy(`^journeyman-(check|detect)-[0-9]+$`)
+const scratchFolder pattern = `^journeyman-(check|detect)-[0-9]+$`
 
 // sweepScratch removes the folders of killed processes from the temporary folder of the machine. It
 // spares those that a process may still use.
@@ -141,7 +141,7 @@ func sweepScratch(now time.Time) {
 		return // the pattern is constant
 	}
 	for _, path := range names {
-		ours := scratchFolder().MatchString(filepath.Base(path))
+		ours := scratchFolder.compiled().MatchString(filepath.Base(path))
 		info, err := os.Lstat(path)
 		if ours && err == nil && info.IsDir() && now.Sub(info.ModTime()) > orphanAge {
 			_ = os.RemoveAll(path) // one of another user stays

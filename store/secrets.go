@@ -41,11 +41,11 @@ type NewSecret struct {
 	Hosts    []string // nil keeps the hosts of an existing secret
 }
 
-var secretName = lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
+const secretName pattern = `^[A-Za-z_][A-Za-z0-9_]*$`
 
 // Check notes in f the fields that break a rule.
 func (n NewSecret) Check(f *Fields) {
-	f.Check(len(n.Name) <= MaxSecretName && secretName().MatchString(n.Name), "name",
+	f.Check(len(n.Name) <= MaxSecretName && secretName.compiled().MatchString(n.Name), "name",
 		"must have 1 to %d letters, digits and underscores, and not begin with a digit", MaxSecretName)
 	if n.Value != "" {
 		f.Check(len(n.Value) >= MinSecretValue && len(n.Value) <= MaxSecretValue, "value",

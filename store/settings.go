@@ -24,15 +24,15 @@ type WorkerSettings struct {
 	StrangerTools ToolRules // of Tools, those for turns of strangers; nil: the runner's default
 }
 
-var toolName = lazy(`^[A-Za-z0-9_.-]{1,128}$`)
+const toolName pattern = `^[A-Za-z0-9_.-]{1,128}$`
 
 // Check notes in f the settings that break a limit. The store cannot tell whether a model
 // exists.
 func (s WorkerSettings) Check(f *Fields) {
 	checkLine(f, "model", s.Model, MaxModelName)
-	checkNames(f, "approvalTools", s.ApprovalTools, MaxApprovalTools, toolName(),
+	checkNames(f, "approvalTools", s.ApprovalTools, MaxApprovalTools, toolName.compiled(),
 		"must hold names of tools: 1 to 128 letters, digits, dots, underscores and hyphens each")
-	checkNames(f, "mcpTools", s.MCPTools, MaxMCPTools, mcpToolName(),
+	checkNames(f, "mcpTools", s.MCPTools, MaxMCPTools, mcpToolName.compiled(),
 		`must hold "server" or "server.tool", each part of 1 to 128 letters, digits, underscores and hyphens`)
 	s.Tools.check(f, "tools")
 	s.StrangerTools.check(f, "strangerTools")

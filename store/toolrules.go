@@ -115,10 +115,10 @@ func (l ToolRules) Value() (driver.Value, error) {
 	return string(raw), err
 }
 
-var (
-	mcpToolName = lazy(`^[A-Za-z0-9_-]{1,128}(\.[A-Za-z0-9_.-]{1,128})?$`)
-	ruleHost    = lazy(`^(\*\.)?[^*\s/:@?#\[\]]+$`)
-	ruleCommand = lazy(`^[A-Za-z0-9_./+-]{1,128}$`)
+const (
+	mcpToolName pattern = `^[A-Za-z0-9_-]{1,128}(\.[A-Za-z0-9_.-]{1,128})?$`
+	ruleHost    pattern = `^(\*\.)?[^*\s/:@?#\[\]]+$`
+	ruleCommand pattern = `^[A-Za-z0-9_./+-]{1,128}$`
 )
 
 // check adds to f the rules that are invalid. It does not check whether the tools exist:
@@ -128,7 +128,7 @@ func (l ToolRules) check(f *Fields, path string) {
 	seen := map[string]bool{}
 	for _, r := range l {
 		switch {
-		case !mcpToolName().MatchString(r.Tool):
+		case !mcpToolName.compiled().MatchString(r.Tool):
 			f.Add(path, `must hold names of tools, or "server" or "server.tool" for those of MCP servers`)
 			return
 		case seen[r.Tool]:
@@ -158,7 +158,7 @@ func (r ToolRule) wrong() string {
 		return fmt.Sprintf("has more than %d items", MaxRuleItems)
 	}
 	for _, c := range r.Commands {
-		if !ruleCommand().MatchString(c) {
+		if !ruleCommand.compiled().MatchString(c) {
 			return fmt.Sprintf("%q is no command: write its first word alone, of letters, digits and _ . / + -", c)
 		}
 	}
@@ -169,7 +169,7 @@ func (r ToolRule) wrong() string {
 func wrongHosts(hosts []string) string {
 	// A host is checked as it will be compared: HostName must accept it.
 	for _, h := range hosts {
-		if _, err := HostName(strings.TrimPrefix(h, "*.")); err != nil || !ruleHost().MatchString(h) {
+		if _, err := HostName(strings.TrimPrefix(h, "*.")); err != nil || !ruleHost.compiled().MatchString(h) {
 			return fmt.Sprintf("%q is no host: write example.com, or *.example.com for its subdomains, "+
 				"without scheme, port and path", h)
 		}

@@ -63,11 +63,11 @@ func withoutComments(value string) string {
 }
 
 // addressLike matches text that looks like an address, in a field that is malformed.
-var addressLike = lazy(`[^\s<>()\[\],;:"@]+@[^\s<>()\[\],;:"@]+`)
+const addressLike pattern = `[^\s<>()\[\],;:"@]+@[^\s<>()\[\],;:"@]+`
 
 func looseAddresses(value string) []string {
 	var list []string
-	for _, a := range addressLike().FindAllString(value, 100) {
+	for _, a := range addressLike.compiled().FindAllString(value, 100) {
 		list = append(list, NormalAddress(a))
 	}
 	return list

@@ -65,16 +65,16 @@ func (h *Header) isAutoReply() bool {
 	suppress := strings.ToLower(h.fields.Get("X-Auto-Response-Suppress"))
 	for v := range strings.SplitSeq(suppress, ",") {
 		if v = strings.TrimSpace(v); v == "all" || v == "autoreply" || v == "oof" {
-			return v == "all" || autoReplySubject().MatchString(h.Subject)
+			return v == "all" || autoReplySubject.compiled().MatchString(h.Subject)
 		}
 	}
 	return false
 }
 
 // autoReplySubject matches how mail programs begin the subject of an automatic reply.
-var autoReplySubject = lazy(`(?i)^(automatic reply|auto reply|autoreply|out of office|automatische antwort|` +
+const autoReplySubject pattern = `(?i)^(automatic reply|auto reply|autoreply|out of office|automatische antwort|` +
 	`abwesenheitsnotiz|réponse automatique|respuesta automática|risposta automatica|resposta automática|` +
-	`automatisch antwoord|autosvar|automaattinen vastaus|odpowiedź automatyczna|автоответ|自动答复|自動回覆|自動応答)`)
+	`automatisch antwoord|autosvar|automaattinen vastaus|odpowiedź automatyczna|автоответ|自动答复|自動回覆|自動応答)`
 
 func (h *Header) isList() bool {
 	switch h.precedence() {
@@ -88,16 +88,16 @@ func (h *Header) precedence() string {
 	return strings.ToLower(strings.TrimSpace(h.fields.Get("Precedence")))
 }
 
-var (
-	replyID    = lazy(`(?i)msg_[0-9a-hjkmnp-tv-z]{26}`)
-	diagnostic = lazy(`(?im)^Diagnostic-Code:[ \t]*(?:smtp;[ \t]*)?(.{1,300})`)
+const (
+	replyID    pattern = `(?i)msg_[0-9a-hjkmnp-tv-z]{26}`
+	diagnostic pattern = `(?im)^Diagnostic-Code:[ \t]*(?:smtp;[ \t]*)?(.{1,300})`
 )
 
 // ReplyIDs returns the ids of our replies that stand near the beginning of a mail.
 // Delivery reports quote them in many places.
 func ReplyIDs(raw []byte) []string {
 	var ids []string
-	for _, match := range replyID().FindAll(raw[:min(len(raw), MaxHeader)], 20) {
+	for _, match := range replyID.compiled().FindAll(raw[:min(len(raw), MaxHeader)], 20) {
 		if id := strings.ToLower(string(match)); !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
@@ -108,7 +108,7 @@ func ReplyIDs(raw []byte) []string {
 // BounceReason returns why a mail was not delivered: what its delivery report says, or
 // the subject of the report.
 func BounceReason(h Header, raw []byte) string {
-	if m := diagnostic().FindSubmatch(raw[:min(len(raw), MaxHeader)]); m != nil {
+	if m := diagnostic.compiled().FindSubmatch(raw[:min(len(raw), MaxHeader)]); m != nil {
 		return OneLine(decodeWords(string(m[1])))
 	}
 	return h.Subject

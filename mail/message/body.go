@@ -50,10 +50,10 @@ type bodyReader struct {
 }
 
 // stub matches plain text that only points to the HTML form of the mail.
-var stub = lazy(`(?i)(view|display|see|read|support|enable|require)[^.]{0,60}\bhtml\b|` +
-	`\bhtml\b[^.]{0,60}(view|enabled|client|reader|format)`)
+const stub pattern = `(?i)(view|display|see|read|support|enable|require)[^.]{0,60}\bhtml\b|` +
+	`\bhtml\b[^.]{0,60}(view|enabled|client|reader|format)`
 
-func isStub(plain string) bool { return len(plain) < 300 && stub().MatchString(plain) }
+func isStub(plain string) bool { return len(plain) < 300 && stub.compiled().MatchString(plain) }
 
 // part reads a part and the parts inside it. It returns the text, and passes attachments
 // to keep. alternative means that the part is one of several forms of the same content.

@@ -45,7 +45,7 @@ func mayQuote(text string) bool {
 			return true
 		case (strings.IndexByte(line, ':') >= 0 || strings.Contains(line, "：")) && headerName(line) == "from":
 			return true
-		case len(line) < 60 && forwardMark().MatchString(line):
+		case len(line) < 60 && forwardMark.compiled().MatchString(line):
 			return true
 		}
 	}
@@ -54,17 +54,17 @@ func mayQuote(text string) bool {
 
 // forwardSubject matches the beginning of the subject of a forwarded mail, in the
 // languages of common mail programs.
-var forwardSubject = lazy(`(?i)^\s*(\[[^\]]*\]\s*)?(fwd?|wg|tr|rv|i|enc|doorst|vs|vb|pd|ynt|ilt|转发|轉寄|転送)\s*:`)
+const forwardSubject pattern = `(?i)^\s*(\[[^\]]*\]\s*)?(fwd?|wg|tr|rv|i|enc|doorst|vs|vb|pd|ynt|ilt|转发|轉寄|転送)\s*:`
 
-func isForward(subject string) bool { return forwardSubject().MatchString(subject) }
+func isForward(subject string) bool { return forwardSubject.compiled().MatchString(subject) }
 
 // forwardMark matches the line above a forwarded mail.
-var forwardMark = lazy(`(?i)^[\s*_-]*(begin forwarded message|forwarded (message|by)|original message follows|` +
+const forwardMark pattern = `(?i)^[\s*_-]*(begin forwarded message|forwarded (message|by)|original message follows|` +
 	`weitergeleitete nachricht|anfang der weitergeleiteten (nachricht|e-mail)|message transf[ée]r[ée]|` +
 	`d[ée]but du message (transf[ée]r[ée]|r[ée]exp[ée]di[ée])|` +
 	`mensaje reenviado|inicio del mensaje reenviado|messaggio inoltrato|inizio messaggio inoltrato|mensagem encaminhada|` +
 	`doorgestuurd bericht|begin doorgestuurd bericht|vidarebefordrat (meddelande|mejl)|videresendt (melding|besked)|` +
-	`przekazana wiadomo[śs][ćc]|пересылаемое сообщение|переслан\S* сообщени\S|转发的邮件|已转发邮件|転送メッセージ|転送された)[^\n]{0,40}?[\s*_:-]*$`)
+	`przekazana wiadomo[śs][ćc]|пересылаемое сообщение|переслан\S* сообщени\S|转发的邮件|已转发邮件|転送メッセージ|転送された)[^\n]{0,40}?[\s*_:-]*$`
 
 // forwardStart returns the line at which a forwarded mail begins. It returns -1 if there is
 // none, and the number of lines if a forward has no such line.
@@ -73,7 +73,7 @@ func forwardStart(lines []string, forward bool) int {
 		if forward {
 			line = strings.TrimLeft(line, "> ") // Apple Mail quotes the mark, too
 		}
-		if len(line) < maxLine && forwardMark().MatchString(line) {
+		if len(line) < maxLine && forwardMark.compiled().MatchString(line) {
 			return i
 		}
 	}
@@ -89,10 +89,10 @@ func forwardStart(lines []string, forward bool) int {
 }
 
 // originalMark matches the line that some programs write above the mail they answer.
-var originalMark = lazy(`(?i)^[\s*_-]*(original (message|appointment)|reply (message|above this line)|` +
+const originalMark pattern = `(?i)^[\s*_-]*(original (message|appointment)|reply (message|above this line)|` +
 	`urspr[üu]ngliche nachricht|originalnachricht|message d'origine|message original|mensaje original|messaggio originale|mensagem original|oorspronkelijk bericht|` +
 	`ursprungligt meddelande|opprinnelig melding|oprindelig meddelelse|alkuper[äa]inen viesti|wiadomo[śs][ćc] oryginalna|` +
-	`исходное сообщение|原始邮件|原始郵件|元のメッセージ)[\s*_:-]*$`)
+	`исходное сообщение|原始邮件|原始郵件|元のメッセージ)[\s*_:-]*$`
 
 // cutHistory cuts off an older mail that stands at the end without quote marks.
 func cutHistory(lines []string) []string {
@@ -107,15 +107,15 @@ func cutHistory(lines []string) []string {
 // isHistory reports whether the lines from i on are an older mail without quote marks.
 func isHistory(lines []string, i int) bool {
 	line := lines[i]
-	if len(line) < maxLine && strings.ContainsAny(line, "-_*") && originalMark().MatchString(line) {
+	if len(line) < maxLine && strings.ContainsAny(line, "-_*") && originalMark.compiled().MatchString(line) {
 		return true
 	}
 	if isHeaderBlock(lines[i:]) {
 		return true
 	}
-	n := attribution(lines[i:], attributionSentence())
+	n := attribution(lines[i:], attributionSentence.compiled())
 	if n == 0 {
-		n = attribution(lines[i:i+1], attributionEnd())
+		n = attribution(lines[i:i+1], attributionEnd.compiled())
 	}
 	if n == 0 {
 		return false
@@ -193,13 +193,13 @@ func headerName(line string) string {
 
 // Patterns of the sentence above a quote, "On <date>, <name> wrote:", in the languages of
 // common mail programs. The first one also matches the beginning of the sentence.
-var (
-	attributionSentence = lazy(`(?i)^\s*(on|le|el|il|em|op|am|den|dne|dnia|w dniu|в|на|ke|pe|ti|ma|på|d\.|kl\.|om) .*` +
+const (
+	attributionSentence pattern = `(?i)^\s*(on|le|el|il|em|op|am|den|dne|dnia|w dniu|в|на|ke|pe|ti|ma|på|d\.|kl\.|om) .*` +
 		`(wrote|a écrit|escribió|ha scritto|escreveu|schreef|schrieb|geschrieben|skrev|napsala?|pisze|napisał(\(?a\)?)?|пишет|` +
-		`написал(\(?а\)?)?|kirjoitti|het volgende geschreven|följande)[^:]{0,80}\s*[:：]\s*$`)
-	attributionEnd = lazy(`(?i)^\s*(.*[@<\d].* (wrote|writes|schrieb|a écrit|escribió|ha scritto|escreveu|schreef|skrev|` +
+		`написал(\(?а\)?)?|kirjoitti|het volgende geschreven|följande)[^:]{0,80}\s*[:：]\s*$`
+	attributionEnd pattern = `(?i)^\s*(.*[@<\d].* (wrote|writes|schrieb|a écrit|escribió|ha scritto|escreveu|schreef|skrev|` +
 		`kirjoitti|пишет|написал(\(?а\)?)?|pisze|napisał(\(?a\)?)?)[^:]{0,40}` +
-		`|.*[@<\d].*(写道|寫道|書きました|のメール|작성|님이 쓴 글)[^:：]{0,20})\s*[:：]\s*$`)
+		`|.*[@<\d].*(写道|寫道|書きました|のメール|작성|님이 쓴 글)[^:：]{0,20})\s*[:：]\s*$`
 )
 
 // attribution returns the number of lines of the sentence above a quote, which programs
@@ -251,7 +251,7 @@ func withAttribution(lines []string, begin int) int {
 	for above > 0 && lines[above-1] == "" {
 		above--
 	}
-	for _, form := range []*regexp.Regexp{attributionSentence(), attributionEnd()} {
+	for _, form := range []*regexp.Regexp{attributionSentence.compiled(), attributionEnd.compiled()} {
 		for n := 1; n <= 3 && above-n >= 0; n++ { // the sentence may be wrapped
 			if attribution(lines[above-n:], form) == n {
 				return above - n
@@ -293,11 +293,11 @@ func cutQuotes(lines []string) []string {
 }
 
 // mobileLine matches the line that programs add below every mail.
-var mobileLine = lazy(`(?i)^[\s\[(]*((sent|get|gesendet|von meinem|diese nachricht wurde von|envoy[ée]|enviado|` +
+const mobileLine pattern = `(?i)^[\s\[(]*((sent|get|gesendet|von meinem|diese nachricht wurde von|envoy[ée]|enviado|` +
 	`inviato|verzonden|verstuurd|skickat|sendt|wysłan[oe]|отправлено)\b.{0,80}\b(iphone|ipad|android|mobile|mobil|handy|` +
 	`smartphone|samsung|galaxy|blackberry|outlook|mail for windows|windows 10|yahoo|proton ?mail|fairphone|huawei|xiaomi|` +
 	`mailbox|aquamail|k-9 mail|thunderbird|gmx|web\.de|fastmail|apple mail|gmail|telefon|телефона|iphone'a)\b.{0,60}|` +
-	`(iphone|ipad)から送信|发自我的\s?(iphone|ipad|手机).{0,10})[\s\])]*$`)
+	`(iphone|ipad)から送信|发自我的\s?(iphone|ipad|手机).{0,10})[\s\])]*$`
 
 // cutSignature cuts off the signature (RFC 3676, section 4.3) and the line that mail
 // programs add below a mail.
@@ -312,7 +312,7 @@ func cutSignature(lines []string) []string {
 	}
 	for n := len(lines); n > 0; n = len(lines) {
 		last := strings.TrimSpace(lines[n-1])
-		if last != "" && strings.Trim(last, "_-") != "" && (len(last) > maxLine || !mobileLine().MatchString(last)) {
+		if last != "" && strings.Trim(last, "_-") != "" && (len(last) > maxLine || !mobileLine.compiled().MatchString(last)) {
 			break
 		}
 		lines = lines[:n-1]

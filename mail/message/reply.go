@@ -38,7 +38,7 @@ func (r Reply) Subject() string {
 		return r.Title
 	case subject == "":
 		return "Re: your mail"
-	case replyPrefix().MatchString(subject):
+	case replyPrefix.compiled().MatchString(subject):
 		return subject
 	default:
 		return "Re: " + subject
@@ -46,7 +46,7 @@ func (r Reply) Subject() string {
 }
 
 // replyPrefix matches the beginning of the subjects of replies.
-var replyPrefix = lazy(`(?i)^\s*(re|aw|sv|antw|vs|odp|ynt|回复|答复)\s*(\[\d+\])?\s*[:：]`)
+const replyPrefix pattern = `(?i)^\s*(re|aw|sv|antw|vs|odp|ynt|回复|答复)\s*(\[\d+\])?\s*[:：]`
 
 // Write writes the whole mail: the text and the page as two forms of one part, and
 // after them the files.

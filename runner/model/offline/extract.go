@@ -151,7 +151,7 @@ func isTelling(s string) bool {
 }
 
 // quoteMarks matches the marks of nested quotations at the start of a line.
-var quoteMarks = lazy(`^(?: {0,3}> ?)+`)
+const quoteMarks pattern = `^(?: {0,3}> ?)+`
 
 var markdownParser = sync.OnceValue(func() parser.Parser {
 	return goldmark.New(goldmark.WithExtensions(extension.Table)).Parser()
@@ -171,7 +171,7 @@ func runningText(source string, markdown bool) []string {
 	for i, ln := range lines {
 		// Marks of quotations are left out and lines are cut, because the parser takes
 		// very long for thousands of nested blocks.
-		ln = ln[len(quoteMarks().FindString(ln)):]
+		ln = ln[len(quoteMarks.compiled().FindString(ln)):]
 		// The time for unmatched brackets grows with the square of their number.
 		if brackets += strings.Count(ln, "["); brackets > maxBrackets {
 			ln = strings.ReplaceAll(ln, "[", "")

@@ -29,12 +29,12 @@ func newFacts(input, read string) facts {
 }
 
 // innerCapital matches the place where a word begins within a name such as dueDate.
-var innerCapital = lazy(`(\p{Ll})(\p{Lu})`)
+const innerCapital pattern = `(\p{Ll})(\p{Lu})`
 
 // nameWords returns the words of a field's name: dueDate, due_date and "Due date" have
 // the same two.
 func nameWords(name string) []string {
-	return lowerWords(innerCapital().ReplaceAllString(cutBytes(name, 100), "$1 $2"))
+	return lowerWords(innerCapital.compiled().ReplaceAllString(cutBytes(name, 100), "$1 $2"))
 }
 
 // match finds the words of a field's name in the text, followed by the pattern after. It
@@ -49,8 +49,8 @@ func (f facts) match(name, after string) (group string, ok bool) {
 		// Names are the schema author's text and may hold an apostrophe.
 		words[i] = regexp.QuoteMeta(word)
 	}
-	pattern := regexp.MustCompile(`(?im)(?:^|[^\pL\pN_])` + strings.Join(words, `[ _-]?`) + after)
-	for _, m := range pattern.FindAllStringSubmatch(f.all, 10) {
+	label := regexp.MustCompile(`(?im)(?:^|[^\pL\pN_])` + strings.Join(words, `[ _-]?`) + after)
+	for _, m := range label.FindAllStringSubmatch(f.all, 10) {
 		if group = strings.TrimSpace(m[len(m)-1]); group != "" {
 			return group, true
 		}
@@ -66,7 +66,7 @@ func (f facts) label(name string) (string, bool) {
 }
 
 // nextLabel matches the label that follows a value on the same line: ", city:".
-var nextLabel = lazy(`, [^,:]{1,40}:`)
+const nextLabel pattern = `, [^,:]{1,40}:`
 
 // labelValue cuts a value off at its end: the closing quotation mark, the next label or
 // the end of the sentence.
@@ -77,7 +77,7 @@ func labelValue(rest string) string {
 		}
 	}
 	rest, _, _ = strings.Cut(rest, ";")
-	if loc := nextLabel().FindStringIndex(rest); loc != nil {
+	if loc := nextLabel.compiled().FindStringIndex(rest); loc != nil {
 		rest = rest[:loc[0]]
 	}
 	return strings.TrimRight(firstSentence(rest), ".,*_} ")
@@ -116,35 +116,35 @@ func (f facts) boolean(name string) (v any, found bool) {
 }
 
 // formats are the patterns of values that are recognised by their form.
-var formats = map[string]func() *regexp.Regexp{
-	"email":     lazy(`[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}`),
-	"uuid":      lazy(`\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`),
-	"ipv4":      lazy(`\b\d{1,3}(?:\.\d{1,3}){3}\b`),
+var formats = map[string]pattern{
+	"email":     `[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}`,
+	"uuid":      `\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`,
+	"ipv4":      `\b\d{1,3}(?:\.\d{1,3}){3}\b`,
 	"uri":       urlPattern,
-	"date-time": lazy(`\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2})?`),
-	"date": lazy(`\b(?:\d{4}-\d{2}-\d{2}|\d{1,2}\.\d{1,2}\.\d{4}|` +
-		`\d{1,2} [A-Z][a-z]{2,8} \d{4}|[A-Z][a-z]{2,8} \d{1,2}(?:st|nd|rd|th)?, \d{4})\b`),
-	"number": lazy(`[-+]?\d+(?:,\d{3})*(?:\.\d+)?`),
+	"date-time": `\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2})?`,
+	"date": `\b(?:\d{4}-\d{2}-\d{2}|\d{1,2}\.\d{1,2}\.\d{4}|` +
+		`\d{1,2} [A-Z][a-z]{2,8} \d{4}|[A-Z][a-z]{2,8} \d{1,2}(?:st|nd|rd|th)?, \d{4})\b`,
+	"number": `[-+]?\d+(?:,\d{3})*(?:\.\d+)?`,
 }
 
 // ordinal matches the day in "May 3rd".
-var ordinal = lazy(`(\d)(?:st|nd|rd|th)\b`)
+const ordinal pattern = `(\d)(?:st|nd|rd|th)\b`
 
 // formed returns the values of a format in a text, each once, in the format's notation.
 func formed(text, format string) []string {
-	pattern := formats[format]
-	if pattern == nil {
+	form, ok := formats[format]
+	if !ok {
 		return nil
 	}
 	var found []string
-	for _, value := range pattern().FindAllString(text, maxItems) {
+	for _, value := range form.compiled().FindAllString(text, maxItems) {
 		switch {
 		case format == "uri":
 			value = trimURL(value)
 		case format == "number":
 			value = strings.TrimPrefix(strings.ReplaceAll(value, ",", ""), "+")
 		case format == "date":
-			value = dateIn(ordinal().ReplaceAllString(value, "$1"),
+			value = dateIn(ordinal.compiled().ReplaceAllString(value, "$1"),
 				time.DateOnly, "2.1.2006", "2 January 2006", "2 Jan 2006", "January 2, 2006", "Jan 2, 2006")
 		case format == "date-time":
 			value = dateIn(strings.Replace(value, " ", "T", 1),
@@ -257,7 +257,7 @@ func (f facts) excerpt(most int) string {
 	return shorten(text, most)
 }
 
-var listMark = lazy(`(?m)^\s*(?:[-*+•]|\d{1,9}[.)])\s+(.+?)\s*$`)
+const listMark pattern = `(?m)^\s*(?:[-*+•]|\d{1,9}[.)])\s+(.+?)\s*$`
 
 // list returns the texts for a field that is a list: the items after its label, or the
 // values of its format, or the items of the lists in the text.
@@ -273,10 +273,10 @@ func (f facts) list(name, format string) []string {
 		}
 	case kind == "sentences":
 		items = pickSentences(f.text(), true, defaultSentences)
-	case formats[kind] != nil:
+	case formats[kind] != "":
 		items = formed(f.all, kind)
 	default:
-		for _, m := range listMark().FindAllStringSubmatch(f.all, maxItems) {
+		for _, m := range listMark.compiled().FindAllStringSubmatch(f.all, maxItems) {
 			items = append(items, m[1])
 		}
 	}

@@ -82,7 +82,7 @@ func (w *intent) add(tool, name string) {
 }
 
 // urlPattern matches a URL, and the punctuation behind it.
-var urlPattern = lazy("https?://[^\\s\\pC<>\"`{}|\\\\^“”\\[\\]]+")
+const urlPattern pattern = "https?://[^\\s\\pC<>\"`{}|\\\\^“”\\[\\]]+"
 
 // trimURL removes the punctuation of the surrounding text from the end of a URL. It returns
 // "" if nothing is left or if the URL is too long.
@@ -115,8 +115,8 @@ const readable = " md markdown txt text rst adoc org tex log csv tsv json jsonl 
 
 // quotedName matches a quotation at the beginning of a text. The plain apostrophe is no
 // quotation mark: it stands in "don't".
-var quotedName = lazy("^(?:`[^`\n]{1,250}`|\"[^\"\n]{1,250}\"|" +
-	"[“„][^”“\n]{1,250}[”“]|«[^»\n]{1,250}»|‘[^’\n]{1,250}’)")
+const quotedName pattern = "^(?:`[^`\n]{1,250}`|\"[^\"\n]{1,250}\"|" +
+	"[“„][^”“\n]{1,250}[”“]|«[^»\n]{1,250}»|‘[^’\n]{1,250}’)"
 
 // findMentions finds the file names in text: quoted ones, which may have spaces,
 // and single words.
@@ -134,7 +134,7 @@ func findMentions(text string) []mention {
 		}
 		// The pattern is slow, so it does not look at every word of a long text.
 		if strings.ContainsAny(word[:min(len(word), 4)], "`\"“„«‘") {
-			if quoted := quotedName().FindString(rest[:min(len(rest), 1024)]); isFileName(unquoted(quoted)) {
+			if quoted := quotedName.compiled().FindString(rest[:min(len(rest), 1024)]); isFileName(unquoted(quoted)) {
 				word = quoted
 			}
 		}
@@ -160,13 +160,13 @@ func isFileName(name string) bool {
 		!strings.ContainsFunc(ext, other) && strings.ContainsFunc(ext, unicode.IsLetter)
 }
 
-var (
+const (
 	// targetLead matches the words before a file's name that make it the file to save
 	// to: "save TEXT to", "create a file called". Its group is TEXT.
-	targetLead = lazy(`(?i)\b(?:write|save|put|store|export|create|produce|generate|make|copy|` +
+	targetLead pattern = `(?i)\b(?:write|save|put|store|export|create|produce|generate|make|copy|` +
 		`convert|turn|draft)\b(?:(.*)\b(?:to|as|into|in))?` +
-		`(?:\s+(?:the|an?|new|file|text|markdown|document|called|named))*` + "[\\s`\"“„«‘:]*$")
-	sentenceEnd = lazy(`[.!?;]\s|\n`)
+		`(?:\s+(?:the|an?|new|file|text|markdown|document|called|named))*` + "[\\s`\"“„«‘:]*$"
+	sentenceEnd pattern = `[.!?;]\s|\n`
 )
 
 // findTarget finds the file to save the answer to: the last one with a lead such as
@@ -176,10 +176,10 @@ func (w *intent) findTarget(input string, found []mention) {
 		start := max(found[i].start-2000, 0) // nobody puts the verb farther away
 		before := input[start:found[i].start]
 		// A verb of an earlier sentence belongs to another file.
-		if ends := sentenceEnd().FindAllStringIndex(before, -1); len(ends) > 0 {
+		if ends := sentenceEnd.compiled().FindAllStringIndex(before, -1); len(ends) > 0 {
 			before = before[ends[len(ends)-1][1]:]
 		}
-		lead := targetLead().FindStringSubmatch(before)
+		lead := targetLead.compiled().FindStringSubmatch(before)
 		if lead == nil {
 			continue
 		}
@@ -190,22 +190,23 @@ func (w *intent) findTarget(input string, found []mention) {
 		w.target = strings.TrimPrefix(found[i].name, "./")
 		w.text = literalText(strings.TrimSpace(lead[1]), input[found[i].start:])
 		// "TEXT. Save it to NAME": a sentence that asks for more than that is about another text.
-		if strings.TrimSuffix(before, lead[0]) == "" && pointing().MatchString(strings.TrimSpace(lead[1])) && !w.summary {
+		points := pointing.compiled().MatchString(strings.TrimSpace(lead[1]))
+		if strings.TrimSuffix(before, lead[0]) == "" && points && !w.summary {
 			w.text = strings.TrimSpace(input[:found[i].start-len(before)])
 		}
 		return
 	}
 }
 
-var (
-	quotation  = lazy("`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|„([^“]+)“|«([^»]+)»|‘([^’]+)’")
-	containing = lazy(`(?i)\s(?:with the (?:content|text)|containing|that says|saying)\s+(.+)`)
-	pointing   = lazy(`(?i)^(?:it|this|that)$`)
+const (
+	quotation  pattern = "`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|„([^“]+)“|«([^»]+)»|‘([^’]+)’"
+	containing pattern = `(?i)\s(?:with the (?:content|text)|containing|that says|saying)\s+(.+)`
+	pointing   pattern = `(?i)^(?:it|this|that)$`
 	// describing matches the beginning of a phrase that stands for another text, such as
 	// "the answer".
-	describing = lazy(`(?i)^(?:an?|the|it|its|this|that|them|these|those|your|my|our|his|her|their|all|` +
+	describing pattern = `(?i)^(?:an?|the|it|its|this|that|them|these|those|your|my|our|his|her|their|all|` +
 		`every|each|some|any|down|up|out|me|us|answers?|results?|summary|report|output|data|everything|what|which|` +
-		`how|one|two|three|four|five|six|seven|eight|nine|ten|\d\S*)\b`)
+		`how|one|two|three|four|five|six|seven|eight|nine|ten|\d\S*)\b`
 )
 
 // literalText returns the text that an instruction spells out to be saved, "" for none:
@@ -214,7 +215,7 @@ var (
 func literalText(object, after string) string {
 	line, _, _ := strings.Cut(after, "\n")
 	// A text after the name is explicit, so it goes before one between verb and name.
-	if m := containing().FindStringSubmatch(line); m != nil {
+	if m := containing.compiled().FindStringSubmatch(line); m != nil {
 		if quoted := quotedText(m[1]); quoted != "" {
 			return quoted
 		}
@@ -226,7 +227,7 @@ func literalText(object, after string) string {
 	words := strings.Fields(object)
 	named := func(word string) bool { return isFileName(strings.Trim(word, ",.`\"")) }
 	// A long phrase describes a task, and is not itself the text to save.
-	if len(words) > 12 || describing().MatchString(object) || slices.ContainsFunc(words, named) {
+	if len(words) > 12 || describing.compiled().MatchString(object) || slices.ContainsFunc(words, named) {
 		return ""
 	}
 	return strings.Join(words, " ")
@@ -234,7 +235,7 @@ func literalText(object, after string) string {
 
 // quotedText returns the first text in quotation marks that is not a file's name.
 func quotedText(text string) string {
-	for _, m := range quotation().FindAllStringSubmatch(text, 20) {
+	for _, m := range quotation.compiled().FindAllStringSubmatch(text, 20) {
 		if inside := strings.Join(m[1:], ""); strings.TrimSpace(inside) != "" && !isFileName(inside) {
 			return inside
 		}
@@ -242,18 +243,18 @@ func quotedText(text string) string {
 	return ""
 }
 
-var (
+const (
 	// amountPattern matches "five sentences", "3 key points", "two-sentence".
-	amountPattern = lazy(`(?i)\b(in a|one|single|two|three|four|five|six|seven|eight|nine|ten|\d{1,3})` +
-		`(?:[- ](?:key|main|short|bullet|brief|clear))*[- ](?:sentence|line|bullet|point|takeaway)`)
-	lessPattern = lazy(`(?i)\b(?:summari[sz]e|summary|shorter|shorten|condense|brief|` +
-		`tl;?dr|sum (?:it|this|that|up))\b`)
+	amountPattern pattern = `(?i)\b(in a|one|single|two|three|four|five|six|seven|eight|nine|ten|\d{1,3})` +
+		`(?:[- ](?:key|main|short|bullet|brief|clear))*[- ](?:sentence|line|bullet|point|takeaway)`
+	lessPattern pattern = `(?i)\b(?:summari[sz]e|summary|shorter|shorten|condense|brief|` +
+		`tl;?dr|sum (?:it|this|that|up))\b`
 )
 
 // readAmount reads how much is wanted: "a summary", "in five sentences".
 func (w *intent) readAmount(text string) {
-	w.summary = w.summary || lessPattern().MatchString(text)
-	m := amountPattern().FindStringSubmatch(text)
+	w.summary = w.summary || lessPattern.compiled().MatchString(text)
+	m := amountPattern.compiled().FindStringSubmatch(text)
 	if m == nil || w.sentences > 0 {
 		return
 	}

@@ -119,17 +119,17 @@ func (d *document) take(run toolRun) {
 }
 
 // numberedLine matches a line of read_file's result: its number, a tab and the line.
-var numberedLine = lazy(`^[0-9]+\t`)
+const numberedLine pattern = `^[0-9]+\t`
 
 // withoutNumbers returns the text that a result of read_file shows: without the numbers of
 // its lines and without the notes after them. It returns another text as it is.
 func withoutNumbers(output string) string {
-	if !numberedLine().MatchString(output) {
+	if !numberedLine.compiled().MatchString(output) {
 		return output
 	}
 	var text strings.Builder
 	for line := range strings.Lines(output) {
-		if mark := numberedLine().FindString(line); mark != "" {
+		if mark := numberedLine.compiled().FindString(line); mark != "" {
 			text.WriteString(line[len(mark):])
 		}
 	}

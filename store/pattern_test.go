@@ -1,0 +1,77 @@
+package store_test
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"testing"
+
+	"github.com/matryer/is"
+)
+
+// TestPatternsCompile reads the sources for regular expressions that are compiled when they are first
+// used, and compiles each. Otherwise a mistake in one would show only then.
+func TestPatternsCompile(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	found := 0
+	for _, path := range sources(t) {
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
+		is.NoErr(err)
+		for _, e := range patternsIn(file) {
+			text := textOf(e)
+			if _, err := regexp.Compile(text); err != nil || text == "" {
+				t.Errorf("%s: %q: %v", fset.Position(e.Pos()), text, err)
+			}
+			found++
+		}
+	}
+	is.True(found > 40) // otherwise the search finds no patterns
+}
+
+// patternsIn returns the expressions of the constants of type pattern, and of maps of them.
+func patternsIn(file *ast.File) (list []ast.Expr) {
+	isPattern := func(e ast.Expr) bool {
+		id, ok := e.(*ast.Ident)
+		return ok && id.Name == "pattern"
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ValueSpec:
+			if isPattern(n.Type) {
+				list = append(list, n.Values...)
+			}
+		case *ast.CompositeLit:
+			m, ok := n.Type.(*ast.MapType)
+			if !ok || !isPattern(m.Value) {
+				break
+			}
+			for _, el := range n.Elts {
+				if v := el.(*ast.KeyValueExpr).Value; !isName(v) { // a name is a constant that is found by itself
+					list = append(list, v)
+				}
+			}
+		}
+		return true
+	})
+	return list
+}
+
+func isName(e ast.Expr) bool {
+	_, ok := e.(*ast.Ident)
+	return ok
+}
+
+// textOf returns the text of a literal, or of several with + between them, and "" for anything else.
+func textOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return constant.StringVal(constant.MakeFromLiteral(e.Value, e.Kind, 0))
+	case *ast.BinaryExpr:
+		return textOf(e.X) + textOf(e.Y)
+	}
+	return ""
+}
