@@ -32,7 +32,8 @@ func TestPatternsCompile(t *testing.T) {
 	is.True(found > 40) // otherwise the search finds no patterns
 }
 
-// patternsIn returns the expressions of the constants of type pattern, and of maps of them.
+// patternsIn returns the expressions of the constants of type pattern, and those that a function
+// returns as one.
 func patternsIn(file *ast.File) (list []ast.Expr) {
 	isPattern := func(e ast.Expr) bool {
 		id, ok := e.(*ast.Ident)
@@ -44,15 +45,9 @@ func patternsIn(file *ast.File) (list []ast.Expr) {
 			if isPattern(n.Type) {
 				list = append(list, n.Values...)
 			}
-		case *ast.CompositeLit:
-			m, ok := n.Type.(*ast.MapType)
-			if !ok || !isPattern(m.Value) {
-				break
-			}
-			for _, el := range n.Elts {
-				if v := el.(*ast.KeyValueExpr).Value; !isName(v) { // a name is a constant that is found by itself
-					list = append(list, v)
-				}
+		case *ast.FuncDecl:
+			if n.Type.Results != nil && isPattern(n.Type.Results.List[0].Type) {
+				list = append(list, returned(n.Body)...)
 			}
 		}
 		return true
@@ -60,9 +55,15 @@ func patternsIn(file *ast.File) (list []ast.Expr) {
 	return list
 }
 
-func isName(e ast.Expr) bool {
-	_, ok := e.(*ast.Ident)
-	return ok
+// returned returns the texts that a function returns.
+func returned(body *ast.BlockStmt) (list []ast.Expr) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		if ret, ok := n.(*ast.ReturnStmt); ok && textOf(ret.Results[0]) != "" {
+			list = append(list, ret.Results[0])
+		}
+		return true
+	})
+	return list
 }
 
 // textOf returns the text of a literal, or of several with + between them, and "" for anything else.

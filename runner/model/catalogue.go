@@ -42,7 +42,7 @@ func (c *Catalogue) Check(name string) error {
 	switch {
 	case name == "offline":
 		return nil
-	case !slices.Contains(providers, provider), !named,
+	case !slices.Contains(providers(), provider), !named,
 		strings.TrimSpace(rest) != rest, rest == "", strings.ContainsFunc(rest, isControl):
 		return fmt.Errorf("must be one of: %s", c.possible())
 	// Recordings need no key, so a server that replays accepts every known provider.
@@ -54,15 +54,15 @@ func (c *Catalogue) Check(name string) error {
 	return nil
 }
 
-// providers are the providers whose models a worker may choose by name.
-var providers = []string{"openai", "anthropic", "ollama"}
+// providers returns the providers whose models a worker may choose by name.
+func providers() []string { return []string{"openai", "anthropic", "ollama"} }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 // possible returns the forms of names that Check accepts, as text.
 func (c *Catalogue) possible() string {
 	forms := []string{"offline"}
-	for _, provider := range providers {
+	for _, provider := range providers() {
 		if c.replay != nil || c.has(provider) {
 			forms = append(forms, provider+":NAME")
 		}

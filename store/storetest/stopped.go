@@ -54,42 +54,44 @@ func column(t testing.TB, q querier, query string) []string {
 	return list
 }
 
-// faults are queries that return no row from a sound database, by the fault that they
+// faults returns queries that return no row from a sound database, by the fault that they
 // would find. They hold also for a database whose server was killed.
-var faults = map[string]string{
-	"is damaged":                    `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'`,
-	"has a row that refers nowhere": `SELECT "table" FROM pragma_foreign_key_check`,
-	"has a turn with other steps": `SELECT id FROM turns u WHERE steps <> (SELECT count(*) FROM steps
-		WHERE turn_num = u.num)`,
-	"has a turn with lower costs": `SELECT id FROM turns u WHERE model_cost < (SELECT coalesce(sum(cost), 0)
-		FROM steps WHERE turn_num = u.num)`, // what failed adds to them
-	"has a task with other costs": `SELECT id FROM tasks k WHERE cost <> (SELECT sum(model_cost + tool_cost)
-		FROM turns WHERE task_num = k.num)`,
-	"has a task with other turns": `SELECT id FROM tasks k WHERE turn_count <> (SELECT count(*) FROM turns
-		WHERE task_num = k.num)`,
-	"has a task in another state": `SELECT id FROM tasks k WHERE status <> CASE WHEN (SELECT count(*) FROM turns
-		WHERE task_num = k.num AND status = 'running') > 0 THEN 'running'
-		WHEN (SELECT count(*) FROM turns WHERE task_num = k.num AND status = 'pending') > 0 THEN 'pending'
-		ELSE (SELECT status FROM turns WHERE task_num = k.num ORDER BY seq DESC LIMIT 1) END`,
-	// After a clock that was set back, the turn that ended last need not have the latest time.
-	"has a task that ended at another time": `SELECT id FROM tasks k WHERE iif(unfinished > 0, completed_at NOT NULL,
-		completed_at IS NOT (SELECT max(completed_at) FROM turns WHERE task_num = k.num)
-		AND completed_at IS NOT (SELECT completed_at FROM turns WHERE task_num = k.num ORDER BY seq DESC LIMIT 1))`,
-	"has a task that counts too much": `SELECT id FROM tasks k WHERE unfinished <> (SELECT count(*) FROM turns
-		WHERE task_num = k.num AND completed_at IS NULL)`,
-	"has a turn that never gets ready": `SELECT id FROM turns u WHERE status = 'pending' AND ready = 0 AND NOT EXISTS
-		(SELECT 1 FROM turns e WHERE e.task_num = u.task_num AND e.seq < u.seq AND e.completed_at IS NULL)`,
-	"has metered steps that are not there": `SELECT 'usage' WHERE (SELECT coalesce(sum(steps), 0)
-		FROM usage) <> (SELECT coalesce(sum(steps), 0) FROM turns)`,
-	"has metered tokens that are not there": `SELECT 'usage'
-		WHERE (SELECT coalesce(sum(input_tokens + output_tokens), 0) FROM usage) <>
-		(SELECT coalesce(sum(input_tokens + output_tokens), 0) FROM turns)`,
-	"has spent what is not there": `SELECT 'spending' WHERE (SELECT coalesce(sum(cost), 0) FROM spending) <>
-		(SELECT coalesce(sum(model_cost + tool_cost), 0) FROM turns)`,
-	"has a call under way of a turn that does not run": `SELECT id FROM turns WHERE call_tokens IS NOT NULL
-		AND runner_id IS NULL`,
-	"has metered costs that are not there": `SELECT 'usage' WHERE (SELECT coalesce(sum(cost), 0) FROM usage) <>
-		(SELECT coalesce(sum(model_cost + tool_cost), 0) FROM turns)`,
+func faults() map[string]string {
+	return map[string]string{
+		"is damaged":                    `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'`,
+		"has a row that refers nowhere": `SELECT "table" FROM pragma_foreign_key_check`,
+		"has a turn with other steps": `SELECT id FROM turns u WHERE steps <> (SELECT count(*) FROM steps
+			WHERE turn_num = u.num)`,
+		"has a turn with lower costs": `SELECT id FROM turns u WHERE model_cost < (SELECT coalesce(sum(cost), 0)
+			FROM steps WHERE turn_num = u.num)`, // what failed adds to them
+		"has a task with other costs": `SELECT id FROM tasks k WHERE cost <> (SELECT sum(model_cost + tool_cost)
+			FROM turns WHERE task_num = k.num)`,
+		"has a task with other turns": `SELECT id FROM tasks k WHERE turn_count <> (SELECT count(*) FROM turns
+			WHERE task_num = k.num)`,
+		"has a task in another state": `SELECT id FROM tasks k WHERE status <> CASE WHEN (SELECT count(*) FROM turns
+			WHERE task_num = k.num AND status = 'running') > 0 THEN 'running'
+			WHEN (SELECT count(*) FROM turns WHERE task_num = k.num AND status = 'pending') > 0 THEN 'pending'
+			ELSE (SELECT status FROM turns WHERE task_num = k.num ORDER BY seq DESC LIMIT 1) END`,
+		// After a clock that was set back, the turn that ended last need not have the latest time.
+		"has a task that ended at another time": `SELECT id FROM tasks k WHERE iif(unfinished > 0, completed_at NOT NULL,
+			completed_at IS NOT (SELECT max(completed_at) FROM turns WHERE task_num = k.num)
+			AND completed_at IS NOT (SELECT completed_at FROM turns WHERE task_num = k.num ORDER BY seq DESC LIMIT 1))`,
+		"has a task that counts too much": `SELECT id FROM tasks k WHERE unfinished <> (SELECT count(*) FROM turns
+			WHERE task_num = k.num AND completed_at IS NULL)`,
+		"has a turn that never gets ready": `SELECT id FROM turns u WHERE status = 'pending' AND ready = 0 AND NOT EXISTS
+			(SELECT 1 FROM turns e WHERE e.task_num = u.task_num AND e.seq < u.seq AND e.completed_at IS NULL)`,
+		"has metered steps that are not there": `SELECT 'usage' WHERE (SELECT coalesce(sum(steps), 0)
+			FROM usage) <> (SELECT coalesce(sum(steps), 0) FROM turns)`,
+		"has metered tokens that are not there": `SELECT 'usage'
+			WHERE (SELECT coalesce(sum(input_tokens + output_tokens), 0) FROM usage) <>
+			(SELECT coalesce(sum(input_tokens + output_tokens), 0) FROM turns)`,
+		"has spent what is not there": `SELECT 'spending' WHERE (SELECT coalesce(sum(cost), 0) FROM spending) <>
+			(SELECT coalesce(sum(model_cost + tool_cost), 0) FROM turns)`,
+		"has a call under way of a turn that does not run": `SELECT id FROM turns WHERE call_tokens IS NOT NULL
+			AND runner_id IS NULL`,
+		"has metered costs that are not there": `SELECT 'usage' WHERE (SELECT coalesce(sum(cost), 0) FROM usage) <>
+			(SELECT coalesce(sum(model_cost + tool_cost), 0) FROM turns)`,
+	}
 }
 
 // Sound fails the test unless the database of a data folder is whole and consistent. No
@@ -98,8 +100,9 @@ func Sound(t testing.TB, dir string) {
 	t.Helper()
 	db := open(t, dir, "mode=ro")
 	defer db.Close()
-	for _, what := range slices.Sorted(maps.Keys(faults)) {
-		if found := column(t, db, faults[what]); len(found) > 0 {
+	queries := faults()
+	for _, what := range slices.Sorted(maps.Keys(queries)) {
+		if found := column(t, db, queries[what]); len(found) > 0 {
 			t.Errorf("the database %s: %s", what, strings.Join(found[:min(len(found), 5)], ", "))
 		}
 	}

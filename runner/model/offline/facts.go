@@ -115,16 +115,27 @@ func (f facts) boolean(name string) (v any, found bool) {
 	return found, found
 }
 
-// formats are the patterns of values that are recognised by their form.
-var formats = map[string]pattern{
-	"email":     `[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}`,
-	"uuid":      `\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`,
-	"ipv4":      `\b\d{1,3}(?:\.\d{1,3}){3}\b`,
-	"uri":       urlPattern,
-	"date-time": `\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2})?`,
-	"date": `\b(?:\d{4}-\d{2}-\d{2}|\d{1,2}\.\d{1,2}\.\d{4}|` +
-		`\d{1,2} [A-Z][a-z]{2,8} \d{4}|[A-Z][a-z]{2,8} \d{1,2}(?:st|nd|rd|th)?, \d{4})\b`,
-	"number": `[-+]?\d+(?:,\d{3})*(?:\.\d+)?`,
+// formOf returns the pattern of values that are recognised by their form, and "" for a format without
+// one.
+func formOf(format string) pattern {
+	switch format {
+	case "email":
+		return `[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}`
+	case "uuid":
+		return `\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`
+	case "ipv4":
+		return `\b\d{1,3}(?:\.\d{1,3}){3}\b`
+	case "uri":
+		return urlPattern
+	case "date-time":
+		return `\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2})?`
+	case "date":
+		return `\b(?:\d{4}-\d{2}-\d{2}|\d{1,2}\.\d{1,2}\.\d{4}|` +
+			`\d{1,2} [A-Z][a-z]{2,8} \d{4}|[A-Z][a-z]{2,8} \d{1,2}(?:st|nd|rd|th)?, \d{4})\b`
+	case "number":
+		return `[-+]?\d+(?:,\d{3})*(?:\.\d+)?`
+	}
+	return ""
 }
 
 // ordinal matches the day in "May 3rd".
@@ -132,8 +143,8 @@ const ordinal pattern = `(\d)(?:st|nd|rd|th)\b`
 
 // formed returns the values of a format in a text, each once, in the format's notation.
 func formed(text, format string) []string {
-	form, ok := formats[format]
-	if !ok {
+	form := formOf(format)
+	if form == "" {
 		return nil
 	}
 	var found []string
@@ -273,7 +284,7 @@ func (f facts) list(name, format string) []string {
 		}
 	case kind == "sentences":
 		items = pickSentences(f.text(), true, defaultSentences)
-	case formats[kind] != "":
+	case formOf(kind) != "":
 		items = formed(f.all, kind)
 	default:
 		for _, m := range listMark.compiled().FindAllStringSubmatch(f.all, maxItems) {
