@@ -90,7 +90,9 @@ func (s *session) mail(ctx context.Context, connections int) (err error) {
 	var sent atomic.Int64
 	r, err := loop{connections, s.For, func(_ context.Context, i int) error {
 		n := sent.Add(1)
-		return sendMail(senders[i], fmt.Sprintf("person%d@example.com", i), box.Email, fmt.Sprintf("%s-%d", worker, n))
+		// A server takes only so many mails of one person an hour.
+		person := fmt.Sprintf("person%d.%d@example.com", i, n/50)
+		return sendMail(senders[i], person, box.Email, fmt.Sprintf("%s-%d", worker, n))
 	}}.run(ctx)
 	if err != nil {
 		return err
