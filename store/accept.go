@@ -13,17 +13,17 @@ func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
 	// The disk is read before the transaction: the writer serves all callers and must not
 	// wait for a disk.
 	n.workspace = s.look(ctx, n)
-	return s.acceptOnce(ctx, n.IdempotencyKey, func(tx *Tx) (Accepted, error) { return s.acceptTurn(ctx, tx, n) })
+	return s.acceptOnce(ctx, n.IdempotencyKey, func(tx Tx) (Accepted, error) { return s.acceptTurn(ctx, tx, n) })
 }
 
 // acceptOnce returns the turn that accept makes in a write, or the turn that the same
 // request made before.
 func (s *Store) acceptOnce(ctx context.Context, key IdempotencyKey,
-	accept func(tx *Tx) (Accepted, error)) (a Accepted, err error) {
-	a, replayed, err := createOnce(ctx, s, key, func(tx *Tx, id string) (a Accepted, err error) {
+	accept func(tx Tx) (Accepted, error)) (a Accepted, err error) {
+	a, replayed, err := createOnce(ctx, s, key, func(tx Tx, id string) (a Accepted, err error) {
 		a.Turn, err = one(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE id = ?`, id)
 		return a, err
-	}, func(tx *Tx) (Accepted, string, error) {
+	}, func(tx Tx) (Accepted, string, error) {
 		a, err := accept(tx)
 		return a, a.Turn.ID, err
 	})
@@ -32,7 +32,7 @@ func (s *Store) acceptOnce(ctx context.Context, key IdempotencyKey,
 }
 
 // acceptTurn adds the turn of n, and its worker and task if they are new.
-func (s *Store) acceptTurn(ctx context.Context, tx *Tx, n NewTurn) (Accepted, error) {
+func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, error) {
 	// The checks of the disk and of the queue come first, because they cost no query.
 	if err := s.RoomIn(ctx); err != nil {
 		return Accepted{}, err
@@ -86,7 +86,7 @@ func (s *Store) Lookup(ctx context.Context, key IdempotencyKey) (t Turn, ok bool
 	return t, err == nil, err
 }
 
-func (s *Store) insertTask(tx *Tx, n NewTurn, w Worker, now int64) (Task, error) {
+func (s *Store) insertTask(tx Tx, n NewTurn, w Worker, now int64) (Task, error) {
 	t := Task{ID: cmp.Or(n.TaskID, n.NewTaskID, NewID("tsk", s.now())), OrganizationID: w.OrganizationID,
 		WorkerID:  w.ID,
 		Title:     FirstRunes(cmp.Or(n.Title, TitleOf(n.Input)), MaxTitle), // a mail's subject has no other limit
@@ -99,7 +99,7 @@ func (s *Store) insertTask(tx *Tx, n NewTurn, w Worker, now int64) (Task, error)
 	return t, err
 }
 
-func (s *Store) insertTurn(ctx context.Context, tx *Tx, n NewTurn, task Task, w Worker,
+func (s *Store) insertTurn(ctx context.Context, tx Tx, n NewTurn, task Task, w Worker,
 	now int64) (t Turn, err error) {
 	t = Turn{ID: NewID("trn", s.now()), taskNum: task.num, TaskID: task.ID, Seq: task.TurnCount,
 		OrganizationID: w.OrganizationID, WorkerID: w.ID, WorkerVersion: w.Version,

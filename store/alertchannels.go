@@ -125,7 +125,7 @@ func (s *Store) AlertChannels(ctx context.Context, c Caller) ([]AlertChannel, er
 
 // alertChannel returns a channel of the caller's organization, for a change that the caller
 // must still be permitted to make.
-func (s *Store) alertChannel(ctx context.Context, tx *Tx, c Caller, id string) (a AlertChannel, err error) {
+func (s *Store) alertChannel(ctx context.Context, tx Tx, c Caller, id string) (a AlertChannel, err error) {
 	if err := s.allowNow(ctx, tx, &c, ManageAlerts); err != nil {
 		return a, err
 	}
@@ -141,7 +141,7 @@ func (s *Store) AddAlertChannel(ctx context.Context, c Caller, n NewAlertChannel
 	if n.check(&f); f.Err() != nil {
 		return a, f.Err()
 	}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if err := s.allowNow(ctx, tx, &c, ManageAlerts); err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func (s *Store) AddAlertChannel(ctx context.Context, c Caller, n NewAlertChannel
 	return a, err
 }
 
-func (s *Store) insertAlertChannel(tx *Tx, c Caller, id, userID string, n NewAlertChannel) error {
+func (s *Store) insertAlertChannel(tx Tx, c Caller, id, userID string, n NewAlertChannel) error {
 	topics, err := json.Marshal(n.Topics)
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func (s *Store) insertAlertChannel(tx *Tx, c Caller, id, userID string, n NewAle
 }
 
 // auditAlerts records a change of a channel. It names the host of a webhook, never its URL.
-func (s *Store) auditAlerts(tx *Tx, c Caller, action string, a AlertChannel) error {
+func (s *Store) auditAlerts(tx Tx, c Caller, action string, a AlertChannel) error {
 	detail := map[string]any{"topics": a.Topics, "rhythm": a.Rhythm}
 	if a.UserID != "" {
 		detail["user"] = a.Email
@@ -212,7 +212,7 @@ func (s *Store) auditAlerts(tx *Tx, c Caller, action string, a AlertChannel) err
 // PauseAlertChannel pauses a channel, or resumes it. A paused channel collects no alerts, and
 // drops those that it has not reported. It returns Forbidden for a Member.
 func (s *Store) PauseAlertChannel(ctx context.Context, c Caller, id string, paused bool) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		a, err := s.alertChannel(ctx, tx, c, id)
 		if err != nil || a.Paused == paused {
 			return err
@@ -233,7 +233,7 @@ func (s *Store) PauseAlertChannel(ctx context.Context, c Caller, id string, paus
 
 // forgetAlerts deletes the alerts that a channel has not reported yet, and gives up its queued
 // messages.
-func (s *Store) forgetAlerts(tx *Tx, channelID, why string) error {
+func (s *Store) forgetAlerts(tx Tx, channelID, why string) error {
 	for _, query := range []string{
 		`DELETE FROM alerts WHERE ?1 <> '' AND channel_id = ?2`,
 		`UPDATE outbound_emails SET status = 'failed', error_message = ?1, next_attempt_at = NULL, claimed = 0
@@ -251,7 +251,7 @@ func (s *Store) forgetAlerts(tx *Tx, channelID, why string) error {
 // RemoveAlertChannel removes a channel and the alerts that it has not reported yet. It returns
 // Forbidden for a Member.
 func (s *Store) RemoveAlertChannel(ctx context.Context, c Caller, id string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		a, err := s.alertChannel(ctx, tx, c, id)
 		if err != nil {
 			return err
@@ -263,7 +263,7 @@ func (s *Store) RemoveAlertChannel(ctx context.Context, c Caller, id string) err
 	})
 }
 
-func (s *Store) dropAlertChannel(tx *Tx, id string) error {
+func (s *Store) dropAlertChannel(tx Tx, id string) error {
 	if err := s.forgetAlerts(tx, id, "the channel was removed"); err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func (s *Store) dropAlertChannel(tx *Tx, id string) error {
 }
 
 // endAlertChannels removes the channels of a user who leaves an organization.
-func (s *Store) endAlertChannels(ctx context.Context, tx *Tx, organizationID, userID string) error {
+func (s *Store) endAlertChannels(ctx context.Context, tx Tx, organizationID, userID string) error {
 	ids, err := all(ctx, tx, scanString, `SELECT id FROM alert_channels WHERE organization_id = ? AND user_id = ?`,
 		organizationID, userID)
 	for _, id := range ids {

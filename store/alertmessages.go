@@ -47,7 +47,7 @@ func (s *Store) AlertsDue(ctx context.Context) (at time.Time, ok bool, err error
 // MakeAlertMessages makes the messages of at most limit channels that are due, and returns
 // their number. A message for a member goes to the outbox in the same transaction.
 func (s *Store) MakeAlertMessages(ctx context.Context, limit int) (n int, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		for n = 0; n < limit; n++ {
 			a, err := one(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+`
 				FROM alerts l INDEXED BY alerts_due CROSS JOIN alert_channels c ON c.id = l.channel_id
@@ -66,7 +66,7 @@ func (s *Store) MakeAlertMessages(ctx context.Context, limit int) (n int, err er
 
 // makeAlertMessage makes the message of a channel from what is due. While an older message of
 // the channel is queued, the alerts wait for it, so that a dead endpoint gathers no rows.
-func (s *Store) makeAlertMessage(ctx context.Context, tx *Tx, a AlertChannel) error {
+func (s *Store) makeAlertMessage(ctx context.Context, tx Tx, a AlertChannel) error {
 	now := s.millis()
 	next, err := one(ctx, tx, scanInt, `SELECT next_attempt_at FROM alert_messages
 		WHERE channel_id = ? AND status = 'queued' ORDER BY num DESC LIMIT 1`, a.ID)
@@ -90,7 +90,7 @@ func (s *Store) makeAlertMessage(ctx context.Context, tx *Tx, a AlertChannel) er
 }
 
 // markReported marks the due alerts of a channel as reported.
-func (s *Store) markReported(tx *Tx, a AlertChannel, now int64) error {
+func (s *Store) markReported(tx Tx, a AlertChannel, now int64) error {
 	// The mark of an old report is deleted, so the next such event is reported at once.
 	for _, change := range []struct {
 		query string
@@ -110,7 +110,7 @@ func (s *Store) markReported(tx *Tx, a AlertChannel, now int64) error {
 }
 
 // alertItems returns the alerts that a channel has to report now, the oldest first.
-func (s *Store) alertItems(ctx context.Context, tx *Tx, a AlertChannel, now int64) (items []AlertItem, err error) {
+func (s *Store) alertItems(ctx context.Context, tx Tx, a AlertChannel, now int64) (items []AlertItem, err error) {
 	list, err := all(ctx, tx, scanAlertItem, `SELECT l.event, l.count, l.worker_id, coalesce(w.title, ''),
 			coalesce(k.id, ''), coalesce(k.title, ''), l.first_at, l.last_at
 		FROM alerts l LEFT JOIN workers w ON w.id = l.worker_id LEFT JOIN tasks k ON k.num = l.task_num
@@ -156,7 +156,7 @@ func alertTitle(title string) string {
 
 // insertAlertMessage stores a message. It goes to the outbox if the channel is a member's, and
 // otherwise waits until next.
-func (s *Store) insertAlertMessage(tx *Tx, a AlertChannel, items []AlertItem, test bool,
+func (s *Store) insertAlertMessage(tx Tx, a AlertChannel, items []AlertItem, test bool,
 	next int64) (num int64, err error) {
 	text, err := json.Marshal(items)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *Store) insertAlertMessage(tx *Tx, a AlertChannel, items []AlertItem, te
 // for each. A message whose result is not stored within lease is due again: it may arrive
 // twice, under one id, but is never lost.
 func (s *Store) ClaimAlertMessages(ctx context.Context, n int, lease time.Duration) (list []AlertMessage, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		now := s.now()
 		list, err = all(ctx, tx, scanAlertMessage, selectAlertMessage+`WHERE m.num IN (SELECT num
 			FROM alert_messages INDEXED BY alert_messages_due WHERE next_attempt_at <= ?
@@ -225,7 +225,7 @@ func (s *Store) EndAlertMessage(ctx context.Context, m AlertMessage, sent bool, 
 	case !retry.IsZero():
 		status = "queued"
 	}
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		_, err := tx.Exec(`UPDATE alert_messages SET status = ?, answer = ?, next_attempt_at = ?
 			WHERE num = ? AND status = 'queued'`, status, answer, nullMillis(retry), m.num)
 		if err != nil || status == "queued" {
@@ -237,7 +237,7 @@ func (s *Store) EndAlertMessage(ctx context.Context, m AlertMessage, sent bool, 
 
 // releaseAlerts assigns the alerts of a channel, which may have waited for a message, the time
 // that its rhythm says.
-func (s *Store) releaseAlerts(ctx context.Context, tx *Tx, channelID string) error {
+func (s *Store) releaseAlerts(ctx context.Context, tx Tx, channelID string) error {
 	a, err := one(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c WHERE c.id = ?`,
 		channelID)
 	if err != nil {
@@ -254,7 +254,7 @@ func (s *Store) releaseAlerts(ctx context.Context, tx *Tx, channelID string) err
 // for a Member.
 func (s *Store) TestAlertChannel(ctx context.Context, c Caller, id string,
 	lease time.Duration) (m AlertMessage, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		a, err := s.alertChannel(ctx, tx, c, id)
 		if err != nil {
 			return err
@@ -291,7 +291,7 @@ const testDistance = 5 * time.Second
 // reported alerts. It deletes at most limit of each, and returns the number of deleted
 // messages.
 func (s *Store) PruneAlerts(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		before := s.now().Add(-age).UnixMilli()
 		const old = `(SELECT num FROM alert_messages WHERE num > 0 ORDER BY num LIMIT ?2)`
 		_, err := tx.Exec(`DELETE FROM outbound_emails WHERE created_at < ?1 AND status <> 'queued'

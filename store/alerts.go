@@ -48,7 +48,7 @@ type occurrence struct {
 }
 
 // raiseAlert adds an event to those channels of the organization that report its topic.
-func (s *Store) raiseAlert(ctx context.Context, tx *Tx, o occurrence) error {
+func (s *Store) raiseAlert(ctx context.Context, tx Tx, o occurrence) error {
 	channels, err := all(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
 		WHERE c.organization_id = ? AND c.paused = 0`, o.organizationID)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Store) raiseAlert(ctx context.Context, tx *Tx, o occurrence) error {
 
 // mayHear reports whether a channel may report about a worker. A member's mail is about workers
 // that the member may see; a webhook is set up by people who may see all of them.
-func (s *Store) mayHear(ctx context.Context, tx *Tx, a AlertChannel, workerID string) (bool, error) {
+func (s *Store) mayHear(ctx context.Context, tx Tx, a AlertChannel, workerID string) (bool, error) {
 	if a.UserID == "" || workerID == "" {
 		return true, nil
 	}
@@ -89,7 +89,7 @@ func (s *Store) mayHear(ctx context.Context, tx *Tx, a AlertChannel, workerID st
 	return err == nil, err
 }
 
-func (s *Store) addAlert(ctx context.Context, tx *Tx, a AlertChannel, o occurrence) error {
+func (s *Store) addAlert(ctx context.Context, tx Tx, a AlertChannel, o occurrence) error {
 	// Only events of workers can add rows without end. Beyond the limit, the other events of a
 	// kind share one row, which names no worker.
 	rows, err := one(ctx, tx, scanInt, `SELECT count(*) FROM alerts WHERE channel_id = ?1
@@ -142,7 +142,7 @@ func (s *Store) alertTime(a AlertChannel, at time.Time) time.Time {
 
 // alertEnd raises the alert of a turn that has failed. A turn that another turn has started
 // raises none: its parent gets the failure and may handle it.
-func (s *Store) alertEnd(ctx context.Context, tx *Tx, t Turn) error {
+func (s *Store) alertEnd(ctx context.Context, tx Tx, t Turn) error {
 	if t.Status != Failed || t.Depth > 0 {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (s *Store) alertEnd(ctx context.Context, tx *Tx, t Turn) error {
 
 // alertCap raises an alert if a change makes the spending of the month pass a part of the cap.
 // The spending is in nano-dollars, and the cap in credits, each before the change and after it.
-func (s *Store) alertCap(ctx context.Context, tx *Tx, organizationID string, spentBefore, spent int64,
+func (s *Store) alertCap(ctx context.Context, tx Tx, organizationID string, spentBefore, spent int64,
 	capBefore, limit *float64) error {
 	passed := func(share float64) bool {
 		return share <= shareOf(spent, limit) && shareOf(spentBefore, capBefore) < share
@@ -184,7 +184,7 @@ func (s *Store) AlertBackup(ctx context.Context) error {
 
 // alertServer raises an alert about the whole server, in the channels of every organization.
 func (s *Store) alertServer(ctx context.Context, topic AlertTopic, event string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		organizations, err := all(ctx, tx, scanString, `SELECT id FROM organizations ORDER BY id`)
 		for _, id := range organizations {
 			if err == nil {

@@ -20,7 +20,7 @@ func (t Turn) MayAllowRest() bool { return !t.Stranger() && t.TriggeredBy != Tri
 // allowRest stores that the calls of a tool need no more decisions in a task, and approves
 // the other calls of that tool that wait in the same step. Without the latter, a person would
 // be asked about a call that they have just allowed.
-func (s *Store) allowRest(ctx context.Context, tx *Tx, c Caller, task Task, a Approval) error {
+func (s *Store) allowRest(ctx context.Context, tx Tx, c Caller, task Task, a Approval) error {
 	if c.UserID == "" {
 		return Errorf(Forbidden, "only a member can allow a tool for the rest of a task")
 	}
@@ -61,7 +61,7 @@ func (s *Store) allowRest(ctx context.Context, tx *Tx, c Caller, task Task, a Ap
 
 // approveAllowed approves a new call if somebody has allowed its tool for the rest of the task
 // and may still decide on it.
-func (s *Store) approveAllowed(ctx context.Context, tx *Tx, t Turn, step int64, a Approval) error {
+func (s *Store) approveAllowed(ctx context.Context, tx Tx, t Turn, step int64, a Approval) error {
 	if a.Kind == KindQuestion || a.ToolName == "" || !t.MayAllowRest() {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (s *Store) approveAllowed(ctx context.Context, tx *Tx, t Turn, step int64, 
 
 // insertApprovals stores the approvals that the calls of a step need. A call of a tool that a
 // person has allowed for the rest of the task is approved at once, in the name of that person.
-func (s *Store) insertApprovals(ctx context.Context, tx *Tx, c Turn, st Step) error {
+func (s *Store) insertApprovals(ctx context.Context, tx Tx, c Turn, st Step) error {
 	if len(st.Approvals) > 0 {
 		s.tell(tx, c.OrganizationID, ChangedApprovals)
 	}

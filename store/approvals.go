@@ -19,7 +19,7 @@ func (s *Store) stepApprovals(ctx context.Context, q querier, turnNum, step int6
 // turn was cancelled.
 func (s *Store) SuspendTurn(ctx context.Context, c Claim, step int64,
 	until time.Time) (approvals []Approval, suspended bool, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		// This returns ErrClaimLost if the runner no longer has the turn.
 		if err := s.addToTurn(tx, c, "", Usage{}); err != nil {
 			return err
@@ -49,7 +49,7 @@ func (s *Store) SuspendTurn(ctx context.Context, c Claim, step int64,
 // BeginApproved records that an approved call is about to run. After a crash, a call with
 // this record may have acted, and a call without it has not.
 func (s *Store) BeginApproved(ctx context.Context, c Claim, approvalID string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		if err := s.addToTurn(tx, c, "", Usage{}); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (s *Store) BeginApproved(ctx context.Context, c Claim, approvalID string) e
 
 // closeApprovals sets the last status of the pending approvals of a turn. The turn ends, or
 // it goes on without answers to its questions.
-func (s *Store) closeApprovals(tx *Tx, t Turn, status ApprovalStatus) error {
+func (s *Store) closeApprovals(tx Tx, t Turn, status ApprovalStatus) error {
 	n, err := tx.Exec(`UPDATE approvals SET status = ?, decided_at = ? WHERE turn_num = ?
 		AND status = 'pending'`, status, s.millis(), t.Num)
 	if n > 0 {

@@ -10,7 +10,7 @@ import (
 
 // audit adds an entry to the audit log, in the transaction that makes the change. detail
 // holds no secrets.
-func (s *Store) audit(tx *Tx, c Caller, action, subject string, detail map[string]any) error {
+func (s *Store) audit(tx Tx, c Caller, action, subject string, detail map[string]any) error {
 	text, err := json.Marshal(detail)
 	if err != nil {
 		return fmt.Errorf("audit %s: %w", action, err)
@@ -24,7 +24,7 @@ func (s *Store) audit(tx *Tx, c Caller, action, subject string, detail map[strin
 
 // auditUser is audit for a change that concerns a user everywhere: each of their
 // organizations gets the entry.
-func (s *Store) auditUser(ctx context.Context, tx *Tx, c Caller, userID, action string, detail map[string]any) error {
+func (s *Store) auditUser(ctx context.Context, tx Tx, c Caller, userID, action string, detail map[string]any) error {
 	organizations, err := all(ctx, tx, scanString, `SELECT organization_id FROM memberships WHERE user_id = ?`, userID)
 	for _, id := range organizations {
 		c.OrganizationID = id

@@ -94,7 +94,7 @@ func (s *Store) Archive(ctx context.Context, w io.Writer) (report BackupReport, 
 		return report, fmt.Errorf("back up: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(snapshot)) }()
-	pace := s.db.Pace(ctx)
+	pace := s.file.Pace(ctx)
 	if err := s.copyVerified(ctx, snapshot, pace); err != nil {
 		return report, fmt.Errorf("back up database: %w", Unavailable(err))
 	}

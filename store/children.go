@@ -102,7 +102,7 @@ const farOff = 10 * 365 * 24 * time.Hour
 // they have ended already, it changes nothing and suspended is false. It returns
 // ErrAbortRequested if the turn was cancelled.
 func (s *Store) SuspendForChildren(ctx context.Context, c Claim, children []Child) (suspended bool, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		suspended = false
 		// This returns ErrClaimLost if the runner no longer has the turn.
 		if err := s.addToTurn(tx, c, "", Usage{}); err != nil {
@@ -135,7 +135,7 @@ func (s *Store) SuspendForChildren(ctx context.Context, c Claim, children []Chil
 
 // childEnded resumes the turn that waits for the ended turn t, unless it also waits for other
 // turns. It is called in the transaction that ends t, so that no end is missed.
-func (s *Store) childEnded(tx *Tx, t Turn) error {
+func (s *Store) childEnded(tx Tx, t Turn) error {
 	ctx := context.Background()
 	var own bool // the call that started the child has no result yet, and belongs to the waiting turn
 	var w waitingTurn

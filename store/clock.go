@@ -71,7 +71,7 @@ func (s *Store) setBackSchedules(ctx context.Context, by time.Duration) (n int64
 // setBackBatch corrects the schedules that follow a num. It returns the last num of the batch,
 // or -1 after the last schedule.
 func (s *Store) setBackBatch(ctx context.Context, after int64, by time.Duration) (last, moved int64, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		last, moved = -1, 0
 		rows, err := all(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules
 			WHERE num > ? AND next_run_at IS NOT NULL AND paused = 0 ORDER BY num LIMIT ?`, after, realignBatch)
@@ -157,7 +157,7 @@ func (s *Store) RealignSchedules(ctx context.Context) (n int, err error) {
 	} {
 		moved := realignBatch
 		for ; err == nil && moved == realignBatch; n += moved { // in batches, so that no write takes long
-			err = s.write(ctx, func(tx *Tx) error {
+			err = s.write(ctx, func(tx Tx) error {
 				rows, err := all(ctx, tx, scanSchedule, find.query, find.arg, realignBatch)
 				if err != nil {
 					return err
@@ -170,7 +170,7 @@ func (s *Store) RealignSchedules(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-func (s *Store) realign(tx *Tx, rows []Schedule) error {
+func (s *Store) realign(tx Tx, rows []Schedule) error {
 	now := fromMillis(s.millis())
 	for _, c := range rows {
 		if c.zone != "" {

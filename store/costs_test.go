@@ -211,7 +211,7 @@ func (f *fixture) counted() cost {
 // rowsWritten returns how many rows the writer has inserted, updated or deleted.
 func (f *fixture) rowsWritten() (n int64) {
 	f.t.Helper()
-	err := f.Write(context.Background(), func(tx *store.Tx) error {
+	err := f.Write(context.Background(), func(tx store.Tx) error {
 		rows, err := tx.Query(context.Background(), `SELECT total_changes()`)
 		if err != nil {
 			return err

@@ -77,7 +77,7 @@ func (s *Store) findApproval(ctx context.Context, q querier, c Caller, task Task
 }
 
 // decide stores a decision. The last decision on a step resumes its turn.
-func (s *Store) decide(ctx context.Context, tx *Tx, c Caller, task Task, a Approval, d Decision) error {
+func (s *Store) decide(ctx context.Context, tx Tx, c Caller, task Task, a Approval, d Decision) error {
 	if err := s.setDecision(tx, a, d, c.UserID); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (s *Store) decide(ctx context.Context, tx *Tx, c Caller, task Task, a Appro
 }
 
 // setDecision writes a decision of a user into the row of an approval.
-func (s *Store) setDecision(tx *Tx, a Approval, d Decision, userID string) error {
+func (s *Store) setDecision(tx Tx, a Approval, d Decision, userID string) error {
 	_, err := tx.Exec(`UPDATE approvals SET status = ?1, reason = ?2, decided_by_user_id = ?3, decided_at = ?4,
 			decision = (SELECT count(*) FROM approvals o WHERE o.turn_num = ?5 AND o.step_seq = ?6
 				AND o.decision IS NOT NULL), answer = ?7
@@ -108,7 +108,7 @@ func (s *Store) setDecision(tx *Tx, a Approval, d Decision, userID string) error
 	return err
 }
 
-func (s *Store) auditDecision(tx *Tx, c Caller, task Task, a Approval, d Decision) error {
+func (s *Store) auditDecision(tx Tx, c Caller, task Task, a Approval, d Decision) error {
 	detail := map[string]any{"taskId": task.ID, "turnId": a.TurnID, "toolName": a.ToolName, "toolCallId": a.ToolCallID}
 	if d.Reason != "" {
 		detail["reason"] = d.Reason

@@ -16,7 +16,7 @@ func (s *Store) DecideApproval(ctx context.Context, c Caller, taskID, id string,
 	if d.Check(&f); f.Err() != nil {
 		return a, f.Err()
 	}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		// The caller may have been demoted or removed while the request was under way.
 		if err := s.roleNow(ctx, tx, &c); err != nil {
 			return err

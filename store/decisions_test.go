@@ -110,7 +110,7 @@ func TestWhoAnswers(t *testing.T) {
 	}
 	set := func(column, table string, user any) {
 		t.Helper()
-		is.NoErr(f.Write(context.Background(), func(tx *store.Tx) error {
+		is.NoErr(f.Write(context.Background(), func(tx store.Tx) error {
 			_, err := tx.Exec(`UPDATE `+table+` SET `+column+` = ?`, user)
 			return err
 		}))

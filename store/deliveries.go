@@ -53,7 +53,7 @@ func scanDelivery(row scanner) (d Delivery, err error) {
 // transaction that ends them. Several turns end together only if the task is cancelled:
 // then one delivery, about the newest, stands for all the cancelled ones. task is the
 // state of the task after them.
-func (s *Store) queueDeliveries(tx *Tx, ended []Turn, task taskState) error {
+func (s *Store) queueDeliveries(tx Tx, ended []Turn, task taskState) error {
 	first, newest := ended[0], ended[len(ended)-1]
 	if first.Status != Aborted {
 		state := task
@@ -72,11 +72,11 @@ func (s *Store) queueDeliveries(tx *Tx, ended []Turn, task taskState) error {
 	return s.queueDelivery(tx, newest, task)
 }
 
-func (s *Store) queueDelivery(tx *Tx, t Turn, task taskState) error {
+func (s *Store) queueDelivery(tx Tx, t Turn, task taskState) error {
 	return s.queueDeliveryOf(tx, t, deliveryType(t, task), task)
 }
 
-func (s *Store) queueDeliveryOf(tx *Tx, t Turn, kind string, task taskState) error {
+func (s *Store) queueDeliveryOf(tx Tx, t Turn, kind string, task taskState) error {
 	now := s.millis()
 	// A turn ends once, so the delivery of its end has the turn's id. It may wait several times.
 	var id any
@@ -199,7 +199,7 @@ func (s *Store) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (e Exe
 	if a.Success {
 		status, counter = "success", &s.counters.AttemptsSucceeded
 	}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		// A write that is undone must not count.
 		tx.OnCommit(func() { counter.Add(1) })
 		num, err := tx.Insert(`INSERT INTO webhook_executions (id, worker_num, seq, delivery_num, url, request_status,
@@ -229,7 +229,7 @@ const ExchangesKept = 100
 
 // keepExchange stores what the newest attempt of a worker sent and got. It deletes that of the
 // attempt which is no longer among the newest ones, unless that one has failed.
-func keepExchange(tx *Tx, worker, num int64, a Attempt) error {
+func keepExchange(tx Tx, worker, num int64, a Attempt) error {
 	_, err := tx.Exec(`INSERT INTO webhook_exchanges (execution_num, request, response) VALUES (?, ?, ?)`,
 		num, a.Request, a.Response)
 	if err != nil {
@@ -243,7 +243,7 @@ func keepExchange(tx *Tx, worker, num int64, a Attempt) error {
 
 // settle stores when a delivery is tried again. A delivery that was given up meanwhile
 // stays given up.
-func (s *Store) settle(tx *Tx, d Delivery, a Attempt) error {
+func (s *Store) settle(tx Tx, d Delivery, a Attempt) error {
 	// A failed manual attempt leaves the delivery's own attempts as they are.
 	if a.Manual && !a.Success {
 		return nil
@@ -259,7 +259,7 @@ func (s *Store) settle(tx *Tx, d Delivery, a Attempt) error {
 }
 
 // alertGivenUp raises the alert of a delivery whose last attempt has failed.
-func (s *Store) alertGivenUp(tx *Tx, d Delivery, a Attempt) error {
+func (s *Store) alertGivenUp(tx Tx, d Delivery, a Attempt) error {
 	if a.Success || a.Manual || !a.Retry.IsZero() || d.Test() {
 		return nil
 	}
@@ -378,7 +378,7 @@ func (s *Store) ExecutedDelivery(ctx context.Context, c Caller, workerID, execut
 // CreateTestDelivery creates a test, which the queue does not send. It returns Forbidden
 // unless the caller created the worker, and a Conflict without a webhook.
 func (s *Store) CreateTestDelivery(ctx context.Context, c Caller, workerID string) (d Delivery, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		worker, err := s.ownWorker(ctx, tx, c, workerID)
 		if err != nil {
 			return err
@@ -402,7 +402,7 @@ func (s *Store) CreateTestDelivery(ctx context.Context, c Caller, workerID strin
 // PruneDeliveries deletes attempts and finished deliveries that are older than age, at
 // most limit of each. It returns the number of deleted rows.
 func (s *Store) PruneDeliveries(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		before := s.now().Add(-age).UnixMilli()
 		// The subqueries bound the rows that one call reads, also if nothing is old enough.
 		executions, err := tx.Exec(`DELETE FROM webhook_executions WHERE created_at < ?

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"journeyman/store/engine"
 	"journeyman/store/sqlite"
 )
 
@@ -34,13 +35,13 @@ func (s *Store) hasRoomToStart(ctx context.Context) error {
 	if space.Total > 0 && space.Free < least {
 		return fmt.Errorf("%d bytes are free, and the first writes need %d", space.Free, least)
 	}
-	if err := s.db.Reopen(ctx, s.full.schema, migrations()); err != nil {
+	if err := s.file.Reopen(ctx, s.full.schema, migrations()); err != nil {
 		return err
 	}
 	if space.Free >= probeRoom {
 		return nil
 	}
-	err := s.db.Write(ctx, func(tx *Tx) error { // it writes a page, although the value stays
+	err := s.db.Write(ctx, engine.Serializable, func(tx Tx) error { // it writes a page, although the value stays
 		_, err := tx.Exec(fmt.Sprintf(`PRAGMA user_version = %d`, len(migrations())+1))
 		return err
 	})

@@ -109,7 +109,7 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 	// The disk is read before the transaction. Tasks with a folder of their own drop this
 	// listing.
 	workspace := s.lookAt(Folder{WorkerID: d.WorkerID})
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		f = Firing{} // the write may run again
 		sch, err := one(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules WHERE num = ?`, d.num)
 		if err != nil {
@@ -151,7 +151,7 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 
 // hold pauses, ends or delays a due schedule whose turn was refused. The refused turn
 // has written nothing.
-func (s *Store) hold(tx *Tx, c Schedule, now time.Time, refusal error, f *Firing) error {
+func (s *Store) hold(tx Tx, c Schedule, now time.Time, refusal error, f *Firing) error {
 	f.Held = refusal.Error()
 	switch {
 	case IsKind(refusal, PaymentRequired):
@@ -170,7 +170,7 @@ func (s *Store) hold(tx *Tx, c Schedule, now time.Time, refusal error, f *Firing
 // releaseSchedule lets the schedule that created a task fire again, once all turns of the
 // task have ended. Only turns of schedules, and follow-ups, belong to such a task: for
 // any other turn it runs no statement.
-func (s *Store) releaseSchedule(tx *Tx, ended Turn) error {
+func (s *Store) releaseSchedule(tx Tx, ended Turn) error {
 	if ended.TriggeredBy != TriggerSchedule && ended.Seq == 0 {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (s *Store) releaseSchedule(tx *Tx, ended Turn) error {
 	return err
 }
 
-func (s *Store) pauseSchedule(tx *Tx, num int64) error {
+func (s *Store) pauseSchedule(tx Tx, num int64) error {
 	_, err := tx.Exec(`UPDATE schedules SET paused = 1 WHERE num = ?`, num)
 	return err
 }

@@ -262,7 +262,7 @@ const (
 // only the source: a later answer finds its task by their rows. It works on mails older than
 // age, at most limit for each statement, and returns the number of changed rows.
 func (s *Store) PruneEmails(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		before := s.now().Add(-age).UnixMilli()
 		n = 0
 		for _, query := range []string{

@@ -26,7 +26,7 @@ var AbortedOutcome = Outcome{Status: Aborted, IncompleteReason: ReasonAborted,
 // transaction. It also stores the turn's last step, unless last is nil. It returns
 // ErrClaimLost if the runner no longer has the turn.
 func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome) (t Turn, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		// A turn that completed without approval rules has no pending approvals. The common
 		// case then needs one statement less.
 		if len(c.Settings.ApprovalTools) > 0 || out.Status != Completed || out.IncompleteReason != "" {
@@ -41,7 +41,7 @@ func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome
 }
 
 // endTurn ends a turn that c's runner has. If c has no RunnerID, it ends a suspended turn.
-func (s *Store) endTurn(tx *Tx, c Claim, last *Step, out Outcome) (Turn, error) {
+func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 	t := c.Turn
 	// Only these columns change after the claim. The condition on the runner decides the race
 	// with another runner that has claimed the turn since.
@@ -89,7 +89,7 @@ func (s *Store) endTurn(tx *Tx, c Claim, last *Step, out Outcome) (Turn, error) 
 }
 
 // updateEnded stores a turn that has ended. task is the task's status after that.
-func (s *Store) updateEnded(tx *Tx, t *Turn, task Status) error {
+func (s *Store) updateEnded(tx Tx, t *Turn, task Status) error {
 	t.TaskStatus = task
 	var code, message, retryable any
 	if f := t.Failure; f != nil {
@@ -120,7 +120,7 @@ func (s *Store) updateEnded(tx *Tx, t *Turn, task Status) error {
 // endTurns stores that turns of one task have ended, and makes the task's next turn ready.
 // ended and ran are as in settleTask. used is the usage of the first turn's last step. The
 // usage of all earlier steps is in the sums already.
-func (s *Store) endTurns(tx *Tx, ended []Turn, ran bool, used Usage) error {
+func (s *Store) endTurns(tx Tx, ended []Turn, ran bool, used Usage) error {
 	task, err := s.settleTask(tx, ended, ran, used.Cost())
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (s *Store) endTurns(tx *Tx, ended []Turn, ran bool, used Usage) error {
 
 // startNext makes the turn after t ready to run. If the task has no such turn, the
 // schedule that waits for the task may fire again.
-func (s *Store) startNext(tx *Tx, t Turn, task taskState) error {
+func (s *Store) startNext(tx Tx, t Turn, task taskState) error {
 	if task.unfinished == 0 {
 		return s.releaseSchedule(tx, t)
 	}
@@ -176,7 +176,7 @@ func (s *Store) startNext(tx *Tx, t Turn, task taskState) error {
 // turns that a runner has: the runner must stop them. When such a turn ends, the cancelled
 // turns behind it end in the same transaction.
 func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, running []string, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if task, _, err = s.visibleTask(ctx, tx, c, id); err != nil || task.Unfinished == 0 {
 			return err
 		}
@@ -205,7 +205,7 @@ func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, 
 }
 
 // abortTurn cancels one turn of a task. Later turns of the task stay as they are.
-func (s *Store) abortTurn(ctx context.Context, tx *Tx, t Turn) (running []string, err error) {
+func (s *Store) abortTurn(ctx context.Context, tx Tx, t Turn) (running []string, err error) {
 	if _, err := tx.Exec(`UPDATE turns SET abort_requested = 1 WHERE num = ?`, t.Num); err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (s *Store) abortTurn(ctx context.Context, tx *Tx, t Turn) (running []string
 
 // abortBelow cancels the turns below a turn that have not ended. A turn that a runner has
 // does not end here: running holds its id, and the runner must stop it.
-func (s *Store) abortBelow(ctx context.Context, tx *Tx, num int64) (running []string, err error) {
+func (s *Store) abortBelow(ctx context.Context, tx Tx, num int64) (running []string, err error) {
 	turns, err := s.unfinishedBelow(ctx, tx, num)
 	if err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func (s *Store) abortBelow(ctx context.Context, tx *Tx, num int64) (running []st
 
 // abortTurns ends the turns of a task for which an abort was requested. If a runner has
 // one of them, it ends none and returns the id of that turn.
-func (s *Store) abortTurns(ctx context.Context, tx *Tx, taskNum int64, turns []Turn) (running []string, err error) {
+func (s *Store) abortTurns(ctx context.Context, tx Tx, taskNum int64, turns []Turn) (running []string, err error) {
 	for _, t := range turns {
 		if t.Status != Running {
 			continue
@@ -258,7 +258,7 @@ func (s *Store) abortTurns(ctx context.Context, tx *Tx, taskNum int64, turns []T
 
 // abortWaiting returns the waiting turns of a task for which an abort was requested. It sets
 // the fields of their end, but endTurns has to store them.
-func (s *Store) abortWaiting(tx *Tx, taskNum int64) ([]Turn, error) {
+func (s *Store) abortWaiting(tx Tx, taskNum int64) ([]Turn, error) {
 	turns, err := all(context.Background(), tx, scanTurn, `SELECT `+turnColumns+` FROM turns
 		WHERE task_num = ? AND status = 'pending' AND abort_requested = 1 ORDER BY seq`, taskNum)
 	if err != nil {
@@ -282,7 +282,7 @@ func (s *Store) abortWaiting(tx *Tx, taskNum int64) ([]Turn, error) {
 
 // keepProduced completes a turn that was cancelled while it waited. If the turn had run
 // before, it keeps what it had produced, and its approvals are closed.
-func (s *Store) keepProduced(tx *Tx, t Turn) (Turn, error) {
+func (s *Store) keepProduced(tx Tx, t Turn) (Turn, error) {
 	if t.Usage.Steps == 0 {
 		return t, nil
 	}
@@ -301,7 +301,7 @@ func (s *Store) keepProduced(tx *Tx, t Turn) (Turn, error) {
 // waits only for answers goes on without them: resumed counts these turns. Any other turn
 // ends in error: ended holds these turns.
 func (s *Store) ExpireSuspended(ctx context.Context, limit int) (ended []Turn, resumed int, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		ended, resumed = nil, 0
 		if s.Writable() != nil {
 			return nil // maintenance has begun while this write waited: no time runs out in it
@@ -335,7 +335,7 @@ func (s *Store) ExpireSuspended(ctx context.Context, limit int) (ended []Turn, r
 
 // expireQuestions resumes a turn that waits for answers and for nothing else. It reports
 // whether it did so.
-func (s *Store) expireQuestions(ctx context.Context, tx *Tx, t Turn) (bool, error) {
+func (s *Store) expireQuestions(ctx context.Context, tx Tx, t Turn) (bool, error) {
 	if t.Wait == nil || t.Wait.For != WaitForPerson {
 		return false, nil
 	}
@@ -352,7 +352,7 @@ func (s *Store) expireQuestions(ctx context.Context, tx *Tx, t Turn) (bool, erro
 }
 
 // endSuspended ends a suspended turn and keeps the text that it has produced so far.
-func (s *Store) endSuspended(ctx context.Context, tx *Tx, t Turn, status ApprovalStatus, out Outcome) (Turn, error) {
+func (s *Store) endSuspended(ctx context.Context, tx Tx, t Turn, status ApprovalStatus, out Outcome) (Turn, error) {
 	if err := s.closeApprovals(tx, t, status); err != nil {
 		return t, err
 	}
@@ -381,7 +381,7 @@ func (w *Wait) expired() Outcome {
 // abandonChildren cancels the children of an ending turn whose calls have no result, because
 // nobody would read their answers. Children whose calls have a result go on: their calls did
 // not wait for them.
-func (s *Store) abandonChildren(tx *Tx, t Turn) error {
+func (s *Store) abandonChildren(tx Tx, t Turn) error {
 	ctx := context.Background()
 	children, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns
 		WHERE parent_turn_num = ?1 AND NOT EXISTS (SELECT 1 FROM tool_calls k WHERE k.turn_num = ?1

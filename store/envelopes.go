@@ -42,7 +42,7 @@ func (s *Store) lookAt(f Folder) Listing {
 }
 
 // envelope returns the envelope of a turn that is about to be inserted.
-func (s *Store) envelope(ctx context.Context, tx *Tx, n NewTurn, t Turn) (string, error) {
+func (s *Store) envelope(ctx context.Context, tx Tx, n NewTurn, t Turn) (string, error) {
 	e := s.envelopes.Load()
 	if e == nil {
 		return "", nil

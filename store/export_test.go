@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"journeyman/store/sqlite"
+	"journeyman/store/engine"
 )
 
 // What tests see of the inside.
@@ -21,13 +21,13 @@ const (
 )
 
 // Write runs fn as an operation of the writer.
-func (s *Store) Write(ctx context.Context, fn func(tx *Tx) error) error { return s.write(ctx, fn) }
+func (s *Store) Write(ctx context.Context, fn func(tx Tx) error) error { return s.write(ctx, fn) }
 
 // Waiting is how many operations the writer has not taken yet.
 func (s *Store) Waiting() int { return s.db.Waiting() }
 
 // Checkpoint copies the write-ahead log into the database file.
-func (s *Store) Checkpoint(ctx context.Context) error { return s.db.Checkpoint(ctx) }
+func (s *Store) Checkpoint(ctx context.Context) error { return s.file.Checkpoint(ctx) }
 
 // Ints reads one column of integers.
 func (s *Store) Ints(ctx context.Context, query string, args ...any) ([]int64, error) {
@@ -41,10 +41,10 @@ func (s *Store) Strings(ctx context.Context, query string, args ...any) ([]strin
 
 // PreparedTexts are the statements that were run, reads and writes. No write may
 // be under way.
-func (s *Store) PreparedTexts() []string { return s.db.Statements() }
+func (s *Store) PreparedTexts() []string { return s.file.Statements() }
 
 // EngineStats are the counters of the database engine.
-func (s *Store) EngineStats() *sqlite.Stats { return s.db.Stats() }
+func (s *Store) EngineStats() *engine.Stats { return s.db.Stats() }
 
 // QueueCounts returns how many turns wait, by organization.
 func (s *Store) QueueCounts() map[string]int64 {
@@ -79,7 +79,7 @@ func (s *Store) BlobPath(sha string) string { return s.blobPath(sha) }
 func (s *Store) Recount(ctx context.Context) error { return s.countQueue(ctx) }
 
 // SetMost sets how many operations share a transaction.
-func (s *Store) SetMost(n int64) { s.db.SetMaxBatch(n) }
+func (s *Store) SetMost(n int64) { s.file.SetMaxBatch(n) }
 
 // FillHashing leaves no room to hash a password until free is called.
 func (s *Store) FillHashing() (free func()) {

@@ -5,7 +5,7 @@ import (
 	"context"
 )
 
-func (s *Store) insertFile(tx *Tx, t Turn, origin string, f File, now int64) error {
+func (s *Store) insertFile(tx Tx, t Turn, origin string, f File, now int64) error {
 	_, err := tx.Exec(`INSERT INTO files (id, worker_id, task_num, turn_num, origin, path, title, media_type, size,
 			sha256, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

@@ -211,7 +211,7 @@ func sha(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(tex
 // statement a table: what a test needs thousands of.
 func (f *fixture) copyTask(t store.Turn, n int) {
 	f.t.Helper()
-	err := f.Write(f.ctx(), func(tx *store.Tx) error {
+	err := f.Write(f.ctx(), func(tx store.Tx) error {
 		_, err := tx.Exec(`WITH RECURSIVE m (base) AS MATERIALIZED (SELECT max(num) FROM tasks),
 				n (i) AS (SELECT base + 1 FROM m UNION ALL SELECT i + 1 FROM n, m WHERE i < base + ?2)
 			INSERT INTO tasks (id, organization_num, worker_num, created_by_num, title, triggered_by, turn_count, unfinished, running, outcome,

@@ -54,7 +54,7 @@ func (s *Store) Replay(ctx context.Context, k IdempotencyKey) (string, error) {
 // Remember stores the result of a request whose work is more than one transaction. If an
 // equal request was faster, its result stays.
 func (s *Store) Remember(ctx context.Context, k IdempotencyKey, resultID string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		_, err := s.insertResult(tx, k, resultID)
 		return err
 	})
@@ -62,7 +62,7 @@ func (s *Store) Remember(ctx context.Context, k IdempotencyKey, resultID string)
 
 // remember stores the result of a request in the transaction that created it. If an equal
 // request has a result already, it fails, and nothing is created.
-func (s *Store) remember(tx *Tx, k IdempotencyKey, resultID string) error {
+func (s *Store) remember(tx Tx, k IdempotencyKey, resultID string) error {
 	first, err := s.insertResult(tx, k, resultID)
 	if err == nil && !first {
 		return Errorf(Busy, "Idempotency-Key: an equal request is carried out at this moment")
@@ -72,7 +72,7 @@ func (s *Store) remember(tx *Tx, k IdempotencyKey, resultID string) error {
 
 // insertResult stores the result of a request. first is false if an equal request has one
 // that has not expired.
-func (s *Store) insertResult(tx *Tx, k IdempotencyKey, resultID string) (first bool, err error) {
+func (s *Store) insertResult(tx Tx, k IdempotencyKey, resultID string) (first bool, err error) {
 	if k.KeyID == "" {
 		return true, nil
 	}
@@ -114,9 +114,9 @@ func (s *Store) PruneIdempotency(ctx context.Context, limit int) (int64, error) 
 // createOnce calls create in a write and remembers the id that it returns. If the same
 // request was carried out before, it calls find with that id instead: then replayed is
 // true.
-func createOnce[T any](ctx context.Context, s *Store, key IdempotencyKey, find func(tx *Tx, id string) (T, error),
-	create func(tx *Tx) (v T, id string, err error)) (v T, replayed bool, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+func createOnce[T any](ctx context.Context, s *Store, key IdempotencyKey, find func(tx Tx, id string) (T, error),
+	create func(tx Tx) (v T, id string, err error)) (v T, replayed bool, err error) {
+	err = s.write(ctx, func(tx Tx) error {
 		id, err := s.findResult(ctx, tx, key)
 		if err != nil {
 			return err

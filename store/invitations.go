@@ -26,7 +26,7 @@ func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
 	if err := s.RoomIn(ctx); err != nil {
 		return Link{}, "", err
 	}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if err := s.allowManaging(ctx, tx, &c, role); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
 
 // checkInvitation returns an error if the caller may not invite that address now. It
 // withdraws an earlier invitation of the address.
-func (s *Store) checkInvitation(ctx context.Context, tx *Tx, c Caller, email string) error {
+func (s *Store) checkInvitation(ctx context.Context, tx Tx, c Caller, email string) error {
 	err := refuseIf(ctx, tx, Fields{{Path: "email", Message: "is a member's already"}}.Err(),
 		`SELECT EXISTS (SELECT 1 FROM users u JOIN memberships m ON m.user_id = u.id
 		WHERE u.email = ? AND m.organization_id = ?)`, email, c.OrganizationID)
@@ -83,7 +83,7 @@ func (s *Store) Invitations(ctx context.Context, c Caller) ([]Link, error) {
 
 // RevokeInvitation withdraws an open invitation of the caller's organization.
 func (s *Store) RevokeInvitation(ctx context.Context, c Caller, id string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		l, err := one(ctx, tx, scanLink, selectLinks+`
 			WHERE l.id = ? AND l.organization_id = ? AND l.kind = 'invitation'`, id, c.OrganizationID)
 		if err != nil {
@@ -114,7 +114,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, c Caller, token string, n 
 			return Caller{}, err
 		}
 	}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		// Read the link again: another request may have used it meanwhile.
 		l, err := s.link(ctx, tx, LinkInvitation, token)
 		if err != nil {
@@ -151,7 +151,7 @@ func (s *Store) checkNewUser(ctx context.Context, token string, n NewUser) (hash
 
 // createInvited returns the id of the invited user. It creates the user if needed, and
 // sets their name and password.
-func (s *Store) createInvited(ctx context.Context, tx *Tx, l Link, name, hash string) (userID string, err error) {
+func (s *Store) createInvited(ctx context.Context, tx Tx, l Link, name, hash string) (userID string, err error) {
 	if l.HasPassword {
 		return "", Errorf(Conflict, "you have a password already: sign in with it to join")
 	}
@@ -174,7 +174,7 @@ func (s *Store) createInvited(ctx context.Context, tx *Tx, l Link, name, hash st
 
 // join makes the invited user a member. A user who has become one meanwhile keeps
 // their role.
-func (s *Store) join(ctx context.Context, tx *Tx, l Link, remoteAddr string) (c Caller, err error) {
+func (s *Store) join(ctx context.Context, tx Tx, l Link, remoteAddr string) (c Caller, err error) {
 	if err := deleteLink(tx, l); err != nil {
 		return c, err
 	}

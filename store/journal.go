@@ -9,7 +9,7 @@ import (
 // JournalStep stores a finished model call of a claimed turn, so that it is never made
 // again. It returns ErrClaimLost if the runner no longer has the turn.
 func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		if err := s.addToTurn(tx, c, st.Model, st.used()); err != nil {
 			return err
 		}
@@ -19,7 +19,7 @@ func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
 
 // insertStep stores a step, with the approvals that its calls need. answer is the output text
 // of the turn if the step ends it.
-func (s *Store) insertStep(ctx context.Context, tx *Tx, t Turn, st Step, answer string) error {
+func (s *Store) insertStep(ctx context.Context, tx Tx, t Turn, st Step, answer string) error {
 	stored, answers := withoutAnswer(st.Parts, answer)
 	parts, err := json.Marshal(stored)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Store) insertStep(ctx context.Context, tx *Tx, t Turn, st Step, answer 
 // and the sources it used. It is one transaction: the call is never made again, and no
 // effect of it is missing.
 func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []File, sources []Source) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		if err := s.addToTurn(tx, c, "", Usage{ToolCost: call.Cost}); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 // next write to the turn's journal removes the note. It returns ErrClaimLost if the
 // runner no longer has the turn.
 func (s *Store) BeginCall(ctx context.Context, c Claim, tokens, cost int64) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		return updateClaimed(tx, c, `call_tokens = ?, call_cost = ?`, tokens, cost)
 	})
 }
@@ -94,7 +94,7 @@ func (s *Store) BeginCall(ctx context.Context, c Claim, tokens, cost int64) erro
 // ChargeCall adds the usage of a failed or cut-off model call to the sums of a claimed
 // turn. It returns ErrClaimLost if the runner no longer has the turn.
 func (s *Store) ChargeCall(ctx context.Context, c Claim, u Usage) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		if err := updateClaimed(tx, c, addUsage, usageArgs("", u)...); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (s *Store) ChargeCall(ctx context.Context, c Claim, u Usage) error {
 // in a write: once the claim is lost, another runner may have written the same rows. A
 // finished call is progress, so addToTurn also resets the counts of interruptions and of
 // failed calls.
-func (s *Store) addToTurn(tx *Tx, c Claim, model string, u Usage) error {
+func (s *Store) addToTurn(tx Tx, c Claim, model string, u Usage) error {
 	err := updateClaimed(tx, c, `interruptions = 0, failing_since = NULL, failed_calls = 0, `+addUsage,
 		usageArgs(model, u)...)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Store) addToTurn(tx *Tx, c Claim, model string, u Usage) error {
 }
 
 // addToSums adds to all sums but the turn's own.
-func (s *Store) addToSums(tx *Tx, t Turn, u Usage) error {
+func (s *Store) addToSums(tx Tx, t Turn, u Usage) error {
 	if cost := u.Cost(); cost != 0 {
 		if _, err := tx.Exec(`UPDATE tasks SET cost = cost + ? WHERE num = ?`, cost, t.taskNum); err != nil {
 			return err

@@ -83,7 +83,7 @@ func (s *Store) authenticate(ctx context.Context, secret string, mcp bool) (Iden
 		return Identity{}, Errorf(Unauthorized, "the access token is for the MCP endpoint alone: use an API key here")
 	}
 	// Each request would cost a write. The time of use is stored at most once a minute.
-	s.noteUse(id.KeyID, used, now, func(tx *Tx, minute int64) error {
+	s.noteUse(id.KeyID, used, now, func(tx Tx, minute int64) error {
 		_, err := tx.Exec(`UPDATE api_keys SET last_used_at = ? WHERE id = ?`, minute, id.KeyID)
 		return err
 	})
@@ -93,12 +93,12 @@ func (s *Store) authenticate(ctx context.Context, secret string, mcp bool) (Iden
 // noteUse calls note in a later write, at most once a minute, to store the minute in
 // which a key or session is in use. used is the use that was stored last. A note may
 // be lost in a crash, so that no request waits for it.
-func (s *Store) noteUse(id string, used, now int64, note func(tx *Tx, minute int64) error) {
+func (s *Store) noteUse(id string, used, now int64, note func(tx Tx, minute int64) error) {
 	const minute = 60_000
 	if s.Writable() != nil || now-used < minute || !s.lastUse.first(id, now/minute) {
 		return
 	}
-	s.db.WriteLater(func(tx *Tx) error { return note(tx, now/minute*minute) })
+	s.db.WriteLater(func(tx Tx) error { return note(tx, now/minute*minute) })
 }
 
 // NewKey describes an API key to create. All but the name is for an Operator: the
@@ -136,7 +136,7 @@ func (s *Store) CreateKey(ctx context.Context, c Caller, n NewKey) (k Key, secre
 		return Key{}, "", Errorf(Forbidden, "a key acts for the user who creates it")
 	}
 	secret = cmp.Or(n.Secret, newSecret("jm_live_"))
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		// Its user may have another address by now, and must not be created again.
 		k, err = one(ctx, tx, scanKey, selectKeys+`WHERE k.hash = ?`, hashSecret(secret))
 		if !errors.Is(err, sql.ErrNoRows) {
@@ -164,7 +164,7 @@ func (s *Store) CreateKey(ctx context.Context, c Caller, n NewKey) (k Key, secre
 }
 
 // insertKey stores a key that acts for the holder.
-func (s *Store) insertKey(ctx context.Context, tx *Tx, holder Caller, name, secret string) (Key, error) {
+func (s *Store) insertKey(ctx context.Context, tx Tx, holder Caller, name, secret string) (Key, error) {
 	id := NewID("key", s.now())
 	_, err := tx.Exec(`INSERT INTO api_keys (id, organization_id, user_id, name, hash, prefix, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -216,7 +216,7 @@ func (s *Store) OrganizationKeys(ctx context.Context, c Caller, cursor string, l
 // RevokeKey ends a key at once. A key that is revoked already stays as it is. The comment of
 // manageableKey decides which keys a caller may name, and how.
 func (s *Store) RevokeKey(ctx context.Context, c Caller, which string) (k Key, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if k, err = s.manageableKey(ctx, tx, &c, which); err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ const RollGrace = 24 * time.Hour
 // the successor acts as the Owner.
 func (s *Store) RollKey(ctx context.Context, c Caller, which string) (k Key, secret string, err error) {
 	secret = newSecret("jm_live_")
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		old, err := s.manageableKey(ctx, tx, &c, which)
 		if err == nil && old.Role == RoleOwner {
 			err = c.Allow(ManageOwners)
@@ -294,7 +294,7 @@ func (s *Store) RollKey(ctx context.Context, c Caller, which string) (k Key, sec
 // Member. Other members name a key of their organization by its id, and any other key is
 // NotFound. The operator may also name a key by its prefix or its secret. manageableKey then
 // sets c.OrganizationID to the key's organization, for the audit log.
-func (s *Store) manageableKey(ctx context.Context, tx *Tx, c *Caller, which string) (Key, error) {
+func (s *Store) manageableKey(ctx context.Context, tx Tx, c *Caller, which string) (Key, error) {
 	if err := s.allowNow(ctx, tx, c, ManageKeys); err != nil {
 		return Key{}, err
 	}

@@ -71,7 +71,7 @@ func TestKeysExpire(t *testing.T) {
 	f := newFixture(t)
 	_, secret, err := f.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "rolled", Email: "ann@acme.test", OrganizationName: "Acme"})
 	is.NoErr(err)
-	is.NoErr(f.Write(t.Context(), func(tx *store.Tx) error {
+	is.NoErr(f.Write(t.Context(), func(tx store.Tx) error {
 		_, err := tx.Exec(`UPDATE api_keys SET expires_at = ? WHERE prefix = ?`, f.clock.now().Add(24*time.Hour).UnixMilli(), secret[:12])
 		return err
 	}))
@@ -105,7 +105,7 @@ func TestUseOfAKeyIsNotedOnceAMinute(t *testing.T) {
 	authenticate()
 	first := c.now().Truncate(time.Minute).UnixMilli()
 	is.Equal(used(), first)
-	is.NoErr(s.Write(t.Context(), func(tx *store.Tx) error {
+	is.NoErr(s.Write(t.Context(), func(tx store.Tx) error {
 		_, err := tx.Exec(`UPDATE api_keys SET last_used_at = 7`)
 		return err
 	}))

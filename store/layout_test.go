@@ -22,9 +22,11 @@ var rooms = map[string][]string{
 	// The only place that knows everything.
 	"": {"*"},
 	// The shared vocabulary and the truth: it must know nobody above.
-	"store": {"store/sqlite", "store/cron", "store/histogram"},
-	// The engine: it knows no table.
-	"store/sqlite": {"store/histogram"},
+	"store": {"store/engine", "store/sqlite", "store/cron", "store/histogram"},
+	// What the store asks of a database, so that a second engine can stand beside the first.
+	"store/engine": {"store/histogram"},
+	// The embedded engine: it knows no table.
+	"store/sqlite": {"store/engine"},
 	// Pure: the engine and the runner count durations in the same way.
 	"store/histogram": {},
 	// Pure: what a user gets wrong in an expression is said here.
@@ -159,7 +161,8 @@ func mayImport(room string, allowed []string, name string, test bool) bool {
 	for _, driver := range sqlDrivers {
 		if name == driver {
 			return room == "store/sqlite" || room == "store/storetest" || // whose checks look past the store
-				room == "store" && (test || name == "database/sql")
+				room == "store" && (test || name == "database/sql") ||
+				room == "store/engine" && name == "database/sql" // its types are destinations of columns
 		}
 	}
 	ours, ok := strings.CutPrefix(name, module+"/")

@@ -65,7 +65,7 @@ func (s *Store) link(ctx context.Context, q querier, kind LinkKind, token string
 
 // insertLink stores a link that the caller creates and that works for lifetime. It
 // returns the link with its token, which is not stored. Empty fields become NULL.
-func (s *Store) insertLink(ctx context.Context, tx *Tx, c Caller, l Link,
+func (s *Store) insertLink(ctx context.Context, tx Tx, c Caller, l Link,
 	lifetime time.Duration) (Link, string, error) {
 	// Only a hash of the token is stored, so that nobody can use a link that they read in a
 	// copy of the database.
@@ -83,20 +83,20 @@ func (s *Store) insertLink(ctx context.Context, tx *Tx, c Caller, l Link,
 }
 
 // deleteLink deletes a link that was used or withdrawn.
-func deleteLink(tx *Tx, l Link) error {
+func deleteLink(tx Tx, l Link) error {
 	_, err := tx.Exec(`DELETE FROM links WHERE id = ?`, l.ID)
 	return err
 }
 
 // endLinks deletes the links with which a user could choose a password.
-func endLinks(tx *Tx, userID string) error {
+func endLinks(tx Tx, userID string) error {
 	_, err := tx.Exec(`DELETE FROM links WHERE user_id = ?`, userID)
 	return err
 }
 
 // endLinksBy deletes the links that a user created in an organization. The user may
 // have kept their tokens.
-func endLinksBy(tx *Tx, organizationID, userID string) error {
+func endLinksBy(tx Tx, organizationID, userID string) error {
 	_, err := tx.Exec(`DELETE FROM links WHERE created_by_user_id = ? AND organization_id = ?`, userID, organizationID)
 	return err
 }

@@ -95,7 +95,7 @@ func variedTasks(t *testing.T, f *fixture, workers []store.Worker) []store.Task 
 			t.Fatal(err)
 		} else {
 			f.follow(turn)
-			if err := f.Write(t.Context(), func(tx *store.Tx) error { // out of the runner's sight
+			if err := f.Write(t.Context(), func(tx store.Tx) error { // out of the runner's sight
 				_, err := tx.Exec(`UPDATE turns SET ready = 0 WHERE status = 'pending'`)
 				return err
 			}); err != nil {

@@ -111,7 +111,7 @@ func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte
 			n.Turn.workspace = s.look(ctx, *n.Turn)
 		}
 	}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		list, made = nil, nil
 		for _, n := range emails {
 			e, fresh, err := s.receiveEmail(ctx, tx, n, src, limits)
@@ -131,7 +131,7 @@ func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte
 // receiveEmail stores a mail for one worker. It returns a known mail with that message id
 // that has started a turn. A known mail that started nothing is replaced by one that does:
 // a copy from a mailing list may come first, and so may a forgery.
-func (s *Store) receiveEmail(ctx context.Context, tx *Tx, n NewEmail, src source,
+func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 	limits MailLimits) (Email, bool, error) {
 	known, err := one(ctx, tx, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e
 		WHERE worker_id = ? AND message_id = ?`, n.Worker.ID, n.MessageID)
@@ -181,7 +181,7 @@ func (s *Store) newInbound(n NewEmail, src source) Email {
 		CreatedAt: fromMillis(s.millis())}
 }
 
-func insertInbound(tx *Tx, e Email, turnNum int64, src source) (num int64, err error) {
+func insertInbound(tx Tx, e Email, turnNum int64, src source) (num int64, err error) {
 	return tx.Insert(`INSERT INTO inbound_emails (id, organization_id, worker_id, message_id, status, reason, turn_num,
 			mail_from, from_address, recipient, reply_to, subject, verdicts, remote_addr, size, created_at,
 			source_sha256, source)
@@ -201,7 +201,7 @@ type MailLimits struct {
 // guardLoops returns a Limited error for a mail above a limit. Mail of members is counted
 // apart from mail that only claims to be theirs, so that a forger cannot use up the share
 // of a member.
-func (s *Store) guardLoops(ctx context.Context, tx *Tx, n NewEmail, limits MailLimits) error {
+func (s *Store) guardLoops(ctx context.Context, tx Tx, n NewEmail, limits MailLimits) error {
 	if n.Turn.TaskID != "" {
 		err := s.underHourlyLimit(ctx, tx, limits.PerThread, "in this thread", `
 			SELECT created_at FROM turns WHERE triggered_by = 'email'
@@ -221,7 +221,7 @@ func (s *Store) guardLoops(ctx context.Context, tx *Tx, n NewEmail, limits MailL
 
 // underHourlyLimit returns a Limited error if the mail that query finds, limit mails ago,
 // is less than an hour old. A limit of 0 or less means none.
-func (s *Store) underHourlyLimit(ctx context.Context, tx *Tx, limit int, whose, query string, args ...any) error {
+func (s *Store) underHourlyLimit(ctx context.Context, tx Tx, limit int, whose, query string, args ...any) error {
 	if limit <= 0 {
 		return nil
 	}
@@ -250,7 +250,7 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 	if err != nil {
 		return Email{}, err
 	}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		n.Worker, n.Status, n.Reason = Worker{}, EmailIgnored, "for the postmaster"
 		n.Worker.OrganizationID, err = one(ctx, tx, scanString, `SELECT id FROM organizations
 			ORDER BY created_at, rowid LIMIT 1`)
@@ -275,7 +275,7 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 // Member.
 func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewTurn) (e Email, err error) {
 	turn.workspace = s.look(ctx, turn)
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if e, err = s.releasable(ctx, tx, c, id); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 // queueReply adds a reply to the outbox in the transaction that ends a turn, if a mail
 // started the turn. The reply answers the newest mail of the turn. That mail may be an answer
 // to a question of the turn.
-func (s *Store) queueReply(tx *Tx, t Turn) error {
+func (s *Store) queueReply(tx Tx, t Turn) error {
 	if t.TriggeredBy != TriggerEmail {
 		return nil
 	}
@@ -46,7 +46,7 @@ type Reply struct {
 // reply whose result is not stored within lease is due again. It may then be sent twice,
 // under one Message-ID, but is never lost.
 func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (replies []Reply, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		replies = nil
 		// The lease counts from the claim: it ends even if the process does.
 		now := s.now()
@@ -137,7 +137,7 @@ func (s *Store) ComposeReply(ctx context.Context, r *Reply, subject string, raw 
 
 // EndReply stores the result of a reply: EmailSent, EmailKept, or EmailFailed with the reason.
 func (s *Store) EndReply(ctx context.Context, r Reply, status EmailStatus, reason string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		_, err := s.endReply(tx, r, status, reason)
 		return err
 	})
@@ -146,7 +146,7 @@ func (s *Store) EndReply(ctx context.Context, r Reply, status EmailStatus, reaso
 // GiveUpReply stores that a reply cannot be sent, and raises an alert. The failure of an alert
 // raises none.
 func (s *Store) GiveUpReply(ctx context.Context, r Reply, reason string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		ended, err := s.endReply(tx, r, EmailFailed, reason)
 		if err != nil || !ended || r.Kind == ReplyAlert {
 			return err
@@ -156,7 +156,7 @@ func (s *Store) GiveUpReply(ctx context.Context, r Reply, reason string) error {
 }
 
 // endReply stores the result of a reply. It reports false if the reply has ended before.
-func (s *Store) endReply(tx *Tx, r Reply, status EmailStatus, reason string) (bool, error) {
+func (s *Store) endReply(tx Tx, r Reply, status EmailStatus, reason string) (bool, error) {
 	var sent any
 	if status == EmailSent {
 		sent = s.millis()
@@ -176,7 +176,7 @@ func (s *Store) endReply(tx *Tx, r Reply, status EmailStatus, reason string) (bo
 
 // RetryReply schedules the next attempt of a reply that could not be sent.
 func (s *Store) RetryReply(ctx context.Context, r Reply, at time.Time, reason string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		s.tell(tx, r.OrgID, ChangedOutbox)
 		tx.OnCommit(func() { s.counters.EmailsRetried.Add(1) })
 		_, err := tx.Exec(`UPDATE outbound_emails SET next_attempt_at = ?, claimed = 0, error_message = ?
@@ -188,7 +188,7 @@ func (s *Store) RetryReply(ctx context.Context, r Reply, at time.Time, reason st
 // BounceReply marks the first reply of a worker that one of the message ids names as
 // returned to sender.
 func (s *Store) BounceReply(ctx context.Context, w Worker, messageIDs []string, reason string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		s.tell(tx, w.OrganizationID, ChangedOutbox)
 		for _, id := range messageIDs {
 			local, _, _ := strings.Cut(id, "@")
@@ -205,7 +205,7 @@ func (s *Store) BounceReply(ctx context.Context, w Worker, messageIDs []string, 
 
 // BounceAlert marks the first alert that one of the message ids names as returned to sender.
 func (s *Store) BounceAlert(ctx context.Context, messageIDs []string, reason string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		for _, id := range messageIDs {
 			local, _, _ := strings.Cut(id, "@")
 			n, err := tx.Exec(`UPDATE outbound_emails SET status = 'bounced', error_message = ?, next_attempt_at = NULL,
@@ -224,7 +224,7 @@ func (s *Store) BounceAlert(ctx context.Context, messageIDs []string, reason str
 // SendAgain returns a Conflict for a reply that was sent and for a received mail. It returns
 // Forbidden for a Member.
 func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if e, err = s.visibleEmail(ctx, tx, c, id); err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func (s *Store) AuditMCPLogin(ctx context.Context, c Caller, server string, in b
 	if in {
 		action = "mcp.signIn"
 	}
-	return s.write(DuringMaintenance(ctx), func(tx *Tx) error {
+	return s.write(DuringMaintenance(ctx), func(tx Tx) error {
 		return s.audit(tx, c, action, server, map[string]any{"name": server})
 	})
 }

@@ -61,7 +61,7 @@ func (s *Store) ChangeRole(ctx context.Context, c Caller, userID string, role Ro
 	if !role.Valid() {
 		return m, Fields{{Path: "role", Message: "must be owner, admin or member"}}.Err()
 	}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if m, err = s.member(ctx, tx, c, userID); err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (s *Store) ChangeRole(ctx context.Context, c Caller, userID string, role Ro
 
 // setRole stores the new role of a member. It ends the links of the member, and those
 // that they created: they may lead to what the new role may not do.
-func (s *Store) setRole(tx *Tx, c Caller, m Member, old Role) error {
+func (s *Store) setRole(tx Tx, c Caller, m Member, old Role) error {
 	if _, err := tx.Exec(`UPDATE memberships SET role = ? WHERE organization_id = ? AND user_id = ?`,
 		m.Role, c.OrganizationID, m.UserID); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s *Store) setRole(tx *Tx, c Caller, m Member, old Role) error {
 }
 
 // keepOwner returns a Conflict if the member is the organization's only Owner.
-func (s *Store) keepOwner(ctx context.Context, tx *Tx, c Caller, m Member) error {
+func (s *Store) keepOwner(ctx context.Context, tx Tx, c Caller, m Member) error {
 	if m.Role != RoleOwner {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (s *Store) keepOwner(ctx context.Context, tx *Tx, c Caller, m Member) error
 // sessions there end at once, their schedules pause, and their workers become the
 // caller's, so that somebody can change them. Turns that were accepted run on.
 func (s *Store) RemoveMember(ctx context.Context, c Caller, userID string) (m Member, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if m, err = s.member(ctx, tx, c, userID); err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (s *Store) RemoveMember(ctx context.Context, c Caller, userID string) (m Me
 
 // endMembership deletes a membership and everything that depends on it. It returns
 // the number of rows that changed, for the audit log.
-func (s *Store) endMembership(tx *Tx, c Caller, userID string) (counts map[string]any, err error) {
+func (s *Store) endMembership(tx Tx, c Caller, userID string) (counts map[string]any, err error) {
 	counts = map[string]any{}
 	org := c.OrganizationID
 	if err := s.endAlertChannels(context.Background(), tx, org, userID); err != nil {
@@ -194,7 +194,7 @@ func (s *Store) endMembership(tx *Tx, c Caller, userID string) (counts map[strin
 // organization. It creates the user, the organization and the membership if they do
 // not exist. Without an address it returns the first Owner. A role is given to the
 // user; without one a member keeps theirs.
-func (s *Store) ensureMembership(tx *Tx, by Caller, organizationName, email string, role Role) (c Caller, err error) {
+func (s *Store) ensureMembership(tx Tx, by Caller, organizationName, email string, role Role) (c Caller, err error) {
 	ctx, created := context.Background(), false
 	if c.OrganizationID, created, err = s.ensureOrganization(tx, organizationName); err != nil {
 		return c, err
@@ -216,7 +216,7 @@ func (s *Store) ensureMembership(tx *Tx, by Caller, organizationName, email stri
 
 // ensureRole makes the user m a member with the role that m has. Without a role a
 // member keeps theirs.
-func (s *Store) ensureRole(ctx context.Context, tx *Tx, by Caller, m Member) error {
+func (s *Store) ensureRole(ctx context.Context, tx Tx, by Caller, m Member) error {
 	old, err := s.role(ctx, tx, by.OrganizationID, m.UserID)
 	if err != nil || old != "" && (m.Role == "" || m.Role == old) {
 		return err
@@ -238,7 +238,7 @@ func (s *Store) ensureRole(ctx context.Context, tx *Tx, by Caller, m Member) err
 // insertMembership makes a user a member, unless they are one. It ends the user's
 // links: they were created by somebody who manages the user's other organizations,
 // and would open this one, too.
-func (s *Store) insertMembership(tx *Tx, organizationID string, m Member) error {
+func (s *Store) insertMembership(tx Tx, organizationID string, m Member) error {
 	if err := endLinks(tx, m.UserID); err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (s *Store) insertMembership(tx *Tx, organizationID string, m Member) error 
 
 // ensureUser returns the id of the user with that email address, who is created if
 // there is none.
-func (s *Store) ensureUser(tx *Tx, email string) (string, error) {
+func (s *Store) ensureUser(tx Tx, email string) (string, error) {
 	id, err := one(context.Background(), tx, scanString, `SELECT id FROM users WHERE email = ?`, email)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return id, err
@@ -264,7 +264,7 @@ func (s *Store) ensureUser(tx *Tx, email string) (string, error) {
 // organization. It creates both if they do not exist. Commands on the data folder
 // itself use it.
 func (s *Store) Owner(ctx context.Context, email string) (c Caller, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		c, err = s.ensureMembership(tx, Operator(), "", email, RoleOwner)
 		return err
 	})
@@ -287,7 +287,7 @@ func (s *Store) RenameUser(ctx context.Context, c Caller, name string) error {
 		return err
 	}
 	name = strings.TrimSpace(name)
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		n, err := tx.Exec(`UPDATE users SET name = ?1 WHERE id = ?2 AND name <> ?1`, name, c.UserID)
 		if err != nil || n == 0 {
 			return err
@@ -312,7 +312,7 @@ func (s *Store) SetPreferences(ctx context.Context, c Caller, p Preferences) err
 	if err := f.Err(); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		_, err := tx.Exec(`UPDATE users SET theme = ?, language = ?, shortcuts = ? WHERE id = ?`,
 			p.Theme, p.Language, p.Shortcuts, c.UserID)
 		return err

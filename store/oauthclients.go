@@ -52,7 +52,7 @@ func (s *Store) RegisterOAuthClient(ctx context.Context, name string, redirectUR
 		return OAuthClient{}, err
 	}
 	c := OAuthClient{ID: NewID("ocl", s.now()), Name: name, RedirectURIs: redirectURIs, CreatedAt: s.now().UTC()}
-	return c, s.write(ctx, func(tx *Tx) error {
+	return c, s.write(ctx, func(tx Tx) error {
 		n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM oauth_clients`)
 		if err == nil && n >= maxOAuthClients {
 			// A flood of registrations must lock nobody out. So the new client replaces an unused

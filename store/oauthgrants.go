@@ -84,7 +84,7 @@ var errGrant = oauthError("invalid_grant", "the code or the token is unknown, ex
 // Consent lets a client act for the caller, and returns the code by which the client gets
 // its tokens.
 func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code string, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		// The role is read here, because the person may have been removed while the page
 		// was open.
 		if role, err := s.role(ctx, tx, c.OrganizationID, c.UserID); err != nil || role == "" {
@@ -204,7 +204,7 @@ func (s *Store) exchange(ctx context.Context, prefix, secret, addr string, fits 
 		return t, cmp.Or(err, errGrant)
 	}
 	refused := false
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		t, refused = OAuthTokens{}, false
 		g, err := one(ctx, tx, scanGrant, selectGrant+`WHERE g.id = ?`, id)
 		if err != nil {
@@ -235,7 +235,7 @@ func (s *Store) exchange(ctx context.Context, prefix, secret, addr string, fits 
 
 // issue creates new tokens for a grant. All access tokens of a grant are one API key, whose
 // secret changes. So usage and the audit log name the same key each time.
-func (s *Store) issue(tx *Tx, g OAuthGrant) (t OAuthTokens, err error) {
+func (s *Store) issue(tx Tx, g OAuthGrant) (t OAuthTokens, err error) {
 	t = OAuthTokens{Access: newSecret(accessPrefix), Expires: OAuthTokenLifetime}
 	if t.Refresh, err = s.grantToken(refreshPrefix, g.ID); err != nil {
 		return t, err
@@ -262,7 +262,7 @@ func (s *Store) issue(tx *Tx, g OAuthGrant) (t OAuthTokens, err error) {
 
 // endGrant revokes a grant and its access token. A grant that is revoked already stays as
 // it is, and the audit log gets no second entry.
-func (s *Store) endGrant(tx *Tx, c Caller, g OAuthGrant, why string) error {
+func (s *Store) endGrant(tx Tx, c Caller, g OAuthGrant, why string) error {
 	n, err := tx.Exec(`UPDATE oauth_grants SET revoked_at = ?, code_hash = NULL, refresh_hash = NULL
 		WHERE id = ? AND revoked_at IS NULL`, s.millis(), g.ID)
 	if err != nil || n == 0 {
@@ -282,7 +282,7 @@ func (s *Store) RevokeToken(ctx context.Context, clientID, token, addr string) e
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		// A refresh token names its grant, even one that was used. An access token is
 		// found by its hash.
 		g, err := one(ctx, tx, scanGrant, selectGrant+`WHERE g.client_id = ?1
@@ -309,7 +309,7 @@ func (s *Store) OAuthGrants(ctx context.Context, c Caller) ([]OAuthGrant, error)
 // RevokeOAuthGrant ends a grant of the caller. Any other grant is NotFound: RevokeKey ends
 // the grants of other people.
 func (s *Store) RevokeOAuthGrant(ctx context.Context, c Caller, id string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		g, err := one(ctx, tx, scanGrant, selectGrant+`WHERE g.id = ? AND g.user_id = ? AND g.organization_id = ?`,
 			id, c.UserID, c.OrganizationID)
 		if err != nil {

@@ -89,9 +89,9 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 		return err
 	}
 	if opt.RepeatWrites {
-		s.db.RepeatWrites()
+		s.file.RepeatWrites()
 	}
-	s.db.OnDamage(func(err error) {
+	s.file.OnDamage(func(err error) {
 		opt.Log.Error("the database is damaged, nothing more is written", "err", err, "do", DamageAdvice)
 	})
 	if err := s.countQueue(ctx); err != nil {
@@ -113,16 +113,19 @@ func (s *Store) openDatabase(ctx context.Context, opt Options) error {
 	path := filepath.Join(s.dir, databaseName)
 	err := check(ctx, s.dir)
 	if err == nil {
-		s.db, err = sqlite.Open(ctx, path, s.full.schema, migrations())
+		s.file, err = sqlite.Open(ctx, path, s.full.schema, migrations())
 	}
 	if sqlite.IsNoRoomToOpen(err) {
 		cause := err
 		if _, err = os.Stat(path); err == nil {
-			s.db, err = sqlite.OpenReadOnly(ctx, path, len(migrations())+1)
+			s.file, err = sqlite.OpenReadOnly(ctx, path, len(migrations())+1)
 		}
 		if err != nil {
 			return fmt.Errorf("the disk of %s is full: make room and start again: %w", s.dir, errors.Join(err, cause))
 		}
+	}
+	if err == nil {
+		s.db = s.file
 	}
 	if err == nil && opt.BeginAnew {
 		err = markBegunAnewDone(s.dir)

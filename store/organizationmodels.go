@@ -84,7 +84,7 @@ func (s *Store) SetDefaultModels(ctx context.Context, c Caller, was, chain strin
 	if checkLine(&f, "models", chain, MaxModelName); f.Err() != nil {
 		return f.Err()
 	}
-	return s.changeProviders(ctx, &c, func(tx *Tx) error {
+	return s.changeProviders(ctx, &c, func(tx Tx) error {
 		changed := false
 		err := s.setModels(ctx, tx, c, chain, func(now string) bool { changed = now != was; return !changed })
 		if changed {

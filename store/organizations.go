@@ -57,7 +57,7 @@ func (s *Store) TaskElsewhere(ctx context.Context, c Caller, id string) (list []
 // ensureOrganization returns the id of the organization with that name, or of the
 // first one where name is empty. It creates the organization if there is none, and
 // reports whether it did.
-func (s *Store) ensureOrganization(tx *Tx, name string) (id string, created bool, err error) {
+func (s *Store) ensureOrganization(tx Tx, name string) (id string, created bool, err error) {
 	ctx := context.Background()
 	if name == "" {
 		id, err = one(ctx, tx, scanString, firstOrganization)
@@ -118,7 +118,7 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 	if err := f.Err(); err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		if err := s.allowNow(ctx, tx, &c, ManageOrganization); err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 	})
 }
 
-func (s *Store) auditOrganization(tx *Tx, c Caller, old, o OrganizationSettings) error {
+func (s *Store) auditOrganization(tx Tx, c Caller, old, o OrganizationSettings) error {
 	if old.Name != o.Name {
 		err := s.audit(tx, c, "organization.name", c.OrganizationID, map[string]any{"from": old.Name, "to": o.Name})
 		if err != nil {

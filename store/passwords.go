@@ -103,7 +103,7 @@ func (s *Store) SetPassword(ctx context.Context, email, password string) error {
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		userID, err := userByEmail(ctx, tx, email)
 		if err != nil {
 			return err
@@ -116,14 +116,14 @@ func (s *Store) SetPassword(ctx context.Context, email, password string) error {
 	})
 }
 
-func userByEmail(ctx context.Context, tx *Tx, email string) (userID string, err error) {
+func userByEmail(ctx context.Context, tx Tx, email string) (userID string, err error) {
 	userID, err = one(ctx, tx, scanString, `SELECT id FROM users WHERE email = ?`, email)
 	return userID, noRow(err, Errorf(NotFound, "no user has that email address"))
 }
 
 // setPassword stores the hash of a new password. It ends what the old one gave access
 // to: the user's links, and their sessions except the one with the id kept.
-func (s *Store) setPassword(tx *Tx, userID, hash, kept string) error {
+func (s *Store) setPassword(tx Tx, userID, hash, kept string) error {
 	if _, err := tx.Exec(`UPDATE users SET password_hash = ? WHERE id = ?`, hash, userID); err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (s *Store) ChangePassword(ctx context.Context, c Identity, sessionID, old, 
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		if err := s.setPassword(tx, c.UserID, hash, sessionID); err != nil {
 			return err
 		}
@@ -234,7 +234,7 @@ func (s *Store) CreatePasswordLink(ctx context.Context, c Caller, kind LinkKind,
 	if !c.operator && kind != LinkReset {
 		return Link{}, "", Errorf(Forbidden, "only the command line creates this link")
 	}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		userID := user
 		if c.operator {
 			userID, err = userByEmail(ctx, tx, user)
@@ -261,7 +261,7 @@ func (s *Store) CreatePasswordLink(ctx context.Context, c Caller, kind LinkKind,
 
 // allowReset returns an error unless the caller may give a member of their
 // organization a link to choose a password.
-func (s *Store) allowReset(ctx context.Context, tx *Tx, c Caller, userID string) error {
+func (s *Store) allowReset(ctx context.Context, tx Tx, c Caller, userID string) error {
 	m, err := s.member(ctx, tx, c, userID)
 	if err != nil {
 		return err
@@ -316,7 +316,7 @@ func (s *Store) ChoosePassword(ctx context.Context, kind LinkKind, token string,
 		return Caller{}, err
 	}
 	c := Caller{Trigger: TriggerUI, RemoteAddr: remoteAddr}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		// Read the link again: it works once, and another request may have used it.
 		l, err := s.link(ctx, tx, kind, token)
 		if err != nil {
@@ -343,7 +343,7 @@ func (s *Store) ChoosePassword(ctx context.Context, kind LinkKind, token string,
 
 // changeEmail sets the email address of the caller. The address of another user is
 // Invalid.
-func (s *Store) changeEmail(ctx context.Context, tx *Tx, c Caller, email string) error {
+func (s *Store) changeEmail(ctx context.Context, tx Tx, c Caller, email string) error {
 	err := refuseIf(ctx, tx, Fields{{Path: "email", Message: "is another user's"}}.Err(),
 		`SELECT EXISTS (SELECT 1 FROM users WHERE email = ? AND id <> ?)`, email, c.UserID)
 	if err != nil {

@@ -177,7 +177,7 @@ func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Pro
 	if n.Check(&f); f.Err() != nil {
 		return p, f.Err()
 	}
-	err = s.changeProviders(ctx, &c, func(tx *Tx) error {
+	err = s.changeProviders(ctx, &c, func(tx Tx) error {
 		list, err := s.providersOf(ctx, tx, c.OrganizationID)
 		if err != nil {
 			return err
@@ -214,7 +214,7 @@ func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Pro
 // key again, because the stored key must not go to a host that nobody entered it for.
 func (s *Store) UpdateProvider(ctx context.Context, c Caller, name string, patch ProviderPatch) (
 	p Provider, err error) {
-	err = s.changeProviders(ctx, &c, func(tx *Tx) error {
+	err = s.changeProviders(ctx, &c, func(tx Tx) error {
 		if p, err = s.provider(ctx, tx, c.OrganizationID, name); err != nil {
 			return err
 		}
@@ -271,7 +271,7 @@ func sameOrigin(a, b string) bool {
 // RemoveProvider removes a provider with its key. It is Forbidden for all but Owners. It
 // returns a Conflict that names the users of its models, while there are any.
 func (s *Store) RemoveProvider(ctx context.Context, c Caller, name string) (p Provider, err error) {
-	err = s.changeProviders(ctx, &c, func(tx *Tx) error {
+	err = s.changeProviders(ctx, &c, func(tx Tx) error {
 		if p, err = s.provider(ctx, tx, c.OrganizationID, name); err != nil {
 			return err
 		}
@@ -332,7 +332,7 @@ func (s *Store) RecordProviderTest(ctx context.Context, c Caller, p Provider, t 
 		}
 		list = string(raw)
 	}
-	return s.changeProviders(ctx, &c, func(tx *Tx) error {
+	return s.changeProviders(ctx, &c, func(tx Tx) error {
 		n, err := tx.Exec(`UPDATE model_providers SET test = ?, models = coalesce(?, models)
 			WHERE id = ? AND organization_id = ? AND revision = ?`,
 			string(test), list, p.ID, c.OrganizationID, p.Revision)
@@ -344,8 +344,8 @@ func (s *Store) RecordProviderTest(ctx context.Context, c Caller, p Provider, t 
 }
 
 // changeProviders runs a write of an Owner, and tells the runner afterwards.
-func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx *Tx) error) error {
-	err := s.write(ctx, func(tx *Tx) error {
+func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx Tx) error) error {
+	err := s.write(ctx, func(tx Tx) error {
 		if err := s.allowNow(ctx, tx, c, ManageProviders); err != nil {
 			return err
 		}
@@ -359,7 +359,7 @@ func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx *
 
 // setModels sets the chain of the caller's organization if may agrees to replace the present
 // one.
-func (s *Store) setModels(ctx context.Context, tx *Tx, c Caller, chain string, may func(was string) bool) error {
+func (s *Store) setModels(ctx context.Context, tx Tx, c Caller, chain string, may func(was string) bool) error {
 	was, err := one(ctx, tx, scanString, `SELECT models FROM organizations WHERE id = ?`, c.OrganizationID)
 	if err != nil || !may(was) || was == chain {
 		return err

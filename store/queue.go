@@ -17,7 +17,7 @@ const maxInterruptions = 3
 // StartRunner registers runnerID with a lease of ttl. One process at a time holds the
 // data folder, so every other runner is dead: its turns go back to the queue.
 func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Duration) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		if _, err := tx.Exec(`DELETE FROM runners`); err != nil {
 			return err
 		}
@@ -28,10 +28,10 @@ func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Durat
 // RenewLease extends the lease of runnerID to ttl from now. Turns of runners whose lease
 // is over go back to the queue.
 func (s *Store) RenewLease(ctx context.Context, runnerID string, ttl time.Duration) error {
-	return s.write(ctx, func(tx *Tx) error { return s.renewLease(ctx, tx, runnerID, ttl) })
+	return s.write(ctx, func(tx Tx) error { return s.renewLease(ctx, tx, runnerID, ttl) })
 }
 
-func (s *Store) renewLease(ctx context.Context, tx *Tx, runnerID string, ttl time.Duration) error {
+func (s *Store) renewLease(ctx context.Context, tx Tx, runnerID string, ttl time.Duration) error {
 	_, err := tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, ?)
 		ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at`, runnerID, s.now().Add(ttl).UnixMilli())
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) renewLease(ctx context.Context, tx *Tx, runnerID string, ttl tim
 // StopRunner returns the turns of a runner that stops in good order to the queue. It
 // does not count as an interruption of them.
 func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		err := s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
 			WHERE runner_id = ?`, runnerID)
 		if err != nil {
@@ -62,7 +62,7 @@ func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
 // ReturnTurn puts a claimed turn back into the queue, because the machine cannot carry it out
 // now. It does not count as an interruption.
 func (s *Store) ReturnTurn(ctx context.Context, c Claim) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		return s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns WHERE num = ? AND runner_id = ?`,
 			c.Num, c.RunnerID)
 	})
@@ -87,7 +87,7 @@ func scanInterrupted(row scanner) (t interruptedTurn, err error) {
 
 // interruptAll interrupts the turns that a query finds. count is 1 if the process died,
 // and 0 if it stopped in good order.
-func (s *Store) interruptAll(ctx context.Context, tx *Tx, count int64, query string, args ...any) error {
+func (s *Store) interruptAll(ctx context.Context, tx Tx, count int64, query string, args ...any) error {
 	turns, err := all(ctx, tx, scanInterrupted, query, args...)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (s *Store) interruptAll(ctx context.Context, tx *Tx, count int64, query str
 
 // interrupt puts a turn back into the queue, or ends it if it was cancelled or has been
 // interrupted too often.
-func (s *Store) interrupt(tx *Tx, t interruptedTurn, count int64) error {
+func (s *Store) interrupt(tx Tx, t interruptedTurn, count int64) error {
 	if err := s.chargeInterrupted(tx, t); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (s *Store) interrupt(tx *Tx, t interruptedTurn, count int64) error {
 
 // chargeInterrupted charges the model call in which a turn was interrupted. What the
 // provider counted is lost with the process, so the charge is what BeginCall noted.
-func (s *Store) chargeInterrupted(tx *Tx, t interruptedTurn) error {
+func (s *Store) chargeInterrupted(tx Tx, t interruptedTurn) error {
 	if !t.callTokens.Valid {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (s *Store) chargeInterrupted(tx *Tx, t interruptedTurn) error {
 	return s.addToSums(tx, t.Turn, u)
 }
 
-func (s *Store) endInterrupted(tx *Tx, t interruptedTurn, out Outcome) error {
+func (s *Store) endInterrupted(tx Tx, t interruptedTurn, out Outcome) error {
 	if err := s.closeApprovals(tx, t.Turn, ApprovalCancelled); err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims 
 	if s.Queued() == 0 { // an idle runner asks often: it must cost no write
 		return nil, nil
 	}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		claims = nil
 		if s.Writable() != nil {
 			return nil // maintenance has begun while this write waited: see DuringMaintenance
@@ -192,7 +192,7 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims 
 // nextInQueue returns the num of the next turn to claim: of the organization that
 // follows the last one, and there of the worker that follows its last one. Each query
 // is one or two steps down the queue's index, however long the queue is.
-func (s *Store) nextInQueue(ctx context.Context, tx *Tx) (int64, error) {
+func (s *Store) nextInQueue(ctx context.Context, tx Tx) (int64, error) {
 	const head = `SELECT * FROM (SELECT organization_num, worker_num, num FROM turns INDEXED BY turns_queued
 		WHERE status = 'pending' AND ready = 1 AND `
 	var organization, worker, num int64
@@ -219,7 +219,7 @@ func (s *Store) nextInQueue(ctx context.Context, tx *Tx) (int64, error) {
 
 // claim reads before it writes: the two statements together cost less than an UPDATE
 // that returns the row.
-func (s *Store) claim(ctx context.Context, tx *Tx, runnerID string, num int64) (Claim, error) {
+func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, num int64) (Claim, error) {
 	c, err := one(ctx, tx, scanClaim, `SELECT `+acceptedColumns+`, abort_requested,
 			EXISTS (SELECT 1 FROM files WHERE turn_num = turns.num), `+hasSecrets+`, instructions, output_schema,
 			v_model, approval_tools, mcp_tools, tools, stranger_tools FROM turns

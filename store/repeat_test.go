@@ -49,10 +49,8 @@ func TestWritesAssignFirst(t *testing.T) {
 
 func takesTx(fn *ast.FuncLit) bool {
 	for _, p := range fn.Type.Params.List {
-		if star, ok := p.Type.(*ast.StarExpr); ok {
-			if id, ok := star.X.(*ast.Ident); ok && id.Name == "Tx" {
-				return true
-			}
+		if id, ok := p.Type.(*ast.Ident); ok && id.Name == "Tx" {
+			return true
 		}
 	}
 	return false

@@ -205,7 +205,7 @@ func (s *Store) deleteTasks(ctx context.Context, list []endedTask, before int64)
 	for _, t := range list {
 		nums = append(nums, t.num)
 	}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		gone = goneTasks{}
 		// The conditions are checked here, not before: a turn may have been added meanwhile.
 		var deleted []int64
@@ -235,7 +235,7 @@ func (s *Store) deleteTasks(ctx context.Context, list []endedTask, before int64)
 }
 
 // deleteRows deletes the rows of tasks, and returns the blobs to which they referred.
-func deleteRows(ctx context.Context, tx *Tx, tasks []int64) (blobs []string, err error) {
+func deleteRows(ctx context.Context, tx Tx, tasks []int64) (blobs []string, err error) {
 	turns, err := all(ctx, tx, scanInt, `SELECT num FROM turns WHERE task_num IN (SELECT value FROM json_each(?1))`,
 		jsonArray(tasks))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 // allowNow is Allow with the role that the caller has in this transaction. It sets c.Role to
 // that role. So a request fails if its Admin was demoted while it was under way.
-func (s *Store) allowNow(ctx context.Context, tx *Tx, c *Caller, right Right) (err error) {
+func (s *Store) allowNow(ctx context.Context, tx Tx, c *Caller, right Right) (err error) {
 	if err := s.roleNow(ctx, tx, c); err != nil {
 		return err
 	}
@@ -17,7 +17,7 @@ func (s *Store) allowNow(ctx context.Context, tx *Tx, c *Caller, right Right) (e
 
 // roleNow sets c.Role to the role that the caller has in this transaction. It is "" if the
 // caller has left the organization.
-func (s *Store) roleNow(ctx context.Context, tx *Tx, c *Caller) (err error) {
+func (s *Store) roleNow(ctx context.Context, tx Tx, c *Caller) (err error) {
 	if !c.operator {
 		c.Role, err = s.role(ctx, tx, c.OrganizationID, c.UserID)
 	}
@@ -26,7 +26,7 @@ func (s *Store) roleNow(ctx context.Context, tx *Tx, c *Caller) (err error) {
 
 // allowManaging is allowNow for an action on a member of that role: only an owner
 // manages owners.
-func (s *Store) allowManaging(ctx context.Context, tx *Tx, c *Caller, role Role) error {
+func (s *Store) allowManaging(ctx context.Context, tx Tx, c *Caller, role Role) error {
 	if err := s.allowNow(ctx, tx, c, ManageMembers); err != nil || role != RoleOwner {
 		return err
 	}

@@ -119,16 +119,16 @@ func (s *Store) Timezone() string { return s.zone.String() }
 // true.
 func (s *Store) CreateSchedule(ctx context.Context, c Caller, n NewSchedule,
 	key IdempotencyKey) (sch Schedule, replayed bool, err error) {
-	return createOnce(ctx, s, key, func(tx *Tx, id string) (Schedule, error) {
+	return createOnce(ctx, s, key, func(tx Tx, id string) (Schedule, error) {
 		sch, err := one(ctx, tx, scanSchedule, `SELECT `+scheduleColumns+` FROM schedules WHERE id = ?`, id)
 		return sch, notFound(err, "schedule")
-	}, func(tx *Tx) (Schedule, string, error) {
+	}, func(tx Tx) (Schedule, string, error) {
 		sch, err := s.createSchedule(ctx, tx, c, n)
 		return sch, sch.ID, err
 	})
 }
 
-func (s *Store) createSchedule(ctx context.Context, tx *Tx, c Caller, n NewSchedule) (sch Schedule, err error) {
+func (s *Store) createSchedule(ctx context.Context, tx Tx, c Caller, n NewSchedule) (sch Schedule, err error) {
 	var f Fields
 	f.Check(n.Input != "", "input", "is required")
 	f.Check(n.Budget.Valid(), "budget", "must be low, standard, high or unlimited")
@@ -148,7 +148,7 @@ func (s *Store) createSchedule(ctx context.Context, tx *Tx, c Caller, n NewSched
 	return sch, s.insertSchedule(ctx, tx, &sch)
 }
 
-func (s *Store) insertSchedule(ctx context.Context, tx *Tx, c *Schedule) error {
+func (s *Store) insertSchedule(ctx context.Context, tx Tx, c *Schedule) error {
 	n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM
 		(SELECT 1 FROM schedules WHERE worker_id = ? AND next_run_at IS NOT NULL LIMIT ?) AS counted`,
 		c.WorkerID, MaxSchedules)
@@ -239,7 +239,7 @@ type SchedulePatch struct {
 // now. A resumed one-time schedule whose time has passed runs at once.
 func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id string,
 	p SchedulePatch) (sch Schedule, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if sch, err = s.schedule(ctx, tx, c, workerID, id); err != nil {
 			return err
 		}
@@ -273,7 +273,7 @@ func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id strin
 
 // CancelSchedule ends a schedule for good. Its row stays.
 func (s *Store) CancelSchedule(ctx context.Context, c Caller, workerID, id string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		sch, err := s.schedule(ctx, tx, c, workerID, id)
 		if err != nil {
 			return err
@@ -282,7 +282,7 @@ func (s *Store) CancelSchedule(ctx context.Context, c Caller, workerID, id strin
 	})
 }
 
-func (s *Store) endSchedule(tx *Tx, num int64) error {
+func (s *Store) endSchedule(tx Tx, num int64) error {
 	_, err := tx.Exec(`UPDATE schedules SET next_run_at = NULL, cancelled_at = ? WHERE num = ?`, s.millis(), num)
 	return err
 }
@@ -291,7 +291,7 @@ func (s *Store) endSchedule(tx *Tx, num int64) error {
 // stays as it is. It returns a Conflict while the schedule's last task has not ended.
 func (s *Store) RunSchedule(ctx context.Context, c Caller, workerID, id string, key IdempotencyKey) (Accepted, error) {
 	workspace := s.lookAt(Folder{WorkerID: workerID})
-	return s.acceptOnce(ctx, key, func(tx *Tx) (Accepted, error) {
+	return s.acceptOnce(ctx, key, func(tx Tx) (Accepted, error) {
 		sch, err := s.schedule(ctx, tx, c, workerID, id)
 		if err != nil {
 			return Accepted{}, err
@@ -311,7 +311,7 @@ func (s *Store) RunSchedule(ctx context.Context, c Caller, workerID, id string, 
 
 // checkIdle returns a Conflict while the task of a schedule's last run has not ended: a
 // schedule has one task at a time.
-func (s *Store) checkIdle(ctx context.Context, tx *Tx, c Schedule) error {
+func (s *Store) checkIdle(ctx context.Context, tx Tx, c Schedule) error {
 	if c.runningTask == 0 {
 		return nil
 	}

@@ -433,7 +433,7 @@ func setCap(t testing.TB, f *fixture, credits float64) {
 
 func (f *fixture) exec(query string, args ...any) {
 	f.t.Helper()
-	err := f.Write(f.ctx(), func(tx *store.Tx) error { _, err := tx.Exec(query, args...); return err })
+	err := f.Write(f.ctx(), func(tx store.Tx) error { _, err := tx.Exec(query, args...); return err })
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func (s *Store) allowSecrets(ctx context.Context, q querier, c Caller, workerID 
 
 // allowSecretsNow is allowSecrets for a write. For the secrets of the organization, it reads
 // the caller's role in this transaction.
-func (s *Store) allowSecretsNow(ctx context.Context, tx *Tx, c Caller, workerID string) error {
+func (s *Store) allowSecretsNow(ctx context.Context, tx Tx, c Caller, workerID string) error {
 	if workerID == "" {
 		return s.allowNow(ctx, tx, &c, ManageSecrets)
 	}
@@ -114,7 +114,7 @@ func (s *Store) SetSecret(ctx context.Context, c Caller, n NewSecret) (x Secret,
 	if err := s.RoomIn(ctx); err != nil {
 		return x, err
 	}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if err := s.allowSecretsNow(ctx, tx, c, n.WorkerID); err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (s *Store) secret(ctx context.Context, q querier, organizationID, workerID,
 	return x, noRow(err, Errorf(NotFound, "there is no secret %q", FirstRunes(name, MaxSecretName)))
 }
 
-func (s *Store) insertSecret(ctx context.Context, tx *Tx, c Caller, n NewSecret) (x Secret, err error) {
+func (s *Store) insertSecret(ctx context.Context, tx Tx, c Caller, n NewSecret) (x Secret, err error) {
 	if n.Value == "" {
 		return x, &Error{Kind: Invalid, Message: "value: is required", Details: []Detail{{"value", "is required"}}}
 	}
@@ -169,7 +169,7 @@ func (s *Store) insertSecret(ctx context.Context, tx *Tx, c Caller, n NewSecret)
 	return x, s.auditSecret(tx, c, "secret.create", x)
 }
 
-func (s *Store) updateSecret(tx *Tx, c Caller, x Secret, n NewSecret) (Secret, error) {
+func (s *Store) updateSecret(tx Tx, c Caller, x Secret, n NewSecret) (Secret, error) {
 	if x.UpdatedAt = fromMillis(s.millis()); n.Hosts != nil {
 		x.Hosts = n.Hosts
 	}
@@ -200,7 +200,7 @@ func (s *Store) sealSecret(x Secret, value string) (sealed []byte, hosts string,
 	return sealed, string(list), err
 }
 
-func (s *Store) auditSecret(tx *Tx, c Caller, action string, x Secret) error {
+func (s *Store) auditSecret(tx Tx, c Caller, action string, x Secret) error {
 	detail := map[string]any{"name": x.Name}
 	if x.WorkerID != "" {
 		detail["workerId"] = x.WorkerID
@@ -214,7 +214,7 @@ func (s *Store) auditSecret(tx *Tx, c Caller, action string, x Secret) error {
 // DeleteSecret deletes a secret and returns it as it was. It returns Forbidden as Secrets
 // does, and NotFound if there is no secret of that name.
 func (s *Store) DeleteSecret(ctx context.Context, c Caller, workerID, name string) (x Secret, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if err := s.allowSecretsNow(ctx, tx, c, workerID); err != nil {
 			return err
 		}

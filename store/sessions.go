@@ -41,7 +41,7 @@ func scanSession(row scanner) (v Session, err error) {
 // in no organization.
 func (s *Store) CreateSession(ctx context.Context, c Caller, userAgent string) (token string, err error) {
 	token = newSecret("jms_")
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if c.OrganizationID, err = s.lastOrganization(ctx, tx, c.UserID); err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (s *Store) CreateSession(ctx context.Context, c Caller, userAgent string) (
 
 // lastOrganization returns the organization of the user's newest session, or that of
 // their oldest membership.
-func (s *Store) lastOrganization(ctx context.Context, tx *Tx, userID string) (string, error) {
+func (s *Store) lastOrganization(ctx context.Context, tx Tx, userID string) (string, error) {
 	org, err := one(ctx, tx, scanString, `SELECT m.organization_id FROM sessions v
 		JOIN memberships m ON m.organization_id = v.organization_id AND m.user_id = v.user_id
 		WHERE v.user_id = ? ORDER BY v.id DESC LIMIT 1`, userID)
@@ -102,7 +102,7 @@ func (s *Store) SessionIdentity(ctx context.Context, token string) (id Identity,
 	}
 	// Use prolongs a session, but never beyond its whole lifetime.
 	expires := min(now+SessionIdle.Milliseconds(), created+SessionLifetime.Milliseconds())
-	s.noteUse(sessionID, used, now, func(tx *Tx, minute int64) error {
+	s.noteUse(sessionID, used, now, func(tx Tx, minute int64) error {
 		_, err := tx.Exec(`UPDATE sessions SET last_used_at = ?, expires_at = ? WHERE id = ?`,
 			minute, expires, sessionID)
 		return err
@@ -119,7 +119,7 @@ func (s *Store) Sessions(ctx context.Context, c Caller) ([]Session, error) {
 // EndSession signs the caller out of the session with that id. It does nothing if the
 // session has ended.
 func (s *Store) EndSession(ctx context.Context, c Caller, id string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		n, err := tx.Exec(`DELETE FROM sessions WHERE id = ? AND user_id = ?`, id, c.UserID)
 		if err != nil || n == 0 {
 			return err
@@ -130,7 +130,7 @@ func (s *Store) EndSession(ctx context.Context, c Caller, id string) error {
 
 // EndOtherSessions signs the caller out of all sessions but the one with that id.
 func (s *Store) EndOtherSessions(ctx context.Context, c Caller, id string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		n, err := tx.Exec(`DELETE FROM sessions WHERE user_id = ? AND id <> ?`, c.UserID, id)
 		if err != nil || n == 0 {
 			return err

@@ -8,21 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"journeyman/store/sqlite"
+	"journeyman/store/engine"
 )
 
 // A Tx is the transaction in which a write runs.
-type Tx = sqlite.Tx
+type Tx = engine.Tx
 
 // A querier runs queries: on the pool of connections that only read, in a
 // snapshot, or in the transaction of a write.
-type querier interface {
-	Query(ctx context.Context, query string, args ...any) (*sqlite.Rows, error)
-
-	// Note returns err, which the rows of a query have met. The database remembers one that
-	// says that its file is damaged.
-	Note(err error) error
-}
+type querier = engine.Querier
 
 // A scanner is a row that can be read.
 type scanner interface{ Scan(dest ...any) error }

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"journeyman/store/engine"
 	"journeyman/store/sqlite"
 )
 
@@ -23,7 +24,8 @@ import (
 type Store struct {
 	dir   string
 	lock  *os.File
-	db    *sqlite.DB
+	db    engine.DB
+	file  *sqlite.DB // db, with what only the embedded engine does
 	now   func() time.Time
 	zone  *time.Location // of cron schedules that name none
 	close func() error   // the first call closes the folder; others return the same result
@@ -92,16 +94,16 @@ func (s *Store) WritableIn(ctx context.Context) error {
 // write runs fn in the writer's next transaction and returns once that is
 // committed. If fn fails, write undoes fn's changes and returns its error. If ctx ends
 // before fn has begun, fn never runs.
-func (s *Store) write(ctx context.Context, fn func(tx *Tx) error) error {
+func (s *Store) write(ctx context.Context, fn func(tx Tx) error) error {
 	if err := s.WritableIn(ctx); err != nil {
 		return err
 	}
 	// A write to a damaged file can destroy what is still sound. It would be lost anyway once
 	// the operator restores a backup.
-	if err := s.db.Damage(); err != nil {
+	if err := s.file.Damage(); err != nil {
 		return Unavailable(err)
 	}
-	return s.unavailable(s.db.Write(ctx, fn))
+	return s.unavailable(s.db.Write(ctx, engine.Serializable, fn))
 }
 
 // unavailable is Unavailable for errors of writes. It remembers those that found no room.
@@ -114,7 +116,7 @@ func (s *Store) unavailable(err error) error {
 
 // exec runs one statement as a write and returns the number of rows that it changed.
 func (s *Store) exec(ctx context.Context, query string, args ...any) (n int64, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		n, err = tx.Exec(query, args...)
 		return err
 	})
@@ -129,7 +131,7 @@ func (s *Store) millis() int64 { return s.now().UnixMilli() }
 
 // snapshot calls fn, whose queries all see the database of one moment.
 func (s *Store) snapshot(ctx context.Context, fn func(q querier) error) error {
-	return s.db.Snapshot(ctx, func(q *sqlite.Snapshot) error { return fn(q) })
+	return s.db.Snapshot(ctx, fn)
 }
 
 // Counters are sums of the changes that were committed since the store was opened, for
@@ -152,7 +154,7 @@ type Counters struct {
 func (s *Store) Counters() *Counters { return &s.counters }
 
 // WriteStats returns the engine's counters of transactions: they go on counting.
-func (s *Store) WriteStats() *sqlite.Stats { return s.db.Stats() }
+func (s *Store) WriteStats() *engine.Stats { return s.db.Stats() }
 
 // OnChange sets the function that is called after a commit that changed records of an
 // organization. It says which kind changed and no more, so that watchers must read the
@@ -160,7 +162,7 @@ func (s *Store) WriteStats() *sqlite.Stats { return s.db.Stats() }
 func (s *Store) OnChange(fn func(organizationID string, what Change)) { s.onChange.Store(&fn) }
 
 // tell reports a change of a kind of records, once it is committed.
-func (s *Store) tell(tx *Tx, organizationID string, what Change) {
+func (s *Store) tell(tx Tx, organizationID string, what Change) {
 	if fn := s.onChange.Load(); fn != nil && organizationID != "" {
 		tx.OnCommit(func() { (*fn)(organizationID, what) })
 	}

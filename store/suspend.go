@@ -11,7 +11,7 @@ import (
 // suspend takes a claimed turn from its runner. The caller must have checked, in the same
 // transaction, the claim and that the turn was not cancelled. A suspended turn has no runner
 // that could notice the cancellation.
-func (s *Store) suspend(tx *Tx, c Claim, w Wait) error {
+func (s *Store) suspend(tx Tx, c Claim, w Wait) error {
 	var retryAt any
 	if w.RetryAt != nil {
 		retryAt = w.RetryAt.UnixMilli()
@@ -30,7 +30,7 @@ func (s *Store) suspend(tx *Tx, c Claim, w Wait) error {
 // resume puts a suspended turn back into the queue. It does nothing for a turn that its
 // runner still has. That loses no event: a runner that suspends a turn first checks, in the
 // same transaction, whether the turn still has to wait.
-func (s *Store) resume(tx *Tx, organizationID string, taskNum, turnNum int64) error {
+func (s *Store) resume(tx Tx, organizationID string, taskNum, turnNum int64) error {
 	n, err := tx.Exec(`UPDATE turns SET status = 'pending', rests_until = NULL, waits_for = NULL, wait_reason = NULL,
 			retry_at = NULL
 		WHERE num = ? AND rests_until IS NOT NULL`, turnNum)
@@ -52,7 +52,7 @@ type Outage struct {
 // when the provider has failed. It returns ErrAbortRequested if the turn was cancelled, and
 // ErrClaimLost if the runner no longer has it.
 func (s *Store) SuspendForModel(ctx context.Context, c Claim, w Wait, o Outage) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		// The first failure stays the start of the outage, however often the turn is
 		// suspended.
 		err := updateClaimed(tx, c, `failing_since = coalesce(failing_since, ?), failed_calls = failed_calls + ?`,
@@ -87,7 +87,7 @@ func (s *Store) ResumeDue(ctx context.Context, limit int) (n int, next *time.Tim
 	if next, err = s.nextRetry(ctx, s.db); err != nil || next == nil || next.After(s.now()) {
 		return 0, next, err
 	}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		limit := limit
 		if s.Writable() != nil {
 			limit = 0 // maintenance has begun while this write waited: the turns wait on
@@ -120,7 +120,7 @@ func (s *Store) nextRetry(ctx context.Context, q querier) (next *time.Time, err 
 // RetryNow makes turns that wait for their model due at once. Turns that have ended or
 // wait for something else stay as they are.
 func (s *Store) RetryNow(ctx context.Context, turnIDs []string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		for _, id := range turnIDs {
 			// min keeps an earlier time, so the order among the turns that are due stays.
 			_, err := tx.Exec(`UPDATE turns SET retry_at = min(retry_at, ?) WHERE id = ? AND waits_for = 'model'`,
@@ -145,7 +145,7 @@ func (s *Store) Suspended(ctx context.Context) (map[WaitFor]int64, error) {
 }
 
 // updateClaimed sets columns of a claimed turn, or returns ErrClaimLost.
-func updateClaimed(tx *Tx, c Claim, set string, args ...any) error {
+func updateClaimed(tx Tx, c Claim, set string, args ...any) error {
 	n, err := tx.Exec(`UPDATE turns SET `+set+` WHERE num = ? AND status = 'running' AND runner_id = ?`,
 		append(args, c.Num, c.RunnerID)...)
 	if err == nil && n == 0 {

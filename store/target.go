@@ -9,7 +9,7 @@ import (
 
 // target returns the task and the worker of n. For a new task, the Task is zero. It
 // creates the worker if n names none.
-func (s *Store) target(ctx context.Context, tx *Tx, n NewTurn) (Task, Worker, error) {
+func (s *Store) target(ctx context.Context, tx Tx, n NewTurn) (Task, Worker, error) {
 	task, w, err := s.existing(ctx, tx, n)
 	switch {
 	case err != nil:

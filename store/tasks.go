@@ -28,7 +28,7 @@ func (s *Store) LatestTask(ctx context.Context, w Worker) (Task, error) {
 // ArchiveTask hides a task from the lists; its turns and files stay. The task accepts no
 // more turns. It returns Forbidden unless the caller created the worker.
 func (s *Store) ArchiveTask(ctx context.Context, c Caller, id string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		t, w, err := s.visibleTask(ctx, tx, c, id)
 		if err != nil {
 			return err
@@ -153,14 +153,14 @@ func (s *Store) WorkerTitle(ctx context.Context, t Task) (string, error) {
 // setRunning and settleTask write those columns after the task was created.
 
 // addTurn counts a new turn of a task that exists.
-func (s *Store) addTurn(tx *Tx, taskNum int64) error {
+func (s *Store) addTurn(tx Tx, taskNum int64) error {
 	_, err := tx.Exec(`UPDATE tasks SET outcome = '', completed_at = NULL, turn_count = turn_count + 1,
 		unfinished = unfinished + 1 WHERE num = ?`, taskNum)
 	return err
 }
 
 // setRunning stores whether a turn of the task is running. A suspended turn is.
-func (s *Store) setRunning(tx *Tx, organizationID string, taskNum int64, running bool) error {
+func (s *Store) setRunning(tx Tx, organizationID string, taskNum int64, running bool) error {
 	s.tell(tx, organizationID, ChangedTasks)
 	_, err := tx.Exec(`UPDATE tasks SET running = ?, waits_for = NULL WHERE num = ?`, running, taskNum)
 	return err
@@ -169,7 +169,7 @@ func (s *Store) setRunning(tx *Tx, organizationID string, taskNum int64, running
 // settleTask adds turns that end together to their task's row, and returns the task's
 // state after that. ended is ordered by seq. ran reports whether the first of them was
 // running, and cost is the cost of its last step.
-func (s *Store) settleTask(tx *Tx, ended []Turn, ran bool, cost int64) (st taskState, err error) {
+func (s *Store) settleTask(tx Tx, ended []Turn, ran bool, cost int64) (st taskState, err error) {
 	var duration int64
 	for _, t := range ended {
 		duration += t.Duration.Milliseconds()

@@ -30,7 +30,7 @@ func (s *Store) StartChild(ctx context.Context, p CallPlace, n NewTurn) (a Accep
 		return a, err
 	}
 	n.workspace = s.look(ctx, n)
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		// The look-up and the insert share the transaction, so one call never starts two
 		// turns.
 		child, found, err := s.childOf(ctx, tx, p)
@@ -57,7 +57,7 @@ func (s *Store) StartChild(ctx context.Context, p CallPlace, n NewTurn) (a Accep
 
 // mayStart returns an error if a call may not start the turn n. Otherwise it sets the
 // caller's role, the channel and the asker in n.
-func (s *Store) mayStart(ctx context.Context, tx *Tx, p CallPlace, n *NewTurn) error {
+func (s *Store) mayStart(ctx context.Context, tx Tx, p CallPlace, n *NewTurn) error {
 	var runnerID, asker string
 	var aborted, ended bool
 	// After its author was removed from the organization, a turn goes on, but it starts no

@@ -212,7 +212,7 @@ func TestTasksHaveAMostOfTurns(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	turn := f.accept(f.turn())
-	is.NoErr(f.Write(t.Context(), func(tx *store.Tx) error {
+	is.NoErr(f.Write(t.Context(), func(tx store.Tx) error {
 		_, err := tx.Exec(`UPDATE tasks SET turn_count = ?`, store.MaxTurns)
 		return err
 	}))

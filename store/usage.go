@@ -6,7 +6,7 @@ import (
 
 // meter adds usage to the sums that charts, bills and the credit cap read. ended means
 // that the turn is over and counts as one.
-func (s *Store) meter(tx *Tx, t Turn, u Usage, ended bool) error {
+func (s *Store) meter(tx Tx, t Turn, u Usage, ended bool) error {
 	tx.OnCommit(func() { s.counters.metered(t, u, ended) })
 	now := s.now()
 	var turns, failures, duration int64
@@ -47,7 +47,7 @@ func (s *Store) meter(tx *Tx, t Turn, u Usage, ended bool) error {
 
 // MeterCaller charges a model call that belongs to no turn to the caller's organization.
 func (s *Store) MeterCaller(ctx context.Context, c Caller, u Usage) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		return s.meter(tx, Turn{OrganizationID: c.OrganizationID, KeyID: c.KeyID, TriggeredBy: c.Trigger}, u, false)
 	})
 }

@@ -16,7 +16,7 @@ const keptFree = 4 << 20
 type Space = sqlite.Space
 
 // Space returns how the database file is filled. It costs as much as one small query.
-func (s *Store) Space(ctx context.Context) (Space, error) { return s.db.Space(ctx) }
+func (s *Store) Space(ctx context.Context) (Space, error) { return s.file.Space(ctx) }
 
 // ReturnSpace makes the database file smaller by its free pages, except for keep bytes. It works
 // in short transactions with pauses, so that other writes hardly notice, until ctx ends. It
@@ -34,10 +34,10 @@ func (s *Store) ReturnSpace(ctx context.Context, keep int64) (n int64, err error
 	if err := s.WritableIn(ctx); err != nil {
 		return 0, err
 	}
-	n, err = s.db.ReturnSpace(ctx, keep)
+	n, err = s.file.ReturnSpace(ctx, keep)
 	s.counters.SpaceReturned.Add(n)
 	if n > 0 && err == nil {
-		err = s.db.Checkpoint(ctx) // only the checkpoint makes the file smaller
+		err = s.file.Checkpoint(ctx) // only the checkpoint makes the file smaller
 	}
 	return n, Unavailable(err)
 }

@@ -23,13 +23,13 @@ import (
 // whole. The copy has the pages of the database, so this check finds damage in the database
 // too. A copy row by row would contain what a damaged tree still shows, and look whole.
 func (s *Store) copyVerified(ctx context.Context, path string, pace *sqlite.Pace) error {
-	if err := s.db.Damage(); err != nil {
+	if err := s.file.Damage(); err != nil {
 		return err
 	}
 	if err := s.roomForCopy(); err != nil {
 		return err
 	}
-	if err := s.db.CopyTo(ctx, path, pace); err != nil {
+	if err := s.file.CopyTo(ctx, path, pace); err != nil {
 		return err
 	}
 	if err := sqlite.CheckCopy(ctx, path, pace); err != nil {

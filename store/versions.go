@@ -94,7 +94,7 @@ func (w Worker) expect(revisions []string) error {
 }
 
 // insertVersion stores the content of w as its version w.Version, made by the caller.
-func (s *Store) insertVersion(tx *Tx, c Caller, w Worker, restoredFrom int64) error {
+func (s *Store) insertVersion(tx Tx, c Caller, w Worker, restoredFrom int64) error {
 	if w.Version > MaxVersions {
 		return Errorf(Conflict, "the worker has %d versions, and can have no more: "+
 			"export it and import it as a new worker", MaxVersions)

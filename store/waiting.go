@@ -16,7 +16,7 @@ type waiting struct {
 
 // add counts n more turns of an organization, or fewer if n is negative. It counts at
 // once, not at the commit: the operations of one transaction keep the limits together.
-func (w *waiting) add(tx *Tx, organizationID string, n int64) {
+func (w *waiting) add(tx Tx, organizationID string, n int64) {
 	w.change(organizationID, n)
 	tx.OnUndo(func() { w.change(organizationID, -n) })
 }
@@ -74,7 +74,7 @@ type fairness struct {
 }
 
 // follow notes the turn of a claim. If the claim is undone, the order is as it was before.
-func (f *fairness) follow(tx *Tx, organization, worker int64) {
+func (f *fairness) follow(tx Tx, organization, worker int64) {
 	if f.workers == nil {
 		f.workers = map[int64]int64{}
 	}

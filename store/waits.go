@@ -18,7 +18,7 @@ const maxDeciders = 10
 func (s *Store) AskByMail() { s.asksByMail.Store(true) }
 
 // announceWait queues a delivery and mails about the approvals that a turn waits for.
-func (s *Store) announceWait(ctx context.Context, tx *Tx, c Claim, approvals []Approval) error {
+func (s *Store) announceWait(ctx context.Context, tx Tx, c Claim, approvals []Approval) error {
 	pending := slices.DeleteFunc(slices.Clone(approvals), func(a Approval) bool { return a.Status != ApprovalPending })
 	if err := s.queueWaiting(ctx, tx, c.Turn); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (s *Store) announceWait(ctx context.Context, tx *Tx, c Claim, approvals []A
 
 // queueWaiting queues the webhook delivery of a turn that begins to wait for a person. The
 // row keeps the sums of the task as they are now, so each retry sends the same body.
-func (s *Store) queueWaiting(ctx context.Context, tx *Tx, t Turn) error {
+func (s *Store) queueWaiting(ctx context.Context, tx Tx, t Turn) error {
 	var task taskState
 	_, err := one(ctx, tx, into(&task.status, &task.turns, &task.cost, &task.duration),
 		`SELECT status, turn_count, cost, duration_ms FROM tasks WHERE num = ?`, t.taskNum)
@@ -59,7 +59,7 @@ func (s *Store) queueWaiting(ctx context.Context, tx *Tx, t Turn) error {
 // mailQuestion queues the mail that asks a question. It goes to the author of the mail that
 // started the turn, or to the creator of its schedule. Turns of the API and the dashboard get
 // no mail: their clients show the question.
-func (s *Store) mailQuestion(ctx context.Context, tx *Tx, t Turn, a Approval) error {
+func (s *Store) mailQuestion(ctx context.Context, tx Tx, t Turn, a Approval) error {
 	if t.TriggeredBy == TriggerSchedule {
 		return s.mailPeople(ctx, tx, t, a, `SELECT p.id, p.email
 			FROM memberships m CROSS JOIN users p ON p.id = m.user_id
@@ -83,7 +83,7 @@ func (s *Store) mailQuestion(ctx context.Context, tx *Tx, t Turn, a Approval) er
 
 // mailDeciders queues a mail to the people who decide on the calls of a turn: the creator of
 // the worker, Owners and Admins.
-func (s *Store) mailDeciders(ctx context.Context, tx *Tx, t Turn, a Approval) error {
+func (s *Store) mailDeciders(ctx context.Context, tx Tx, t Turn, a Approval) error {
 	return s.mailPeople(ctx, tx, t, a, `SELECT p.id, p.email FROM memberships m CROSS JOIN users p ON p.id = m.user_id
 		WHERE m.organization_id = ? AND (m.role IN ('owner', 'admin')
 			OR p.id = (SELECT user_id FROM workers WHERE id = ?))`, t.OrganizationID, t.WorkerID)
@@ -91,7 +91,7 @@ func (s *Store) mailDeciders(ctx context.Context, tx *Tx, t Turn, a Approval) er
 
 // mailPeople queues a mail about an approval to at most maxDeciders users that a query finds.
 // A user who has a mail about the approval gets no second one.
-func (s *Store) mailPeople(ctx context.Context, tx *Tx, t Turn, a Approval, query string, args ...any) error {
+func (s *Store) mailPeople(ctx context.Context, tx Tx, t Turn, a Approval, query string, args ...any) error {
 	if !s.asksByMail.Load() {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (s *Store) mailedQuestion(ctx context.Context, q querier, task Task, c Call
 
 // answerByMail stores the answer of a mail. ok is false if the question no longer waits:
 // then the mail becomes an instruction.
-func (s *Store) answerByMail(ctx context.Context, tx *Tx, n NewEmail) (a Approval, ok bool, err error) {
+func (s *Store) answerByMail(ctx context.Context, tx Tx, n NewEmail) (a Approval, ok bool, err error) {
 	task, err := one(ctx, tx, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ?
 		AND organization_num = `+numOfOrganization,
 		n.Turn.TaskID, n.Worker.OrganizationID)
@@ -212,7 +212,7 @@ func (s *Store) answerByMail(ctx context.Context, tx *Tx, n NewEmail) (a Approva
 
 // mayStillAnswer reports whether the author of a mail may answer in this transaction. A
 // member may have left the organization, or a private worker, since the mail was read.
-func (s *Store) mayStillAnswer(ctx context.Context, tx *Tx, c Caller, task Task) (bool, error) {
+func (s *Store) mayStillAnswer(ctx context.Context, tx Tx, c Caller, task Task) (bool, error) {
 	if c.stranger() {
 		return true, nil // mailedQuestion compares the address
 	}

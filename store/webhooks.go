@@ -41,7 +41,7 @@ func (w *Webhook) renew() {
 // its secret. It returns Forbidden unless the caller created the worker. The caller has
 // checked the URL.
 func (s *Store) SetWebhook(ctx context.Context, c Caller, workerID, url string) (w Webhook, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (s *Store) SetWebhook(ctx context.Context, c Caller, workerID, url string) 
 	return w, err
 }
 
-func (s *Store) putWebhook(tx *Tx, workerID string, w Webhook) error {
+func (s *Store) putWebhook(tx Tx, workerID string, w Webhook) error {
 	now := s.millis()
 	_, err := tx.Exec(`INSERT INTO webhooks (worker_id, url, token, signing_secret, created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?)
@@ -73,7 +73,7 @@ func (s *Store) putWebhook(tx *Tx, workerID string, w Webhook) error {
 // RemoveWebhook removes the webhook of a worker and returns it. Deliveries that have not
 // arrived are given up. It returns Forbidden unless the caller created the worker.
 func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (was Webhook, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (w
 // Forbidden unless the caller created the worker.
 func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string,
 	key IdempotencyKey) (w Webhook, replayed bool, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}

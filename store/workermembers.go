@@ -47,7 +47,7 @@ func (s *Store) WorkerMember(ctx context.Context, c Caller, workerID, userID str
 // AddWorkerMember invites a user of the organization to a worker. It is Forbidden for all
 // but the worker's creator. A second invitation changes nothing.
 func (s *Store) AddWorkerMember(ctx context.Context, c Caller, workerID, userID string) (m WorkerMember, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (s *Store) InviteWorkerMember(ctx context.Context, c Caller, workerID, emai
 // RemoveWorkerMember withdraws an invitation, and reports whether there was one. It is
 // Forbidden for all but the worker's creator.
 func (s *Store) RemoveWorkerMember(ctx context.Context, c Caller, workerID, userID string) (removed bool, err error) {
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}

@@ -10,16 +10,16 @@ import (
 // one before, it returns that worker, and replayed is true.
 func (s *Store) CreateWorker(ctx context.Context, c Caller, n NewWorker,
 	key IdempotencyKey) (w Worker, replayed bool, err error) {
-	return createOnce(ctx, s, key, func(tx *Tx, id string) (Worker, error) {
+	return createOnce(ctx, s, key, func(tx Tx, id string) (Worker, error) {
 		w, err := one(ctx, tx, scanWorker, selectWorker, id)
 		return w, notFound(err, "worker")
-	}, func(tx *Tx) (Worker, string, error) {
+	}, func(tx Tx) (Worker, string, error) {
 		w, err := s.insertWorker(tx, c, n)
 		return w, w.ID, err
 	})
 }
 
-func (s *Store) insertWorker(tx *Tx, c Caller, n NewWorker) (Worker, error) {
+func (s *Store) insertWorker(tx Tx, c Caller, n NewWorker) (Worker, error) {
 	n.ID = cmp.Or(n.ID, NewID("wrk", s.now()))
 	n.Title = cmp.Or(n.Title, generatedTitle(n.ID))
 	n.Visibility = cmp.Or(n.Visibility, Public)
@@ -53,7 +53,7 @@ func (s *Store) UpdateWorker(ctx context.Context, c Caller, id string, p WorkerP
 	if err := s.RoomIn(ctx); err != nil {
 		return w, err
 	}
-	err = s.write(ctx, func(tx *Tx) error {
+	err = s.write(ctx, func(tx Tx) error {
 		w, err = s.changeWorker(ctx, tx, c, id, p, 0)
 		return err
 	})
@@ -61,7 +61,7 @@ func (s *Store) UpdateWorker(ctx context.Context, c Caller, id string, p WorkerP
 }
 
 // changeWorker applies a patch. restoredFrom is the version that the patch repeats, or 0.
-func (s *Store) changeWorker(ctx context.Context, tx *Tx, c Caller, id string, p WorkerPatch,
+func (s *Store) changeWorker(ctx context.Context, tx Tx, c Caller, id string, p WorkerPatch,
 	restoredFrom int64) (Worker, error) {
 	// The worker is read in the transaction, so two patches of different fields both stay.
 	w, err := s.ownWorker(ctx, tx, c, id)
@@ -97,7 +97,7 @@ func (s *Store) changeWorker(ctx context.Context, tx *Tx, c Caller, id string, p
 }
 
 // auditWorker adds to the audit log the changes of a worker that matter for security.
-func (s *Store) auditWorker(tx *Tx, c Caller, was, w Worker) error {
+func (s *Store) auditWorker(tx Tx, c Caller, was, w Worker) error {
 	rules := func(l ToolRules) any {
 		if l == nil {
 			return "default"
@@ -133,7 +133,7 @@ func (s *Store) auditWorker(tx *Tx, c Caller, was, w Worker) error {
 // DeleteWorker hides a worker and cancels its schedules. Its tasks, turns and files stay.
 // It returns Forbidden unless the caller created the worker.
 func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
-	return s.write(ctx, func(tx *Tx) error {
+	return s.write(ctx, func(tx Tx) error {
 		w, err := s.ownWorker(ctx, tx, c, id)
 		if err != nil {
 			return err
@@ -205,9 +205,9 @@ func (q WorkerQuery) scope() scope { return scopeOf("workers", q.Text) }
 // restored it before, replayed is true.
 func (s *Store) RestoreVersion(ctx context.Context, c Caller, id string, number int64, revisions []string,
 	key IdempotencyKey) (w Worker, replayed bool, err error) {
-	return createOnce(ctx, s, key, func(tx *Tx, id string) (Worker, error) {
+	return createOnce(ctx, s, key, func(tx Tx, id string) (Worker, error) {
 		return s.ownWorker(ctx, tx, c, id)
-	}, func(tx *Tx) (Worker, string, error) {
+	}, func(tx Tx) (Worker, string, error) {
 		// The access is checked before the version is looked for: a caller without it does not
 		// learn how many versions there are.
 		if _, err := s.ownWorker(ctx, tx, c, id); err != nil {

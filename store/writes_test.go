@@ -17,8 +17,8 @@ import (
 )
 
 // note writes a row that tests look for.
-func note(id string) func(tx *store.Tx) error {
-	return func(tx *store.Tx) error {
+func note(id string) func(tx store.Tx) error {
+	return func(tx store.Tx) error {
 		_, err := tx.Exec(`INSERT INTO runners (id, expires_at) VALUES (?, 1)`, id)
 		return err
 	}
@@ -29,7 +29,7 @@ func hold(t *testing.T, s *store.Store) (release func()) {
 	t.Helper()
 	begun, end := make(chan struct{}), make(chan struct{})
 	go func() {
-		_ = s.Write(context.Background(), func(*store.Tx) error {
+		_ = s.Write(context.Background(), func(store.Tx) error {
 			close(begun)
 			<-end
 			return nil
@@ -42,7 +42,7 @@ func hold(t *testing.T, s *store.Store) (release func()) {
 }
 
 // violate leaves a reference to nothing, which COMMIT refuses.
-func violate(tx *store.Tx) error {
+func violate(tx store.Tx) error {
 	if _, err := tx.Exec(`PRAGMA defer_foreign_keys = 1`); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func TestAFullDiskIsBusyAndPasses(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	limit := func(pages int64) {
-		is.NoErr(f.Write(t.Context(), func(tx *store.Tx) error {
+		is.NoErr(f.Write(t.Context(), func(tx store.Tx) error {
 			_, err := tx.Exec(fmt.Sprintf(`PRAGMA max_page_count = %d`, pages))
 			return err
 		}))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"journeyman/store/engine"
 	"journeyman/store/sqlite"
 )
 
@@ -19,7 +20,7 @@ func BenchmarkWriter(b *testing.B) {
 		b.Run(strconv.Itoa(submitters), func(b *testing.B) {
 			db := open(b)
 			detail := strings.Repeat("d", 150)
-			op := func(tx *sqlite.Tx) error {
+			op := func(tx engine.Tx) error {
 				_, err := tx.Exec(`INSERT INTO log (organization, detail, created_at) VALUES ('org_01', ?, 1)`, detail)
 				return err
 			}
@@ -41,14 +42,14 @@ func BenchmarkWriter(b *testing.B) {
 }
 
 // submit runs op n times, from so many goroutines.
-func submit(b *testing.B, db *sqlite.DB, submitters, n int, op func(tx *sqlite.Tx) error) {
+func submit(b *testing.B, db *sqlite.DB, submitters, n int, op func(tx engine.Tx) error) {
 	var left atomic.Int64
 	left.Store(int64(n))
 	var wg sync.WaitGroup
 	for range submitters {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
-				if err := db.Write(b.Context(), op); err != nil {
+				if err := db.Write(b.Context(), engine.Serializable, op); err != nil {
 					b.Error(err)
 					return
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/store/engine"
 	"journeyman/store/sqlite"
 )
 
@@ -30,7 +31,7 @@ func openCounts(t testing.TB) (*sqlite.DB, string) {
 }
 
 func writeBoth(ctx context.Context, db *sqlite.DB) error {
-	return db.Write(ctx, func(tx *sqlite.Tx) error {
+	return db.Write(ctx, engine.Serializable, func(tx engine.Tx) error {
 		_, err := tx.Exec(`INSERT INTO a VALUES (randomblob(3000))`)
 		if err == nil {
 			_, err = tx.Exec(`INSERT INTO b VALUES (randomblob(3000))`)

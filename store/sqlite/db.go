@@ -2,7 +2,7 @@
 // callers into one transaction, a pool of connections that only read, migrations, copies, and
 // the lock of a data folder.
 //
-// It knows no table, and of this module it imports histogram alone. All that it acknowledges is
+// It knows no table, and of this module it imports engine alone. All that it acknowledges is
 // committed and survives kill -9 and power loss. Each pragma travels in the connection string,
 // because a pragma that is executed reaches one pooled connection only.
 package sqlite
@@ -13,18 +13,17 @@ import (
 	"net/url"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	modernc "modernc.org/sqlite"
 
-	"journeyman/store/histogram"
+	"journeyman/store/engine"
 )
 
 // A DB is an open database file. Its methods are safe for concurrent use.
 type DB struct {
 	writer atomic.Pointer[writer] // nil while the database is open for reading only
 	path   string
-	stats  Stats
+	stats  *engine.Stats
 	health health
 
 	switching sync.RWMutex // held while readers are replaced, and for reading while a query begins
@@ -32,19 +31,7 @@ type DB struct {
 }
 
 func newDB(path string) *DB {
-	db := &DB{path: path}
-	db.stats.Batch = histogram.New(1, 2, 4, 8, 16, 32, 64, 128, 256)
-	db.stats.Write = histogram.NewSeconds(100*time.Microsecond, 10*time.Second)
-	return db
-}
-
-// Stats count what was committed and read since Open.
-type Stats struct {
-	Commits, Operations atomic.Int64         // transactions, and the operations that they grouped
-	Statements          atomic.Int64         // statements inside of write transactions
-	Reads               atomic.Int64         // queries outside of them
-	Batch               *histogram.Histogram // operations of a transaction
-	Write               *histogram.Histogram // seconds from the submission of an operation to its answer
+	return &DB{path: path, stats: engine.NewStats()}
 }
 
 // Open creates or upgrades the database file at path, as Migrate does, and opens it. It refuses
@@ -74,7 +61,7 @@ func (db *DB) open() error {
 	// is copied once.
 	const options = "&_pragma=foreign_keys(1)&_pragma=synchronous(FULL)" +
 		"&_pragma=journal_size_limit(67108864)&_pragma=wal_autocheckpoint(4000)"
-	w, err := openWriter(dsn(db.path, options), &db.stats, &db.health)
+	w, err := openWriter(dsn(db.path, options), db.stats, &db.health)
 	if err != nil {
 		return err
 	}
@@ -102,7 +89,7 @@ func dsn(path, more string) string {
 func uri(path string) string { return "file:" + (&url.URL{Path: path}).EscapedPath() }
 
 // Close waits for the writes under way and closes the database. Writes that are
-// submitted later fail with ErrClosed.
+// submitted later fail with engine.ErrClosed.
 func (db *DB) Close() error {
 	var err error
 	if w := db.writer.Load(); w != nil {
@@ -121,7 +108,8 @@ func (db *DB) Close() error {
 // ends before fn has begun, fn never runs. An fn that has begun runs to its end,
 // because it writes to its caller's variables.
 // It returns ErrReadOnly while the database is open for reading only.
-func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
+// The mode does not matter, because the writer runs one operation after the other.
+func (db *DB) Write(ctx context.Context, _ engine.Mode, fn func(tx engine.Tx) error) error {
 	w := db.writer.Load()
 	if w == nil {
 		return ErrReadOnly
@@ -131,7 +119,7 @@ func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 
 // WriteLater submits fn for the writer's next transaction and does not wait for
 // it. fn is dropped if the queue is full, so it must write only what may be lost.
-func (db *DB) WriteLater(fn func(tx *Tx) error) {
+func (db *DB) WriteLater(fn func(tx engine.Tx) error) {
 	if w := db.writer.Load(); w != nil {
 		w.offer(fn)
 	}
@@ -139,16 +127,19 @@ func (db *DB) WriteLater(fn func(tx *Tx) error) {
 
 // Query runs a query on a connection that only reads. The statement is prepared
 // once and kept.
-func (db *DB) Query(ctx context.Context, query string, args ...any) (*Rows, error) {
+func (db *DB) Query(ctx context.Context, query string, args ...any) (engine.Rows, error) {
 	db.stats.Reads.Add(1)
 	db.switching.RLock()
 	defer db.switching.RUnlock()
 	rows, err := db.readers.query(ctx, query, args)
-	return rows, db.Note(err)
+	if err != nil {
+		return nil, db.Note(err)
+	}
+	return rows, nil
 }
 
 // Stats returns the counters, which go on counting.
-func (db *DB) Stats() *Stats { return &db.stats }
+func (db *DB) Stats() *engine.Stats { return db.stats }
 
 // Waiting returns the number of operations that the writer has not taken yet.
 func (db *DB) Waiting() int {

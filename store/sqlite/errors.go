@@ -8,9 +8,6 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// ErrClosed means that the database was closed before the write was submitted.
-var ErrClosed = errors.New("store is closed")
-
 // codeOf returns the extended result code of an error of SQLite, and 0 for other errors.
 func codeOf(err error) int {
 	if e, ok := errors.AsType[*engineError](err); ok {

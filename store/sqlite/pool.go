@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"journeyman/store/engine"
 )
 
 // readers are the connections that only read. A connection is opened when a query finds none
@@ -40,7 +42,7 @@ func (r *readers) take(ctx context.Context) (*conn, error) {
 		select {
 		case r.slots <- struct{}{}:
 		case <-r.closed:
-			return nil, ErrClosed
+			return nil, engine.ErrClosed
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -57,7 +59,7 @@ func (r *readers) idleOrNew() (*conn, error) {
 	r.mu.Lock()
 	if r.isClosed() {
 		r.mu.Unlock()
-		return nil, ErrClosed
+		return nil, engine.ErrClosed
 	}
 	if n := len(r.idle); n > 0 {
 		c := r.idle[n-1]

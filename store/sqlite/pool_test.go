@@ -10,6 +10,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/store/engine"
 	"journeyman/store/sqlite"
 )
 
@@ -26,13 +27,13 @@ func TestQueryEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		_, err := texts(ctx, db, endless)
 		is.True(errors.Is(err, context.DeadlineExceeded))
-		err = db.Snapshot(ctx, func(*sqlite.Snapshot) error { return errors.New("not reached") })
+		err = db.Snapshot(ctx, func(engine.Querier) error { return errors.New("not reached") })
 		is.True(errors.Is(err, context.DeadlineExceeded))
 		cancel()
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
-	err := db.Snapshot(t.Context(), func(s *sqlite.Snapshot) error {
+	err := db.Snapshot(t.Context(), func(s engine.Querier) error {
 		_, err := s.Query(ctx, endless)
 		is.True(errors.Is(err, context.DeadlineExceeded))
 		rows, err := s.Query(t.Context(), `SELECT 1`)
@@ -84,7 +85,7 @@ func TestReadersAreBounded(t *testing.T) {
 	is := is.New(t)
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), schema, nil)
 	is.NoErr(err)
-	var taken []*sqlite.Rows
+	var taken []engine.Rows
 	for {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		_, err := texts(ctx, db, `SELECT 'a connection is free'`)
@@ -114,9 +115,9 @@ func TestReadersAreBounded(t *testing.T) {
 
 	go wait()
 	is.NoErr(db.Close())
-	is.True(errors.Is(<-waiting, sqlite.ErrClosed))
+	is.True(errors.Is(<-waiting, engine.ErrClosed))
 	_, err = db.Query(t.Context(), `SELECT 1`)
-	is.True(errors.Is(err, sqlite.ErrClosed))
+	is.True(errors.Is(err, engine.ErrClosed))
 	for _, rows := range taken { // a query under way goes on
 		for rows.Next() {
 		}

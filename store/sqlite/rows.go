@@ -7,6 +7,8 @@ import (
 
 	"modernc.org/libc"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"journeyman/store/engine"
 )
 
 // Rows are the rows of a query. They belong to one goroutine. Close ends the query.
@@ -113,7 +115,7 @@ func (r *Rows) scan(i int32, dest any) error {
 			}
 		}
 	}
-	return assign(dest, r.value(i, kind))
+	return engine.Assign(dest, r.value(i, kind))
 }
 
 // value returns a column as the driver of database/sql does.

@@ -1,6 +1,10 @@
 package sqlite
 
-import "context"
+import (
+	"context"
+
+	"journeyman/store/engine"
+)
 
 // A Snapshot reads the database as it was at one moment, whatever is written
 // meanwhile. It belongs to one goroutine.
@@ -11,7 +15,7 @@ type Snapshot struct {
 }
 
 // Snapshot calls fn, whose queries all see the database of one moment.
-func (db *DB) Snapshot(ctx context.Context, fn func(s *Snapshot) error) error {
+func (db *DB) Snapshot(ctx context.Context, fn func(q engine.Querier) error) error {
 	db.stats.Reads.Add(1)
 	db.switching.RLock()
 	r := db.readers
@@ -24,7 +28,7 @@ func (db *DB) Snapshot(ctx context.Context, fn func(s *Snapshot) error) error {
 	if err := c.run(`BEGIN`); err != nil {
 		return db.Note(err)
 	}
-	err = recovered(func() error { return fn(&Snapshot{db: db, r: r, c: c}) })
+	err = engine.Recovered(func() error { return fn(&Snapshot{db: db, r: r, c: c}) })
 	if end := c.run(`ROLLBACK`); err == nil {
 		err = end
 	}
@@ -32,7 +36,10 @@ func (db *DB) Snapshot(ctx context.Context, fn func(s *Snapshot) error) error {
 }
 
 // Query runs a query in the snapshot.
-func (s *Snapshot) Query(ctx context.Context, query string, args ...any) (*Rows, error) {
+func (s *Snapshot) Query(ctx context.Context, query string, args ...any) (engine.Rows, error) {
 	rows, err := s.r.queryOn(ctx, s.c, query, args)
-	return rows, s.Note(err)
+	if err != nil {
+		return nil, s.Note(err)
+	}
+	return rows, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/store/engine"
 	"journeyman/store/sqlite"
 )
 
@@ -20,7 +21,7 @@ func TestSnapshot(t *testing.T) {
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "a.db"), `CREATE TABLE a (n INTEGER); CREATE TABLE b (n INTEGER)`, nil)
 	is.NoErr(err)
 	defer db.Close()
-	count := func(s *sqlite.Snapshot, table string) (n int, err error) {
+	count := func(s engine.Querier, table string) (n int, err error) {
 		rows, err := s.Query(t.Context(), `SELECT count(*) FROM `+table)
 		if err != nil {
 			return 0, err
@@ -35,12 +36,12 @@ func TestSnapshot(t *testing.T) {
 	done := make(chan error, 40)
 	for range cap(done) {
 		go func() {
-			done <- db.Snapshot(context.Background(), func(s *sqlite.Snapshot) error {
+			done <- db.Snapshot(context.Background(), func(s engine.Querier) error {
 				a, err := count(s, "a")
 				if err != nil {
 					return err
 				}
-				err = db.Write(context.Background(), func(tx *sqlite.Tx) error {
+				err = db.Write(context.Background(), engine.Serializable, func(tx engine.Tx) error {
 					_, err := tx.Exec(`INSERT INTO a VALUES (1)`)
 					if err == nil {
 						_, err = tx.Exec(`INSERT INTO b VALUES (1)`)

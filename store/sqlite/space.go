@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"journeyman/store/engine"
 )
 
 // A Space is how a database file is filled, in bytes.
@@ -56,7 +58,7 @@ func (db *DB) ReturnSpace(ctx context.Context, keep int64) (returned int64, err 
 			return returned, errors.Join(err, ctx.Err())
 		}
 		begun := time.Now()
-		if err := db.Write(ctx, func(tx *Tx) error { return returnPages(tx, step) }); err != nil {
+		if err := db.Write(ctx, engine.Serializable, func(tx engine.Tx) error { return returnPages(tx, step) }); err != nil {
 			return returned, err
 		}
 		took := time.Since(begun)
@@ -80,7 +82,7 @@ func (db *DB) ReturnSpace(ctx context.Context, keep int64) (returned int64, err 
 }
 
 // returnPages moves pages from the end of the file into its free ones.
-func returnPages(tx *Tx, pages int) error {
+func returnPages(tx engine.Tx, pages int) error {
 	rows, err := tx.Query(context.Background(), fmt.Sprintf(`PRAGMA incremental_vacuum(%d)`, pages))
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"journeyman/store/engine"
 )
 
 // A Tx is the transaction in which an operation runs. It is valid only during the
@@ -14,16 +16,16 @@ type Tx struct {
 	op   *operation
 
 	health *health
-	stats  *Stats
+	stats  *engine.Stats
 }
 
 // OnUndo registers fn to run if the operation's changes are undone, so that
 // what the operation counted in memory can be taken back. fn must not block.
-func (tx *Tx) OnUndo(fn func()) { tx.op.undo = append(tx.op.undo, fn) }
+func (tx *Tx) OnUndo(fn func()) { tx.op.OnUndo(fn) }
 
 // OnCommit registers fn to run once the operation's changes are committed, so that
 // nobody hears of changes that a reader cannot see yet. fn must not block.
-func (tx *Tx) OnCommit(fn func()) { tx.op.after = append(tx.op.after, fn) }
+func (tx *Tx) OnCommit(fn func()) { tx.op.OnCommit(fn) }
 
 // Exec runs a statement and returns the number of rows that it changed.
 func (tx *Tx) Exec(query string, args ...any) (int64, error) {
@@ -43,13 +45,16 @@ func (tx *Tx) Insert(query string, args ...any) (int64, error) {
 
 // Query runs a query inside the transaction. It ignores the context: an
 // interrupted statement would roll back the operations of other callers, too.
-func (tx *Tx) Query(_ context.Context, query string, args ...any) (*Rows, error) {
+func (tx *Tx) Query(_ context.Context, query string, args ...any) (engine.Rows, error) {
 	st, err := tx.prepare(query)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := st.query(context.Background(), args)
-	return rows, tx.Note(err)
+	if err != nil {
+		return nil, tx.Note(err)
+	}
+	return rows, nil
 }
 
 func (tx *Tx) exec(query string, args []any) error {

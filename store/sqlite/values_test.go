@@ -13,7 +13,7 @@ import (
 
 	"github.com/matryer/is"
 
-	"journeyman/store/sqlite"
+	"journeyman/store/engine"
 )
 
 type (
@@ -181,7 +181,7 @@ func TestSameQueryTwice(t *testing.T) {
 	db := open(t)
 	const query = `SELECT value FROM json_each(?) ORDER BY value`
 	type querier interface {
-		Query(ctx context.Context, query string, args ...any) (*sqlite.Rows, error)
+		Query(ctx context.Context, query string, args ...any) (engine.Rows, error)
 	}
 	pairs := func(q querier) error {
 		outer, err := q.Query(t.Context(), query, `["a","b"]`)
@@ -213,8 +213,8 @@ func TestSameQueryTwice(t *testing.T) {
 	}
 	for range 2 {
 		is.NoErr(pairs(db))
-		is.NoErr(db.Snapshot(t.Context(), func(s *sqlite.Snapshot) error { return pairs(s) }))
-		is.NoErr(db.Write(t.Context(), func(tx *sqlite.Tx) error { return pairs(tx) }))
+		is.NoErr(db.Snapshot(t.Context(), func(s engine.Querier) error { return pairs(s) }))
+		is.NoErr(db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error { return pairs(tx) }))
 	}
 }
 
@@ -225,7 +225,7 @@ func TestLongValues(t *testing.T) {
 	db := open(t)
 	for _, n := range []int{0, 1, 255, 256, 20_000, 3_000_000, 10, 40_000} {
 		id := strings.Repeat("x", n)
-		is.NoErr(db.Write(t.Context(), func(tx *sqlite.Tx) error {
+		is.NoErr(db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
 			changed, err := tx.Exec(`INSERT INTO notes (id) VALUES (?)`, id)
 			is.Equal(changed, int64(1))
 			return err

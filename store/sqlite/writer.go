@@ -3,15 +3,14 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
-	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"journeyman/store/engine"
 )
 
 // MaxBatch is the most operations in one transaction.
@@ -30,7 +29,7 @@ type writer struct {
 	done     chan struct{} // closed when loop returns
 	maxBatch atomic.Int64
 	repeat   atomic.Bool // each operation runs twice
-	stats    *Stats
+	stats    *engine.Stats
 
 	mu     sync.RWMutex // held for reading while sending on queue
 	closed bool
@@ -39,17 +38,16 @@ type writer struct {
 // An operation is a function to run in a transaction, and the way to answer the
 // caller who submitted it.
 type operation struct {
+	engine.Effects
 	ctx   context.Context
-	fn    func(tx *Tx) error
+	fn    func(tx engine.Tx) error
 	taken atomic.Bool // set by the writer, which then runs fn, or by the submitter, which gives up: the first wins
-	undo  []func()    // run if the changes are undone, last first
-	after []func()    // run once the changes are committed, in order
 	err   error
 	begun time.Time  // of the submission
 	reply chan error // has room for the one answer, so that the writer never waits for a submitter
 }
 
-func openWriter(dsn string, stats *Stats, h *health) (*writer, error) {
+func openWriter(dsn string, stats *engine.Stats, h *health) (*writer, error) {
 	conn, err := openConn(dsn)
 	if err != nil {
 		return nil, err
@@ -66,7 +64,7 @@ func openWriter(dsn string, stats *Stats, h *health) (*writer, error) {
 }
 
 // do submits fn and waits for its result: see DB.Write.
-func (w *writer) do(ctx context.Context, fn func(tx *Tx) error) error {
+func (w *writer) do(ctx context.Context, fn func(tx engine.Tx) error) error {
 	op := &operation{ctx: ctx, fn: fn, begun: time.Now(), reply: make(chan error, 1)}
 	if err := w.submit(op); err != nil {
 		return err
@@ -83,7 +81,7 @@ func (w *writer) do(ctx context.Context, fn func(tx *Tx) error) error {
 }
 
 // offer submits fn and does not wait: see DB.WriteLater.
-func (w *writer) offer(fn func(tx *Tx) error) {
+func (w *writer) offer(fn func(tx engine.Tx) error) {
 	op := &operation{ctx: context.Background(), fn: fn, begun: time.Now(), reply: make(chan error, 1)}
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -100,7 +98,7 @@ func (w *writer) submit(op *operation) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if w.closed {
-		return ErrClosed
+		return engine.ErrClosed
 	}
 	select {
 	case w.queue <- op:
@@ -159,9 +157,9 @@ func (w *writer) process(batch []*operation) []*operation {
 			op.err = err
 		}
 		if op.err != nil {
-			op.undone()
+			op.Undone()
 		} else {
-			op.committed()
+			op.Committed()
 		}
 		w.stats.Write.ObserveDuration(time.Since(op.begun))
 		full = full || IsFull(op.err)
@@ -224,12 +222,12 @@ func (w *writer) runOne(op *operation) error {
 		return err
 	}
 	w.tx.op = op
-	op.err = recovered(func() error { return op.fn(&w.tx) })
+	op.err = engine.Recovered(func() error { return op.fn(&w.tx) })
 	if w.repeat.Load() {
 		if err := w.undo(op); err != nil {
 			return errors.Join(op.err, err)
 		}
-		op.err = recovered(func() error { return op.fn(&w.tx) })
+		op.err = engine.Recovered(func() error { return op.fn(&w.tx) })
 	}
 	if op.err != nil {
 		if err := w.undo(op); err != nil {
@@ -245,8 +243,7 @@ func (w *writer) undo(op *operation) error {
 	if _, err := w.tx.Exec(`ROLLBACK TO op`); err != nil {
 		return err
 	}
-	op.undone()
-	op.after = nil
+	op.Undone()
 	return nil
 }
 
@@ -256,28 +253,4 @@ func (w *writer) rollback() error {
 		return nil // SQLite rolled the transaction back when it failed
 	}
 	return err
-}
-
-// recovered runs fn and returns a panic as an error: the writer serves all callers
-// and must survive it.
-func recovered(fn func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic in a write: %v\n%s", r, debug.Stack())
-		}
-	}()
-	return fn()
-}
-
-func (op *operation) committed() {
-	for _, fn := range op.after {
-		fn()
-	}
-}
-
-func (op *operation) undone() {
-	for _, fn := range slices.Backward(op.undo) {
-		fn()
-	}
-	op.undo = nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/matryer/is"
 
+	"journeyman/store/engine"
 	"journeyman/store/sqlite"
 	"journeyman/store/storetest"
 )
@@ -58,8 +59,8 @@ func texts(ctx context.Context, db *sqlite.DB, query string, args ...any) (list 
 }
 
 // note writes a row that tests look for.
-func note(id string) func(tx *sqlite.Tx) error {
-	return func(tx *sqlite.Tx) error {
+func note(id string) func(tx engine.Tx) error {
+	return func(tx engine.Tx) error {
 		_, err := tx.Exec(`INSERT INTO notes (id) VALUES (?)`, id)
 		return err
 	}
@@ -79,7 +80,7 @@ func hold(t *testing.T, db *sqlite.DB) (release func()) {
 	t.Helper()
 	begun, end := make(chan struct{}), make(chan struct{})
 	go func() {
-		_ = db.Write(context.Background(), func(*sqlite.Tx) error {
+		_ = db.Write(context.Background(), engine.Serializable, func(engine.Tx) error {
 			close(begun)
 			<-end
 			return nil
@@ -93,13 +94,13 @@ func hold(t *testing.T, db *sqlite.DB) (release func()) {
 
 // inOneBatch runs the operations in one transaction, in this order, and gives
 // their outcomes.
-func inOneBatch(t *testing.T, db *sqlite.DB, ops ...func(tx *sqlite.Tx) error) []error {
+func inOneBatch(t *testing.T, db *sqlite.DB, ops ...func(tx engine.Tx) error) []error {
 	t.Helper()
 	release := hold(t, db)
 	errs := make([]error, len(ops))
 	var wg sync.WaitGroup
 	for i, op := range ops {
-		wg.Go(func() { errs[i] = db.Write(context.Background(), op) })
+		wg.Go(func() { errs[i] = db.Write(context.Background(), engine.Serializable, op) })
 		storetest.Eventually(t, "an operation to be queued", func() bool { return db.Waiting() == i+1 })
 	}
 	release()
@@ -114,14 +115,14 @@ func TestOperationsOfABatchFailAlone(t *testing.T) {
 	broken := errors.New("broken")
 	errs := inOneBatch(t, db,
 		note("a"),
-		func(tx *sqlite.Tx) error { return errors.Join(note("b")(tx), broken) },
-		func(tx *sqlite.Tx) error {
+		func(tx engine.Tx) error { return errors.Join(note("b")(tx), broken) },
+		func(tx engine.Tx) error {
 			if err := note("c")(tx); err != nil {
 				return err
 			}
 			panic("boom")
 		},
-		func(tx *sqlite.Tx) error { return errors.Join(note("d")(tx), note("a")(tx)) }, // a is taken
+		func(tx engine.Tx) error { return errors.Join(note("d")(tx), note("a")(tx)) }, // a is taken
 		note("e"),
 	)
 	is.NoErr(errs[0])
@@ -138,13 +139,13 @@ func TestAnswersFollowCommit(t *testing.T) {
 	db := open(t)
 	release := hold(t, db)
 	answered := make(chan error, 1)
-	go func() { answered <- db.Write(context.Background(), note("first")) }()
+	go func() { answered <- db.Write(context.Background(), engine.Serializable, note("first")) }()
 	storetest.Eventually(t, "the first to be queued", func() bool { return db.Waiting() == 1 })
 	begun, end := make(chan struct{}), make(chan struct{})
 	proceed := sync.OnceFunc(func() { close(end) })
 	t.Cleanup(proceed) // a test that fails must not leave the writer waiting
 	go func() {
-		_ = db.Write(context.Background(), func(*sqlite.Tx) error {
+		_ = db.Write(context.Background(), engine.Serializable, func(engine.Tx) error {
 			close(begun)
 			<-end
 			return nil
@@ -174,7 +175,7 @@ func TestLateOperationsJoin(t *testing.T) {
 	release := hold(t, db)
 	errs := make(chan error, 3)
 	for i := range 3 {
-		go func() { errs <- db.Write(context.Background(), note(fmt.Sprint("late", i))) }()
+		go func() { errs <- db.Write(context.Background(), engine.Serializable, note(fmt.Sprint("late", i))) }()
 	}
 	storetest.Eventually(t, "operations to wait", func() bool { return db.Waiting() == 3 })
 	release()
@@ -193,7 +194,7 @@ func TestReadsSeeTheWriteBefore(t *testing.T) {
 		wg.Go(func() {
 			for i := range 100 {
 				id := fmt.Sprintf("%d-%d", g, i)
-				if err := db.Write(t.Context(), note(id)); err != nil {
+				if err := db.Write(t.Context(), engine.Serializable, note(id)); err != nil {
 					t.Error(err)
 					return
 				}
@@ -214,19 +215,19 @@ func TestContextOfAWrite(t *testing.T) {
 	db := open(t)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	is.True(errors.Is(db.Write(ended, note("before")), context.Canceled))
+	is.True(errors.Is(db.Write(ended, engine.Serializable, note("before")), context.Canceled))
 
 	release := hold(t, db)
 	waiting, cancel := context.WithCancel(t.Context())
 	outcome := make(chan error, 1)
-	go func() { outcome <- db.Write(waiting, note("waiting")) }()
+	go func() { outcome <- db.Write(waiting, engine.Serializable, note("waiting")) }()
 	storetest.Eventually(t, "the write to be queued", func() bool { return db.Waiting() == 1 })
 	cancel()
 	is.True(errors.Is(<-outcome, context.Canceled)) // at once: the writer is still held
 	release()
 
 	running, cancel := context.WithCancel(t.Context())
-	is.NoErr(db.Write(running, func(tx *sqlite.Tx) error {
+	is.NoErr(db.Write(running, engine.Serializable, func(tx engine.Tx) error {
 		cancel() // once begun it is seen through, and the outcome known
 		return note("running")(tx)
 	}))
@@ -234,7 +235,7 @@ func TestContextOfAWrite(t *testing.T) {
 }
 
 // violate leaves a reference to nothing, which COMMIT refuses.
-func violate(tx *sqlite.Tx) error {
+func violate(tx engine.Tx) error {
 	if _, err := tx.Exec(`PRAGMA defer_foreign_keys = 1`); err != nil {
 		return err
 	}
@@ -244,9 +245,9 @@ func violate(tx *sqlite.Tx) error {
 
 func TestABatchFailsWhole(t *testing.T) {
 	t.Parallel()
-	for name, culprit := range map[string]func(tx *sqlite.Tx) error{
+	for name, culprit := range map[string]func(tx engine.Tx) error{
 		"at COMMIT": violate,
-		"by a statement that ends the transaction": func(tx *sqlite.Tx) error {
+		"by a statement that ends the transaction": func(tx engine.Tx) error {
 			_, err := tx.Exec(`ROLLBACK`)
 			return err
 		},
@@ -255,14 +256,14 @@ func TestABatchFailsWhole(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			db := open(t)
-			errs := inOneBatch(t, db, note("a"), culprit, func(tx *sqlite.Tx) error {
+			errs := inOneBatch(t, db, note("a"), culprit, func(tx engine.Tx) error {
 				return note("b")(tx)
 			})
 			for _, err := range errs {
 				is.True(err != nil) // nobody is told of success
 			}
 			is.Equal(len(notes(t, db)), 0)
-			is.NoErr(db.Write(t.Context(), note("c"))) // the next batch is as if nothing had been
+			is.NoErr(db.Write(t.Context(), engine.Serializable, note("c"))) // the next batch is as if nothing had been
 			is.Equal(notes(t, db), []string{"c"})
 		})
 	}
@@ -282,7 +283,7 @@ func TestCloseWhileWriting(t *testing.T) {
 		wg.Go(func() {
 			for i := 0; ; i++ {
 				id := fmt.Sprintf("%02d-%06d", g, i)
-				if err := db.Write(context.Background(), note(id)); err != nil {
+				if err := db.Write(context.Background(), engine.Serializable, note(id)); err != nil {
 					return
 				}
 				begun.Add(1)
@@ -295,7 +296,7 @@ func TestCloseWhileWriting(t *testing.T) {
 	storetest.Eventually(t, "some writes", func() bool { return begun.Load() > 100 })
 	is.NoErr(db.Close())
 	wg.Wait()
-	is.True(db.Write(t.Context(), note("late")) != nil)
+	is.True(db.Write(t.Context(), engine.Serializable, note("late")) != nil)
 
 	again, err := sqlite.Open(t.Context(), filepath.Join(dir, "a.db"), schema, nil)
 	is.NoErr(err)
@@ -315,7 +316,7 @@ func TestATornBatchIsNotThere(t *testing.T) {
 	is.NoErr(err)
 	const batches, size = 4, 8
 	for b := range batches {
-		var ops []func(tx *sqlite.Tx) error
+		var ops []func(tx engine.Tx) error
 		for i := range size {
 			ops = append(ops, note(fmt.Sprintf("%d-%d-%s", b, i, strings.Repeat("x", 500))))
 		}

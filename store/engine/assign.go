@@ -1,4 +1,4 @@
-package sqlite
+package engine
 
 import (
 	"database/sql"
@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// assign sets the variable to which dest points. The value is nil, an int64, a float64, a string,
-// or a []byte that the caller no longer uses. assign converts it as database/sql does.
-func assign(dest, value any) error {
+// Assign sets the variable to which dest points. The value is nil, an int64, a float64, a string,
+// or a []byte that the caller no longer uses. Assign converts it as database/sql does.
+func Assign(dest, value any) error {
 	switch to := dest.(type) {
 	case sql.Scanner:
 		return to.Scan(value)
@@ -48,7 +48,7 @@ func assign(dest, value any) error {
 	return set(to.Elem(), value)
 }
 
-// set sets a variable of a type that assign does not list.
+// set sets a variable of a type that Assign does not list.
 func set(to reflect.Value, value any) error {
 	from := reflect.ValueOf(value)
 	if value != nil && from.Type().AssignableTo(to.Type()) {
@@ -61,7 +61,7 @@ func set(to reflect.Value, value any) error {
 			return nil
 		}
 		to.Set(reflect.New(to.Type().Elem()))
-		return assign(to.Interface(), value)
+		return Assign(to.Interface(), value)
 	}
 	if value == nil {
 		return fmt.Errorf("converting NULL to %s is unsupported", to.Type())

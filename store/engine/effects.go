@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+)
+
+// Effects are what a write does in memory besides its changes: the functions that it registers
+// with OnCommit and OnUndo.
+type Effects struct {
+	undo  []func() // run if the changes are undone, last first
+	after []func() // run once the changes are committed, in order
+}
+
+// OnUndo registers fn to run by Undone.
+func (e *Effects) OnUndo(fn func()) { e.undo = append(e.undo, fn) }
+
+// OnCommit registers fn to run by Committed.
+func (e *Effects) OnCommit(fn func()) { e.after = append(e.after, fn) }
+
+// Committed runs the functions of OnCommit.
+func (e *Effects) Committed() {
+	for _, fn := range e.after {
+		fn()
+	}
+}
+
+// Undone runs the functions of OnUndo and forgets those of OnCommit, so that the write can run
+// again.
+func (e *Effects) Undone() {
+	for _, fn := range slices.Backward(e.undo) {
+		fn()
+	}
+	e.undo, e.after = nil, nil
+}
+
+// Recovered runs fn and returns a panic as an error: an engine serves all callers and must survive
+// a write of one of them.
+func Recovered(fn func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic in a write: %v\n%s", r, debug.Stack())
+		}
+	}()
+	return fn()
+}

@@ -1,0 +1,107 @@
+// Package engine is what the store asks of a database. Each engine is a package beside it:
+// sqlite is the embedded one, postgres a client of a server.
+//
+// It holds the interfaces that an engine implements, and the parts that both engines share. It
+// knows no table and no SQL, and of this module it imports histogram alone.
+package engine
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrClosed means that the database was closed before the write was submitted.
+var ErrClosed = errors.New("store is closed")
+
+// A DB is an open database. Its methods are safe for concurrent use.
+type DB interface {
+	// Query, outside of a transaction, sees all that was committed before it.
+	Querier
+
+	// Write runs fn in a transaction. It returns nil once fn's changes are committed and survive
+	// a loss of power, and fn's error once they are undone. If ctx ends before fn has begun, fn
+	// never runs.
+	//
+	// fn may run several times, because transactions can conflict. It must assign the variables of
+	// its caller before it reads them. It does whatever cannot be undone in OnCommit. It ends with
+	// the first error that a statement returns.
+	Write(ctx context.Context, mode Mode, fn func(tx Tx) error) error
+
+	// WriteLater runs fn in a later transaction and does not wait for it. fn is dropped if too
+	// many wait, so it must write only what may be lost.
+	WriteLater(fn func(tx Tx) error)
+
+	// Snapshot calls fn, whose queries all see the database of one moment.
+	Snapshot(ctx context.Context, fn func(q Querier) error) error
+
+	// Waiting returns the number of writes that have not begun yet.
+	Waiting() int
+
+	// Stats returns the counters, which go on counting.
+	Stats() *Stats
+
+	// Close waits for the writes under way and closes the database. Writes that are submitted
+	// later fail with ErrClosed.
+	Close() error
+}
+
+// A Querier runs queries.
+type Querier interface {
+	// Query runs a query. Its text is SQLite's, in the subset that each engine can translate.
+	Query(ctx context.Context, query string, args ...any) (Rows, error)
+
+	// Note returns err, which the rows of a query have met. The database remembers one that says
+	// that its file is damaged.
+	Note(err error) error
+}
+
+// A Tx is the transaction in which a write runs. It is valid only during the write.
+type Tx interface {
+	// Query ignores its context: a transaction is not given up in the middle.
+	Querier
+
+	// Exec runs a statement and returns the number of rows that it changed.
+	Exec(query string, args ...any) (int64, error)
+
+	// Insert runs an INSERT and returns the new row's integer primary key, the column num.
+	Insert(query string, args ...any) (int64, error)
+
+	// OnCommit registers fn to run once the write's changes are committed, so that nobody hears
+	// of changes that a reader cannot see yet. fn must not block.
+	OnCommit(fn func())
+
+	// OnUndo registers fn to run if the write's changes are undone, so that what the write counted
+	// in memory can be taken back. fn must not block.
+	OnUndo(fn func())
+}
+
+// Rows are the rows of a query. They belong to one goroutine.
+type Rows interface {
+	// Next goes to the next row and reports whether there is one. After the last row and after an
+	// error it closes the rows.
+	Next() bool
+
+	// Scan reads the present row into the variables to which dest points. It converts values as
+	// database/sql does.
+	Scan(dest ...any) error
+
+	// Err returns the error that has ended the rows early.
+	Err() error
+
+	// Close ends the query. It does nothing if the rows are closed.
+	Close() error
+}
+
+// A Mode says how far writes that run at the same time are kept apart. An engine that runs one
+// write after the other ignores it.
+type Mode int
+
+const (
+	// Serializable writes have the result of writes that ran one after the other.
+	Serializable Mode = iota
+
+	// Locking writes see what others have committed meanwhile. Each must lock a row before it
+	// decides by it, or decide in the WHERE clause of the statement that changes the row. They
+	// conflict less often.
+	Locking
+)

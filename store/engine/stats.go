@@ -1,0 +1,26 @@
+package engine
+
+import (
+	"sync/atomic"
+	"time"
+
+	"journeyman/store/histogram"
+)
+
+// Stats count what was committed and read since the database was opened.
+type Stats struct {
+	Commits, Operations atomic.Int64         // transactions, and the operations that they grouped
+	Statements          atomic.Int64         // statements inside of write transactions
+	Reads               atomic.Int64         // queries outside of them
+	Retries             atomic.Int64         // operations that ran again after a conflict
+	Batch               *histogram.Histogram // operations of a transaction
+	Write               *histogram.Histogram // seconds from the submission of an operation to its answer
+}
+
+// NewStats returns counters that are zero.
+func NewStats() *Stats {
+	return &Stats{
+		Batch: histogram.New(1, 2, 4, 8, 16, 32, 64, 128, 256),
+		Write: histogram.NewSeconds(100*time.Microsecond, 10*time.Second),
+	}
+}
