@@ -125,8 +125,8 @@ func (s *Store) setBackWhileDown(ctx context.Context) (back bool, err error) {
 	return one(ctx, s.db, scanBool, `SELECT
 		EXISTS (SELECT 1 FROM schedules INDEXED BY schedules_by_last_run
 			WHERE next_run_at IS NOT NULL AND last_run_at > ?1)
-		OR coalesce((SELECT created_at FROM schedules WHERE num > 0 ORDER BY num DESC LIMIT 1) > ?1, 0)
-		OR coalesce((SELECT created_at FROM turns WHERE num > 0 ORDER BY num DESC LIMIT 1) > ?1, 0)`,
+		OR coalesce((SELECT created_at FROM schedules WHERE num > 0 ORDER BY num DESC LIMIT 1), 0) > ?1
+		OR coalesce((SELECT created_at FROM turns WHERE num > 0 ORDER BY num DESC LIMIT 1), 0) > ?1`,
 		s.now().Add(time.Minute).UnixMilli())
 }
 

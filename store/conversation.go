@@ -13,7 +13,7 @@ import (
 const stepColumns = `s.turn_num, s.seq, s.attempt, s.parts, s.finish, s.feedback, s.model, s.estimated_tokens,
 	s.input_tokens, s.output_tokens, s.cache_read_tokens, s.cache_write_tokens, s.reasoning_tokens, s.cost,
 	s.started_at, s.completed_at, s.answers,
-	iif(s.answers, (SELECT output_text FROM turns WHERE num = s.turn_num), '')`
+	iif(s.answers = 1, (SELECT output_text FROM turns WHERE num = s.turn_num), '')`
 
 type turnStep struct {
 	turn int64

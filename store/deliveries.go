@@ -252,7 +252,7 @@ func (s *Store) settle(tx Tx, d Delivery, a Attempt) error {
 		return err
 	}
 	_, err := tx.Exec(`UPDATE deliveries SET attempts = attempts + ?,
-			next_attempt_at = iif(next_attempt_at IS NULL, NULL, ?)
+			next_attempt_at = iif(next_attempt_at IS NULL, NULL, CAST(? AS BIGINT))
 		WHERE num = ?`,
 		!a.Manual, nullMillis(a.Retry), d.num)
 	return err

@@ -43,7 +43,7 @@ func (s *Store) WorkerActivity(ctx context.Context, w Worker) ([]int64, error) {
 	today := s.now().Unix() / secondsADay
 	// Each day is one short range of the table's key.
 	return all(ctx, s.db, scanInt, `WITH RECURSIVE days(day) AS
-			(SELECT ?1 UNION ALL SELECT day + 1 FROM days WHERE day < ?2)
+			(SELECT CAST(?1 AS BIGINT) UNION ALL SELECT day + 1 FROM days WHERE day < ?2)
 		SELECT (SELECT coalesce(sum(turns), 0) FROM usage u
 			WHERE u.organization_id = ?3 AND u.day = days.day AND u.worker_id = ?4) FROM days`,
 		today-ActivityDays+1, today, w.OrganizationID, w.ID)

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"math"
 	"time"
 )
@@ -37,8 +38,8 @@ func (s *Store) findResult(ctx context.Context, q querier, k IdempotencyKey) (st
 	var hash []byte
 	var id string
 	_, err := one(ctx, q, into(&hash, &id),
-		`SELECT request_hash, result_id FROM idempotency WHERE `+byCaller+` AND key = ?2 AND expires_at > ?3`,
-		k.KeyID, k.row(), s.millis())
+		`SELECT request_hash, result_id FROM idempotency WHERE `+byCaller+` AND key = coalesce(?2, unhex(?3)) AND expires_at > ?4`,
+		k.KeyID, nullable(k.Key), k.hashDigits(), s.millis())
 	if err == nil && k.Key != "" && !bytes.Equal(hash, k.Hash) {
 		return "", Errorf(Mismatch, "Idempotency-Key: was used for another request: method, path or body differ")
 	}
@@ -86,22 +87,23 @@ func (s *Store) insertResult(tx Tx, k IdempotencyKey, resultID string) (first bo
 	}
 	n, err := tx.Exec(`INSERT INTO idempotency (api_key_num, user_num, key, request_hash, result_id, expires_at)
 		VALUES (coalesce((SELECT num FROM api_keys WHERE id = ?1), 0), coalesce((SELECT num FROM users WHERE id = ?1), 0),
-			?2, ?3, ?4, ?5)
+			coalesce(?2, unhex(?3)), ?4, ?5, ?6)
 		ON CONFLICT (api_key_num, user_num, key) DO UPDATE SET request_hash = excluded.request_hash,
 			result_id = excluded.result_id,
 			expires_at = excluded.expires_at
-			WHERE idempotency.expires_at <= ?6`,
-		k.KeyID, k.row(), hash, resultID, now.Add(life).UnixMilli(), replaceable)
+			WHERE idempotency.expires_at <= ?7`,
+		k.KeyID, nullable(k.Key), k.hashDigits(), hash, resultID, now.Add(life).UnixMilli(), replaceable)
 	return n > 0, err
 }
 
-// row returns the value of the column key: TEXT of a client, or a part of the hash, which is a
-// BLOB. So no client's key equals a hash. 128 bits tell the requests of one caller apart.
-func (k IdempotencyKey) row() any {
+// hashDigits returns a part of the hash in hexadecimal, or nil for a request with a Key. The column
+// key has the Key as TEXT, or the part of the hash as a BLOB. So no client's key equals a hash.
+// 128 bits tell the requests of one caller apart.
+func (k IdempotencyKey) hashDigits() any {
 	if k.Key != "" {
-		return k.Key
+		return nil
 	}
-	return k.Hash[:min(len(k.Hash), hashBytes)]
+	return hex.EncodeToString(k.Hash[:min(len(k.Hash), hashBytes)])
 }
 
 // PruneIdempotency deletes up to limit requests whose time is over, and returns how

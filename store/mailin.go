@@ -253,7 +253,7 @@ func (s *Store) ReceivePostmasterEmail(ctx context.Context, n NewEmail, raw []by
 	err = s.write(ctx, func(tx Tx) error {
 		n.Worker, n.Status, n.Reason = Worker{}, EmailIgnored, "for the postmaster"
 		n.Worker.OrganizationID, err = one(ctx, tx, scanString, `SELECT id FROM organizations
-			ORDER BY created_at, rowid LIMIT 1`)
+			ORDER BY created_at, num LIMIT 1`)
 		if err != nil {
 			return fmt.Errorf("find the first organization: %w", err)
 		}

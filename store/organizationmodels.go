@@ -26,7 +26,7 @@ type OpenProvider struct {
 	Sealed *Error
 }
 
-const firstOrganization = `SELECT id FROM organizations ORDER BY created_at, rowid LIMIT 1`
+const firstOrganization = `SELECT id FROM organizations ORDER BY created_at, num LIMIT 1`
 
 // IsFirst reports whether an organization is the first of the server. Its Owner runs the machine.
 func (s *Store) IsFirst(ctx context.Context, organizationID string) (bool, error) {

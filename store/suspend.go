@@ -138,8 +138,8 @@ func (s *Store) Suspended(ctx context.Context) (map[WaitFor]int64, error) {
 	var person, model, worker int64
 	// The condition is true for every suspended turn. The index needs it, and it holds
 	// few rows.
-	_, err := one(ctx, s.db, into(&person, &model, &worker), `SELECT coalesce(sum(waits_for = 'person'), 0),
-			coalesce(sum(waits_for = 'model'), 0), coalesce(sum(waits_for = 'worker'), 0)
+	_, err := one(ctx, s.db, into(&person, &model, &worker), `SELECT count(*) FILTER (WHERE waits_for = 'person'),
+			count(*) FILTER (WHERE waits_for = 'model'), count(*) FILTER (WHERE waits_for = 'worker')
 		FROM turns INDEXED BY turns_resting WHERE rests_until > 0`)
 	return map[WaitFor]int64{WaitForPerson: person, WaitForModel: model, WaitForWorker: worker}, err
 }

@@ -180,7 +180,7 @@ func (s *Store) settleTask(tx Tx, ended []Turn, ran bool, cost int64) (st taskSt
 	_, err = tx.Exec(`UPDATE tasks SET unfinished = unfinished - ?1, running = iif(?2, 0, running),
 			waits_for = iif(?2, NULL, waits_for), cost = cost + ?3,
 			duration_ms = duration_ms + ?4, outcome = iif(turn_count = ?5, ?6, outcome),
-			completed_at = iif(unfinished = ?1, ?7, NULL)
+			completed_at = iif(unfinished = ?1, CAST(?7 AS BIGINT), NULL)
 		WHERE num = ?8`,
 		len(ended), ran, cost, duration, last.Seq+1, last.Status, last.CompletedAt.UnixMilli(), last.taskNum)
 	if err != nil {
