@@ -27,6 +27,10 @@ var rooms = map[string][]string{
 	"store/engine": {"store/histogram"},
 	// The embedded engine: it knows no table.
 	"store/sqlite": {"store/engine"},
+	// The client of a server, and what makes SQLite's statements PostgreSQL's: it knows no table.
+	"store/postgres": {"store/engine", "store/histogram"},
+	// Only tests of that engine need a server.
+	"store/postgres/pgtest": {},
 	// Pure: the engine and the runner count durations in the same way.
 	"store/histogram": {},
 	// Pure: what a user gets wrong in an expression is said here.
@@ -84,6 +88,8 @@ var rooms = map[string][]string{
 
 // testRooms are what tests of a room may use besides: they run what the program runs.
 var testRooms = map[string][]string{
+	"store":              {"store/postgres", "store/postgres/pgtest"}, // every statement is valid on both engines
+	"store/postgres":     {"store/postgres/pgtest"},
 	"runner":             {"runner/model/offline"},
 	"handlers/command":   {"runner/model/offline"},
 	"mail":               {"runner/model/offline"},
@@ -94,7 +100,7 @@ var testRooms = map[string][]string{
 }
 
 // sqlDrivers are what only the store may import, and its tests' helper.
-var sqlDrivers = []string{"database/sql", "modernc.org/sqlite"}
+var sqlDrivers = []string{"database/sql", "modernc.org/sqlite", "github.com/jackc/pgx/v5"}
 
 func TestImportDirections(t *testing.T) {
 	t.Parallel()
@@ -159,8 +165,9 @@ func checkImports(t *testing.T, file string) {
 // may besides use itself, a real store and what is below what it tests.
 func mayImport(room string, allowed []string, name string, test bool) bool {
 	for _, driver := range sqlDrivers {
-		if name == driver {
-			return room == "store/sqlite" || room == "store/storetest" || // whose checks look past the store
+		if name == driver || driver != "database/sql" && strings.HasPrefix(name, driver+"/") {
+			return room == "store/sqlite" || strings.HasPrefix(room, "store/postgres") ||
+				room == "store/storetest" || // whose checks look past the store
 				room == "store" && (test || name == "database/sql") ||
 				room == "store/engine" && name == "database/sql" // its types are destinations of columns
 		}

@@ -1,0 +1,37 @@
+-- What SQLite has and PostgreSQL lacks. The functions stand in the schema of the tables: some
+-- constraints call them.
+
+CREATE FUNCTION json_valid(value text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
+    PERFORM value::json;
+    RETURN true;
+EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+    RETURN false;
+END $$;
+
+-- The numbers of a JSON array.
+CREATE FUNCTION json_each(items text) RETURNS TABLE (value bigint) LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 100 AS
+    $$ SELECT CAST(e.item AS bigint) FROM pg_catalog.json_array_elements_text(CAST(items AS json)) AS e (item) $$;
+
+-- The place of a part in a text, from 1; 0 if the text does not have it.
+CREATE FUNCTION instr(value text, part text) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
+    $$ SELECT CAST(pg_catalog.strpos(value, part) AS bigint) $$;
+
+-- NULL if one of the two is, unlike greatest and least.
+CREATE FUNCTION max(a bigint, b bigint) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
+    $$ SELECT greatest(a, b) $$;
+CREATE FUNCTION min(a bigint, b bigint) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
+    $$ SELECT least(a, b) $$;
+
+-- A column of the type ANY holds texts and bytes. Here it is a text, and bytes are their digits in
+-- hexadecimal after a control character, which no text of such a column begins with.
+CREATE FUNCTION unhex(digits text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
+    $$ SELECT E'\x01' || digits $$;
+CREATE FUNCTION typeof(value text) RETURNS text LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS
+    $$ SELECT CASE WHEN pg_catalog.starts_with(value, E'\x01') THEN 'blob' ELSE 'text' END $$;
+
+-- What this program knows about the database, such as the version of its tables.
+CREATE TABLE meta (
+    name  TEXT COLLATE "C" PRIMARY KEY,
+    value TEXT COLLATE "C" NOT NULL
+);

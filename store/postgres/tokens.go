@@ -1,0 +1,199 @@
+package postgres
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A kind says what a token is.
+type kind int
+
+const (
+	word   kind = iota // a keyword or a name without quotes
+	quoted             // a text or a name, with its quotes
+	number
+	parameter // ? or ?N
+	symbol    // an operator or a parenthesis
+)
+
+// A token is the smallest part of a statement.
+type token struct {
+	kind  kind
+	text  string
+	space string // white space before it
+}
+
+// is reports whether the token is one of these keywords or symbols. Keywords are in upper case.
+func (t token) is(texts ...string) bool {
+	if t.kind != word && t.kind != symbol {
+		return false
+	}
+	for _, text := range texts {
+		if strings.EqualFold(t.text, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// operators are the symbols of two bytes. All other symbols are one byte.
+const operators = " || <> != == <= >= << >> -> "
+
+// tokenize splits a statement or a script into tokens. It drops comments, except clauses that only
+// PostgreSQL needs: such a comment is one word. It is FOR UPDATE, FOR SHARE, or ORDER BY where the
+// order of SQLite's loops is the order of the rows.
+func tokenize(query string) (tokens []token, err error) {
+	space := 0 // where the white space before the next token begins
+	for at := 0; at < len(query); {
+		n, t, err := next(query[at:])
+		if err != nil {
+			return nil, err
+		}
+		if t.text != "" {
+			t.space = blank(query[space:at])
+			tokens = append(tokens, t)
+			space = at + n
+		}
+		at += n
+	}
+	return tokens, nil
+}
+
+// blank returns white space that stands for a gap between two tokens: the gap itself, or a space
+// for a gap with comments.
+func blank(gap string) string {
+	if strings.TrimLeft(gap, " \t\r\n\f") == "" {
+		return gap
+	}
+	return " "
+}
+
+// next returns the length of what query begins with, and its token. The token of white space and of
+// comments has no text.
+func next(query string) (n int, t token, err error) {
+	c := query[0]
+	switch {
+	case strings.IndexByte(" \t\r\n\f", c) >= 0:
+		return 1, token{}, nil
+	case strings.HasPrefix(query, "--"):
+		if n = strings.IndexByte(query, '\n'); n < 0 {
+			n = len(query)
+		}
+		return n, token{}, nil
+	case strings.HasPrefix(query, "/*"):
+		return comment(query)
+	case c == '\'' || c == '"' || c == '`':
+		n, err = quotation(query)
+		return n, token{kind: quoted, text: query[:n]}, err
+	case c == '?':
+		n = 1 + span(query[1:], isDigit)
+		return n, token{kind: parameter, text: query[:n]}, nil
+	case isDigit(c):
+		n = span(query, isNumber)
+		return n, token{kind: number, text: query[:n]}, nil
+	case isLetter(c):
+		n = span(query, func(c byte) bool { return isLetter(c) || isDigit(c) })
+		return n, token{kind: word, text: query[:n]}, nil
+	case len(query) > 1 && strings.Contains(operators, " "+query[:2]+" "):
+		return 2, token{kind: symbol, text: query[:2]}, nil
+	}
+	return 1, token{kind: symbol, text: query[:1]}, nil
+}
+
+// comment returns the length of the comment that query begins with. The token of a clause has text.
+func comment(query string) (n int, t token, err error) {
+	end := strings.Index(query[2:], "*/")
+	if end < 0 {
+		return 0, token{}, fmt.Errorf("a comment has no end: %.40q", query)
+	}
+	text := strings.Join(strings.Fields(query[2:2+end]), " ")
+	switch {
+	case text == "FOR UPDATE", text == "FOR UPDATE SKIP LOCKED", text == "FOR SHARE", strings.HasPrefix(text, "ORDER BY "):
+		t = token{kind: word, text: text}
+	}
+	return end + 4, t, nil
+}
+
+// quotation returns the length of the quoted text or name that query begins with. A quote that is
+// doubled belongs to it.
+func quotation(query string) (n int, err error) {
+	for n = 1; n < len(query); n++ {
+		if query[n] != query[0] {
+			continue
+		}
+		if n+1 == len(query) || query[n+1] != query[0] {
+			return n + 1, nil
+		}
+		n++
+	}
+	return 0, fmt.Errorf("a quote has no end: %.40q", query)
+}
+
+// span returns how many bytes at the start of text belong to a set.
+func span(text string, belongs func(byte) bool) int {
+	n := 0
+	for n < len(text) && belongs(text[n]) {
+		n++
+	}
+	return n
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isNumber(c byte) bool { return isDigit(c) || c == '.' }
+
+// isLetter reports whether c may begin a name. Bytes of letters outside of ASCII may.
+func isLetter(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '$' || c >= 0x80
+}
+
+// join returns the text of tokens.
+func join(tokens []token) string {
+	var b strings.Builder
+	for _, t := range tokens {
+		b.WriteString(t.space)
+		b.WriteString(t.text)
+	}
+	return b.String()
+}
+
+// closing returns the index of the parenthesis that closes the one at index open, or -1.
+func closing(tokens []token, open int) int {
+	depth := 0
+	for i := open; i < len(tokens); i++ {
+		switch {
+		case tokens[i].is("("):
+			depth++
+		case tokens[i].is(")"):
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// list splits tokens at the commas that are not inside of parentheses.
+func list(tokens []token) (parts [][]token) {
+	depth, start := 0, 0
+	for i, t := range tokens {
+		switch {
+		case t.is("("):
+			depth++
+		case t.is(")"):
+			depth--
+		case depth == 0 && t.is(","):
+			parts = append(parts, tokens[start:i])
+			start = i + 1
+		}
+	}
+	return append(parts, tokens[start:])
+}
+
+// plain returns tokens for texts of our own, each after a space.
+func plain(texts ...string) (tokens []token) {
+	for _, text := range texts {
+		tokens = append(tokens, token{kind: symbol, text: text, space: " "})
+	}
+	return tokens
+}
