@@ -155,7 +155,7 @@ func TestModelOfAWorker(t *testing.T) {
 	dir := t.TempDir()
 	p := newModelServer(t, nil, "say I am another")
 	s := p.serve(t, dir, "--model", "offline")
-	v := s.mustPost(t, "/api/workers", map[string]any{"input": "Who are you?", "model": "openai:counted"}, "Prefer", "wait=20")
+	v := s.mustPost(t, "/api/workers", map[string]any{"input": "You are the Owner of the new organization.", "model": "openai:counted"}, "Prefer", "wait=20")
 	is.Equal(v.OutputText, "Thinking of it: I am another")
 	own := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("say I am the own")})
 	is.Equal(own.OutputText, "I am the own")

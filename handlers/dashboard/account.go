@@ -87,8 +87,8 @@ func (d *Dashboard) accountPage(w http.ResponseWriter, r *request, status int, p
 	p.Name = cmp.Or(p.Name, newForm(map[string]string{"name": r.who.UserName}))
 	p.Password = cmp.Or(p.Password, newForm(nil))
 	p.Looks = cmp.Or(p.Looks, newForm(map[string]string{"language": r.who.Language}))
-	p.Themes = []option{{"", r.t("As the system")}, {"light", r.t("Light")}, {"dark", r.t("Dark")}}
-	p.Languages = []option{{"", r.t("As the browser asks")}}
+	p.Themes = []option{{"", r.t("System setting")}, {"light", r.t("Light")}, {"dark", r.t("Dark")}}
+	p.Languages = []option{{"", r.t("Browser setting")}}
 	for _, l := range d.languages {
 		p.Languages = append(p.Languages, option{l.Code, l.Name})
 	}

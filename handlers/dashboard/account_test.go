@@ -19,7 +19,7 @@ func TestAccountPage(t *testing.T) {
 	s := newSite(t)
 	b, other, third := s.signIn("ann@example.com"), s.signIn("ann@example.com"), s.signIn("ann@example.com")
 	p := b.get("/account")
-	is.True(p.has("Acme, as Owner", "this one", "Go-http-client", "Sign out everywhere else"))
+	is.True(p.has("Acme, as Owner", "this browser", "Go-http-client", "Sign out everywhere else"))
 
 	is.Equal(b.post("/account/name", "name", "Ann <i>").location(), "/account?done=saved")
 	p = b.get("/account?done=saved")

@@ -118,9 +118,9 @@ func (d *Dashboard) alertsPage(w http.ResponseWriter, r *request, status int, f 
 func alertTopicLabel(t store.AlertTopic) text.Key {
 	return map[store.AlertTopic]text.Key{
 		store.TopicFailed:   "A task failed",
-		store.TopicWaiting:  "A task waits for a person",
-		store.TopicCap:      "80 % of the month’s credits are used, or all of them",
-		store.TopicDelivery: "A webhook delivery or a mail was given up",
+		store.TopicWaiting:  "A task waits for an approval or an answer",
+		store.TopicCap:      "80% or 100% of the monthly credits are used",
+		store.TopicDelivery: "A webhook delivery or a mail failed permanently",
 		store.TopicBackup:   "A backup of the server failed",
 		store.TopicDisk:     "The server’s disk is nearly full, or has room again",
 	}[t]
@@ -128,9 +128,9 @@ func alertTopicLabel(t store.AlertTopic) text.Key {
 
 func alertRhythmLabel(h store.AlertRhythm) text.Key {
 	return map[store.AlertRhythm]text.Key{
-		store.AlertNow:    "At once",
-		store.AlertHourly: "Every hour with news",
-		store.AlertDaily:  "Every morning with news",
+		store.AlertNow:    "Immediately",
+		store.AlertHourly: "Hourly, if there are events",
+		store.AlertDaily:  "Every morning, if there are events",
 	}[h]
 }
 
@@ -155,20 +155,20 @@ func alertResult(r *request, m store.AlertMessage) (result string, good, bad boo
 	switch store.EmailStatus(m.Status) {
 	case store.EmailSent:
 		if m.Answer != "" {
-			return r.t("Arrived. The answer was: %s", m.Answer), true, false
+			return r.t("Delivered. The response was: %s", m.Answer), true, false
 		}
 		return r.t("The mail is sent."), true, false
 	case store.EmailKept:
 		return r.t("The mail stays in the outbox, because the server has no relay."), false, true
 	case store.EmailFailed:
-		return r.t("Given up: %s", m.Answer), false, true
+		return r.t("Failed permanently: %s", m.Answer), false, true
 	case store.EmailBounced:
 		return r.t("The mail came back: %s", m.Answer), false, true
 	}
 	if m.Answer != "" {
-		return r.t("Not arrived yet, it is tried again: %s", m.Answer), false, false
+		return r.t("Not delivered yet; the server will retry: %s", m.Answer), false, false
 	}
-	return r.t("It is being sent."), false, false
+	return r.t("The mail is being sent."), false, false
 }
 
 // addAlertChannel creates a channel. One field takes both kinds: an address with a scheme is

@@ -24,7 +24,7 @@ func TestAlertsPage(t *testing.T) {
 	}))
 	t.Cleanup(endpoint.Close)
 	b := s.signIn("ann@example.com")
-	is.True(b.get("/settings/alerts").has("Nobody is told yet", `value="ann@example.com"`))
+	is.True(b.get("/settings/alerts").has("No alert channels yet", `value="ann@example.com"`))
 	all := []string{"topics", "failed", "topics", "waiting", "rhythm", "now"}
 	for to, says := range map[string]string{
 		"":                        "Must be a member&#39;s email address, or a URL",
@@ -43,16 +43,16 @@ func TestAlertsPage(t *testing.T) {
 	secret := endpoint.URL + "/services/supersecret"
 	is.Equal(b.post("/settings/alerts", append(all, "to", secret)...).location(), "/settings/alerts?done=alert-added")
 	p = b.get("/settings/alerts")
-	is.True(p.has(strings.TrimPrefix(endpoint.URL, "http://"), "A task failed · A task waits for a person"))
+	is.True(p.has(strings.TrimPrefix(endpoint.URL, "http://"), "A task failed · A task waits for an approval or an answer"))
 	is.True(!p.has("supersecret")) // the address is a secret
 	channel := regexp.MustCompile(`/settings/alerts/alc_\w+`).FindString(p.body)
 	is.Equal(b.post(channel+"/test").location(), "/settings/alerts?done=alert-tested")
-	is.True(b.get("/settings/alerts").has("Given up: 403 Forbidden: invalid_token"))
+	is.True(b.get("/settings/alerts").has("Failed permanently: 403 Forbidden: invalid_token"))
 	is.Equal(b.post(channel+"/pause").location(), "/settings/alerts?done=alert-paused")
 	is.True(b.get("/settings/alerts").has("Paused", channel+"/resume"))
 	is.Equal(b.post(channel+"/resume").location(), "/settings/alerts?done=alert-resumed")
 	is.Equal(b.post(channel+"/remove").location(), "/settings/alerts?done=alert-removed")
-	is.True(b.get("/settings/alerts").has("Nobody is told yet"))
+	is.True(b.get("/settings/alerts").has("No alert channels yet"))
 	is.True(b.get("/settings/audit").has("alerts.add", "alerts.test", "alerts.remove"))
 	is.True(!b.get("/settings/audit").has("supersecret"))
 }
@@ -85,7 +85,7 @@ func TestTaskElsewhere(t *testing.T) {
 	for _, link := range []string{path, path + "?organization=" + other.OrganizationID, "/tasks/same"} {
 		p := b.get(link)
 		is.Equal(p.status, http.StatusOK)
-		is.True(p.has("Switch to Other", "You are looking at Acme now."))
+		is.True(p.has("Switch to Other", "You are now viewing Acme."))
 		is.True(!p.has("Secret plan")) // nothing of the task is shown before
 	}
 	p := b.post("/organization", "organization", other.OrganizationID, "next", path)

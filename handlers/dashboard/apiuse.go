@@ -24,9 +24,9 @@ func (d *Dashboard) snippets(r *request, wrk store.Worker) []snippet {
 		"{address}", d.address(wrk)).Replace
 	return []snippet{
 		{"curl", "curl", r.t("Run a task and wait for the answer"), fill(curlCode)},
-		{"file", r.t("With a file"), r.t("Send files along"), fill(fileCode)},
+		{"file", r.t("With a file"), r.t("Attach files"), fill(fileCode)},
 		{"js", "JavaScript", r.t("Node.js, Deno or Bun"), fill(javaScriptCode)},
-		{"python", "Python", r.t("Python 3, without further packages"), fill(pythonCode)},
+		{"python", "Python", r.t("Python 3, standard library only"), fill(pythonCode)},
 		{"mcp", "MCP", r.t("For an editor or a chat program"), fill(mcpCode)},
 		{"mail", r.t("Mail"), r.t("Write to this address; attachments lie in the workspace"), d.address(wrk)},
 	}

@@ -91,17 +91,17 @@ func headingOf(r *request, b approvalBlock) string {
 func consequenceOf(r *request, b approvalBlock) string {
 	switch b.ToolName {
 	case "shell":
-		return r.t("It runs in the sandbox of the worker and may change the files of the workspace.")
+		return r.t("The command runs in the worker's sandbox and can change the files of the workspace.")
 	case "write_file":
-		return r.t("It replaces the file if there is one.")
+		return r.t("This call replaces the file if it exists.")
 	case "edit_file":
-		return r.t("It changes the file in the workspace.")
+		return r.t("This call changes the file in the workspace.")
 	case "publish_file":
 		return r.t("Everybody who may see the worker can open the file.")
 	case "web_fetch", "web_search":
-		return r.t("It sends the address and its headers to another server.")
+		return r.t("The request sends the address and its headers to another server.")
 	case "run_worker":
-		return r.t("It starts a task that has costs of its own.")
+		return r.t("The call starts a task with its own costs.")
 	}
 	// Only the tools of other servers have this in their names.
 	server, _, remote := strings.Cut(b.ToolName, "__")
@@ -109,9 +109,9 @@ func consequenceOf(r *request, b approvalBlock) string {
 	case b.IsQuestion(), !remote:
 		return ""
 	case b.Body.Letter != nil:
-		return r.t("It leaves this server and can’t be taken back.")
+		return r.t("The mail leaves this server and cannot be recalled.")
 	}
-	return r.t("It runs on the server %s. Its effects there may be final.", server)
+	return r.t("The tool runs on the server %s. Its effects there may be permanent.", server)
 }
 
 // The limits of approvals on the page of a task. A person must not decide on arguments

@@ -103,7 +103,7 @@ func (d *Dashboard) sendArchive(w http.ResponseWriter, r *request, name string, 
 	defer out.done()
 	if err := writeZip(ctx, out, a.files); err != nil {
 		if r.Context().Err() == nil {
-			d.cfg.Log.WarnContext(r.Context(), "an archive was broken off", "request", requestID(w), "err", err)
+			d.cfg.Log.WarnContext(r.Context(), "an archive is incomplete", "request", requestID(w), "err", err)
 		}
 		panic(http.ErrAbortHandler) // the browser must not take a part for the whole archive
 	}

@@ -23,7 +23,7 @@ func TestBrowserQuestion(t *testing.T) {
 	w.sees("Soup or <b>salad</b>?", "Waiting for your answer")
 	w.look("task-question")
 	w.click("Salad")
-	w.sees("Answered. The worker goes on.")
+	w.sees("Answered. The worker continues.")
 	s.approval("lunch") // the list of tasks shows it once the turn rests
 	w.open("/tasks")
 	w.sees("Waiting for you")
@@ -40,7 +40,7 @@ func TestBrowserQuestion(t *testing.T) {
 	guest.sees("Allow list_files?")
 	guest.look("decide")
 	guest.click("Approve")
-	guest.sees("Approved by", "There is nothing more to decide here.")
+	guest.sees("Approved by", "Nothing is left to decide here.")
 	guest.look("decided")
 	is.Equal(s.ended("call").Status, store.Completed)
 }

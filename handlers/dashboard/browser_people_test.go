@@ -125,7 +125,7 @@ func TestBrowserSettings(t *testing.T) {
 	w.look("organization")
 	w.open("/settings/audit")
 	w.look("audit")
-	w.fill("What", "Changed the credit cap")
+	w.fill("Action", "Changed the credit cap")
 	w.click("Filter")
 	w.until("the filtered log", "location.search.includes('organization.cap')")
 	w.sees("changed the credit cap")

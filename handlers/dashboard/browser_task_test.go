@@ -96,7 +96,7 @@ func TestBrowserCancel(t *testing.T) {
 	w.look("task-running")
 	w.script(false)
 	w.open("/tasks/slow?still")
-	w.sees("Working.", "Running", "Look again")
+	w.sees("Working.", "Running", "Check again")
 	w.script(true)
 	w.open("/tasks/slow")
 	w.sees("On it.")
@@ -131,7 +131,7 @@ func TestBrowserTaskPages(t *testing.T) {
 	w.until("the link", "document.querySelector('.said > p > .link')")
 	w.click(strings.TrimSpace(w.text("document.querySelector('.said > p > .link').innerText")))
 	w.arrives("/tasks/steps/turns/0")
-	w.click("Steps after »")
+	w.click("Later steps »")
 	w.sees("Step 31")
 	is.Equal(w.path(), "/tasks/steps/turns/0")
 }

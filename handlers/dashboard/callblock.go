@@ -262,7 +262,7 @@ func callState(t store.Turn, c store.Call, ended bool, a store.Approval, asked b
 	case ended && c.State == store.CallCompleted:
 		return "", ""
 	case ended && c.State == store.CallInterrupted:
-		return "cut off", "bad"
+		return "interrupted", "bad"
 	case ended:
 		return "failed", "bad"
 	case t.Status == store.Running:

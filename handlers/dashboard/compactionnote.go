@@ -32,20 +32,20 @@ func compactionText(l *text.Language, c store.Compaction) string {
 	var what string
 	switch c.Kind {
 	case store.CompactionCut:
-		what = l.N(c.Items, "%d long text of tools was cut to %s.", "%d long texts of tools were cut to %s each.",
+		what = l.N(c.Items, "%d long tool output was truncated to %s.", "%d long tool outputs were truncated to %s each.",
 			showBytes(l, c.CutTo))
 	case store.CompactionFiles:
-		what = l.N(c.Items, "%d attached file will only be named.", "%d attached files will only be named.")
+		what = l.N(c.Items, "%d attached file is listed by name only.", "%d attached files are listed by name only.")
 	case store.CompactionSummary:
 		what = l.N(c.Items, "%d earlier model call was summarised.", "%d earlier model calls were summarised.")
 	case store.CompactionOmission:
 		what = l.N(c.Items, "%d earlier model call was left out.", "%d earlier model calls were left out.")
 	default:
-		what = l.T("A part of the conversation was told shorter.")
+		what = l.T("Part of the conversation was shortened.")
 	}
-	why := l.T("Now the conversation fits %s: about %d tokens became %d.", c.Model, c.TokensBefore, c.TokensAfter)
+	why := l.T("The conversation was shortened to fit %s, from about %d to %d tokens.", c.Model, c.TokensBefore, c.TokensAfter)
 	if c.Refused {
-		why = l.T("%s found the conversation too long: about %d tokens became %d.", c.Model, c.TokensBefore,
+		why = l.T("The conversation was too long for %s. It was shortened from about %d to %d tokens.", c.Model, c.TokensBefore,
 			c.TokensAfter)
 	}
 	return what + " " + why

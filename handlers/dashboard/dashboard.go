@@ -282,7 +282,7 @@ func (d *Dashboard) refuse(w http.ResponseWriter, r *request, err error) {
 		return // the browser closed the connection
 	}
 	p := errorPage{Status: http.StatusInternalServerError, RequestID: requestID(w),
-		Message: r.t("Something went wrong here. The log says more under this request's id.")}
+		Message: r.t("The server could not handle this request. Its log has the details under the request's ID.")}
 	handlers.DescribeRefusal(r.Context(), err)
 	var e *store.Error
 	if errors.As(err, &e) {

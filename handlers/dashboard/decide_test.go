@@ -50,7 +50,7 @@ func TestDecisionByLink(t *testing.T) {
 	is.Equal(guest.post(link, "decision", "approve").location(), link)
 	is.Equal(s.ended("one").Status, store.Completed)
 	p := guest.get(link)
-	is.True(p.has("Approved by", "nothing more to decide"))
+	is.True(p.has("Approved by", "Nothing is left to decide"))
 	is.Equal(p.has("<button name"), false)
 	is.Equal(guest.post(link, "decision", "deny").location(), link) // it does not count
 	is.True(guest.get(link).has("Approved by"))

@@ -34,7 +34,7 @@ func TestDiskNotice(t *testing.T) {
 		is.True(owner.get(path).has("The server’s disk is nearly full.", "are free.")) // on every page
 	}
 	set(500)
-	is.True(owner.get("/tasks").has("The server’s disk is full.", "No new work is taken")) // the worse notice
+	is.True(owner.get("/tasks").has("The server’s disk is full.", "The server refuses new work")) // the worse notice
 	is.True(!member.get("/tasks").has(`id="disk"`))                                        // a member can do nothing about it
 	open := s.store.ReadOnly(store.ReadOnlyError(store.CodeStorage, "the disk was full at the start"))
 	is.True(member.get("/tasks").has("Nothing can be changed now.", "the disk was full at the start")) // everybody's concern

@@ -28,13 +28,13 @@ func (p errorPage) Icon() string {
 // title returns the heading of the page.
 func (p errorPage) title() text.Key {
 	title, known := map[int]text.Key{
-		http.StatusBadRequest:            "This cannot be done so",
-		http.StatusForbidden:             "You may not do this",
-		http.StatusNotFound:              "There is nothing here",
-		http.StatusConflict:              "This is not possible now",
-		http.StatusRequestEntityTooLarge: "This is too large",
-		http.StatusTooManyRequests:       "This is too much at once",
-		http.StatusServiceUnavailable:    "This is not possible now",
+		http.StatusBadRequest:            "Invalid request",
+		http.StatusForbidden:             "Access denied",
+		http.StatusNotFound:              "Page not found",
+		http.StatusConflict:              "Not possible right now",
+		http.StatusRequestEntityTooLarge: "Request too large",
+		http.StatusTooManyRequests:       "Too many requests",
+		http.StatusServiceUnavailable:    "Not possible right now",
 	}[p.Status]
 	if !known {
 		return text.Key("Something went wrong")
@@ -48,7 +48,7 @@ func (r *request) fieldLabel(path string) string {
 		"name": "Name", "title": "Title", "summary": "Summary", "instructions": "Instructions", "input": "Instruction",
 		"email": "Email address", "password": "Password", "old": "Old password", "role": "Role", "value": "Value",
 		"hosts": "Hosts", "monthlyCreditCap": "Credits a month", "cursor": "Page", "from": "From", "to": "To",
-		"status": "Status", "action": "What", "theme": "Theme", "language": "Language", "answer": "Answer",
+		"status": "Status", "action": "Action", "theme": "Theme", "language": "Language", "answer": "Answer",
 		"reason": "Reason", "model": "Model", "budget": "Budget", "outputSchema": "Output schema", "url": "Address",
 		"cron": "Schedule", "timezone": "Time zone", "files": "Files", "tools": "Tools", "visibility": "Visibility",
 	}[path]

@@ -84,8 +84,8 @@ func TestPlot(t *testing.T) {
 		"no time":       {[]store.Span{span(0, -1, 0, 0), span(0, 0, 0, 0)}, 2, "The model worked for 0 ms in 1 call. Tools worked for 0 ms in 1 call."},
 		"backwards":     {[]store.Span{span(0, -1, 10, 5)}, 1, "The model worked for 0 ms in 1 call."},
 		"side by side":  {[]store.Span{span(0, -1, 0, 100), span(0, 0, 100, 300), span(0, 1, 100, 200)}, 3, "Tools worked for 300 ms in 2 calls."},
-		"a long wait":   {[]store.Span{span(0, -1, 0, 1000), span(0, 0, 3_601_000, 3_602_000)}, 2, "Nothing worked for 1 h 0 min."},
-		"a clock set":   {[]store.Span{span(0, -1, 5000, 6000), span(1, -1, 0, 1000)}, 2, "in 2 calls. Nothing worked for 4.0 s."},
+		"a long wait":   {[]store.Span{span(0, -1, 0, 1000), span(0, 0, 3_601_000, 3_602_000)}, 2, "There was no activity for 1 h 0 min."},
+		"a clock set":   {[]store.Span{span(0, -1, 5000, 6000), span(1, -1, 0, 1000)}, 2, "in 2 calls. There was no activity for 4.0 s."},
 		"many, grouped": {long, 60, "in 500 calls. Tools worked for 4.5 s in 500 calls"},
 	} {
 		t.Run(name, func(t *testing.T) {

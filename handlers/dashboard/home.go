@@ -143,19 +143,19 @@ func (d *Dashboard) firstSteps(r *request) ([]firstStep, error) {
 		return firstStep{r.t(title), r.t(about), address, done}
 	}
 	steps := []firstStep{
-		step(text.Key("Make your first worker"),
+		step(text.Key("Create your first worker"),
 			text.Key("An agent with standing instructions, from a template or in your own words."), "/workers/new",
 			taken.Worker),
 		step(text.Key("Send it a mail"),
 			text.Key("Every worker has an address of its own, which its page shows."), "/mail", taken.Mail),
-		step(text.Key("Let it work on a schedule"),
+		step(text.Key("Run it on a schedule"),
 			text.Key("Once, at an interval or by cron: see Schedules on a worker's page."), "/workers", taken.Schedule),
 	}
 	// Others could not take this step.
 	if r.who.Role.May(store.ManageProviders) {
 		connected := !d.modelState(r.Context(), r.who.OrganizationID).Offline
 		steps = append([]firstStep{step(text.Key("Connect a model"),
-			text.Key("Until then a stand-in answers, which can only quote."), "/settings/models", connected)}, steps...)
+			text.Key("Until then, workers answer with the built-in offline stand-in, which can only quote text."), "/settings/models", connected)}, steps...)
 	}
 	for _, s := range steps {
 		if !s.Done {

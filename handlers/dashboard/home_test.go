@@ -54,7 +54,7 @@ func TestHome(t *testing.T) {
 	s := newSite(t)
 	s.join("mo@example.com", store.RoleMember)
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
-	is.True(ann.get("/").has("What runs, what waits for you and what failed appears here.", "credits"))
+	is.True(ann.get("/").has("Tasks that are running, waiting for you or failed appear here.", "credits"))
 	w := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
 	hidden := s.worker(s.owner, store.NewWorker{Title: "Hidden", Visibility: store.Private})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, Title: "broken", Input: scripted("fail 400 no ink")})

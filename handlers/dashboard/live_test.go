@@ -170,7 +170,7 @@ func TestAllowRestOfTask(t *testing.T) {
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "rest", Input: scripted(calling("write_file", "path", "a.txt", "content", "one\ntwo\n"),
 		calling("write_file", "path", "b.txt", "content", "x"), calling("edit_file", "path", "a.txt", "old", "two", "new", "three"), "say over")})
 	id := s.approval("rest")
-	is.True(b.get("/tasks/rest").has("Write a.txt?", "one\ntwo", "It replaces the file if there is one.", "Allow write_file for the rest of this task"))
+	is.True(b.get("/tasks/rest").has("Write a.txt?", "one\ntwo", "This call replaces the file if it exists.", "Allow write_file for the rest of this task"))
 	is.Equal(b.post("/tasks/rest/approvals/"+id, "decision", "approve", "restOfTask", "yes").location(), "/tasks/rest?done=tool-allowed")
 	next := s.approval("rest")
 	p := b.get("/tasks/rest")

@@ -250,13 +250,13 @@ func verdictsOf(r *request, raw json.RawMessage) (list []option) {
 	sender := r.t("Sender")
 	switch {
 	case v.Local:
-		return []option{{sender, r.t("handed in on this machine or through the API: nothing was checked")}}
+		return []option{{sender, r.t("submitted on this machine or through the API: not verified")}}
 	case v.Key:
-		return []option{{sender, r.t("vouched for by the API key that posted the mail")}}
+		return []option{{sender, r.t("verified by the API key that posted the mail")}}
 	}
-	vouched := r.t("nothing vouches for it")
+	vouched := r.t("not verified")
 	if v.Authenticated {
-		vouched = r.t("vouched for by its domain")
+		vouched = r.t("verified by its domain")
 	}
 	if v.Relay != "" {
 		vouched += r.t(", as checked by %s", v.Relay)

@@ -99,7 +99,7 @@ func TestHeldMailIsReleased(t *testing.T) {
 	is.True(p.has("The mail is released", "/tasks/tsk_"))
 	is.True(!p.has("Release to the worker"))
 	is.Equal(b.post("/mail/messages/"+e.ID+"/release").status, http.StatusConflict)
-	is.True(b.get("/mail/held").has("No mail waits"))
+	is.True(b.get("/mail/held").has("No held mail"))
 }
 
 // TestLargeMail checks that the pages and the list of large mails stay small.
@@ -118,7 +118,7 @@ func TestLargeMail(t *testing.T) {
 			"Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\n%s\n%s--b--\n", long, i, long, strings.Repeat(long+"\n", 100), parts.String()))
 	}
 	b := s.signIn("ann@example.com")
-	for path, says := range map[string]string{"/mail": "Older »", "/mail/held": "Older »", "/mail/messages/" + last.ID: "The text goes on"} {
+	for path, says := range map[string]string{"/mail": "Older »", "/mail/held": "Older »", "/mail/messages/" + last.ID: "The text is truncated"} {
 		p := b.get(path)
 		is.Equal(p.status, http.StatusOK)
 		is.True(len(p.body) < maxPage)

@@ -57,7 +57,7 @@ func (k kindFacts) urlField(f *form, id string) cardField {
 
 func windowField(f *form, id string) cardField {
 	c := newCardField(f, id, "contextWindow", "text", text.Key("Context length, in tokens"))
-	c.Hint = text.Key("Empty: as the provider says. Less is cheaper.")
+	c.Hint = text.Key("Leave it empty to use the provider's value. A shorter context costs less.")
 	return c
 }
 
@@ -66,7 +66,7 @@ func (c providerCard) Fields() []cardField {
 	id := "p-" + c.Name
 	key, address := c.keyField(c.Form, id), c.urlField(c.Form, id)
 	if key.Required = false; c.HasKey {
-		key.Placeholder = text.Key("Empty keeps the present one")
+		key.Placeholder = text.Key("Leave it empty to keep the current one")
 	}
 	return []cardField{key, address, windowField(c.Form, id)}
 }
@@ -87,7 +87,7 @@ func (c connectCard) First() (list []cardField) {
 func (c connectCard) More() (list []cardField) {
 	id := "k-" + string(c.Kind)
 	name := newCardField(c.Form, id, "name", "text", text.Key("Name"))
-	name.Value, name.Hint = c.Name, text.Key("Its models are called NAME:MODEL. The name never changes.")
+	name.Value, name.Hint = c.Name, text.Key("Models of this provider are named NAME:MODEL. The name cannot be changed later.")
 	list = append(list, name)
 	if !c.WithURL {
 		list = append(list, c.urlField(c.Form, id))

@@ -185,9 +185,9 @@ func (c providerCard) State() state {
 func (c providerCard) WayOut() text.Key {
 	switch c.Test.Code {
 	case "401", "403":
-		return text.Key("Check the key, or make a new one and replace it here.")
+		return text.Key("Check the key, or create a new one and replace it here.")
 	case "402", "429":
-		return text.Key("Look at the credit and the limits of the account at the provider, then test again.")
+		return text.Key("Check the credit and the limits of your account at the provider, then test again.")
 	case "404":
 		return text.Key("Choose another model to test, or check the address.")
 	case "connection":
@@ -198,7 +198,7 @@ func (c providerCard) WayOut() text.Key {
 	case "timeout":
 		return text.Key("The server may still be loading the model. Test again in a minute.")
 	case "bad_response":
-		return text.Key("Check the address: APIs of this kind mostly end in /v1.")
+		return text.Key("Check the address: the base URL of such an API usually ends in /v1.")
 	}
 	return text.Key("Correct it and test again.")
 }

@@ -122,7 +122,7 @@ func TestModelsPageRefuses(t *testing.T) {
 	is.Equal(b.post("/settings/models/providers", "kind", "openai-compatible", "name", "box", "baseUrl", p.URL+"/v1", "key", "sk-wrong-0123456789-key").location(),
 		"/settings/models#p-box")
 	shown := b.get("/settings/models")
-	is.True(shown.has("Key refused", "401: Incorrect API key provided: Bearer [key]", "make a new one"))
+	is.True(shown.has("Key refused", "401: Incorrect API key provided: Bearer [key]", "create a new one"))
 	is.True(!shown.has("sk-wrong") && !shown.has("<b>bold"))
 	is.True(b.get("/workers").has(`id="no-model"`)) // still not connected
 	is.Equal(b.post("/settings/models/providers/box", "key", modelKey, "baseUrl", p.URL+"/v1").location(), "/settings/models?done=provider-changed#p-box")

@@ -30,10 +30,10 @@ func TestSearch(t *testing.T) {
 	member := mo.get("/search?q=quart")
 	is.True(member.has("reporter", "Compare ") && !member.has("secret") && !member.has("Hidden") && !member.has("quart%20b"))
 	is.True(ann.get("/search?q=audit").has("/settings/audit"))
-	is.True(mo.get("/search?q=audit").has("Nothing is called so.")) // a Member may not open the page
+	is.True(mo.get("/search?q=audit").has("No name matches.")) // a Member may not open the page
 	is.True(ann.get("/search").has("New worker", "<kbd>C</kbd>"))
 	part := ann.get("/search?part=1&q=quart")
 	is.True(part.has("<mark>") && !part.has("<html") && len(part.body) < 8<<10)
 	is.Equal(ann.get("/search?q="+strings.Repeat("x", 201)).status, http.StatusUnprocessableEntity)
-	is.True(ann.get("/search?q=%25").has("Nothing is called so.")) // no wildcard
+	is.True(ann.get("/search?q=%25").has("No name matches.")) // no wildcard
 }

@@ -18,7 +18,7 @@ func TestSecretPages(t *testing.T) {
 	w := s.worker(s.owner, store.NewWorker{Title: "W"})
 	for _, path := range []string{"/workers/" + w.ID + "/secrets", "/settings/secrets"} {
 		is := is.New(t)
-		is.True(b.get(path).has("There is no secret yet"))
+		is.True(b.get(path).has("There are no secrets yet"))
 		set := b.post(path, "name", " CRM_KEY ", "value", "the value of it", "hosts", "api.example.com, *.example.org")
 		is.Equal(set.location(), path+"?done=secret-set")
 		p := b.get(path)

@@ -40,21 +40,21 @@ type section struct {
 func sections() []section {
 	return []section{
 		{right: store.SeeProviders, Path: modelsPath, Icon: "spark", title: text.Key("Models"),
-			hint: text.Key("Keys stay on this server, encrypted. Workers use the default unless they choose a model.")},
+			hint: text.Key("This server stores keys encrypted. Workers use the default model unless they choose another one.")},
 		{right: store.ManageKeys, Path: "/settings/keys", Icon: "key", title: text.Key("API keys"),
-			hint: text.Key("Programs that call the API do it with a key.")},
+			hint: text.Key("Programs call the API with a key.")},
 		{right: store.ManageMembers, Path: "/settings/members", Icon: "users", title: text.Key("Members"),
-			hint: text.Key("Who belongs to the organization, and what they may do.")},
+			hint: text.Key("The members of the organization and their roles.")},
 		{right: store.ManageOrganization, Path: "/settings/organization", Icon: "home", title: text.Key("Organization"),
-			hint: text.Key("Its name, and what a month may cost.")},
+			hint: text.Key("The name of the organization and its monthly credit cap.")},
 		{right: store.ManageSecrets, Path: "/settings/secrets", Icon: "lock", title: text.Key("Secrets"),
 			hint: text.Key("Passwords and keys that tools send and models never see.")},
 		{right: store.ManageAlerts, Path: "/settings/alerts", Icon: "bell", title: text.Key("Alerts"),
-			hint: text.Key("Who is told of failures and of work that waits.")},
+			hint: text.Key("Channels that get alerts about failures and waiting tasks.")},
 		{right: store.SeeAudit, Path: "/settings/audit", Icon: "history", title: text.Key("Audit log"),
-			hint: text.Key("Who changed what, and when.")},
+			hint: text.Key("The list of all changes, with their time and actor.")},
 		{right: store.SeeSystem, Path: "/settings/system", Icon: "model", title: text.Key("System"),
-			hint: text.Key("How this server is doing.")},
+			hint: text.Key("The state of this server.")},
 	}
 }
 

@@ -48,7 +48,7 @@ func TestKeysPage(t *testing.T) {
 	is.Equal(p.header.Get("Cache-Control"), "no-store")
 	is.Equal(me(old), http.StatusOK)
 	again := b.get("/settings/keys?made=1")
-	is.True(!again.has(old) && again.has("was shown already")) // shown once
+	is.True(!again.has(old) && again.has("was already shown")) // shown once
 
 	roll := regexp.MustCompile(`/settings/keys/key_\w+/roll`).FindString(p.body)
 	rolled := b.get(b.post(roll).location())

@@ -161,7 +161,7 @@ func (d *Dashboard) demonstration(r *request, s starter) (string, error) {
 	if !d.modelState(r.Context(), r.who.OrganizationID).Offline {
 		return parts[0], nil
 	}
-	note := r.t("A demonstration: no model is connected, so the steps and the answer were written beforehand.")
+	note := r.t("This is a demonstration. No model is connected; the steps and the answer are prepared examples.")
 	script := []string{parts[1]}
 	if answer := strings.TrimSpace(parts[2]); strings.HasPrefix(answer, "json ") {
 		script = append(script, answer)

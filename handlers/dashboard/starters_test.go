@@ -31,7 +31,7 @@ func TestStarters(t *testing.T) {
 			is.Equal(b.post("/starters/"+id+"/try", "token", "one").location(), p.location()) // a second click
 			turn := s.ended(strings.TrimPrefix(p.location(), "/tasks/"))
 			is.Equal(turn.Status, store.Completed)
-			is.True(strings.Contains(turn.Input+turn.OutputText, "A demonstration: no model is connected"))
+			is.True(strings.Contains(turn.Input+turn.OutputText, "This is a demonstration. No model is connected"))
 			task, _, err := s.store.Task(t.Context(), s.owner.Caller, turn.TaskID)
 			is.NoErr(err)
 			conv, err := s.store.Conversation(t.Context(), task)

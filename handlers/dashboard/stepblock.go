@@ -364,7 +364,7 @@ func decisionText(l *text.Language, a store.Approval) string {
 		}
 		return l.T("Answered by %s.", a.DecidedByName)
 	case store.ApprovalExpired:
-		return l.T("Nobody decided in time.")
+		return l.T("The approval expired before a decision.")
 	case store.ApprovalCancelled:
 		return l.T("The turn ended before a decision.")
 	}

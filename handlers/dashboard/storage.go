@@ -12,7 +12,7 @@ type storageState struct {
 	Measured store.Storage
 	Kinds    []storageRow
 	Pruned   store.Pruned
-	FreeDisk int64 // -1 if the system does not say
+	FreeDisk int64 // -1 if the system does not report it
 }
 
 // A storageRow is a kind of rows in the database.

@@ -28,19 +28,19 @@ func TestSystemPage(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	p := b.get("/settings/system")
 	is.Equal(p.status, http.StatusOK)
-	is.True(p.has("0 running, 0 queued", "writable", "alive", "Up for", "3 h 0 min", "own root", "never", "Make a backup", s.store.Dir(), "nowhere: start with",
-		"1,000,000 tokens (by the price table)", "before instructions and files", "are being measured", "none since the start"))
+	is.True(p.has("0 running, 0 queued", "writable", "running", "Up for", "3 h 0 min", "own root", "never", "Create a backup", s.store.Dir(), "off: start the server with",
+		"1,000,000 tokens (by the price table)", "before instructions and files", "being measured", "none since the start"))
 	is.True(!p.has("journeyman vacuum")) // a new database returns its space
 	is.NoErr(s.store.MeasureStorage(t.Context()))
 	_, err := s.store.EndPruning(t.Context(), 0, 0)
 	is.NoErr(err)
-	is.True(b.get("/settings/system").has("Tasks and their turns", "Webhook deliveries", "0 tasks, 0 rows of webhooks"))
+	is.True(b.get("/settings/system").has("Tasks and their turns", "Webhook deliveries", "0 tasks, 0 webhook records"))
 	alive = false
 	_, err = s.store.Backup(t.Context(), io.Discard)
 	is.NoErr(err)
 	p = b.get("/settings/system")
-	is.True(p.has("stands still", "just now"))
-	is.True(!p.has("Make a backup"))
+	is.True(p.has("stopped: schedules do not run", "just now"))
+	is.True(!p.has("Create a backup"))
 }
 
 // TestDoctorOnSystemPage makes the checks by a button, for those who may see the page.
@@ -63,11 +63,11 @@ func TestDoctorOnSystemPage(t *testing.T) {
 	other := s.stranger("eve@example.com") // an Owner, and not of the organization that runs the server
 	is.Equal(other.post("/settings/system/doctor", "").status, http.StatusForbidden)
 	b := s.signIn("ann@example.com")
-	is.True(b.get("/settings/system").has("Nobody has made the checks", "Check now"))
+	is.True(b.get("/settings/system").has("The checks have not run", "Check now"))
 	is.Equal(runs, 0) // a page alone checks nothing
 	p := b.post("/settings/system/doctor", "")
 	is.Equal(p.location(), "/settings/system?done=checked#doctor")
-	is.True(b.get("/settings/system?done=checked").has("The checks are done", "1 failed, 0 warnings, 1 in order, 0 skipped", "3 MiB &lt;left&gt;", "delete what is not needed"))
+	is.True(b.get("/settings/system?done=checked").has("The checks have finished", "1 failed, 0 warnings, 1 passed, 0 skipped", "3 MiB &lt;left&gt;", "delete what is not needed"))
 	is.Equal(runs, 1)
 	is.True(b.get("/settings/system").has("3 MiB &lt;left&gt;")) // the result stays
 	p = other.get("/settings/system")

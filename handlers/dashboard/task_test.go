@@ -93,7 +93,7 @@ func TestTaskPage(t *testing.T) {
 	is.Equal(strings.Count(p.body, "<strong>your</strong>"), 1) // the answer stands there once
 	is.True(p.has(`/files/out/poem.md?v=`, ">poem.md</span>"))
 	is.True(p.has(`viewBox="0 0 600 26"`, `aria-label="The model worked for`, "in 4 calls", "in 3 calls"))
-	is.True(p.has("Go on with this task", `enctype="multipart/form-data"`, "Run again", "Edit and run again"))
+	is.True(p.has("Continue this task", `enctype="multipart/form-data"`, "Run again", "Edit and run again"))
 	is.Equal(p.has("live.js"), false) // nothing runs
 	is.Equal(p.has("Stop</button>"), false)
 	is.True(len(p.body) < maxPage)
@@ -205,7 +205,7 @@ func TestLongTask(t *testing.T) {
 			is.True(!steps[m[1]])
 			steps[m[1]] = true
 		}
-		next = link(p, "Steps after »")
+		next = link(p, "Later steps »")
 	}
 	is.Equal(len(steps), 61)
 	small("/tasks/long/calls/0/3/0")
@@ -306,7 +306,7 @@ func TestApprovalPage(t *testing.T) {
 	is.True(p.has("Write &lt;b&gt;.txt?", `<span class="pill">write_file</span>`, `action="/tasks/yes/approvals/`+id+`"`, "waits for approval"))
 	is.True(b.get("/tasks").has("Waiting for you", `href="/tasks/yes"`))
 	other := member.get("/tasks/yes")
-	is.True(other.has("Write &lt;b&gt;.txt?", "Owners and Admins decide on this"))
+	is.True(other.has("Write &lt;b&gt;.txt?", "an Owner or an Admin must decide"))
 	is.Equal(other.has(">Approve</button>"), false)
 	is.Equal(member.post("/tasks/yes/approvals/"+id, "decision", "approve").status, 403)
 	is.Equal(b.post("/tasks/yes/approvals/"+id, "decision", "maybe").status, 422)
@@ -339,8 +339,8 @@ func TestQuestionPage(t *testing.T) {
 	id := ask("one", `{"question": "Which <b>?", "choices": ["red & hot", "blue"]}`)
 	p := b.get("/tasks/one")
 	is.True(p.has("Which &lt;b&gt;?", `name="choice" value="1">red &amp; hot</button>`, "waits for an answer", `name="answer"`))
-	is.True(b.get("/tasks?waitingFor=person").has(`1<span class="unseen"> wait for you</span>`, `href="/tasks/one"`))
-	is.Equal(member.get("/tasks").has("wait for you"), false)
+	is.True(b.get("/tasks?waitingFor=person").has(`1<span class="unseen"> waiting for you</span>`, `href="/tasks/one"`))
+	is.Equal(member.get("/tasks").has("waiting for you"), false)
 	is.True(b.get("/tasks?waitingFor=model").has("No task matches"))
 	is.Equal(b.get("/tasks?waitingFor=rain").status, 422)
 	is.Equal(member.get("/tasks/one").has(`name="answer"`), false)
@@ -390,7 +390,7 @@ func TestManyApprovals(t *testing.T) {
 		t.Fatal(len(p.body))
 	}
 	is.Equal(strings.Count(p.body, ">Approve</button>"), 6)
-	is.True(p.has("26 more calls will be asked about after these."))
+	is.True(p.has("26 more calls need approval after these."))
 	is.True(b.get("/tasks/asks/raw/0/0/calls/5/input").has(`"n": 5`))
 	is.True(p.has(`href="/tasks/asks/raw/0/0/calls/5/input"`))
 }
@@ -444,11 +444,11 @@ func TestCompactionNotes(t *testing.T) {
 	is.NoErr(err)
 	is.NoErr(st.StopRunner(ctx, "r"))
 	p := newSiteOf(t, st).signIn("ann@example.com").get("/tasks/full")
-	is.True(p.has("3 long texts of tools were cut to 2.0 KiB each. Now the conversation fits small-model: about 9,000 tokens became 4,000."))
-	is.True(p.has("1 attached file will only be named."))
-	is.True(p.has("12 earlier model calls were summarised. small-model found the conversation too long", "They spoke of &lt;b&gt;rivers&lt;/b&gt;."))
+	is.True(p.has("3 long tool outputs were truncated to 2.0 KiB each. The conversation was shortened to fit small-model, from about 9,000 to 4,000 tokens."))
+	is.True(p.has("1 attached file is listed by name only."))
+	is.True(p.has("12 earlier model calls were summarised. The conversation was too long for small-model", "They spoke of &lt;b&gt;rivers&lt;/b&gt;."))
 	is.True(p.has("4 earlier model calls were left out"))
-	is.True(p.has("The worker was told", "Call a &lt;tool&gt;."))
+	is.True(p.has("Context sent to the model", "Call a &lt;tool&gt;."))
 	is.True(strings.Index(p.body, "One.") < strings.Index(p.body, "were summarised"))
 	is.True(strings.Index(p.body, "Two.") > strings.Index(p.body, "were summarised"))
 }

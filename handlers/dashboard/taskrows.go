@@ -31,7 +31,7 @@ type waitingTask struct {
 
 // startedBy returns where a task came from.
 func startedBy(t store.Trigger) text.Key {
-	return map[store.Trigger]text.Key{store.TriggerAPI: text.Key("API"), store.TriggerUI: text.Key("These pages"),
+	return map[store.Trigger]text.Key{store.TriggerAPI: text.Key("API"), store.TriggerUI: text.Key("Dashboard"),
 		store.TriggerEmail: text.Key("Mail"), store.TriggerSchedule: text.Key("Schedule")}[t]
 }
 

@@ -89,7 +89,7 @@ func (d *Dashboard) addChoices(r *request, p *taskList) (err error) {
 		labelled{"model", text.Key("The model")}, labelled{"worker", text.Key("Another worker")})
 	p.Triggers = r.options(labelled{"", text.Key("Any source")}, labelled{"api", text.Key("API")},
 		labelled{"email", text.Key("Mail")}, labelled{"schedule", text.Key("Schedule")},
-		labelled{"ui", text.Key("These pages")})
+		labelled{"ui", text.Key("Dashboard")})
 	p.Workers, err = d.workerOptions(r, p.Form.Get("workerId"))
 	return err
 }

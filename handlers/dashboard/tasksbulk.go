@@ -158,10 +158,10 @@ func bulkResultOf(v url.Values) *bulkResult {
 		return nil
 	}
 	b.Why = map[string]text.Key{
-		"rights": text.Key("Only the creator of the worker may archive its tasks, " +
-			"and a task that is hidden from you takes nothing."),
-		"gone":    text.Key("A task or its worker is no longer there."),
-		"state":   text.Key("A task has ended, goes on or is archived already."),
+		"rights": text.Key("Only the creator of the worker can archive its tasks, " +
+			"and you cannot change tasks that are hidden from you."),
+		"gone":    text.Key("The task or its worker was deleted."),
+		"state":   text.Key("The state does not allow this: the task has ended, is still running or is archived."),
 		"full":    text.Key("The queue is full: try again later."),
 		"credits": text.Key("The credits of this month are used up."),
 	}[v.Get("why")]

@@ -139,11 +139,11 @@ func (b *turnBuilder) what(s stream.State, place int64, asks []store.Approval) s
 	case w != nil && w.Reason != "":
 		return l.T("Waiting for %s", store.FirstRunes(w.Reason, maxOutage))
 	case s.Turn.Status == store.Pending && !s.Turn.Ready:
-		return l.T("Queued: it runs after the turn before it")
+		return l.T("Queued: it runs after the previous turn")
 	case s.Turn.Status == store.Pending && place > 0:
-		return l.N(place, "Queued: %d turn waits before it", "Queued: %d turns wait before it")
+		return l.N(place, "Queued: %d turn is ahead", "Queued: %d turns are ahead")
 	case s.Turn.Status == store.Pending:
-		return l.T("Queued: it is the next one")
+		return l.T("Queued: it runs next")
 	}
 	return b.works(s)
 }

@@ -23,14 +23,14 @@ type toolRules struct {
 // Rules returns the fields of the list with that name: tools or strangerTools.
 func (v workerFields) Rules(name string) toolRules {
 	r := toolRules{Form: v.Form, Name: name, Tools: v.OwnTools, Only: v.Form.Get(name+"Mode") == "only",
-		suggested: v.OwnTools, Legend: v.lang.T("Tools that it may call"), Default: v.lang.T("Every tool"),
-		Hint: v.lang.T("A model that calls another is refused. MCP tools must be offered below as well.")}
+		suggested: v.OwnTools, Legend: v.lang.T("Allowed tools"), Default: v.lang.T("Every tool"),
+		Hint: v.lang.T("Calls of other tools are refused. MCP tools must be allowed in their own list below, too.")}
 	if name == "strangerTools" {
-		r.Legend = v.lang.T("Tools for people who are no members")
-		r.Default = v.lang.T("The files of the task's own folder, and publishing")
+		r.Legend = v.lang.T("Tools for non-members")
+		r.Default = v.lang.T("Files of the task's own folder, and publishing")
 		r.suggested = ruledTools(runner.StrangerTools(store.WorkerSettings{}))
-		r.Hint = v.lang.T("What tasks may call that come from outside, such as by mail of a stranger: " +
-			"only what is permitted here and above.")
+		r.Hint = v.lang.T("Tasks of non-members, such as mail from strangers, " +
+			"may call only tools that are allowed both here and above.")
 	}
 	return r
 }

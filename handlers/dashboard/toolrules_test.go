@@ -46,5 +46,5 @@ func TestToolRules(t *testing.T) {
 	_, err := s.store.UpdateWorker(t.Context(), s.owner.Caller, w.ID, store.WorkerPatch{Tools: &store.ToolRules{{Tool: "shell", Commands: []string{"git", "ls"}}},
 		StrangerTools: &store.ToolRules{}})
 	is.NoErr(err)
-	is.True(mo.get(path).has("<code>shell: git ls</code>", "<dt>Tools for people who are no members</dt><dd>none</dd>"))
+	is.True(mo.get(path).has("<code>shell: git ls</code>", "<dt>Tools for non-members</dt><dd>none</dd>"))
 }

@@ -329,7 +329,7 @@ func (b *turnBuilder) addAnswer(block *turnBlock, raw string) {
 func problemText(l *text.Language, t store.Turn) string {
 	switch {
 	case t.Status == store.Aborted:
-		return l.T("What it had done until then is kept.")
+		return l.T("Its results so far are kept.")
 	case t.Failure != nil:
 		why := orElse(sentence(t.Failure.Message), l.T("The turn failed."))
 		if t.Failure.Retryable {
@@ -340,7 +340,7 @@ func problemText(l *text.Language, t store.Turn) string {
 		return budgetText(l, t)
 	case t.IncompleteReason == store.ReasonMaxTokens:
 		return l.T("The answer is not complete: it is longer than the model can write at once.") + " " +
-			l.T("A follow-up goes on from here.")
+			l.T("A follow-up continues from here.")
 	case t.IncompleteReason == store.ReasonFilter:
 		return l.T("The answer is not complete: the model's provider withheld a part of it.")
 	}
@@ -358,7 +358,7 @@ func budgetText(l *text.Language, t store.Turn) string {
 	case "time":
 		what = l.T("The answer is not complete: the budget \"%s\" has used up its time.", t.Budget)
 	}
-	return what + " " + l.T("A follow-up with a larger budget goes on from here.")
+	return what + " " + l.T("A follow-up with a larger budget continues from here.")
 }
 
 // took returns the time between two moments; 0 if the clock was set back.

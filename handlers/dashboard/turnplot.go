@@ -47,7 +47,7 @@ func (p timeline) Text() string {
 			"Tools worked for %[2]s in %[1]d calls.", showDuration(l, p.Tools)))
 	}
 	if p.Waited >= time.Second {
-		said = append(said, l.T("Nothing worked for %s.", showDuration(l, p.Waited)))
+		said = append(said, l.T("There was no activity for %s.", showDuration(l, p.Waited)))
 	}
 	return strings.Join(said, " ")
 }

@@ -225,9 +225,9 @@ func newUsagePart(r *request, part store.UsagePart, rank int, by store.UsageGrou
 	case by == store.ByTrigger:
 		p.Name = showTrigger(r.lang, store.Trigger(part.ID))
 	case by == store.ByKey && part.ID == "":
-		p.Name = r.t("without a key: dashboard, mail, schedules")
+		p.Name = r.t("no key (dashboard, mail, schedules)")
 	case by == store.ByWorker && part.ID == "":
-		p.Name = r.t("no worker: drafts of instructions")
+		p.Name = r.t("no worker (drafts of instructions)")
 	case part.Title == "":
 		p.Name = part.ID
 	case by == store.ByWorker:

@@ -56,7 +56,7 @@ func TestUsagePage(t *testing.T) {
 		is.True(len(p.body) < maxPage)         // with as many parts as are told apart
 	}
 	p = b.get("/usage")
-	is.True(p.has("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="fr"`, "6 more are in the plot"))
+	is.True(p.has("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="fr"`, "The table leaves out 6 more."))
 }
 
 func TestUsageCSV(t *testing.T) {

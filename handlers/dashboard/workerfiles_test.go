@@ -53,7 +53,7 @@ func TestFileList(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	w := s.worker(s.owner, store.NewWorker{Title: "Printer"})
 	path := "/workers/" + w.ID + "/files"
-	is.True(b.get(path).has("It has published no files yet", "curl "+s.url))
+	is.True(b.get(path).has("This worker has published no files yet", "curl "+s.url))
 	s.publish(w, "a.txt", "first")
 	s.publish(w, "reports/2030 März/b?#%2F+x.md", "# Hello")
 	s.publish(w, "a.txt", "second")

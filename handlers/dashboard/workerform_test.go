@@ -158,7 +158,7 @@ func TestTwoPeopleEdit(t *testing.T) {
 			if tt.status != http.StatusConflict {
 				return
 			}
-			is.True(p.has("Somebody else has changed the same", tt.says, tt.form)) // the page shows both
+			is.True(p.has("Somebody else changed this", tt.says, tt.form)) // the page shows both
 			// What the page holds now can be saved.
 			values = formValues(p.body)
 			is.Equal(values["revision"], now.Revision())

@@ -74,7 +74,7 @@ func TestWorkerPage(t *testing.T) {
 	p := b.get("/workers/" + w.ID)
 	is.Equal(p.status, http.StatusOK)
 	is.True(p.harmless())
-	is.True(p.has(w.ID+"@mail.example", "It has done nothing yet", "ann@example.com", "Show all of it"))
+	is.True(p.has(w.ID+"@mail.example", "This worker has no tasks yet", "ann@example.com", "Show all of it"))
 	is.True(len(p.body) < 30<<10) // long instructions are cut
 
 	// A run goes to the page of its task, whose trigger is the page.
@@ -147,7 +147,7 @@ func TestNewWorker(t *testing.T) {
 	is := is.New(t)
 	s := newSite(t)
 	b := s.signIn("ann@example.com")
-	is.True(b.get("/workers/new").has("Just run something", "Describe a worker", "Write it by hand", `value="publish_file"`))
+	is.True(b.get("/workers/new").has("Run a task now", "Describe a worker", "Write it by hand", `value="publish_file"`))
 
 	p := b.send(b.form("/run", []string{"input", "Write a haiku about rivers to haiku.md", "token", "x"}))
 	is.True(strings.HasPrefix(p.location(), "/tasks/"))
@@ -297,7 +297,7 @@ func TestWorkerMembers(t *testing.T) {
 	mo := s.join("mo@example.com", store.RoleMember)
 	w := s.worker(s.owner, store.NewWorker{Title: "Secret", Visibility: store.Private})
 	path := "/workers/" + w.ID + "/members"
-	is.True(b.get(path).has("Nobody is invited yet", `<option value="mo@example.com">`))
+	is.True(b.get(path).has("No members are invited yet", `<option value="mo@example.com">`))
 	theirs := s.signIn(mo.Email)
 	is.Equal(theirs.get("/workers/"+w.ID).status, http.StatusForbidden)
 	is.Equal(b.post(path, "email", " MO@example.com ").location(), path+"?done=worker-member-invited")

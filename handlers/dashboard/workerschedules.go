@@ -146,15 +146,15 @@ func onceAfter(l *text.Language, seconds float64) string {
 	n, err := strconv.ParseInt(amount, 10, 64)
 	switch {
 	case err != nil:
-		return l.T("once, %s seconds after it was made", l.Decimal(amount))
+		return l.T("once, %s seconds after creation", l.Decimal(amount))
 	case unit == "86400":
-		return l.N(n, "once, %d day after it was made", "once, %d days after it was made")
+		return l.N(n, "once, %d day after creation", "once, %d days after creation")
 	case unit == "3600":
-		return l.N(n, "once, %d hour after it was made", "once, %d hours after it was made")
+		return l.N(n, "once, %d hour after creation", "once, %d hours after creation")
 	case unit == "60":
-		return l.N(n, "once, %d minute after it was made", "once, %d minutes after it was made")
+		return l.N(n, "once, %d minute after creation", "once, %d minutes after creation")
 	}
-	return l.N(n, "once, %d second after it was made", "once, %d seconds after it was made")
+	return l.N(n, "once, %d second after creation", "once, %d seconds after creation")
 }
 
 // every returns an interval in words, in the largest unit that divides it.

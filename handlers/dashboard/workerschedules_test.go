@@ -53,7 +53,7 @@ func TestScheduleIsMade(t *testing.T) {
 		"date": {[]string{"when.type", "scheduled", "when.date", later.Format("2006-01-02T15:04")}, store.When{Type: store.Scheduled, Date: later.UTC()},
 			[]string{"once, at " + later.Format("Mon 2 Jan 2006 15:04:05 MST")}},
 		"delay": {[]string{"when.type", "delayed", "when.delayInSeconds", "1", "delayUnit", "86400"}, store.When{Type: store.Delayed, DelaySeconds: 86400},
-			[]string{"once, 1 day after it was made"}},
+			[]string{"once, 1 day after creation"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -157,7 +157,7 @@ func TestScheduleButtons(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	w := s.worker(s.owner, store.NewWorker{})
 	path := "/workers/" + w.ID + "/schedules"
-	is.True(b.get(path).has("No schedule yet", "curl "+s.url+"/api/workers/"+w.ID+"/schedules"))
+	is.True(b.get(path).has("There are no schedules yet", "curl "+s.url+"/api/workers/"+w.ID+"/schedules"))
 	b.post(path, "input", scripted("say done"), "budget", "low", "when.type", "interval", "when.intervalSeconds", "1", "intervalUnit", "3600")
 	own := b.get(path).schedules()[0]
 
@@ -174,7 +174,7 @@ func TestScheduleButtons(t *testing.T) {
 	is.Equal(turn.TriggeredBy, store.TriggerSchedule)
 
 	is.Equal(b.post(own+"/cancel").location(), path+"?done=schedule-cancelled")
-	is.True(b.get(path).has("No schedule yet"))
+	is.True(b.get(path).has("There are no schedules yet"))
 	is.Equal(b.get(own).status, http.StatusNotFound)
 }
 
@@ -198,7 +198,7 @@ func TestSchedulePages(t *testing.T) {
 			p = b.get(link(p, "Next page"))
 		}
 	}
-	is.True(p.has("Page before") && !p.has("Next page"))
+	is.True(p.has("Previous page") && !p.has("Next page"))
 	for _, page := range []string{"99", "-1", "x", "9223372036854775808"} {
 		is.Equal(b.get(path+"?page="+page).status, http.StatusOK)
 	}

@@ -37,16 +37,16 @@ func (v workerFields) Checked(tool string) bool {
 // MCPHint returns the hint of the field for MCP tools.
 func (v workerFields) MCPHint() string {
 	if len(v.Servers) == 0 {
-		return v.lang.T("This server knows no MCP servers yet; the README says how to name them.")
+		return v.lang.T("No MCP servers are configured. The README explains how to add them.")
 	}
-	return v.lang.T("SERVER for all of one's tools, or SERVER.TOOL, with spaces between them. This server knows %s.",
+	return v.lang.T("Enter SERVER for all tools of an MCP server or SERVER.TOOL for one tool, separated by spaces. Configured servers: %s.",
 		strings.Join(v.Servers, ", "))
 }
 
 // Visibilities returns the choices of the field.
 func (v workerFields) Visibilities() []option {
-	return []option{{"public", v.lang.T("public: everybody in the organization may run it")},
-		{"private", v.lang.T("private: only who is invited sees it")}}
+	return []option{{"public", v.lang.T("public: everybody in the organization can run it")},
+		{"private", v.lang.T("private: only invited members see it")}}
 }
 
 // Workspaces returns the choices of the field.

@@ -89,12 +89,12 @@ func versionPath(workerID string, number int64) string {
 func fieldChanged(field string) text.Key {
 	return map[string]text.Key{
 		"instructions":  "instructions changed",
-		"outputSchema":  "form of answers changed",
+		"outputSchema":  "answer format changed",
 		"model":         "model changed",
 		"approvalTools": "approvals changed",
 		"mcpTools":      "MCP tools changed",
 		"tools":         "tools changed",
-		"strangerTools": "tools for outsiders changed",
+		"strangerTools": "tools for non-members changed",
 	}[field]
 }
 
@@ -102,12 +102,12 @@ func fieldChanged(field string) text.Key {
 func fieldLabel(field string) text.Key {
 	return map[string]text.Key{
 		"instructions":  "Instructions",
-		"outputSchema":  "Form of answers",
+		"outputSchema":  "Answer format",
 		"model":         "Model",
-		"approvalTools": "Tools that wait for an approval",
+		"approvalTools": "Tools that need approval",
 		"mcpTools":      "MCP tools",
-		"tools":         "Tools that it may call",
-		"strangerTools": "Tools for people who are no members",
+		"tools":         "Allowed tools",
+		"strangerTools": "Tools for non-members",
 	}[field]
 }
 

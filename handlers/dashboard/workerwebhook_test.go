@@ -28,7 +28,7 @@ func TestWebhookPage(t *testing.T) {
 	t.Cleanup(end.Close)
 	w := s.worker(s.owner, store.NewWorker{Title: "Teller"})
 	path := "/workers/" + w.ID + "/webhook"
-	is.True(b.get(path).has("Without a webhook nothing is sent", "curl -X PUT "+s.url))
+	is.True(b.get(path).has("Nothing is sent without a webhook", "curl -X PUT "+s.url))
 	for _, url := range []string{"", "ftp://example.com", "javascript:alert(1)", hostile, "https://x y"} {
 		p := b.post(path, "url", url)
 		is.Equal(p.status, http.StatusUnprocessableEntity)

@@ -51,7 +51,7 @@ func TestWorkspacePages(t *testing.T) {
 	b := s.signIn("ann@example.com")
 	w := s.worker(s.owner, store.NewWorker{Title: "Printer"})
 	base := "/workers/" + w.ID
-	is.True(b.get(base + "/workspace/").has("There is nothing in this folder."))
+	is.True(b.get(base + "/workspace/").has("This folder is empty."))
 	folder := store.FolderPath(s.store.Dir(), store.Folder{WorkerID: w.ID})
 	_, err := os.Lstat(folder)
 	is.True(os.IsNotExist(err)) // to look at a folder creates none
