@@ -59,21 +59,21 @@ type config struct {
 
 	Serve   serveCommand        `cmd:"" default:"withargs" help:"Serve the API (the default)."`
 	Run     command.Run         `cmd:"" help:"Run one task in this process and print the result."`
-	Key     command.Keys        `cmd:"" help:"Manage API keys, beside a running server too."`
-	User    command.Users       `cmd:"" help:"Manage users, beside a running server too."`
-	Models  command.Providers   `cmd:"" name:"provider" help:"Connect providers of models, beside a running server too."`
-	Backup  command.Backup      `cmd:"" help:"Write the data folder to a file, a folder or an S3 store, beside a running server too."`
+	Key     command.Keys        `cmd:"" help:"Manage API keys, also while the server runs."`
+	User    command.Users       `cmd:"" help:"Manage users, also while the server runs."`
+	Models  command.Providers   `cmd:"" name:"provider" help:"Connect providers of models, also while the server runs."`
+	Backup  command.Backup      `cmd:"" help:"Back up the data folder to a file, a folder or an S3 store, also while the server runs."`
 	Restore command.Restore     `cmd:"" help:"Create a new data folder from a backup."`
 	OpenAPI command.OpenAPI     `cmd:"" name:"openapi" help:"Print the description of the API, OpenAPI 3.1 in JSON."`
 	Servers command.Servers     `cmd:"" name:"mcp" help:"Connect to the MCP servers and list their tools."`
-	Vacuum  command.Vacuum      `cmd:"" help:"Return the free space of the database to the disk, beside a running server too."`
-	Upgrade command.Upgrade     `cmd:"" help:"Replace this binary by a newer one: backup, check, and the way back."`
-	Health  command.Probe       `cmd:"" help:"Ask the running server of the data folder whether it is ready."`
-	Reload  command.Reloading   `cmd:"" help:"Make the running server read its files and flags again, as SIGHUP does."`
-	Pause   command.Maintenance `cmd:"" name:"maintenance" help:"Make the running server refuse changes and new work for a while: on, off or status."`
+	Vacuum  command.Vacuum      `cmd:"" help:"Return the free space of the database to the disk, also while the server runs."`
+	Upgrade command.Upgrade     `cmd:"" help:"Replace this binary with a newer one, with a backup, checks and a rollback."`
+	Health  command.Probe       `cmd:"" help:"Check whether the running server of the data folder is ready."`
+	Reload  command.Reloading   `cmd:"" help:"Reload the files and flags of the running server, as SIGHUP does."`
+	Pause   command.Maintenance `cmd:"" name:"maintenance" help:"Turn maintenance of the running server on or off, in which it refuses changes and new work."`
 	Doctor  command.Doctor      `cmd:"" help:"Check what a server needs: data folder, disk, clock, ports, base URL, mail and models."`
 	Bench   command.Bench       `cmd:"" help:"Measure how fast a server is on this machine, and compare it with an earlier run."`
-	Version command.Version     `cmd:"" help:"Print the version, and what the binary was built from."`
+	Version command.Version     `cmd:"" help:"Print the version and the source of the binary."`
 }
 
 // serveCommand is the command that serves. Its flags apply to no other command.
@@ -263,7 +263,8 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	if err != nil {
 		return nil, nil, err
 	}
-	s, baseURL := &server{service: service, metricsToken: new(atomic.Pointer[string])}, strings.TrimRight(cmp.Or(c.BaseURL, c.Certificate.BaseURL(ln.Addr())), "/")
+	s := &server{service: service, metricsToken: new(atomic.Pointer[string])}
+	baseURL := strings.TrimRight(cmp.Or(c.BaseURL, c.Certificate.BaseURL(ln.Addr())), "/")
 	s.metricsToken.Store(&c.MetricsToken)
 	if s.Engine, err = p.NewEngine(st, baseURL, found); err != nil {
 		return nil, nil, err

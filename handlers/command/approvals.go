@@ -118,7 +118,7 @@ func decision(line string) store.Decision {
 func (p *Progress) question(q Question) {
 	if q.Asks == nil {
 		p.line(fmt.Sprintf("%s wants to run: %s", p.paint("33", printable(q.ToolName)), p.shown(string(q.Input))))
-		fmt.Fprint(p.W, "Run it? y, or n, or why not: ")
+		fmt.Fprint(p.W, "Run it? Answer y, n, or the reason to deny it: ")
 		return
 	}
 	p.line(p.paint("33", "It asks: ") + p.shown(q.Asks.Text))

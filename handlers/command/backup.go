@@ -17,7 +17,7 @@ import (
 
 // A Backup writes the data folder to one file, here or in a store.
 type Backup struct {
-	File string `arg:"" optional:"" help:"File to write, replaced once the new one is whole; or a folder or s3://BUCKET/PREFIX, where the backup gets a name of its own. By default --backup-to."`
+	File string `arg:"" optional:"" help:"File to write, or a folder or s3://BUCKET/PREFIX, where the server names the backup. An existing file is replaced when the new one is complete. By default --backup-to."`
 }
 
 // Run writes the backup and reads it again. A backup that fails leaves nothing behind, and
@@ -38,7 +38,7 @@ func (c *Backup) Run(p *Program) error {
 			fmt.Fprintln(p.Stdout, text)
 		}
 		if written.Report.Damaged > 0 {
-			return errors.New("the backup has all that the folder has, but kept files are damaged there: see above")
+			return errors.New("the backup is complete, but stored files of the folder are damaged: see above")
 		}
 		return nil
 	})
@@ -83,7 +83,7 @@ func (p *Program) NewKeeper(st *store.Store, repeat backup.Repeat) (*backup.Keep
 type Restore struct {
 	File     string `arg:"" help:"Backup to restore: a file or s3://BUCKET/PREFIX/NAME; or a folder or s3://BUCKET/PREFIX, for its newest backup."`
 	Check    bool   `help:"Only read the backup and verify it; restore nothing."`
-	Scratch  string `help:"Folder in which --check extracts the database for a while; beside the data folder by default." placeholder:"DIR"`
+	Scratch  string `help:"Folder for a temporary copy of the database with --check; beside the data folder by default." placeholder:"DIR"`
 	Identity string `help:"File with the secret key of age for an encrypted backup." placeholder:"FILE"`
 }
 
@@ -96,7 +96,7 @@ func (c *Restore) Run(p *Program) (err error) {
 	defer func() { err = errors.Join(err, stored.Close()) }()
 	path := stored.Path
 	if stored.Unsure != nil {
-		if !c.Check { // the older of two backups may be the wrong one: people would lose what came after it
+		if !c.Check { // with the older one of two backups, people would lose all later changes
 			return stored.Unsure
 		}
 		fmt.Fprintln(p.Stderr, "note:", stored.Unsure)
@@ -131,7 +131,7 @@ func (c *Restore) unseal(stored io.Reader) (io.Reader, error) {
 	return backup.Unseal(stored, io.LimitReader(identities, maxSecret))
 }
 
-// check verifies the backup and prints what it holds.
+// check verifies the backup and prints its figures.
 func (c *Restore) check(p *Program, path string, archive io.Reader) error {
 	// Not the system's folder for temporary files: it is often small, and in memory.
 	scratch := cmp.Or(c.Scratch, filepath.Dir(filepath.Clean(p.Data)))
@@ -140,9 +140,9 @@ func (c *Restore) check(p *Program, path string, archive io.Reader) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if checked.Damaged > 0 {
-		return fmt.Errorf("%s: its database is whole, but %s", path, checked.BackupReport)
+		return fmt.Errorf("%s: its database is complete, but %s", path, checked.BackupReport)
 	}
-	fmt.Fprintf(p.Stdout, "%s is a whole backup: %d rows in %d tables, %d files\n", path, checked.Rows,
+	fmt.Fprintf(p.Stdout, "%s is a complete backup: %d rows in %d tables, %d files\n", path, checked.Rows,
 		checked.Tables, checked.Files)
 	return nil
 }

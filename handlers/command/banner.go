@@ -91,10 +91,10 @@ func (b *Banner) Print(w io.Writer) {
 	fmt.Fprintf(w, "  data       %s\n", b.Data)
 	fmt.Fprintf(w, "  model      %s\n", b.Model)
 	if b.MailAddr != "" {
-		fmt.Fprintf(w, "  mail       WORKER_ID@%s, taken in on smtp://%s\n", b.MailDomain, b.MailAddr)
+		fmt.Fprintf(w, "  mail       WORKER_ID@%s, received on smtp://%s\n", b.MailDomain, b.MailAddr)
 	}
 	if b.key != "" {
-		fmt.Fprintf(w, "  API key    %s  (shown only now: keep it)\n", b.key)
+		fmt.Fprintf(w, "  API key    %s  (shown only once: keep it)\n", b.key)
 	}
 	if b.password == "" {
 		fmt.Fprintf(w, "  dashboard  %s/\n", b.BaseURL)

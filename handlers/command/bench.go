@@ -11,14 +11,14 @@ import (
 
 // Bench measures a server.
 type Bench struct {
-	URL     string        `name:"url" help:"Address of a running server, instead of one that the command starts in a temporary folder. What it measures stays there." placeholder:"URL"`
+	URL     string        `name:"url" help:"Address of a running server, instead of one that the command starts in a temporary folder. The tasks that it creates stay there." placeholder:"URL"`
 	Key     string        `help:"API key for --url." placeholder:"KEY"`
 	KeyFile string        `name:"key-file" help:"File with the API key." placeholder:"FILE"`
 	For     time.Duration `default:"3s" help:"Time of each load."`
 	Tasks   []int         `default:"1000,100000,1000000" help:"Sizes of the tables whose reads are measured."`
 	Readers []int         `default:"1,1000,10000" help:"Numbers of subscribers to one worker."`
 	Only    []string      `help:"Measures to carry out: machine, memory, tasks, followups, first-event, fanout, webhooks, mail, schedules, disk, tables." placeholder:"NAME"`
-	JSON    string        `name:"json" help:"File for the figures, which a later run can compare its own with." placeholder:"FILE"`
+	JSON    string        `name:"json" help:"File for the figures, for the flag --compare of a later run." placeholder:"FILE"`
 	Compare string        `help:"File with the figures of an earlier run." placeholder:"FILE"`
 }
 

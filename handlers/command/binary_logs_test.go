@@ -160,7 +160,7 @@ func TestLogsTellEventsAndNoContent(t *testing.T) {
 	s.find(t, "turn ended", map[string]any{"turn": v.Metadata.TurnID, "status": "error", "code": "400"})
 
 	// A delivery.
-	given := s.find(t, "delivery given up", map[string]any{"worker": worker, "status": http.StatusGone, "attempt": 1})
+	given := s.find(t, "delivery failed permanently", map[string]any{"worker": worker, "status": http.StatusGone, "attempt": 1})
 	is.True(idPattern.MatchString(given["delivery"].(string)))
 
 	// Mails.

@@ -37,8 +37,8 @@ type entry struct {
 	list   bool
 }
 
-// loadConfig reads and checks a configuration file. Its error names the file, and each line with
-// what is wrong there. Values do not appear in errors: they may be secrets.
+// loadConfig reads and checks a configuration file. Its error names the file, and each faulty
+// line with its fault. Values do not appear in errors: they may be secrets.
 func loadConfig(path string, app *kong.Application) (*configFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -92,7 +92,7 @@ func parseConfig(raw []byte) (entries map[string]entry, err error) {
 	for it := body.MapRange(); it.Next(); {
 		name, e, err := parseEntry(it.KeyValue())
 		if err == nil && entries[name].line > 0 {
-			err = fmt.Errorf("%s: stands in line %d already", name, entries[name].line)
+			err = fmt.Errorf("%s: is already set in line %d", name, entries[name].line)
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("line %d: %w", e.line, err))
@@ -196,7 +196,7 @@ func (c *configFile) inOrder() []string {
 // fits returns an error unless a flag takes the entry. Two commands may have a flag of one name.
 func (e entry) fits(flags []*kong.Flag, name string, known []string) error {
 	if name == configFlag {
-		return fmt.Errorf("%s: does not belong into the file itself", name)
+		return fmt.Errorf("%s: cannot be set in the file", name)
 	}
 	if len(flags) == 0 {
 		if like := handlers.Nearest(name, known); like != "" {
@@ -231,7 +231,8 @@ func (e entry) fitsOne(f *kong.Flag) error {
 	return belowMinimum(f, value)
 }
 
-// ruleOf returns what a value of a type must be. The error of the parser would quote the value.
+// ruleOf returns the rule for values of a type, as text. The error of the parser would quote the
+// value.
 func ruleOf(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():

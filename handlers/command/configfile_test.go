@@ -125,7 +125,7 @@ func TestRefusedConfigFile(t *testing.T) {
 	for name, tt := range map[string]struct{ file, says string }{
 		"unknown":          {"sise: 3\n", `line 1: sise: is no flag; did you mean size?`},
 		"unlike any":       {"\nxylophone-colour: 3\n", `line 2: xylophone-colour: is no flag; journeyman --help lists them`},
-		"itself":           {"config: a.yaml\n", `line 1: config: does not belong into the file itself`},
+		"itself":           {"config: a.yaml\n", `line 1: config: cannot be set in the file`},
 		"whole number":     {"size: many\n", `line 1: size: must be a whole number`},
 		"fraction":         {"size: 3.5\n", `line 1: size: must be a whole number`},
 		"number":           {"ratio: much\n", `line 1: ratio: must be a number`},
@@ -137,7 +137,7 @@ func TestRefusedConfigFile(t *testing.T) {
 		"list in a list":   {"hosts: [[a]]\n", `line 1: hosts: each value of the list must be a text`},
 		"section":          {"size:\n  low: 3\n", `line 1: size: must be a text, a number, true or false`},
 		"nothing":          {"token:\n", `line 1: token: has no value: write "" for an empty text`},
-		"twice":            {"size: 3\nquiet: true\nsize: 4\n", `line 3: size: stands in line 1 already`},
+		"twice":            {"size: 3\nquiet: true\nsize: 4\n", `line 3: size: is already set in line 1`},
 		"all faults":       {"size: x\nlevel: y\n", `line 1: size: must be a whole number; line 2: level: must be one of`},
 		"alias":            {"size: &a 3\ntoken: *a\n", `line 1: size: must be a text, a number`},
 		"no mapping":       {"- size\n", `line 1: must be NAME: VALUE`},

@@ -161,7 +161,7 @@ func serveBackup(w http.ResponseWriter, r *http.Request, admin Admin, log *slog.
 		return
 	}
 	if report.Unread+report.Damaged > 0 {
-		log.Warn("a backup is without files, or has damaged ones", "unread", report.Unread, "damaged", report.Damaged,
+		log.Warn("a backup lacks files, or has damaged ones", "unread", report.Unread, "damaged", report.Damaged,
 			"report", report.String())
 	}
 	trailer, err := json.Marshal(report)
@@ -264,7 +264,7 @@ func (c *ControlClient) answers(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	_ = resp.Body.Close() // what it says does not matter
+	_ = resp.Body.Close() // its content does not matter
 	return true
 }
 
@@ -276,7 +276,7 @@ func (c *ControlClient) send(ctx context.Context, method, path string, body []by
 	}
 	resp, err := c.client.Do(req)
 	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the server that has the data folder open ended, or closed the connection, " +
+		return nil, errors.New("the server of the data folder ended, or closed the connection, " +
 			"before it answered: its log may say why")
 	}
 	if err != nil {
@@ -336,7 +336,7 @@ func (c *ControlClient) Backup(ctx context.Context, w io.Writer) (report store.B
 		if text, err := strconv.Unquote(why); err == nil {
 			why = text
 		}
-		return report, fmt.Errorf("the server broke the backup off: %s", why)
+		return report, fmt.Errorf("the server stopped the backup: %s", why)
 	}
 	// A server of an older version sends no report: it aborts where a file is missing.
 	if trailer := resp.Trailer.Get(backupReport); trailer != "" {

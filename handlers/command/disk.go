@@ -10,7 +10,7 @@ import (
 
 // DiskLimits holds the flags about the free space of the data folder's disk.
 type DiskLimits struct {
-	DiskReserve store.DiskLimit `default:"5%,256MiB" help:"Free space of the data folder's disk below which no new work is taken: a share, an amount, or both, of which the smaller counts; 0 turns it off." placeholder:"LIMIT"`
+	DiskReserve store.DiskLimit `default:"5%,256MiB" help:"Free space of the data folder's disk below which the server refuses new work: a share, an amount, or both, of which the smaller applies; 0 turns it off." placeholder:"LIMIT"`
 	DiskWarning store.DiskLimit `default:"10%,1GiB" help:"Free space of that disk below which pages, metrics and alerts warn; 0 turns it off." placeholder:"LIMIT"`
 }
 

@@ -113,7 +113,7 @@ type part struct {
 	check func(context.Context) []check
 }
 
-// serverParts returns what a server can check of itself.
+// serverParts returns the checks that a server can run on itself.
 func (x *examination) serverParts() []part {
 	return []part{
 		{"Data folder", x.checkData},
@@ -146,8 +146,8 @@ func (x *examination) examine(ctx context.Context, limit time.Duration, parts []
 	return list
 }
 
-// recovering returns the checks of a part. A panic in them must not end a running server, nor hide
-// what the other parts find.
+// recovering returns the checks of a part. A panic in them must not end a running server or hide
+// the results of the other parts.
 func (x *examination) recovering(p part) func(context.Context) []check {
 	return func(ctx context.Context) (list []check) {
 		defer func() {
@@ -175,7 +175,7 @@ func limited(ctx context.Context, limit time.Duration, look func(context.Context
 		return list
 	case <-late.C:
 		return []check{{"answer", statusFailed, fmt.Sprintf("none within %s", limit),
-			"look at the disk, the network and the log of the system for what hangs"}}
+			"check the disk, the network and the log of the system"}}
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 func (x *examination) checkBackups(ctx context.Context) []check {
 	to := x.Storage.To
 	if to == "" {
-		return []check{{"place", statusSkipped, "none: start the server with --backup-to and --backup-every, or run " +
-			"journeyman backup by a timer", ""}}
+		return []check{{"place", statusSkipped, "off: start the server with --backup-to and --backup-every, or run " +
+			"journeyman backup from a timer", ""}}
 	}
 	target, err := backup.NewTarget(x.Storage, to, x.Env.Get)
 	if err != nil {
@@ -38,9 +38,9 @@ func (x *examination) checkBackups(ctx context.Context) []check {
 // checkEncryption reports for whom backups are encrypted. The keys are valid: see checkBackups.
 func (x *examination) checkEncryption() check {
 	if n := len(x.Storage.Recipient); n > 0 {
-		return check{"encryption", statusOK, fmt.Sprintf("for %d public keys of age, by --backup-recipient; no passphrase is "+
-			"used: restore needs the file with a secret key", n), ""}
+		return check{"encryption", statusOK, fmt.Sprintf("for %d public keys of age, by --backup-recipient; "+
+			"no passphrase is used: restore needs the file with a secret key", n), ""}
 	}
-	return check{"encryption", statusWarning, "off: whoever reads the place reads everything",
+	return check{"encryption", statusWarning, "off: anyone who can read the place can read all data",
 		"name a public key of age with --backup-recipient, and keep its secret key on another machine"}
 }

@@ -42,11 +42,12 @@ func (x *examination) checkData(ctx context.Context) (list []check) {
 func (x *examination) checkPermissions(mode fs.FileMode) check {
 	if err := unix.Access(x.Data, unix.R_OK|unix.W_OK|unix.X_OK); err != nil {
 		return check{"permissions", statusFailed, fmt.Sprintf("this user may not write to %s", x.Data),
-			"run journeyman as the owner of the folder, or give it to this user with chown"}
+			"run journeyman as the owner of the folder, or make this user its owner with chown"}
 	}
 	if mode.Perm()&0o077 != 0 {
-		return check{"permissions", statusWarning, fmt.Sprintf("%s: other users of this machine may open the folder", mode.Perm()),
-			"run chmod 700 on the data folder: it holds keys and what people have written"}
+		return check{"permissions", statusWarning,
+			fmt.Sprintf("%s: other users of this machine may open the folder", mode.Perm()),
+			"run chmod 700 on the data folder: it holds keys and the data of users"}
 	}
 	return check{"permissions", statusOK, mode.Perm().String(), ""}
 }
@@ -60,7 +61,7 @@ func (x *examination) checkLock() check {
 		return check{"lock", statusOK, "a running server has the folder open", ""}
 	case locked:
 		return check{"lock", statusFailed, "a process has the folder open, and no server answers on its socket",
-			"stop that process: it hangs, or it is another program"}
+			"stop that process: it hangs, or is another program"}
 	}
 	return check{"lock", statusOK, "free: no server runs", ""}
 }
@@ -78,7 +79,7 @@ func (x *examination) checkDisk(context.Context) []check {
 	for unix.Statfs(folder, &disk) != nil {
 		above := filepath.Dir(folder)
 		if above == folder {
-			return []check{{"free space", statusSkipped, "the system does not say", ""}}
+			return []check{{"free space", statusSkipped, "the system does not report it", ""}}
 		}
 		folder = above
 	}

@@ -62,7 +62,9 @@ func checkExchangers(ctx context.Context, r *net.Resolver, domain string) ([]che
 
 // checkHost checks the addresses of a mail host, and whether they lead back to its name.
 func checkHost(ctx context.Context, r *net.Resolver, host string) []check {
-	addrs, err := ask(ctx, dnsTime, func(ctx context.Context) ([]netip.Addr, error) { return r.LookupNetIP(ctx, "ip", host) })
+	addrs, err := ask(ctx, dnsTime, func(ctx context.Context) ([]netip.Addr, error) {
+		return r.LookupNetIP(ctx, "ip", host)
+	})
 	if err != nil && !isNotFound(err) {
 		return []check{noDNS("address", err)}
 	}
@@ -121,5 +123,5 @@ func (x *examination) checkRelay(ctx context.Context) check {
 	case host == "":
 		return check{"relay", statusSkipped, "none is set: replies stay in the outbox", ""}
 	}
-	return check{"relay", statusOK, host + " takes the sign-in", ""}
+	return check{"relay", statusOK, host + " accepts the sign-in", ""}
 }

@@ -17,7 +17,7 @@ func (x *examination) confinement() string {
 	verdict := "possible: workers get the shell tool"
 	switch {
 	case !x.found.Possible && x.UnsafeShell:
-		verdict = "NOT POSSIBLE, but --unsafe-shell: workers get the shell tool, and all that this user may do with it"
+		verdict = "NOT POSSIBLE, but --unsafe-shell: workers get the shell tool, with all rights of this user"
 	case !x.found.Possible:
 		verdict = "not possible: workers get no shell tool (--unsafe-shell gives them one, unconfined)"
 	}
@@ -109,7 +109,8 @@ func (x *examination) checkProviders(ctx context.Context) (list []check) {
 func (x *examination) checkServers(ctx context.Context) []check {
 	pool, err := x.OpenMCP(nil, "")
 	if err != nil {
-		return []check{{"configuration", statusFailed, err.Error(), "correct the file of --mcp, or mcp.json in the data folder"}}
+		return []check{{"configuration", statusFailed, err.Error(),
+			"correct the file of --mcp, or mcp.json in the data folder"}}
 	}
 	defer pool.Stop()
 	if len(pool.Names()) == 0 {

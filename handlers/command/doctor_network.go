@@ -33,7 +33,8 @@ func (x *examination) checkPorts(ctx context.Context) []check {
 func (x *examination) checkPort(ctx context.Context, name, flag, addr string) check {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return check{name, statusFailed, fmt.Sprintf("%q is no address", addr), "set " + flag + " to one such as 127.0.0.1:8080"}
+		return check{name, statusFailed, fmt.Sprintf("%q is not an address", addr),
+			"set " + flag + " to an address such as 127.0.0.1:8080"}
 	}
 	if port == "0" {
 		return check{name, statusSkipped, "the system chooses a port at each start", ""}
@@ -52,7 +53,8 @@ func (x *examination) checkPort(ctx context.Context, name, flag, addr string) ch
 		return check{name, statusFailed, addr + ": this user may not listen there",
 			"choose a port from 1024 on, or give the service CAP_NET_BIND_SERVICE"}
 	}
-	return check{name, statusFailed, fmt.Sprintf("%s: %s", addr, reason(err)), "choose an address of this machine with " + flag}
+	return check{name, statusFailed, fmt.Sprintf("%s: %s", addr, reason(err)),
+		"choose an address of this machine with " + flag}
 }
 
 // holder returns the process that listens on a port, as far as the system shows it.
@@ -117,7 +119,7 @@ func (x *examination) checkBaseURL(ctx context.Context) (list []check) {
 	}
 	if !strings.Contains(title.name, "Journeyman") {
 		return append(list, check{"address", statusFailed, base + " is answered by another program",
-			"let --base-url, the name in DNS and the proxy in front lead to this server"})
+			"make --base-url, the name in DNS and the proxy lead to this server"})
 	}
 	list = append(list, check{"address", statusOK, base + " leads to a Journeyman server", ""})
 	if !title.certificate.IsZero() {
@@ -190,7 +192,7 @@ func unreachable(base string, err error) check {
 			"get a certificate for this name, such as with --acme-domain, and renew it in time"}
 	}
 	return check{"address", statusFailed, fmt.Sprintf("%s cannot be reached: %s", base, reason(err)),
-		"let --base-url, the name in DNS, the firewall and the proxy in front lead to this server"}
+		"make --base-url, the name in DNS, the firewall and the proxy lead to this server"}
 }
 
 // checkCertificateFiles reports when the certificate in --tls-cert ends.
@@ -200,7 +202,8 @@ func (x *examination) checkCertificateFiles() (c check, ok bool) {
 	}
 	pair, err := tls.LoadX509KeyPair(x.CertFile, x.KeyFile)
 	if err != nil {
-		return check{"--tls-cert", statusFailed, err.Error(), "let --tls-cert and --tls-key name a certificate and its key"}, true
+		return check{"--tls-cert", statusFailed, err.Error(),
+			"set --tls-cert and --tls-key to a certificate and its key"}, true
 	}
 	return expiry("--tls-cert", pair.Leaf.NotAfter), true
 }
@@ -212,7 +215,7 @@ func expiry(name string, end time.Time) check {
 	case left <= 0:
 		c.Status, c.Advice = statusFailed, "renew it now: clients refuse it"
 	case left < soon:
-		c.Status, c.Advice = statusWarning, "renew it, and find out why it was not renewed by itself"
+		c.Status, c.Advice = statusWarning, "renew it, and check why the automatic renewal failed"
 	}
 	return c
 }

@@ -23,7 +23,7 @@ type Probe struct {
 	Wait time.Duration `default:"0s" min:"0" help:"How long to wait for a server that starts."`
 }
 
-// Run prints "ready", or returns an error that names what is not ready.
+// Run prints "ready", or returns an error that names the failing checks.
 func (c *Probe) Run(p *Program) error {
 	ctx, cancel := context.WithTimeout(p.Context, max(c.Wait, healthPatience))
 	defer cancel()
@@ -82,7 +82,7 @@ type Readiness struct {
 	Advice string            `json:"advice"`
 }
 
-// Ready returns the state of the running server. The error says what is not ready; the state is
+// Ready returns the state of the running server. The error names the failing checks; the state is
 // then valid as far as the server has answered.
 func (c *ControlClient) Ready(ctx context.Context) (r Readiness, err error) {
 	ctx, cancel := context.WithTimeout(ctx, healthPatience)
@@ -118,7 +118,7 @@ func (r Readiness) usable() bool {
 	return len(r.Checks) > 0
 }
 
-// err returns an error that names what is not ready, or nil.
+// err returns an error that names the failing checks, or nil.
 func (r Readiness) err() error {
 	if r.status == http.StatusOK {
 		return nil

@@ -10,14 +10,14 @@ import (
 	"journeyman/store"
 )
 
-// Keep holds the flags that say how long the server keeps what has ended.
+// Keep holds the flags that say how long the server keeps ended tasks and old records.
 type Keep struct {
-	Tasks      Age `default:"0" help:"How long ended tasks are kept, such as 90d or 2160h, with all that belongs to them; 0 keeps them. A worker's own setting comes first." placeholder:"AGE"`
-	Deliveries Age `default:"30d" help:"How long webhook executions are kept; 0 keeps them." placeholder:"AGE"`
-	Audit      Age `default:"0" help:"How long entries of the audit log are kept; 0 keeps them." placeholder:"AGE"`
+	Tasks      Age `default:"0" help:"How long ended tasks and their data are kept, such as 90d or 2160h; 0 keeps them forever. A worker's own setting overrides it." placeholder:"AGE"`
+	Deliveries Age `default:"30d" help:"How long webhook executions are kept; 0 keeps them forever." placeholder:"AGE"`
+	Audit      Age `default:"0" help:"How long entries of the audit log are kept; 0 keeps them forever." placeholder:"AGE"`
 }
 
-// An Age is a time such as 90d or 36h. 0 stands for ever.
+// An Age is a time such as 90d or 36h. 0 means forever.
 type Age time.Duration
 
 // UnmarshalText reads an age of a flag.

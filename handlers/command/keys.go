@@ -44,7 +44,7 @@ func (c *UserReset) Run(p *Program) error {
 
 // KeyCreate creates an API key.
 type KeyCreate struct {
-	Name string `required:"" help:"What the key is for."`
+	Name string `required:"" help:"Name of the key, such as the program that uses it."`
 	User string `help:"Email address of its user, created if needed; the first owner by default." placeholder:"EMAIL"`
 	Role string `enum:",owner,admin,member" default:"" help:"The user's role: owner, admin or member."`
 	Org  string `help:"Organization, created if needed; the first one by default." placeholder:"NAME"`
@@ -68,7 +68,7 @@ func (c *KeyList) Run(p *Program) error {
 
 // KeyRevoke revokes an API key.
 type KeyRevoke struct {
-	Key string `arg:"" help:"Its id, its first 12 characters, or the key itself."`
+	Key string `arg:"" help:"Id of the key, its first 12 characters, or the key itself."`
 }
 
 // Run revokes the key and prints its id and name.
@@ -82,7 +82,7 @@ func (c *KeyRevoke) Run(p *Program) error {
 
 // KeyRoll creates the successor of an API key.
 type KeyRoll struct {
-	Key string `arg:"" help:"Its id, its first 12 characters, or the key itself."`
+	Key string `arg:"" help:"Id of the key, its first 12 characters, or the key itself."`
 }
 
 // Run prints nothing but the new key, so that scripts can use the output.

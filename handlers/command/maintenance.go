@@ -76,7 +76,7 @@ func (s *Service) endMaintenance() {
 // awaitTurns waits until no turn runs, or until the time is over. It returns how many still run.
 func (s *Service) awaitTurns(ctx context.Context, wait time.Duration) (running int64, err error) {
 	// A claim that began before the maintenance is committed before this write, or refused. The
-	// write may fail, such as on a full disk: then it has waited all the same.
+	// write may fail, such as on a full disk. It has waited for the earlier writes even then.
 	if err := s.Store.Ping(store.DuringMaintenance(ctx)); ctx.Err() != nil {
 		return 0, errors.Join(ctx.Err(), err)
 	}

@@ -40,7 +40,7 @@ const (
 // send sends assignments in one message, so that the manager sees them together.
 func (n *Notifier) send(lines ...string) {
 	if _, err := daemon.SdNotify(false, strings.Join(lines, "\n")); err != nil {
-		n.failed.Do(func() { n.Log.Warn("the service manager cannot be told of the state", "err", err) })
+		n.failed.Do(func() { n.Log.Warn("the service manager cannot be notified", "err", err) })
 	}
 }
 
@@ -48,8 +48,8 @@ func (n *Notifier) send(lines ...string) {
 // start that hangs.
 func (n *Notifier) Opening(open func() error) error {
 	done := make(chan struct{})
-	var told sync.WaitGroup
-	told.Go(func() {
+	var notifying sync.WaitGroup
+	notifying.Go(func() {
 		tick := time.NewTicker(extendEvery)
 		defer tick.Stop()
 		for {
@@ -63,7 +63,7 @@ func (n *Notifier) Opening(open func() error) error {
 	})
 	err := open()
 	close(done)
-	told.Wait()
+	notifying.Wait()
 	return err
 }
 
@@ -78,7 +78,7 @@ func (n *Notifier) Ready(h Health) {
 	// The environment is read once: a child process must not feed the watchdog.
 	patience, err := daemon.SdWatchdogEnabled(true)
 	if err != nil {
-		n.Log.Warn("the service manager's watchdog gets no sign of life", "err", err)
+		n.Log.Warn("the service manager's watchdog is not notified", "err", err)
 	}
 	ctx, end := context.WithCancel(context.Background())
 	n.end = end
@@ -117,7 +117,7 @@ func (n *Notifier) alive(ctx context.Context, within time.Duration) bool {
 	defer cancel()
 	err := n.health.Alive(limit)
 	if err != nil && ctx.Err() == nil {
-		n.Log.Error("the service manager's watchdog gets no sign of life", "err", err)
+		n.Log.Error("the service manager's watchdog is not notified", "err", err)
 	}
 	return err == nil
 }

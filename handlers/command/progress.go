@@ -111,7 +111,7 @@ func (p *Progress) decide(ctx context.Context, c chunk) error {
 	return p.Ask(ctx, q)
 }
 
-// show prints what a chunk tells of a tool call and remembers the activity.
+// show prints the tool call of a chunk and remembers the activity.
 func (p *Progress) show(c chunk) {
 	name := printable(c.ToolName)
 	switch c.Type {

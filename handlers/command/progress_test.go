@@ -199,7 +199,7 @@ func TestAsk(t *testing.T) {
 		progress string
 	}{
 		"yes":           {strings.NewReader("y\nYES\n"), 2, 0, `"b.txt"`, `write_file wants to run: {"path":"a.txt","content":"x`},
-		"no":            {strings.NewReader("n\n\n"), 2, 2, "a person has denied this call", "Run it? y, or n, or why not: "},
+		"no":            {strings.NewReader("n\n\n"), 2, 2, "a person has denied this call", "Run it? Answer y, n, or the reason to deny it: "},
 		"why not":       {strings.NewReader("y\n not there \n"), 2, 1, "a person has denied this call: not there", "failed: a person"},
 		"the input end": {strings.NewReader("y\n"), 2, 1, "nobody was there to approve it", ""},
 		"a long answer": {strings.NewReader(strings.Repeat("é", 2000) + "\n" + strings.Repeat("x", 100<<10)), 2, 2, "nobody was there", ""},
@@ -236,7 +236,7 @@ func TestAskOfAnotherWorker(t *testing.T) {
 	st := storetest.Open(t, store.Options{})
 	task := command.Task{Store: st, Asks: []string{"write_file"}, Progress: command.Progress{W: io.Discard}}
 	err := task.Run(t.Context(), store.NewTurn{Input: "go", WorkerID: "wrk_x", Budget: store.BudgetLow}, nil)
-	is.True(strings.Contains(err.Error(), "--ask is for a new worker"))
+	is.True(strings.Contains(err.Error(), "--ask works only with a new worker"))
 	task.Asks = []string{"no such/name"}
 	err = task.Run(t.Context(), store.NewTurn{Input: "go", Budget: store.BudgetLow}, nil)
 	is.True(store.IsKind(err, store.Invalid))

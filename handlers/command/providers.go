@@ -17,11 +17,11 @@ import (
 
 // Providers holds the commands for the providers of models that an organization has connected.
 type Providers struct {
-	List    ProviderList    `cmd:"" help:"List the connected providers of models, and how their last test ended."`
+	List    ProviderList    `cmd:"" help:"List the connected providers of models and the results of their last tests."`
 	Add     ProviderAdd     `cmd:"" help:"Connect a provider and test it."`
 	Test    ProviderTest    `cmd:"" help:"List the models of a provider and ask one of them a short question."`
 	Remove  ProviderRemove  `cmd:"" help:"Remove a provider and its key."`
-	Default ProviderDefault `cmd:"" help:"Choose the models of workers that choose none."`
+	Default ProviderDefault `cmd:"" help:"Set the default models of workers."`
 }
 
 // A ProviderCall is an operation on the providers of an organization. One field besides Org is
@@ -122,11 +122,11 @@ func (l *ProviderList) Run(p *Program) error {
 
 // ProviderAdd connects a provider.
 type ProviderAdd struct {
-	Name   string `arg:"" help:"Name of the provider; its models are called NAME:MODEL."`
+	Name   string `arg:"" help:"Name of the provider; its models are named NAME:MODEL."`
 	Kind   string `enum:",anthropic,openai,ollama,openrouter,openai-compatible" default:"" help:"Kind: anthropic, openai, ollama, openrouter or openai-compatible; the name by default." placeholder:"KIND"`
 	Key    string `name:"provider-key" help:"Key of the provider; prefer a file." placeholder:"KEY" secret:"the key"`
 	URL    string `name:"provider-url" help:"Address of the provider's API; that of the kind by default." placeholder:"URL"`
-	Window int64  `name:"provider-window" min:"0" help:"Context window of its models, in tokens; 0 is what the provider says."`
+	Window int64  `name:"provider-window" min:"0" help:"Context window of its models, in tokens; 0 uses the provider's value."`
 	Model  string `name:"test-model" help:"Model to test; any by default." placeholder:"MODEL"`
 	Org    string `help:"Organization; the first one by default." placeholder:"NAME"`
 }
@@ -151,7 +151,7 @@ func (t *ProviderTest) Run(p *Program) error {
 }
 
 // errNoAnswer is the error of a test that failed, after its result was printed.
-var errNoAnswer = errors.New("the provider did not answer as it should: see above")
+var errNoAnswer = errors.New("the test of the provider failed: see above")
 
 // callTest makes a call that tests one provider, and prints the result.
 func (p *Program) callTest(call ProviderCall) (err error) {
@@ -181,7 +181,7 @@ func (r *ProviderRemove) Run(p *Program) error {
 
 // ProviderDefault chooses the default models of an organization.
 type ProviderDefault struct {
-	Models string `arg:"" optional:"" help:"Models such as NAME:MODEL, with commas between them; without them, the server's own."`
+	Models string `arg:"" optional:"" help:"Models such as NAME:MODEL, separated by commas; none selects the server's own."`
 	Org    string `help:"Organization; the first one by default." placeholder:"NAME"`
 }
 

@@ -95,7 +95,7 @@ func (s *Service) Reload() (result string, err error) {
 	}
 	s.Log.Info("reloaded", "changed", r.changes)
 	if len(r.restart) > 0 {
-		s.Log.Warn("flags have changed that only a restart changes", "flags", r.restart)
+		s.Log.Warn("changed flags need a restart", "flags", r.restart)
 	}
 	return r.result(), nil
 }

@@ -17,7 +17,7 @@ import (
 // ServeFlags holds the flags of the command that serves, besides those of mail.
 type ServeFlags struct {
 	Addr          string        `default:"127.0.0.1:8080" help:"HTTP listen address; port 0 chooses one."`
-	DrainDelay    time.Duration `default:"0s" min:"0" help:"Time between the end of readiness at a shutdown and the end of the listeners, in which load balancers notice it."`
+	DrainDelay    time.Duration `default:"0s" min:"0" help:"Time at a shutdown between the end of readiness and the end of the listeners, so that load balancers can react."`
 	BaseURL       string        `help:"Base of every url field; http:// and the listen address by default." placeholder:"URL"`
 	APIKey        string        `name:"api-key" help:"API key of the first owner, at least 16 characters; generated and printed once by default. Other users of this machine see it in the list of processes: prefer a file or the environment for every secret." placeholder:"KEY" secret:"the API key"`
 	AdminEmail    string        `default:"owner@localhost" help:"Email address of the first owner."`
@@ -25,8 +25,8 @@ type ServeFlags struct {
 	handlers.Certificate
 	TrustedProxy []string `help:"Addresses or networks of proxies whose X-Forwarded-For the server trusts." placeholder:"ADDR"`
 	MetricsToken string   `help:"Token for /metrics; without it, only clients on this machine get an answer." placeholder:"TOKEN" secret:"the metrics token"`
-	Maintenance  bool     `help:"Start in maintenance: the server refuses changes and new work, sends nothing, and reads go on. The command 'maintenance off' ends it."`
-	PprofAddr    string   `help:"Listen address of Go's profiler, which asks for no key: choose one that only you can reach." placeholder:"ADDR"`
+	Maintenance  bool     `help:"Start in maintenance: the server refuses changes and new work and sends nothing, but answers reads. The command 'maintenance off' ends it."`
+	PprofAddr    string   `help:"Listen address of Go's profiler, which needs no key: choose an address that only you can reach." placeholder:"ADDR"`
 	RateLimit    int      `default:"600" min:"0" help:"Requests a minute for each key; 0 turns the limit off."`
 
 	MaxFileSize    int64 `default:"26214400" min:"1" help:"Largest attached file, in bytes."`

@@ -23,7 +23,7 @@ func (Servers) Run(p *Program) error {
 	for _, s := range servers {
 		if s.Err != nil {
 			missing++ // the others are still listed
-			fmt.Fprintf(p.Stdout, "%s  %s  not there: %s\n", s.Server, printable(s.Address), printable(s.Err.Error()))
+			fmt.Fprintf(p.Stdout, "%s  %s  not available: %s\n", s.Server, printable(s.Address), printable(s.Err.Error()))
 			continue
 		}
 		fmt.Fprintf(p.Stdout, "%s  %s  %d tools\n", s.Server, printable(s.Address), len(s.Tools))
@@ -37,7 +37,7 @@ func (Servers) Run(p *Program) error {
 	case len(servers) == 0:
 		fmt.Fprintln(p.Stdout, "no MCP servers are configured")
 	case missing > 0:
-		return fmt.Errorf("%d of %d MCP servers are not there", missing, len(servers))
+		return fmt.Errorf("%d of %d MCP servers are not available", missing, len(servers))
 	}
 	return nil
 }

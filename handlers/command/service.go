@@ -33,7 +33,7 @@ type Service struct {
 	Notifier       *Notifier
 	Maintenance    bool // from the start
 
-	// Prepare reads the configuration again and adds what has changed.
+	// Prepare reads the configuration again and adds the changes.
 	Prepare func(*Reload)
 
 	started   atomic.Bool // every part runs
@@ -56,8 +56,8 @@ type Listener struct {
 	Server Server
 }
 
-// A Server serves the connections of listeners. Shutdown lets requests end until the context
-// does, Close cuts off the rest.
+// A Server serves the connections of listeners. Shutdown waits for requests until the context
+// ends. Close ends the remaining requests.
 type Server interface {
 	Serve(ln net.Listener) error
 	Shutdown(ctx context.Context) error
@@ -208,7 +208,7 @@ func (s *Service) Drain(more ...Server) error {
 	return errors.Join(errs...)
 }
 
-// stopServer shuts a server down. After the end of ctx it cuts off what is left.
+// stopServer shuts a server down. After the end of ctx it closes the remaining connections.
 func stopServer(ctx context.Context, srv Server) error {
 	err := srv.Shutdown(ctx)
 	// A client that does not read its answer must not delay the end.
@@ -223,11 +223,11 @@ func stopServer(ctx context.Context, srv Server) error {
 func (s *Service) Alive(ctx context.Context) error {
 	switch {
 	case s.Store.WritableIn(store.DuringMaintenance(ctx)) != nil:
-		return nil // the parts have not started, or stand still until the store takes writes
+		return nil // the parts have not started, or wait until the store accepts writes
 	case !s.Runner.Alive():
-		return errors.New("the runner's dispatcher stands still")
+		return errors.New("the runner's dispatcher has stopped")
 	case !s.SchedulerAlive():
-		return errors.New("the scheduler stands still")
+		return errors.New("the scheduler has stopped")
 	}
 	if err := s.Store.Ping(store.DuringMaintenance(ctx)); err != nil && ctx.Err() != nil {
 		return fmt.Errorf("a write to the database does not return: %w", err)

@@ -16,11 +16,11 @@ import (
 // Settings holds the flags that all commands share. Every flag is also an environment
 // variable. The tag "min" bounds a number from below.
 type Settings struct {
-	Config      string        `help:"YAML file with the names of the flags; the command line and the environment win over it." placeholder:"FILE"`
+	Config      string        `help:"YAML file that sets flags by name; the command line and the environment override it." placeholder:"FILE"`
 	Data        string        `default:"./data" help:"Data folder: database, workspaces, published files."`
 	BeginAnew   bool          `help:"Create an empty database in a data folder that has files but no database, instead of refusing to start."`
-	Model       string        `help:"Model: offline, openai:NAME, anthropic:NAME, ollama:NAME or replay:DIR; several with commas between them take over from one another; by default the keys in the environment choose."`
-	Patience    time.Duration `name:"model-patience" default:"0s" min:"0" help:"How long a turn waits for models that are down before it fails; 0s is the time of its budget."`
+	Model       string        `help:"Model: offline, openai:NAME, anthropic:NAME, ollama:NAME or replay:DIR. A list separated by commas is a chain of fallbacks. By default, API keys in the environment select the model."`
+	Patience    time.Duration `name:"model-patience" default:"0s" min:"0" help:"How long a turn waits for models that are down before it fails; 0s means the time of its budget."`
 	Record      string        `help:"Folder for recordings of the model's answers, for --model replay:DIR." placeholder:"DIR"`
 	Prices      string        `help:"JSON file with prices of models; it overrides the built-in table." placeholder:"FILE"`
 	Window      int64         `name:"context-window" default:"32768" min:"1024" help:"Context window, in tokens, of models that the price table does not list."`

@@ -26,11 +26,11 @@ var ErrTaskFailed = errors.New("the task did not complete")
 
 // Run is the command that runs one task in this process.
 type Run struct {
-	Instruction string   `arg:"" help:"What to do."`
+	Instruction string   `arg:"" help:"Instruction for the worker."`
 	File        []string `help:"File to attach; may be repeated." type:"existingfile" placeholder:"PATH"`
 	Budget      string   `enum:"low,standard,high,unlimited" default:"standard" help:"Budget: low, standard, high or unlimited."`
 	Worker      string   `help:"Worker to run; a new one by default." placeholder:"ID"`
-	Ask         []string `help:"Tool to ask about before each call, here on the terminal; may be repeated." placeholder:"TOOL"`
+	Ask         []string `help:"Tool whose calls need your approval on the terminal; may be repeated." placeholder:"TOOL"`
 }
 
 // Run runs the task. Progress goes to stderr and the answer to stdout. Run returns
@@ -100,7 +100,7 @@ func (t *Task) Run(ctx context.Context, n store.NewTurn, files []string) error {
 		if ctx.Err() != nil {
 			err = errors.New("interrupted")
 		}
-		return fmt.Errorf("%w: task %s goes on at the next start", err, accepted.Turn.TaskID)
+		return fmt.Errorf("%w: task %s continues at the next start", err, accepted.Turn.TaskID)
 	}
 	return t.printResult(ctx, accepted.Turn.ID)
 }
@@ -125,7 +125,7 @@ func (t *Task) prepare(ctx context.Context, n store.NewTurn, files []string) (in
 		n.NewWorker = runner.WorkerFor(n.Input)
 		n.NewWorker.Settings = settings
 	} else if len(t.Asks) > 0 {
-		return in, errors.New("--ask is for a new worker: this one asks about its own approvalTools")
+		return in, errors.New("--ask works only with a new worker: an existing worker has its own approvalTools")
 	} else if _, err := t.Store.Worker(ctx, n.Caller, n.WorkerID); err != nil {
 		return in, err
 	}

@@ -20,9 +20,9 @@ type Upgrade struct {
 	Checksums string        `help:"File or https:// address with SHA-256 sums; checksums.txt beside the new binary by default." placeholder:"FILE"`
 	Check     bool          `help:"Only verify the new binary; change nothing."`
 	RollBack  bool          `help:"Go back to the binary, and if needed to the database, from before the last upgrade."`
-	Service   string        `help:"Unit of systemd to restart; by default the one in which the running server is." placeholder:"UNIT"`
-	Backup    string        `name:"backup-file" help:"Where the backup goes; DATA.before-upgrade.tgz beside the data folder by default." placeholder:"FILE"`
-	Wait      time.Duration `name:"ready-within" default:"2m" min:"0" help:"Time for the new server to get ready before the old one comes back."`
+	Service   string        `help:"Unit of systemd to restart; by default that of the running server." placeholder:"UNIT"`
+	Backup    string        `name:"backup-file" help:"Path of the backup; DATA.before-upgrade.tgz beside the data folder by default." placeholder:"FILE"`
+	Wait      time.Duration `name:"ready-within" default:"2m" min:"0" help:"Time for the new server to become ready before the command rolls back."`
 	Try       bool          `hidden:"" help:"Open the data folder as a start does, and exit. The old binary asks this of the new one."`
 }
 
@@ -43,7 +43,7 @@ func (c *Upgrade) Run(p *Program) error {
 	}
 	defer func() { _ = os.Remove(u.path + newSuffix) }() // it is renamed, or of no use
 	if c.RollBack {
-		return u.rollBack(u.service(p.Context), errors.New("as asked for"))
+		return u.rollBack(u.service(p.Context), errors.New("as requested"))
 	}
 	if c.From == "" {
 		return errors.New("--from: name the new binary, a file or an https:// address")
@@ -244,7 +244,7 @@ func (u *upgrade) rollBack(unit *service, why error) error {
 		return errors.Join(why, fmt.Errorf("roll back the database: %w", err), unit.startAgain(ctx))
 	}
 	if kept != "" {
-		fmt.Fprintf(u.Stdout, "the database is that from before the upgrade; the newer one is %s\n", kept)
+		fmt.Fprintf(u.Stdout, "the database from before the upgrade is back; the newer one is %s\n", kept)
 	}
 	if err := os.Rename(u.path+oldSuffix, u.path); err != nil {
 		return errors.Join(why, err, unit.startAgain(ctx))

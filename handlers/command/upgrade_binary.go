@@ -179,7 +179,7 @@ func open(ctx context.Context, from string) (io.ReadCloser, error) {
 	client := onceClient()
 	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		if req.URL.Scheme != "https" || len(via) > 5 {
-			return errors.New("it leads away from https://, or too far")
+			return errors.New("it redirects away from https://, or too often")
 		}
 		return nil
 	}
@@ -215,8 +215,8 @@ func systemVariables() []string {
 	return []string{"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ"}
 }
 
-// folderVariables are the settings with which a start opens the data folder. None is a secret: the
-// new binary opens no connection, so it needs no key, before it serves.
+// folderVariables are the settings with which a start opens the data folder. None is a secret:
+// the new binary needs no key, because it opens no connection before it serves.
 func folderVariables() []string {
 	return []string{"JOURNEYMAN_CONFIG", "JOURNEYMAN_TIMEZONE", "JOURNEYMAN_QUEUE_LIMIT", "JOURNEYMAN_QUEUE_TOTAL",
 		"JOURNEYMAN_DISK_RESERVE", "JOURNEYMAN_DISK_WARNING", "JOURNEYMAN_LOG_FORMAT", "JOURNEYMAN_LOG_LEVEL"}

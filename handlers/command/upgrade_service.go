@@ -16,14 +16,14 @@ import (
 // refuseManaged returns an error with the right command where a package manager or an image owns
 // the binary: it would not know of the change, or undo it.
 func refuseManaged(ctx context.Context, path string) error {
-	const says = "%s belongs to %s: upgrade it with %q"
+	const ownerMessage = "%s belongs to %s: upgrade it with %q"
 	for part, owner := range map[string][2]string{
 		"/Cellar/":    {"Homebrew", "brew upgrade journeyman"},
 		"/Caskroom/":  {"Homebrew", "brew upgrade --cask journeyman"},
 		"/nix/store/": {"Nix", "nix profile upgrade journeyman"},
 	} {
 		if strings.Contains(path, part) {
-			return fmt.Errorf(says, path, owner[0], owner[1])
+			return fmt.Errorf(ownerMessage, path, owner[0], owner[1])
 		}
 	}
 	// The installer of the binary may name the command in a file beside it, as our images do.
@@ -45,7 +45,7 @@ func refuseManaged(ctx context.Context, path string) error {
 		cancel()
 		// A missing manager and a file that it does not know are errors alike.
 		if err == nil && len(out) > 0 {
-			return fmt.Errorf(says, path, "a package ("+printable(firstLine(string(out)))+")", m[2])
+			return fmt.Errorf(ownerMessage, path, "a package ("+printable(firstLine(string(out)))+")", m[2])
 		}
 	}
 	return nil

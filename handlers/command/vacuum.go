@@ -12,8 +12,8 @@ import (
 // A Vacuum returns the free pages of the database to the disk.
 type Vacuum struct{}
 
-// Run returns the space beside a running server in small steps. On a stopped folder it writes the
-// database anew.
+// Run returns the space beside a running server in small steps. On a stopped folder it rewrites
+// the database.
 func (Vacuum) Run(p *Program) error {
 	plan, err := store.PlanVacuum(p.Context, p.Data)
 	if err != nil {
@@ -23,7 +23,7 @@ func (Vacuum) Run(p *Program) error {
 	if NewControlClient(p.Data).answers(p.Context) {
 		return vacuumBeside(p, NewControlClient(p.Data))
 	}
-	fmt.Fprintf(p.Stdout, "Writing it anew needs %s of free disk, of which there are %s.\n", size(plan.Needs),
+	fmt.Fprintf(p.Stdout, "Rewriting it needs %s of free disk space; %s are free.\n", size(plan.Needs),
 		size(plan.FreeDisk))
 	after, err := store.Vacuum(p.Context, p.Data)
 	if errors.Is(err, store.ErrLocked) {

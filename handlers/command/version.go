@@ -14,10 +14,10 @@ import (
 
 // Version prints the version.
 type Version struct {
-	JSON bool `name:"json" help:"Print it as JSON, for programs."`
+	JSON bool `name:"json" help:"Print the version as JSON."`
 }
 
-// Run prints the version and what the binary was built from.
+// Run prints the version and the source of the binary.
 func (c *Version) Run(p *Program) error {
 	b := ReadBuild(p.Version)
 	if c.JSON {

@@ -81,9 +81,9 @@ func (c client) send(req *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode/100 == 2 {
 		return resp, err
 	}
-	said, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 	_ = resp.Body.Close()
-	return nil, fmt.Errorf("%s %s: %s: %s", req.Method, req.URL.Path, resp.Status, bytes.TrimSpace(said))
+	return nil, fmt.Errorf("%s %s: %s: %s", req.Method, req.URL.Path, resp.Status, bytes.TrimSpace(body))
 }
 
 // post sends v as JSON and decodes the answer into out, unless that is nil.

@@ -115,14 +115,14 @@ func (s *session) table(ctx context.Context, folder string, n int) error {
 		Unit: "ms", Less: true})
 	s.add(Figure{Name: "start with " + size + " tasks: ready", Value: milliseconds(s.server.ready),
 		Unit: "ms", Less: true})
-	for _, read := range []struct{ name, path, says string }{
+	for _, read := range []struct{ name, path, want string }{
 		{"list of 50", "/api/tasks?limit=50", `"nextCursor"`},
 		{"run view", "/api/workers/" + worker, answer},
 	} {
 		r, err := loop{16, s.For, func(ctx context.Context, _ int) error {
 			got, err := s.do(ctx, http.MethodGet, read.path, "")
-			if err == nil && !bytes.Contains(got, []byte(read.says)) {
-				err = fmt.Errorf("the answer has no %s: %.300s", read.says, got)
+			if err == nil && !bytes.Contains(got, []byte(read.want)) {
+				err = fmt.Errorf("the answer has no %s: %.300s", read.want, got)
 			}
 			return err
 		}}.run(ctx)
