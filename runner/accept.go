@@ -85,7 +85,7 @@ func (r *Runner) AcceptEmails(ctx context.Context, emails []store.NewEmail, file
 		switch {
 		case started[i] && e.Answered != nil:
 			r.cfg.Log.Info("question answered", "mail", e.ID, "approval", e.Answered.ID, "turn", e.TurnID)
-			r.tellDecided(ctx, *e.Answered)
+			r.notifyDecided(ctx, *e.Answered)
 		case started[i]:
 			r.acceptedEmail(e)
 		}

@@ -58,15 +58,15 @@ func asks(names ...string) *fakeModel {
 			}
 			return calls(emit, 0, pairs...), nil
 		}
-		var heard []string
+		var count []string
 		for _, m := range req.Messages[req.TurnStart:] {
 			for _, p := range m.Parts {
 				if p.Type == model.PartToolResult {
-					heard = append(heard, p.ToolName+": "+p.Text)
+					count = append(count, p.ToolName+": "+p.Text)
 				}
 			}
 		}
-		return answer(emit, strings.Join(heard, "; ")), nil
+		return answer(emit, strings.Join(count, "; ")), nil
 	}}
 }
 

@@ -26,15 +26,15 @@ func questions(arguments ...string) *fakeModel {
 			}
 			return calls(emit, 0, pairs...), nil
 		}
-		var heard []string
+		var count []string
 		for _, m := range req.Messages[req.TurnStart:] {
 			for _, p := range m.Parts {
 				if p.Type == model.PartToolResult {
-					heard = append(heard, p.Text)
+					count = append(count, p.Text)
 				}
 			}
 		}
-		return answer(emit, strings.Join(heard, "; ")), nil
+		return answer(emit, strings.Join(count, "; ")), nil
 	}}
 }
 

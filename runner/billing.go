@@ -26,9 +26,9 @@ const (
 	maxBilledModels = 1000 // users choose the names of models
 )
 
-// learn derives the rates of m from the bill of one call. The most expensive call counts,
+// record derives the rates of m from the bill of one call. The most expensive call counts,
 // because tokens from a provider's cache are cheaper than others.
-func (b *billedRates) learn(m *pricedModel, u model.Usage) {
+func (b *billedRates) record(m *pricedModel, u model.Usage) {
 	tokens := min(max(u.InputTokens, 0), maxBilledTokens) + outputWeight*min(max(u.OutputTokens, 0), maxBilledTokens)
 	if m.price.Known || !u.Billed || u.Cost <= 0 || tokens == 0 {
 		return

@@ -41,7 +41,7 @@ func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (stor
 	// watchers.
 	if task.Unfinished == 0 {
 		first := slices.IndexFunc(turns, func(t store.Turn) bool { return !t.Status.Ended() })
-		if err := r.tellAborted(ctx, task, int64(first)-1); err != nil {
+		if err := r.notifyAborted(ctx, task, int64(first)-1); err != nil {
 			return task, err
 		}
 	}
@@ -81,8 +81,8 @@ func (r *Runner) Wait(ctx context.Context, turnID string) error {
 	return err
 }
 
-// WaitResult is Wait. It also returns what the store would return of the turn's task at the end
-// of the turn, if memory holds all of that, and nil otherwise. Callers must not change it.
+// WaitResult is Wait. It also returns the task as the store would return it at the end of the
+// turn, or nil if memory does not hold all of it. Callers must not change it.
 func (r *Runner) WaitResult(ctx context.Context, turnID string) (*store.Conversation, error) {
 	poll := time.NewTicker(waitPoll)
 	defer poll.Stop()
@@ -124,7 +124,7 @@ func (r *Runner) stopBelow(ctx context.Context, list []store.Turn) error {
 		if !now.AbortRequested || r.stopExecution(t.ID) || !now.Status.Ended() {
 			continue // not cancelled, or its execution tells the watchers
 		}
-		if err := r.tellEnded(ctx, now); err != nil {
+		if err := r.notifyEnded(ctx, now); err != nil {
 			return err
 		}
 	}

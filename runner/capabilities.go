@@ -59,9 +59,8 @@ func (c *capabilityCache) entry(name string) *cachedCapabilities {
 	return entry
 }
 
-// describe returns m with the capabilities that it states itself. What the price table
-// says about its sizes comes first. A model that cannot be asked keeps the defaults: the
-// call itself reports why.
+// describe returns m with the capabilities that it states itself. The sizes in the price table
+// come first. A model that cannot be asked keeps the defaults: the call itself reports why.
 func (c *capabilityCache) describe(ctx context.Context, m pricedModel, now time.Time) pricedModel {
 	d, ok := m.Model.(model.Describer)
 	if !ok {

@@ -122,7 +122,7 @@ const lastTry = 10 * time.Second
 // pause returns how long no turn asks a model after its n-th failure in a row. It is the
 // pause that the provider asks for, if that is long enough. Otherwise it grows with n.
 func (r *Runner) pause(me *model.Error, n int) time.Duration {
-	if me.RetryAfter >= leastWish {
+	if me.RetryAfter >= minRetryAfter {
 		return me.RetryAfter
 	}
 	return r.cfg.Suspend(n)
@@ -158,7 +158,7 @@ func (r *Runner) outlookOf(e *execution) (x outlook) {
 		b, blocked := r.outages.blocked(c.id, e.claim.ID, now)
 		switch {
 		case why != nil && c.passes(why):
-			at, asked = now.Add(r.pause(why, e.suspensions())), why.RetryAfter >= leastWish
+			at, asked = now.Add(r.pause(why, e.suspensions())), why.RetryAfter >= minRetryAfter
 		case why == nil && blocked && !b.gone:
 			at, why, asked = b.until, b.err, b.asked()
 		default: // it is gone, or refuses this request

@@ -120,7 +120,7 @@ func TestFailedTriesAreCharged(t *testing.T) {
 // A heardModel signals when the model has produced output in a call.
 type heardModel struct {
 	model.Model
-	heard chan<- struct{}
+	count chan<- struct{}
 }
 
 func (m *heardModel) Generate(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
@@ -128,7 +128,7 @@ func (m *heardModel) Generate(ctx context.Context, req model.Request, emit func(
 	return m.Model.Generate(ctx, req, func(d model.Delta) {
 		emit(d)
 		if text += d.Text; strings.HasSuffix(text, strings.Repeat("half ", 8)) {
-			m.heard <- struct{}{}
+			m.count <- struct{}{}
 		}
 	})
 }

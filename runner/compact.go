@@ -47,7 +47,7 @@ func (r *Runner) restoreCompactions(ctx context.Context, e *execution) error {
 // refusal is the error of a provider that found the request too long. It is nil before the
 // provider is asked. made reports whether anything was left out.
 func (r *Runner) makeRoom(ctx context.Context, e *execution, refusal *model.Error) (made bool, err error) {
-	e.tellSteps()
+	e.renderSteps()
 	before := e.prompt.Calibrated(e.estimate)
 	if refusal != nil { // the provider knows better than the estimate: shorten in any case
 		e.window.Refuse(before, refusal)

@@ -13,7 +13,8 @@ import (
 	"journeyman/store"
 )
 
-// A Config is what a Runner needs. Fields without a stated default must be set.
+// A Config holds the dependencies and settings of a Runner. Fields without a stated default must
+// be set.
 type Config struct {
 	Store         *store.Store
 	Model         model.Model    // for workers that choose no model

@@ -8,7 +8,7 @@ import (
 	"journeyman/store"
 )
 
-// The limits of what the runner remembers of connected providers.
+// The limits of the cache of connected providers.
 const (
 	maxOrganizations = 256 // whose models are remembered
 	maxConnected     = 256 // models that are open; each has its own connections
@@ -22,7 +22,7 @@ type connectedModels struct {
 	open          map[string]pricedModel // by id
 }
 
-// organizationModels is what the store said about an organization.
+// organizationModels holds the records of an organization's models.
 type organizationModels struct {
 	store.OrganizationModels
 	changes int64 // of the store, just before it was read
@@ -44,7 +44,7 @@ func connectedID(p store.OpenProvider, name string) string {
 	return fmt.Sprintf("%s/%d:%s", p.ID, p.Revision, name)
 }
 
-// providerOf returns the provider of a model's name, and the rest of the name.
+// providerOf splits a model's name into its provider and the name at that provider.
 func providerOf(models store.OrganizationModels, name string) (p store.OpenProvider, rest string, ok bool) {
 	prefix, rest, named := strings.Cut(name, ":")
 	for _, p := range models.Providers {

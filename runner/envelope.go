@@ -14,8 +14,8 @@ func (r *Runner) envelope(o store.Occasion) string {
 	return prompt.Envelope(o, prompt.Budget(r.cfg.Budgets[o.Turn.Budget]))
 }
 
-// lookAt returns the names at the top of a folder. A folder that cannot be read looks
-// empty: the turn's own tools report what is wrong.
+// lookAt returns the names at the top of a folder. A folder that cannot be read looks empty: the
+// turn's own tools report the error.
 func (r *Runner) lookAt(folder store.Folder) store.Listing {
 	list := store.Listing{Folder: folder}
 	list.Names, list.More = sandbox.Glance(store.FolderPath(r.cfg.Store.Dir(), folder), maxLooked)

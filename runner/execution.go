@@ -34,26 +34,26 @@ type execution struct {
 
 	// The next request to the model.
 	prompt   *prompt.Prompt
-	told     int           // number of steps that are in the prompt
+	rendered int           // number of steps that are in the prompt
 	estimate int64         // tokens of the next request, not calibrated
 	window   prompt.Window // of the model; narrower than the price table says after a refusal
 
 	// The progress of the turn.
-	steps      []store.Step // the journal
-	resumed    bool         // an earlier claim wrote the last step: its tool calls may have been interrupted
-	used       store.Usage
-	lostUsage  store.Usage   // of the newest call that failed or was cut off; charged already
-	worked     time.Duration // in earlier claims
-	startedAt  time.Time     // of this claim
-	stamped    time.Time     // the last result of stamp
-	attempts   int64         // of the step in progress
-	stepBegun  time.Time     // of the step in progress; zero between two steps
-	stepSpan   *trace.Span   // of the step in progress; nil between two steps, and if nothing is traced
-	repairs    int           // answers sent back because they broke the schema
-	askedAgain bool          // after an empty answer
-	limit      string        // the limit that the turn has reached: it makes one last call; "" for none
-	published  bool          // a tool may have published a file
-	finished   bool          // the turn's end is in the database
+	steps        []store.Step // the journal
+	resumed      bool         // an earlier claim wrote the last step: its tool calls may have been interrupted
+	used         store.Usage
+	lostUsage    store.Usage   // of the newest call that failed or was cut off; charged already
+	worked       time.Duration // in earlier claims
+	startedAt    time.Time     // of this claim
+	stamped      time.Time     // the last result of stamp
+	attempts     int64         // of the step in progress
+	stepBegun    time.Time     // of the step in progress; zero between two steps
+	stepSpan     *trace.Span   // of the step in progress; nil between two steps, and if nothing is traced
+	repairs      int           // answers sent back because they broke the schema
+	retriedEmpty bool          // after an empty answer
+	limit        string        // the limit that the turn has reached: it makes one last call; "" for none
+	published    bool          // a tool may have published a file
+	finished     bool          // the turn's end is in the database
 
 	// Model calls that have failed since the last successful one.
 	failingSince *time.Time // time of the first of them; nil without one
@@ -75,11 +75,11 @@ func withLast(steps []store.Step, last *store.Step) []store.Step {
 	return append(slices.Clip(steps), *last) // Clip makes append copy: the journal must not grow
 }
 
-// tellSteps adds new steps to the prompt. Their tool calls must have ended, unless the turn
+// renderSteps adds new steps to the prompt. Their tool calls must have ended, unless the turn
 // is out of time and runs no more of them.
-func (e *execution) tellSteps() {
-	for ; e.told < len(e.steps); e.told++ {
-		e.prompt.AddStep(e.steps[e.told])
+func (e *execution) renderSteps() {
+	for ; e.rendered < len(e.steps); e.rendered++ {
+		e.prompt.AddStep(e.steps[e.rendered])
 	}
 	e.estimate = e.prompt.Estimate()
 }

@@ -36,7 +36,7 @@ const maxPause = 15 * time.Second
 // waitForRoom waits before a try after the first. It returns false if ctx ends first.
 func (r *Runner) waitForRoom(ctx context.Context, e *execution, try int, why error) bool {
 	pause := min(r.cfg.Retry(try), maxPause)
-	r.cfg.Log.Warn("the machine is exhausted, the turn waits",
+	r.cfg.Log.Warn("the machine has too few resources, the turn waits",
 		append(turnIDs(e.claim.Turn), "try", try, "pause", pause, "err", why)...)
 	select {
 	case <-time.After(pause):
@@ -47,7 +47,7 @@ func (r *Runner) waitForRoom(ctx context.Context, e *execution, try int, why err
 }
 
 // runPatiently runs the tool of a call, and repeats it while the machine is exhausted. A call
-// that may have acted is not repeated: the model learns of it and decides.
+// that may have acted is not repeated: the model gets the error and decides.
 func (r *Runner) runPatiently(ctx context.Context, run *callRun) (out []byte, err error) {
 	err = r.outlast(ctx, run.host.e, func() error {
 		run.host.files, run.host.sources, run.host.images = nil, nil, nil // of the try before
@@ -69,11 +69,11 @@ func (r *Runner) putBack(ctx context.Context, e *execution, why error) bool {
 	if ctx.Err() != nil || !r.waitForRoom(ctx, e, int(e.claim.Claims), why) {
 		return false
 	}
-	err := r.persist("put turn back", func(ctx context.Context) error {
+	err := r.persist("put turn back into the queue", func(ctx context.Context) error {
 		return r.cfg.Store.ReturnTurn(ctx, e.claim)
 	})
 	if err != nil { // the row still names this runner: the next start claims it again
-		r.cfg.Log.Error("put turn back", append(turnIDs(e.claim.Turn), "err", err)...)
+		r.cfg.Log.Error("put turn back into the queue", append(turnIDs(e.claim.Turn), "err", err)...)
 	}
 	return true
 }

@@ -55,10 +55,10 @@ func (r *Runner) finish(e *execution, last *store.Step, out store.Outcome) error
 	// turn twice.
 	e.finished = true
 	r.logEnd(t)
-	ctx := context.WithoutCancel(r.ctx) // clients learn of the end even during a stop
+	ctx := context.WithoutCancel(r.ctx) // clients get the end even during a stop
 	// Each is done even if another one fails: children that are not stopped would go on spending.
 	err = e.live.Ended(ctx, t, last, e.published)
-	return errors.Join(err, r.stopBelow(ctx, below), r.tellParent(ctx, t), r.tellOthers(ctx, t))
+	return errors.Join(err, r.stopBelow(ctx, below), r.notifyParent(ctx, t), r.notifyLaterTurns(ctx, t))
 }
 
 // failure returns the failure that clients see for err. It logs an internal error.
@@ -67,7 +67,7 @@ func (r *Runner) failure(e *execution, err error) store.Failure {
 		return store.Failure{Code: me.Code, Message: me.Message, Retryable: me.Retryable}
 	}
 	// The text of an internal error may hold paths or SQL, so only the log gets it.
-	r.cfg.Log.Error("turn broken off", append(turnIDs(e.claim.Turn), "err", err)...)
+	r.cfg.Log.Error("turn failed by an internal error", append(turnIDs(e.claim.Turn), "err", err)...)
 	return store.Failure{Code: "internal", Message: "an internal error ended the turn", Retryable: true}
 }
 
@@ -83,11 +83,11 @@ func (r *Runner) partialStep(e *execution) *store.Step {
 	return &st
 }
 
-// tellOthers notifies the watchers of later turns of the task about the end of t. Either those
+// notifyLaterTurns notifies the watchers of later turns of the task about the end of t. Either those
 // turns were cancelled with t, or the next one may run now.
-func (r *Runner) tellOthers(ctx context.Context, t store.Turn) error {
+func (r *Runner) notifyLaterTurns(ctx context.Context, t store.Turn) error {
 	if t.AbortRequested { // its end has ended the turns behind it, in the same transaction
-		return r.tellAborted(ctx, t, t.Seq)
+		return r.notifyAborted(ctx, t, t.Seq)
 	}
 	if t.TaskStatus.Ended() {
 		return nil

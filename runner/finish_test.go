@@ -30,7 +30,7 @@ type ending struct {
 	files      []string // published
 	texts      []string // text parts of the message
 	calls      int64    // steps
-	told       []string // texts in the newest messages of the last request
+	rendered   []string // texts in the newest messages of the last request
 }
 
 func writes(args string) []saidCall { return []saidCall{{"w", "write_file", args}} }
@@ -38,7 +38,7 @@ func writes(args string) []saidCall { return []saidCall{{"w", "write_file", args
 var endings = map[string]ending{
 	"cut in a word": {says: []said{{text: "The answer is forty-t", finish: "length"}, {text: "wo. Done."}},
 		output: "The answer is forty-two. Done.", texts: []string{"The answer is forty-two. Done."}, reason: "stop", calls: 2,
-		told: []string{"The answer is forty-t", "cut off at the output limit"}},
+		rendered: []string{"The answer is forty-t", "cut off at the output limit"}},
 	"cut three times": {says: []said{{text: "a", finish: "length"}, {text: "b ", finish: "length"}, {text: " c\n", finish: "length"}, {text: "d"}},
 		output: "ab  c\nd", texts: []string{"ab  c\nd"}, reason: "stop", calls: 4},
 	"cut for ever": {says: []said{{text: "la", finish: "length"}},
@@ -46,11 +46,11 @@ var endings = map[string]ending{
 	"thoughts before the rest": {says: []said{{reasoning: "Hm.", text: "One, t", finish: "length"}, {reasoning: "Where was I?", text: "wo."}},
 		output: "One, two.", texts: []string{"One, two."}, reason: "stop", calls: 2},
 	"thoughts alone": {says: []said{{reasoning: "Hm hm hm", finish: "length"}, {text: "Two."}},
-		output: "Two.", texts: []string{"Two."}, reason: "stop", calls: 2, told: []string{"Think less"}},
+		output: "Two.", texts: []string{"Two."}, reason: "stop", calls: 2, rendered: []string{"Think less"}},
 	"thoughts alone for ever": {says: []said{{reasoning: "Hm", finish: "length"}},
 		incomplete: "max_output_tokens", reason: "length", calls: 4},
 	"text, thoughts alone, the rest": {says: []said{{text: "One, t", finish: "length"}, {reasoning: "Hm", finish: "length"}, {text: "wo."}},
-		output: "One, two.", texts: []string{"One, two."}, reason: "stop", calls: 3, told: []string{"exactly where it stopped"}},
+		output: "One, two.", texts: []string{"One, two."}, reason: "stop", calls: 3, rendered: []string{"exactly where it stopped"}},
 	"a call after the cut": {says: []said{{text: "I look", finish: "length"}, {text: " now.", calls: []saidCall{{"l", "list_files", "{}"}}}, {text: "Empty."}},
 		output: "Empty.", texts: []string{"I look now.", "Empty."}, reason: "stop", calls: 3},
 	"only a call after the cut": {says: []said{{text: "I look", finish: "length"}, {calls: []saidCall{{"l", "list_files", "{}"}}}, {text: "Empty."}},
@@ -60,13 +60,13 @@ var endings = map[string]ending{
 		{calls: writes(`{"path":"r.md","content":"# Report\n"}`)}, {calls: []saidCall{{"p", "publish_file", `{"path":"r.md"}`}}}, {text: "It is written."}},
 		output: "It is written.", texts: []string{"I will write the report.", "It is written."}, reason: "stop", files: []string{"r.md"}, calls: 4},
 	"a call cut off before its arguments": {says: []said{{calls: writes(``), finish: "length"}, {text: "Never mind."}},
-		output: "Never mind.", texts: []string{"Never mind."}, reason: "stop", calls: 2, told: []string{"called write_file", "was not made"}},
+		output: "Never mind.", texts: []string{"Never mind."}, reason: "stop", calls: 2, rendered: []string{"called write_file", "was not made"}},
 	"a call cut off for ever": {says: []said{{text: "I will write the report.", calls: writes(`{"path":"r.md","content":"# R`), finish: "length"}},
 		output: "I will write the report.", texts: []string{"I will write the report.", "I will write the report.", "I will write the report.", "I will write the report."},
 		incomplete: "max_output_tokens", reason: "length", calls: 4},
 	"a whole call and one cut off": {says: []said{
 		{calls: []saidCall{{"p", "publish_file", `{"path":"notes.txt"}`}, {"w", "write_file", `{"path":"r.md","con`}}, finish: "length"}, {text: "Enough."}},
-		output: "Enough.", texts: []string{"Enough."}, reason: "stop", files: []string{"notes.txt"}, calls: 2, told: []string{"in several smaller pieces"}},
+		output: "Enough.", texts: []string{"Enough."}, reason: "stop", files: []string{"notes.txt"}, calls: 2, rendered: []string{"in several smaller pieces"}},
 	"filtered": {only: "openai", says: []said{{text: "It begins with", finish: "filter"}},
 		output: "It begins with", texts: []string{"It begins with"}, incomplete: "content_filter", reason: "content-filter", calls: 1},
 	"filtered with a call": {only: "openai", says: []said{{text: "So", calls: writes(`{"path":"r.md","content":""}`), finish: "filter"}},
@@ -78,7 +78,7 @@ var endings = map[string]ending{
 	"refused after tools": {says: []said{{text: "I look.", calls: []saidCall{{"l", "list_files", "{}"}}}, {text: "No.", finish: "refused", why: "No more."}},
 		code: "refused", reason: "content-filter", calls: 2},
 	"empty after tools": {says: []said{{text: "I will write the report.", calls: []saidCall{{"l", "list_files", "{}"}}}, {}, {text: "There is none."}},
-		output: "There is none.", texts: []string{"I will write the report.", "There is none."}, reason: "stop", calls: 3, told: []string{"without an answer"}},
+		output: "There is none.", texts: []string{"I will write the report.", "There is none."}, reason: "stop", calls: 3, rendered: []string{"without an answer"}},
 	"empty for ever": {says: []said{{text: "I will write the report.", calls: []saidCall{{"l", "list_files", "{}"}}}, {}},
 		output: "I will write the report.", texts: []string{"I will write the report."}, code: "empty_answer", reason: "error", calls: 3},
 	"empty at once":   {says: []said{{}}, code: "empty_answer", reason: "error", calls: 2},
@@ -123,10 +123,10 @@ func TestEndings(t *testing.T) {
 					is.Equal(a.schema, e.schema != "" && !goesOn) // a continuation is only a part, so it has no schema
 					is.True(a.last().role != "assistant")         // providers refuse a request that ends with the assistant
 				}
-				heard := fmt.Sprint(seen[len(seen)-1].messages)
-				for _, text := range e.told {
-					if !strings.Contains(heard, text) {
-						t.Errorf("the model was not told %q: %s", text, heard)
+				count := fmt.Sprint(seen[len(seen)-1].messages)
+				for _, text := range e.rendered {
+					if !strings.Contains(count, text) {
+						t.Errorf("the model was not told %q: %s", text, count)
 					}
 				}
 				w.Close()

@@ -90,11 +90,11 @@ func attempts(worker, ann, web, data string) []attempt {
 // A town is a fixture whose worker has tools of every kind, and secrets in its folders.
 type town struct {
 	*fixture
-	done    *effects // by tools that a stranger's mail must not reach
-	web     *httptest.Server
-	fetched atomic.Int64
-	told    atomic.Pointer[model.Request] // the newest request to the model
-	ann     store.Turn                    // of another stranger
+	done     *effects // by tools that a stranger's mail must not reach
+	web      *httptest.Server
+	fetched  atomic.Int64
+	rendered atomic.Pointer[model.Request] // the newest request to the model
+	ann      store.Turn                    // of another stranger
 }
 
 func newTown(t *testing.T) *town {
@@ -109,7 +109,7 @@ func newTown(t *testing.T) *town {
 	t.Cleanup(w.web.Close)
 	inner := offline.New()
 	m := &fakeModel{fn: func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
-		w.told.Store(&req)
+		w.rendered.Store(&req)
 		return inner.Generate(ctx, req, emit)
 	}}
 	remote := &servers{offer: offered("add"), tool: answering("42")}
@@ -212,12 +212,12 @@ func TestHostileMail(t *testing.T) {
 			t.Errorf("%s: %s", a.name, call.Output) // permitted calls find nothing, and all others are refused
 		}
 	}
-	is.Equal(w.fetched.Load(), int64(0))                 // no request has left the machine
-	is.Equal(len(w.done.list()), 0)                      // no tool has done anything
-	is.Equal(len(w.approvalsOf(turn)), 0)                // no person was asked for approval
-	is.Equal(w.folders(turn.Folder()), before)           // no file of others was changed
-	is.Equal(len(w.filesOf(turn)), 0)                    // nothing was published
-	is.Equal(names(w.told.Load().Tools), strangersTools) // the model was shown no other tool
+	is.Equal(w.fetched.Load(), int64(0))                     // no request has left the machine
+	is.Equal(len(w.done.list()), 0)                          // no tool has done anything
+	is.Equal(len(w.approvalsOf(turn)), 0)                    // no person was asked for approval
+	is.Equal(w.folders(turn.Folder()), before)               // no file of others was changed
+	is.Equal(len(w.filesOf(turn)), 0)                        // nothing was published
+	is.Equal(names(w.rendered.Load().Tools), strangersTools) // the model was shown no other tool
 }
 
 var strangersTools = []string{"read_file", "write_file", "edit_file", "list_files", "search_files", "publish_file"}
@@ -267,7 +267,7 @@ func TestSameMailOfAMember(t *testing.T) {
 	is.Equal(w.fetched.Load(), int64(1))
 	is.Equal(len(w.done.list()), 6)
 	is.Equal(len(w.filesOf(turn)), 1)
-	is.Equal(len(names(w.told.Load().Tools)), len(w.ToolNames())+1) // the server's tool comes on top
+	is.Equal(len(names(w.rendered.Load().Tools)), len(w.ToolNames())+1) // the server's tool comes on top
 }
 
 // TestFilesOfAStranger has one mail leave files that later mails look for.
@@ -300,9 +300,9 @@ func TestFilesOfAStranger(t *testing.T) {
 	is.Equal(published.URL, w.FileURL(files[0]))
 
 	// No turn can publish at an address of another folder.
-	_, told := say(w.owner, "", `tool write_file {"path": "tasks/`+left.TaskID+`/README.md", "content": "forged"}`,
+	_, rendered := say(w.owner, "", `tool write_file {"path": "tasks/`+left.TaskID+`/README.md", "content": "forged"}`,
 		`tool publish_file {"path": "tasks/`+left.TaskID+`/README.md"}`, "say {{last}}")
-	is.True(strings.Contains(told, "are kept for the files of tasks"))
+	is.True(strings.Contains(rendered, "are kept for the files of tasks"))
 	f, err := w.store.File(t.Context(), w.owner, w.worker.ID, "tasks/"+left.TaskID+"/README.md", "")
 	is.NoErr(err)
 	is.Equal(f.SHA256, files[0].SHA256)

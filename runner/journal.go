@@ -29,7 +29,7 @@ func (r *Runner) journal(e *execution, st store.Step) error {
 // model call must not be lost. what names the write in errors.
 func (r *Runner) persist(what string, write func(ctx context.Context) error) error {
 	for try := 0; ; try++ {
-		// A stop must not withdraw this write: what it records has been paid for, or has happened.
+		// A stop must not cancel this write: the recorded call has been paid for, or has acted.
 		err := write(context.WithoutCancel(r.ctx))
 		if err == nil {
 			return nil
@@ -39,7 +39,7 @@ func (r *Runner) persist(what string, write func(ctx context.Context) error) err
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		if try%60 == 0 { // about once a minute
-			r.cfg.Log.Error("the store takes no writes, trying again", "err", err)
+			r.cfg.Log.Error("the store accepts no writes, will retry", "err", err)
 		}
 		select {
 		case <-time.After(persistRetry):

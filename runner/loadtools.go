@@ -46,7 +46,7 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 	if s.remote.Note != "" {
 		e.prompt.Preamble += "\n" + s.remote.Note
 	}
-	if note := s.secrets.note(); note != "" && s.offers(toolID{name: store.HostsTool}) {
+	if note := s.secrets.note(); note != "" && s.allows(toolID{name: store.HostsTool}) {
 		e.prompt.Preamble += "\n" + note
 	}
 	return nil
@@ -55,7 +55,7 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 // remoteTools returns the tools of MCP servers that a turn may call. At the first claim of
 // the turn it asks the servers. Later claims get the same tools again.
 func (r *Runner) remoteTools(ctx context.Context, e *execution) (found tool.Toolset, err error) {
-	forbidden := func(t tool.RemoteTool) bool { return !e.tools.offers(idOf(t)) }
+	forbidden := func(t tool.RemoteTool) bool { return !e.tools.allows(idOf(t)) }
 	if e.claim.Claims > 1 {
 		kept, err := r.cfg.Store.Toolset(ctx, e.claim)
 		if err != nil {
@@ -76,9 +76,9 @@ func (r *Runner) remoteTools(ctx context.Context, e *execution) (found tool.Tool
 	// A turn that may call no remote tool does not wait for the servers, and its prompt does not
 	// name the missing ones.
 	if r.cfg.Remote != nil && (len(e.tools.permission) == 0 ||
-		slices.ContainsFunc(r.cfg.Remote.Known(), e.tools.offersServer)) {
+		slices.ContainsFunc(r.cfg.Remote.Known(), e.tools.allowsServer)) {
 		found = r.cfg.Remote.Toolset(ctx, slices.DeleteFunc(slices.Clone(e.claim.Settings.MCPTools),
-			func(name string) bool { return !e.tools.offersServer(name) }), e.tools.secrets.value)
+			func(name string) bool { return !e.tools.allowsServer(name) }), e.tools.secrets.value)
 		if ctx.Err() != nil {
 			return found, context.Cause(ctx)
 		}

@@ -31,7 +31,7 @@ func (r *Runner) carryOut(ctx context.Context, e *execution) {
 	// stop came later.
 	if err == nil || e.finished || errors.Is(err, store.ErrClaimLost) {
 		if err != nil {
-			r.cfg.Log.Warn("turn given up", append(turnIDs(c.Turn), "err", err)...)
+			r.cfg.Log.Warn("execution stopped: its end cannot be stored", append(turnIDs(c.Turn), "err", err)...)
 		}
 		return
 	}
@@ -50,7 +50,7 @@ func (r *Runner) carryOut(ctx context.Context, e *execution) {
 	out.OutputText = store.AnswerText(withLast(e.steps, last))
 	err = r.finish(e, last, out)
 	if err != nil && !e.finished && !errors.Is(err, store.ErrClaimLost) && r.ctx.Err() == nil {
-		// The store refuses this outcome, and clients must not wait for ever. So the turn ends
+		// The store refuses this outcome, and clients must not wait forever. So the turn ends
 		// without its partial step and output.
 		f := r.failure(e, err)
 		err = r.finish(e, nil, store.Outcome{Status: store.Failed, Failure: &f})
@@ -121,7 +121,7 @@ func (r *Runner) load(ctx context.Context, e *execution) (err error) {
 		for _, st := range e.steps {
 			switch {
 			case st.Feedback == askAnswer:
-				e.askedAgain = true
+				e.retriedEmpty = true
 			case st.Feedback != "" && st.Finish != store.FinishContinued:
 				e.repairs++
 			}

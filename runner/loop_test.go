@@ -83,12 +83,12 @@ func TestHostileCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			var heard []model.Part // the results of both calls
+			var count []model.Part // the results of both calls
 			m := &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
 				if stepOf(req) == 0 {
 					return calls(emit, 0, tt.name, tt.input, "echo", `{"second":true}`), nil
 				}
-				heard = req.Messages[len(req.Messages)-1].Parts
+				count = req.Messages[len(req.Messages)-1].Parts
 				return answer(emit, "done"), nil
 			}}
 			echo := fakeTool{name: "echo", fn: func(_ context.Context, _ tool.Host, in json.RawMessage) (json.RawMessage, error) { return in, nil }}
@@ -96,12 +96,12 @@ func TestHostileCalls(t *testing.T) {
 			turn := f.accept("go")
 			built := f.read(f.Streams.Turn(turn))
 			is.Equal(f.wait(turn).Status, store.Completed)
-			is.Equal(len(heard), 2)
-			is.True(heard[0].CallID != "")                     // the call has no ID
-			is.True(heard[0].CallID != heard[1].CallID)        // both calls have the same ID
-			is.True(strings.Contains(heard[1].Text, "second")) // the second call's result is not its own
-			if !strings.Contains(heard[0].Text, tt.says) {
-				t.Errorf("the model hears %q, want %q", heard[0].Text, tt.says)
+			is.Equal(len(count), 2)
+			is.True(count[0].CallID != "")                     // the call has no ID
+			is.True(count[0].CallID != count[1].CallID)        // both calls have the same ID
+			is.True(strings.Contains(count[1].Text, "second")) // the second call's result is not its own
+			if !strings.Contains(count[0].Text, tt.says) {
+				t.Errorf("the model hears %q, want %q", count[0].Text, tt.says)
 			}
 			is.Equal(built.messages(), f.messages(turn)[1:]) // the message that the reader built
 		})
@@ -212,9 +212,9 @@ func TestFailedTurnInHistory(t *testing.T) {
 	first := f.run("one")
 	is.Equal(first.Failure.Message, "no such thing")
 	is.Equal(f.run("two", first.TaskID).OutputText, "ok")
-	heard := m.seen()[1].Messages
-	is.Equal(heard[1].Role, model.RoleAssistant) // models expect an answer between two instructions
-	is.True(strings.Contains(heard[1].Parts[0].Text, "no such thing"))
+	count := m.seen()[1].Messages
+	is.Equal(count[1].Role, model.RoleAssistant) // models expect an answer between two instructions
+	is.True(strings.Contains(count[1].Parts[0].Text, "no such thing"))
 }
 
 func TestInstructionsSnapshot(t *testing.T) {

@@ -2,7 +2,7 @@ package runner
 
 import "strings"
 
-// The bounds that CheapMarkdown checks. What people write is far below them.
+// The bounds that CheapMarkdown checks. The texts of people are far below them.
 const (
 	maxMarkdown      = 32 << 10 // bytes; rendering time can grow with the square of the length
 	maxMarkdownCells = 10_000   // cells of all tables, the empty ones included

@@ -34,13 +34,13 @@ func (r *Runner) generate(ctx context.Context, e *execution, req model.Request, 
 	}
 	traced, ended := r.beginModel(ctx, e)
 	resp, err := e.model.Generate(traced, req, func(d model.Delta) {
-		cost.heard(d)
+		cost.count(d)
 		if show != nil {
 			show(d)
 		}
 	})
 	ended(resp, err)
-	r.billed.learn(&e.model, resp.Usage) // also from a failed call: it may be the first with a bill
+	r.billed.record(&e.model, resp.Usage) // also from a failed call: it may be the first with a bill
 	if err == nil {
 		for _, warning := range resp.Warnings {
 			r.logCall(e, "model call with a warning", nil, "warning", warning)
@@ -83,7 +83,7 @@ type callCost struct {
 }
 
 // heard counts a piece of output.
-func (c *callCost) heard(d model.Delta) {
+func (c *callCost) count(d model.Delta) {
 	c.begun = true
 	c.output += prompt.EstimateText(d.Text)
 }

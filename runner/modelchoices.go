@@ -28,7 +28,7 @@ type ModelGroup struct {
 	More   bool // the provider has further models
 }
 
-// Facts returns what is known of a model, by its name.
+// Facts returns the known properties of a model, by its name.
 func (v ModelChoices) Facts(name string) store.ListedModel {
 	for _, g := range v.Groups {
 		for _, m := range g.Models {

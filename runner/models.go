@@ -81,9 +81,9 @@ func (r *Runner) chainOf(ctx context.Context, organizationID, name string) (chai
 	if err != nil {
 		return nil, err
 	}
-	whose := "worker's"
+	owner := "worker's"
 	if name == "" && !r.replays() { // recordings answer in place of every default
-		name, whose = models.Chain, "organization's"
+		name, owner = models.Chain, "organization's"
 	}
 	if name == "" {
 		for _, m := range r.setup.Load().own {
@@ -99,7 +99,7 @@ func (r *Runner) chainOf(ctx context.Context, organizationID, name string) (chai
 		}
 		// The first missing model is reported, and only if none of the chain is left.
 		err = cmp.Or(err, error(&model.Error{Code: model.CodeUnavailable,
-			Message: fmt.Sprintf("the %s model %s is not available: %s", whose, one, missing)}))
+			Message: fmt.Sprintf("the %s model %s is not available: %s", owner, one, missing)}))
 	}
 	if len(chain) > 0 {
 		return chain, nil
@@ -157,7 +157,7 @@ func (r *Runner) refreshModels(ctx context.Context, e *execution) {
 		if m.id != c.id {
 			c.pricedModel, c.failure = r.billed.apply(r.described(ctx, m)), nil
 			c.window = prompt.Window{Size: r.windowOf(c.pricedModel), MaxOutput: int64(c.maxOutput())}
-		} else if reloaded { // the same model with another key: what was learned about it counts
+		} else if reloaded { // the same model with another key: its known quirks stay valid
 			c.pricedModel, c.failure = r.billed.apply(r.described(ctx, m)), nil
 		}
 	}

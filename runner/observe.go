@@ -13,8 +13,8 @@ import (
 	"journeyman/store"
 )
 
-// The methods below are what the loop calls to be observed. Each counts a duration for the
-// metrics, and ends a span of the trace.
+// The loop calls the methods below to report its work. Each counts a duration for the metrics,
+// and ends a span of the trace.
 
 // tracedTurn returns a turn as traces name it.
 func tracedTurn(t store.Turn) trace.Turn {

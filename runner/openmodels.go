@@ -71,8 +71,8 @@ func (r *Runner) openModel(models store.OrganizationModels, name string) (priced
 	return priced(m, r.setup.Load().prices), nil
 }
 
-// openConnected returns a model of a connected provider: the same one again, so that it keeps
-// its connections and what it has learned about its server.
+// openConnected returns a model of a connected provider: the same one again, so that it keeps its
+// connections and the known quirks of its server.
 func (r *Runner) openConnected(p store.OpenProvider, first bool, name string) (pricedModel, error) {
 	if p.Sealed != nil {
 		return pricedModel{}, fmt.Errorf("the key of %s cannot be read: %s", p.Name, p.Sealed.Message)

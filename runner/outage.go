@@ -35,8 +35,8 @@ const (
 	maxModels = 256              // models to remember, because users choose their names
 )
 
-// leastWish bounds what a provider asks for: a shorter pause does not replace the backoff.
-const leastWish = 5 * time.Second
+// minRetryAfter is the shortest pause of a provider that replaces the backoff.
+const minRetryAfter = 5 * time.Second
 
 // A block says why a turn may not ask a model now.
 type block struct {
@@ -46,7 +46,7 @@ type block struct {
 }
 
 // asked reports whether the provider has asked for the wait.
-func (b block) asked() bool { return b.err != nil && b.err.RetryAfter >= leastWish }
+func (b block) asked() bool { return b.err != nil && b.err.RetryAfter >= minRetryAfter }
 
 // blocked returns why a turn may not ask the model now; ok is false if it may.
 func (o *outages) blocked(name, turnID string, now time.Time) (b block, ok bool) {

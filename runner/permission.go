@@ -42,14 +42,14 @@ func permissionOf(c store.Claim) permission {
 	return p
 }
 
-// offers reports whether the turn may call a tool with at least some arguments.
-func (p permission) offers(id toolID) bool {
+// allows reports whether the turn may call a tool with at least some arguments.
+func (p permission) allows(id toolID) bool {
 	return !slices.ContainsFunc(p, func(l store.ToolRules) bool { return len(rulesFor(l, id)) == 0 })
 }
 
-// offersServer reports whether the turn may call tools of an MCP server, as mcpTools
+// allowsServer reports whether the turn may call tools of an MCP server, as mcpTools
 // names them.
-func (p permission) offersServer(name string) bool {
+func (p permission) allowsServer(name string) bool {
 	server, _, _ := strings.Cut(name, ".")
 	return !slices.ContainsFunc(p, func(l store.ToolRules) bool {
 		return !slices.ContainsFunc(l, func(r store.ToolRule) bool {
@@ -78,7 +78,7 @@ func (p permission) refusal(id toolID, input json.RawMessage) string {
 // checkHost returns an error for the model where web_fetch may not ask a host.
 func (p permission) checkHost(host string) error {
 	id := toolID{name: store.HostsTool}
-	if !p.offers(id) {
+	if !p.allows(id) {
 		return tool.Errorf("this turn may not fetch from the web")
 	}
 	for _, l := range p {

@@ -14,7 +14,7 @@ import (
 type pricedModel struct {
 	model.Model
 	id    string // tells models apart: two organizations may use the same name
-	kind  string // of the provider, for monitoring; "" for what the name begins with
+	kind  string // of the provider, for monitoring; "" for the prefix of the name
 	price model.Price
 
 	can         model.Capabilities

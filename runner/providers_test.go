@@ -116,7 +116,7 @@ func (p drama) played(t *testing.T, m model.Model) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []any
+	var rendered []any
 	var turn store.Turn
 	for i := range p.turns {
 		n := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, TaskID: turn.TaskID, Input: p.script(i), Budget: store.BudgetStandard}
@@ -126,7 +126,7 @@ func (p drama) played(t *testing.T, m model.Model) string {
 			}
 		}
 		turn = f.wait(f.acceptTurn(n))
-		told = append(told, turn.Status, turn.Failure, turn.OutputText, turn.StructuredOutput, turn.Usage.Steps)
+		rendered = append(rendered, turn.Status, turn.Failure, turn.OutputText, turn.StructuredOutput, turn.Usage.Steps)
 		for _, st := range f.journal(turn) {
 			if st.Usage.InputTokens == 0 || st.Usage.OutputTokens == 0 || st.Estimated == 0 || st.Model == "" {
 				t.Errorf("step %d has no figures: %+v", st.Seq, st)
@@ -140,10 +140,10 @@ func (p drama) played(t *testing.T, m model.Model) string {
 			for _, c := range st.Calls {
 				outcomes = append(outcomes, c.State, c.Output)
 			}
-			told = append(told, st.Seq, st.Parts, st.Finish, st.Feedback, outcomes)
+			rendered = append(rendered, st.Seq, st.Parts, st.Finish, st.Feedback, outcomes)
 		}
 	}
-	raw, err := json.MarshalIndent(append(told, f.messages(turn)), "", " ")
+	raw, err := json.MarshalIndent(append(rendered, f.messages(turn)), "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}

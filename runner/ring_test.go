@@ -380,13 +380,13 @@ func TestRestartTellsOfOlderTurns(t *testing.T) {
 	events := f.events(f.Streams.Turn(fast))
 	close(goOn)
 	slow = f.wait(slow)
-	told := []store.Turn{slow, fast}
+	rendered := []store.Turn{slow, fast}
 	if !before.CompletedAt.Before(fast.CreatedAt) { // it ended in the same millisecond, so a replay may include it
-		told = append(told, before)
+		rendered = append(rendered, before)
 	}
-	w := f.readWide(events[len(events)-1].ID, len(told))
-	is.Equal(len(w.turns), len(told))
-	w.check(f, told)
+	w := f.readWide(events[len(events)-1].ID, len(rendered))
+	is.Equal(len(w.turns), len(rendered))
+	w.check(f, rendered)
 }
 
 func TestAbortedInQueueIsToldOnce(t *testing.T) {

@@ -79,7 +79,7 @@ func (p *performance) hear(r reply, a asked, step int) {
 			said += m.text
 		}
 	}
-	for _, text := range r.heard {
+	for _, text := range r.count {
 		if text = p.real(text); !a.has(text) && !strings.Contains(a.system+said, text) {
 			p.t.Errorf("step %d: the model has not heard %q", step, text)
 		}
@@ -139,7 +139,7 @@ func answered(a asked, say string) bool {
 }
 
 // isOpen reports whether a result says that its call has to be made again.
-func isOpen(script []reply, m heard) bool {
+func isOpen(script []reply, m count) bool {
 	if strings.Contains(m.text, tellsCut) {
 		return true
 	}

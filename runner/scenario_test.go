@@ -48,7 +48,7 @@ type scenario struct {
 type reply struct {
 	think, say string
 	does       []act
-	heard      []string // texts that the request of the call must hold
+	count      []string // texts that the request of the call must hold
 	images     int      // that the request must hold
 }
 
@@ -98,7 +98,7 @@ func bash(command string) act { return use("shell", "command", command) }
 func (a act) failing(text string) act { a.fails = text; return a }
 
 // after adds texts that the request of the call must hold.
-func (r reply) after(texts ...string) reply { r.heard = append(r.heard, texts...); return r }
+func (r reply) after(texts ...string) reply { r.count = append(r.count, texts...); return r }
 
 // and adds a text to tool calls.
 func (r reply) and(text string) reply { r.say = text; return r }

@@ -17,7 +17,7 @@ import (
 // step makes one model call and acts on the response. done reports that the turn has
 // ended in the database. Where a model does not answer, the next one of the chain is asked.
 func (r *Runner) step(ctx context.Context, e *execution) (done bool, err error) {
-	e.tellSteps()
+	e.renderSteps()
 	r.beginStep(ctx, e)
 	// At a limit of its budget the turn makes its last call instead, and so ends with an answer.
 	if n := e.prompt.Repeats(); n >= maxEqualCalls && r.reached(e) == "" {
@@ -244,11 +244,11 @@ const askAnswer = "You ended without an answer. Answer the user now: what you di
 // askAgain asks the model once more after an empty answer. At the second one the turn
 // fails.
 func (r *Runner) askAgain(e *execution, st store.Step) (done bool, err error) {
-	if e.askedAgain {
+	if e.retriedEmpty {
 		return true, r.fail(e, st, store.Failure{Code: "empty_answer", Retryable: true,
 			Message: "the model ended without an answer, also when it was asked once more"})
 	}
-	e.askedAgain, st.Feedback = true, askAnswer
+	e.retriedEmpty, st.Feedback = true, askAnswer
 	return false, r.journal(e, st)
 }
 

@@ -60,14 +60,14 @@ func TestStrangersAfterUpgrade(t *testing.T) {
 		turn = f.wait(turn)
 		is.Equal(turn.Status, store.Completed)
 		is.True(turn.OwnFolder && turn.Stranger())
-		var heard []string
+		var count []string
 		for _, st := range f.journal(turn)[:4] {
-			heard = append(heard, string(st.Calls[0].Output))
+			count = append(count, string(st.Calls[0].Output))
 		}
-		is.True(strings.Contains(heard[0], "contract.txt") && strings.Contains(heard[0], "more.txt") && strings.Contains(heard[0], "tasks/list.txt"))
-		is.True(!strings.Contains(heard[0], "eve") && !strings.Contains(heard[0], "note"))
-		is.True(strings.Contains(heard[1], content)) // the turn has all files of its own task
-		is.True(strings.Contains(heard[2], "no file") && strings.Contains(heard[3], "no file"))
+		is.True(strings.Contains(count[0], "contract.txt") && strings.Contains(count[0], "more.txt") && strings.Contains(count[0], "tasks/list.txt"))
+		is.True(!strings.Contains(count[0], "eve") && !strings.Contains(count[0], "note"))
+		is.True(strings.Contains(count[1], content)) // the turn has all files of its own task
+		is.True(strings.Contains(count[2], "no file") && strings.Contains(count[3], "no file"))
 	}
 	check(waiting, "of Bob 1")
 	bob := store.NewTurn{Caller: f.stranger(), WorkerID: "wrk_1", TaskID: "tsk_bob", Input: letter, Budget: store.BudgetStandard}

@@ -117,17 +117,17 @@ func (r *Runner) DecideApproval(ctx context.Context, c store.Caller, taskID, id 
 	if err != nil {
 		return a, err
 	}
-	r.tellDecided(ctx, a)
+	r.notifyDecided(ctx, a)
 	return a, nil
 }
 
-// tellDecided wakes the runner and tells the watchers of a turn that a person has decided.
-func (r *Runner) tellDecided(ctx context.Context, a store.Approval) {
+// notifyDecided wakes the runner and tells the watchers of a turn that a person has decided.
+func (r *Runner) notifyDecided(ctx context.Context, a store.Approval) {
 	r.Wake() // after the last decision the turn is in the queue again
 	if err := r.Streams.ApprovalDecided(ctx, a); err != nil {
 		// The decision is committed, so the caller gets no error. Watchers see it when the turn
 		// continues.
-		r.cfg.Log.Error("tell of a decision", "approval", a.ID, "err", err)
+		r.cfg.Log.Error("announce a decision", "approval", a.ID, "err", err)
 	}
 }
 
@@ -152,14 +152,14 @@ func (r *Runner) expireSuspended() {
 	turns, resumed, err := r.cfg.Store.ExpireSuspended(r.ctx, maxExpired)
 	if err != nil {
 		if r.ctx.Err() == nil {
-			r.cfg.Log.Error("end turns that nobody decided on", "err", err)
+			r.cfg.Log.Error("end turns whose approvals expired", "err", err)
 		}
 		return
 	}
 	// The ends are committed: an error for one turn must not keep the watchers of others waiting.
 	for _, t := range turns {
-		if err := r.tellEnded(r.ctx, t); err != nil && r.ctx.Err() == nil {
-			r.cfg.Log.Error("tell of a turn that nobody decided on", "turn", t.ID, "err", err)
+		if err := r.notifyEnded(r.ctx, t); err != nil && r.ctx.Err() == nil {
+			r.cfg.Log.Error("announce the end of a turn whose approval expired", "turn", t.ID, "err", err)
 		}
 	}
 	if len(turns)+resumed > 0 {

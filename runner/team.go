@@ -72,7 +72,7 @@ func (h *toolHost) start(ctx context.Context, errand tool.Errand) error {
 	in := Instruction{NewTurn: store.NewTurn{Caller: caller, WorkerID: w.ID, Input: errand.Input,
 		Budget: h.e.claim.Budget}}
 	for _, name := range errand.Files {
-		f, err := h.handOver(name)
+		f, err := h.copyFile(name)
 		if err != nil {
 			return err
 		}
@@ -83,8 +83,8 @@ func (h *toolHost) start(ctx context.Context, errand tool.Errand) error {
 	return err
 }
 
-// handOver keeps a copy of a file of the workspace for another worker.
-func (h *toolHost) handOver(name string) (f store.File, err error) {
+// copyFile keeps a copy of a file of the workspace for another worker.
+func (h *toolHost) copyFile(name string) (f store.File, err error) {
 	src, err := h.e.ws.Open(name)
 	if err != nil {
 		return f, err
@@ -104,7 +104,7 @@ func (r *Runner) acceptChild(ctx context.Context, p store.CallPlace, in Instruct
 	if err == nil {
 		r.accepted(a, append(in.Log, "parent", p.Turn.ID)...)
 		if err := r.Streams.ChildChanged(ctx, p.Turn); err != nil {
-			r.cfg.Log.Error("tell of a child", "turn", p.Turn.ID, "err", err) // the turn is committed all the same
+			r.cfg.Log.Error("notify the parent of a turn", "turn", p.Turn.ID, "err", err) // the turn is committed all the same
 		}
 	}
 	return a, err

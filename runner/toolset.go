@@ -82,7 +82,7 @@ const maxNearest = 100
 func (s *toolset) noTool(name string) error {
 	var names []string
 	for _, t := range s.own {
-		if known := t.Spec().Name; s.offers(toolID{name: known}) {
+		if known := t.Spec().Name; s.allows(toolID{name: known}) {
 			names = append(names, known)
 		}
 	}
@@ -100,7 +100,7 @@ func (s *toolset) noTool(name string) error {
 func (s *toolset) find(name string) (tool.Tool, toolID) {
 	// Own tools come first: a remote server must not replace one by using its name.
 	if t := tool.Find(s.own, name); t != nil {
-		if id := (toolID{name: name}); s.offers(id) {
+		if id := (toolID{name: name}); s.allows(id) {
 			return t, id
 		}
 		return nil, toolID{}

@@ -41,7 +41,7 @@ func readOllama(raw []byte) (a asked) {
 			a.system += text
 			continue
 		}
-		a.messages = append(a.messages, heard{m.Role, text, m.ToolCallID})
+		a.messages = append(a.messages, count{m.Role, text, m.ToolCallID})
 	}
 	return a
 }

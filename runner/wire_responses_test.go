@@ -33,15 +33,15 @@ func readResponses(raw []byte) (a asked) {
 		a.bytes += len(text) + len(item.Arguments)
 		switch item.Type {
 		case "message":
-			a.messages = append(a.messages, heard{item.Role, text, ""})
+			a.messages = append(a.messages, count{item.Role, text, ""})
 		case "function_call":
 			// The calls of a step are items of their own, in the common form one message.
 			if !open {
-				a.messages = append(a.messages, heard{role: "assistant"})
+				a.messages = append(a.messages, count{role: "assistant"})
 			}
 			a.messages[len(a.messages)-1].text += "\ncalled " + item.Name + " " + item.Arguments
 		case "function_call_output":
-			a.messages = append(a.messages, heard{"tool", text, item.CallID})
+			a.messages = append(a.messages, count{"tool", text, item.CallID})
 		case "reasoning":
 			a.thoughts = append(a.thoughts, item.Encrypted)
 		}

@@ -28,7 +28,7 @@ type wire struct {
 type asked struct {
 	number    int    // 0, 1, ... of all requests
 	system    string // the text before the conversation
-	messages  []heard
+	messages  []count
 	bytes     int // of all text in the request
 	maxTokens int
 	tools     int
@@ -37,15 +37,15 @@ type asked struct {
 	thoughts  []string // encrypted reasoning that the request gives back
 }
 
-// heard is a message of a request.
-type heard struct {
+// count is a message of a request.
+type count struct {
 	role string // user, assistant or tool
 	text string
 	call string // id of the call that a tool message answers
 }
 
 // last returns the newest message.
-func (a asked) last() heard { return a.messages[len(a.messages)-1] }
+func (a asked) last() count { return a.messages[len(a.messages)-1] }
 
 // has reports whether any message holds a text.
 func (a asked) has(text string) bool {
@@ -224,7 +224,7 @@ func readChat(raw []byte) (a asked) {
 			a.system += text
 			continue
 		}
-		a.messages = append(a.messages, heard{m.Role, text, m.ToolCallID})
+		a.messages = append(a.messages, count{m.Role, text, m.ToolCallID})
 	}
 	return a
 }
@@ -251,7 +251,7 @@ func readClaude(raw []byte) (a asked) {
 	}
 	a.bytes = len(a.system)
 	for _, m := range body.Messages {
-		h := heard{role: m.Role}
+		h := count{role: m.Role}
 		for _, b := range m.Content {
 			switch b.Type {
 			case "text":
@@ -261,7 +261,7 @@ func readClaude(raw []byte) (a asked) {
 			case "tool_result": // a message of its own in the common form
 				text := contentText(b.Content)
 				a.bytes += len(text)
-				a.messages = append(a.messages, heard{"tool", text, b.ToolUseID})
+				a.messages = append(a.messages, count{"tool", text, b.ToolUseID})
 			}
 		}
 		if a.bytes += len(h.text); h.text != "" {

@@ -1,8 +1,8 @@
 // Package backup writes backups of a data folder to a folder or to a store that speaks S3. It
 // encrypts them, reads them again before they count, repeats them, and deletes old ones.
 //
-// It may import store, its engine and its cron expressions. The store decides what a backup
-// holds and whether it is whole: here a backup is a stream of bytes with a name.
+// It may import store, its engine and its cron expressions. The store decides on the content of a
+// backup and whether it is complete: here a backup is a stream of bytes with a name.
 package backup
 
 import (
@@ -35,7 +35,7 @@ type Storage struct {
 	SecretKey string `name:"s3-secret-key" help:"Secret key of the store; by default AWS_SECRET_ACCESS_KEY." placeholder:"KEY" secret:"the secret key of the store"`
 }
 
-// A Target is a place with the recipients of what is written there.
+// A Target is a place with the recipients of the backups that are written there.
 type Target struct {
 	place place
 	seal  sealer
@@ -72,7 +72,7 @@ type place interface {
 // An entry is a listed backup.
 type entry struct {
 	name    string
-	damaged bool // kept files were damaged or missing when it was made; the rest is whole
+	damaged bool // stored files were damaged or missing when it was made; everything else is complete
 }
 
 // NewTarget returns the target that a text names: s3://BUCKET/PREFIX, a folder that exists or
@@ -171,17 +171,18 @@ const (
 	stopTime  = 3 * time.Second  // likewise after the end of the context; less than a scheduler's stop may take
 )
 
-// cleaning returns the context in which the remains of a failed backup are removed. It outlasts the
-// end of ctx, which is a stop of the server, a little. A later pruning removes what is left then.
+// cleaning returns the context in which the remains of a failed backup are removed. It outlasts
+// the end of ctx, which is a stop of the server, a little. A later pruning removes the remaining
+// files.
 func cleaning(ctx context.Context) (context.Context, context.CancelFunc) {
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(stopTime, cancel) })
 	return rest, func() { stop(); cancel() }
 }
 
-// Write writes a backup under a name, reads it again, and lists it only if it is what was
-// written. atMost is about how many bytes it may have. After an error, the place holds nothing
-// that looks like a backup.
+// Write writes a backup under a name and reads it again. It lists the backup only if both are
+// equal. atMost is about how many bytes it may have. After an error, the place holds nothing that
+// looks like a backup.
 func (t *Target) Write(ctx context.Context, name string, atMost int64, from Source) (w Written, err error) {
 	w.Name = name
 	written := &digest{Hash: sha256.New()}
@@ -223,7 +224,7 @@ func (t *Target) Write(ctx context.Context, name string, atMost int64, from Sour
 	return w, nil
 }
 
-// readAgain reads a stored backup, and compares it with what was written.
+// readAgain reads a stored backup, and compares it with the written bytes.
 func (t *Target) readAgain(ctx context.Context, name string, written *digest, opened *sealing,
 	verify func(io.Reader) error) (err error) {
 	stored, err := t.place.open(ctx, name)
@@ -237,7 +238,7 @@ func (t *Target) readAgain(ctx context.Context, name string, written *digest, op
 		err = verify(plain)
 	}
 	if err == nil {
-		_, err = io.Copy(read, stored) // what the verification left
+		_, err = io.Copy(read, stored) // the files that the verification left
 	}
 	switch {
 	case err != nil:
@@ -249,7 +250,7 @@ func (t *Target) readAgain(ctx context.Context, name string, written *digest, op
 	return nil
 }
 
-// A digest computes the size and the SHA-256 of what is written to it.
+// A digest computes the size and the SHA-256 of the bytes that are written to it.
 type digest struct {
 	hash.Hash
 	size int64

@@ -30,7 +30,7 @@ func (t *Target) entries(ctx context.Context) ([]entry, error) {
 	return list, nil
 }
 
-// Keep says which backups stay when there is a newer one. The newest one stays always.
+// Keep says which backups stay when there is a newer one. The newest backup always stays.
 type Keep struct {
 	Newest int           // how many; 0: all. Damaged backups are counted by themselves
 	For    time.Duration // how long; 0: without end

@@ -14,9 +14,9 @@ import (
 
 // Repeat holds the flags of backups that the server makes by itself.
 type Repeat struct {
-	Every   string        `help:"Make a backup so often: a duration such as 24h, or a cron expression such as '0 3 * * *'." placeholder:"TIME"`
-	Keep    int           `default:"7" min:"0" help:"Number of backups to keep; 0 keeps all. The newest one stays always."`
-	KeepFor time.Duration `default:"0s" min:"0" help:"Age at which backups are deleted, such as 720h; 0s keeps them. The newest one stays always."`
+	Every   string        `help:"Interval of automatic backups: a duration such as 24h, or a cron expression such as '0 3 * * *'." placeholder:"TIME"`
+	Keep    int           `default:"7" min:"0" help:"Number of backups to keep; 0 keeps all. The newest backup always stays."`
+	KeepFor time.Duration `default:"0s" min:"0" help:"Age at which backups are deleted, such as 720h; 0s keeps them forever. The newest backup always stays."`
 }
 
 const (
@@ -28,7 +28,7 @@ const (
 	leastEvery = time.Minute
 )
 
-// Config holds what a Keeper works with.
+// Config holds the dependencies and settings of a Keeper.
 type Config struct {
 	Store  *store.Store
 	Log    *slog.Logger
@@ -96,7 +96,7 @@ func (k *Keeper) Tick(ctx context.Context) {
 	}
 	if interrupted != "" {
 		if err := k.cfg.Target.Forget(ctx, interrupted); err != nil {
-			k.cfg.Log.Warn("the remains of an interrupted backup cannot be removed", "backup", interrupted, "err", err)
+			k.cfg.Log.Warn("files of an interrupted backup cannot be removed", "backup", interrupted, "err", err)
 		}
 	}
 	// A damaged backup deletes old ones, too: damage that nobody mends must not fill the place.
@@ -172,7 +172,7 @@ func (k *Keeper) save() {
 		k.runs = k.runs[n-store.MaxBackupRuns:]
 	}
 	if err := k.cfg.Store.SaveBackupRuns(k.runs); err != nil {
-		k.cfg.Log.Error("store what became of a backup", "err", err)
+		k.cfg.Log.Error("store the result of a backup", "err", err)
 	}
 }
 

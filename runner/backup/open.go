@@ -13,7 +13,7 @@ import (
 type Stored struct {
 	io.ReadCloser
 	Path string // for people
-	Note string // what people should know about the choice of this backup among several; "" for nothing
+	Note string // a note for people about the choice of this backup among several; "" for none
 
 	// Unsure says that another backup may be the newest one, because a clock is or was wrong. People
 	// must name the one to restore. It is nil if they have named one, or if the choice is clear.

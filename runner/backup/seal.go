@@ -18,7 +18,8 @@ func newSealer(keys []string) (s sealer, err error) {
 	for _, key := range keys {
 		list, err := age.ParseRecipients(strings.NewReader(key))
 		if err != nil {
-			return s, fmt.Errorf("--backup-recipient: %.20q is not a public key of age (age1...); a passphrase cannot be used", key)
+			return s, fmt.Errorf("--backup-recipient: %.20q is not a public key of age (age1...); "+
+				"a passphrase cannot be used", key)
 		}
 		s.recipients = append(s.recipients, list...)
 	}
@@ -72,14 +73,14 @@ type keyCatcher struct {
 	of *sealing
 }
 
-// Wrap does what the recipient does.
+// Wrap calls Wrap of the recipient.
 func (k *keyCatcher) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 	k.of.fileKey = bytes.Clone(fileKey)
 	return k.Recipient.Wrap(fileKey)
 }
 
-// WrapWithLabels does what the recipient does. Labels keep recipients of different strength
-// apart.
+// WrapWithLabels calls WrapWithLabels of the recipient. Labels keep recipients of different
+// strength apart.
 func (k *keyCatcher) WrapWithLabels(fileKey []byte) ([]*age.Stanza, []string, error) {
 	labelled, ok := k.Recipient.(age.RecipientWithLabels)
 	if !ok {

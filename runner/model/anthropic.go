@@ -132,7 +132,7 @@ func (c *claude) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 	}
 }
 
-// knownQuirks returns what is known of the model so far, with the request's own limit.
+// knownQuirks returns the known quirks of the model, with the request's own limit.
 func (c *claude) knownQuirks(req *Request) claudeQuirks {
 	c.mu.Lock()
 	defer c.mu.Unlock()

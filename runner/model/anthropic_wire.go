@@ -74,7 +74,7 @@ type claudeFormat struct {
 	Schema any    `json:"schema"`
 }
 
-// cached is the mark at the end of what the provider is asked to cache, for five minutes.
+// cached marks the end of the part that the provider should cache for five minutes.
 func cached() *claudeKind { return &claudeKind{"ephemeral"} }
 
 // request converts a Request, without the features that q excludes.

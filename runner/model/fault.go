@@ -68,8 +68,8 @@ func (e *Error) Malformed() bool { return e.Code == codeBadResponse }
 // maxMessage is the most bytes of a provider's message that are kept.
 const maxMessage = 1000
 
-// filteredError returns the error for an answer that a filter withheld completely. An
-// empty answer would look as if the model had nothing to say.
+// filteredError returns the error for an answer that a filter withheld completely. An empty
+// answer would look like an answer of the model.
 func filteredError(why string) *Error {
 	message := cmp.Or(why, "the provider's filter withheld the answer")
 	return &Error{Code: codeContentFilter, Message: message, Quoted: why != ""}

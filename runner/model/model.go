@@ -24,9 +24,9 @@ type Model interface {
 	// and the deltas of a part add up to that part in the Response. emit may be nil
 	// and must not block for long.
 	//
-	// When ctx ends, Generate closes its connection and soon returns ctx's error. Any
-	// other failure is an *Error. In both cases the Response holds only the tokens
-	// that the provider has counted so far, because they cost money all the same.
+	// When ctx ends, Generate closes its connection and soon returns ctx's error. Any other
+	// failure is an *Error. In both cases the Response holds only the tokens that the provider
+	// has counted so far, because they still cost money.
 	Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error)
 }
 
@@ -36,7 +36,7 @@ type Describer interface {
 	Describe(ctx context.Context) (Capabilities, error)
 }
 
-// Capabilities are what a model's server says about the model.
+// Capabilities are the properties of a model that its server reports.
 type Capabilities struct {
 	ContextWindow int64 // most tokens of input and output together, 0 unknown
 	MaxOutput     int64 // most tokens of output, 0 for no limit but the window
@@ -53,7 +53,7 @@ type Request struct {
 	Messages     []Message       // the conversation, oldest first; the last is of RoleUser or RoleTool
 	TurnStart    int             // index in Messages of the user message that began the current turn
 	LeftOut      int             // model calls of the current turn that Messages only summarizes
-	Tools        []Tool          // what the model may call, unless the call is Final
+	Tools        []Tool          // the tools that the model may call, unless the call is Final
 	OutputSchema json.RawMessage // Draft-07 schema that the final answer must match, nil for free text
 	MaxTokens    int             // most tokens to produce, 0 for the model's own limit
 	Place        Place           // which call of which worker this is
@@ -197,8 +197,8 @@ type Usage struct {
 	CacheWriteTokens int64 `json:"cacheWriteTokens"`
 	ReasoningTokens  int64 `json:"reasoningTokens"`
 
-	// Cost is what the provider charges for the call, in nano-dollars (1e-9 US$). It
-	// counts only where Billed, and then in place of the price table.
+	// Cost is the provider's price of the call, in nano-dollars (1e-9 US$). It counts only where
+	// Billed, and then in place of the price table.
 	Cost   int64 `json:"cost,omitempty"`
 	Billed bool  `json:"billed,omitempty"` // the provider has said what the call costs
 }
@@ -221,7 +221,7 @@ func (e *Error) TooLong() bool { return e.Code == codeContextLength }
 // content.
 func (e *Error) Filtered() bool { return e.Code == codeContentFilter || e.Code == CodeRefused }
 
-// LogValue returns what a log may hold of the error. A provider's message may quote
+// LogValue returns the parts of the error that a log may contain. A provider's message may quote
 // users, so it is left out.
 func (e *Error) LogValue() slog.Value {
 	if e.Quoted {

@@ -31,7 +31,7 @@ type ollama struct {
 	mu        sync.Mutex // guards the fields below
 	shown     *ollamaModel
 	shownAt   time.Time
-	measured  time.Time  // when the server was asked what it has loaded
+	measured  time.Time  // when the server was asked for its loaded models
 	loaded    int64      // the window that it has loaded, 0 unknown
 	bad       badSchemas // refused by the server
 	noTools   bool       // the server refused tools
@@ -150,7 +150,7 @@ func (o *ollama) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 	}
 }
 
-// warnings returns, once, what the operator should know of the model's calls.
+// warnings returns the warnings about the model's calls for the operator, each once.
 func (o *ollama) warnings(req *Request, m ollamaModel) []string {
 	if m.tools || len(req.Tools) == 0 {
 		return nil

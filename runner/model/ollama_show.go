@@ -49,9 +49,8 @@ func (o *ollama) Describe(ctx context.Context) (Capabilities, error) {
 	return Capabilities{ContextWindow: m.window, Tools: m.tools, Vision: m.vision, Thinking: m.think != nil}, nil
 }
 
-// known returns how the model is asked. It asks the server for the model's description,
-// unless a recent one is known. Without a description the call is tried all the same,
-// because the error of the call says more.
+// known returns how the model is asked. It asks the server for the model's description, unless a
+// recent one is known. Without a description the call is still made, because its error says more.
 func (o *ollama) known(ctx context.Context) ollamaModel {
 	o.mu.Lock()
 	shown, at := o.shown, o.shownAt
@@ -73,7 +72,7 @@ func (o *ollama) known(ctx context.Context) ollamaModel {
 	return m
 }
 
-// limit applies what the server has refused or loaded in earlier calls.
+// limit applies the limits that earlier calls have found.
 func (o *ollama) limit(m *ollamaModel) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -126,7 +125,7 @@ func (o *ollama) ask(ctx context.Context, method, path string, body, answer any)
 // model returns how to ask the model that s describes. length is the operator's
 // choice of the window, 0 for none.
 func (s *ollamaShow) model(length int64) ollamaModel {
-	// Servers before 0.6.4 send no capabilities. They refuse what a model lacks.
+	// Servers before 0.6.4 send no capabilities. They refuse features that a model lacks.
 	has := func(ability string) bool {
 		return len(s.Capabilities) == 0 || slices.Contains(s.Capabilities, ability)
 	}

@@ -33,7 +33,7 @@ type quirks struct {
 	noStreamOptions bool
 	noSchema        bool
 	noTools         bool
-	noToolChoice    bool // a final call goes without tools
+	noToolChoice    bool // a final call has no tools
 	noCacheMarks    bool
 	noImages        bool
 	noPDFs          bool
@@ -75,7 +75,7 @@ func (o *openAI) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 		if !adapted || try == maxAdaptations {
 			return Response{}, refused.failure(o.secrets...)
 		}
-		q = next // the next try goes without the refused feature
+		q = next // the next try omits the refused feature
 	}
 }
 
@@ -87,7 +87,7 @@ const (
 		openAIVariable + "=responses may help"
 )
 
-// knownQuirks returns what is known of the server so far.
+// knownQuirks returns the known quirks of the server.
 func (o *openAI) knownQuirks(schema json.RawMessage) quirks {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -78,7 +78,7 @@ func (t *chatText) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// A chatUsage is what a call has used. OpenRouter states its cost, too.
+// A chatUsage is the usage of a call. OpenRouter states its cost, too.
 type chatUsage struct {
 	PromptTokens     int64 `json:"prompt_tokens"`
 	CompletionTokens int64 `json:"completion_tokens"`
@@ -245,14 +245,14 @@ func (s *chatStream) delta(d *chatDelta) error {
 		s.field = "reasoning"
 	}
 	s.refusal.WriteString(string(d.Refusal)) // no limit here: it is also added to the text, which has one
-	for _, say := range []struct {
+	for _, part := range []struct {
 		kind PartType
 		text string
 	}{
 		{PartReasoning, string(reasoning)}, {PartReasoning, d.Content.thinking},
 		{PartText, d.Content.text}, {PartText, string(d.Refusal)},
 	} {
-		if err := s.addText(say.kind, say.text); err != nil {
+		if err := s.addText(part.kind, part.text); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func markMessages(messages []chatMessage, last int) {
 	}
 }
 
-// bill sets in u what the call costs, if the usage of the answer states it.
+// bill sets the cost of the call in u, if the usage of the answer states it.
 func (c *chatUsage) bill(u *Usage) {
 	cost, ok := nanoDollars(string(c.Cost))
 	if !ok {

@@ -69,8 +69,8 @@ func UsualModel(kind string) string {
 		ProviderOpenRouter: "openrouter/auto"}[kind]
 }
 
-// variable returns what the environment would hold if it named this provider. So a provider
-// of the environment and one of a user are opened in the same way.
+// variable returns the value of an environment variable as if it named this provider. So a
+// provider of the environment and one of a user are opened in the same way.
 func (p Provider) variable(name string) string {
 	switch name {
 	case "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OLLAMA_API_KEY":

@@ -88,8 +88,8 @@ type answerStream interface {
 	response(req *Request, model string) (Response, error)
 }
 
-// receive reads an answer to its end. A broken answer costs tokens all the same, so each
-// failure returns their count. failure converts the error that ended the reading.
+// receive reads an answer to its end. A broken answer still costs tokens, so each failure returns
+// their count. failure converts the error that ended the reading.
 func (m *remote) receive(ctx context.Context, resp *http.Response, req *Request, s answerStream,
 	failure func(context.Context, error) error) (Response, error) {
 	defer resp.Body.Close()

@@ -62,7 +62,7 @@ func (r *recorder) Generate(ctx context.Context, req Request, emit func(Delta)) 
 	rec.Request, rec.Place = asked.lines, placeOf(req.Place)
 	// A missing recording would otherwise show only when somebody replays the folder.
 	if failed := rec.write(r.dir, recordingName(req.Place, asked.key())); failed != nil {
-		// The answer was paid for all the same.
+		// The answer was still paid for.
 		return Response{Usage: resp.Usage}, &Error{Code: "record", Message: "keep a recording: " + failed.Error()}
 	}
 	return resp, err

@@ -80,7 +80,7 @@ type outline struct {
 	changed  time.Time
 	shape    string   // the labels of all lines
 	question []string // the worker's instructions and what users wrote
-	said     []uint64 // hashes of what the model said and called
+	answers  []uint64 // hashes of what the model said and called
 	results  []uint64 // hashes of what tools returned
 	faulty   bool     // the file cannot be read as a recording
 }
@@ -172,7 +172,7 @@ func (r *recordings) best(own outline, key, thread string, names []string, fits 
 // weight.
 type rank struct {
 	similar float64 // how much of the question is the same
-	said    int     // answers of the model that are the same: they come from the same recording
+	answers int     // answers of the model that are the same: they come from the same recording
 	bound   bool    // the recording belongs to the thread that answered this task before
 	results int     // outputs of tools that are the same
 	exact   bool    // the very request
@@ -183,7 +183,7 @@ type rank struct {
 
 // compare returns a positive number if a is the better rank.
 func (a rank) compare(b rank) int {
-	return cmp.Or(cmp.Compare(a.similar, b.similar), a.said-b.said, truth(a.bound)-truth(b.bound),
+	return cmp.Or(cmp.Compare(a.similar, b.similar), a.answers-b.answers, truth(a.bound)-truth(b.bound),
 		a.results-b.results, truth(a.exact)-truth(b.exact), cmp.Compare(a.session, b.session),
 		truth(a.free)-truth(b.free), cmp.Compare(b.at, a.at))
 }
@@ -198,7 +198,7 @@ func truth(b bool) int {
 // rank returns the rank of a recording for a request of a thread. The caller holds r.mu.
 func (r *recordings) rank(own, o outline, key, thread string) rank {
 	bound := r.threads[thread] != "" && r.threads[thread] == o.place.Thread
-	return rank{similar: similarTexts(own.question, o.question), said: equalLines(own.said, o.said), bound: bound,
+	return rank{similar: similarTexts(own.question, o.question), answers: equalLines(own.answers, o.answers), bound: bound,
 		results: equalLines(own.results, o.results), exact: strings.Contains(o.name, key), session: o.place.Session,
 		free: bound || !r.claimed[o.place.Thread], at: o.place.At}
 }
@@ -242,7 +242,7 @@ func newOutline(lines []string) outline {
 		case "result":
 			o.results = append(o.results, hashLine(text))
 		case "assistant", "call":
-			o.said = append(o.said, hashLine(line))
+			o.answers = append(o.answers, hashLine(line))
 		default:
 			o.question = append(o.question, line)
 		}
@@ -270,7 +270,7 @@ func (o outline) differs(rec outline) string {
 	case similar < 1:
 		return fmt.Sprintf("recording %s answers, but %.0f %% of the instructions and messages differ from it",
 			rec.name, max((1-similar)*100, 1))
-	case o.shape != rec.shape || equalLines(o.said, rec.said) < len(o.said):
+	case o.shape != rec.shape || equalLines(o.answers, rec.answers) < len(o.answers):
 		return fmt.Sprintf("recording %s answers, but the turn has taken another course before", rec.name)
 	case len(o.results) > 1 && same*2 < len(o.results):
 		return fmt.Sprintf("recording %s answers, but %d of %d outputs of tools differ from it",

@@ -57,7 +57,7 @@ func (o *responses) Generate(ctx context.Context, req Request, emit func(Delta))
 	}
 }
 
-// knownQuirks returns what is known of the server and of the request's schema so far.
+// knownQuirks returns the known quirks of the server and of the request's schema.
 func (o *responses) knownQuirks(req *Request) responsesQuirks {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -284,7 +284,7 @@ func (s *responseStream) wholeText(item *responseItem) string {
 	return strings.Join(texts, between)
 }
 
-// remember keeps what the provider needs back of an item.
+// remember keeps the fields of an item that the provider needs back.
 func (s *responseStream) remember(it *itemState, item *responseItem) {
 	meta := responsesMeta{}
 	switch {
@@ -343,7 +343,8 @@ func responseFault(whole *responseObject) error {
 	raw, _ := json.Marshal(map[string]json.RawMessage{"error": whole.Error}) // JSON that was read before
 	fault := streamError(raw)
 	r := fault.(*streamFault).refusal
-	// These errors concern the request. With status 500 the runner would repeat it in vain.
+	// These errors concern the request. With status 500 the runner would repeat it without
+	// effect.
 	switch {
 	case strings.HasSuffix(r.code, "_policy"), strings.HasSuffix(r.code, "_policy_violation"):
 		r.status, r.code = 400, codeContentFilter

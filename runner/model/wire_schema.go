@@ -72,8 +72,8 @@ func (w *wireSchema) object(in map[string]any, depth int) (map[string]any, bool)
 	if in["type"] == "object" || in["properties"] != nil {
 		return out, w.closeObject(in, out)
 	}
-	said := out["type"] != nil || out["enum"] != nil || out["const"] != nil || out["anyOf"] != nil
-	return out, said // a schema without rules allows anything, which no grammar can express
+	restricts := out["type"] != nil || out["enum"] != nil || out["const"] != nil || out["anyOf"] != nil
+	return out, restricts // a schema without rules allows anything, which no grammar can express
 }
 
 // children converts the schemas within a schema.

@@ -61,15 +61,15 @@ func (c *Compactor) Proposals() iter.Seq[Proposal] {
 			{c.room, func() (Proposal, bool) { return c.dropAttachments(turn) }},
 			{c.room, func() (Proposal, bool) { return c.summarise(1) }},
 		} {
-			if !c.offer(s, yield) {
+			if !c.yieldProposals(s, yield) {
 				return
 			}
 		}
 	}
 }
 
-// offer yields the proposals of one strategy. It returns false if the caller takes no more.
-func (c *Compactor) offer(s strategy, yield func(Proposal) bool) bool {
+// yieldProposals yields the proposals of one strategy. It returns false if the caller takes no more.
+func (c *Compactor) yieldProposals(s strategy, yield func(Proposal) bool) bool {
 	for range maxProposals {
 		if c.tokens() <= s.goal {
 			return true

@@ -26,7 +26,7 @@ type calibration struct {
 // provider may have cut the prompt.
 func (p *Prompt) Calibrate(st store.Step) (cut bool) {
 	// A provider that ignores files counts few tokens without cutting the prompt.
-	return p.calibrationOf(p.answeredBy(st.Model)).learn(st.Estimated, st.Usage.InputTokens) && !p.sendsFiles()
+	return p.calibrationOf(p.answeredBy(st.Model)).record(st.Estimated, st.Usage.InputTokens) && !p.sendsFiles()
 }
 
 // answeredBy returns the index in Models of the model that answered under that name, or
@@ -58,18 +58,18 @@ func (p *Prompt) calibrationOf(i int) *calibration {
 	return c
 }
 
-// learn updates the ratio from the counted tokens of a call. It reports whether the count is
+// record updates the ratio from the counted tokens of a call. It reports whether the count is
 // far too low for the estimate.
-func (c *calibration) learn(estimated, counted int64) (tooLow bool) {
+func (c *calibration) record(estimated, counted int64) (tooLow bool) {
 	if estimated <= 0 || counted <= 0 {
 		return false
 	}
 	// A server that cuts prompts to its window counts the same for each longer prompt.
 	grown := c.counted > 0 && estimated > c.estimated
-	standsStill := grown && counted == c.counted
-	tooLow = estimated >= leastCut && (counted < estimated/2 || standsStill && estimated-c.estimated >= leastGrowth)
+	unchanged := grown && counted == c.counted
+	tooLow = estimated >= leastCut && (counted < estimated/2 || unchanged && estimated-c.estimated >= leastGrowth)
 	ratio := float64(counted) / float64(estimated)
-	if !standsStill && ratio >= minCalibration {
+	if !unchanged && ratio >= minCalibration {
 		c.ratio = min(ratio, maxCalibration) // the newest call counts
 	}
 	c.counted, c.estimated = counted, estimated

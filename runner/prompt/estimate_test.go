@@ -40,7 +40,7 @@ func TestCalibration(t *testing.T) {
 			is := is.New(t)
 			var c calibration
 			for _, call := range tt.calls {
-				is.Equal(c.learn(call.estimated, call.counted), call.cut)
+				is.Equal(c.record(call.estimated, call.counted), call.cut)
 			}
 			is.Equal(c.correct(1000), tt.want)
 		})
@@ -69,7 +69,7 @@ func TestCalibrationBounds(t *testing.T) {
 			if r.IntN(2) == 0 {
 				counted = number()
 			}
-			c.learn(number(), counted)
+			c.record(number(), counted)
 			n := r.Int64N(1 << 40)
 			if got := c.correct(n); got < n*4/5 || got > n*3+1 {
 				t.Fatalf("an estimate of %d becomes %d with %+v", n, got, c)

@@ -74,20 +74,20 @@ func (p *Prompt) add(turn, step int64, messages ...model.Message) {
 // stepMessages returns a step as the conversation repeats it: what the model said, the
 // results of its tool calls, and what the service replied.
 func (p *Prompt) stepMessages(st store.Step) (messages []model.Message) {
-	said := model.Message{Role: model.RoleAssistant}
+	message := model.Message{Role: model.RoleAssistant}
 	results := model.Message{Role: model.RoleTool}
 	for _, part := range st.Parts {
 		if !part.IsCall() && part.Text == "" && part.Meta == nil {
 			continue // providers refuse empty parts
 		}
-		said.Parts = append(said.Parts, model.Part{Type: model.PartType(part.Type), Text: part.Text,
+		message.Parts = append(message.Parts, model.Part{Type: model.PartType(part.Type), Text: part.Text,
 			CallID: part.CallID, ToolName: part.ToolName, Input: repeatedInput(st, part), Meta: part.Meta})
 		if part.IsCall() {
 			results.Parts = append(results.Parts, p.toolResult(st, part, len(results.Parts)))
 		}
 	}
-	if len(said.Parts) > 0 {
-		messages = append(messages, said)
+	if len(message.Parts) > 0 {
+		messages = append(messages, message)
 	}
 	if len(results.Parts) > 0 {
 		messages = append(messages, results)

@@ -185,9 +185,9 @@ func (c *conversation) quote(m store.Compaction) (lines []byte) {
 // quotePassage returns a passage as JSON lines. Long texts are cut.
 func quotePassage(p passage) (lines []byte) {
 	for _, m := range p.messages {
-		speaker := "user"
+		role := "user"
 		if m.Role == model.RoleAssistant {
-			speaker = "worker"
+			role = "worker"
 		}
 		for _, part := range m.Parts {
 			switch part.Type {
@@ -197,9 +197,9 @@ func quotePassage(p passage) (lines []byte) {
 					lines = append(lines, jsonLine("note on the next line", part.Text)...)
 					continue
 				}
-				lines = append(lines, jsonLine(speaker, headTail(part.Text, maxQuotedText))...)
+				lines = append(lines, jsonLine(role, headTail(part.Text, maxQuotedText))...)
 			case model.PartFile:
-				lines = append(lines, jsonLine(speaker+" attached", part.Path)...)
+				lines = append(lines, jsonLine(role+" attached", part.Path)...)
 			case model.PartToolCall:
 				input := headTail(string(part.Input), maxQuotedTool)
 				lines = append(lines, jsonLine("worker called "+part.ToolName, input)...)

@@ -53,7 +53,7 @@ func confineAndRun(r *childReport) error {
 		return err
 	}
 	r.Began = true
-	if err := r.tell(); err != nil {
+	if err := r.send(); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	go func() {

@@ -64,7 +64,7 @@ func (w *Workspace) commandUser() int {
 func (w *Workspace) prepare() (holding, error) {
 	steps := []func(string, fs.FileInfo) error{w.mend}
 	if user := w.commandUser(); user != os.Geteuid() {
-		steps = append(steps, w.giveTo(user))
+		steps = append(steps, w.chown(user))
 	}
 	held, err := w.survey(w.everything(), steps...)
 	if err != nil {

@@ -248,7 +248,7 @@ func TestGiveTo(t *testing.T) {
 	if user == 0 {
 		user = 12345
 	}
-	_, err := w.survey(w.everything(), w.giveTo(user))
+	_, err := w.survey(w.everything(), w.chown(user))
 	is.NoErr(err)
 	for p, want := range map[string]int{outside: os.Geteuid(), filepath.Join(w.root.Name(), "file"): user, filepath.Join(w.root.Name(), "out"): user} {
 		info, err := os.Lstat(p)

@@ -58,14 +58,14 @@ type childSpec struct {
 // call, because os.Exit waits a second in programs with the race detector.
 func (r childReport) exit() {
 	r.Ended = true
-	if r.tell() != nil {
+	if r.send() != nil {
 		syscall.Exit(1) // the parent notices that there is no report
 	}
 	syscall.Exit(0)
 }
 
-// tell writes the report to the parent.
-func (r childReport) tell() error {
+// send writes the report to the parent.
+func (r childReport) send() error {
 	data, err := json.Marshal(r)
 	if err == nil {
 		_, err = unix.Write(reportFile, data) // the pipe has room for it, so this cannot block

@@ -48,9 +48,9 @@ func workerUser(dir string, users userRange) int {
 	return max(top-int(h.Sum32()%uint32(spread)), 1)
 }
 
-// giveTo returns a function for survey that makes user the owner of the workspace and
+// chown returns a function for survey that makes user the owner of the workspace and
 // of all in it. Commands of that user can then change files that the service wrote.
-func (w *Workspace) giveTo(user int) func(p string, info fs.FileInfo) error {
+func (w *Workspace) chown(user int) func(p string, info fs.FileInfo) error {
 	return func(p string, info fs.FileInfo) error {
 		if ownerOf(info) == user {
 			return nil

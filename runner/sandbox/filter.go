@@ -150,9 +150,9 @@ func (p *FilterPool) Run(ctx context.Context, name string, in []byte) ([]byte, e
 	// The server's environment is not passed on, because it holds keys. The garbage
 	// collector works harder from three quarters of the memory on.
 	cmd.Env = []string{"GOMAXPROCS=1", fmt.Sprintf("GOMEMLIMIT=%dMiB", memory*3/4), "GOTRACEBACK=none"}
-	var out, said bytes.Buffer
+	var out, stderr bytes.Buffer
 	cmd.Stdin, cmd.WaitDelay = bytes.NewReader(in), time.Second
-	cmd.Stdout, cmd.Stderr = &limitedBuffer{&out, maxFilterOut}, &limitedBuffer{&said, 1000}
+	cmd.Stdout, cmd.Stderr = &limitedBuffer{&out, maxFilterOut}, &limitedBuffer{&stderr, 1000}
 	err = cmd.Run()
 	switch {
 	case err == nil:
@@ -162,21 +162,21 @@ func (p *FilterPool) Run(ctx context.Context, name string, in []byte) ([]byte, e
 	case limited.Err() != nil:
 		return nil, tooSlow(filterTime)
 	}
-	return nil, filterFailure(err, name, said.String(), memory)
+	return nil, filterFailure(err, name, stderr.String(), memory)
 }
 
 // filterFailure explains why a filter's process has failed. said is what it wrote to
 // its standard error, and memory is what it had, in MiB.
-func filterFailure(err error, name, said string, memory int) error {
+func filterFailure(err error, name, stderr string, memory int) error {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok {
 		return fmt.Errorf("filter %s: %w", name, err)
 	}
 	switch used := exit.UserTime() + exit.SystemTime(); {
 	case exit.ExitCode() == filterRefused:
-		return &FilterError{strings.ToValidUTF8(said, "\uFFFD")}
+		return &FilterError{strings.ToValidUTF8(stderr, "\uFFFD")}
 	case exit.ExitCode() == filterTooBig, // or Go's runtime has reached the kernel's limit
-		strings.Contains(said, "out of memory"), strings.Contains(said, "cannot allocate memory"):
+		strings.Contains(stderr, "out of memory"), strings.Contains(stderr, "cannot allocate memory"):
 		return &FilterError{fmt.Sprintf("it takes more than %d MiB of memory to read", memory)}
 	case exit.ExitCode() == filterTooSlow:
 		return tooSlow(filterTime)

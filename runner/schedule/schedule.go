@@ -233,7 +233,7 @@ func (s *Scheduler) noticeJump() {
 			s.complain("correct due times", err)
 			return // wall and mono stay: the next round sees the jump again
 		}
-		s.cfg.Log.Info("due times follow the clock", "count", n)
+		s.cfg.Log.Info("due times are corrected", "count", n)
 		if s.cfg.ClockSet != nil {
 			s.cfg.ClockSet()
 		}
@@ -249,7 +249,7 @@ func (s *Scheduler) realign(ctx context.Context) error {
 		return fmt.Errorf("look at schedules anew: %w", err)
 	}
 	if n > 0 {
-		s.cfg.Log.Info("schedules have another next time", "count", n)
+		s.cfg.Log.Info("next runs of schedules are corrected", "count", n)
 	}
 	return nil
 }
@@ -300,7 +300,7 @@ func (s *Scheduler) fire(d store.DueSchedule) bool {
 	f, err := s.cfg.Store.FireSchedule(s.ctx, d)
 	switch {
 	case err == nil && f.Held != "":
-		s.cfg.Log.Warn("a due schedule is held back", "schedule", d.ID, "why", f.Held)
+		s.cfg.Log.Warn("a due schedule waits", "schedule", d.ID, "why", f.Held)
 		return true
 	case err == nil:
 		if f.TurnID != "" {

@@ -260,27 +260,27 @@ func (v *solver) deny(c *conjunction, n *jsonschema.Schema, at string) *clash {
 	if n.Bool != nil && !*n.Bool {
 		return nil // every value fails n
 	}
-	switch says := assertions(n); {
-	case says == "":
+	switch fields := assertions(n); {
+	case fields == "":
 		return &clash{at, "denies a schema that everything meets"}
-	case says == "Types":
+	case fields == "Types":
 		if c.kinds &^= kindsOf(n.Types); c.kinds == 0 {
 			return &clash{at, "denies every type that is possible"}
 		}
-	case says == "Required" && len(n.Required) == 1:
+	case fields == "Required" && len(n.Required) == 1:
 		if c.kinds &= object; c.kinds == 0 { // "required" holds for values that are no objects
 			return &clash{at, "denies whatever is no object"}
 		}
 		c.absent = append(c.absent, n.Required[0])
-	case says == "Types Required" && len(n.Required) == 1 && kindsOf(n.Types) == object:
+	case fields == "Types Required" && len(n.Required) == 1 && kindsOf(n.Types) == object:
 		c.absent = append(c.absent, n.Required[0])
-	case says == "AnyOf":
+	case fields == "AnyOf":
 		for _, one := range n.AnyOf {
 			if problem := v.deny(c, one, at); problem != nil {
 				return problem
 			}
 		}
-	case says == "Not":
+	case fields == "Not":
 		return v.add(c, n.Not, true)
 	}
 	return nil

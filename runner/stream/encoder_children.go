@@ -15,10 +15,10 @@ import (
 // among those ends is a set: two bits for each turn say which of its chunks clients have.
 // Bits are only added, so positions only grow. children returns the set, which the ends
 // that follow have as their offset.
-func (e *encoder) children(st store.Step, group []store.ToolCall, slot int64) (told int64) {
+func (e *encoder) children(st store.Step, group []store.ToolCall, slot int64) (reported int64) {
 	at := e.at
 	if at.step == st.Seq && at.slot >= slot-1 && at.slot <= slot+lastCall(group) {
-		told = at.offset
+		reported = at.offset
 	} else {
 		at = e.place(st, slot-1, 0) // no call of the group has ended for the clients
 	}
@@ -33,19 +33,19 @@ func (e *encoder) children(st store.Step, group []store.ToolCall, slot int64) (t
 		if n++; n > store.MaxChildren {
 			break
 		}
-		tell := func(bit int64, status store.Status, text string) {
-			if told&bit == 0 {
-				told |= bit
-				at.offset = told
+		put := func(bit int64, status store.Status, text string) {
+			if reported&bit == 0 {
+				reported |= bit
+				at.offset = reported
 				e.putAt(at, childChunk(c, group[i].CallID, status, text))
 			}
 		}
-		tell(begun, store.Pending, "")
+		put(begun, store.Pending, "")
 		if c.Status.Ended() {
-			tell(ended, c.Status, view.ValidText(store.FirstRunes(c.OutputText, maxChildText)))
+			put(ended, c.Status, view.ValidText(store.FirstRunes(c.OutputText, maxChildText)))
 		}
 	}
-	return told
+	return reported
 }
 
 // lastCall returns the number of the last of some calls, -1 without any.

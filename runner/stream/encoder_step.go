@@ -172,7 +172,7 @@ func (e *encoder) endsOf(st store.Step, slot int64, asked bool) bool {
 		_, asks := st.Approval(c.N)
 		return asks != asked
 	})
-	told := e.children(st, group, slot)
+	reported := e.children(st, group, slot)
 	for i, call := range inOrderOfEnds(st, group) {
 		a, asks := st.Approval(call.N)
 		output, errorText, ended := view.CallOutcome(st, call, over)
@@ -187,7 +187,7 @@ func (e *encoder) endsOf(st store.Step, slot int64, asked bool) bool {
 			c.Type, c.ErrorText = "tool-output-error", errorText
 		}
 		// The slots are in the order of the ends, since a position is passed only once.
-		if at := e.place(st, slot+group[i].N, told); at.compare(e.at) > 0 && view.InputError(call.Input) == "" {
+		if at := e.place(st, slot+group[i].N, reported); at.compare(e.at) > 0 && view.InputError(call.Input) == "" {
 			e.putAt(at, c) // after an input error, the call has ended already
 		}
 	}

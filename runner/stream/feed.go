@@ -96,7 +96,7 @@ func (h *Hub) feedLive(l *Live) {
 // meanwhile, and then feeds the ring itself.
 func (h *Hub) feedSuspended(s snapshot) {
 	h.inRing(s.turn.WorkerID, func(rg *ring) {
-		if s.turn.Status.Ended() || rg.told(s.turn) {
+		if s.turn.Status.Ended() || rg.endedBefore(s.turn) {
 			return
 		}
 		if rt := rg.turn(s.turn.Num); rt.live == nil {
@@ -109,7 +109,7 @@ func (h *Hub) feedSuspended(s snapshot) {
 // feedEnded adds the end of a turn that nobody executed.
 func (h *Hub) feedEnded(s snapshot) {
 	h.inRing(s.turn.WorkerID, func(rg *ring) {
-		if !rg.told(s.turn) {
+		if !rg.endedBefore(s.turn) {
 			h.feed(rg, rg.turn(s.turn.Num), s)
 			delete(rg.turns, s.turn.Num)
 		}

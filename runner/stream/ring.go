@@ -120,9 +120,9 @@ func (rg *ring) turn(num int64) *ringTurn {
 	return rt
 }
 
-// told reports whether the ring has had events of a turn for which it has no entry: the turn
+// endedBefore reports whether the ring has had events of a turn for which it has no entry: the turn
 // has ended since. The caller holds mu.
-func (rg *ring) told(t store.Turn) bool {
+func (rg *ring) endedBefore(t store.Turn) bool {
 	_, begun := rg.index[firstID(t)]
 	return begun && rg.turns[t.Num] == nil
 }

@@ -44,7 +44,8 @@ func (h *Hub) Task(ctx context.Context, task store.TaskRef, lastEventID string) 
 // Turn returns the stream of one turn, for the client that sent its instruction: the
 // stream does not repeat that.
 func (h *Hub) Turn(t store.Turn) *Stream {
-	e := encoder{views: h.views, most: manyBytes, words: true, at: position{turn: t.Num, step: startStep, slot: slotUserMessage}}
+	e := encoder{views: h.views, most: manyBytes, words: true,
+		at: position{turn: t.Num, step: startStep, slot: slotUserMessage}}
 	return &Stream{hub: h, single: true, turn: t, encoder: e}
 }
 

@@ -7,7 +7,9 @@ import "context"
 type Toolset struct {
 	Tools []RemoteTool `json:"tools,omitempty"`
 	Note  string       `json:"note,omitempty"` // tells the model which tools are missing; "" if none are
-	Lean  bool         `json:"lean,omitempty"` // few tools with short descriptions, for a model with a small context window
+	// Lean reports whether the turn has few tools with short descriptions. They fit into the
+	// small context window of its model.
+	Lean bool `json:"lean,omitempty"`
 }
 
 // A RemoteTool is a tool that an MCP server has described.

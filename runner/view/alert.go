@@ -136,23 +136,23 @@ func alertSentence(i store.AlertItem) (before, link, after string) {
 		return many("%d tasks of %s failed")
 	case store.EventTaskWaiting:
 		if one {
-			return "The task ", task, " of " + worker + " waits for a person."
+			return "The task ", task, " of " + worker + " waits for an approval or an answer."
 		}
-		return many("%d times, a task of %s began to wait for a person")
+		return many("%d times, a task of %s began to wait for an approval or an answer")
 	case store.EventDeliveryLost:
 		if one {
-			return "A webhook delivery of " + worker + " was given up. It was about the task ", task, "."
+			return "A webhook delivery of " + worker + " failed permanently. It was about the task ", task, "."
 		}
-		return many("%d webhook deliveries of %s were given up")
+		return many("%d webhook deliveries of %s failed permanently")
 	case store.EventMailLost:
 		if one {
 			return "A mail of " + worker + " could not be delivered. It was about the task ", task, "."
 		}
 		return many("%d mails of %s could not be delivered")
 	case store.EventCapNear:
-		return "80 % of this month’s ", "credits", " are used."
+		return "80% of this month’s ", "credits", " are used."
 	case store.EventCapReached:
-		return "This month’s ", "credits", " are used up. New tasks are cut short or refused until the month ends " +
+		return "This month’s ", "credits", " are used up. New tasks are shortened or refused until the month ends " +
 			"or an Owner raises the cap."
 	}
 	return serverSentence(i.Event)
@@ -162,13 +162,13 @@ func alertSentence(i store.AlertItem) (before, link, after string) {
 func serverSentence(event string) (before, link, after string) {
 	switch event {
 	case store.EventBackupFailed:
-		return "A backup of the ", "server", " failed. The server’s log says why."
+		return "A backup of the ", "server", " failed. See the server’s log for the reason."
 	case store.EventDiskLow:
 		return "The disk of the ", "server", " is nearly full."
 	case store.EventDiskFull:
-		return "The disk of the ", "server", " is full. It takes no new work until there is room again."
+		return "The disk of the ", "server", " is full. The server refuses new work until there is enough space."
 	case store.EventDiskOK:
-		return "The disk of the ", "server", " has room again."
+		return "The disk of the ", "server", " has enough space again."
 	}
 	return "This is a test: alerts arrive here.", "", ""
 }

@@ -41,7 +41,7 @@ func (d *Dispatcher) runAlerts() {
 		case d.begins.Err() != nil:
 			return
 		case store.IsKind(err, store.Damaged):
-			d.cfg.Log.Error("alerts end: a damaged database stays so until the server starts anew", "err", err)
+			d.cfg.Log.Error("alerts are off until a restart: the database is damaged", "err", err)
 			return
 		default:
 			d.cfg.Log.Error("send alerts", "err", err)
@@ -108,9 +108,9 @@ func (d *Dispatcher) sendAlert(m store.AlertMessage, last bool) (store.AlertMess
 		d.cfg.Log.Debug("alert sent", attrs...)
 	case retry.IsZero():
 		m.Status = "failed"
-		d.cfg.Log.Warn("alert given up", attrs...)
+		d.cfg.Log.Warn("alert failed permanently", attrs...)
 	default:
-		d.cfg.Log.Info("alert failed, it is tried again", append(attrs, "next", retry.UTC())...)
+		d.cfg.Log.Info("alert failed, will retry", append(attrs, "next", retry.UTC())...)
 	}
 	return m, d.cfg.Store.EndAlertMessage(context.WithoutCancel(d.ctx), m, sent, answer, retry)
 }
@@ -142,9 +142,9 @@ func (d *Dispatcher) postAlert(m store.AlertMessage) (sent bool, answer string, 
 	if err != nil {
 		return false, d.explain(err), d.retry(m.Attempts-1, nil)
 	}
-	said := &beginning{}
-	drain(resp.Body, said, cancel)
-	answer = alertReply(resp.StatusCode, hideURL(string(said.text), req.URL))
+	start := &beginning{}
+	drain(resp.Body, start, cancel)
+	answer = alertReply(resp.StatusCode, hideURL(string(start.text), req.URL))
 	if resp.StatusCode/100 == 2 {
 		return true, answer, time.Time{}
 	}

@@ -76,9 +76,9 @@ func (d *Dispatcher) send(ctx context.Context, del store.Delivery, body []byte) 
 		if a.Success = resp.StatusCode/100 == 2; !a.Success {
 			a.ErrorMessage = refusal(resp.StatusCode)
 		}
-		said := &beginning{} // read after a failure, too: the body says why
-		drain(resp.Body, said, cancel)
-		a.Response = keptResponse(resp, del.Webhook, said)
+		start := &beginning{} // read after a failure, too: the body says why
+		drain(resp.Body, start, cancel)
+		a.Response = keptResponse(resp, del.Webhook, start)
 	}
 	a.Duration = time.Since(begun)
 	span.Status(a.ResponseStatus)
@@ -152,10 +152,10 @@ func sign(secret, id, timestamp string, body []byte) (string, error) {
 
 // drain reads the rest of a response, so that its connection can be reused. If the
 // response is long or slow, it ends the connection.
-func drain(body io.ReadCloser, said io.Writer, cut context.CancelFunc) {
+func drain(body io.ReadCloser, start io.Writer, cut context.CancelFunc) {
 	slow := time.AfterFunc(drainTime, cut)
 	defer slow.Stop()
-	_, _ = io.CopyN(said, body, maxResponse) // the status alone decides about success
+	_, _ = io.CopyN(start, body, maxResponse) // the status alone decides about success
 	_ = body.Close()
 }
 

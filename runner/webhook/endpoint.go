@@ -180,7 +180,7 @@ func (d *Dispatcher) attempt(del store.Delivery) store.Attempt {
 		return d.send(d.ctx, del, body)
 	}
 	if d.ctx.Err() == nil {
-		d.cfg.Log.Error("make the body of a delivery", "delivery", del.ID, "worker", del.WorkerID, "err", err)
+		d.cfg.Log.Error("build the body of a delivery", "delivery", del.ID, "worker", del.WorkerID, "err", err)
 	}
 	return store.Attempt{ErrorMessage: "the body could not be made", StartedAt: d.now(),
 		Retry: d.retry(del.Attempts, nil)}

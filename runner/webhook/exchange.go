@@ -36,21 +36,21 @@ func (k *beginning) Write(b []byte) (int, error) {
 // keptRequest returns a request as its owner may read it later. It hides the token,
 // because others could pass for this program with it.
 func keptRequest(req *http.Request, w store.Webhook, body []byte) string {
-	said := &beginning{}
-	_, _ = said.Write(body)
-	return kept(fmt.Sprintf("POST %s HTTP/1.1\nHost: %s\n", req.URL.RequestURI(), req.URL.Host), req.Header, said, w)
+	start := &beginning{}
+	_, _ = start.Write(body)
+	return kept(fmt.Sprintf("POST %s HTTP/1.1\nHost: %s\n", req.URL.RequestURI(), req.URL.Host), req.Header, start, w)
 }
 
 // keptResponse returns a response in the same form.
-func keptResponse(resp *http.Response, w store.Webhook, said *beginning) string {
-	return kept(resp.Proto+" "+resp.Status+"\n", resp.Header, said, w)
+func keptResponse(resp *http.Response, w store.Webhook, start *beginning) string {
+	return kept(resp.Proto+" "+resp.Status+"\n", resp.Header, start, w)
 }
 
 // hidden replaces a secret.
 const hidden = "(hidden)"
 
 // kept returns the beginning of an HTTP message, in the form of HTTP.
-func kept(first string, header http.Header, said *beginning, w store.Webhook) string {
+func kept(first string, header http.Header, start *beginning, w store.Webhook) string {
 	head := &strings.Builder{}
 	head.WriteString(first)
 	for _, name := range slices.Sorted(maps.Keys(header)) {
@@ -61,13 +61,13 @@ func kept(first string, header http.Header, said *beginning, w store.Webhook) st
 			fmt.Fprintf(head, "%s: %s\n", name, value)
 		}
 	}
-	body := hide(string(said.text), w)
+	body := hide(string(start.text), w)
 	shown := beginningOf(body, keptBody)
 	if strings.ContainsRune(shown, 0) {
 		shown = "" // binary
 	}
 	text := strings.TrimSuffix(beginningOf(hide(head.String(), w), keptHead), "\n") + "\n\n" + shown
-	if rest := said.size - len(said.text) + len(body) - len(shown); rest > 0 {
+	if rest := start.size - len(start.text) + len(body) - len(shown); rest > 0 {
 		text += fmt.Sprintf("\n(%d bytes more)", rest)
 	}
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\x00", "?")

@@ -145,7 +145,7 @@ func (d *Dispatcher) lookOften() {
 		select {
 		case <-tick.C:
 			if err := d.Look(d.begins); err != nil && d.begins.Err() == nil {
-				d.cfg.Log.Error("look for deliveries", "err", err)
+				d.cfg.Log.Error("find due deliveries", "err", err)
 			}
 		case <-d.begins.Done():
 			return
@@ -183,11 +183,11 @@ func (d *Dispatcher) logAttempt(del store.Delivery, a store.Attempt) {
 		"status", a.ResponseStatus, "took", a.Duration}
 	switch {
 	case a.Success:
-		d.cfg.Log.Debug("delivery made", attrs...)
+		d.cfg.Log.Debug("delivery sent", attrs...)
 	case !a.Retry.IsZero():
-		d.cfg.Log.Info("delivery failed, it is tried again",
+		d.cfg.Log.Info("delivery failed, will retry",
 			append(attrs, "why", a.ErrorMessage, "next", a.Retry.UTC())...)
 	default:
-		d.cfg.Log.Warn("delivery given up", append(attrs, "why", a.ErrorMessage)...)
+		d.cfg.Log.Warn("delivery failed permanently", append(attrs, "why", a.ErrorMessage)...)
 	}
 }

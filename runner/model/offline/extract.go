@@ -133,7 +133,7 @@ func candidates(source string, markdown bool) []candidate {
 	seen := map[string]bool{}
 	for _, block := range runningText(source, markdown) {
 		for _, s := range splitSentences(block) {
-			if len(all) < maxSentences && !seen[s] && isTelling(s) {
+			if len(all) < maxSentences && !seen[s] && isInformative(s) {
 				seen[s] = true
 				all = append(all, candidate{text: s, index: len(all), words: contentWords(s)})
 			}
@@ -142,9 +142,9 @@ func candidates(source string, markdown bool) []candidate {
 	return all
 }
 
-// isTelling reports whether a sentence can stand in a summary: a label, a lead-in to a
+// isInformative reports whether a sentence can stand in a summary: a label, a lead-in to a
 // list or a wall of text cannot.
-func isTelling(s string) bool {
+func isInformative(s string) bool {
 	words := len(strings.Fields(s))
 	ends := strings.HasSuffix(strings.TrimRight(s, "!?…)”\""), ".") || strings.TrimRight(s, "!?") != s
 	return len(s) <= 1200 && !strings.HasSuffix(s, ":") && (words >= 6 || words >= 4 && ends)

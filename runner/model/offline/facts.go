@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxFacts is the most text in which fields are looked for, in bytes.
-const maxFacts = 16 << 10
+// maxSourceText is the most text in which fields are looked for, in bytes.
+const maxSourceText = 16 << 10
 
-// facts is a text in which the values of a schema's fields are looked for.
-type facts struct {
+// sourceText is a text in which the values of a schema's fields are looked for.
+type sourceText struct {
 	input string // the instruction
 	read  string // the documents that were read for it
 	all   string // both
@@ -23,9 +23,9 @@ type facts struct {
 	whole bool   // the text is one item of a list: all of it may be the value
 }
 
-func newFacts(input, read string) facts {
+func newSourceText(input, read string) sourceText {
 	input, read = strings.TrimSpace(input), strings.TrimSpace(read)
-	return facts{input: input, read: read, all: cutBytes(strings.TrimSpace(input+"\n"+read), maxFacts)}
+	return sourceText{input: input, read: read, all: cutBytes(strings.TrimSpace(input+"\n"+read), maxSourceText)}
 }
 
 // innerCapital matches the place where a word begins within a name such as dueDate.
@@ -40,7 +40,7 @@ func nameWords(name string) []string {
 // match finds the words of a field's name in the text, followed by the pattern after. It
 // returns the text of the pattern's group, or the whole match where the pattern has none.
 // A match whose group is empty does not count.
-func (f facts) match(name, after string) (group string, ok bool) {
+func (f sourceText) match(name, after string) (group string, ok bool) {
 	words := nameWords(name)
 	if len(words) == 0 || !strings.Contains(strings.ToLower(f.all), words[0]) {
 		return "", false // without the slow search
@@ -60,7 +60,7 @@ func (f facts) match(name, after string) (group string, ok bool) {
 
 // label returns the value after "name:" or "name =". A slash after the colon is the
 // beginning of a URL.
-func (f facts) label(name string) (string, bool) {
+func (f sourceText) label(name string) (string, bool) {
 	value, ok := f.match(name, "[\"'`*_)]*[ \\t]*[:=][ \\t*_]*([^ \\t/].*)")
 	return labelValue(value), ok
 }
@@ -84,14 +84,14 @@ func labelValue(rest string) string {
 }
 
 // mentions reports whether the text names a value of an enum.
-func (f facts) mentions(v any) bool {
+func (f sourceText) mentions(v any) bool {
 	_, ok := f.match(fmt.Sprint(v), `(?:$|[^\pL\pN_])`) // to the end of its last word
 	return ok
 }
 
 // choose returns the value of an enum that the field's label names, else the first one
 // that the text mentions.
-func (f facts) choose(name string, list []any) (any, bool) {
+func (f sourceText) choose(name string, list []any) (any, bool) {
 	label, _ := f.label(name)
 	i := slices.IndexFunc(list, func(v any) bool { return strings.EqualFold(label, fmt.Sprint(v)) })
 	if i < 0 {
@@ -105,7 +105,7 @@ func (f facts) choose(name string, list []any) (any, bool) {
 
 // boolean returns the value of the field's label. Without a label it returns true if the
 // text mentions the field.
-func (f facts) boolean(name string) (v any, found bool) {
+func (f sourceText) boolean(name string) (v any, found bool) {
 	label, _ := f.label(name)
 	switch word := strings.ToLower(label); word {
 	case "yes", "true", "no", "false":
@@ -181,7 +181,7 @@ func dateIn(text string, layouts ...string) string {
 
 // numbers returns the numbers that may be the field's: those behind its label, or the
 // only one of the input.
-func (f facts) numbers(name string) []any {
+func (f sourceText) numbers(name string) []any {
 	label, _ := f.label(name)
 	found := formed(label, "number")
 	if all := formed(f.input, "number"); len(found) == 0 && len(all) == 1 {
@@ -222,7 +222,7 @@ func kindOf(name string) string {
 }
 
 // texts returns the strings that may be the field's, the likeliest first.
-func (f facts) texts(name string, s map[string]any) []any {
+func (f sourceText) texts(name string, s map[string]any) []any {
 	most := limitOf(s["maxLength"], 2000)
 	format, _ := s["format"].(string)
 	var found []string
@@ -255,10 +255,10 @@ func (f facts) texts(name string, s map[string]any) []any {
 }
 
 // text returns the documents, or the input where none was read.
-func (f facts) text() string { return cmp.Or(f.read, f.input) }
+func (f sourceText) text() string { return cmp.Or(f.read, f.input) }
 
 // excerpt quotes the documents, else the input: the whole of a short text.
-func (f facts) excerpt(most int) string {
+func (f sourceText) excerpt(most int) string {
 	text := f.text()
 	if len(text) > longInput || strings.Contains(text, "\n\n") {
 		if chosen := pickSentences(text, true, defaultSentences); len(chosen) > 0 {
@@ -272,7 +272,7 @@ const listMark pattern = `(?m)^\s*(?:[-*+•]|\d{1,9}[.)])\s+(.+?)\s*$`
 
 // list returns the texts for a field that is a list: the items after its label, or the
 // values of its format, or the items of the lists in the text.
-func (f facts) list(name, format string) []string {
+func (f sourceText) list(name, format string) []string {
 	var items []string
 	label, labelled := f.label(name)
 	kind := cmp.Or(format, kindOf(name))

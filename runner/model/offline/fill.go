@@ -32,7 +32,7 @@ func (t *turn) structured(read string) string {
 	// Which alternative fits shows only when it is filled.
 	for branch := range maxBranches {
 		f := filler{root: root, branch: branch, left: maxFillNodes}
-		value, _ := f.value("", root, any(example), newFacts(t.input, read), 0)
+		value, _ := f.value("", root, any(example), newSourceText(t.input, read), 0)
 		if out := marshalJSON(value); f.found > most && compiled.CheckObject(out) == nil {
 			best, most = out, f.found
 		}
@@ -51,7 +51,7 @@ type filler struct {
 // value makes a value for a field of that name: from the facts, or else from the
 // schema's default or the example. found reports that the facts hold it, or a part of
 // it.
-func (f *filler) value(name string, sub, example any, known facts, depth int) (v any, found bool) {
+func (f *filler) value(name string, sub, example any, known sourceText, depth int) (v any, found bool) {
 	if f.left--; f.left < 0 || depth > maxFillDepth {
 		return example, false
 	}
@@ -85,7 +85,7 @@ func (f *filler) value(name string, sub, example any, known facts, depth int) (v
 }
 
 // plainValue finds a value of one of the types in the facts.
-func (f *filler) plainValue(name string, types []string, s map[string]any, known facts, depth int) (any, bool) {
+func (f *filler) plainValue(name string, types []string, s map[string]any, known sourceText, depth int) (any, bool) {
 	var candidates []any
 	for _, typ := range types {
 		switch typ {
@@ -126,7 +126,7 @@ func checker(s map[string]any) func(v any) bool {
 
 // object makes an object: the required fields, those of the example, and those that the
 // facts hold.
-func (f *filler) object(s map[string]any, example any, known facts, depth int) (any, bool) {
+func (f *filler) object(s map[string]any, example any, known sourceText, depth int) (any, bool) {
 	properties, _ := s["properties"].(map[string]any)
 	known.whole, known.sole = false, f.soleText(properties, depth)
 	sample, _ := example.(map[string]any)
@@ -169,7 +169,7 @@ func (f *filler) soleText(properties map[string]any, depth int) string {
 }
 
 // array makes an array of the items that the facts list.
-func (f *filler) array(name string, s map[string]any, known facts, depth int) (any, bool) {
+func (f *filler) array(name string, s map[string]any, known sourceText, depth int) (any, bool) {
 	items := f.resolve(s["items"], depth)
 	values := []any{}
 	for _, v := range listOf(items["enum"]) {
@@ -181,7 +181,7 @@ func (f *filler) array(name string, s map[string]any, known facts, depth int) (a
 	if items["enum"] == nil {
 		format, _ := items["format"].(string)
 		for _, text := range known.list(name, format) {
-			one := newFacts(text, "")
+			one := newSourceText(text, "")
 			one.whole = true
 			if v, ok := f.value("", items, nil, one, depth+1); ok {
 				values = append(values, v)

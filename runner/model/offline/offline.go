@@ -46,7 +46,7 @@ func (Model) Generate(ctx context.Context, req model.Request, emit func(model.De
 	if err != nil {
 		return model.Response{}, err
 	}
-	// A call that continues a cut answer says only what is missing.
+	// A call that continues a cut answer returns only the missing part.
 	r.skip(t.cutOff)
 	cut := r.limit(req.MaxTokens)
 	parts, err := r.play(ctx, t.nextCall, emit)

@@ -51,18 +51,18 @@ func generate(t *testing.T, req model.Request) (model.Response, error) {
 		return res, err
 	}
 	is.Equal(res.Model, "offline")
-	said := make([]string, len(res.Parts))
+	text := make([]string, len(res.Parts))
 	at := 0
 	for _, d := range deltas {
-		is.True(d.Part >= at && d.Part < len(said)) // parts come in order
+		is.True(d.Part >= at && d.Part < len(text)) // parts come in order
 		at = d.Part
 		is.Equal(d.Type, res.Parts[at].Type)
 		is.Equal(d.CallID, res.Parts[at].CallID)
 		is.True(d.Text != "") // no empty deltas
-		said[at] += d.Text
+		text[at] += d.Text
 	}
 	for i, p := range res.Parts {
-		is.Equal(said[i], p.Text+string(p.Input)) // deltas add up to the part
+		is.Equal(text[i], p.Text+string(p.Input)) // deltas add up to the part
 		cut := res.Finish == model.FinishLength && i == len(res.Parts)-1
 		is.Equal(p.Type == model.PartToolCall, (json.Valid(p.Input) || cut) && p.CallID != "")
 	}
@@ -155,15 +155,15 @@ func TestContextEnds(t *testing.T) {
 	t.Parallel()
 	script := "```offline\nsay first words here\nwait 1h\nsay never\n```"
 	ctx, cancel := context.WithCancel(context.Background())
-	said := ""
+	text := ""
 	_, err := New().Generate(ctx, model.Request{Messages: []model.Message{user(script)}}, func(d model.Delta) {
-		if said += d.Text; said == "first words here" {
+		if text += d.Text; text == "first words here" {
 			cancel() // now it waits, or is about to
 		}
 	})
 	is := is.New(t)
 	is.True(errors.Is(err, context.Canceled))
-	is.Equal(said, "first words here") // nothing after the wait
+	is.Equal(text, "first words here") // nothing after the wait
 	_, err = New().Generate(ctx, model.Request{Messages: []model.Message{user("hello")}}, nil)
 	is.True(errors.Is(err, context.Canceled)) // nor at all with a context that has ended
 }

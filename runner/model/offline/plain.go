@@ -36,7 +36,7 @@ func (t *turn) gather(w *intent) []toolCall {
 	var calls []toolCall
 	for _, s := range w.sources {
 		// A source whose call has failed is not read again: find returns failed calls, too.
-		if _, ok := t.find(s.tool, s.name); !ok && t.offers(s.tool) {
+		if _, ok := t.find(s.tool, s.name); !ok && t.hasTool(s.tool) {
 			calls = append(calls, newCall(s.tool, s.name))
 		}
 	}
@@ -83,7 +83,7 @@ func (t *turn) documents(w *intent) []document {
 		switch {
 		case ok:
 			doc.take(run)
-		case t.offers(s.tool) || t.req.Final:
+		case t.hasTool(s.tool) || t.req.Final:
 			continue // a limit was reached before it was read, so nothing is known about it
 		default:
 			doc.problem = "no " + s.tool + " tool is offered here"
@@ -200,7 +200,7 @@ func (t *turn) quote() string {
 // save returns the call that saving the answer needs next: to write the file, then
 // to publish it where it was written. It reports false if nothing is left to do.
 func (t *turn) save(target, answer string) (toolCall, bool) {
-	if target == "" || t.req.Final || !t.offers("write_file") {
+	if target == "" || t.req.Final || !t.hasTool("write_file") {
 		return toolCall{}, false
 	}
 	wrote, ok := t.find("write_file", target)
@@ -209,7 +209,7 @@ func (t *turn) save(target, answer string) (toolCall, bool) {
 		return toolCall{"write_file", marshalJSON(map[string]string{"path": target, "content": content})}, true
 	}
 	_, published := t.find("publish_file", target)
-	if published || wrote.isError || !t.offers("publish_file") {
+	if published || wrote.isError || !t.hasTool("publish_file") {
 		return toolCall{}, false
 	}
 	return newCall("publish_file", target), true

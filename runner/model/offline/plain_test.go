@@ -236,13 +236,13 @@ func FuzzPlain(f *testing.F) {
 			if len(r.calls) == 0 {
 				return
 			}
-			said, heard := model.Message{Role: model.RoleAssistant}, model.Message{Role: model.RoleTool}
+			text, heard := model.Message{Role: model.RoleAssistant}, model.Message{Role: model.RoleTool}
 			for i, call := range r.calls {
 				id := callID(turn.nextCall + i)
-				said.Parts = append(said.Parts, model.Part{Type: model.PartToolCall, CallID: id, ToolName: call.name, Input: call.input})
+				text.Parts = append(text.Parts, model.Part{Type: model.PartToolCall, CallID: id, ToolName: call.name, Input: call.input})
 				heard.Parts = append(heard.Parts, model.Part{Type: model.PartToolResult, CallID: id, Text: output, IsError: isError})
 			}
-			req.Messages = append(req.Messages, said, heard)
+			req.Messages = append(req.Messages, text, heard)
 		}
 		t.Fatal("the turn does not end")
 	})

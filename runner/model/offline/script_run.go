@@ -74,14 +74,14 @@ func (t *turn) runStep(step []statement) (reply, *model.Error) {
 		}
 		switch st.word {
 		case "say":
-			r.speak(textLine, text)
+			r.add(textLine, text)
 		case "think":
-			r.speak(reasoningLine, text)
+			r.add(reasoningLine, text)
 		case "json":
 			if t.req.OutputSchema != nil {
-				r.speak(valueLine, text)
+				r.add(valueLine, text)
 			} else {
-				r.speak(textLine, text)
+				r.add(textLine, text)
 			}
 		case "wait":
 			r.wait += st.wait
@@ -101,7 +101,7 @@ func tooLarge(st *statement) *model.Error {
 	return scriptError(st.line, "the step produces more than %d MiB", maxStepBytes>>20)
 }
 
-func (r *reply) speak(kind lineKind, text string) {
+func (r *reply) add(kind lineKind, text string) {
 	r.lines = append(r.lines, line{kind: kind, text: text, wait: r.wait})
 	r.wait = 0
 }

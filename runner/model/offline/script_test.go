@@ -288,13 +288,13 @@ func TestFail(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			said := ""
+			text := ""
 			_, err := New().Generate(context.Background(), model.Request{Messages: []model.Message{user("Bob\n" + scriptOf("say a b", line, "say c"))}},
-				func(d model.Delta) { said += d.Text })
+				func(d model.Delta) { text += d.Text })
 			var me *model.Error
 			is.True(errors.As(err, &me))
 			is.Equal(*me, want)
-			is.Equal(said, "a b") // a stream that breaks off
+			is.Equal(text, "a b") // a stream that breaks off
 			is.Equal(me.Error(), me.Code+": "+me.Message)
 		})
 	}
@@ -336,8 +336,8 @@ func checkReply(t *testing.T, r *reply) {
 		r.lines[i].wait = 0
 	}
 	r.wait = 0
-	var said strings.Builder
-	parts, err := r.play(context.Background(), 1, func(d model.Delta) { said.WriteString(d.Text) })
+	var text strings.Builder
+	parts, err := r.play(context.Background(), 1, func(d model.Delta) { text.WriteString(d.Text) })
 	if err != nil {
 		return
 	}
@@ -345,8 +345,8 @@ func checkReply(t *testing.T, r *reply) {
 	for _, p := range parts {
 		whole += p.Text + string(p.Input)
 	}
-	if whole != said.String() {
-		t.Fatalf("said %q of %q", said.String(), whole)
+	if whole != text.String() {
+		t.Fatalf("said %q of %q", text.String(), whole)
 	}
 }
 

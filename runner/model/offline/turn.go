@@ -114,8 +114,8 @@ func (t *turn) last() string {
 	return ""
 }
 
-// offers reports whether the model may call the tool.
-func (t *turn) offers(name string) bool {
+// hasTool reports whether the model may call the tool.
+func (t *turn) hasTool(name string) bool {
 	return slices.ContainsFunc(t.req.Tools, func(tool model.Tool) bool { return tool.Name == name })
 }
 
@@ -176,12 +176,12 @@ func (t *turn) wrapUp() string {
 func (t *turn) closing() string {
 	const short = 500
 	last := strings.TrimSpace(t.last())
-	var said string
+	var plain string
 	switch {
 	case last == "" || len(last) > short:
 		return "Done."
-	case json.Unmarshal([]byte(last), &said) == nil && said != "":
-		return said // a JSON string
+	case json.Unmarshal([]byte(last), &plain) == nil && plain != "":
+		return plain // a JSON string
 	case json.Valid([]byte(last)):
 		return "Done."
 	}

@@ -161,11 +161,11 @@ func (f *fixture) must(server, name, input string) string {
 func (f *fixture) refused(server, name, input string) string {
 	f.t.Helper()
 	out, err := f.call(f.t.Context(), server, name, input)
-	var told *tool.Error
-	if !errors.As(err, &told) {
+	var refusal *tool.Error
+	if !errors.As(err, &refusal) {
 		f.t.Fatalf("%s.%s: want an error for the model, got %q, %v\n%s", server, name, out, err, f.log)
 	}
-	return told.Message
+	return refusal.Message
 }
 
 func contains(t *testing.T, text, part string) {

@@ -172,7 +172,7 @@ func TestHostileAddresses(t *testing.T) {
 			names, note := f.offered("web")
 			is.Equal(len(names), 0)
 			contains(t, note, "web")
-			contains(t, f.log.String(), "not there")
+			contains(t, f.log.String(), "not available")
 			is.True(!strings.Contains(f.log.String(), "s3cret"))       // the log shows the secret
 			is.True(!strings.Contains(f.log.String(), "no such host")) // elsewhere was not asked
 		})

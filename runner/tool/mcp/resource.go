@@ -114,15 +114,15 @@ func resourceLine(name, uri, mediaType, description string, size *int64) string 
 	if name = oneLine(name, 200); name != "" {
 		line += fmt.Sprintf(" %q", name)
 	}
-	var facts []string
+	var details []string
 	if mediaType = oneLine(mediaType, 100); mediaType != "" {
-		facts = append(facts, mediaType)
+		details = append(details, mediaType)
 	}
 	if size != nil && *size > 0 {
-		facts = append(facts, fmt.Sprintf("%d bytes", *size))
+		details = append(details, fmt.Sprintf("%d bytes", *size))
 	}
-	if len(facts) > 0 {
-		line += " (" + strings.Join(facts, ", ") + ")"
+	if len(details) > 0 {
+		line += " (" + strings.Join(details, ", ") + ")"
 	}
 	if line += ": " + oneLine(uri, maxURI); description != "" {
 		line += " - " + oneLine(description, 300)

@@ -115,24 +115,24 @@ func carries(text string, v any) bool {
 		return false
 	}
 	left := maxCompared
-	return saysAll(text, v, &left)
+	return containsAll(text, v, &left)
 }
 
-// saysAll reports whether text contains every scalar of a JSON value. left counts down the
+// containsAll reports whether text contains every scalar of a JSON value. left counts down the
 // bytes that it may still search.
-func saysAll(text string, v any, left *int) bool {
+func containsAll(text string, v any, left *int) bool {
 	switch v := v.(type) {
 	case nil:
 		return true
 	case map[string]any:
 		for _, child := range v {
-			if !saysAll(text, child, left) {
+			if !containsAll(text, child, left) {
 				return false
 			}
 		}
 		return true
 	case []any:
-		return !slices.ContainsFunc(v, func(child any) bool { return !saysAll(text, child, left) })
+		return !slices.ContainsFunc(v, func(child any) bool { return !containsAll(text, child, left) })
 	case string:
 		// Each scalar costs a search of the whole text, so a hostile result could take very long.
 		*left -= len(text)
@@ -174,7 +174,7 @@ func (r result) output(host tool.Host, of tool.RemoteTool) (json.RawMessage, err
 	if r.failed {
 		text = cmp.Or(text, string(r.structured))
 		if strings.TrimSpace(text) == "" {
-			text = "the tool failed, and does not say why"
+			text = "the tool failed without a reason"
 		}
 		return nil, &tool.Error{Message: text}
 	}

@@ -183,11 +183,11 @@ func (s *server) failed(err error) {
 	pause := min(s.pool.cfg.Timing.Backoff<<min(s.failures, 20), maxBackoff) // a larger shift could overflow
 	s.failures++
 	s.notBefore = time.Now().Add(pause)
-	s.log.Warn("the MCP server is not there", "err", err, "failures", s.failures, "pause", pause)
+	s.log.Warn("the MCP server is not available", "err", err, "failures", s.failures, "pause", pause)
 }
 
-// offers reports whether the operator permits the tool of that name.
-func (s *server) offers(name string) bool { return s.Tools == nil || slices.Contains(s.Tools, name) }
+// permits reports whether the operator permits the tool of that name.
+func (s *server) permits(name string) bool { return s.Tools == nil || slices.Contains(s.Tools, name) }
 
 // tools returns the server's tools that the operator permits.
 func (s *server) tools(ctx context.Context) ([]tool.RemoteTool, error) {
@@ -219,7 +219,7 @@ func (s *server) call(ctx context.Context, name, from string, input []byte) (res
 // makes the request, and calls moved when the server reports progress.
 func (s *server) ask(ctx context.Context, name string,
 	f func(ctx context.Context, sess *session, moved func()) (result, error)) (result, error) {
-	if !s.offers(name) {
+	if !s.permits(name) {
 		return result{}, tool.Errorf("the tool %q of the MCP server %q is not allowed any more", name, s.Name)
 	}
 	s.inUse.RLock()
@@ -234,7 +234,7 @@ func (s *server) ask(ctx context.Context, name string,
 			return result{}, context.Cause(ctx)
 		}
 		if err != nil {
-			return result{}, tool.Errorf("the MCP server %q is not there: %s", s.Name, s.safe(err.Error()))
+			return result{}, tool.Errorf("the MCP server %q is not available: %s", s.Name, s.safe(err.Error()))
 		}
 		r, err := f(timed, sess, limit.extend)
 		if err == nil {
@@ -251,13 +251,13 @@ func (s *server) ask(ctx context.Context, name string,
 // callError returns an *Error that tells the model how a call failed, and whether it may have
 // taken effect. It returns ctx's cause if ctx has ended.
 func (s *server) callError(ctx, timed context.Context, sess *session, err error) error {
-	var told *tool.Error
+	var toolErr *tool.Error
 	answer := refusal(err)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.As(err, &told):
-		return told
+	case errors.As(err, &toolErr):
+		return toolErr
 	case errors.Is(context.Cause(timed), errTimeout):
 		// A slow call alone is no reason to end the connection: other calls may use it.
 		s.pool.begin(func() { sess.probe(s.pool.ctx) })

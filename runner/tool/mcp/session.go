@@ -154,7 +154,7 @@ func (c *session) probe(ctx context.Context) {
 	if err == nil || refusal(err) != nil {
 		return
 	}
-	c.server.log.Warn("the MCP server does not answer any more")
+	c.server.log.Warn("the MCP server no longer answers")
 	c.end()
 }
 
@@ -200,7 +200,7 @@ func (c *session) tools(ctx context.Context) ([]tool.RemoteTool, error) {
 	}
 	c.list, c.listed = c.server.accept(c.usable(described)), began
 	// The operator may forbid the tool, and a tool of the server may have its name.
-	if reader := c.server.resourceTool(); c.readable() && c.server.offers(reader.Tool) &&
+	if reader := c.server.resourceTool(); c.readable() && c.server.permits(reader.Tool) &&
 		!slices.ContainsFunc(c.list, func(t tool.RemoteTool) bool { return t.Name == reader.Name }) {
 		c.list = append(c.list, reader)
 	}
@@ -230,7 +230,7 @@ func (c *session) describe(ctx context.Context) ([]*sdk.Tool, error) {
 		seen += len(page.Tools)
 		for _, t := range page.Tools {
 			// One more than the limit shows that there are too many.
-			if t != nil && c.server.offers(t.Name) && len(all) <= maxTools {
+			if t != nil && c.server.permits(t.Name) && len(all) <= maxTools {
 				all = append(all, t)
 			}
 		}
@@ -241,7 +241,7 @@ func (c *session) describe(ctx context.Context) ([]*sdk.Tool, error) {
 		cursor = page.NextCursor
 	}
 	if len(all) > maxTools {
-		c.server.log.Warn("the MCP server has too many tools: name those you want in its field tools",
+		c.server.log.Warn("the MCP server has too many tools: select some of them in its field tools",
 			"offered", maxTools)
 		all = all[:maxTools]
 	}

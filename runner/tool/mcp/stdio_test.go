@@ -165,7 +165,7 @@ func TestACallThatTakesTooLong(t *testing.T) {
 	contains(t, f.refused("good", "hang", `{}`), "did not answer within 5s")
 	is.Equal(f.must("good", "pid", `{}`), pid) // it lives, and is left alone
 	contains(t, f.refused("frozen", "fine", `{}`), "did not answer")
-	storetest.Eventually(t, "what does not answer at all is ended", func() bool { return strings.Contains(f.log.String(), "does not answer any more") })
+	storetest.Eventually(t, "what does not answer at all is ended", func() bool { return strings.Contains(f.log.String(), "no longer answers") })
 }
 
 // TestHostilePrograms has each do its worst. What counts is that nothing hangs or
@@ -173,10 +173,10 @@ func TestACallThatTakesTooLong(t *testing.T) {
 func TestHostilePrograms(t *testing.T) {
 	t.Parallel()
 	for mode, tt := range map[string]struct{ connects, call, says string }{
-		"line":     {"not there", "", ""},
-		"string":   {"not there", "", ""},
-		"garbage":  {"not there", "", ""},
-		"exits":    {"not there", "", ""},
+		"line":     {"not available", "", ""},
+		"string":   {"not available", "", ""},
+		"garbage":  {"not available", "", ""},
+		"exits":    {"not available", "", ""},
 		"flood":    {"", "refused", "ended during the call"},
 		"chatter":  {"", "phew", ""},
 		"asks":     {"", "asked", ""},
@@ -213,7 +213,7 @@ func TestHostileLists(t *testing.T) {
 	is := is.New(t)
 	f := newPool(t, quick, a("many"), a("pages"), a("schemas"), a("names"))
 	names, note := f.offered("many")
-	is.Equal(len(names), maxOffered)
+	is.Equal(len(names), maxTurnTools)
 	contains(t, note, "many.t00100")
 	names, _ = f.offered("many.t00007", "pages")
 	is.Equal(names, []string{"many__t00007", "pages__fine"})
@@ -292,7 +292,7 @@ func TestStopEndsAllPrograms(t *testing.T) {
 		is.NoErr(err)
 		storetest.Eventually(t, "process "+quoted+" is gone", func() bool { return syscall.Kill(pid, 0) != nil })
 	}
-	contains(t, f.refused("good", "echo", `{"text":"hi"}`), "not there")
+	contains(t, f.refused("good", "echo", `{"text":"hi"}`), "not available")
 	f.Stop() // again
 }
 

@@ -45,7 +45,7 @@ func (c *session) usable(described []*sdk.Tool) (usable []*sdk.Tool) {
 			usable = append(usable, t)
 			continue
 		}
-		c.server.log.Warn("a tool of the MCP server is left out: it only works as a task, which is not supported",
+		c.server.log.Warn("a tool of the MCP server is skipped: it only works as a task, which is not supported",
 			"tool", shorten(t.Name, maxMessage))
 		tasked = append(tasked, shorten(t.Name, maxName))
 	}

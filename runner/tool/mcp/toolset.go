@@ -26,13 +26,13 @@ import (
 // The bounds of a turn's toolset. A provider refuses the whole request if one tool exceeds its
 // bounds.
 const (
-	maxName        = 128       // bytes of a server's name for a tool
-	maxDescription = 4000      // bytes; a longer one is cut
-	maxSchema      = 32 << 10  // bytes; a tool with a larger one is left out
-	maxDepth       = 20        // nesting of a schema
-	maxOffered     = 100       // tools of all servers: providers accept 128 in all
-	maxOfferSize   = 256 << 10 // bytes of all tools
-	maxModelName   = 64        // bytes of the name that models see
+	maxName          = 128       // bytes of a server's name for a tool
+	maxDescription   = 4000      // bytes; a longer one is cut
+	maxSchema        = 32 << 10  // bytes; a tool with a larger one is left out
+	maxDepth         = 20        // nesting of a schema
+	maxTurnTools     = 100       // tools of all servers: providers accept 128 in all
+	maxTurnToolBytes = 256 << 10 // bytes of all tools
+	maxModelName     = 64        // bytes of the name that models see
 )
 
 var validField = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
@@ -61,7 +61,7 @@ func (s *server) accept(described []*sdk.Tool) []tool.RemoteTool {
 			err = errors.New("another tool has its name")
 		}
 		if err != nil {
-			s.log.Warn("a tool of the MCP server is left out", "tool", shorten(t.Name, maxMessage), "err", err)
+			s.log.Warn("a tool of the MCP server is skipped", "tool", shorten(t.Name, maxMessage), "err", err)
 			continue
 		}
 		names[o.Name] = true
@@ -168,13 +168,13 @@ func (p *Pool) Toolset(ctx context.Context, wanted []string, secret tool.SecretS
 	servers := p.list() // once: a reload must not mix two lists
 	found := make([]answer, len(servers))
 	// All servers are asked at once, so that a slow one does not add to the others' time.
-	var asked sync.WaitGroup
+	var waiting sync.WaitGroup
 	for i, s := range servers {
 		if names := chosen[s.Name]; names != nil || s.AllWorkers {
-			asked.Go(func() { found[i] = s.answerWith(ctx, names, secret) })
+			waiting.Go(func() { found[i] = s.answerWith(ctx, names, secret) })
 		}
 	}
-	asked.Wait()
+	waiting.Wait()
 	// Added in the order of the servers, not of their answers: equal turns get equal toolsets, and
 	// providers can reuse their cache of the prompt.
 	b := builder{names: map[string]bool{}}
@@ -225,11 +225,11 @@ func (s *server) answer(ctx context.Context, wanted []string) (a answer) {
 	tools, err := s.tools(ctx)
 	// Checked even without an error: tools may return a list from before the refusal.
 	if s.wantsSignIn() {
-		s.log.Warn("a turn goes without the tools of the MCP server", "err", errSignIn)
+		s.log.Warn("a turn runs without the tools of the MCP server", "err", errSignIn)
 		return answer{missing: []string{s.Name + " (an Owner has to sign in to it)"}}
 	}
 	if err != nil {
-		s.log.Warn("a turn goes without the tools of the MCP server", "err", err)
+		s.log.Warn("a turn runs without the tools of the MCP server", "err", err)
 		return answer{missing: []string{s.Name}}
 	}
 	// A worker that wants all tools learns which need tasks. One that names such a tool misses it
@@ -270,8 +270,8 @@ func (b *builder) add(s *server, a answer) {
 	b.missing = append(b.missing, a.missing...)
 	for _, t := range a.tools {
 		size := len(t.Name) + len(t.Description) + len(t.InputSchema)
-		if len(b.tools) == maxOffered || b.size+size > maxOfferSize || b.names[t.Name] {
-			s.log.Warn("a tool of the MCP server is left out: the name is taken, or the turn has too many",
+		if len(b.tools) == maxTurnTools || b.size+size > maxTurnToolBytes || b.names[t.Name] {
+			s.log.Warn("a tool of the MCP server is skipped: the name is taken, or the turn has too many",
 				"tool", t.Tool)
 			b.missing = append(b.missing, s.Name+"."+t.Tool)
 			continue
