@@ -49,7 +49,7 @@ const (
 	requestTitle = 150  // characters of a subject
 )
 
-// A request is what a mail asks a member.
+// A request is the question or the approval that a mail asks for.
 type request struct {
 	Worker   string
 	Task     string // its title
@@ -163,5 +163,5 @@ func (r request) text() string {
 //go:embed request.html
 var requestHTML string
 
-// requestPage writes a request as HTML. It escapes what the model has written.
+// requestPage writes a request as HTML. It escapes the text of the model.
 var requestPage = template.Must(template.New("request").Parse(requestHTML))

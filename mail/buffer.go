@@ -25,7 +25,7 @@ type place struct {
 }
 
 var (
-	errNoRoom = errors.New("no room for the mail now")
+	errNoRoom = errors.New("no memory for the mail now")
 	errShare  = errors.New("no room for more mail of this place now")
 )
 

@@ -17,7 +17,7 @@ type Envelope struct {
 	RemoteAddr string // of the peer, without a port
 	Helo       string // name that the peer states; empty over HTTP
 
-	vouched bool // the API key that posted the mail vouches for its author
+	keyVerified bool // the API key that posted the mail vouches for its author
 }
 
 // Deliver takes a mail in for its recipients. Once it returns without an error, the mail
@@ -211,7 +211,7 @@ func (s *Server) readBody(ctx context.Context, h message.Header, raw []byte,
 			return nil, err
 		}
 		// The page itself is at fault, so another try would not help.
-		s.cfg.Log.Warn("the HTML of a mail lost its form", "err", err)
+		s.cfg.Log.Warn("the HTML of a mail cannot be rendered", "err", err)
 		return nil, nil
 	}, keep)
 }
@@ -278,7 +278,7 @@ func (d *delivery) answer(ctx context.Context, task store.Task, c store.Caller, 
 	return &store.MailAnswer{ApprovalID: a.ID, Text: strings.ReplaceAll(answer, "\x00", "\uFFFD")}, nil
 }
 
-// note returns the facts about the mail that the model is told beside its text.
+// note returns the facts about the mail that the model gets in addition to its text.
 func (d *delivery) note() *store.MailNote {
 	return &store.MailNote{FromName: d.header.FromName, From: d.header.From, Subject: d.header.Subject,
 		Cc: d.header.Cc, Verified: d.verdicts.trusted(), Checks: d.verdicts.words()}
@@ -321,7 +321,7 @@ func (d *delivery) task(ctx context.Context, r Recipient, c store.Caller) (store
 	case named:
 		// A reply without permission starts a task of its own. An address that names a task
 		// leaves no such choice.
-		return store.Task{}, store.Errorf(store.Forbidden, "the sender has no part in this task")
+		return store.Task{}, store.Errorf(store.Forbidden, "the sender does not take part in this task")
 	}
 	return store.Task{}, nil
 }

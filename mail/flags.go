@@ -16,15 +16,15 @@ import (
 type Flags struct {
 	Addr          *string  `name:"smtp-addr" help:"Listen address for mail to workers, 127.0.0.1:2525 by default; empty turns it off." placeholder:"ADDR"`
 	TLSCert       string   `name:"smtp-tls-cert" help:"Certificate for STARTTLS, a PEM file; generated at the start by default." placeholder:"FILE"`
-	TLSKey        string   `name:"smtp-tls-key" help:"Its key." placeholder:"FILE"`
+	TLSKey        string   `name:"smtp-tls-key" help:"Private key of the certificate, a PEM file." placeholder:"FILE"`
 	Relay         string   `name:"smtp-relay" help:"Relay for replies: smtp://user:password@host:587, or smtps://. Without it, replies stay in the outbox." placeholder:"URL" secret:"the address of the relay and its password"`
 	Domain        string   `name:"mail-domain" default:"localhost" help:"Domain of worker addresses."`
 	Accept        string   `name:"mail-accept" help:"Who may mail workers: anyone, members, or addresses and @domains with commas; anyone on a loopback listener, else members." placeholder:"WHO"`
 	TrustedRelays []string `name:"mail-trusted-relay" help:"Your mail servers that deliver to this one, with the authserv-id of their trusted Authentication-Results fields; for example 127.0.0.1=mx.example.com." placeholder:"NETWORK=AUTHSERV-ID"`
-	Hold          bool     `name:"mail-hold" help:"Keep mail of senders who may not mail for an Admin to release, instead of refusing it."`
+	Hold          bool     `name:"mail-hold" help:"Hold mail of senders who may not mail until an Admin releases it, instead of refusing it."`
 	MaxSize       int64    `name:"mail-max-size" default:"26214400" help:"Largest mail, in bytes."`
 	ThreadLimit   int      `name:"mail-thread-limit" default:"20" help:"Mails of one task in an hour that start turns, against loops; further ones get 450. 0 turns it off."`
-	Keep          int64    `name:"mail-keep" default:"90" min:"0" help:"Days until the server deletes mails that started no turn, and the sources of other mails and replies; 0 keeps them."`
+	Keep          int64    `name:"mail-keep" default:"90" min:"0" help:"Days until the server deletes mails that started no turn, and the sources of other mails and replies; 0 keeps them forever."`
 	SenderLimit   int      `name:"mail-sender-limit" default:"100" help:"Mails of one sender to one worker in an hour that start turns; further ones get 450. 0 turns it off."`
 }
 
@@ -94,7 +94,7 @@ func (f *Flags) Config(ln net.Listener, log *slog.Logger) (cfg Config, err error
 	tcp, ok := ln.Addr().(*net.TCPAddr)
 	switch local := ok && tcp.IP.IsLoopback(); {
 	case local && len(cfg.TrustedRelays) == 0 && !strings.EqualFold(f.Domain, "localhost"):
-		log.Info("mail counts as a member's only where DKIM vouches for it: " +
+		log.Info("mail counts as a member's only if DKIM verifies it: " +
 			"name the mail server that hands it in with --mail-trusted-relay")
 	case !local && cfg.Accept == "":
 		cfg.Accept = Members // strangers can reach this listener

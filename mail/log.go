@@ -52,6 +52,6 @@ func (s *Server) logGivenUp(r store.Reply, err error) {
 	if errors.As(err, &answer) {
 		code = answer.Code
 	}
-	s.cfg.Log.Warn("reply given up", append(mailIDs(r.Email), "turn", r.TurnID,
+	s.cfg.Log.Warn("reply failed permanently", append(mailIDs(r.Email), "turn", r.TurnID,
 		"attempts", r.Attempts, "code", code)...)
 }

@@ -45,8 +45,8 @@ type Config struct {
 	// cost much. Without it, the server sends their Markdown.
 	Markdown func(ctx context.Context, markdown []byte) (html []byte, err error)
 
-	// Accept says who may mail workers: Anyone (the default), Members, or a comma list of
-	// addresses and @domains.
+	// Accept lists the senders who may mail workers: Anyone (the default), Members, or a comma
+	// list of addresses and @domains.
 	Accept   string
 	Hold     bool             // hold mail that is not allowed, for an Admin to decide, instead of refusing it
 	MaxSize  int64            // bytes of a mail; 25 MiB by default
@@ -147,8 +147,8 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// UseRelay replaces the relay, which may have another password now. The server must have had one
-// from the start.
+// UseRelay replaces the relay, which may have another password now. The server must have started
+// with a relay.
 func (s *Server) UseRelay(r *Relay) { s.relay.Store(r) }
 
 // Start starts to send replies.
@@ -187,8 +187,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// Close ends the connections that Shutdown has left. A peer that was not told 250 sends
-// its mail again.
+// Close ends the connections that Shutdown has left. A peer that did not get 250 sends its mail
+// again.
 func (s *Server) Close() error {
 	s.eachGate((*gate).closeAll)
 	return nil

@@ -49,7 +49,7 @@ func (s *Server) sendReplies() {
 				continue
 			}
 			if released = true; n > 0 {
-				s.cfg.Log.Info("replies are sent that an earlier process had begun to send", "count", n)
+				s.cfg.Log.Info("replies of an interrupted process are sent again", "count", n)
 			}
 		}
 		for more := true; more; {
@@ -156,8 +156,8 @@ func (s *Server) record() context.Context {
 	return store.DuringMaintenance(context.WithoutCancel(s.ctx))
 }
 
-// recordSent records that the relay has taken a reply. It waits while the disk takes no writes:
-// without the record, the reply would be sent once more.
+// recordSent records that the relay has taken a reply. It waits while the disk accepts no writes:
+// without the record, the reply would be sent twice.
 func (s *Server) recordSent(ctx context.Context, r store.Reply) error {
 	for {
 		err := s.cfg.Store.EndReply(ctx, r, store.EmailSent, "")

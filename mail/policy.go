@@ -49,7 +49,7 @@ func (s *Server) admitSender(ctx context.Context, r Recipient, from string) erro
 	}
 	sees, err := s.memberSees(ctx, r.worker, message.NormalAddress(from))
 	if err == nil && !sees {
-		err = store.Errorf(store.Forbidden, "the worker is private and takes mail of its members alone")
+		err = store.Errorf(store.Forbidden, "the worker is private and accepts mail from its members only")
 	}
 	return err
 }

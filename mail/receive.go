@@ -27,7 +27,7 @@ func (s *Server) Receive(ctx context.Context, who store.Identity, from string, t
 	if err := mayPost(who, from, h); err != nil {
 		return nil, err
 	}
-	env := Envelope{From: from, RemoteAddr: who.RemoteAddr, vouched: s.keyVouches(who, h)}
+	env := Envelope{From: from, RemoteAddr: who.RemoteAddr, keyVerified: s.keyVouches(who, h)}
 	if from == "" {
 		env.From = h.From
 	}

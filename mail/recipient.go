@@ -46,7 +46,7 @@ func splitAddress(address, domain string) (workerID, tag string, ours bool) {
 func (s *Server) recipient(ctx context.Context, address string) (Recipient, error) {
 	workerID, tag, ours := splitAddress(address, s.cfg.Domain)
 	if !ours {
-		return Recipient{}, store.Errorf(store.Forbidden, "this server takes mail for %s alone", s.cfg.Domain)
+		return Recipient{}, store.Errorf(store.Forbidden, "this server accepts mail for %s only", s.cfg.Domain)
 	}
 	r := Recipient{Address: address, postmaster: workerID == "postmaster"}
 	if r.postmaster {
@@ -63,7 +63,7 @@ func (s *Server) recipient(ctx context.Context, address string) (Recipient, erro
 		return r, orNotFound(err, "the worker has no task of the id behind the plus sign")
 	}
 	if r.task.ArchivedAt != nil {
-		return r, store.Errorf(store.Conflict, "the task is archived and takes no new mail")
+		return r, store.Errorf(store.Conflict, "the task is archived and accepts no new mail")
 	}
 	return r, nil
 }

@@ -110,7 +110,7 @@ func (r *Relay) Check(ctx context.Context, helo string) error {
 	if err := r.signIn(client); err != nil {
 		return err
 	}
-	_ = client.Quit() // a relay that is slow to say goodbye works all the same
+	_ = client.Quit() // a relay that answers QUIT slowly has still accepted the mail
 	return nil
 }
 

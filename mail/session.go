@@ -234,7 +234,7 @@ func (c *session) smtpError(err error) error {
 	var e *store.Error
 	internal := !errors.As(store.Unavailable(err), &e)
 	if internal || e.Kind == store.Busy && e.Code == store.CodeStorage {
-		c.s.cfg.Log.Error("mail not taken in", "peer", c.conn.addr, "err", err)
+		c.s.cfg.Log.Error("mail not accepted", "peer", c.conn.addr, "err", err)
 	}
 	switch {
 	case internal:

@@ -46,7 +46,7 @@ func parseNetwork(text string) (netip.Prefix, error) {
 		prefix = netip.PrefixFrom(ip, ip.BitLen())
 	}
 	if prefix.Bits() == 0 { // surely a mistake, and a dangerous one
-		return netip.Prefix{}, fmt.Errorf("%q is every address: anybody could vouch for anybody", text)
+		return netip.Prefix{}, fmt.Errorf("%q is every address: every sender would count as verified", text)
 	}
 	return prefix.Masked(), nil
 }

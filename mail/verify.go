@@ -119,7 +119,7 @@ const localDomain = "localhost"
 // sending server. So for mail that came through a relay, only the relay can check it.
 func (s *Server) verify(ctx context.Context, env Envelope, h message.Header, raw []byte) Verdicts {
 	v := Verdicts{SPF: Verdict{Result: resultNone}, DMARC: Verdict{Result: resultNone}, DKIM: []Verdict{}}
-	v.Key, v.Local = env.vouched, isLoopback(env.RemoteAddr) && s.cfg.Domain == localDomain
+	v.Key, v.Local = env.keyVerified, isLoopback(env.RemoteAddr) && s.cfg.Domain == localDomain
 	if v.trusted() {
 		return v
 	}
@@ -250,7 +250,7 @@ func (c checker) dmarc(from string, spfVerdict Verdict, signatures []Verdict) (V
 		}
 		v.Policy = string(policy)
 	case errors.Is(err, dmarc.ErrNoPolicy):
-		// The domain asks for nothing. A check that passed proves From all the same.
+		// The domain asks for nothing. A check that passed still proves From.
 	case dmarc.IsTempFail(err):
 		v.Result, v.Reason = resultTempError, err.Error()
 	default:

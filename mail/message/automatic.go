@@ -105,8 +105,8 @@ func ReplyIDs(raw []byte) []string {
 	return ids
 }
 
-// BounceReason returns why a mail was not delivered: what its delivery report says, or
-// the subject of the report.
+// BounceReason returns why a mail was not delivered: the reason in its delivery report, or the
+// subject of the report.
 func BounceReason(h Header, raw []byte) string {
 	if m := diagnostic.compiled().FindSubmatch(raw[:min(len(raw), MaxHeader)]); m != nil {
 		return OneLine(decodeWords(string(m[1])))

@@ -26,8 +26,8 @@ const (
 	maxMessageID  = 500       // bytes of an id; a longer one is replaced by its hash
 )
 
-// A Header holds what the header of a mail says. All addresses are in lower case, all
-// ids without angle brackets.
+// A Header holds the fields of a mail's header. All addresses are in lower case, all ids without
+// angle brackets.
 type Header struct {
 	MessageID  string // a hash of the mail if it has no valid id
 	HasID      bool   // a reply can name MessageID

@@ -26,9 +26,9 @@ func RenderMarkdown(markdown []byte) ([]byte, error) {
 	return htmlPolicy().SanitizeBytes(b.Bytes()), nil
 }
 
-// htmlPolicy allows the elements that Markdown has, and nothing that a mail program
-// would load. The address of a picture could carry secrets to a server, which also
-// learns who reads the mail.
+// htmlPolicy allows the elements that Markdown has, and nothing that a mail program would load.
+// The address of a picture could carry secrets to a server, which also gets the address of the
+// reader.
 func htmlPolicy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowURLSchemes("http", "https", "mailto")

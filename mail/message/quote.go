@@ -215,7 +215,7 @@ func attribution(lines []string, form *regexp.Regexp) int {
 		if len(joined) > maxLine {
 			return 0
 		}
-		// A date or an address tells the sentence from what an author might write.
+		// A date or an address distinguishes the sentence from the text of an author.
 		if strings.ContainsAny(joined, "0123456789@") && form.MatchString(joined) {
 			return n + 1
 		}

@@ -29,7 +29,7 @@ type content struct {
 
 func plainContent(text string) content { return content{plain: []piece{{text: text}}} }
 
-// hasPlain reports whether the plain form says anything. A page counts: what it says is
+// hasPlain reports whether the plain form says anything. A page counts, because its text is
 // unknown before its conversion.
 func (c content) hasPlain() bool {
 	return slices.ContainsFunc(c.plain, func(p piece) bool { return p.isHTML || strings.TrimSpace(p.text) != "" })
