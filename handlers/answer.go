@@ -12,7 +12,7 @@ import (
 )
 
 // accept checks the rest of the body, passes the instruction to the runner, and answers as the
-// client asked. patient means that the client waits for the result unless it asks for something
+// client asked. If patient is set, the client waits for the result unless it asks for something
 // else.
 func (a *API) accept(w http.ResponseWriter, r *request, b *Body, instruction runner.Instruction,
 	patient bool) (err error) {

@@ -67,8 +67,8 @@ func (a auth) identify(ctx context.Context, r *http.Request) (store.Identity, er
 	return a.store.Authenticate(ctx, secret)
 }
 
-// again returns a function that identifies the caller of a request anew. It keeps nothing of
-// the request in memory but the secret.
+// again returns a function that identifies the caller of a request a second time. It keeps
+// nothing of the request in memory but the secret.
 func (a auth) again(r *http.Request) func(context.Context) (store.Identity, error) {
 	secret, err := bearer(r)
 	if err == nil {

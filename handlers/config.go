@@ -12,7 +12,8 @@ import (
 	"journeyman/store"
 )
 
-// Config holds what the API works with. Every field without a stated default is required.
+// Config holds the dependencies and settings of the API. Every field without a stated default is
+// required.
 type Config struct {
 	Store        *store.Store
 	Runner       *runner.Runner
@@ -41,10 +42,10 @@ type Config struct {
 	MCP func(w http.ResponseWriter, r *http.Request, who store.Identity, id string, message []byte) error
 }
 
-// Webhooks carries out what people ask of a worker's webhook. A repeated request gets the
+// Webhooks sends tests and redeliveries for a worker's webhook. A repeated request gets the
 // execution that it made before, and replayed is true.
 type Webhooks interface {
-	Check(url string) error // returns what is wrong with an address, as a message for people
+	Check(url string) error // returns the fault of an address, as a message for people
 	Set(ctx context.Context, c store.Caller, workerID, url string) (store.Webhook, error)
 	Test(ctx context.Context, c store.Caller, workerID string, key store.IdempotencyKey) (
 		e store.Execution, replayed bool, err error)

@@ -84,11 +84,11 @@ func (b *Body) check(w http.ResponseWriter, r *request) error {
 
 // refuseField notes a field that the request does not have, and the name that may be meant.
 func (b *Body) refuseField(name string) {
-	says := "is not a field of this request"
+	message := "is not a field of this request"
 	if near := Nearest(name, b.known); near != "" {
-		says += `: did you mean "` + near + `"?`
+		message += `: did you mean "` + near + `"?`
 	}
-	b.Invalid.Add(store.FirstRunes(name, maxIgnoredName), "%s", says)
+	b.Invalid.Add(store.FirstRunes(name, maxIgnoredName), "%s", message)
 }
 
 // unread lists the fields of the body that no method has read, sorted.
@@ -237,7 +237,7 @@ func (b *Body) Canonical() ([]byte, error) {
 	}
 	// Decoding and encoding sorts the keys at every depth.
 	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber() // 1.0 and 1 stay what they are
+	dec.UseNumber() // 1.0 and 1 stay different
 	var v any
 	if err := dec.Decode(&v); err != nil {
 		return nil, fmt.Errorf("decode body: %w", err)

@@ -67,7 +67,7 @@ func (a *API) receiveEmail(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	defer done() // the mail is in memory until it is taken in
+	defer done() // the mail is in memory until it is stored
 	if len(raw) == 0 {
 		return store.Errorf(store.Invalid, "the body is empty: send the mail itself")
 	}
@@ -92,7 +92,7 @@ func (a *API) emailsOnce(w http.ResponseWriter, r *request, content []byte,
 	}
 	markReplay(w, done != "")
 	var emails []store.Email
-	// The caller's rights are checked anew: they may have changed since.
+	// The caller's rights are checked again: they may have changed since.
 	for _, id := range strings.Fields(done) {
 		e, err := a.store.Email(r.Context(), r.who.Caller, id)
 		if err != nil {

@@ -76,8 +76,8 @@ func newDescriptions(list []family) descriptions {
 	return d
 }
 
-// write writes samples in the order of the list, with the type of each and what it means. It
-// leaves out what the list does not know: Go's runtime has much that nobody watches here.
+// write writes samples in the order of the list, each with its type and its help text. It leaves
+// out what the list does not know: Go's runtime has much that nobody watches here.
 func (d descriptions) write(out io.Writer, text string) error {
 	lines := map[string][]string{}
 	for line := range strings.Lines(text) {

@@ -35,8 +35,7 @@ func listOfFields(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-// Nearest returns the known name that a wrong one is most like, or an empty text where
-// none is like it.
+// Nearest returns the known name that is most similar to a wrong one, or "" if none is similar.
 func Nearest(name string, known []string) string {
 	best, distance := "", max(2, utf8.RuneCountInString(name)/3)+1
 	if len(name) > maxIgnoredName { // the distance costs the product of both lengths

@@ -406,7 +406,7 @@ func TestPatience(t *testing.T) {
 	body, err := io.ReadAll(stuck.Body)
 	is.NoErr(err)
 	is.Equal(stuck.StatusCode, 400)
-	is.True(bytes.Contains(body, []byte("broke off"))) // the answer does not say that the body broke off
+	is.True(bytes.Contains(body, []byte("incomplete"))) // the answer does not say that the body broke off
 
 	unasked := s.raw(t, "POST /api/workers HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{")
 	defer unasked.Body.Close()

@@ -37,8 +37,8 @@ func writeDisk(out samples, st *store.Store) {
 	out.value("journeyman_disk_reserve_bytes", float64(size.Reserve))
 }
 
-// writeStorage writes what the data folder holds. It costs next to nothing: the store measures the
-// folder a few times a day.
+// writeStorage writes the figures of the data folder. It costs next to nothing: the store
+// measures the folder a few times a day.
 func writeStorage(out samples, st *store.Store) {
 	free := math.NaN() // unknown
 	if sp, err := st.Space(context.Background()); err == nil {

@@ -90,7 +90,7 @@ func (m *monitor) due(now time.Time) (silent []*reader, unchecked map[string][]*
 	return silent, unchecked, true
 }
 
-// check ends the readers who may not read any more. Readers of one subject share one check.
+// check ends the readers that have lost their permission. Readers of one subject share one check.
 func (m *monitor) check(unchecked map[string][]*reader) {
 	defer func() {
 		m.mu.Lock()

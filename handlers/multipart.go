@@ -106,7 +106,7 @@ func (a *API) uploadError(err error) error {
 	case errors.Is(err, multipart.ErrMessageTooLarge):
 		return store.Errorf(store.TooLarge, "the headers of a part are too large")
 	}
-	return store.Errorf(store.Invalid, "the multipart body is malformed or broke off")
+	return store.Errorf(store.Invalid, "the multipart body is malformed or incomplete")
 }
 
 // errKeep marks failures of our own disk, which are not the client's fault.

@@ -79,13 +79,13 @@ func quality(list []mediaRange, mediaType string) (q float64, exactness int) {
 // preferred returns which of the media types on offer a client wants most: the one
 // with the highest quality, of equal ones the one that the client names more exactly,
 // and then the first. It is the first where the client accepts none of them.
-func preferred(r *http.Request, offers ...string) string {
+func preferred(r *http.Request, types ...string) string {
 	list := acceptHeader(r)
-	best, bestQuality, bestExactness := offers[0], 0.0, -1
-	for _, offer := range offers {
-		q, exactness := quality(list, offer)
+	best, bestQuality, bestExactness := types[0], 0.0, -1
+	for _, typ := range types {
+		q, exactness := quality(list, typ)
 		if q > bestQuality || q == bestQuality && q > 0 && exactness > bestExactness {
-			best, bestQuality, bestExactness = offer, q, exactness
+			best, bestQuality, bestExactness = typ, q, exactness
 		}
 	}
 	return best

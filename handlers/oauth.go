@@ -136,7 +136,7 @@ func (a *API) getIssuer(w http.ResponseWriter, _ *request) error {
 
 func grantTypes() []string { return []string{"authorization_code", "refresh_token"} }
 
-// A clientView is what a program learns of its registration (RFC 7591).
+// A clientView is the answer to the registration of a program (RFC 7591).
 type clientView struct {
 	ID            string   `json:"client_id"`
 	IssuedAt      int64    `json:"client_id_issued_at"`
@@ -231,7 +231,7 @@ func readParams(w http.ResponseWriter, r *request) (url.Values, error) {
 func OnlyOnce(params url.Values) error {
 	for name, values := range params {
 		if len(values) > 1 && name != "resource" {
-			return store.Errorf(store.Invalid, "a parameter stands there twice")
+			return store.Errorf(store.Invalid, "a parameter is given twice")
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"journeyman/store"
 )
 
-// This file exports to the dashboard what it shares with the API. The same code, with the
+// This file exports the functions that the dashboard shares with the API. The same code, with the
 // same limits, reads the forms of pages and the requests of clients.
 
 // A PageForm is a multipart form that a page has sent.
@@ -70,10 +70,10 @@ func (a *API) ReadPageForm(w http.ResponseWriter, r *http.Request, who store.Ide
 	return f, nil
 }
 
-// StreamChanges streams which kinds of records of the organization of who have changed after
-// a position of stream.Hub.ChangesNow. A browser that comes back names its position in the
-// header Last-Event-ID. The stream ends when may returns an error: identify must look up
-// the session anew. It returns the errors of Shares.Take.
+// StreamChanges streams which kinds of records of the organization of who have changed after a
+// position of stream.Hub.ChangesNow. A browser that comes back names its position in the header
+// Last-Event-ID. The stream ends when may returns an error: identify must look up the session
+// each time. It returns the errors of Shares.Take.
 func (a *API) StreamChanges(w http.ResponseWriter, r *http.Request, who store.Identity, since string,
 	may func(context.Context) error) error {
 	since = cmp.Or(r.Header.Get("Last-Event-ID"), since)

@@ -166,7 +166,7 @@ func yamlText(text, indent string) string {
 	return b.String()
 }
 
-// An importedWorker is what a file of ExportWorker describes.
+// An importedWorker is the worker that a file of ExportWorker describes.
 type importedWorker struct {
 	draft     store.NewWorker
 	schedules []store.NewSchedule

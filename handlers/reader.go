@@ -21,7 +21,7 @@ func readAll(w http.ResponseWriter, r *request, what string, limit int64) (raw [
 	case errors.As(err, &tooLarge):
 		err = store.Errorf(store.TooLarge, "%s has at most %d bytes", what, limit)
 	case err != nil:
-		err = store.Errorf(store.Invalid, "the body broke off")
+		err = store.Errorf(store.Invalid, "the body is incomplete")
 	}
 	if err != nil {
 		in.done() // the caller drops what was read
@@ -71,8 +71,8 @@ func (p *patientReader) done() {
 	p.releases = nil
 }
 
-// take takes the shares that a body of this size needs. One body takes no more than
-// half of what a key may have.
+// take takes the shares that a body of this size needs. One body takes no more than half of the
+// share of a key.
 func (p *patientReader) take() error {
 	need := min(int(p.size>>20)+1, max(1, p.bodies.most.Key/2))
 	if p.onDisk {

@@ -76,13 +76,13 @@ func (a *API) getReadiness(w http.ResponseWriter, r *request) error {
 	}
 	if !a.runner.Alive() {
 		checks["runner"] = "failing"
-		errs = append(errs, errors.New("the runner's dispatcher stands still"))
+		errs = append(errs, errors.New("the runner's dispatcher has stopped"))
 	}
 	if a.cfg.SchedulerAlive != nil {
 		checks["scheduler"] = "ok"
 		if !a.cfg.SchedulerAlive() {
 			checks["scheduler"] = "failing"
-			errs = append(errs, errors.New("the scheduler stands still"))
+			errs = append(errs, errors.New("the scheduler has stopped"))
 		}
 	}
 	state := a.serverState(answer)

@@ -41,8 +41,8 @@ func KeepSpare(ln net.Listener) *SpareListener {
 	return l
 }
 
-// A SpareConn is a connection that uses a spare descriptor. It is closed soon, and its client
-// should only be told that the server has no descriptor left.
+// A SpareConn is a connection that uses a spare descriptor. It is closed soon: its client only
+// gets the answer that the server has no descriptor left.
 type SpareConn struct {
 	net.Conn
 	listener *SpareListener

@@ -47,7 +47,7 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, who store.Identi
 	now := time.Now()
 	rd := &reader{src: src, may: may, subject: subjectOf(r, who), ctx: r.Context(), framer: framer,
 		within: s.timing.WriteIn, lastID: cmp.Or(lastID, "0"), checked: now}
-	rd.said.Store(now.UnixNano())
+	rd.writtenAt.Store(now.UnixNano())
 	limitBuffer(r)
 	w.WriteHeader(http.StatusOK)
 	rd.close = func() {
@@ -79,8 +79,8 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, who store.Identi
 	return nil
 }
 
-// subjectOf returns a key of what a check of a reader depends on: who reads what, and by
-// which credentials. It does not reveal them.
+// subjectOf returns a key for the check of a reader: the user, the stream and the credentials. It
+// does not reveal them.
 func subjectOf(r *http.Request, who store.Identity) string {
 	session, err := r.Cookie(SessionCookie)
 	if err != nil {

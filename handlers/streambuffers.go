@@ -8,7 +8,7 @@ import (
 
 // streamBuffers divides a stream into chunks as net/http does.
 type streamBuffers struct {
-	body    *bufio.Writer // writes to the streamBuffers: what one chunk holds
+	body    *bufio.Writer // writes to the streamBuffers: the bytes of one chunk
 	wire    *bufio.Writer // writes to the connection
 	chunked bool
 }

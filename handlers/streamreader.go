@@ -23,22 +23,22 @@ type reader struct {
 
 	framer *framer
 	out    output
-	within time.Duration // for the client to take what is written
+	within time.Duration // for the client to accept the written bytes
 	armed  time.Time     // when the deadline was set
 	http2  bool          // its deadlines end the stream even while nothing is written
 	lastID string        // never empty: an empty id would clear the client's
 	beaten bool          // the last thing written was a heartbeat
 
-	close func()             // returns what the stream holds
+	close func()             // releases the resources of the stream
 	end   func(panicked any) // ends a stream that has a goroutine of its own
 
-	said      atomic.Int64 // when anything was written last, in Unix nanoseconds
+	writtenAt atomic.Int64 // when anything was written last, in Unix nanoseconds
 	due       atomic.Bool  // a heartbeat
 	canceled  atomic.Bool
 	interrupt atomic.Pointer[context.CancelFunc]
 }
 
-// An output is what a reader writes to: a connection that was taken over, or a response of
+// An output is the destination of a reader: a connection that was taken over, or a response of
 // net/http. Flush sends what was written.
 type output interface {
 	io.Writer
@@ -72,7 +72,7 @@ func (rd *reader) beat() {
 }
 
 // lastWrite returns when anything was written. Any goroutine may call it.
-func (rd *reader) lastWrite() time.Time { return time.Unix(0, rd.said.Load()) }
+func (rd *reader) lastWrite() time.Time { return time.Unix(0, rd.writtenAt.Load()) }
 
 // run writes the stream in a goroutine of its own. The frames of run, step, and the methods of
 // sources that wait are small: so a stream that waits needs no more than the smallest stack.
@@ -112,7 +112,7 @@ func (rd *reader) renew() {
 	rd.interrupt.Store(&interrupt)
 }
 
-// deliver writes what a source has returned, and reports whether there may be more.
+// deliver writes the chunks of a source, and reports whether there may be more.
 func (rd *reader) deliver(events []stream.Event, done bool, err error) (more bool) {
 	for _, e := range events {
 		rd.lastID = e.ID
@@ -134,7 +134,8 @@ func (rd *reader) deliver(events []stream.Event, done bool, err error) (more boo
 }
 
 // write adds to what send sends. A client that does not take it in time is cut off. Setting a
-// deadline costs as much as the rest, so one serves for all writes within a tenth of it.
+// deadline costs as much as the write itself, so one deadline serves for all writes within a
+// tenth of it.
 func (rd *reader) write(b []byte) {
 	if now := time.Now(); now.Sub(rd.armed) > rd.within/10 {
 		rd.armed = now
@@ -147,7 +148,7 @@ func (rd *reader) write(b []byte) {
 
 // send sends what is written: one system call for all events that came together.
 func (rd *reader) send() {
-	rd.said.Store(time.Now().UnixNano())
+	rd.writtenAt.Store(time.Now().UnixNano())
 	if err := rd.out.Flush(); err != nil {
 		rd.cancel()
 	}

@@ -102,9 +102,9 @@ func knowsApprovals(r *request) (bool, error) {
 	return false, invalid("aiSdk", "must be 5 or 6")
 }
 
-// StreamPage streams a page's fragments to the browser of a user who is signed in. The limits
-// are those of the API's streams. again identifies the user anew, and returns an error once
-// they may not read any more.
+// StreamPage streams a page's fragments to the browser of a user who is signed in. The limits are
+// those of the API's streams. again identifies the user again, and returns an error if the user
+// has lost the permission to read.
 func (a *API) StreamPage(w http.ResponseWriter, r *http.Request, who store.Identity, src PageSource,
 	again func(ctx context.Context) error) error {
 	return a.streams.serve(w, r, who, src, lastEventID(&request{Request: r}), again)

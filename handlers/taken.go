@@ -16,7 +16,7 @@ type takenConns struct {
 	gone     chan struct{} // closed when all are gone; only after stop
 }
 
-// connUse is what a takenConn is used for.
+// connUse is the current use of a takenConn.
 type connUse int
 
 const (
@@ -136,7 +136,7 @@ type resumedTLS struct {
 	early []byte
 }
 
-// Read reads what was read before, and then from the connection.
+// Read returns the bytes that were read ahead, and then reads from the connection.
 func (c *resumedTLS) Read(b []byte) (int, error) {
 	if len(c.early) > 0 {
 		n := copy(b, c.early)

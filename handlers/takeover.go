@@ -51,7 +51,7 @@ func takeOver(w http.ResponseWriter, r *http.Request) *takenConn {
 // restOfBody is how much of a body takeOver reads that no handler has read, in bytes.
 const restOfBody = 4 << 10
 
-// bodyRead reads the rest of a request's body. It reports whether the next byte of the
+// bodyRead reads the remaining body of a request. It reports whether the next byte of the
 // connection belongs to the next request.
 func bodyRead(r *http.Request) bool {
 	_, err := io.CopyN(io.Discard, r.Body, restOfBody)
@@ -62,7 +62,7 @@ func bodyRead(r *http.Request) bool {
 // it waits for the client's next request. It runs in a goroutine of its own.
 func (c *takenConn) attend(gone func()) {
 	var err error
-	if len(c.early) == 0 { // one byte is enough: the system keeps the rest of what the client sends
+	if len(c.early) == 0 { // one byte is enough: the system keeps further bytes of the client
 		if _, err = io.ReadFull(c.conn, c.next[:]); err == nil {
 			c.early = c.next[:]
 		} else {
@@ -90,7 +90,7 @@ func (c *takenConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Flush sends what was written, and returns the buffers.
+// Flush sends the written bytes, and returns the buffers.
 func (c *takenConn) Flush() error {
 	if c.buffers == nil {
 		return nil

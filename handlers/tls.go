@@ -24,8 +24,8 @@ import (
 // Domains, an authority that speaks ACME (RFC 8555). The zero value means no https.
 // The tags are the flags that main's parser reads.
 type Certificate struct {
-	CertFile  string   `name:"tls-cert" help:"Certificate for https, a PEM file; the server notices a new one." placeholder:"FILE"`
-	KeyFile   string   `name:"tls-key" help:"Its key." placeholder:"FILE"`
+	CertFile  string   `name:"tls-cert" help:"Certificate for https, a PEM file; the server reloads it when it changes." placeholder:"FILE"`
+	KeyFile   string   `name:"tls-key" help:"Private key of the certificate, a PEM file." placeholder:"FILE"`
 	Domains   []string `name:"acme-domain" help:"Domains to get certificates for from Let's Encrypt; their port 443 must lead to --addr." placeholder:"DOMAIN"`
 	Email     string   `name:"acme-email" help:"Email address for the certificate authority." placeholder:"EMAIL"`
 	Directory string   `name:"acme-directory" help:"Another certificate authority's ACME directory." placeholder:"URL"`

@@ -72,7 +72,8 @@ func (a *API) getVersion(w http.ResponseWriter, r *request) error {
 
 // version returns the version that the address names.
 func (a *API) version(r *request) (store.WorkerVersion, error) {
-	// No version has the number 0, so the store refuses what is no number.
+	// A text that is not a number becomes 0, which the store refuses: no version has the number
+	// 0.
 	number, _ := strconv.ParseInt(r.param("version"), 10, 64)
 	return a.store.WorkerVersion(r.Context(), r.who.Caller, r.param("workerId"), number)
 }
@@ -109,7 +110,7 @@ func expectedRevisions(r *request) ([]string, error) {
 		if tag == "*" {
 			return nil, nil
 		}
-		// A weak tag never matches here. It is well-formed all the same.
+		// A weak tag never matches here. It is still well-formed.
 		quoted := strings.TrimPrefix(tag, "W/")
 		if len(quoted) < 2 || quoted[0] != '"' || quoted[len(quoted)-1] != '"' {
 			return nil, invalid("If-Match", `must be "*", or the ETag of the worker's template with its quotes`)

@@ -8,7 +8,7 @@ import (
 	"journeyman/store"
 )
 
-// A webhookView is the interface's webhook. All fields are null where none is configured.
+// A webhookView is the interface's webhook. All fields are null if no webhook is configured.
 type webhookView struct {
 	Token         *string `json:"token"`
 	URL           *string `json:"url"`

@@ -68,7 +68,7 @@ type alertTopic struct {
 // An alertRow is a channel as the page shows it.
 type alertRow struct {
 	store.AlertChannel
-	Tells  string // its topics, in words
+	Topics string // its topics, in words
 	When   string // its rhythm
 	Result string // of its last message; '' without one
 	Good   bool   // the last message arrived
@@ -140,8 +140,8 @@ func alertRowOf(r *request, a store.AlertChannel) alertRow {
 	for i, t := range a.Topics {
 		names[i] = r.t(alertTopicLabel(t))
 	}
-	if row.Tells = strings.Join(names, " · "); len(names) == len(store.AlertTopics()) {
-		row.Tells = r.t("Everything")
+	if row.Topics = strings.Join(names, " · "); len(names) == len(store.AlertTopics()) {
+		row.Topics = r.t("Everything")
 	}
 	if a.Last == nil {
 		return row

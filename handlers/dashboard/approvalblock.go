@@ -12,7 +12,7 @@ import (
 type approvalBlock struct {
 	store.Approval
 	Heading     string   // asks for the decision
-	Body        callBody // what is asked, as a person reads it
+	Body        callBody // the question or the call, as a person reads it
 	Consequence string   // of an approval
 	Arguments   excerpt  // raw; of a question: its text
 	Title       string   // of the task, on a page of several tasks
@@ -27,12 +27,13 @@ func (b approvalBlock) ElementID() string { return "approval-" + b.ID }
 // IsQuestion reports whether the call asks a person a question.
 func (b approvalBlock) IsQuestion() bool { return b.Kind == store.KindQuestion }
 
-// MayAllowRest reports whether the form offers to allow the tool for the rest of the task.
+// MayAllowRest reports whether the form has a button that allows the tool for the rest of the
+// task.
 func (b approvalBlock) MayAllowRest() bool {
 	return b.lasting && !b.IsQuestion() && b.MayDecide && b.Action != ""
 }
 
-// Choices returns what the buttons of a question say. A button sends its number.
+// Choices returns the labels of a question's buttons. A button sends its number.
 func (b approvalBlock) Choices() []string {
 	list := make([]string, len(b.Question.Choices))
 	for i, c := range b.Question.Choices {
@@ -87,7 +88,7 @@ func headingOf(r *request, b approvalBlock) string {
 	return r.t("Allow %s?", b.ToolName)
 }
 
-// consequenceOf returns what an approved call does outside of the conversation.
+// consequenceOf returns the effect of an approved call outside of the conversation.
 func consequenceOf(r *request, b approvalBlock) string {
 	switch b.ToolName {
 	case "shell":
@@ -120,7 +121,7 @@ const (
 	approvalsOfTask = 50      // approvals to look at; those that wait are among the newest
 	approvalsShown  = 6       // waiting approvals on the page
 	argumentsBytes  = 1 << 10 // HTML of one call's arguments
-	bodyBytes       = 2 << 10 // HTML of what is asked, on the page of the task
+	bodyBytes       = 2 << 10 // HTML of the question or the call, on the page of the task
 	choiceOnButton  = 60      // characters of an answer to choose
 )
 

@@ -139,7 +139,7 @@ func writeZipped(ctx context.Context, z *zip.Writer, f archived) error {
 	if err != nil {
 		return err
 	}
-	// A worker may write on meanwhile: the limit holds what was counted.
+	// A worker may write during the download, so the archive ends at the counted size.
 	_, err = io.Copy(dst, io.LimitReader(contextReader{ctx, src}, f.size))
 	return err
 }

@@ -59,7 +59,7 @@ func (e auditRow) From() string { return cmp.Or(e.RemoteAddr, e.r.t("this machin
 // An auditValue is a value of an entry: a name, and the page of what it names.
 type auditValue struct{ Label, Text, Path string }
 
-// Changed returns what was changed, or nil if the entry has no name for it.
+// Changed returns the changed record, or nil if the entry has no name for it.
 func (e auditRow) Changed() *auditValue {
 	name := e.names[e.Subject]
 	if name == "" || e.Subject == e.UserID {

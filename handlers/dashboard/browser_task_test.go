@@ -32,8 +32,8 @@ func TestBrowserLive(t *testing.T) {
 	w.sees("Allow list_files?")
 	// From here on the page is watched: each text that the answer has had.
 	w.text(`(() => { window.had = []; new MutationObserver(() => {
-		const said = document.querySelector('#flow-1 > .md');
-		if (said && window.had.at(-1) !== said.textContent) window.had.push(said.textContent);
+		const text = document.querySelector('#flow-1 > .md');
+		if (text && window.had.at(-1) !== text.textContent) window.had.push(text.textContent);
 	}).observe(document.querySelector('#turns'), {childList: true, subtree: true, characterData: true}); })()`)
 	_, err := s.runner.DecideApproval(t.Context(), s.owner.Caller, "live", s.approval("live"), store.Decision{Approved: true})
 	is.NoErr(err)
@@ -128,8 +128,8 @@ func TestBrowserTaskPages(t *testing.T) {
 		w.look(strings.ReplaceAll(strings.TrimPrefix(page, "/"), "/", "-"))
 	}
 	w.open("/tasks/steps")
-	w.until("the link", "document.querySelector('.said > p > .link')")
-	w.click(strings.TrimSpace(w.text("document.querySelector('.said > p > .link').innerText")))
+	w.until("the link", "document.querySelector('.reply > p > .link')")
+	w.click(strings.TrimSpace(w.text("document.querySelector('.reply > p > .link').innerText")))
 	w.arrives("/tasks/steps/turns/0")
 	w.click("Later steps »")
 	w.sees("Step 31")

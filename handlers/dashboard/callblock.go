@@ -166,8 +166,8 @@ type shellResult struct {
 
 // resultOf returns the result of a call in a few words.
 func resultOf(l *text.Language, tool string, a arguments, output json.RawMessage) string {
-	var said string
-	isText := json.Unmarshal(output, &said) == nil
+	var plain string
+	isText := json.Unmarshal(output, &plain) == nil
 	switch tool {
 	case "shell":
 		var r shellResult
@@ -178,12 +178,12 @@ func resultOf(l *text.Language, tool string, a arguments, output json.RawMessage
 		return showBytes(l, int64(len(a.text("content"))))
 	case "read_file":
 		if isText {
-			lines := int64(strings.Count(said, "\n"))
-			return l.N(lines, "%d line", "%d lines") + " · " + showBytes(l, int64(len(said)))
+			lines := int64(strings.Count(plain, "\n"))
+			return l.N(lines, "%d line", "%d lines") + " · " + showBytes(l, int64(len(plain)))
 		}
 	case "search_files", "list_files":
 		if isText {
-			return l.N(int64(strings.Count(said, "\n")), "%d line", "%d lines")
+			return l.N(int64(strings.Count(plain, "\n")), "%d line", "%d lines")
 		}
 	case "web_fetch":
 		var r struct {

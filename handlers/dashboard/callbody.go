@@ -142,18 +142,18 @@ func (m bodyMaker) code(name, content, whole string) *codeView {
 // result returns a result that is a text with the colours of a file's name. It returns nil for
 // another result.
 func (m bodyMaker) result(name string, output json.RawMessage, failed bool) *codeView {
-	var said string
-	if failed || json.Unmarshal(output, &said) != nil {
+	var plain string
+	if failed || json.Unmarshal(output, &plain) != nil {
 		return nil
 	}
-	return m.code(name, said, "/output")
+	return m.code(name, plain, "/output")
 }
 
 // edit returns the difference that an edit has made, or that it is to make.
 func (m bodyMaker) edit(a arguments, output json.RawMessage) *diffView {
-	var said string
-	if json.Unmarshal(output, &said) == nil {
-		if v, ok := parseDiff(said, m.most); ok {
+	var plain string
+	if json.Unmarshal(output, &plain) == nil {
+		if v, ok := parseDiff(plain, m.most); ok {
 			v.Path = ellipsis(a.text("path"), maxArgument)
 			if v.cut {
 				v.More = m.whole + "/output"

@@ -24,7 +24,7 @@ func (b *turnBuilder) compactionNotes(turnNum, step int64) (notes []compactionNo
 // A compactionNote says how the runner shortened a conversation.
 type compactionNote struct {
 	Text    string
-	Summary excerpt // what the model reads instead of the omitted part; may be empty
+	Summary excerpt // the text that replaces the omitted part; may be empty
 }
 
 // compactionText returns a compaction in words.
@@ -43,10 +43,9 @@ func compactionText(l *text.Language, c store.Compaction) string {
 	default:
 		what = l.T("Part of the conversation was shortened.")
 	}
-	why := l.T("The conversation was shortened to fit %s, from about %d to %d tokens.", c.Model, c.TokensBefore, c.TokensAfter)
+	why := text.Key("The conversation was shortened to fit %s, from about %d to %d tokens.")
 	if c.Refused {
-		why = l.T("The conversation was too long for %s. It was shortened from about %d to %d tokens.", c.Model, c.TokensBefore,
-			c.TokensAfter)
+		why = "The conversation was too long for %s. It was shortened from about %d to %d tokens."
 	}
-	return what + " " + why
+	return what + " " + l.T(why, c.Model, c.TokensBefore, c.TokensAfter)
 }

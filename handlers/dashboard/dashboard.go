@@ -37,7 +37,8 @@ import (
 //go:embed templates assets starters
 var embedded embed.FS
 
-// Config holds what the pages need. Every field without a stated default must be set.
+// Config holds the dependencies and settings of the pages. Every field without a stated default
+// must be set.
 type Config struct {
 	Store      *store.Store
 	Runner     *runner.Runner

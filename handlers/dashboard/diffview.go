@@ -84,7 +84,7 @@ func parseDiff(source string, most int) (v diffView, ok bool) {
 
 // diffOf returns the difference of two pieces of a text, whose place is not known.
 func diffOf(before, after string, most int) (v diffView) {
-	// Two texts may differ only behind what is compared, and must not look equal then.
+	// Two texts may differ only after the compared part, and must not look equal then.
 	v.cut = len(before) > maxCompared || len(after) > maxCompared
 	before, after = before[:min(len(before), maxCompared)], after[:min(len(after), maxCompared)]
 	d := compareTexts(before, after)

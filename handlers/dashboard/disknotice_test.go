@@ -35,7 +35,7 @@ func TestDiskNotice(t *testing.T) {
 	}
 	set(500)
 	is.True(owner.get("/tasks").has("The server’s disk is full.", "The server refuses new work")) // the worse notice
-	is.True(!member.get("/tasks").has(`id="disk"`))                                        // a member can do nothing about it
+	is.True(!member.get("/tasks").has(`id="disk"`))                                               // a member can do nothing about it
 	open := s.store.ReadOnly(store.ReadOnlyError(store.CodeStorage, "the disk was full at the start"))
 	is.True(member.get("/tasks").has("Nothing can be changed now.", "the disk was full at the start")) // everybody's concern
 	open()

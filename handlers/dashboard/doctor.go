@@ -20,8 +20,8 @@ const (
 	doctorWait = 8 * time.Second
 )
 
-// A doctor makes the checks of the server on demand. It makes one run at a time, and keeps what the
-// last one has found until the server ends.
+// A doctor makes the checks of the server on demand. It makes one run at a time, and keeps the
+// results of the last one until the server ends.
 type doctor struct {
 	examine func(ctx context.Context) []handlers.Checks // nil: the server has no checks
 	now     func() time.Time
@@ -65,7 +65,7 @@ func (x *doctor) begin(ctx context.Context) <-chan struct{} {
 	return x.ended
 }
 
-// end keeps what a run has found.
+// end keeps the results of a run.
 func (x *doctor) end(found []handlers.Checks) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -103,7 +103,7 @@ func (d *Dashboard) consultDoctor(r *request) (string, error) {
 	return done("/settings/system", message) + "#doctor", nil
 }
 
-// A diagnosis is what the page shows of the checks.
+// A diagnosis is the state of the checks for the page.
 type diagnosis struct {
 	Offered bool // the server has checks
 	Running bool
@@ -128,7 +128,7 @@ func (d *Dashboard) diagnosis(r *request) (diagnosis, error) {
 	return d.doctor.state(r), nil
 }
 
-// state returns what the last run has found, in the language of a request.
+// state returns the results of the last run, in the language of a request.
 func (x *doctor) state(r *request) diagnosis {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -150,8 +150,9 @@ func (x *doctor) state(r *request) diagnosis {
 // partTitles returns the texts of the parts that checks have.
 func partTitles() map[string]text.Key {
 	return map[string]text.Key{
-		"Data folder": "Data folder", "Disk": "Disk", "Backups": "Backups", "Clock": "Clock", "Ports": "Ports", "Base URL": "Base URL",
-		"Mail": "Mail", "Model that the server starts with": "Model that the server starts with",
+		"Data folder": "Data folder", "Disk": "Disk", "Backups": "Backups", "Clock": "Clock", "Ports": "Ports",
+		"Base URL": "Base URL",
+		"Mail":     "Mail", "Model that the server starts with": "Model that the server starts with",
 		"Doctor": "Doctor",
 	}
 }

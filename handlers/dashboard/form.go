@@ -14,7 +14,7 @@ import (
 // maxForm is the largest form without files, in bytes.
 const maxForm = 1 << 20
 
-// A form holds the values of a form's fields and what is wrong with them.
+// A form holds the values of a form's fields and their faults.
 type form struct {
 	Values url.Values
 	Errors map[string]string // by field
@@ -48,8 +48,8 @@ func readForm(w http.ResponseWriter, r *request) (*form, error) {
 	return formOf(r.PostForm), nil
 }
 
-// An action carries out what a form asks for. It returns the address of the page to
-// show next, or an empty one if the action has written a page itself.
+// An action executes the change that a form describes. It returns the address of the page to show
+// next, or an empty one if the action has written a page itself.
 type action func(w http.ResponseWriter, r *request, f *form) (next string, err error)
 
 // A formPage writes a page with a form. f is nil before the form is sent; afterwards it
@@ -61,8 +61,8 @@ func blank(page formPage) handle {
 	return func(w http.ResponseWriter, r *request) error { return page(w, r, http.StatusOK, nil) }
 }
 
-// submitted returns the handle that a form is sent to. If act refuses the values, page
-// shows them again with what is wrong. A nil page leaves every error to the error page.
+// submitted returns the handle that a form is sent to. If act refuses the values, page shows them
+// again with their faults. A nil page leaves every error to the error page.
 func submitted(act action, page formPage) handle {
 	return func(w http.ResponseWriter, r *request) error {
 		f, err := readForm(w, r)
@@ -159,7 +159,7 @@ func newField(f *form, name, label, kind string, hint ...string) field {
 	return field{Form: f, Name: name, Label: label, Type: kind, Hint: strings.Join(hint, " ")}
 }
 
-// Value returns what the field shows. A page never shows a password again.
+// Value returns the value that the field shows. A page never shows a password again.
 func (f field) Value() string {
 	if f.Type == "password" {
 		return ""
@@ -167,7 +167,7 @@ func (f field) Value() string {
 	return f.Form.Get(f.Name)
 }
 
-// Error returns what is wrong with the value, as a sentence.
+// Error returns the fault of the value, as a sentence.
 func (f field) Error() string { return sentence(f.Form.Errors[f.Name]) }
 
 // WithOptions returns the field with these choices.
@@ -190,8 +190,8 @@ func (f field) WithList(id string) field {
 	return f
 }
 
-// Autocomplete returns the field with a token of the autocomplete attribute, which
-// tells password managers what the field is for.
+// Autocomplete returns the field with a token of the autocomplete attribute, which tells password
+// managers the purpose of the field.
 func (f field) Autocomplete(token string) field { return f.Attribute("autocomplete", token) }
 
 // Attribute returns the field with a further attribute.

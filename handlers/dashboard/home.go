@@ -38,7 +38,7 @@ type firstStep struct {
 	Done                 bool
 }
 
-// A monthSpent is what an organization has spent this month.
+// A monthSpent holds the credits that an organization has spent this month.
 type monthSpent struct {
 	Credits float64
 	Cap     *float64 // nil for none
@@ -119,8 +119,8 @@ func withoutRows(rows, others []taskRow) (rest []taskRow) {
 	return rest
 }
 
-// monthSpent returns what the organization has spent this month, or nil if the user may not
-// see it.
+// monthSpent returns the credits that the organization has spent this month, or nil if the user
+// may not see them.
 func (d *Dashboard) monthSpent(r *request) (*monthSpent, error) {
 	if !r.who.Role.May(store.SeeUsage) {
 		return nil, nil
@@ -155,7 +155,8 @@ func (d *Dashboard) firstSteps(r *request) ([]firstStep, error) {
 	if r.who.Role.May(store.ManageProviders) {
 		connected := !d.modelState(r.Context(), r.who.OrganizationID).Offline
 		steps = append([]firstStep{step(text.Key("Connect a model"),
-			text.Key("Until then, workers answer with the built-in offline stand-in, which can only quote text."), "/settings/models", connected)}, steps...)
+			text.Key("Until then, workers answer with the built-in offline stand-in, which can only quote text."),
+			"/settings/models", connected)}, steps...)
 	}
 	for _, s := range steps {
 		if !s.Done {

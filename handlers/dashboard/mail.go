@@ -254,14 +254,14 @@ func verdictsOf(r *request, raw json.RawMessage) (list []option) {
 	case v.Key:
 		return []option{{sender, r.t("verified by the API key that posted the mail")}}
 	}
-	vouched := r.t("not verified")
+	verified := r.t("not verified")
 	if v.Authenticated {
-		vouched = r.t("verified by its domain")
+		verified = r.t("verified by its domain")
 	}
 	if v.Relay != "" {
-		vouched += r.t(", as checked by %s", v.Relay)
+		verified += r.t(", as checked by %s", v.Relay)
 	}
-	list = []option{{sender, vouched}, {"SPF", v.SPF.words(r)}}
+	list = []option{{sender, verified}, {"SPF", v.SPF.words(r)}}
 	for _, signature := range v.DKIM {
 		list = append(list, option{"DKIM", signature.words(r)})
 	}
@@ -276,7 +276,7 @@ func (d *Dashboard) downloadMail(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	if source == nil {
-		return store.Errorf(store.NotFound, "the mail is not written yet, or older than the sources of mail are kept")
+		return store.Errorf(store.NotFound, "the mail is not written yet, or its source was deleted because of its age")
 	}
 	w.Header().Set("Content-Type", "message/rfc822")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+e.ID+`.eml"`)

@@ -23,7 +23,8 @@ var (
 	markdown = goldmark.New(goldmark.WithExtensions(extension.Strikethrough, extension.TaskList, extension.Linkify,
 		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(ownNodes{}, 100))))
-	// Pictures are not allowed: one of another site would tell that site who reads the page.
+	// Pictures are not allowed: a picture of another site would show that site the reader's
+	// address.
 	sanitised = bluemonday.NewPolicy().AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6",
 		"blockquote", "pre", "code",
 		"em", "strong", "del", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td").
@@ -178,8 +179,8 @@ func preformatted(source string) template.HTML {
 	return template.HTML("<pre>" + template.HTMLEscapeString(source) + "</pre>") //nolint:gosec // escaped
 }
 
-// blocksOf returns the blocks of a text. In a text that a model is still writing, what has
-// begun, such as a table or a block of code, is drawn as if it had ended.
+// blocksOf returns the blocks of a text. A text that a model is still writing may end inside a
+// table or a block of code. It is then drawn as if that element had ended.
 func (p prose) blocksOf(source string, growing bool) []string {
 	if growing {
 		source = asEnded(source)

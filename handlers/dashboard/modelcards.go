@@ -39,14 +39,14 @@ func (c cardField) Described() string {
 	return strings.Join(ids, " ")
 }
 
-func (k kindFacts) keyField(f *form, id string) cardField {
+func (k kindInfo) keyField(f *form, id string) cardField {
 	c := newCardField(f, id, "key", "password", text.Key("API key"))
 	c.Placeholder, c.Required = k.KeyHint, k.NeedsKey
 	c.Link, c.LinkTitle = k.Keys, k.Title
 	return c
 }
 
-func (k kindFacts) urlField(f *form, id string) cardField {
+func (k kindInfo) urlField(f *form, id string) cardField {
 	c := newCardField(f, id, "baseUrl", "url", text.Key("Address"))
 	c.Placeholder, c.Required = text.Key(k.UsualHost), k.UsualHost == ""
 	if c.Required {
@@ -87,7 +87,8 @@ func (c connectCard) First() (list []cardField) {
 func (c connectCard) More() (list []cardField) {
 	id := "k-" + string(c.Kind)
 	name := newCardField(c.Form, id, "name", "text", text.Key("Name"))
-	name.Value, name.Hint = c.Name, text.Key("Models of this provider are named NAME:MODEL. The name cannot be changed later.")
+	name.Value = c.Name
+	name.Hint = text.Key("Models of this provider are named NAME:MODEL. The name cannot be changed later.")
 	list = append(list, name)
 	if !c.WithURL {
 		list = append(list, c.urlField(c.Form, id))

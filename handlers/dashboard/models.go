@@ -48,7 +48,7 @@ type defaultModel struct {
 // A providerCard is a connected provider with its forms.
 type providerCard struct {
 	store.Provider
-	kindFacts
+	kindInfo
 	Host  string
 	Form  *form // its fields
 	Shown []store.ListedModel
@@ -58,14 +58,14 @@ type providerCard struct {
 
 // A connectCard is the form for a provider of a kind.
 type connectCard struct {
-	kindFacts
+	kindInfo
 	Kind store.ProviderKind
 	Form *form
 	Name string // that is suggested
 }
 
-// kindFacts holds the texts of the pages about a kind of provider.
-type kindFacts struct {
+// kindInfo holds the texts of the pages about a kind of provider.
+type kindInfo struct {
 	Title     string
 	About     text.Key // where it runs
 	Icon      string
@@ -77,8 +77,8 @@ type kindFacts struct {
 	KeyHint   text.Key // in an empty field for the key
 }
 
-func factsOf(kind store.ProviderKind) kindFacts {
-	f := map[store.ProviderKind]kindFacts{
+func kindInfoOf(kind store.ProviderKind) kindInfo {
+	f := map[store.ProviderKind]kindInfo{
 		store.KindAnthropic: {Title: "Anthropic", About: "api.anthropic.com", Icon: "spark", Colour: "c2",
 			Keys: "https://platform.claude.com/settings/keys", NeedsKey: true, KeyHint: "sk-ant-…"},
 		store.KindOpenAI: {Title: "OpenAI", About: "api.openai.com", Icon: "model", Colour: "c0",
@@ -113,7 +113,7 @@ func (d *Dashboard) modelsPage(w http.ResponseWriter, r *request, status int, f 
 	}
 	target := r.params.ByName("name") // of a form that was refused
 	for _, one := range providers {
-		card := providerCard{Provider: one, kindFacts: factsOf(one.Kind), Form: providerForm(one), May: p.May}
+		card := providerCard{Provider: one, kindInfo: kindInfoOf(one.Kind), Form: providerForm(one), May: p.May}
 		card.Host = strings.TrimPrefix(strings.TrimPrefix(cmp.Or(one.BaseURL, card.UsualHost), "https://"), "http://")
 		card.Shown = one.Models[:min(len(one.Models), shownModels)]
 		card.More = int64(len(one.Models) - len(card.Shown))
@@ -130,7 +130,7 @@ func (d *Dashboard) modelsPage(w http.ResponseWriter, r *request, status int, f 
 // one.
 func (p *modelsPage) addConnectCards(f *form) {
 	for _, kind := range store.ProviderKinds() {
-		c := connectCard{kindFacts: factsOf(kind), Kind: kind, Form: newForm(nil), Name: p.freeName(string(kind))}
+		c := connectCard{kindInfo: kindInfoOf(kind), Kind: kind, Form: newForm(nil), Name: p.freeName(string(kind))}
 		if f != nil && f.Get("kind") == string(kind) {
 			c.Form, c.Name, p.Adding, f = f, f.Get("name"), true, nil
 		}
@@ -234,7 +234,7 @@ func (d *Dashboard) addProvider(_ http.ResponseWriter, r *request, f *form) (str
 	}
 	n := store.NewProvider{Kind: store.ProviderKind(f.Get("kind")), Name: cmp.Or(f.trimmed("name"), f.Get("kind")),
 		BaseURL: f.trimmed("baseUrl"), Key: f.trimmed("key"), ContextWindow: window}
-	if n.Kind == store.KindOllama && n.BaseURL == factsOf(n.Kind).UsualHost {
+	if n.Kind == store.KindOllama && n.BaseURL == kindInfoOf(n.Kind).UsualHost {
 		n.BaseURL = ""
 	}
 	if _, err := d.cfg.Runner.AddProvider(r.Context(), r.who.Caller, n); err != nil {

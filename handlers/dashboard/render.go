@@ -169,8 +169,8 @@ func neighbours(path string, n, total, size int64) (before, next string) {
 	return before, next
 }
 
-// assets are the embedded style sheet and scripts, by name. Their addresses hold a hash
-// of the content: browsers may keep a file for ever and still see each change.
+// assets are the embedded style sheet and scripts, by name. Their addresses hold a hash of the
+// content: browsers may cache a file forever and still see each change.
 type assets map[string]asset
 
 type asset struct {

@@ -15,7 +15,7 @@ func (d *Dashboard) routes() {
 	d.router.HandleOPTIONS = false
 	d.router.NotFound = d.refusal(errNotFound)
 	d.router.MethodNotAllowed = d.refusal(
-		store.Errorf(store.NotFound, "there is no page at this address for this method"))
+		store.Errorf(store.NotFound, "the page at this address does not accept this method"))
 
 	d.router.Handler(http.MethodGet, "/assets/*file", d.assets)
 	d.open("GET", "/sign-in", blank(d.showSignIn))

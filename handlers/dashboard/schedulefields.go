@@ -107,7 +107,7 @@ func (d *Dashboard) whenFields(w store.When) map[string]string {
 	return v
 }
 
-// when reads when a schedule runs. It notes in wrong what it cannot read.
+// when reads when a schedule runs. It notes in wrong the fields that it cannot read.
 func (d *Dashboard) when(f *form, wrong *store.Fields) store.When {
 	w := store.When{Type: store.ScheduleType(f.Get("when.type"))}
 	switch w.Type {

@@ -114,7 +114,7 @@ func (d *Dashboard) changeOrganization(_ http.ResponseWriter, r *request, f *for
 	if text := strings.TrimSpace(f.Get("monthlyCreditCap")); text != "" {
 		credits, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			credits = -1 // the store refuses it and says what a cap may be
+			credits = -1 // the store refuses it with the rule for caps
 		}
 		o.MonthlyCreditCap = &credits
 	}

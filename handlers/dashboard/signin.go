@@ -56,8 +56,8 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *request, f *form) (string, 
 	return localPage(f.Get("next")), d.startSession(w, r, c)
 }
 
-// startSession signs the caller in with a new token. It never keeps a token that the
-// browser had before: another person may have planted that one.
+// startSession signs the caller in with a new token. It never keeps an earlier token of the
+// browser: another person may have planted it.
 func (d *Dashboard) startSession(w http.ResponseWriter, r *request, c store.Caller) error {
 	token, err := d.store.CreateSession(store.DuringMaintenance(r.Context()), c, r.UserAgent())
 	if err == nil {

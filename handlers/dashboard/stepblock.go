@@ -57,9 +57,9 @@ func sizeOf(list []piece) (n int) {
 // A stepBlock is a step with what pages show of it.
 type stepBlock struct {
 	store.Step
-	ID    string // of the element
-	Notes []compactionNote
-	Told  excerpt // message of the runner to the model after the step
+	ID       string // of the element
+	Notes    []compactionNote
+	Feedback excerpt // message of the runner to the model after the step
 }
 
 // Number returns the step's number for people, who count from one.
@@ -122,7 +122,7 @@ func (m *pieceMaker) step(v stepView) error {
 	st := v.step
 	id := fmt.Sprintf("s%d-%d", m.turn.Seq, st.Seq)
 	raw := fmt.Sprintf("%s/raw/%d/%d", m.b.path, m.turn.Seq, st.Seq)
-	sb := stepBlock{Step: st, ID: id, Told: excerptOf(st.Feedback, min(textBytes, v.limit)).at(raw + "/feedback")}
+	sb := stepBlock{Step: st, ID: id, Feedback: excerptOf(st.Feedback, min(textBytes, v.limit)).at(raw + "/feedback")}
 	var err error
 	if sb.Notes, err = m.b.compactionNotes(m.turn.Num, st.Seq); err != nil {
 		return err
@@ -139,13 +139,13 @@ func (m *pieceMaker) step(v stepView) error {
 	if err := m.parts(v, id, raw); err != nil {
 		return err
 	}
-	if sb.Told.Text != "" {
-		return m.own(id+"-told", "told", sb)
+	if sb.Feedback.Text != "" {
+		return m.own(id+"-feedback", "feedback", sb)
 	}
 	return nil
 }
 
-// parts adds what the model has produced in a step.
+// parts adds the model's output of a step.
 func (m *pieceMaker) parts(v stepView, id, raw string) error {
 	st, calls := v.step, int64(0)
 	answer := answerParts(st)
@@ -173,7 +173,7 @@ func (m *pieceMaker) parts(v stepView, id, raw string) error {
 	return nil
 }
 
-// A reasoningBlock is what the model has thought.
+// A reasoningBlock is a reasoning text of the model.
 type reasoningBlock struct {
 	ID   string
 	Open bool // the model is still thinking
@@ -248,7 +248,7 @@ type stepOrder struct {
 // its answer.
 func (b *turnBuilder) addSteps(block *turnBlock, steps []store.Step, o stepOrder) error {
 	from, to := answerSteps(block.Turn, steps)
-	root := block.SaidID()
+	root := block.ReplyID()
 	if !block.Ended() {
 		root = block.FlowID()
 	}

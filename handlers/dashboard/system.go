@@ -18,7 +18,7 @@ func (d *Dashboard) systemRoutes() {
 	d.serverRoutes()
 }
 
-// System holds what the program knows of itself at its start.
+// System holds the facts about the process that are known at its start.
 type System struct {
 	Shell          string      // how the commands of workers are confined, in a few words
 	Layers         []Layer     // the means that confine the commands

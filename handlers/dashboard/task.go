@@ -124,8 +124,8 @@ func (d *Dashboard) newTaskPage(r *request, task store.Task, worker store.Worker
 	return p, err
 }
 
-// addRunBox adds the form for a follow-up. It holds what the user typed before, or the
-// instruction of the turn that is to run again.
+// addRunBox adds the form for a follow-up. It holds the text that the user typed before, or the
+// instruction of the turn to run again.
 func (d *Dashboard) addRunBox(r *request, p *taskPage, f *form) error {
 	box := d.newRunBox(p.Path, r.t("Follow-up"), r.t("Send"))
 	p.Run = &box
@@ -278,8 +278,8 @@ func (d *Dashboard) addCurrent(p *taskPage, b *turnBuilder, t store.Turn) error 
 	return nil
 }
 
-// waits returns what a turn waits for: the calls that people must decide on, and its place in
-// the queue.
+// waits returns the reasons why a turn waits: the calls that people must decide on, and its place
+// in the queue.
 func (b *turnBuilder) waits(s stream.State) (asks []store.Approval, place int64, err error) {
 	if s.Turn.Status == store.Pending && s.Turn.Ready && s.Turn.Wait == nil {
 		place, err = b.d.store.QueuePlace(b.r.Context(), s.Turn)

@@ -448,7 +448,7 @@ func TestCompactionNotes(t *testing.T) {
 	is.True(p.has("1 attached file is listed by name only."))
 	is.True(p.has("12 earlier model calls were summarised. The conversation was too long for small-model", "They spoke of &lt;b&gt;rivers&lt;/b&gt;."))
 	is.True(p.has("4 earlier model calls were left out"))
-	is.True(p.has("Context sent to the model", "Call a &lt;tool&gt;."))
+	is.True(p.has("Feedback to the model", "Call a &lt;tool&gt;."))
 	is.True(strings.Index(p.body, "One.") < strings.Index(p.body, "were summarised"))
 	is.True(strings.Index(p.body, "Two.") > strings.Index(p.body, "were summarised"))
 }

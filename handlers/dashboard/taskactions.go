@@ -86,7 +86,7 @@ func (d *Dashboard) turnAgain(r *request, task store.Task, seq string) (t store.
 
 // errForeignWords refuses to run a stranger's instruction as one of the user: it would get the
 // tools and the files of a member.
-var errForeignWords = store.Errorf(store.Conflict, "the instruction is from somebody who is no member: "+
+var errForeignWords = store.Errorf(store.Conflict, "the instruction is from a non-member: "+
 	"edit it and run it again, if you want to ask for the same in your name")
 
 // runAgain adds a turn with the instruction and the files of an earlier one.

@@ -8,7 +8,7 @@ import (
 	"journeyman/store"
 )
 
-// This file has the pages of what is too long for the page of a task: a turn with all its
+// This file has the pages for parts that are too long for the page of a task: a turn with all its
 // steps, a tool call, and each whole text.
 
 // A turnPage is the data of the page of a turn.

@@ -7,9 +7,9 @@ import (
 	"journeyman/store"
 )
 
-// The rail is the column beside the conversation of a task. It shows facts that the
-// conversation does not hold, and each of its sections is a piece. A railNow is the section
-// about what the task does now.
+// The rail is the column beside the conversation of a task. It shows facts that the conversation
+// does not hold, and each of its sections is a piece. A railNow is the section about the current
+// activity of the task.
 type railNow struct {
 	activity
 	Budget        store.Budget

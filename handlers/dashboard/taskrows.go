@@ -16,14 +16,14 @@ type taskRow struct {
 	Path   string
 	By     string // who or what started the task
 	State  string // for the template "status"
-	What   string // what it does, what it waits for, or why it failed; '' for nothing
+	What   string // its activity, the reason why it waits, or its failure; '' for nothing
 	Mine   bool   // it waits for the user
 }
 
 // Credits returns the cost of the task.
 func (t taskRow) Credits() float64 { return store.Credits(t.Cost) }
 
-// A waitingTask is a task that waits for the user, with what it asks.
+// A waitingTask is a task that waits for the user, with its question.
 type waitingTask struct {
 	store.Task
 	Asks []store.Approval
@@ -155,7 +155,7 @@ func (m rowMaker) what(t store.Task) (string, error) {
 	return ellipsis(oneLineOf(last.Failure.Message), textInRow), nil
 }
 
-// activity returns in words what a task does now.
+// activity returns the current activity of a task, in words.
 func (m rowMaker) activity(a stream.Activity) string {
 	r := m.r
 	switch {
@@ -171,7 +171,7 @@ func (m rowMaker) activity(a stream.Activity) string {
 	return ""
 }
 
-// asks returns in words what a task asks the user.
+// asks returns the question of a task for the user, in words.
 func (m rowMaker) asks(list []store.Approval) string {
 	var names []string
 	for i, a := range list {

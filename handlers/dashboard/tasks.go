@@ -48,7 +48,7 @@ type taskList struct {
 	Waiting  bool   // the page shows what waits for the user
 	Filtered bool
 	MailTo   string      // form of the workers' mail addresses
-	Told     *bulkResult // what an action on several tasks did; nil for none
+	Result   *bulkResult // the result of an action on several tasks; nil for none
 	Token    string      // names the form of the actions: a second click does nothing more
 	Back     string      // the query of the page
 
@@ -122,7 +122,7 @@ func (d *Dashboard) listTasks(w http.ResponseWriter, r *request) error {
 	typed := r.URL.Query()
 	set := filters(typed, taskFilters()...)
 	p := taskList{Form: formOf(typed), Filtered: len(set) > 0, First: set.Encode(), Later: typed.Get("cursor") != "",
-		Waiting: typed.Get("show") == "waiting", MailTo: "WORKER_ID@" + d.cfg.MailDomain, Told: bulkResultOf(typed),
+		Waiting: typed.Get("show") == "waiting", MailTo: "WORKER_ID@" + d.cfg.MailDomain, Result: bulkResultOf(typed),
 		Token: d.token(), Back: r.URL.RawQuery}
 	status := http.StatusOK
 	// Wrong filters are shown in the form. Other errors, such as of a worker that the user
@@ -219,8 +219,8 @@ func taskQuery(v url.Values) (store.TaskQuery, error) {
 	return q, f.Err()
 }
 
-// formTime reads a time of a form, in UTC, as browsers send it or as people type it. It
-// notes in f what it cannot read.
+// formTime reads a time of a form, in UTC, as browsers send it or as people type it. It notes in
+// f the values that it cannot read.
 func formTime(f *store.Fields, v url.Values, name string) time.Time {
 	text := v.Get(name)
 	if text == "" {

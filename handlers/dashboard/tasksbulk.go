@@ -67,7 +67,7 @@ func listAddress(back string, result url.Values) string {
 
 // errWrongState is the error for a task in the wrong state: one that has ended cannot be
 // cancelled, and one that goes on or has completed cannot run again.
-var errWrongState = store.Errorf(store.Conflict, "the task is in another state")
+var errWrongState = store.Errorf(store.Conflict, "the state of the task does not allow this")
 
 func (d *Dashboard) cancelOne(r *request, id string, _ *form) error {
 	task, _, err := d.store.Task(r.Context(), r.who.Caller, id)
@@ -135,7 +135,7 @@ func refusalOf(err error) string {
 	return ""
 }
 
-// A bulkResult is what an action on several tasks did.
+// A bulkResult is the result of an action on several tasks.
 type bulkResult struct {
 	Did, Not int64
 	Done     text.Key // for one task, and for more

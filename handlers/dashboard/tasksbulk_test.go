@@ -78,7 +78,7 @@ func TestRunAgainForWhom(t *testing.T) {
 	is.True(!ann.get("/tasks/mail").has("turns/0/again"))
 	refused := ann.post("/tasks/mail/turns/0/again", "token", "x")
 	is.Equal(refused.status, http.StatusUnprocessableEntity)
-	is.True(refused.has("somebody who is no member"))
+	is.True(refused.has("from a non-member"))
 	is.True(strings.Contains(ann.post("/tasks", "do", "retry", "id", "mail", "token", "t").location(), "did=0"))
 	is.Equal(s.ended("mail").Seq, int64(0)) // no turn of a member has the stranger's words
 }

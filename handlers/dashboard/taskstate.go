@@ -10,8 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// statusOf returns the status of a task or a turn. mine says that the user may decide on what it
-// waits for.
+// statusOf returns the status of a task or a turn. mine is set if the user may make the decision
+// that it waits for.
 func statusOf(l *text.Language, s store.Status, w *store.Wait, mine bool) state {
 	switch {
 	case s == store.Completed:
@@ -34,7 +34,7 @@ func statusOf(l *text.Language, s store.Status, w *store.Wait, mine bool) state 
 	return state{Icon: "clock", Label: l.T("Queued")}
 }
 
-// An activity says what a turn does now, or what it waits for.
+// An activity is the current activity of a turn, or the reason why it waits.
 type activity struct {
 	state         // in words
 	Brief   state // in one or two words
@@ -46,8 +46,8 @@ type activity struct {
 	Now     int64   // the server's time, in Unix milliseconds
 }
 
-// activityOf returns what a turn does now. place is its place in the queue. asks are the calls
-// that wait for a person.
+// activityOf returns the current activity of a turn. place is its place in the queue. asks are
+// the calls that wait for a person.
 func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Approval) activity {
 	mine := slices.ContainsFunc(asks, func(a store.Approval) bool { return a.MayDecide })
 	brief := statusOf(b.r.lang, s.Turn.Status, s.Turn.Wait, mine)
@@ -73,7 +73,7 @@ func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Appro
 	return a
 }
 
-// rateOf returns what the model has cost in a second so far; 0 while it does not work.
+// rateOf returns the average cost of the model per second so far; 0 while it does not work.
 func rateOf(s stream.State) float64 {
 	if s.Current == nil {
 		return 0
@@ -88,7 +88,7 @@ func rateOf(s stream.State) float64 {
 	return store.Credits(usageOf(s).ModelCost) / worked.Seconds()
 }
 
-// usageOf returns what a turn has used so far. The row of a running turn may be older than its
+// usageOf returns the usage of a turn so far. The row of a running turn may be older than its
 // journal.
 func usageOf(s stream.State) store.Usage {
 	if s.Turn.Status.Ended() {
@@ -123,7 +123,7 @@ func openCallsOf(s stream.State) []store.ToolCall {
 // maxOutage is the number of characters of a provider's error that a page shows.
 const maxOutage = 300
 
-// what returns in words what a turn that has not ended does or waits for.
+// what returns the activity of an unfinished turn, or the reason why it waits, in words.
 func (b *turnBuilder) what(s stream.State, place int64, asks []store.Approval) string {
 	l, w := b.r.lang, s.Turn.Wait
 	mine := slices.ContainsFunc(asks, func(a store.Approval) bool { return a.MayDecide })
@@ -148,7 +148,7 @@ func (b *turnBuilder) what(s stream.State, place int64, asks []store.Approval) s
 	return b.works(s)
 }
 
-// works returns in words what a running turn does.
+// works returns the activity of a running turn, in words.
 func (b *turnBuilder) works(s stream.State) string {
 	l := b.r.lang
 	if calls := openCallsOf(s); len(calls) > 0 {
@@ -170,7 +170,7 @@ func (b *turnBuilder) works(s stream.State) string {
 	return l.T("Writing the answer")
 }
 
-// asksText returns in words what a person is asked for.
+// asksText returns the kind of decision that a person must make, in words.
 func (b *turnBuilder) asksText(asks []store.Approval, mine bool) string {
 	question := len(asks) > 0 && asks[0].Kind == store.KindQuestion
 	switch {

@@ -136,7 +136,7 @@ func (w *taskWatch) pause(ctx context.Context) error {
 	}
 }
 
-// look returns what has changed. Without changes it waits for one, and returns nothing.
+// look returns the changed pieces. Without changes it waits for one, and returns nothing.
 func (w *taskWatch) look(ctx context.Context) ([]stream.Event, error) {
 	s, changed, leave, err := w.d.cfg.Runner.Streams.State(ctx, w.turn.ID)
 	if err != nil {
@@ -247,7 +247,7 @@ func (w *taskWatch) remake(b *turnBuilder, s stream.State) (err error) {
 	return err
 }
 
-// flow returns the pieces of what the worker does and says in the turn.
+// flow returns the pieces of the worker's steps and texts in the turn.
 func (w *taskWatch) flow(b *turnBuilder, s stream.State) ([]piece, error) {
 	block := turnBlock{Turn: s.Turn}
 	m := pieceMaker{b: b, turn: s.Turn, root: block.FlowID()}
@@ -324,8 +324,8 @@ func (u *update) marshal() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// differ returns what the page does not have yet, and notes it as sent. It returns nil if the
-// page has everything.
+// differ returns the pieces that the page does not have yet, and notes them as sent. It returns
+// nil if the page has everything.
 func (w *taskWatch) differ(list []piece) *update {
 	u := &update{HTML: [][]any{}, Lists: [][]any{}}
 	ids, order := map[string][]string{}, []string{}

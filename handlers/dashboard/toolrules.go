@@ -14,7 +14,7 @@ import (
 type toolRules struct {
 	Form               *form
 	Name, Legend, Hint string
-	Default            string   // says what the default permits
+	Default            string   // a text about the tools that the default permits
 	Tools              []string // tools with a tick
 	Only               bool
 	suggested          []string // tools that are ticked before the user chooses
@@ -35,7 +35,7 @@ func (v workerFields) Rules(name string) toolRules {
 	return r
 }
 
-// Error returns what is wrong with the rules.
+// Error returns the fault of the rules.
 func (r toolRules) Error() string { return r.Form.Errors[r.Name] }
 
 // Checked reports whether a tool is ticked. Before the user restricts the tools, those

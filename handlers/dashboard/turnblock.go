@@ -57,8 +57,8 @@ type turnBlock struct {
 	lang        *text.Language
 }
 
-// SaidID returns the id of the element with what the worker says.
-func (b turnBlock) SaidID() string { return "said-" + strconv.FormatInt(b.Seq, 10) }
+// ReplyID returns the id of the element with the worker's answer.
+func (b turnBlock) ReplyID() string { return "reply-" + strconv.FormatInt(b.Seq, 10) }
 
 // FlowID returns the id of the element with the pieces of a turn that has not ended.
 func (b turnBlock) FlowID() string { return "flow-" + strconv.FormatInt(b.Seq, 10) }
@@ -95,7 +95,7 @@ func (b turnBlock) Beginning() string {
 	return ellipsis(strings.Join(lines[:min(len(lines), 3)], "\n"), 240)
 }
 
-// StepsLine returns in one line what the folded steps hold.
+// StepsLine returns a summary of the folded steps, in one line.
 func (b turnBlock) StepsLine() string {
 	parts := []string{b.lang.N(b.Usage.Steps, "%d step", "%d steps"), showDuration(b.lang, b.Duration)}
 	var tools []string

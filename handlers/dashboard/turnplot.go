@@ -40,16 +40,16 @@ const (
 // Text returns the content of the drawing in words, for screen readers.
 func (p timeline) Text() string {
 	l := p.lang
-	said := []string{l.N(int64(p.ModelCalls), "The model worked for %[2]s in %[1]d call.",
+	sentences := []string{l.N(int64(p.ModelCalls), "The model worked for %[2]s in %[1]d call.",
 		"The model worked for %[2]s in %[1]d calls.", showDuration(l, p.Model))}
 	if p.ToolCalls > 0 {
-		said = append(said, l.N(int64(p.ToolCalls), "Tools worked for %[2]s in %[1]d call.",
+		sentences = append(sentences, l.N(int64(p.ToolCalls), "Tools worked for %[2]s in %[1]d call.",
 			"Tools worked for %[2]s in %[1]d calls.", showDuration(l, p.Tools)))
 	}
 	if p.Waited >= time.Second {
-		said = append(said, l.T("There was no activity for %s.", showDuration(l, p.Waited)))
+		sentences = append(sentences, l.T("There was no activity for %s.", showDuration(l, p.Waited)))
 	}
-	return strings.Join(said, " ")
+	return strings.Join(sentences, " ")
 }
 
 // newTimeline returns the drawing of spans; nil without spans.

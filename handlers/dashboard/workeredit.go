@@ -9,7 +9,7 @@ import (
 )
 
 // Two people may have the settings of a worker open at once. So a form carries the state that it
-// began with, its base. What the user changed since is applied to the worker as it is now. Where
+// began with, its base. The later changes of the user are applied to the current worker. Where
 // somebody else has changed the same field meanwhile, the page shows both values instead.
 
 // An editedField is a field of the form.
@@ -100,8 +100,8 @@ func (d *Dashboard) base(r *request, f *form, now store.Worker) (store.Worker, e
 	return base, nil
 }
 
-// saveWorker applies what the user changed in a form. It returns the fields that somebody else
-// changed meanwhile, too; then it has changed nothing.
+// saveWorker applies the changes of a form. It returns the fields that somebody else changed
+// meanwhile, too; then it has changed nothing.
 func (d *Dashboard) saveWorker(r *request, f *form, now store.Worker) ([]fieldDiff, error) {
 	patch, err := d.workerPatch(r, f, &now)
 	if err != nil {

@@ -92,8 +92,8 @@ func (d *Dashboard) draft(r *request, f *form) (runner.Draft, error) {
 	return draft, wrong.Err()
 }
 
-// checkSchema answers with what is wrong with an output schema, or with nothing. A script
-// asks while the user types.
+// checkSchema answers with the fault of an output schema, or with nothing. A script asks while
+// the user types.
 func (d *Dashboard) checkSchema(w http.ResponseWriter, _ *request, f *form) (string, error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if err := checkSchemaText(f.text("outputSchema")); err != nil {

@@ -82,7 +82,7 @@ func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *request, status int,
 }
 
 // previewRuns answers with the next runs of the schedule that a form describes, one a line, or
-// with what is wrong with it. A script asks while the user types.
+// with its fault. A script asks while the user types.
 func (d *Dashboard) previewRuns(w http.ResponseWriter, r *request) error {
 	if _, err := d.store.Worker(r.Context(), r.who.Caller, r.params.ByName("workerId")); err != nil {
 		return err

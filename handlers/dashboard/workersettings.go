@@ -39,7 +39,8 @@ func (v workerFields) MCPHint() string {
 	if len(v.Servers) == 0 {
 		return v.lang.T("No MCP servers are configured. The README explains how to add them.")
 	}
-	return v.lang.T("Enter SERVER for all tools of an MCP server or SERVER.TOOL for one tool, separated by spaces. Configured servers: %s.",
+	return v.lang.T("Enter SERVER for all tools of an MCP server or SERVER.TOOL for one tool, separated by spaces. "+
+		"Configured servers: %s.",
 		strings.Join(v.Servers, ", "))
 }
 

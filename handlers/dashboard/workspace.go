@@ -190,8 +190,8 @@ func (p place) crumbs(r *request) []option {
 	return list
 }
 
-// row returns an entry of a folder. A link has no address: the page shows what is there, and
-// not what something points to.
+// row returns an entry of a folder. A link has no address: the page shows only the link itself,
+// not its target.
 func (p place) row(e sandbox.Entry) entryRow {
 	row := entryRow{Name: path.Base(e.Path), Kind: "other", Size: e.Size, Modified: e.Modified}
 	switch {
@@ -203,7 +203,8 @@ func (p place) row(e sandbox.Entry) entryRow {
 	case e.Mode.Type() == modeLink:
 		row.Kind = "link"
 	}
-	// Commands may make names that no address holds, such as one with a control character.
+	// Commands may create names that cannot stand in an address, such as a name with a control
+	// character.
 	if _, err := sandbox.SafePath(e.Path); err != nil {
 		row.Address, row.Bytes = "", ""
 	}

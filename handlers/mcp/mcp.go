@@ -26,7 +26,8 @@ import (
 	"journeyman/store"
 )
 
-// Config holds what a Server works with. Every field without a stated default is required.
+// Config holds the dependencies and settings of a Server. Every field without a stated default is
+// required.
 type Config struct {
 	Store     *store.Store
 	Runner    *runner.Runner
@@ -91,7 +92,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who store.Identit
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
 		// The protocol has no batches any more, and a batch could hold any number of calls.
-		return store.Errorf(store.Invalid, "batches of messages are not taken: send one message a request")
+		return store.Errorf(store.Invalid, "batches of messages are not accepted: send one message in a request")
 	}
 	out := &writer{ResponseWriter: w, wroteAt: time.Now()}
 	c := &call{request: r, requestID: requestID, who: who, out: out}

@@ -178,7 +178,7 @@ type taskView struct {
 	PendingApprovals []view.PendingApproval `json:"pendingApprovals,omitempty"` // the task waits for them
 }
 
-// waits returns in words what a task waits for, and who can end the wait.
+// waits returns the reason why a task waits and the people who can end the wait, in words.
 func (s *Server) waits(t store.Turn, p view.PendingApproval) string {
 	if p.Question == nil {
 		return fmt.Sprintf("It waits for a person to approve the call of %s.", p.ToolName)
@@ -197,27 +197,27 @@ func (s *Server) result(v view.Run, t store.Turn) *sdk.CallToolResult {
 	res.StructuredContent = taskView{TaskID: t.TaskID, TurnID: t.ID, Status: status, TaskStatus: taskStatus,
 		Output: v.OutputText, StructuredOutput: v.StructuredOutput, Files: v.Files, Sources: v.Sources, Error: v.Error,
 		Incomplete: v.IncompleteDetails, URL: s.views.TaskURL(t.TaskID), PendingApprovals: v.Metadata.PendingApprovals}
-	say := func(text string) {
+	addText := func(text string) {
 		if text != "" {
 			res.Content = append(res.Content, &sdk.TextContent{Text: text})
 		}
 	}
 	if v.Error != nil {
-		say(fmt.Sprintf("The task ended without success: %s (%s)", v.Error.Message, v.Error.Code))
+		addText(fmt.Sprintf("The task ended without success: %s (%s)", v.Error.Message, v.Error.Code))
 	}
-	if say(v.OutputText); !status.Ended() {
-		say(fmt.Sprintf("The task is %s. It goes on; call %s with task %q for its result.",
+	if addText(v.OutputText); !status.Ended() {
+		addText(fmt.Sprintf("The task is %s. It goes on; call %s with task %q for its result.",
 			taskStatus, getTaskName, t.TaskID))
 	}
 	// Many clients show the text and not the structured content, so the text says it,
 	// too.
 	for _, p := range v.Metadata.PendingApprovals {
-		say(s.waits(t, p))
+		addText(s.waits(t, p))
 	}
 	for _, f := range v.Files {
 		res.Content = append(res.Content,
 			&sdk.ResourceLink{URI: f.URL, Name: f.Filename, MIMEType: f.MediaType, Size: &f.Size})
 	}
-	say("Task " + t.TaskID + ": " + s.views.TaskURL(t.TaskID))
+	addText("Task " + t.TaskID + ": " + s.views.TaskURL(t.TaskID))
 	return res
 }

@@ -194,7 +194,7 @@ var (
 	workerName = regexp.MustCompile(`^[a-z0-9_]*_([0-9a-z]{26})$`)
 )
 
-// maxSlug leaves room for the rest of a name: clients take 64 characters.
+// maxSlug leaves room for the other parts of a name: clients accept 64 characters.
 const maxSlug = 36
 
 // workerTool is a worker's own tool. Its name begins with the title, for people and
