@@ -1,0 +1,276 @@
+package postgres_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store/engine"
+	"journeyman/store/postgres"
+	"journeyman/store/postgres/pgtest"
+)
+
+// A proxy passes on what a client and the server say. It can cut connections off.
+type proxy struct {
+	listener net.Listener
+	server   string
+
+	mu    sync.Mutex
+	conns map[net.Conn]net.Conn // guarded by mu; the client's, and the server's for it
+	on    []byte                // guarded by mu; bytes of a client after which its connection is cut off
+	late  bool                  // guarded by mu; such bytes reach the server
+	down  bool                  // guarded by mu; new connections are cut off at once
+}
+
+// throughProxy starts a proxy and returns the URL that leads through it.
+func throughProxy(t *testing.T, server string) (*proxy, string) {
+	t.Helper()
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{server: u.Host, conns: map[net.Conn]net.Conn{}}
+	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			client, err := p.listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { p.serve(client) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = p.listener.Close()
+		p.cut()
+		serving.Wait()
+	})
+	u.Host = p.listener.Addr().String()
+	return p, u.String()
+}
+
+func (p *proxy) serve(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", p.server)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	p.mu.Lock()
+	p.conns[client] = server
+	down := p.down
+	p.mu.Unlock()
+	if down {
+		return
+	}
+	mute, answered := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(answered)
+		answer(client, server, mute)
+	}()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buffer)
+		cut, late := p.cuts(buffer[:n])
+		if err != nil || cut && !late {
+			return
+		}
+		if cut {
+			close(mute)
+		}
+		if _, err := server.Write(buffer[:n]); err != nil {
+			return
+		}
+		if cut {
+			<-answered // the server has done it
+			return
+		}
+	}
+}
+
+// answer passes on what the server says. Once mute is closed, it drops that and ends.
+func answer(client, server net.Conn, mute chan struct{}) {
+	defer client.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := server.Read(buffer)
+		if err != nil {
+			return
+		}
+		select {
+		case <-mute:
+			return
+		default:
+		}
+		if _, err := client.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// cuts reports whether the bytes end their connection, and whether they reach the server.
+func (p *proxy) cuts(b []byte) (cut, late bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if cut = p.on != nil && bytes.Contains(b, p.on); cut {
+		p.on = nil
+	}
+	return cut, p.late
+}
+
+// cutOn cuts off the connection on which the client sends text next.
+func (p *proxy) cutOn(text string, late bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.on, p.late = []byte(text), late
+}
+
+// cut cuts off all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for client, server := range p.conns {
+		_, _ = client.Close(), server.Close()
+	}
+	clear(p.conns)
+}
+
+// refuse makes the server unreachable for new connections.
+func (p *proxy) refuse() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.down = true
+}
+
+// setDown makes the server unreachable, or reachable again.
+func (p *proxy) setDown(down bool) {
+	p.mu.Lock()
+	p.down = down
+	p.mu.Unlock()
+	if down {
+		p.cut()
+	}
+}
+
+// TestConnectionBreaks cuts off a connection before the commit. The write runs again.
+func TestConnectionBreaks(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p, u := throughProxy(t, pgtest.URL(t))
+	db := openURL(t, u)
+	tries := 0
+	is.NoErr(db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
+		if err := note("a")(tx); err != nil {
+			return err
+		}
+		if tries++; tries == 1 {
+			p.cutOn("INSERT INTO notes", false)
+		}
+		_, err := tx.Exec(`INSERT INTO notes (id) SELECT 'b'`)
+		return err
+	}))
+	is.Equal(tries, 2)
+	is.Equal(notes(t, db), []string{"a", "b"})
+}
+
+// TestCommitIsUnknown cuts off a connection at the commit, before the server sees it and after. The
+// write does not run again.
+func TestCommitIsUnknown(t *testing.T) {
+	t.Parallel()
+	for name, done := range map[string]bool{"not done": false, "done": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			p, u := throughProxy(t, pgtest.URL(t))
+			db := openURL(t, u)
+			var events []string
+			err := db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
+				events = append(events, "run")
+				tx.OnCommit(func() { events = append(events, "committed") })
+				tx.OnUndo(func() { events = append(events, "undone") })
+				p.cutOn("COMMIT", done)
+				return note("a")(tx)
+			})
+			is.True(errors.Is(err, postgres.ErrUnknown))
+			is.True(postgres.IsUnavailable(err))
+			is.Equal(events, []string{"run", "undone"})
+			is.Equal(len(notes(t, db)) == 1, done)
+		})
+	}
+}
+
+// TestServerRestarts ends all connections while they are idle. The next queries and writes make
+// new ones, once the lock is held again.
+func TestServerRestarts(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p, u := throughProxy(t, pgtest.URL(t))
+	db := openURL(t, u)
+	is.NoErr(db.Write(t.Context(), engine.Serializable, note("a")))
+	p.setDown(true)
+	_, err := db.Query(t.Context(), `SELECT id FROM notes`)
+	is.True(postgres.IsUnavailable(err))
+	is.True(postgres.IsUnavailable(db.Write(t.Context(), engine.Serializable, note("b"))))
+	is.True(postgres.IsUnavailable(db.Snapshot(t.Context(), func(q engine.Querier) error {
+		_, err := q.Query(t.Context(), `SELECT id FROM notes`)
+		return err
+	})))
+	p.setDown(false)
+	is.Equal(notes(t, db), []string{"a"})
+	eventually(t, "a write to succeed", func() bool {
+		return db.Write(t.Context(), engine.Serializable, note("c")) == nil
+	})
+	is.NoErr(db.Snapshot(t.Context(), func(q engine.Querier) error {
+		_, err := q.Query(t.Context(), `SELECT id FROM notes`)
+		return err
+	}))
+	is.Equal(notes(t, db), []string{"a", "c"})
+}
+
+// TestIdleConnectionsEnd has the server end each connection of the database but one, as it does
+// when it restarts in between.
+func TestIdleConnectionsEnd(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	db := open(t)
+	is.NoErr(db.Snapshot(t.Context(), func(engine.Querier) error { return idle(t.Context(), db, 5) }))
+	_, err := number(t.Context(), db, `SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	is.NoErr(err)
+	is.NoErr(idle(t.Context(), db, 5))
+	eventually(t, "the lock to be held again", func() bool {
+		return db.Write(t.Context(), engine.Serializable, note("a")) == nil
+	})
+	is.Equal(notes(t, db), []string{"a"})
+}
+
+// idle runs queries at the same time, which makes as many connections.
+func idle(ctx context.Context, db *postgres.DB, n int) error {
+	failed := make(chan error, n)
+	var together sync.WaitGroup
+	together.Add(n)
+	for range n {
+		go func() {
+			failed <- db.Snapshot(ctx, func(q engine.Querier) error {
+				_, err := q.Query(ctx, `SELECT 1`)
+				together.Done()
+				together.Wait()
+				return err
+			})
+		}()
+	}
+	var err error
+	for range n {
+		err = errors.Join(err, <-failed)
+	}
+	return err
+}

@@ -1,0 +1,99 @@
+package postgres_test
+
+import (
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store/postgres"
+	"journeyman/store/postgres/pgtest"
+)
+
+// TestSecretsInErrors opens databases by URLs that lead nowhere or that cannot be read. No error
+// contains a part of the password.
+func TestSecretsInErrors(t *testing.T) {
+	t.Parallel()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := closed.Addr().String()
+	_ = closed.Close()
+	for name, url := range map[string]string{
+		"no server":             "postgres://me:hush1hush@" + address + "/x?sslmode=disable",
+		"no server, by option":  "postgres://me@" + address + "/x?sslmode=disable&password=hush1hush",
+		"no name of the host":   "postgres://me:hush1hush@nobody.invalid/x",
+		"bad port":              "postgres://me:hush1hush@localhost:port/x",
+		"slash in the password": "postgres://me:hush1/hush@localhost/x",
+		"at in the password":    "postgres://me:hush1@hush@localhost/x",
+		"number and slash":      "postgres://me:123/hush@localhost/x",
+		"question mark":         "postgres://me:hush1?hush@localhost/x",
+		"colon":                 "postgres://me:hush1:hush@localhost:1/x",
+		"two hosts":             "postgres://me:hush1hush@localhost:1,localhost:2/x",
+		"hash in the password":  "postgres://me:hush1#hush@localhost/x",
+		"percent":               "postgres://me:hush1%hush@localhost/x",
+		"bad bracket":           "postgres://me:hush1hush@[::1/x",
+		"bad sslmode":           "postgres://me:hush1hush@localhost/x?sslmode=hush1hush",
+		"bad number":            "postgres://me:hush1hush@localhost/x?pool_max_conns=hush1",
+		"bad mode":              "postgres://me:hush1hush@localhost/x?default_query_exec_mode=hush1",
+		"missing certificate":   "postgres://me:hush1hush@localhost/x?sslmode=verify-full&sslrootcert=/nowhere/ca.pem",
+		"key and value":         "host=localhost user=me password=hush1hush",
+		"other database":        "mysql://me:hush1hush@localhost/x",
+		"line":                  "postgres://me:hush1hush@local\nhost/x",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			db, err := postgres.Open(t.Context(), url, schema, nil)
+			if err == nil {
+				_ = db.Close()
+			}
+			is.True(err != nil)
+			is.True(!strings.Contains(err.Error(), "hush")) // no part of the password
+			t.Log(err)
+		})
+	}
+}
+
+// TestURL opens databases by URLs with options.
+func TestURL(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		options string
+		says    string // of the error; "" for none
+	}{
+		"pool":                   {"&pool_max_conns=4&pool_max_conn_lifetime=1h&statement_cache_capacity=10", ""},
+		"application":            {"&application_name=other", ""},
+		"schema":                 {"&search_path=public", ""},
+		"pool of one":            {"&pool_max_conns=1", "from 2 to 1000"},
+		"no number":              {"&pool_max_conns=many", "from 2 to 1000"},
+		"simple protocol":        {"&default_query_exec_mode=simple_protocol", "cache_statement"},
+		"unknown option":         {"&no_such_option=1", "no_such_option"},
+		"schema that is missing": {"&search_path=missing", "does not exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			db, err := postgres.Open(t.Context(), pgtest.URL(t)+tt.options, schema, nil)
+			if err == nil {
+				is.NoErr(db.Close())
+			}
+			is.Equal(err != nil, tt.says != "")
+			is.True(err == nil || strings.Contains(err.Error(), tt.says))
+		})
+	}
+}
+
+// TestUnreachable says that a database that does not answer is unavailable.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	u, err := url.Parse(pgtest.URL(t))
+	is.NoErr(err)
+	u.Host = "127.0.0.1:1"
+	_, err = postgres.Open(t.Context(), u.String(), schema, nil)
+	is.True(postgres.IsUnavailable(err))
+}

@@ -1,0 +1,214 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	// lockPatience is the time in which a process that has just ended must have given up its lock.
+	lockPatience = 2 * time.Second
+	// lockCheck is the time after which the connection that holds the lock is tested.
+	lockCheck = 5 * time.Second
+	// longestBackoff bounds the pause between tries to connect again.
+	longestBackoff = 2 * time.Second
+)
+
+// lockKey is the number of the lock. It depends on the schema: each holds a database of its own.
+const lockKey = `hashtextextended('journeyman ' || current_schema(), 0)`
+
+// A lock keeps other processes from the database. A connection of its own holds it, so that the
+// server gives it up when the process ends, however it ends.
+//
+// The process can lose the connection and not know it yet. Then another one can take the lock, and
+// counts up the epoch. Each write compares that: see DB.opening.
+type lock struct {
+	cfg   *config
+	conn  *conn                 // of the goroutine watch, once that runs
+	lost  atomic.Pointer[error] // why writes are refused; nil while the lock is held
+	epoch int64
+	stop  context.CancelFunc
+	done  chan struct{} // closed when watch returns
+}
+
+// acquire takes the lock of the database. The caller then sets the epoch and starts watch.
+func acquire(ctx context.Context, cfg *config) (*lock, error) {
+	l := &lock{cfg: cfg}
+	until := time.Now().Add(lockPatience)
+	for try := 1; ; try++ {
+		err := l.take(ctx)
+		if err == nil {
+			return l, nil
+		}
+		if !errors.Is(err, ErrInUse) || time.Now().After(until) {
+			return nil, err
+		}
+		if err := pause(ctx, try); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// take connects and takes the lock, if no other process has it.
+func (l *lock) take(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	c, err := connect(ctx, l.cfg)
+	if err != nil {
+		return err
+	}
+	if err := l.takeOn(ctx, c); err != nil {
+		c.close()
+		return err
+	}
+	l.conn = c
+	return nil
+}
+
+func (l *lock) takeOn(ctx context.Context, c *conn) error {
+	text := `SELECT pg_try_advisory_lock(` + lockKey + `)`
+	if c.unnamed {
+		// Behind a proxy only a transaction has a connection of the server to itself. One that
+		// has changed and read nothing does not keep the server from removing old rows.
+		const noLimit = `BEGIN; SELECT set_config(name, '0', true) FROM pg_settings
+			WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')`
+		if err := c.script(ctx, noLimit); err != nil {
+			return fmt.Errorf("begin the transaction of the lock: %w", err)
+		}
+		text = `SELECT pg_try_advisory_xact_lock(` + lockKey + `)`
+	}
+	r, err := c.query(ctx, text, nil)
+	if err != nil {
+		return fmt.Errorf("lock the database: %w", err)
+	}
+	var held *bool
+	if r.Next() {
+		err = r.Scan(&held)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("lock the database: %w", err)
+	case held == nil:
+		return errors.New("the schema of the database's search_path does not exist")
+	case !*held:
+		return ErrInUse
+	}
+	return nil
+}
+
+// start watches the lock until close.
+func (l *lock) start(epoch int64) {
+	l.epoch, l.done = epoch, make(chan struct{})
+	var ctx context.Context
+	ctx, l.stop = context.WithCancel(context.Background())
+	go l.watch(ctx)
+}
+
+// close gives up the lock.
+func (l *lock) close() {
+	if l.stop != nil {
+		l.stop()
+		<-l.done
+	}
+	if l.conn != nil {
+		l.conn.close()
+	}
+}
+
+// check returns an error unless the lock is held.
+func (l *lock) check() error {
+	if err := l.lost.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// refuse makes writes fail with err from now on.
+func (l *lock) refuse(err error) { l.lost.Store(&err) }
+
+// watch takes the lock again whenever it is lost. It returns when ctx ends.
+func (l *lock) watch(ctx context.Context) {
+	defer close(l.done)
+	for ctx.Err() == nil {
+		if l.alive(ctx) {
+			continue
+		}
+		l.refuse(errLockLost)
+		l.conn.close()
+		l.conn = nil
+		if !l.regain(ctx) {
+			<-ctx.Done()
+		}
+	}
+}
+
+// alive waits for a while, and reports whether the connection that holds the lock still lives.
+func (l *lock) alive(ctx context.Context) bool {
+	waiting, cancel := context.WithTimeout(ctx, lockCheck)
+	defer cancel()
+	err := l.conn.pg.WaitForNotification(waiting)
+	if ctx.Err() != nil {
+		return true // close ends it
+	}
+	if err != nil && !pgconn.Timeout(err) {
+		return false
+	}
+	testing, cancel := context.WithTimeout(ctx, lockCheck)
+	defer cancel()
+	return l.conn.script(testing, `SELECT 1`) == nil || ctx.Err() != nil
+}
+
+// regain takes the lock again and reports whether it is held. It returns false once ctx has ended. It
+// does so, too, if another process has used the database meanwhile: then what this one remembers of
+// the database is wrong, and writes stay refused.
+func (l *lock) regain(ctx context.Context) bool {
+	for try := 1; ; try++ {
+		err := l.retake(ctx)
+		switch {
+		case err == nil:
+			l.lost.Store(nil)
+			return true
+		case errors.Is(err, errFenced):
+			l.refuse(err)
+			return false
+		case errors.Is(err, ErrInUse):
+			l.refuse(fmt.Errorf("%w: %w", errLockLost, err))
+		}
+		if backoff(ctx, try) != nil {
+			return false
+		}
+	}
+}
+
+// retake takes the lock unless another process has had it.
+func (l *lock) retake(ctx context.Context) error {
+	if err := l.take(ctx); err != nil {
+		return err
+	}
+	epoch, err := readEpoch(ctx, l.conn)
+	if err == nil && epoch != l.epoch {
+		err = errFenced
+	}
+	if err != nil {
+		l.conn.close()
+		l.conn = nil
+	}
+	return err
+}
+
+// backoff waits for a time that doubles with each try.
+func backoff(ctx context.Context, tries int) error {
+	timer := time.NewTimer(min(50*time.Millisecond<<min(tries, 10), longestBackoff))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,144 @@
+package postgres_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/matryer/is"
+
+	"journeyman/store/engine"
+	"journeyman/store/postgres"
+	"journeyman/store/postgres/pgtest"
+)
+
+// TestSecondProcess opens a database twice. The second has to wait until the first is closed.
+func TestSecondProcess(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string]string{
+		"its own connection": "",
+		"behind a proxy":     "&default_query_exec_mode=cache_describe",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			url := pgtest.URL(t) + options
+			db, err := postgres.Open(t.Context(), url, schema, nil)
+			is.NoErr(err)
+			is.NoErr(db.Write(t.Context(), engine.Serializable, note("first")))
+			_, err = postgres.Open(t.Context(), url, schema, nil)
+			is.True(errors.Is(err, postgres.ErrInUse))
+			is.NoErr(db.Close())
+			is.Equal(notes(t, openURL(t, url)), []string{"first"})
+		})
+	}
+}
+
+// endLock ends the connection that holds the lock of the database at url.
+func endLock(t *testing.T, url string) {
+	t.Helper()
+	is := is.New(t)
+	c, err := pgx.Connect(t.Context(), url)
+	is.NoErr(err)
+	defer c.Close(t.Context())
+	var n int
+	is.NoErr(c.QueryRow(t.Context(), `SELECT COUNT(pg_terminate_backend(pid)) FROM pg_locks
+		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+	`).Scan(&n))
+	is.Equal(n, 1)
+}
+
+// locks returns the number of connections that hold the lock of the database.
+func locks(t *testing.T, q engine.Querier) int64 {
+	t.Helper()
+	n, err := number(t.Context(), q, `SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory'
+		AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestLostLock ends the connection that holds the lock. Writes go on once it is held again.
+func TestLostLock(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	url := pgtest.URL(t)
+	db := openURL(t, url)
+	endLock(t, url)
+	eventually(t, "the lock to be held again", func() bool {
+		err := db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
+			_, err := tx.Exec(`INSERT INTO notes (id) VALUES ('a') ON CONFLICT (id) DO NOTHING`)
+			return err
+		})
+		is.True(err == nil || postgres.IsUnavailable(err))
+		return err == nil && locks(t, db) == 1
+	})
+	_, err := postgres.Open(t.Context(), url, schema, nil)
+	is.True(errors.Is(err, postgres.ErrInUse))
+	is.Equal(notes(t, db), []string{"a"})
+}
+
+// TestFence has another process open the database while a write of the first is under way, whose
+// lock is lost. The other one waits for that write, and the first one writes nothing after it.
+func TestFence(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	url := pgtest.URL(t)
+	p, through := throughProxy(t, url)
+	db := openURL(t, through)
+	opened := make(chan *postgres.DB, 1)
+	is.NoErr(db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
+		if err := note("under way")(tx); err != nil {
+			return err
+		}
+		p.refuse() // the first process must not take its lock again at once
+		endLock(t, url)
+		go func() {
+			other, err := postgres.Open(t.Context(), url, schema, nil)
+			if err != nil {
+				t.Error(err)
+			}
+			opened <- other
+		}()
+		eventually(t, "the other process to wait", func() bool {
+			n, err := number(t.Context(), tx, `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`)
+			is.NoErr(err)
+			return n > 0
+		})
+		select {
+		case <-opened:
+			t.Error("the other process did not wait")
+		default:
+		}
+		return nil
+	}))
+	other := <-opened
+	t.Cleanup(func() { is.NoErr(other.Close()) })
+	err := db.Write(t.Context(), engine.Serializable, note("fenced"))
+	is.True(postgres.IsUnavailable(err))
+	is.NoErr(other.Write(t.Context(), engine.Serializable, note("of the other")))
+	is.Equal(notes(t, other), []string{"of the other", "under way"})
+}
+
+// TestFenceWithoutNotice has another process count up the epoch. The first one has not noticed that
+// its lock is lost, and is refused all the same.
+func TestFenceWithoutNotice(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	url := pgtest.URL(t)
+	db := openURL(t, url)
+	is.NoErr(db.Write(t.Context(), engine.Serializable, note("a")))
+	c, err := pgx.Connect(t.Context(), url)
+	is.NoErr(err)
+	defer c.Close(t.Context())
+	_, err = c.Exec(t.Context(), `UPDATE meta SET value = '2' WHERE name = 'epoch'`)
+	is.NoErr(err)
+	for _, mode := range modes {
+		err := db.Write(t.Context(), mode, note("b"))
+		is.True(postgres.IsUnavailable(err))
+		is.True(strings.Contains(err.Error(), "another process"))
+	}
+	is.Equal(notes(t, db), []string{"a"})
+}

@@ -1,0 +1,278 @@
+package postgres
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// oldestServer is the first version of PostgreSQL that can run this program's statements.
+const oldestServer = 14
+
+// The table meta, which Schema creates, has a row for each of these names: the version of the tables;
+// the epoch, which counts the processes that have opened the database; and the sum of a schema and
+// of the tables that were found to be the same.
+const (
+	createMeta    = `INSERT INTO meta (name, value) VALUES ('version', '%d'), ('epoch', '0'), ('checked', '')`
+	selectVersion = `SELECT value FROM meta WHERE name = 'version'`
+	updateVersion = `UPDATE meta SET value = '%d' WHERE name = 'version'`
+	selectEpoch   = `SELECT value FROM meta WHERE name = 'epoch'`
+	updateEpoch   = `UPDATE meta SET value = CAST(value AS bigint) + 1 WHERE name = 'epoch'`
+	selectChecked = `SELECT 1 FROM meta WHERE name = 'checked' AND value = $1`
+	updateChecked = `UPDATE meta SET value = $1 WHERE name = 'checked'`
+)
+
+// checkServer returns an error if the server is too old, is a standby, or does not store UTF-8.
+func checkServer(ctx context.Context, c *conn) error {
+	version := c.pg.ParameterStatus("server_version")
+	major := strings.FieldsFunc(version, func(r rune) bool { return r < '0' || r > '9' }) // such as 15.18 or 19devel
+	if n, err := strconv.Atoi(strings.Join(major[:min(1, len(major))], "")); err == nil && n < oldestServer {
+		return fmt.Errorf("the server is PostgreSQL %s, and this program needs version %d or later", version, oldestServer)
+	}
+	encoding, standby, err := serverState(ctx, c)
+	switch {
+	case err != nil:
+		return fmt.Errorf("ask the server for its settings: %w", err)
+	case encoding != "UTF8":
+		return fmt.Errorf("the database has the encoding %s: create it with the encoding UTF8", encoding)
+	case standby:
+		return errors.New("the server is a standby, which takes no writes: use the address of the primary server")
+	}
+	return nil
+}
+
+func serverState(ctx context.Context, c *conn) (encoding string, standby bool, err error) {
+	r, err := c.query(ctx, `SELECT current_setting('server_encoding'), pg_is_in_recovery()`, nil)
+	if err != nil {
+		return "", false, err
+	}
+	r.Next()
+	err = r.Scan(&encoding, &standby)
+	return encoding, standby, err
+}
+
+// migrate brings the database to the newest version, which is len(migrations)+1 and which script
+// creates. migrations[i], in the server's SQL, upgrades version i+1 to i+2. There is no copy of the
+// older version: the operator makes one with pg_dump.
+func migrate(ctx context.Context, c *conn, script string, migrations []string) error {
+	newest := int64(len(migrations) + 1)
+	version, err := readVersion(ctx, c)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read database version: %w", err)
+	case version == newest:
+		return nil
+	case version > newest:
+		return fmt.Errorf("the database has version %d and this program knows versions up to %d: use a newer program",
+			version, newest)
+	case version == 0:
+		return create(ctx, c, script, newest)
+	}
+	scripts := append(slices.Clone(migrations[version-1:]), fmt.Sprintf(updateVersion, newest))
+	return inTransaction(ctx, c, fmt.Sprintf("bring database to version %d", newest), scripts...)
+}
+
+// readVersion returns the version of the database, and 0 for an empty one.
+func readVersion(ctx context.Context, c *conn) (version int64, err error) {
+	tables, err := describe(ctx, c, `current_schema()`)
+	if err != nil {
+		return 0, err
+	}
+	if len(tables) == 0 {
+		return 0, nil
+	}
+	r, err := c.query(ctx, selectVersion, nil)
+	if codeOf(err) == codeNoTable || err == nil && !r.Next() {
+		return 0, errNotMade
+	}
+	if err != nil {
+		return 0, err
+	}
+	err = r.Scan(&version)
+	return version, err
+}
+
+// codeNoTable is the SQLSTATE of a statement whose table does not exist.
+const codeNoTable = "42P01"
+
+func create(ctx context.Context, c *conn, script string, version int64) error {
+	return inTransaction(ctx, c, "create the tables", script, fmt.Sprintf(createMeta, version))
+}
+
+// inTransaction runs scripts, all or none of them.
+func inTransaction(ctx context.Context, c *conn, doing string, scripts ...string) error {
+	for _, script := range slices.Concat([]string{`BEGIN`}, scripts, []string{`COMMIT`}) {
+		if err := c.script(ctx, script); err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", doing, err), rollback(ctx, c))
+		}
+	}
+	return nil
+}
+
+// rollback ends a transaction that has failed, unless its connection has ended, too.
+func rollback(ctx context.Context, c *conn) error {
+	if c.broken() {
+		return nil
+	}
+	return c.script(context.WithoutCancel(ctx), `ROLLBACK`)
+}
+
+// nextEpoch counts up the epoch and returns it. It waits for the writes of a process that has lost
+// the lock; they have read the epoch before.
+func nextEpoch(ctx context.Context, c *conn) (int64, error) {
+	err := inTransaction(ctx, c, "count up the epoch of the database", `SET LOCAL lock_timeout = '30s'`,
+		`LOCK TABLE meta IN ACCESS EXCLUSIVE MODE`, updateEpoch)
+	if err != nil {
+		return 0, err
+	}
+	return readEpoch(ctx, c)
+}
+
+// readEpoch returns the epoch of the database.
+func readEpoch(ctx context.Context, c *conn) (epoch int64, err error) {
+	r, err := c.query(ctx, selectEpoch, nil)
+	if err != nil {
+		return 0, err
+	}
+	if !r.Next() {
+		return 0, errNotMade
+	}
+	err = r.Scan(&epoch)
+	return epoch, err
+}
+
+// maxDifferences bounds the differences that an error lists.
+const maxDifferences = 5
+
+// checkSchema returns an error unless the database has exactly the tables, columns, constraints and
+// indexes that script creates. The error names what differs. Further indexes do not count, unless
+// they are unique. The tables are created a second time for the comparison only if the script or
+// the tables have changed since the last one.
+func checkSchema(ctx context.Context, c *conn, script string) error {
+	got, err := describe(ctx, c, `current_schema()`)
+	if err != nil {
+		return fmt.Errorf("read the schema: %w", err)
+	}
+	sum := checksum(script, got)
+	r, err := c.query(ctx, selectChecked, []any{sum})
+	if err != nil {
+		return fmt.Errorf("read the schema: %w", err)
+	}
+	if r.Next() {
+		return nil
+	}
+	want, err := describeScript(ctx, c, script)
+	if err != nil {
+		return fmt.Errorf("create the program's schema for a comparison: %w", err)
+	}
+	if list := differences(got, want); len(list) > 0 {
+		if more := len(list) - maxDifferences; more > 0 {
+			list = append(list[:maxDifferences], fmt.Sprintf("and %d more differences", more))
+		}
+		return fmt.Errorf("the database is not what this program created: %s. "+
+			"Restore a backup, or undo the change that was made to it", strings.Join(list, "; "))
+	}
+	_, err = c.query(ctx, updateChecked, []any{sum})
+	return err
+}
+
+// describeScript describes the tables that script creates. It undoes them.
+func describeScript(ctx context.Context, c *conn, script string) (map[string]string, error) {
+	const apart = `CREATE SCHEMA engine_check; SET LOCAL search_path = engine_check`
+	for _, text := range []string{`BEGIN`, apart, script} {
+		if err := c.script(ctx, text); err != nil {
+			return nil, errors.Join(err, rollback(ctx, c))
+		}
+	}
+	want, err := describe(ctx, c, `'engine_check'`)
+	return want, errors.Join(err, rollback(ctx, c))
+}
+
+// describe returns the declaration of each part of a schema: tables, columns, constraints and
+// indexes. The name of a part begins with its kind.
+func describe(ctx context.Context, c *conn, schema string) (map[string]string, error) {
+	r, err := c.query(ctx, `
+		WITH tables AS (SELECT oid, relname::text AS name FROM pg_class
+			WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = `+schema+`) AND relkind IN ('r', 'p'))
+		SELECT 'the table "' || name || '"', '', false FROM tables
+		UNION ALL
+		SELECT format('the column "%s" of the table "%s"', attname, t.name),
+			concat_ws(' ', format_type(atttypid, atttypmod), collname, attnotnull, attidentity, attgenerated,
+				pg_get_expr(adbin, adrelid)), false
+		FROM tables t JOIN pg_attribute a ON attrelid = t.oid AND attnum > 0 AND NOT attisdropped
+			LEFT JOIN pg_attrdef ON adrelid = t.oid AND adnum = attnum
+			LEFT JOIN pg_collation l ON l.oid = attcollation
+		UNION ALL
+		SELECT format('the constraint "%s" of the table "%s"', conname, t.name), pg_get_constraintdef(k.oid), false
+		FROM tables t JOIN pg_constraint k ON conrelid = t.oid AND contype IN ('c', 'f', 'p', 'u', 'x')
+		UNION ALL
+		SELECT format('the index "%s" of the table "%s"', i.relname, t.name), pg_get_indexdef(i.oid), NOT x.indisunique
+		FROM tables t JOIN pg_index x ON indrelid = t.oid JOIN pg_class i ON i.oid = indexrelid
+		WHERE NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = i.oid AND contype IN ('p', 'u', 'x'))`, nil)
+	if err != nil {
+		return nil, err
+	}
+	parts := map[string]string{}
+	for r.Next() {
+		var name, text string
+		var plain bool
+		if err := r.Scan(&name, &text, &plain); err != nil {
+			return nil, err
+		}
+		if plain {
+			name = plainIndex + name
+		}
+		parts[name] = unqualified(text)
+	}
+	return parts, nil
+}
+
+// plainIndex begins the name of an index that changes no result.
+const plainIndex = "(plain) "
+
+// unqualified returns a declaration without the name of the schema in which it stands.
+func unqualified(text string) string {
+	before, after, found := strings.Cut(text, " ON ")
+	if !found || !strings.Contains(before, "INDEX") {
+		return strings.ReplaceAll(text, "engine_check.", "")
+	}
+	if dot := strings.IndexByte(after, '.'); dot >= 0 && dot < strings.IndexByte(after, ' ') {
+		after = after[dot+1:]
+	}
+	return before + " ON " + after
+}
+
+// differences returns how two schemas differ, for people.
+func differences(got, want map[string]string) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		text, found := got[name]
+		switch name := strings.TrimPrefix(name, plainIndex); {
+		case !found:
+			list = append(list, name+" is missing")
+		case text != want[name]:
+			list = append(list, name+" is declared differently")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, known := want[name]; !known && !strings.HasPrefix(name, plainIndex) {
+			list = append(list, name+" is unknown to this program")
+		}
+	}
+	return list
+}
+
+// checksum returns the sum of a script and of the tables of a database.
+func checksum(script string, tables map[string]string) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q", script)
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		fmt.Fprintf(h, "%q %q", name, tables[name])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,166 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"journeyman/store/engine"
+)
+
+// closeTimeout bounds the polite end of a connection.
+const closeTimeout = 2 * time.Second
+
+// A pool holds the connections that run queries. Writes leave some of them for reads, because
+// writes can wait for one another.
+type pool struct {
+	cfg     *config
+	prepare []string // texts that a new connection prepares
+	slots   chan struct{}
+	writers chan struct{}
+	waiting atomic.Int64 // writes that wait for a connection
+
+	mu     sync.Mutex
+	idle   []*conn // guarded by mu; the last one was used last
+	closed bool    // guarded by mu
+}
+
+// forReads is the number of connections that writes leave alone.
+const forReads = 2
+
+func newPool(cfg *config, prepare []string) *pool {
+	return &pool{
+		cfg: cfg, prepare: prepare, slots: make(chan struct{}, cfg.conns),
+		writers: make(chan struct{}, max(1, cfg.conns-forReads)),
+	}
+}
+
+// get returns a connection for one caller, who gives it back.
+func (p *pool) get(ctx context.Context) (*conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case p.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	c, err := p.take()
+	if c == nil && err == nil {
+		c, err = p.connect(ctx)
+	}
+	if err != nil {
+		<-p.slots
+	}
+	return c, err
+}
+
+// getForWrite is get for a write.
+func (p *pool) getForWrite(ctx context.Context) (*conn, error) {
+	p.waiting.Add(1)
+	defer p.waiting.Add(-1)
+	select {
+	case p.writers <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	c, err := p.get(ctx)
+	if err != nil {
+		<-p.writers
+	}
+	return c, err
+}
+
+// take returns an idle connection, or nil without one.
+func (p *pool) take() (*conn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, engine.ErrClosed
+	}
+	n := len(p.idle)
+	if n == 0 {
+		return nil, nil
+	}
+	c := p.idle[n-1]
+	p.idle = p.idle[:n-1]
+	return c, nil
+}
+
+// connect makes a connection that has prepared the pool's texts.
+func (p *pool) connect(ctx context.Context) (*conn, error) {
+	c, err := connect(ctx, p.cfg)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range p.prepare {
+		if c.unnamed {
+			break
+		}
+		if _, err := c.prepare(ctx, text); err != nil {
+			err = failed(ctx, c, err)
+			c.close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// renew returns a new connection in place of one that broke while it was idle. The others that are
+// idle have probably ended with it.
+func (p *pool) renew(ctx context.Context, c *conn) (*conn, error) {
+	c.close()
+	for _, other := range p.drop(false) {
+		other.close()
+	}
+	return p.connect(ctx)
+}
+
+// drop removes the idle connections and returns them.
+func (p *pool) drop(closed bool) []*conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	idle := p.idle
+	p.idle, p.closed = nil, p.closed || closed
+	return idle
+}
+
+// put takes back a connection, which is nil if it could not be renewed.
+func (p *pool) put(c *conn) {
+	if c != nil && !p.keep(c) {
+		c.close()
+	}
+	<-p.slots
+}
+
+// putFromWrite is put for a connection of a write.
+func (p *pool) putFromWrite(c *conn) {
+	p.put(c)
+	<-p.writers
+}
+
+// keep makes a connection idle if it can be used again.
+func (p *pool) keep(c *conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || !c.usable() {
+		return false
+	}
+	c.reused = true
+	p.idle = append(p.idle, c)
+	return true
+}
+
+// close ends the connections. It waits for those in use.
+func (p *pool) close() {
+	for _, c := range p.drop(true) {
+		c.close()
+	}
+	for range cap(p.slots) {
+		p.slots <- struct{}{}
+	}
+	for range cap(p.slots) {
+		<-p.slots // so that later calls of get find that the pool is closed
+	}
+}

@@ -1,0 +1,129 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"journeyman/store/engine"
+)
+
+const (
+	maxTries       = 100              // of a write
+	maxUniqueTries = 3                // of a write that violates a unique index
+	maxRetrying    = 10 * time.Second // after it, a write is not run again
+	firstPause     = 2 * time.Millisecond
+	longestPause   = 200 * time.Millisecond
+	// txTimeout bounds one try of a write, which locks rows.
+	txTimeout = time.Minute
+)
+
+// Write runs fn in a transaction of its own, and again while it meets other transactions: see
+// engine.DB. An error that is ErrUnknown means that the changes may be committed.
+func (db *DB) Write(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) error) error {
+	if err := db.enter(); err != nil {
+		return err
+	}
+	defer db.writes.Done()
+	return db.write(ctx, mode, fn)
+}
+
+func (db *DB) write(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) error) error {
+	begun := time.Now()
+	defer func() { db.stats.Write.ObserveDuration(time.Since(begun)) }()
+	unique := 0
+	for try := 1; ; try++ {
+		failure, err := db.try(ctx, mode, fn)
+		if err == nil {
+			db.stats.Commits.Add(1)
+			db.stats.Operations.Add(1)
+			db.stats.Batch.Observe(1)
+			return nil
+		}
+		if codeOf(failure) == codeUnique {
+			unique++
+		}
+		if !repeatable(failure) || unique >= maxUniqueTries {
+			return err
+		}
+		if try >= maxTries || time.Since(begun) > maxRetrying {
+			return gaveUp(try, failure, err)
+		}
+		db.stats.Retries.Add(1)
+		if err := pause(ctx, try); err != nil {
+			return err
+		}
+	}
+}
+
+// gaveUp returns the error of a write that is not run again. A conflict leads to one that is
+// unavailable, whatever fn made of it.
+func gaveUp(tries int, failure, err error) error {
+	if isConflict(codeOf(failure)) {
+		return &conflictError{tries, failure}
+	}
+	return err
+}
+
+// repeatable reports whether a write that failed with an error can succeed if it runs again. The
+// violation of a unique index can come from a row that fn would have found, had it been committed
+// a moment earlier.
+func repeatable(err error) bool {
+	if e, ok := errors.AsType[*connectionError](err); ok {
+		return !e.fresh && !errors.Is(err, ErrUnknown)
+	}
+	switch code := codeOf(err); code {
+	case codeUnique, codeNoStatement, codePlanChanged:
+		return true
+	default:
+		return isConflict(code)
+	}
+}
+
+// pause waits for a random time, which grows with the number of tries.
+func pause(ctx context.Context, tries int) error {
+	longest := min(firstPause<<min(tries, 10), longestPause)
+	timer := time.NewTimer(rand.N(longest))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// try runs fn once. It returns the error for the caller, and the failure that caused it: the first
+// error of a statement, even if fn has gone on or made another error of it.
+func (db *DB) try(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) error) (failure, err error) {
+	if err := db.lock.check(); err != nil {
+		return err, err
+	}
+	c, err := db.pool.getForWrite(ctx)
+	if err != nil {
+		return err, err
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
+	defer cancel()
+	t := &tx{session: session{db: db, conn: c, opening: db.opening(mode), epoch: db.epoch}, ctx: limited}
+	defer func() { db.pool.putFromWrite(t.conn) }()
+	err = engine.Recovered(func() error { return fn(t) })
+	if failure = t.err; failure == nil {
+		failure = err
+	}
+	if err == nil {
+		err = t.err
+	}
+	if err == nil {
+		err = t.commit()
+		failure = err
+	}
+	if err != nil {
+		t.end(limited)
+		t.Undone()
+		return failure, err
+	}
+	t.Committed()
+	return nil, nil
+}

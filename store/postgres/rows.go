@@ -1,0 +1,191 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"journeyman/store/engine"
+)
+
+// The formats of values.
+const (
+	textFormat   = 0
+	binaryFormat = 1
+)
+
+// rows are the result of a query. They are read as a whole before the caller sees the first one: a
+// connection runs one query at a time, and callers run queries while they go through the rows of
+// another.
+type rows struct {
+	columns []pgconn.FieldDescription
+	data    []byte // all values, one after the other
+	cells   []cell // of all rows
+	next    int    // index in cells of the row after the present one
+	open    bool   // Next has gone to a row
+	changed int64  // rows that the statement changed, for one that is no query
+}
+
+// A cell says where in the data a value is. NULL begins at -1.
+type cell struct{ begin, end int }
+
+// readRows reads a result to its end.
+func readRows(from *pgconn.ResultReader) (*rows, error) {
+	r := &rows{}
+	for from.NextRow() {
+		if r.columns == nil {
+			r.columns = append(r.columns, from.FieldDescriptions()...)
+		}
+		for _, value := range from.Values() {
+			at := cell{-1, -1}
+			if value != nil {
+				at = cell{len(r.data), len(r.data) + len(value)}
+				r.data = append(r.data, value...)
+			}
+			r.cells = append(r.cells, at)
+		}
+	}
+	tag, err := from.Close()
+	if err != nil {
+		return nil, err
+	}
+	r.changed = tag.RowsAffected()
+	return r, nil
+}
+
+// Next goes to the next row and reports whether there is one.
+func (r *rows) Next() bool {
+	if r.open = r.next < len(r.cells); r.open {
+		r.next += len(r.columns)
+	}
+	return r.open
+}
+
+// Err returns nil: all rows were read before.
+func (r *rows) Err() error { return nil }
+
+// Close forgets the rows.
+func (r *rows) Close() error {
+	r.cells, r.data, r.open = nil, nil, false
+	return nil
+}
+
+// Scan reads the present row into the variables to which dest points.
+func (r *rows) Scan(dest ...any) error {
+	if !r.open {
+		return errors.New("the rows are closed")
+	}
+	if len(dest) != len(r.columns) {
+		return fmt.Errorf("the query has %d columns, not %d", len(r.columns), len(dest))
+	}
+	for i, to := range dest {
+		if err := r.scan(i, to); err != nil {
+			return fmt.Errorf("column %d, %q: %w", i, r.columns[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// scan reads a column. It spares the most frequent types the detour through an interface value.
+func (r *rows) scan(i int, dest any) error {
+	at, column := r.cells[r.next-len(r.columns)+i], &r.columns[i]
+	if at.begin < 0 {
+		return engine.Assign(dest, nil)
+	}
+	data := r.data[at.begin:at.end]
+	switch to := dest.(type) {
+	case *string:
+		if to != nil && isText(column.DataTypeOID) {
+			*to = string(data)
+			return nil
+		}
+	case *int64:
+		if to != nil && column.DataTypeOID == oidInt8 && column.Format == binaryFormat {
+			*to = int64(binary.BigEndian.Uint64(data))
+			return nil
+		}
+	case *bool:
+		if to != nil && column.DataTypeOID == oidBool {
+			*to = data[0] == 't'
+			return nil
+		}
+	}
+	v, err := decode(column, data)
+	if err != nil {
+		return err
+	}
+	return engine.Assign(dest, v)
+}
+
+// isText reports whether a type's values are texts, in both formats.
+func isText(oid uint32) bool {
+	return oid == oidText || oid == oidVarchar || oid == oidUnknown
+}
+
+// formatOf returns the format in which values of a type are asked for.
+func formatOf(oid uint32) int16 {
+	switch oid {
+	case oidInt8, oidFloat8, oidBytea:
+		return binaryFormat
+	}
+	return textFormat
+}
+
+// decode returns a value that is not NULL as SQLite would return it: an int64, a float64, a string
+// or a []byte. Sums are numeric on the server; those without a fraction become an int64.
+func decode(column *pgconn.FieldDescription, data []byte) (any, error) {
+	if column.Format == binaryFormat {
+		switch column.DataTypeOID {
+		case oidInt8:
+			return int64(binary.BigEndian.Uint64(data)), nil
+		case oidFloat8:
+			return math.Float64frombits(binary.BigEndian.Uint64(data)), nil
+		}
+		return append([]byte(nil), data...), nil // nil without bytes
+	}
+	switch column.DataTypeOID {
+	case oidBool:
+		if data[0] == 't' {
+			return int64(1), nil
+		}
+		return int64(0), nil
+	case oidInt2, oidInt4, oidInt8, oidOID:
+		return strconv.ParseInt(string(data), 10, 64)
+	case oidFloat4, oidFloat8:
+		return strconv.ParseFloat(string(data), 64)
+	case oidNumeric:
+		return decodeNumeric(string(data))
+	case oidBytea:
+		return decodeHex(data)
+	}
+	return string(data), nil
+}
+
+// decodeNumeric returns a whole number as an int64 if it fits, and any other number as a float64.
+func decodeNumeric(text string) (any, error) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, nil
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil, err
+	}
+	if n := int64(x); x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+		return n, nil
+	}
+	return x, nil
+}
+
+// decodeHex returns the bytes that a text such as \x00ff stands for.
+func decodeHex(text []byte) (any, error) {
+	if len(text) < 2 || text[0] != '\\' || text[1] != 'x' {
+		return nil, errors.New("the server writes bytes in a form that is not known: set its bytea_output to hex")
+	}
+	var b []byte // nil without bytes
+	return hex.AppendDecode(b, text[2:])
+}

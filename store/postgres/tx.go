@@ -1,0 +1,161 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"journeyman/store/engine"
+)
+
+// A session is a transaction on a connection of the pool. It begins with its first statement, in
+// the same round trip.
+type session struct {
+	db      *DB
+	conn    *conn // nil after a broken connection that could not be renewed
+	opening []string
+	epoch   int64 // that the last text of opening must select; 0 for a session that only reads
+	begun   bool
+}
+
+// run runs a statement of the session.
+func (s *session) run(ctx context.Context, query string, args []any) (*rows, error) {
+	text, err := s.db.translated(query)
+	if err != nil {
+		return nil, err
+	}
+	if s.begun {
+		return s.conn.query(ctx, text, args)
+	}
+	s.begun = true
+	last, r, err := s.conn.begin(ctx, s.opening, text, args)
+	if err != nil && s.conn.reused && s.conn.broken() && ctx.Err() == nil {
+		// Nothing was committed, so the statement can run again.
+		if s.conn, err = s.db.pool.renew(ctx, s.conn); err != nil {
+			return nil, err
+		}
+		last, r, err = s.conn.begin(ctx, s.opening, text, args)
+	}
+	if err == nil && s.epoch != 0 {
+		err = s.checkEpoch(last)
+	}
+	return r, err
+}
+
+// checkEpoch returns an error if another process has opened the database since this one.
+func (s *session) checkEpoch(r *rows) error {
+	var epoch int64
+	if !r.Next() {
+		return errFenced
+	}
+	if err := r.Scan(&epoch); err != nil {
+		return err
+	}
+	if epoch != s.epoch {
+		return errFenced
+	}
+	return nil
+}
+
+// end ends a transaction whose changes are not kept.
+func (s *session) end(ctx context.Context) {
+	if s.conn == nil || !s.begun || s.conn.broken() || s.conn.pg.TxStatus() == 'I' {
+		return
+	}
+	// After an error, the connection is in no state to be used again, and put closes it.
+	_ = s.conn.script(ctx, `ROLLBACK`)
+}
+
+// A tx is the transaction of one try of a write. After the first error of a statement, the server
+// refuses all others.
+type tx struct {
+	engine.Effects
+	session
+	ctx context.Context // with a limit of time of its own, and without the caller's end
+	err error           // the first error of a statement
+}
+
+// Query runs a query and reads its rows as a whole.
+func (t *tx) Query(_ context.Context, query string, args ...any) (engine.Rows, error) {
+	r, err := t.do(query, args)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Exec runs a statement and returns the number of rows that it changed.
+func (t *tx) Exec(query string, args ...any) (int64, error) {
+	r, err := t.do(query, args)
+	if err != nil {
+		return 0, err
+	}
+	return r.changed, nil
+}
+
+// Insert runs an INSERT and returns the column num of the new row, or 0 if it made none.
+func (t *tx) Insert(query string, args ...any) (int64, error) {
+	r, err := t.do(query+returningNum, args)
+	if err != nil || !r.Next() {
+		return 0, err
+	}
+	var num int64
+	err = r.Scan(&num)
+	return num, err
+}
+
+// returningNum makes an INSERT a query for the number that the server has given to the new row.
+const returningNum = ` RETURNING num`
+
+// Note returns err: the server looks after its files itself.
+func (t *tx) Note(err error) error { return err }
+
+func (t *tx) do(query string, args []any) (*rows, error) {
+	if t.err != nil {
+		return nil, fmt.Errorf("an earlier statement of the write has failed: %w", t.err)
+	}
+	t.db.stats.Statements.Add(1)
+	r, err := t.run(t.ctx, query, args)
+	t.err = err
+	return r, err
+}
+
+// commit commits the transaction. If the connection breaks meanwhile, the error is ErrUnknown.
+func (t *tx) commit() error {
+	if !t.begun {
+		return nil // fn ran no statement
+	}
+	results, err := t.conn.pg.Exec(t.ctx, `COMMIT`).ReadAll()
+	if err != nil && t.conn.broken() {
+		return &connectionError{doing: "commit", err: errors.Join(ErrUnknown, err)}
+	}
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	if tag := results[0].CommandTag.String(); tag != "COMMIT" {
+		return fmt.Errorf("commit: the server answered %q", tag)
+	}
+	return nil
+}
+
+// A snapshot is a transaction that only reads.
+type snapshot struct{ session }
+
+// Query runs a query on the snapshot and reads its rows as a whole.
+func (s *snapshot) Query(ctx context.Context, query string, args ...any) (engine.Rows, error) {
+	s.db.stats.Reads.Add(1)
+	if s.conn == nil {
+		return nil, errSnapshotEnded
+	}
+	r, err := s.run(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// errSnapshotEnded follows the error of an earlier query.
+var errSnapshotEnded = errors.New("the connection of the snapshot broke")
+
+// Note returns err: the server looks after its files itself.
+func (s *snapshot) Note(err error) error { return err }

@@ -1,0 +1,109 @@
+package postgres
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// encodeAll returns the parameters of a statement as they are sent, with their formats. types are
+// those that the server has inferred, or nil if nobody has asked it.
+func encodeAll(args []any, types []uint32) (values [][]byte, formats []int16, err error) {
+	if types != nil && len(args) != len(types) {
+		return nil, nil, fmt.Errorf("the statement has %d parameters, not %d", len(types), len(args))
+	}
+	values, formats = make([][]byte, len(args)), make([]int16, len(args))
+	for i, arg := range args {
+		oid := uint32(0)
+		if types != nil {
+			oid = types[i]
+		}
+		if values[i], formats[i], err = encode(arg, oid); err != nil {
+			return nil, nil, fmt.Errorf("parameter %d: %w", i+1, err)
+		}
+	}
+	return values, formats, nil
+}
+
+// encode returns an argument as it is sent. It converts it as database/sql does, and sends numbers
+// as text: the server reads 1 as a number, as a boolean or as text, whatever the statement needs.
+// Bytes are sent in the binary format, which is the same for text and for bytea.
+func encode(arg any, oid uint32) (value []byte, format int16, err error) {
+	switch arg.(type) {
+	case nil, int64, string, []byte:
+	default:
+		if arg, err = driver.DefaultParameterConverter.ConvertValue(arg); err != nil {
+			return nil, 0, err
+		}
+	}
+	switch v := arg.(type) {
+	case nil:
+		return nil, textFormat, nil
+	case int64:
+		return strconv.AppendInt(nil, v, 10), textFormat, nil
+	case bool:
+		if v {
+			return []byte("1"), textFormat, nil
+		}
+		return []byte("0"), textFormat, nil
+	case float64:
+		return encodeFloat(v), textFormat, nil
+	case string:
+		if oid == oidBytea {
+			return []byte(v), binaryFormat, nil
+		}
+		return []byte(clean(v)), textFormat, nil
+	case []byte:
+		if v == nil {
+			return nil, textFormat, nil
+		}
+		if isText(oid) {
+			v = []byte(clean(string(v)))
+		}
+		return v, binaryFormat, nil
+	}
+	return nil, 0, fmt.Errorf("the type %T is not known", arg) // a time.Time: the store writes times as integers
+}
+
+// encodeFloat returns a number without an exponent if it is whole, because it may be for a column
+// of integers. NaN is NULL, as on SQLite.
+func encodeFloat(x float64) []byte {
+	switch {
+	case math.IsNaN(x):
+		return nil
+	case math.IsInf(x, 1):
+		return []byte("Infinity")
+	case math.IsInf(x, -1):
+		return []byte("-Infinity")
+	case x == math.Trunc(x) && math.Abs(x) < 1<<63:
+		return strconv.AppendFloat(nil, x, 'f', -1, 64)
+	}
+	return strconv.AppendFloat(nil, x, 'g', -1, 64)
+}
+
+// clean returns a text that the server takes. It refuses two kinds of text that SQLite stores: wrong
+// bytes that are not UTF-8 become U+FFFD, and NUL is left out.
+func clean(text string) string {
+	if strings.IndexByte(text, 0) >= 0 {
+		text = strings.ReplaceAll(text, "\x00", "")
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// The server's numbers of the types that this package knows.
+const (
+	oidBool    = 16
+	oidBytea   = 17
+	oidInt8    = 20
+	oidInt2    = 21
+	oidInt4    = 23
+	oidText    = 25
+	oidOID     = 26
+	oidFloat4  = 700
+	oidFloat8  = 701
+	oidUnknown = 705
+	oidVarchar = 1043
+	oidNumeric = 1700
+)
