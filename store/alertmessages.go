@@ -187,7 +187,7 @@ func (s *Store) ClaimAlertMessages(ctx context.Context, n int, lease time.Durati
 		now := s.now()
 		list, err = all(ctx, tx, scanAlertMessage, selectAlertMessage+`WHERE m.num IN (SELECT num
 			FROM alert_messages INDEXED BY alert_messages_due WHERE next_attempt_at <= ?
-			ORDER BY next_attempt_at, num LIMIT ?)`, now.UnixMilli(), n)
+			ORDER BY next_attempt_at, num LIMIT ?) /* ORDER BY m.num */`, now.UnixMilli(), n)
 		for i := range list {
 			if err != nil {
 				return err

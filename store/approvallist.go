@@ -44,7 +44,8 @@ func (s *Store) Approvals(ctx context.Context, c Caller, q ApprovalQuery) ([]App
 		WHERE (?6 OR w.visibility = 'public' OR w.user_id = ?4
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?4))
 			AND (NOT ?8 OR `+mayDecide("?3", "?4")+`)
-		LIMIT ?7`, key, before, c.Role.May(DecideApprovals), c.UserID, maxScanned, c.Role.manages(), limit+1, q.Mine)
+		/* ORDER BY a.num DESC */ LIMIT ?7`,
+		key, before, c.Role.May(DecideApprovals), c.UserID, maxScanned, c.Role.manages(), limit+1, q.Mine)
 	if err != nil {
 		return nil, "", err
 	}

@@ -238,7 +238,7 @@ func (s *Store) emailsOf(ctx context.Context, c Caller, q EmailQuery, direction,
 			AND (?6 OR EXISTS (SELECT 1 FROM workers w WHERE w.id = e.worker_id
 				AND (w.visibility = 'public' OR w.user_id = ?7
 					OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?7))))`+own+`
-		LIMIT ?8`,
+		/* ORDER BY e.id DESC */ LIMIT ?8`,
 		c.OrganizationID, before, maxScanned, string(q.Status), q.WorkerID, c.Role.manages(), c.UserID, limit+1)
 	if err != nil || len(list) > limit {
 		return list, "", err

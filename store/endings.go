@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -186,6 +188,7 @@ func (s *Store) AbortTask(ctx context.Context, c Caller, id string) (task Task, 
 		if err != nil {
 			return err
 		}
+		slices.SortFunc(turns, func(a, b Turn) int { return cmp.Compare(a.Seq, b.Seq) }) // RETURNING has no order
 		if running, err = s.abortTurns(ctx, tx, task.num, turns); err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func (s *Store) FilesByWorker(ctx context.Context, c Caller, workerID, cursor st
 		FROM (SELECT *`+listed+`LIMIT ?3) f
 		WHERE NOT EXISTS (SELECT 1 FROM files g
 			WHERE g.worker_id = ?1 AND g.path = f.path AND g.num > f.num AND g.origin = 'published')
-		LIMIT ?4`, workerID, before, maxScanned, limit+1)
+		/* ORDER BY f.num DESC */ LIMIT ?4`, workerID, before, maxScanned, limit+1)
 	if err != nil {
 		return nil, "", err
 	}

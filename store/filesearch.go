@@ -27,14 +27,15 @@ func (s *Store) SearchFiles(ctx context.Context, c Caller, text string, limit in
 		return f, err
 	}
 	// A file has a row for each version, so more rows are read than files returned.
-	list, err := all(ctx, s.db, scan, `SELECT worker, title, path FROM (SELECT w.id worker, w.title title, f.path path
+	list, err := all(ctx, s.db, scan, `SELECT worker, title, path FROM (SELECT w.id worker, w.title title, f.path path,
+				w.num place, f.num version
 			FROM (SELECT * FROM workers INDEXED BY workers_by_organization
 				WHERE organization_id = ?1 AND deleted_at IS NULL ORDER BY num DESC LIMIT ?2) w
 			CROSS JOIN files f INDEXED BY files_listed ON f.worker_id = w.id AND f.origin = 'published'
 			WHERE (w.visibility = 'public' OR ?3 OR w.user_id = ?4
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?4))
-			LIMIT ?5) AS listed
-		WHERE path LIKE ?6 ESCAPE '\' LIMIT ?7`,
+			/* ORDER BY w.num DESC, f.num */ LIMIT ?5) AS listed
+		WHERE path LIKE ?6 ESCAPE '\' /* ORDER BY place DESC, version */ LIMIT ?7`,
 		c.OrganizationID, maxWorkersSearched, c.Role.manages(), c.UserID, MaxSearched, likePattern(text), 10*limit)
 	if err != nil {
 		return nil, err

@@ -45,6 +45,6 @@ func (s *Store) WorkerActivity(ctx context.Context, w Worker) ([]int64, error) {
 	return all(ctx, s.db, scanInt, `WITH RECURSIVE days(day) AS
 			(SELECT CAST(?1 AS BIGINT) UNION ALL SELECT day + 1 FROM days WHERE day < ?2)
 		SELECT (SELECT coalesce(sum(turns), 0) FROM usage u
-			WHERE u.organization_id = ?3 AND u.day = days.day AND u.worker_id = ?4) FROM days`,
+			WHERE u.organization_id = ?3 AND u.day = days.day AND u.worker_id = ?4) FROM days /* ORDER BY day */`,
 		today-ActivityDays+1, today, w.OrganizationID, w.ID)
 }

@@ -31,7 +31,7 @@ func (s *Store) OwnFolders(ctx context.Context, c Caller, workerID string, limit
 	}
 	// The inner query bounds the rows that are read if few tasks have such a folder.
 	return all(ctx, s.db, scanTask, `SELECT `+taskColumns+` FROM (SELECT * FROM tasks INDEXED BY tasks_by_worker
-		WHERE worker_num = ? AND archived_at IS NULL ORDER BY created_at DESC LIMIT ?) AS tasks
-		WHERE own_folder = 1 LIMIT ?`,
+		WHERE worker_num = ? AND archived_at IS NULL ORDER BY created_at DESC, num DESC LIMIT ?) AS tasks
+		WHERE own_folder = 1 /* ORDER BY created_at DESC, num DESC */ LIMIT ?`,
 		w.num, tasksWithFolders, limit)
 }

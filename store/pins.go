@@ -30,7 +30,7 @@ func (s *Store) Pins(ctx context.Context, c Caller) ([]Pin, error) {
 			AND (?3 OR w.visibility = 'public' OR w.user_id = ?2
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?2))
 		LIMIT ?4`, c.OrganizationID, c.UserID, c.Role.manages(), MaxPins)
-	slices.SortStableFunc(list, func(a, b Pin) int { return cmp.Compare(a.at.UnixMilli(), b.at.UnixMilli()) })
+	slices.SortFunc(list, func(a, b Pin) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.ID, b.ID)) })
 	return list, err
 }
 

@@ -301,7 +301,8 @@ func (s *Store) checkUnused(ctx context.Context, q querier, organizationID, name
 	}
 	titles, err := all(ctx, q, scanString, fmt.Sprintf(`SELECT w.title FROM workers w INDEXED BY workers_by_organization
 			JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version
-		WHERE w.organization_id = ? AND w.deleted_at IS NULL AND `+names+` LIMIT 6`, "v.model"), organizationID, name)
+		WHERE w.organization_id = ? AND w.deleted_at IS NULL AND `+names+`
+		/* ORDER BY w.num */ LIMIT 6`, "v.model"), organizationID, name)
 	if err != nil || len(titles) == 0 {
 		return err
 	}

@@ -91,7 +91,7 @@ func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, strin
 			AND (?11 OR w_visibility = 'public' OR w_user = ?12
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w_id AND m.user_id = ?12))
 			AND (?13 = '' OR waits_for = ?13)
-		LIMIT ?14`,
+		/* ORDER BY created_at DESC, num DESC */ LIMIT ?14`,
 		append(args, scanned(q.Scan), string(q.Status), string(q.TriggeredBy), q.WorkerID, likePattern(q.Text),
 			c.Role.manages(), c.UserID, string(q.WaitingFor), limit+1)...)
 	if err != nil {

@@ -98,7 +98,7 @@ func (s *Store) mailPeople(ctx context.Context, tx Tx, t Turn, a Approval, query
 	type person struct{ id, email string }
 	scan := func(row scanner) (p person, err error) { err = row.Scan(&p.id, &p.email); return p, err }
 	// The limit bounds the mails that one call of a tool can cause.
-	people, err := all(ctx, tx, scan, query+` LIMIT ?`, append(args, maxDeciders)...)
+	people, err := all(ctx, tx, scan, query+` /* ORDER BY p.id */ LIMIT ?`, append(args, maxDeciders)...)
 	if err != nil {
 		return err
 	}

@@ -182,7 +182,8 @@ func (s *Store) Workers(ctx context.Context, c Caller, q WorkerQuery) ([]Worker,
 		FROM (SELECT *`+listed+`LIMIT ?3) w CROSS JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version
 		WHERE (w.visibility = 'public' OR ?4 OR w.user_id = ?5
 				OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?5))
-			AND (?6 = '' OR w.title LIKE ?6 ESCAPE '\' OR w.summary LIKE ?6 ESCAPE '\') LIMIT ?7`,
+			AND (?6 = '' OR w.title LIKE ?6 ESCAPE '\' OR w.summary LIKE ?6 ESCAPE '\')
+		/* ORDER BY w.num DESC */ LIMIT ?7`,
 		c.OrganizationID, after, scanned(q.Scan), c.Role.manages(), c.UserID, likePattern(q.Text), limit+1)
 	if err != nil {
 		return nil, "", err

@@ -1,0 +1,41 @@
+package pgtest_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/matryer/is"
+
+	"journeyman/store/postgres/pgtest"
+)
+
+func TestURLIsOfAnEmptyDatabase(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	first, second := pgtest.URL(t), pgtest.URL(t)
+	is.True(first != second)
+	for _, url := range []string{first, second} {
+		c, err := pgx.Connect(t.Context(), url)
+		is.NoErr(err)
+		_, err = c.Exec(t.Context(), `CREATE TABLE t (a TEXT)`) // the other one has no such table
+		is.NoErr(err)
+		is.NoErr(c.Close(t.Context()))
+	}
+}
+
+func TestDatabasesAreDropped(t *testing.T) {
+	is := is.New(t)
+	var url string
+	t.Run("a test", func(t *testing.T) {
+		url = pgtest.URL(t)
+		c, err := pgx.Connect(t.Context(), url)
+		is.NoErr(err)
+		is.NoErr(c.Ping(t.Context())) // and does not close it
+	})
+	if url == "" {
+		t.Skip("there is no server")
+	}
+	_, err := pgx.Connect(context.Background(), url)
+	is.True(err != nil)
+}
