@@ -44,7 +44,7 @@ func (a auth) limited(w http.ResponseWriter, r *http.Request, who store.Identity
 	if err != nil {
 		return who, err
 	}
-	who.RemoteAddr = clientAddr(r)
+	who.RemoteAddr = ClientAddr(r)
 	return who, a.limiter.take(w, cmp.Or(sessionID, who.KeyID))
 }
 

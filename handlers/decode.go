@@ -31,15 +31,20 @@ type Body struct {
 
 // readBody reads a JSON object.
 func readBody(w http.ResponseWriter, r *request) (*Body, error) {
-	if err := wantJSON(r.Request); err != nil {
-		return nil, err
-	}
-	raw, done, err := readAll(w, r, "a JSON body", maxJSON)
+	raw, done, err := readJSON(w, r, "a JSON body", maxJSON)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	return ParseBody(raw)
+}
+
+// readJSON is readAll for a body that must be JSON.
+func readJSON(w http.ResponseWriter, r *request, what string, limit int64) (raw []byte, done func(), err error) {
+	if err := wantJSON(r.Request); err != nil {
+		return nil, nil, err
+	}
+	return readAll(w, r, what, limit)
 }
 
 // ParseBody reads a JSON object. It returns an Invalid error for any other value.

@@ -45,7 +45,7 @@ func TakesOver(stopping bool) bool {
 	if stopping {
 		<-t.stop()
 	}
-	taken := t.add(c)
+	taken := t.use(c, streaming)
 	t.remove(c)
 	<-t.stop()
 	return taken

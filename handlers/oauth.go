@@ -48,7 +48,7 @@ func isOAuth(path string) bool {
 func (a *API) oauthRoutes() {
 	on := func(method, pattern string, limit *limiter, h handle) {
 		a.open(method, pattern, func(w http.ResponseWriter, r *request) error {
-			err := limit.take(w, store.Place(clientAddr(r.Request)))
+			err := limit.take(w, store.Place(ClientAddr(r.Request)))
 			if err == nil {
 				err = h(w, r)
 			}
@@ -151,10 +151,7 @@ type clientView struct {
 // registerClient stores a program. The program gets no secret, because it could not keep one.
 // PKCE binds each code to the program that asked for it.
 func (a *API) registerClient(w http.ResponseWriter, r *request) error {
-	if err := wantJSON(r.Request); err != nil {
-		return err
-	}
-	raw, done, err := readAll(w, r, "a registration", maxOAuth)
+	raw, done, err := readJSON(w, r, "a registration", maxOAuth)
 	if err != nil {
 		return err
 	}
@@ -268,7 +265,7 @@ func (a *API) issueTokens(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	clientID, addr := form.Get("client_id"), clientAddr(r.Request)
+	clientID, addr := form.Get("client_id"), ClientAddr(r.Request)
 	// An unknown client has its own error, which tells the client to register again.
 	if _, err := a.store.OAuthClient(r.Context(), clientID); err != nil {
 		return err
@@ -301,7 +298,7 @@ func (a *API) revokeToken(w http.ResponseWriter, r *request) error {
 		return store.Errorf(store.Invalid, "token is required")
 	}
 	// Only the client of the token can revoke it: the store compares the client_id.
-	err = a.store.RevokeToken(r.Context(), form.Get("client_id"), form.Get("token"), clientAddr(r.Request))
+	err = a.store.RevokeToken(r.Context(), form.Get("client_id"), form.Get("token"), ClientAddr(r.Request))
 	if err != nil {
 		return err
 	}

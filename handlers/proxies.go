@@ -51,7 +51,7 @@ func (p Proxies) Behind(h http.Handler) http.Handler {
 
 // client returns the address of a request's client, or "" where no trusted proxy names it.
 func (p Proxies) client(r *http.Request) string {
-	peer, err := netip.ParseAddr(clientAddr(r))
+	peer, err := netip.ParseAddr(ClientAddr(r))
 	if err != nil || !p.trusted(peer) {
 		return ""
 	}
@@ -69,8 +69,8 @@ func (p Proxies) client(r *http.Request) string {
 	return client
 }
 
-// clientAddr returns the address that a request comes from, without the port.
-func clientAddr(r *http.Request) string {
+// ClientAddr returns the address that a request comes from, without the port.
+func ClientAddr(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr

@@ -21,10 +21,7 @@ func (a *API) serveMCP(w http.ResponseWriter, r *request) error {
 	if a.cfg.MCP == nil {
 		return store.Errorf(store.NotFound, "there is nothing at this address")
 	}
-	if err := wantJSON(r.Request); err != nil {
-		return err
-	}
-	body, done, err := readAll(w, r, "a message", maxMessage)
+	body, done, err := readJSON(w, r, "a message", maxMessage)
 	if err != nil {
 		return err
 	}
@@ -164,7 +161,7 @@ func (a *API) metricsToken() string {
 // not believed: it has a header that simple clients do not send, another host's name, or
 // HTTP/1.0.
 func fromThisMachine(r *http.Request) bool {
-	ip := net.ParseIP(clientAddr(r))
+	ip := net.ParseIP(ClientAddr(r))
 	if ip == nil || !ip.IsLoopback() || !isLoopbackName(r.Host) || !r.ProtoAtLeast(1, 1) {
 		return false
 	}

@@ -55,22 +55,12 @@ func newTakenConns() *takenConns {
 	return &takenConns{all: map[*takenConn]connUse{}, gone: make(chan struct{})}
 }
 
-// add notes a connection with a stream. It returns false if the server stops.
-func (t *takenConns) add(c *takenConn) bool {
+// use notes the current use of a connection. It returns false if the server stops.
+func (t *takenConns) use(c *takenConn, use connUse) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.stopping {
-		t.all[c] = streaming
-	}
-	return !t.stopping
-}
-
-// wait notes that a connection waits for its next request. It returns false if the server stops.
-func (t *takenConns) wait(c *takenConn) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.stopping {
-		t.all[c] = waiting
+		t.all[c] = use
 	}
 	return !t.stopping
 }

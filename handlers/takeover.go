@@ -30,7 +30,7 @@ func takeOver(w http.ResponseWriter, r *http.Request) *takenConn {
 	}
 	// Noted first: at every moment of a shutdown, net/http or the server knows the connection.
 	c := &takenConn{gate: gated, server: server, chunked: r.ProtoAtLeast(1, 1), over: make(chan struct{})}
-	if !server.taken.add(c) {
+	if !server.taken.use(c, streaming) {
 		return nil
 	}
 	conn, rw, err := http.NewResponseController(w).Hijack() // it also sends the header
@@ -117,7 +117,7 @@ func (c *takenConn) end(within time.Duration, whole bool) {
 		c.failed = err != nil
 	}
 	defer close(c.over)
-	if !c.keep || c.failed || !c.server.taken.wait(c) {
+	if !c.keep || c.failed || !c.server.taken.use(c, waiting) {
 		_ = c.conn.Close() // attend notices
 		return
 	}

@@ -16,7 +16,6 @@ import (
 	"embed"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -247,19 +246,10 @@ func (d *Dashboard) identify(r *request) error {
 	if store.IsKind(err, store.Unauthorized) {
 		return nil // the session ended: the browser is not signed in
 	}
-	who.RemoteAddr = remoteAddr(r.Request)
+	who.RemoteAddr = handlers.ClientAddr(r.Request)
 	r.who, r.sessionID = who, sessionID
 	r.lang = d.language(r.Request, who.Language)
 	return err
-}
-
-// remoteAddr returns the address of the client, without the port.
-func remoteAddr(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }
 
 // recovered runs h and turns a panic into an error, so that it ends one request only.

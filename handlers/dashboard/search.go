@@ -73,12 +73,16 @@ func (d *Dashboard) addFound(r *request, p *searchPage) error {
 		{text.Key("Pages"), d.findPages, ""},
 		{text.Key("Commands"), d.findCommands, ""},
 	} {
+		// An empty text matches everything, but only commands are offered without a search.
+		if p.Text == "" && kind.title != "Commands" {
+			continue
+		}
 		items, err := kind.find(r, p.Text)
 		if err != nil {
 			return err
 		}
 		g := foundGroup{Title: r.t(kind.title), Items: items}
-		if kind.more != "" && p.Text != "" {
+		if kind.more != "" {
 			g.More = kind.more + "?" + url.Values{"q": {p.Text}}.Encode()
 		}
 		if len(items) > 0 {
@@ -100,9 +104,6 @@ func marked(title, part string) found {
 }
 
 func (d *Dashboard) findWorkers(r *request, part string) (list []found, err error) {
-	if part == "" {
-		return nil, nil
-	}
 	workers, _, err := d.store.Workers(r.Context(), r.who.Caller,
 		store.WorkerQuery{Text: part, Limit: foundOfEach, Scan: store.MaxSearched})
 	for _, w := range workers {
@@ -117,9 +118,6 @@ func (d *Dashboard) findWorkers(r *request, part string) (list []found, err erro
 }
 
 func (d *Dashboard) findTasks(r *request, part string) (list []found, err error) {
-	if part == "" {
-		return nil, nil
-	}
 	tasks, _, err := d.store.Tasks(r.Context(), r.who.Caller,
 		store.TaskQuery{Text: part, Limit: foundOfEach, Scan: store.MaxSearched})
 	for _, t := range tasks {
@@ -187,9 +185,6 @@ func commandsToFind() []destination {
 }
 
 func (d *Dashboard) findPages(r *request, part string) ([]found, error) {
-	if part == "" {
-		return nil, nil // the navigation is at hand
-	}
 	return d.findPlaces(r, part, pagesToFind())
 }
 

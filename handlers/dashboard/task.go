@@ -69,11 +69,7 @@ func (d *Dashboard) showTask(w http.ResponseWriter, r *request) error {
 // taskPage writes the page. f is a follow-up that was refused, or nil. refusal is the error of
 // another action, or nil.
 func (d *Dashboard) taskPage(w http.ResponseWriter, r *request, status int, f *form, refusal error) error {
-	task, worker, err := d.task(r)
-	if err != nil {
-		return err
-	}
-	p, err := d.newTaskPage(r, task, worker)
+	p, err := d.newTaskPage(r)
 	if err != nil {
 		return err
 	}
@@ -88,16 +84,20 @@ func (d *Dashboard) taskPage(w http.ResponseWriter, r *request, status int, f *f
 	// Without a number, or with an unreadable one, the page shows the newest turns.
 	before, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64)
 	if p.Newest = err != nil; p.Newest {
-		before = task.TurnCount
+		before = p.Task.TurnCount
 	}
 	if err := d.addTurns(r, p, before); err != nil {
 		return err
 	}
-	return d.render(w, r, status, "task.html", task.Title, p)
+	return d.render(w, r, status, "task.html", p.Task.Title, p)
 }
 
-// newTaskPage returns the page without its turns.
-func (d *Dashboard) newTaskPage(r *request, task store.Task, worker store.Worker) (*taskPage, error) {
+// newTaskPage returns the page of the task that r names, without its turns.
+func (d *Dashboard) newTaskPage(r *request) (*taskPage, error) {
+	task, worker, err := d.task(r)
+	if err != nil {
+		return nil, err
+	}
 	p := &taskPage{Task: task, Path: taskPath(task.ID), Worker: worker, NoReload: r.URL.Query().Has("still"),
 		MayArchive: task.ArchivedAt == nil && worker.UserID == r.who.UserID}
 	switch {

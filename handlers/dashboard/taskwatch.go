@@ -19,11 +19,7 @@ import (
 // watchTask streams the pieces of a task's page as they change: HTML that the server has made,
 // the same as a reload would show.
 func (d *Dashboard) watchTask(w http.ResponseWriter, r *request) error {
-	task, worker, err := d.task(r)
-	if err != nil {
-		return err
-	}
-	p, err := d.newTaskPage(r, task, worker)
+	p, err := d.newTaskPage(r)
 	if err != nil {
 		return err
 	}
@@ -41,7 +37,7 @@ func (d *Dashboard) watchTask(w http.ResponseWriter, r *request) error {
 		if again.who.UserID != r.who.UserID || again.who.OrganizationID != r.who.OrganizationID {
 			return errOtherSession
 		}
-		_, _, err := d.store.Task(ctx, again.who.Caller, task.ID)
+		_, _, err := d.store.Task(ctx, again.who.Caller, p.Task.ID)
 		return err
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"journeyman/handlers"
 	"journeyman/store"
 )
 
@@ -140,7 +141,7 @@ func (t *throttle) forgive(email, addr string, right bool) {
 // checkPassword returns the user with that email address and password. It returns a
 // tryLater error after too many wrong passwords.
 func (d *Dashboard) checkPassword(r *request, email, password string) (c store.Caller, err error) {
-	addr := remoteAddr(r.Request)
+	addr := handlers.ClientAddr(r.Request)
 	if err := d.throttle.begin(email, addr); err != nil {
 		d.cfg.Log.WarnContext(r.Context(), "sign-in throttled", "remote", addr)
 		return c, err
@@ -162,7 +163,7 @@ func (d *Dashboard) checkPassword(r *request, email, password string) (c store.C
 // the client's address, the user and the organization may have few under way at once. A
 // refusal is a tryLater error.
 func (d *Dashboard) hashing(r *request, organizationID string, do func() error) error {
-	release, err := d.cfg.API.HoldPassword(remoteAddr(r.Request), r.who.UserID, organizationID)
+	release, err := d.cfg.API.HoldPassword(handlers.ClientAddr(r.Request), r.who.UserID, organizationID)
 	if err == nil {
 		defer release()
 		err = do()

@@ -174,12 +174,15 @@ var mostTokens = regexp.MustCompile(`(?i)(?:maximum (?:context|prompt) length is
 	`context length of only|tokens allowed \(|\d(?: tokens)? >)\s*(\d{3,9})\b`)
 
 // window returns the context window that the message states, in tokens, else 0.
-func (r *apiError) window() int64 {
-	m := mostTokens.FindStringSubmatch(r.message)
+func (r *apiError) window() int64 { return r.number(mostTokens) }
+
+// number returns the number that the first group of the pattern matches in the message, else 0.
+func (r *apiError) number(pattern *regexp.Regexp) int64 {
+	m := pattern.FindStringSubmatch(r.message)
 	if m == nil {
 		return 0
 	}
-	n, _ := strconv.ParseInt(m[1], 10, 64) // nine digits at most
+	n, _ := strconv.ParseInt(m[1], 10, 64) // the patterns match nine digits at most
 	return n
 }
 

@@ -3,7 +3,6 @@ package model
 import (
 	"encoding/json"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -178,11 +177,4 @@ func (r *apiError) unwrap() {
 var requestTokens = regexp.MustCompile(`request \((\d{1,9}) tokens\)`)
 
 // promptTokens returns the size of a refused request as the server counted it, else 0.
-func (r *apiError) promptTokens() int64 {
-	m := requestTokens.FindStringSubmatch(r.message)
-	if m == nil {
-		return 0
-	}
-	n, _ := strconv.ParseInt(m[1], 10, 64) // nine digits at most
-	return n
-}
+func (r *apiError) promptTokens() int64 { return r.number(requestTokens) }

@@ -159,16 +159,20 @@ func (q *quirks) adaptMaxTokens(r *apiError) {
 	q.oldMaxTokens = old
 }
 
+// endpoint returns the path of an endpoint. underV1 is set if the base URL lacks /v1.
+func endpoint(name string, underV1 bool) string {
+	if underV1 {
+		return "v1/" + name
+	}
+	return name
+}
+
 // call makes one request. refused is not nil if the server refused the request before it
 // began to answer.
 func (o *openAI) call(ctx context.Context, req *Request, q quirks, emit func(Delta)) (
 	_ Response, refused *apiError, _ error,
 ) {
-	path := "chat/completions"
-	if q.underV1 {
-		path = "v1/chat/completions"
-	}
-	resp, refused, err := o.post(ctx, path, o.request(req, q))
+	resp, refused, err := o.post(ctx, endpoint("chat/completions", q.underV1), o.request(req, q))
 	if resp == nil {
 		return Response{}, refused, err
 	}

@@ -113,11 +113,7 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 func (o *responses) call(ctx context.Context, req *Request, q responsesQuirks, emit func(Delta)) (
 	_ Response, refused *apiError, _ error,
 ) {
-	path := "responses"
-	if q.underV1 {
-		path = "v1/responses"
-	}
-	resp, refused, err := o.post(ctx, path, o.request(req, q))
+	resp, refused, err := o.post(ctx, endpoint("responses", q.underV1), o.request(req, q))
 	if resp == nil {
 		return Response{}, refused, err
 	}

@@ -140,6 +140,17 @@ func (a *arguments) number(name string, def, least int) int {
 // texts reads a list of at most most strings, each of at most each characters. It returns
 // nil for an absent argument.
 func (a *arguments) texts(name string, most, each int) []string {
+	list := a.strings(name, most)
+	for i, s := range list {
+		if n := utf8.RuneCountInString(s); n > each {
+			a.wrong("%s%s[%d] can have %d characters and has %d", a.within, name, i, each, n)
+		}
+	}
+	return list
+}
+
+// strings reads a list of at most most strings. It returns nil for an absent argument.
+func (a *arguments) strings(name string, most int) []string {
 	var list []string
 	if !a.has(name, false) || !a.read(name, &list, "a list of strings") {
 		return nil
@@ -147,11 +158,6 @@ func (a *arguments) texts(name string, most, each int) []string {
 	if len(list) > most {
 		a.wrong("%s%s can have %d entries and has %d", a.within, name, most, len(list))
 		return nil
-	}
-	for i, s := range list {
-		if n := utf8.RuneCountInString(s); n > each {
-			a.wrong("%s%s[%d] can have %d characters and has %d", a.within, name, i, each, n)
-		}
 	}
 	return list
 }
@@ -167,14 +173,7 @@ func (a *arguments) boolean(name string) bool {
 
 // paths reads a list of at most most paths of files. It returns nil for an absent argument.
 func (a *arguments) paths(name string, most int) []string {
-	var list []string
-	if !a.has(name, false) || !a.read(name, &list, "a list of strings") {
-		return nil
-	}
-	if len(list) > most {
-		a.wrong("%s%s can have %d entries and has %d", a.within, name, most, len(list))
-		return nil
-	}
+	list := a.strings(name, most)
 	for i, p := range list {
 		if _, err := sandbox.SafePath(p); err != nil {
 			a.wrong("%s%s[%d]: %s", a.within, name, i, err)
