@@ -20,8 +20,9 @@ const (
 	maxConns = 1000
 	// connectTimeout bounds the making of a connection, if the URL does not.
 	connectTimeout = 10 * time.Second
-	// keepAlive is the time without traffic after which either side asks whether the other lives.
-	keepAlive = 15 * time.Second
+	// silence is the time after which a connection ends whose other side says nothing, and
+	// acknowledges nothing.
+	silence = 30 * time.Second
 )
 
 // A config is what a URL says.
@@ -69,7 +70,10 @@ func parseConfig(text string) (*config, error) {
 	}
 	c.RuntimeParams["application_name"] = cmp.Or(c.RuntimeParams["application_name"], "journeyman")
 	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, connectTimeout)
-	c.DialFunc = (&net.Dialer{Timeout: c.ConnectTimeout, KeepAlive: keepAlive}).DialContext
+	c.DialFunc = (&net.Dialer{
+		Timeout: c.ConnectTimeout, Control: giveUp,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: silence / 2, Interval: silence / 6, Count: 3},
+	}).DialContext
 	return c, nil
 }
 

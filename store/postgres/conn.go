@@ -13,11 +13,11 @@ const maxPrepared = 1000
 // A conn is a connection of the pool. One goroutine at a time uses it.
 type conn struct {
 	pg      *pgconn.PgConn
-	unnamed bool // no statement stays prepared
+	unnamed bool // no statement stays prepared; the types of its parameters and columns are kept
 	reused  bool // it was idle since its last use, so the server may have ended it
 	stale   bool // it must not be used again
 
-	prepared map[string]*pgconn.StatementDescription // by text
+	prepared map[string]*pgconn.StatementDescription // by text; without a name if no statement stays prepared
 	serial   int                                     // of the name of the last prepared statement
 }
 
@@ -59,13 +59,6 @@ func (c *conn) query(ctx context.Context, text string, args []any) (*rows, error
 }
 
 func (c *conn) execute(ctx context.Context, text string, args []any) (*rows, error) {
-	if c.unnamed {
-		values, formats, err := encodeAll(args, nil)
-		if err != nil {
-			return nil, err
-		}
-		return readRows(c.pg.ExecParams(ctx, text, values, nil, formats, nil))
-	}
 	known, err := c.prepare(ctx, text)
 	if err != nil {
 		return nil, err
@@ -74,6 +67,9 @@ func (c *conn) execute(ctx context.Context, text string, args []any) (*rows, err
 	if err != nil {
 		return nil, err
 	}
+	if c.unnamed {
+		return readRows(c.pg.ExecParams(ctx, text, values, known.ParamOIDs, formats, formatsOf(known)))
+	}
 	return readRows(c.pg.ExecStatement(ctx, known, values, formats, formatsOf(known)))
 }
 
@@ -81,28 +77,20 @@ func (c *conn) execute(ctx context.Context, text string, args []any) (*rows, err
 // trip if that is prepared. It returns the rows of the last opening text, too.
 func (c *conn) begin(ctx context.Context, opening []string, text string, args []any) (last, r *rows, err error) {
 	known := c.prepared[text]
-	var types []uint32
+	var values [][]byte
+	var formats []int16
 	if known != nil {
-		types = known.ParamOIDs
-	}
-	values, formats, err := encodeAll(args, types)
-	if err != nil {
-		return nil, nil, err
+		if values, formats, err = encodeAll(args, known.ParamOIDs); err != nil {
+			return nil, nil, err
+		}
 	}
 	p := c.pg.StartPipeline(ctx)
 	for _, o := range opening {
-		if known := c.prepared[o]; known != nil {
-			p.SendQueryStatement(known, nil, nil, formatsOf(known))
-		} else {
-			p.SendQueryParams(o, nil, nil, nil, nil)
-		}
+		c.send(p, o, c.prepared[o], nil, nil)
 	}
-	switch {
-	case known != nil:
-		p.SendQueryStatement(known, values, formats, formatsOf(known))
-	case c.unnamed:
-		p.SendQueryParams(text, values, nil, formats, nil)
-	default:
+	if known != nil {
+		c.send(p, text, known, values, formats)
+	} else {
 		p.SendPrepare(c.newName(), text, nil)
 	}
 	results, err := c.results(p, text)
@@ -115,6 +103,18 @@ func (c *conn) begin(ctx context.Context, opening []string, text string, args []
 	}
 	r, err = c.query(ctx, text, args)
 	return last, r, err
+}
+
+// send adds a statement to p. known is nil for one that has no parameters and is not prepared.
+func (c *conn) send(p *pgconn.Pipeline, text string, known *pgconn.StatementDescription, values [][]byte, formats []int16) {
+	switch {
+	case known == nil:
+		p.SendQueryParams(text, nil, nil, nil, nil)
+	case c.unnamed:
+		p.SendQueryParams(text, values, known.ParamOIDs, formats, formatsOf(known))
+	default:
+		p.SendQueryStatement(known, values, formats, formatsOf(known))
+	}
 }
 
 // results sends what p holds and reads its results. It remembers text as prepared if p prepares it.
@@ -165,12 +165,20 @@ func (c *conn) prepare(ctx context.Context, text string) (*pgconn.StatementDescr
 // newName returns the name of the next prepared statement.
 func (c *conn) newName() string {
 	c.serial++
+	return c.name()
+}
+
+// name returns the name of the statement that was prepared last: "" if none stays prepared.
+func (c *conn) name() string {
+	if c.unnamed {
+		return ""
+	}
 	return "s" + strconv.Itoa(c.serial)
 }
 
 // keep remembers a statement that was prepared under the last new name.
 func (c *conn) keep(text string, known *pgconn.StatementDescription) {
-	known.Name, known.SQL = "s"+strconv.Itoa(c.serial), text
+	known.Name, known.SQL = c.name(), text
 	c.prepared[text] = known
 	c.stale = c.stale || len(c.prepared) > maxPrepared // few texts are put together while the program runs
 }

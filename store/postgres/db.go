@@ -145,7 +145,9 @@ func (db *DB) Snapshot(ctx context.Context, fn func(q engine.Querier) error) err
 	}
 	s := &snapshot{session{db: db, conn: c, opening: []string{`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`}}}
 	defer func() {
-		s.end(context.WithoutCancel(ctx))
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		s.end(limited)
 		db.pool.put(s.conn)
 	}()
 	return fn(s)

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -105,7 +104,7 @@ func (r *rows) scan(i int, dest any) error {
 			return nil
 		}
 	case *int64:
-		if to != nil && column.DataTypeOID == oidInt8 && column.Format == binaryFormat {
+		if to != nil && column.DataTypeOID == oidInt8 {
 			*to = int64(binary.BigEndian.Uint64(data))
 			return nil
 		}
@@ -154,14 +153,12 @@ func decode(column *pgconn.FieldDescription, data []byte) (any, error) {
 			return int64(1), nil
 		}
 		return int64(0), nil
-	case oidInt2, oidInt4, oidInt8, oidOID:
+	case oidInt2, oidInt4, oidOID:
 		return strconv.ParseInt(string(data), 10, 64)
-	case oidFloat4, oidFloat8:
+	case oidFloat4:
 		return strconv.ParseFloat(string(data), 64)
 	case oidNumeric:
 		return decodeNumeric(string(data))
-	case oidBytea:
-		return decodeHex(data)
 	}
 	return string(data), nil
 }
@@ -179,13 +176,4 @@ func decodeNumeric(text string) (any, error) {
 		return n, nil
 	}
 	return x, nil
-}
-
-// decodeHex returns the bytes that a text such as \x00ff stands for.
-func decodeHex(text []byte) (any, error) {
-	if len(text) < 2 || text[0] != '\\' || text[1] != 'x' {
-		return nil, errors.New("the server writes bytes in a form that is not known: set its bytea_output to hex")
-	}
-	var b []byte // nil without bytes
-	return hex.AppendDecode(b, text[2:])
 }

@@ -9,18 +9,14 @@ import (
 )
 
 // encodeAll returns the parameters of a statement as they are sent, with their formats. types are
-// those that the server has inferred, or nil if nobody has asked it.
+// those that the server has inferred.
 func encodeAll(args []any, types []uint32) (values [][]byte, formats []int16, err error) {
-	if types != nil && len(args) != len(types) {
+	if len(args) != len(types) {
 		return nil, nil, fmt.Errorf("the statement has %d parameters, not %d", len(types), len(args))
 	}
 	values, formats = make([][]byte, len(args)), make([]int16, len(args))
 	for i, arg := range args {
-		oid := uint32(0)
-		if types != nil {
-			oid = types[i]
-		}
-		if values[i], formats[i], err = encode(arg, oid); err != nil {
+		if values[i], formats[i], err = encode(arg, types[i]); err != nil {
 			return nil, nil, fmt.Errorf("parameter %d: %w", i+1, err)
 		}
 	}
