@@ -15,11 +15,15 @@ var (
 )
 
 // checkSubset fails where a statement leaves something out that SQLite does not need and the
-// standard or another engine does: the target of an upsert, and the name of a derived table.
+// standard or another engine does: the target of an upsert, the name of a derived table, and the
+// character that escapes others in a pattern, which is a backslash or none if nobody says it.
 func checkSubset(t *testing.T, line string) {
 	t.Helper()
 	if anyConflict.MatchString(line) {
 		t.Errorf("ON CONFLICT has no target: %s", line)
+	}
+	if strings.Count(line, " LIKE ") != strings.Count(line, ` ESCAPE '\'`) {
+		t.Errorf("LIKE has no ESCAPE: %s", line)
 	}
 	for _, at := range derived.FindAllStringIndex(line, -1) {
 		if rest := behindParenthesis(line[at[0]+strings.Index(line[at[0]:], "("):]); !alias.MatchString(rest) {
