@@ -106,7 +106,8 @@ func (c *conn) begin(ctx context.Context, opening []string, text string, args []
 }
 
 // send adds a statement to p. known is nil for one that has no parameters and is not prepared.
-func (c *conn) send(p *pgconn.Pipeline, text string, known *pgconn.StatementDescription, values [][]byte, formats []int16) {
+func (c *conn) send(p *pgconn.Pipeline, text string, known *pgconn.StatementDescription, values [][]byte,
+	formats []int16) {
 	switch {
 	case known == nil:
 		p.SendQueryParams(text, nil, nil, nil, nil)

@@ -35,6 +35,8 @@ type DB struct {
 	stats *engine.Stats
 	later later
 
+	limiter *limiter // of serializable writes
+
 	texts sync.Map // the translation of each statement that has run
 
 	mu     sync.RWMutex // held for reading while a write is counted
@@ -91,6 +93,7 @@ func prepare(ctx context.Context, cfg *config, script string, migrations []strin
 func open(cfg *config, l *lock, epoch int64) *DB {
 	db := &DB{lock: l, epoch: epoch, stats: engine.NewStats()}
 	db.pool = newPool(cfg, slices.Concat(db.opening(engine.Serializable), db.opening(engine.Locking)[:1]))
+	db.limiter = newLimiter(cap(db.pool.writers))
 	db.later = newLater()
 	db.close = sync.OnceValue(db.closeAll)
 	go db.later.run(db) // ends with Close
@@ -178,7 +181,9 @@ func (db *DB) Statements() []string {
 }
 
 // Waiting returns the number of writes that have not begun.
-func (db *DB) Waiting() int { return int(db.pool.waiting.Load()) + len(db.later.queue) }
+func (db *DB) Waiting() int {
+	return db.limiter.length() + int(db.pool.waiting.Load()) + len(db.later.queue)
+}
 
 // Stats returns the counters, which go on counting.
 func (db *DB) Stats() *engine.Stats { return db.stats }

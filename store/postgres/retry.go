@@ -34,7 +34,7 @@ func (db *DB) write(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx)
 	defer func() { db.stats.Write.ObserveDuration(time.Since(begun)) }()
 	unique := 0
 	for try := 1; ; try++ {
-		failure, err := db.try(ctx, mode, fn)
+		failure, err := db.tryLimited(ctx, mode, fn)
 		if err == nil {
 			db.stats.Commits.Add(1)
 			db.stats.Operations.Add(1)
@@ -92,6 +92,19 @@ func pause(ctx context.Context, tries int) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// tryLimited is try, beside as many other writes as do well at the same time.
+func (db *DB) tryLimited(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) error) (failure, err error) {
+	if mode != engine.Serializable {
+		return db.try(ctx, mode, fn)
+	}
+	if err := db.limiter.enter(ctx); err != nil {
+		return err, err
+	}
+	failure, err = db.try(ctx, mode, fn)
+	db.limiter.leave(isConflict(codeOf(failure)), err == nil)
+	return failure, err
 }
 
 // try runs fn once. It returns the error for the caller, and the failure that caused it: the first
