@@ -57,6 +57,7 @@ func parseConfig(text string) (*config, error) {
 	switch mode := c.option("default_query_exec_mode"); mode {
 	case "", "cache_statement":
 		c.keepAlives()
+		c.useIndexes()
 	case "cache_describe", "describe_exec", "exec":
 		c.unnamed = true
 	default:
@@ -94,6 +95,16 @@ func (c *config) keepAlives() {
 		"idle_in_transaction_session_timeout": "60000",
 	} {
 		c.RuntimeParams[name] = cmp.Or(c.RuntimeParams[name], value)
+	}
+}
+
+// useIndexes has the server read a whole table only where no index can be used. To read a small
+// table as a whole is a little faster. But a serializable transaction that has done so conflicts
+// with every change of the table. With that setting, the estimated cost of the rest is so high that
+// the server would compile the plan first.
+func (c *config) useIndexes() {
+	for _, name := range []string{"enable_seqscan", "jit"} {
+		c.RuntimeParams[name] = cmp.Or(c.RuntimeParams[name], "off")
 	}
 }
 

@@ -87,6 +87,27 @@ func TestURL(t *testing.T) {
 	}
 }
 
+// TestPlannerSettings reads the settings of a connection that decide on plans. A URL may set others.
+func TestPlannerSettings(t *testing.T) {
+	t.Parallel()
+	for options, want := range map[string]string{"": "off off", "&enable_seqscan=on&jit=on": "on on"} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			db, err := postgres.Open(t.Context(), pgtest.URL(t)+options, schema, nil)
+			is.NoErr(err)
+			defer func() { is.NoErr(db.Close()) }()
+			rows, err := db.Query(t.Context(), `SELECT current_setting('enable_seqscan') || ' ' || current_setting('jit')`)
+			is.NoErr(err)
+			is.True(rows.Next())
+			var got string
+			is.NoErr(rows.Scan(&got))
+			is.NoErr(rows.Close())
+			is.Equal(got, want)
+		})
+	}
+}
+
 // TestUnreachable says that a database that does not answer is unavailable.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
