@@ -76,6 +76,6 @@ func TestBrowserAlerts(t *testing.T) {
 		Topics: []store.AlertTopic{store.TopicFailed, store.TopicWaiting}, Rhythm: store.AlertDaily})
 	is.NoErr(err)
 	w.click("Test " + strings.TrimPrefix(endpoint.URL, "http://"))
-	w.sees("Arrived. The answer was: 200 OK: ok")
+	w.sees("Delivered. The response was: 200 OK: ok")
 	w.look("alerts")
 }

@@ -226,7 +226,7 @@ func TestBrowserWorkerWithoutScript(t *testing.T) {
 	w.click("Once, after a delay") // what belongs to it shows without a script
 	w.fill("In", "3")
 	w.click("Create schedule")
-	w.sees("once, 3 hours after it was made")
+	w.sees("once, 3 hours after creation")
 	w.click("Edit")
 	w.arrives("/workers/" + wrk.ID + "/settings")
 	w.fill("Output schema", "{")
