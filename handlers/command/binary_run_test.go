@@ -132,7 +132,7 @@ func TestRunIsInterrupted(t *testing.T) {
 	p.await(t, p.stderr, regexp.MustCompile(`1 +write_file`))
 	p.signal(t, syscall.SIGINT)
 	is.Equal(p.wait(t), 1)
-	m := regexp.MustCompile(`\njourneyman: interrupted: task (tsk_\S+) goes on at the next start\n$`).FindStringSubmatch(p.stderr.String())
+	m := regexp.MustCompile(`\njourneyman: interrupted: task (tsk_\S+) continues at the next start\n$`).FindStringSubmatch(p.stderr.String())
 	is.True(m != nil)
 	s := serve(t, dir)
 	v := s.until(t, s.taskOf(t, m[1]), func(v seenRun) bool { return v.Status == "completed" })

@@ -197,7 +197,7 @@ func TestBackupCommandFails(t *testing.T) {
 		"in the archive": {func(w io.Writer) error {
 			_, err := io.WriteString(w, "the first part")
 			return errors.Join(err, full)
-		}, "the server broke the backup off: no space left\non device", "no space left"},
+		}, "the server stopped the backup: no space left\non device", "no space left"},
 		"as the server ends": {func(w io.Writer) error {
 			_, _ = io.WriteString(w, strings.Repeat("the first part", 1000))
 			panic(http.ErrAbortHandler)

@@ -198,4 +198,4 @@ func sendMail(addr, to, raw string) error {
 	return w.Close()
 }
 
-var mailPrinted = regexp.MustCompile(`taken in on smtp://(\S+)\n`)
+var mailPrinted = regexp.MustCompile(`received on smtp://(\S+)\n`)
