@@ -69,7 +69,7 @@ func (r *Runner) stopExecution(turnID string) (found bool) {
 
 // errStopping is the error for a client that waits for a turn when the runner stops.
 var errStopping = &store.Error{Kind: store.Busy, Code: "stopping",
-	Message: "the service stops before the task has ended; it goes on at the next start"}
+	Message: "the service stops before the task has ended; the task continues at the next start"}
 
 // waitPoll is the time after which Wait reads the turn although nothing was signalled.
 const waitPoll = 30 * time.Second

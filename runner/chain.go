@@ -192,7 +192,7 @@ func (r *Runner) awaitModel(ctx context.Context, e *execution) error {
 	why := x.err
 	if why == nil { // another turn asks a model that was down before this process began
 		why = &model.Error{Code: "model_unavailable", Retryable: true,
-			Message: "the model did not answer before; another turn finds out whether it does now"}
+			Message: "the model did not answer earlier; another turn is testing it now"}
 	}
 	since := now
 	if e.failingSince != nil {

@@ -54,7 +54,7 @@ func (h *toolHost) Publish(ctx context.Context, path, title string) (tool.File, 
 // ShowImage keeps an image for the model. Its row is written with the call.
 func (h *toolHost) ShowImage(path string, data []byte) error {
 	if len(h.images) == tool.MaxImages {
-		return tool.Errorf("a call can show at most %d images", tool.MaxImages)
+		return tool.Errorf("a call can return at most %d images", tool.MaxImages)
 	}
 	mediaType, err := tool.ImageType(data)
 	if err != nil {

@@ -152,7 +152,7 @@ func (r *Runner) examine(ctx context.Context, models store.OrganizationModels, p
 	if me, ok := errors.AsType[*model.Error](err); ok && (modelName == "" || me.Gone() && me.Code != "404") {
 		t.Code, t.Error = me.Code, me.Message
 		return t, nil, used
-	} // a server without a list may answer all the same
+	} // a server without a list may still answer
 	if err == nil {
 		list = make([]store.ListedModel, len(listed))
 		for i, m := range listed {

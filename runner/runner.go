@@ -3,8 +3,8 @@
 // line resumes at the next start. Calls that only read, and calls that run other workers, run
 // in parallel. A stream.Hub publishes the progress of each turn to its watchers.
 //
-// A finished call is never made again. A call that has begun and not finished may have acted
-// all the same: its tool says whether it is safe to repeat. A turn whose calls need approval is
+// A finished call is never made again. A call that has begun and not finished may still have
+// acted: its tool reports whether it is safe to repeat. A turn whose calls need approval is
 // suspended, and holds no slot until people have decided.
 //
 // A turn passes through these files in this order: accept, claim, loop, step, call, suspend,

@@ -28,7 +28,7 @@ func (l secrets) value(name, host string) (string, error) {
 	case i < 0:
 		return "", tool.Errorf("there is no secret %q", name)
 	case l[i].Value == "":
-		return "", tool.Errorf("the secret %q cannot be opened on this server: somebody has to enter it again", name)
+		return "", tool.Errorf("the secret %q cannot be decrypted on this server: a person must enter it again", name)
 	case host == "":
 		return l[i].Value, nil
 	}

@@ -31,7 +31,7 @@ func TestSecretHosts(t *testing.T) {
 		{"A", "example.com.evil.test", `the secret "A" may not be sent to "example.com.evil.test"`},
 		{"NOWHERE", "example.com", `the secret "NOWHERE" may not be sent to "example.com"`},
 		{"OTHER", "example.com", `there is no secret "OTHER"`},
-		{"SEALED", "example.com", `the secret "SEALED" cannot be opened on this server: somebody has to enter it again`},
+		{"SEALED", "example.com", `the secret "SEALED" cannot be decrypted on this server: a person must enter it again`},
 	} {
 		is := is.New(t)
 		value, err := l.value(tt.name, tt.host)

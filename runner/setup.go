@@ -2,7 +2,7 @@ package runner
 
 import "journeyman/runner/model"
 
-// A setup holds what an operator may replace while the runner runs.
+// A setup holds the parts that an operator may replace while the runner runs.
 type setup struct {
 	own    []pricedModel // the chain for workers that choose no model; capabilities are read later
 	models Models        // models that workers may choose; none if nil

@@ -61,15 +61,15 @@ func (r *Runner) askModel(ctx context.Context, e *execution) (done bool, err err
 	if !ok || !refusal.TooLong() || e.largerFollows() {
 		return done, err
 	}
-	// Once only: a provider that refuses every size would otherwise be asked for ever.
+	// Once only: a provider that refuses every size would otherwise get requests forever.
 	if made, failed := r.makeRoom(ctx, e, refusal); failed != nil || !made {
 		return false, cmp.Or(failed, err)
 	}
 	return r.tryStep(ctx, e)
 }
 
-// tryStep makes one model call, with retries, and acts on the response. A failed try is
-// charged before the next try reserves what is left.
+// tryStep makes one model call, with retries, and acts on the response. A failed try is charged
+// before the next try reserves the remaining credits.
 func (r *Runner) tryStep(ctx context.Context, e *execution) (done bool, err error) {
 	req := e.prompt.Request()
 	err = r.retry(ctx, e, func() error {
@@ -205,8 +205,8 @@ const (
 		"Write less at once: a long text in several smaller pieces, each with a call of its own"
 )
 
-// continueStep has the model continue after its output limit: with the rest of its text,
-// or with a smaller tool call. After a few continuations the turn ends with the text so far.
+// continueStep has the model continue after its output limit: with the remaining text, or with a
+// smaller tool call. After a few continuations the turn ends with the text so far.
 func (r *Runner) continueStep(e *execution, st store.Step) (done bool, err error) {
 	if e.continuations() >= maxContinuations {
 		return true, r.conclude(e, &st, store.Outcome{IncompleteReason: store.ReasonMaxTokens})
@@ -241,12 +241,11 @@ func (e *execution) unfinished() []store.Step {
 // askAnswer is the feedback to the model after an empty answer.
 const askAnswer = "You ended without an answer. Answer the user now: what you did, and what came of it."
 
-// askAgain asks the model once more after an empty answer. At the second one the turn
-// fails.
+// askAgain repeats the request once after an empty answer. At the second one the turn fails.
 func (r *Runner) askAgain(e *execution, st store.Step) (done bool, err error) {
 	if e.retriedEmpty {
 		return true, r.fail(e, st, store.Failure{Code: "empty_answer", Retryable: true,
-			Message: "the model ended without an answer, also when it was asked once more"})
+			Message: "the model ended without an answer, and so did the retry"})
 	}
 	e.retriedEmpty, st.Feedback = true, askAnswer
 	return false, r.journal(e, st)

@@ -59,7 +59,7 @@ func (s *toolset) asks(c store.ToolCall) store.ApprovalKind {
 // model goes on without.
 func answerTo(a store.Approval) (json.RawMessage, error) {
 	if a.Status != store.ApprovalAnswered {
-		return nil, tool.Errorf("nobody answered within %d days: go on as well as you can without an answer, "+
+		return nil, tool.Errorf("nobody answered within %d days: continue as well as you can without an answer, "+
 			"and say what you have assumed", int(approvalWait.Hours()/24))
 	}
 	return json.Marshal(map[string]string{"answer": view.ValidText(a.Answer)})
@@ -137,7 +137,7 @@ func (r *Runner) DecisionURL(token string) string { return r.views.DecisionURL(t
 // PageURL returns the address of the page with that path.
 func (r *Runner) PageURL(path string) string { return r.views.PageURL(path) }
 
-// AlertLines returns what a message of an alert channel says.
+// AlertLines returns the sentences of a message of an alert channel.
 func (r *Runner) AlertLines(m store.AlertMessage) []view.AlertLine { return r.views.AlertLines(m) }
 
 // TaskURL returns the address of a task's page.

@@ -153,7 +153,7 @@ func (r *Runner) waits(ctx context.Context, run *callRun) (bool, error) {
 		return false, fmt.Errorf("read child: %w", err)
 	}
 	if run.host.awaits = &child; !found {
-		run.err = tool.Errorf("the server says that a worker runs, but none does")
+		run.err = tool.Errorf("the server reports a running worker, but none runs")
 	}
 	return found, nil
 }

@@ -49,7 +49,7 @@ func (s *toolset) describe(own []model.Tool) (tools []model.Tool) {
 		}
 		tools = append(tools, shown)
 	}
-	// Told in advance, so that the model plans with the wait and with a denial.
+	// The model gets this in advance, so that it plans for the wait and for a denial.
 	for i, t := range tools {
 		if s.needsApproval(t.Name) {
 			tools[i].Description += " A person decides on each call before it runs, and may deny it."

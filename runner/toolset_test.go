@@ -110,7 +110,7 @@ func TestAToolListOutlivesItsServers(t *testing.T) {
 	for name, second := range map[string]setup{
 		"other tools": withRemote(&servers{offer: offered("other"), tool: answering("new")}),
 		"no servers": withRemote(&servers{tool: fakeTool{fn: func(context.Context, tool.Host, json.RawMessage) (json.RawMessage, error) {
-			return nil, tool.Errorf("not configured any more")
+			return nil, tool.Errorf("no longer configured")
 		}}}),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestAToolListOutlivesItsServers(t *testing.T) {
 			}
 			journal := g.journal(turn)
 			is.Equal(journal[0].Calls[0].State, store.CallInterrupted)
-			want := map[string]string{"other tools": `"new"`, "no servers": "not configured"}[name] // the result of a call now
+			want := map[string]string{"other tools": `"new"`, "no servers": "no longer configured"}[name] // the result of a call now
 			is.True(strings.Contains(string(journal[1].Calls[0].Output), want))
 		})
 	}

@@ -8,9 +8,9 @@ import (
 	"journeyman/store"
 )
 
-// A Compactor makes room in a prompt that does not fit into its model's window. It has
-// four strategies: it drops attachments, cuts tool output, has the oldest part
-// summarised, or omits that part where no summary can be had.
+// A Compactor makes room in a prompt that does not fit into its model's window. It has four
+// strategies: it drops attachments, cuts tool output, replaces the oldest part by a summary, or
+// omits that part if a summary is not possible.
 type Compactor struct {
 	prompt   *Prompt
 	window   Window
@@ -30,7 +30,7 @@ func NewCompactor(p *Prompt, w Window) *Compactor {
 // completed by Summarised.
 type Proposal struct {
 	Compaction store.Compaction
-	Summary    *model.Request // asks the model for a summary; nil where none is needed
+	Summary    *model.Request // asks the model for a summary; nil if no summary is needed
 
 	summaryTokens int64  // how long the summary may be
 	earlier       string // summary that the new one replaces
@@ -46,10 +46,10 @@ type strategy struct {
 // long takes several summaries.
 const maxProposals = 50
 
-// Proposals yields proposals until the prompt fits, the mildest first. The first three
-// attempts spare what is newest, and make room for some more steps, so that the prompt
-// changes seldom. The other three make room for the next call only. The instruction of the
-// turn in progress is never left out.
+// Proposals yields proposals until the prompt fits, the mildest first. The first three attempts
+// keep the newest part, and make room for some more steps, so that the prompt changes seldom. The
+// other three make room for the next call only. The instruction of the turn in progress is never
+// left out.
 func (c *Compactor) Proposals() iter.Seq[Proposal] {
 	turn := c.prompt.conversation.turn
 	return func(yield func(Proposal) bool) {

@@ -7,10 +7,10 @@ import (
 	"journeyman/store"
 )
 
-// A conversation is what a model reads of a task: the turns up to the one in progress,
-// whole as far as they fit. A compaction stays in force until a later one replaces it.
-// So the beginning of the prompt seldom changes. Providers keep that beginning in their
-// cache and charge little for reading it again.
+// A conversation holds the messages of a task for the model: the turns up to the current one,
+// complete as far as they fit. A compaction stays in force until a later one replaces it. So the
+// beginning of the prompt seldom changes. Providers keep that beginning in their cache and charge
+// little for reading it again.
 type conversation struct {
 	turn        int64              // seq of the turn in progress
 	passages    []passage          // all of it, oldest first
@@ -64,7 +64,7 @@ func (c *conversation) apply(m store.Compaction) {
 	// The compactions are copied first: another conversation may share them.
 	kept := slices.DeleteFunc(slices.Clone(c.compactions), func(old store.Compaction) bool { return replaces(m, old) })
 	c.compactions = append(kept, m)
-	c.rendering = rendering{} // what was rendered before may be shorter now
+	c.rendering = rendering{} // the earlier messages may be shorter now
 }
 
 // with returns the conversation as it would be with a compaction.
@@ -154,7 +154,7 @@ func (c *conversation) dropImages() {
 		n, size = n-partImages, size-partBytes
 		return nameImages(p)
 	})
-	// Names have fewer tokens than images, so the sum is taken anew.
+	// Names have fewer tokens than images, so the sum is computed again.
 	c.images, c.imageBytes, c.tokens = n, size, estimateMessages(c.messages)
 }
 

@@ -13,7 +13,7 @@ import (
 	"journeyman/store"
 )
 
-// A Budget is what a turn may spend, as its envelope states it. Zero means no limit.
+// A Budget holds the limits of a turn, as its envelope states them. Zero means no limit.
 type Budget struct {
 	Credits float64
 	Steps   int64
@@ -109,7 +109,7 @@ func rhythmWords(o store.Occasion) string {
 	return ", " + words + "; nobody is waiting for the answer now"
 }
 
-// authorWords returns who asks, and whether that is verified.
+// authorWords returns the author of the instruction, and whether the author is verified.
 func authorWords(o store.Occasion) string {
 	name, address := o.AuthorName, o.AuthorEmail
 	// The sender of a mail only claims a name and an address. The checks below say more.

@@ -13,7 +13,7 @@ import (
 // A lower count means that the provider has not counted all, or has not read all.
 const minCalibration, maxCalibration = 0.8, 3
 
-// A calibration corrects estimates by what the provider counted. Its zero value corrects
+// A calibration corrects estimates by the counts of the provider. Its zero value corrects
 // nothing.
 type calibration struct {
 	ratio float64 // tokens that the provider counted for each estimated one; 0 while unknown
@@ -21,9 +21,8 @@ type calibration struct {
 	counted, estimated int64 // tokens of the newest call
 }
 
-// Calibrate compares the estimate of a finished step with what the provider counted for
-// it, and corrects the estimates that follow. It reports whether the count shows that the
-// provider may have cut the prompt.
+// Calibrate compares the estimate of a finished step with the provider's count, and corrects
+// later estimates. It reports whether the count shows that the provider may have cut the prompt.
 func (p *Prompt) Calibrate(st store.Step) (cut bool) {
 	// A provider that ignores files counts few tokens without cutting the prompt.
 	return p.calibrationOf(p.answeredBy(st.Model)).record(st.Estimated, st.Usage.InputTokens) && !p.sendsFiles()
@@ -89,8 +88,7 @@ func (p *Prompt) sendsFiles() bool {
 	})
 }
 
-// Calibrated corrects an estimate by what the provider counted in earlier calls of the
-// model that is asked next.
+// Calibrated corrects an estimate by the provider's counts of earlier calls of the next model.
 func (p *Prompt) Calibrated(estimate int64) int64 { return p.CalibratedFor(p.Asking, estimate) }
 
 // CalibratedFor corrects an estimate for the model of that index in Models.

@@ -71,8 +71,8 @@ func (p *Prompt) add(turn, step int64, messages ...model.Message) {
 	p.conversation.passages = append(p.conversation.passages, passage{turn, step, messages})
 }
 
-// stepMessages returns a step as the conversation repeats it: what the model said, the
-// results of its tool calls, and what the service replied.
+// stepMessages returns a step as the conversation repeats it: the text of the model, the results
+// of its tool calls, and the feedback of the service.
 func (p *Prompt) stepMessages(st store.Step) (messages []model.Message) {
 	message := model.Message{Role: model.RoleAssistant}
 	results := model.Message{Role: model.RoleTool}

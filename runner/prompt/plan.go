@@ -16,9 +16,9 @@ const (
 	maxPlan      = 2000 // bytes
 )
 
-// plan returns the newest plan among what a summary covers of an unfinished turn, as a
-// list of lines; "" if there is none. It depends on nothing else, so that the message with
-// the summary stays the same while the turn goes on.
+// plan returns the newest plan in the part of an unfinished turn that a summary covers, as a list
+// of lines; "" if there is none. It depends on nothing else, so that the message with the summary
+// stays the same while the turn goes on.
 func (c *conversation) plan(m store.Compaction) string {
 	for _, p := range slices.Backward(c.passages) {
 		if p.turn != m.BeforeTurn || p.step < 0 || p.step >= m.BeforeStep {

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// A Setting holds what the preamble of a turn depends on. It stays the same during a turn.
+// A Setting holds the properties of a turn on which its preamble depends. It stays the same
+// during a turn.
 type Setting struct {
-	Tools     []string // names of what the turn may call
+	Tools     []string // names of the tools that the turn may call
 	OwnFolder bool     // the task has a workspace folder for itself
 	Programs  []string // that the shell finds
 	Lean      bool     // the model's window is small

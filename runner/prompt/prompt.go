@@ -1,11 +1,11 @@
 // Package prompt decides what a model reads: the preamble, the conversation of a task, and
 // which parts of the conversation are left out when it no longer fits into the model's window.
 //
-// The package is pure: the same turns, steps and compactions make the same prompt, byte for
-// byte. A turn that resumes after a crash therefore sends what it sent before, and providers
-// find the beginning of the prompt in their cache. Nothing here calls a model or writes to the
-// store. A compaction that needs a summary comes with the request for it; the loop makes the
-// call and journals the result. The package imports store and model.
+// The package is pure: the same turns, steps and compactions make the same prompt, byte for byte.
+// A turn that resumes after a crash therefore sends the same prompt, and providers find its
+// beginning in their cache. Nothing here calls a model or writes to the store. A compaction that
+// needs a summary comes with the request for it; the loop makes the call and journals the result.
+// The package imports store and model.
 package prompt
 
 import (
@@ -16,7 +16,7 @@ import (
 	"journeyman/store"
 )
 
-// A Prompt is what the model reads during one turn. It grows with each step.
+// A Prompt holds the messages for the model during one turn. It grows with each step.
 type Prompt struct {
 	Preamble     string
 	Instructions string

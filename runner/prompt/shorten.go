@@ -74,14 +74,14 @@ func mapParts(messages []model.Message, change func(model.Part) (model.Part, boo
 	return out, n
 }
 
-// noteSize is about how many bytes the note in a cut text takes. A text that is hardly
-// longer than what a cut would leave of it stays whole.
+// noteSize is about how many bytes the note in a cut text takes. A text that is hardly longer
+// than its shortened form stays complete.
 const noteSize = 120
 
 func longer(text string, size int) bool { return len(text) > size+noteSize }
 
-// headTail keeps about size bytes of a text, two thirds from its head and the rest from
-// its tail, and says what was left out.
+// headTail keeps about size bytes of a text, two thirds from its head and one third from its
+// tail, with a note about the omitted part.
 func headTail(text string, size int) string {
 	if !longer(text, size) {
 		return text
@@ -98,9 +98,9 @@ func headTail(text string, size int) string {
 	return fmt.Sprintf(format, text[:head], tail-head, text[tail:])
 }
 
-// cutInput cuts the strings in a tool call's arguments. Models and providers expect an
-// object: what is none, or is long for other reasons than its strings, is replaced by one
-// that says how long it was.
+// cutInput cuts the strings in a tool call's arguments. Models and providers expect an object.
+// Any other value, and an object that is long even without its strings, is replaced by an object
+// with its length.
 func cutInput(input json.RawMessage, size int) json.RawMessage {
 	dec := json.NewDecoder(bytes.NewReader(input))
 	dec.UseNumber() // a float64 would change large numbers

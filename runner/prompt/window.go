@@ -8,14 +8,14 @@ const (
 	minOutput = 256  // the smallest answer that is worth a call
 )
 
-// A Window is what a model has room for, in tokens.
+// A Window is the size of a model's context, in tokens.
 type Window struct {
 	Size      int64 // input and output together
 	MaxOutput int64 // the most that the model produces in one call
 }
 
-// Room returns how many tokens of input a call may have: the window without what the
-// model may need to answer.
+// Room returns how many tokens of input a call may have: the window minus the tokens for the
+// answer.
 func (w Window) Room() int64 { return w.Size - min(w.MaxOutput, w.Size/3) }
 
 // Output returns how many tokens a call with that input may produce. Input and output
@@ -25,9 +25,9 @@ func (w Window) Output(input int64) int {
 	return int(max(min(w.MaxOutput, w.Size-input*5/4), minOutput))
 }
 
-// Refuse makes the window narrower after the provider refused a request of about that many
-// tokens as too long. The window becomes what the provider states, else a good deal less than
-// the request, so that the next try fits.
+// Refuse makes the window narrower after the provider refused a request of about that many tokens
+// as too long. The window becomes the size that the provider states, else a size well below that
+// of the request, so that the next try fits.
 func (w *Window) Refuse(tokens int64, refusal *model.Error) {
 	size := min(tokens, w.Size) * 3 / 4
 	if refusal.Window > 0 && refusal.Window < min(tokens, w.Size) {

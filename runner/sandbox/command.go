@@ -21,8 +21,8 @@ const (
 	waitForOutput = 2 * time.Second // for the output pipe to close after a command was killed
 )
 
-// ShellLimits bound what a confined command may take of the machine. A zero field
-// means its default. Limits of the workspace bound what the command leaves there.
+// ShellLimits bound the resources that a confined command may use. A zero field means its
+// default. Limits of the workspace bound the files that the command leaves there.
 type ShellLimits struct {
 	Memory    int64 // bytes of all its processes and of its /tmp; 1 GiB by default
 	Processes int   // processes and threads; 512 by default: a browser has 200
@@ -76,13 +76,13 @@ type childReport struct {
 type Layer struct {
 	Name   string
 	Active bool   // this machine has it
-	Detail string // what it achieves, or why it is missing
+	Detail string // its effect, or the reason why it is missing
 }
 
-// A Bound is one limit of what a command may take of the machine.
+// A Bound is one limit of the resources of a command.
 type Bound struct {
 	What string // such as "memory"
-	By   string // how much, what enforces it, and what it does not cover
+	By   string // the amount, the mechanism that enforces it, and its gaps
 }
 
 // A Confinement describes how this machine can confine commands. Detect finds out by

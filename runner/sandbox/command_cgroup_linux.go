@@ -245,7 +245,7 @@ func (c *group) outOfMemory() bool {
 // child, but the kernel may count them a little longer.
 const groupEnd = 5 * time.Second
 
-// end kills what is left in the group and removes it.
+// end kills the remaining processes of the group and removes it.
 func (c *group) end() error {
 	if c.folder != nil {
 		_ = c.folder.Close()

@@ -21,9 +21,9 @@ func IsChild(args []string) bool {
 	return len(args) == 2 && args[1] == childArgument || len(args) > 2 && args[1] == keeperArgument
 }
 
-// Child does what the arguments of this process ask for, and exits. Either it keeps a
-// program, or it confines itself and runs a command. In the second case it is the first
-// process of its namespace: when it ends, the kernel kills all that the command started.
+// Child executes the role that the arguments of this process name, and exits. Either it keeps a
+// program, or it confines itself and runs a command. In the second case it is the first process
+// of its namespace: when it ends, the kernel kills all that the command started.
 func Child() {
 	if os.Args[1] == keeperArgument {
 		keep(os.Args[2:])

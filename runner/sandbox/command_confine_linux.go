@@ -137,7 +137,8 @@ const (
 	// tcpBuffer is the most bytes that TCP may buffer for a socket in each direction.
 	tcpBuffer = 256 << 10
 
-	// socketOptions is what a socket may take beside its buffers (net.core.optmem_max).
+	// socketOptions is the memory that a socket may use in addition to its buffers
+	// (net.core.optmem_max).
 	socketOptions = 128 << 10
 
 	// mostSocket is the most that a socket counts as. On machines with large default
@@ -175,8 +176,8 @@ func (spec *childSpec) startNetwork(r *childReport) error {
 	return nil
 }
 
-// socketMemory returns how many bytes one socket can take: for what it has sent, what
-// it has received, and its options. A Unix socket takes at most twice what it sends.
+// socketMemory returns how many bytes one socket can take: for sent data, for received data, and
+// for its options. A Unix socket uses at most twice the size of the data that it sends.
 func socketMemory(fd int) (int, error) {
 	send, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF)
 	receive, receiveErr := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A diskWatch bounds what a command leaves on the disk. It surveys the workspace when
-// the file system has less room, and at times anyway. A survey does not find
-// everything, such as a deleted file that is still open. Therefore the diskWatch also
-// stops a command that takes the last of the disk.
+// A diskWatch bounds the disk space that a command uses. It surveys the workspace when the file
+// system has less room, and at times anyway. A survey does not find everything, such as a deleted
+// file that is still open. Therefore the diskWatch also stops a command that takes the last of
+// the disk.
 type diskWatch struct {
 	w       *Workspace
 	folder  *os.File
@@ -23,7 +23,7 @@ type diskWatch struct {
 	when    time.Time     // end of the last survey
 	took    time.Duration // time that the last survey took
 	reserve int64         // bytes that must stay free on the disk
-	most    holding       // what the workspace may hold
+	most    holding       // the limits of the workspace
 }
 
 // diskRoom is the free room of a file system, and its total size in bytes.
@@ -46,7 +46,7 @@ func watchDisk(w *Workspace, folder *os.File, held holding) (*diskWatch, error) 
 		reserve: min(now.total/20, 1<<30), most: w.most(held)}, nil
 }
 
-// most returns what w may hold: its limits, or what it holds already if that is more.
+// most returns the limits of w, or its current usage if that is more.
 func (w *Workspace) most(held holding) holding {
 	return holding{max(w.limits.Files, held.files), max(w.limits.TotalSize, held.bytes), held.deep}
 }
@@ -80,8 +80,8 @@ func (d *diskWatch) exceeded(now time.Time) bool {
 	return d.held.exceeds(d.most)
 }
 
-// moved reports whether so much room was taken since the last survey that the limits
-// may be near: a quarter of what was left then.
+// moved reports whether so much room was taken since the last survey that the limits may be near:
+// a quarter of the room at that time.
 func (d *diskWatch) moved(room diskRoom) bool {
 	bytes := max((d.most.bytes-d.held.bytes)/4, leastStep)
 	files := max((d.most.files-d.held.files)/4, 0) + 1

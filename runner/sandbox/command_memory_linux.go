@@ -64,10 +64,10 @@ func (m memoryWatch) watch(r *childReport, ended <-chan error) error {
 	}
 }
 
-// inUse returns how many bytes of memory the command takes. Memory that processes share
-// counts for each of them, unless the sum would then exceed the limit. steady reports
-// whether the same processes lived from the first figure to the last. Only then is the
-// sum of their shares at most what they take together.
+// inUse returns how many bytes of memory the command takes. Memory that processes share counts
+// for each of them, unless the sum would then exceed the limit. steady reports whether the same
+// processes lived from the first figure to the last. Only then is the sum of their shares at most
+// their total memory.
 func (m memoryWatch) inUse() (sum int64, steady bool) {
 	sum = tmpInUse() + socketsInUse()*m.socket
 	processes := m.processes()

@@ -11,7 +11,7 @@ const (
 	keptTail = 48 << 10 // bytes that are kept of its end
 )
 
-// A capture keeps the beginning and the end of what is written to it. Errors usually
+// A capture keeps the beginning and the end of the bytes that are written to it. Errors usually
 // stand at the end of a command's output, however long it is.
 type capture struct {
 	mu   sync.Mutex // guards what follows
@@ -36,7 +36,7 @@ func (c *capture) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// text returns what is kept, and how many bytes are left out.
+// text returns the kept bytes, and the number of omitted bytes.
 func (c *capture) text() (string, int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

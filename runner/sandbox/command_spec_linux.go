@@ -21,8 +21,8 @@ const (
 	reportFile = 4 // takes its childReport
 )
 
-// insideID is the user and group that commands see themselves as. It is not 0, because
-// programs that believe to be root try what they may not do.
+// insideID is the user and group that commands see themselves as. It is not 0, because programs
+// that run as root try operations that fail here.
 const insideID = 1000
 
 // insideFolder is the path of the workspace as a command sees it.

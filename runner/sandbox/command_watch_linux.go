@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// A machineWatch stops a command before it takes the last memory of the machine. It
-// covers memory that no count of the command shows, such as what the kernel holds for
-// file locks or mappings.
+// A machineWatch stops a command before it takes the last memory of the machine. It covers memory
+// that no count of the command shows, such as the kernel's memory for file locks or mappings.
 type machineWatch struct {
 	begin   int64 // bytes available when the command began
 	reserve int64 // bytes that must stay available; 0 if the machine does not tell

@@ -27,7 +27,7 @@ const (
 	MaxFilterInput = 64 << 20 // bytes
 	maxFilterOut   = 16 << 20 // bytes
 
-	// FilterTime is the CPU time after which a filter should return what it has so far.
+	// FilterTime is the CPU time after which a filter should return its result so far.
 	FilterTime = 3 * slowdown * time.Second
 	filterCPU  = 4 * slowdown * time.Second  // CPU time after which the kernel kills it, if it can
 	filterTime = 20 * slowdown * time.Second // from start to end; long, because the machine may be busy
@@ -165,8 +165,8 @@ func (p *FilterPool) Run(ctx context.Context, name string, in []byte) ([]byte, e
 	return nil, filterFailure(err, name, stderr.String(), memory)
 }
 
-// filterFailure explains why a filter's process has failed. said is what it wrote to
-// its standard error, and memory is what it had, in MiB.
+// filterFailure explains why a filter's process has failed. stderr is its standard error, and
+// memory is its limit, in MiB.
 func filterFailure(err error, name, stderr string, memory int) error {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok {

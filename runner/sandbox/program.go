@@ -38,7 +38,7 @@ const (
 // has started. Stop may be called more than once, and concurrently.
 func (p *Process) Stop(grace time.Duration) {
 	p.once.Do(func() {
-		_ = p.Stdin.Close() // nobody needs what is still unwritten
+		_ = p.Stdin.Close() // nobody needs the unwritten bytes
 		if !p.goneIn(grace) {
 			if p.life != nil {
 				_ = p.life.Close() // the keeper kills

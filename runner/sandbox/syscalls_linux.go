@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A callProfile says what a filtered process may do besides computing.
+// A callProfile lists the system calls that a filtered process may make.
 type callProfile struct {
 	// network permits sockets inside the process's own network namespace.
 	network bool

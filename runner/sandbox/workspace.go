@@ -24,10 +24,10 @@ import (
 	"time"
 )
 
-// A Workspace is a worker's folder. Paths are relative to it and separated by
-// slashes, as SafePath describes. Symbolic links are followed while they stay inside.
-// It is safe for concurrent use. Several Workspaces may use the same folder: each
-// then counts for itself what the folder holds.
+// A Workspace is a worker's folder. Paths are relative to it and separated by slashes, as
+// SafePath describes. Symbolic links are followed while they stay inside. It is safe for
+// concurrent use. Several Workspaces may use the same folder: each then counts the content of the
+// folder for itself.
 type Workspace struct {
 	root   *os.Root
 	limits Limits
@@ -38,8 +38,8 @@ type Workspace struct {
 	writes sync.Mutex
 }
 
-// Limits bound what a workspace may hold. A write beyond them is refused. Files that
-// exceed them already stay readable. A zero field means its default.
+// Limits bound the size of a workspace. A write beyond them is refused. Files that exceed them
+// already stay readable. A zero field means its default.
 type Limits struct {
 	FileSize  int64 // most bytes in one file, 25 MiB by default
 	Files     int   // most files and folders, 10,000 by default
@@ -51,7 +51,7 @@ func (l Limits) withDefaults() Limits {
 		TotalSize: cmp.Or(l.TotalSize, 1<<30)}
 }
 
-// usage is what a workspace holds. The first write counts it, later writes update it.
+// usage is the size of a workspace. The first write counts it, later writes update it.
 type usage struct {
 	mu    sync.Mutex // guards what follows
 	known bool       // false until counted
@@ -75,10 +75,10 @@ const (
 	neededOfFolder = 0o700
 )
 
-// OpenWorkspace opens the workspace in dir. It creates the folder, readable by this
-// user only, if there is none. A command can take away its owner's permissions of the
-// folder: they are restored. OpenWorkspace reads nothing in the folder, because the
-// first write counts what is there. The caller closes the Workspace.
+// OpenWorkspace opens the workspace in dir. It creates the folder, readable by this user only, if
+// there is none. A command can take away its owner's permissions of the folder: they are
+// restored. OpenWorkspace reads nothing in the folder, because the first write counts its
+// content. The caller closes the Workspace.
 func OpenWorkspace(dir string, limits Limits) (*Workspace, error) {
 	if info, err := os.Lstat(dir); err == nil && info.IsDir() && info.Mode()&neededOfFolder != neededOfFolder {
 		if err := os.Chmod(dir, info.Mode()|neededOfFolder); err != nil {
@@ -174,8 +174,8 @@ func (w *Workspace) Open(name string) (*os.File, error) {
 	return w.open(p, wantFile)
 }
 
-// open opens the entry at p for reading if want accepts it. A command may replace a
-// file by a pipe at any time. Therefore open never blocks, and checks what it opened.
+// open opens the entry at p for reading if want accepts it. A command may replace a file by a
+// pipe at any time. Therefore open never blocks, and checks the opened file.
 func (w *Workspace) open(p string, want func(string, fs.FileMode) error) (*os.File, error) {
 	f, err := w.root.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Changed informs w that its folder may have been changed by others, such as a command.
-// The next write counts again what the folder holds.
+// Changed informs w that its folder may have been changed by others, such as a command. The next
+// write counts the content of the folder again.
 func (w *Workspace) Changed() {
 	w.use.mu.Lock()
 	defer w.use.mu.Unlock()
@@ -48,8 +48,8 @@ func (w *Workspace) release(files int, bytes int64) {
 // staleAfter is the age at which a temporary file must be left over from a crash.
 const staleAfter = time.Hour
 
-// measure counts what the folder holds. w.use.mu is held. It stops counting in a
-// folder far beyond its limits, and treats that folder as full.
+// measure counts the content of the folder. w.use.mu is held. It stops counting in a folder far
+// beyond its limits, and treats that folder as full.
 func (w *Workspace) measure() error {
 	w.use.files, w.use.bytes = 0, 0
 	err := w.walk(".", func(e Entry) error {

@@ -158,7 +158,7 @@ func (w *Workspace) claim(name string) (string, error) {
 	return "", errAllTaken(name)
 }
 
-// A meter copies what is written to it, up to a limit, and reserves room for it.
+// A meter copies the bytes that are written to it, up to a limit, and reserves room for them.
 type meter struct {
 	w     *Workspace
 	to    io.Writer
@@ -216,7 +216,7 @@ func PlaceName(name string) string {
 	return numbered(name, 1)
 }
 
-// placeable returns what a character of a placed file's name becomes, -1 for nothing.
+// placeable returns the replacement of a character in a placed file's name, -1 to remove it.
 func placeable(r rune) rune {
 	switch {
 	case strings.ContainsRune(`<>:"|?*`, r):

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A holding is what a workspace holds.
+// A holding is the content of a workspace, as counts.
 type holding struct {
 	files int   // files and folders
 	bytes int64 // the sum of room
@@ -25,9 +25,9 @@ func (h holding) exceeds(most holding) bool {
 // grows with the square of its depth.
 const tooDeep = 256
 
-// survey counts what the workspace holds, each folder before its contents. It first
-// calls every function of do with each entry, and returns the first error of those. It
-// stops counting once most is exceeded. Unreadable folders count as empty.
+// survey counts the content of the workspace, each folder before its files. It first calls every
+// function of do with each entry, and returns the first error of those. It stops counting once
+// most is exceeded. Unreadable folders count as empty.
 func (w *Workspace) survey(most holding, do ...func(p string, info fs.FileInfo) error) (holding, error) {
 	var h holding
 	err := fs.WalkDir(w.root.FS(), ".", func(p string, e fs.DirEntry, err error) error {

@@ -19,7 +19,7 @@ const maxFolder = 100_000
 // file. It does not follow links. visit may return fs.SkipDir for a folder, or
 // fs.SkipAll. Any other error ends the walk and is returned.
 //
-// Walk skips what is more than 64 folders deep, and all but 100,000 entries of a folder.
+// Walk skips files that are more than 64 folders deep, and all but 100,000 entries of a folder.
 func (w *Workspace) Walk(name string, visit func(Entry) error) error {
 	start, err := w.Stat(name)
 	if err != nil {
@@ -40,7 +40,7 @@ func (w *Workspace) Walk(name string, visit func(Entry) error) error {
 	return nil
 }
 
-// List returns the entries of the folder at name: first the folders, then the rest, each by
+// List returns the entries of the folder at name: first the folders, then the files, each by
 // name. It does not say where links lead. It leaves out all but 100,000 entries.
 func (w *Workspace) List(name string) ([]Entry, error) {
 	p, err := SafePath(name)

@@ -1,13 +1,13 @@
 package schedule
 
-// measure measures what the data folder holds, for the page of the server's state.
+// measure measures the size of the data folder, for the page of the server's state.
 func (s *Scheduler) measure() {
 	if err := s.cfg.Store.MeasureStorage(s.ctx); err != nil {
 		s.complain("measure the data folder", err)
 	}
 }
 
-// prunes returns the functions that delete old rows, by what they delete. Each call deletes a
+// prunes returns the functions that delete old rows, by the kind of the rows. Each call deletes a
 // batch and returns its size.
 func (s *Scheduler) prunes() map[string]func() (int64, error) {
 	st, ctx := s.cfg.Store, s.ctx

@@ -1,6 +1,6 @@
-// Package schedule starts the turns of due schedules and deletes old rows. The database
-// alone knows what is due: this package looks every second, and the store starts each
-// schedule's turn in one transaction. A crash loses nothing.
+// Package schedule starts the turns of due schedules and deletes old rows. Only the database
+// knows the due schedules: this package looks every second, and the store starts each schedule's
+// turn in one transaction. A crash loses nothing.
 //
 // It may import store only. It does not compute when a schedule is due, and never runs
 // a turn: it tells its owner that turns were queued.
@@ -22,7 +22,7 @@ import (
 	"journeyman/store"
 )
 
-// Config holds what a Scheduler works with. Store, Log and Fired are required.
+// Config holds the dependencies and settings of a Scheduler. Store, Log and Fired are required.
 type Config struct {
 	Store    *store.Store
 	Log      *slog.Logger
@@ -115,7 +115,7 @@ func (s *Scheduler) Start(ctx context.Context) error {
 		more  []gocron.JobOption
 	}{
 		{tick, s.Wake, nil}, {pruneEvery, s.prune, nil},
-		// At once too: a server that restarts every day is checked all the same.
+		// Also at the start, because a server that restarts every day must be checked, too.
 		{checkEvery, s.check, []gocron.JobOption{gocron.WithStartAt(gocron.WithStartImmediately())}},
 		{measureEvery, s.measure, []gocron.JobOption{gocron.WithStartAt(gocron.WithStartImmediately())}},
 	} {
@@ -173,7 +173,7 @@ type steadyClock struct {
 	begun time.Time
 }
 
-// Now returns the time of begun and what has passed since then.
+// Now returns the time of begun plus the time that has passed since.
 func (c steadyClock) Now() time.Time { return c.begun.Round(0).Add(c.Clock.Now().Sub(c.begun)) }
 
 // Since returns how long ago a time of this clock was.
@@ -197,11 +197,11 @@ func (s *Scheduler) rounds() {
 	}
 }
 
-// round starts what is due, and returns how long to wait for the next round.
+// round starts the due schedules, and returns how long to wait for the next round.
 func (s *Scheduler) round() (wait time.Duration) {
 	s.alive.Store(int64(s.passed()))
 	if s.paused() {
-		return idle // what comes due, and a clock that jumps, wait for the end of the maintenance
+		return idle // due schedules and jumps of the clock wait for the end of the maintenance
 	}
 	s.noticeJump()
 	// Repeated until the queue is full or nothing is due: after an outage many schedules are due.
@@ -261,7 +261,7 @@ func (s *Scheduler) fireSome() (more bool) {
 	if limit <= 0 || s.ctx.Err() != nil {
 		return false
 	}
-	// In each batch the store begins with another organization, so that none waits for ever.
+	// In each batch the store begins with another organization, so that none waits forever.
 	s.turn++
 	due, err := s.cfg.Store.DueSchedules(s.ctx, limit, s.turn)
 	if err != nil {

@@ -72,7 +72,7 @@ type solver struct {
 	left     int      // work that is left
 	turn     int      // which alternative is tried first
 	variant  int      // how many suitable values of a kind to skip
-	goals    []string // what the values around this one must meet: see goalOf
+	goals    []string // the goals of the values around this one: see goalOf
 	loops    map[*jsonschema.Schema]bool
 }
 
@@ -351,7 +351,7 @@ func firstOK(n int, attempt func(i int) result) result {
 
 // try continues with one option of the first choice.
 func (v *solver) try(c *conjunction, o option, depth int) result {
-	// Each option needs a copy: what it adds must not stay for the next one.
+	// Each option needs a copy: its additions must not stay for the next one.
 	d := c.clone()
 	d.choices = d.choices[1:]
 	v.left -= len(c.schemas) / 8

@@ -12,12 +12,11 @@ import (
 	"journeyman/store"
 )
 
-// This file tells the pages of an organization which kinds of its records have changed.
-// An event names kinds and nothing else: a page reads the records anew, as its user may
-// see them.
+// This file tells the pages of an organization which kinds of its records have changed. An event
+// names kinds and nothing else: a page reads the records again, with the rights of its user.
 
-// A changeLog counts the changes of each organization. So a page that was written at one
-// count, or a client that returns with one, learns exactly what it has missed.
+// A changeLog counts the changes of each organization. So a page that was written at one count,
+// or a client that returns with one, gets exactly the changes that it has missed.
 type changeLog struct {
 	start string // begins the positions of this process: those of an earlier one are unknown
 

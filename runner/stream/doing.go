@@ -6,16 +6,16 @@ import (
 	"journeyman/store"
 )
 
-// An Activity is what a task does at this moment.
+// An Activity is the current activity of a task.
 type Activity struct {
-	Kind  store.PartType  // what the model produces; PartToolCall for a call; '' while the model is asked
+	Kind  store.PartType  // the kind of the part in progress; PartToolCall for a call; '' before the model answers
 	Tool  string          // of a call
 	Input json.RawMessage // of a call; it may be incomplete
 	Step  int             // from 1
 }
 
-// Doing returns what an organization's tasks do that are executed now, by task id. There are
-// as many as turns that run at once.
+// Doing returns the activities of an organization's running tasks, by task id. There are as many
+// as turns that run at once.
 func (h *Hub) Doing(organizationID string) map[string]Activity {
 	h.mu.Lock()
 	var lives []*Live
@@ -34,7 +34,7 @@ func (h *Hub) Doing(organizationID string) map[string]Activity {
 	return doing
 }
 
-// activity returns what the turn of a snapshot does.
+// activity returns the activity of the turn of a snapshot.
 func (s snapshot) activity() Activity {
 	a := Activity{Step: len(s.steps) + 1}
 	st := s.current

@@ -31,8 +31,8 @@ type encoder struct {
 	// version 5 a stream with such chunks is broken.
 	approvals bool
 
-	// most bounds the bytes of one call of encode, which returns the rest in its next calls. A
-	// reader that stands still holds no more. 0 is no limit.
+	// most bounds the bytes of one call of encode, which returns the remaining events in its next
+	// calls. A reader that has stopped holds no more. 0 is no limit.
 	most int
 
 	snap  snapshot // the one being encoded
@@ -102,8 +102,8 @@ func (e *encoder) outdated() bool {
 	}
 }
 
-// restart withdraws the step that clients are in. Steps that continue one another are
-// shown as one step and withdrawn together. All of it then follows anew.
+// restart withdraws the step that clients are in. Steps that continue one another are shown as
+// one step and withdrawn together. All of it then follows again.
 func (e *encoder) restart() {
 	steps := e.snap.steps
 	first := store.ContinuedFrom(steps, int(min(e.at.step, int64(len(steps)))))
@@ -159,7 +159,7 @@ func (e *encoder) emit(c chunk) {
 	e.out = append(e.out, NewEvent(id, data))
 }
 
-// prologue encodes what comes before the first step.
+// prologue encodes the events before the first step.
 func (e *encoder) prologue() {
 	turn := e.snap.turn
 	e.putOutside(startStep, slotUserMessage, dataChunk("user-message", e.views.UserMessage(turn, e.snap.attached)))
@@ -203,7 +203,7 @@ func (e *encoder) finishCutStep() {
 	e.put(last, slotFinishStep, chunk{Type: "finish-step"})
 }
 
-// epilogue encodes what comes after the last step.
+// epilogue encodes the events after the last step.
 func (e *encoder) epilogue() {
 	turn := e.snap.turn
 	if len(e.snap.steps) == 0 { // clients expect that each message has a part

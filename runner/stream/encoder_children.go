@@ -56,7 +56,7 @@ func lastCall(group []store.ToolCall) int64 {
 	return group[len(group)-1].N
 }
 
-// maxChildText bounds what a stream tells of the answer of a child, in characters.
+// maxChildText bounds the text of a child's answer in a stream, in characters.
 const maxChildText = 500
 
 // childChunk returns the chunk that tells the status of a turn that a call has started.

@@ -25,8 +25,8 @@ func (e *encoder) step(st store.Step, open bool) {
 	}
 }
 
-// parts encodes what the model produced in a step. A text that the output limit cut off
-// is one text over several steps: the first of them begins it, and the last one ends it.
+// parts encodes the output of the model in a step. A text that the output limit cut off is one
+// text over several steps: the first of them begins it, and the last one ends it.
 func (e *encoder) parts(st store.Step, open bool) {
 	cut, isCut := store.CutText(e.snap.steps, int(st.Seq)) // the text that this step continues
 	left, isLeft := store.OpenText(st, cut, isCut)         // the text that the next step continues
@@ -206,7 +206,7 @@ func inOrderOfEnds(st store.Step, calls []store.ToolCall) []store.ToolCall {
 	})
 }
 
-// approvalRequests encodes what people are asked about the tool calls of a step.
+// approvalRequests encodes the requests for approval of the tool calls of a step.
 func (e *encoder) approvalRequests(st store.Step) {
 	for _, a := range st.Approvals {
 		e.put(st, slotRequests+a.Call, personChunk(a, store.ApprovalPending, ""))
@@ -217,8 +217,7 @@ func (e *encoder) approvalRequests(st store.Step) {
 	}
 }
 
-// decisions encodes what people have decided about the tool calls of a step, in the order
-// of their decisions.
+// decisions encodes the decisions on the tool calls of a step, in their order.
 func (e *encoder) decisions(st store.Step) {
 	decided := slices.DeleteFunc(slices.Clone(st.Approvals), func(a store.Approval) bool { return !a.Decided() })
 	// Positions only grow, so decisions come in the order of their numbers.

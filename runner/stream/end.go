@@ -12,9 +12,9 @@ type End struct{ w *watcher }
 // Committed returns a channel that closes when the end of the turn is committed.
 func (e End) Committed() <-chan struct{} { return e.w.changed }
 
-// Conversation returns what the store would return of the turn's task at the end of the turn.
-// It returns nil if memory does not hold all of that, and before Committed is closed. Callers
-// share the conversation: they must not change it.
+// Conversation returns the turn's task as the store would return it at the end of the turn. It
+// returns nil if memory does not hold all of that, and before Committed is closed. Callers share
+// the conversation: they must not change it.
 func (e End) Conversation() *store.Conversation {
 	select {
 	case <-e.w.changed:

@@ -12,8 +12,8 @@ func (h *Hub) ring(workerID string) *ring {
 	return h.rings[workerID]
 }
 
-// joinRing returns the ring of a worker for a watcher, who leaves it later. A new ring
-// begins after what the turns under way have done so far.
+// joinRing returns the ring of a worker for a watcher, who leaves it later. A new ring begins at
+// the current positions of the running turns.
 func (h *Hub) joinRing(workerID string) *ring {
 	h.mu.Lock() // until the watcher is counted: Prune must not drop the ring before
 	defer h.mu.Unlock()
@@ -62,7 +62,7 @@ func (h *Hub) Prune() {
 	}
 }
 
-// feed adds what is new in a snapshot of a turn. The caller holds the mu of the ring, which
+// feed adds the new events in a snapshot of a turn. The caller holds the mu of the ring, which
 // puts the events of all turns into one order.
 func (h *Hub) feed(rg *ring, rt *ringTurn, s snapshot) {
 	e := encoder{views: h.views, at: rt.at, wide: true}
@@ -80,7 +80,7 @@ func (h *Hub) inRing(workerID string, do func(rg *ring)) {
 	}
 }
 
-// feedLive adds what is new of a turn that is executed here.
+// feedLive adds the new events of a turn that is executed here.
 func (h *Hub) feedLive(l *Live) {
 	h.inRing(l.workerID, func(rg *ring) {
 		// The snapshot is taken with the ring locked, so that the ring never goes backwards.
@@ -92,7 +92,7 @@ func (h *Hub) feedLive(l *Live) {
 	})
 }
 
-// feedSuspended adds what is new of a suspended turn. Its execution may have been resumed
+// feedSuspended adds the new events of a suspended turn. Its execution may have been resumed
 // meanwhile, and then feeds the ring itself.
 func (h *Hub) feedSuspended(s snapshot) {
 	h.inRing(s.turn.WorkerID, func(rg *ring) {

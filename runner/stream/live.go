@@ -73,8 +73,7 @@ func (l *Live) Loaded(steps []store.Step, children []store.Child, attached []sto
 	})
 }
 
-// BeginStep begins a model call. It withdraws what an earlier attempt at the same step
-// has produced.
+// BeginStep begins a model call. It withdraws the output of an earlier attempt at the same step.
 func (l *Live) BeginStep(st store.Step) {
 	l.update(func() { l.known.current, l.parts = &st, nil })
 }
@@ -83,7 +82,7 @@ func (l *Live) BeginStep(st store.Step) {
 // them.
 const maxParts = 10_000
 
-// Delta adds what the model has just produced to the step in progress.
+// Delta adds new output of the model to the step in progress.
 func (l *Live) Delta(d model.Delta) {
 	if d.Part >= 0 && d.Part < maxParts {
 		l.update(func() { l.addDelta(d) })
@@ -114,9 +113,9 @@ func (l *Live) endPart(st *store.Step) {
 	}
 }
 
-// Matches reports whether clients that have seen the deltas of the step in progress can
-// continue with these parts. Otherwise the step needs another attempt number, which
-// withdraws what they have seen.
+// Matches reports whether clients that have seen the deltas of the step in progress can continue
+// with these parts. Otherwise the step needs another attempt number, which withdraws the output
+// that they have seen.
 func (l *Live) Matches(parts []store.Part) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,7 +155,7 @@ func (l *Live) CallEnded(c store.Call) {
 // not call it. The goroutine that starts or ends a child does.
 func (l *Live) childrenChanged(children []store.Child) {
 	l.update(func() {
-		// Two readers may come in the wrong order: what has been seen stays.
+		// Two readers may come in the wrong order: the later position stays.
 		for i, old := range l.known.children {
 			if i < len(children) && old.Status.Ended() {
 				children[i] = old
@@ -168,12 +167,12 @@ func (l *Live) childrenChanged(children []store.Child) {
 	})
 }
 
-// Decided adds what people have decided on the tool calls of the last step.
+// Decided adds the decisions on the tool calls of the last step.
 func (l *Live) Decided(approvals []store.Approval) {
 	l.changeLast(func(st *store.Step) { st.Approvals = approvals })
 }
 
-// changeLast changes the last step of the journal, in a copy: snapshots share the rest.
+// changeLast changes the last step of the journal, in a copy: snapshots share the other steps.
 func (l *Live) changeLast(change func(*store.Step)) {
 	l.update(func() {
 		l.known.steps = slices.Clone(l.known.steps)
@@ -185,8 +184,8 @@ func (l *Live) changeLast(change func(*store.Step)) {
 // have decided on its tool calls.
 func (l *Live) Suspended() { l.suspended = true }
 
-// Waiting marks the turn as one that waits for its model, and tells all watchers why. What
-// the model has produced of the step in progress is void.
+// Waiting marks the turn as one that waits for its model, and sends the reason to all watchers.
+// The model's output of the step in progress is withdrawn.
 func (l *Live) Waiting(w store.Wait) {
 	l.suspended = true
 	l.update(func() { l.known.turn.Wait, l.known.current, l.parts = &w, nil, nil })

@@ -12,8 +12,8 @@ import (
 	"journeyman/store"
 )
 
-// Parts returns the parts of a model's response in the form in which step seq stores
-// them. What a client has seen of them while the model produced them stays true.
+// Parts returns the parts of a model's response in the form in which step seq stores them. The
+// events that a client has already received for them stay valid.
 func Parts(seq int64, resp model.Response) []store.Part {
 	st := store.Step{Seq: seq}
 	for i, p := range resp.Parts {

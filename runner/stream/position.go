@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A position is a place in the stream of a turn, and the id of the event that ends
-// there. It counts what the turn has produced, not events. A client that returns with an
-// id gets what follows it, however the same text was cut into events the first time.
+// A position is a place in the stream of a turn, and the id of the event that ends there. It
+// counts the output of the turn, not events. A client that returns with an id gets what follows
+// it, however the same text was cut into events the first time.
 type position struct {
 	turn    int64 // num of the turn; 0 before any
 	step    int64 // startStep before the first step, endStep after the last
@@ -32,12 +32,11 @@ const (
 	slotRunning
 )
 
-// The slots of a step. Part i is at slotParts+i. The ends of its tool calls, in the order
-// in which the calls end, are at slotCalls+j for the number j of each call. The ends of
-// those that people are asked about are at slotDecided+j. What people are asked is at
-// slotRequests+j, and decision k is at slotDecisions+k. At slotEndCut ends a text that an
-// earlier step left open and that this step does not continue. At slotWaiting the turn is
-// suspended until its model answers.
+// The slots of a step. Part i is at slotParts+i. The ends of its tool calls, in the order in
+// which the calls end, are at slotCalls+j for the number j of each call. The ends of those that
+// people are asked about are at slotDecided+j. Request j is at slotRequests+j, and decision k is
+// at slotDecisions+k. At slotEndCut ends a text that an earlier step left open and that this step
+// does not continue. At slotWaiting the turn is suspended until its model answers.
 const (
 	slotStartStep  = 1
 	slotParts      = 2

@@ -7,7 +7,7 @@ import (
 	"journeyman/store"
 )
 
-// The limits of what a worker-wide stream can be continued from exactly.
+// The limits within which a worker-wide stream resumes exactly.
 const (
 	RingAge   = 5 * time.Minute
 	RingBytes = 4 << 20

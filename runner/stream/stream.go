@@ -79,9 +79,9 @@ func (s *Stream) Next(ctx context.Context) (events []Event, done bool, err error
 	return events, s.ended, nil
 }
 
-// poll returns what is new of the turn. After the end of the turn, it goes on to the next
-// one. If the turn goes on and nothing is new, poll waits for a change, unless hurry says
-// that the caller has events to return. idle says that there is no more for now.
+// poll returns the new events of the turn. After the end of the turn, it goes on to the next one.
+// If the turn goes on and nothing is new, poll waits for a change, unless hurry says that the
+// caller has events to return. idle says that there is no more for now.
 func (s *Stream) poll(ctx context.Context, hurry bool) (events []Event, idle bool, err error) {
 	events, changed, leave, err := s.advance(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Stream) poll(ctx context.Context, hurry bool) (events []Event, idle boo
 	return nil, false, s.hub.await(ctx, changed)
 }
 
-// advance returns what is new of the turn. It is a method of its own, so that the snapshot is
+// advance returns the new events of the turn. It is a method of its own, so that the snapshot is
 // not on the stack of a goroutine that waits.
 func (s *Stream) advance(ctx context.Context) (
 	events []Event, changed <-chan struct{}, leave func(), err error) {

@@ -15,7 +15,7 @@ type WorkerStream struct {
 	workerID string
 	ring     *ring
 	next     int64    // number of the ring's next event
-	past     []replay // what comes before that event
+	past     []replay // the events before that event
 }
 
 // A replay returns events of the past.

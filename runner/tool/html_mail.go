@@ -22,7 +22,7 @@ func readMailPages(in []byte) ([]byte, error) {
 	return json.Marshal(pages)
 }
 
-// mailText returns what the author of a mail has written in HTML, as Markdown.
+// mailText returns the author's own text of an HTML mail, as Markdown.
 func mailText(page string) string {
 	doc, err := parseHTML(page)
 	if err != nil {

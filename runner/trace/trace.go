@@ -177,7 +177,7 @@ func (s *Span) Accepted(turnID string) {
 		SpanID: spanID, TraceFlags: s.span.SpanContext().TraceFlags(), Remote: true})})
 }
 
-// Answered adds what a model has answered with. model and finish may be empty.
+// Answered adds the properties of a model's answer. model and finish may be empty.
 func (s *Span) Answered(model, finish string, u Usage) {
 	if s == nil {
 		return

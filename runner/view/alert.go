@@ -65,8 +65,7 @@ func orNil(text string) *string {
 	return &text
 }
 
-// An AlertLine is what an alert says about one event: a sentence in which one part leads to a
-// page.
+// An AlertLine is the sentence of an alert about one event. One part of it links to a page.
 type AlertLine struct {
 	Before, Link, After string
 	URL                 string // of Link; '' without a page
@@ -93,7 +92,7 @@ func slackText(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "@\u200b", "](", "]\u200b(").Replace(text)
 }
 
-// AlertLines returns what a message says.
+// AlertLines returns the sentences of a message.
 func (b Builder) AlertLines(m store.AlertMessage) []AlertLine {
 	list := make([]AlertLine, 0, len(m.Items))
 	for _, i := range m.Items {

@@ -127,8 +127,8 @@ func atWait(conv *store.Conversation, at time.Time) store.Turn {
 
 func isPending(a store.Approval) bool { return a.Status == store.ApprovalPending }
 
-// stepAtWait returns a step without what people have decided since a time, and without
-// the ends of those calls.
+// stepAtWait returns a step without the decisions since a time, and without the ends of those
+// calls.
 func stepAtWait(st store.Step, at time.Time) store.Step {
 	st.Approvals, st.Calls = slices.Clone(st.Approvals), slices.Clone(st.Calls)
 	for i, a := range st.Approvals {

@@ -66,7 +66,8 @@ type Part struct {
 	Approval   *Approval       `json:"approval,omitempty"`
 }
 
-// An Approval is what the AI SDK 6 keeps of an approval in the part of its tool call.
+// An Approval is the state of an approval in the part of its tool call, as the AI SDK 6 defines
+// it.
 type Approval struct {
 	ID       string `json:"id"`
 	Approved *bool  `json:"approved,omitempty"`

@@ -22,7 +22,7 @@ type Task struct {
 	WorkerID        string        `json:"workerId"`
 }
 
-// Waiting describes what a suspended turn waits for.
+// Waiting describes the reason why a suspended turn waits.
 type Waiting struct {
 	For     store.WaitFor `json:"for"`
 	Reason  *string       `json:"reason"`  // why, in words for people
@@ -86,7 +86,7 @@ func TurnOf(t store.Turn) Turn {
 		WorkerVersion: t.WorkerVersion}
 }
 
-// Usage is what a turn has used so far.
+// Usage is the usage of a turn so far.
 type Usage struct {
 	CacheReadTokens  int64   `json:"cacheReadTokens"`
 	CacheWriteTokens int64   `json:"cacheWriteTokens"`

@@ -15,7 +15,7 @@ const batch = 32
 type endpoint struct {
 	workerID string
 	busy     bool // it waits for a slot or has one, so no other slot may serve it
-	added    bool // a delivery was added since its slot read what is due
+	added    bool // a delivery was added after its slot read the due ones
 	failing  bool // its last attempt failed
 }
 
@@ -51,7 +51,7 @@ func (d *Dispatcher) schedule(e *endpoint, due time.Time) {
 		e.added = true
 	case wait <= 0:
 		d.enqueue(e)
-	case wait <= lookEvery: // what is due later is found by Look before then
+	case wait <= lookEvery: // Look finds the deliveries that are due later before then
 		time.AfterFunc(wait, func() { d.expect(e.workerID, due) })
 	}
 }
@@ -86,11 +86,11 @@ func (d *Dispatcher) next(q *queue) *endpoint {
 	}
 	e := q.waiting[0]
 	q.waiting = q.waiting[1:]
-	e.added = false // what was added until now is read with what is due
+	e.added = false // deliveries that were added until now are read with the due ones
 	return e
 }
 
-// serve makes a batch of an endpoint's deliveries and schedules the rest.
+// serve makes a batch of an endpoint's deliveries and schedules the others.
 func (d *Dispatcher) serve(e *endpoint) {
 	full := d.cfg.Store.Room() != nil // an attempt is stored with its request and response
 	failing, err := e.failing, error(nil)

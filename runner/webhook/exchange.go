@@ -18,8 +18,7 @@ const (
 	keptBody = 8 << 10 // of a body
 )
 
-// A beginning is an io.Writer that keeps the beginning of what is written and counts
-// all of it.
+// A beginning is an io.Writer that keeps the first bytes and counts all of them.
 type beginning struct {
 	text []byte
 	size int

@@ -64,7 +64,7 @@ func (m Manual) send(ctx context.Context, c store.Caller, workerID string, key s
 		return e, false, err
 	}
 	if e, err = m.Sender.Send(ctx, d); err == nil {
-		// As the attempt itself: without it, a repeated request sends once more.
+		// As the attempt itself: without it, a repeated request sends twice.
 		err = m.Store.Remember(store.DuringMaintenance(context.WithoutCancel(ctx)), key, e.ID)
 	}
 	return e, false, err

@@ -13,7 +13,7 @@ import (
 // maxURL is the most characters of a webhook's URL.
 const maxURL = 2048
 
-// CheckURL does what the function CheckURL does, with the dispatcher's dialer.
+// CheckURL calls the function CheckURL with the dispatcher's dialer.
 func (d *Dispatcher) CheckURL(text string) error { return CheckURL(d.cfg.Dialer, text) }
 
 // CheckURL returns an error, for the author of the URL, if it cannot be a webhook's URL.

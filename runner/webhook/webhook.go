@@ -6,9 +6,8 @@
 //
 // It also sends the messages of an organization's alerts that go to webhooks.
 //
-// It may import store, view, trace and sandbox. The database alone knows what is to be
-// delivered: a crash loses no delivery, and at worst repeats an attempt that was not
-// recorded.
+// It may import store, view, trace and sandbox. Only the database knows the due deliveries: a
+// crash loses no delivery, and at worst repeats an attempt that was not recorded.
 package webhook
 
 import (
@@ -28,8 +27,8 @@ import (
 	"journeyman/store"
 )
 
-// Config holds what a Dispatcher works with. Every field without a stated default is
-// required.
+// Config holds the dependencies and settings of a Dispatcher. Every field without a stated
+// default is required.
 type Config struct {
 	Store     *store.Store
 	Log       *slog.Logger

@@ -54,7 +54,7 @@ type OAuth struct {
 	ClientID     string // of a client that the operator has registered
 	ClientSecret string
 	Issuer       string // the only authorization server that gets the secret
-	Scope        string // separated by spaces; "" for what the server asks for
+	Scope        string // separated by spaces; "" for the scope that the server asks for
 }
 
 // stdio reports whether s is a program rather than an address.
@@ -109,7 +109,7 @@ func parse(raw []byte, getenv func(string) string) ([]Server, error) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(top)) {
 		if key != "mcpServers" {
-			return nil, fmt.Errorf("unknown field %q: the servers stand under mcpServers", key)
+			return nil, fmt.Errorf("unknown field %q: servers belong under mcpServers", key)
 		}
 	}
 	if top["mcpServers"] == nil {
@@ -159,7 +159,7 @@ func object(raw []byte) (map[string]json.RawMessage, error) {
 		}
 		name, _ := key.(string) // the decoder accepts only a string as key
 		if _, twice := fields[name]; twice {
-			return nil, fmt.Errorf("%q stands there twice", name)
+			return nil, fmt.Errorf("%q is given twice", name)
 		}
 		var value json.RawMessage
 		if err := dec.Decode(&value); err != nil {

@@ -100,7 +100,7 @@ func (s *Server) readOAuth(fields map[string]string) error {
 		case "scope":
 			s.OAuth.Scope = value
 		default:
-			return fmt.Errorf("oauth: unknown field %q: there are clientId, clientSecret, issuer, scope", name)
+			return fmt.Errorf("oauth: unknown field %q: the fields are clientId, clientSecret, issuer, scope", name)
 		}
 	}
 	// The MCP server names the authorization server, and could name its own to learn the secret.

@@ -51,7 +51,7 @@ func TestReplace(t *testing.T) {
 	after := pid("other")
 	is.True(after != before) // the new entry has a program of its own
 	contains(t, f.must("other", "env", `{}`), "TOKEN=another")
-	contains(t, f.refused("resources", "x", `{}`), "not configured any more")
+	contains(t, f.refused("resources", "x", `{}`), "no longer configured")
 	is.NoErr(syscall.Kill(before, 0)) // its call is in progress
 	cancel()
 	is.True(<-hangs != nil) // it was cancelled here

@@ -108,7 +108,7 @@ const maxCompared = 64 << 20
 
 // carries reports whether a text holds all values of the structured content, so that the model
 // needs only the text. It reports false for JSON, which servers send for older clients: the
-// structured content says the same. A readable text may be a mere summary.
+// structured content says the same. A readable text may only be a summary.
 func carries(text string, v any) bool {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || strings.ContainsAny(trimmed[:1], "{[") && json.Valid([]byte(trimmed)) || sameJSON(trimmed, v) {
@@ -159,9 +159,9 @@ type keptFile struct {
 	Note      string `json:"note,omitempty"`  // why the model does not see or hear it
 }
 
-// output returns the result as the model sees it. Mere text becomes a string, and mere
-// structured content stays as it is. output writes attachments into the workspace and shows
-// images. It returns an *Error for a failed call.
+// output returns the result as the model sees it. Text alone becomes a string, and structured
+// content alone stays unchanged. output writes attachments into the workspace and shows images.
+// It returns an *Error for a failed call.
 func (r result) output(host tool.Host, of tool.RemoteTool) (json.RawMessage, error) {
 	if len(r.structured) > 2*keptText { // too long: after a cut it is no longer JSON
 		r.text, r.structured = string(r.structured), nil

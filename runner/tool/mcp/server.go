@@ -220,7 +220,7 @@ func (s *server) call(ctx context.Context, name, from string, input []byte) (res
 func (s *server) ask(ctx context.Context, name string,
 	f func(ctx context.Context, sess *session, moved func()) (result, error)) (result, error) {
 	if !s.permits(name) {
-		return result{}, tool.Errorf("the tool %q of the MCP server %q is not allowed any more", name, s.Name)
+		return result{}, tool.Errorf("the tool %q of the MCP server %q is no longer allowed", name, s.Name)
 	}
 	s.inUse.RLock()
 	defer s.inUse.RUnlock()

@@ -268,8 +268,8 @@ func (p *Pool) CompleteSignIn(ctx context.Context, name, session string, back ur
 	}
 }
 
-// SignOut removes the login of a server, also from the store. The authorization server does
-// not learn of it.
+// SignOut removes the login of a server, also from the store. The authorization server gets no
+// notice of it.
 func (p *Pool) SignOut(ctx context.Context, name string) error {
 	s := p.find(name)
 	if s == nil || !s.signsIn() || p.cfg.Logins == nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The bounds of what a program writes into the log.
+// The bounds of a program's lines in the log.
 const (
 	maxLogLine     = 1000 // bytes of one line
 	linesPerSecond = 5

@@ -31,7 +31,7 @@ func TestToolsOfAProgram(t *testing.T) {
 	contains(t, f.refused("good", "refuse", `{}`), "not today")
 	contains(t, f.refused("good", "none", `{}`), "unknown tool")
 	contains(t, f.refused("good", "echo", `[1]`), "must be a JSON object")
-	contains(t, f.refused("nobody", "echo", `{}`), "not configured any more")
+	contains(t, f.refused("nobody", "echo", `{}`), "no longer configured")
 }
 
 func TestWhoIsOfferedWhat(t *testing.T) {
@@ -58,7 +58,7 @@ func TestWhoIsOfferedWhat(t *testing.T) {
 		contains(t, note, tt.note)
 		is.Equal(note == "", tt.note == "")
 	}
-	contains(t, f.refused("good", "die", `{}`), "not allowed") // though the turn began when it was
+	contains(t, f.refused("good", "die", `{}`), "no longer allowed") // though the turn began when it was
 }
 
 func TestAProgramSeesNoSecrets(t *testing.T) {

@@ -313,9 +313,9 @@ func (r remote) Spec() tool.Spec { return r.RemoteTool.Spec }
 func (r remote) Run(ctx context.Context, host tool.Host, input json.RawMessage) (json.RawMessage, error) {
 	s := r.pool.find(r.Server)
 	if s == nil {
-		return nil, tool.Errorf("the MCP server %q is not configured any more", r.Server)
+		return nil, tool.Errorf("the MCP server %q is no longer configured", r.Server)
 	}
-	// MCP: arguments are an object. Servers differ in what they do with other values.
+	// MCP: arguments are an object. Servers differ in their handling of other values.
 	if !bytes.HasPrefix(bytes.TrimSpace(input), []byte("{")) {
 		return nil, tool.Errorf("the arguments must be a JSON object")
 	}

@@ -102,7 +102,7 @@ type impatient struct{ *os.File }
 
 // Write writes b. It fails if the program does not read b in time.
 func (w impatient) Write(b []byte) (int, error) {
-	// Without a deadline, a full pipe would block this call, and all that wait for it, for ever.
+	// Without a deadline, a full pipe would block this call, and all that wait for it, forever.
 	if err := w.SetWriteDeadline(time.Now().Add(writeIn)); err != nil {
 		return 0, err
 	}

@@ -125,7 +125,7 @@ func (a attributes) get(name string) string {
 	return ""
 }
 
-// parse reads the XML file at name, and calls v for what it holds. It reports whether the
+// parse reads the XML file at name, and calls v for each of its elements. It reports whether the
 // document has such a file.
 func (d *document) parse(name string, v visitor) (found bool, err error) {
 	f := d.files[name]
