@@ -70,7 +70,8 @@ func (a alertMail) text() string {
 			b.WriteString("  " + l.URL + "\n")
 		}
 	}
-	fmt.Fprintf(&b, "\nYou get this mail because an Owner or Admin of %s chose so: %s\n", a.Organization, a.SettingsURL)
+	fmt.Fprintf(&b, "\nYou get this mail because an Owner or Admin of %s added you to the alerts: %s\n",
+		a.Organization, a.SettingsURL)
 	return b.String()
 }
 

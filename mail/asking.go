@@ -33,9 +33,9 @@ func (s *Server) writeQuestion(ctx context.Context, r store.Reply, reply *messag
 	}
 	b.WriteString("\n---\n\n")
 	if len(q.Choices) > 0 {
-		b.WriteString("To answer, reply to this mail with a number or in your own words. The work waits until then.")
+		b.WriteString("To answer, reply to this mail with a number or in your own words. The task waits until then.")
 	} else {
-		b.WriteString("To answer, reply to this mail. The work waits until then.")
+		b.WriteString("To answer, reply to this mail. The task waits until then.")
 	}
 	reply.Text = b.String()
 	reply.HTML = s.page(ctx, reply.Text)
@@ -135,18 +135,18 @@ func plain(text string) string {
 // text returns the request as plain text.
 func (r request) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "The worker %q waits for you in the task %q.\n", r.Worker, r.Task)
+	fmt.Fprintf(&b, "The worker %q needs your decision in the task %q.\n", r.Worker, r.Task)
 	for _, c := range r.Calls {
 		if r.Question {
 			b.WriteString("\nIt asks:\n")
 		} else {
-			fmt.Fprintf(&b, "\nIt wants to call %s with:\n", c.Tool)
+			fmt.Fprintf(&b, "\nThe worker wants to call %s with:\n", c.Tool)
 		}
 		// Every line is indented, so that no line of the model can pass for one of this
 		// server.
 		b.WriteString("\n    " + strings.ReplaceAll(c.Text, "\n", "\n    ") + "\n")
 		if c.Cut {
-			b.WriteString("    (only the beginning: the page shows all)\n")
+			b.WriteString("    (truncated: the page shows all of it)\n")
 		}
 		for i, choice := range c.Choices {
 			fmt.Fprintf(&b, "    %d. %s\n", i+1, choice)
@@ -156,7 +156,7 @@ func (r request) text() string {
 	if r.More > 0 {
 		fmt.Fprintf(&b, "\n%d more calls wait on the page of the task.\n", r.More)
 	}
-	fmt.Fprintf(&b, "\nEach link decides once and for you: do not pass it on. The task: %s\n", r.TaskURL)
+	fmt.Fprintf(&b, "\nEach link works once and decides on your behalf: do not share it. The task: %s\n", r.TaskURL)
 	return b.String()
 }
 

@@ -108,7 +108,7 @@ func answer(t store.Turn) string {
 		}
 	}
 	if text == "" {
-		text = "Your request was completed. There is no answer in words."
+		text = "Your request was completed. There is no text answer."
 	}
 	why := ""
 	switch t.IncompleteReason {

@@ -269,7 +269,7 @@ func (d *delivery) answer(ctx context.Context, task store.Task, c store.Caller, 
 	answer := a.Question.Match(text)
 	// The names of the files matter more than the end of a long text, so the text is cut.
 	if room := store.MaxAnswer - len([]rune(note)); len([]rune(answer)) > room {
-		note = "\n(The rest of the mail is left out.)" + note
+		note = "\n(The mail is truncated here.)" + note
 		answer = store.FirstRunes(answer, max(0, room-50))
 	}
 	answer = store.FirstRunes(answer+note, store.MaxAnswer)

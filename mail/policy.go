@@ -89,7 +89,7 @@ func (d *delivery) refusal(ctx context.Context) (why string, err error) {
 	case d.verdicts.unsure():
 		return "", errUnverified()
 	}
-	return "the sender cannot be verified: neither DKIM nor SPF vouches for the domain in From", nil
+	return "the sender cannot be verified: neither DKIM nor SPF verifies the domain in From", nil
 }
 
 func errUnverified() error {

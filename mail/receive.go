@@ -61,7 +61,7 @@ func (s *Server) recipients(ctx context.Context, who store.Identity, to []string
 	}
 	if len(list) == 0 {
 		return nil, store.Errorf(store.NotFound,
-			"the mail names no worker of yours in @%s: say which with to", s.cfg.Domain)
+			"the mail names none of your workers in @%s: name one with the parameter to", s.cfg.Domain)
 	}
 	// All recipients get one decision, so it must suit them all.
 	for _, r := range list {
@@ -80,7 +80,7 @@ func mayPost(who store.Identity, from string, h message.Header) error {
 	if ownMail || who.Role.May(store.ManageMail) {
 		return nil
 	}
-	return store.Errorf(store.Forbidden, "a Member's key posts mail of that Member alone: From must be %s alone, "+
+	return store.Errorf(store.Forbidden, "a Member's key posts mail of that Member only: From must be %s alone, "+
 		"in a well-formed header; an Owner's or Admin's key posts mail of anyone", own)
 }
 

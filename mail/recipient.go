@@ -60,7 +60,7 @@ func (s *Server) recipient(ctx context.Context, address string) (Recipient, erro
 		return r, nil
 	}
 	if r.task, r.secret, err = s.cfg.Store.MailTask(ctx, r.worker, tag); err != nil {
-		return r, orNotFound(err, "the worker has no task of the id behind the plus sign")
+		return r, orNotFound(err, "the worker has no task with the id after the plus sign")
 	}
 	if r.task.ArchivedAt != nil {
 		return r, store.Errorf(store.Conflict, "the task is archived and accepts no new mail")

@@ -31,7 +31,7 @@ type Verdicts struct {
 	DKIM          []Verdict `json:"dkim"`
 	DMARC         Verdict   `json:"dmarc"`
 	Authenticated bool      `json:"authenticated"`   // an aligned DKIM or SPF pass proves From
-	Local         bool      `json:"local"`           // the mail came from this machine, and nothing was checked
+	Local         bool      `json:"local"`           // the mail came from this machine and is not verified
 	Key           bool      `json:"key,omitempty"`   // the API key that posted the mail proves From
 	Relay         string    `json:"relay,omitempty"` // authserv-id of the trusted relay that made the checks
 }
@@ -80,9 +80,9 @@ func (v Verdicts) unsure() bool {
 func (v Verdicts) words() string {
 	switch {
 	case v.Key:
-		return "the API key that posted the mail vouches for the author"
+		return "the API key that posted the mail verifies the author"
 	case v.Local:
-		return "the mail came from this machine, and nothing was checked"
+		return "the mail came from this machine and is not verified"
 	}
 	words := v.SPF.words("SPF") + ", "
 	for _, d := range v.DKIM {
@@ -143,7 +143,7 @@ func (s *Server) verify(ctx context.Context, env Envelope, h message.Header, raw
 	if !direct && v.DMARC.Result == resultFail {
 		// SPF was not checked and might have passed, so the policy does not apply.
 		v.DMARC.Result = resultNone
-		v.DMARC.Reason = "DKIM vouches for nobody, and SPF could not be checked: the mail came through another server"
+		v.DMARC.Reason = "DKIM verifies no author, and SPF could not be checked: the mail came through another server"
 	}
 	return v
 }
@@ -169,7 +169,7 @@ func (c checker) judgeReport(v Verdicts, report message.AuthReport, from string,
 	v.DMARC, v.Authenticated = c.dmarc(from, spf, append(signatures, own...))
 	if !failed && len(report.All("spf")) == 0 && v.DMARC.Result == resultFail {
 		v.DMARC.Result = resultNone
-		v.DMARC.Reason = "DKIM vouches for nobody, and the relay does not say that it has checked SPF"
+		v.DMARC.Reason = "DKIM verifies no author, and the relay does not report a check of SPF"
 	}
 	return v
 }
