@@ -96,17 +96,25 @@ func (o *openAI) knownQuirks(schema json.RawMessage) quirks {
 	return q
 }
 
+// aboutForm returns false for a refusal that no other form of the request would change.
+func (r *apiError) aboutForm() bool {
+	switch r.status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return false // the request itself was fine
+	}
+	// The runner must shorten a conversation that is too long. Some servers refuse an output limit
+	// that is too high with the same words.
+	return !r.tooLong() || r.aboutMaxTokens()
+}
+
+// aboutMaxTokens returns true for a refusal of the output limit, or of its name.
+func (r *apiError) aboutMaxTokens() bool { return r.mentions("max_tokens", "max_completion_tokens") }
+
 // adapt returns the quirks with which a refused request may be accepted, and whether they
 // differ from q. It remembers those that hold for the server and not for one request.
 func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
-	switch r.status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
-		return q, false // the request itself was fine
-	}
-	aboutMaxTokens := r.mentions("max_tokens", "max_completion_tokens")
-	// Some servers refuse an output limit that is too high with the same words.
-	if r.tooLong() && !aboutMaxTokens {
-		return q, false // the runner must shorten the conversation
+	if !r.aboutForm() {
+		return q, false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -117,7 +125,7 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 		q.underV1, o.quirks.underV1 = true, true
 	case r.mentions("reasoning_effort") && len(req.Tools) > 0:
 		q.effort, o.quirks.effort = "none", "none"
-	case aboutMaxTokens && req.MaxTokens > 0:
+	case r.aboutMaxTokens() && req.MaxTokens > 0:
 		q.adaptMaxTokens(r)
 		o.quirks.oldMaxTokens = q.oldMaxTokens
 	case r.mentions("cache_control") && o.router:

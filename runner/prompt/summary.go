@@ -190,25 +190,30 @@ func quotePassage(p passage) (lines []byte) {
 			role = "worker"
 		}
 		for _, part := range m.Parts {
-			switch part.Type {
-			case model.PartText:
-				// The service's notes stand before the instruction in the same message.
-				if part.Aside {
-					lines = append(lines, jsonLine("note on the next line", part.Text)...)
-					continue
-				}
-				lines = append(lines, jsonLine(role, headTail(part.Text, maxQuotedText))...)
-			case model.PartFile:
-				lines = append(lines, jsonLine(role+" attached", part.Path)...)
-			case model.PartToolCall:
-				input := headTail(string(part.Input), maxQuotedTool)
-				lines = append(lines, jsonLine("worker called "+part.ToolName, input)...)
-			case model.PartToolResult:
-				lines = append(lines, jsonLine(part.ToolName+" gave", headTail(part.Text, maxQuotedTool))...)
-			}
+			lines = append(lines, quotePart(role, part)...)
 		}
 	}
 	return lines
+}
+
+// quotePart returns a part of a message as a JSON line. A part of another type than the
+// four below gives none.
+func quotePart(role string, part model.Part) []byte {
+	switch part.Type {
+	case model.PartText:
+		// The service's notes stand before the instruction in the same message.
+		if part.Aside {
+			return jsonLine("note on the next line", part.Text)
+		}
+		return jsonLine(role, headTail(part.Text, maxQuotedText))
+	case model.PartFile:
+		return jsonLine(role+" attached", part.Path)
+	case model.PartToolCall:
+		return jsonLine("worker called "+part.ToolName, headTail(string(part.Input), maxQuotedTool))
+	case model.PartToolResult:
+		return jsonLine(part.ToolName+" gave", headTail(part.Text, maxQuotedTool))
+	}
+	return nil
 }
 
 // jsonLine returns a text under a name as a line of JSON. Nothing in the text can be

@@ -227,24 +227,33 @@ func (m *objectMaker) finish() result {
 // vary tries other values and types for one property after the other, until the object
 // meets the conjunction.
 func (m *objectMaker) vary(from map[string]any) (map[string]any, bool) {
-	outer := m.variant
-	defer func() { m.variant = outer }()
 	for _, name := range sortedKeys(from)[:min(len(from), 20)] {
 		changed := maps.Clone(from)
 		for _, kinds := range []kind{anything, number, boolean, text, array, object, null} {
-			for m.variant = outer; m.variant < outer+3; m.variant++ {
-				r := m.solve(m.c.property(name), kinds, m.depth+1)
-				if !r.ok {
-					break
-				}
-				changed[name] = r.value
-				if ok, _ := m.meets(changed, m.c); ok {
-					return changed, true
-				}
+			if m.varyProperty(changed, name, kinds) {
+				return changed, true
 			}
 		}
 	}
 	return nil, false
+}
+
+// varyProperty tries three values of some types for a property, until the object meets the
+// conjunction.
+func (m *objectMaker) varyProperty(changed map[string]any, name string, kinds kind) bool {
+	outer := m.variant
+	defer func() { m.variant = outer }()
+	for m.variant = outer; m.variant < outer+3; m.variant++ {
+		r := m.solve(m.c.property(name), kinds, m.depth+1)
+		if !r.ok {
+			return false
+		}
+		changed[name] = r.value
+		if ok, _ := m.meets(changed, m.c); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // fill adds properties of those names until the object has n.

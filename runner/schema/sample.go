@@ -56,13 +56,14 @@ func patternSamples(pattern string, least int) []string {
 		for _, times := range []int{1, least, 3, 0, 8} {
 			one := sample(re, times, variant)
 			list = append(list, one)
-			if len(ahead) > 0 {
-				needed := ""
-				for _, a := range ahead {
-					needed += sampleOf(a, variant)
-				}
-				list = append(list, needed+one, one+needed, needed)
+			if len(ahead) == 0 {
+				continue
 			}
+			needed := ""
+			for _, a := range ahead {
+				needed += sampleOf(a, variant)
+			}
+			list = append(list, needed+one, one+needed, needed)
 		}
 	}
 	return slices.DeleteFunc(list, func(s string) bool { return !utf8.ValidString(s) })

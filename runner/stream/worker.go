@@ -77,16 +77,21 @@ func (s *WorkerStream) restart(ctx context.Context, lastEventID string, unfinish
 		missed := t.Status.Ended() && !t.CompletedAt.Before(since)
 		// No turn comes twice: these follow as unfinished turns, or from the ring.
 		if missed && !slices.ContainsFunc(unfinished, follows) && !s.comes(t) {
-			s.past = append(s.past, func(ctx context.Context) ([]Event, error) {
-				snap, err := s.hub.stored(ctx, t.ID)
-				if err != nil {
-					return nil, err
-				}
-				return s.whole(snap), nil
-			})
+			s.past = append(s.past, s.replayOf(t))
 		}
 	}
 	return nil
+}
+
+// replayOf returns the replay of a turn that has ended, as the store has it.
+func (s *WorkerStream) replayOf(t store.Turn) replay {
+	return func(ctx context.Context) ([]Event, error) {
+		snap, err := s.hub.stored(ctx, t.ID)
+		if err != nil {
+			return nil, err
+		}
+		return s.whole(snap), nil
+	}
 }
 
 // comes reports whether the ring will have all events of a turn from its first one on.

@@ -175,20 +175,27 @@ func checkSheets(sheets []sheet) error {
 			return fmt.Errorf("sheet %q has %d rows, more than %d", s.name, len(s.rows), maxRows)
 		}
 		names[folded] = true
-		for i, row := range s.rows {
-			if len(row) > maxColumns {
-				return fmt.Errorf("row %d of sheet %q has %d cells, more than %d", i+1, s.name, len(row), maxColumns)
-			}
-			for _, cell := range row {
-				if text, ok := cell.(string); ok && utf8.RuneCountInString(text) > maxCellText {
-					return fmt.Errorf("a cell in row %d of sheet %q has more than %d characters",
-						i+1, s.name, maxCellText)
-				}
-			}
+		if err := checkRows(s); err != nil {
+			return err
 		}
 	}
 	if len(sheets) == 0 {
 		return errors.New("there are no sheets")
+	}
+	return nil
+}
+
+// checkRows returns an error for rows and cells that the format does not allow.
+func checkRows(s sheet) error {
+	for i, row := range s.rows {
+		if len(row) > maxColumns {
+			return fmt.Errorf("row %d of sheet %q has %d cells, more than %d", i+1, s.name, len(row), maxColumns)
+		}
+		for _, cell := range row {
+			if text, ok := cell.(string); ok && utf8.RuneCountInString(text) > maxCellText {
+				return fmt.Errorf("a cell in row %d of sheet %q has more than %d characters", i+1, s.name, maxCellText)
+			}
+		}
 	}
 	return nil
 }
