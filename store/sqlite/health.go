@@ -179,6 +179,9 @@ func Blank(ctx context.Context, path string) (blank bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if version, err := versionOf(ctx, path); err != nil || version != 0 {
+		return false, err
+	}
 	err = withDatabase(path, "", func(c *sql.DB) error {
 		var version, tables int
 		err := c.QueryRowContext(ctx, `SELECT user_version, (SELECT count(*) FROM sqlite_schema)

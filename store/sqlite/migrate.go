@@ -20,12 +20,29 @@ func Migrate(ctx context.Context, path, schema string, migrations []string) erro
 	if err := createPrivate(path); err != nil {
 		return fmt.Errorf("create database: %w", err)
 	}
+	if version, err := versionOf(ctx, path); err != nil || version == len(migrations)+1 {
+		return err
+	}
 	// Foreign keys are not enforced, so that a migration can replace a table to
 	// which others refer. apply looks for broken references at the end.
 	const options = "&_txlock=immediate&_pragma=synchronous(FULL)&_pragma=foreign_keys(0)"
 	return withDatabase(path, options, func(c *sql.DB) error {
 		return migrate(ctx, c, path, schema, migrations)
 	})
+}
+
+// versionOf returns the version of the database file at path, 0 for an empty file. It is much quicker
+// than a query of a table, because SQLite does not read the schema.
+func versionOf(ctx context.Context, path string) (version int, err error) {
+	c, err := sql.Open("sqlite", uri(path)+"?_pragma=busy_timeout(5000)&_error_rc=1")
+	if err != nil {
+		return 0, fmt.Errorf("open database: %w", err)
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := c.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
+		return 0, fmt.Errorf("read database version: %w", err)
+	}
+	return version, nil
 }
 
 func migrate(ctx context.Context, c *sql.DB, path, schema string, migrations []string) error {
