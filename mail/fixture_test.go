@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 	filters := tool.Filters()
 	filters["markdown"] = message.RenderMarkdown
 	sandbox.BeFilter(os.Args, filters)
+	storetest.SideBySide(4)
 	os.Exit(m.Run())
 }
 

@@ -475,7 +475,7 @@ func TestNothingToAsk(t *testing.T) {
 // goroutines, so no other test runs beside it.
 func TestManySuspended(t *testing.T) {
 	is := is.New(t)
-	n := storetest.Rounds(200, 50)
+	n := storetest.Rounds(200, 30)
 	var e effects
 	f := newFixture(t, withModel(asks("danger")), withTools(e.tool("danger")), func(c *runner.Config) { c.Concurrency = 4 })
 	f.askingWorker("danger")

@@ -30,7 +30,7 @@ func TestLowBudgetAgainstAnEndlessModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			turns := storetest.Rounds(50, 10)
+			turns := storetest.Rounds(50, 4)
 			p := newWire(t, func(a asked) said {
 				s := said{text: "more and more", in: int64(a.bytes / 4), out: int64(a.maxTokens)}
 				if a.tools > 0 {

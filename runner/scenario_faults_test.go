@@ -121,7 +121,7 @@ func TestScenariosWithFaults(t *testing.T) {
 	seed, _ := strconv.ParseUint(os.Getenv("SCENARIO_SEED"), 10, 64) // 0 without one: the same draw in each run
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	rnd.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
-	for _, c := range cases[:storetest.Drawn(len(cases)/20, 12)] {
+	for _, c := range cases[:storetest.Drawn(len(cases)/20, 8)] {
 		t.Run(fmt.Sprintf("%s, %s, %s at %d", c.sc.name, c.provider, c.fault.name, c.at), func(t *testing.T) {
 			t.Parallel()
 			p := newPerformance(t, c.sc, c.provider)

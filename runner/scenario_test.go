@@ -131,6 +131,7 @@ func TestMain(m *testing.M) {
 	if sandbox.IsChild(os.Args) {
 		sandbox.Child()
 	}
+	storetest.SideBySide(4)
 	os.Exit(m.Run())
 }
 

@@ -410,7 +410,7 @@ func TestManyTrees(t *testing.T) {
 	})
 	f := newFixture(t, withModel(m), func(c *runner.Config) { c.Concurrency = 8 })
 	var roots []store.Turn
-	for range storetest.Rounds(64, 16) {
+	for range storetest.Rounds(64, 8) {
 		roots = append(roots, f.accept("5"))
 	}
 	for _, turn := range roots {

@@ -186,6 +186,7 @@ func TestPassedSockets(t *testing.T) {
 		}()
 		return done
 	}
+	programPath(t) // the build may take longer than a client waits
 	early := health(first)
 	dir := t.TempDir()
 	c := passing(t, []string{"http", "http", "smtp"}, first, second, smtp)

@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"journeyman/store/storetest"
 )
 
 // The tests in the binary_ files run the whole program as its users do: what only
@@ -50,17 +52,22 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		scratch = dir
+		storetest.SideBySide(6)
 		return m.Run()
 	}())
 }
 
-// builtProgram builds the program, as it is shipped: stripped, without cgo, and without the
-// race detector even where the test has it.
+// builtProgram builds the program, as it is shipped: stripped, and without the race detector even where
+// the test has it. Like the release, CI builds it without cgo. Elsewhere it has cgo if the tests have
+// it: then all its packages are compiled.
 var builtProgram = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(scratch, "journeyman")
 	cmd := exec.Command("go", "build", "-race=false", "-ldflags=-s -w", "-o", path, ".")
 	cmd.Dir = "../.."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Env = os.Environ()
+	if storetest.Race {
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=0") // the detector has forced cgo on
+	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build the program: %w\n%s", err, out)

@@ -55,6 +55,7 @@ var strikes = []strike{
 // was done once, however often it was asked for.
 func TestKillNine(t *testing.T) {
 	t.Parallel()
+	faults(t)
 	seed := *killSeed
 	if seed == 0 {
 		seed = rand.Uint64()

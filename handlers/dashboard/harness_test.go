@@ -30,6 +30,7 @@ import (
 // TestMain lets this program be what reads documents in the real one.
 func TestMain(m *testing.M) {
 	sandbox.BeFilter(os.Args, tool.Filters())
+	storetest.SideBySide(4)
 	os.Exit(m.Run())
 }
 

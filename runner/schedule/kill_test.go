@@ -124,7 +124,7 @@ func TestKilledAroundDueTimes(t *testing.T) {
 	is.NoErr(f.Close())
 	now := begin
 	var downs []down
-	for range storetest.Rounds(50, 12) {
+	for range storetest.Rounds(50, 5) {
 		settled := runAndKill(t, f.Dir(), now, random)
 		now = settled.Add(500 * time.Millisecond) // it may have gone there
 		if random.IntN(2) == 0 {

@@ -6,8 +6,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -122,6 +125,15 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 		case <-deadline.C:
 			t.Fatalf("waited in vain for %s", what)
 		}
+	}
+}
+
+// SideBySide lets at least n parallel tests run at once, unless the flag -parallel names a number. It is
+// for packages whose tests wait more than they work, and TestMain calls it before it runs them.
+func SideBySide(n int) {
+	n = max(n, runtime.GOMAXPROCS(0))
+	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil { // the command line is read later
+		panic(err)
 	}
 }
 

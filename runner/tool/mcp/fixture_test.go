@@ -18,6 +18,7 @@ import (
 
 	"journeyman/runner/sandbox"
 	"journeyman/runner/tool"
+	"journeyman/store/storetest"
 )
 
 // TestMain lets this program be the keeper of a server, or a server.
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 	case len(os.Args) == 3 && os.Args[1] == "serve":
 		os.Exit(serve(os.Args[2]))
 	}
+	storetest.SideBySide(6)
 	os.Exit(m.Run())
 }
 
