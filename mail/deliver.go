@@ -17,7 +17,7 @@ type Envelope struct {
 	RemoteAddr string // of the peer, without a port
 	Helo       string // name that the peer states; empty over HTTP
 
-	keyVerified bool // the API key that posted the mail vouches for its author
+	keyVerified bool // the API key that posted the mail verifies its author
 }
 
 // Deliver takes a mail in for its recipients. Once it returns without an error, the mail

@@ -27,7 +27,7 @@ func (s *Server) Receive(ctx context.Context, who store.Identity, from string, t
 	if err := mayPost(who, from, h); err != nil {
 		return nil, err
 	}
-	env := Envelope{From: from, RemoteAddr: who.RemoteAddr, keyVerified: s.keyVouches(who, h)}
+	env := Envelope{From: from, RemoteAddr: who.RemoteAddr, keyVerified: s.keyVerifies(who, h)}
 	if from == "" {
 		env.From = h.From
 	}
@@ -84,10 +84,10 @@ func mayPost(who store.Identity, from string, h message.Header) error {
 		"in a well-formed header; an Owner's or Admin's key posts mail of anyone", own)
 }
 
-// keyVouches reports whether the API key proves the author of a mail. It proves nothing
+// keyVerifies reports whether the API key proves the author of a mail. It proves nothing
 // for mail that has come through another server: mail with a Received field, or mail
 // posted by a trusted relay. The authors of such mail are checked as over SMTP.
-func (s *Server) keyVouches(who store.Identity, h message.Header) bool {
+func (s *Server) keyVerifies(who store.Identity, h message.Header) bool {
 	return h.SoleFrom && !h.Has("Received") && len(s.relaysAt(who.RemoteAddr)) == 0
 }
 
