@@ -146,16 +146,24 @@ const (
 // headerNames has the names of the fields that mail programs show above a quoted mail, by
 // their meaning.
 var headerNames = map[string]string{
-	"from": "from", "von": "from", "de": "from", "da": "from", "van": "from", "från": "from", "fra": "from", "lähettäjä": "from",
-	"od": "from", "от": "from", "发件人": "from", "寄件者": "from", "差出人": "from", "보낸 사람": "from", "kimden": "from", "expéditeur": "from",
-	"sent": "date", "date": "date", "gesendet": "date", "datum": "date", "envoyé": "date", "enviado": "date", "enviado el": "date",
-	"fecha": "date", "inviato": "date", "data": "date", "verzonden": "date", "skickat": "date", "sendt": "date", "dato": "date",
-	"lähetetty": "date", "wysłano": "date", "дата": "date", "отправлено": "date", "发送时间": "date", "日期": "date", "寄件日期": "date",
+	"from": "from", "von": "from", "de": "from", "da": "from",
+	"van": "from", "från": "from", "fra": "from", "lähettäjä": "from",
+	"od": "from", "от": "from", "发件人": "from", "寄件者": "from",
+	"差出人": "from", "보낸 사람": "from", "kimden": "from", "expéditeur": "from",
+	"sent": "date", "date": "date", "gesendet": "date", "datum": "date",
+	"envoyé": "date", "enviado": "date", "enviado el": "date",
+	"fecha": "date", "inviato": "date", "data": "date", "verzonden": "date",
+	"skickat": "date", "sendt": "date", "dato": "date",
+	"lähetetty": "date", "wysłano": "date", "дата": "date", "отправлено": "date",
+	"发送时间": "date", "日期": "date", "寄件日期": "date",
 	"送信日時": "date", "日付": "date", "보낸 날짜": "date", "date d'envoi": "date",
-	"to": "to", "an": "to", "à": "to", "para": "to", "a": "to", "aan": "to", "till": "to", "til": "to", "do": "to", "кому": "to", "收件人": "to",
+	"to": "to", "an": "to", "à": "to", "para": "to", "a": "to", "aan": "to",
+	"till": "to", "til": "to", "do": "to", "кому": "to", "收件人": "to",
 	"宛先": "to", "받는 사람": "to", "vastaanottaja": "to", "cc": "to",
-	"subject": "subject", "betreff": "subject", "objet": "subject", "asunto": "subject", "oggetto": "subject", "assunto": "subject",
-	"onderwerp": "subject", "ämne": "subject", "emne": "subject", "aihe": "subject", "temat": "subject", "тема": "subject", "主题": "subject",
+	"subject": "subject", "betreff": "subject", "objet": "subject",
+	"asunto": "subject", "oggetto": "subject", "assunto": "subject",
+	"onderwerp": "subject", "ämne": "subject", "emne": "subject", "aihe": "subject",
+	"temat": "subject", "тема": "subject", "主题": "subject",
 	"主旨": "subject", "件名": "subject", "제목": "subject",
 }
 
