@@ -1,6 +1,8 @@
 package postgres_test
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
 	"strings"
 	"testing"
@@ -41,7 +43,7 @@ func endLock(t *testing.T, url string) {
 	is := is.New(t)
 	c, err := pgx.Connect(t.Context(), url)
 	is.NoErr(err)
-	defer c.Close(t.Context())
+	defer c.Close(context.Background())
 	var n int
 	is.NoErr(c.QueryRow(t.Context(), `SELECT COUNT(pg_terminate_backend(pid)) FROM pg_locks
 		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -103,7 +105,8 @@ func TestFence(t *testing.T) {
 			opened <- other
 		}()
 		eventually(t, "the other process to wait", func() bool {
-			n, err := number(t.Context(), tx, `SELECT COUNT(*) FROM pg_locks WHERE NOT granted`)
+			n, err := number(t.Context(), tx, `SELECT COUNT(*) FROM pg_locks WHERE NOT granted
+				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 			is.NoErr(err)
 			return n > 0
 		})
@@ -132,7 +135,7 @@ func TestFenceWithoutNotice(t *testing.T) {
 	is.NoErr(db.Write(t.Context(), engine.Serializable, note("a")))
 	c, err := pgx.Connect(t.Context(), url)
 	is.NoErr(err)
-	defer c.Close(t.Context())
+	defer c.Close(context.Background())
 	_, err = c.Exec(t.Context(), `UPDATE meta SET value = '2' WHERE name = 'epoch'`)
 	is.NoErr(err)
 	for _, mode := range modes {
@@ -141,4 +144,58 @@ func TestFenceWithoutNotice(t *testing.T) {
 		is.True(strings.Contains(err.Error(), "another process"))
 	}
 	is.Equal(notes(t, db), []string{"a"})
+}
+
+// TestFenceDuringTheCount has a write begin while another process counts up the epoch. The write
+// waits, and sees the new epoch.
+func TestFenceDuringTheCount(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	url := pgtest.URL(t)
+	db := openURL(t, url)
+	for range 2 { // the second time, the statements are prepared
+		is.NoErr(db.Write(t.Context(), engine.Serializable, note(rand.Text())))
+	}
+	c, err := pgx.Connect(t.Context(), url)
+	is.NoErr(err)
+	defer c.Close(context.Background())
+	_, err = c.Exec(t.Context(), `BEGIN; LOCK TABLE meta IN ACCESS EXCLUSIVE MODE;
+		UPDATE meta SET value = '2' WHERE name = 'epoch'`)
+	is.NoErr(err)
+	written := make(chan error, 1)
+	go func() { written <- db.Write(t.Context(), engine.Serializable, note("fenced")) }()
+	eventually(t, "the write to wait", func() bool {
+		var n int
+		is.NoErr(c.QueryRow(t.Context(), `SELECT COUNT(*) FROM pg_locks WHERE NOT granted
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&n))
+		return n > 0
+	})
+	_, err = c.Exec(t.Context(), `COMMIT`)
+	is.NoErr(err)
+	err = <-written
+	is.True(postgres.IsUnavailable(err))
+	is.Equal(len(notes(t, db)), 2)
+}
+
+// TestRefusedWithoutLock ends the connection that holds the lock, while no other can be made. Writes
+// are refused, though their connections live.
+func TestRefusedWithoutLock(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	url := pgtest.URL(t)
+	p, through := throughProxy(t, url)
+	db := openURL(t, through)
+	is.NoErr(db.Write(t.Context(), engine.Serializable, note("a")))
+	p.refuse()
+	endLock(t, url)
+	eventually(t, "writes to be refused", func() bool {
+		err := db.Write(t.Context(), engine.Serializable, note(rand.Text()))
+		is.True(err == nil || postgres.IsUnavailable(err))
+		return err != nil && strings.Contains(err.Error(), "lock of the database is lost")
+	})
+	is.True(len(notes(t, db)) > 0) // reads go on
+	p.setDown(false)
+	eventually(t, "writes to go on", func() bool {
+		return db.Write(t.Context(), engine.Serializable, note(rand.Text())) == nil
+	})
 }
