@@ -65,7 +65,9 @@ func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, err
 		return Accepted{}, err
 	}
 	// If a later statement fails, the undo of the write also takes the turn out of this count.
-	s.waiting.add(tx, t.OrganizationID, 1)
+	if err := s.waiting.accept(tx, t.OrganizationID); err != nil {
+		return Accepted{}, err // other writes have filled the queue since
+	}
 	s.tell(tx, t.OrganizationID, ChangedTasks)
 	for _, f := range n.Attachments {
 		if err := s.insertFile(tx, t, Attached, f, now); err != nil {

@@ -77,10 +77,11 @@ func (s *Store) age(ctx context.Context, query string) (time.Duration, error) {
 	return max(0, s.now().Sub(created)), nil // the clock may have been set back
 }
 
-// Sizes are the sizes of the database and its disk, in bytes. They cost no walk over files.
+// Sizes are the sizes of the database and of the disk of the data folder, in bytes. They cost no
+// walk over files.
 type Sizes struct {
-	Database int64 // the file of the database
-	WAL      int64 // its write-ahead log
+	Database int64 // the file of the database, or the whole of it on its server
+	WAL      int64 // the write-ahead log of the file
 	Free     int64 // of the disk, for this user; -1 if the system does not say
 	Disk     int64 // the whole disk; -1 if the system does not say
 
@@ -91,6 +92,9 @@ type Sizes struct {
 // Sizes returns the sizes of the database and its disk.
 func (s *Store) Sizes() Sizes {
 	size := Sizes{Free: -1, Disk: -1}
+	if s.server != nil {
+		size.Database = s.serverSize()
+	}
 	for name, to := range map[string]*int64{databaseName: &size.Database, databaseName + "-wal": &size.WAL} {
 		if info, err := os.Stat(filepath.Join(s.dir, name)); err == nil {
 			*to = info.Size()

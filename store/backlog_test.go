@@ -7,6 +7,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 func TestBacklog(t *testing.T) {
@@ -45,9 +46,10 @@ func TestSizes(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	s := f.Sizes()
-	is.True(s.Database > 0 && s.WAL > 0)    // both files exist
-	is.True(s.Free > 0 && s.Free <= s.Disk) // the folder lies on a disk
-	is.Equal(s.Reserve, int64(0))           // it has no limit
+	is.True(s.Database > 0)
+	is.True(s.WAL > 0 || storetest.OnServer()) // both files exist
+	is.True(s.Free > 0 && s.Free <= s.Disk)    // the folder lies on a disk
+	is.Equal(s.Reserve, int64(0))              // it has no limit
 	limited := newFixtureWith(t, store.Options{DiskReserve: store.DiskLimit{Bytes: 7}, DiskWarning: store.DiskLimit{Share: 0.5}}).Sizes()
 	is.Equal(limited.Reserve, int64(7))
 	is.Equal(limited.Warning, limited.Disk/2)

@@ -85,8 +85,11 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (BackupReport, error) {
 // every file that the copy names is in the backup. A workspace file that changes meanwhile may
 // be a mix of two versions. Workspace files that cannot be read are left out and reported. The
 // copy of the database is verified before the first byte is written, and each kept file while
-// it is written: see BackupReport. Archive refuses a damaged database.
+// it is written: see BackupReport. Archive refuses a damaged database, and one on a server.
 func (s *Store) Archive(ctx context.Context, w io.Writer) (report BackupReport, err error) {
+	if err := s.needsFile("a backup", BackupInstead); err != nil {
+		return report, err
+	}
 	s.backups.Lock()
 	defer s.backups.Unlock()
 	snapshot := filepath.Join(s.dir, tempPrefix+"backup"+tempSuffix)
@@ -94,7 +97,7 @@ func (s *Store) Archive(ctx context.Context, w io.Writer) (report BackupReport, 
 		return report, fmt.Errorf("back up: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(snapshot)) }()
-	pace := s.file.Pace(ctx)
+	pace := s.pace(ctx)
 	if err := s.copyVerified(ctx, snapshot, pace); err != nil {
 		return report, fmt.Errorf("back up database: %w", Unavailable(err))
 	}

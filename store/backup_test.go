@@ -29,6 +29,7 @@ import (
 // folder that opens as the same store.
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})
 	who, secret := storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
@@ -78,6 +79,7 @@ func TestBackupAndRestore(t *testing.T) {
 
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	s := storetest.Open(t, store.Options{})
 	var archive bytes.Buffer
 	if _, err := s.Backup(t.Context(), &archive); err != nil {
@@ -111,6 +113,7 @@ func TestRestoreRefuses(t *testing.T) {
 
 func TestMeasureStorage(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})
 	_, err := s.PutBlob(strings.NewReader(strings.Repeat("x", 5000)), 10_000)
@@ -181,6 +184,7 @@ func makeFiles(t testing.TB, dir string, files map[string]string) {
 // else while the backup is under way, after it has listed the workspace.
 func TestBackupFollowsNothing(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	const secret = "the secret of somebody else"
 	noise := make([]byte, 2<<20) // does not compress, so that the writer is called while it is read
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
@@ -245,6 +249,7 @@ func errorsOf(errs ...error) error {
 // TestBackupBesideASwapper swaps a folder for a link as fast as possible during backups.
 func TestBackupBesideASwapper(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})
 	outside := t.TempDir()
@@ -283,6 +288,7 @@ func TestBackupBesideASwapper(t *testing.T) {
 // read.
 func TestBackupReportsWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	s := storetest.Open(t, store.Options{})
 	work := filepath.Join(s.Dir(), "workspaces", "wrk_a")
@@ -315,6 +321,7 @@ const unprivileged = "STORE_TEST_UNPRIVILEGED"
 // taken away its rights, and in which something belongs to somebody else.
 func TestBackupUnprivileged(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	if dir := os.Getenv(unprivileged); dir != "" {
 		backupUnprivileged(t, dir)
 		return

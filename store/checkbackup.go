@@ -114,5 +114,5 @@ func (c *CheckedBackup) checkDatabase(ctx context.Context, dir string, held *sql
 
 // VerifyArchive is the function of that name with the pauses of Archive.
 func (s *Store) VerifyArchive(ctx context.Context, r io.Reader, report BackupReport) error {
-	return VerifyArchive(ctx, s.file.Pace(ctx).Reader(r), report)
+	return VerifyArchive(ctx, s.pace(ctx).Reader(r), report)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // What a task costs the database: bytes on the disk, transactions, statements and rows. These
@@ -52,6 +53,7 @@ const pagesOfATask = 1200
 // holds of each of them.
 func TestBytesOfATask(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
 	f.webhook("https://hooks.example.com/tasks")
@@ -159,6 +161,7 @@ type cost struct {
 
 // TestCostsOfOperations counts what the operations cost that every task takes, and reading it.
 func TestCostsOfOperations(t *testing.T) {
+	storetest.Embedded(t)
 	if os.Getenv("REPEAT_WRITES") != "" {
 		t.Skip("each write runs twice, and costs as much")
 	}

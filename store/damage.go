@@ -18,11 +18,22 @@ const DamageAdvice = "stop the server, copy the data folder aside, check the dis
 
 // Damage returns the error that first showed that the database is damaged, or nil. It is never
 // taken back: only a start on a sound folder ends it.
-func (s *Store) Damage() error { return s.file.Damage() }
+func (s *Store) Damage() error {
+	if s.file == nil {
+		return nil // the server of the database watches over its files
+	}
+	return s.file.Damage()
+}
 
 // CheckDatabase looks for damage in the whole database, table by table. Requests go on
-// meanwhile. Damage that it finds is remembered: see Damage.
-func (s *Store) CheckDatabase(ctx context.Context) error { return s.file.QuickCheck(ctx) }
+// meanwhile. Damage that it finds is remembered: see Damage. It does nothing for a database on a
+// server.
+func (s *Store) CheckDatabase(ctx context.Context) error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.QuickCheck(ctx)
+}
 
 // refuseLostDatabase returns an error if the folder has files and no database. Otherwise the
 // program would take a folder that has lost its database for a new one.

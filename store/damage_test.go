@@ -139,12 +139,14 @@ func treePages(t testing.TB, path string) (pages []int64) {
 // finds it, or every row is as it was. A write to what is known as damaged is refused.
 func TestWreckedPages(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	wreckPages(t, 1, 12)
 }
 
 // TestManyWreckedPages is TestWreckedPages for longer.
 func TestManyWreckedPages(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	storetest.Long(t)
 	wreckPages(t, 2, 1000)
 }
@@ -214,6 +216,7 @@ func wreckedOutcome(t *testing.T, dir string, truth []string, what string) strin
 // it is told to.
 func TestLostDatabase(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	for name, tt := range map[string]struct {
 		file string // that is left in the folder
 		lose func(path string) error
@@ -259,6 +262,7 @@ func TestLostDatabase(t *testing.T) {
 // although nothing names it any more. What comes later is swept as ever.
 func TestBegunAnew(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	dir, future := t.TempDir(), func() time.Time { return time.Now().Add(72 * time.Hour) }
 	leave := func(first string) (blob, folder string) {

@@ -35,6 +35,9 @@ func (s *Store) hasRoomToStart(ctx context.Context) error {
 	if space.Total > 0 && space.Free < least {
 		return fmt.Errorf("%d bytes are free, and the first writes need %d", space.Free, least)
 	}
+	if s.file == nil {
+		return nil // the database is on the disk of its server
+	}
 	if err := s.file.Reopen(ctx, s.full.schema, migrations()); err != nil {
 		return err
 	}

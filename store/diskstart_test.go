@@ -29,6 +29,7 @@ func openAt(t *testing.T, dir string, c *clock) (*store.Store, error) {
 // kill that left a write-ahead log: reads work, writes are refused, and all goes on by itself.
 func TestStartOnFullDisk(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	for name, killed := range map[string]bool{"closed": false, "killed": true} {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
@@ -86,6 +87,7 @@ func copyOf(t *testing.T, from, to string) string {
 // lost, a running turn ends in the bytes that the log has already, and the database is whole.
 func TestFullDiskInTheMiddle(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	dir, c := storetest.SmallDisk(t, "8m"), newClock()
 	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Now: c.now}) // without a reserve
@@ -128,6 +130,7 @@ func TestFullDiskInTheMiddle(t *testing.T) {
 // TestNewFolderOnFullDisk creates no half of a data folder.
 func TestNewFolderOnFullDisk(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	dir := storetest.SmallDisk(t, "1m")
 	makeRoom := storetest.FillDisk(t, dir, 0)
@@ -142,6 +145,7 @@ func TestNewFolderOnFullDisk(t *testing.T) {
 // TestLeftovers starts beside the files that killed processes leave, and beside files of others.
 func TestLeftovers(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
 	dir := f.Dir()

@@ -158,7 +158,7 @@ func TestDiskAlerts(t *testing.T) {
 	is.NoErr(f.Close())
 	d.free.Store(5000)
 	opt := d.options()
-	opt.Now = f.clock.now
+	opt.Now, opt.Database = f.clock.now, storetest.DatabaseOf(dir)
 	f.Store, err = store.Open(t.Context(), dir, storetest.Schema(t), opt)
 	is.NoErr(err)
 	t.Cleanup(func() { _ = f.Close() })

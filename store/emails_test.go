@@ -347,7 +347,7 @@ func TestRepliesOfADeadProcess(t *testing.T) {
 	is.NoErr(f.EndReply(f.ctx(), replies[0], store.EmailSent, ""))
 	is.NoErr(f.RetryReply(f.ctx(), replies[2], f.clock.now().Add(5*time.Minute), "greylisted"))
 	is.NoErr(f.Close())
-	s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{Now: f.clock.now})
+	s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(f.Dir()), Now: f.clock.now})
 	is.NoErr(err)
 	defer s.Close()
 	n, err := s.ReleaseReplies(t.Context())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"journeyman/store/postgres"
 	"journeyman/store/sqlite"
 )
 
@@ -114,6 +115,9 @@ func Unavailable(err error) error {
 	if sqlite.IsFull(err) {
 		return diskFullError(err)
 	}
+	if postgres.IsUnavailable(err) {
+		return &Error{Kind: Busy, Code: CodeStorage, Message: serverMessage(err), cause: err}
+	}
 	if !sqlite.IsUnavailable(err) {
 		return err
 	}
@@ -121,6 +125,19 @@ func Unavailable(err error) error {
 		return &Error{Kind: Busy, Code: CodeStorage, Message: "the server has no open files left now", cause: err}
 	}
 	return &Error{Kind: Busy, Code: CodeStorage, Message: "the data folder cannot be written now", cause: err}
+}
+
+// serverMessage is the message for clients about a database server that has not carried out a
+// statement.
+func serverMessage(err error) string {
+	switch {
+	case errors.Is(err, postgres.ErrUnknown):
+		return "the connection to the database broke at the last moment: the request may have been carried out; " +
+			"repeat it with its Idempotency-Key, or look before you repeat it"
+	case postgres.IsFull(err):
+		return "the disk of the database server is full: it takes no new work until there is room again"
+	}
+	return "the database server cannot be used now: try again later"
 }
 
 // IsNotFound reports whether err says that something does not exist.

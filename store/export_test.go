@@ -41,7 +41,12 @@ func (s *Store) Strings(ctx context.Context, query string, args ...any) ([]strin
 
 // PreparedTexts are the statements that were run, reads and writes. No write may
 // be under way.
-func (s *Store) PreparedTexts() []string { return s.file.Statements() }
+func (s *Store) PreparedTexts() []string {
+	if s.server != nil {
+		return s.server.Statements()
+	}
+	return s.file.Statements()
+}
 
 // EngineStats are the counters of the database engine.
 func (s *Store) EngineStats() *engine.Stats { return s.db.Stats() }

@@ -175,8 +175,8 @@ func (f *fixture) checkCounters() {
 	wrong, err := f.Strings(f.ctx(), `SELECT t.id FROM tasks t LEFT JOIN turns u ON u.task_num = t.num GROUP BY t.num HAVING
 		t.turn_count <> count(u.num) OR t.unfinished <> count(u.num) FILTER (WHERE u.status IN ('pending', 'running'))
 		OR t.cost <> sum(u.model_cost + u.tool_cost) OR t.duration_ms <> sum(u.duration_ms)
-		OR count(u.num) FILTER (WHERE u.ready AND u.status IN ('pending', 'running')) > 1
-		OR t.unfinished > 0 AND count(u.num) FILTER (WHERE u.ready AND u.status IN ('pending', 'running')) = 0
+		OR count(u.num) FILTER (WHERE u.ready = 1 AND u.status IN ('pending', 'running')) > 1
+		OR t.unfinished > 0 AND count(u.num) FILTER (WHERE u.ready = 1 AND u.status IN ('pending', 'running')) = 0
 		OR t.status <> CASE WHEN count(u.num) FILTER (WHERE u.status = 'running') > 0 THEN 'running'
 			WHEN count(u.num) FILTER (WHERE u.status = 'pending') > 0 THEN 'pending'
 			ELSE (SELECT n.status FROM turns n WHERE n.task_num = t.num ORDER BY n.seq DESC LIMIT 1) END

@@ -28,6 +28,10 @@ const backupRunsName = "backups.json"
 // starts on a larger disk can report the end of the alert.
 const diskReportedName = "disk-alert"
 
+// serverName is the file that says which database on a server belongs to the folder: the id of the
+// database in the first line, and a sentence for people in the second.
+const serverName = "database-server"
+
 // sealKeyName is the file of the key that seals secrets at rest. Backups do not contain it,
 // so a backup alone reveals no secret. The operator keeps a separate copy of the file.
 const sealKeyName = "secret.key"
@@ -93,7 +97,7 @@ func foreignName(dir string) (string, error) {
 		return "", fmt.Errorf("look at data folder: %w", err)
 	}
 	ours := []string{databaseName, "lock", "control.sock", "backup.tmp", lastBackupName, begunAnewName,
-		begunAnewDoneName, diskReportedName, backupRunsName, sealKeyName, "mcp.json", "files", "workspaces",
+		begunAnewDoneName, diskReportedName, backupRunsName, sealKeyName, serverName, "mcp.json", "files", "workspaces",
 		"lost+found"} // in every new file system
 	foreign := ""
 	for _, e := range entries {

@@ -127,6 +127,7 @@ func TestClaimInMaintenance(t *testing.T) {
 // writer: what they would begin or end by themselves stays as it is.
 func TestMaintenanceBeforeAWaitingWrite(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
 	retrying := down(f) // due in a minute, and given up in an hour

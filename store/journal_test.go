@@ -90,7 +90,7 @@ func TestUsageByDayAndKey(t *testing.T) {
 	_, err := f.FinishTurn(t.Context(), c, &last, store.Outcome{Status: store.Failed, Duration: time.Minute})
 	is.NoErr(err)
 	rows, err := f.Strings(t.Context(), `SELECT day || ' ' || turns || ' ' || failures || ' ' || steps || ' ' || cost || ' ' || duration_ms || ' '
-		|| (api_key_id = ?) || ' ' || triggered_by FROM usage ORDER BY day`, f.owner.KeyID)
+		|| iif(api_key_id = ?, 1, 0) || ' ' || triggered_by FROM usage ORDER BY day`, f.owner.KeyID)
 	is.NoErr(err)
 	is.Equal(rows, []string{"20543 0 0 1 1000 0 1 api", "20544 1 1 1 1000 60000 1 api"})
 	is.Equal(f.count(`SELECT count(*) FROM spending`), int64(2)) // of two months

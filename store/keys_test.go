@@ -33,9 +33,11 @@ func TestKeysFromMadeToRevoked(t *testing.T) {
 	is.Equal(id.Role, store.RoleOwner) // the first of a new organization
 	is.Equal([]string{id.OrganizationName, id.Email, id.KeyName, id.KeyPrefix}, []string{"Acme", "Ann@Acme.test", "ci", secret[:12]})
 	is.Equal(id.Trigger, store.TriggerAPI)
-	stored, err := s.Strings(t.Context(), `SELECT hex(hash) || prefix || name FROM api_keys`)
-	is.NoErr(err)
-	is.True(!strings.Contains(stored[0], secret[12:])) // only a hash is kept
+	for _, columns := range []string{"hash", "prefix || name"} {
+		stored, err := s.Strings(t.Context(), `SELECT `+columns+` FROM api_keys`)
+		is.NoErr(err)
+		is.True(!strings.Contains(stored[0], secret[12:])) // only a hash is kept
+	}
 
 	operator := store.Operator()
 	operator.RemoteAddr = "10.0.0.1"
@@ -104,7 +106,7 @@ func TestUseOfAKeyIsNotedOnceAMinute(t *testing.T) {
 	c.advance(10 * time.Second)
 	authenticate()
 	first := c.now().Truncate(time.Minute).UnixMilli()
-	is.Equal(used(), first)
+	storetest.Eventually(t, "the use to be noted", func() bool { return used() == first })
 	is.NoErr(s.Write(t.Context(), func(tx store.Tx) error {
 		_, err := tx.Exec(`UPDATE api_keys SET last_used_at = 7`)
 		return err
@@ -267,7 +269,7 @@ func TestRolledKeys(t *testing.T) {
 	_, _, err = f.RollKey(t.Context(), store.Operator(), "jm_live_none")
 	is.True(store.IsNotFound(err))
 
-	log, err := f.Strings(t.Context(), `SELECT action || ' ' || subject || ' ' || coalesce(user_id = ?, 'nobody') FROM audit_log WHERE num > 2 ORDER BY num`, f.owner.UserID)
+	log, err := f.Strings(t.Context(), `SELECT action || ' ' || subject || ' ' || iif(user_id = ?, '1', 'nobody') FROM audit_log WHERE num > 2 ORDER BY num`, f.owner.UserID)
 	is.NoErr(err)
 	is.Equal(log, []string{"key.create " + old.ID + " 1", "key.roll " + old.ID + " 1", "key.roll " + next.ID + " nobody", "key.revoke " + next.ID + " 1"})
 	details, err := f.Strings(t.Context(), `SELECT detail FROM audit_log WHERE action = 'key.roll' ORDER BY num`)

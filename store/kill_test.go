@@ -47,7 +47,7 @@ func beKilled(dir, work string) error {
 		return err
 	}
 	later := func() time.Time { return time.Now().Add(1000 * 24 * time.Hour) }
-	s, err := store.Open(ctx, dir, string(schema), store.Options{Now: later})
+	s, err := store.Open(ctx, dir, string(schema), store.Options{Database: storetest.DatabaseOf(dir), Now: later})
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func TestKilledInVacuum(t *testing.T) {
 		plan, err := store.PlanVacuum(t.Context(), dir)
 		is.NoErr(err)
 		is.True(plan.Incremental == (plan.File < old.File/2)) // the old one or the new one
-		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
 		is.NoErr(err)
 		is.NoErr(s.CheckDatabase(t.Context()))
 		is.NoErr(s.Close())

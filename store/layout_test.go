@@ -22,7 +22,7 @@ var rooms = map[string][]string{
 	// The only place that knows everything.
 	"": {"*"},
 	// The shared vocabulary and the truth: it must know nobody above.
-	"store": {"store/engine", "store/sqlite", "store/cron", "store/histogram"},
+	"store": {"store/engine", "store/sqlite", "store/postgres", "store/cron", "store/histogram"},
 	// What the store asks of a database, so that a second engine can stand beside the first.
 	"store/engine": {"store/histogram"},
 	// The embedded engine: it knows no table.
@@ -35,7 +35,7 @@ var rooms = map[string][]string{
 	"store/histogram": {},
 	// Pure: what a user gets wrong in an expression is said here.
 	"store/cron":      {},
-	"store/storetest": {"store"},
+	"store/storetest": {"store", "store/postgres", "store/postgres/pgtest"},
 	// All that happens without a request.
 	"runner": {"store", "store/histogram", "runner/prompt", "runner/stream", "runner/view", "runner/schema", "runner/model", "runner/tool", "runner/trace", "runner/sandbox"},
 	// OpenTelemetry stops at this door; its callers say what happened.

@@ -22,7 +22,7 @@ func TestSignInsToServersAreSealed(t *testing.T) {
 	got, err := f.MCPLogin(f.ctx(), "web")
 	is.NoErr(err)
 	is.Equal(string(got), `{"access":"t0ken-2"}`)
-	stored, err := f.Strings(f.ctx(), `SELECT hex(sealed) || cast(sealed AS TEXT) FROM mcp_logins`)
+	stored, err := f.Strings(f.ctx(), `SELECT sealed FROM mcp_logins`)
 	is.NoErr(err)
 	is.True(len(stored) == 1 && !strings.Contains(stored[0], "t0ken")) // the database shows the token
 

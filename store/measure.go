@@ -16,7 +16,11 @@ func (s *Store) Storage() Storage {
 // MeasureStorage measures what the data folder holds. It reads every page of the database and
 // lists every file, table by table and with pauses, so it takes long in a large folder.
 func (s *Store) MeasureStorage(ctx context.Context) error {
-	sizes, err := s.file.TableSizes(ctx)
+	tableSizes := s.server.TableSizes
+	if s.file != nil {
+		tableSizes = s.file.TableSizes
+	}
+	sizes, err := tableSizes(ctx)
 	if err != nil {
 		return err
 	}

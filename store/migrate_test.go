@@ -19,6 +19,7 @@ import (
 
 func TestAFolderIsOneProcess(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	dir := t.TempDir()
 	first, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
@@ -35,6 +36,7 @@ func TestAFolderIsOneProcess(t *testing.T) {
 // rawDatabase opens a database file as nobody's program.
 func rawDatabase(t *testing.T, path string) *sql.DB {
 	t.Helper()
+	storetest.Embedded(t)
 	db, err := sql.Open("sqlite", "file:"+path)
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +54,7 @@ func must(t *testing.T, db *sql.DB, script string) {
 
 func TestOpenRefusesANewerDatabase(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	dir := t.TempDir()
 	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
@@ -74,6 +77,7 @@ func TestOpenRefusesANewerDatabase(t *testing.T) {
 // add the step to migrations, and copy schema.sql to schema-vN.sql.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	newest := storetest.Schema(t)
 	want := shapeOf(t, newest)
@@ -104,6 +108,7 @@ func TestUpgrade(t *testing.T) {
 // schedules have tasks that wait, run and have ended.
 func TestUpgradeFindsTheTasksOfSchedules(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	old, err := os.ReadFile("testdata/schema-v1.sql")
 	is.NoErr(err)

@@ -85,9 +85,9 @@ func TestOAuthFromConsentToRevocation(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(log), 2)
 	is.True(strings.Contains(log[1], `oauth.revoke 10.6.6.6`) && strings.Contains(log[1], "reused"))
-	secrets, err := f.Strings(f.ctx(), `SELECT coalesce(hex(refresh_hash), '') || coalesce(hex(code_hash), '') FROM oauth_grants`)
+	secrets, err := f.Strings(f.ctx(), `SELECT count(refresh_hash) + count(code_hash) FROM oauth_grants`)
 	is.NoErr(err)
-	is.Equal(secrets, []string{""}) // nothing that works is left
+	is.Equal(secrets, []string{"0"}) // nothing that works is left
 }
 
 func TestCodesThatDoNotWork(t *testing.T) {

@@ -24,6 +24,10 @@ type Options struct {
 	Log        *slog.Logger     // nil means that nothing is logged
 	BeginAnew  bool             // create a database even where files show that there was one
 
+	// Database is the URL of a PostgreSQL database (postgres://...). "" means the embedded database
+	// in the data folder.
+	Database string
+
 	DiskReserve DiskLimit // below it, new work is refused
 	DiskWarning DiskLimit // below it, the level of the disk is DiskLow
 
@@ -88,12 +92,9 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 	if s.keptUntil, err = begunAnew(s.dir); err != nil {
 		return err
 	}
-	if opt.RepeatWrites {
-		s.file.RepeatWrites()
+	if s.file != nil {
+		s.watchFile(opt)
 	}
-	s.file.OnDamage(func(err error) {
-		opt.Log.Error("the database is damaged, nothing more is written", "err", err, "do", DamageAdvice)
-	})
 	if err := s.countQueue(ctx); err != nil {
 		return err
 	}
@@ -104,8 +105,24 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 	return nil
 }
 
+// watchFile sets the options of the embedded engine that concern tests and damage.
+func (s *Store) watchFile(opt Options) {
+	if opt.RepeatWrites {
+		s.file.RepeatWrites()
+	}
+	s.file.OnDamage(func(err error) {
+		opt.Log.Error("the database is damaged, nothing more is written", "err", err, "do", DamageAdvice)
+	})
+}
+
 // openDatabase opens the database, for reading only on a disk that has no room.
 func (s *Store) openDatabase(ctx context.Context, opt Options) error {
+	if opt.Database != "" {
+		return s.openServer(ctx, opt)
+	}
+	if err := refuseServerFolder(s.dir); err != nil {
+		return err
+	}
 	check := refuseLostDatabase
 	if opt.BeginAnew {
 		check = markBegunAnew

@@ -35,7 +35,7 @@ var (
 
 // withoutSQL are the methods that TestQueriesUseIndexes need not call.
 var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "BeginMaintenance", "EndMaintenance", "InMaintenance",
-	"Maintenance", "ReadOnly", "ReadOnlyCodes", "Room", "RoomIn", "Writable", "WritableIn",
+	"Maintenance", "ReadOnly", "ReadOnlyCodes", "Room", "RoomIn", "Writable", "WritableIn", "OnServer",
 	"Archive", "BackupRuns", "NoteBackup", "SaveBackupRuns", "VerifyArchive",
 	"AlertURL", "Backup", "CheckDatabase", "Close", "Counters", "Damage", "Dir", "EndPruning", "LastBackup", "LastPruning", "MeasureStorage", "OpenBlob", "PreviewRuns", "PutBlob", "Queued", "QueueCounts", "ReturnSpace", "Sizes", "Space", "Storage", "UsesRemembered", "WriteStats"}
 
@@ -44,6 +44,7 @@ var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "BeginMain
 // end, and none sorts.
 func TestQueriesUseIndexes(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
 	callEverything(t, f)
@@ -894,7 +895,8 @@ func TestAcceptingATurnTakesFewStatements(t *testing.T) {
 	is.NoErr(f.Ping(t.Context())) // the writer rests
 	var run []string
 	for _, text := range f.PreparedTexts() {
-		if !slices.Contains(before, text) {
+		// The use of the key is noted in a later write, which no request waits for.
+		if !slices.Contains(before, text) && !strings.HasPrefix(text, "UPDATE api_keys") {
 			run = append(run, strings.Join(strings.Fields(text)[:3], " "))
 		}
 	}

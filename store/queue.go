@@ -200,11 +200,11 @@ func (s *Store) nextInQueue(ctx context.Context, tx Tx) (int64, error) {
 	_, err := one(ctx, tx, into(&organization, &worker, &num),
 		head+`organization_num > ?1 ORDER BY organization_num, worker_num, num LIMIT 1) AS following
 		UNION ALL `+head+`organization_num <= ?1 ORDER BY organization_num, worker_num, num LIMIT 1) AS first`,
-		s.fair.organization)
+		s.fair.lastOrganization())
 	if err != nil {
 		return 0, err
 	}
-	if last := s.fair.workers[organization]; last >= worker {
+	if last := s.fair.lastWorker(organization); last >= worker {
 		_, err = one(ctx, tx, into(&organization, &worker, &num),
 			head+`organization_num = ?1 AND worker_num > ?2 ORDER BY worker_num, num LIMIT 1) AS following
 			UNION ALL `+head+`organization_num = ?1 AND worker_num <= ?2 ORDER BY worker_num, num LIMIT 1) AS first`,

@@ -49,6 +49,7 @@ func TestTurnsOfATaskRunInOrder(t *testing.T) {
 // TestAFailedClaimClaimsNothing: the write of the second of two claims fails.
 func TestAFailedClaimClaimsNothing(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
 	f.accept(f.turn())
@@ -340,7 +341,7 @@ func TestTheQueueOutlivesTheProcess(t *testing.T) {
 	dir := t.TempDir()
 	c := newClock()
 	open := func() *fixture {
-		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Now: c.now})
+		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir), Now: c.now})
 		is.NoErr(err)
 		return &fixture{Store: s, t: t, clock: c}
 	}

@@ -33,7 +33,7 @@ func TestARestartWaitsForNoLease(t *testing.T) {
 	cut := f.claimOne("dead")
 	is.NoErr(f.Close())
 
-	s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{Now: f.clock.now})
+	s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(f.Dir()), Now: f.clock.now})
 	is.NoErr(err)
 	defer s.Close()
 	is.NoErr(s.StartRunner(t.Context(), "next", time.Hour))

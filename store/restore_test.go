@@ -121,6 +121,7 @@ func entriesOf(t testing.TB, dir string) []fs.DirEntry {
 
 func TestRestoreTakesOnlyWhatABackupHolds(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	database := databaseEntry(t)
 	file := func(name string) tarEntry { return tarEntry{name: name, kind: tar.TypeReg, text: "x", mode: 0o777} }
 	of := func(kind byte, name, link string) tarEntry {
@@ -181,6 +182,7 @@ func TestRestoreTakesOnlyWhatABackupHolds(t *testing.T) {
 // TestRestoreChecksTheDatabase refuses archives without a database of ours.
 func TestRestoreChecksTheDatabase(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	for name, tt := range map[string]struct{ text, says string }{
 		"empty":        {"", "none of this program"},
 		"no database":  {strings.Repeat("not SQLite ", 1000), "database"},
@@ -202,6 +204,7 @@ func TestRestoreChecksTheDatabase(t *testing.T) {
 // TestRestoreRefusesBombs refuses archives that unpack to more than the disk has.
 func TestRestoreRefusesBombs(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	var plain bytes.Buffer
 	w := tar.NewWriter(&plain)
@@ -263,6 +266,7 @@ func sparseTar(size int64) []byte {
 // is dangerous about them; restoreInto holds what must be true after each.
 func TestRestoreHostileArchives(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	database := databaseEntry(t)
 	names := []string{"mcp.json", "files/a", "files/a/b", "files", "workspaces/l", "workspaces/l/x", "workspaces/../lock", "/x", "..", ".", "",
 		"files/\x01", "workspaces/ü", "journeyman.db", "journeyman.db-wal", "../data/files/q", "workspaces/wrk_a/" + strings.Repeat("y", 300), "C:\\x", "files\\x"}
@@ -306,6 +310,7 @@ func FuzzRestore(f *testing.F) {
 // TestRestoreKeepsItsFolderPrivate narrows a folder that was there.
 func TestRestoreKeepsItsFolderPrivate(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	dir := t.TempDir()
 	is.NoErr(os.Chmod(dir, 0o755)) //nolint:gosec // that is the test
@@ -317,6 +322,7 @@ func TestRestoreKeepsItsFolderPrivate(t *testing.T) {
 
 func TestOpenClosesItsFolder(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	for name, tt := range map[string]struct {
 		mode  fs.FileMode
 		files []string

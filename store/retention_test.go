@@ -19,7 +19,7 @@ import (
 // reopen opens the folder of a closed store.
 func reopen(t *testing.T, f *fixture) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{Now: f.clock.now})
+	s, err := store.Open(t.Context(), f.Dir(), storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(f.Dir()), Now: f.clock.now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,11 @@ func reopen(t *testing.T, f *fixture) *store.Store {
 // rowCounts returns the number of rows of each table, without those that count or list for ever.
 func (f *fixture) rowCounts() map[string]int64 {
 	f.t.Helper()
-	tables, err := f.Strings(f.ctx(), `SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0`)
+	query := `SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0`
+	if storetest.OnServer() {
+		query = `SELECT tablename FROM pg_tables WHERE schemaname = current_schema()`
+	}
+	tables, err := f.Strings(f.ctx(), query)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -59,7 +63,7 @@ func (f *fixture) hangEverything(t store.Turn, sha string) {
 		`INSERT INTO files (id, worker_id, task_num, turn_num, origin, path, title, media_type, size, sha256, created_at)
 			SELECT 'fil_' || id, (SELECT id FROM workers WHERE num = worker_num), task_num, num, 'published', 'a.txt', 'a', 'text/plain', 1, ?2, 1 FROM turns WHERE num = ?1`,
 		`INSERT INTO sources (id, task_num, turn_num, url, created_at) SELECT 'src_' || id, task_num, num, 'https://a.example', 1 FROM turns WHERE num = ?1`,
-		`INSERT OR IGNORE INTO tool_offers (hash, offer) VALUES ('h', '{}')`,
+		`INSERT INTO tool_offers (hash, offer) VALUES ('h', '{}') ON CONFLICT (hash) DO NOTHING`,
 		`INSERT INTO turn_offers (turn_num, hash) VALUES (?1, 'h')`,
 		`INSERT INTO inbound_emails (num, id, organization_id, worker_id, message_id, status, reason, turn_num, mail_from, from_address, recipient,
 			reply_to, subject, verdicts, remote_addr, size, created_at, source_sha256)
@@ -83,10 +87,17 @@ func (f *fixture) hangEverything(t store.Turn, sha string) {
 // referring returns the tables that refer to a task, directly or through others.
 func (f *fixture) referring() []string {
 	f.t.Helper()
-	list, err := f.Strings(f.ctx(), `WITH RECURSIVE refs(name) AS (VALUES ('tasks') UNION
+	query := `WITH RECURSIVE refs(name) AS (VALUES ('tasks') UNION
 			SELECT s.name FROM refs CROSS JOIN sqlite_schema s CROSS JOIN pragma_foreign_key_list(s.name) k
 			WHERE s.type = 'table' AND k."table" = refs.name)
-		SELECT name FROM refs ORDER BY name`)
+		SELECT name FROM refs ORDER BY name`
+	if storetest.OnServer() {
+		query = `WITH RECURSIVE refs(name) AS (SELECT CAST('tasks' AS TEXT) COLLATE "C" UNION
+				SELECT CAST(c.relname AS TEXT) COLLATE "C" FROM refs JOIN pg_constraint k ON k.contype = 'f'
+					AND k.confrelid = to_regclass(refs.name) JOIN pg_class c ON c.oid = k.conrelid)
+			SELECT name FROM refs ORDER BY name`
+	}
+	list, err := f.Strings(f.ctx(), query)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -105,7 +116,7 @@ func TestPruneTasks(t *testing.T) {
 	f.finish(f.claimOne("r"))
 	f.record(f.due()[0], store.Attempt{Success: true})
 	f.exec(`INSERT INTO tool_offers (hash, offer) VALUES ('h', '{}')`)
-	f.exec(`UPDATE tasks SET completed_at = completed_at + 86400000 * 30 WHERE num = 1`) // it ended later
+	f.exec(`UPDATE tasks SET completed_at = completed_at + 2592000000 WHERE num = 1`) // it ended later
 	before := f.rowCounts()
 	usage := f.count(`SELECT coalesce(sum(turns), 0) FROM usage`)
 
@@ -262,6 +273,7 @@ func TestAPruningGoesOn(t *testing.T) {
 // Vacuum makes it as small as it can be.
 func TestSpaceIsReturned(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
 	f.startRunner("r")

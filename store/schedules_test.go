@@ -265,7 +265,7 @@ func TestScheduleInAnotherTimezone(t *testing.T) {
 	open := func(zone string) *store.Store {
 		loc, err := cron.LoadZone(zone)
 		is.NoErr(err)
-		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Now: clock.now, Timezone: loc})
+		s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir), Now: clock.now, Timezone: loc})
 		is.NoErr(err)
 		return s
 	}

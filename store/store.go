@@ -17,22 +17,24 @@ import (
 	"time"
 
 	"journeyman/store/engine"
+	"journeyman/store/postgres"
 	"journeyman/store/sqlite"
 )
 
 // A Store is an open data folder. Its methods are safe for concurrent use.
 type Store struct {
-	dir   string
-	lock  *os.File
-	db    engine.DB
-	file  *sqlite.DB // db, with what only the embedded engine does
-	now   func() time.Time
-	zone  *time.Location // of cron schedules that name none
-	close func() error   // the first call closes the folder; others return the same result
+	dir    string
+	lock   *os.File
+	db     engine.DB    // file or server
+	file   *sqlite.DB   // nil if the database is on a server
+	server *postgres.DB // nil if the database is a file in the data folder
+	now    func() time.Time
+	zone   *time.Location // of cron schedules that name none
+	close  func() error   // the first call closes the folder; others return the same result
 
-	waiting  waiting  // turns with status pending
-	fair     fairness // only the writer's goroutine uses it
-	lastUse  uses     // of API keys and sessions
+	waiting  waiting // turns with status pending
+	fair     fairness
+	lastUse  uses // of API keys and sessions
 	counters Counters
 	sealer   sealer        // of secrets at rest
 	hashing  chan struct{} // its capacity is the number of passwords that are hashed at once
@@ -100,7 +102,7 @@ func (s *Store) write(ctx context.Context, fn func(tx Tx) error) error {
 	}
 	// A write to a damaged file can destroy what is still sound. It would be lost anyway once
 	// the operator restores a backup.
-	if err := s.file.Damage(); err != nil {
+	if err := s.Damage(); err != nil {
 		return Unavailable(err)
 	}
 	return s.unavailable(s.db.Write(ctx, engine.Serializable, fn))

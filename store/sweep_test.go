@@ -105,6 +105,7 @@ func TestSweepsKeepWhatIsReferredTo(t *testing.T) {
 // backup take nothing away.
 func TestSweepsWaitForBackups(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
 	f.put("old", 2*day)

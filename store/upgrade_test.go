@@ -16,6 +16,7 @@ import (
 // turn.
 func TestUpgradeOfTasks(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	old, err := os.ReadFile("testdata/schema-v1.sql")
 	is.NoErr(err)
@@ -85,6 +86,7 @@ func TestUpgradeOfTasks(t *testing.T) {
 // where the worker is private, and nowhere but to the author's domain elsewhere.
 func TestUpgradeOfReplyTo(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	old, err := os.ReadFile("testdata/schema-v1.sql")
 	is.NoErr(err)

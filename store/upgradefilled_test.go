@@ -154,6 +154,7 @@ func sameRows(t *testing.T, before, after map[string][]row) {
 // every value, the database is consistent, and the work that was cut goes on.
 func TestUpgradeOfAFilledDatabase(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	for _, version := range filledVersions {
 		t.Run(fmt.Sprint("version ", version), func(t *testing.T) {
 			t.Parallel()
@@ -260,12 +261,14 @@ func upgradeKilled(t *testing.T, version, step int) {
 // TestUpgradeKilled kills upgrades at some of their statements.
 func TestUpgradeKilled(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	upgradeKilled(t, 1, 60)
 }
 
 // TestUpgradeKilledAnywhere kills upgrades at each of their statements.
 func TestUpgradeKilledAnywhere(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	storetest.Long(t)
 	for _, version := range filledVersions {
 		upgradeKilled(t, version, 1)

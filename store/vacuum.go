@@ -15,8 +15,16 @@ const keptFree = 4 << 20
 // A Space is how the database file is filled, in bytes.
 type Space = sqlite.Space
 
-// Space returns how the database file is filled. It costs as much as one small query.
-func (s *Store) Space(ctx context.Context) (Space, error) { return s.file.Space(ctx) }
+// Space returns how the database file is filled. It costs as much as one small query. Of a
+// database on a server it returns the size alone.
+func (s *Store) Space(ctx context.Context) (sp Space, err error) {
+	if s.file != nil {
+		return s.file.Space(ctx)
+	}
+	sp.Incremental = true // the server returns space by itself
+	sp.File, err = s.server.Size(ctx)
+	return sp, Unavailable(err)
+}
 
 // ReturnSpace makes the database file smaller by its free pages, except for keep bytes. It works
 // in short transactions with pauses, so that other writes hardly notice, until ctx ends. It
@@ -31,7 +39,7 @@ func (s *Store) ReturnSpace(ctx context.Context, keep int64) (n int64, err error
 		return 0, Errorf(Conflict, "an older version created the database, so it cannot return space while a server "+
 			"runs. Stop the server and run journeyman vacuum once: it needs %d MB of free disk", megabytes(sp.File-sp.Free))
 	}
-	if err := s.WritableIn(ctx); err != nil {
+	if err := s.WritableIn(ctx); err != nil || s.file == nil {
 		return 0, err
 	}
 	n, err = s.file.ReturnSpace(ctx, keep)

@@ -20,6 +20,7 @@ import (
 // already or the backup finds it.
 func TestBackupOfADamagedDatabase(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	dir := filledFolder(t)
 	pages := treePages(t, store.DatabasePath(dir))
@@ -45,6 +46,7 @@ func TestBackupOfADamagedDatabase(t *testing.T) {
 // backup has all that there is, and both it and the check of it name the files.
 func TestBackupNamesDamagedFiles(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
 	var sums []string
@@ -84,6 +86,7 @@ func TestBackupNamesDamagedFiles(t *testing.T) {
 // and of others.
 func TestCheckBackupSweeps(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
 	var archive bytes.Buffer
@@ -111,6 +114,7 @@ func TestCheckBackupSweeps(t *testing.T) {
 // TestCheckBackup takes what Restore takes, and leaves nothing behind.
 func TestCheckBackup(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	scratch := t.TempDir()
 	f := newFixture(t)
@@ -145,6 +149,7 @@ func TestCheckBackup(t *testing.T) {
 // TestBackupToAFullDisk returns the writer's error.
 func TestBackupToAFullDisk(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
 	full := errors.New("no space left")

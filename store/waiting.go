@@ -14,16 +14,39 @@ type waiting struct {
 	by    map[string]int64 // by organization, for those that have waiting turns
 }
 
-// add counts n more turns of an organization, or fewer if n is negative. It counts at
-// once, not at the commit: the operations of one transaction keep the limits together.
-func (w *waiting) add(tx Tx, organizationID string, n int64) {
-	w.change(organizationID, n)
-	tx.OnUndo(func() { w.change(organizationID, -n) })
-}
-
-func (w *waiting) change(organizationID string, n int64) {
+// accept counts one more turn of an organization. It returns a Busy error if the organization may
+// add no turn to the queue. It counts at once, not at the commit, so that writes at the same time
+// keep the limits together.
+func (w *waiting) accept(tx Tx, organizationID string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := w.refusal(organizationID); err != nil {
+		return err
+	}
+	w.change(organizationID, 1)
+	w.undo(tx, organizationID, 1)
+	return nil
+}
+
+// add counts n more turns of an organization, or fewer if n is negative, whatever the limits.
+func (w *waiting) add(tx Tx, organizationID string, n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.change(organizationID, n)
+	w.undo(tx, organizationID, n)
+}
+
+// undo takes n turns back if the write is undone.
+func (w *waiting) undo(tx Tx, organizationID string, n int64) {
+	tx.OnUndo(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.change(organizationID, -n)
+	})
+}
+
+// change changes the counts. w.mu is held.
+func (w *waiting) change(organizationID string, n int64) {
 	w.total += n
 	if w.by[organizationID] += n; w.by[organizationID] == 0 {
 		delete(w.by, organizationID)
@@ -46,7 +69,14 @@ func (w *waiting) counts(organizationID string) (total, own int64) {
 
 // full returns a Busy error if an organization may add no turn to the queue.
 func (w *waiting) full(organizationID string) error {
-	total, own := w.counts(organizationID)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.refusal(organizationID)
+}
+
+// refusal does the same. w.mu is held.
+func (w *waiting) refusal(organizationID string) error {
+	total, own := w.total, w.by[organizationID]
 	switch {
 	case own >= w.perOrganization:
 		return Errorf(Busy, "the organization's queue is full: %d of its turns are waiting, the most there may be; "+
@@ -69,16 +99,37 @@ func (w *waiting) scheduleRoom(organizationID string) int64 {
 // fairness remembers which turn was claimed last. The next claim is of the next
 // organization, and there of the next worker.
 type fairness struct {
+	mu           sync.Mutex // guards what follows, for engines that run writes side by side
 	organization int64
 	workers      map[int64]int64 // the last worker of each organization
 }
 
+// lastOrganization returns the organization of the last claim.
+func (f *fairness) lastOrganization() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.organization
+}
+
+// lastWorker returns the worker of the last claim in an organization.
+func (f *fairness) lastWorker(organization int64) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.workers[organization]
+}
+
 // follow notes the turn of a claim. If the claim is undone, the order is as it was before.
 func (f *fairness) follow(tx Tx, organization, worker int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.workers == nil {
 		f.workers = map[int64]int64{}
 	}
 	before, worked := f.organization, f.workers[organization]
-	tx.OnUndo(func() { f.organization, f.workers[organization] = before, worked })
+	tx.OnUndo(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.organization, f.workers[organization] = before, worked
+	})
 	f.organization, f.workers[organization] = organization, worker
 }

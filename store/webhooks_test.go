@@ -9,6 +9,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/storetest"
 )
 
 // webhook configures a webhook of the fixture's worker.
@@ -181,6 +182,7 @@ func TestDeliveriesOfEveryEnd(t *testing.T) {
 // with it.
 func TestDeliveryIsOfTheTransaction(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
 	f.webhook("https://a.example/")

@@ -52,6 +52,7 @@ func violate(tx store.Tx) error {
 
 func TestAFailedBatchCountsNothing(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
 	release := hold(t, f.Store)
@@ -72,6 +73,7 @@ func TestAFailedBatchCountsNothing(t *testing.T) {
 
 func TestAFullDiskIsBusyAndPasses(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	f := newFixture(t)
 	limit := func(pages int64) {
@@ -105,7 +107,7 @@ func TestOnlyTheOwnerReadsTheData(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir := filepath.Join(t.TempDir(), "data")
-	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+	s, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
 	is.NoErr(err)
 	t.Cleanup(func() { is.NoErr(s.Close()) })
 	is.NoErr(s.Write(t.Context(), note("a")))

@@ -11,7 +11,7 @@
 // runs one query at a time and callers nest them.
 //
 // Two kinds of text are changed when they are stored, because the server refuses them: bytes that
-// are not UTF-8 become U+FFFD, and NUL is left out. NaN becomes NULL, as in SQLite.
+// are not UTF-8 become U+FFFD, and so does NUL. NaN becomes NULL, as in SQLite.
 //
 // No error contains the password of the server.
 package postgres

@@ -19,7 +19,8 @@ const oldestServer = 14
 // the epoch, which counts the processes that have opened the database; and the sum of a schema and
 // of the tables that were found to be the same.
 const (
-	createMeta    = `INSERT INTO meta (name, value) VALUES ('version', '%d'), ('epoch', '0'), ('checked', '')`
+	createMeta = `INSERT INTO meta (name, value) VALUES ('version', '%d'), ('epoch', '0'), ('checked', ''),
+		('instance', gen_random_uuid()::text)`
 	selectVersion = `SELECT value FROM meta WHERE name = 'version'`
 	updateVersion = `UPDATE meta SET value = '%d' WHERE name = 'version'`
 	selectEpoch   = `SELECT value FROM meta WHERE name = 'epoch'`
@@ -252,11 +253,12 @@ func unqualified(text string) string {
 func differences(got, want map[string]string) (list []string) {
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		text, found := got[name]
-		switch name := strings.TrimPrefix(name, plainIndex); {
+		part := strings.TrimPrefix(name, plainIndex)
+		switch {
 		case !found:
-			list = append(list, name+" is missing")
+			list = append(list, part+" is missing")
 		case text != want[name]:
-			list = append(list, name+" is declared differently")
+			list = append(list, part+" is declared differently")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {

@@ -50,13 +50,13 @@ func encode(arg any, oid uint32) (value []byte, format int16, err error) {
 		if oid == oidBytea {
 			return []byte(v), binaryFormat, nil
 		}
-		return []byte(clean(v)), textFormat, nil
+		return []byte(Clean(v)), textFormat, nil
 	case []byte:
 		if v == nil {
 			return nil, textFormat, nil
 		}
 		if isText(oid) {
-			v = []byte(clean(string(v)))
+			v = []byte(Clean(string(v)))
 		}
 		return v, binaryFormat, nil
 	}
@@ -79,11 +79,12 @@ func encodeFloat(x float64) []byte {
 	return strconv.AppendFloat(nil, x, 'g', -1, 64)
 }
 
-// clean returns a text that the server takes. It refuses two kinds of text that SQLite stores: wrong
-// bytes that are not UTF-8 become U+FFFD, and NUL is left out.
-func clean(text string) string {
+// Clean returns a text that the server takes. It refuses two kinds of text that SQLite stores: wrong
+// bytes that are not UTF-8 become U+FFFD, and so does NUL.
+func Clean(text string) string {
 	if strings.IndexByte(text, 0) >= 0 {
-		text = strings.ReplaceAll(text, "\x00", "")
+		// Not left out: a text with NUL must not equal one without it.
+		text = strings.ReplaceAll(text, "\x00", "\uFFFD")
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
 }

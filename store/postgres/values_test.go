@@ -163,8 +163,8 @@ func TestTextsThatTheServerRefuses(t *testing.T) {
 	is := is.New(t)
 	db := open(t)
 	for text, want := range map[string]string{
-		"a\x00b":           "ab",
-		"\x00":             "",
+		"a\x00b":           "a\uFFFDb",
+		"\x00":             "\uFFFD",
 		"a\xffb":           "a\uFFFDb",
 		"\xed\xa0\x80":     "\uFFFD",
 		"whole \U0001F600": "whole \U0001F600",

@@ -13,6 +13,7 @@ import (
 // whose server was killed at work.
 func Filled(t testing.TB, path string, version int) {
 	t.Helper()
+	Embedded(t)
 	root, err := rootFolder()
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
 // Package storetest opens real stores for tests: a database file in a temporary
-// folder, closed when the test ends. It imports store alone.
+// folder, closed when the test ends. It imports store, and what starts databases on a server for tests.
 package storetest
 
 import (
@@ -86,19 +86,21 @@ const weakMemory = 64
 
 // Open opens a store in a temporary folder and closes it when the test ends. Unless opt
 // says otherwise, passwords are cheap to hash. With REPEAT_WRITES in the environment, each write
-// runs twice.
+// runs twice. The database is on a PostgreSQL server if the environment names one: see OnServer.
 func Open(t testing.TB, opt store.Options) *store.Store {
+	t.Helper()
+	dir := t.TempDir()
+	prepare(t, dir)
+	return Reopen(t, dir, opt)
+}
+
+// Reopen does the same with a data folder that an earlier Open has created. The store that had it
+// open must be closed.
+func Reopen(t testing.TB, dir string, opt store.Options) *store.Store {
 	t.Helper()
 	opt.PasswordMemory = cmp.Or(opt.PasswordMemory, weakMemory)
 	opt.RepeatWrites = opt.RepeatWrites || os.Getenv("REPEAT_WRITES") != ""
-	dir := t.TempDir()
-	database, err := emptyDatabase()
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, databaseName), database, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	opt.Database = cmp.Or(opt.Database, DatabaseOf(dir))
 	s, err := store.Open(t.Context(), dir, Schema(t), opt)
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +202,7 @@ func Exec(t testing.TB, s *store.Store, query string, args ...any) {
 	t.Helper()
 	db := open(t, s.Dir(), "_pragma=busy_timeout(10000)")
 	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
+	if _, err := db.ExecContext(t.Context(), translated(t, query), args...); err != nil {
 		t.Fatal(err)
 	}
 }

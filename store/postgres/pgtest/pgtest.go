@@ -7,6 +7,8 @@ package pgtest
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
+	"errors"
 	"net/url"
 	"os"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/stdlib" // for Open
 )
 
 // Variable is the name of the environment variable with the URL of a server. Its user must be
@@ -56,4 +59,80 @@ func run(t testing.TB, server, statement string) {
 	if err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
+}
+
+// Named returns the URL of a database on the server.
+func Named(name string) string {
+	u, err := url.Parse(os.Getenv(Variable))
+	if err != nil {
+		return "" // which store.Open would refuse
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// Exists reports whether the server has a database with that name.
+func Exists(name string) (found bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c, err := pgx.Connect(ctx, os.Getenv(Variable))
+	if err != nil {
+		return false // whoever opens the database finds out
+	}
+	defer func() { _ = c.Close(ctx) }()
+	err = c.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`, name).Scan(&found)
+	return found && err == nil
+}
+
+// Clone creates a database as a copy of another one, which nobody may be connected to. It is dropped
+// when the test ends.
+func Clone(t testing.TB, from, name string) {
+	t.Helper()
+	server := os.Getenv(Variable)
+	run(t, server, "CREATE DATABASE "+name+" TEMPLATE "+from)
+	t.Cleanup(func() { run(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
+}
+
+// Once creates a database and calls fill with its URL, unless the server has the database already.
+// Several processes may call it at once.
+func Once(name string, fill func(url string) error) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c, err := pgx.Connect(ctx, os.Getenv(Variable))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close(ctx)) }() // which gives up the lock
+	if _, err := c.Exec(ctx, `SELECT pg_advisory_lock(hashtextextended($1, 0))`, name); err != nil {
+		return err
+	}
+	var found bool
+	err = c.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`, name).Scan(&found)
+	if err != nil || found {
+		return err
+	}
+	// It gets its name only when it is whole.
+	draft := name + "_draft"
+	for _, statement := range []string{"DROP DATABASE IF EXISTS " + draft + " WITH (FORCE)",
+		"CREATE DATABASE " + draft + " TEMPLATE template0"} {
+		if _, err := c.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	if err := fill(Named(draft)); err != nil {
+		return err
+	}
+	_, err = c.Exec(ctx, "ALTER DATABASE "+draft+" RENAME TO "+name)
+	return err
+}
+
+// Open opens a database on the server beside its user. It is closed when the test ends.
+func Open(t testing.TB, name string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", Named(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
 }

@@ -1,0 +1,168 @@
+package postgres
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+const (
+	copyChunk = 64 << 10 // bytes of rows that are sent at once
+	fetchRows = 500      // rows that are read at once
+)
+
+// A Loader writes rows into tables in one transaction. It belongs to one goroutine.
+type Loader struct {
+	ctx  context.Context
+	conn *conn
+}
+
+// Load calls fn, and commits the rows that it has written if it returns nil.
+func (db *DB) Load(ctx context.Context, fn func(l *Loader) error) error {
+	if err := db.enter(); err != nil {
+		return err
+	}
+	defer db.writes.Done()
+	if err := db.lock.check(); err != nil {
+		return err
+	}
+	c, err := db.pool.get(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { db.pool.put(c) }()
+	if err := c.script(ctx, `BEGIN`); err != nil {
+		return err
+	}
+	if err := fn(&Loader{ctx, c}); err != nil {
+		return errors.Join(err, rollback(ctx, c))
+	}
+	return c.script(ctx, `COMMIT`)
+}
+
+// Table writes the rows that next returns into a table, until next returns io.EOF. A value is nil, an
+// int64, a float64, a string or a []byte. If counted is set, the next row that gets its num from the
+// server follows the highest of these.
+func (l *Loader) Table(table string, columns []string, counted bool, next func() ([]any, error)) error {
+	source := &copySource{next: next}
+	_, err := l.conn.pg.CopyFrom(l.ctx, source, "COPY "+table+" ("+strings.Join(columns, ", ")+") FROM STDIN")
+	if err = failed(l.ctx, l.conn, err); err != nil && source.err != io.EOF {
+		err = errors.Join(source.err, err)
+	}
+	if err != nil {
+		return fmt.Errorf("write the table %s: %w", table, err)
+	}
+	if !counted {
+		return nil
+	}
+	_, err = l.conn.query(l.ctx, `SELECT setval(pg_get_serial_sequence('`+table+`', 'num'), coalesce(max(num), 1),
+		max(num) IS NOT NULL) FROM `+table, nil)
+	return err
+}
+
+// A copySource is the text of COPY for rows.
+type copySource struct {
+	next func() ([]any, error)
+	text []byte // that was not read yet
+	err  error  // of next; io.EOF after the last row
+}
+
+// Read returns a part of the text.
+func (s *copySource) Read(b []byte) (int, error) {
+	for len(s.text) < copyChunk && s.err == nil {
+		var row []any
+		if row, s.err = s.next(); s.err != nil {
+			break
+		}
+		for i, v := range row {
+			if i > 0 {
+				s.text = append(s.text, '\t')
+			}
+			s.text = appendCopied(s.text, v)
+		}
+		s.text = append(s.text, '\n')
+	}
+	if len(s.text) == 0 {
+		return 0, s.err
+	}
+	n := copy(b, s.text)
+	s.text = append(s.text[:0], s.text[n:]...)
+	return n, nil
+}
+
+// copyEscapes are the characters that mean something else in the text of COPY.
+var copyEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
+
+// appendCopied appends a value as COPY reads it.
+func appendCopied(text []byte, value any) []byte {
+	switch v := value.(type) {
+	case int64:
+		return strconv.AppendInt(text, v, 10)
+	case float64:
+		if b := encodeFloat(v); b != nil {
+			return append(text, b...)
+		}
+	case string:
+		return append(text, copyEscapes.Replace(Clean(v))...)
+	case []byte:
+		return hex.AppendEncode(append(text, `\\x`...), v)
+	}
+	return append(text, `\N`...)
+}
+
+// A Dumper reads tables as they were at one moment. It belongs to one goroutine.
+type Dumper struct {
+	ctx  context.Context
+	conn *conn
+}
+
+// Dump calls fn, which reads tables.
+func (db *DB) Dump(ctx context.Context, fn func(d *Dumper) error) error {
+	c, err := db.pool.get(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { db.pool.put(c) }()
+	if err := c.script(ctx, `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`); err != nil {
+		return err
+	}
+	return errors.Join(fn(&Dumper{ctx, c}), rollback(ctx, c))
+}
+
+// Table calls row with each row of a table, in no order. The values are as in Loader.Table, and valid
+// only during the call.
+func (d *Dumper) Table(table string, columns []string, row func(values []any) error) error {
+	cursor := "copy_" + table // a name of its own: the text of a prepared FETCH has the columns of one table
+	err := d.conn.script(d.ctx, "DECLARE "+cursor+" NO SCROLL CURSOR FOR SELECT "+strings.Join(columns, ", ")+
+		" FROM "+table)
+	if err != nil {
+		return fmt.Errorf("read the table %s: %w", table, err)
+	}
+	values, to := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		to[i] = &values[i]
+	}
+	fetch := fmt.Sprintf("FETCH %d FROM %s", fetchRows, cursor)
+	for {
+		r, err := d.conn.query(d.ctx, fetch, nil)
+		if err != nil {
+			return fmt.Errorf("read the table %s: %w", table, err)
+		}
+		n := 0
+		for ; r.Next(); n++ {
+			if err := r.Scan(to...); err != nil {
+				return fmt.Errorf("read the table %s: %w", table, err)
+			}
+			if err := row(values); err != nil {
+				return err
+			}
+		}
+		if n < fetchRows {
+			return d.conn.script(d.ctx, "CLOSE "+cursor)
+		}
+	}
+}

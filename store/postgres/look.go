@@ -1,0 +1,93 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+)
+
+// A Look is what Inspect has seen of a database.
+type Look struct {
+	Name    string // host:port/database
+	Server  string // the version of PostgreSQL
+	Version int64  // of the tables; 0: there are none
+}
+
+// Inspect connects to the database of a URL and changes nothing. Another process may have it open.
+func Inspect(ctx context.Context, url string) (l Look, err error) {
+	cfg, err := parseConfig(url)
+	if err != nil {
+		return l, err
+	}
+	c, err := connect(ctx, cfg)
+	if err != nil {
+		return l, err
+	}
+	defer c.close()
+	if err := checkServer(ctx, c); err != nil {
+		return l, err
+	}
+	l.Name, l.Server = cfg.name(), c.pg.ParameterStatus("server_version")
+	l.Version, err = readVersion(ctx, c)
+	return l, err
+}
+
+// name returns the place of the database for people.
+func (c *config) name() string {
+	return net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))) + "/" + c.Database
+}
+
+// Name returns the place of the database for people: host:port/database.
+func (db *DB) Name() string { return db.pool.cfg.name() }
+
+// Instance returns the id that the database got when it was created. A copy that the server
+// makes of it has the same id.
+func (db *DB) Instance(ctx context.Context) (id string, err error) {
+	c, err := db.pool.get(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { db.pool.put(c) }()
+	r, err := c.query(ctx, `SELECT value FROM meta WHERE name = 'instance'`, nil)
+	if err != nil {
+		return "", fmt.Errorf("read the id of the database: %w", err)
+	}
+	if !r.Next() {
+		return "", errNotMade
+	}
+	return id, r.Scan(&id)
+}
+
+// Size returns the size of all tables of the database with their indexes, in bytes.
+func (db *DB) Size(ctx context.Context) (size int64, err error) {
+	sizes, err := db.TableSizes(ctx)
+	for _, n := range sizes {
+		size += n
+	}
+	return size, err
+}
+
+// TableSizes returns the bytes of each table with its indexes.
+func (db *DB) TableSizes(ctx context.Context) (map[string]int64, error) {
+	c, err := db.pool.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { db.pool.put(c) }()
+	r, err := c.query(ctx, `SELECT relname::text, pg_total_relation_size(oid) FROM pg_class
+		WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'`, nil)
+	if err != nil {
+		return nil, fmt.Errorf("measure the tables: %w", err)
+	}
+	sizes := map[string]int64{}
+	for r.Next() {
+		var table string
+		var size int64
+		if err := r.Scan(&table, &size); err != nil {
+			return nil, fmt.Errorf("measure the tables: %w", err)
+		}
+		sizes[table] = size
+	}
+	return sizes, nil
+}

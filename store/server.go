@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"journeyman/store/postgres"
+	"journeyman/store/sqlite"
+)
+
+// This file holds what differs where the database is on a PostgreSQL server: see
+// Options.Database. The data folder then has the files and the workspaces alone, and the server
+// does for its database what the store otherwise does for a file: copies, checks, free space.
+
+// openServer opens the database of opt.Database.
+func (s *Store) openServer(ctx context.Context, opt Options) error {
+	path := filepath.Join(s.dir, databaseName)
+	blank, err := sqlite.Blank(ctx, path)
+	if err != nil {
+		return err
+	}
+	if !blank {
+		return fmt.Errorf("%s holds a database of its own, %s, which a server with --database would ignore: "+
+			"copy it with journeyman migrate, or move the file away", s.dir, databaseName)
+	}
+	look, err := postgres.Inspect(ctx, opt.Database)
+	if err != nil {
+		return err
+	}
+	if look.Version == 0 {
+		check := refuseLostDatabase
+		if opt.BeginAnew {
+			check = markBegunAnew
+		}
+		if err := check(ctx, s.dir); err != nil {
+			return err
+		}
+	}
+	db, err := postgres.Open(ctx, opt.Database, s.full.schema, migrations())
+	if err != nil {
+		return err
+	}
+	s.server, s.db = db, db
+	if err := noteServer(ctx, s.dir, db); err != nil || !opt.BeginAnew {
+		return err
+	}
+	return markBegunAnewDone(s.dir)
+}
+
+// noteServer writes into the data folder which database belongs to it. It refuses a folder that
+// belongs to another database, because its files are not those that the database names.
+func noteServer(ctx context.Context, dir string, db *postgres.DB) error {
+	instance, err := db.Instance(ctx)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, serverName)
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look for the database of the data folder: %w", err)
+	}
+	if known, _, _ := strings.Cut(string(text), "\n"); known != "" && known != instance {
+		return fmt.Errorf("the files in %s belong to another database than --database names: name that one, "+
+			"or choose another data folder (the file %s says which it is)", dir, serverName)
+	}
+	note := instance + "\nThe database of this data folder is " + db.Name() + ", on a PostgreSQL server.\n"
+	if note == string(text) {
+		return nil
+	}
+	if err := os.WriteFile(path, []byte(note), 0o600); err != nil {
+		return fmt.Errorf("note the database of the data folder: %w", err)
+	}
+	return sqlite.SyncDir(dir)
+}
+
+// refuseServerFolder returns an error if the database of the folder is on a server. An empty
+// database beside its files would look like a loss.
+func refuseServerFolder(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, serverName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for the database of the data folder: %w", err)
+	}
+	_, note, _ := strings.Cut(string(text), "\n")
+	return fmt.Errorf("name the database with --database (JOURNEYMAN_DATABASE): %s", strings.TrimSpace(note))
+}
+
+// ExamineServer looks at the database of a URL and changes nothing. A server may have it open.
+func ExamineServer(ctx context.Context, url string) []Finding {
+	look, err := postgres.Inspect(ctx, url)
+	if err != nil {
+		return []Finding{{"database", err.Error(), true}}
+	}
+	list := []Finding{{"database", fmt.Sprintf("%s, PostgreSQL %s", look.Name, look.Server), false}}
+	newest := int64(len(migrations()) + 1)
+	switch {
+	case look.Version == 0:
+		return append(list, Finding{"schema", "none yet: the first start creates it", false})
+	case look.Version > newest:
+		return append(list, Finding{"schema",
+			fmt.Sprintf("version %d: use a newer program, this one knows %d", look.Version, newest), true})
+	}
+	return append(list, Finding{"schema", fmt.Sprintf("version %d", look.Version), false})
+}
+
+// OnServer reports whether the database is on a PostgreSQL server.
+func (s *Store) OnServer() bool { return s.server != nil }
+
+// needsFile returns a Conflict if the database is not a file in the data folder. The error says
+// what the operator does instead.
+func (s *Store) needsFile(what, instead string) error {
+	if s.file != nil {
+		return nil
+	}
+	return Errorf(Conflict, "%s is for a database in the data folder, and this one is on a PostgreSQL server: %s",
+		what, instead)
+}
+
+// pace returns the pace of work beside requests. It never pauses for a database on a server, whose
+// processors are others.
+func (s *Store) pace(ctx context.Context) *sqlite.Pace {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Pace(ctx)
+}
+
+// BackupInstead says how the operator backs up a database that is on a server.
+const BackupInstead = "back it up with pg_dump, and copy the folders files and workspaces of the data folder " +
+	"after it"
+
+// serverPatience bounds how long a measurement waits for the server of the database.
+const serverPatience = 2 * time.Second
+
+// serverSize returns the size of the database on its server, in bytes, and 0 if the server does
+// not answer.
+func (s *Store) serverSize() int64 {
+	ctx, cancel := context.WithTimeout(context.Background(), serverPatience)
+	defer cancel()
+	size, err := s.server.Size(ctx)
+	if err != nil {
+		return 0 // Ping reports that the server does not answer
+	}
+	return size
+}

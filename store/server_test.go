@@ -1,0 +1,105 @@
+package store_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/postgres/pgtest"
+	"journeyman/store/storetest"
+)
+
+// openOn opens a data folder whose database is on a server.
+func openOn(t *testing.T, dir, url string) (*store.Store, error) {
+	t.Helper()
+	return store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: url, PasswordMemory: 64})
+}
+
+func TestPostgresFolders(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	url, dir := pgtest.URL(t), t.TempDir()
+	s, err := openOn(t, dir, url)
+	is.NoErr(err)
+	is.True(s.OnServer())
+	_, err = openOn(t, t.TempDir(), url)
+	is.True(err != nil && strings.Contains(err.Error(), "another process")) // one process uses a database
+	is.NoErr(s.Close())
+
+	_, err = openOn(t, dir, "")
+	is.True(err != nil && strings.Contains(err.Error(), "--database")) // an empty database would look like a loss
+	_, err = openOn(t, dir, pgtest.URL(t))
+	is.True(err != nil && strings.Contains(err.Error(), "another database")) // its files are not these
+	s, err = openOn(t, dir, url)
+	is.NoErr(err)
+	is.NoErr(s.Close())
+
+	embedded := t.TempDir()
+	s, err = openOn(t, embedded, "")
+	is.NoErr(err)
+	is.NoErr(s.Close())
+	_, err = openOn(t, embedded, url)
+	is.True(err != nil && strings.Contains(err.Error(), "a database of its own")) // it would be ignored
+
+	lost := t.TempDir()
+	is.NoErr(os.MkdirAll(filepath.Join(lost, "files", "ab"), 0o700))
+	is.NoErr(os.WriteFile(filepath.Join(lost, "files", "ab", "abcd"), nil, 0o600))
+	_, err = openOn(t, lost, pgtest.URL(t))
+	is.True(err != nil && strings.Contains(err.Error(), "the database is lost")) // the files are somebody's
+}
+
+func TestPostgresOperations(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	s, err := openOn(t, t.TempDir(), pgtest.URL(t))
+	is.NoErr(err)
+	defer s.Close()
+	is.NoErr(s.Ping(t.Context()))
+	is.NoErr(s.Damage())
+	is.NoErr(s.CheckDatabase(t.Context()))
+	is.NoErr(s.WatchDisk(t.Context()))
+	is.NoErr(s.MeasureStorage(t.Context()))
+	is.True(s.Storage().Of(store.StorageTasks) > 0)
+	sp, err := s.Space(t.Context())
+	is.NoErr(err)
+	is.True(sp.File > 0 && sp.Free == 0 && sp.Incremental)
+	is.Equal(s.Sizes().Database, sp.File)
+	n, err := s.ReturnSpace(t.Context(), 0)
+	is.NoErr(err)
+	is.Equal(n, int64(0)) // the server does that
+	_, err = s.Archive(t.Context(), nil)
+	is.True(store.IsKind(err, store.Conflict))
+	is.True(strings.Contains(err.Error(), "pg_dump"))
+}
+
+func TestPostgresExamine(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	url := pgtest.URL(t)
+	found := store.ExamineServer(t.Context(), url)
+	is.Equal(len(found), 2)
+	is.True(strings.Contains(found[0].Detail, "PostgreSQL "))
+	is.True(strings.Contains(found[1].Detail, "none yet"))
+	s, err := openOn(t, t.TempDir(), url)
+	is.NoErr(err)
+	defer s.Close()
+	is.Equal(store.ExamineServer(t.Context(), url)[1].Detail, "version 3") // beside a process that uses it
+	found = store.ExamineServer(t.Context(), "postgres://u:s3cret@127.0.0.1:1/x")
+	is.True(len(found) == 1 && found[0].Bad && !strings.Contains(found[0].Detail, "s3cret"))
+}
+
+// TestPostgresErrors: an error of an address never contains its password.
+func TestPostgresErrors(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"postgres://u:s3cret@127.0.0.1:1/x", "postgres://u:s3cret@[::1/x", "mysql://u:s3cret@h/x",
+		"postgres://u:s3cret@127.0.0.1:1/x?pool_max_conns=many"} {
+		is := is.New(t)
+		_, err := openOn(t, t.TempDir(), url)
+		is.True(err != nil)
+		is.True(!strings.Contains(err.Error(), "s3cret"))
+	}
+}

@@ -1,0 +1,122 @@
+package store_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/postgres/pgtest"
+	"journeyman/store/storetest"
+)
+
+// folderToCopy returns a stopped data folder with rows of many tables, in an embedded database.
+func folderToCopy(t *testing.T) (dir, secret string) {
+	t.Helper()
+	is := is.New(t)
+	dir = t.TempDir()
+	s, err := openOn(t, dir, "")
+	is.NoErr(err)
+	owner, secret := storetest.Caller(t, s, "Acme", "Ann@acme.test", store.RoleOwner)
+	w, _, err := s.CreateWorker(t.Context(), owner.Caller, store.NewWorker{Title: "Scribe \\ tab\t line\nend"},
+		store.IdempotencyKey{})
+	is.NoErr(err)
+	n := store.NewTurn{Caller: owner.Caller, WorkerID: w.ID, Input: "with NUL\x00, and \xff", Budget: store.BudgetStandard}
+	for _, key := range []store.IdempotencyKey{{}, {KeyID: owner.KeyID, Key: "text", Hash: []byte("0123456789abcdef")},
+		{KeyID: owner.KeyID, Hash: []byte("fedcba9876543210")}} {
+		n.IdempotencyKey = key
+		_, err := s.CreateTurn(t.Context(), n)
+		is.NoErr(err)
+	}
+	is.NoErr(s.StartRunner(t.Context(), "r", time.Minute))
+	claims, err := s.ClaimTurns(t.Context(), "r", 1)
+	is.NoErr(err)
+	_, err = s.FinishTurn(t.Context(), claims[0], nil, store.Outcome{Status: store.Completed, OutputText: "done"})
+	is.NoErr(err)
+	is.NoErr(s.StopRunner(t.Context(), "r"))
+	is.NoErr(s.Close())
+	return dir, secret
+}
+
+// serverCopy describes the copy between a folder and a database, and counts its rows by table.
+func serverCopy(t *testing.T, dir, url string, rows map[string]int64) store.ServerCopy {
+	return store.ServerCopy{Dir: dir, Database: url, Schema: storetest.Schema(t),
+		Copied: func(table string, n int64) { rows[table] = n }}
+}
+
+func TestPostgresCopy(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	url := pgtest.URL(t)
+	dir, secret := folderToCopy(t)
+	there, back := map[string]int64{}, map[string]int64{}
+	report, err := serverCopy(t, dir, url, there).ToServer(t.Context())
+	is.NoErr(err)
+	is.Equal(there["turns"], int64(3))
+	is.Equal(there["idempotency"], int64(2))
+	is.Equal(report.Changed, 6) // the input of each turn, and the title of its task
+	is.True(strings.HasPrefix(report.Names[0], "tasks 1, title"))
+
+	s, err := openOn(t, dir, url)
+	is.NoErr(err)
+	owner, err := s.Authenticate(t.Context(), secret)
+	is.NoErr(err)
+	key := store.IdempotencyKey{KeyID: owner.KeyID, Hash: []byte("fedcba9876543210"), Retry: true}
+	_, found, err := s.Lookup(t.Context(), key)
+	is.NoErr(err)
+	is.True(found) // bytes in a column of texts and bytes
+	tasks, _, err := s.Tasks(t.Context(), owner.Caller, store.TaskQuery{Limit: 10})
+	is.NoErr(err)
+	is.Equal(len(tasks), 3)
+	a, err := s.CreateTurn(t.Context(), store.NewTurn{Caller: owner.Caller, WorkerID: tasks[0].WorkerID, Input: "more",
+		Budget: store.BudgetStandard})
+	is.NoErr(err)
+	is.Equal(a.Turn.Num, int64(4)) // the server counts on
+	is.NoErr(s.Close())
+
+	is.NoErr(serverCopy(t, dir, url, back).FromServer(t.Context()))
+	is.Equal(back["turns"], int64(4))
+	s, err = openOn(t, dir, "")
+	is.NoErr(err)
+	_, found, err = s.Lookup(t.Context(), key)
+	is.NoErr(err)
+	is.True(found)
+	is.NoErr(s.Close())
+}
+
+// TestPostgresCopyAgain: a copy that was interrupted after its commit is found whole, and a database
+// with other rows is left alone.
+func TestPostgresCopyAgain(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	url := pgtest.URL(t)
+	dir, _ := folderToCopy(t)
+	path := filepath.Join(dir, "journeyman.db")
+	copied := map[string]int64{}
+	_, err := serverCopy(t, dir, url, copied).ToServer(t.Context())
+	is.NoErr(err)
+	_, err = os.Stat(path)
+	is.True(os.IsNotExist(err)) // no start takes it for the database
+	is.NoErr(os.Rename(path+".moved", path))
+	_, err = serverCopy(t, dir, url, copied).ToServer(t.Context())
+	is.NoErr(err)
+
+	other, _ := folderToCopy(t)
+	_, err = serverCopy(t, other, url, copied).ToServer(t.Context())
+	is.True(err != nil && strings.Contains(err.Error(), "other rows"))
+	_, err = os.Stat(filepath.Join(other, "journeyman.db"))
+	is.NoErr(err) // nothing has changed there
+	err = serverCopy(t, other, url, copied).FromServer(t.Context())
+	is.True(err != nil && strings.Contains(err.Error(), "a database already"))
+
+	s, err := openOn(t, other, "")
+	is.NoErr(err)
+	_, err = serverCopy(t, other, pgtest.URL(t), copied).ToServer(t.Context())
+	is.True(errors.Is(err, store.ErrLocked)) // a server uses the folder
+	is.NoErr(s.Close())
+}

@@ -1,0 +1,88 @@
+package storetest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"journeyman/store"
+	"journeyman/store/postgres/pgtest"
+)
+
+// OnServer reports whether the databases of tests are on a PostgreSQL server: the environment names
+// one in JOURNEYMAN_TEST_DATABASE.
+func OnServer() bool { return os.Getenv(pgtest.Variable) != "" }
+
+// Embedded skips the test if the databases are on a server. It is for tests that look into the
+// database file, or that test what only the embedded engine does.
+func Embedded(t testing.TB) {
+	t.Helper()
+	if OnServer() {
+		t.Skip("it is about the database file")
+	}
+}
+
+// DatabaseOf returns the URL of the database that Open has created for the data folder dir, or "" if
+// the database is a file in the folder.
+func DatabaseOf(dir string) string {
+	name := databaseIn(dir)
+	if !OnServer() || !pgtest.Exists(name) {
+		return ""
+	}
+	return pgtest.Named(name)
+}
+
+// databaseIn returns the name of the database on the server that belongs to a folder, so that a test
+// can open the folder again.
+func databaseIn(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return "test_" + hex.EncodeToString(sum[:8])
+}
+
+// template returns the name of a database with the tables of the schema. All processes that test
+// share it. It stays on the server, which lives as long as the tests do.
+var template = sync.OnceValues(func() (name string, err error) {
+	schema, err := readSchema()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(schema))
+	name = "template_" + hex.EncodeToString(sum[:8])
+	return name, pgtest.Once(name, func(url string) error {
+		dir, err := os.MkdirTemp("", "storetest")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(dir) }() // the system's folder for temporary files is emptied anyway
+		s, err := store.Open(context.Background(), dir, schema, store.Options{Database: url})
+		if err != nil {
+			return err
+		}
+		return s.Close()
+	})
+})
+
+// prepare gives a new data folder an empty database with its tables, so that Open has nothing to
+// create.
+func prepare(t testing.TB, dir string) {
+	t.Helper()
+	if OnServer() {
+		name, err := template()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pgtest.Clone(t, name, databaseIn(dir))
+		return
+	}
+	database, err := emptyDatabase()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, databaseName), database, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
