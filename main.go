@@ -71,6 +71,7 @@ type config struct {
 	Health  command.Probe       `cmd:"" help:"Check whether the running server of the data folder is ready."`
 	Reload  command.Reloading   `cmd:"" help:"Reload the files and flags of the running server, as SIGHUP does."`
 	Pause   command.Maintenance `cmd:"" name:"maintenance" help:"Turn maintenance of the running server on or off, in which it refuses changes and new work."`
+	Migrate command.Migrate     `cmd:"" help:"Copy the database of a stopped server from the data folder to a PostgreSQL server, or back."`
 	Doctor  command.Doctor      `cmd:"" help:"Check what a server needs: data folder, disk, clock, ports, base URL, mail and models."`
 	Bench   command.Bench       `cmd:"" help:"Measure how fast a server is on this machine, and compare it with an earlier run."`
 	Version command.Version     `cmd:"" help:"Print the version and the source of the binary."`

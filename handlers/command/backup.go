@@ -23,6 +23,9 @@ type Backup struct {
 // Run writes the backup and reads it again. A backup that fails leaves nothing behind, and
 // never replaces a good one.
 func (c *Backup) Run(p *Program) error {
+	if err := p.needsFile("backup"); err != nil {
+		return err
+	}
 	target, err := backup.NewTarget(p.Storage, cmp.Or(c.File, p.Storage.To), p.Env.Get)
 	if err != nil {
 		return err
@@ -65,6 +68,9 @@ func (p *Program) NewKeeper(st *store.Store, repeat backup.Repeat) (*backup.Keep
 		}
 		return nil, nil //nolint:nilnil // a nil Keeper keeps nothing
 	}
+	if p.Database != "" {
+		return nil, fmt.Errorf("--backup-to: the database is on a PostgreSQL server: %s", store.BackupInstead)
+	}
 	target, err := backup.NewTarget(p.Storage, p.Storage.To, p.Env.Get)
 	if err != nil {
 		return nil, err
@@ -89,6 +95,9 @@ type Restore struct {
 
 // Run restores the backup into the data folder, which must be new or empty.
 func (c *Restore) Run(p *Program) (err error) {
+	if err := p.needsFile("restore"); err != nil && !c.Check {
+		return err
+	}
 	stored, err := backup.Open(p.Context, p.Storage, c.File, p.Env.Get, time.Now())
 	if err != nil {
 		return err

@@ -36,6 +36,15 @@ type Program struct {
 // UserAgent returns the name of this program in HTTP requests.
 func (p *Program) UserAgent() string { return "Journeyman/" + p.Version }
 
+// needsFile returns an error if the database is not a file in the data folder.
+func (p *Program) needsFile(command string) error {
+	if p.Database == "" {
+		return nil
+	}
+	return fmt.Errorf("%s works on a database in the data folder, and --database names one on a PostgreSQL server: %s",
+		command, store.BackupInstead)
+}
+
 // administer calls do for the data folder: through the running server, or on the
 // folder itself where no server runs. Then links begin with baseURL; a running
 // server knows its own address.

@@ -15,18 +15,27 @@ import (
 	"journeyman/store"
 )
 
-// checkData reports whether the data folder is there, private, unlocked and sound.
+// checkData reports whether the data folder is there, private, unlocked and sound, and its database
+// too.
 func (x *examination) checkData(ctx context.Context) (list []check) {
 	info, err := os.Stat(x.Data)
-	if os.IsNotExist(err) {
-		return []check{{"folder", statusSkipped, x.Data + " does not exist yet: the first start creates it", ""}}
-	}
-	if err != nil || !info.IsDir() {
+	switch {
+	case os.IsNotExist(err):
+		list = []check{{"folder", statusSkipped, x.Data + " does not exist yet: the first start creates it", ""}}
+	case err != nil || !info.IsDir():
 		return []check{{"folder", statusFailed, fmt.Sprintf("%s is no folder that this user can read", x.Data),
 			"choose another folder with --data, or correct its owner"}}
+	default:
+		list = []check{x.checkPermissions(info.Mode()), x.checkLock()}
 	}
-	list = append(list, x.checkPermissions(info.Mode()), x.checkLock())
-	for _, f := range store.Examine(ctx, x.Data, x.Schema) {
+	var found []store.Finding
+	switch {
+	case x.Database != "":
+		found = store.ExamineServer(ctx, x.Database)
+	case err == nil:
+		found = store.Examine(ctx, x.Data, x.Schema)
+	}
+	for _, f := range found {
 		c := check{f.About, statusOK, f.Detail, ""}
 		switch {
 		case f.Bad && f.About == "last backup":

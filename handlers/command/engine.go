@@ -36,7 +36,7 @@ func (p *Program) OpenStore() (*store.Store, error) {
 		return nil, fmt.Errorf("--timezone: %w", err)
 	}
 	opt := store.Options{QueueLimit: p.QueueLimit, QueueTotal: p.QueueTotal, Timezone: zone, Log: p.Log,
-		BeginAnew: p.BeginAnew, DiskReserve: p.DiskReserve, DiskWarning: p.DiskWarning}
+		BeginAnew: p.BeginAnew, Database: p.Database, DiskReserve: p.DiskReserve, DiskWarning: p.DiskWarning}
 	patience, cancel := context.WithTimeout(p.Context, lockPatience)
 	defer cancel()
 	for {

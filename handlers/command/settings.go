@@ -18,6 +18,7 @@ import (
 type Settings struct {
 	Config      string        `help:"YAML file that sets flags by name; the command line and the environment override it." placeholder:"FILE"`
 	Data        string        `default:"./data" help:"Data folder: database, workspaces, published files."`
+	Database    string        `help:"PostgreSQL database, 14 or later: postgres://user:password@host/name. By default the database is a file in the data folder." placeholder:"URL" secret:"the address of the database and its password"`
 	BeginAnew   bool          `help:"Create an empty database in a data folder that has files but no database, instead of refusing to start."`
 	Model       string        `help:"Model: offline, openai:NAME, anthropic:NAME, ollama:NAME or replay:DIR. A list separated by commas is a chain of fallbacks. By default, API keys in the environment select the model."`
 	Patience    time.Duration `name:"model-patience" default:"0s" min:"0" help:"How long a turn waits for models that are down before it fails; 0s means the time of its budget."`

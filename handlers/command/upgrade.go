@@ -37,6 +37,9 @@ func (c *Upgrade) Run(p *Program) error {
 	if c.Try {
 		return p.tryFolder()
 	}
+	if err := p.needsFile("upgrade"); err != nil {
+		return err
+	}
 	u, err := c.begin(p)
 	if err != nil {
 		return err

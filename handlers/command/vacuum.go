@@ -15,6 +15,9 @@ type Vacuum struct{}
 // Run returns the space beside a running server in small steps. On a stopped folder it rewrites
 // the database.
 func (Vacuum) Run(p *Program) error {
+	if p.Database != "" {
+		return errors.New("the database is on a PostgreSQL server, which returns its space by itself (autovacuum)")
+	}
 	plan, err := store.PlanVacuum(p.Context, p.Data)
 	if err != nil {
 		return err
