@@ -17,12 +17,14 @@ const (
 func (r *Runner) Start(ctx context.Context) error {
 	// The callbacks come first: StartRunner may end turns that were interrupted too often.
 	r.cfg.Store.OnInterrupted(r.logEnd)
-	r.cfg.Store.OnClaimed(func(c store.Claim) { r.register(c) })
+	r.cfg.Store.OnClaimed(r.begin)
 	r.cfg.Store.UseEnvelopes(store.Envelopes{Look: r.lookAt, Compose: r.envelope})
 	if err := r.cfg.Store.StartRunner(ctx, r.id, leaseTime); err != nil {
 		return fmt.Errorf("start runner: %w", err)
 	}
 	r.noteAlive() // a health check must not fail before the first round
+	r.cfg.Store.UseSlots(store.Slots{RunnerID: r.id, Take: func() bool { return r.takeSlots(1) == 1 },
+		Release: func() { r.releaseSlots(1) }})
 	r.claimer.Go(r.dispatch)
 	r.leaser.Go(r.keepLease)
 	return nil
@@ -31,9 +33,11 @@ func (r *Runner) Start(ctx context.Context) error {
 // Stop claims no more turns and waits for the running ones until ctx ends. It interrupts
 // those that still run then, and puts them back into the queue.
 func (r *Runner) Stop(ctx context.Context) error {
-	r.unclaim()
+	r.mu.Lock()
+	r.unclaim() // with mu locked: from here on begin adds nothing to r.turns, on which the code below waits
+	r.mu.Unlock()
 	r.Streams.Close() // clients come back to the next process, and continue where they were
-	r.claimer.Wait()  // dispatch adds to r.turns, so Wait on r.turns must come later
+	r.claimer.Wait()
 	done := make(chan struct{})
 	go func() { r.turns.Wait(); close(done) }() // ends soon after cancel
 	select {
@@ -42,9 +46,6 @@ func (r *Runner) Stop(ctx context.Context) error {
 	}
 	r.cancel(errStopped) // ends keepLease too
 	<-done               // a step that has been paid for still reaches the journal
-	r.mu.Lock()
-	clear(r.executions) // those that are left were claimed during the stop, and never began
-	r.mu.Unlock()
 	r.leaser.Wait()
 	if r.alive.Load() == nil || r.cfg.Store.WritableIn(r.ctx) != nil {
 		return nil // the runner never started, or the next start takes its turns over
@@ -56,27 +57,14 @@ func (r *Runner) Stop(ctx context.Context) error {
 	return nil
 }
 
-// dispatch claims turns while there are free slots. One claim takes as many turns as fit,
-// so that they share its transaction.
+// dispatch claims the turns of the queue while there are free slots. CreateTurn has already claimed
+// most turns that found a free slot.
 func (r *Runner) dispatch() {
 	for {
 		r.noteAlive()
 		due := time.NewTimer(r.resumeDue()) // before the claim, so that the claim finds the resumed turns
-		free := r.cfg.Concurrency - r.Running()
-		if free > 0 {
-			claims, err := r.cfg.Store.ClaimTurns(r.claims, r.id, free)
-			if r.claims.Err() != nil {
-				return // the claim may have been committed: Stop puts its turns back
-			}
-			if err != nil {
-				r.cfg.Log.Error("claim turns", "err", err) // the next poll is the retry
-			}
-			for _, c := range claims {
-				r.execute(c)
-			}
-			if len(claims) > 0 && len(claims) < free {
-				continue // slots are free, and more turns may have been accepted during the claim
-			}
+		if r.claimQueued() {
+			continue // slots may be free, and more turns may have been accepted during the claim
 		}
 		select {
 		case <-r.wake:
@@ -87,39 +75,72 @@ func (r *Runner) dispatch() {
 	}
 }
 
-// register returns the execution of a claim. At the first call it makes the execution. The
-// store makes that call before any later write, so AbortTask finds each turn that is claimed.
-func (r *Runner) register(c store.Claim) *execution {
+// claimQueued claims as many turns of the queue as there are free slots, and reports whether it has
+// claimed any. One claim takes all of them, so that they share its transaction.
+func (r *Runner) claimQueued() bool {
+	free := r.takeSlots(r.cfg.Store.Queued()) // no more: CreateTurn may need the others
+	if free == 0 {
+		return false
+	}
+	claims, err := r.cfg.Store.ClaimTurns(r.claims, r.id, free)
+	r.releaseSlots(free - len(claims)) // each execution has one of the others
+	if err != nil && r.claims.Err() == nil {
+		r.cfg.Log.Error("claim turns", "err", err) // the next poll is the retry
+	}
+	return len(claims) > 0
+}
+
+// takeSlots takes up to limit free slots and returns how many it has taken. It takes none once the
+// runner stops.
+func (r *Runner) takeSlots(limit int64) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// A suspended turn may be claimed again before its last execution has left.
-	if e := r.executions[c.ID]; e != nil && e.claim.Claims == c.Claims {
-		return e
+	if r.claims.Err() != nil {
+		return 0
+	}
+	n := min(r.cfg.Concurrency-r.taken, int(limit))
+	r.taken += n
+	return n
+}
+
+func (r *Runner) releaseSlots(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.taken -= n
+}
+
+// begin executes a claimed turn in its own goroutine. The turn has a slot, which the end of the
+// execution releases. The store calls begin before any later write, so AbortTask finds each turn
+// that is claimed.
+func (r *Runner) begin(c store.Claim) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.RunnerID != r.id || r.claims.Err() != nil {
+		return // Stop puts its turns back into the queue
 	}
 	e := &execution{claim: c}
 	e.ctx, e.cancel = context.WithCancelCause(r.ctx)
+	// A suspended turn may be claimed again before its last execution has left: it loses the entry.
 	r.executions[c.ID] = e
-	return e
+	r.turns.Go(func() { r.execute(e) })
 }
 
-// execute runs a claimed turn in its own goroutine.
-func (r *Runner) execute(c store.Claim) {
-	e := r.register(c)
+// execute carries a claimed turn out.
+func (r *Runner) execute(e *execution) {
+	c := e.claim
 	e.live, e.startedAt = r.Streams.Begin(c.Turn), r.cfg.Now()
-	r.turns.Go(func() {
-		traced, span := r.cfg.Trace.Claim(e.ctx, tracedTurn(c.Turn), c.Claims)
-		r.carryOut(traced, e)
-		span.End("")
-		e.cancel(nil) // releases e.ctx
-		r.mu.Lock()
-		// A suspended turn may be claimed again before this line: then the entry is not ours.
-		if r.executions[c.ID] == e {
-			delete(r.executions, c.ID)
-		}
-		r.mu.Unlock()
-		e.live.Close()
-		r.Wake() // a slot is free
-	})
+	traced, span := r.cfg.Trace.Claim(e.ctx, tracedTurn(c.Turn), c.Claims)
+	r.carryOut(traced, e)
+	span.End("")
+	e.cancel(nil) // releases e.ctx
+	r.mu.Lock()
+	if r.executions[c.ID] == e { // otherwise the turn is executed again already
+		delete(r.executions, c.ID)
+	}
+	r.taken--
+	r.mu.Unlock()
+	e.live.Close()
+	r.Wake() // a slot is free
 }
 
 // keepLease renews the lease until the runner stops. On the same tick it removes old stream

@@ -45,7 +45,7 @@ type Runner struct {
 	unclaim context.CancelFunc
 	claimer sync.WaitGroup            // counts dispatch
 	leaser  sync.WaitGroup            // counts keepLease
-	turns   sync.WaitGroup            // counts the executions; only dispatch adds to it
+	turns   sync.WaitGroup            // counts the executions; only begin adds to it
 	alive   atomic.Pointer[time.Time] // of the dispatcher's last round; with a monotonic reading
 
 	setup atomic.Pointer[setup] // replaced by Reload
@@ -53,8 +53,9 @@ type Runner struct {
 
 	leanTools []model.Tool // tools, as models with a small window see them
 
-	mu         sync.Mutex            // guards executions
+	mu         sync.Mutex            // guards executions and taken
 	executions map[string]*execution // by turn id
+	taken      int                   // slots of executions, and of claims that are not committed yet
 
 	views        view.Builder
 	ledger       ledger

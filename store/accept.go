@@ -5,14 +5,15 @@ import (
 	"context"
 )
 
-// CreateTurn accepts an instruction. When it returns, the turn is durably in the queue.
+// CreateTurn accepts an instruction. When it returns, the turn is durably in the queue, or a runner
+// has claimed it already: see UseSlots.
 func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
 	if err := n.check(); err != nil {
 		return Accepted{}, err
 	}
 	// The disk is read before the transaction: the writer serves all callers and must not
 	// wait for a disk.
-	n.workspace = s.look(ctx, n)
+	n.workspace, n.atOnce = s.look(ctx, n), true
 	return s.acceptOnce(ctx, n.IdempotencyKey, func(tx Tx) (Accepted, error) { return s.acceptTurn(ctx, tx, n) })
 }
 
@@ -47,11 +48,18 @@ func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, err
 	if err != nil {
 		return Accepted{}, err
 	}
+	slots, err := s.takeSlot(ctx, tx, n, task)
+	if err != nil {
+		return Accepted{}, err
+	}
+	if slots != nil {
+		n.runnerID = slots.RunnerID
+	}
 	now := s.millis()
 	if task.num == 0 {
 		task, err = s.insertTask(tx, n, w, now)
 	} else {
-		err = s.addTurn(tx, task.num)
+		err = s.addTurn(tx, task.num, n.runnerID != "")
 	}
 	if err != nil {
 		return Accepted{}, err
@@ -64,9 +72,15 @@ func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, err
 	if err != nil {
 		return Accepted{}, err
 	}
-	// If a later statement fails, the undo of the write also takes the turn out of this count.
-	if err := s.waiting.accept(tx, t.OrganizationID); err != nil {
-		return Accepted{}, err // other writes have filled the queue since
+	if n.runnerID != "" {
+		err = s.claimAccepted(ctx, tx, t, n.runnerID, w, len(n.Attachments) > 0)
+	} else {
+		// If a later statement fails, the undo of the write also takes the turn out of this count. It
+		// fails if other writes have filled the queue since.
+		err = s.waiting.accept(tx, t.OrganizationID)
+	}
+	if err != nil {
+		return Accepted{}, err
 	}
 	s.tell(tx, t.OrganizationID, ChangedTasks)
 	for _, f := range n.Attachments {
@@ -96,8 +110,9 @@ func (s *Store) insertTask(tx Tx, n NewTurn, w Worker, now int64) (Task, error) 
 	var err error
 	t.num, err = tx.Insert(`INSERT INTO tasks (id, organization_num, worker_num, created_by_num, title, triggered_by,
 			turn_count, unfinished, running, outcome, cost, duration_ms, created_at, own_folder)
-		VALUES (?, `+numOfOrganization+`, ?, `+numOfUser+`, ?, ?, 1, 1, 0, '', 0, 0, ?, ?)`,
-		t.ID, t.OrganizationID, w.num, nullable(n.Caller.UserID), t.Title, n.Caller.Trigger, now, t.OwnFolder)
+		VALUES (?, `+numOfOrganization+`, ?, `+numOfUser+`, ?, ?, 1, 1, ?, '', 0, 0, ?, ?)`,
+		t.ID, t.OrganizationID, w.num, nullable(n.Caller.UserID), t.Title, n.Caller.Trigger, n.runnerID != "", now,
+		t.OwnFolder)
 	return t, err
 }
 
@@ -108,18 +123,24 @@ func (s *Store) insertTurn(ctx context.Context, tx Tx, n NewTurn, task Task, w W
 		CreatedByUserID: n.Caller.UserID, KeyID: n.Caller.KeyID, OwnFolder: task.OwnFolder || n.Caller.stranger(),
 		TriggeredBy: n.Caller.Trigger, Input: n.Input, Budget: n.Budget,
 		Status: Pending, Ready: task.Unfinished == 0, CreatedAt: fromMillis(now)}
+	var started any
+	if n.runnerID != "" {
+		t.Status, t.Claims, t.StartedAt, started = Running, 1, new(t.CreatedAt), now
+	}
 	// The envelope is stored with the turn, so that a retry tells the model the same.
 	if t.Envelope, err = s.envelope(ctx, tx, n, t); err != nil {
 		return t, err
 	}
 	t.Num, err = tx.Insert(`INSERT INTO turns (id, task_num, seq, organization_num, worker_num, worker_version,
-			created_by_num, api_key_num, own_folder, triggered_by, input, budget, status, ready, claims,
-			interruptions, abort_requested, output_text, model, steps, input_tokens, output_tokens, cache_read_tokens,
-			cache_write_tokens, reasoning_tokens, model_cost, tool_cost, duration_ms, created_at, envelope)
-		VALUES (?, ?, ?, `+numOfOrganization+`, ?, ?, `+numOfUser+`, `+numOfKey+`, ?, ?, ?, ?, 'pending', ?,
-			0, 0, 0, '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, ?)`,
+			created_by_num, api_key_num, own_folder, triggered_by, input, budget, status, ready, runner_id, claims,
+			started_at, interruptions, abort_requested, output_text, model, steps, input_tokens, output_tokens,
+			cache_read_tokens, cache_write_tokens, reasoning_tokens, model_cost, tool_cost, duration_ms, created_at,
+			envelope)
+		VALUES (?, ?, ?, `+numOfOrganization+`, ?, ?, `+numOfUser+`, `+numOfKey+`, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+			0, 0, '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, ?)`,
 		t.ID, t.taskNum, t.Seq, t.OrganizationID, w.num, t.WorkerVersion, nullable(t.CreatedByUserID),
-		nullable(t.KeyID), t.OwnFolder, t.TriggeredBy, t.Input, t.Budget, t.Ready, now, packEnvelope(t.Envelope))
+		nullable(t.KeyID), t.OwnFolder, t.TriggeredBy, t.Input, t.Budget, t.Status, t.Ready,
+		nullable(n.runnerID), t.Claims, started, now, packEnvelope(t.Envelope))
 	return t, err
 }
 

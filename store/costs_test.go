@@ -187,6 +187,10 @@ func TestCostsOfOperations(t *testing.T) {
 		{"claim", func() { claim = f.claimOne("r") }, cost{1, 10, 2, 0}},
 		{"end", func() { f.endWithAnswer(claim) }, cost{1, 13, 6, 0}},
 		{"deliver", func() { f.record(f.due()[0], store.Attempt{Success: true, ResponseStatus: 200}) }, cost{1, 9, 3, 1}},
+		{"create and claim", func() {
+			f.UseSlots(slots("r", 1))
+			f.accept(once("c"))
+		}, cost{1, 10, 3, 0}},
 		{"follow up", func() {
 			n := once("b")
 			n.WorkerID, n.TaskID = "", turn.TaskID

@@ -23,6 +23,8 @@ type NewTurn struct {
 	schedule  *Schedule // the schedule that it comes from; nil without one
 	asker     string    // title of the worker whose turn starts it; '' without one
 	workspace Listing   // of the folder in which the turn will probably work
+	atOnce    bool      // a runner with a free slot may claim the turn in the transaction that accepts it
+	runnerID  string    // of the runner that claims it so; '' if it waits in the queue
 }
 
 // Accepted is a turn that CreateTurn accepted. Replayed reports that an earlier call with

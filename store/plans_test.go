@@ -810,7 +810,9 @@ func callWebhooks(t *testing.T, f *fixture) {
 	is.NoErr(err)
 	f.accept(f.turn())
 	f.startRunner("w")
-	f.finish(f.claim("w", 1)[0])
+	f.UseSlots(slots("w", 1))
+	f.accept(f.turn()) // looks at the queue, and leaves the turn there
+	f.finish(f.claim("w", 3)[0])
 	_, _, _, err = f.NextDelivery(ctx, "")
 	is.NoErr(err)
 	_, _, err = f.WorkerDelivery(ctx, f.worker.ID)

@@ -241,9 +241,7 @@ func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, num int64) (C
 	if err != nil {
 		return c, err
 	}
-	if fn := s.onClaimed.Load(); fn != nil {
-		tx.OnCommit(func() { (*fn)(c) })
-	}
+	s.claimed(tx, c)
 	return c, s.setRunning(tx, c.OrganizationID, c.taskNum, true)
 }
 

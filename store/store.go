@@ -47,6 +47,7 @@ type Store struct {
 	asksByMail    atomic.Bool                           // set by AskByMail
 	onInterrupted atomic.Pointer[func(Turn)]            // nil until OnInterrupted
 	onClaimed     atomic.Pointer[func(Claim)]           // nil until OnClaimed
+	slots         atomic.Pointer[Slots]                 // nil until UseSlots
 	onChange      atomic.Pointer[func(string, Change)]  // nil until OnChange
 	envelopes     atomic.Pointer[Envelopes]             // nil until UseEnvelopes
 

@@ -152,10 +152,10 @@ func (s *Store) WorkerTitle(ctx context.Context, t Task) (string, error) {
 // The column status of tasks is computed from other columns: see schema.sql. Only addTurn,
 // setRunning and settleTask write those columns after the task was created.
 
-// addTurn counts a new turn of a task that exists.
-func (s *Store) addTurn(tx Tx, taskNum int64) error {
+// addTurn counts a new turn of a task that exists. runs reports whether the turn is claimed at once.
+func (s *Store) addTurn(tx Tx, taskNum int64, runs bool) error {
 	_, err := tx.Exec(`UPDATE tasks SET outcome = '', completed_at = NULL, turn_count = turn_count + 1,
-		unfinished = unfinished + 1 WHERE num = ?`, taskNum)
+		unfinished = unfinished + 1, running = iif(?, 1, running) WHERE num = ?`, runs, taskNum)
 	return err
 }
 

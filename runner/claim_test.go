@@ -1,0 +1,166 @@
+package runner_test
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/matryer/is"
+
+	"journeyman/runner"
+	"journeyman/runner/model"
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// TestConcurrencyIsExact accepts turns from many clients at once. Some are claimed when they are
+// accepted, the others wait in the queue, and all of them share the same slots.
+func TestConcurrencyIsExact(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	const concurrency, clients, each = 3, 8, 25
+	var running, most, atOnce atomic.Int64
+	m := &fakeModel{fn: func(_ context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
+		n := running.Add(1)
+		defer running.Add(-1)
+		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		}
+		for range 50 {
+			runtime.Gosched()
+		}
+		return answer(emit, "done"), nil
+	}}
+	f := newFixture(t, withModel(m), func(c *runner.Config) { c.Concurrency = concurrency })
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var turns []store.Turn
+	for range clients {
+		all.Go(func() {
+			for range each {
+				a, err := f.store.CreateTurn(context.Background(), store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "go", Budget: store.BudgetStandard})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				f.Wake()
+				if a.Turn.Status == store.Running {
+					atOnce.Add(1)
+				}
+				mu.Lock()
+				turns = append(turns, a.Turn)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	for _, turn := range turns {
+		turn = f.wait(turn)
+		is.Equal(turn.OutputText, "done")
+		is.Equal(turn.Claims, int64(1))
+	}
+	is.Equal(len(turns), clients*each)
+	is.Equal(most.Load(), int64(concurrency))
+	is.True(atOnce.Load() >= concurrency)      // the first find free slots
+	is.True(atOnce.Load() < int64(len(turns))) // and the others fill the queue
+	is.Equal(f.store.Queued(), int64(0))
+}
+
+// TestASlotIsFreeAgain runs more turns one after the other than there are slots. Each is claimed when
+// it is accepted.
+func TestASlotIsFreeAgain(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t, withModel(says("done")), func(c *runner.Config) { c.Concurrency = 1 })
+	var task string
+	for i := range 10 {
+		storetest.Eventually(t, "the slot to be free", func() bool { return f.Running() == 0 })
+		n := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "go", Budget: store.BudgetStandard}
+		if i%2 == 1 { // every other turn is the next of its task
+			n.WorkerID, n.TaskID = "", task
+		}
+		turn := f.acceptTurn(n)
+		is.Equal(turn.Status, store.Running)
+		task = turn.TaskID
+		is.Equal(f.wait(turn).OutputText, "done")
+	}
+	f.stop()
+	is.Equal(f.accept("go").Status, store.Pending) // a runner that has stopped claims nothing
+}
+
+// TestStopWhileAccepting stops runners while clients go on accepting. No turn is lost, and no stop
+// counts as an interruption: three would end a turn.
+func TestStopWhileAccepting(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	m := &fakeModel{fn: func(ctx context.Context, _ model.Request, _ func(model.Delta)) (model.Response, error) {
+		<-ctx.Done()
+		return model.Response{}, ctx.Err()
+	}}
+	f := newFixture(t, withModel(m))
+	f.stop()
+	var mu sync.Mutex
+	var turns []store.Turn
+	count := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(turns)
+	}
+	accept := func() {
+		for range 15 {
+			a, err := f.store.CreateTurn(context.Background(), store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "go", Budget: store.BudgetStandard})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			turns = append(turns, a.Turn)
+			mu.Unlock()
+		}
+	}
+	for round := range 6 {
+		// There are more slots than turns, so the queue runs empty and turns are claimed at acceptance.
+		r := fixtureOn(t, f.store, withModel(m), func(c *runner.Config) { c.Concurrency = 1000 })
+		is.NoErr(r.Start(t.Context()))
+		storetest.Eventually(t, "the queue to be empty", func() bool { return f.store.Queued() == 0 })
+		var accepting sync.WaitGroup
+		for range 4 {
+			accepting.Go(accept)
+		}
+		storetest.Eventually(t, "turns to be accepted", func() bool { return count() >= 60*round+30 })
+		r.stop()
+		accepting.Wait()
+		is.Equal(r.Running(), 0)
+		left, err := f.store.RunningTurns(t.Context())
+		is.NoErr(err)
+		is.Equal(left, int64(0)) // turns that no runner has
+	}
+	atOnce := slices.IndexFunc(turns, func(turn store.Turn) bool { return turn.Status == store.Running })
+	is.True(atOnce >= 0) // no turn was claimed at acceptance
+	last := fixtureOn(t, f.store, withModel(says("done")))
+	is.NoErr(last.Start(t.Context()))
+	defer last.stop()
+	f.Runner = last.Runner
+	for _, turn := range turns {
+		is.Equal(f.wait(turn).OutputText, "done")
+	}
+}
+
+// TestDeathAfterAcceptance has the process die with a turn that was claimed when it was accepted.
+func TestDeathAfterAcceptance(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	m, begun := blocked()
+	f := newFixture(t, withModel(m))
+	turn := f.accept("go")
+	is.Equal(turn.Status, store.Running)
+	g := f.crash(withModel(says("done"))) // the client has its answer, whatever the runner has done
+	until(t, begun, "the model is asked")
+	g.start()
+	turn = g.wait(turn)
+	is.Equal(turn.OutputText, "done")
+	is.Equal(turn.Claims, int64(2))
+	is.Equal(g.read(g.taskStream(turn, "")).messages(), g.messages(turn)[1:])
+}

@@ -1,0 +1,66 @@
+package store
+
+import "context"
+
+// This file claims a turn in the transaction that accepts it, if a runner has a free slot. So most
+// turns need no second transaction before they run.
+
+// Slots are the places of a runner for turns. Its functions must not block: the writer waits for
+// them.
+type Slots struct {
+	RunnerID string
+	Take     func() bool // takes a slot if the runner has a free one; the claim that OnClaimed reports keeps it
+	Release  func()      // gives back the slot of a claim that is undone
+}
+
+// UseSlots makes CreateTurn claim a turn at once for a runner that has a free slot. StartRunner
+// must have registered the runner. Take must return false before StopRunner is called.
+func (s *Store) UseSlots(sl Slots) { s.slots.Store(&sl) }
+
+// takeSlot returns the slots of which the turn of n takes one, or nil if the turn waits in the
+// queue. A claim that is undone gives its slot back.
+func (s *Store) takeSlot(ctx context.Context, tx Tx, n NewTurn, task Task) (*Slots, error) {
+	sl := s.slots.Load()
+	// In maintenance a running turn may send work to the server's own API, and that work waits.
+	if sl == nil || !n.atOnce || task.Unfinished > 0 || s.Writable() != nil || !sl.Take() {
+		return nil, nil
+	}
+	if s.Queued() > 0 {
+		// The turns in the queue come first. Those behind other turns of their tasks need no slot yet.
+		waits, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_queued
+			WHERE status = 'pending' AND ready = 1)`)
+		if err != nil || waits {
+			sl.Release()
+			return nil, err
+		}
+	}
+	tx.OnUndo(sl.Release)
+	return sl, nil
+}
+
+// claimAccepted reports the claim of a turn that insertTurn has stored as running. The claim is
+// the one that ClaimTurns would have returned.
+func (s *Store) claimAccepted(ctx context.Context, tx Tx, t Turn, runnerID string, w Worker, hasFiles bool) error {
+	c := Claim{Turn: t, RunnerID: runnerID, HasFiles: hasFiles}
+	var organization int64
+	dest := append([]any{&organization, &c.HasSecrets, &c.Instructions, asJSON(&c.OutputSchema)},
+		c.Settings.columns()...)
+	_, err := one(ctx, tx, into(dest...), `SELECT (SELECT num FROM organizations WHERE id = ?1),
+			EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
+				WHERE organization_id = ?1 AND coalesce(secrets.worker_id, '') IN ('', ?2)),
+			instructions, output_schema, `+settingsColumns+` FROM worker_versions
+		WHERE worker_id = ?2 AND version = ?3`, t.OrganizationID, t.WorkerID, t.WorkerVersion)
+	if err != nil {
+		return err
+	}
+	s.fair.follow(tx, organization, w.num)
+	s.claimed(tx, c)
+	return nil
+}
+
+// claimed reports a claim once it is committed.
+func (s *Store) claimed(tx Tx, c Claim) {
+	if fn := s.onClaimed.Load(); fn != nil {
+		tx.OnCommit(func() { (*fn)(c) })
+	}
+}
