@@ -270,11 +270,9 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	if s.Engine, err = p.NewEngine(st, baseURL, found); err != nil {
 		return nil, nil, err
 	}
-	mailLn := sockets[command.SocketSMTP]
-	if mailLn == nil {
-		if mailLn, err = c.Mail.Listen(p.Context, p.Log); err != nil {
-			return nil, nil, err
-		}
+	mailLn, err := c.listenMail(p, sockets)
+	if err != nil {
+		return nil, nil, err
 	}
 	if s.mail, s.mailPair, err = c.newMail(p, st, s.Engine, mailLn); err != nil {
 		return nil, nil, err
@@ -311,6 +309,14 @@ func (c *serveCommand) open(p *command.Program, service *command.Service, socket
 	service.Listeners = append(service.Listeners, operator...)
 	service.Runner, service.SchedulerAlive, service.BaseURL = s.Runner, s.schedule.Alive, baseURL
 	return s, banner, err
+}
+
+// listenMail returns the listener of mail, or nil where mail is off.
+func (c *serveCommand) listenMail(p *command.Program, sockets map[string]net.Listener) (net.Listener, error) {
+	if ln := sockets[command.SocketSMTP]; ln != nil {
+		return ln, nil
+	}
+	return c.Mail.Listen(p.Context, p.Log)
 }
 
 // newWeb returns the handler of the API and the dashboard.

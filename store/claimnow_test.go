@@ -163,6 +163,7 @@ func TestOnlyAFreeRunnerClaimsAtAcceptance(t *testing.T) {
 // TestAnUndoneClaimGivesItsSlotBack has writes fail after they have taken a slot.
 func TestAnUndoneClaimGivesItsSlotBack(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t) // it holds the one writer up
 	for name, opt := range map[string]store.Options{"once": {}, "repeated": {RepeatWrites: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

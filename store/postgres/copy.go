@@ -48,7 +48,8 @@ func (db *DB) Load(ctx context.Context, fn func(l *Loader) error) error {
 // int64, a float64, a string or a []byte. If counted is set, the next row that gets its num from the
 // server follows the highest of these.
 func (l *Loader) Table(table string, columns []string, counted bool, next func() ([]any, error)) error {
-	source := &copySource{next: next}
+	source := &copySource{next: next,
+		escape: strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`)}
 	_, err := l.conn.pg.CopyFrom(l.ctx, source, "COPY "+table+" ("+strings.Join(columns, ", ")+") FROM STDIN")
 	if err = failed(l.ctx, l.conn, err); err != nil && source.err != io.EOF {
 		err = errors.Join(source.err, err)
@@ -69,6 +70,8 @@ type copySource struct {
 	next func() ([]any, error)
 	text []byte // that was not read yet
 	err  error  // of next; io.EOF after the last row
+
+	escape *strings.Replacer
 }
 
 // Read returns a part of the text.
@@ -82,7 +85,7 @@ func (s *copySource) Read(b []byte) (int, error) {
 			if i > 0 {
 				s.text = append(s.text, '\t')
 			}
-			s.text = appendCopied(s.text, v)
+			s.text = appendCopied(s.text, v, s.escape)
 		}
 		s.text = append(s.text, '\n')
 	}
@@ -94,11 +97,9 @@ func (s *copySource) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// copyEscapes are the characters that mean something else in the text of COPY.
-var copyEscapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
-
-// appendCopied appends a value as COPY reads it.
-func appendCopied(text []byte, value any) []byte {
+// appendCopied appends a value as COPY reads it. The characters that mean something else there are
+// replaced by escape.
+func appendCopied(text []byte, value any, escape *strings.Replacer) []byte {
 	switch v := value.(type) {
 	case int64:
 		return strconv.AppendInt(text, v, 10)
@@ -107,7 +108,7 @@ func appendCopied(text []byte, value any) []byte {
 			return append(text, b...)
 		}
 	case string:
-		return append(text, copyEscapes.Replace(Clean(v))...)
+		return append(text, escape.Replace(Clean(v))...)
 	case []byte:
 		return hex.AppendEncode(append(text, `\\x`...), v)
 	}

@@ -168,12 +168,12 @@ func noLimit(_, rest []token) ([]token, int, error) {
 
 // noCase are the columns that schema.sql declares COLLATE NOCASE. PostgreSQL has no such collation
 // that every server knows: there, an index has lower(email), and so has each comparison.
-var noCase = []string{"email"}
+func noCase() []string { return []string{"email"} }
 
 // withoutCase makes a comparison of such a column ignore the case of ASCII letters.
 func withoutCase(before, rest []token) ([]token, int, error) {
 	left := column(rest)
-	if left == 0 || len(before) == 0 || !slices.Contains(noCase, rest[left-1].text) {
+	if left == 0 || len(before) == 0 || !slices.Contains(noCase(), rest[left-1].text) {
 		return nil, 0, nil
 	}
 	last := before[len(before)-1]

@@ -170,7 +170,7 @@ func (s *script) index(tokens []token) error {
 	var columns []string
 	for _, c := range list(tokens[open+1 : end]) {
 		text := strings.TrimSpace(join(c))
-		if slices.Contains(noCase, text) {
+		if slices.Contains(noCase(), text) {
 			text = "lower(" + text + ")"
 		}
 		columns = append(columns, text)
