@@ -24,7 +24,7 @@ func (r *Runner) Start(ctx context.Context) error {
 	}
 	r.noteAlive() // a health check must not fail before the first round
 	r.cfg.Store.UseSlots(store.Slots{RunnerID: r.id, Take: func() bool { return r.takeSlots(1) == 1 },
-		Release: func() { r.releaseSlots(1) }})
+		Release: func() { r.releaseSlots(1); r.Wake() }}) // a turn may have found no slot meanwhile
 	r.claimer.Go(r.dispatch)
 	r.leaser.Go(r.keepLease)
 	return nil

@@ -88,8 +88,8 @@ func (s *Store) decide(ctx context.Context, tx Tx, c Caller, task Task, a Approv
 			return err
 		}
 	}
-	// A step goes on only when all of its calls are decided. The writer runs one decision after
-	// the other, so exactly one of them is the last.
+	// A step goes on only when all of its calls are decided. Writes have the result of writes that
+	// ran one after the other, so exactly one decision is the last.
 	left, err := one(ctx, tx, scanInt, `SELECT EXISTS (SELECT 1 FROM approvals
 		WHERE turn_num = ? AND step_seq = ? AND status = 'pending')`, a.turnNum, a.Step)
 	if err != nil || left == 1 {

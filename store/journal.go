@@ -17,6 +17,10 @@ func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
 	})
 }
 
+// longestIndexed is the most bytes of an address that PostgreSQL can keep in an index of its own. The
+// limit of its pages, 2,704 bytes, is for all columns of the index together.
+const longestIndexed = 2500
+
 // insertStep stores a step, with the approvals that its calls need. answer is the output text
 // of the turn if the step ends it.
 func (s *Store) insertStep(ctx context.Context, tx Tx, t Turn, st Step, answer string) error {
@@ -70,6 +74,9 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 		}
 		// A URL is a source of the task only once: the first turn that used it has it.
 		for _, src := range sources {
+			if s.OnServer() && len(src.URL) > longestIndexed {
+				continue
+			}
 			_, err := tx.Exec(`INSERT INTO sources (id, task_num, turn_num, url, title, created_at)
 				VALUES (?, ?, ?, ?, ?, ?)
 				ON CONFLICT (task_num, url) DO NOTHING`, src.ID, c.taskNum, c.Num, src.URL, nullable(src.Title), now)

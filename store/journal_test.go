@@ -3,6 +3,8 @@ package store_test
 import (
 	"context"
 	"encoding/json"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -231,3 +233,25 @@ func TestCreditCap(t *testing.T) {
 }
 
 func nan() float64 { z := 0.0; return z / z }
+
+// TestLongSource journals a call that has read an address too long for an index of PostgreSQL.
+func TestLongSource(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	c := running(f)
+	is.NoErr(f.JournalStep(t.Context(), c, toolStep(f, 0)))
+	var long strings.Builder
+	for i := range 60 { // an address that does not shrink when it is packed
+		long.WriteString(sha(strconv.Itoa(i)))
+	}
+	sources := []store.Source{{ID: store.NewID("src", time.Now()), URL: "https://a.test/" + long.String()},
+		{ID: store.NewID("src", time.Now()), URL: "https://a.test/"}}
+	call := store.Call{State: store.CallCompleted, Output: json.RawMessage(`1`)}
+	is.NoErr(f.JournalCall(t.Context(), c, call, nil, sources))
+	kept := int64(2)
+	if storetest.OnServer() {
+		kept = 1
+	}
+	is.Equal(f.count(`SELECT count(*) FROM sources`), kept)
+}

@@ -18,29 +18,13 @@ import (
 // Options.Database. The data folder then has the files and the workspaces alone, and the server
 // does for its database what the store otherwise does for a file: copies, checks, free space.
 
+// filledServer is the query whose result is whether a database on a server holds anything.
+const filledServer = `SELECT EXISTS (SELECT 1 FROM organizations)`
+
 // openServer opens the database of opt.Database.
 func (s *Store) openServer(ctx context.Context, opt Options) error {
-	path := filepath.Join(s.dir, databaseName)
-	blank, err := sqlite.Blank(ctx, path)
-	if err != nil {
+	if err := s.checkServer(ctx, opt); err != nil {
 		return err
-	}
-	if !blank {
-		return fmt.Errorf("%s holds a database of its own, %s, which a server with --database would ignore: "+
-			"copy it with journeyman migrate, or move the file away", s.dir, databaseName)
-	}
-	look, err := postgres.Inspect(ctx, opt.Database)
-	if err != nil {
-		return err
-	}
-	if look.Version == 0 {
-		check := refuseLostDatabase
-		if opt.BeginAnew {
-			check = markBegunAnew
-		}
-		if err := check(ctx, s.dir); err != nil {
-			return err
-		}
 	}
 	db, err := postgres.Open(ctx, opt.Database, s.full.schema, migrations())
 	if err != nil {
@@ -53,28 +37,72 @@ func (s *Store) openServer(ctx context.Context, opt Options) error {
 	return markBegunAnewDone(s.dir)
 }
 
-// noteServer writes into the data folder which database belongs to it. It refuses a folder that
-// belongs to another database, because its files are not those that the database names.
+// checkServer returns an error unless the folder and the database belong together, or both are new. It
+// changes nothing on the server.
+func (s *Store) checkServer(ctx context.Context, opt Options) error {
+	blank, err := sqlite.Blank(ctx, filepath.Join(s.dir, databaseName))
+	if err != nil {
+		return err
+	}
+	if !blank {
+		return fmt.Errorf("%s holds a database of its own, %s, which a server with --database would ignore: "+
+			"copy it with journeyman migrate, or move the file away", s.dir, databaseName)
+	}
+	look, err := postgres.Inspect(ctx, opt.Database, filledServer)
+	if err != nil {
+		return err
+	}
+	known, _, err := readServerNote(s.dir)
+	switch {
+	case err != nil:
+		return err
+	case known == "" && look.Filled:
+		return fmt.Errorf("%s is not the data folder of the database: start with the folder that the database was used "+
+			"with, whose files %s and %s belong to it. To use it with this folder all the same, write the line %s into %s",
+			s.dir, serverName, sealKeyName, look.Instance, filepath.Join(s.dir, serverName))
+	case known != "" && known != look.Instance && (look.Filled || !opt.BeginAnew):
+		return fmt.Errorf("the files in %s belong to another database than --database names: name that one, "+
+			"or choose another data folder (the file %s says which it is)", s.dir, serverName)
+	case look.Filled:
+		return nil
+	case opt.BeginAnew:
+		return markBegunAnew(ctx, s.dir)
+	}
+	return refuseLostDatabase(ctx, s.dir)
+}
+
+// readServerNote returns the id of the database on a server that belongs to the data folder, and a
+// sentence about it; both are empty if there is none.
+func readServerNote(dir string) (instance, note string, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, serverName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("look for the database of the data folder: %w", err)
+	}
+	instance, note, _ = strings.Cut(string(text), "\n")
+	return strings.TrimSpace(instance), strings.TrimSpace(note), nil
+}
+
+// noteServer writes into the data folder which database belongs to it.
 func noteServer(ctx context.Context, dir string, db *postgres.DB) error {
 	instance, err := db.Instance(ctx)
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, serverName)
-	text, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look for the database of the data folder: %w", err)
+	const doing = "note the database of the data folder: %w"
+	f, err := os.CreateTemp(dir, tempPattern)
+	if err != nil {
+		return fmt.Errorf(doing, err)
 	}
-	if known, _, _ := strings.Cut(string(text), "\n"); known != "" && known != instance {
-		return fmt.Errorf("the files in %s belong to another database than --database names: name that one, "+
-			"or choose another data folder (the file %s says which it is)", dir, serverName)
+	_, err = fmt.Fprintf(f, "%s\nThe database of this data folder is %s, on a PostgreSQL server.\n", instance, db.Name())
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(dir, serverName))
 	}
-	note := instance + "\nThe database of this data folder is " + db.Name() + ", on a PostgreSQL server.\n"
-	if note == string(text) {
-		return nil
-	}
-	if err := os.WriteFile(path, []byte(note), 0o600); err != nil {
-		return fmt.Errorf("note the database of the data folder: %w", err)
+	if err != nil {
+		return errors.Join(fmt.Errorf(doing, err), os.Remove(f.Name()))
 	}
 	return sqlite.SyncDir(dir)
 }
@@ -82,20 +110,16 @@ func noteServer(ctx context.Context, dir string, db *postgres.DB) error {
 // refuseServerFolder returns an error if the database of the folder is on a server. An empty
 // database beside its files would look like a loss.
 func refuseServerFolder(dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, serverName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	instance, note, err := readServerNote(dir)
+	if err != nil || instance == "" {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("look for the database of the data folder: %w", err)
-	}
-	_, note, _ := strings.Cut(string(text), "\n")
-	return fmt.Errorf("name the database with --database (JOURNEYMAN_DATABASE): %s", strings.TrimSpace(note))
+	return fmt.Errorf("name the database with --database (JOURNEYMAN_DATABASE): %s", note)
 }
 
 // ExamineServer looks at the database of a URL and changes nothing. A server may have it open.
 func ExamineServer(ctx context.Context, url string) []Finding {
-	look, err := postgres.Inspect(ctx, url)
+	look, err := postgres.Inspect(ctx, url, filledServer)
 	if err != nil {
 		return []Finding{{"database", err.Error(), true}}
 	}
@@ -134,8 +158,7 @@ func (s *Store) pace(ctx context.Context) *sqlite.Pace {
 }
 
 // BackupInstead says how the operator backs up a database that is on a server.
-const BackupInstead = "back it up with pg_dump, and copy the folders files and workspaces of the data folder " +
-	"after it"
+const BackupInstead = "back it up with pg_dump, and copy the data folder after it"
 
 // serverPatience bounds how long a measurement waits for the server of the database.
 const serverPatience = 2 * time.Second

@@ -36,7 +36,10 @@ func TestPostgresFolders(t *testing.T) {
 	is.True(err != nil && strings.Contains(err.Error(), "another database")) // its files are not these
 	s, err = openOn(t, dir, url)
 	is.NoErr(err)
+	storetest.Caller(t, s, "Acme", "ann@acme.test", store.RoleOwner)
 	is.NoErr(s.Close())
+	_, err = openOn(t, t.TempDir(), url)
+	is.True(err != nil && strings.Contains(err.Error(), "not the data folder")) // it lacks the files that the rows name
 
 	embedded := t.TempDir()
 	s, err = openOn(t, embedded, "")

@@ -50,7 +50,7 @@ func (c ServerCopy) ToServer(ctx context.Context) (report CopyReport, err error)
 	if _, err := os.Stat(path); err != nil {
 		return report, fmt.Errorf("find the database of the data folder: %w", err)
 	}
-	err = c.withBoth(ctx, path, func(file *sqlite.DB, server *postgres.DB, tables []sqlite.Table) error {
+	read := func(file *sqlite.DB, server *postgres.DB, tables []sqlite.Table) error {
 		sums := map[string]rowSum{}
 		if err := eachTable(tables, func(t sqlite.Table) error { return readFile(ctx, file, t, sums, &report, nil) }); err != nil {
 			return err
@@ -70,24 +70,46 @@ func (c ServerCopy) ToServer(ctx context.Context) (report CopyReport, err error)
 			return err
 		}
 		return noteServer(ctx, c.Dir, server)
+	}
+	err = c.withBoth(ctx, path, read, func() error {
+		if err := sqlite.EmptyLog(ctx, path); err != nil { // the renamed file must be whole without a log
+			return err
+		}
+		if err := os.Rename(path, path+movedSuffix); err != nil {
+			return err
+		}
+		return sqlite.SyncDir(c.Dir)
 	})
-	if err != nil {
-		return report, err
-	}
-	if err := sqlite.EmptyLog(ctx, path); err != nil { // the renamed file must be whole without a log
-		return report, err
-	}
-	if err := os.Rename(path, path+movedSuffix); err != nil {
-		return report, err
-	}
-	return report, sqlite.SyncDir(c.Dir)
+	return report, err
 }
 
-// FromServer copies a database on a server to a new database file in the data folder.
-func (c ServerCopy) FromServer(ctx context.Context) (err error) {
+// FromServer copies a database on a server to a new database file in the data folder. If the folder
+// has both the file and the note of the server, an earlier call was interrupted, and this one ends it.
+func (c ServerCopy) FromServer(ctx context.Context) error {
 	path, draft := filepath.Join(c.Dir, databaseName), filepath.Join(c.Dir, tempPrefix+"database"+tempSuffix)
-	if _, err := os.Lstat(path); err == nil {
+	look, err := postgres.Inspect(ctx, c.Database, filledServer)
+	if err != nil {
+		return err
+	}
+	known, _, err := readServerNote(c.Dir)
+	_, missing := os.Lstat(path)
+	switch {
+	case err != nil:
+		return err
+	case !look.Filled:
+		return fmt.Errorf("the database %s holds nothing to copy", look.Name)
+	case known != "" && known != look.Instance:
+		return fmt.Errorf("the data folder belongs to another database: its file %s says to which", serverName)
+	case missing == nil && known == "":
 		return fmt.Errorf("the data folder has a database already: %s", path)
+	case missing == nil:
+		return c.withBoth(ctx, path, func(file *sqlite.DB, server *postgres.DB, tables []sqlite.Table) error {
+			sums, err := readServer(ctx, server, tables)
+			if err != nil {
+				return err
+			}
+			return c.compareFile(ctx, file, tables, sums, "the data folder has another database already")
+		}, c.removeNote)
 	}
 	if err := removeDatabase(draft); err != nil { // left by a copy that was interrupted
 		return err
@@ -97,28 +119,45 @@ func (c ServerCopy) FromServer(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		found := map[string]rowSum{}
-		if err := eachTable(tables, func(t sqlite.Table) error {
-			return readFile(ctx, file, t, found, &CopyReport{}, nil)
-		}); err != nil {
+		return c.compareFile(ctx, file, tables, sums, "the copy is not equal to the original")
+	}, func() error {
+		if err := sqlite.EmptyLog(ctx, draft); err != nil {
 			return err
 		}
-		return c.compare(tables, sums, found, "the copy is not equal to the original")
+		// The note goes last: until then, no start takes the folder for one or the other.
+		if err := os.Rename(draft, path); err != nil {
+			return err
+		}
+		return c.removeNote()
 	})
-	if err == nil {
-		err = sqlite.EmptyLog(ctx, draft)
-	}
 	if err != nil {
 		return errors.Join(err, removeDatabase(draft))
 	}
-	// The mark goes first: a folder with both is refused, and this call can be repeated.
+	return nil
+}
+
+// removeNote ends the folder's connection with a server.
+func (c ServerCopy) removeNote() error {
+	if err := sqlite.SyncDir(c.Dir); err != nil {
+		return err
+	}
 	if err := os.Remove(filepath.Join(c.Dir, serverName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.Rename(draft, path); err != nil {
+	return sqlite.SyncDir(c.Dir)
+}
+
+// compareFile compares a database file with the sums of the server's tables.
+func (c ServerCopy) compareFile(ctx context.Context, file *sqlite.DB, tables []sqlite.Table, sums map[string]rowSum,
+	difference string) error {
+	found := map[string]rowSum{}
+	err := eachTable(tables, func(t sqlite.Table) error {
+		return readFile(ctx, file, t, found, &CopyReport{}, nil)
+	})
+	if err != nil {
 		return err
 	}
-	return sqlite.SyncDir(c.Dir)
+	return c.compare(tables, sums, found, difference)
 }
 
 // removeDatabase removes a database file and what stands beside it.
@@ -132,14 +171,22 @@ func removeDatabase(path string) (err error) {
 }
 
 // withBoth locks the data folder, opens both databases and calls fn. The tables are in the order in
-// which rows can be inserted.
+// which rows can be inserted. Once both are closed, it calls then, still under the lock.
 func (c ServerCopy) withBoth(ctx context.Context, path string,
-	fn func(file *sqlite.DB, server *postgres.DB, tables []sqlite.Table) error) (err error) {
+	fn func(file *sqlite.DB, server *postgres.DB, tables []sqlite.Table) error, then func() error) (err error) {
 	lock, err := sqlite.Lock(c.Dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := c.open(ctx, path, fn); err != nil {
+		return err
+	}
+	return then()
+}
+
+func (c ServerCopy) open(ctx context.Context, path string,
+	fn func(file *sqlite.DB, server *postgres.DB, tables []sqlite.Table) error) (err error) {
 	file, err := sqlite.Open(ctx, path, c.Schema, migrations())
 	if err != nil {
 		return explainOpen(err)

@@ -106,6 +106,23 @@ func TestPostgresCopyAgain(t *testing.T) {
 	_, err = serverCopy(t, dir, url, copied).ToServer(t.Context())
 	is.NoErr(err)
 
+	// It was interrupted on the way back: the file is there, and the note still says that it is not.
+	note, err := os.ReadFile(filepath.Join(dir, "database-server"))
+	is.NoErr(err)
+	is.NoErr(serverCopy(t, dir, url, copied).FromServer(t.Context()))
+	is.NoErr(os.WriteFile(filepath.Join(dir, "database-server"), note, 0o600))
+	_, err = openOn(t, dir, "")
+	is.True(err != nil)
+	_, err = openOn(t, dir, url)
+	is.True(err != nil)
+	is.NoErr(serverCopy(t, dir, url, copied).FromServer(t.Context()))
+	s, err := openOn(t, dir, "")
+	is.NoErr(err)
+	is.NoErr(s.Close())
+
+	err = serverCopy(t, t.TempDir(), pgtest.URL(t), copied).FromServer(t.Context())
+	is.True(err != nil && strings.Contains(err.Error(), "nothing to copy")) // another name was typed
+
 	other, _ := folderToCopy(t)
 	_, err = serverCopy(t, other, url, copied).ToServer(t.Context())
 	is.True(err != nil && strings.Contains(err.Error(), "other rows"))
@@ -114,7 +131,7 @@ func TestPostgresCopyAgain(t *testing.T) {
 	err = serverCopy(t, other, url, copied).FromServer(t.Context())
 	is.True(err != nil && strings.Contains(err.Error(), "a database already"))
 
-	s, err := openOn(t, other, "")
+	s, err = openOn(t, other, "")
 	is.NoErr(err)
 	_, err = serverCopy(t, other, pgtest.URL(t), copied).ToServer(t.Context())
 	is.True(errors.Is(err, store.ErrLocked)) // a server uses the folder

@@ -1,5 +1,6 @@
 // Package store keeps everything Journeyman knows: organizations, workers, tasks,
-// turns and their journal, in one SQLite file, and the bytes of files beside it.
+// turns and their journal, in one SQLite file or on a PostgreSQL server, and the bytes of files in the
+// data folder.
 // It holds the records, the queries, the rules of who may see what, and every
 // state change, each named for what happens.
 //

@@ -37,8 +37,8 @@ func (c *Migrate) Run(p *Program) error {
 	}
 	fmt.Fprintf(p.Stdout, "copied %d rows of %d tables from %s, and compared them\n", rows, tables, p.Data)
 	if report.Changed > 0 {
-		fmt.Fprintf(p.Stdout, "%d texts hold NUL or bytes that are not UTF-8, which PostgreSQL does not store: NUL is "+
-			"left out, and U+FFFD stands for the others. The first of them, by table, row and column:\n", report.Changed)
+		fmt.Fprintf(p.Stdout, "%d texts hold NUL or bytes that are not UTF-8. PostgreSQL stores neither: U+FFFD stands "+
+			"for them. The first texts, by table, row and column:\n", report.Changed)
 		for _, name := range report.Names {
 			fmt.Fprintln(p.Stdout, " ", name)
 		}

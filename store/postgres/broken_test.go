@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -26,6 +27,7 @@ type proxy struct {
 	on    []byte                // guarded by mu; bytes of a client after which its connection is cut off
 	late  bool                  // guarded by mu; such bytes reach the server
 	down  bool                  // guarded by mu; new connections are cut off at once
+	last  bool                  // guarded by mu; down is set when such bytes come
 }
 
 // throughProxy starts a proxy and returns the URL that leads through it.
@@ -123,6 +125,7 @@ func (p *proxy) cuts(b []byte) (cut, late bool) {
 	defer p.mu.Unlock()
 	if cut = p.on != nil && bytes.Contains(b, p.on); cut {
 		p.on = nil
+		p.down = p.down || p.last
 	}
 	return cut, p.late
 }
@@ -132,6 +135,13 @@ func (p *proxy) cutOn(text string, late bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.on, p.late = []byte(text), late
+}
+
+// cutForGood does the same, and cuts off all new connections from then on.
+func (p *proxy) cutForGood(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.on, p.late, p.last = []byte(text), true, true
 }
 
 // cut cuts off all connections.
@@ -182,11 +192,17 @@ func TestConnectionBreaks(t *testing.T) {
 	is.Equal(notes(t, db), []string{"a", "b"})
 }
 
-// TestCommitIsUnknown cuts off a connection at the commit, before the server sees it and after. The
-// write does not run again.
-func TestCommitIsUnknown(t *testing.T) {
+// TestCommitIsCutOff cuts off a connection at the commit, before the server sees it and after. The
+// write learns what has become of it, and runs again only if it was undone.
+func TestCommitIsCutOff(t *testing.T) {
 	t.Parallel()
-	for name, done := range map[string]bool{"not done": false, "done": true} {
+	for name, tt := range map[string]struct {
+		late   bool // the server has seen the commit
+		events []string
+	}{
+		"before": {false, []string{"run", "undone", "run", "committed"}},
+		"after":  {true, []string{"run", "committed"}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
@@ -194,18 +210,37 @@ func TestCommitIsUnknown(t *testing.T) {
 			db := openURL(t, u)
 			var events []string
 			err := db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
-				events = append(events, "run")
 				tx.OnCommit(func() { events = append(events, "committed") })
 				tx.OnUndo(func() { events = append(events, "undone") })
-				p.cutOn("COMMIT", done)
+				if events = append(events, "run"); len(events) == 1 {
+					p.cutOn("COMMIT", tt.late)
+				}
 				return note("a")(tx)
 			})
-			is.True(errors.Is(err, postgres.ErrUnknown))
-			is.True(postgres.IsUnavailable(err))
-			is.Equal(events, []string{"run", "undone"})
-			is.Equal(len(notes(t, db)) == 1, done)
+			is.NoErr(err)
+			is.Equal(events, tt.events)
+			is.Equal(notes(t, db), []string{"a"})
 		})
 	}
+}
+
+// TestCommitIsUnknown cuts off the server for good at the commit. Nobody can say whether the write was
+// done, so it does not run again.
+func TestCommitIsUnknown(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	p, u := throughProxy(t, pgtest.URL(t))
+	db := openURL(t, u)
+	db.SetSettling(100 * time.Millisecond)
+	runs := 0
+	err := db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
+		runs++
+		p.cutForGood("COMMIT")
+		return note("a")(tx)
+	})
+	is.True(errors.Is(err, postgres.ErrUnknown))
+	is.True(postgres.IsUnavailable(err))
+	is.Equal(runs, 1)
 }
 
 // TestServerRestarts ends all connections while they are idle. The next queries and writes make

@@ -23,17 +23,19 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"journeyman/store/engine"
 )
 
 // A DB is an open database. Its methods are safe for concurrent use.
 type DB struct {
-	pool  *pool
-	lock  *lock
-	epoch int64 // counts the processes that have opened the database; this one's own
-	stats *engine.Stats
-	later later
+	pool     *pool
+	lock     *lock
+	epoch    int64         // counts the processes that have opened the database; this one's own
+	settling time.Duration // settleTime, but for tests
+	stats    *engine.Stats
+	later    later
 
 	limiter *limiter // of serializable writes
 
@@ -81,17 +83,24 @@ func prepare(ctx context.Context, cfg *config, script string, migrations []strin
 	if err := checkServer(ctx, c); err != nil {
 		return 0, err
 	}
-	if err := migrate(ctx, c, script, migrations); err != nil {
+	version, err := readVersion(ctx, c)
+	if err != nil {
+		return 0, fmt.Errorf("read database version: %w", err)
+	}
+	if version > 0 {
+		// First, so that a process that has lost the lock writes nothing into newer tables.
+		if epoch, err = nextEpoch(ctx, c); err != nil {
+			return 0, err
+		}
+	}
+	if err := migrate(ctx, c, version, script, migrations); err != nil {
 		return 0, err
 	}
-	if err := checkSchema(ctx, c, script); err != nil {
-		return 0, err
-	}
-	return nextEpoch(ctx, c)
+	return epoch, checkSchema(ctx, c, script) // the epoch of new tables is 0
 }
 
 func open(cfg *config, l *lock, epoch int64) *DB {
-	db := &DB{lock: l, epoch: epoch, stats: engine.NewStats()}
+	db := &DB{lock: l, epoch: epoch, settling: settleTime, stats: engine.NewStats()}
 	db.pool = newPool(cfg, slices.Concat(db.opening(engine.Serializable), db.opening(engine.Locking)[:1]))
 	db.limiter = newLimiter(cap(db.pool.writers))
 	db.later = newLater()
@@ -103,13 +112,14 @@ func open(cfg *config, l *lock, epoch int64) *DB {
 // opening returns the statements that begin a write. They compare the epoch, so that a process
 // that has lost the lock and does not know it changes nothing. The lock of the table comes first:
 // nextEpoch waits for those who have it, and a statement after it sees what nextEpoch has done.
-// LOCK TABLE is the only one that does not fix what a serializable transaction sees.
+// LOCK TABLE is the only one that does not fix what a serializable transaction sees. Its mode meets
+// that of nextEpoch, and not that of pg_dump. The last statement also returns the transaction's id.
 func (db *DB) opening(mode engine.Mode) []string {
 	level := `SERIALIZABLE`
 	if mode == engine.Locking {
 		level = `READ COMMITTED`
 	}
-	return []string{`BEGIN ISOLATION LEVEL ` + level, `LOCK TABLE meta IN ACCESS SHARE MODE`, selectEpoch}
+	return []string{`BEGIN ISOLATION LEVEL ` + level, `LOCK TABLE meta IN ROW SHARE MODE`, selectOpening}
 }
 
 // Query runs a query outside of a transaction and reads its rows as a whole.

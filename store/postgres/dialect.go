@@ -199,6 +199,8 @@ func withoutCase(before, rest []token) ([]token, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	// The column has this collation. A parameter would have that of the database, which may fold more letters.
+	value = append(value[:len(value):len(value)], plain("COLLATE", `"C"`)...)
 	return slices.Concat(call("lower", rest[:left]), rest[left:left+1], call("lower", value)), end, nil
 }
 

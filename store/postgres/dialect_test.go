@@ -42,9 +42,9 @@ func TestTranslate(t *testing.T) {
 		"NOT LIKE":                  {`a NOT LIKE 'b%'`, `a NOT ILIKE 'b%'`},
 		"no limit":                  {`ORDER BY a LIMIT -1 OFFSET ?`, `ORDER BY a OFFSET $1`},
 		"a limit":                   {`LIMIT 1`, `LIMIT 1`},
-		"email":                     {`SELECT email FROM users WHERE email = ?`, `SELECT email FROM users WHERE lower(email) = lower($1)`},
-		"email of a table":          {`ON u.email = l.email WHERE`, `ON lower(u.email) = lower(l.email) WHERE`},
-		"email of a query":          {`AND email = (SELECT email FROM users WHERE id = ?) AND a`, `AND lower(email) = lower((SELECT email FROM users WHERE id = $1)) AND a`},
+		"email":                     {`SELECT email FROM users WHERE email = ?`, `SELECT email FROM users WHERE lower(email) = lower($1 COLLATE "C")`},
+		"email of a table":          {`ON u.email = l.email WHERE`, `ON lower(u.email) = lower(l.email COLLATE "C") WHERE`},
+		"email of a query":          {`AND email = (SELECT email FROM users WHERE id = ?) AND a`, `AND lower(email) = lower((SELECT email FROM users WHERE id = $1) COLLATE "C") AND a`},
 		"email that is set":         {`UPDATE users SET a = 1, email = ? WHERE id = ?`, `UPDATE users SET a = 1, email = $1 WHERE id = $2`},
 		"email that is set first":   {`UPDATE users SET email = ?`, `UPDATE users SET email = $1`},
 		"email that is tested":      {`WHERE email IS NOT NULL`, `WHERE email IS NOT NULL`},
@@ -110,7 +110,7 @@ func TestColumnsWithoutCase(t *testing.T) {
 		declared = append(declared, m[1])
 		got, err := postgres.Translate(`WHERE ` + m[1] + ` = ?`)
 		is.NoErr(err)
-		is.Equal(got, `WHERE lower(`+m[1]+`) = lower($1)`)
+		is.Equal(got, `WHERE lower(`+m[1]+`) = lower($1 COLLATE "C")`)
 	}
 	is.Equal(slices.Compact(declared), []string{"email"})
 	is.Equal(strings.Count(schema, "COLLATE"), len(declared)) // the pattern finds all of them

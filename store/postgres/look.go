@@ -12,10 +12,14 @@ type Look struct {
 	Name    string // host:port/database
 	Server  string // the version of PostgreSQL
 	Version int64  // of the tables; 0: there are none
+
+	Instance string // see DB.Instance; "" without tables
+	Filled   bool   // the query of Inspect has found a row
 }
 
-// Inspect connects to the database of a URL and changes nothing. Another process may have it open.
-func Inspect(ctx context.Context, url string) (l Look, err error) {
+// Inspect connects to the database of a URL and changes nothing. Another process may have it open. If
+// there are tables, it runs a query that selects one boolean.
+func Inspect(ctx context.Context, url, filled string) (l Look, err error) {
 	cfg, err := parseConfig(url)
 	if err != nil {
 		return l, err
@@ -29,8 +33,18 @@ func Inspect(ctx context.Context, url string) (l Look, err error) {
 		return l, err
 	}
 	l.Name, l.Server = cfg.name(), c.pg.ParameterStatus("server_version")
-	l.Version, err = readVersion(ctx, c)
-	return l, err
+	if l.Version, err = readVersion(ctx, c); err != nil || l.Version == 0 {
+		return l, err
+	}
+	if l.Instance, err = readInstance(ctx, c); err != nil {
+		return l, err
+	}
+	r, err := c.query(ctx, filled, nil)
+	if err != nil {
+		return l, fmt.Errorf("look for rows: %w", err)
+	}
+	r.Next()
+	return l, r.Scan(&l.Filled)
 }
 
 // name returns the place of the database for people.
@@ -49,6 +63,10 @@ func (db *DB) Instance(ctx context.Context) (id string, err error) {
 		return "", err
 	}
 	defer func() { db.pool.put(c) }()
+	return readInstance(ctx, c)
+}
+
+func readInstance(ctx context.Context, c *conn) (id string, err error) {
 	r, err := c.query(ctx, `SELECT value FROM meta WHERE name = 'instance'`, nil)
 	if err != nil {
 		return "", fmt.Errorf("read the id of the database: %w", err)
@@ -56,7 +74,8 @@ func (db *DB) Instance(ctx context.Context) (id string, err error) {
 	if !r.Next() {
 		return "", errNotMade
 	}
-	return id, r.Scan(&id)
+	err = r.Scan(&id)
+	return id, err
 }
 
 // Size returns the size of all tables of the database with their indexes, in bytes.

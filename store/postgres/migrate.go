@@ -23,8 +23,8 @@ const (
 		('instance', gen_random_uuid()::text)`
 	selectVersion = `SELECT value FROM meta WHERE name = 'version'`
 	updateVersion = `UPDATE meta SET value = '%d' WHERE name = 'version'`
-	selectEpoch   = `SELECT value FROM meta WHERE name = 'epoch'`
-	updateEpoch   = `UPDATE meta SET value = CAST(value AS bigint) + 1 WHERE name = 'epoch'`
+	selectOpening = `SELECT value, CAST(pg_current_xact_id() AS text) FROM meta WHERE name = 'epoch'`
+	updateEpoch   = `UPDATE meta SET value = CAST(value AS bigint) + 1 WHERE name = 'epoch' RETURNING value`
 	selectChecked = `SELECT 1 FROM meta WHERE name = 'checked' AND value = $1`
 	updateChecked = `UPDATE meta SET value = $1 WHERE name = 'checked'`
 )
@@ -61,12 +61,9 @@ func serverState(ctx context.Context, c *conn) (encoding string, standby bool, e
 // migrate brings the database to the newest version, which is len(migrations)+1 and which script
 // creates. migrations[i], in the server's SQL, upgrades version i+1 to i+2. There is no copy of the
 // older version: the operator makes one with pg_dump.
-func migrate(ctx context.Context, c *conn, script string, migrations []string) error {
+func migrate(ctx context.Context, c *conn, version int64, script string, migrations []string) error {
 	newest := int64(len(migrations) + 1)
-	version, err := readVersion(ctx, c)
 	switch {
-	case err != nil:
-		return fmt.Errorf("read database version: %w", err)
 	case version == newest:
 		return nil
 	case version > newest:
@@ -126,18 +123,29 @@ func rollback(ctx context.Context, c *conn) error {
 
 // nextEpoch counts up the epoch and returns it. It waits for the writes of a process that has lost
 // the lock; they have read the epoch before.
-func nextEpoch(ctx context.Context, c *conn) (int64, error) {
-	err := inTransaction(ctx, c, "count up the epoch of the database", `SET LOCAL lock_timeout = '30s'`,
-		`LOCK TABLE meta IN ACCESS EXCLUSIVE MODE`, updateEpoch)
-	if err != nil {
-		return 0, err
+func nextEpoch(ctx context.Context, c *conn) (epoch int64, err error) {
+	const doing = "count up the epoch of the database"
+	for _, script := range []string{`BEGIN`, `SET LOCAL lock_timeout = '30s'`, `LOCK TABLE meta IN EXCLUSIVE MODE`} {
+		if err := c.script(ctx, script); err != nil {
+			return 0, errors.Join(fmt.Errorf("%s: %w", doing, err), rollback(ctx, c))
+		}
 	}
-	return readEpoch(ctx, c)
+	r, err := c.query(ctx, updateEpoch, nil)
+	if err == nil && !r.Next() {
+		err = errNotMade
+	}
+	if err == nil {
+		err = r.Scan(&epoch)
+	}
+	if err != nil {
+		return 0, errors.Join(fmt.Errorf("%s: %w", doing, err), rollback(ctx, c))
+	}
+	return epoch, c.script(ctx, `COMMIT`)
 }
 
 // readEpoch returns the epoch of the database.
 func readEpoch(ctx context.Context, c *conn) (epoch int64, err error) {
-	r, err := c.query(ctx, selectEpoch, nil)
+	r, err := c.query(ctx, `SELECT value FROM meta WHERE name = 'epoch'`, nil)
 	if err != nil {
 		return 0, err
 	}

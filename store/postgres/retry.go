@@ -119,7 +119,7 @@ func (db *DB) try(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) e
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
 	defer cancel()
-	t := &tx{session: session{db: db, conn: c, opening: db.opening(mode), epoch: db.epoch}, ctx: limited}
+	t := &tx{session: session{db: db, conn: c, opening: db.opening(mode), writes: true}, ctx: limited}
 	defer func() { db.pool.putFromWrite(t.conn) }()
 	err = engine.Recovered(func() error { return fn(t) })
 	if failure = t.err; failure == nil {
@@ -139,4 +139,46 @@ func (db *DB) try(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) e
 	}
 	t.Committed()
 	return nil, nil
+}
+
+// settleTime bounds how long a commit waits to learn what has become of its transaction.
+const settleTime = 15 * time.Second
+
+// settle returns nil if the transaction with that id was committed although its connection broke with
+// cause. If the transaction was undone, the error lets the write run again. It is ErrUnknown if the
+// server does not say. A server that took over from another one may have lost the last transactions
+// of that one, and given their ids to others; a server that confirms its commits has not.
+func (db *DB) settle(id string, cause error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), db.settling)
+	defer cancel()
+	for try := 1; ; try++ {
+		switch status, err := db.statusOf(ctx, id); {
+		case err != nil || status == "in progress": // the server has not noticed yet, or is starting
+		case status == "committed":
+			return nil
+		case status == "aborted":
+			return &connectionError{doing: "commit", err: cause}
+		default:
+			return &connectionError{doing: "commit", err: errors.Join(ErrUnknown, cause)}
+		}
+		if pause(ctx, try) != nil {
+			return &connectionError{doing: "commit", err: errors.Join(ErrUnknown, cause)}
+		}
+	}
+}
+
+// statusOf returns the status of the transaction with that id, and "" if the server has forgotten it.
+func (db *DB) statusOf(ctx context.Context, id string) (status string, err error) {
+	c, err := connect(ctx, db.pool.cfg)
+	if err != nil {
+		return "", err
+	}
+	defer c.close()
+	r, err := c.query(ctx, `SELECT coalesce(pg_xact_status(CAST($1 AS xid8)), '')`, []any{id})
+	if err != nil {
+		return "", err
+	}
+	r.Next()
+	err = r.Scan(&status)
+	return status, err
 }

@@ -14,7 +14,8 @@ type session struct {
 	db      *DB
 	conn    *conn // nil after a broken connection that could not be renewed
 	opening []string
-	epoch   int64 // that the last text of opening must select; 0 for a session that only reads
+	writes  bool // the last text of opening selects the epoch, and the id of the transaction
+	id      string
 	begun   bool
 }
 
@@ -36,7 +37,7 @@ func (s *session) run(ctx context.Context, query string, args []any) (*rows, err
 		}
 		last, r, err = s.conn.begin(ctx, s.opening, text, args)
 	}
-	if err == nil && s.epoch != 0 {
+	if err == nil && s.writes {
 		err = s.checkEpoch(last)
 	}
 	return r, err
@@ -48,10 +49,10 @@ func (s *session) checkEpoch(r *rows) error {
 	if !r.Next() {
 		return errFenced
 	}
-	if err := r.Scan(&epoch); err != nil {
+	if err := r.Scan(&epoch, &s.id); err != nil {
 		return err
 	}
-	if epoch != s.epoch {
+	if epoch != s.db.epoch {
 		return errFenced
 	}
 	return nil
@@ -120,14 +121,15 @@ func (t *tx) do(query string, args []any) (*rows, error) {
 	return r, err
 }
 
-// commit commits the transaction. If the connection breaks meanwhile, the error is ErrUnknown.
+// commit commits the transaction. If the connection breaks meanwhile, it asks the server on another
+// one what has become of the transaction.
 func (t *tx) commit() error {
 	if !t.begun {
 		return nil // fn ran no statement
 	}
 	results, err := t.conn.pg.Exec(t.ctx, `COMMIT`).ReadAll()
 	if err != nil && t.conn.broken() {
-		return &connectionError{doing: "commit", err: errors.Join(ErrUnknown, err)}
+		return t.db.settle(t.id, err)
 	}
 	if err != nil {
 		return fmt.Errorf("commit: %w", err)
