@@ -28,7 +28,8 @@ func (d *Dashboard) watchTask(w http.ResponseWriter, r *request) error {
 	if err := watch.begin(r); err != nil {
 		return err
 	}
-	r.release() // an open stream is no request under way: it has a limit of its own
+	taskID := p.Task.ID // the goroutine of the stream changes the page, and the check below runs on another
+	r.release()         // an open stream is no request under way: it has a limit of its own
 	return d.cfg.API.StreamPage(w, r.Request, r.who, watch, func(ctx context.Context) error {
 		again := &request{Request: r.WithContext(ctx), lang: r.lang}
 		if err := d.identify(again); err != nil {
@@ -37,7 +38,7 @@ func (d *Dashboard) watchTask(w http.ResponseWriter, r *request) error {
 		if again.who.UserID != r.who.UserID || again.who.OrganizationID != r.who.OrganizationID {
 			return errOtherSession
 		}
-		_, _, err := d.store.Task(ctx, again.who.Caller, p.Task.ID)
+		_, _, err := d.store.Task(ctx, again.who.Caller, taskID)
 		return err
 	})
 }
