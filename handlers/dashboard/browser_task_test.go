@@ -192,6 +192,14 @@ func TestBrowserFollowUp(t *testing.T) {
 	w.look("task-files")
 }
 
+// observeLost notes in the banner of a lost connection that it was shown.
+const observeLost = `(() => {
+	const lost = document.querySelector('#lost')
+	new MutationObserver(() => { lost.shown ||= !lost.hidden && lost.innerText.includes('Connection lost.') })
+		.observe(lost, {attributes: true, childList: true, subtree: true})
+	return 'observed'
+})()`
+
 // TestBrowserReconnects breaks the connection of a stream, which must continue where it
 // stopped.
 func TestBrowserReconnects(t *testing.T) {
@@ -206,8 +214,9 @@ func TestBrowserReconnects(t *testing.T) {
 	w.until("the first step", "document.querySelectorAll('#flow-0 .reasoning').length === 1 && document.querySelector('#flow-0 .call .res.wait')")
 	w.text("document.querySelector('#flow-0 .reasoning').mark = 'same'")
 	first := s.approval("broken")
+	w.text(observeLost) // the page may have a new connection before this test looks again
 	s.drop()
-	w.sees("Connection lost.")
+	w.until("the lost connection", "document.querySelector('#lost').shown")
 	w.until("the new connection", "document.querySelector('#lost').hidden")
 	_, err := s.runner.DecideApproval(t.Context(), s.owner.Caller, "broken", first, store.Decision{Approved: true})
 	is.NoErr(err)
