@@ -137,12 +137,16 @@ func (c *session) ended() bool {
 	}
 }
 
+// settleTime bounds how long settle waits. On a busy machine a transport takes some tenths of a second
+// to end after an answer that it could not read.
+const settleTime = 500 * time.Millisecond
+
 // settle waits a moment for the end of a connection whose call has failed. If it has ended,
 // the next call opens a new one.
 func (c *session) settle() {
 	select {
 	case <-c.gone:
-	case <-time.After(50 * time.Millisecond):
+	case <-time.After(settleTime):
 	}
 }
 
