@@ -75,8 +75,8 @@ func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, err
 	if n.runnerID != "" {
 		err = s.claimAccepted(ctx, tx, t, n.runnerID, w, len(n.Attachments) > 0)
 	} else {
-		// If a later statement fails, the undo of the write also takes the turn out of this count. It
-		// fails if other writes have filled the queue since.
+		// accept returns an error if other writes have filled the queue since. If a later statement
+		// fails, undoing the write also undoes this count.
 		err = s.waiting.accept(tx, t.OrganizationID)
 	}
 	if err != nil {
@@ -91,8 +91,8 @@ func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, err
 	return Accepted{Turn: t, WorkerCreatedAt: w.CreatedAt}, nil
 }
 
-// Lookup returns the turn that an earlier request with the same key made; ok is false if
-// there was none.
+// Lookup returns the turn that an earlier request with the same key created. ok is false if there
+// was no such request.
 func (s *Store) Lookup(ctx context.Context, key IdempotencyKey) (t Turn, ok bool, err error) {
 	id, err := s.findResult(ctx, s.db, key)
 	if err != nil || id == "" {
@@ -144,9 +144,9 @@ func (s *Store) insertTurn(ctx context.Context, tx Tx, n NewTurn, task Task, w W
 	return t, err
 }
 
-// TargetFolder returns the folder in which the turn of n will work, so that its
-// attachments can be stored there before CreateTurn. It sets the ids in n on which the
-// folder depends: those of a new worker and a new task. It fails as CreateTurn does.
+// TargetFolder returns the folder in which the turn of n will work, so that its attachments can be
+// stored there before CreateTurn. It sets the ids in n on which the folder depends: those of a new
+// worker and a new task. It returns the errors of CreateTurn.
 func (s *Store) TargetFolder(ctx context.Context, n *NewTurn) (Folder, error) {
 	task, w, err := s.existing(ctx, s.db, *n)
 	switch {

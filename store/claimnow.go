@@ -9,7 +9,7 @@ import "context"
 // them.
 type Slots struct {
 	RunnerID string
-	Take     func() bool // takes a slot if the runner has a free one; the claim that OnClaimed reports keeps it
+	Take     func() bool // takes a slot if one is free; the claim that OnClaimed reports owns it
 	Release  func()      // gives back the slot of a claim that is undone
 }
 
@@ -21,7 +21,8 @@ func (s *Store) UseSlots(sl Slots) { s.slots.Store(&sl) }
 // queue. A claim that is undone gives its slot back.
 func (s *Store) takeSlot(ctx context.Context, tx Tx, n NewTurn, task Task) (*Slots, error) {
 	sl := s.slots.Load()
-	// In maintenance a running turn may send work to the server's own API, and that work waits.
+	// In maintenance a running turn may send work to the server's own API. That work waits in the
+	// queue.
 	if sl == nil || !n.atOnce || task.Unfinished > 0 || s.Writable() != nil || !sl.Take() {
 		return nil, nil
 	}

@@ -72,7 +72,7 @@ func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 	t.IncompleteReason, t.IncompleteLimit, t.Wait = out.IncompleteReason, out.IncompleteLimit, nil
 	t.FailingSince, t.FailedCalls = nil, 0
 	ended := []Turn{t}
-	// A cancel is for the whole task, so the turns that wait behind this one end, too.
+	// A cancel ends the whole task, so the turns that wait behind this one end, too.
 	if t.AbortRequested {
 		waiting, err := s.abortWaiting(tx, t.taskNum)
 		if err != nil {
@@ -99,7 +99,7 @@ func (s *Store) updateEnded(tx Tx, t *Turn, task Status) error {
 	}
 	structured := nullable(string(t.StructuredOutput))
 	if structured == t.OutputText {
-		structured = "" // the answer is nothing but the JSON: it is stored once
+		structured = "" // the answer is only the JSON, which is stored once
 	}
 	u := t.Usage
 	// The columns of a claim and of a suspension become NULL, so no index of waiting
@@ -132,7 +132,7 @@ func (s *Store) endTurns(tx Tx, ended []Turn, ran bool, used Usage) error {
 		if err := s.updateEnded(tx, t, task.status); err != nil {
 			return err
 		}
-		if i > 0 { // the other turns were waiting: they used nothing now
+		if i > 0 { // the other turns were pending and have no new usage
 			used = Usage{}
 		}
 		if err := s.meter(tx, *t, used, true); err != nil {
@@ -307,7 +307,7 @@ func (s *Store) ExpireSuspended(ctx context.Context, limit int) (ended []Turn, r
 	err = s.write(ctx, func(tx Tx) error {
 		ended, resumed = nil, 0
 		if s.Writable() != nil {
-			return nil // maintenance has begun while this write waited: no time runs out in it
+			return nil // maintenance has begun while this write waited: no wait times out during maintenance
 		}
 		turns, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns INDEXED BY turns_resting
 			WHERE rests_until <= ? ORDER BY rests_until LIMIT ?`, s.millis(), limit)
@@ -336,8 +336,7 @@ func (s *Store) ExpireSuspended(ctx context.Context, limit int) (ended []Turn, r
 	return ended, resumed, err
 }
 
-// expireQuestions resumes a turn that waits for answers and for nothing else. It reports
-// whether it did so.
+// expireQuestions resumes a turn that waits only for answers. It reports false for other turns.
 func (s *Store) expireQuestions(ctx context.Context, tx Tx, t Turn) (bool, error) {
 	if t.Wait == nil || t.Wait.For != WaitForPerson {
 		return false, nil
@@ -367,7 +366,7 @@ func (s *Store) endSuspended(ctx context.Context, tx Tx, t Turn, status Approval
 	return s.endTurn(tx, Claim{Turn: t}, nil, out)
 }
 
-// expired returns the Outcome of a turn whose wait was given up.
+// expired returns the Outcome of a turn whose wait has timed out.
 func (w *Wait) expired() Outcome {
 	f := Failure{Code: "approval_timeout", Message: "nobody decided in time on a tool call that needs approval"}
 	if w != nil && w.For == WaitForModel {
@@ -381,9 +380,9 @@ func (w *Wait) expired() Outcome {
 	return Outcome{Status: Failed, Failure: &f}
 }
 
-// abandonChildren cancels the children of an ending turn whose calls have no result, because
-// nobody would read their answers. Children whose calls have a result go on: their calls did
-// not wait for them.
+// abandonChildren cancels the children of an ending turn whose tool calls have no result, because
+// nobody would read their answers. Children whose calls have a result go on: those calls did not
+// wait.
 func (s *Store) abandonChildren(tx Tx, t Turn) error {
 	ctx := context.Background()
 	children, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns

@@ -17,8 +17,8 @@ func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
 	})
 }
 
-// longestIndexed is the most bytes of an address that PostgreSQL can keep in an index of its own. The
-// limit of its pages, 2,704 bytes, is for all columns of the index together.
+// longestIndexed is the greatest length, in bytes, of an address in an index of PostgreSQL. The
+// limit of 2,704 bytes for an index entry holds for all of its columns together.
 const longestIndexed = 2500
 
 // insertStep stores a step, with the approvals that its calls need. answer is the output text
@@ -46,9 +46,9 @@ func (s *Store) insertStep(ctx context.Context, tx Tx, t Turn, st Step, answer s
 	return s.insertApprovals(ctx, tx, t, st)
 }
 
-// JournalCall stores a tool call that has ended, with its images, the files it published
-// and the sources it used. It is one transaction: the call is never made again, and no
-// effect of it is missing.
+// JournalCall stores a tool call that has ended, with its images, the files it published and the
+// sources it used. All of it is one transaction: the call is never made again, and none of its
+// effects is missing.
 func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []File, sources []Source) error {
 	return s.write(ctx, func(tx Tx) error {
 		if err := s.addToTurn(tx, c, "", Usage{ToolCost: call.Cost}); err != nil {
@@ -72,7 +72,7 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 				return err
 			}
 		}
-		// A URL is a source of the task only once: the first turn that used it has it.
+		// A URL is a source of a task only once, in the first turn that used it.
 		for _, src := range sources {
 			if s.OnServer() && len(src.URL) > longestIndexed {
 				continue
@@ -88,10 +88,10 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 	})
 }
 
-// BeginCall notes that a claimed turn calls its model, and the least tokens and cost of
-// the call. If the process dies before the answer, the turn is charged with them. The
-// next write to the turn's journal removes the note. It returns ErrClaimLost if the
-// runner no longer has the turn.
+// BeginCall stores that a claimed turn calls its model, with the least tokens and cost of the call.
+// If the process dies before the answer, the turn is charged with them. The next write to the
+// turn's journal removes these values. It returns ErrClaimLost if the runner no longer has the
+// turn.
 func (s *Store) BeginCall(ctx context.Context, c Claim, tokens, cost int64) error {
 	return s.write(ctx, func(tx Tx) error {
 		return updateClaimed(tx, c, `call_tokens = ?, call_cost = ?`, tokens, cost)
@@ -109,10 +109,10 @@ func (s *Store) ChargeCall(ctx context.Context, c Claim, u Usage) error {
 	})
 }
 
-// addToTurn adds to the sums of a claimed turn, or returns ErrClaimLost. It must be first
-// in a write: once the claim is lost, another runner may have written the same rows. A
-// finished call is progress, so addToTurn also resets the counts of interruptions and of
-// failed calls.
+// addToTurn adds to the sums of a claimed turn, or returns ErrClaimLost. It must be the first
+// statement of a write: once the claim is lost, another runner may have written the same rows. A
+// finished call is progress, so addToTurn also resets the counts of interruptions and of failed
+// calls.
 func (s *Store) addToTurn(tx Tx, c Claim, model string, u Usage) error {
 	err := updateClaimed(tx, c, `interruptions = 0, failing_since = NULL, failed_calls = 0, `+addUsage,
 		usageArgs(model, u)...)
@@ -136,7 +136,7 @@ func (s *Store) addToSums(tx Tx, t Turn, u Usage) error {
 	return s.meter(tx, t, u, false)
 }
 
-// addUsage adds usageArgs to the columns of a turn, and removes the note of BeginCall.
+// addUsage adds usageArgs to the columns of a turn, and removes the values that BeginCall stored.
 const addUsage = `call_tokens = NULL, call_cost = NULL, model = coalesce(?, model), steps = steps + ?,
 	input_tokens = input_tokens + ?, output_tokens = output_tokens + ?, cache_read_tokens = cache_read_tokens + ?,
 	cache_write_tokens = cache_write_tokens + ?, reasoning_tokens = reasoning_tokens + ?,

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// maxInterruptions is how often the process may die with a turn since the turn's
-// last finished call. After that many times the turn itself is the likely cause.
+// maxInterruptions is how often the process may die while a turn runs, counted since the turn's
+// last finished call. After that many interruptions, the turn itself is probably the cause.
 const maxInterruptions = 3
 
 // StartRunner registers runnerID with a lease of ttl. One process at a time holds the
@@ -68,7 +68,7 @@ func (s *Store) ReturnTurn(ctx context.Context, c Claim) error {
 	})
 }
 
-// An interruptedTurn is one that its runner left unfinished.
+// An interruptedTurn is a turn that its runner left unfinished.
 type interruptedTurn struct {
 	Turn
 	runnerID             string
@@ -108,7 +108,7 @@ func (s *Store) interrupt(tx Tx, t interruptedTurn, count int64) error {
 	}
 	switch {
 	case t.AbortRequested:
-		return s.endInterrupted(tx, t, AbortedOutcome) // its runner did not come to carry out the cancel
+		return s.endInterrupted(tx, t, AbortedOutcome) // its runner died before it carried out the cancel
 	case t.interruptions+count >= maxInterruptions:
 		return s.endInterrupted(tx, t, Outcome{Status: Failed, Failure: &Failure{Code: "interrupted", Retryable: true,
 			Message: "the service stopped three times while it worked on this turn"}})
@@ -122,8 +122,8 @@ func (s *Store) interrupt(tx Tx, t interruptedTurn, count int64) error {
 	return s.setRunning(tx, t.OrganizationID, t.taskNum, false)
 }
 
-// chargeInterrupted charges the model call in which a turn was interrupted. What the
-// provider counted is lost with the process, so the charge is what BeginCall noted.
+// chargeInterrupted charges the model call in which a turn was interrupted. The provider's count of
+// tokens is lost with the process, so the charge is the estimate that BeginCall stored.
 func (s *Store) chargeInterrupted(tx Tx, t interruptedTurn) error {
 	if !t.callTokens.Valid {
 		return nil
@@ -147,9 +147,9 @@ func (s *Store) endInterrupted(tx Tx, t interruptedTurn, out Outcome) error {
 	return err
 }
 
-// OnInterrupted sets the function that is called, after the commit, with each turn that
-// ends because its runner left it. No runner carries such a turn out, so only the store
-// can report its end. fn must not block for long.
+// OnInterrupted sets the function that is called, after the commit, with each turn that ends
+// because its runner left it. No runner has such a turn any more, so only the store can report its
+// end. fn must not block for long.
 func (s *Store) OnInterrupted(fn func(Turn)) { s.onInterrupted.Store(&fn) }
 
 // ClaimTurns takes up to n waiting turns for a runner: round robin by organization, then
@@ -184,7 +184,7 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims 
 		return nil
 	})
 	if err != nil {
-		return nil, err // those claimed before the failure wait in the queue again
+		return nil, err // the undo has put the claimed turns back into the queue
 	}
 	return claims, nil
 }
@@ -227,7 +227,7 @@ func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, num int64) (C
 				model v_model, approval_tools, mcp_tools, tools, stranger_tools
 			FROM worker_versions) AS settings ON w = `+idOfWorker+` AND v = worker_version
 		WHERE num = ?`, num)
-	if err == nil && c.Claims > 0 { // an earlier claim has filled the columns that a new turn has empty
+	if err == nil && c.Claims > 0 { // an earlier claim has set columns that are empty in a new turn
 		c.Turn, err = one(ctx, tx, scanTurn, selectTurn, num)
 	}
 	if err != nil {
@@ -249,9 +249,9 @@ func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, num int64) (C
 const hasSecrets = `EXISTS (SELECT 1 FROM secrets INDEXED BY secrets_by_name
 	WHERE organization_id = ` + idOfOrganization + ` AND coalesce(worker_id, '') IN ('', ` + idOfWorker + `))`
 
-// OnClaimed sets the function that is called with each turn that a runner claims, after the
-// commit and before any later write. So whoever cancels a claimed turn finds what fn has
-// noted. fn must not block.
+// OnClaimed sets the function that is called with each turn that a runner claims, after the commit
+// and before any later write. So a request that cancels a claimed turn finds the records of fn. fn
+// must not block.
 func (s *Store) OnClaimed(fn func(Claim)) { s.onClaimed.Store(&fn) }
 
 func scanClaim(row scanner) (c Claim, err error) {

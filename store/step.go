@@ -93,8 +93,8 @@ func (st Step) used() Usage {
 	return u
 }
 
-// Worked returns how long the calls of a journal took. The time between calls, such as a
-// wait for a person, does not count. The time of calls side by side counts once.
+// Worked returns the total duration of the calls of a journal. The time between calls, such as a
+// wait for a person, does not count. Time in which several calls ran counts once.
 func Worked(steps []Step) time.Duration {
 	var d time.Duration
 	for _, st := range steps {
@@ -102,7 +102,7 @@ func Worked(steps []Step) time.Duration {
 		begun := slices.SortedFunc(slices.Values(st.Calls), func(a, b Call) int {
 			return a.StartedAt.Compare(b.StartedAt)
 		})
-		var counted time.Time // up to here
+		var counted time.Time // the time up to which calls are counted
 		for _, c := range begun {
 			from := c.StartedAt
 			if from.Before(counted) {

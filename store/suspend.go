@@ -9,8 +9,8 @@ import (
 // runner has claimed it and it holds no slot.
 
 // suspend takes a claimed turn from its runner. The caller must have checked, in the same
-// transaction, the claim and that the turn was not cancelled. A suspended turn has no runner
-// that could notice the cancellation.
+// transaction, the claim and that the turn was not cancelled. No runner could notice the
+// cancellation of a suspended turn.
 func (s *Store) suspend(tx Tx, c Claim, w Wait) error {
 	var retryAt any
 	if w.RetryAt != nil {
@@ -27,9 +27,9 @@ func (s *Store) suspend(tx Tx, c Claim, w Wait) error {
 	return err
 }
 
-// resume puts a suspended turn back into the queue. It does nothing for a turn that its
-// runner still has. That loses no event: a runner that suspends a turn first checks, in the
-// same transaction, whether the turn still has to wait.
+// resume puts a suspended turn back into the queue. It does nothing for a turn that its runner
+// still has. No event is lost: a runner that suspends a turn first checks, in the same transaction,
+// whether the turn still has to wait.
 func (s *Store) resume(tx Tx, organizationID string, taskNum, turnNum int64) error {
 	n, err := tx.Exec(`UPDATE turns SET status = 'pending', rests_until = NULL, waits_for = NULL, wait_reason = NULL,
 			retry_at = NULL
@@ -48,9 +48,9 @@ type Outage struct {
 	Calls int64     // failed calls since the turn was claimed
 }
 
-// SuspendForModel takes a claimed turn from its runner until w.RetryAt. It also stores since
-// when the provider has failed. It returns ErrAbortRequested if the turn was cancelled, and
-// ErrClaimLost if the runner no longer has it.
+// SuspendForModel takes a claimed turn from its runner until w.RetryAt. It also stores the time of
+// the first failure. It returns ErrAbortRequested if the turn was cancelled, and ErrClaimLost if
+// the runner no longer has it.
 func (s *Store) SuspendForModel(ctx context.Context, c Claim, w Wait, o Outage) error {
 	return s.write(ctx, func(tx Tx) error {
 		// The first failure stays the start of the outage, however often the turn is
@@ -90,7 +90,7 @@ func (s *Store) ResumeDue(ctx context.Context, limit int) (n int, next *time.Tim
 	err = s.write(ctx, func(tx Tx) error {
 		limit := limit
 		if s.Writable() != nil {
-			limit = 0 // maintenance has begun while this write waited: the turns wait on
+			limit = 0 // maintenance has begun while this write waited: the turns stay suspended
 		}
 		// The turns are read again in the write: some may have been cancelled since.
 		turns, err := all(ctx, tx, scanWaitingTurn, `SELECT num, task_num, `+idOfOrganization+`

@@ -40,8 +40,8 @@ func (s *Store) existing(ctx context.Context, q querier, n NewTurn) (Task, Worke
 	return Task{}, w, err
 }
 
-// followUp checks that n may add a turn to a task. The caller's access is checked first,
-// so that a refusal tells no more than reading the task and the worker would.
+// followUp returns an error unless n may add a turn to a task. The caller's access is checked
+// first, so that a refusal tells no more than reading the task and the worker would.
 func (s *Store) followUp(ctx context.Context, q querier, n NewTurn, task Task) (Task, Worker, error) {
 	w, err := s.runnableWorker(ctx, q, n.Caller, task.WorkerID)
 	if err != nil {

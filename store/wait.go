@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// A WaitFor is what a suspended turn waits for.
+// A WaitFor is the kind of event that a suspended turn waits for.
 type WaitFor string
 
-// The things that a turn can wait for.
+// The kinds of events.
 const (
 	WaitForPerson WaitFor = "person" // a decision on a tool call, or an answer
-	WaitForModel  WaitFor = "model"  // its provider, which is down or asks for a pause
+	WaitForModel  WaitFor = "model"  // its provider, which is down or has asked for a pause
 	WaitForWorker WaitFor = "worker" // a turn that it has started
 )
 
@@ -22,7 +22,7 @@ type Wait struct {
 	For     WaitFor
 	Reason  string     // for people, such as the provider's error; "" mostly
 	Until   time.Time  // when ExpireSuspended ends the wait
-	RetryAt *time.Time // when the turn is queued again by itself; nil unless For is WaitForModel
+	RetryAt *time.Time // when the turn returns to the queue; nil unless For is WaitForModel
 }
 
 // waitColumns are the columns of turns that describe a suspension, and the failed model

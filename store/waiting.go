@@ -2,12 +2,11 @@ package store
 
 import "sync"
 
-// waiting counts the turns that wait in the queue, in all and by organization. The
-// counts are kept in memory, so that accepting a turn costs no query: only Open counts
-// rows.
+// waiting counts the turns in the queue: the total and the number of each organization. The counts
+// are kept in memory, so that accepting a turn costs no query: only Open counts rows.
 type waiting struct {
-	perOrganization int64 // most turns of one organization
-	inAll           int64 // most turns of all together
+	perOrganization int64 // greatest number of waiting turns of one organization
+	inAll           int64 // greatest number of waiting turns of all organizations
 
 	mu    sync.Mutex // held for moments
 	total int64
@@ -36,7 +35,7 @@ func (w *waiting) add(tx Tx, organizationID string, n int64) {
 	w.undo(tx, organizationID, n)
 }
 
-// undo takes n turns back if the write is undone.
+// undo subtracts n turns if the write is undone.
 func (w *waiting) undo(tx Tx, organizationID string, n int64) {
 	tx.OnUndo(func() {
 		w.mu.Lock()
@@ -60,7 +59,7 @@ func (w *waiting) set(total int64, by map[string]int64) {
 	w.total, w.by = total, by
 }
 
-// counts returns how many turns wait, in all and of one organization.
+// counts returns the number of waiting turns: of all organizations, and of one.
 func (w *waiting) counts(organizationID string) (total, own int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +73,7 @@ func (w *waiting) full(organizationID string) error {
 	return w.refusal(organizationID)
 }
 
-// refusal does the same. w.mu is held.
+// refusal is full for a caller that holds w.mu.
 func (w *waiting) refusal(organizationID string) error {
 	total, own := w.total, w.by[organizationID]
 	switch {
@@ -118,7 +117,7 @@ func (f *fairness) lastWorker(organization int64) int64 {
 	return f.workers[organization]
 }
 
-// follow notes the turn of a claim. If the claim is undone, the order is as it was before.
+// follow records the turn of a claim. If the claim is undone, the order is as it was before.
 func (f *fairness) follow(tx Tx, organization, worker int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

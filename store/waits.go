@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// This file queues a webhook delivery and mails when a turn begins to wait for a person. The
+// This file queues a webhook delivery and mails when a turn is suspended to wait for a person. The
 // rows are written in the transaction that suspends the turn, so none is lost.
 
 // maxDeciders bounds how many people get a mail about a turn that waits for an approval.
@@ -27,7 +27,7 @@ func (s *Store) announceWait(ctx context.Context, tx Tx, c Claim, approvals []Ap
 	if err != nil {
 		return err
 	}
-	calls := false // reports that a mail about calls was queued
+	calls := false // a mail about calls was queued
 	for _, a := range pending {
 		var err error
 		switch {
@@ -187,8 +187,8 @@ func (s *Store) answerByMail(ctx context.Context, tx Tx, n NewEmail) (a Approval
 	if err != nil {
 		return a, false, noRow(err, nil)
 	}
-	// MailedQuestion looked before the transaction. Since then, the question may have been
-	// answered elsewhere.
+	// MailedQuestion ran before the transaction. Since then, the question may have been answered
+	// elsewhere.
 	num, err := one(ctx, tx, scanInt, `SELECT num FROM approvals WHERE id = ?`, n.Answer.ApprovalID)
 	if err != nil {
 		return a, false, noRow(err, nil)
@@ -226,8 +226,8 @@ func (s *Store) mayStillAnswer(ctx context.Context, tx Tx, c Caller, task Task) 
 	return err == nil, err
 }
 
-// waitEnd returns when the wait for an approval is given up. If the turn is not suspended, it
-// returns the creation of the approval, so that a link expires at once.
+// waitEnd returns the time at which the wait for an approval expires. If the turn is not suspended,
+// it returns the creation of the approval, so that a link expires at once.
 func (t Turn) waitEnd(a Approval) time.Time {
 	if t.Wait != nil {
 		return t.Wait.Until
