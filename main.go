@@ -43,13 +43,13 @@ import (
 var schema string
 
 const (
-	version = "0.1.0" // where the build does not know a tag
+	version = "0.1.0" // of a build without a tag
 
 	// markdownFilter names the filter process that renders answers for mail.
 	markdownFilter = "markdown"
 
 	// lastDeliveries bounds how long a shutdown waits for webhook deliveries. The
-	// next start makes the rest.
+	// next start sends the others.
 	lastDeliveries = 2 * time.Second
 )
 
@@ -107,12 +107,12 @@ func main() {
 // run parses the command line and runs the command.
 func run(ctx context.Context, stop context.CancelFunc, args []string, stdout, stderr io.Writer) error {
 	// A reload reads the command line again. It cannot read standard input twice.
-	var typed bytes.Buffer
-	cfg, chosen, err := parse(args, io.TeeReader(os.Stdin, &typed), stdout, stderr)
+	var input bytes.Buffer
+	cfg, inv, err := parse(args, io.TeeReader(os.Stdin, &input), stdout, stderr)
 	if err != nil {
 		return fmt.Errorf("%w (see --help)", err)
 	}
-	if strings.HasPrefix(chosen.Command(), "run") && cfg.LogLevel == "info" {
+	if strings.HasPrefix(inv.Command(), "run") && cfg.LogLevel == "info" {
 		cfg.LogLevel = "warn" // the progress that "run" prints replaces the log
 	}
 	level := new(slog.LevelVar)
@@ -120,28 +120,28 @@ func run(ctx context.Context, stop context.CancelFunc, args []string, stdout, st
 		return err
 	}
 	log := command.NewLogger(stderr, cfg.LogFormat, level)
-	for _, warning := range chosen.Warnings {
+	for _, warning := range inv.Warnings {
 		log.Warn(warning)
 	}
-	again := reader(func() (config, *command.Invocation, error) {
-		next, parsed, err := parse(args, bytes.NewReader(typed.Bytes()), io.Discard, io.Discard)
+	reparse := parser(func() (config, *command.Invocation, error) {
+		next, parsed, err := parse(args, bytes.NewReader(input.Bytes()), io.Discard, io.Discard)
 		return next, parsed, err
 	})
-	return chosen.Run(&command.Program{Settings: cfg.Settings, Context: ctx, Stop: stop,
+	return inv.Run(&command.Program{Settings: cfg.Settings, Context: ctx, Stop: stop,
 		Version: command.ReadBuild(version).Version, Schema: schema, Env: command.NewEnvironment(os.Getenv),
-		Stdout: stdout, Stderr: stderr, Log: log, Level: level}, chosen, again)
+		Stdout: stdout, Stderr: stderr, Log: log, Level: level}, inv, reparse)
 }
 
-// A reader reads the command line, the environment and the configuration file again.
-type reader func() (config, *command.Invocation, error)
+// A parser reads the command line, the environment and the configuration file again.
+type parser func() (config, *command.Invocation, error)
 
 // parse reads the command line.
 func parse(args []string, stdin io.Reader, stdout, stderr io.Writer) (cfg config, inv *command.Invocation, err error) {
 	inv, err = command.Parse(&cfg, args, stdin, kong.Name("journeyman"), kong.Writers(stdout, stderr),
 		kong.Description("Runs AI agent workers: API, runner and files in one binary. Without a command it serves."),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}), kong.Help(help))
-	// Checked together with the parsing, so that every wrong flag ends with the same hint.
 	cfg.Doctor.CheckRelay = cfg.Serve.Mail.CheckRelay // the server's relay, by environment or file
+	// Check the base URL here, so that its error ends with the same hint as that of every wrong flag.
 	return cfg, inv, cmp.Or(err, cfg.Serve.CheckBaseURL())
 }
 
@@ -161,20 +161,20 @@ type server struct {
 	schedule *schedule.Scheduler
 	webhooks *webhook.Dispatcher
 	service  *command.Service
-	backups  *backup.Keeper            // nil without a place for them
-	mailPair *handlers.FileCertificate // for STARTTLS; nil unless it stands in files
+	backups  *backup.Keeper            // nil if no place for backups is configured
+	mailPair *handlers.FileCertificate // for STARTTLS; nil unless the certificate is in files
 
 	metricsToken *atomic.Pointer[string]
 }
 
 // Run serves until the context ends or a listener fails.
-func (c *serveCommand) Run(p *command.Program, first *command.Invocation, again reader) (err error) {
-	sockets, err := command.PassedSockets(p.Log) // first: a descriptor of ours must not be mistaken for one
+func (c *serveCommand) Run(p *command.Program, first *command.Invocation, reparse parser) (err error) {
+	sockets, err := command.PassedSockets(p.Log) // first: a file that the process opens must not count as a socket
 	if err != nil {
 		return err
 	}
 	found := p.DetectSandbox()
-	defer found() // no process is left behind by a start that fails
+	defer found() // a failed start must wait for the process, too
 	notifier := &command.Notifier{Log: p.Log}
 	var st *store.Store
 	if err := notifier.Opening(func() (err error) { st, err = p.OpenStore(); return err }); err != nil {
@@ -188,21 +188,21 @@ func (c *serveCommand) Run(p *command.Program, first *command.Invocation, again 
 	if err != nil {
 		return err
 	}
-	// Secrets are created so late because the banner shows them only once: an earlier failure
-	// would lose them. They are the first part: a store that takes no writes yet gets them later.
+	// Secrets are created late, because the banner shows them only once: an earlier failure would
+	// lose them. They are the first part, because a store may not accept writes until then.
 	secrets := command.Part{Name: "first owner", Start: func(ctx context.Context) error {
 		return banner.CreateSecrets(ctx, st)
 	}}
 	service.Parts = append([]command.Part{secrets}, s.parts()...)
-	service.Prepare = func(r *command.Reload) { c.prepare(r, p, s, first, again) }
+	service.Prepare = func(r *command.Reload) { c.prepare(r, p, s, first, reparse) }
 	return service.Run(p.Context, func() { banner.Print(p.Stdout) }, p.Stop)
 }
 
 // prepare reads the configuration again, and adds to r what differs from c and from the files that
 // were read before.
 func (c *serveCommand) prepare(r *command.Reload, p *command.Program, s *server, first *command.Invocation,
-	again reader) {
-	next, parsed, err := again()
+	reparse parser) {
+	next, parsed, err := reparse()
 	if err != nil {
 		r.Add("flags", nil, err)
 		return
@@ -217,7 +217,7 @@ func (c *serveCommand) prepare(r *command.Reload, p *command.Program, s *server,
 	}
 	relay := next.Serve.Mail.Relay
 	switch address, err := mail.ParseRelay(relay); {
-	case relay == c.Mail.Relay: // the same
+	case relay == c.Mail.Relay: // unchanged
 	case relay == "" || c.Mail.Relay == "":
 		r.NeedsRestart("smtp-relay")
 	case err != nil:
@@ -228,8 +228,8 @@ func (c *serveCommand) prepare(r *command.Reload, p *command.Program, s *server,
 }
 
 // parts returns the parts in the order in which they start. They stop in reverse order. The
-// scheduler stops first, because it makes turns without any client. Webhooks start before the
-// runner and stop after it, so that they learn of the first turn that ends and of the last.
+// scheduler stops first, because it creates turns without any client. Webhooks start before the
+// runner and stop after it, so that they deliver the end of every turn.
 func (s *server) parts() []command.Part {
 	return []command.Part{
 		{Name: "traces", Start: func(context.Context) error { return nil }, // first, so that it stops last
@@ -331,13 +331,13 @@ func (c *serveCommand) newWeb(p *command.Program, st *store.Store, s *server, b 
 		Webhooks: manual,
 		Uploads: handlers.UploadLimits{
 			FileSize: c.MaxFileSize, Files: c.MaxFiles, RequestSize: c.MaxRequestSize},
-		Most:            handlers.Most{Requests: c.MaxConnections, Streams: c.MaxStreams, Uploads: c.MaxUploads},
+		Limits:          handlers.Limits{Requests: c.MaxConnections, Streams: c.MaxStreams, Uploads: c.MaxUploads},
 		ScheduleChanged: s.schedule.Wake, SchedulerAlive: s.schedule.Alive,
 		Documents: s.Filters, Trace: s.Trace, Starting: s.service.Starting, Stopping: s.service.Stopping})
 	system := dashboard.System{Shell: "not offered", Relay: c.Mail.Relay != "",
 		SchedulerAlive: s.schedule.Alive, StartedAt: time.Now()}
 	switch {
-	case s.Found.Possible: // first: a machine that can confine commands does so, whatever the flag says
+	case s.Found.Possible: // first: if the machine can confine commands, the flag has no effect
 		system.Shell = "confined"
 	case p.UnsafeShell:
 		system.Shell = "NOT confined (--unsafe-shell)"
@@ -368,7 +368,7 @@ func (c *serveCommand) newMail(p *command.Program, st *store.Store, e command.En
 		if pair, err = handlers.OpenCertificate(c.Mail.TLSCert, c.Mail.TLSKey, p.Log); err != nil {
 			return nil, nil, fmt.Errorf("--smtp-tls-cert: %w", err)
 		}
-		cfg.TLS.Certificates, cfg.TLS.GetCertificate = nil, pair.Get // it notices new files, too
+		cfg.TLS.Certificates, cfg.TLS.GetCertificate = nil, pair.Get // it reloads new files
 	}
 	cfg.Limits = mail.Limits{Connections: c.MaxMail, Buffered: c.MailMemory}
 	cfg.Store, cfg.Runner, cfg.HTML = st, e.Runner, tool.NewDocuments(e.Filters).MailHTML

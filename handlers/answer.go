@@ -20,7 +20,7 @@ func (a *API) accept(w http.ResponseWriter, r *request, b *Body, instruction run
 	if err := b.check(w, r); err != nil {
 		return err
 	}
-	// All that can refuse the request comes before Accept: then nothing has been done.
+	// Every check that can refuse the request runs before Accept, which is the first change.
 	if err := a.checkAnswer(r, stream); err != nil {
 		return err
 	}
@@ -35,8 +35,8 @@ func (a *API) accept(w http.ResponseWriter, r *request, b *Body, instruction run
 	return a.answer(w, r, accepted, stream, patient)
 }
 
-// checkAnswer refuses a turn whose answer the client could not get, before the turn
-// is accepted: otherwise it would be carried out unseen.
+// checkAnswer refuses a request whose answer the client could not read. It runs before the turn is
+// accepted: otherwise the turn would run and nobody would get its result.
 func (a *API) checkAnswer(r *request, stream bool) error {
 	if _, err := knowsApprovals(r); err != nil {
 		return err
@@ -47,8 +47,8 @@ func (a *API) checkAnswer(r *request, stream bool) error {
 	return nil
 }
 
-// answer writes the response for an accepted turn: as a stream, at once, or when the turn
-// has ended. patient is as in accept.
+// answer writes the response for an accepted turn: as a stream, at once, or when the turn has
+// ended. accept describes patient.
 func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted, stream, patient bool) error {
 	t := accepted.Turn
 	approvals, _ := knowsApprovals(r) // checked before the turn was accepted
@@ -61,7 +61,7 @@ func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted,
 	if p.applied != "" {
 		w.Header().Set("Preference-Applied", p.applied)
 	}
-	// A wait that the client names replaces the default of the endpoint.
+	// A wait time in the Prefer header replaces the default of the endpoint.
 	wait := p.wait
 	if (p.async || !patient) && !p.waits {
 		wait = 0
@@ -70,10 +70,10 @@ func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted,
 	h := &heldResponse{w: w}
 	conv, err := a.await(r.Context(), h, t.ID, wait)
 	switch over := errors.Is(err, context.DeadlineExceeded) && r.Context().Err() == nil; {
-	case over && p.async: // the wait is over, and the turn goes on
+	case over && p.async: // the turn goes on
 		status = http.StatusAccepted
 	case err != nil && !over:
-		return h.fail(r.Context(), ofTurn(r, t, err), r.id)
+		return h.fail(r.Context(), waitProblem(r, t, err), r.id)
 	}
 	v, err := a.turnRun(r.Context(), accepted, conv, approvals)
 	if err != nil {
@@ -82,12 +82,12 @@ func (a *API) answer(w http.ResponseWriter, r *request, accepted store.Accepted,
 	return h.finish(status, v)
 }
 
-// turnRun returns the run view of a turn. conv is the conversation up to the end of the turn.
-// Without it, and for a repeated request, the run view is read.
+// turnRun returns the run view of a turn. conv is the conversation up to the end of the turn. If
+// conv is nil or the request is a repetition, turnRun reads the conversation from the store.
 func (a *API) turnRun(ctx context.Context, accepted store.Accepted, conv *store.Conversation,
 	approvals bool) (view.Run, error) {
 	if conv != nil && !accepted.Replayed {
-		// A run view shows no more of the worker than this, and this never changes.
+		// The run view holds only these fields of the worker, and they never change.
 		wrk := store.Worker{ID: accepted.Turn.WorkerID, CreatedAt: accepted.WorkerCreatedAt}
 		return a.views.LastTurnRun(ctx, wrk, *conv, approvals)
 	}
@@ -98,9 +98,9 @@ func (a *API) turnRun(ctx context.Context, accepted store.Accepted, conv *store.
 	return a.views.TurnRun(ctx, wrk, accepted.Turn, approvals)
 }
 
-// ofTurn returns the problem of a client whose wait failed, with the task in which its
-// instruction goes on. It returns err as it is for a client that has gone.
-func ofTurn(r *request, t store.Turn, err error) error {
+// waitProblem returns the error of a failed wait with the ids of the task and the turn, so that the
+// client can read the result later. It returns err unchanged if the client has disconnected.
+func waitProblem(r *request, t store.Turn, err error) error {
 	if r.Context().Err() != nil {
 		return err
 	}
@@ -112,12 +112,12 @@ func ofTurn(r *request, t store.Turn, err error) error {
 	return &p
 }
 
-// await waits until the turn has ended, at most for wait. Clients and proxies give up on a
-// connection that is silent for 30 or 60 seconds. So await writes spaces meanwhile, which
-// mean nothing ahead of JSON. It returns the conversation as WaitResult does.
+// await waits until the turn has ended, but not longer than wait. Clients and proxies close a
+// connection that is silent for 30 or 60 seconds. So await writes spaces meanwhile: JSON allows
+// them before the value. It returns the conversation as WaitResult does.
 func (a *API) await(ctx context.Context, h *heldResponse, turnID string, wait time.Duration) (
 	conv *store.Conversation, err error) {
-	if wait == 0 { // no space may be sent: the status of the answer is still open
+	if wait == 0 { // a space would send status 200, but the status may become 202
 		return nil, context.DeadlineExceeded
 	}
 	if wait < forever {
@@ -126,7 +126,7 @@ func (a *API) await(ctx context.Context, h *heldResponse, turnID string, wait ti
 		defer cancel()
 	}
 	ended := make(chan struct{})
-	go func() { // ends with ctx, and nobody leaves here before
+	go func() { // ends with ctx; await returns only after it
 		conv, err = a.runner.WaitResult(ctx, turnID)
 		close(ended)
 	}()
@@ -150,8 +150,8 @@ type heldResponse struct {
 	begun bool // the headers have been sent
 }
 
-// space writes one space. The first one settles the status: an error after it stands in the
-// body of a 200.
+// space writes one space. The first one sends status 200, so a later error can only be reported in
+// the body.
 func (h *heldResponse) space() {
 	if !h.begun {
 		h.begun = true
@@ -159,7 +159,7 @@ func (h *heldResponse) space() {
 		h.w.Header().Set("X-Accel-Buffering", "no") // a proxy must pass the spaces on
 		h.w.WriteHeader(http.StatusOK)
 	}
-	_, _ = h.w.Write([]byte(" ")) // if the client has gone, its context says so
+	_, _ = h.w.Write([]byte(" ")) // the context of a disconnected client ends
 	_ = http.NewResponseController(h.w).Flush()
 }
 
@@ -170,19 +170,19 @@ func (h *heldResponse) finish(status int, v any) error {
 	}
 	body, err := view.Marshal(v)
 	if err == nil {
-		_, _ = h.w.Write(body) // the client may have gone
+		_, _ = h.w.Write(body) // the client may have disconnected
 	}
 	return err
 }
 
-// fail returns the error for the caller to answer. Where the response has begun, its status
-// cannot change any more, and fail writes the error into the body.
+// fail returns err, so that the caller answers with it. If the response has begun, its status is
+// sent, so fail writes the error into the body.
 func (h *heldResponse) fail(ctx context.Context, err error, requestID string) error {
 	if !h.begun {
 		return err
 	}
 	DescribeRefusal(ctx, err)
-	body, _ := view.Marshal(ProblemOf(err).view(requestID)) // strings
-	_, _ = h.w.Write(body)                                  // the client may have gone
+	body, _ := view.Marshal(ProblemOf(err).view(requestID)) // strings marshal without an error
+	_, _ = h.w.Write(body)                                  // the client may have disconnected
 	return nil
 }

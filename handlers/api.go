@@ -1,6 +1,6 @@
-// Package handlers is the HTTP API. A handler decodes a request, asks the store or the runner,
-// and answers in the words of the interface. This package finds out who is calling, limits how
-// fast, and maps errors to responses, each in one place.
+// Package handlers is the HTTP API. A handler decodes a request, calls the store or the runner, and
+// writes the response that openapi.yaml describes. The package identifies callers, limits request
+// rates, and maps errors to responses, each in one place.
 //
 // It imports store, runner, view, stream, trace and histogram. It holds no SQL and no rule
 // about workers or turns, and it never runs a turn: Runner.Accept takes instructions.
@@ -19,19 +19,19 @@ import (
 	"journeyman/store"
 )
 
-// An API serves the interface. It is an http.Handler.
+// An API is the http.Handler of the JSON API.
 type API struct {
-	cfg     Config // with its defaults
-	store   *store.Store
-	runner  *runner.Runner
-	views   view.Builder // the JSON of tasks, turns and workers
-	router  *httprouter.Router
-	auth    auth
-	places  *limiter // counts the requests to the endpoints of OAuth, by place
-	joining *limiter // counts the registrations of OAuth clients, by place
-	streams *streams
-	shares  shares
-	meter   *meter
+	cfg           Config // with its defaults
+	store         *store.Store
+	runner        *runner.Runner
+	views         view.Builder // the JSON of tasks, turns and workers
+	router        *httprouter.Router
+	auth          auth
+	oauthRequests *limiter // limits the requests to the OAuth endpoints of each client network
+	registrations *limiter // limits the registrations of OAuth clients from each client network
+	streams       *streams
+	shares        shares
+	meter         *meter
 }
 
 // ServeHTTP answers a request.
@@ -57,13 +57,13 @@ type request struct {
 	who    store.Identity // zero on open endpoints
 	params httprouter.Params
 	readIn time.Duration // for the next piece of the body
-	bodies *Shares       // that a large body takes
+	bodies *Shares       // for a large body, while it is in memory
 }
 
 // param returns the value of a named parameter of the route.
 func (r *request) param(name string) string { return r.params.ByName(name) }
 
-// A handle answers a request. One that has begun to write returns nil.
+// A handle answers a request. It returns nil once it has begun to write the response.
 type handle func(w http.ResponseWriter, r *request) error
 
 // on registers a handle that needs a valid API key.
@@ -80,7 +80,8 @@ func (a *API) onWith(key func(http.ResponseWriter, *http.Request) (store.Identit
 		if err := a.refuseInMaintenance(method, pattern); err != nil {
 			return err
 		}
-		// Limits on bodies are limits on what is held in memory: a compressed one would grow.
+		// The limits of bodies bound memory. A compressed body would exceed them when it is
+		// decompressed.
 		if err := plainBody(w, r.Request); err != nil {
 			return err
 		}
@@ -88,8 +89,9 @@ func (a *API) onWith(key func(http.ResponseWriter, *http.Request) (store.Identit
 	})
 }
 
-// refuseInMaintenance returns the refusal of a change in maintenance. It comes before the body is
-// read. A message of an MCP client may only read: the store refuses those that change.
+// refuseInMaintenance returns an error for a request that may write during maintenance. It runs
+// before the body is read. Requests to /mcp pass, because some only read: the store refuses the
+// others.
 func (a *API) refuseInMaintenance(method, pattern string) error {
 	if method == http.MethodGet || pattern == "/mcp" {
 		return nil
@@ -97,8 +99,8 @@ func (a *API) refuseInMaintenance(method, pattern string) error {
 	return a.store.Maintenance()
 }
 
-// onPage is on for addresses that pages need too: a browser that is signed in may read them.
-// It registers GET only, because any site can make a browser send its cookies.
+// onPage registers a GET handle that needs a valid API key or a browser session. Other methods
+// accept no session, because any site can make a browser send its cookies.
 func (a *API) onPage(pattern string, h handle) {
 	a.open(http.MethodGet, pattern, func(w http.ResponseWriter, r *request) error {
 		var err error
@@ -109,14 +111,14 @@ func (a *API) onPage(pattern string, h handle) {
 	})
 }
 
-// shared runs h as one of the requests that its caller may have under way: each holds
-// a connection, some of them for hours.
+// shared runs h and counts it among the concurrent requests of its caller, which are limited: each
+// holds a connection, some for hours.
 func (a *API) shared(w http.ResponseWriter, r *request, h handle) error {
 	release, err := a.shares.requests.Take(holderOf(r.who))
 	if err != nil {
 		return err
 	}
-	defer recordOf(r.Request).atEnd(release) // after the whole answer, a stream's too
+	defer recordOf(r.Request).atEnd(release) // after the whole answer, also that of a stream
 	return h(w, r)
 }
 
@@ -137,7 +139,7 @@ func (a *API) open(method, pattern string, h handle) {
 func (a *API) serve(w http.ResponseWriter, r *request, h handle) {
 	begun := a.cfg.Now()
 	err := a.recovered(w, r, h)
-	// Measured and described before the early returns: a request whose client has gone counts.
+	// Before the early returns, so that the requests of disconnected clients count, too.
 	method, route := r.Method, r.route // a stream must not keep the request in memory
 	recordOf(r.Request).atEnd(func() { a.meter.observe(method, route, err, a.cfg.Now().Sub(begun)) })
 	Describe(r.Context(), r.route, r.who, r.params.ByName)
@@ -145,7 +147,7 @@ func (a *API) serve(w http.ResponseWriter, r *request, h handle) {
 		return
 	}
 	if r.Context().Err() != nil && errors.Is(err, r.Context().Err()) {
-		return // the client has gone: nobody is there to answer
+		return // the client has disconnected
 	}
 	DescribeRefusal(r.Context(), err)
 	ProblemOf(err).respond(w, r.id)
@@ -157,7 +159,7 @@ func (a *API) recovered(w http.ResponseWriter, r *request, h handle) (err error)
 		switch p := recover(); p {
 		case nil:
 		case http.ErrAbortHandler:
-			panic(p) // net/http's own way of cutting a response off
+			panic(p) // net/http then closes the connection
 		default:
 			a.cfg.Log.Error("handler panicked", "request", r.id, "route", r.route, "panic", p,
 				"stack", string(debug.Stack()))

@@ -9,7 +9,7 @@ import (
 	"journeyman/store"
 )
 
-// An approvalView is the interface's approval.
+// An approvalView is an approval as the API shows it.
 type approvalView struct {
 	ID         string               `json:"id"`
 	Kind       store.ApprovalKind   `json:"kind"`
@@ -64,8 +64,8 @@ func (a *API) respondApprovals(w http.ResponseWriter, r *request, q store.Approv
 	return respondPage(w, approvals, next, newApprovalView, err)
 }
 
-// decideApproval approves or denies a tool call, or answers its question. The same
-// decision again changes nothing.
+// decideApproval approves or denies a tool call, or answers its question. A repeated decision
+// changes nothing.
 func (a *API) decideApproval(w http.ResponseWriter, r *request) error {
 	b, err := readBody(w, r)
 	if err != nil {
@@ -76,8 +76,8 @@ func (a *API) decideApproval(w http.ResponseWriter, r *request) error {
 	if d.IdempotencyKey, err = b.checkedKey(w, r); err != nil {
 		return err
 	}
-	// The store carries a decision out only once. This look-up only marks the answer to a
-	// repeated request as a replay.
+	// The store applies a decision only once. This look-up only marks the answer to a repeated
+	// request as a replay.
 	done, err := a.store.Replay(r.Context(), d.IdempotencyKey)
 	if err != nil {
 		return err

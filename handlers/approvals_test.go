@@ -11,13 +11,13 @@ import (
 	"journeyman/store/storetest"
 )
 
-// asks is an instruction whose two edits need approval.
+// asks returns an instruction whose two edits need approval.
 func asks() string {
 	return scripted(calling("write_file", "path", "a.txt", "content", "one"), "say got {{last}}")
 }
 
-// resting returns a run that waits for the approval of a worker's write_file.
-func (s *site) resting(t testing.TB, worker, input string) response {
+// waitingRun returns a run that waits for the approval of a worker's write_file.
+func (s *site) waitingRun(t testing.TB, worker, input string) response {
 	t.Helper()
 	run := s.must(t, "POST", "/api/workers/"+worker, encode(fields{"input": input}))
 	path := "/api/workers/" + worker + "?taskId=" + run.text("metadata.taskId")
@@ -34,7 +34,7 @@ func TestApprovals(t *testing.T) {
 	s := newServer(t)
 	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
 	is.Equal(s.must(t, "GET", "/api/approvals", "").size("items"), 0)
-	run := s.resting(t, worker, asks())
+	run := s.waitingRun(t, worker, asks())
 	task, id := run.text("metadata.taskId"), run.text("metadata.pendingApprovals.0.id")
 	is.Equal([]any{run.text("status"), run.at("running"), run.text("metadata.taskStatus")}, []any{"running", true, "running"})
 	is.True(sameJSON(run.at("metadata.pendingApprovals.0"), fields{"id": id, "kind": "approval", "toolName": "write_file",
@@ -53,7 +53,7 @@ func TestApprovals(t *testing.T) {
 	decided := s.must(t, "POST", decision, `{"approved":true,"reason":"go ahead"}`)
 	is.Equal([]any{decided.text("status"), decided.text("reason"), decided.text("decidedBy")}, []any{"approved", "go ahead", s.owner.UserID})
 	again := s.must(t, "POST", decision, `{"approved":true}`)
-	is.Equal(again.text("reason"), "go ahead") // the first stays
+	is.Equal(again.text("reason"), "go ahead") // the first decision stays
 	refused := s.do(t, "POST", decision, `{"approved":false}`)
 	is.Equal([]any{refused.refused(), refused.header.Get("x-should-retry")}, []any{"409 approval_approved", "false"})
 	storetest.Eventually(t, "the turn ends", func() bool {
@@ -66,14 +66,14 @@ func TestApprovals(t *testing.T) {
 	is.Equal(s.must(t, "GET", "/api/tasks/"+task+"/approvals", "").text("items.0.status"), "approved")
 }
 
-// TestApprovalDenied by whom those who wait and stream are told.
+// TestApprovalDenied checks what waiting and streaming clients receive after a denial.
 func TestApprovalDenied(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t)
 	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
 	body := encode(fields{"workerId": worker, "taskId": "mine", "input": asks()})
-	waited := s.begin(t, "POST", "/api/tasks", body) // waits as long as people do
+	waited := s.begin(t, "POST", "/api/tasks", body) // waits without a time limit
 	storetest.Eventually(t, "the turn rests", func() bool {
 		return s.do(t, "GET", "/api/tasks/mine/approvals", "").size("items") == 1
 	})
@@ -102,7 +102,7 @@ func TestInvalidDecisions(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
-	run := s.resting(t, worker, asks())
+	run := s.waitingRun(t, worker, asks())
 	task, id := run.text("metadata.taskId"), run.text("metadata.pendingApprovals.0.id")
 	path := "/api/tasks/" + task + "/approvals/"
 	member, _ := s.member(t, "mo@example.com")
@@ -147,18 +147,18 @@ func TestInvalidDecisions(t *testing.T) {
 	is.Equal(s.do(t, "POST", path+id, `{"approved":true}`, "Idempotency-Key: a").status, http.StatusUnprocessableEntity)
 }
 
-// TestCancelRestingTask cancels at once, and nobody can decide any more.
-func TestCancelRestingTask(t *testing.T) {
+// TestCancelWaitingTask cancels a task that waits for an approval. Nobody can decide afterwards.
+func TestCancelWaitingTask(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t)
 	worker := s.newWorker(t, fields{"approvalTools": []string{"write_file"}})
-	run := s.resting(t, worker, scripted("say I would write", calling("write_file", "path", "a.txt", "content", "one"), "say never"))
+	run := s.waitingRun(t, worker, scripted("say I would write", calling("write_file", "path", "a.txt", "content", "one"), "say never"))
 	task, id := run.text("metadata.taskId"), run.text("metadata.pendingApprovals.0.id")
 	is.Equal(s.must(t, "POST", "/api/tasks/"+task+"/cancel", "").text("task.status"), "aborted")
 	ended := s.must(t, "GET", "/api/workers/"+worker+"?taskId="+task, "")
 	is.Equal([]any{ended.text("status"), ended.text("error.code"), ended.text("output_text"), ended.at("metadata.pendingApprovals")},
-		[]any{"completed", "aborted", "I would write", nil}) // what was produced is kept
+		[]any{"completed", "aborted", "I would write", nil}) // the output so far is kept
 	is.Equal(s.do(t, "POST", "/api/tasks/"+task+"/approvals/"+id, `{"approved":true}`).refused(), "409 approval_cancelled")
 	is.Equal(s.must(t, "GET", "/api/tasks/"+task+"/approvals", "").text("items.0.status"), "cancelled")
 	is.Equal(s.do(t, "GET", "/api/workers/"+worker+"/files/a.txt", "").status, http.StatusNotFound)

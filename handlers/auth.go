@@ -31,8 +31,7 @@ func (a auth) key(w http.ResponseWriter, r *http.Request) (store.Identity, error
 	return a.limited(w, r, who, "", err)
 }
 
-// keyOrSession is key for addresses that pages use, too. It also accepts the session of a user
-// who has signed in.
+// keyOrSession returns the identity of a request's API key or, without one, of its browser session.
 func (a auth) keyOrSession(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
 	who, sessionID, err := a.identifyReader(r.Context(), r)
 	return a.limited(w, r, who, sessionID, err)
@@ -48,7 +47,7 @@ func (a auth) limited(w http.ResponseWriter, r *http.Request, who store.Identity
 	return who, a.limiter.take(w, cmp.Or(sessionID, who.KeyID))
 }
 
-// mcpKey is key for the MCP endpoint, which also accepts access tokens of OAuth.
+// mcpKey returns the identity of a request's API key or OAuth access token.
 func (a auth) mcpKey(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
 	secret, err := bearer(r)
 	if err != nil {
@@ -67,9 +66,9 @@ func (a auth) identify(ctx context.Context, r *http.Request) (store.Identity, er
 	return a.store.Authenticate(ctx, secret)
 }
 
-// again returns a function that identifies the caller of a request a second time. It keeps
-// nothing of the request in memory but the secret.
-func (a auth) again(r *http.Request) func(context.Context) (store.Identity, error) {
+// reidentify returns a function that identifies the caller of a request again, which a long stream
+// needs. The function holds only the credentials of the request, not the request.
+func (a auth) reidentify(r *http.Request) func(context.Context) (store.Identity, error) {
 	secret, err := bearer(r)
 	if err == nil {
 		return func(ctx context.Context) (store.Identity, error) { return a.store.Authenticate(ctx, secret) }
@@ -87,8 +86,8 @@ func (a auth) again(r *http.Request) func(context.Context) (store.Identity, erro
 
 // bearer reads the API key of a request (RFC 6750, section 2.1).
 func bearer(r *http.Request) (string, error) {
-	// Two headers could name two callers: a proxy in front may have checked one of them, and
-	// this server would use the other one.
+	// Two headers could name two callers: a proxy may have checked one of them, and this server
+	// would use the other one.
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
 		return "", store.Errorf(store.Unauthorized,
@@ -114,7 +113,7 @@ func (a auth) identifyReader(ctx context.Context, r *http.Request) (who store.Id
 	return a.store.SessionIdentity(ctx, cookie.Value)
 }
 
-// A limiter counts the requests of each key.
+// A limiter limits the request rate of each key.
 type limiter struct {
 	perMinute int
 	now       func() time.Time
@@ -161,7 +160,7 @@ func (l *limiter) of(keyID string, now time.Time) *rate.Limiter {
 	if now.Sub(l.swept) > time.Minute {
 		l.swept = now
 		for id, lim := range l.keys {
-			// A full limiter refuses nothing that a new one would allow.
+			// A new limiter would allow the same requests as a full one.
 			if lim.TokensAt(now) >= float64(lim.Burst()) {
 				delete(l.keys, id)
 			}
@@ -170,7 +169,7 @@ func (l *limiter) of(keyID string, now time.Time) *rate.Limiter {
 	lim := l.keys[keyID]
 	if lim == nil {
 		if len(l.keys) >= maxLimited {
-			// Any entry makes room. Its key starts with a full allowance at its next request.
+			// Remove any entry. Its key starts with a full allowance at its next request.
 			for id := range l.keys {
 				delete(l.keys, id)
 				break

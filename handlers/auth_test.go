@@ -16,7 +16,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestUnauthorized sends every kind of credential that is none.
+// TestUnauthorized sends every kind of invalid credentials.
 func TestUnauthorized(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, idle)
@@ -49,7 +49,7 @@ func TestUnauthorized(t *testing.T) {
 				got := s.as("").do(t, method, path, "", strings.Split(header, "\n")...)
 				is.Equal(got.refused(), "401 unauthorized")
 				is.Equal(got.header.Get("WWW-Authenticate"), `Bearer realm="journeyman"`)
-				is.True(!strings.Contains(string(got.body), s.key)) // no key comes back
+				is.True(!strings.Contains(string(got.body), s.key)) // the answer does not repeat a key
 			})
 		}
 	}
@@ -59,7 +59,7 @@ func TestUnauthorized(t *testing.T) {
 	}
 }
 
-// TestAccess asks for one worker and one task as everybody there is.
+// TestAccess requests one worker and one task with every kind of user.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -112,7 +112,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestListsShowWhatMayBeSeen counts workers and tasks as everybody sees them.
+// TestListsShowWhatMayBeSeen counts the workers and tasks that each kind of user sees.
 func TestListsShowWhatMayBeSeen(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -147,7 +147,7 @@ func TestSameTaskIdElsewhere(t *testing.T) {
 	is.Equal(eve.must(t, "GET", "/api/tasks/daily", "").at("task.totals.turnCount"), 1.0)
 }
 
-// TestRevocation ends a key while it is in use: for requests and for open streams.
+// TestRevocation revokes a key while requests and open streams use it.
 func TestRevocation(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -161,12 +161,12 @@ func TestRevocation(t *testing.T) {
 	_, err := s.store.RevokeKey(t.Context(), store.Operator(), guest.key)
 	is.NoErr(err)
 	is.Equal(guest.do(t, "GET", "/api/me", "").refused(), "401 unauthorized")
-	is.True(!wide.ended(t)) // cut off, without a [DONE]
+	is.True(!wide.ended(t)) // the stream ended without a [DONE]
 	is.True(!task.ended(t))
 }
 
-// TestSessionStreams has a browser that is signed in read on past the looks at whether
-// it still may, until it signs out.
+// TestSessionStreams checks that a signed-in browser reads on after several permission checks,
+// until it signs out.
 func TestSessionStreams(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -185,10 +185,10 @@ func TestSessionStreams(t *testing.T) {
 	s.run(t, fields{"workerId": id, "input": scripted("say again")})
 	wide.until(t, `"delta":"again`)
 	is.NoErr(s.store.EndSession(t.Context(), s.owner.Caller, sessionID))
-	is.True(!wide.ended(t)) // cut off
+	is.True(!wide.ended(t)) // the stream ended without a [DONE]
 }
 
-// TestClosedToReader ends the streams of a reader who is no longer invited.
+// TestClosedToReader removes a member of a worker: the member's streams end.
 func TestClosedToReader(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -207,7 +207,7 @@ func TestClosedToReader(t *testing.T) {
 	still.until(t, `"delta":"heard`) // others read on
 }
 
-// TestRateLimit spends a key's burst, waits, and leaves other keys alone.
+// TestRateLimit uses up a key's burst, waits, and checks that other keys are not limited.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -224,7 +224,7 @@ func TestRateLimit(t *testing.T) {
 		method, path, _ := strings.Cut(call, " ")
 		got := s.do(t, method, path, "")
 		if strings.Contains(path, "nothing") {
-			is.Equal(got.refused(), "404 not_found") // not a request of the key
+			is.Equal(got.refused(), "404 not_found") // the request does not count against the key's limit
 			continue
 		}
 		is.Equal(got.refused(), "429 rate_limited")
@@ -240,11 +240,11 @@ func TestRateLimit(t *testing.T) {
 	now.advance(time.Millisecond)
 	is.Equal(s.do(t, "GET", "/api/me", "").status, 200)
 	is.Equal(s.do(t, "GET", "/api/me", "").status, 429)
-	now.advance(time.Hour) // long enough for the limiter to forget the key
+	now.advance(time.Hour) // long enough for the limiter to remove the key
 	is.Equal(s.must(t, "GET", "/api/me", "").header.Get("RateLimit-Remaining"), "59")
 }
 
-// TestRateLimitAtOnce has many requests share one burst.
+// TestRateLimitAtOnce sends many concurrent requests that share one burst.
 func TestRateLimitAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -264,7 +264,8 @@ func TestRateLimitAtOnce(t *testing.T) {
 	is.Equal(fmt.Sprint(count), "map[200:20 429:30]") // a burst of at least 20
 }
 
-// TestCreditCap refuses new turns beyond an organization's cap, for good.
+// TestCreditCap checks that new turns are refused above an organization's cap, and that clients
+// must not retry.
 func TestCreditCap(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -280,7 +281,7 @@ func TestCreditCap(t *testing.T) {
 	is.Equal(s.stranger(t).do(t, "POST", "/api/tasks", `{"input":"x"}`).status, 200)
 }
 
-// TestQueueFull refuses turns that there is no room for.
+// TestQueueFull checks that turns are refused when the queue is full.
 func TestQueueFull(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -293,15 +294,15 @@ func TestQueueFull(t *testing.T) {
 	is.Equal(got.header.Get("Retry-After"), "1")
 	is.Equal(got.header.Get("retry-after-ms"), "1000")
 	other := s.stranger(t).do(t, "POST", "/api/tasks", `{"input":"x"}`, "Prefer: respond-async")
-	is.Equal(other.status, 202) // another organization has its own
+	is.Equal(other.status, 202) // another organization has its own limit
 	first := s.must(t, "GET", "/api/tasks", "").text("items.0.id")
 	s.must(t, "POST", "/api/tasks/"+first+"/cancel", "")
 	again := s.do(t, "POST", "/api/tasks", `{"input":"x"}`, "Idempotency-Key: later", "Prefer: respond-async")
-	is.Equal(again.status, 202) // the refusal was not remembered
+	is.Equal(again.status, 202) // the refusal was not stored
 	is.Equal(again.header.Get("Idempotency-Replayed"), "")
 }
 
-// TestStoreFails answers 500 without a word about why.
+// TestStoreFails checks that an internal error is answered with 500, without its reason.
 func TestStoreFails(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

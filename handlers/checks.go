@@ -11,16 +11,16 @@ const (
 	CheckSkipped CheckStatus = "skipped" // there is nothing to check, or this machine cannot reach it
 )
 
-// A Check is one thing about the server and its machine that was examined. It holds no secret.
+// A Check is the result of one check of the server or its machine. It holds no secret.
 type Check struct {
 	Name   string
 	Status CheckStatus
 	Detail string
-	Advice string // the way out, in one sentence; '' if nothing is to be done
+	Advice string // how to fix the problem, in one sentence; "" if there is none
 }
 
-// BrokenCheck returns the failed check that stands for checks that have panicked. The panic is
-// in the log alone, because its value may hold a secret.
+// BrokenCheck returns a failed check in place of checks that panicked. Only the log has the panic,
+// because its value may hold a secret.
 func BrokenCheck() Check {
 	return Check{"answer", CheckFailed, "a defect of the program has ended the checks",
 		"look for the word panicked in the log, and report the defect"}

@@ -24,28 +24,28 @@ type Config struct {
 	RateLimit    int    // requests a minute for each key; 0: no limit
 	Uploads      UploadLimits
 	Timing       Timing
-	MetricsToken func() string // for /metrics; '' opens it to this machine, and so does nil
-	Most         Most
-	Now          func() time.Time // of rate limits and request ids; time.Now where nil
+	MetricsToken func() string // the token of /metrics; with "" or nil, only this machine may read it
+	Limits       Limits
+	Now          func() time.Time // the clock of rate limits and request ids; time.Now where nil
 
 	Webhooks        Webhooks
-	ScheduleChanged func()        // tells the scheduler; does nothing where nil
-	SchedulerAlive  func() bool   // asked for readiness; not part of it where nil
-	Starting        func() bool   // asked for readiness: parts of the server do not run yet; never where nil
-	Stopping        func() bool   // asked for readiness; never where nil
-	Inbox           Inbox         // takes mail in; needed by the endpoints for it alone
-	Documents       Pool          // read for metrics; may be nil
+	ScheduleChanged func()        // wakes the scheduler; may be nil
+	SchedulerAlive  func() bool   // for readiness; not checked where nil
+	Starting        func() bool   // for readiness: some parts of the server do not run yet; may be nil
+	Stopping        func() bool   // for readiness: the server shuts down; may be nil
+	Inbox           Inbox         // receives posted mails; only the email endpoints need it
+	Documents       Pool          // the source of the metrics of document readers; may be nil
 	Trace           *trace.Tracer // traces nothing if nil
 
-	// MCP answers a message to the MCP endpoint, in the request of that id. Without it
-	// there is no such endpoint.
+	// MCP answers a message to the MCP endpoint. id is the id of the request. Without MCP the
+	// endpoint does not exist.
 	MCP func(w http.ResponseWriter, r *http.Request, who store.Identity, id string, message []byte) error
 }
 
 // Webhooks sends tests and redeliveries for a worker's webhook. A repeated request gets the
 // execution that it made before, and replayed is true.
 type Webhooks interface {
-	Check(url string) error // returns the fault of an address, as a message for people
+	Check(url string) error // returns an error for users if a webhook must not have this URL
 	Set(ctx context.Context, c store.Caller, workerID, url string) (store.Webhook, error)
 	Test(ctx context.Context, c store.Caller, workerID string, key store.IdempotencyKey) (
 		e store.Execution, replayed bool, err error)
@@ -55,27 +55,27 @@ type Webhooks interface {
 
 // An Inbox receives mail. It checks senders and recipients by the same rules as for SMTP.
 type Inbox interface {
-	// Receive takes a mail in for the caller's workers. from and to are its
-	// envelope; without them its header counts. A Member's own mail is taken alone.
+	// Receive receives a mail for the caller's workers. from and to are its envelope; where they
+	// are empty, the header of the mail counts. A Member may only send mails of their own.
 	Receive(ctx context.Context, who store.Identity, from string, to []string, raw []byte) ([]store.Email, error)
-	// Release has a mail start work that was held or ignored; only an Admin may.
+	// Release starts the turn of a mail that was held or ignored. Only an Admin may release.
 	Release(ctx context.Context, c store.Caller, id string) (store.Email, error)
 }
 
-// Most bounds how many of each resource are in use at once, in all. Zero fields have the
-// defaults. An organization and an address may have half of them, a key a quarter.
-type Most struct {
-	Requests  int // being answered; 16,384
-	Streams   int // event streams; 10,000
-	Uploads   int // MiB of bodies being received that are larger than 64 KiB; 256
-	Passwords int // being checked, or waiting for it; 64
-	Sends     int // webhook deliveries that somebody asked for; 16
+// Limits bounds how much of each resource is in use at once. A zero field means the default. One
+// organization or one address may use half of a limit, one key a quarter.
+type Limits struct {
+	Requests  int // requests under way; default 16,384
+	Streams   int // event streams; default 10,000
+	Uploads   int // MiB of request bodies over 64 KiB in memory; default 256
+	Passwords int // passwords being hashed, or waiting for it; default 64
+	Sends     int // webhook deliveries that users asked for; default 16
 }
 
-// shares are the limited resources that clients share.
+// shares are the resources that Limits bounds.
 type shares struct{ requests, uploads, passwords, sends *Shares }
 
-func (m Most) shares() shares {
+func (m Limits) shares() shares {
 	return shares{
 		requests:  NewShares("requests under way", "too_many_requests", SharesOf(cmp.Or(m.Requests, 16_384))),
 		uploads:   NewShares("MiB of bodies on their way", "too_many_uploads", SharesOf(cmp.Or(m.Uploads, 256))),
@@ -85,14 +85,14 @@ func (m Most) shares() shares {
 	}
 }
 
-// Timing holds time limits. Zero fields have the defaults, which are right for a service.
+// Timing holds time limits. Zero fields have the defaults, which suit a service.
 type Timing struct {
-	SilentFor  time.Duration // before an answer that is waited for begins with a space; 25 s
-	SpaceEvery time.Duration // between such spaces; 10 s
-	BeatEvery  time.Duration // between the comments of a stream that has nothing to say; 15 s
-	CheckEvery time.Duration // between looks whether the reader of a stream may still read it; 5 s
-	ReadIn     time.Duration // for a client to send the next piece of a body; 1 minute
-	WriteIn    time.Duration // for the reader of a stream to take a piece, or it is cut off; 10 s
+	SilentFor  time.Duration // how long a waiting client gets nothing before the first space; default 25 s
+	SpaceEvery time.Duration // between further spaces; default 10 s
+	BeatEvery  time.Duration // between the heartbeats of a stream without events; default 15 s
+	CheckEvery time.Duration // between checks whether the client may still read a stream; default 5 s
+	ReadIn     time.Duration // for a client to send the next piece of a body; default 1 minute
+	WriteIn    time.Duration // for a client to accept a piece of a stream, before it is disconnected; default 10 s
 }
 
 func (t Timing) withDefaults() Timing {
@@ -118,7 +118,7 @@ func (l UploadLimits) withDefaults() UploadLimits {
 		RequestSize: cmp.Or(l.RequestSize, 100<<20)}
 }
 
-// A Pool reports how busy the processes are that read documents.
+// A Pool reports how many processes that read documents are busy.
 type Pool interface {
 	Load() (running, waiting int64)
 }

@@ -17,15 +17,15 @@ import (
 // maxJSON bounds a JSON body, in bytes.
 const maxJSON = 1 << 20
 
-// A Body is a JSON object that a client sent, or a form with the same fields. Its methods
-// read fields and note every invalid one in Invalid. check notes the fields that no method
+// A Body is a JSON object that a client sent, or a form with the same fields. Its methods read
+// fields and add an entry to Invalid for each invalid one. check reports the fields that no method
 // has read.
 type Body struct {
 	fields  map[string]json.RawMessage
-	form    bool         // every field is a string, whatever it means
+	form    bool         // every value is a string
 	files   []store.File // attached to a form, not yet in a workspace
 	known   []string     // names that were read
-	ignored []string     // paths of fields inside others that nobody has read
+	ignored []string     // paths of nested fields that no method has read
 	Invalid store.Fields // one entry for each field that breaks a rule
 }
 
@@ -39,7 +39,7 @@ func readBody(w http.ResponseWriter, r *request) (*Body, error) {
 	return ParseBody(raw)
 }
 
-// readJSON is readAll for a body that must be JSON.
+// readJSON reads a body as readAll does, and refuses a Content-Type that is not JSON.
 func readJSON(w http.ResponseWriter, r *request, what string, limit int64) (raw []byte, done func(), err error) {
 	if err := wantJSON(r.Request); err != nil {
 		return nil, nil, err
@@ -71,9 +71,9 @@ func ParseBody(raw []byte) (*Body, error) {
 	return b, nil
 }
 
-// check returns an error that names all invalid fields. Call it when every field has been
-// read: a header names the others, which the client may have misspelt. For a client that
-// wants strict handling (RFC 7240, section 4.4) they are errors.
+// check returns an error that names all invalid fields. Call it after every field was read: the
+// remaining fields may be misspelt, so a header names them. They are errors for a client that asks
+// for strict handling (RFC 7240, section 4.4).
 func (b *Body) check(w http.ResponseWriter, r *request) error {
 	ignored := b.unread()
 	if len(ignored) > 0 {
@@ -155,7 +155,7 @@ func (b *Body) Integer(name string, least, most int) (n int, sent bool) {
 	return n, true
 }
 
-// json returns a field that is no string. In a form it is the string's JSON.
+// json returns the JSON of a field that is not a string. In a form, the string holds the JSON.
 func (b *Body) json(name string) json.RawMessage {
 	raw, _ := b.field(name)
 	var text string
@@ -170,7 +170,7 @@ func (b *Body) names(name string) *[]string {
 	if !b.has(name) {
 		return nil
 	}
-	var v []*string // a null among them is no string
+	var v []*string // pointers, because a null in the array is an error
 	if json.Unmarshal(b.json(name), &v) != nil || slices.Contains(v, nil) {
 		b.Invalid.Add(name, "must be an array of strings")
 		return nil
@@ -216,7 +216,7 @@ func (b *Body) Budget() store.Budget {
 	return store.Budget(*v)
 }
 
-// idempotencyKey identifies the request with this body and its repetitions.
+// idempotencyKey returns the key that a request with this body shares with its repetitions.
 func (b *Body) idempotencyKey(r *request) (store.IdempotencyKey, error) {
 	content, err := b.Canonical()
 	if err != nil {
@@ -225,7 +225,7 @@ func (b *Body) idempotencyKey(r *request) (store.IdempotencyKey, error) {
 	return idempotencyKey(r, content)
 }
 
-// checkedKey is check and then idempotencyKey.
+// checkedKey calls check and, if all fields are valid, idempotencyKey.
 func (b *Body) checkedKey(w http.ResponseWriter, r *request) (key store.IdempotencyKey, err error) {
 	if err := b.check(w, r); err != nil {
 		return key, err
@@ -250,7 +250,7 @@ func (b *Body) Canonical() ([]byte, error) {
 	if raw, err = json.Marshal(v); err != nil || !b.form {
 		return raw, err
 	}
-	h := sha256.New() // of the files in their order, quoted so that no title can pose as another entry
+	h := sha256.New() // of the files in order; %q keeps a title from imitating another entry
 	for _, f := range b.files {
 		fmt.Fprintf(h, "%q %s\n", f.Title, f.SHA256)
 	}

@@ -10,7 +10,7 @@ import (
 	"journeyman/store"
 )
 
-// withDisk puts a disk in the place of the real one: below 1,000 bytes it is full.
+// withDisk replaces the disk with one that is full below 1,000 free bytes.
 func withDisk(free *atomic.Int64) option {
 	return func(set *settings) {
 		set.store.DiskReserve = store.DiskLimit{Bytes: 1000}
@@ -20,8 +20,8 @@ func withDisk(free *atomic.Int64) option {
 	}
 }
 
-// TestReadinessOfTheService asks for readiness while parts start, in maintenance, and in a stop: of
-// several reasons, the one that lasts longest is told.
+// TestReadinessOfTheService reads the readiness while parts start, in maintenance, and during a
+// stop. Of several reasons, the answer names the one that lasts longest.
 func TestReadinessOfTheService(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -42,13 +42,13 @@ func TestReadinessOfTheService(t *testing.T) {
 		ready := s.do(t, "GET", "/readyz", "")
 		is.Equal(ready.text("checks.server"), step.state)
 		is.Equal(ready.status, map[bool]int{true: 200, false: 503}[step.state == ""])
-		is.Equal(ready.text("reason") != "", step.state == "maintenance") // people read why
+		is.Equal(ready.text("reason") != "", step.state == "maintenance") // the reason is text for people
 		is.Equal(s.do(t, "GET", "/healthz", "").status, 200)
 	}
 }
 
-// TestFullDisk fills the disk: new work is refused with the time to come back, reads go on, and
-// readiness and metrics say why.
+// TestFullDisk fills the disk. New work is refused with Retry-After, reads go on, and readiness and
+// metrics report the cause.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -76,7 +76,7 @@ func TestFullDisk(t *testing.T) {
 		is.Equal(r.status, 503)
 		is.Equal(r.text("code"), "storage")
 		is.Equal(r.header.Get("Retry-After"), "30")
-		is.Equal(r.header.Get("x-should-retry"), "")                 // clients may come back
+		is.Equal(r.header.Get("x-should-retry"), "")                 // clients may try again
 		is.True(strings.Contains(r.text("message"), "disk is full")) // the refusal names the cause
 	}
 	s.must(t, "GET", "/api/workers", "")
@@ -84,11 +84,11 @@ func TestFullDisk(t *testing.T) {
 	ready := s.do(t, "GET", "/readyz", "")
 	is.Equal(ready.status, 503)
 	is.Equal(ready.text("checks.disk"), "full")
-	is.Equal(ready.text("checks.database"), "ok") // it takes the writes of running turns
+	is.Equal(ready.text("checks.database"), "ok") // the database accepts the writes of running turns
 	is.True(strings.Contains(ready.text("reason"), "disk is full"))
 	figures := string(s.must(t, "GET", "/metrics", "").body)
 	for _, line := range []string{"journeyman_disk_free_bytes 999\n", "journeyman_disk_level 2\n", "journeyman_store_read_only 0\n"} {
-		is.True(strings.Contains(figures, line)) // a gauge has the state of the disk
+		is.True(strings.Contains(figures, line)) // a gauge reports the state of the disk
 	}
 
 	free.Store(5000)

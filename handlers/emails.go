@@ -12,7 +12,7 @@ import (
 	"journeyman/store"
 )
 
-// An emailView is the interface's mail, received or to be sent.
+// An emailView is a mail as the API shows it, received or to be sent.
 type emailView struct {
 	ID          string            `json:"id"`
 	Direction   string            `json:"direction"`
@@ -43,7 +43,7 @@ func (a *API) emailView(e store.Email) emailView {
 		RemoteAddr: view.Optional(e.RemoteAddr), Size: e.Size, Attempts: e.Attempts,
 		CreatedAt: view.Timestamp(e.CreatedAt), NextAttempt: view.OptionalTime(e.NextAttempt),
 		SentAt: view.OptionalTime(e.SentAt)}
-	if e.Direction == store.Outbound { // the store knows no mail domain
+	if e.Direction == store.Outbound { // the store has no mail domain
 		address := cmp.Or(e.WorkerID, "postmaster") + "@" + a.cfg.MailDomain // alerts come from no worker
 		v.MessageID += "@" + a.cfg.MailDomain
 		v.MailFrom, v.From = &address, &address
@@ -77,9 +77,9 @@ func (a *API) receiveEmail(w http.ResponseWriter, r *request) error {
 	return respondOK(w, map[string]any{"items": each(emails, a.emailView)}, err)
 }
 
-// emailsOnce returns the mails of do, or those that do returned to the same request
-// before. If the process dies in between, the store knows the mail itself: a repetition
-// creates nothing.
+// emailsOnce calls do and returns its mails. For a repeated request, it returns the mails of the
+// first request instead. If the process dies before Remember, the repetition creates nothing: the
+// store recognizes the mail itself.
 func (a *API) emailsOnce(w http.ResponseWriter, r *request, content []byte,
 	do func(context.Context) ([]store.Email, error)) ([]store.Email, error) {
 	o, err := namedKey(r, content)
@@ -92,7 +92,7 @@ func (a *API) emailsOnce(w http.ResponseWriter, r *request, content []byte,
 	}
 	markReplay(w, done != "")
 	var emails []store.Email
-	// The caller's rights are checked again: they may have changed since.
+	// Read with the caller's rights, which may have changed since.
 	for _, id := range strings.Fields(done) {
 		e, err := a.store.Email(r.Context(), r.who.Caller, id)
 		if err != nil {
@@ -131,7 +131,7 @@ func (a *API) listEmails(w http.ResponseWriter, r *request) error {
 // maxShownSource bounds the source of a mail in JSON, in bytes.
 const maxShownSource = 1 << 20
 
-// getEmailByID writes a mail with its source, or the source alone, byte for byte.
+// getEmailByID writes a mail with its source, or the unchanged source alone.
 func (a *API) getEmailByID(w http.ResponseWriter, r *request) error {
 	e, err := a.store.Email(r.Context(), r.who.Caller, r.param("emailId"))
 	if err != nil {
@@ -147,7 +147,7 @@ func (a *API) getEmailByID(w http.ResponseWriter, r *request) error {
 				"the mail is not composed yet, or older than the sources of mail are kept")
 		}
 		w.Header().Set("Content-Type", "message/rfc822")
-		_, _ = w.Write(raw) // the client may have gone
+		_, _ = w.Write(raw) // the client may have disconnected
 		return nil
 	}
 	text, cut := shownSource(raw)
@@ -184,7 +184,7 @@ func (a *API) releaseEmail(w http.ResponseWriter, r *request) error {
 		return []store.Email{e}, err
 	})
 	if err != nil {
-		return err // without a mail to show
+		return err // there is no mail to show
 	}
 	return respond(w, http.StatusOK, a.emailView(emails[0]))
 }

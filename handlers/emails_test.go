@@ -18,12 +18,12 @@ import (
 	"journeyman/store/storetest"
 )
 
-// noDNS fails every lookup: tests ask nobody outside.
+// noDNS fails every lookup, so that tests use no name servers.
 var noDNS = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 	return nil, errors.New("a test has no DNS")
 }}
 
-// mailboxed returns a site that takes mail in, and a worker of it.
+// mailboxed returns a site that receives mail, and one of its workers.
 func mailboxed(t *testing.T, cfg mail.Config) (*site, string) {
 	t.Helper()
 	cfg.Domain, cfg.Resolver = "localhost", noDNS
@@ -31,10 +31,10 @@ func mailboxed(t *testing.T, cfg mail.Config) (*site, string) {
 	return s, s.newWorker(t, fields{"title": "Clerk"})
 }
 
-// release is the body of a request that releases a mail: there is none.
+// release is the body of a request that releases a mail: it has none.
 const release = "-"
 
-// email posts a mail or, with an empty one, gets what is at the path.
+// email posts a mail or, with an empty one, gets the path.
 func (s *site) email(t testing.TB, path, raw string, headers ...string) response {
 	t.Helper()
 	if raw == "" {
@@ -48,7 +48,7 @@ func (s *site) email(t testing.TB, path, raw string, headers ...string) response
 
 const question = "From: Bob <bob@example.net>\nTo: %W\nSubject: Question\nMessage-ID: <1@example.net>\n\n```offline\nsay Hello Bob.\n```\n"
 
-// mails returns the mails of a list, none where the request failed.
+// mails returns the mails of a list, or none if the request failed.
 func (r response) mails() (list []map[string]any) {
 	items, _ := r.at("items").([]any)
 	for _, item := range items {
@@ -125,7 +125,7 @@ func TestEmailRefusals(t *testing.T) {
 	}
 }
 
-// TestWhoPostsEmail posts mail of several authors with the keys of several people.
+// TestWhoPostsEmail posts mails of several authors with the keys of several users.
 func TestWhoPostsEmail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -153,8 +153,8 @@ func TestWhoPostsEmail(t *testing.T) {
 	is.Equal(limited.status, http.StatusTooManyRequests)
 	seconds, err := strconv.Atoi(limited.header.Get("Retry-After"))
 	is.NoErr(err)
-	is.True(seconds > 3500 && seconds <= 3600)                             // the mail may be tried again at another time than in an hour
-	is.Equal(len(s.email(t, "/api/emails?status=ignored", "").mails()), 0) // nothing is dropped
+	is.True(seconds > 3500 && seconds <= 3600)                             // the answer does not say when to try again
+	is.Equal(len(s.email(t, "/api/emails?status=ignored", "").mails()), 0) // no mail is dropped
 }
 
 func TestReleaseEmail(t *testing.T) {
@@ -173,7 +173,7 @@ func TestReleaseEmail(t *testing.T) {
 	is.Equal(len(s.email(t, "/api/emails?status=held", "").mails()), 0)
 }
 
-// TestPostmasterEmail has a mail to whoever runs the server shown and not released.
+// TestPostmasterEmail checks that a mail to the postmaster is shown and cannot be released.
 func TestPostmasterEmail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

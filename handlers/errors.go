@@ -36,7 +36,8 @@ func ProblemOf(err error) *Problem {
 		return p
 	}
 	var e *store.Error
-	// A disk that is full answers alike wherever it is met, such as in a temporary file.
+	// A full disk gets the same answer wherever it is noticed, also while a temporary file is
+	// written.
 	if !errors.As(store.Unavailable(err), &e) {
 		return &Problem{Status: http.StatusInternalServerError, Code: "internal",
 			Message: "an internal error happened; the request id leads to it in the log"}
@@ -73,10 +74,10 @@ func ProblemOf(err error) *Problem {
 }
 
 // damageRetry is the pause after which clients of a damaged server try again: a person has to
-// act first.
+// repair the database first.
 const damageRetry = 10 * time.Minute
 
-// SetRetryAfter writes the headers that say when to repeat a request refused for now.
+// SetRetryAfter writes the headers that tell a client when to repeat a refused request.
 func SetRetryAfter(h http.Header, err error) { ProblemOf(err).setRetryAfter(h) }
 
 func (p *Problem) setRetryAfter(h http.Header) {
@@ -107,7 +108,7 @@ func (p *Problem) respond(w http.ResponseWriter, id string) {
 	_ = respond(w, p.Status, p.view(id))
 }
 
-// A problemView is the interface's ErrorResponse.
+// A problemView is the ErrorResponse of the API.
 type problemView struct {
 	Error     string         `json:"error"`
 	Message   string         `json:"message"` // the same, for clients that print it
@@ -138,12 +139,12 @@ func respond(w http.ResponseWriter, status int, v any) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(raw) // the client may have gone
+	_, _ = w.Write(raw) // the client may have disconnected
 	return nil
 }
 
-// respondOK writes v as the response with status 200, or returns err where there is one.
-// v may be made of zero values then: nobody sees it.
+// respondOK writes v as the response with status 200. If err is not nil, it returns err and ignores
+// v.
 func respondOK(w http.ResponseWriter, v any, err error) error {
 	if err != nil {
 		return err

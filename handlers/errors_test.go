@@ -16,19 +16,19 @@ import (
 	"journeyman/store/storetest"
 )
 
-// panicking is a model with a bug.
+// panicking is a model that panics.
 type panicking struct{ model.Model }
 
 func (panicking) Generate(context.Context, model.Request, func(model.Delta)) (model.Response, error) {
 	panic("the secret reason")
 }
 
-// TestPanic is the failure of one request only, and its reason stays in the log.
+// TestPanic checks that a panic fails one request only, and that only the log has its value.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t, idle, withModel(panicking{offline.New()}))
-	for range 2 { // whoever asks again is not kept waiting for the first
+	for range 2 { // the second request does not wait for the first
 		got := s.do(t, "POST", "/api/workers", `{"prompt":"Someone who checks invoices."}`)
 		is.Equal(got.refused(), "500 internal")
 		is.True(!strings.Contains(string(got.body), "secret")) // the answer shows internals
@@ -37,7 +37,7 @@ func TestPanic(t *testing.T) {
 	is.Equal(s.do(t, "GET", "/api/me", "").status, 200)
 }
 
-// failing is a model whose provider refuses.
+// failing is a model that fails with err.
 type failing struct {
 	model.Model
 	err error
@@ -47,7 +47,7 @@ func (f failing) Generate(context.Context, model.Request, func(model.Delta)) (mo
 	return model.Response{}, f.err
 }
 
-// TestPromptFails says what the provider says, and makes nothing.
+// TestPromptFails checks that the provider's message is returned, and that no worker is created.
 func TestPromptFails(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -60,8 +60,8 @@ func TestPromptFails(t *testing.T) {
 	is.Equal(s.must(t, "GET", "/api/workers", "").size("items"), 0)
 }
 
-// TestStopsWhileWaiting stops the runner while a client waits: before its answer has
-// begun, it is told to come back, and after that the body says so.
+// TestStopsWhileWaiting stops the runner while clients wait. A client without an answer gets a 503,
+// and one whose answer has begun gets the error in the body.
 func TestStopsWhileWaiting(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

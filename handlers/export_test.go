@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// CertificateFiles returns the certificate out of two files by the clock of a test.
+// CertificateFiles returns the Get function of a FileCertificate with a test's clock.
 func CertificateFiles(cert, key string, now func() time.Time) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
 	f := &FileCertificate{cert: cert, key: key, log: slog.New(slog.DiscardHandler), now: now}
 	return f.Get, f.load()
 }
 
-// LimitedKeys returns how many keys a rate limiter remembers after requests of n keys.
+// LimitedKeys returns how many keys a rate limiter holds after requests of n keys.
 func LimitedKeys(n int, now func() time.Time) (int, error) {
 	l := newLimiter(600, now)
 	for i := range n {
@@ -25,21 +25,21 @@ func LimitedKeys(n int, now func() time.Time) (int, error) {
 	return len(l.keys), nil
 }
 
-// MaxLimited is how many keys a rate limiter remembers at most.
+// MaxLimited is the largest number of keys in a rate limiter.
 const MaxLimited = maxLimited
 
-// Holders returns how many holders hold anything.
+// Holders returns the number of holders with shares.
 func (s *Shares) Holders() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.taken)
 }
 
-// UploadsUnderWay returns how many shares of uploads are taken.
+// UploadsUnderWay returns the number of upload shares in use.
 func (a *API) UploadsUnderWay() int64 { return a.shares.uploads.Total() }
 
-// TakesOver reports whether a server takes a connection over for a stream. All of them have gone
-// before it returns.
+// TakesOver reports whether a server takes a connection over for a stream. All connections have
+// closed when it returns.
 func TakesOver(stopping bool) bool {
 	t, c := newTakenConns(), &takenConn{}
 	if stopping {

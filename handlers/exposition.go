@@ -11,10 +11,10 @@ import (
 	"journeyman/store/histogram"
 )
 
-// samples writes lines of the text format of Prometheus.
+// samples writes samples in the text format of Prometheus.
 type samples struct{ io.Writer }
 
-// value writes a sample. labels are names and values in turn.
+// value writes a sample. labels alternates names and values.
 func (s samples) value(name string, v float64, labels ...string) {
 	fmt.Fprintf(s, "%s%s %s\n", name, labelled(labels), strconv.FormatFloat(v, 'g', -1, 64))
 }
@@ -58,7 +58,7 @@ func labelled(labels []string) string {
 // A family is a metric with all its labels.
 type family struct{ name, kind, help string }
 
-// descriptions say what each metric means. by finds the family of a sample's name: the
+// descriptions holds the family of each metric. by maps the name of a sample to its family: the
 // samples of a histogram have three names.
 type descriptions struct {
 	list []family
@@ -77,7 +77,7 @@ func newDescriptions(list []family) descriptions {
 }
 
 // write writes samples in the order of the list, each with its type and its help text. It leaves
-// out what the list does not know: Go's runtime has much that nobody watches here.
+// out metrics without a description: most metrics of Go's runtime are not needed here.
 func (d descriptions) write(out io.Writer, text string) error {
 	lines := map[string][]string{}
 	for line := range strings.Lines(text) {
@@ -91,8 +91,8 @@ func (d descriptions) write(out io.Writer, text string) error {
 		if len(lines[f.name]) == 0 {
 			continue
 		}
-		if f.kind != "histogram" { // its buckets have an order of their own
-			slices.Sort(lines[f.name]) // people compare two scrapes
+		if f.kind != "histogram" { // its buckets must keep their order
+			slices.Sort(lines[f.name]) // sorted, so that people can compare two scrapes
 		}
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s %s\n", f.name, f.help, f.name, f.kind)
 		for _, line := range lines[f.name] {

@@ -36,15 +36,15 @@ func (a *API) getFile(w http.ResponseWriter, r *request) error {
 	}
 	defer blob.Close()
 	if r.Method == http.MethodHead {
-		r.Header.Del("Range") // means nothing but for GET (RFC 9110, section 14.2)
+		r.Header.Del("Range") // only GET has ranges (RFC 9110, section 14.2)
 	}
 	h := w.Header()
 	h.Set("Content-Type", contentType(f))
 	Confine(h)
 	h.Set("ETag", `"`+f.SHA256+`"`)
 	h.Set("Cache-Control", "private, no-cache")
-	// A browser asks each time. After its user has signed out, the next user must not open the
-	// file from the browser's cache. A program with a key may keep a version: it never changes.
+	// A browser asks each time: after its user has signed out, the next user must not open the file
+	// from the browser's cache. A program with a key may cache a version, which never changes.
 	if r.who.KeyID != "" && r.URL.Query().Get("v") != "" {
 		h.Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
@@ -59,7 +59,7 @@ func contentType(f store.File) string {
 	return f.MediaType
 }
 
-// serveContent is http.ServeContent with a Problem for a range outside the file.
+// serveContent calls http.ServeContent, and returns a Problem for a range outside the file.
 func serveContent(w http.ResponseWriter, r *request, blob io.ReadSeeker, f store.File) error {
 	tw := &rangeWriter{ResponseWriter: w}
 	http.ServeContent(tw, r.Request, "", time.Time{}, blob)
@@ -76,7 +76,7 @@ func serveContent(w http.ResponseWriter, r *request, blob io.ReadSeeker, f store
 		Message: "Range: lies outside the file"}
 }
 
-// rangeWriter holds a 416 back: net/http would write it as plain text.
+// rangeWriter suppresses a 416, which net/http would write as plain text.
 type rangeWriter struct {
 	http.ResponseWriter
 	refused bool

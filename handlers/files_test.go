@@ -33,7 +33,7 @@ func tagOf(content string) string {
 	return `"` + hex.EncodeToString(sum[:]) + `"`
 }
 
-// TestGetFile reads a file whole, in parts and on conditions.
+// TestGetFile reads a file whole, in ranges and with conditions.
 func TestGetFile(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -86,7 +86,7 @@ func TestGetFile(t *testing.T) {
 	}
 }
 
-// TestGetFileParts asks for two parts at once.
+// TestGetFileParts requests two ranges at once.
 func TestGetFileParts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -108,7 +108,7 @@ func TestGetFileParts(t *testing.T) {
 	}
 }
 
-// TestFileTypes serves each file as what it is, and none as a page of ours.
+// TestFileTypes checks that each file has its media type and cannot act as a page of the dashboard.
 func TestFileTypes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -133,7 +133,7 @@ func TestFileTypes(t *testing.T) {
 	}
 }
 
-// TestFileVersions publishes a path twice: each version keeps its address.
+// TestFileVersions publishes a path twice. Each version keeps its URL.
 func TestFileVersions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -141,7 +141,7 @@ func TestFileVersions(t *testing.T) {
 	id := s.newWorker(t, fields{})
 	address := func(content string) string {
 		r := s.run(t, fields{"workerId": id, "taskId": "t", "input": scripted(publishing("dir/a.txt", content))})
-		is.Equal(r.size("files"), 1) // the newest of each path
+		is.Equal(r.size("files"), 1) // the newest version of each path
 		is.Equal(r.at("files.0.size"), float64(len(content)))
 		return strings.TrimPrefix(r.text("files.0.url"), s.url)
 	}
@@ -155,22 +155,21 @@ func TestFileVersions(t *testing.T) {
 	is.True(strings.Contains(s.must(t, "GET", first, "").header.Get("Cache-Control"), "immutable"))
 	token, err := s.store.CreateSession(t.Context(), s.owner.Caller, "Browser/1")
 	is.NoErr(err)
-	is.Equal(s.as("").must(t, "GET", first, "", "Cookie: "+handlers.SessionCookie+"="+token).header.Get("Cache-Control"), "private, no-cache") // others use the browser, too
+	is.Equal(s.as("").must(t, "GET", first, "", "Cookie: "+handlers.SessionCookie+"="+token).header.Get("Cache-Control"), "private, no-cache") // a browser may have several users
 	for _, v := range []string{"000000000000", "x", strings.ToUpper(first[len(first)-12:]), first[len(first)-12:] + "0", "%25", "'"} {
 		if v != first[len(first)-12:] { // digits have no upper case
 			is.Equal(s.do(t, "GET", bare+"?v="+v, "").refused(), "404 not_found")
 		}
 	}
 	turns := s.must(t, "GET", "/api/tasks/t/turns", "")
-	is.Equal("/api"+strings.SplitN(turns.text("items.0.files.0.url"), "/api", 2)[1], first) // a turn's own
+	is.Equal("/api"+strings.SplitN(turns.text("items.0.files.0.url"), "/api", 2)[1], first) // the files of that turn
 	is.Equal("/api"+strings.SplitN(turns.text("items.1.files.0.url"), "/api", 2)[1], second)
-	again := address("one") // as before, and so at the address of before
+	again := address("one") // the same content has the same URL
 	is.Equal(again, first)
 	is.Equal(string(s.must(t, "GET", bare, "").body), "one")
 }
 
-// TestFileNames finds files of odd names at the address that is told, and with
-// every slash escaped.
+// TestFileNames gets files with unusual names from their URLs, and with every slash escaped.
 func TestFileNames(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -190,7 +189,7 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// TestNoWayOut looks for what lies outside of a worker's published files.
+// TestNoWayOut requests paths outside a worker's published files.
 func TestNoWayOut(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

@@ -12,10 +12,9 @@ import (
 	"journeyman/runner/stream"
 )
 
-// A framer turns events into the bytes that all their readers get. The library frames them
-// for its one subscriber, which is the framer itself, so that each event is framed once for
-// thousands of readers. Its own fan-out takes three goroutines for each reader, and waits for
-// the slowest one.
+// A framer turns events into bytes for all their readers. The library frames an event for each
+// subscriber; the framer is its only one, so an event is framed once for thousands of readers. The
+// library's own fan-out takes three goroutines for each reader, and waits for the slowest one.
 type framer struct {
 	broker *sse.Server
 	ready  chan struct{} // the subscriber is registered
@@ -23,8 +22,8 @@ type framer struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
-	header http.Header  // that the library sets; not changed after ready
-	begun  bool         // the first flush is past; read and written by the library's goroutine
+	header http.Header  // set by the library; constant after ready
+	begun  bool         // the first flush is over; only the library's goroutine uses it
 	buffer bytes.Buffer // the event that the library writes
 
 	mu        sync.Mutex // held while an event is framed
@@ -61,11 +60,11 @@ func newFramer() *framer {
 // close ends the library's goroutines.
 func (f *framer) close() {
 	f.cancel()
-	<-f.ended // the subscriber must have gone: the library leaks one that is left
+	<-f.ended // wait for the subscriber: otherwise the library leaks it
 	f.broker.Close()
 }
 
-// frame returns an event as its readers get it.
+// frame returns the bytes of an event.
 func (f *framer) frame(e stream.Event) []byte {
 	return f.publish(&sse.Event{ID: []byte(e.ID), Data: e.Data})
 }
@@ -97,7 +96,7 @@ func (f *framer) Flush() {
 	f.buffer.Reset()
 }
 
-// A sharedFramer is a framer that exists while anybody uses it.
+// A sharedFramer is a framer that exists while it has users.
 type sharedFramer struct {
 	mu    sync.Mutex
 	users int

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Front passes each request to the API or to the pages, which share an address.
+// Front passes each request to the API or to the pages. Both share an address.
 func Front(api *API, pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r = singleSlashes(r)
@@ -20,8 +20,8 @@ func Front(api *API, pages http.Handler) http.Handler {
 	})
 }
 
-// singleSlashes returns the request with doubled slashes in its path read as one:
-// clients join addresses carelessly.
+// singleSlashes returns the request with single slashes in place of doubled ones in its path: some
+// clients join URLs carelessly.
 func singleSlashes(r *http.Request) *http.Request {
 	if !strings.Contains(r.URL.Path, "//") {
 		return r
@@ -35,8 +35,8 @@ func singleSlashes(r *http.Request) *http.Request {
 
 var doubledSlashes = regexp.MustCompile(`//+`)
 
-// RefuseProgram answers a request for a page that a program made: in JSON, and never
-// with a way to the sign-in. It reports whether it has answered.
+// RefuseProgram answers err as JSON if a program, and not a browser, asked for a page: a program
+// cannot sign in. It reports whether it has answered.
 func RefuseProgram(w http.ResponseWriter, r *http.Request, err error) bool {
 	if WantsHTML(r) {
 		return false

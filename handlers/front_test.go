@@ -14,7 +14,7 @@ import (
 	"journeyman/handlers"
 )
 
-// TestSlashes joins addresses carelessly. Each is the one with single slashes.
+// TestSlashes sends paths with doubled slashes. Each is treated like the path with single slashes.
 func TestSlashes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -28,7 +28,7 @@ func TestSlashes(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), "GET", front.URL+path, nil)
 			is.NoErr(err)
 			req.Header.Set("Authorization", "Bearer "+s.key)
-			resp, err := ownTransport.RoundTrip(req) // without following anything
+			resp, err := ownTransport.RoundTrip(req) // without following redirects
 			is.NoErr(err)
 			defer resp.Body.Close()
 			is.Equal(resp.StatusCode, http.StatusOK)
@@ -43,11 +43,11 @@ func TestSlashes(t *testing.T) {
 	resp, err := ownClient.Do(req)
 	is.NoErr(err)
 	defer resp.Body.Close()
-	is.Equal(resp.StatusCode, http.StatusOK) // a POST stays one
+	is.Equal(resp.StatusCode, http.StatusOK) // the POST did not become a GET
 	is.Equal(resp.Request.Method, "POST")
 }
 
-// TestLocation serves below a path of a base URL, as behind a proxy.
+// TestLocation serves under a base URL with a path, as behind a proxy.
 func TestLocation(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -59,7 +59,7 @@ func TestLocation(t *testing.T) {
 	}
 }
 
-// TestCompressedBodies sends compressed bodies to every kind of endpoint that takes one.
+// TestCompressedBodies sends compressed bodies to every kind of endpoint with a body.
 func TestCompressedBodies(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -83,8 +83,7 @@ func TestCompressedBodies(t *testing.T) {
 	is.Equal(s.do(t, "POST", "/api/tasks", `{"input":"hi"}`, "Content-Encoding: identity").status, 200)
 }
 
-// TestIgnoredFields misspells fields. Their names come back, and are refused where the
-// client wants that.
+// TestIgnoredFields sends misspelt fields. The answer names them, and strict handling refuses them.
 func TestIgnoredFields(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, idle)
@@ -124,8 +123,8 @@ func TestIgnoredFields(t *testing.T) {
 	is.Equal(r.header.Values("X-Ignored-Fields"), nil)
 }
 
-// TestMetricsStayHere asks for the figures as simple clients of this machine do, and as
-// proxies on it do for anybody.
+// TestMetricsStayHere requests metrics as simple clients of this machine do, and as proxies on it
+// do.
 func TestMetricsStayHere(t *testing.T) {
 	t.Parallel()
 	s := newServer(t).as("")
@@ -152,7 +151,7 @@ func TestMetricsStayHere(t *testing.T) {
 	}
 }
 
-// metricsWith asks for the figures with a header.
+// metricsWith requests metrics with a header and returns the status.
 func (s *site) metricsWith(t *testing.T, header string) int {
 	t.Helper()
 	req := s.request(t, "GET", "/metrics", "")

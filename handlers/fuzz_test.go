@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// fuzzed is a site for a fuzz target: nothing runs, and the queue never fills.
+// fuzzed returns a site for a fuzz target: nothing runs, and the queue has no limit.
 func fuzzed(f *testing.F) (s *site, worker string) {
 	s = newServer(f, idle, func(set *settings) { set.store.QueueLimit = 1 << 40 })
 	worker = s.newWorker(f, fields{})
@@ -21,10 +21,9 @@ func fuzzed(f *testing.F) (s *site, worker string) {
 	return s, worker
 }
 
-// withstands serves a request inside the process, so that it can be one that no
-// client would send, and fails unless the answer is one the service may give:
-// never an internal error, and every refusal in the form of all refusals. A
-// stream is left as it begins.
+// withstands serves a request without a connection, so that it can be one that no client would
+// send. It fails unless the answer is allowed: no internal error, and every refusal in the common
+// form. It does not read streams to their end.
 func (s *site) withstands(t *testing.T, req *http.Request) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // some headers ask to wait long
@@ -59,14 +58,13 @@ func (s *site) withstands(t *testing.T, req *http.Request) {
 	}
 }
 
-// A leaver is a client that leaves when its answer is a stream, which would not
-// end by itself.
+// A leaver is a client that disconnects from streams, which would not end otherwise.
 type leaver struct {
 	*httptest.ResponseRecorder
 	leave context.CancelFunc
 }
 
-// Flush leaves a stream.
+// Flush disconnects from a stream.
 func (l *leaver) Flush() {
 	l.ResponseRecorder.Flush()
 	if strings.HasPrefix(l.Header().Get("Content-Type"), "text/event-stream") {
@@ -74,7 +72,7 @@ func (l *leaver) Flush() {
 	}
 }
 
-// bodyRequest is a request with a body for withstands.
+// bodyRequest returns a request with a body for withstands.
 func bodyRequest(method, path, contentType string, body []byte) *http.Request {
 	req := httptest.NewRequest(method, path, bytes.NewReader(body))
 	req.Header.Set("Content-Type", contentType)
@@ -82,7 +80,7 @@ func bodyRequest(method, path, contentType string, body []byte) *http.Request {
 	return req
 }
 
-// FuzzBodies sends anything to the endpoints that take JSON.
+// FuzzBodies sends random bodies to the endpoints with JSON bodies.
 func FuzzBodies(f *testing.F) {
 	for _, body := range []string{``, `{}`, `null`, `[]`, `{"input":"x"}`, `{"input":"x","stream":true}`, `{"input":"x","taskId":"t"}`, `{"input":"x","workerId":""}`,
 		`{"title":"a\u0000","summary":"\ud800","prompt":"p","visibility":"private"}`, `{"outputSchema":{"$ref":"#"},"input":"x"}`,
@@ -101,7 +99,7 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// FuzzForms sends anything as a form.
+// FuzzForms sends random forms.
 func FuzzForms(f *testing.F) {
 	const head = "--b\r\nContent-Disposition: form-data; name="
 	for _, body := range []string{"", "--b--", head + "input\r\n\r\nx\r\n--b--", head + "input\r\n\r\nx\r\n" + head + "f; filename=\"../a\"\r\n\r\nbytes\r\n--b--\r\n",
@@ -117,7 +115,7 @@ func FuzzForms(f *testing.F) {
 	})
 }
 
-// FuzzAddresses asks for anything, in paths, ids, files, cursors and filters.
+// FuzzAddresses requests random paths, ids, files, cursors and filters.
 func FuzzAddresses(f *testing.F) {
 	for _, address := range []string{"", "*", "/", "//", "/api", "/api/workers/", "/api/workers/W", "/api/workers/W/files/", "/api/workers/W/files/../x", "/api/workers/W/files/%2e%2e/x",
 		"/api/workers/W/files/a\x00b", "/api/workers/W/members/\xff", "/api/workers/W/stream", "/api/tasks/t", "/api/tasks/t/turns", "/api/tasks/t/cancel", "/api/tasks/t/approvals", "/api/tasks/t/approvals/\x00", "/api/approvals", "/api/tasks/", "/api/me/x", "/healthz/"} {
@@ -132,12 +130,12 @@ func FuzzAddresses(f *testing.F) {
 	s, worker := fuzzed(f)
 	f.Fuzz(func(t *testing.T, method byte, path, query string) {
 		u := &url.URL{Path: strings.Replace(path, "W", worker, 1), RawQuery: strings.ReplaceAll(query, "W", worker)}
-		verb := []string{"GET", "HEAD", "POST", "PUT", "OPTIONS"}[method%5] // none that takes away what the others find
+		verb := []string{"GET", "HEAD", "POST", "PUT", "OPTIONS"}[method%5] // no method that deletes something other requests need
 		s.withstands(t, &http.Request{Method: verb, URL: u, Header: http.Header{}, Body: http.NoBody})
 	})
 }
 
-// FuzzHeaders puts anything into the headers that mean something here.
+// FuzzHeaders sends random values in the headers that the server reads.
 func FuzzHeaders(f *testing.F) {
 	names := []string{"Authorization", "Prefer", "Idempotency-Key", "X-Stainless-Retry-Count", "Last-Event-ID", "Accept", "Content-Type", "Range", "If-None-Match", "If-Range"}
 	for i := range names {
@@ -159,7 +157,7 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// attached returns the address of a file that a worker was given.
+// attached returns the URL of a file that was attached to a task.
 func attached(t testing.TB, s *site, worker string) string {
 	body, contentType := form(t, part{name: "input", content: "x"}, part{name: "workerId", content: worker}, part{name: "f", file: "a.txt", content: "0123456789"})
 	r := s.do(t, "POST", "/api/tasks", body, contentType, "Prefer: respond-async")

@@ -23,34 +23,34 @@ type Gate struct {
 	net.Listener
 	shares  *Shares
 	proxies Proxies
-	refused chan struct{} // has room for the connections that get an answer
+	refused chan struct{} // limits how many refused connections get an answer at once
 
 	mu   sync.Mutex // guards idle
 	idle *list.List // of *gateConn: kept alive without a request, the longest first
 }
 
-// turnedAway is how many connections beyond the limits get an answer at once.
-const turnedAway = 64
+// maxRefused is the number of refused connections that get an answer at once.
+const maxRefused = 64
 
-// NewGate creates a gate in front of ln that lets most connections in, and half as
-// many of one address. A proxy of ours has no limit of its own: it brings everybody.
+// NewGate creates a gate for ln that accepts at most most connections, and half as many from one
+// address. Trusted proxies have no limit, because they carry the connections of all clients.
 func NewGate(ln net.Listener, most int, proxies Proxies) *Gate {
 	limits := SharesOf(most)
 	spare := KeepSpare(ln)
 	g := &Gate{Listener: spare, shares: NewShares("connections", "too_many_connections", limits), proxies: proxies,
-		refused: make(chan struct{}, turnedAway), idle: list.New()}
+		refused: make(chan struct{}, maxRefused), idle: list.New()}
 	spare.yield = g.closeIdle
 	return g
 }
 
-// Accept returns the next connection. One beyond the limits is marked: see answerMarked.
+// Accept returns the next connection. It marks a refused one: see answerMarked.
 func (g *Gate) Accept() (net.Conn, error) {
 	for {
 		raw, err := g.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		if _, ok := raw.(*SpareConn); ok { // the spares are few, and need no share
+		if _, ok := raw.(*SpareConn); ok { // spares are few, and need no share
 			return &gateConn{Conn: raw, gate: g, why: errOutOfFiles, release: func() {}}, nil
 		}
 		release, why := g.admit(raw)
@@ -60,7 +60,7 @@ func (g *Gate) Accept() (net.Conn, error) {
 		// An answer needs a goroutine and a connection, so only a few get one.
 		select {
 		case g.refused <- struct{}{}:
-			// A client that sends nothing must not keep the others from their answer.
+			// A client that sends nothing must not delay the answers to others.
 			limit := time.AfterFunc(spareTime, func() { _ = raw.Close() })
 			return &gateConn{Conn: raw, gate: g, why: why, release: func() { limit.Stop(); <-g.refused }}, nil
 		default:
@@ -72,8 +72,8 @@ func (g *Gate) Accept() (net.Conn, error) {
 // errOutOfFiles turns away the connections for which the process has no file descriptor left.
 var errOutOfFiles = store.Errorf(store.Busy, "the server has no file descriptor left: try again later")
 
-// admit takes the share of a connection. Where there are too many in all, it closes one that
-// is only kept alive.
+// admit takes the share of a connection. If all shares are taken, it first closes an idle
+// connection.
 func (g *Gate) admit(raw net.Conn) (release func(), why error) {
 	h := Holder{Address: g.holder(raw)}
 	release, why = g.shares.Take(h)
@@ -83,7 +83,7 @@ func (g *Gate) admit(raw net.Conn) (release func(), why error) {
 	return release, why
 }
 
-// note keeps the list of idle connections, as the server reports their states.
+// note updates the list of idle connections when the server reports a new state.
 func (g *Gate) note(c *gateConn, state http.ConnState) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -109,11 +109,11 @@ func (g *Gate) closeIdle() bool {
 	g.idle.Remove(first)
 	c.idle = nil
 	g.mu.Unlock()
-	_ = c.Close() // without the lock, which the server's note takes
+	_ = c.Close() // without the lock, which note takes
 	return true
 }
 
-// holder returns the address that a connection is counted for, "" for a proxy of ours.
+// holder returns the address that a connection is counted for, "" for a trusted proxy.
 func (g *Gate) holder(c net.Conn) string {
 	host, _, err := net.SplitHostPort(c.RemoteAddr().String())
 	if err != nil {
@@ -125,28 +125,28 @@ func (g *Gate) holder(c net.Conn) string {
 	return host
 }
 
-// A gateConn is a connection that frees its place when it is closed.
+// A gateConn is a connection that releases its share when it is closed.
 type gateConn struct {
 	net.Conn
 	gate    *Gate
 	idle    *list.Element // in the idle connections of the gate, whose mu guards it
-	why     error         // why it is turned away; nil for others
+	why     error         // why it is refused; nil for accepted ones
 	release func()
 	once    sync.Once
 
-	early []byte // what was read before; the next Read returns it
+	early []byte // bytes that were read ahead; the next Read returns them
 
 	ownDeadline atomic.Bool  // the handler limits its writes itself
 	armed       atomic.Int64 // when the deadline was set, in Unix nanoseconds
 }
 
-// Close closes the connection and frees its place.
+// Close closes the connection and releases its share.
 func (c *gateConn) Close() error {
 	defer c.once.Do(c.release)
 	return c.Conn.Close()
 }
 
-// Read reads what was read before, and then from the client.
+// Read returns the bytes that were read ahead, and then reads from the client.
 func (c *gateConn) Read(b []byte) (int, error) {
 	if len(c.early) == 0 {
 		return c.Conn.Read(b)
@@ -158,15 +158,15 @@ func (c *gateConn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// A client that takes none of writePiece bytes of an answer within writeIn is cut off. The
-// longest answer has no limit of time.
+// A client that accepts no byte of writePiece bytes within writeIn is disconnected. The duration of
+// a whole answer is not limited.
 const (
 	writeIn    = time.Minute
 	writePiece = 128 << 10
 )
 
-// arm sets the deadline of the next piece, unless the handler has set its own. Setting it
-// costs as much as a short write, so one serves for all writes within a tenth of it.
+// arm sets the deadline of the next piece, unless the handler has set its own. Setting a deadline
+// costs as much as a short write, so one deadline serves for a tenth of writeIn.
 func (c *gateConn) arm() {
 	now := time.Now()
 	if c.ownDeadline.Load() || now.UnixNano()-c.armed.Load() < int64(writeIn/10) {
@@ -188,7 +188,7 @@ func (c *gateConn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// Write writes piece by piece, each in time.
+// Write writes b in pieces, each with a deadline.
 func (c *gateConn) Write(b []byte) (n int, err error) {
 	for {
 		c.arm()
@@ -208,7 +208,7 @@ func (c *gateConn) ReadFrom(r io.Reader) (n int64, err error) {
 	}
 	for source.N > 0 {
 		c.arm()
-		// The connection below recognizes a file only directly below one limit.
+		// The connection below recognizes a file only directly below one LimitedReader.
 		piece := &io.LimitedReader{R: source.R, N: min(source.N, writePiece)}
 		want := piece.N
 		m, err := io.Copy(c.Conn, piece)
@@ -220,7 +220,7 @@ func (c *gateConn) ReadFrom(r io.Reader) (n int64, err error) {
 	return n, nil
 }
 
-// CloseWrite ends the sending half, so that a peer reads an answer to its end.
+// CloseWrite closes the sending half, so that the peer can read the answer to its end.
 func (c *gateConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -240,7 +240,7 @@ func gateConnOf(c net.Conn) *gateConn {
 	return own
 }
 
-// markConn notes the gate's connection in the context of its requests.
+// markConn stores the gate's connection in the context of its requests.
 func markConn(ctx context.Context, c net.Conn) context.Context {
 	if own := gateConnOf(c); own != nil {
 		return context.WithValue(ctx, gateConnKey{}, own)
@@ -248,7 +248,7 @@ func markConn(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// noteState tells the gate of a connection its state.
+// noteState reports the state of a connection to its gate.
 func noteState(c net.Conn, state http.ConnState) {
 	if own := gateConnOf(c); own != nil {
 		own.gate.note(own, state)
@@ -259,20 +259,20 @@ func noteState(c net.Conn, state http.ConnState) {
 // event stream. By default it holds megabytes for a client that does not read.
 const streamBuffer = 128 << 10
 
-// limitBuffer limits the kernel's memory for the connection of a stream. A connection of
-// HTTP/2 also carries other responses, and keeps what it has.
+// limitBuffer limits the kernel's memory for the connection of a stream. It leaves HTTP/2 alone:
+// such a connection also carries other responses.
 func limitBuffer(r *http.Request) {
 	c, ok := r.Context().Value(gateConnKey{}).(*gateConn)
 	if !ok || r.ProtoMajor != 1 {
 		return
 	}
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(streamBuffer) // without it, the stream only costs more
+		_ = tcp.SetWriteBuffer(streamBuffer) // after a failure, the stream only needs more memory
 	}
 }
 
-// answerMarked answers requests on connections that are turned away. It passes all others to h.
-// A request for the health of the server is answered over any connection.
+// answerMarked refuses requests on refused connections, and passes all others to h. It answers
+// health checks on any connection.
 func answerMarked(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, ok := r.Context().Value(gateConnKey{}).(*gateConn)
@@ -280,7 +280,7 @@ func answerMarked(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		w.Header().Set("Connection", "close") // the next request may fit in, on another connection
+		w.Header().Set("Connection", "close") // the client's next connection may be accepted
 		if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
 			h.ServeHTTP(w, r)
 			return

@@ -24,7 +24,7 @@ func newGateServer(t *testing.T, most int, h http.HandlerFunc) gateServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxies, err := handlers.ParseProxies([]string{"127.0.0.1"}) // one address may have all connections
+	proxies, err := handlers.ParseProxies([]string{"127.0.0.1"}) // so that one address may have all connections
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +62,8 @@ func answerOn(t *testing.T, c net.Conn) *http.Response {
 
 func getOf(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n" }
 
-// TestIdleMakesRoom fills a gate with connections that are only kept alive: the longest idle
-// one makes room for a new one.
+// TestIdleMakesRoom fills a gate with idle connections. The gate closes the longest idle one for a
+// new connection.
 func TestIdleMakesRoom(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -74,17 +74,18 @@ func TestIdleMakesRoom(t *testing.T) {
 		is.Equal(answerOn(t, c).StatusCode, 200)
 		conns = append(conns, c)
 	}
-	// The server notes the end of a request after it has answered.
+	// The server reports the end of a request after its answer.
 	storetest.Eventually(t, "room for one more", func() bool { return answerOn(t, g.dial(t, getOf("/"))).StatusCode == 200 })
 	// On a busy machine the second connection may have become idle first.
 	ended := make(chan error, len(conns))
 	for _, c := range conns {
 		go func() { _, err := c.Read(make([]byte, 1)); ended <- err }()
 	}
-	is.Equal(<-ended, io.EOF) // the one that was idle for the longest time
+	is.Equal(<-ended, io.EOF) // the connection that was idle for the longest time
 }
 
-// TestHealthBeyondTheLimit asks a full server: it refuses everything but its health.
+// TestHealthBeyondTheLimit sends requests to a full server, which refuses everything except health
+// checks.
 func TestHealthBeyondTheLimit(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -101,7 +102,7 @@ func TestHealthBeyondTheLimit(t *testing.T) {
 		resp := answerOn(t, g.dial(t, getOf(path)))
 		is.Equal(resp.StatusCode, status)
 		is.Equal(resp.Header.Get("Retry-After") != "", status == 503)
-		is.True(resp.Close) // the next request may fit in
+		is.True(resp.Close) // the next connection may be accepted
 	}
 	close(done)
 }

@@ -32,16 +32,15 @@ import (
 	"journeyman/store/storetest"
 )
 
-// ownTransport is the transport of all clients in these tests. Each httptest.Server.Close closes the
-// idle connections of http.DefaultTransport, and a request of another test that is about to use one
-// of them fails then. Nobody closes those of ownTransport.
+// ownTransport is the transport of all clients in these tests. httptest.Server.Close closes the
+// idle connections of http.DefaultTransport, so that a concurrent request of another test could
+// fail. Nothing closes those of ownTransport.
 var ownTransport = &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second}
 
 // ownClient is the client of tests that need no other settings.
 var ownClient = &http.Client{Transport: ownTransport}
 
-// A site is the API of a test: a real server, store and runner, with the offline
-// model.
+// A site is the API under test: a real server, store and runner, with the offline model.
 type site struct {
 	url       string
 	store     *store.Store
@@ -49,30 +48,29 @@ type site struct {
 	validator *validator
 	web       *httptest.Server
 	api       *handlers.API
-	mail      *mail.Server // nil where no mail is taken in
+	mail      *mail.Server // nil if the site receives no mail
 	idle      bool
 	owner     store.Identity
-	key       string // whose requests do and open send; '' for none
+	key       string // the key of do and open; "" for none
 }
 
-// settings are what an option may change before a site is built.
+// settings are the values that an option may change before a site is built.
 type settings struct {
 	store  store.Options
 	runner runner.Config
 	api    handlers.Config
 	sender sender       // of webhooks
 	idle   bool         // the runner does not start: turns stay pending
-	mail   *mail.Config // takes mail in, over the API; nil: not
+	mail   *mail.Config // receives mail, over the API; nil for none
 
-	proxies handlers.Proxies    // whose word on where a request comes from is taken
-	seen    func(*handlers.API) // is told the API
+	proxies handlers.Proxies    // proxies that are trusted
+	seen    func(*handlers.API) // called with the API
 }
 
-// patience is how long a test waits for what should take a moment: the machine
-// may be busy.
+// patience bounds how long a test waits: the machine may be busy.
 const patience = 30 * time.Second
 
-// A sender reaches the endpoints of webhooks.
+// A sender sends webhook deliveries.
 type sender interface {
 	CheckURL(url string) error
 	Send(ctx context.Context, d store.Delivery) (store.Execution, error)
@@ -82,13 +80,13 @@ type option func(*settings)
 
 func idle(s *settings) { s.idle = true }
 
-// withModel puts another model in the place of the offline one.
+// withModel replaces the offline model.
 func withModel(m model.Model) option { return func(s *settings) { s.runner.Model = m } }
 
-// withTiming shortens what a test would wait for.
+// withTiming shortens the server's waits.
 func withTiming(t handlers.Timing) option { return func(s *settings) { s.api.Timing = t } }
 
-// newServer starts a site. Its first key is that of an owner.
+// newServer starts a site. Its key belongs to an owner.
 func newServer(t testing.TB, opts ...option) *site {
 	t.Helper()
 	prices, err := model.LoadPrices("")
@@ -120,7 +118,7 @@ func newServer(t testing.TB, opts ...option) *site {
 		set.mail.Store, set.mail.Runner, set.mail.Log = st, rn, log
 		box = mail.New(*set.mail)
 		box.Start()
-		t.Cleanup(func() { _ = box.Shutdown(t.Context()) }) // a test that listens has shut it down
+		t.Cleanup(func() { _ = box.Shutdown(t.Context()) }) // a test with a listener has shut it down
 		set.api.Inbox, set.api.MailDomain = box, set.mail.Domain
 	}
 	s := &site{mail: box, url: base, store: st, runner: rn, validator: newValidator(t), web: web, idle: set.idle}
@@ -146,7 +144,7 @@ func newServer(t testing.TB, opts ...option) *site {
 
 func (s *site) close(t testing.TB) {
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // no grace: what still runs goes back to the queue
+	cancel() // no grace period: running turns go back to the queue
 	s.runner.Streams.Close()
 	if !s.idle {
 		if err := s.runner.Stop(ctx); err != nil {
@@ -160,28 +158,28 @@ func (s *site) close(t testing.TB) {
 // views returns the builder of webhook bodies.
 func (s *site) views() view.Builder { return view.New(s.store, s.url) }
 
-// as returns the site as the holder of another key sees it.
+// as returns the site with another key.
 func (s *site) as(key string) *site {
 	other := *s
 	other.key = key
 	return &other
 }
 
-// member returns a member's key.
+// member returns the site with a member's key.
 func (s *site) member(t testing.TB, email string) (*site, store.Identity) {
 	t.Helper()
 	who, key := storetest.Caller(t, s.store, "Acme", email, store.RoleMember)
 	return s.as(key), who
 }
 
-// stranger returns the key of another organization's owner.
+// stranger returns the site with the key of another organization's owner.
 func (s *site) stranger(t testing.TB) *site {
 	t.Helper()
 	_, key := storetest.Caller(t, s.store, "Rival", "eve@example.net", store.RoleOwner)
 	return s.as(key)
 }
 
-// A response is an answer that is as openapi.yaml describes it.
+// A response is an answer that was checked against openapi.yaml.
 type response struct {
 	status int
 	header http.Header
@@ -189,15 +187,15 @@ type response struct {
 	value  any // of a JSON body
 }
 
-// do sends a request and checks the answer. Headers are "Name: value"; a body that
-// begins like JSON is sent as such.
+// do sends a request and checks the answer. Headers are "Name: value". A body that begins like JSON
+// is sent as JSON.
 func (s *site) do(t testing.TB, method, path, body string, headers ...string) response {
 	t.Helper()
 	return s.begin(t, method, path, body, headers...)()
 }
 
-// begin sends a request like do, but does not wait. The func that it returns waits for
-// the answer and checks it in the test's own goroutine.
+// begin sends a request like do, but does not wait. The returned function waits for the answer and
+// checks it in the test's own goroutine.
 func (s *site) begin(t testing.TB, method, path, body string, headers ...string) func() response {
 	t.Helper()
 	req := s.request(t, method, path, body, headers...)
@@ -255,7 +253,7 @@ func (s *site) request(t testing.TB, method, path, body string, headers ...strin
 	return req
 }
 
-// must is do for what has to succeed.
+// must calls do and fails the test unless the request succeeds.
 func (s *site) must(t testing.TB, method, path, body string, headers ...string) response {
 	t.Helper()
 	r := s.do(t, method, path, body, headers...)
@@ -265,8 +263,7 @@ func (s *site) must(t testing.TB, method, path, body string, headers ...string) 
 	return r
 }
 
-// at returns the value at a path of field names and indexes such as "a.0.b", nil
-// where there is none.
+// at returns the value at a path of field names and indexes such as "a.0.b", or nil.
 func (r response) at(path string) any {
 	v := r.value
 	for _, step := range strings.Split(path, ".") {
@@ -286,20 +283,19 @@ func (r response) at(path string) any {
 	return v
 }
 
-// text is at for strings.
+// text returns the string at a path.
 func (r response) text(path string) string {
 	v, _ := r.at(path).(string)
 	return v
 }
 
-// size is how many elements the list at a path has.
+// size returns the length of the list at a path.
 func (r response) size(path string) int {
 	v, _ := r.at(path).([]any)
 	return len(v)
 }
 
-// refused is "STATUS CODE" and the paths of the details: what a client's program
-// looks at.
+// refused returns the status, the code and the paths of the details, which client programs use.
 func (r response) refused() string {
 	out := strconv.Itoa(r.status) + " " + r.text("code")
 	details, _ := r.at("details").([]any)
@@ -313,27 +309,27 @@ func (r response) refused() string {
 func encode(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // tests give what marshals
+		panic(err) // the values of tests always marshal
 	}
 	return string(b)
 }
 
-// fields are a JSON object.
+// fields is a JSON object.
 type fields map[string]any
 
-// run returns a task that has ended: of the worker where one is named.
+// run runs a task to its end, of the worker in f if there is one.
 func (s *site) run(t testing.TB, f fields) response {
 	t.Helper()
 	return s.must(t, "POST", "/api/tasks", encode(f))
 }
 
-// newWorker makes a worker template and returns its id.
+// newWorker creates a worker template and returns its id.
 func (s *site) newWorker(t testing.TB, f fields) string {
 	t.Helper()
 	return s.must(t, "POST", "/api/workers", encode(f)).text("id")
 }
 
-// A clock is time that a test moves by hand.
+// A clock is a clock that a test sets.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -353,18 +349,18 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// chars is n characters of two bytes each.
+// chars returns n characters of two bytes each.
 func chars(n int) string { return strings.Repeat("é", n) }
 
 // sameJSON reports whether two values have the same JSON.
 func sameJSON(a, b any) bool { return bytes.Equal([]byte(encode(a)), []byte(encode(b))) }
 
-// scripted is an input that the offline model carries out line by line.
+// scripted returns an input that the offline model carries out line by line.
 func scripted(lines ...string) string {
 	return "```offline\n" + strings.Join(lines, "\n") + "\n```"
 }
 
-// calling is a line of a script that calls a tool. Arguments are names and values.
+// calling returns a script line that calls a tool. arguments alternates names and values.
 func calling(name string, arguments ...string) string {
 	input := fields{}
 	for i := 0; i+1 < len(arguments); i += 2 {
@@ -373,19 +369,18 @@ func calling(name string, arguments ...string) string {
 	return "tool " + name + " " + encode(input)
 }
 
-// publishing is two lines of a script that write and publish a file.
+// publishing returns two script lines that write and publish a file.
 func publishing(path, content string) string {
 	return calling("write_file", "path", path, "content", content) + "\n" + calling("publish_file", "path", path)
 }
 
-// pause is true once d has gone by: for tests of what takes time itself.
+// pause returns a condition that becomes true after d, for tests that need real time.
 func pause(d time.Duration) func() bool {
 	end := time.Now().Add(d)
 	return func() bool { return time.Now().After(end) }
 }
 
-// A stream is an event stream being read. Its events are held against
-// openapi.yaml as they come.
+// A stream is an event stream that a test reads. Its events are checked against openapi.yaml.
 type stream struct {
 	resp      *http.Response
 	lines     *bufio.Reader
@@ -397,7 +392,7 @@ type stream struct {
 	beats     int      // comments so far
 }
 
-// open asks for a stream and checks the beginning of the answer.
+// open opens a stream and checks the beginning of the answer.
 func (s *site) open(t testing.TB, method, path, body string, headers ...string) *stream {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -420,7 +415,7 @@ func (s *site) open(t testing.TB, method, path, body string, headers ...string) 
 	return st
 }
 
-// read returns the data of the next event; ok is false where the stream ends.
+// read returns the data of the next event. ok is false at the end of the stream.
 func (s *stream) read(t testing.TB) (data string, ok bool) {
 	t.Helper()
 	id := ""
@@ -455,7 +450,7 @@ func (s *stream) read(t testing.TB) (data string, ok bool) {
 	}
 }
 
-// next is read for an event that has to come.
+// next returns the data of the next event, which must exist.
 func (s *stream) next(t testing.TB) string {
 	t.Helper()
 	data, ok := s.read(t)
@@ -465,7 +460,7 @@ func (s *stream) next(t testing.TB) string {
 	return data
 }
 
-// until reads up to the event that holds text.
+// until reads up to an event that contains text.
 func (s *stream) until(t testing.TB, text string) string {
 	t.Helper()
 	for {
@@ -475,7 +470,7 @@ func (s *stream) until(t testing.TB, text string) string {
 	}
 }
 
-// ended reads the rest and reports whether it ends with [DONE].
+// ended reads the remaining events and reports whether the last one is [DONE].
 func (s *stream) ended(t testing.TB) bool {
 	t.Helper()
 	for {
@@ -485,7 +480,7 @@ func (s *stream) ended(t testing.TB) bool {
 	}
 }
 
-// types are those of the chunks so far.
+// types returns the types of the chunks so far.
 func (s *stream) types() string {
 	var out []string
 	for _, data := range s.data {

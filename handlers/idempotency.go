@@ -9,9 +9,9 @@ import (
 	"journeyman/store"
 )
 
-// IdempotencyKey returns what tells a POST of an API key from its repetitions: the header
-// Idempotency-Key or, for generated clients that retry without one, the content. content
-// is equal for requests that mean the same.
+// IdempotencyKey returns the key that a POST shares with its repetitions. It holds the header
+// Idempotency-Key and a hash of the request. Generated clients that retry without the header are
+// recognized by the hash. content must be equal for requests that mean the same.
 func IdempotencyKey(r *http.Request, keyID string, content []byte) (store.IdempotencyKey, error) {
 	h := sha256.New()
 	h.Write([]byte(r.Method + " " + r.URL.Path + "\n"))
@@ -30,8 +30,8 @@ func IdempotencyKey(r *http.Request, keyID string, content []byte) (store.Idempo
 	return o, nil
 }
 
-// namedKey is idempotencyKey for requests that only an Idempotency-Key tells apart: without
-// one it returns the zero value.
+// namedKey returns the key of a request with an Idempotency-Key, and the zero value for a request
+// without one.
 func namedKey(r *request, content []byte) (store.IdempotencyKey, error) {
 	key, err := idempotencyKey(r, content)
 	if key.Key == "" {
@@ -51,7 +51,7 @@ func markReplay(w http.ResponseWriter, replayed bool) {
 	}
 }
 
-// respondReplayed is respondOK for requests that clients may repeat.
+// respondReplayed responds as respondOK does, and marks the answer to a repeated request.
 func respondReplayed(w http.ResponseWriter, v any, replayed bool, err error) error {
 	if err == nil {
 		markReplay(w, replayed)

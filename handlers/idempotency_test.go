@@ -9,8 +9,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestOneTaskForManyRequests sends twenty equal requests at once, by each way to
-// say that they are one.
+// TestOneTaskForManyRequests sends twenty equal requests at once, with each way to mark
+// repetitions.
 func TestOneTaskForManyRequests(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ header, path string }{
@@ -32,7 +32,7 @@ func TestOneTaskForManyRequests(t *testing.T) {
 			first := 0
 			for _, r := range got {
 				is.Equal(r.text("metadata.turnId"), got[0].text("metadata.turnId"))
-				is.Equal(r.text("output_text"), "once") // all wait for the result
+				is.Equal(r.text("output_text"), "once") // all clients wait for the result
 				if r.header.Get("Idempotency-Replayed") == "" {
 					first++
 				}
@@ -44,7 +44,7 @@ func TestOneTaskForManyRequests(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKey tells repetitions from other requests.
+// TestIdempotencyKey checks which requests count as repetitions.
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -70,7 +70,7 @@ func TestIdempotencyKey(t *testing.T) {
 	} {
 		is.Equal(s.do(t, "POST", call[0], call[1], key).refused(), "422 idempotency_mismatch")
 	}
-	is.True(guest.must(t, "POST", "/api/tasks", body, key).text("metadata.turnId") != turn) // another key's own
+	is.True(guest.must(t, "POST", "/api/tasks", body, key).text("metadata.turnId") != turn) // another key has its own requests
 	is.True(s.must(t, "POST", "/api/tasks", body, "Idempotency-Key: K").text("metadata.turnId") != turn)
 	is.True(s.must(t, "POST", "/api/tasks", body).text("metadata.turnId") != turn)
 
@@ -82,12 +82,12 @@ func TestIdempotencyKey(t *testing.T) {
 	is.True(strings.Contains(replay.types(), "finish"))
 
 	s.must(t, "DELETE", "/api/workers/"+id, "")
-	is.Equal(s.must(t, "POST", "/api/tasks", body, key).text("metadata.turnId"), turn) // the result stays
+	is.Equal(s.must(t, "POST", "/api/tasks", body, key).text("metadata.turnId"), turn) // the result stays the same
 	now.advance(24*time.Hour + time.Second)
-	is.Equal(s.do(t, "POST", "/api/tasks", body, key).refused(), "404 not_found") // forgotten: a request like any other
+	is.Equal(s.do(t, "POST", "/api/tasks", body, key).refused(), "404 not_found") // the key has expired, so this is a new request
 }
 
-// TestRefusalsAreNotRemembered uses a key again after a mistake is put right.
+// TestRefusalsAreNotRemembered uses a key again after correcting the request.
 func TestRefusalsAreNotRemembered(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -102,7 +102,7 @@ func TestRefusalsAreNotRemembered(t *testing.T) {
 	is.Equal(s.must(t, "GET", "/api/workers", "").size("items"), 1)
 }
 
-// TestRetryCount joins what a generated client asked for before, and nothing else.
+// TestRetryCount checks which earlier request a generated client's retry joins.
 func TestRetryCount(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -115,9 +115,9 @@ func TestRetryCount(t *testing.T) {
 	}
 	first := turn(s, "X-Stainless-Retry-Count: 0")
 	is.Equal(turn(s, retry), first)
-	second := turn(s)                                       // the same again, and meant
+	second := turn(s)                                       // the same request without a retry count is new
 	is.True(second != first)                                // another key made the same turn
-	is.Equal(turn(s, "X-Stainless-Retry-Count: 2"), second) // the newest
+	is.Equal(turn(s, "X-Stainless-Retry-Count: 2"), second) // the newest request
 	is.True(turn(guest, retry) != second)                   // another caller got the same turn
 	is.True(turn(s, "X-Stainless-Retry-Count: -1") != second)
 	third := turn(s, "X-Stainless-Retry-Count: x")
@@ -129,7 +129,7 @@ func TestRetryCount(t *testing.T) {
 	is.Equal(s.must(t, "POST", "/api/workers", `{"title":"T"}`, retry).text("id"), made.text("id"))
 }
 
-// TestCancelOnce repeats a cancellation after the task has gone on.
+// TestCancelOnce repeats a cancellation after the task has got new turns.
 func TestCancelOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -142,10 +142,10 @@ func TestCancelOnce(t *testing.T) {
 	add()
 	again := s.must(t, "POST", "/api/tasks/t/cancel", "", "Idempotency-Key: k")
 	is.Equal(again.header.Get("Idempotency-Replayed"), "true")
-	is.True(again.text("task.status") != "aborted") // what came since is not meant
-	for range 2 {                                   // without a key, every try means what there is
+	is.True(again.text("task.status") != "aborted") // the newer turns are not aborted
+	for range 2 {                                   // without a key, each request aborts all present turns
 		is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", "", "X-Stainless-Retry-Count: 1").text("task.status"), "aborted")
 		add()
 	}
-	is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", "").text("task.status"), "aborted") // nothing left to do
+	is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", "").text("task.status"), "aborted") // nothing is left to abort
 }

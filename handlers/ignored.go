@@ -38,10 +38,10 @@ func listOfFields(names []string) string {
 // Nearest returns the known name that is most similar to a wrong one, or "" if none is similar.
 func Nearest(name string, known []string) string {
 	best, distance := "", max(2, utf8.RuneCountInString(name)/3)+1
-	if len(name) > maxIgnoredName { // the distance costs the product of both lengths
+	if len(name) > maxIgnoredName { // the distance takes time proportional to the product of both lengths
 		return ""
 	}
-	// Sorted, so that of equally near names the same one is suggested each time.
+	// Sorted, so that equally similar names always give the same suggestion.
 	for _, k := range slices.Sorted(slices.Values(known)) {
 		if d := runner.EditDistance(strings.ToLower(name), strings.ToLower(k)); d < distance {
 			best, distance = k, d

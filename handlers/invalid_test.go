@@ -19,8 +19,7 @@ import (
 	"journeyman/handlers"
 )
 
-// TestInvalidFields sends values that break a rule, and expects every one of them
-// named.
+// TestInvalidFields sends values that break a rule, and checks that the answer names each of them.
 func TestInvalidFields(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, idle)
@@ -116,11 +115,11 @@ func TestInvalidFields(t *testing.T) {
 			got := s.do(t, method, path, tt.body, lines[1:]...)
 			is.Equal(got.refused(), "400 invalid_request "+tt.details)
 			first, _, _ := strings.Cut(tt.details, " ")
-			is.True(strings.HasPrefix(got.text("error"), first+": ")) // the message names one too
+			is.True(strings.HasPrefix(got.text("error"), first+": ")) // the message also names a field
 		})
 	}
 	is := is.New(t)
-	is.Equal(s.must(t, "GET", "/api/tasks", "").size("items"), 0) // nothing came of any
+	is.Equal(s.must(t, "GET", "/api/tasks", "").size("items"), 0) // no request has created anything
 }
 
 // numbered returns n names.
@@ -132,7 +131,7 @@ func numbered(n int) []string {
 	return names
 }
 
-// TestMalformedBodies sends what is no JSON object to each endpoint that takes one.
+// TestMalformedBodies sends bodies that are no JSON object to each endpoint with a JSON body.
 func TestMalformedBodies(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, idle)
@@ -171,7 +170,7 @@ func TestMalformedBodies(t *testing.T) {
 	}
 }
 
-// TestAcceptedBodies sends what is unusual and right.
+// TestAcceptedBodies sends unusual but valid bodies.
 func TestAcceptedBodies(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -203,7 +202,7 @@ func TestAcceptedBodies(t *testing.T) {
 	}
 }
 
-// TestIdsAtTheirLimits uses the longest and the oddest task ids there may be.
+// TestIdsAtTheirLimits uses the longest and most unusual task ids that are allowed.
 func TestIdsAtTheirLimits(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -221,8 +220,7 @@ func TestIdsAtTheirLimits(t *testing.T) {
 	}
 }
 
-// TestAddresses asks for what is not there, by methods that are not, and by odd
-// spellings.
+// TestAddresses requests unknown paths, unsupported methods and unusual spellings.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -272,7 +270,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestHead expects of every GET the same headers without a body.
+// TestHead checks that HEAD returns the headers of GET without a body.
 func TestHead(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -299,7 +297,7 @@ func TestHead(t *testing.T) {
 	is.Equal(s.do(t, "HEAD", "/api/tasks/none", "").status, 404)
 }
 
-// TestOpenEndpoints need no key.
+// TestOpenEndpoints checks the endpoints that need no key.
 func TestOpenEndpoints(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -311,7 +309,7 @@ func TestOpenEndpoints(t *testing.T) {
 	is.Equal(document.text("info.version"), "1.2.3")
 }
 
-// TestNotReady says which part stands still.
+// TestNotReady checks that readiness names the part that has stopped.
 func TestNotReady(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -321,12 +319,12 @@ func TestNotReady(t *testing.T) {
 	is.Equal(got.text("checks.runner"), "failing")
 }
 
-// TestDamaged has the daily check find overwritten pages. From then on every answer says why it
-// is none, and /readyz what to do.
+// TestDamaged overwrites pages, which the daily check finds. From then on every refusal gives the
+// reason, and /readyz the advice.
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := newServer(t, idle) // a runner would fail to sign off
+	s := newServer(t, idle) // a runner could not store its state
 	id := s.newWorker(t, fields{})
 	f, err := os.OpenFile(filepath.Join(s.store.Dir(), "journeyman.db"), os.O_RDWR, 0)
 	is.NoErr(err)
@@ -345,7 +343,7 @@ func TestDamaged(t *testing.T) {
 	is.True(strings.Contains(string(s.as("").do(t, "GET", "/metrics", "").body), "journeyman_store_damaged 1"))
 }
 
-// TestRawRequests speaks HTTP by hand, as no client library would.
+// TestRawRequests sends HTTP that no client library would send.
 func TestRawRequests(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -395,8 +393,8 @@ func (s *site) raw(t testing.TB, request string) *http.Response {
 
 var shortPatience = handlers.Timing{ReadIn: 300 * time.Millisecond}
 
-// TestPatience cuts off a client that stands still in the middle of a body, and
-// not one that is slow.
+// TestPatience checks that a client that stops in the middle of a body is disconnected, and a slow
+// one is not.
 func TestPatience(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -410,7 +408,7 @@ func TestPatience(t *testing.T) {
 
 	unasked := s.raw(t, "POST /api/workers HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{")
 	defer unasked.Body.Close()
-	is.Equal(unasked.StatusCode, 401) // answered, though the body never comes
+	is.Equal(unasked.StatusCode, 401) // answered without the missing body
 
 	piped, slow := io.Pipe()
 	go func() {

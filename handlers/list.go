@@ -20,7 +20,7 @@ func respondPage[T, V any](w http.ResponseWriter, list []T, next string, show fu
 	return respondOK(w, page[V]{Items: each(list, show), NextCursor: view.Optional(next)}, err)
 }
 
-// each returns what show makes of each item. It is never nil, which JSON shows as null.
+// each returns show's result for each item. It never returns nil, which JSON shows as null.
 func each[T, V any](list []T, show func(T) V) []V {
 	views := make([]V, 0, len(list))
 	for _, item := range list {
@@ -29,8 +29,8 @@ func each[T, V any](list []T, show func(T) V) []V {
 	return views
 }
 
-// parseQuery reads the query. A malformed one is refused: what net/http makes of it
-// would be a list without a filter that was asked for.
+// parseQuery reads the query. It refuses a malformed one: net/http would drop the malformed part,
+// and the list would lack a filter.
 func parseQuery(r *request) (url.Values, error) {
 	v, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"journeyman/store"
 )
 
-// A member is a person who may use a private worker, as the interface shows it.
+// A member is a user who may use a private worker, as the API shows it.
 type member struct {
 	UserID    string `json:"userId"`
 	Email     string `json:"email"`

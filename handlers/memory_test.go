@@ -14,7 +14,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A saying answers each call in the same way.
+// A saying is a model that always returns the same answer.
 type saying struct {
 	model.Model
 	resp model.Response
@@ -25,7 +25,7 @@ func (m saying) Generate(context.Context, model.Request, func(model.Delta)) (mod
 	return m.resp, m.err
 }
 
-// hostile is text that JSON cannot hold as it is, or that some programs cut off.
+// hostile is text that JSON must escape, or that some programs truncate.
 const hostile = "\xff one\x00two \xe2\x82 <b>&\u2028</b> \ufffd \U0001F600 \xed\xa0\x80\r\n"
 
 // says returns a model that always answers with these parts.
@@ -41,9 +41,8 @@ func fails(code string) option {
 func textPart(text string) model.Part      { return model.Part{Type: model.PartText, Text: text} }
 func reasoningPart(text string) model.Part { return model.Part{Type: model.PartReasoning, Text: text} }
 
-// TestAnswerFromMemoryIsThatOfTheStore runs turns, and compares the answer that the waiting
-// client gets with the run view that is read from the store. read is set for turns whose
-// answer must be read.
+// TestAnswerFromMemoryIsThatOfTheStore runs turns, and compares the answer of the waiting client
+// with the run view from the store. read is set for turns whose answer is read from the store.
 func TestAnswerFromMemoryIsThatOfTheStore(t *testing.T) {
 	t.Parallel()
 	unusual := strings.ToValidUTF8(hostile, "?")
@@ -102,8 +101,8 @@ func TestAnswerFromMemoryIsThatOfTheStore(t *testing.T) {
 	}
 }
 
-// TestAnswerFromMemoryOfOtherTurns is the same comparison for turns with attachments, cancelled
-// turns, and follow-ups.
+// TestAnswerFromMemoryOfOtherTurns compares the same for turns with attachments, cancelled turns,
+// and follow-ups.
 func TestAnswerFromMemoryOfOtherTurns(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -131,12 +130,11 @@ func TestAnswerFromMemoryOfOtherTurns(t *testing.T) {
 	}
 }
 
-// handsOver runs a turn, and reports whether those who wait for it get its conversation from
-// memory.
+// handsOver runs a turn, and reports whether waiting clients get its conversation from memory.
 func (s *site) handsOver(t *testing.T, task fields) bool {
 	t.Helper()
 	is := is.New(t)
-	// A turn that ends before the wait for it begins is read from the store. So this tries again.
+	// A turn that ends before the wait begins is read from the store, so this tries again.
 	for range 10 {
 		a, err := s.store.CreateTurn(t.Context(), store.NewTurn{Caller: s.owner.Caller, Budget: store.BudgetStandard,
 			WorkerID: task["workerId"].(string), Input: task["input"].(string)})
@@ -166,14 +164,14 @@ func (s *site) readRun(t *testing.T, turnID string) string {
 	return string(body)
 }
 
-// TestReadsOfATask counts the queries of a request that runs a task of one step: of its key, of
-// the wait for the turn, and of the organization's cap. More than these must have a reason.
+// TestReadsOfATask counts the queries of a request that runs a task of one step: for its key, the
+// wait for the turn, and the organization's cap. Further queries need a reason.
 func TestReadsOfATask(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t)
 	task := fields{"workerId": s.newWorker(t, fields{}), "input": scripted("say Hello.")}
-	s.run(t, task) // what is read once is read now
+	s.run(t, task) // the first run also makes the queries whose results are cached
 	before := s.store.WriteStats().Reads.Load()
 	s.run(t, task)
 	is.Equal(s.store.WriteStats().Reads.Load()-before, int64(3))

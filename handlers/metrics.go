@@ -20,10 +20,9 @@ import (
 	"journeyman/store"
 )
 
-// A meter makes the samples of GET /metrics. To add a metric, add a line to families, which
-// describes it, and write its samples in one of the functions of newMeter. A label holds
-// no id and no text of a client or a model, so that the number of series is bounded: see
-// TestMetricsStayBounded.
+// A meter writes the samples of GET /metrics. To add a metric, add its description to families, and
+// write its samples in one of the functions of newMeter. A label must not hold an id or the text of
+// a client or a model, so that the number of series is bounded: see TestMetricsStayBounded.
 type meter struct {
 	set      *metrics.Set
 	describe descriptions
@@ -57,8 +56,8 @@ func (m *meter) write(out io.Writer) error {
 	return m.describe.write(out, b.String())
 }
 
-// observe counts a request that has been answered. Each label has one of a few values: a
-// method of methodLabel, a pattern of the route table and a status.
+// observe counts a request that was answered. Its labels have few values: a method of methodLabel,
+// a pattern of the route table and a status.
 func (m *meter) observe(method, route string, err error, took time.Duration) {
 	status := "ok"
 	if err != nil {
@@ -83,7 +82,7 @@ func writeTurns(out samples, st *store.Store, rn *runner.Runner) {
 	for _, w := range []store.WaitFor{store.WaitForPerson, store.WaitForModel, store.WaitForWorker} {
 		n := float64(waiting[w])
 		if err != nil {
-			n = math.NaN() // unknown: a zero would hide the waiting turns
+			n = math.NaN() // unknown: a zero would hide waiting turns
 		}
 		out.value("journeyman_turns_waiting", n, "for", string(w))
 	}
@@ -97,8 +96,7 @@ func writeTurns(out samples, st *store.Store, rn *runner.Runner) {
 	out.count("journeyman_model_retries_total", rn.Retries())
 }
 
-// writeBacklog leaves the samples out if the database does not answer: zeros would hide
-// the work that waits.
+// writeBacklog writes no samples if the database does not answer: zeros would hide waiting work.
 func writeBacklog(out samples, st *store.Store) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

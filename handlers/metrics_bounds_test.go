@@ -18,7 +18,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// mark stands in every text that the hostile clients of these tests write.
+// mark is in every text that the hostile clients of these tests send.
 const mark = "hostile"
 
 // A rawClient sends requests that no HTTP library would send.
@@ -29,8 +29,8 @@ type rawClient struct {
 	in   *bufio.Reader
 }
 
-// send sends text as it stands and reads the answer. It connects anew where the
-// server has closed the connection.
+// send sends text unchanged and reads the answer. It opens a new connection if the server has
+// closed the last one.
 func (c *rawClient) send(text string) {
 	c.t.Helper()
 	if c.conn == nil {
@@ -56,8 +56,8 @@ func (c *rawClient) send(text string) {
 	}
 }
 
-// sendOdd sends requests in which everything that a client may write differs from
-// request to request and from round to round.
+// sendOdd sends requests in which every text of the client differs from request to request and from
+// round to round.
 func sendOdd(t testing.TB, s *site, round, requests int) {
 	t.Helper()
 	c := &rawClient{t: t, addr: strings.TrimPrefix(s.url, "http://")}
@@ -82,7 +82,7 @@ func sendOdd(t testing.TB, s *site, round, requests int) {
 	}
 }
 
-// nameOdd has workers, models, tools and errors with names of a client's choice.
+// nameOdd creates workers, models, tools and errors with names that clients choose.
 func nameOdd(t testing.TB, s *site, round int) {
 	t.Helper()
 	is := is.New(t)
@@ -105,15 +105,14 @@ func nameOdd(t testing.TB, s *site, round int) {
 	}
 }
 
-// sample matches a line of /metrics that is no comment.
+// sample matches a line of /metrics that is not a comment.
 var (
 	sample = regexp.MustCompile(`^([a-z_]+)(?:\{(.*)\})? \S+$`)
 	label  = regexp.MustCompile(`([a-z_]+)="((?:[^"\\]|\\.)*)"`)
 )
 
-// series returns the names of all series of /metrics, with their labels, and checks
-// that no label is long or holds what a client wrote. The series of the process and
-// of Go's runtime are not ours.
+// series returns all series of /metrics with their labels. It fails if a label is long or holds a
+// client's text. It leaves out the series of the process and of Go's runtime.
 func series(t testing.TB, s *site) (list []string) {
 	t.Helper()
 	text := string(s.as("").do(t, "GET", "/metrics", "").body)
@@ -141,8 +140,8 @@ func series(t testing.TB, s *site) (list []string) {
 	return list
 }
 
-// TestMetricsStayBounded has clients write whatever they like wherever they can. A
-// second flood of other names makes no series that the first has not made.
+// TestMetricsStayBounded sends client-chosen names wherever possible. A second round with other
+// names adds no series.
 func TestMetricsStayBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -150,7 +149,7 @@ func TestMetricsStayBounded(t *testing.T) {
 	requests := storetest.Rounds(3000, 600)
 	sendOdd(t, s, 1, requests)
 	nameOdd(t, s, 1)
-	series(t, s) // asking makes a series, too
+	series(t, s) // this request adds a series, too
 	first := series(t, s)
 	sendOdd(t, s, 2, requests)
 	nameOdd(t, s, 2)
@@ -159,7 +158,7 @@ func TestMetricsStayBounded(t *testing.T) {
 	is.True(slices.ContainsFunc(first, func(name string) bool { return strings.Contains(name, `method="other"`) }))
 }
 
-// TestRefusedMethodIsNotEchoed checks that an answer stays small, too.
+// TestRefusedMethodIsNotEchoed checks that the answer to a long method is short.
 func TestRefusedMethodIsNotEchoed(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -175,7 +174,7 @@ func TestRefusedMethodIsNotEchoed(t *testing.T) {
 	is.True(resp.Header.Get("Allow") != "")
 }
 
-// TestLimiterForgets has more keys than the limiter remembers at once.
+// TestLimiterForgets uses more keys than the limiter holds.
 func TestLimiterForgets(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

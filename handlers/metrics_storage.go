@@ -29,7 +29,7 @@ func writeDisk(out samples, st *store.Store) {
 	out.value("journeyman_disk_level", float64(level))
 	size := st.Sizes()
 	if size.Disk <= 0 {
-		return // the system does not tell: a zero would raise alarms
+		return // unknown: a zero would raise alarms
 	}
 	out.value("journeyman_disk_free_bytes", float64(size.Free))
 	out.value("journeyman_disk_size_bytes", float64(size.Disk))
@@ -37,8 +37,8 @@ func writeDisk(out samples, st *store.Store) {
 	out.value("journeyman_disk_reserve_bytes", float64(size.Reserve))
 }
 
-// writeStorage writes the figures of the data folder. It costs next to nothing: the store
-// measures the folder a few times a day.
+// writeStorage writes the sizes of the data folder. It is cheap: the store measures the folder a
+// few times a day.
 func writeStorage(out samples, st *store.Store) {
 	free := math.NaN() // unknown
 	if sp, err := st.Space(context.Background()); err == nil {

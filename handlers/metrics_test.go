@@ -49,7 +49,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	for _, word := range []string{s.key, s.owner.OrganizationID, "tsk_", "wrk_"} {
-		is.True(!strings.Contains(string(res.body), word)) // figures name nobody
+		is.True(!strings.Contains(string(res.body), word)) // metrics hold no names
 	}
 }
 
@@ -77,8 +77,8 @@ func TestMetricsAreForFew(t *testing.T) {
 	is.Equal(get(closed, "Authorization", "Bearer secret-of-the-scraper"), http.StatusOK)
 }
 
-// TestMetricsAreDescribed checks that each family stands in one piece, with its description
-// before it: scrapers refuse a family that comes twice.
+// TestMetricsAreDescribed checks that each family is in one block, with its description before it:
+// scrapers refuse a family that occurs twice.
 func TestMetricsAreDescribed(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -89,8 +89,8 @@ func TestMetricsAreDescribed(t *testing.T) {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, "# HELP "); ok {
 			name, help, _ := strings.Cut(rest, " ")
-			is.True(!seen[name])           // the family comes once
-			is.True(len(help) > len("x.")) // it is described
+			is.True(!seen[name])           // the family occurs once
+			is.True(len(help) > len("x.")) // the family has a description
 			seen[name], family = true, name
 			continue
 		}
@@ -98,12 +98,12 @@ func TestMetricsAreDescribed(t *testing.T) {
 			is.True(strings.HasPrefix(line, family)) // a sample follows the description of its family
 		}
 	}
-	is.True(seen["journeyman_tool_call_duration_seconds"])                                                          // the tool was counted
-	is.True(strings.Contains(text, `journeyman_tool_call_duration_seconds_count{tool="list_files",result="ok"} 1`)) // by its name
+	is.True(seen["journeyman_tool_call_duration_seconds"])                                                          // the tool call was counted
+	is.True(strings.Contains(text, `journeyman_tool_call_duration_seconds_count{tool="list_files",result="ok"} 1`)) // the label has the tool's name
 	is.True(!strings.Contains(text, "journeyman_backup_age_seconds"))                                               // there was no backup
 }
 
-// TestMetricsOfBackups shows how the last backups ended, and why nothing can be changed.
+// TestMetricsOfBackups checks the metrics of past backups and of a read-only store.
 func TestMetricsOfBackups(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -122,29 +122,29 @@ func TestMetricsOfBackups(t *testing.T) {
 		}
 		return lines
 	}
-	is.Equal(read()["failure_timestamp_seconds"], "") // none failed
+	is.Equal(read()["failure_timestamp_seconds"], "") // no backup failed
 	is.NoErr(s.store.SaveBackupRuns([]store.BackupRun{run(1, ""), run(2, mark), run(3, "")}))
 	got := read()
 	is.Equal(got["succeeded"], "1")
 	is.Equal(got["size_bytes"], "3")
 	is.Equal(got["duration_seconds"], "2")
 	is.Equal(got["failure_timestamp_seconds"], "1.777600802e+09") // two hours after begun
-	is.Equal(got["success_timestamp_seconds"], "")                // of the folder itself, which no backup was made of
+	is.Equal(got["success_timestamp_seconds"], "")                // the data folder itself had no backup
 	is.NoErr(s.store.SaveBackupRuns([]store.BackupRun{run(1, ""), run(2, mark)}))
 	is.NoErr(s.store.NoteBackup())
 	got = read()
 	is.Equal(got["succeeded"], "0")
-	is.Equal(got["size_bytes"], "1")                // of the last good one
+	is.Equal(got["size_bytes"], "1")                // of the last complete one
 	is.True(got["success_timestamp_seconds"] != "") // the folder was backed up
 
 	defer s.store.ReadOnly(store.ReadOnlyError(store.CodeStorage, mark))()
 	release := s.store.ReadOnly(store.ReadOnlyError("maintenance", mark))
 	got = read()
 	is.Equal(got[`journeyman_store_read_only_reason{reason="maintenance"}`], "1")
-	is.Equal(got[`journeyman_store_read_only_reason{reason="storage"}`], "1") // the older reason holds, too
+	is.Equal(got[`journeyman_store_read_only_reason{reason="storage"}`], "1") // the older reason is still there
 	release()
 	got = read()
 	is.Equal(got[`journeyman_store_read_only_reason{reason="maintenance"}`], "0")
 	is.Equal(got["journeyman_store_read_only"], "1")
-	series(t, s) // no label says what an error says
+	series(t, s) // no label holds an error text
 }

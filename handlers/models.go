@@ -8,16 +8,16 @@ import (
 	"journeyman/store"
 )
 
-// A modelItem is a model that a worker may choose, as the interface shows it.
+// A modelItem is a model that a worker may choose, as the API shows it.
 type modelItem struct {
 	Name          string   `json:"name"`
-	Provider      *string  `json:"provider"` // null for the server's environment
+	Provider      *string  `json:"provider"` // null for a model of the server's environment
 	ContextWindow *int64   `json:"contextWindow"`
 	Abilities     []string `json:"abilities"` // null if unknown
 }
 
-// listModels writes the models that workers of the caller's organization may choose, and those
-// of workers that choose none.
+// listModels writes the models that workers of the caller's organization may choose, and the
+// default models.
 func (a *API) listModels(w http.ResponseWriter, r *request) error {
 	choices, err := a.runner.ModelChoices(r.Context(), r.who.OrganizationID)
 	items := []modelItem{}

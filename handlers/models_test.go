@@ -9,8 +9,8 @@ import (
 	"journeyman/store"
 )
 
-// TestListModels lists the models of a connected provider to its organization, and not to
-// another one.
+// TestListModels checks that the models of a connected provider are listed for its organization
+// only.
 func TestListModels(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

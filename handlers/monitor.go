@@ -9,23 +9,23 @@ import (
 	"journeyman/store"
 )
 
-// A monitor looks after all open streams from one goroutine. It makes silent ones send a
-// heartbeat, and ends those whose readers may not read any more. The readers themselves have no
-// timers, and only wait for events.
+// A monitor checks all open streams from one goroutine. It makes silent streams send a heartbeat,
+// and ends those whose client has lost the permission to read. So readers need no timers and only
+// wait for events.
 type monitor struct {
 	timing Timing
 
 	mu       sync.Mutex // guards the fields below
 	readers  map[*reader]struct{}
 	running  bool // while there are readers
-	checking bool // a check is under way
+	checking bool // a permission check is running
 }
 
 func newMonitor(timing Timing) *monitor {
 	return &monitor{timing: timing, readers: map[*reader]struct{}{}}
 }
 
-// add begins to look after a reader.
+// add starts the monitoring of a reader.
 func (m *monitor) add(rd *reader) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,7 +42,7 @@ func (m *monitor) remove(rd *reader) {
 	delete(m.readers, rd)
 }
 
-// run makes rounds while there are readers.
+// run calls round regularly while there are readers.
 func (m *monitor) run() {
 	tick := time.NewTicker(max(time.Millisecond, min(m.timing.BeatEvery, m.timing.CheckEvery)/10))
 	defer tick.Stop()
@@ -53,7 +53,7 @@ func (m *monitor) run() {
 	}
 }
 
-// round looks at every reader. It returns false when there is none.
+// round checks every reader. It returns false when there is none.
 func (m *monitor) round(now time.Time) bool {
 	silent, unchecked, more := m.due(now)
 	if len(unchecked) > 0 {
@@ -62,7 +62,7 @@ func (m *monitor) round(now time.Time) bool {
 	for i, rd := range silent {
 		rd.beat()
 		if i%8 == 7 {
-			runtime.Gosched() // the turns that run must not wait until all have written
+			runtime.Gosched() // running turns must not wait until all heartbeats are written
 		}
 	}
 	return more
@@ -106,16 +106,16 @@ func (m *monitor) check(unchecked map[string][]*reader) {
 	}
 }
 
-// ask asks whether a reader may go on. The reader may leave meanwhile, and others wait for the
-// same answer.
+// ask returns the error of a reader's permission check. The check does not end with the reader,
+// because readers of the same subject share its answer.
 func (m *monitor) ask(rd *reader) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(rd.ctx), max(m.timing.CheckEvery, time.Second))
 	defer cancel()
 	return rd.may(ctx)
 }
 
-// refused reports whether a check says that a key is revoked, or may not see the task or
-// worker any more. Another failure of the check is no refusal.
+// refused reports whether a check found that a key is revoked, or may not read the task or worker
+// any more. Other errors do not end a stream.
 func refused(err error) bool {
 	return store.IsKind(err, store.Unauthorized) || store.IsKind(err, store.Forbidden) ||
 		store.IsKind(err, store.NotFound)

@@ -13,10 +13,10 @@ import (
 	"journeyman/handlers"
 )
 
-// monitoring is the folder of the dashboard and of the alert rules.
+// monitoring is the folder of the dashboard and the alert rules.
 const monitoring = "../.package/monitoring/"
 
-// A panel is one of the dashboard's, as far as a test looks at it.
+// A panel holds the checked fields of a dashboard panel.
 type panel struct {
 	ID                       int
 	Type, Title, Description string
@@ -26,7 +26,7 @@ type panel struct {
 	Targets                  []struct{ RefID, Expr, LegendFormat string }
 }
 
-// dashboard reads the panels of the dashboard.
+// dashboard returns the panels of the dashboard.
 func dashboard(t testing.TB) []panel {
 	t.Helper()
 	var d struct{ Panels []panel }
@@ -40,7 +40,7 @@ func dashboard(t testing.TB) []panel {
 	return d.Panels
 }
 
-// TestMonitoringNamesMetrics finds a metric that was renamed, or that never was.
+// TestMonitoringNamesMetrics checks that every named metric exists.
 func TestMonitoringNamesMetrics(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -59,8 +59,8 @@ func TestMonitoringNamesMetrics(t *testing.T) {
 	}
 }
 
-// TestDashboardIsComplete checks that each panel says what it shows, with a unit, for the chosen
-// servers, in a place of its own.
+// TestDashboardIsComplete checks that each panel has a description, a unit, the filter for servers,
+// and its own position.
 func TestDashboardIsComplete(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -93,7 +93,8 @@ func TestDashboardIsComplete(t *testing.T) {
 	is.Equal(rows, []string{"Overview", "Work", "Models", "Streams and requests", "Mail and webhooks", "Disk and store", "Process"})
 }
 
-// TestComposeMountsWhatIsThere finds a file that was renamed: Docker would create a folder instead.
+// TestComposeMountsWhatIsThere checks that the mounted files exist: Docker would create a folder
+// for a missing one.
 func TestComposeMountsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

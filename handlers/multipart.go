@@ -14,8 +14,8 @@ import (
 	"journeyman/store"
 )
 
-// readInstruction reads a body that runs something: a JSON object or, with files, a
-// form that has the same fields.
+// readInstruction reads a body with an instruction: a JSON object or, with files, a form that has
+// the same fields.
 func (a *API) readInstruction(w http.ResponseWriter, r *request) (*Body, error) {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err == nil && mediaType == "multipart/form-data" {
@@ -24,8 +24,8 @@ func (a *API) readInstruction(w http.ResponseWriter, r *request) (*Body, error) 
 	return readBody(w, r)
 }
 
-// readForm reads a multipart body as it comes. Every part with a filename is a file,
-// whatever its name.
+// readForm reads a multipart body while it arrives. Every part with a filename is a file, whatever
+// its name.
 func (a *API) readForm(w http.ResponseWriter, r *request) (*Body, error) {
 	if err := a.store.Room(); err != nil { // before the files arrive
 		return nil, err
@@ -33,7 +33,7 @@ func (a *API) readForm(w http.ResponseWriter, r *request) (*Body, error) {
 	in := newPatientReader(w, r, a.cfg.Uploads.RequestSize)
 	in.onDisk = true
 	defer in.done()
-	end := newEnding(r.Header.Get("Content-Type"))
+	end := newBoundaryFinder(r.Header.Get("Content-Type"))
 	// This is a copy, so that a later reader of the request's own body takes no shares again.
 	form := *r.Request
 	form.Body = io.NopCloser(io.TeeReader(in, end))
@@ -50,10 +50,10 @@ func (a *API) readForm(w http.ResponseWriter, r *request) (*Body, error) {
 		}
 	}
 	if err == io.EOF {
-		// Only after the body was read to its end does net/http notice that a client goes.
+		// net/http only notices that a client disconnects after the whole body was read.
 		_, err = io.Copy(io.Discard, form.Body)
 	}
-	if err == nil && !end.seen { // a file that is cut off must not pass as a whole one
+	if err == nil && !end.seen { // a truncated file must not count as complete
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
@@ -62,25 +62,25 @@ func (a *API) readForm(w http.ResponseWriter, r *request) (*Body, error) {
 	return b, nil
 }
 
-// An ending watches a multipart body go by for its last boundary. Where it is
-// missing the body was cut off: mime/multipart takes a cut in the headers of a
-// part for the end.
-type ending struct {
-	boundary []byte // the last one, with its dashes
-	carry    []byte // the bytes before, in which it may begin
+// A boundaryFinder is a writer that searches a multipart body for its closing boundary. A body
+// without one is truncated: mime/multipart takes a body that ends in the headers of a part for
+// complete.
+type boundaryFinder struct {
+	boundary []byte // the closing boundary, with its dashes
+	carry    []byte // the last bytes written, in which the boundary may begin
 	seen     bool
 }
 
-func newEnding(contentType string) *ending {
+func newBoundaryFinder(contentType string) *boundaryFinder {
 	_, params, err := mime.ParseMediaType(contentType)
 	if err != nil {
-		return &ending{seen: true} // MultipartReader refuses the header
+		return &boundaryFinder{seen: true} // MultipartReader refuses the header
 	}
-	return &ending{boundary: []byte("--" + params["boundary"] + "--")}
+	return &boundaryFinder{boundary: []byte("--" + params["boundary"] + "--")}
 }
 
 // Write never fails.
-func (e *ending) Write(b []byte) (int, error) {
+func (e *boundaryFinder) Write(b []byte) (int, error) {
 	if e.seen {
 		return len(b), nil
 	}
@@ -109,13 +109,13 @@ func (a *API) uploadError(err error) error {
 	return store.Errorf(store.Invalid, "the multipart body is malformed or incomplete")
 }
 
-// errKeep marks failures of our own disk, which are not the client's fault.
+// errKeep marks failures of the server's own disk.
 var errKeep = errors.New("keep attachment")
 
 // maxFields bounds the fields of a form that are no files.
 const maxFields = 100
 
-// readPart adds a part to a form. room is how many bytes its fields may still have.
+// readPart adds a part to a form. room is the number of bytes that are left for fields.
 func (a *API) readPart(b *Body, part *multipart.Part, room *int) error {
 	if name := part.FileName(); name != "" {
 		if len(b.files) == a.cfg.Uploads.Files {
@@ -124,7 +124,7 @@ func (a *API) readPart(b *Body, part *multipart.Part, room *int) error {
 		src := &partReader{r: part}
 		f, err := a.runner.Keep(name, src, a.cfg.Uploads.FileSize)
 		if src.err != nil {
-			return src.err // the client's, not ours
+			return src.err // the client's failure, not the disk's
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", errKeep, err)
@@ -137,7 +137,7 @@ func (a *API) readPart(b *Body, part *multipart.Part, room *int) error {
 	if err != nil {
 		return err
 	}
-	// Fields are held in memory, several times over while they are read.
+	// Reading a field needs several times its size in memory.
 	if *room -= len(text); *room < 0 || len(b.fields) == maxFields {
 		return store.Errorf(store.TooLarge, "a request has at most %d fields, of at most %d bytes together",
 			maxFields, maxJSON)
@@ -146,13 +146,13 @@ func (a *API) readPart(b *Body, part *multipart.Part, room *int) error {
 		return store.Errorf(store.Invalid, "the field %q is not valid UTF-8", part.FormName())
 	}
 	if len(text) == 0 {
-		return nil // a browser sends an empty text for a field that was left out
+		return nil // a browser sends an empty text for an empty field
 	}
 	b.fields[part.FormName()], err = json.Marshal(string(text))
 	return err
 }
 
-// partReader remembers why reading from the client failed.
+// A partReader keeps the error of reading from the client.
 type partReader struct {
 	r   io.Reader
 	err error

@@ -53,9 +53,8 @@ func weight(parameters string) float64 {
 	return quality
 }
 
-// quality returns how much a client wants a media type, 0 for not at all. The most
-// exact range counts, and exactness says how exact it is: 2 for the type itself, 0 for
-// any type at all.
+// quality returns how much a client wants a media type, 0 for not at all. The most exact range
+// counts. exactness is 2 for the type itself, and 0 for */*.
 func quality(list []mediaRange, mediaType string) (q float64, exactness int) {
 	mainType, subtype, _ := strings.Cut(mediaType, "/")
 	exactness = -1
@@ -76,9 +75,8 @@ func quality(list []mediaRange, mediaType string) (q float64, exactness int) {
 	return q, exactness
 }
 
-// preferred returns which of the media types on offer a client wants most: the one
-// with the highest quality, of equal ones the one that the client names more exactly,
-// and then the first. It is the first where the client accepts none of them.
+// preferred returns the media type that a client prefers: that of the highest quality, then of the
+// more exact range, then the first. It returns the first type if the client accepts none.
 func preferred(r *http.Request, types ...string) string {
 	list := acceptHeader(r)
 	best, bestQuality, bestExactness := types[0], 0.0, -1
@@ -91,8 +89,8 @@ func preferred(r *http.Request, types ...string) string {
 	return best
 }
 
-// WantsHTML reports whether a request comes from a browser that asks for a page:
-// browsers name HTML, programs do not.
+// WantsHTML reports whether a browser asks for a page: browsers name HTML in Accept, programs do
+// not.
 func WantsHTML(r *http.Request) bool {
 	list := acceptHeader(r)
 	for _, mediaType := range []string{"text/html", "application/xhtml+xml"} {
@@ -103,8 +101,7 @@ func WantsHTML(r *http.Request) bool {
 	return false
 }
 
-// plainBody refuses a compressed body and says which encoding is taken (RFC 9110,
-// section 12.5.3).
+// plainBody refuses a compressed body, and names the accepted encoding (RFC 9110, section 12.5.3).
 func plainBody(w http.ResponseWriter, r *http.Request) error {
 	for _, encoding := range listHeader(r, "Content-Encoding") {
 		if encoding != "" && !strings.EqualFold(encoding, "identity") {

@@ -10,11 +10,10 @@ import (
 	"journeyman/store"
 )
 
-// Hosted MCP clients have no API key. They ask people for access by OAuth 2.1. A refusal of
-// /mcp names the metadata by which a client finds these endpoints (RFC 9728 and RFC 8414).
-// The client registers itself (RFC 7591) and sends its user's browser to AuthorizePath, a
-// page of the dashboard. That page sends the browser back with a code. The client exchanges
-// the code for tokens.
+// Hosted MCP clients have no API key. They get access by OAuth 2.1. A refusal of /mcp names the
+// metadata that describes these endpoints (RFC 9728 and RFC 8414). The client registers itself (RFC
+// 7591) and sends its user's browser to AuthorizePath, a page of the dashboard. That page sends the
+// browser back with a code. The client exchanges the code for tokens.
 const (
 	AuthorizePath = "/oauth/authorize"
 	tokenPath     = "/oauth/token"
@@ -29,9 +28,9 @@ const (
 
 // The limits of requests without a key.
 const (
-	placeLimit = 300      // requests a minute from one place; a hosted client sends those of many people
-	joinLimit  = 2        // registrations a minute from one place, after a burst
-	maxOAuth   = 64 << 10 // bytes of a body
+	networkLimit      = 300      // requests a minute from one network; a hosted client serves many people
+	registrationLimit = 2        // registrations a minute from one network, after a burst
+	maxOAuth          = 64 << 10 // bytes of a body
 )
 
 // isOAuth reports whether the API serves a path of OAuth. The dashboard serves AuthorizePath.
@@ -43,8 +42,8 @@ func isOAuth(path string) bool {
 	return false
 }
 
-// oauthRoutes registers the endpoints of OAuth. Their errors have the form of RFC 6749,
-// section 5.2. The callers have no key yet, so requests are counted by place.
+// oauthRoutes registers the endpoints of OAuth. Their errors have the form of RFC 6749, section
+// 5.2. The callers have no key yet, so requests are limited by client network.
 func (a *API) oauthRoutes() {
 	on := func(method, pattern string, limit *limiter, h handle) {
 		a.open(method, pattern, func(w http.ResponseWriter, r *request) error {
@@ -55,12 +54,12 @@ func (a *API) oauthRoutes() {
 			return oauthProblem(err)
 		})
 	}
-	on("GET", resourcePath, a.places, a.getResource(""))
-	on("GET", resourcePath+"/mcp", a.places, a.getResource("/mcp"))
-	on("GET", issuerPath, a.places, a.getIssuer)
-	on("POST", registerPath, a.joining, a.registerClient)
-	on("POST", tokenPath, a.places, a.issueTokens)
-	on("POST", revokePath, a.places, a.revokeToken)
+	on("GET", resourcePath, a.oauthRequests, a.getResource(""))
+	on("GET", resourcePath+"/mcp", a.oauthRequests, a.getResource("/mcp"))
+	on("GET", issuerPath, a.oauthRequests, a.getIssuer)
+	on("POST", registerPath, a.registrations, a.registerClient)
+	on("POST", tokenPath, a.oauthRequests, a.issueTokens)
+	on("POST", revokePath, a.oauthRequests, a.revokeToken)
 }
 
 // oauthProblem returns err in the form that clients of OAuth expect.
@@ -77,8 +76,8 @@ func oauthProblem(err error) error {
 	return &p
 }
 
-// mcpKey identifies the caller of the MCP endpoint. A refusal names the metadata by which a
-// client finds out how to get access.
+// mcpKey identifies the caller of the MCP endpoint. A refusal names the metadata that tells a
+// client how to get access.
 func (a *API) mcpKey(w http.ResponseWriter, r *http.Request) (store.Identity, error) {
 	who, err := a.auth.mcpKey(w, r)
 	if store.IsKind(err, store.Unauthorized) {
@@ -148,8 +147,8 @@ type clientView struct {
 	Scope         string   `json:"scope"`
 }
 
-// registerClient stores a program. The program gets no secret, because it could not keep one.
-// PKCE binds each code to the program that asked for it.
+// registerClient stores a program. The program gets no secret, because it could not keep one. PKCE
+// binds each code to the program that requested it.
 func (a *API) registerClient(w http.ResponseWriter, r *request) error {
 	raw, done, err := readJSON(w, r, "a registration", maxOAuth)
 	if err != nil {
@@ -222,9 +221,9 @@ func readParams(w http.ResponseWriter, r *request) (url.Values, error) {
 	return form, OnlyOnce(form)
 }
 
-// OnlyOnce returns an Invalid error if a parameter of OAuth occurs twice (RFC 6749, section
-// 3.1). Two programs could read different ones. Only resource may occur several times (RFC
-// 8707, section 2).
+// OnlyOnce returns an Invalid error if a parameter of OAuth occurs twice (RFC 6749, section 3.1),
+// because two programs could read different values. Only resource may be repeated (RFC 8707,
+// section 2).
 func OnlyOnce(params url.Values) error {
 	for name, values := range params {
 		if len(values) > 1 && name != "resource" {

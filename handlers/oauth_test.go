@@ -14,7 +14,7 @@ import (
 	"journeyman/store"
 )
 
-// form sends a form and checks the answer against the description.
+// form sends a form and checks the answer against openapi.yaml.
 func (s *site) form(t *testing.T, path, kind, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
@@ -50,7 +50,7 @@ func TestOAuthEndpoints(t *testing.T) {
 		is.NoErr(res.Body.Close())
 		is.Equal(res.StatusCode, http.StatusOK)
 		s.validator.check(t, req, res, body)
-		is.True(strings.Contains(string(body), `"`+s.url)) // names this server
+		is.True(strings.Contains(string(body), `"`+s.url)) // the URLs are those of this server
 	}
 	status, body := s.form(t, "/oauth/register", "application/json", `{"client_name": "x", "redirect_uris": ["https://client.example/"]}`)
 	is.Equal(status, http.StatusCreated)
@@ -69,7 +69,7 @@ func TestOAuthEndpoints(t *testing.T) {
 		"redirect_uri": {"https://client.example/"}, "code_verifier": {verifier}}.Encode())
 	is.Equal(status, http.StatusOK)
 	access := strings.Split(strings.Split(body, `"access_token":"`)[1], `"`)[0]
-	is.Equal(s.challenge(t, access), "") // the token opens /mcp
+	is.Equal(s.challenge(t, access), "") // the token gives access to /mcp
 	status, _ = s.form(t, "/oauth/revoke", asForm, url.Values{"token": {access}, "client_id": {id}}.Encode())
 	is.Equal(status, http.StatusOK)
 	status, _ = s.form(t, "/oauth/revoke", asForm, "client_id="+id)
@@ -81,7 +81,7 @@ func TestOAuthEndpoints(t *testing.T) {
 	is.True(strings.Contains(s.challenge(t, access), `error="invalid_token"`))
 }
 
-// challenge returns how /mcp refuses a token, "" if it does not.
+// challenge returns the challenge with which /mcp refuses a token, or "".
 func (s *site) challenge(t *testing.T, token string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))

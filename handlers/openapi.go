@@ -13,8 +13,7 @@ import (
 //go:embed openapi.yaml
 var openAPIYAML []byte
 
-// openAPIJSON converts the document when it is first asked for: most processes
-// never are.
+// openAPIJSON converts the document at its first use, because most processes never need it.
 var openAPIJSON = sync.OnceValues(func() ([]byte, error) {
 	loose, err := yaml.YAMLToJSON(openAPIYAML)
 	if err != nil {
@@ -39,6 +38,6 @@ func OpenAPI(version string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The first version in the document is that of info: it stands at the top.
+	// The first version in the document is info.version.
 	return bytes.Replace(doc, []byte(`"version":"0.0.0"`), append([]byte(`"version":`), own...), 1), nil
 }

@@ -17,15 +17,15 @@ import (
 	"journeyman/handlers"
 )
 
-// TestOpenAPI checks the JSON form against another reader of the YAML.
+// TestOpenAPI compares the JSON with the result of another YAML parser.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	got, err := handlers.OpenAPI("1.2.3")
 	is.NoErr(err)
-	is.True(bytes.HasPrefix(got, []byte(`{"openapi":"3.1.0","info":{"title":"Journeyman","version":"1.2.3",`))) // the order of the source
+	is.True(bytes.HasPrefix(got, []byte(`{"openapi":"3.1.0","info":{"title":"Journeyman","version":"1.2.3",`))) // the order of openapi.yaml
 	is.Equal(bytes.Count(got, []byte("1.2.3")), 1)
-	got, err = handlers.OpenAPI("0.0.0") // as the source has it
+	got, err = handlers.OpenAPI("0.0.0") // the version of openapi.yaml
 	is.NoErr(err)
 
 	source, err := os.ReadFile("openapi.yaml")
@@ -39,11 +39,11 @@ func TestOpenAPI(t *testing.T) {
 	is.NoErr(err)
 	have, err := converted.MarshalJSON()
 	is.NoErr(err)
-	is.Equal(string(have), string(want)) // both readers see the same document
+	is.Equal(string(have), string(want)) // both parsers return the same document
 }
 
-// TestOpenAPIRequestsHaveNoDefaults holds that no schema of a request body has a
-// default: generators of clients make such a field one that must be sent.
+// TestOpenAPIRequestsHaveNoDefaults checks that no schema of a request body has a default: client
+// generators make such a field required.
 func TestOpenAPIRequestsHaveNoDefaults(t *testing.T) {
 	t.Parallel()
 	v := newValidator(t)
@@ -66,7 +66,7 @@ func TestOpenAPIRequestsHaveNoDefaults(t *testing.T) {
 	}
 }
 
-// checkNoDefault walks what stands at the place named at, references followed once.
+// checkNoDefault checks the schema at a pointer. It follows each reference once.
 func (v *validator) checkNoDefault(t *testing.T, at string, node any, seen map[string]bool) {
 	switch node := node.(type) {
 	case []any:
@@ -89,7 +89,7 @@ func (v *validator) checkNoDefault(t *testing.T, at string, node any, seen map[s
 	}
 }
 
-// lookup returns what stands below node under these names, nil where nothing does.
+// lookup returns the value below node under these names, or nil.
 func lookup(node any, names ...string) any {
 	for _, name := range names {
 		object, _ := node.(map[string]any)
@@ -98,7 +98,7 @@ func lookup(node any, names ...string) any {
 	return node
 }
 
-// TestOpenAPIOperations holds what every operation must say.
+// TestOpenAPIOperations checks the required parts of every operation.
 func TestOpenAPIOperations(t *testing.T) {
 	t.Parallel()
 	v := newValidator(t)
@@ -121,17 +121,17 @@ func TestOpenAPIOperations(t *testing.T) {
 					is.True(ref.Value.Headers["X-Request-Id"] != nil)
 				}
 				for _, status := range statusesOf(method, op) {
-					is.True(op.Responses.Value(status) != nil) // a refusal that every such operation may give
+					is.True(op.Responses.Value(status) != nil) // every such operation may answer this refusal
 				}
 			})
 		}
 	}
 }
 
-// statusesOf lists the refusals that an operation must describe.
+// statusesOf returns the statuses of the refusals that an operation must describe.
 func statusesOf(method string, op *openapi3.Operation) []string {
 	if op.Security != nil && len(*op.Security) == 0 {
-		return nil // open to all, without parameters: nothing to refuse
+		return nil // open to all, without parameters: no refusal
 	}
 	statuses := []string{"401", "429", "500", "503"}
 	if op.RequestBody != nil {
@@ -139,7 +139,7 @@ func statusesOf(method string, op *openapi3.Operation) []string {
 	}
 	if method == "POST" {
 		statuses = append(statuses, "400")
-		if op.OperationID != "callMCP" { // which tells a mismatch as its protocol does
+		if op.OperationID != "callMCP" { // callMCP reports a mismatch in its own protocol
 			statuses = append(statuses, "422")
 		}
 		if !slices.ContainsFunc(op.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Name == "Idempotency-Key" }) {
@@ -149,7 +149,7 @@ func statusesOf(method string, op *openapi3.Operation) []string {
 	return statuses
 }
 
-// hasExample reports whether an operation shows a value that it takes or gives.
+// hasExample reports whether an operation has an example of a request or an answer.
 func hasExample(item *openapi3.PathItem, op *openapi3.Operation) bool {
 	shown := func(content openapi3.Content) bool {
 		for _, media := range content {
@@ -168,13 +168,13 @@ func hasExample(item *openapi3.PathItem, op *openapi3.Operation) bool {
 	return slices.ContainsFunc(item.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.Example != nil })
 }
 
-// An example is a value that the document shows, and the schema it must meet.
+// An example is an example value, and the schema that it must match.
 type example struct {
 	pointer string // of the schema
 	value   any
 }
 
-// examples collects the examples below node, which stands at pointer.
+// examples returns the examples below node, which is at pointer.
 func (v *validator) examples(pointer string, node any) []example {
 	var found []example
 	switch node := node.(type) {
@@ -185,7 +185,7 @@ func (v *validator) examples(pointer string, node any) []example {
 	case map[string]any:
 		if _, ok := node["schema"]; ok {
 			found = v.shown(pointer+"/schema", node)
-		} else if values, ok := node["examples"].([]any); ok { // of a schema itself
+		} else if values, ok := node["examples"].([]any); ok { // of the schema itself
 			for _, value := range values {
 				found = append(found, example{pointer, value})
 			}
@@ -240,11 +240,11 @@ func TestOpenAPIExamples(t *testing.T) {
 	}
 }
 
-// freeForm names the fields whose content is the client's or a tool's own.
+// freeForm lists the fields whose content a client or a tool chooses.
 var freeForm = []string{"outputSchema", "structured_output", "structuredOutput", "input", "output", "data", "messageMetadata"}
 
-// surplus calls each with the names to an object inside value, after adding a
-// field that no schema knows to that object, and takes the field away again.
+// surplus adds an unknown field to each object in value, calls each with the object's path, and
+// removes the field.
 func surplus(value any, at string, each func(at string)) {
 	switch value := value.(type) {
 	case []any:
@@ -264,8 +264,8 @@ func surplus(value any, at string, each func(at string)) {
 	}
 }
 
-// TestOpenAPIAnswersAreClosed adds an unknown field to every object of every
-// example answer: a field that the document does not know must not pass.
+// TestOpenAPIAnswersAreClosed adds an unknown field to every object of every example answer, and
+// checks that validation fails.
 func TestOpenAPIAnswersAreClosed(t *testing.T) {
 	t.Parallel()
 	v := newValidator(t)
@@ -288,7 +288,7 @@ func TestOpenAPIAnswersAreClosed(t *testing.T) {
 	}
 }
 
-// clone returns a copy that may be changed: the document's own values are shared.
+// clone returns a copy, because the values of the document are shared.
 func clone(t *testing.T, value any) any {
 	t.Helper()
 	src, err := json.Marshal(value)

@@ -23,10 +23,10 @@ import (
 	"journeyman/handlers"
 )
 
-// A validator holds answers of the API against its description. kin-openapi reads
-// the document and finds the operation. Values are judged by jsonschema on the
-// document itself: kin-openapi would compile each schema anew for each answer,
-// and falls back to the rules of OpenAPI 3.0 where that fails.
+// A validator checks answers of the API against openapi.yaml. kin-openapi reads the document and
+// finds the operation. jsonschema validates values with the document's own schemas: kin-openapi
+// would compile each schema for each answer, and falls back to the rules of OpenAPI 3.0 if that
+// fails.
 type validator struct {
 	doc    *openapi3.T
 	router routers.Router
@@ -36,10 +36,10 @@ type validator struct {
 	compiler *jsonschema.Compiler
 }
 
-// documentURL names the document inside the compiler; nothing is fetched.
+// documentURL names the document in the compiler; nothing is downloaded.
 const documentURL = "mem:///openapi.json"
 
-// loadValidator is shared by all tests: what it gives is never changed.
+// loadValidator returns a validator that all tests share and none changes.
 var loadValidator = sync.OnceValues(func() (*validator, error) {
 	src, err := handlers.OpenAPI("1.0.0")
 	if err != nil {
@@ -63,7 +63,7 @@ func buildValidator(src []byte) (*validator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load the document: %w", err)
 	}
-	doc.Servers = nil // tests serve on any port
+	doc.Servers = nil // test servers have any port
 	router, err := legacy.NewRouter(doc)
 	if err != nil {
 		return nil, err
@@ -80,9 +80,9 @@ func buildValidator(src []byte) (*validator, error) {
 	return &validator{doc: doc, router: router, tree: tree, compiler: c}, nil
 }
 
-// check fails the test unless the answer to req is as described: its status, the
-// headers that must be there, its media type and its body. The events of a stream
-// are checked as far as body has them; bytes of files are not looked at.
+// check fails the test unless the answer to req matches its description: status, required headers,
+// media type and body. Of a stream, it checks the events in body. It does not check the bytes of
+// files.
 func (v *validator) check(t testing.TB, req *http.Request, resp *http.Response, body []byte) {
 	t.Helper()
 	if err := v.problem(req, resp, body); err != nil {
@@ -91,7 +91,7 @@ func (v *validator) check(t testing.TB, req *http.Request, resp *http.Response, 
 	}
 }
 
-// problem tells how an answer differs from its description, nil if it does not.
+// problem returns how an answer differs from its description, or nil.
 func (v *validator) problem(req *http.Request, resp *http.Response, body []byte) error {
 	want, err := v.find(req, resp.StatusCode)
 	if err != nil {
@@ -109,7 +109,7 @@ func (v *validator) problem(req *http.Request, resp *http.Response, body []byte)
 	return v.body(want, resp.Header, body)
 }
 
-// expectation is the description of an answer and where in the document it stands.
+// An expectation is the description of an answer and its place in the document.
 type expectation struct {
 	response  *openapi3.Response
 	pointer   string
@@ -119,11 +119,11 @@ type expectation struct {
 // find returns the description of an answer to req with that status.
 func (v *validator) find(req *http.Request, status int) (expectation, error) {
 	route, params, err := v.router.FindRoute(&http.Request{Method: req.Method, URL: routable(req.URL)})
-	if err != nil && req.Method == http.MethodHead { // what can be got has a HEAD
+	if err != nil && req.Method == http.MethodHead { // every GET has a HEAD
 		route, params, err = v.router.FindRoute(&http.Request{Method: http.MethodGet, URL: routable(req.URL)})
 	}
 	for name, value := range params {
-		if value == "" { // this router takes /api/workers for /api/workers/{workerId}
+		if value == "" { // this router matches /api/workers with /api/workers/{workerId}
 			err = fmt.Errorf("the parameter %s is empty", name)
 		}
 	}
@@ -144,8 +144,7 @@ func (v *validator) find(req *http.Request, status int) (expectation, error) {
 	return expectation{ref.Value, pointer, route.Operation.OperationID}, nil
 }
 
-// findUnrouted returns the description of what an address without an operation may
-// answer.
+// findUnrouted returns the description of the answers of a path without an operation.
 func (v *validator) findUnrouted(cause error, status int) (expectation, error) {
 	name, ok := map[int]string{
 		http.StatusUnauthorized:     "Unauthorized",
@@ -159,8 +158,7 @@ func (v *validator) findUnrouted(cause error, status int) (expectation, error) {
 	return expectation{v.doc.Components.Responses[name].Value, "#/components/responses/" + name, ""}, nil
 }
 
-// routable makes one segment of a file's path, as a parameter of OpenAPI has no
-// slashes.
+// routable replaces the slashes in a file's path, because a parameter of OpenAPI has none.
 func routable(u *url.URL) *url.URL {
 	before, file, ok := strings.Cut(u.Path, "/files/")
 	if !ok {
@@ -229,8 +227,8 @@ func (v *validator) body(want expectation, header http.Header, body []byte) erro
 	}
 }
 
-// consistent checks what a schema can't say: that a refusal says the same thing
-// twice where it says it twice.
+// consistent checks rules that a schema cannot express: that the duplicated parts of a refusal
+// agree.
 func consistent(value any, header http.Header) error {
 	refusal, _ := value.(map[string]any)
 	id, ok := refusal["requestId"]
@@ -246,7 +244,7 @@ func consistent(value any, header http.Header) error {
 	return nil
 }
 
-// events checks the lines of an event stream. The last may be cut off.
+// events checks the lines of an event stream. The last line may be incomplete.
 func (v *validator) events(operation string, body []byte) error {
 	pointer := "#/components/schemas/UIMessageChunk"
 	if operation == "streamWorker" {
@@ -272,7 +270,7 @@ func (v *validator) events(operation string, body []byte) error {
 	return nil
 }
 
-// validate holds a value against the schema at a JSON pointer into the document.
+// validate validates a value against the schema at a JSON pointer into the document.
 func (v *validator) validate(pointer string, value any) error {
 	v.mu.Lock()
 	schema, err := v.compiler.Compile(documentURL + pointer)
@@ -283,7 +281,7 @@ func (v *validator) validate(pointer string, value any) error {
 	return schema.Validate(value)
 }
 
-// escape makes a name fit to be a step of a JSON pointer in a URL.
+// escape escapes a name as a part of a JSON pointer in a URL.
 func escape(name string) string {
 	return url.PathEscape(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
 }

@@ -21,7 +21,7 @@ const (
 	restart = `{"type":"data-restart","data":{"stepId":"2"},"transient":true`
 )
 
-// TestValidator shows which answers the validator lets pass and which not.
+// TestValidator checks which answers the validator accepts.
 func TestValidator(t *testing.T) {
 	t.Parallel()
 	v := newValidator(t)
@@ -90,14 +90,14 @@ func TestValidator(t *testing.T) {
 				return
 			}
 			err := v.problem(req, resp, []byte(tt.body))
-			is.True(err != nil)                             // it differs
-			is.True(strings.Contains(err.Error(), tt.says)) // and the reason is told
+			is.True(err != nil)                             // the validator accepts the answer
+			is.True(strings.Contains(err.Error(), tt.says)) // the error names the reason
 		})
 	}
 }
 
-// TestOpenAPIRequests holds the document's idea of a valid body against the
-// interface: limits count characters, unknown fields pass, wrong types do not.
+// TestOpenAPIRequests checks which bodies the document accepts: limits count characters, unknown
+// fields pass, wrong types do not.
 func TestOpenAPIRequests(t *testing.T) {
 	t.Parallel()
 	v := newValidator(t)

@@ -12,8 +12,7 @@ import (
 	"journeyman/store"
 )
 
-// TestOwnFolders runs a worker each of whose tasks has a folder of its own, with ids of
-// every kind.
+// TestOwnFolders runs a worker whose tasks have their own folders, with task ids of every kind.
 func TestOwnFolders(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -28,7 +27,7 @@ func TestOwnFolders(t *testing.T) {
 			}
 			r := up(scripted(calling("list_files"), "say {{last}}"))
 			is.Equal(r.text("metadata.taskId"), task)
-			is.True(strings.HasPrefix(r.text("output_text"), "a.txt\t") && strings.Count(r.text("output_text"), "\t") == 1) // and nothing of others
+			is.True(strings.HasPrefix(r.text("output_text"), "a.txt\t") && strings.Count(r.text("output_text"), "\t") == 1) // no files of other tasks
 			names, urls := s.attachments(t, r)
 			is.Equal(names[0], "a.txt")
 			is.True(strings.HasPrefix(urls[0], files+"tasks/"))
@@ -38,7 +37,7 @@ func TestOwnFolders(t *testing.T) {
 			is.Equal(r.text("files.0.filename"), "b.txt")
 			is.True(strings.HasPrefix(r.text("files.0.url"), s.url+files+"tasks/"))
 			is.Equal(string(s.must(t, "GET", strings.TrimPrefix(r.text("files.0.url"), s.url), "").body), "beta of "+task)
-			is.Equal(string(s.must(t, "GET", files+"tasks/"+task+"/out/b.txt", "").body), "beta of "+task) // the newest
+			is.Equal(string(s.must(t, "GET", files+"tasks/"+task+"/out/b.txt", "").body), "beta of "+task) // the newest version
 			b, err := os.ReadFile(filepath.Join(store.FolderPath(s.store.Dir(), store.Folder{WorkerID: id, TaskID: task}), "a (2).txt"))
 			is.NoErr(err)
 			is.Equal(string(b), "alpha of "+task)
@@ -51,7 +50,7 @@ func TestOwnFolders(t *testing.T) {
 	}
 }
 
-// TestOwnFolderRace has many uploads make one task with a folder of its own.
+// TestOwnFolderRace sends concurrent uploads that create one task with its own folder.
 func TestOwnFolderRace(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -75,5 +74,5 @@ func TestOwnFolderRace(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(len(list), n)
 	_, err = os.Stat(store.FolderPath(s.store.Dir(), store.Folder{WorkerID: id}))
-	is.True(os.IsNotExist(err)) // nothing came into the shared one
+	is.True(os.IsNotExist(err)) // no file is in the shared folder
 }

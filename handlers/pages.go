@@ -22,19 +22,19 @@ type PageForm struct {
 	Content []byte       // equal for forms that hold the same
 }
 
-// LinkAddress is where a link of a kind leads.
+// LinkAddress returns the URL of a link with a token.
 func LinkAddress(baseURL string, kind store.LinkKind, token string) string {
 	return baseURL + "/" + string(kind) + "/" + token
 }
 
-// HoldPage counts a request to a page among the requests under way, until release is called.
-// It returns the errors of Shares.Take.
+// HoldPage counts a request for a page among the concurrent requests, until release is called. It
+// returns the errors of Shares.Take.
 func (a *API) HoldPage(who store.Identity) (release func(), err error) {
 	return a.shares.requests.Take(holderOf(who))
 }
 
-// HoldDelivery counts a webhook delivery that a person asked for, until release is called. If
-// a request with that key was carried out before, nothing is sent and nothing is counted.
+// HoldDelivery counts a webhook delivery that a user asked for, until release is called. It counts
+// nothing if a request with that key was carried out before, because then nothing is sent.
 func (a *API) HoldDelivery(ctx context.Context, who store.Identity, key store.IdempotencyKey) (
 	release func(), err error) {
 	if done, err := a.store.Replay(ctx, key); err != nil || done != "" {
@@ -70,10 +70,10 @@ func (a *API) ReadPageForm(w http.ResponseWriter, r *http.Request, who store.Ide
 	return f, nil
 }
 
-// StreamChanges streams which kinds of records of the organization of who have changed after a
-// position of stream.Hub.ChangesNow. A browser that comes back names its position in the header
-// Last-Event-ID. The stream ends when may returns an error: identify must look up the session
-// each time. It returns the errors of Shares.Take.
+// StreamChanges streams the kinds of records of the caller's organization that have changed since a
+// position of stream.Hub.ChangesNow. A browser that reconnects sends its position in the header
+// Last-Event-ID. The stream ends when may returns an error, so may must look up the session each
+// time. It returns the errors of Shares.Take.
 func (a *API) StreamChanges(w http.ResponseWriter, r *http.Request, who store.Identity, since string,
 	may func(context.Context) error) error {
 	since = cmp.Or(r.Header.Get("Last-Event-ID"), since)

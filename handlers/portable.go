@@ -15,9 +15,9 @@ import (
 	"journeyman/store"
 )
 
-// A worker leaves the server as a YAML file, and comes back as a new worker. The file holds what
-// makes the worker: fields, schedules, and the address of its webhook. It holds no secrets, no
-// members, no files and no tasks.
+// A worker can be exported as a YAML file, and imported as a new worker. The file holds the
+// definition of the worker: fields, schedules, and the address of its webhook. It holds no secrets,
+// no members, no files and no tasks.
 
 // portableFormat is the number of the file's format. A later format gets another number.
 const portableFormat = 1
@@ -33,7 +33,7 @@ func (a *API) ExportWorker(ctx context.Context, c store.Caller, id string) ([]by
 		return nil, err
 	}
 	hook := ""
-	if w.UserID == c.UserID { // the webhook is its creator's alone
+	if w.UserID == c.UserID { // only its creator may see the webhook
 		h, err := a.store.Webhook(ctx, c, id)
 		if err != nil {
 			return nil, err
@@ -59,8 +59,8 @@ func withoutSecrets(address string) string {
 	return u.String()
 }
 
-// portable writes the file of a worker. Its values are JSON, which is YAML, too. Only long texts
-// stand as blocks, so that people can read and change them.
+// portable writes the file of a worker. Its values are JSON, which is also YAML. Only long texts
+// are blocks, so that people can read and change them.
 func portable(w store.Worker, schedules []store.Schedule, webhook string) []byte {
 	var b bytes.Buffer
 	b.WriteString("# A worker of Journeyman. Secrets, members, files and tasks are not in this file.\n")
@@ -104,7 +104,7 @@ func portable(w store.Worker, schedules []store.Schedule, webhook string) []byte
 	return b.Bytes()
 }
 
-// portableWhen returns the rule of a schedule as the API takes it. A delay becomes its date.
+// portableWhen returns the rule of a schedule in the form of the API. A delay becomes its date.
 func portableWhen(s store.Schedule) map[string]any {
 	switch s.When.Type {
 	case store.CronType:
@@ -266,7 +266,7 @@ func (a *API) exportWorker(w http.ResponseWriter, r *request) error {
 	}
 	w.Header().Set("Content-Type", "application/yaml")
 	w.Header().Set("Content-Disposition", `attachment; filename="worker.yaml"`)
-	_, _ = w.Write(out) // the client may have gone
+	_, _ = w.Write(out) // the client may have disconnected
 	return nil
 }
 

@@ -13,8 +13,7 @@ import (
 	"journeyman/store"
 )
 
-// TestExportAndImport takes a worker out and in again: the new one is the same, and so is its
-// file.
+// TestExportAndImport exports and imports a worker. The new worker and its file equal the first.
 func TestExportAndImport(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, idle)
@@ -60,12 +59,12 @@ func TestImportOnce(t *testing.T) {
 	again := s.must(t, "POST", "/api/workers/import", file, "Idempotency-Key: k")
 	is.Equal(again.text("id"), first.text("id"))
 	is.Equal(s.do(t, "POST", "/api/workers/import", file+"summary: x\n", "Idempotency-Key: k").status, http.StatusUnprocessableEntity)
-	is.True(s.must(t, "POST", "/api/workers/import", file).text("id") != first.text("id")) // never changes a worker
+	is.True(s.must(t, "POST", "/api/workers/import", file).text("id") != first.text("id")) // import never changes a worker
 	is.Equal(s.must(t, "POST", "/api/workers/import", `{"journeyman": 1, "title": "JSON is YAML"}`).text("title"), "JSON is YAML")
 }
 
 // TestImportRefusals sends files that break a rule. Each refusal names the place and the rule, and
-// leaves no worker behind.
+// creates no worker.
 func TestImportRefusals(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, idle)
@@ -118,7 +117,7 @@ func TestImportRefusals(t *testing.T) {
 			if !strings.Contains(text, strings.ReplaceAll(tt.says, `"`, `\"`)) || tt.path != "" && r.at("details.0.path") != tt.path {
 				t.Errorf("says %.600s", text)
 			}
-			is.True(time.Since(begun) < time.Minute) // a refusal is cheap, though the machine may be busy
+			is.True(time.Since(begun) < time.Minute) // a refusal is cheap; the machine may be busy
 		})
 	}
 	is.New(t).Equal(len(s.must(t, "GET", "/api/workers", "").at("items").([]any)), 0)
@@ -135,17 +134,17 @@ func TestExportHoldsNoSecrets(t *testing.T) {
 	file := string(s.must(t, "GET", "/api/workers/"+id+"/export", "").body)
 	is.True(strings.Contains(file, `webhook: "https://example.com/hook"`))
 	for _, secret := range []string{"pw12345", "geheim", "frag", hook.Token, hook.SigningSecret} {
-		is.True(!strings.Contains(file, secret)) // the secret stays on the server
+		is.True(!strings.Contains(file, secret)) // the secret is not in the file
 	}
 	made := s.must(t, "POST", "/api/workers/import", file, "Content-Type: application/yaml")
 	fresh, err := s.store.Webhook(t.Context(), s.owner.Caller, made.text("id"))
 	is.NoErr(err)
 	is.Equal(fresh.URL, "https://example.com/hook")
-	is.True(fresh.Token != hook.Token && fresh.Token != "") // with secrets of its own
+	is.True(fresh.Token != hook.Token && fresh.Token != "") // the new worker has its own secrets
 }
 
-// FuzzYAML converts files of strangers. What is accepted is small and is JSON, and what is exported
-// of a text comes back unchanged.
+// FuzzYAML converts random files. The result is small and is JSON, and an exported text is imported
+// unchanged.
 func FuzzYAML(f *testing.F) {
 	for _, file := range []string{"a: 1\n", "a: |\n  b\n c", "- - - x", "? a\n: b", "a: &b [*b]", "{a: [1, .5, ~, 'x', \"\\u2028\"]}", "a: >-\n\n  b\n\n",
 		"%YAML 1.2\n---\na", "!!map {a: b}", "<<: *a", "\"a\": 'b''c'", "a:\n- b\n-\n- c: d\n", "0x1F: 1_000\n", "a: 2001-01-01", "#", "a: b: c", "\t", "[a]: b", "a: |2\n   x"} {

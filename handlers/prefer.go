@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// forever is a wait without an end of its own.
+// forever is a wait without a time limit.
 const forever = time.Duration(1<<63 - 1)
 
 // A preference says how a client wants to wait (RFC 7240).

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Proxies are the addresses of proxies that are trusted to name a request's client.
+// Proxies are the addresses of trusted proxies, which name the clients of their requests.
 type Proxies []netip.Prefix
 
 // ParseProxies reads addresses and networks such as 10.0.0.0/8.
@@ -32,9 +32,9 @@ func (p Proxies) trusted(ip netip.Addr) bool {
 	return slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(ip.Unmap()) })
 }
 
-// Behind returns a handler that replaces a proxy's address by its client's, out of
-// X-Forwarded-For. Each proxy appends the address of its peer. So the list is true from its
-// end up to the first address that is no trusted proxy. The client wrote the rest itself.
+// Behind returns a handler that replaces a proxy's address with its client's, from X-Forwarded-For.
+// Each proxy appends the address of its peer. So only the end of the list, up to the first address
+// that is no trusted proxy, is reliable. The client may have written the rest.
 func (p Proxies) Behind(h http.Handler) http.Handler {
 	if len(p) == 0 {
 		return h

@@ -40,7 +40,7 @@ func TestProxies(t *testing.T) {
 			got := ""
 			proxies.Behind(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr })).ServeHTTP(httptest.NewRecorder(), r)
 			is.Equal(got, tt.want)
-			is.Equal(r.RemoteAddr, tt.peer) // the server's own request is left as it is
+			is.Equal(r.RemoteAddr, tt.peer) // the server's own request is unchanged
 		})
 	}
 	_, err := handlers.ParseProxies([]string{"proxy.example"})

@@ -9,8 +9,8 @@ import (
 	"journeyman/store"
 )
 
-// readAll reads the whole body of a request, at most limit bytes. The caller must call
-// done when it no longer holds the body in memory. what names the body in refusals.
+// readAll reads the whole body of a request, at most limit bytes. The caller must call done after
+// its last use of raw. what names the body in refusals.
 func readAll(w http.ResponseWriter, r *request, what string, limit int64) (raw []byte, done func(), err error) {
 	in := newPatientReader(w, r, limit)
 	raw, err = io.ReadAll(in)
@@ -24,19 +24,19 @@ func readAll(w http.ResponseWriter, r *request, what string, limit int64) (raw [
 		err = store.Errorf(store.Invalid, "the body is incomplete")
 	}
 	if err != nil {
-		in.done() // the caller drops what was read
+		in.done() // raw is dropped
 	}
 	return raw, in.done, err
 }
 
-// A patientReader reads a request's body. The client has request.readIn for each piece,
-// and maxPieces times as long for the whole. An upload over a slow line takes long, but a
-// client that sends nothing must not hold the connection. At the end of the body the
-// deadline is lifted, because it would end a long wait for a result. After a failure it
-// stays, because net/http goes on reading to the end of the body.
+// A patientReader reads a request's body. The client has request.readIn for each piece, and
+// maxPieces times as long for the whole. An upload over a slow line takes long, but a client that
+// sends nothing must not hold the connection. At the end of the body the deadline is removed,
+// because it would end a long wait for a result. After a failure it stays, because net/http goes on
+// reading to the end of the body.
 //
-// A body that is larger than smallBody takes a share of the bodies on their way, one
-// for each MiB that is held in memory, until done is called.
+// A body that is larger than smallBody takes one share for each MiB in memory, until done is
+// called.
 type patientReader struct {
 	body    io.Reader
 	control *http.ResponseController
@@ -95,10 +95,10 @@ func (p *patientReader) Read(b []byte) (int, error) {
 	if deadline.After(p.until) {
 		deadline = p.until
 	}
-	_ = p.control.SetReadDeadline(deadline) // where it is not supported there is no slow client
+	_ = p.control.SetReadDeadline(deadline) // without support for deadlines, clients may be slow
 	n, err := p.body.Read(b)
 	p.size += int64(n)
-	// A body may hide its length, so shares are taken as it grows.
+	// A body may have no length, so shares are taken as it grows.
 	if err := p.take(); err != nil {
 		return 0, err
 	}

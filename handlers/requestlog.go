@@ -20,7 +20,7 @@ type requestRecord struct {
 	worker string
 	task   string
 	code   string // of the refusal
-	err    error  // for the log alone
+	err    error  // for the log only
 
 	// rest begins to write the rest of the answer when all handlers have returned, and calls end
 	// after it. It is nil for most answers.
@@ -30,14 +30,14 @@ type requestRecord struct {
 
 type recordKey struct{}
 
-// Logged answers a request by next, and logs the answer: successes at debug, refusals at
-// info, failures at error. The line names the route and ids, and nothing that a client
-// writes: not even the path, which may hold a secret.
+// Logged answers a request with next, and logs the answer: successes at debug, refusals at info,
+// failures at error. The line holds the route and ids, but no text of the client: even the path may
+// hold a secret.
 func Logged(log *slog.Logger, now func() time.Time, w http.ResponseWriter, r *http.Request,
 	next func(http.ResponseWriter, *http.Request)) {
 	rec, out, begun := &requestRecord{id: w.Header().Get("X-Request-Id")}, &statusWriter{ResponseWriter: w}, now()
 	method := methodLabel(r.Method)
-	defer func() { // also of an answer that is cut off by a panic
+	defer func() { // also for an answer that a panic ends
 		status := out.status // the rest of an answer must not keep the writer in memory
 		rec.atEnd(func() { rec.log(log, status, method, now().Sub(begun)) })
 		if rec.rest != nil {
@@ -75,7 +75,7 @@ func recordOf(r *http.Request) *requestRecord {
 }
 
 func (rec *requestRecord) log(log *slog.Logger, status int, method string, took time.Duration) {
-	// Without the context of the request: its client may have gone, and a stream would keep it in memory.
+	// The context of the request may have ended, and a stream would keep the request in memory.
 	ctx := context.Background()
 	level := slog.LevelDebug
 	switch {
@@ -103,8 +103,8 @@ func (rec *requestRecord) log(log *slog.Logger, status int, method string, took 
 	log.LogAttrs(ctx, level, "request", attrs...)
 }
 
-// Describe notes, for the log, the route of a request and its caller. It also notes the worker
-// and the task that the request names, as far as these are ids of this server.
+// Describe stores the route and the caller of a request for the log. It also stores the worker and
+// the task that the request names, if these are ids of this server.
 func Describe(ctx context.Context, route string, who store.Identity, param func(name string) string) {
 	rec, ok := ctx.Value(recordKey{}).(*requestRecord)
 	if !ok {
@@ -119,8 +119,8 @@ func Describe(ctx context.Context, route string, who store.Identity, param func(
 	}
 }
 
-// DescribeRefusal notes, for the log, why a request fails. The message for the client is
-// left out: it may quote the request.
+// DescribeRefusal stores the reason of a failed request for the log. It leaves out the message for
+// the client, which may quote the request.
 func DescribeRefusal(ctx context.Context, err error) {
 	rec, ok := ctx.Value(recordKey{}).(*requestRecord)
 	if !ok {
@@ -132,19 +132,19 @@ func DescribeRefusal(ctx context.Context, err error) {
 	}
 }
 
-// ownID matches ids that this server has made.
+// ownID matches ids that this server generates.
 var ownID = regexp.MustCompile(`^[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}$`)
 
 // requestID returns the id of a request that Logged answers; "" for another one.
 func requestID(r *http.Request) string {
 	if rec := recordOf(r); rec != nil {
-		return rec.id // a page's, too
+		return rec.id // also for a page
 	}
 	return ""
 }
 
-// methodLabel returns a method as labels and messages may hold it. HTTP lets a client
-// write any word of any length there, so unknown ones are all "other".
+// methodLabel returns a method for labels and messages. HTTP allows any word of any length, so
+// unknown methods become "other".
 func methodLabel(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
@@ -154,13 +154,13 @@ func methodLabel(method string) string {
 	return "other"
 }
 
-// A statusWriter notes the status of an answer. It is 0 while there is none.
+// A statusWriter stores the status of an answer. It is 0 before the answer.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
 }
 
-// WriteHeader notes the status.
+// WriteHeader stores the status.
 func (w *statusWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
@@ -168,7 +168,7 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write notes that there is an answer.
+// Write stores status 200 if there is none.
 func (w *statusWriter) Write(b []byte) (int, error) {
 	w.begin()
 	return w.ResponseWriter.Write(b)
@@ -189,8 +189,8 @@ func (w *statusWriter) begin() {
 // Unwrap is for http.ResponseController.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Unwrapped returns the server's own writer, which http.MaxBytesReader tells to close
-// the connection of a body that is too large.
+// Unwrapped returns the writer of net/http. http.MaxBytesReader needs it to close the connection of
+// a body that is too large.
 func Unwrapped(w http.ResponseWriter) http.ResponseWriter {
 	for {
 		inner, ok := w.(interface{ Unwrap() http.ResponseWriter })

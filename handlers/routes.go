@@ -21,9 +21,9 @@ func New(cfg Config) *API {
 	}
 	cfg.Uploads, cfg.Timing = cfg.Uploads.withDefaults(), cfg.Timing.withDefaults()
 	a := &API{cfg: cfg, store: cfg.Store, runner: cfg.Runner, views: view.New(cfg.Store, cfg.BaseURL),
-		auth:   auth{cfg.Store, newLimiter(cfg.RateLimit, cfg.Now)},
-		places: newLimiter(placeLimit, cfg.Now), joining: newLimiter(joinLimit, cfg.Now),
-		streams: newStreams(cfg.Timing, cmp.Or(cfg.Most.Streams, 10_000)), shares: cfg.Most.shares()}
+		auth:          auth{cfg.Store, newLimiter(cfg.RateLimit, cfg.Now)},
+		oauthRequests: newLimiter(networkLimit, cfg.Now), registrations: newLimiter(registrationLimit, cfg.Now),
+		streams: newStreams(cfg.Timing, cmp.Or(cfg.Limits.Streams, 10_000)), shares: cfg.Limits.shares()}
 	// After the streams: the metrics read their number.
 	a.meter = newMeter(cfg, a.OpenStreams)
 	a.routes()
@@ -52,7 +52,7 @@ func (a *API) workerRoutes() {
 	a.on("POST", "/api/workers", a.createWorker)
 	a.on("GET", "/api/workers", a.listWorkers)
 	a.onPage("/api/workers/:workerId", a.getWorker)
-	a.on("POST", "/api/workers/:workerId", a.continueWorker) // or import, see there
+	a.on("POST", "/api/workers/:workerId", a.continueWorker) // also import, see there
 	a.on("PATCH", "/api/workers/:workerId", a.updateWorker)
 	a.on("DELETE", "/api/workers/:workerId", a.deleteWorker)
 	a.on("GET", "/api/workers/:workerId/template", a.getTemplate)
@@ -117,7 +117,7 @@ func (a *API) taskRoutes() {
 	a.open("GET", "/metrics", a.getMetrics)
 }
 
-// refusedMethod returns the message for a method that an address does not have.
+// refusedMethod returns the message for a method that the address does not support.
 func refusedMethod(method string) string {
 	if method = methodLabel(method); method == "other" {
 		method = "such method"

@@ -13,7 +13,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestRunView looks at a run in each of its states.
+// TestRunView checks a run in each of its states.
 func TestRunView(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -43,13 +43,12 @@ func TestRunView(t *testing.T) {
 			is.Equal(r.at("created_at").(float64), float64(int64(r.at("created_at").(float64))))
 			is.True(time.Since(time.Unix(int64(r.at("created_at").(float64)), 0)) < time.Minute)
 			again := s.must(t, "GET", "/api/workers/"+r.text("id"), "")
-			is.Equal(string(again.body), string(r.body)) // reading is the same as having waited
+			is.Equal(string(again.body), string(r.body)) // a later read returns the same as the wait
 		})
 	}
 }
 
-// TestRunCosts meters what a run used: never all zero, and the same wherever it is
-// shown.
+// TestRunCosts checks that the figures of a run are never all zero, and the same in every answer.
 func TestRunCosts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -70,10 +69,11 @@ func TestRunCosts(t *testing.T) {
 	next := s.run(t, fields{"taskId": "t", "input": scripted("usage 1000 200", "say again")})
 	is.Equal(next.at("usage.credits"), credits) // of the last turn
 	total := s.must(t, "GET", "/api/tasks/t", "").at("task.totals.credits").(float64)
-	is.True(total > 1.99*credits && total < 2.01*credits) // of all
+	is.True(total > 1.99*credits && total < 2.01*credits) // of all turns
 }
 
-// TestPendingAndRunning looks at a worker that never ran, that waits and that works.
+// TestPendingAndRunning checks a worker that never ran, one that is pending and one that is
+// running.
 func TestPendingAndRunning(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -94,7 +94,7 @@ func TestPendingAndRunning(t *testing.T) {
 	working := s.must(t, "GET", "/api/workers/"+other.text("id"), "")
 	is.Equal(working.at("running"), true)
 	is.Equal(working.text("metadata.taskStatus"), "running")
-	is.Equal(working.at("output_text"), "") // no answer yet
+	is.Equal(working.at("output_text"), "") // there is no answer yet
 	is.Equal(working.text("messages.1.parts.1.text"), "part")
 	waits := s.do(t, "POST", "/api/tasks", encode(fields{"workerId": id, "input": "x"}), "Prefer: respond-async")
 	is.Equal(waits.text("status"), "pending")
@@ -102,10 +102,10 @@ func TestPendingAndRunning(t *testing.T) {
 	is.Equal(waits.size("messages"), 1)
 	task := s.must(t, "GET", "/api/tasks/"+waits.text("metadata.taskId"), "")
 	is.Equal(task.at("task.completedAt"), nil)
-	is.Equal(task.text("turns.0.startedAt"), task.text("task.createdAt")) // of its acceptance, until it runs
+	is.Equal(task.text("turns.0.startedAt"), task.text("task.createdAt")) // the time of its acceptance, until it runs
 }
 
-// TestLimits spends each limit of a budget, and is told which.
+// TestLimits exceeds each limit of a budget, and checks that the answer names it.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, func(set *settings) {
@@ -137,7 +137,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestStructuredOutput has answers that meet the schema, and some that never do.
+// TestStructuredOutput checks answers that match the schema, and some that never do.
 func TestStructuredOutput(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -164,10 +164,10 @@ func TestStructuredOutput(t *testing.T) {
 		})
 	}
 	is := is.New(t)
-	is.True(s.run(t, fields{"workerId": id, "input": "plain words"}).at("structured_output.n") != nil) // without a script too
+	is.True(s.run(t, fields{"workerId": id, "input": "plain words"}).at("structured_output.n") != nil) // also without a script
 }
 
-// TestMessages compares a task's messages with what was done.
+// TestMessages checks a task's messages.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -214,12 +214,12 @@ func TestFilesOfRun(t *testing.T) {
 	}
 	is.Equal(encode(sizes), `{"a.txt":3,"b.txt":4}`) // of the whole task
 	turns := s.must(t, "GET", "/api/tasks/t/turns", "")
-	is.Equal(turns.size("items.1.files"), 1) // a turn's are its own
+	is.Equal(turns.size("items.1.files"), 1) // the files of that turn
 	other := s.run(t, fields{"workerId": r.text("id"), "input": scripted("say x")})
 	is.Equal(other.size("files"), 0) // another task of the worker
 }
 
-// TestTaskOfWorker shows the most recent task, or the one that is named.
+// TestTaskOfWorker checks the most recent task and a named one.
 func TestTaskOfWorker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -235,6 +235,6 @@ func TestTaskOfWorker(t *testing.T) {
 	is.True(other.text("id") != id) // the other run has the same ID
 	is.Equal(s.do(t, "GET", "/api/workers/"+id+"?taskId=elsewhere", "").refused(), "404 not_found")
 	s.must(t, "DELETE", "/api/tasks/two", "")
-	is.Equal(s.must(t, "GET", "/api/workers/"+id, "").text("output_text"), "one") // archived ones are out of the way
+	is.Equal(s.must(t, "GET", "/api/workers/"+id, "").text("output_text"), "one") // archived tasks do not count
 	is.Equal(s.must(t, "GET", "/api/workers/"+id+"?taskId=two", "").text("output_text"), "two")
 }

@@ -13,7 +13,8 @@ import (
 // nextRuns is the number of future runs that a schedule shows.
 const nextRuns = 5
 
-// A scheduleView is the interface's schedule. It has the field of its own type only.
+// A scheduleView is a schedule as the API shows it. Of the fields for types, it has only the one of
+// its type.
 type scheduleView struct {
 	ID              string             `json:"id"`
 	Type            store.ScheduleType `json:"type"`
@@ -109,7 +110,7 @@ func (a *API) updateSchedule(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	var p store.SchedulePatch
-	// In a patch null could mean "as it is" or "none"; no field of a schedule can be none.
+	// null in a patch could mean "unchanged" or "none", and no field of a schedule can be none.
 	for _, name := range []string{"input", "when", "budget", "paused"} {
 		_, sent := b.field(name)
 		b.Invalid.Check(!sent || b.has(name), name, "must not be null: leave it out to keep it")
@@ -142,7 +143,7 @@ func (a *API) cancelSchedule(w http.ResponseWriter, r *request) error {
 	return respondOK(w, map[string]bool{"cancelled": true}, err)
 }
 
-// runSchedule creates a task of a schedule now. The schedule's next time stays.
+// runSchedule creates a task of a schedule now. The next time of the schedule stays the same.
 func (a *API) runSchedule(w http.ResponseWriter, r *request) error {
 	o, err := idempotencyKey(r, nil)
 	if err != nil {
@@ -185,16 +186,16 @@ func (a *API) when(b *Body) *store.When {
 	for _, d := range in.Invalid {
 		b.Invalid.Add("when."+d.Path, "%s", d.Message)
 	}
-	if len(in.Invalid) == 0 { // a field of a wrong type has the zero value, which the rules would name again
+	if len(in.Invalid) == 0 { // the rules would report the zero value of a field with a wrong type again
 		a.store.CheckWhen(&b.Invalid, w)
 	}
 	return &w
 }
 
-// require notes a field that is absent or null.
+// require adds an error for a field that is absent or null.
 func (b *Body) require(name string) { b.Invalid.Check(b.has(name), name, "is required") }
 
-// number reads a number that must be there.
+// number reads a required number.
 func (b *Body) number(name string) (v float64) {
 	b.require(name)
 	if b.has(name) && json.Unmarshal(b.fields[name], &v) != nil {
@@ -203,7 +204,7 @@ func (b *Body) number(name string) (v float64) {
 	return v
 }
 
-// date reads a moment that must be there, with its offset from UTC.
+// date reads a required moment with its offset from UTC.
 func (b *Body) date(name string) time.Time {
 	b.require(name)
 	v := b.text(name)

@@ -13,7 +13,7 @@ import (
 	"journeyman/store/cron"
 )
 
-// scheduled makes a schedule of the worker and returns its id.
+// scheduled creates a schedule of the worker and returns the answer.
 func (s *site) scheduled(t testing.TB, worker, when string) response {
 	t.Helper()
 	return s.must(t, "POST", "/api/workers/"+worker+"/schedules", `{"input":"Tick","when":`+when+`}`)
@@ -189,7 +189,7 @@ func TestScheduleOfOthers(t *testing.T) {
 	is.Equal(s.do(t, "GET", "/api/workers/"+public+"/schedules", "").refused(), "404 not_found")
 }
 
-// TestScheduleListInAZone shows the zone that cron expressions are read in.
+// TestScheduleListInAZone checks the time zone of cron expressions in the list.
 func TestScheduleListInAZone(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -31,7 +31,7 @@ func (a *API) listSecrets(w http.ResponseWriter, r *request) error {
 	return respondOK(w, map[string]any{"items": each(list, newSecretView)}, err)
 }
 
-// putSecret creates a secret or changes it. A request without a value keeps the present one.
+// putSecret creates or changes a secret. A request without a value keeps the present one.
 func (a *API) putSecret(w http.ResponseWriter, r *request) error {
 	b, err := readBody(w, r)
 	if err != nil {
@@ -39,8 +39,7 @@ func (a *API) putSecret(w http.ResponseWriter, r *request) error {
 	}
 	n := store.NewSecret{WorkerID: r.param("workerId"), Name: r.param("name")}
 	if value := b.text("value"); value != nil {
-		// The store reads an empty value as none, and a client that sends one did not
-		// mean that.
+		// The store reads an empty value as an absent one, which the client did not mean.
 		b.Invalid.Check(*value != "", "value", "must not be empty: leave it out to keep the value")
 		n.Value = *value
 	}

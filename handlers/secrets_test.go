@@ -32,7 +32,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretsRefuse gives each field a wrong value. No error shows one.
+// TestSecretsRefuse sends an invalid value for each field. No error repeats it.
 func TestSecretsRefuse(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -49,8 +49,8 @@ func TestSecretsRefuse(t *testing.T) {
 		is := is.New(t)
 		r := s.do(t, "PUT", "/api/secrets/"+tt.name, tt.body)
 		is.Equal(r.status, 400)
-		is.True(bytes.Contains(r.body, []byte(`"path":"`+tt.path+`"`))) // the field is named
-		is.True(!bytes.Contains(r.body, []byte("12345678")))            // the value is not
+		is.True(bytes.Contains(r.body, []byte(`"path":"`+tt.path+`"`))) // the error names the field
+		is.True(!bytes.Contains(r.body, []byte("12345678")))            // the error does not repeat the value
 	}
 	is.New(t).Equal(s.do(t, "PUT", "/api/secrets/A", `{"value":"12345678","host":[]}`,
 		"Prefer: handling=strict").status, 400) // a misspelt field

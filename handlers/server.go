@@ -11,8 +11,8 @@ import (
 	"journeyman/runner"
 )
 
-// NewServer returns the server of a handler. It has no write timeout, because a wait for a
-// result may be long. Bodies have read deadlines of their own.
+// NewServer returns an HTTP server for h. It has no write timeout, because a wait for a result may
+// be long. Bodies have their own read deadlines.
 func NewServer(h http.Handler, rn *runner.Runner) *Server {
 	s := &Server{taken: newTakenConns(), buffers: sync.Pool{New: func() any { return newStreamBuffers() }}}
 	s.Server = &http.Server{Handler: answerMarked(h), ConnState: noteState,
@@ -20,7 +20,7 @@ func NewServer(h http.Handler, rn *runner.Runner) *Server {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(markConn(ctx, c), serverKey{}, s)
 	}
-	s.RegisterOnShutdown(rn.Streams.Close) // an open event stream would hold Shutdown for the whole grace
+	s.RegisterOnShutdown(rn.Streams.Close) // an open event stream would delay Shutdown for the whole grace period
 	return s
 }
 
@@ -38,7 +38,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 }
 
-// Close cuts off all connections.
+// Close closes all connections.
 func (s *Server) Close() error {
 	err := s.Server.Close()
 	s.taken.stop()
@@ -46,7 +46,7 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Profiler serves Go's profiles under /debug/pprof/, to every client that reaches it.
+// Profiler serves Go's profiles under /debug/pprof/. It has no access control.
 func Profiler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

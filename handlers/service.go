@@ -16,7 +16,7 @@ import (
 // maxMessage bounds a message of an MCP client, in bytes.
 const maxMessage = 1 << 20
 
-// serveMCP passes a message of an MCP client on.
+// serveMCP passes a message of an MCP client to the MCP server.
 func (a *API) serveMCP(w http.ResponseWriter, r *request) error {
 	if a.cfg.MCP == nil {
 		return store.Errorf(store.NotFound, "there is nothing at this address")
@@ -36,11 +36,11 @@ func (a *API) getOpenAPI(w http.ResponseWriter, _ *request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(doc) // the client may have gone
+	_, _ = w.Write(doc) // the client may have disconnected
 	return nil
 }
 
-// getHealth answers while the process lives.
+// getHealth always answers 200.
 func (a *API) getHealth(w http.ResponseWriter, _ *request) error {
 	return respond(w, http.StatusOK, map[string]string{"status": "ok"})
 }
@@ -49,7 +49,7 @@ func (a *API) getHealth(w http.ResponseWriter, _ *request) error {
 func (a *API) getReadiness(w http.ResponseWriter, r *request) error {
 	checks := map[string]string{"database": "ok", "runner": "ok"}
 	answer := map[string]any{"status": "unavailable", "checks": checks}
-	ctx := store.DuringMaintenance(r.Context()) // which is no fault, and hides none
+	ctx := store.DuringMaintenance(r.Context()) // maintenance is no fault, and must not hide one
 	var errs []error
 	switch err := a.store.RoomIn(ctx); {
 	case err == nil:
@@ -61,14 +61,14 @@ func (a *API) getReadiness(w http.ResponseWriter, r *request) error {
 		checks["database"], answer["reason"] = "read-only", ProblemOf(err).Message
 		errs = append(errs, err)
 	}
-	// A read-only store refuses the write of Ping, which says nothing about the database.
+	// A read-only store refuses the write of Ping. This refusal says nothing about the database.
 	if a.store.WritableIn(ctx) == nil {
 		if err := a.store.Ping(ctx); err != nil {
 			checks["database"] = "failing"
 			errs = append(errs, err)
 		}
 	}
-	if a.store.Damage() != nil { // after Ping, which may have met it
+	if a.store.Damage() != nil { // after Ping, which may have found the damage
 		checks["database"], answer["advice"] = "damaged", store.DamageAdvice
 	}
 	if !a.runner.Alive() {
@@ -101,10 +101,10 @@ const (
 	serverMaintenance = store.CodeMaintenance
 )
 
-// serverState returns the state because of which the operator wants no work to be sent here, ""
-// for none. It adds the reason for people to the answer.
+// serverState returns the state in which the server should get no work, or "". It adds the reason
+// for people to the answer.
 func (a *API) serverState(answer map[string]any) string {
-	if a.cfg.Stopping != nil && a.cfg.Stopping() { // it answers until the load balancer has noticed
+	if a.cfg.Stopping != nil && a.cfg.Stopping() { // the server answers until the load balancer has noticed
 		return serverStopping
 	}
 	if err := a.store.Maintenance(); err != nil {
@@ -128,7 +128,7 @@ func (a *API) getMetrics(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(b.Bytes()) // the client may have gone
+	_, _ = w.Write(b.Bytes()) // the client may have disconnected
 	return nil
 }
 
@@ -144,7 +144,7 @@ func (a *API) mayMeasure(r *request) error {
 	}
 	if !fromThisMachine(r.Request) {
 		return store.Errorf(store.Forbidden,
-			"figures are for this machine alone, asked for without a proxy, unless --metrics-token is set")
+			"only this machine may read the metrics, and not through a proxy, unless --metrics-token is set")
 	}
 	return nil
 }
@@ -156,10 +156,9 @@ func (a *API) metricsToken() string {
 	return a.cfg.MetricsToken()
 }
 
-// fromThisMachine reports whether a request was made on this machine and came straight
-// here. A proxy on this machine lets anybody in. So a request that may come from a proxy is
-// not believed: it has a header that simple clients do not send, another host's name, or
-// HTTP/1.0.
+// fromThisMachine reports whether a client on this machine made the request, without a proxy. A
+// proxy on this machine serves anybody. So a request that may come from a proxy is not trusted: one
+// with a header that simple clients do not send, with another host's name, or of HTTP/1.0.
 func fromThisMachine(r *http.Request) bool {
 	ip := net.ParseIP(ClientAddr(r))
 	if ip == nil || !ip.IsLoopback() || !isLoopbackName(r.Host) || !r.ProtoAtLeast(1, 1) {
@@ -173,8 +172,8 @@ func fromThisMachine(r *http.Request) bool {
 	return true
 }
 
-// clientHeaders returns the headers of browsers, curl and collectors of metrics. The headers
-// of proxies are too many to list.
+// clientHeaders returns the headers that browsers, curl and metric collectors send. The headers of
+// proxies are too many to list.
 func clientHeaders() []string {
 	return []string{"Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Authorization",
 		"Baggage", "Cache-Control", "Connection", "Content-Length", "Content-Type", "Cookie", "Dnt",
@@ -182,7 +181,7 @@ func clientHeaders() []string {
 		"Tracestate", "Upgrade-Insecure-Requests", "User-Agent", "X-Prometheus-Scrape-Timeout-Seconds"}
 }
 
-// isLoopbackName reports whether a Host header names this machine for itself.
+// isLoopbackName reports whether a Host header names this machine.
 func isLoopbackName(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

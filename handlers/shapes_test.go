@@ -15,9 +15,8 @@ import (
 	"journeyman/store"
 )
 
-// shapes are the objects of the interface with their fields. "x: shape" is a field
-// that holds such an object, "x[]: shape" a list of them, and "x[]+: shape" a list
-// that must not be empty here.
+// shapes are the objects of the API with their fields. "x: shape" is a field with such an object,
+// "x[]: shape" a list of them, and "x[]+: shape" a list that must not be empty here.
 var shapes = map[string]string{
 	"run": `id created_at error incomplete_details files[]:file messages metadata:metadata object output[]:output output_text running
 		sources[]:source status costs:costs usage:usage structured_output url waitingFor`,
@@ -46,7 +45,7 @@ var shapes = map[string]string{
 	"problem":    `error message code requestId`,
 }
 
-// lacks lists the fields of a shape that value has not, not even as null.
+// lacks returns the fields of a shape that are absent from value.
 func lacks(shape, at string, value any) (missing []string) {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -75,7 +74,7 @@ func lacks(shape, at string, value any) (missing []string) {
 	return missing
 }
 
-// unreachable is an endpoint that nobody answers at, or answers badly.
+// unreachable is a webhook sender whose deliveries fail.
 type unreachable struct {
 	store *store.Store
 	n     int
@@ -91,8 +90,8 @@ func (u *unreachable) Send(ctx context.Context, d store.Delivery) (store.Executi
 	return u.store.RecordAttempt(ctx, d, a)
 }
 
-// TestEveryFieldIsThere asks for every object of the interface in the states in which
-// most of its fields have no value. A field without one is null, never absent.
+// TestEveryFieldIsThere reads every object of the API while most of its fields have no value. Such
+// a field is null, never absent.
 func TestEveryFieldIsThere(t *testing.T) {
 	t.Parallel()
 	hook := &unreachable{}
@@ -123,7 +122,7 @@ func TestEveryFieldIsThere(t *testing.T) {
 		{"POST", "/api/workers/" + worker + "/schedules", `{"input":"x","when":{"type":"delayed","delayInSeconds":3600}}`,
 			"schedule"},
 		{"GET", "/api/workers/" + worker + "/schedules", "", "schedules"},
-		{"POST", "/api/workers/" + worker + "/webhook/test", "", "execution"}, // no answer came
+		{"POST", "/api/workers/" + worker + "/webhook/test", "", "execution"}, // the delivery fails
 		{"POST", "/api/workers/" + worker + "/webhook/test", "", "execution"},
 		{"GET", "/api/workers/" + worker + "/webhook/executions", "", "executions"},
 		{"GET", "/api/workers/" + worker + "/webhook", "", "webhook"},
@@ -151,7 +150,7 @@ func TestEveryFieldIsThere(t *testing.T) {
 	checkDeliveries(t, s, worker)
 }
 
-// checkDeliveries looks for the fields of what a webhook is told.
+// checkDeliveries checks the fields of webhook bodies.
 func checkDeliveries(t *testing.T, s *site, worker string) {
 	t.Helper()
 	is := is.New(t)

@@ -10,11 +10,11 @@ import (
 	"journeyman/store"
 )
 
-// Shares bounds how many of something are held at once: in all, and by one key, one
-// address and one organization, so that none of them can hold everything.
+// Shares limits how much of a resource is in use at once: in total, and by one key, one address and
+// one organization, so that none of them can use all of it.
 type Shares struct {
 	what string // such as "open streams"
-	code string // of the refusal of a holder that has its share
+	code string // of the refusal of a holder at its limit
 	most ShareLimits
 
 	mu    sync.Mutex // held for moments
@@ -22,18 +22,17 @@ type Shares struct {
 	taken map[string]int // shares by holder; a holder without shares is not in it
 }
 
-// ShareLimits are the most that are held at once.
+// ShareLimits are the limits of Shares.
 type ShareLimits struct{ All, Organization, Address, Key int }
 
-// SharesOf returns the usual limits: an organization and an address may have half of
-// all, a key a quarter.
+// SharesOf returns the usual limits: half of all for an organization and for an address, a quarter
+// for a key.
 func SharesOf(all int) ShareLimits {
 	half := max(1, all/2)
 	return ShareLimits{All: all, Organization: half, Address: half, Key: max(1, all/4)}
 }
 
-// NewShares creates the shares of a resource. A holder that has its share is refused with
-// code.
+// NewShares creates the shares of a resource. A holder at its limit is refused with code.
 func NewShares(what, code string, most ShareLimits) *Shares {
 	return &Shares{what: what, code: code, most: most, taken: map[string]int{}}
 }
@@ -42,20 +41,20 @@ func NewShares(what, code string, most ShareLimits) *Shares {
 // of an API key, or of a user who is signed in.
 type Holder struct{ Key, Address, Organization string }
 
-// holderOf returns the holder of an identity. A person who is signed in counts as one
-// holder, whatever number of browsers they use.
+// holderOf returns the holder of an identity. A user who is signed in counts as one holder, with
+// any number of browsers.
 func holderOf(who store.Identity) Holder {
 	return Holder{Key: cmp.Or(who.KeyID, who.UserID), Address: who.RemoteAddr, Organization: who.OrganizationID}
 }
 
-// A count is one of the names under which a holder's shares are counted.
+// A count is one of the names under which the shares of a holder are counted.
 type count struct {
 	key  string // in Shares.taken
 	who  string // in messages
 	most int
 }
 
-// counts returns the counts of h. The first letter of a key keeps the three kinds apart.
+// counts returns the counts of h. The first letter of a key is the kind of the name.
 func (s *Shares) counts(h Holder) []count {
 	who := "this key"
 	if strings.HasPrefix(h.Key, "usr_") {
@@ -66,11 +65,11 @@ func (s *Shares) counts(h Holder) []count {
 	return slices.DeleteFunc(list, func(c count) bool { return len(c.key) == 1 })
 }
 
-// shareRetry is the pause that a refused client is asked for.
+// shareRetry is the time after which a refused client should try again.
 const shareRetry = 5 * time.Second
 
-// Take takes one share until release is called. It returns a Busy error if all shares are
-// taken. It returns a Limited error if the holder has as many as it may have.
+// Take takes one share until release is called. It returns a Busy error if all shares are taken,
+// and a Limited error if the holder is at its limit.
 func (s *Shares) Take(h Holder) (release func(), err error) {
 	list := s.counts(h)
 	s.mu.Lock()
@@ -93,8 +92,7 @@ func (s *Shares) Check(h Holder) error {
 	return s.refusal(s.counts(h))
 }
 
-// refusal returns why one more share cannot be taken, or nil if it can. It is called with mu
-// held.
+// refusal returns the error for one more share, or nil. The caller holds mu.
 func (s *Shares) refusal(list []count) error {
 	if s.total >= s.most.All {
 		return store.Errorf(store.Busy, "the server has %d %s, the most there may be: try again later", s.total, s.what)
@@ -110,8 +108,7 @@ func (s *Shares) refusal(list []count) error {
 	return nil
 }
 
-// give returns one share. It removes a holder that has no share left, so that taken holds only
-// present clients.
+// give returns one share. It removes holders without shares, so that taken does not grow.
 func (s *Shares) give(list []count) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

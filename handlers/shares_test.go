@@ -20,7 +20,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestShares takes shares until each of the limits is reached.
+// TestShares takes shares until each limit is reached.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	limits := handlers.SharesOf(8)
@@ -62,7 +62,7 @@ func TestShares(t *testing.T) {
 			is.Equal(s.Check(tt.holder(9)).Error(), err.Error())
 			if tt.kind == store.Limited {
 				release, err := s.Take(handlers.Holder{Key: "other", Address: "192.0.2.9", Organization: "other"})
-				is.NoErr(err) // others have theirs
+				is.NoErr(err) // other holders have their own shares
 				release()
 			}
 			for _, release := range releases {
@@ -70,41 +70,41 @@ func TestShares(t *testing.T) {
 			}
 			is.Equal(s.Total(), int64(0))
 			is.NoErr(s.Check(tt.holder(9)))
-			is.Equal(s.Holders(), 0) // nothing is left of anybody
+			is.Equal(s.Holders(), 0) // no holder has shares left
 		})
 	}
 }
 
-// withProxy has the address that X-Forwarded-For names believed.
+// withProxy makes the server trust X-Forwarded-For.
 func withProxy(set *settings) {
 	var err error
 	if set.proxies, err = handlers.ParseProxies([]string{"127.0.0.1", "::1"}); err != nil {
-		panic(err) // they are addresses
+		panic(err) // the addresses are valid
 	}
 }
 
-// from is the header of a request from an address.
+// from returns the header of a request from an address.
 func from(addr string) string { return "X-Forwarded-For: " + addr }
 
-// A client is somebody with a key and an address.
+// A client has a key and an address.
 type client struct {
 	*site
 	addr string
 }
 
-// clients returns the holder of a key, another key of the same organization, and a
-// key of another organization, each at an address of their own.
+// clients returns the holder of a key, one of another key of the same organization, and one of
+// another organization, each with its own address.
 func clients(t testing.TB, s *site) (ann, mo, eve client) {
 	t.Helper()
 	member, _ := s.member(t, "mo@example.com")
 	return client{s, "192.0.2.1"}, client{member, "192.0.2.2"}, client{s.stranger(t), "192.0.2.3"}
 }
 
-// TestStreamsAreShared has one key, then one organization, hold its share of streams.
+// TestStreamsAreShared opens the streams that one key and one organization may have.
 func TestStreamsAreShared(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := newServer(t, withProxy, func(set *settings) { set.api.Most.Streams = 8 })
+	s := newServer(t, withProxy, func(set *settings) { set.api.Limits.Streams = 8 })
 	ann, mo, eve := clients(t, s)
 	worker := map[string]string{ann.addr: ann.newWorker(t, fields{}), eve.addr: eve.newWorker(t, fields{})}
 	worker[mo.addr] = worker[ann.addr]
@@ -125,12 +125,12 @@ func TestStreamsAreShared(t *testing.T) {
 	refused(ann, path+"?stream=true", "this key has 2 open streams")
 	got := ann.do(t, "POST", "/api/tasks", `{"input":"x","stream":true}`, from(ann.addr))
 	is.Equal(got.refused(), "429 too_many_streams")
-	is.Equal(ann.must(t, "GET", "/api/tasks", "").size("items"), 0) // no turn runs unseen
-	open(mo)                                                        // another key is not hindered
+	is.Equal(ann.must(t, "GET", "/api/tasks", "").size("items"), 0) // no turn was created
+	open(mo)                                                        // another key is not limited
 	open(mo)
 	_, third := storetest.Caller(t, s.store, "Acme", "ada@example.com", store.RoleAdmin)
 	refused(client{s.as(third), "192.0.2.4"}, path+"/stream", "the organization has 4 open streams")
-	open(eve) // nor is another organization
+	open(eve) // another organization is not limited
 	first.cancel()
 	storetest.Eventually(t, "room for another", func() bool {
 		resp, err := ownClient.Do(ann.request(t, "GET", path+"?stream=true", "", from(ann.addr)))
@@ -140,12 +140,12 @@ func TestStreamsAreShared(t *testing.T) {
 	})
 }
 
-// TestAnAddressHasItsShareOfStreams has one address hold its share, with keys of two
+// TestAnAddressHasItsShareOfStreams opens the streams that one address may have, with keys of two
 // organizations.
 func TestAnAddressHasItsShareOfStreams(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := newServer(t, withProxy, func(set *settings) { set.api.Most.Streams = 8 })
+	s := newServer(t, withProxy, func(set *settings) { set.api.Limits.Streams = 8 })
 	ann, _, eve := clients(t, s)
 	for _, c := range []client{ann, eve} {
 		id := c.newWorker(t, fields{})
@@ -155,13 +155,13 @@ func TestAnAddressHasItsShareOfStreams(t *testing.T) {
 	}
 	mo, _ := s.member(t, "mo@example.com")
 	path := "/api/workers/" + s.newWorker(t, fields{}) + "/stream"
-	got := mo.do(t, "GET", path, "", from("2001:db8::2")) // of the same network
+	got := mo.do(t, "GET", path, "", from("2001:db8::2")) // the same network
 	is.Equal(got.refused(), "429 too_many_streams")
 	is.True(strings.Contains(got.text("error"), "your address has 4 open streams"))
 	mo.open(t, "GET", path, "", from("2001:db8:1::1"))
 }
 
-// A slowUpload is a body of which a part has arrived.
+// A slowUpload is an upload that is partly sent.
 type slowUpload struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -187,7 +187,7 @@ func (c client) upload(t testing.TB) *slowUpload {
 	return &slowUpload{conn, bufio.NewReader(conn), body[100_000:]}
 }
 
-// answer returns what the upload is answered with.
+// answer returns the answer to the upload.
 func (u *slowUpload) answer(t testing.TB) (status int, code string, retryAfter string) {
 	t.Helper()
 	resp, err := http.ReadResponse(u.in, nil)
@@ -210,12 +210,12 @@ func (u *slowUpload) finish(t testing.TB) {
 	}
 }
 
-// TestUploadsAreShared has one key hold its share of bodies on their way.
+// TestUploadsAreShared takes the upload shares that one key may have.
 func TestUploadsAreShared(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	var api *handlers.API
-	s := newServer(t, idle, withProxy, func(set *settings) { set.api.Most.Uploads = 8; set.seen = func(a *handlers.API) { api = a } })
+	s := newServer(t, idle, withProxy, func(set *settings) { set.api.Limits.Uploads = 8; set.seen = func(a *handlers.API) { api = a } })
 	ann, mo, _ := clients(t, s)
 	first := ann.upload(t)
 	storetest.Eventually(t, "an upload", func() bool { return api.UploadsUnderWay() == 1 })
@@ -225,8 +225,8 @@ func TestUploadsAreShared(t *testing.T) {
 	is.Equal([]any{status, code, after}, []any{429, "too_many_uploads", "5"})
 	large := encode(fields{"input": strings.Repeat("x", 100_000)})
 	is.Equal(ann.do(t, "POST", "/api/tasks", large, from(ann.addr)).refused(), "429 too_many_uploads")
-	is.Equal(ann.do(t, "POST", "/api/tasks", `{"input":"x"}`, from(ann.addr), "Prefer: respond-async").status, 202) // small ones need none
-	is.Equal(mo.do(t, "POST", "/api/tasks", large, from(mo.addr), "Prefer: respond-async").status, 202)             // nor is another key hindered
+	is.Equal(ann.do(t, "POST", "/api/tasks", `{"input":"x"}`, from(ann.addr), "Prefer: respond-async").status, 202) // small bodies need no share
+	is.Equal(mo.do(t, "POST", "/api/tasks", large, from(mo.addr), "Prefer: respond-async").status, 202)             // another key is not limited
 	other := mo.upload(t)
 	other.finish(t)
 	status, _, _ = other.answer(t)
@@ -234,14 +234,14 @@ func TestUploadsAreShared(t *testing.T) {
 	first.finish(t)
 	status, _, _ = first.answer(t)
 	is.Equal(status, 202)
-	is.Equal(ann.do(t, "POST", "/api/tasks", large, from(ann.addr), "Prefer: respond-async").status, 202) // there is room again
+	is.Equal(ann.do(t, "POST", "/api/tasks", large, from(ann.addr), "Prefer: respond-async").status, 202) // shares are free again
 }
 
-// TestRequestsAreShared has one key wait for as many results as it may.
+// TestRequestsAreShared waits for as many results as one key may.
 func TestRequestsAreShared(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := newServer(t, idle, withProxy, func(set *settings) { set.api.Most.Requests = 8 })
+	s := newServer(t, idle, withProxy, func(set *settings) { set.api.Limits.Requests = 8 })
 	ann, mo, eve := clients(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	for range 2 {
@@ -276,7 +276,7 @@ func gated(t testing.TB, most int, proxies handlers.Proxies) string {
 	return ln.Addr().String()
 }
 
-// connect opens a connection from an address of this machine and asks once.
+// connect opens a connection from an address of this machine and sends one request.
 func connect(t testing.TB, to, from string) (conn net.Conn, resp *http.Response, body string) {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
@@ -299,7 +299,7 @@ func connect(t testing.TB, to, from string) (conn net.Conn, resp *http.Response,
 	return conn, resp, string(bytes.TrimSpace(raw))
 }
 
-// TestConnectionsAreShared has one address hold its share of connections.
+// TestConnectionsAreShared opens the connections that one address may have.
 func TestConnectionsAreShared(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -319,7 +319,7 @@ func TestConnectionsAreShared(t *testing.T) {
 	is.True(resp.Close)
 	for _, addr := range []string{"127.0.0.2", "127.0.0.2", "127.0.0.3"} {
 		_, resp, _ = connect(t, to, addr)
-		is.Equal(resp.StatusCode, 200) // others are not hindered
+		is.Equal(resp.StatusCode, 200) // other addresses are not limited
 	}
 	storetest.Eventually(t, "an idle connection that makes room", func() bool {
 		conn, resp, _ := connect(t, to, "127.0.0.4")
@@ -334,9 +334,8 @@ func TestConnectionsAreShared(t *testing.T) {
 	})
 }
 
-// TestAProxyBringsEverybody has more connections than an address may: they come from
-// a proxy of ours.
-func TestAProxyBringsEverybody(t *testing.T) {
+// TestTrustedProxyHasNoLimit opens more connections than an address may have, from a trusted proxy.
+func TestTrustedProxyHasNoLimit(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	proxies, err := handlers.ParseProxies([]string{"127.0.0.1"})

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A SpareListener still accepts connections when the process has no file descriptor left. It
-// keeps a few descriptors open, and closes one to accept in its place. So clients get an
-// answer, and the server recovers by itself when descriptors return.
+// A SpareListener still accepts connections when the process has no file descriptor left. It keeps
+// a few descriptors open, and closes one to accept a connection in its place. So clients get an
+// answer, and the server recovers by itself when descriptors are free again.
 type SpareListener struct {
 	net.Listener
-	yield func() bool // closes a connection that nobody uses; false where there is none
+	yield func() bool // closes an idle connection; false if there is none
 
 	mu     sync.Mutex // guards the fields below
 	files  []*os.File
@@ -30,7 +30,7 @@ const (
 	spareTime = 3 * time.Second
 	// spareRetry is the pause after which the listener tries again when all spares are in use.
 	spareRetry = 50 * time.Millisecond
-	// pollMillis is how long the listener waits for a client before it looks at its own state.
+	// pollMillis is how long the listener waits for a client before it checks whether it is closed.
 	pollMillis = 100
 )
 
@@ -41,8 +41,8 @@ func KeepSpare(ln net.Listener) *SpareListener {
 	return l
 }
 
-// A SpareConn is a connection that uses a spare descriptor. It is closed soon: its client only
-// gets the answer that the server has no descriptor left.
+// A SpareConn is a connection that uses a spare descriptor. It lives for a short time: its client
+// only gets the answer that the server has no descriptor left.
 type SpareConn struct {
 	net.Conn
 	listener *SpareListener
@@ -60,7 +60,7 @@ func (c *SpareConn) Close() error {
 	return err
 }
 
-// Accept returns the next connection: a *SpareConn where no descriptor is left for it.
+// Accept returns the next connection. It is a *SpareConn if no descriptor is left for it.
 func (l *SpareListener) Accept() (net.Conn, error) {
 	for waits := false; ; {
 		c, err := l.Listener.Accept()
@@ -72,11 +72,11 @@ func (l *SpareListener) Accept() (net.Conn, error) {
 		case !outOfFiles(err):
 			return nil, err
 		case !waits:
-			// The system refuses even where no client waits, so the loop must wait for one first.
+			// accept also fails while no client waits, so wait for one first.
 			if err := l.awaitClient(); err != nil {
 				return nil, err
 			}
-			waits = true // descriptors may have returned meanwhile
+			waits = true // descriptors may be free again
 		case l.yield():
 		default:
 			if c, err = l.acceptSpare(); err == nil || !outOfFiles(err) {
@@ -93,7 +93,7 @@ func (l *SpareListener) acceptSpare() (net.Conn, error) {
 	l.mu.Lock()
 	n := len(l.files)
 	if n > 0 {
-		l.files[n-1].Close() // another goroutine may be faster to take it: then Accept fails again
+		l.files[n-1].Close() // if another goroutine takes the descriptor first, Accept fails again
 		l.files = l.files[:n-1]
 	}
 	l.mu.Unlock()
@@ -107,7 +107,7 @@ func (l *SpareListener) acceptSpare() (net.Conn, error) {
 	return c, nil
 }
 
-// refill opens the spares that are missing. Where no descriptor is left, a later call does.
+// refill opens the missing spares. If no descriptor is left, a later call does.
 func (l *SpareListener) refill() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +143,7 @@ func (l *SpareListener) awaitClient() error {
 		return err
 	}
 	for waiting := 0; waiting == 0; {
-		// A listener has no wait of its own but Accept. This one is short, so that Close ends it.
+		// Only Accept waits for a client. This wait is short, so that Close ends it.
 		err := raw.Control(func(fd uintptr) {
 			waiting, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, pollMillis)
 		})

@@ -12,9 +12,8 @@ import (
 	"journeyman/store"
 )
 
-// streams writes event streams. One goroutine for each stream waits for events and writes them,
-// so that a slow reader delays no other. The runner supplies the events: it returns those after
-// a given one.
+// streams writes event streams. One goroutine for each stream waits for events and writes them, so
+// that a slow client delays no other. A source returns the events after a given one.
 type streams struct {
 	timing  Timing
 	open    *Shares
@@ -27,9 +26,9 @@ func newStreams(timing Timing, most int) *streams {
 		open: NewShares("open streams", "too_many_streams", SharesOf(most))}
 }
 
-// serve writes the events of src until src is done, the client goes, or may refuses. It may
-// return before: then the stream goes on when all handlers have returned. So src and may must
-// not keep more of the request in memory than they need.
+// serve writes the events of src until src is done, the client disconnects, or may returns an
+// error. It may return earlier: then the stream goes on after all handlers have returned. So src
+// and may should keep as little as possible of the request in memory.
 func (s *streams) serve(w http.ResponseWriter, r *http.Request, who store.Identity, src source,
 	lastID string, may func(ctx context.Context) error) error {
 	framer, leave := s.framer.use()
@@ -79,8 +78,8 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, who store.Identi
 	return nil
 }
 
-// subjectOf returns a key for the check of a reader: the user, the stream and the credentials. It
-// does not reveal them.
+// subjectOf returns a key for the permission check of a reader: a hash of the user, the stream and
+// the credentials.
 func subjectOf(r *http.Request, who store.Identity) string {
 	session, err := r.Cookie(SessionCookie)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A statusWalk takes tasks of one worker through random states. It plays the runner
-// itself, so that nothing happens between a step and the checks after it.
+// A statusWalk takes tasks of one worker through random states. It does the runner's work itself,
+// so that nothing happens between a step and its checks.
 type statusWalk struct {
 	*site
 	t       *testing.T
@@ -24,11 +24,11 @@ type statusWalk struct {
 	rnd     *rand.Rand
 	worker  string
 	tasks   []*walkedTask
-	claimed []*walkedTurn // what the runner has
+	claimed []*walkedTurn // turns that the runner has claimed
 	bodies  map[string]string
 }
 
-// A walkedTask is what the test knows of a task without asking the service.
+// A walkedTask is the expected state of a task.
 type walkedTask struct {
 	id    string
 	turns []*walkedTurn
@@ -42,7 +42,7 @@ type walkedTurn struct {
 	started    bool
 	cancelled  bool
 	suspended  bool   // it waits for an approval
-	after      string // the task's status when it had ended
+	after      string // the task's status when the turn had ended
 }
 
 func (k *walkedTask) status() string {
@@ -56,7 +56,7 @@ func (k *walkedTask) status() string {
 
 func ended(status string) bool { return status != "pending" && status != "running" }
 
-// runStatus returns a status in the run view's words.
+// runStatus returns a status as the run view names it.
 func runStatus(status string) string {
 	if ended(status) {
 		return "completed"
@@ -64,7 +64,7 @@ func runStatus(status string) string {
 	return status
 }
 
-// step does one random thing that is possible.
+// step does one random step that is possible.
 func (w *statusWalk) step() {
 	w.t.Helper()
 	switch n := w.rnd.IntN(10); {
@@ -90,7 +90,7 @@ func (w *statusWalk) step() {
 	}
 }
 
-// send adds a turn to a task. The answer speaks of that turn.
+// send adds a turn to a task. The answer describes that turn.
 func (w *statusWalk) send(k *walkedTask) {
 	r := w.do(w.t, "POST", "/api/tasks", encode(fields{"workerId": w.worker, "taskId": k.id, "input": "go"}),
 		"Prefer: respond-async")
@@ -124,7 +124,7 @@ func (w *statusWalk) turn(id string) *walkedTurn {
 	return nil
 }
 
-// finish ends a turn. One that is cancelled may end in time all the same.
+// finish ends a turn. A cancelled turn may still end normally.
 func (w *statusWalk) finish(u *walkedTurn) {
 	out := store.Outcome{Status: store.Completed, OutputText: "done", Duration: time.Millisecond}
 	switch n := w.rnd.IntN(3); {
@@ -139,7 +139,7 @@ func (w *statusWalk) finish(u *walkedTurn) {
 	w.settle(u.task, u)
 }
 
-// settle ends the cancelled turns that wait, together with those given.
+// settle ends the cancelled waiting turns, together with the given ones.
 func (w *statusWalk) settle(k *walkedTask, together ...*walkedTurn) {
 	for _, o := range k.turns {
 		if o.cancelled && o.status == "pending" {
@@ -158,7 +158,7 @@ func (w *statusWalk) settle(k *walkedTask, together ...*walkedTurn) {
 	}
 }
 
-// suspend has a turn wait for an approval.
+// suspend makes a turn wait for an approval.
 func (w *statusWalk) suspend(u *walkedTurn) {
 	steps, err := w.store.Journal(w.t.Context(), u.claim.Turn)
 	w.is.NoErr(err)
@@ -174,7 +174,7 @@ func (w *statusWalk) suspend(u *walkedTurn) {
 	u.suspended = true
 }
 
-// resume decides on a turn that waits for an approval; it reports whether there is one.
+// resume decides the approval of a waiting turn. It reports whether there was one.
 func (w *statusWalk) resume() bool {
 	for _, k := range w.tasks {
 		for _, u := range k.turns {
@@ -190,7 +190,7 @@ func (w *statusWalk) resume() bool {
 	return false
 }
 
-// cancel cancels a task. Where the runner has a turn of it, all ends with that.
+// cancel cancels a task. If the runner has a turn of it, the task ends with that turn.
 func (w *statusWalk) cancel(k *walkedTask) {
 	_, running, err := w.store.AbortTask(w.t.Context(), w.owner.Caller, k.id)
 	w.is.NoErr(err)
@@ -210,7 +210,7 @@ func (w *statusWalk) cancel(k *walkedTask) {
 	w.settle(k, suspended...)
 }
 
-// check asks every place that tells a task's status.
+// check compares the status of a task in every answer.
 func (w *statusWalk) check() {
 	w.t.Helper()
 	want := map[string][]string{}
@@ -259,7 +259,7 @@ func (w *statusWalk) checkRun(k *walkedTask) {
 	w.is.Equal(r.at("error") != nil, newest.status == "error" || newest.status == "aborted")
 }
 
-// checkStream reads a task's stream as far as it has come.
+// checkStream reads a task's stream as far as it has events.
 func (w *statusWalk) checkStream(k *walkedTask) {
 	w.t.Helper()
 	var want, got []string
@@ -271,7 +271,7 @@ func (w *statusWalk) checkStream(k *walkedTask) {
 			want = append(want, "running")
 		}
 		if !ended(u.status) {
-			break // what comes after it waits for its end
+			break // later turns wait for its end
 		}
 		want = append(want, u.after)
 	}
@@ -289,20 +289,18 @@ func (w *statusWalk) checkStream(k *walkedTask) {
 	}
 }
 
-// resumes reports whether the turn that comes next has run before: its stream does not
-// go back.
+// resumes reports whether the next turn has run before: its stream does not go back.
 func (w *statusWalk) resumes(k *walkedTask) bool {
 	return slices.ContainsFunc(k.turns, func(u *walkedTurn) bool { return u.status == "pending" && u.started })
 }
 
-// checkDeliveries holds the parts of each body against one another. A body stays what
-// it is, whatever happens to the task.
+// checkDeliveries checks that the parts of each body agree, and that no body changes later.
 func (w *statusWalk) checkDeliveries() {
 	w.t.Helper()
 	due, err := w.store.DueDeliveries(w.t.Context(), w.worker, 1000)
 	w.is.NoErr(err)
 	views := w.views()
-	waits := 0 // deliveries that tell of a wait, and not of an end
+	waits := 0 // deliveries about a wait, not an end
 	for _, d := range due {
 		if d.Type == "task.waiting" {
 			waits++
@@ -343,7 +341,7 @@ func (w *statusWalk) checkBody(raw []byte) {
 		kind = "task"
 	}
 	turnStatus := r.text("turn.status")
-	if r.text("type") == "task.waiting" { // the body shows that moment, whatever the turn is now
+	if r.text("type") == "task.waiting" { // the body shows the moment of the wait, whatever the turn's status is now
 		w.is.Equal(turnStatus, "running")
 		w.is.Equal(status, "running")
 	} else {
@@ -362,8 +360,8 @@ func (w *statusWalk) checkBody(raw []byte) {
 	w.is.Equal(r.at("worker.error") != nil, turnStatus == "error" || turnStatus == "aborted")
 }
 
-// TestStatusAgrees takes tasks through random sequences of what can happen to them.
-// After each step every answer, filter, stream and webhook tells the same status.
+// TestStatusAgrees takes tasks through random sequences of steps. After each step every answer,
+// filter, stream and webhook shows the same status.
 func TestStatusAgrees(t *testing.T) {
 	t.Parallel()
 	for seed := range storetest.Rounds(6, 1) {
@@ -384,8 +382,8 @@ func TestStatusAgrees(t *testing.T) {
 	}
 }
 
-// TestOneCancelIsOneDelivery cancels three turns of a task, of which one runs. Those
-// who wait for any of them learn the same.
+// TestOneCancelIsOneDelivery cancels three turns of a task, one of which runs. All waiting clients
+// get the same answer.
 func TestOneCancelIsOneDelivery(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -405,7 +403,7 @@ func TestOneCancelIsOneDelivery(t *testing.T) {
 			"").text("turns.0.status") == "running"
 	})
 	list := s.must(t, "GET", "/api/tasks?status=running", "")
-	is.Equal(list.text("items.0.id"), "t") // though its newest turn waits
+	is.Equal(list.text("items.0.id"), "t") // although its newest turn waits
 	task := s.must(t, "POST", "/api/tasks/t/cancel", "")
 	is.Equal(task.text("task.status"), "aborted")
 	for _, answer := range answers {

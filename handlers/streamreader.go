@@ -10,36 +10,36 @@ import (
 	"journeyman/runner/stream"
 )
 
-// A reader is the client of one stream, whose goroutine calls its methods unless they say
-// otherwise. While nothing happens, it holds no timer and no buffer.
+// A reader writes one stream to its client. One goroutine calls its methods, unless they say
+// otherwise. A waiting reader holds no timer and no buffer.
 type reader struct {
 	src     source
-	may     func(ctx context.Context) error // says whether the reader still may read
-	subject string                          // readers of one subject have one answer from may
-	checked time.Time                       // when may was asked last; guarded by the monitor
+	may     func(ctx context.Context) error // returns an error if the client may not read any more
+	subject string                          // readers of one subject share one permission check
+	checked time.Time                       // when may was last called; guarded by the monitor
 
 	ctx  context.Context // ends with the response
-	wait context.Context // of the wait for events, which cancel and beat interrupt
+	wait context.Context // ends with ctx, cancel or beat; for the wait for events
 
 	framer *framer
 	out    output
-	within time.Duration // for the client to accept the written bytes
+	within time.Duration // how long the client may take to accept written bytes
 	armed  time.Time     // when the deadline was set
-	http2  bool          // its deadlines end the stream even while nothing is written
-	lastID string        // never empty: an empty id would clear the client's
+	http2  bool          // a deadline of HTTP/2 ends the stream even while nothing is written
+	lastID string        // never empty: an empty id would clear the client's id
 	beaten bool          // the last thing written was a heartbeat
 
 	close func()             // releases the resources of the stream
 	end   func(panicked any) // ends a stream that has a goroutine of its own
 
-	writtenAt atomic.Int64 // when anything was written last, in Unix nanoseconds
-	due       atomic.Bool  // a heartbeat
+	writtenAt atomic.Int64 // when anything was last written, in Unix nanoseconds
+	due       atomic.Bool  // a heartbeat is due
 	canceled  atomic.Bool
 	interrupt atomic.Pointer[context.CancelFunc]
 }
 
 // An output is the destination of a reader: a connection that was taken over, or a response of
-// net/http. Flush sends what was written.
+// net/http. Flush sends the written bytes.
 type output interface {
 	io.Writer
 	Flush() error
@@ -54,28 +54,28 @@ type response struct {
 
 // cancel ends the stream. Any goroutine may call it.
 func (rd *reader) cancel() {
-	rd.canceled.Store(true) // before the interrupt, as in beat
+	rd.canceled.Store(true) // before the interrupt, so that the reader sees it
 	if interrupt := rd.interrupt.Load(); interrupt != nil {
 		(*interrupt)()
 	}
 }
 
-// over reports whether the client has gone, or the stream was canceled.
+// over reports whether the client has disconnected, or the stream was canceled.
 func (rd *reader) over() bool { return rd.canceled.Load() || rd.ctx.Err() != nil }
 
-// beat has the reader send a heartbeat. Any goroutine may call it.
+// beat makes the reader send a heartbeat. Any goroutine may call it.
 func (rd *reader) beat() {
-	rd.due.Store(true) // before the interrupt: the reader looks at it afterwards
+	rd.due.Store(true) // before the interrupt, so that the reader sees it
 	if interrupt := rd.interrupt.Load(); interrupt != nil {
 		(*interrupt)()
 	}
 }
 
-// lastWrite returns when anything was written. Any goroutine may call it.
+// lastWrite returns the time of the last write. Any goroutine may call it.
 func (rd *reader) lastWrite() time.Time { return time.Unix(0, rd.writtenAt.Load()) }
 
-// run writes the stream in a goroutine of its own. The frames of run, step, and the methods of
-// sources that wait are small: so a stream that waits needs no more than the smallest stack.
+// run writes the stream in its own goroutine. The stack frames of run, step and the sources'
+// methods that wait are small, so that a waiting stream needs only the smallest stack.
 func (rd *reader) run() {
 	more := false
 	defer func() {
@@ -86,7 +86,7 @@ func (rd *reader) run() {
 		rd.end(recover())
 	}()
 	for rd.step() {
-		if rd.beaten { // the write has grown the stack, and only a new goroutine has a small one again
+		if rd.beaten { // the write has grown the stack, and only a new goroutine has a small one
 			rd.beaten, more = false, true
 			return
 		}
@@ -99,20 +99,20 @@ func (rd *reader) step() (more bool) {
 		rd.renew()
 	}
 	if rd.over() {
-		return false // it may have come before the interrupt was there
+		return false // it may have ended before renew stored the interrupt
 	}
 	events, done, err := rd.src.Next(rd.wait)
 	return rd.deliver(events, done, err)
 }
 
-// renew begins another wait that can be interrupted.
+// renew creates a context for the next wait.
 func (rd *reader) renew() {
-	wait, interrupt := context.WithCancel(rd.ctx) // ends with rd.ctx at the latest
+	wait, interrupt := context.WithCancel(rd.ctx) // released with rd.ctx at the latest
 	rd.wait = wait
 	rd.interrupt.Store(&interrupt)
 }
 
-// deliver writes the chunks of a source, and reports whether there may be more.
+// deliver writes events, and reports whether there may be more.
 func (rd *reader) deliver(events []stream.Event, done bool, err error) (more bool) {
 	for _, e := range events {
 		rd.lastID = e.ID
@@ -121,8 +121,8 @@ func (rd *reader) deliver(events []stream.Event, done bool, err error) (more boo
 	switch {
 	case rd.over():
 		return false
-	case err != nil && rd.wait.Err() == nil: // otherwise the wait was interrupted, and nothing has failed
-		return false // the client comes back with the last id it has
+	case err != nil && rd.wait.Err() == nil: // otherwise only the wait was interrupted
+		return false // the client reconnects with its last id
 	case done:
 		rd.write(rd.framer.frame(stream.Event{ID: rd.lastID, Data: []byte("[DONE]")}))
 	case rd.due.Swap(false) && len(events) == 0:
@@ -133,20 +133,19 @@ func (rd *reader) deliver(events []stream.Event, done bool, err error) (more boo
 	return !done && !rd.over()
 }
 
-// write adds to what send sends. A client that does not take it in time is cut off. Setting a
-// deadline costs as much as the write itself, so one deadline serves for all writes within a
-// tenth of it.
+// write adds bytes for send. It ends the stream of a client that does not accept them in time.
+// Setting a deadline costs as much as the write, so one deadline serves for a tenth of its time.
 func (rd *reader) write(b []byte) {
 	if now := time.Now(); now.Sub(rd.armed) > rd.within/10 {
 		rd.armed = now
-		_ = rd.out.SetWriteDeadline(now.Add(rd.within)) // where it is not supported, TCP has its own
+		_ = rd.out.SetWriteDeadline(now.Add(rd.within)) // without support for deadlines, the time-outs of TCP apply
 	}
 	if _, err := rd.out.Write(b); err != nil {
 		rd.cancel()
 	}
 }
 
-// send sends what is written: one system call for all events that came together.
+// send sends the written bytes: one system call for all events that arrived together.
 func (rd *reader) send() {
 	rd.writtenAt.Store(time.Now().UnixNano())
 	if err := rd.out.Flush(); err != nil {
@@ -154,11 +153,11 @@ func (rd *reader) send() {
 	}
 	if rd.http2 && !rd.armed.IsZero() {
 		rd.armed = time.Time{}
-		_ = rd.out.SetWriteDeadline(rd.armed) // none, until the next write
+		_ = rd.out.SetWriteDeadline(rd.armed) // no deadline until the next write
 	}
 }
 
-// A source returns the next events; done means that no more follow.
+// A source returns the next events. done means that no more follow.
 type source interface {
 	Next(ctx context.Context) (events []stream.Event, done bool, err error)
 }

@@ -37,7 +37,7 @@ func (a *API) streamTurn(w http.ResponseWriter, r *request, t store.Turn, approv
 	if approvals {
 		src.WithApprovals()
 	}
-	again := a.auth.again(r.Request)
+	again := a.auth.reidentify(r.Request)
 	return a.streams.serve(w, r.Request, r.who, src, "", func(ctx context.Context) error {
 		_, err := again(ctx)
 		return err
@@ -54,7 +54,7 @@ func (a *API) streamTask(w http.ResponseWriter, r *request, task store.Task, app
 	if approvals {
 		src.WithApprovals()
 	}
-	again, taskID := a.auth.again(r.Request), task.ID // the check keeps nothing else in memory
+	again, taskID := a.auth.reidentify(r.Request), task.ID // the check holds nothing else of the request
 	return a.streams.serve(w, r.Request, r.who, src, last, func(ctx context.Context) error {
 		who, err := again(ctx)
 		if err == nil {
@@ -76,7 +76,7 @@ func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	defer recordOf(r.Request).atEnd(src.Close)
-	again, workerID := a.auth.again(r.Request), wrk.ID // the check keeps nothing else in memory
+	again, workerID := a.auth.reidentify(r.Request), wrk.ID // the check holds nothing else of the request
 	return a.streams.serve(w, r.Request, r.who, src, last, func(ctx context.Context) error {
 		who, err := again(ctx)
 		if err == nil {
@@ -86,8 +86,8 @@ func (a *API) streamWorker(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// knowsApprovals reports whether a client reads with the AI SDK 6, as it says in the
-// query: version 5 refuses messages that show approvals.
+// knowsApprovals reports whether the client reads with AI SDK 6, as its query says. Version 5
+// refuses messages that show approvals.
 func knowsApprovals(r *request) (bool, error) {
 	v, err := parseQuery(r)
 	if err != nil {
@@ -102,9 +102,9 @@ func knowsApprovals(r *request) (bool, error) {
 	return false, invalid("aiSdk", "must be 5 or 6")
 }
 
-// StreamPage streams a page's fragments to the browser of a user who is signed in. The limits are
-// those of the API's streams. again identifies the user again, and returns an error if the user
-// has lost the permission to read.
+// StreamPage streams a page's fragments to the browser of a user who is signed in, with the limits
+// of the API's streams. again identifies the user again, and returns an error if the user has lost
+// the permission to read.
 func (a *API) StreamPage(w http.ResponseWriter, r *http.Request, who store.Identity, src PageSource,
 	again func(ctx context.Context) error) error {
 	return a.streams.serve(w, r, who, src, lastEventID(&request{Request: r}), again)

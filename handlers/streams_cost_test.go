@@ -12,8 +12,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestIdleStreamCost opens streams in which nothing happens, and counts what they hold. It is
-// not parallel: other tests have goroutines too.
+// TestIdleStreamCost opens idle streams, and measures their memory and goroutines. It is not
+// parallel, because other tests have goroutines too.
 func TestIdleStreamCost(t *testing.T) {
 	is := is.New(t)
 	s := newServer(t)
@@ -21,16 +21,17 @@ func TestIdleStreamCost(t *testing.T) {
 	s.do(t, "POST", "/api/workers/"+id, encode(fields{"input": scripted("wait 1h")}), "Prefer: respond-async")
 	for _, path := range []string{"/api/workers/" + id + "/stream", "/api/workers/" + id + "?stream=true"} {
 		const n = 100
-		first := s.idleStream(t, path) // what all streams share is made for the first one
+		first := s.idleStream(t, path) // the first stream creates the resources that all streams share
 		before := held()
 		conns := make([]net.Conn, n)
 		for i := range conns {
 			conns[i] = s.idleStream(t, path)
 		}
-		// One writes, one waits for the end of the connection. Background work of the server may come and go.
+		// One writes, one waits for the end of the connection. The server's background goroutines
+		// may start and end.
 		storetest.Eventually(t, "two goroutines for each stream", func() bool { return held().goroutines <= before.goroutines+2*n+5 })
 		after := held()
-		is.True(after.bytes-before.bytes < n*20_000) // a stream holds more than it should
+		is.True(after.bytes-before.bytes < n*20_000) // a stream needs more memory than it should
 		for _, c := range append(conns, first) {
 			is.NoErr(c.Close())
 		}
@@ -38,7 +39,7 @@ func TestIdleStreamCost(t *testing.T) {
 	}
 }
 
-// idleStream opens a stream with a client that costs next to nothing.
+// idleStream opens a stream with a cheap client.
 func (s *site) idleStream(t *testing.T, path string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -55,7 +56,7 @@ func (s *site) idleStream(t *testing.T, path string) net.Conn {
 	return conn
 }
 
-// A holding is what a process holds after garbage collections.
+// A holding is the use of memory and goroutines after garbage collections.
 type holding struct {
 	bytes      int64 // of the heap and of stacks
 	goroutines int
@@ -63,7 +64,7 @@ type holding struct {
 
 func held() holding {
 	for range 3 {
-		runtime.GC() // each one halves the stacks that a request has grown
+		runtime.GC() // each collection halves the stacks that a request has grown
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

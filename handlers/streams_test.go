@@ -19,7 +19,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestStreamOfPost streams the turn that each of the three calls began.
+// TestStreamOfPost streams the turn of each of the three calls.
 func TestStreamOfPost(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -35,7 +35,7 @@ func TestStreamOfPost(t *testing.T) {
 			}
 			types := st.types()
 			is.True(strings.HasPrefix(st.resp.Header.Get("Location"), s.url+"/api/tasks/"))
-			is.True(!strings.Contains(types, "data-user-message")) // its sender knows it
+			is.True(!strings.Contains(types, "data-user-message")) // the sender has it already
 			for _, want := range []string{"start ", "start-step", "reasoning-start", "text-delta", "text-end", "tool-input-available", "tool-output-available", "finish-step", "finish", "[DONE]"} {
 				is.True(strings.Contains(types, want))
 			}
@@ -45,8 +45,7 @@ func TestStreamOfPost(t *testing.T) {
 	}
 }
 
-// TestStreamOfWorker replays a task and goes on while it runs, asked for in each
-// way there is.
+// TestStreamOfWorker replays a task and follows it while it runs, in each way to request a stream.
 func TestStreamOfWorker(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -71,15 +70,14 @@ func TestStreamOfWorker(t *testing.T) {
 		})
 	}
 	is := is.New(t)
-	is.Equal(s.must(t, "GET", "/api/workers/"+id, "", "Accept: application/json, text/event-stream").text("object"), "worker") // JSON is as good
+	is.Equal(s.must(t, "GET", "/api/workers/"+id, "", "Accept: application/json, text/event-stream").text("object"), "worker") // JSON has the same quality
 	is.Equal(s.must(t, "GET", "/api/workers/"+id+"?stream=false", "", "Accept: text/event-stream").text("object"), "worker")   // the query decides
 	empty := s.open(t, "GET", "/api/workers/"+s.newWorker(t, fields{})+"?stream=true", "")
 	is.True(empty.ended(t))
-	is.Equal(empty.types(), "[DONE]") // there is nothing yet
+	is.Equal(empty.types(), "[DONE]") // there are no events yet
 }
 
-// TestStreamFollows reads a task from its first event to its end while turns are
-// queued behind it.
+// TestStreamFollows reads a task from its first event to its end while turns are queued.
 func TestStreamFollows(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -95,7 +93,7 @@ func TestStreamFollows(t *testing.T) {
 	is.Equal(strings.Count(st.types(), " finish "), 2)
 }
 
-// TestResume goes on after each event of a task, by header and by query.
+// TestResume resumes after each event of a task, by header and by query.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -118,7 +116,7 @@ func TestResume(t *testing.T) {
 			is.Equal(st.types(), "[DONE]") // at once after the last event
 			continue
 		}
-		is.Equal(strings.Join(st.data, "\n"), strings.Join(whole.data[i+1:], "\n")) // nothing missed, nothing twice
+		is.Equal(strings.Join(st.data, "\n"), strings.Join(whole.data[i+1:], "\n")) // no event is missing or repeated
 		byQuery := s.open(t, "GET", path+"&lastEventId="+id, "")
 		is.True(byQuery.ended(t))
 		is.Equal(byQuery.types(), st.types())
@@ -130,10 +128,10 @@ func TestResume(t *testing.T) {
 	}
 	both := s.open(t, "GET", path+"&lastEventId="+ids[0], "", "Last-Event-ID: "+ids[len(ids)-1])
 	is.True(both.ended(t))
-	is.Equal(both.types(), "[DONE]") // a reconnecting EventSource keeps its address: the header is newer
+	is.Equal(both.types(), "[DONE]") // a reconnecting EventSource keeps its URL, so the header is newer
 }
 
-// TestStreamOfAllTasks follows everything a worker does, and stays open.
+// TestStreamOfAllTasks reads all tasks of a worker. The stream stays open.
 func TestStreamOfAllTasks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -150,7 +148,7 @@ func TestStreamOfAllTasks(t *testing.T) {
 	}
 	is.Equal(len(seen), 2)
 	all := strings.Join(st.data, "\n")
-	is.True(!strings.Contains(all, "before")) // live only
+	is.True(!strings.Contains(all, "before")) // live events only
 	is.True(strings.Contains(all, "data-user-message"))
 	is.True(!strings.Contains(all, "[DONE]")) // the stream has ended
 
@@ -159,10 +157,10 @@ func TestStreamOfAllTasks(t *testing.T) {
 	s.run(t, fields{"workerId": id, "taskId": "c", "input": scripted("say in c")})
 	again := s.open(t, "GET", "/api/workers/"+id+"/stream?lastEventId="+first, "")
 	data := again.until(t, `"type":"finish"`)
-	is.True(strings.Contains(data, `"taskId":"c"`)) // what came meanwhile
+	is.True(strings.Contains(data, `"taskId":"c"`)) // the event of the time without a connection
 }
 
-// TestStreamSilent sends comments while nothing happens.
+// TestStreamSilent checks that an idle stream sends comments.
 func TestStreamSilent(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -176,7 +174,7 @@ func TestStreamSilent(t *testing.T) {
 	}
 }
 
-// TestServerStops ends open streams without a [DONE], so that the server can go.
+// TestServerStops checks that a stop ends open streams without a [DONE].
 func TestServerStops(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -196,7 +194,7 @@ func TestServerStops(t *testing.T) {
 	is.True(r.text("metadata.taskId") != "") // the answer names no task
 }
 
-// TestReaderGoes closes streams, and leaves nothing of them behind.
+// TestReaderGoes closes streams, and checks that nothing of them is left.
 func TestReaderGoes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -223,7 +221,7 @@ func TestReaderGoes(t *testing.T) {
 	is.Equal(st.beats, 0)
 }
 
-// flood is a model that says a lot, fast.
+// flood is a model that produces much text quickly.
 type flood struct {
 	model.Model
 	piece string
@@ -242,7 +240,7 @@ func (f flood) Generate(ctx context.Context, _ model.Request, emit func(model.De
 	return model.Response{Model: "offline", Finish: model.FinishStop, Parts: []model.Part{{Type: model.PartText, Text: strings.Repeat(f.piece, f.n)}}}, nil
 }
 
-// TestSlowReader never reads its stream: it is cut off, and the others get
+// TestSlowReader never reads its stream. Its connection is closed, and other readers get
 // everything.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
@@ -261,7 +259,7 @@ func TestSlowReader(t *testing.T) {
 		s.do(t, "POST", "/api/tasks", encode(fields{"workerId": id, "input": "talk"}), "Prefer: respond-async")
 		for got := 0; ; {
 			line, err := lines.ReadString('\n')
-			is.NoErr(err) // the quick one is not held up
+			is.NoErr(err) // the fast reader is not delayed
 			got += strings.Count(line, "x")
 			if strings.Contains(line, `"type":"finish"`) {
 				is.True(got >= pieces*size) // some of the text is missing
@@ -272,16 +270,15 @@ func TestSlowReader(t *testing.T) {
 	storetest.Eventually(t, "more than a slow reader has", pause(500*time.Millisecond))
 	n, err := io.Copy(io.Discard, stuck.Body)
 	var timeout net.Error
-	is.True(err == nil || !errors.As(err, &timeout) || !timeout.Timeout()) // the server has hung up
-	is.True(n < turns*pieces*size)                                         // long before the end
+	is.True(err == nil || !errors.As(err, &timeout) || !timeout.Timeout()) // the server has closed the connection
+	is.True(n < turns*pieces*size)                                         // long before the end of the text
 }
 
-// TestMostStreams refuses a stream more than there can be, before anything is done
-// for it.
+// TestMostStreams checks that a stream above the limit is refused before it has any effect.
 func TestMostStreams(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s := newServer(t, func(set *settings) { set.api.Most.Streams = 1 })
+	s := newServer(t, func(set *settings) { set.api.Limits.Streams = 1 })
 	id := s.newWorker(t, fields{})
 	first := s.open(t, "GET", "/api/workers/"+id+"/stream", "")
 	for _, call := range [][3]string{{"GET", "/api/workers/" + id + "/stream", ""}, {"GET", "/api/workers/" + id + "?stream=true", ""},
@@ -290,7 +287,7 @@ func TestMostStreams(t *testing.T) {
 		is.Equal(got.refused(), "503 busy")
 		is.Equal(got.header.Get("Retry-After"), "1")
 	}
-	is.Equal(s.must(t, "GET", "/api/tasks", "").size("items"), 0) // no turn runs unseen
+	is.Equal(s.must(t, "GET", "/api/tasks", "").size("items"), 0) // no turn was created
 	is.Equal(s.do(t, "HEAD", "/api/workers/"+id+"/stream", "").status, 200)
 	first.cancel()
 	storetest.Eventually(t, "room for another", func() bool {

@@ -40,8 +40,8 @@ type takenConn struct {
 	next  [1]byte
 }
 
-// A Server is an HTTP server that also owns the connections of its event streams, which
-// http.Server does not know any more.
+// A Server is an HTTP server that also owns the connections of its event streams, which http.Server
+// no longer tracks.
 type Server struct {
 	*http.Server
 	taken   *takenConns
@@ -55,7 +55,7 @@ func newTakenConns() *takenConns {
 	return &takenConns{all: map[*takenConn]connUse{}, gone: make(chan struct{})}
 }
 
-// use notes the current use of a connection. It returns false if the server stops.
+// use stores the current use of a connection. It returns false if the server stops.
 func (t *takenConns) use(c *takenConn, use connUse) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -65,7 +65,7 @@ func (t *takenConns) use(c *takenConn, use connUse) bool {
 	return !t.stopping
 }
 
-// remove forgets a connection, and returns its last use.
+// remove removes a connection, and returns its last use.
 func (t *takenConns) remove(c *takenConn) connUse {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,8 +77,8 @@ func (t *takenConns) remove(c *takenConn) connUse {
 	return use
 }
 
-// stop closes the connections without a stream. From now on, each connection closes after its
-// stream. The channel closes when all are gone.
+// stop closes the connections without a stream. The others close after their stream. The channel
+// closes when all have closed.
 func (t *takenConns) stop() <-chan struct{} {
 	t.mu.Lock()
 	if !t.stopping {
@@ -107,7 +107,7 @@ func (t *takenConns) cut(which func(connUse) bool) {
 	}
 }
 
-// resumed returns the connection as net/http reads it from the next request on.
+// resumed returns the connection for net/http, from the next request on.
 func (c *takenConn) resumed() net.Conn {
 	switch conn := c.conn.(type) {
 	case *gateConn:
@@ -120,7 +120,7 @@ func (c *takenConn) resumed() net.Conn {
 	return c.conn
 }
 
-// A resumedTLS is a connection of which a takenConn has read the beginning of a request.
+// A resumedTLS is a TLS connection of which a takenConn has read the beginning of a request.
 type resumedTLS struct {
 	*tls.Conn
 	early []byte
@@ -162,5 +162,5 @@ func (l *oneConn) Close() error {
 	return nil
 }
 
-// Addr returns no address: nobody dials the listener.
+// Addr returns an empty address: nobody dials the listener.
 func (*oneConn) Addr() net.Addr { return &net.TCPAddr{} }

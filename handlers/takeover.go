@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// This file takes the connections of event streams over from net/http. A stream that net/http
+// This file takes over the connections of event streams from net/http. A stream that net/http
 // serves holds buffers of 10 KB, the request, and a stack that authentication and queries have
-// grown: 47 KB in all. A stream that is silent for hours needs none of them. So its handler
-// writes the header, takes the connection over, and returns. From then on the stream has two
-// goroutines with small stacks: one writes events, the other waits for the end of the
-// connection. Buffers exist only while something is written.
+// grown: 47 KB in all. A stream without events needs none of them. So its handler writes the
+// header, takes the connection over, and returns. From then on the stream has two goroutines with
+// small stacks: one writes events, the other waits for the end of the connection. Buffers exist
+// only during writes.
 //
 // Clients get the same bytes as from net/http: header, chunks, and the last chunk. When the
 // stream has ended and the client sends its next request, net/http serves the connection again.
@@ -28,7 +28,7 @@ func takeOver(w http.ResponseWriter, r *http.Request) *takenConn {
 	if !ok || gated == nil || r.ProtoMajor != 1 || recordOf(r) == nil || !bodyRead(r) {
 		return nil
 	}
-	// Noted first: at every moment of a shutdown, net/http or the server knows the connection.
+	// Registered first: during a shutdown, net/http or the server always knows the connection.
 	c := &takenConn{gate: gated, server: server, chunked: r.ProtoAtLeast(1, 1), over: make(chan struct{})}
 	if !server.taken.use(c, streaming) {
 		return nil
@@ -58,11 +58,11 @@ func bodyRead(r *http.Request) bool {
 	return err == io.EOF
 }
 
-// attend waits for the end of the connection, and calls gone then. After the end of the stream
-// it waits for the client's next request. It runs in a goroutine of its own.
+// attend waits for the end of the connection, and then calls gone. After the end of the stream it
+// waits for the client's next request. It runs in its own goroutine.
 func (c *takenConn) attend(gone func()) {
 	var err error
-	if len(c.early) == 0 { // one byte is enough: the system keeps further bytes of the client
+	if len(c.early) == 0 { // one byte is enough: the system buffers the others
 		if _, err = io.ReadFull(c.conn, c.next[:]); err == nil {
 			c.early = c.next[:]
 		} else {
@@ -76,7 +76,7 @@ func (c *takenConn) attend(gone func()) {
 		return
 	}
 	_ = c.conn.SetReadDeadline(time.Time{})
-	_ = c.server.Serve(listenOnce(c.resumed())) // it fails during a shutdown, and has closed the connection
+	_ = c.server.Serve(listenOnce(c.resumed())) // during a shutdown it fails, and closes the connection
 }
 
 // Write adds to what Flush sends.
@@ -106,10 +106,10 @@ func (c *takenConn) Flush() error {
 // SetWriteDeadline limits the time of the next writes.
 func (c *takenConn) SetWriteDeadline(t time.Time) error { return c.conn.SetWriteDeadline(t) }
 
-// end ends the stream. A whole stream gets its last chunk, which the client must take within a
-// time. Clients take a stream without it for broken.
+// end ends the stream. If whole is set, it writes the last chunk, which the client must accept
+// within a time. Clients take a stream without it for broken.
 func (c *takenConn) end(within time.Duration, whole bool) {
-	_ = c.Flush() // a failure is noted
+	_ = c.Flush() // failed stores an error
 	c.failed = c.failed || !whole
 	if c.chunked && !c.failed {
 		_ = c.conn.SetWriteDeadline(time.Now().Add(within))

@@ -23,7 +23,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestStuckReaders has some readers of a worker stand still. The others miss nothing.
+// TestStuckReaders has some readers that stop reading. The others get every event.
 func TestStuckReaders(t *testing.T) {
 	t.Parallel()
 	stuckReaders(t, 100, 10)
@@ -37,12 +37,12 @@ func TestManyStuckReaders(t *testing.T) {
 
 func stuckReaders(t *testing.T, readers, stuck int) {
 	is := is.New(t)
-	const pieces, size = 16, 64 << 10 // of a turn: less than a ring holds, and more than the system keeps for a reader
+	const pieces, size = 16, 64 << 10 // of a turn: less than a ring holds, and more than the system buffers for a reader
 	s := newServer(t, withModel(flood{offline.New(), strings.Repeat("x", size), pieces}),
-		withTiming(handlers.Timing{WriteIn: time.Hour}), func(set *settings) { set.api.Most.Streams = 8 * readers })
+		withTiming(handlers.Timing{WriteIn: time.Hour}), func(set *settings) { set.api.Limits.Streams = 8 * readers })
 	srv := s.serveStreams(t, 2*readers, false)
 	id := s.newWorker(t, fields{})
-	texts := make(chan uint64, readers) // the hash of what each reader has got
+	texts := make(chan uint64, readers) // the hash of the events of each reader
 	for i := range readers {
 		conn := srv.dial(t, s.asks("/api/workers/"+id+"/stream"))
 		if i%(readers/stuck) == 0 {
@@ -59,13 +59,13 @@ func stuckReaders(t *testing.T, readers, stuck int) {
 	s.run(t, fields{"workerId": id, "input": "talk"})
 	want := <-texts
 	for range readers - stuck - 1 {
-		is.Equal(<-texts, want) // a reader has got something else
+		is.Equal(<-texts, want) // the reader's events differ
 	}
-	is.Equal(s.api.OpenStreams(), int64(readers)) // the stuck ones are still there
+	is.Equal(s.api.OpenStreams(), int64(readers)) // the stuck readers are still connected
 }
 
-// hashed returns the hash of all events of a stream up to the end of a turn, and fails where
-// they have not n bytes of text.
+// hashed returns the hash of all events of a stream up to the end of a turn. It fails if they hold
+// less than n bytes of text.
 func hashed(t *testing.T, body io.Reader, n int) uint64 {
 	sum, got := fnv.New64a(), 0
 	for lines := bufio.NewReaderSize(body, 16<<10); ; {
@@ -88,7 +88,7 @@ func hashed(t *testing.T, body io.Reader, n int) uint64 {
 	}
 }
 
-// A lockedBuffer is a log that a test reads while others write it.
+// A lockedBuffer is a log that a test reads during writes.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -106,12 +106,12 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// A panickingSource is a mistake of ours.
+// A panickingSource panics.
 type panickingSource struct{}
 
 func (panickingSource) Next(context.Context) ([]events.Event, bool, error) { panic("a mistake") }
 
-// TestStreamPanics breaks one stream off, and leaves the server and its resources as they were.
+// TestStreamPanics checks that a panic ends only its stream, and releases its resources.
 func TestStreamPanics(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -129,20 +129,20 @@ func TestStreamPanics(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(resp.StatusCode, 200)
 	_, err = io.ReadAll(resp.Body)
-	is.True(errors.Is(err, io.ErrUnexpectedEOF)) // the client takes the stream for complete
+	is.True(errors.Is(err, io.ErrUnexpectedEOF)) // the client sees an incomplete stream
 	storetest.Eventually(t, "the end of the stream", func() bool { return s.api.OpenStreams() == 0 })
 	storetest.Eventually(t, "the line of the request", func() bool { return strings.Contains(logged.String(), "level=ERROR msg=request ") })
 	is.True(strings.Contains(logged.String(), "a mistake"))
 }
 
-// TestStreamsOfHTTP2 lets a stream over HTTP/2 be silent for longer than a client may take for
-// a write. Then a client does not read: its stream ends, and the others of its connection do not.
+// TestStreamsOfHTTP2 has a stream over HTTP/2 idle for longer than the write time-out. Then one
+// client stops reading: its stream ends, and the others of its connection do not.
 func TestStreamsOfHTTP2(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	const within = 3 * time.Second // more than a busy machine needs for a write
-	// A turn has more than the client keeps for a stream that nobody reads. A ring holds all of
-	// it, so that a client that reads slowly misses nothing.
+	// A turn is larger than the buffers of a client that does not read, and smaller than a ring, so
+	// that a slow client misses nothing.
 	const pieces, size, kept = 16, 64 << 10, 64 << 10
 	s := newServer(t, withModel(flood{offline.New(), strings.Repeat("x", size), pieces}),
 		withTiming(handlers.Timing{WriteIn: within, BeatEvery: within + 200*time.Millisecond}))
@@ -166,7 +166,7 @@ func TestStreamsOfHTTP2(t *testing.T) {
 	lines := bufio.NewReader(silent.Body)
 	for beats := 0; beats < 2; { // the deadline of the first one has passed before the second
 		line, err := lines.ReadString('\n')
-		is.NoErr(err) // silence is no reason to end a stream
+		is.NoErr(err) // an idle stream must not end
 		beats += strings.Count(line, ": heartbeat")
 	}
 	s.run(t, fields{"workerId": busy, "input": "talk"})

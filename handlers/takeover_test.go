@@ -24,7 +24,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A streamServer is a server as the program runs it, in front of the API of a site.
+// A streamServer is a server as the program runs it, with the API of a site.
 type streamServer struct {
 	*handlers.Server
 	site *site
@@ -32,14 +32,14 @@ type streamServer struct {
 	tls  *tls.Config // of clients; nil for http
 }
 
-// serveStreams starts a server that lets most connections in, with https where secure.
+// serveStreams starts a server for at most most connections, with https if secure is set.
 func (s *site) serveStreams(t testing.TB, most int, secure bool) *streamServer {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxies, err := handlers.ParseProxies([]string{"127.0.0.1"}) // one address may have all connections
+	proxies, err := handlers.ParseProxies([]string{"127.0.0.1"}) // so that one address may have all connections
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func (s *site) serveStreams(t testing.TB, most int, secure bool) *streamServer {
 	return srv
 }
 
-// dial opens a connection of HTTP/1 and sends what begins it.
+// dial opens a connection of HTTP/1 and sends text.
 func (s *streamServer) dial(t testing.TB, text string) net.Conn {
 	t.Helper()
 	return dialed(t, s.addr, s.tls, text)
@@ -84,7 +84,7 @@ func dialed(t testing.TB, addr string, secure *tls.Config, text string) net.Conn
 	return c
 }
 
-// asks is the text of a GET request.
+// asks returns the text of a GET request.
 func (s *site) asks(path string, header ...string) string {
 	text := "GET " + path + " HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + s.key + "\r\n"
 	for _, h := range header {
@@ -93,11 +93,10 @@ func (s *site) asks(path string, header ...string) string {
 	return text + "\r\n"
 }
 
-// varying matches what differs between two answers to the same request.
+// varying matches the differences between two answers to the same request.
 var varying = regexp.MustCompile(`(?m)^(Date|X-Request-Id): .*\r\n|"requestId":"[^"]*"`)
 
-// TestStreamBytes compares streams that are taken over with those that net/http writes itself,
-// byte by byte.
+// TestStreamBytes compares streams that are taken over with those of net/http, byte by byte.
 func TestStreamBytes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -139,8 +138,8 @@ func TestStreamBytes(t *testing.T) {
 	}
 }
 
-// TestStreamThenRequests sends several requests over the connection of a stream, after its end
-// and long before.
+// TestStreamThenRequests sends several requests over the connection of a stream, after its end and
+// before.
 func TestStreamThenRequests(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -183,7 +182,7 @@ func TestStreamThenRequests(t *testing.T) {
 	}
 }
 
-// TestStreamNoise sends more behind the request of an open stream than the server should read.
+// TestStreamNoise sends more bytes after the request of an open stream than the server should read.
 func TestStreamNoise(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -206,8 +205,8 @@ func TestStreamNoise(t *testing.T) {
 	storetest.Eventually(t, "the failure of a heartbeat", func() bool { return s.api.OpenStreams() == 0 })
 }
 
-// TestStreamClientGoes ends connections of silent streams from outside, in each way. Everything
-// of them returns at once, although nothing is written to them.
+// TestStreamClientGoes closes connections of idle streams in each way. Their resources are
+// released, although nothing is written.
 func TestStreamClientGoes(t *testing.T) {
 	t.Parallel()
 	for name, secure := range map[string]bool{"http": false, "https": true} {
@@ -216,7 +215,7 @@ func TestStreamClientGoes(t *testing.T) {
 			is := is.New(t)
 			const most = 3
 			s := newServer(t, withTiming(handlers.Timing{BeatEvery: time.Hour}), func(set *settings) {
-				set.api.Most.Requests, set.api.Most.Streams = 4*most, 4*most
+				set.api.Limits.Requests, set.api.Limits.Streams = 4*most, 4*most
 			})
 			srv := s.serveStreams(t, most, secure)
 			path := "/api/workers/" + s.newWorker(t, fields{}) + "/stream"
@@ -243,7 +242,7 @@ func TestStreamClientGoes(t *testing.T) {
 	}
 }
 
-// tcpOf returns the connection below TLS, if there is any.
+// tcpOf returns the TCP connection below c, which may use TLS.
 func tcpOf(c net.Conn) *net.TCPConn {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -251,8 +250,8 @@ func tcpOf(c net.Conn) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// TestServerStopsStreams shuts a server down that has streams, connections that wait for a
-// request after a stream, and a client that does not read.
+// TestServerStopsStreams shuts down a server that has streams, connections that wait for a request
+// after a stream, and a client that does not read.
 func TestServerStopsStreams(t *testing.T) {
 	t.Parallel()
 	for name, secure := range map[string]bool{"http": false, "https": true} {
@@ -288,7 +287,7 @@ func TestServerStopsStreams(t *testing.T) {
 	}
 }
 
-// TestServerStopsInTime shuts a server down while a stream cannot end. Close cuts it off.
+// TestServerStopsInTime shuts a server down while a stream cannot end. Close closes its connection.
 func TestServerStopsInTime(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -308,8 +307,8 @@ func TestServerStopsInTime(t *testing.T) {
 	storetest.Eventually(t, "no stream that is left", func() bool { return s.api.OpenStreams() == 0 })
 }
 
-// TestStreamOfPostTakenOver sends a body in each way, of which nothing may be taken for the
-// next request.
+// TestStreamOfPostTakenOver sends bodies of each kind. No part of them may be read as the next
+// request.
 func TestStreamOfPostTakenOver(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -352,7 +351,8 @@ func streamedForm(workerID, file string) string {
 	return b.String()
 }
 
-// TestNoStreamAfterStop lets a server stop, and then a stream begin: net/http keeps its connection.
+// TestNoStreamAfterStop starts a stream after the server has stopped: net/http keeps its
+// connection.
 func TestNoStreamAfterStop(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -360,8 +360,8 @@ func TestNoStreamAfterStop(t *testing.T) {
 	is.Equal(handlers.TakesOver(true), false)
 }
 
-// TestStreamLeavesNothing opens and ends streams, and counts goroutines. It is not parallel:
-// other tests have goroutines too.
+// TestStreamLeavesNothing opens and ends streams, and counts goroutines. It is not parallel,
+// because other tests have goroutines too.
 func TestStreamLeavesNothing(t *testing.T) {
 	is := is.New(t)
 	s := newServer(t)

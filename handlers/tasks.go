@@ -20,7 +20,7 @@ func (a *API) createTask(w http.ResponseWriter, r *request) error {
 	return a.accept(w, r, b, runner.Instruction{NewTurn: b.task(r.who.Caller)}, true)
 }
 
-// task reads the fields of a task. Without a worker, the instruction makes a new one.
+// task reads the fields of a task. Without a worker, the instruction creates one.
 func (b *Body) task(c store.Caller) store.NewTurn {
 	n := store.NewTurn{Caller: c, Input: b.Instruction(), Budget: b.Budget()}
 	if id := b.text("workerId"); id != nil {
@@ -102,9 +102,9 @@ func (a *API) archiveTask(w http.ResponseWriter, r *request) error {
 	return respondOK(w, map[string]bool{"archived": true}, err)
 }
 
-// cancelTask aborts the turns of a task that have not ended. A task that has ended stays as
-// it is, so a client may repeat the request. Only with an Idempotency-Key does a repetition
-// leave turns alone that were added since.
+// cancelTask aborts the turns of a task that have not ended. It changes nothing if the task has
+// ended, so clients may repeat it. A repetition with the same Idempotency-Key aborts no turns that
+// were added after the first request.
 func (a *API) cancelTask(w http.ResponseWriter, r *request) error {
 	o, err := namedKey(r, nil)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestTaskFields reads every field of a task and a turn.
+// TestTaskFields checks every field of a task and a turn.
 func TestTaskFields(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -41,7 +41,7 @@ func TestTaskFields(t *testing.T) {
 	is.Equal(encode(s.must(t, "GET", "/api/tasks", "").at("items.0")), encode(got.at("task")))
 }
 
-// TestWorkerOnTheFly makes a worker of the input where none is named.
+// TestWorkerOnTheFly creates a worker from the input if none is named.
 func TestWorkerOnTheFly(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -49,13 +49,13 @@ func TestWorkerOnTheFly(t *testing.T) {
 	input := "Summarise:\n" + chars(21000)
 	r := s.run(t, fields{"input": input})
 	made := s.must(t, "GET", "/api/workers/"+r.text("id")+"/template", "")
-	is.Equal(made.text("instructions"), string([]rune(input)[:20000])) // as much as instructions may have
+	is.Equal(made.text("instructions"), string([]rune(input)[:20000])) // truncated to the longest instructions
 	is.Equal(made.text("title"), "Summarise:")
 	is.Equal(made.text("visibility"), "public")
 	is.Equal(s.must(t, "GET", "/api/tasks/"+r.text("metadata.taskId"), "").text("turns.0.input"), input)
 }
 
-// TestTaskOfAnotherWorker names a task and a worker that do not belong together.
+// TestTaskOfAnotherWorker names a task and a worker that it does not belong to.
 func TestTaskOfAnotherWorker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -64,13 +64,13 @@ func TestTaskOfAnotherWorker(t *testing.T) {
 	s.run(t, fields{"workerId": a, "taskId": "t", "input": "x"})
 	is.Equal(s.do(t, "POST", "/api/tasks", encode(fields{"workerId": b, "taskId": "t", "input": "x"})).refused(), "400 invalid_request taskId")
 	is.Equal(s.run(t, fields{"workerId": a, "taskId": "t", "input": "x"}).text("id"), a)
-	is.Equal(s.run(t, fields{"taskId": "t", "input": "x"}).text("id"), a) // the task's own worker is meant
+	is.Equal(s.run(t, fields{"taskId": "t", "input": "x"}).text("id"), a) // the task's own worker
 	is.Equal(s.do(t, "POST", "/api/tasks", `{"workerId":"wrk_none","input":"x"}`).refused(), "404 not_found")
 	is.Equal(s.do(t, "POST", "/api/tasks", `{"workerId":"wrk_none","taskId":"new","input":"x"}`).refused(), "404 not_found")
 	is.Equal(s.do(t, "GET", "/api/tasks/new", "").status, 404)
 }
 
-// TestTurnsInOrder queues turns of one task while it works.
+// TestTurnsInOrder queues turns of one task while it runs.
 func TestTurnsInOrder(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -86,12 +86,12 @@ func TestTurnsInOrder(t *testing.T) {
 		at := fmt.Sprintf("items.%d.", i)
 		is.Equal(turns.at(at+"seq"), float64(i))
 		is.Equal(turns.text(at+"outputText"), fmt.Sprint(i))
-		is.True(turns.text(at+"completedAt") <= turns.text(fmt.Sprintf("items.%d.startedAt", i+1))) // one at a time
+		is.True(turns.text(at+"completedAt") <= turns.text(fmt.Sprintf("items.%d.startedAt", i+1))) // one turn at a time
 	}
 	is.Equal(s.must(t, "GET", "/api/tasks/t", "").at("task.totals.turnCount"), float64(n+1))
 }
 
-// TestContinue adds to the caller's own newest task of the worker.
+// TestContinue adds a turn to the caller's newest task of the worker.
 func TestContinue(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -109,11 +109,11 @@ func TestContinue(t *testing.T) {
 	s.run(t, fields{"workerId": id, "taskId": "newer", "input": "x"})
 	is.Equal(more(s), "newer")
 	s.must(t, "DELETE", "/api/tasks/newer", "")
-	is.Equal(more(s), mine) // an archived task is over
+	is.Equal(more(s), mine) // an archived task gets no turns
 	is.Equal(s.must(t, "GET", "/api/tasks/"+mine, "").at("task.totals.turnCount"), 4.0)
 }
 
-// TestArchive takes a task off the lists and no further.
+// TestArchive checks that an archived task is not listed, and still readable.
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -123,7 +123,7 @@ func TestArchive(t *testing.T) {
 	r := guest.run(t, fields{"workerId": id, "taskId": "t", "input": scripted(publishing("a.txt", "kept"), "say done")})
 	is.Equal(guest.do(t, "DELETE", "/api/tasks/t", "").refused(), "403 forbidden") // the worker is not theirs
 	is.Equal(s.must(t, "DELETE", "/api/tasks/t", "").at("archived"), true)
-	is.Equal(s.must(t, "DELETE", "/api/tasks/t", "").at("archived"), true) // twice is once
+	is.Equal(s.must(t, "DELETE", "/api/tasks/t", "").at("archived"), true) // a repetition changes nothing
 	is.Equal(s.must(t, "GET", "/api/tasks", "").size("items"), 0)
 	is.Equal(s.must(t, "GET", "/api/tasks?archived=true", "").size("items"), 1)
 	is.Equal(s.must(t, "GET", "/api/tasks/t", "").text("turns.0.outputText"), "done")
@@ -135,7 +135,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestArchiveWhileRunning lets the turn finish.
+// TestArchiveWhileRunning checks that the running turn finishes.
 func TestArchiveWhileRunning(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -146,7 +146,7 @@ func TestArchiveWhileRunning(t *testing.T) {
 	is.Equal(s.must(t, "GET", "/api/tasks/t", "").text("turns.0.outputText"), "done")
 }
 
-// TestCancel stops a long turn and those behind it within a second.
+// TestCancel cancels a long turn and the queued ones within a second.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -158,18 +158,18 @@ func TestCancel(t *testing.T) {
 		worker = s.do(t, "GET", "/api/tasks/t", "").text("task.workerId")
 		return worker != ""
 	})
-	s.open(t, "GET", "/api/workers/"+worker+"?stream=true&taskId=t", "").until(t, `"more"`) // the second step's
+	s.open(t, "GET", "/api/workers/"+worker+"?stream=true&taskId=t", "").until(t, `"more"`) // the second step's text
 	for range 2 {
 		is.Equal(s.do(t, "POST", "/api/tasks", `{"taskId":"t","input":"later"}`, "Prefer: respond-async").status, 202)
 	}
 	begun := time.Now()
 	got := s.must(t, "POST", "/api/tasks/t/cancel", "")
-	is.True(time.Since(begun) < 20*time.Second) // a second is promised; a busy machine may take longer
+	is.True(time.Since(begun) < 20*time.Second) // the promise is one second; a busy machine may take longer
 	is.Equal(got.text("task.status"), "aborted")
 	is.True(got.at("task.completedAt") != nil)
 	waited := waits()
 	is.Equal(waited.status, http.StatusOK)
-	is.Equal(waited.text("metadata.taskStatus"), "aborted") // whoever waited is told
+	is.Equal(waited.text("metadata.taskStatus"), "aborted") // waiting clients see the abort
 	is.Equal(waited.text("incomplete_details.reason"), "aborted")
 	is.Equal(waited.text("error.code"), "aborted")
 	is.Equal(waited.at("running"), false)
@@ -177,15 +177,15 @@ func TestCancel(t *testing.T) {
 	for i := range 3 {
 		is.Equal(turns.text(fmt.Sprintf("turns.%d.status", i)), "aborted")
 	}
-	is.True(strings.Contains(turns.text("turns.0.outputText"), "more")) // what was produced is kept
+	is.True(strings.Contains(turns.text("turns.0.outputText"), "more")) // the output so far is kept
 	is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", "").text("task.status"), "aborted")
 	is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", `{"a":1}`).text("task.status"), "aborted")
 	next := s.run(t, fields{"taskId": "t", "input": scripted("say goes on")})
 	is.Equal(next.text("output_text"), "goes on")
-	is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", "").text("task.status"), "completed") // what has ended stays as it is
+	is.Equal(s.must(t, "POST", "/api/tasks/t/cancel", "").text("task.status"), "completed") // an ended task does not change
 }
 
-// TestCancelWaiting aborts a turn that never began.
+// TestCancelWaiting aborts a turn that has not started.
 func TestCancelWaiting(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -198,7 +198,7 @@ func TestCancelWaiting(t *testing.T) {
 	is.Equal(view.at("metadata.model"), nil)
 }
 
-// TestListTasks filters by everything at once.
+// TestListTasks combines all filters.
 func TestListTasks(t *testing.T) {
 	t.Parallel()
 	now := newClock()
@@ -305,8 +305,8 @@ func (s *site) taskIDs(t testing.TB, query url.Values, limit int) []string {
 	}
 }
 
-// TestPagesWhileTasksCome adds tasks between two pages: none is shown twice and
-// none that was there is missed.
+// TestPagesWhileTasksCome adds tasks between two pages. No task is shown twice, and no earlier one
+// is missed.
 func TestPagesWhileTasksCome(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -6,7 +6,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestTeamInRunView shows what runs tell of a worker that another worker has run.
+// TestTeamInRunView checks the run views of a worker that another worker has run.
 func TestTeamInRunView(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -16,7 +16,7 @@ func TestTeamInRunView(t *testing.T) {
 		calling("run_worker", "worker", below.text("id"), "input", "hello"), "usage 10 10", "say done")})
 	is.Equal(r.at("metadata.children.0.workerId"), below.text("id"))
 	is.Equal(r.at("metadata.children.0.status"), "completed")
-	is.Equal(r.at("costs.toolCostUsd"), 0.0) // the worker is charged, and not the call too
+	is.Equal(r.at("costs.toolCostUsd"), 0.0) // only the worker is charged, not also the call
 	again := s.must(t, "GET", "/api/workers/"+below.text("id"), "")
 	is.Equal(again.at("metadata.startedBy.taskId"), "team")
 }

@@ -21,13 +21,13 @@ type template struct {
 	OrganizationID string              `json:"organizationId"`
 	UserID         string              `json:"userId"`
 	OutputSchema   json.RawMessage     `json:"outputSchema"`
-	Model          *string             `json:"model"` // null for the server's
+	Model          *string             `json:"model"` // null for the server's default
 	ApprovalTools  []string            `json:"approvalTools"`
 	MCPTools       []string            `json:"mcpTools"`
 	Tools          store.ToolRules     `json:"tools"` // null for every tool
 	StrangerTools  store.ToolRules     `json:"strangerTools"`
 	Workspace      store.WorkspaceKind `json:"workspace"`
-	KeepTaskDays   *int64              `json:"keepTaskDays"` // null: as the server keeps tasks
+	KeepTaskDays   *int64              `json:"keepTaskDays"` // null for the server's setting
 	Summary        string              `json:"summary"`
 	Title          string              `json:"title"`
 	URL            string              `json:"url"`

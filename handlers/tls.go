@@ -20,18 +20,18 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// A Certificate names the source of the certificate for https: two files or, for
-// Domains, an authority that speaks ACME (RFC 8555). The zero value means no https.
-// The tags are the flags that main's parser reads.
+// A Certificate names the source of the certificate for https: two files or, for Domains, an
+// authority with ACME (RFC 8555). The zero value means no https. The tags are flags of the command
+// line.
 type Certificate struct {
 	CertFile  string   `name:"tls-cert" help:"Certificate for https, a PEM file; the server reloads it when it changes." placeholder:"FILE"`
 	KeyFile   string   `name:"tls-key" help:"Private key of the certificate, a PEM file." placeholder:"FILE"`
 	Domains   []string `name:"acme-domain" help:"Domains to get certificates for from Let's Encrypt; their port 443 must lead to --addr." placeholder:"DOMAIN"`
 	Email     string   `name:"acme-email" help:"Email address for the certificate authority." placeholder:"EMAIL"`
 	Directory string   `name:"acme-directory" help:"Another certificate authority's ACME directory." placeholder:"URL"`
-	Folder    string   `kong:"-"` // where the certificates of Domains are kept
+	Folder    string   `kong:"-"` // where the certificates of Domains are stored
 
-	Files *FileCertificate `kong:"-"` // set by TLS if the certificate stands in files
+	Files *FileCertificate `kong:"-"` // set by TLS if the certificate is in files
 }
 
 // BaseURL returns a URL that reaches a listener at addr from this machine.
@@ -53,8 +53,8 @@ func (c Certificate) BaseURL(addr net.Addr) string {
 }
 
 // TLS returns the configuration for https, nil for none. The listener must be the one that the
-// domain's port 443 leads to. The authority checks there that the domain is ours (RFC 8737), so
-// that no second port is needed.
+// domain's port 443 leads to: the authority checks there that this server owns the domain (RFC
+// 8737), so that no second port is needed.
 func (c *Certificate) TLS(log *slog.Logger) (cfg *tls.Config, err error) {
 	switch files := c.CertFile != "" || c.KeyFile != ""; {
 	case files && len(c.Domains) > 0:
@@ -73,7 +73,7 @@ func (c *Certificate) TLS(log *slog.Logger) (cfg *tls.Config, err error) {
 	return nil, nil
 }
 
-// automatic returns a configuration that gets and renews certificates by itself.
+// automatic returns a configuration that obtains and renews certificates.
 func (c Certificate) automatic() *tls.Config {
 	m := &autocert.Manager{Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(filepath.Clean(c.Folder)),
 		HostPolicy: autocert.HostWhitelist(c.Domains...), Email: c.Email,
@@ -85,8 +85,8 @@ func (c Certificate) automatic() *tls.Config {
 	return cfg
 }
 
-// FileCertificate is a certificate that is renewed by replacing its files. It notices new files
-// by itself. Its methods are safe for concurrent use.
+// A FileCertificate is a certificate in files. It notices by itself when they are replaced. Its
+// methods are safe for concurrent use.
 type FileCertificate struct {
 	log *slog.Logger
 	now func() time.Time
@@ -107,9 +107,8 @@ func OpenCertificate(cert, key string, log *slog.Logger) (*FileCertificate, erro
 	return f, nil
 }
 
-// Reread reads the certificate from files that may have other names now. It changes nothing:
-// commit does, so that new connections get the new certificate. commit is nil if the certificate
-// is the same.
+// Reread reads the certificate from the named files, which may be other ones now. New connections
+// get the new certificate after commit is called. commit is nil if the certificate is the same.
 func (f *FileCertificate) Reread(cert, key string) (commit func(), err error) {
 	next, err := OpenCertificate(cert, key, f.log)
 	if err != nil {
@@ -127,10 +126,10 @@ func (f *FileCertificate) Reread(cert, key string) (commit func(), err error) {
 	}, nil
 }
 
-// lookEvery is the shortest time between looks at the files.
+// lookEvery is the shortest time between checks of the files.
 const lookEvery = 10 * time.Second
 
-// load reads the files. The caller holds mu, or is the only one that knows f.
+// load reads the files. The caller holds mu, or has just created f.
 func (f *FileCertificate) load() error {
 	modified, err := f.youngest()
 	if err != nil {
@@ -159,8 +158,8 @@ func (f *FileCertificate) youngest() (time.Time, error) {
 	return at, nil
 }
 
-// Get returns the certificate for a new connection. Where new files cannot be used, the earlier certificate
-// stays: the files may be half written.
+// Get returns the certificate for a new connection. If new files are not usable, it returns the
+// earlier certificate: the files may be half written.
 func (f *FileCertificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -169,7 +168,7 @@ func (f *FileCertificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	}
 	f.looked = f.now()
 	if at, err := f.youngest(); err != nil || at.Equal(f.modified) {
-		return f.pair, nil //nolint:nilerr // what we have is still good
+		return f.pair, nil //nolint:nilerr // the earlier certificate still works
 	}
 	if err := f.load(); err != nil {
 		f.log.WarnContext(context.Background(), "the renewed certificate cannot be used", "file", f.cert, "err", err)

@@ -58,7 +58,7 @@ func TestCertificateSettings(t *testing.T) {
 	is.Equal(cfg, nil)
 }
 
-// TestRenewedCertificate replaces the files below a server that runs.
+// TestRenewedCertificate replaces the files of a running server.
 func TestRenewedCertificate(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -77,12 +77,12 @@ func TestRenewedCertificate(t *testing.T) {
 	}
 	is.Equal(serial(), int64(1))
 	writeCertificate(t, dir, 2, "127.0.0.1")
-	is.Equal(serial(), int64(1)) // not looked at yet
+	is.Equal(serial(), int64(1)) // the files are not checked yet
 	clock.advance(time.Minute)
 	is.Equal(serial(), int64(2))
 	is.NoErr(os.WriteFile(filepath.Join(dir, "cert.pem"), []byte("half"), 0o600))
 	clock.advance(time.Minute)
-	is.Equal(serial(), int64(2)) // the one there was
+	is.Equal(serial(), int64(2)) // the earlier certificate
 	writeCertificate(t, dir, 3, "127.0.0.1")
 	clock.advance(time.Minute)
 	is.Equal(serial(), int64(3))
@@ -105,8 +105,7 @@ func (c *testClock) advance(by time.Duration) {
 	c.at = c.at.Add(by)
 }
 
-// writeCertificate writes cert.pem and key.pem, with times that differ from those
-// before.
+// writeCertificate writes cert.pem and key.pem, with new modification times.
 func writeCertificate(t *testing.T, dir string, serial int64, host string) {
 	t.Helper()
 	is := is.New(t)
@@ -126,7 +125,7 @@ func writeCertificate(t *testing.T, dir string, serial int64, host string) {
 	}
 }
 
-// TestAutomaticCertificate has an authority prove us and sign, over the wire.
+// TestAutomaticCertificate gets a certificate from an authority, over the network.
 func TestAutomaticCertificate(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -160,11 +159,11 @@ func TestAutomaticCertificate(t *testing.T) {
 
 	other := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "elsewhere.example"}}}
 	_, err = other.Get("https://" + ln.Addr().String())
-	is.True(err != nil) // a name that is not ours is no reason to ask the authority
+	is.True(err != nil) // the authority is not asked for other names
 }
 
-// An authority is the other end of ACME (RFC 8555) with one order, which it proves
-// by TLS on the address it is told (RFC 8737). It believes every signature.
+// An authority is an ACME server (RFC 8555) with one order, which it validates by TLS at the target
+// address (RFC 8737). It accepts every signature.
 type authority struct {
 	t       *testing.T
 	url     string
@@ -262,7 +261,7 @@ func (a *authority) authorization() map[string]any {
 	return map[string]any{"status": a.status(), "identifier": map[string]string{"type": "dns", "value": "workers.example"}, "challenges": []any{a.challenge()}}
 }
 
-// payload reads what a signed request says.
+// payload reads the payload of a signed request.
 func (a *authority) payload(r *http.Request, v any) {
 	var signed struct{ Payload string }
 	if err := json.NewDecoder(r.Body).Decode(&signed); err != nil {
@@ -277,7 +276,7 @@ func (a *authority) payload(r *http.Request, v any) {
 	}
 }
 
-// prove asks the server for the certificate that only the account's holder can show.
+// prove reads the server's challenge certificate, which only the account's holder can create.
 func (a *authority) prove() bool {
 	conn, err := tls.Dial("tcp", a.target, &tls.Config{ServerName: "workers.example", NextProtos: []string{"acme-tls/1"}, InsecureSkipVerify: true}) //nolint:gosec // RFC 8737, section 3
 	if err != nil {
@@ -316,8 +315,8 @@ func (a *authority) issue(request string) {
 	a.issued = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// TestRereadCertificate replaces the files of a certificate: a bad pair keeps the old one, and a
-// good one counts only once it is committed.
+// TestRereadCertificate replaces the files of a certificate. An invalid pair keeps the old one, and
+// a valid one is used after commit.
 func TestRereadCertificate(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -340,7 +339,7 @@ func TestRereadCertificate(t *testing.T) {
 	is.NoErr(err)
 	is.NoErr(os.WriteFile(key, []byte("half a key"), 0o600))
 	_, err = f.Reread(cert, key)
-	is.True(err != nil) // the files do not fit together
+	is.True(err != nil) // the certificate and the key do not match
 	is.Equal(serial(), int64(1))
 	is.NoErr(os.WriteFile(key, good, 0o600))
 	writeCertificate(t, dir, 2, "127.0.0.1")

@@ -9,8 +9,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A request is answered with its own turn, whatever the task has gone on to since:
-// its repetition gets the first result, and a wait ends with what was waited for.
+// TestAnswerIsOfTheTurnAskedFor checks that a request is answered with its own turn, even if the
+// task has later turns. A repetition gets the first result.
 func TestAnswerIsOfTheTurnAskedFor(t *testing.T) {
 	t.Parallel()
 	for name, header := range map[string]string{"by key": "Idempotency-Key: first", "by retry": "X-Stainless-Retry-Count: 1"} {
@@ -28,7 +28,7 @@ func TestAnswerIsOfTheTurnAskedFor(t *testing.T) {
 			is.Equal(again.text("output_text"), first.text("output_text"))
 			is.Equal(again.size("messages"), first.size("messages"))
 			now := s.must(t, "GET", "/api/workers/"+first.text("id")+"?taskId=chat", "")
-			is.Equal(now.text("output_text"), "TWO") // reading shows the last turn
+			is.Equal(now.text("output_text"), "TWO") // a read shows the last turn
 			is.Equal(now.size("messages"), first.size("messages")+2)
 		})
 	}

@@ -15,11 +15,11 @@ import (
 	"journeyman/handlers"
 )
 
-// A part is a part of a multipart body; with a disposition it is that, else a
-// field, or with a file name a file.
+// A part is a part of a multipart body. It has the given disposition; without one, it is a file if
+// it has a file name, and otherwise a field.
 type part struct{ name, file, content, disposition string }
 
-// form makes a multipart body and its content type.
+// form returns a multipart body and its content type.
 func form(t testing.TB, parts ...part) (body, contentType string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -46,20 +46,20 @@ func form(t testing.TB, parts ...part) (body, contentType string) {
 	return b.String(), "Content-Type: " + w.FormDataContentType()
 }
 
-// upload sends a form as a new task.
+// upload sends a form that creates a task.
 func (s *site) upload(t testing.TB, parts []part, headers ...string) response {
 	t.Helper()
 	return s.beginUpload(t, parts, headers...)()
 }
 
-// beginUpload is upload that does not wait for the answer.
+// beginUpload sends the form without waiting for the answer.
 func (s *site) beginUpload(t testing.TB, parts []part, headers ...string) func() response {
 	t.Helper()
 	body, contentType := form(t, parts...)
 	return s.begin(t, "POST", "/api/tasks", body, append(headers, contentType)...)
 }
 
-// attachments are the names and sizes of a task's attachments as its page shows them.
+// attachments returns the names and URLs of a task's attachments as its page shows them.
 func (s *site) attachments(t testing.TB, r response) (names, urls []string) {
 	for i := range r.size("messages.0.parts") {
 		at := fmt.Sprintf("messages.0.parts.%d.", i)
@@ -71,7 +71,7 @@ func (s *site) attachments(t testing.TB, r response) (names, urls []string) {
 	return names, urls
 }
 
-// TestUpload sends files of all shapes and has the worker read them.
+// TestUpload sends files of all kinds, which the worker reads.
 func TestUpload(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -107,16 +107,16 @@ func TestUpload(t *testing.T) {
 			is.Equal(r.at("error"), nil)
 			names, urls := s.attachments(t, r)
 			is.Equal(strings.Join(names, ","), tt.names)
-			is.True(strings.Contains(r.text("output_text"), tt.says)) // the bytes were there when it ran
+			is.True(strings.Contains(r.text("output_text"), tt.says)) // the files existed when the turn ran
 			for _, url := range urls {
-				is.Equal(s.do(t, "GET", url, "").status, 200) // and can be had again
+				is.Equal(s.do(t, "GET", url, "").status, 200) // the files can be downloaded
 			}
-			is.Equal(r.size("files"), 0) // nothing was published
+			is.Equal(r.size("files"), 0) // no file was published
 		})
 	}
 }
 
-// TestHostileNames keeps every attachment inside the workspace.
+// TestHostileNames checks that every attachment stays in the workspace.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -129,7 +129,7 @@ func TestHostileNames(t *testing.T) {
 			is.Equal(r.status, 200)
 			names, urls := s.attachments(t, r)
 			if len(names) == 0 {
-				return // a name that is none makes it a field
+				return // without a usable name, the part is a field
 			}
 			is.True(!strings.ContainsAny(names[0], "/\\\x00\n\r") && names[0] != ".." && names[0] != ".")
 			root := filepath.Join(s.store.Dir(), "workspaces", r.text("id"))
@@ -141,7 +141,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestUploadLimits goes to each limit, and one beyond.
+// TestUploadLimits reaches each limit, and exceeds it by one.
 func TestUploadLimits(t *testing.T) {
 	t.Parallel()
 	const file, request = 1000, 3000
@@ -185,7 +185,7 @@ func TestUploadLimits(t *testing.T) {
 	}
 }
 
-// TestDefaultUploadLimits sends what the interface promises room for.
+// TestDefaultUploadLimits sends as much as the API description allows.
 func TestDefaultUploadLimits(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -204,7 +204,7 @@ func TestDefaultUploadLimits(t *testing.T) {
 	is.Equal(s.upload(t, []part{parts[0], {name: "f", file: "a", content: large + "a"}}).refused(), "413 too_large")
 }
 
-// TestBrokenForms cuts a body off at every byte, and breaks it otherwise.
+// TestBrokenForms truncates a body at every byte, and breaks it in other ways.
 func TestBrokenForms(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, idle)
@@ -233,8 +233,7 @@ func TestBrokenForms(t *testing.T) {
 	}
 }
 
-// TestUploadOnce repeats uploads: the same files are the same request, under any
-// boundary.
+// TestUploadOnce repeats uploads. The same files are the same request, with any boundary.
 func TestUploadOnce(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -252,7 +251,7 @@ func TestUploadOnce(t *testing.T) {
 			is.Equal(again.header.Get("Idempotency-Replayed"), "true")
 			workspace, err := os.ReadDir(filepath.Join(s.store.Dir(), "workspaces", first.text("id")))
 			is.NoErr(err)
-			is.Equal(len(workspace), 1) // not attached twice
+			is.Equal(len(workspace), 1) // the file is attached once
 			for _, other := range [][]part{
 				{parts[0], {name: "f", file: "a.txt", content: "beta"}}, {parts[0], {name: "f", file: "b.txt", content: "alpha"}}, parts[:1],
 			} {
@@ -267,7 +266,7 @@ func TestUploadOnce(t *testing.T) {
 	}
 }
 
-// TestUploadToTask attaches files to a worker, to a task and to what refuses them.
+// TestUploadToTask attaches files to a worker, to a task and to requests that are refused.
 func TestUploadToTask(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -295,13 +294,13 @@ func TestUploadToTask(t *testing.T) {
 	refused := s.upload(t, []part{input, task, file})
 	is.Equal(refused.refused(), "409 conflict")
 	is.Equal(refused.header.Get("x-should-retry"), "false")
-	is.Equal(entries(), "a (2).txt,a.txt") // nothing is left of what was refused
+	is.Equal(entries(), "a (2).txt,a.txt") // no file of a refused request is left
 	st := s.upload(t, []part{input, file, {name: "stream", content: "true"}})
 	is.True(strings.HasSuffix(strings.TrimSpace(string(st.body)), "data: [DONE]"))
 }
 
-// TestUploadRace has many uploads make one task: each finds its file where the
-// task's worker looks.
+// TestUploadRace sends concurrent uploads that create one task. Each finds its file in the task's
+// workspace.
 func TestUploadRace(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -329,7 +328,7 @@ func TestUploadRace(t *testing.T) {
 	for _, e := range list {
 		files, err := os.ReadDir(filepath.Join(s.store.Dir(), "workspaces", e.Name()))
 		is.NoErr(err)
-		is.Equal(len(files) == 0, e.Name() != replies[0].text("id")) // nothing is left elsewhere
+		is.Equal(len(files) == 0, e.Name() != replies[0].text("id")) // other folders hold no files
 	}
 }
 
@@ -350,20 +349,20 @@ func TestUploadsOfAllRuns(t *testing.T) {
 			names, _ := s.attachments(t, r)
 			is.Equal(names, []string{"a.txt"})
 			again := s.must(t, "POST", path, body, headers...)
-			is.Equal(again.text("metadata.turnId"), r.text("metadata.turnId")) // the same request, not run twice
+			is.Equal(again.text("metadata.turnId"), r.text("metadata.turnId")) // the same request runs once
 			other, contentType := form(t, part{name: "input", content: input}, part{name: "budget", content: "low"}, part{name: "f", file: "a.txt", content: "beta"})
-			is.Equal(s.do(t, "POST", path, other, contentType, "Idempotency-Key: "+path).status, 422) // its file is another
+			is.Equal(s.do(t, "POST", path, other, contentType, "Idempotency-Key: "+path).status, 422) // its file differs
 		})
 	}
 	is := is.New(t)
 	body, contentType := form(t, part{name: "input", content: scripted(`json {"n":1}`)}, part{name: "outputSchema", content: `{"type":"object","required":["n"]}`},
 		part{name: "approvalTools", content: `["shell"]`}, part{name: "title", content: "Formed"}, part{name: "f", file: "a.txt", content: "x"})
 	r := s.must(t, "POST", "/api/workers", body, contentType, "Prefer: wait=30")
-	is.Equal(r.at("structured_output.n"), 1.0) // fields that are no text are JSON
+	is.Equal(r.at("structured_output.n"), 1.0) // fields that are not text are JSON
 	made := s.must(t, "GET", "/api/workers/"+r.text("id")+"/template", "")
 	is.Equal([]any{made.at("title"), made.at("approvalTools.0")}, []any{"Formed", "shell"})
 	body, contentType = form(t, part{name: "title", content: "T"}, part{name: "f", file: "a.txt", content: "x"})
-	is.Equal(s.do(t, "POST", "/api/workers", body, contentType).refused(), "400 invalid_request files") // nothing runs that could read them
+	is.Equal(s.do(t, "POST", "/api/workers", body, contentType).refused(), "400 invalid_request files") // without a run, nothing could read the files
 	body, contentType = form(t, part{name: "title", content: "T"})
 	is.Equal(s.must(t, "POST", "/api/workers", body, contentType).text("title"), "T")
 }

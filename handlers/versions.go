@@ -15,8 +15,8 @@ import (
 type versionView struct {
 	Version      int64    `json:"version"`
 	CreatedAt    string   `json:"createdAt"`
-	UserID       *string  `json:"userId"`       // null if nobody kept who made the version
-	RestoredFrom *int64   `json:"restoredFrom"` // null for a version that repeats no other
+	UserID       *string  `json:"userId"`       // null if the author was not recorded
+	RestoredFrom *int64   `json:"restoredFrom"` // null unless the version restores another
 	Changed      []string `json:"changed"`      // fields that differ from the version before
 }
 
@@ -99,8 +99,8 @@ func (a *API) restoreVersion(w http.ResponseWriter, r *request) error {
 	return a.respondTemplate(w, wrk, err)
 }
 
-// expectedRevisions reads the header If-Match (RFC 9110, section 13.1.1). It returns nil where
-// every revision of the worker is right.
+// expectedRevisions reads the header If-Match (RFC 9110, section 13.1.1). It returns nil if every
+// revision of the worker is expected.
 func expectedRevisions(r *request) ([]string, error) {
 	if len(r.Header.Values("If-Match")) == 0 {
 		return nil, nil

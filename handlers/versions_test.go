@@ -59,7 +59,7 @@ func changedTag(t *testing.T, s *site, base string) string {
 	return s.must(t, "GET", base+"/template", "").header.Get("ETag")
 }
 
-// TestIfMatch changes a worker that somebody else has changed meanwhile.
+// TestIfMatch changes a worker that another client has changed.
 func TestIfMatch(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, idle)
@@ -92,7 +92,7 @@ func TestIfMatch(t *testing.T) {
 			is.Equal(r.status, tt.status)
 			if tt.status == http.StatusPreconditionFailed {
 				is.Equal(r.text("code"), "precondition_failed")
-				is.True(strings.Contains(r.text("error"), "its version is 1 now")) // it says what to do next
+				is.True(strings.Contains(r.text("error"), "its version is 1 now")) // the error names the current version
 			}
 		})
 	}

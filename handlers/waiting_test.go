@@ -17,7 +17,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestPrefer asks each of the three calls to wait and not to wait.
+// TestPrefer sends each of the three calls with and without a wait.
 func TestPrefer(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -82,7 +82,7 @@ func TestPrefer(t *testing.T) {
 	}
 }
 
-// TestContinueAnswersAtOnce does not wait for a continued worker by itself.
+// TestContinueAnswersAtOnce checks that continuing a worker does not wait by default.
 func TestContinueAnswersAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -96,7 +96,7 @@ func TestContinueAnswersAtOnce(t *testing.T) {
 
 var fewSpaces = handlers.Timing{SilentFor: 50 * time.Millisecond, SpaceEvery: 20 * time.Millisecond}
 
-// TestSpaces waits long: the answer begins with spaces and is JSON all the same.
+// TestSpaces waits long: the answer begins with spaces and is still JSON.
 func TestSpaces(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, withTiming(fewSpaces))
@@ -149,7 +149,7 @@ func TestSpacesArriveAtOnce(t *testing.T) {
 	is.True(strings.Contains(string(rest), `"taskStatus":"aborted"`))
 }
 
-// TestWaitOutlastsReading waits longer than a client may take for its body.
+// TestWaitOutlastsReading waits longer than the deadline for a body.
 func TestWaitOutlastsReading(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -160,7 +160,7 @@ func TestWaitOutlastsReading(t *testing.T) {
 	is.Equal(s.run(t, fields{"input": input}).text("output_text"), "done") // on the same connection
 }
 
-// TestClientLeaves closes the connection while waiting: the turn goes on.
+// TestClientLeaves disconnects while waiting. The turn goes on.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	for name, timing := range map[string]handlers.Timing{"silent": {}, "spaces": fewSpaces} {
@@ -196,15 +196,15 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// TestLeavingIsNoticed ends the request of a client that has gone, however its body
-// was sent: else the server could not stop.
+// TestLeavingIsNoticed checks that the request of a disconnected client ends, however its body was
+// sent. Otherwise the server could not stop.
 func TestLeavingIsNoticed(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newServer(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	form, contentType := form(t, part{name: "input", content: scripted("wait 1h")})
-	form += strings.Repeat("epilogue ", 10_000) // which nobody has to read
+	form += strings.Repeat("epilogue ", 10_000) // the server need not read it
 	var gone sync.WaitGroup
 	for body, header := range map[string]string{form: contentType, encode(fields{"input": scripted("wait 1h")}): ""} {
 		req := s.request(t, "POST", "/api/tasks", body, header).WithContext(ctx)

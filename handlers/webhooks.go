@@ -8,7 +8,7 @@ import (
 	"journeyman/store"
 )
 
-// A webhookView is the interface's webhook. All fields are null if no webhook is configured.
+// A webhookView is a webhook as the API shows it. All fields are null if no webhook is configured.
 type webhookView struct {
 	Token         *string `json:"token"`
 	URL           *string `json:"url"`
@@ -65,7 +65,7 @@ func (a *API) regenerateToken(w http.ResponseWriter, r *request) error {
 	return respondWebhook(w, h, nil)
 }
 
-// An executionView is the interface's webhook execution: one attempt.
+// An executionView is a webhook execution as the API shows it: one attempt.
 type executionView struct {
 	ID             string  `json:"id"`
 	CreatedAt      string  `json:"createdAt"`

@@ -17,14 +17,14 @@ import (
 	"journeyman/store/storetest"
 )
 
-// An outside stands for the endpoints of webhooks: it takes what is sent to it.
+// An outside replaces the sender of webhooks, and stores the deliveries.
 type outside struct {
 	store func() *store.Store
 
 	mu   sync.Mutex
 	sent []store.Delivery
 
-	begun, finish chan struct{} // where set: a delivery reports its start, and waits
+	begun, finish chan struct{} // if set, a delivery reports its start, and waits
 }
 
 func (o *outside) CheckURL(url string) error {
@@ -111,7 +111,7 @@ func TestPutWebhookRefused(t *testing.T) {
 	}
 }
 
-// TestWebhookOfOthers is about every endpoint: not even an Owner may use one.
+// TestWebhookOfOthers checks that only the creator may use the endpoints, not even an Owner.
 func TestWebhookOfOthers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -161,12 +161,12 @@ func TestWebhookTestAndRedeliver(t *testing.T) {
 	is.Equal(s.do(t, "POST", path+"/executions/"+sample.text("id")+"/redeliver", "").refused(), "409 conflict")
 }
 
-// TestReplayOfADeliveryNeedsNoShare repeats a request while another one holds the only
-// share. The repetition sends nothing, so it gets the stored answer.
+// TestReplayOfADeliveryNeedsNoShare repeats a request while another one has the only share. The
+// repetition sends nothing, so it gets the stored answer.
 func TestReplayOfADeliveryNeedsNoShare(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	s, out := hooked(t, func(set *settings) { set.api.Most.Sends = 1 })
+	s, out := hooked(t, func(set *settings) { set.api.Limits.Sends = 1 })
 	path := "/api/workers/" + s.newWorker(t, fields{}) + "/webhook"
 	s.must(t, "PUT", path, `{"url":"https://a.example/"}`)
 	sample := s.must(t, "POST", path+"/test", "", "Idempotency-Key: t")
@@ -175,7 +175,7 @@ func TestReplayOfADeliveryNeedsNoShare(t *testing.T) {
 
 	out.begun, out.finish = make(chan struct{}), make(chan struct{})
 	finish := sync.OnceFunc(func() { close(out.finish) })
-	defer finish() // a failure must not leave the delivery waiting
+	defer finish() // after a failure, the delivery must not wait
 	held := make(chan int, 1)
 	go func() { held <- s.do(t, "POST", path+"/test", "").status }()
 	<-out.begun
@@ -224,8 +224,8 @@ func TestExecutions(t *testing.T) {
 	}
 }
 
-// delivery returns the newest delivery of a worker that is due, and its body, which
-// is as openapi.yaml says.
+// delivery returns the newest due delivery of a worker, and its body after a check against
+// openapi.yaml.
 func (s *site) delivery(t testing.TB, worker string) (store.Delivery, response) {
 	t.Helper()
 	due, err := s.store.DueDeliveries(t.Context(), worker, 100)
@@ -313,7 +313,7 @@ func TestDeliveryBodyIsBounded(t *testing.T) {
 	is.Equal(body.text("turn.outputText"), "")
 	is.Equal(body.text("worker.output_text"), "")
 	is.Equal(body.size("worker.messages"), 0)
-	is.Equal(body.text("turn.input"), "short") // what was asked is there
+	is.Equal(body.text("turn.input"), "short") // the input is complete
 	is.Equal(body.text("turn.status"), "completed")
 
 	body = finish(strings.Repeat("\"\u0001é", 60_000), "short")
@@ -326,7 +326,7 @@ func TestDeliveryBodyIsBounded(t *testing.T) {
 	is.Equal(body.text("worker.output_text"), "short")
 }
 
-// TestDeliveryOfADeletedWorker lets work under way end and be told of.
+// TestDeliveryOfADeletedWorker checks that running work ends and is delivered.
 func TestDeliveryOfADeletedWorker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -343,7 +343,7 @@ func TestDeliveryOfADeletedWorker(t *testing.T) {
 	is.Equal(body.text("turn.outputText"), "Done.")
 }
 
-// TestWaitingDelivery checks that a wait for a person is told once, and that the body shows
+// TestWaitingDelivery checks that a wait for a person is delivered once, and that the body shows
 // the moment at which the wait began, also after the end.
 func TestWaitingDelivery(t *testing.T) {
 	t.Parallel()
@@ -354,7 +354,8 @@ func TestWaitingDelivery(t *testing.T) {
 	s.do(t, "POST", "/api/tasks", encode(fields{"workerId": worker, "taskId": "waits",
 		"input": scripted(`tool ask_user {"question": "Which?", "choices": ["a"]}`, `tool write_file {"path": "a.txt", "content": "x"}`, "say Done.")}), "Prefer: respond-async")
 	open := func() response { return s.must(t, "GET", "/api/approvals", "") }
-	// The question is seen before the turn rests, and the delivery begins with the rest.
+	// The question is visible before the turn is suspended; the delivery is created with the
+	// suspension.
 	waits := func(what string, deliveries int) {
 		storetest.Eventually(t, what, func() bool {
 			due, err := s.store.DueDeliveries(t.Context(), worker, 100)

@@ -8,15 +8,14 @@ import (
 	"journeyman/store"
 )
 
-// createWorker runs a new worker where the body has an input, and otherwise creates only the
-// worker.
+// createWorker creates a worker. If the body has an input, it also runs the worker.
 func (a *API) createWorker(w http.ResponseWriter, r *request) error {
 	b, err := a.readInstruction(w, r)
 	if err != nil {
 		return err
 	}
 	draft := b.worker(r.Context(), r.who.Caller, a.runner)
-	draft.Prompt = b.Text("prompt") // after the other fields: a wrong prompt hides no error of theirs
+	draft.Prompt = b.Text("prompt") // last, so that an invalid prompt hides no other invalid field
 	draft.CheckPrompt(&b.Invalid)
 	if _, run := b.field("input"); run {
 		turn := store.NewTurn{Caller: r.who.Caller, Input: b.Instruction(), Budget: b.Budget()}
@@ -35,7 +34,7 @@ func (a *API) createWorker(w http.ResponseWriter, r *request) error {
 }
 
 func (a *API) continueWorker(w http.ResponseWriter, r *request) error {
-	if r.param("workerId") == "import" { // no worker has this id, and the router has no place for both
+	if r.param("workerId") == "import" { // no worker has this id, and the router allows no second route here
 		return a.importWorker(w, r)
 	}
 	b, err := a.readInstruction(w, r)
@@ -80,8 +79,8 @@ func (a *API) getWorker(w http.ResponseWriter, r *request) error {
 	return respondOK(w, v, err)
 }
 
-// shownTask returns the task of that id or, without an id, the worker's newest task. The task is
-// empty where the worker has none.
+// shownTask returns the task with that id or, without an id, the worker's newest task. The task is
+// empty if the worker has none.
 func (a *API) shownTask(r *request, wrk store.Worker, id string) (store.Task, error) {
 	if id == "" {
 		task, err := a.store.LatestTask(r.Context(), wrk)
@@ -108,7 +107,7 @@ func (a *API) updateWorker(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	d := b.worker(r.Context(), r.who.Caller, a.runner)
-	// null resets the fields that have a default of the server's; these have none.
+	// null resets a field that has a default of the server. These fields have none.
 	for _, name := range []string{"instructions", "summary", "title", "visibility", "approvalTools", "mcpTools",
 		"workspace"} {
 		raw, sent := b.field(name)
@@ -165,7 +164,7 @@ func (a *API) getEmail(w http.ResponseWriter, r *request) error {
 			return err
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write(body) // the client may have gone
+		_, _ = w.Write(body) // the client may have disconnected
 		return nil
 	}
 	return respond(w, http.StatusOK, map[string]string{"email": address})

@@ -17,10 +17,10 @@ import (
 	"journeyman/store/storetest"
 )
 
-// strangersDefault is strangerTools where nobody has said otherwise.
+// strangersDefault is the default of strangerTools.
 var strangersDefault = []any{"read_file", "write_file", "edit_file", "list_files", "search_files", "publish_file"}
 
-// TestCreateTemplate makes templates and reads each field back.
+// TestCreateTemplate creates templates and reads each field back.
 func TestCreateTemplate(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -60,12 +60,12 @@ func TestCreateTemplate(t *testing.T) {
 			is.Equal(made.text("url"), s.url+"/workers/"+made.text("id"))
 			is.Equal(made.text("createdAt"), made.text("updatedAt"))
 			got := s.must(t, "GET", "/api/workers/"+made.text("id")+"/template", "")
-			is.Equal(string(got.body), string(made.body)) // to the byte
+			is.Equal(string(got.body), string(made.body)) // byte for byte
 		})
 	}
 }
 
-// TestGeneratedTitle expects two words of a worker without a title.
+// TestGeneratedTitle checks the title of a worker without one: two words.
 func TestGeneratedTitle(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -74,7 +74,7 @@ func TestGeneratedTitle(t *testing.T) {
 	is.Equal(len(strings.Fields(title)), 2)
 }
 
-// TestPrompt has the model write what is left out, in both shapes.
+// TestPrompt checks that the model writes the missing fields, in both shapes.
 func TestPrompt(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -128,8 +128,8 @@ func (c *counting) Generate(ctx context.Context, req model.Request, emit func(mo
 	return c.Model.Generate(ctx, req, emit)
 }
 
-// TestPromptPaidOnce sends the same creation again while the model still writes:
-// with a key, and counted as a retry. The model is asked once.
+// TestPromptPaidOnce repeats a creation while the model writes: with a key, and as a retry. The
+// model is called once.
 func TestPromptPaidOnce(t *testing.T) {
 	t.Parallel()
 	for name, headers := range map[string][2]string{
@@ -162,7 +162,7 @@ func TestPromptPaidOnce(t *testing.T) {
 	}
 }
 
-// TestPromptSurvivesClient gives up while the model writes, and asks again.
+// TestPromptSurvivesClient disconnects while the model writes, and repeats the request.
 func TestPromptSurvivesClient(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -191,7 +191,7 @@ func TestPromptSurvivesClient(t *testing.T) {
 	is.Equal(m.calls.Load(), int64(1))
 }
 
-// TestCreateAndRun makes workers by input: shape 1.
+// TestCreateAndRun creates workers with an input: shape 1.
 func TestCreateAndRun(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -200,7 +200,7 @@ func TestCreateAndRun(t *testing.T) {
 		r := s.must(t, "POST", "/api/workers", encode(fields{"input": scripted("say hi")}), "Prefer: wait=20")
 		is.Equal(r.text("output_text"), "hi")
 		tmpl := s.must(t, "GET", "/api/workers/"+r.text("id")+"/template", "")
-		is.Equal(tmpl.text("instructions"), "") // none unless given
+		is.Equal(tmpl.text("instructions"), "") // empty unless given
 	})
 	t.Run("with a template's fields", func(t *testing.T) {
 		is := is.New(t)
@@ -217,7 +217,7 @@ func TestCreateAndRun(t *testing.T) {
 	})
 }
 
-// TestUpdateWorker changes fields one by one and all at once.
+// TestUpdateWorker changes each field, and all at once.
 func TestUpdateWorker(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, idle)
@@ -258,7 +258,7 @@ func TestUpdateWorker(t *testing.T) {
 				"model", "approvalTools", "mcpTools", "tools", "strangerTools", "workspace", "keepTaskDays"} {
 				want, sent := tt.want[field]
 				if !sent {
-					want = before.at(field) // only sent fields change
+					want = before.at(field) // absent fields do not change
 				}
 				is.True(sameJSON(got.at(field), want))
 			}
@@ -267,7 +267,7 @@ func TestUpdateWorker(t *testing.T) {
 	}
 }
 
-// TestUpdateReachesLaterTurns patches a worker while a turn of it runs.
+// TestUpdateReachesLaterTurns changes a worker while a turn of it runs.
 func TestUpdateReachesLaterTurns(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -280,11 +280,12 @@ func TestUpdateReachesLaterTurns(t *testing.T) {
 	is.Equal(s.run(t, fields{"input": "go", "taskId": "t"}).text("output_text"), "new")
 	turns := s.must(t, "GET", "/api/tasks/t", "")
 	is.Equal(turns.text("turns.0.outputText"), "old")
-	is.Equal(turns.text("turns.1.outputText"), "old") // fixed when it was accepted
+	is.Equal(turns.text("turns.1.outputText"), "old") // fixed at acceptance
 	is.Equal(turns.text("turns.2.outputText"), "new")
 }
 
-// TestDeleteWorker expects a deleted worker gone, and what it has done still there.
+// TestDeleteWorker checks that a deleted worker is not found, and that its results are still
+// readable.
 func TestDeleteWorker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -300,7 +301,7 @@ func TestDeleteWorker(t *testing.T) {
 		{"POST", "/api/tasks", `{"input":"x","workerId":"` + id + `"}`}, {"POST", "/api/tasks", `{"input":"x","taskId":"t"}`},
 		{"GET", "/api/workers/" + id + "/members", ""},
 	} {
-		is.Equal(s.do(t, call[0], call[1], call[2]).refused(), "404 not_found") // a deleted worker is nowhere
+		is.Equal(s.do(t, call[0], call[1], call[2]).refused(), "404 not_found") // a deleted worker is not found
 	}
 	is.Equal(s.must(t, "GET", "/api/workers", "").size("items"), 0)
 	is.Equal(s.must(t, "GET", "/api/tasks/t", "").text("turns.0.outputText"), "done")
@@ -372,7 +373,7 @@ func TestEmail(t *testing.T) {
 	is.Equal(s.do(t, "GET", path+"?format=xml", "").refused(), "400 invalid_request format")
 }
 
-// TestMembers invites to a private worker and takes the invitation back.
+// TestMembers adds a member to a private worker and removes it.
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -383,7 +384,7 @@ func TestMembers(t *testing.T) {
 	is.Equal(s.do(t, "GET", path+"/members/"+bob.UserID, "").refused(), "404 not_found")
 	invited := s.must(t, "PUT", path+"/members/"+bob.UserID, "")
 	is.Equal(invited.text("email"), "bob@example.com")
-	is.Equal(string(s.must(t, "PUT", path+"/members/"+bob.UserID, "").body), string(invited.body)) // twice is once
+	is.Equal(string(s.must(t, "PUT", path+"/members/"+bob.UserID, "").body), string(invited.body)) // a repetition changes nothing
 	is.Equal(string(s.must(t, "GET", path+"/members/"+bob.UserID, "").body), string(invited.body))
 	is.Equal(s.must(t, "GET", path+"/members", "").text("items.0.userId"), bob.UserID)
 	is.Equal(guest.must(t, "GET", path, "").text("status"), "pending")
@@ -398,7 +399,7 @@ func TestMembers(t *testing.T) {
 	is.Equal(s.must(t, "GET", path+"/members", "").size("items"), 0)
 }
 
-// TestMe tells whose key it is.
+// TestMe checks whose key it is.
 func TestMe(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

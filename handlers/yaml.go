@@ -21,13 +21,13 @@ import (
 // The limits of a YAML file. The parser has none of its own.
 const (
 	maxYAML      = 1 << 20 // bytes
-	maxYAMLDepth = 64      // values inside each other
+	maxYAMLDepth = 64      // nested values
 	maxYAMLNodes = 100_000 // keys and values
 )
 
-// yamlToJSON returns the JSON of a YAML file with one document. It refuses what could make a
-// small file a large value, or a value that its author did not mean: anchors, aliases, merge keys,
-// tags, and keys that stand twice. Its error is an Invalid error for the author of the file.
+// yamlToJSON returns the JSON of a YAML file with one document. It refuses anything that could make
+// a small file a large value, or a value that its author did not intend: anchors, aliases, merge
+// keys, tags and repeated keys. Its error is an Invalid error for the author of the file.
 func yamlToJSON(src []byte) (out []byte, err error) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	switch {
@@ -38,11 +38,11 @@ func yamlToJSON(src []byte) (out []byte, err error) {
 	case bytes.IndexByte(src, 0) >= 0:
 		return nil, store.Errorf(store.Invalid, "the file holds a zero byte")
 	}
-	// The parser calls itself for each level, so the depth is bounded before it begins.
+	// The parser is recursive, so the depth is checked first.
 	if line := tooDeep(src); line > 0 {
 		return nil, store.Errorf(store.Invalid, "line %d: more than %d values inside each other", line, maxYAMLDepth)
 	}
-	// The parser is not ours, and the file may be anybody's: a panic must not end the server.
+	// The file may come from anybody: a panic of the parser must not end the server.
 	defer func() {
 		if p := recover(); p != nil {
 			out, err = nil, store.Errorf(store.Invalid, "the file is not valid YAML")
@@ -75,13 +75,13 @@ func yamlErrorf(line int, format string, args ...any) error {
 	return store.Errorf(store.Invalid, "line %d: "+format, append([]any{line}, args...)...)
 }
 
-// tooDeep returns the number of the first line at which values may be too deep inside each other,
-// or 0. It counts brackets in texts, too: so many open ones stand in no real file.
+// tooDeep returns the number of the first line where values may be nested too deeply, or 0. It also
+// counts brackets in texts, because no real file has that many open ones.
 func tooDeep(src []byte) int {
 	open, number := 0, 0
 	for line := range bytes.Lines(src) {
 		number++
-		// "- - - x" opens a level with each hyphen; so do "?" and ":".
+		// "- - - x" opens a level with each hyphen. So do "?" and ":".
 		marks, rest := 0, bytes.TrimLeft(line, " ")
 		for len(rest) > 1 && strings.IndexByte("-?:", rest[0]) >= 0 && (rest[1] == ' ' || rest[1] == '\t') {
 			marks++
@@ -208,7 +208,7 @@ func (w *yamlWriter) object(fields []*ast.MappingValueNode, depth int) error {
 			return err
 		}
 		if seen[key] {
-			return yamlErrorf(lineOf(field.Key), "the key %q stands twice", store.FirstRunes(key, 100))
+			return yamlErrorf(lineOf(field.Key), "the key %q occurs twice", store.FirstRunes(key, 100))
 		}
 		seen[key] = true
 		if err := w.text(key); err != nil {

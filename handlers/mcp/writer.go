@@ -29,7 +29,7 @@ func (w *writer) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.refused == 0 {
-		_ = http.NewResponseController(w.ResponseWriter).Flush() // the client may have gone
+		_ = http.NewResponseController(w.ResponseWriter).Flush() // the client may have disconnected
 	}
 }
 
