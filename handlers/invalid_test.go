@@ -17,6 +17,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/handlers"
+	"journeyman/store/storetest"
 )
 
 // TestInvalidFields sends values that break a rule, and checks that the answer names each of them.
@@ -324,6 +325,7 @@ func TestNotReady(t *testing.T) {
 func TestDamaged(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
+	storetest.Embedded(t)
 	s := newServer(t, idle) // a runner could not store its state
 	id := s.newWorker(t, fields{})
 	f, err := os.OpenFile(filepath.Join(s.store.Dir(), "journeyman.db"), os.O_RDWR, 0)

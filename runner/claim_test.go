@@ -23,9 +23,19 @@ func TestConcurrencyIsExact(t *testing.T) {
 	is := is.New(t)
 	const concurrency, clients, each = 3, 8, 25
 	var running, most, atOnce atomic.Int64
-	m := &fakeModel{fn: func(_ context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
+	full := make(chan struct{}) // closed once all slots are taken
+	fill := sync.OnceFunc(func() { close(full) })
+	m := &fakeModel{fn: func(ctx context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
 		n := running.Add(1)
 		defer running.Add(-1)
+		if n == concurrency {
+			fill()
+		}
+		select { // a turn that ends at once would leave its slot to the next one
+		case <-full:
+		case <-ctx.Done():
+			return model.Response{}, ctx.Err()
+		}
 		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
 		}
 		for range 50 {

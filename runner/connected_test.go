@@ -295,7 +295,8 @@ func TestProviderAfterRestart(t *testing.T) {
 	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "", "box:m"))
 	f.stop()
 	is.NoErr(f.store.Close())
-	st, err := store.Open(context.Background(), f.store.Dir(), storetest.Schema(t), store.Options{})
+	st, err := store.Open(context.Background(), f.store.Dir(), storetest.Schema(t),
+		store.Options{Database: storetest.DatabaseOf(f.store.Dir())})
 	is.NoErr(err)
 	defer st.Close()
 	again := fixtureOn(t, st, withCatalogue(nil))

@@ -215,7 +215,7 @@ type death struct {
 // or tool can call it in the middle of a turn.
 func (f *fixture) die() death {
 	d := death{dir: f.t.TempDir()}
-	d.err = os.CopyFS(d.dir, os.DirFS(f.store.Dir()))
+	d.err = storetest.Copy(f.t, f.store.Dir(), d.dir)
 	return d
 }
 
@@ -225,7 +225,8 @@ func (f *fixture) after(d death, setups ...setup) *fixture {
 	if d.err != nil {
 		f.t.Fatal(d.err)
 	}
-	st, err := store.Open(context.Background(), d.dir, storetest.Schema(f.t), store.Options{})
+	st, err := store.Open(context.Background(), d.dir, storetest.Schema(f.t),
+		store.Options{Database: storetest.DatabaseOf(d.dir)})
 	if err != nil {
 		f.t.Fatal(err)
 	}

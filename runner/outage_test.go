@@ -141,7 +141,8 @@ func TestRetryAfterIsKept(t *testing.T) {
 	is.Equal(len(w.seen()), 1)
 	d := f.die() // kill -9
 	f.stop()
-	st, err := store.Open(t.Context(), d.dir, storetest.Schema(t), store.Options{Now: c.now})
+	st, err := store.Open(t.Context(), d.dir, storetest.Schema(t),
+		store.Options{Now: c.now, Database: storetest.DatabaseOf(d.dir)})
 	is.NoErr(err)
 	t.Cleanup(func() { _ = st.Close() })
 	g := fixtureOn(t, st, func(cfg *runner.Config) { *cfg = f.cfg; cfg.Store = st })

@@ -36,7 +36,7 @@ func TestScenarioProcess(t *testing.T) {
 	if dir == "" {
 		return
 	}
-	st, err := store.Open(context.Background(), dir, storetest.Schema(t), store.Options{})
+	st, err := store.Open(context.Background(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
 	if err != nil {
 		t.Fatal(err)
 	}

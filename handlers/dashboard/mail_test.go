@@ -202,7 +202,7 @@ func TestPostmasterMail(t *testing.T) {
 	is := is.New(t)
 	s, _, _ := newMailSite(t)
 	storetest.Exec(t, s.store, `INSERT INTO inbound_emails (id, organization_id, message_id, mail_from, from_address, recipient, reply_to, subject,
-		status, reason, size, verdicts, remote_addr, created_at, source) SELECT 'msg_post', ?, 'm', 'x@a.test', 'x@a.test', 'postmaster@mail.example', '', 'Hello', 'held', 'for you', 4, '{}', '', 1, x'61'`, s.owner.OrganizationID)
+		status, reason, size, verdicts, remote_addr, created_at, source) VALUES ('msg_post', ?, 'm', 'x@a.test', 'x@a.test', 'postmaster@mail.example', '', 'Hello', 'held', 'for you', 4, '{}', '', 1, ?)`, s.owner.OrganizationID, []byte("a"))
 	p := s.signIn("ann@example.com").get("/mail/messages/msg_post")
 	is.Equal(p.status, http.StatusOK)
 	is.True(p.has("Hello", "for you") && !p.has("Release to the worker"))

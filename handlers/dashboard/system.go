@@ -49,6 +49,7 @@ type systemPage struct {
 	Storage                  storageState
 	LastBackup               time.Time
 	NeedsBackup              bool
+	OnServer                 bool // where the database is, so that this server makes no backup
 	DatabaseWorks            bool
 	Damaged                  bool
 	Backups                  backup.State
@@ -61,7 +62,8 @@ const backupAge = 7 * 24 * time.Hour
 
 func (d *Dashboard) showSystem(w http.ResponseWriter, r *request) (err error) {
 	p := systemPage{System: d.cfg.System, Version: d.cfg.Version, Folder: d.store.Dir(),
-		MailAddr: d.cfg.MailAddr, Alive: d.cfg.System.SchedulerAlive == nil || d.cfg.System.SchedulerAlive(),
+		MailAddr: d.cfg.MailAddr, OnServer: d.store.OnServer(),
+		Alive:   d.cfg.System.SchedulerAlive == nil || d.cfg.System.SchedulerAlive(),
 		Running: int64(d.cfg.Runner.Running()), Queued: d.store.Queued(), Streams: d.cfg.API.OpenStreams(),
 		DatabaseWorks: d.store.Ping(r.Context()) == nil, Model: d.cfg.Runner.ModelFindings(r.Context(), r.who.OrganizationID)}
 	p.Backups = d.cfg.Backups.State()
@@ -82,7 +84,8 @@ func (d *Dashboard) showSystem(w http.ResponseWriter, r *request) (err error) {
 		return err
 	}
 	// Without any backup, LastBackup returns the zero time, which is always too old.
-	p.NeedsBackup = d.cfg.Now().Sub(p.LastBackup) > backupAge
+	// A database on a server is backed up there, where nothing tells this server.
+	p.NeedsBackup = !d.store.OnServer() && d.cfg.Now().Sub(p.LastBackup) > backupAge
 	if p.NextReply, p.RepliesWait, err = d.store.RepliesDue(r.Context()); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/matryer/is"
 
@@ -22,8 +23,9 @@ func (s *site) used(workers, days int) {
 			s.t.Fatal(err)
 		}
 		storetest.Exec(s.t, s.store, `INSERT INTO usage (organization_id, day, worker_id, api_key_id, triggered_by, turns, failures, steps, input_tokens, output_tokens, cost, duration_ms)
-			WITH RECURSIVE d(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM d WHERE n < ?) SELECT ?, unixepoch() / 86400 - n, ?, ?, 'api',
-			7 + n % 5, n % 3, 20, 1200 + 100 * (n % 7), 340, 12000000 * (1 + n % 4), 65000 FROM d`, days-1, s.owner.OrganizationID, w.ID, s.owner.KeyID)
+			WITH RECURSIVE d(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM d WHERE n < ?) SELECT ?, ? - n, ?, ?, 'api',
+			7 + n % 5, n % 3, 20, 1200 + 100 * (n % 7), 340, 12000000 * (1 + n % 4), 65000 FROM d`,
+			days-1, s.owner.OrganizationID, time.Now().Unix()/86400, w.ID, s.owner.KeyID)
 	}
 }
 

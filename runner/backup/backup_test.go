@@ -36,6 +36,7 @@ func newTarget(t testing.TB, recipients ...string) (*backup.Target, string) {
 // filled returns a store with a file and a workspace.
 func filled(t testing.TB) *store.Store {
 	t.Helper()
+	storetest.Embedded(t)
 	s := storetest.Open(t, store.Options{})
 	if _, err := s.PutBlob(strings.NewReader("kept"), 100); err != nil {
 		t.Fatal(err)

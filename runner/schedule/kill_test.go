@@ -51,7 +51,8 @@ func beKilled(dir, start string) error {
 	}
 	clock := clockwork.NewFakeClockAt(time.UnixMilli(ms))
 	ctx := context.Background()
-	st, err := store.Open(ctx, dir, string(schema), store.Options{Now: clock.Now, QueueLimit: 1_000_000})
+	st, err := store.Open(ctx, dir, string(schema), store.Options{Now: clock.Now, QueueLimit: 1_000_000,
+		Database: storetest.DatabaseOf(dir)})
 	if err != nil {
 		return err
 	}
@@ -183,7 +184,7 @@ func check(t *testing.T, dir string, list []kept, downs []down, end time.Time) {
 	t.Helper()
 	storetest.Sound(t, dir)
 	tasks := map[string][]time.Time{} // by input, when they were made
-	st, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{})
+	st, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,6 +66,38 @@ var template = sync.OnceValues(func() (name string, err error) {
 	})
 })
 
+// NewDatabase returns the URL of the database of a data folder that a program of the test opens. It
+// creates the database with its tables if there is none. It returns "" if the databases of tests are
+// files in their folders.
+func NewDatabase(t testing.TB, dir string) string {
+	t.Helper()
+	if !OnServer() {
+		return ""
+	}
+	name := databaseIn(dir)
+	if !pgtest.Exists(name) {
+		prepare(t, dir)
+	}
+	return pgtest.Named(name)
+}
+
+// Copy copies a data folder and its database, which a process may have open, to a folder that is empty.
+// The copy is what the process would leave if it was killed now. Copy makes no assertion, so that any
+// goroutine may call it.
+func Copy(t testing.TB, from, to string) error {
+	if OnServer() && pgtest.Exists(databaseIn(from)) {
+		name, err := template()
+		if err == nil {
+			err = pgtest.CopyRows(t, name, databaseIn(from), databaseIn(to))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	// After the rows: no row of the copy names a file that the copy lacks.
+	return os.CopyFS(to, os.DirFS(from))
+}
+
 // prepare gives a new data folder an empty database with its tables, so that Open has nothing to
 // create.
 func prepare(t testing.TB, dir string) {

@@ -53,7 +53,7 @@ func translated(t testing.TB, query string) string {
 // column returns the rows of a query that has one column.
 func column(t testing.TB, q querier, query string) []string {
 	t.Helper()
-	rows, err := q.QueryContext(t.Context(), translated(t, query))
+	rows, err := q.QueryContext(context.WithoutCancel(t.Context()), translated(t, query))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +91,11 @@ func faults() map[string]string {
 			WHEN (SELECT count(*) FROM turns WHERE task_num = k.num AND status = 'pending') > 0 THEN 'pending'
 			ELSE (SELECT status FROM turns WHERE task_num = k.num ORDER BY seq DESC LIMIT 1) END`,
 		// After a clock that was set back, the turn that ended last need not have the latest time.
-		"has a task that ended at another time": `SELECT id FROM tasks k WHERE iif(unfinished > 0, completed_at NOT NULL,
-			completed_at IS NOT (SELECT max(completed_at) FROM turns WHERE task_num = k.num)
-			AND completed_at IS NOT (SELECT completed_at FROM turns WHERE task_num = k.num ORDER BY seq DESC LIMIT 1))`,
+		"has a task that ended at another time": `SELECT id FROM tasks k WHERE CASE WHEN unfinished > 0
+			THEN completed_at IS NOT NULL
+			ELSE completed_at IS DISTINCT FROM (SELECT max(completed_at) FROM turns WHERE task_num = k.num)
+			AND completed_at IS DISTINCT FROM (SELECT completed_at FROM turns WHERE task_num = k.num
+			ORDER BY seq DESC LIMIT 1) END`,
 		"has a task that counts too much": `SELECT id FROM tasks k WHERE unfinished <> (SELECT count(*) FROM turns
 			WHERE task_num = k.num AND completed_at IS NULL)`,
 		"has a turn that never gets ready": `SELECT id FROM turns u WHERE status = 'pending' AND ready = 0 AND NOT EXISTS
@@ -112,18 +114,27 @@ func faults() map[string]string {
 	}
 }
 
-// Sound fails the test unless the database of a data folder is whole and consistent. No
-// process may have the folder open.
+// Sound fails the test unless the database of a data folder is whole and consistent. A process may
+// have the folder open: Sound reads the database as it is at one moment.
 func Sound(t testing.TB, dir string) {
 	t.Helper()
-	db := open(t, dir, "mode=ro")
+	db := open(t, dir, "mode=ro&_pragma=busy_timeout(10000)")
 	defer db.Close()
+	opt := &sql.TxOptions{ReadOnly: true}
+	if OnServer() {
+		opt.Isolation = sql.LevelRepeatableRead
+	}
+	tx, err := db.BeginTx(context.WithoutCancel(t.Context()), opt) // a cleanup may be the caller
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }() // it has changed nothing
 	queries := faults()
 	for _, what := range slices.Sorted(maps.Keys(queries)) {
 		if OnServer() && strings.Contains(queries[what], "pragma_") {
 			continue // the server looks after its files itself
 		}
-		if found := column(t, db, queries[what]); len(found) > 0 {
+		if found := column(t, tx, queries[what]); len(found) > 0 {
 			t.Errorf("the database %s: %s", what, strings.Join(found[:min(len(found), 5)], ", "))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"strings"
@@ -46,19 +47,24 @@ func URL(t testing.TB) string {
 // run carries out a statement on the server.
 func run(t testing.TB, server, statement string) {
 	t.Helper()
+	if err := exec(server, statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exec carries out a statement on the server.
+func exec(server, statement string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's own has ended in a cleanup
 	defer cancel()
 	c, err := pgx.Connect(ctx, server)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	_, err = c.Exec(ctx, statement)
-	if closing := c.Close(ctx); err == nil {
-		err = closing
+	if err := errors.Join(err, c.Close(ctx)); err != nil {
+		return fmt.Errorf("%s: %w", statement, err)
 	}
-	if err != nil {
-		t.Fatalf("%s: %v", statement, err)
-	}
+	return nil
 }
 
 // Named returns the URL of a database on the server.
