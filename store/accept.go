@@ -7,6 +7,13 @@ import (
 
 // CreateTurn accepts an instruction. When it returns, the turn is durably in the queue, or a runner
 // has claimed it already: see UseSlots.
+//
+// It may be locking, unless it looks for the newest task. It locks the task to which it adds a turn,
+// so the number of the turn, and whether other turns are before it, hold still; each end of a turn
+// changes that row. The unique index on the ids of tasks decides who creates a task. The limits of the
+// queue are counted in memory, at once. The rights of the caller, the worker and the spending may
+// change meanwhile: that has the result of a change right after it. The deletion of a worker depends on
+// no task. remember decides between equal requests.
 func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
 	if err := n.check(); err != nil {
 		return Accepted{}, err
@@ -14,14 +21,15 @@ func (s *Store) CreateTurn(ctx context.Context, n NewTurn) (Accepted, error) {
 	// The disk is read before the transaction: the writer serves all callers and must not
 	// wait for a disk.
 	n.workspace, n.atOnce = s.look(ctx, n), true
-	return s.acceptOnce(ctx, n.IdempotencyKey, func(tx Tx) (Accepted, error) { return s.acceptTurn(ctx, tx, n) })
+	return s.acceptOnce(ctx, n.IdempotencyKey, !n.Continue,
+		func(tx Tx) (Accepted, error) { return s.acceptTurn(ctx, tx, n) })
 }
 
 // acceptOnce returns the turn that accept makes in a write, or the turn that the same
-// request made before.
-func (s *Store) acceptOnce(ctx context.Context, key IdempotencyKey,
+// request made before. locking is as for hot.
+func (s *Store) acceptOnce(ctx context.Context, key IdempotencyKey, locking bool,
 	accept func(tx Tx) (Accepted, error)) (a Accepted, err error) {
-	a, replayed, err := createOnce(ctx, s, key, func(tx Tx, id string) (a Accepted, err error) {
+	a, replayed, err := createOnceIn(ctx, s, locking, key, func(tx Tx, id string) (a Accepted, err error) {
 		a.Turn, err = one(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns WHERE id = ?`, id)
 		return a, err
 	}, func(tx Tx) (Accepted, string, error) {

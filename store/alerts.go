@@ -90,6 +90,9 @@ func (s *Store) mayHear(ctx context.Context, tx Tx, a AlertChannel, workerID str
 }
 
 func (s *Store) addAlert(ctx context.Context, tx Tx, a AlertChannel, o occurrence) error {
+	if isLocking(tx) {
+		return errSerialize // the count below bounds the rows
+	}
 	// Only events of workers can add rows without end. Beyond the limit, the other events of a
 	// kind share one row, which names no worker.
 	rows, err := one(ctx, tx, scanInt, `SELECT count(*) FROM alerts WHERE channel_id = ?1

@@ -87,7 +87,7 @@ func (s *Store) queueDeliveryOf(tx Tx, t Turn, kind string, task taskState) erro
 	n, err := tx.Exec(`INSERT INTO deliveries (id, worker_num, turn_num, type, attempts, next_attempt_at, created_at,
 			task_status, task_turns, task_cost, task_duration)
 		SELECT ?, (SELECT num FROM workers WHERE id = worker_id), ?, ?, 0, ?, ?, ?, ?, ?, ? FROM webhooks
-		WHERE worker_id = ?`, id, t.Num, kind, now, now,
+		WHERE worker_id = ? /* FOR KEY SHARE */`, id, t.Num, kind, now, now,
 		task.status, task.turns, task.cost, task.duration, t.WorkerID)
 	if fn := s.onDelivery.Load(); fn != nil && err == nil && n > 0 {
 		tx.OnCommit(func() { (*fn)(t.WorkerID) })

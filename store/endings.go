@@ -27,11 +27,22 @@ var AbortedOutcome = Outcome{Status: Aborted, IncompleteReason: ReasonAborted,
 // FinishTurn ends a claimed turn and lets the next turn of the task run, in one
 // transaction. It also stores the turn's last step, unless last is nil. It returns
 // ErrClaimLost if the runner no longer has the turn.
+//
+// It may be locking if the turn completes, asked for no approvals, and neither has a parent nor
+// started turns: the end of a turn otherwise depends on other turns. It locks the turn first, so the
+// claim and the mark of a cancel hold still; a cancelled turn leads to a serializable write, as turns
+// that it has started do. StartChild locks the turn, too, so no child is missed. Then it changes the
+// task's row. Who adds a turn to the task or takes one from it changes that row as well, so the task's
+// sums and the turn behind this one hold still. The schedule of the task is decided on in the
+// statement that changes its row. The row of the webhook is locked until the delivery is committed:
+// see RemoveWebhook. The sums of the organization come last: see meter.
 func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome) (t Turn, err error) {
-	err = s.write(ctx, func(tx Tx) error {
-		// A turn that completed without approval rules has no pending approvals. The common
-		// case then needs one statement less.
-		if len(c.Settings.ApprovalTools) > 0 || out.Status != Completed || out.IncompleteReason != "" {
+	// A turn that completed without approval rules has no pending approvals. The common case then
+	// needs one statement less.
+	asked := len(c.Settings.ApprovalTools) > 0 || out.Status != Completed || out.IncompleteReason != ""
+	locking := !asked && c.Depth == 0 && (last == nil || len(last.Approvals) == 0)
+	err = s.hot(ctx, locking, func(tx Tx) error {
+		if asked {
 			if err := s.closeApprovals(tx, c.Turn, ApprovalCancelled); err != nil {
 				return err
 			}
@@ -42,16 +53,20 @@ func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome
 	return t, err
 }
 
-// endTurn ends a turn that c's runner has. If c has no RunnerID, it ends a suspended turn.
+// endTurn ends a turn that c's runner has. If c has no RunnerID, it ends a suspended turn. A locking
+// write ends only a turn of which no other turn depends: see FinishTurn.
 func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 	t := c.Turn
 	// Only these columns change after the claim. The condition on the runner decides the race
 	// with another runner that has claimed the turn since.
 	_, err := one(context.Background(), tx, into(append(t.Usage.columns(), &t.Model, &t.AbortRequested)...),
 		`SELECT `+usageColumns+`, model, abort_requested FROM turns
-		WHERE num = ? AND status = 'running' AND runner_id IS ?`, c.Num, nullable(c.RunnerID))
+		WHERE num = ? AND status = 'running' AND runner_id IS ? /* FOR NO KEY UPDATE */`, c.Num, nullable(c.RunnerID))
 	if err != nil {
 		return Turn{}, noRow(err, ErrClaimLost)
+	}
+	if isLocking(tx) && t.AbortRequested {
+		return Turn{}, errSerialize
 	}
 	var used Usage
 	called := t.Usage.Steps > 0 // only a journaled step has calls that have begun
@@ -388,6 +403,9 @@ func (s *Store) abandonChildren(tx Tx, t Turn) error {
 	children, err := all(ctx, tx, scanTurn, `SELECT `+turnColumns+` FROM turns
 		WHERE parent_turn_num = ?1 AND NOT EXISTS (SELECT 1 FROM tool_calls k WHERE k.turn_num = ?1
 			AND k.step_seq = parent_step_seq AND k.seq = parent_call_seq)`, t.Num)
+	if isLocking(tx) && len(children) > 0 {
+		return errSerialize
+	}
 	for _, child := range children {
 		if !child.Status.Ended() {
 			if _, err := s.abortTurn(ctx, tx, child); err != nil {

@@ -56,24 +56,27 @@ func (s *Store) Replay(ctx context.Context, k IdempotencyKey) (string, error) {
 // equal request was faster, its result stays.
 func (s *Store) Remember(ctx context.Context, k IdempotencyKey, resultID string) error {
 	return s.write(ctx, func(tx Tx) error {
-		_, err := s.insertResult(tx, k, resultID)
+		_, err := s.insertResult(tx, k, resultID, k.Key != "")
 		return err
 	})
 }
 
 // remember stores the result of a request in the transaction that created it. If an equal
-// request has a result already, it fails, and nothing is created.
+// request has a result already that findResult would return, it fails, and nothing is created.
 func (s *Store) remember(tx Tx, k IdempotencyKey, resultID string) error {
-	first, err := s.insertResult(tx, k, resultID)
-	if err == nil && !first {
-		return Errorf(Busy, "Idempotency-Key: an equal request is carried out at this moment")
+	first, err := s.insertResult(tx, k, resultID, k.Key != "" || k.Retry)
+	switch {
+	case err != nil || first:
+		return err
+	case isLocking(tx):
+		return errSerialize // which finds what the equal request has created
 	}
-	return err
+	return Errorf(Busy, "Idempotency-Key: an equal request is carried out at this moment")
 }
 
-// insertResult stores the result of a request. first is false if an equal request has one
-// that has not expired.
-func (s *Store) insertResult(tx Tx, k IdempotencyKey, resultID string) (first bool, err error) {
+// insertResult stores the result of a request. If keep is true, the result of an equal request that
+// has not expired stays, and first is false.
+func (s *Store) insertResult(tx Tx, k IdempotencyKey, resultID string, keep bool) (first bool, err error) {
 	if k.KeyID == "" {
 		return true, nil
 	}
@@ -83,7 +86,10 @@ func (s *Store) insertResult(tx Tx, k IdempotencyKey, resultID string) (first bo
 	life, replaceable := retryLife, int64(math.MaxInt64)
 	var hash []byte
 	if k.Key != "" {
-		life, hash, replaceable = idempotencyLife, k.Hash, now.UnixMilli()
+		life, hash = idempotencyLife, k.Hash
+	}
+	if keep {
+		replaceable = now.UnixMilli()
 	}
 	n, err := tx.Exec(`INSERT INTO idempotency (api_key_num, user_num, key, request_hash, result_id, expires_at)
 		VALUES (coalesce((SELECT num FROM api_keys WHERE id = ?1), 0), coalesce((SELECT num FROM users WHERE id = ?1), 0),
@@ -118,7 +124,14 @@ func (s *Store) PruneIdempotency(ctx context.Context, limit int) (int64, error) 
 // true.
 func createOnce[T any](ctx context.Context, s *Store, key IdempotencyKey, find func(tx Tx, id string) (T, error),
 	create func(tx Tx) (v T, id string, err error)) (v T, replayed bool, err error) {
-	err = s.write(ctx, func(tx Tx) error {
+	return createOnceIn(ctx, s, false, key, find, create)
+}
+
+// createOnceIn is createOnce in a write that is locking, as for hot.
+func createOnceIn[T any](ctx context.Context, s *Store, locking bool, key IdempotencyKey,
+	find func(tx Tx, id string) (T, error),
+	create func(tx Tx) (v T, id string, err error)) (v T, replayed bool, err error) {
+	err = s.hot(ctx, locking, func(tx Tx) error {
 		id, err := s.findResult(ctx, tx, key)
 		if err != nil {
 			return err

@@ -8,8 +8,12 @@ import (
 
 // JournalStep stores a finished model call of a claimed turn, so that it is never made
 // again. It returns ErrClaimLost if the runner no longer has the turn.
+//
+// It may be locking: its first statement decides on the claim and locks the turn. The others add to
+// sums in one statement each, and insert the step. A cap is the exception: see meter. A step that asks
+// for approvals reads who may decide on them, and is serializable.
 func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.hot(ctx, len(st.Approvals) == 0, func(tx Tx) error {
 		if err := s.addToTurn(tx, c, st.Model, st.used()); err != nil {
 			return err
 		}
@@ -49,8 +53,11 @@ func (s *Store) insertStep(ctx context.Context, tx Tx, t Turn, st Step, answer s
 // JournalCall stores a tool call that has ended, with its images, the files it published and the
 // sources it used. All of it is one transaction: the call is never made again, and none of its
 // effects is missing.
+//
+// It may be locking for the reason that JournalStep may be. It inserts rows of its own turn, and
+// sources, of which the unique index keeps the first.
 func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []File, sources []Source) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.hot(ctx, true, func(tx Tx) error {
 		if err := s.addToTurn(tx, c, "", Usage{ToolCost: call.Cost}); err != nil {
 			return err
 		}
@@ -92,16 +99,20 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 // If the process dies before the answer, the turn is charged with them. The next write to the
 // turn's journal removes these values. It returns ErrClaimLost if the runner no longer has the
 // turn.
+//
+// It may be locking: it is one statement, which decides on the row that it changes.
 func (s *Store) BeginCall(ctx context.Context, c Claim, tokens, cost int64) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.hot(ctx, true, func(tx Tx) error {
 		return updateClaimed(tx, c, `call_tokens = ?, call_cost = ?`, tokens, cost)
 	})
 }
 
 // ChargeCall adds the usage of a failed or cut-off model call to the sums of a claimed
 // turn. It returns ErrClaimLost if the runner no longer has the turn.
+//
+// It may be locking for the reason that JournalStep may be.
 func (s *Store) ChargeCall(ctx context.Context, c Claim, u Usage) error {
-	return s.write(ctx, func(tx Tx) error {
+	return s.hot(ctx, true, func(tx Tx) error {
 		if err := updateClaimed(tx, c, addUsage, usageArgs("", u)...); err != nil {
 			return err
 		}

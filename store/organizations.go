@@ -126,6 +126,12 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 		if err != nil {
 			return err
 		}
+		// Writes that spend compare the cap with this row, too: see meter.
+		_, err = one(ctx, tx, scanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?
+			/* FOR UPDATE */`, c.OrganizationID, month(s.now()))
+		if noRow(err, nil) != nil {
+			return err
+		}
 		err = refuseIf(ctx, tx, Fields{{Path: "name", Message: "is another organization's"}}.Err(),
 			`SELECT EXISTS (SELECT 1 FROM organizations WHERE name = ? AND id <> ?)`, o.Name, c.OrganizationID)
 		if err != nil {

@@ -27,8 +27,11 @@ func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Durat
 
 // RenewLease extends the lease of runnerID to ttl from now. Turns of runners whose lease
 // is over go back to the queue.
+//
+// It may be locking: the lease is one row, and the statement that deletes leases decides on the rows
+// that it deletes. If it finds turns of such a runner, it becomes serializable.
 func (s *Store) RenewLease(ctx context.Context, runnerID string, ttl time.Duration) error {
-	return s.write(ctx, func(tx Tx) error { return s.renewLease(ctx, tx, runnerID, ttl) })
+	return s.hot(ctx, true, func(tx Tx) error { return s.renewLease(ctx, tx, runnerID, ttl) })
 }
 
 func (s *Store) renewLease(ctx context.Context, tx Tx, runnerID string, ttl time.Duration) error {
@@ -41,8 +44,12 @@ func (s *Store) renewLease(ctx context.Context, tx Tx, runnerID string, ttl time
 		return err
 	}
 	// NOT IN also finds the turns of a runner that claimed after its row was deleted.
-	return s.interruptAll(ctx, tx, 1, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
-		WHERE runner_id IS NOT NULL AND runner_id NOT IN (SELECT id FROM runners)`)
+	const left = ` FROM turns INDEXED BY turns_running
+		WHERE runner_id IS NOT NULL AND runner_id NOT IN (SELECT id FROM runners)`
+	if isLocking(tx) {
+		return refuseIf(ctx, tx, errSerialize, `SELECT EXISTS (SELECT 1`+left+`)`)
+	}
+	return s.interruptAll(ctx, tx, 1, `SELECT `+interruptedColumns+left)
 }
 
 // StopRunner returns the turns of a runner that stops in good order to the queue. It
@@ -153,7 +160,13 @@ func (s *Store) endInterrupted(tx Tx, t interruptedTurn, out Outcome) error {
 func (s *Store) OnInterrupted(fn func(Turn)) { s.onInterrupted.Store(&fn) }
 
 // ClaimTurns takes up to n waiting turns for a runner: round robin by organization, then
-// by worker. It takes none in maintenance and while the disk is full: see Room.
+// by worker. It takes none in maintenance and while the disk is full: see Room. On a server it may
+// return fewer than are waiting while other calls claim.
+//
+// It may be locking: nextInQueue locks the turn, and skips a turn that another write has locked. What
+// it then reads of the turn holds still, and the version of its worker never changes. It marks the task
+// of the turn, whatever the task's row holds. Secrets that are added or removed at the same moment may
+// or may not count.
 func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims []Claim, err error) {
 	if s.Room() != nil {
 		return nil, nil // the runner asks again soon
@@ -161,7 +174,7 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims 
 	if s.Queued() == 0 { // an idle runner asks often: it must cost no write
 		return nil, nil
 	}
-	err = s.write(ctx, func(tx Tx) error {
+	err = s.hot(ctx, true, func(tx Tx) error {
 		claims = nil
 		if s.Writable() != nil {
 			return nil // maintenance has begun while this write waited: see DuringMaintenance
@@ -195,19 +208,23 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims 
 func (s *Store) nextInQueue(ctx context.Context, tx Tx) (int64, error) {
 	const head = `SELECT * FROM (SELECT organization_num, worker_num, num FROM turns INDEXED BY turns_queued
 		WHERE status = 'pending' AND ready = 1 AND `
+	// Without LIMIT after the UNION, PostgreSQL would lock the rows of both parts.
+	const claimed = ` /* FOR NO KEY UPDATE SKIP LOCKED */`
 	var organization, worker, num int64
 	// The second part of each UNION wraps around to the beginning of the circle.
 	_, err := one(ctx, tx, into(&organization, &worker, &num),
-		head+`organization_num > ?1 ORDER BY organization_num, worker_num, num LIMIT 1) AS following
-		UNION ALL `+head+`organization_num <= ?1 ORDER BY organization_num, worker_num, num LIMIT 1) AS first`,
+		head+`organization_num > ?1 ORDER BY organization_num, worker_num, num LIMIT 1`+claimed+`) AS following
+		UNION ALL `+head+`organization_num <= ?1 ORDER BY organization_num, worker_num, num LIMIT 1`+claimed+`) AS first
+		LIMIT 1`,
 		s.fair.lastOrganization())
 	if err != nil {
 		return 0, err
 	}
 	if last := s.fair.lastWorker(organization); last >= worker {
 		_, err = one(ctx, tx, into(&organization, &worker, &num),
-			head+`organization_num = ?1 AND worker_num > ?2 ORDER BY worker_num, num LIMIT 1) AS following
-			UNION ALL `+head+`organization_num = ?1 AND worker_num <= ?2 ORDER BY worker_num, num LIMIT 1) AS first`,
+			head+`organization_num = ?1 AND worker_num > ?2 ORDER BY worker_num, num LIMIT 1`+claimed+`) AS following
+			UNION ALL `+head+`organization_num = ?1 AND worker_num <= ?2 ORDER BY worker_num, num LIMIT 1`+claimed+`) AS first
+			LIMIT 1`,
 			organization, last)
 		if err != nil {
 			return 0, err

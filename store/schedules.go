@@ -291,7 +291,7 @@ func (s *Store) endSchedule(tx Tx, num int64) error {
 // stays as it is. It returns a Conflict while the schedule's last task has not ended.
 func (s *Store) RunSchedule(ctx context.Context, c Caller, workerID, id string, key IdempotencyKey) (Accepted, error) {
 	workspace := s.lookAt(Folder{WorkerID: workerID})
-	return s.acceptOnce(ctx, key, func(tx Tx) (Accepted, error) {
+	return s.acceptOnce(ctx, key, false, func(tx Tx) (Accepted, error) {
 		sch, err := s.schedule(ctx, tx, c, workerID, id)
 		if err != nil {
 			return Accepted{}, err

@@ -99,6 +99,10 @@ func (s *Store) WritableIn(ctx context.Context) error {
 // committed. If fn fails, write undoes fn's changes and returns its error. If ctx ends
 // before fn has begun, fn never runs.
 func (s *Store) write(ctx context.Context, fn func(tx Tx) error) error {
+	return s.writeIn(ctx, engine.Serializable, fn)
+}
+
+func (s *Store) writeIn(ctx context.Context, mode engine.Mode, fn func(tx Tx) error) error {
 	if err := s.WritableIn(ctx); err != nil {
 		return err
 	}
@@ -107,7 +111,7 @@ func (s *Store) write(ctx context.Context, fn func(tx Tx) error) error {
 	if err := s.Damage(); err != nil {
 		return Unavailable(err)
 	}
-	return s.unavailable(s.db.Write(ctx, engine.Serializable, fn))
+	return s.unavailable(s.db.Write(ctx, mode, fn))
 }
 
 // unavailable is Unavailable for errors of writes. It remembers those that found no room.

@@ -74,8 +74,12 @@ func (s *Store) followUp(ctx context.Context, q querier, n NewTurn, task Task) (
 func (s *Store) namedTask(ctx context.Context, q querier, n NewTurn) (t Task, err error) {
 	switch {
 	case n.TaskID != "":
+		lock := ""
+		if _, writes := q.(Tx); writes {
+			lock = ` /* FOR NO KEY UPDATE */` // see CreateTurn
+		}
 		t, err = one(ctx, q, scanTask, `SELECT `+taskColumns+` FROM tasks WHERE id = ?
-			AND organization_num = `+numOfOrganization,
+			AND organization_num = `+numOfOrganization+lock,
 			n.TaskID, n.Caller.OrganizationID)
 		if errors.Is(err, sql.ErrNoRows) && isServerID("tsk", strings.ToLower(n.TaskID)) {
 			return Task{}, s.foreignTask(ctx, q, n.TaskID)

@@ -69,7 +69,7 @@ func (s *Store) mayStart(ctx context.Context, tx Tx, p CallPlace, n *NewTurn) er
 	_, err := one(ctx, tx, into(&runnerID, &aborted, &asker, &ended), `SELECT coalesce(runner_id, ''), abort_requested,
 			(SELECT title FROM workers WHERE num = worker_num),
 			EXISTS (SELECT 1 FROM tool_calls WHERE turn_num = num AND step_seq = ?2 AND seq = ?3)
-		FROM turns WHERE num = ?1`, p.Turn.Num, p.Step, p.Call)
+		FROM turns WHERE num = ?1 /* FOR SHARE */`, p.Turn.Num, p.Step, p.Call) // so that its end waits
 	switch {
 	case err != nil:
 		return err

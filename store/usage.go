@@ -6,6 +6,10 @@ import (
 
 // meter adds usage to the sums that charts, bills and the credit cap read. ended means
 // that the turn is over and counts as one.
+//
+// In a locking write, each sum is added to in one statement. From then on the row of spending is
+// locked, so exactly one write passes a part of the cap. UpdateOrganization locks the row before it
+// changes a cap.
 func (s *Store) meter(tx Tx, t Turn, u Usage, ended bool) error {
 	tx.OnCommit(func() { s.counters.metered(t, u, ended) })
 	now := s.now()

@@ -83,14 +83,25 @@ func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (w
 		if _, err := tx.Exec(`DELETE FROM webhooks WHERE worker_id = ?`, workerID); err != nil {
 			return err
 		}
-		// A webhook that is set later must not get the deliveries of this one.
-		if _, err := tx.Exec(`UPDATE deliveries SET next_attempt_at = NULL WHERE worker_num = `+numOfWorker+`
-			AND next_attempt_at IS NOT NULL`, workerID); err != nil {
+		if err := giveUpDeliveries(tx, workerID); err != nil {
 			return err
 		}
 		return s.audit(tx, c, "webhook.remove", workerID, map[string]any{"url": was.URL})
 	})
+	if err == nil && was.URL != "" && s.OnServer() {
+		// DELETE waits for the writes that queue a delivery: they lock the row. What they have queued is
+		// visible only to a later write.
+		err = s.write(ctx, func(tx Tx) error { return giveUpDeliveries(tx, workerID) })
+	}
 	return was, err
+}
+
+// giveUpDeliveries gives up the deliveries of a webhook that is removed: one that is set later must
+// not get them.
+func giveUpDeliveries(tx Tx, workerID string) error {
+	_, err := tx.Exec(`UPDATE deliveries SET next_attempt_at = NULL WHERE worker_num = `+numOfWorker+`
+		AND next_attempt_at IS NOT NULL`, workerID)
+	return err
 }
 
 // RenewWebhook creates a new token and secret for a worker's webhook. If a request with the

@@ -24,6 +24,8 @@ func TestTranslate(t *testing.T) {
 		"comments":                  {"a -- why?\n= /* ? */ ?", `a = $1`},
 		"a lock":                    {`SELECT a FROM t WHERE b = ? /* FOR UPDATE */`, `SELECT a FROM t WHERE b = $1 FOR UPDATE`},
 		"a lock that skips":         {`SELECT a LIMIT 1 /*FOR UPDATE  SKIP LOCKED*/`, `SELECT a LIMIT 1 FOR UPDATE SKIP LOCKED`},
+		"a lock beside keys":        {`SELECT a /* FOR NO KEY UPDATE SKIP LOCKED */`, `SELECT a FOR NO KEY UPDATE SKIP LOCKED`},
+		"a lock of a key":           {`SELECT a /* FOR KEY SHARE */`, `SELECT a FOR KEY SHARE`},
 		"a shared lock":             {`SELECT a /* FOR SHARE */`, `SELECT a FOR SHARE`},
 		"an order":                  {`FROM (SELECT b FROM t) /* ORDER BY b DESC */ LIMIT ?`, `FROM (SELECT b FROM t) ORDER BY b DESC LIMIT $1`},
 		"another comment":           {`SELECT a /* FOR people */ FROM t`, `SELECT a FROM t`},

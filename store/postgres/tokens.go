@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -40,8 +41,8 @@ func (t token) is(texts ...string) bool {
 const operators = " || <> != == <= >= << >> -> "
 
 // tokenize splits a statement or a script into tokens. It drops comments, except clauses that only
-// PostgreSQL needs: such a comment is one word. It is FOR UPDATE, FOR SHARE, or ORDER BY where the
-// order of SQLite's loops is the order of the rows.
+// PostgreSQL needs: such a comment is one word. It is one of locks, or ORDER BY where the order of
+// SQLite's loops is the order of the rows.
 func tokenize(query string) (tokens []token, err error) {
 	space := 0 // where the white space before the next token begins
 	for at := 0; at < len(query); {
@@ -108,10 +109,15 @@ func comment(query string) (n int, t token, err error) {
 	}
 	text := strings.Join(strings.Fields(query[2:2+end]), " ")
 	switch {
-	case text == "FOR UPDATE", text == "FOR UPDATE SKIP LOCKED", text == "FOR SHARE", strings.HasPrefix(text, "ORDER BY "):
+	case strings.HasPrefix(text, "ORDER BY "), slices.Contains(locks(), strings.TrimSuffix(text, " SKIP LOCKED")):
 		t = token{kind: word, text: text}
 	}
 	return end + 4, t, nil
+}
+
+// locks are the clauses that lock the rows of a query.
+func locks() []string {
+	return []string{"FOR UPDATE", "FOR NO KEY UPDATE", "FOR SHARE", "FOR KEY SHARE"}
 }
 
 // quotation returns the length of the quoted text or name that query begins with. A quote that is

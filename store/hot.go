@@ -1,0 +1,46 @@
+package store
+
+import (
+	"context"
+	"errors"
+
+	"journeyman/store/engine"
+)
+
+// This file runs the writes that every turn needs. A PostgreSQL server runs writes side by side, and
+// two that are serializable often conflict: one of them has to run again. So these writes run in the
+// mode engine.Locking, where they wait for one another instead. That is only right if a write decides
+// by nothing that another one can change meanwhile. The doc comment of each says why that is so.
+//
+// PostgreSQL does not look for conflicts between a serializable write and one that is locking. Where
+// one reads what the other changes, either both change the same row, or the one locks the row that
+// the other changes. A serializable write fails, and runs again, if it changes or locks a row that
+// another write has changed since it began.
+//
+// The order of locks is: a turn, its task, the turn behind it, then the sums of the organization in
+// usage and spending. A write that only adds to a task locks the task first and no turn.
+
+// errSerialize ends a locking write that meets a case for which it is not made.
+var errSerialize = errors.New("the write has to be serializable")
+
+// A lockingTx is the transaction of a locking write.
+type lockingTx struct{ Tx }
+
+// isLocking reports whether a write is locking. An embedded engine runs one write after the other, so
+// none of its writes is.
+func isLocking(tx Tx) bool {
+	_, ok := tx.(lockingTx)
+	return ok
+}
+
+// hot runs fn as a locking write if locking is true. If fn then returns errSerialize, it runs again
+// as a serializable one.
+func (s *Store) hot(ctx context.Context, locking bool, fn func(tx Tx) error) error {
+	if locking && s.OnServer() {
+		err := s.writeIn(ctx, engine.Locking, func(tx Tx) error { return fn(lockingTx{tx}) })
+		if !errors.Is(err, errSerialize) {
+			return err
+		}
+	}
+	return s.write(ctx, fn)
+}

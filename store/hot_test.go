@@ -1,0 +1,93 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+	"journeyman/store/storetest"
+)
+
+// TestWritesOfATaskMeet has callers add turns to few tasks, cancel and archive them, and runners
+// claim, journal and end the turns, all at once. Then the sums, the queue and the order of the turns
+// must be right, and each request must have one turn.
+func TestWritesOfATaskMeet(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.webhook("https://hooks.example.com/tasks")
+	storetest.CapCredits(t, f.Store, f.owner.Caller, new(1e6))
+	f.startRunner("r")
+	var tasks []string
+	for range 3 {
+		tasks = append(tasks, f.accept(f.turn()).TaskID)
+	}
+	rounds := storetest.Rounds(40, 15)
+	var all sync.WaitGroup
+	for i := range 6 {
+		all.Go(func() {
+			for n := range rounds {
+				f.check(f.addTurns(tasks, fmt.Sprint(i/2, " ", n))) // two callers send equal requests
+				if n%8 == i {
+					_, _, err := f.AbortTask(context.Background(), f.owner.Caller, tasks[rand.N(len(tasks))])
+					f.check(err)
+				}
+			}
+		})
+		all.Go(func() {
+			for range rounds * 2 {
+				f.check(f.carryOut("r"))
+			}
+		})
+	}
+	all.Wait()
+	f.checkCounters()
+	is.Equal(f.count(`SELECT count(*) FROM idempotency`), int64(3*rounds)) // each request has a result
+	is.Equal(f.count(`SELECT count(*) FROM turns`), int64(3*rounds+3))     // and one turn
+
+	for f.Queued() > 0 { // none of them waits behind a turn that has ended
+		is.NoErr(f.carryOut("r"))
+	}
+	f.checkCounters()
+	is.Equal(f.count(`SELECT count(*) FROM turns WHERE completed_at IS NULL`), int64(0))
+}
+
+// addTurns adds a turn to one of the tasks, once for each key.
+func (f *fixture) addTurns(tasks []string, key string) error {
+	n := f.turn()
+	n.WorkerID, n.TaskID = "", tasks[len(key)*int(key[len(key)-1])%len(tasks)]
+	n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Key: key, Hash: hash(key)}
+	_, err := f.CreateTurn(context.Background(), n)
+	return err
+}
+
+// carryOut claims up to two turns and ends them, as a runner does.
+func (f *fixture) carryOut(runner string) error {
+	ctx := context.Background()
+	claims, err := f.ClaimTurns(ctx, runner, 2)
+	for _, c := range claims {
+		if err != nil {
+			break
+		}
+		now := f.clock.now()
+		step := store.Step{Parts: []store.Part{{Type: store.PartText, Text: "Hello"}}, Finish: "stop", Model: "offline",
+			StartedAt: now, CompletedAt: now, Usage: store.Usage{InputTokens: 3, OutputTokens: 2, ModelCost: 7}}
+		last := step
+		last.Seq = 1
+		err = errors.Join(f.RenewLease(ctx, runner, time.Hour), f.BeginCall(ctx, c, 3, 7), f.JournalStep(ctx, c, step),
+			f.JournalCall(ctx, c, store.Call{State: store.CallCompleted, Output: []byte(`"ok"`), Cost: 11, StartedAt: now,
+				CompletedAt: now}, nil, []store.Source{{ID: store.NewID("src", now), URL: "https://example.com"}}))
+		if err == nil {
+			_, err = f.FinishTurn(ctx, c, &last, store.Outcome{Status: store.Completed, OutputText: "Hello",
+				Duration: time.Second})
+		}
+	}
+	return err
+}
