@@ -25,8 +25,8 @@ const (
 	maxAnswer = 64 << 10 // bytes of a line that the person types
 )
 
-// answers reads the lines that a person types. Its goroutine ends only when the
-// input ends, because nothing else interrupts a read from a terminal.
+// answers reads the lines that a person types. Its goroutine ends only at the end of the input,
+// because nothing else interrupts a read from a terminal.
 type answers struct {
 	in    io.Reader
 	lines chan string // nil before the first question; closed at the end of the input
@@ -54,8 +54,8 @@ func (a *answers) next(ctx context.Context) (line string, ok bool, err error) {
 	}
 }
 
-// ask asks the person at the terminal about a call and saves the decision. When
-// there is nobody to ask, ask denies the call or says so to the worker.
+// ask asks the person at the terminal about a call and saves the decision. Without a person, ask
+// denies the call, or answers the worker that nobody is there.
 func (t *Task) ask(ctx context.Context, taskID string, q Question) error {
 	// Without a person the turn must still go on, or the command would never end.
 	d := store.Decision{Reason: "nobody was there to approve it"}

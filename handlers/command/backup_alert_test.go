@@ -12,13 +12,13 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A fullDisk is a writer that takes nothing.
+// A fullDisk is a writer whose writes fail.
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-// TestFailedBackupRaisesAnAlert fails a backup: the organization's channel has something to
-// tell, and after a good one it has not.
+// TestFailedBackupRaisesAnAlert fails a backup, which raises an alert, and then makes one, which
+// raises none.
 func TestFailedBackupRaisesAnAlert(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -32,10 +32,10 @@ func TestFailedBackupRaisesAnAlert(t *testing.T) {
 	is.NoErr(err)
 	_, waits, err := st.AlertsDue(t.Context())
 	is.NoErr(err)
-	is.True(!waits) // a good backup is no event
+	is.True(!waits) // a complete backup raises no alert
 	_, err = folder.Backup(t.Context(), fullDisk{})
-	is.True(err != nil) // the error still reaches the command
+	is.True(err != nil) // the command gets the error, too
 	_, waits, err = st.AlertsDue(t.Context())
 	is.NoErr(err)
-	is.True(waits) // the failure is told
+	is.True(waits) // the failure raises an alert
 }

@@ -23,9 +23,9 @@ type Banner struct {
 	key, password, link string // generated; '' where there is nothing to show
 }
 
-// CreateSecrets creates the first owner's API key and password. It uses those of the
-// flags, and else generates them unless the folder has a key and a password. Call
-// it when nothing else can stop the start, because Print shows secrets only once.
+// CreateSecrets creates the first owner's API key and password. It uses those of the flags. Without
+// flags it generates them, unless the folder already has a key and a password. Call it when nothing
+// else can stop the start, because Print shows secrets only once.
 func (b *Banner) CreateSecrets(ctx context.Context, st *store.Store) error {
 	has, err := st.HasKeys(ctx)
 	if err != nil {

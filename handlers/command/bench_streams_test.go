@@ -20,9 +20,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// BenchmarkIdleStreams opens streams of each kind in which nothing happens, and reports what
-// one of them costs the program: memory of its heap and stacks, goroutines, and resident
-// memory.
+// BenchmarkIdleStreams opens idle streams of each kind, and reports the cost of one for the
+// program: memory of its heap and stacks, goroutines, and resident memory.
 func BenchmarkIdleStreams(b *testing.B) {
 	for _, kind := range []string{"worker", "task", "turn", "events", "page"} {
 		b.Run(kind, func(b *testing.B) { idleStreams(b, kind, 1000) })
@@ -30,8 +29,8 @@ func BenchmarkIdleStreams(b *testing.B) {
 	b.Run("many", func(b *testing.B) { idleStreams(b, "worker", 2_000) })
 }
 
-// TestIdleStreamMemory holds the memory of an idle stream, with room for other work of the
-// program. Streams that net/http keeps take far more.
+// TestIdleStreamMemory bounds the memory of an idle stream, with room for other work of the
+// program. A stream that net/http serves needs far more.
 func TestIdleStreamMemory(t *testing.T) {
 	storetest.Long(t)
 	is := is.New(t)
@@ -40,7 +39,7 @@ func TestIdleStreamMemory(t *testing.T) {
 		m := measured(t, "--max-streams", "100000", "--max-connections", "100000", "--rate-limit", "0",
 			"--admin-password", "of the benchmark")
 		request := m.idleRequest(t, kind)
-		m.subscribe(t, request) // what only the first stream makes is not counted
+		m.subscribe(t, request) // the first stream creates shared resources, which do not count
 		before := m.usage(t)
 		for range n {
 			m.subscribe(t, request)
@@ -51,8 +50,8 @@ func TestIdleStreamMemory(t *testing.T) {
 		}
 		each := (after.heap + after.stack - before.heap - before.stack) / n
 		t.Logf("%s: %.0f bytes, %.2f goroutines", kind, each, (after.goroutines-before.goroutines)/n)
-		is.True(each < most)                                   // an idle stream takes too much memory
-		is.True(after.goroutines-before.goroutines < 2*n+n/10) // or too many goroutines
+		is.True(each < most)                                   // an idle stream needs too much memory
+		is.True(after.goroutines-before.goroutines < 2*n+n/10) // an idle stream needs too many goroutines
 		m.kill()
 	}
 }
@@ -61,7 +60,7 @@ func idleStreams(b *testing.B, kind string, n int) {
 	for range b.N {
 		m := measured(b, "--max-streams", "100000", "--max-connections", "100000", "--admin-password", "of the benchmark")
 		request := m.idleRequest(b, kind)
-		conns := []net.Conn{m.subscribe(b, request)} // what only the first stream makes is not counted
+		conns := []net.Conn{m.subscribe(b, request)} // the first stream creates shared resources, which do not count
 		before, rss := m.usage(b), memoryMB(b, m.instance, "VmRSS")
 		for range n {
 			conns = append(conns, m.subscribe(b, request))
@@ -84,7 +83,7 @@ func idleStreams(b *testing.B, kind string, n int) {
 	}
 }
 
-// A measuredProgram is a program that shows its profiles.
+// A measuredProgram is a program that serves its profiles.
 type measuredProgram struct {
 	*instance
 	profiles string
@@ -97,7 +96,7 @@ func measured(b testing.TB, args ...string) measuredProgram {
 	return measuredProgram{s, s.await(b, s.stderr, profilerLogged)[1]}
 }
 
-// usage is what a program holds after a garbage collection, in bytes.
+// usage is the use of memory after a garbage collection, in bytes, and the number of goroutines.
 type usage struct{ heap, stack, goroutines float64 }
 
 func (m measuredProgram) usage(b testing.TB) usage {
@@ -131,7 +130,7 @@ func figure(b testing.TB, text []byte, pattern string) float64 {
 	return n
 }
 
-// idleRequest returns a request for a stream in which nothing happens.
+// idleRequest returns a request for an idle stream.
 func (m measuredProgram) idleRequest(b testing.TB, kind string) string {
 	head := " HTTP/1.1\r\nHost: " + strings.TrimPrefix(m.url, "http://") + "\r\n"
 	byKey := head + "Authorization: Bearer " + m.key + "\r\n"
@@ -155,7 +154,7 @@ func (m measuredProgram) idleRequest(b testing.TB, kind string) string {
 	return "GET /tasks/" + asleep.Metadata.TaskID + "/live" + byCookie
 }
 
-// subscribe sends a request for a stream and reads the head of the answer.
+// subscribe sends a request for a stream and reads the header of the answer.
 func (m measuredProgram) subscribe(b testing.TB, request string) net.Conn {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(m.url, "http://"))
 	if err != nil {
@@ -172,8 +171,8 @@ func (m measuredProgram) subscribe(b testing.TB, request string) net.Conn {
 	return conn
 }
 
-// memoryMB reads one of the figures that the kernel has of the program's memory
-// (proc_pid_status(5)), such as VmRSS.
+// memoryMB reads a figure of the kernel about the program's memory (proc_pid_status(5)), such as
+// VmRSS.
 func memoryMB(b testing.TB, s *instance, name string) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
@@ -182,7 +181,7 @@ func memoryMB(b testing.TB, s *instance, name string) float64 {
 	return figure(b, status, name+`:\s+(\d+) kB`) / 1024
 }
 
-// BenchmarkBareFanOut writes what BenchmarkFanOut delivers in a bare loop, to as many sockets.
+// BenchmarkBareFanOut writes the bytes of BenchmarkFanOut in a bare loop, to as many sockets.
 func BenchmarkBareFanOut(b *testing.B) {
 	const readers = 1000
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -30,7 +30,7 @@ import (
 // The benchmarks here go over real HTTP with client and service in one process, for
 // profiles. The command bench measures the program by itself.
 
-// A target is what a benchmark puts load on.
+// A target is a server under load.
 type target struct {
 	url, key string
 	cpu      func() time.Duration // used so far
@@ -70,7 +70,7 @@ func ownCPU(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// newWorker makes a worker.
+// newWorker creates a worker.
 func (tg target) newWorker(b *testing.B) string {
 	body, err := tg.request(ownClient, http.MethodPost, "/api/workers", `{"title":"Bench","instructions":"Help."}`)
 	if err != nil {
@@ -104,8 +104,8 @@ func (tg target) request(c *http.Client, method, path, body string) ([]byte, err
 	return out, err
 }
 
-// load makes b.N requests with so many clients, each its next when it has the
-// answer to the one before, and reports how that went.
+// load makes b.N requests with that many clients, each of which sends the next request after the
+// answer to the last one. It reports the times.
 func (tg target) load(b *testing.B, clients int, unit, method, path, body, says string) {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients, DisableCompression: true}
 	defer transport.CloseIdleConnections()
@@ -142,7 +142,7 @@ func (tg target) load(b *testing.B, clients int, unit, method, path, body, says 
 	}
 }
 
-// BenchmarkTask takes tasks from POST to the answer.
+// BenchmarkTask measures tasks from POST to the answer.
 func BenchmarkTask(b *testing.B) {
 	script, err := json.Marshal(offlineScript("say All is well."))
 	if err != nil {
@@ -157,8 +157,7 @@ func BenchmarkTask(b *testing.B) {
 	}
 }
 
-// BenchmarkFanOut sends what a worker does to 1,000 readers of its stream and one
-// that never reads.
+// BenchmarkFanOut sends the events of a worker to 1,000 readers and one client that never reads.
 func BenchmarkFanOut(b *testing.B) {
 	const readers = 1000
 	tg := handlersTarget(b)
@@ -191,7 +190,7 @@ func BenchmarkFanOut(b *testing.B) {
 	b.ReportMetric(n/readers/float64(b.N), "events/task")
 }
 
-// subscribe opens a worker's stream on a connection of its own.
+// subscribe opens a worker's stream on a new connection.
 func (tg target) subscribe(b *testing.B, worker string) io.Reader {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(tg.url, "http://"))
 	if err != nil {
@@ -202,15 +201,15 @@ func (tg target) subscribe(b *testing.B, worker string) io.Reader {
 	if err != nil {
 		b.Fatal(err)
 	}
-	resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 16<<10), nil) // the head comes at once: the stream is open
+	resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 16<<10), nil) // the header arrives at once: the stream is open
 	if err != nil || resp.StatusCode != http.StatusOK {
 		b.Fatalf("%v: %+v", err, resp)
 	}
 	return resp.Body
 }
 
-// countEvents counts what ends like an event, and tells of each end of a turn. It
-// is cheap, so that the readers do not cost more than the service.
+// countEvents counts the ends of events, and reports each end of a turn. It is cheap, so that the
+// readers do not cost more than the server.
 func countEvents(body io.Reader, got *atomic.Int64, finished chan<- struct{}) {
 	end := []byte(`"type":"finish",`)
 	buf := make([]byte, 16<<10)

@@ -16,10 +16,10 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A waiting call is what the tests read of an approval.
+// A waitingCall holds the fields of an approval that the tests read.
 type waitingCall struct{ ID, TaskID, ToolName, Status string }
 
-// approvals returns what waits for a decision; the error is that of the connection.
+// approvals returns the approvals that wait for a decision. The error is that of the connection.
 func (s *instance) approvals(t testing.TB) ([]waitingCall, error) {
 	t.Helper()
 	a, err := s.send(t.Context(), http.MethodGet, "/api/approvals?limit=100", nil)
@@ -54,7 +54,7 @@ func (s *instance) careful(t testing.TB, tools ...string) string {
 	return s.mustPost(t, "/api/workers", map[string]any{"approvalTools": tools}).ID
 }
 
-// runs is what the commands of a data folder have left behind.
+// runs returns the files that the commands of a data folder have written.
 func runs(t *testing.T, dir string) string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "workspaces", "*", "runs"))
@@ -68,9 +68,9 @@ func runs(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// TestKillWhileResting kills the program while a turn waits for people, and again
-// between their decision and the call, which runs once.
-func TestKillWhileResting(t *testing.T) {
+// TestKillWhileSuspended kills the program while a turn waits for a decision, and again between the
+// decision and the call, which runs once.
+func TestKillWhileSuspended(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()
@@ -83,19 +83,19 @@ func TestKillWhileResting(t *testing.T) {
 	s = start("1")
 	is.Equal(s.asked(t), call)
 	is.Equal(s.mustGet(t, "/api/workers/"+v.ID).Status, "running")
-	// It holds no slot, and here is the only one taken until the next death.
+	// The suspended turn holds no slot, and this turn takes the only one until the next kill.
 	other := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("say I run", "wait 100s")}, "Prefer", "respond-async")
 	s.until(t, other, func(v seenRun) bool { return v.Status == "running" })
 	status, err := s.decide(t, call, true)
 	is.NoErr(err)
 	is.Equal(status, http.StatusOK)
 	s.kill()
-	is.Equal(runs(t, dir), "") // the decision is made, and the call has not begun
+	is.Equal(runs(t, dir), "") // the decision is stored, and the call has not begun
 	s = start("2")
 	v = s.ended(t, v)
 	is.True(strings.HasPrefix(v.OutputText, `it said {`))
 	is.Equal(runs(t, dir), "run\n")
-	status, err = s.decide(t, call, true) // whoever did not get the answer asks again
+	status, err = s.decide(t, call, true) // a client without an answer repeats the request
 	is.NoErr(err)
 	is.Equal(status, http.StatusOK)
 	status, err = s.decide(t, call, false)
@@ -107,8 +107,8 @@ func TestKillWhileResting(t *testing.T) {
 	storetest.Sound(t, dir)
 }
 
-// TestKillDuringApprovedCall kills the program while an approved command runs: it is
-// not run again, and nobody is asked again.
+// TestKillDuringApprovedCall kills the program while an approved command runs. The command does not
+// run again, and there is no second approval.
 func TestKillDuringApprovedCall(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

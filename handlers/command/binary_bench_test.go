@@ -37,15 +37,15 @@ func TestBench(t *testing.T) {
 		"start with 300 tasks: ready", "list of 50, 300 tasks", "run view, 1 tasks"} {
 		f, ok := named[name]
 		is.True(ok && f.Value > 0)                               // the figure was measured
-		is.True(strings.Contains(first.stdout.String(), f.Name)) // the table has it
+		is.True(strings.Contains(first.stdout.String(), f.Name)) // the table shows the figure
 	}
 	second := invocation{}.run(t, "bench", "--for", "100ms", "--only", "first-event", "--compare", saved)
 	is.Equal(second.cmd.ProcessState.ExitCode(), 0)
 	is.True(strings.Contains(second.stdout.String(), "better by"))
-	is.True(strings.Contains(second.stderr.String(), "measuring first-event")) // progress is apart from the table
+	is.True(strings.Contains(second.stderr.String(), "measuring first-event")) // progress is not on the standard output
 }
 
-// TestBenchRunningServer measures a server that runs already.
+// TestBenchRunningServer measures a running server.
 func TestBenchRunningServer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -53,7 +53,7 @@ func TestBenchRunningServer(t *testing.T) {
 	p := invocation{}.run(t, "bench", "--url", s.url, "--key", s.key, "--for", "100ms", "--only", "tasks,disk")
 	is.Equal(p.cmd.ProcessState.ExitCode(), 0)
 	is.True(strings.Contains(p.stdout.String(), "tasks, 32 clients"))
-	is.True(!strings.Contains(p.stdout.String(), "database a task")) // its folder is not ours
+	is.True(!strings.Contains(p.stdout.String(), "database a task")) // the test cannot measure its data folder
 }
 
 func TestBenchNobodyThere(t *testing.T) {
@@ -61,7 +61,7 @@ func TestBenchNobodyThere(t *testing.T) {
 	is := is.New(t)
 	p := invocation{}.run(t, "bench", "--url", "http://127.0.0.1:1", "--key", "k", "--only", "tasks")
 	is.Equal(p.cmd.ProcessState.ExitCode(), 1)
-	is.Equal(p.stdout.String(), "") // there is nothing to show
+	is.Equal(p.stdout.String(), "") // there are no figures
 	is.True(strings.Contains(p.stderr.String(), "measure tasks: "))
 	is.True(strings.Contains(p.stderr.String(), "connection refused"))
 }

@@ -18,11 +18,11 @@ import (
 func TestFirstStart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	dir := filepath.Join(t.TempDir(), "data") // it is made
+	dir := filepath.Join(t.TempDir(), "data") // the program creates it
 	s := invocation{}.serve(t, dir, "", "--data", dir, "--addr", "127.0.0.1:0")
-	is.Equal(strings.Count(s.awaitWelcome(t), s.key), 2) // the key, and the line to paste
-	is.True(!strings.Contains(s.stderr.String(), s.key)) // the log never has it
-	is.Equal(s.mustGet(t, "/api/me").ID, "")             // it works
+	is.Equal(strings.Count(s.awaitWelcome(t), s.key), 2) // the key, and the command line to copy
+	is.True(!strings.Contains(s.stderr.String(), s.key)) // the log does not hold the key
+	is.Equal(s.mustGet(t, "/api/me").ID, "")             // the key works
 	v := runPasted(t, s)                                 // as a user would
 	is.Equal(v.Status, "completed")                      // the first task
 	is.True(strings.HasPrefix(v.ID, "wrk_"))
@@ -39,17 +39,17 @@ func TestFirstStart(t *testing.T) {
 	s.stop(t)
 
 	again := invocation{env: []string{"JOURNEYMAN_API_KEY="}}.serve(t, dir, s.key, "--data", dir, "--addr", "127.0.0.1:0")
-	is.True(!strings.Contains(again.stdout.String(), "jm_live_")) // shown only once
-	is.Equal(runPasted(t, again).Status, "completed")             // the line takes the key from the environment
+	is.True(!strings.Contains(again.stdout.String(), "jm_live_")) // the key is shown only once
+	is.Equal(runPasted(t, again).Status, "completed")             // the command line takes the key from the environment
 }
 
-// awaitWelcome is all that the program prints at its start.
+// awaitWelcome returns everything that the program prints at its start.
 func (s *instance) awaitWelcome(t *testing.T) string {
 	t.Helper()
 	return s.await(t, s.stdout, regexp.MustCompile(`(?s).*Try it:\n.*\n$`))[0]
 }
 
-// runPasted runs the line that the program says to try, in a shell.
+// runPasted runs the suggested command line in a shell.
 func runPasted(t *testing.T, s *instance) seenRun {
 	t.Helper()
 	_, line, _ := strings.Cut(s.awaitWelcome(t), "Try it:\n")
@@ -80,13 +80,13 @@ func TestTakenPort(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := serve(t, t.TempDir())
-	dir := filepath.Join(t.TempDir(), "data") // of one that is open to others the program says a second line
+	dir := filepath.Join(t.TempDir(), "data") // for a folder that is open to others, the program would print a second line
 	address := strings.TrimPrefix(s.url, "http://")
 	p := invocation{}.run(t, "--data", dir, "--addr", address)
 	p.exitedWith(t, 1, `listen tcp `+regexp.QuoteMeta(address)+`: .*address already in use`)
-	is.Equal(p.stdout.String(), "") // no key is lost: it is shown at the start that works
+	is.Equal(p.stdout.String(), "") // no key is lost: a successful start shows it
 	s.stop(t)
-	there := invocation{}.serve(t, dir, "", "--data", dir, "--addr", address) // now it is free, at once
+	there := invocation{}.serve(t, dir, "", "--data", dir, "--addr", address) // the port is free at once
 	is.Equal(there.url, s.url)
 	is.True(there.key != "")
 }
@@ -169,10 +169,10 @@ func TestKeyCommands(t *testing.T) {
 				return p.stdout.String()
 			}
 			secret := strings.TrimSuffix(key("create", "--name", "robot", "--user", "robot@example.org", "--role", "member"), "\n")
-			is.True(regexp.MustCompile(`^jm_live_[A-Za-z0-9_-]{43}$`).MatchString(secret)) // alone on stdout
+			is.True(regexp.MustCompile(`^jm_live_[A-Za-z0-9_-]{43}$`).MatchString(secret)) // the only line on stdout
 			list := key("list")
 			is.True(regexp.MustCompile(`(?m)^key_\S+ +robot .*robot@example\.org +member`).MatchString(list))
-			is.True(!strings.Contains(list, secret)) // nobody sees it again
+			is.True(!strings.Contains(list, secret)) // the list does not show the key
 			if !beside {
 				s = serve(t, dir)
 			}
@@ -239,7 +239,7 @@ func TestPrintingCommands(t *testing.T) {
 	}
 	entries, err := os.ReadDir(c.dir)
 	is.NoErr(err)
-	is.Equal(len(entries), 0) // they need no data folder and make none
+	is.Equal(len(entries), 0) // the commands create no data folder
 }
 
 func TestEnvironmentEqualsFlags(t *testing.T) {
@@ -252,7 +252,7 @@ func TestEnvironmentEqualsFlags(t *testing.T) {
 	p := c.start(t)
 	p.await(t, p.stdout, regexp.MustCompile(`serves on https://jobs\.example\.org\n`))
 	p.stop(t)
-	p = c.start(t, "--base-url", "https://flag.example.org") // a flag is nearer than the environment
+	p = c.start(t, "--base-url", "https://flag.example.org") // a flag overrides the environment
 	p.await(t, p.stdout, regexp.MustCompile(`serves on https://flag\.example\.org\n`))
 	p.stop(t)
 	s := serve(t, dir)
@@ -278,7 +278,7 @@ func TestFoldersOfAllSorts(t *testing.T) {
 			is.Equal(statusAs(t, s, strings.TrimSpace(p.stdout.String())), http.StatusOK)
 			s.stop(t)
 			_, err := os.Stat(filepath.Join(dir, "journeyman.db"))
-			is.NoErr(err) // there and nowhere else
+			is.NoErr(err) // the data is in this folder
 		})
 	}
 }
@@ -289,7 +289,7 @@ func TestFolderNobodyMayWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "closed")
 	is.NoErr(os.Mkdir(dir, 0o500))
 	path := programPath(t)
-	// Root may write anywhere: the program runs as somebody else then.
+	// Root may write anywhere, so the program runs as another user.
 	cmd := exec.Command(path, "--data", dir, "--addr", "127.0.0.1:0")
 	if os.Getuid() == 0 {
 		is.NoErr(os.Chmod(scratch, 0o755))
@@ -313,7 +313,7 @@ func TestStartAgainOnTheSamePort(t *testing.T) {
 	v := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("say first")})
 	conn, err := s.open(context.WithoutCancel(t.Context()), http.MethodGet, "/api/workers/"+v.ID+"/stream", nil)
 	is.NoErr(err)
-	s.kill() // with a connection open, which the kernel remembers
+	s.kill() // with an open connection, which the kernel keeps for a while
 	is.NoErr(conn.Body.Close())
 	again := serve(t, dir, "--addr", strings.TrimPrefix(s.url, "http://"))
 	is.Equal(again.url, s.url)

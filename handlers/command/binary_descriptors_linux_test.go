@@ -19,8 +19,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestNoDescriptorLeft takes every file descriptor from the running program: it tells its
-// health, refuses the rest with a reason by HTTP and SMTP, and recovers by itself.
+// TestNoDescriptorLeft takes every file descriptor from the running program. It still answers
+// health checks, refuses other requests with a reason by HTTP and SMTP, and recovers by itself.
 func TestNoDescriptorLeft(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -34,20 +34,20 @@ func TestNoDescriptorLeft(t *testing.T) {
 
 	is.Equal(readStatus(t, s.ask(t, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")), 200)
 
-	// Requests without their bodies take what is left: such a connection is not idle.
+	// Requests without their bodies use the remaining descriptors: such a connection is not idle.
 	busy := "POST /api/tasks " + byKey + "Content-Type: application/json\r\nContent-Length: 10\r\n\r\n"
 	storetest.Eventually(t, "a refusal", func() bool {
 		s.ask(t, busy)
 		return readStatus(t, s.ask(t, me)) == 503
 	})
 	_, err := idle.Read(make([]byte, 1))
-	is.Equal(err, io.EOF) // a connection that is only kept alive goes first
+	is.Equal(err, io.EOF) // an idle connection is closed first
 	is.Equal(readStatus(t, s.ask(t, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")), 200)
-	is.True(readStatus(t, s.ask(t, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")) != 0) // it may name what fails now
-	for range 3 {                                                                    // silent clients hold spare descriptors for a moment only
+	is.True(readStatus(t, s.ask(t, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")) != 0) // the answer may report a fault
+	for range 3 {                                                                    // silent clients hold spare descriptors only for a moment
 		s.ask(t, "")
 	}
-	// Connections that have just ended may leave a descriptor, which the next request takes.
+	// Connections that have just ended may free a descriptor for the next request.
 	storetest.Eventually(t, "a refusal again", func() bool {
 		s.ask(t, busy)
 		return readStatus(t, s.ask(t, me)) == 503
@@ -63,12 +63,12 @@ func TestNoDescriptorLeft(t *testing.T) {
 	s.stop(t)
 }
 
-// takeDescriptors lowers the limit of the program to the descriptors that it has open. The
-// func that it returns gives it the others back.
+// takeDescriptors lowers the limit of the program to its open descriptors. The returned function
+// restores the limit.
 func (s *instance) takeDescriptors(t *testing.T) (give func()) {
 	t.Helper()
 	pid := s.cmd.Process.Pid
-	first := 0 // the lowest descriptor that is free: the limit is a number that none may reach
+	first := 0 // the lowest free descriptor: the limit is a number that no descriptor may reach
 	for ; ; first++ {
 		if _, err := os.Lstat(filepath.Join("/proc", strconv.Itoa(pid), "fd", strconv.Itoa(first))); err != nil {
 			break
@@ -88,7 +88,7 @@ func (s *instance) takeDescriptors(t *testing.T) (give func()) {
 	}
 }
 
-// ask sends a request on a connection of its own.
+// ask sends a request on a new connection.
 func (s *instance) ask(t *testing.T, request string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -105,7 +105,7 @@ func (s *instance) ask(t *testing.T, request string) net.Conn {
 	return c
 }
 
-// readStatus reads the status of the answer on a connection, 0 where there is none.
+// readStatus reads the status of the answer on a connection. It returns 0 if there is none.
 func readStatus(t *testing.T, c net.Conn) int {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)

@@ -21,9 +21,9 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestProgramOnFullDisk fills the disk of a server while tasks and uploads arrive, and starts it on a
-// disk without one free byte. What was acknowledged is there afterwards, nothing is damaged, and the
-// server goes on by itself.
+// TestProgramOnFullDisk fills the disk of a server while tasks and uploads arrive, and starts it on
+// a full disk. Acknowledged work is still there afterwards, nothing is damaged, and the server
+// recovers by itself.
 func TestProgramOnFullDisk(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -31,11 +31,11 @@ func TestProgramOnFullDisk(t *testing.T) {
 	s := serve(t, dir)
 	makeRoom := storetest.FillDisk(t, dir, 4<<20)
 	accepted := s.acceptUntilRefused(t)
-	is.True(len(accepted) > 0) // there was room for some
+	is.True(len(accepted) > 0) // there was room for some tasks
 	makeRoom()
 	makeRoom = storetest.FillDisk(t, dir, 512<<10) // less than the reserve
 	s.awaitReady(t, http.StatusServiceUnavailable)
-	is.True(strings.HasPrefix(mailAnswer(t, s), "452 4.3.1")) // the sender keeps its mail
+	is.True(strings.HasPrefix(mailAnswer(t, s), "452 4.3.1")) // the sender keeps the mail
 	makeRoom()
 	s.awaitReady(t, http.StatusOK)
 	s.hasTasks(t, accepted)
@@ -44,7 +44,7 @@ func TestProgramOnFullDisk(t *testing.T) {
 	makeRoom = storetest.FillDisk(t, dir, 0)
 	s = serve(t, dir)
 	s.awaitReady(t, http.StatusServiceUnavailable)
-	s.hasTasks(t, accepted) // reads go on
+	s.hasTasks(t, accepted) // reads still work
 	r, err := s.post(t.Context(), "/api/tasks", map[string]any{"input": "say x"})
 	is.NoErr(err)
 	is.Equal(r.status, http.StatusServiceUnavailable)
@@ -112,7 +112,7 @@ func (s *instance) sendForm(ctx context.Context, taskID, content string) (reply,
 		"Prefer", "respond-async")
 }
 
-// hasTasks fails the test unless the server knows each task.
+// hasTasks fails the test unless the server has each task.
 func (s *instance) hasTasks(t *testing.T, ids []string) {
 	t.Helper()
 	for _, id := range ids {

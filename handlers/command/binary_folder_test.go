@@ -13,14 +13,14 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestStartAfterACrash starts the program on what a crash or a power cut may leave
-// of a data folder.
+// TestStartAfterACrash starts the program on data folders as a crash or a power failure may leave
+// them.
 func TestStartAfterACrash(t *testing.T) {
 	t.Parallel()
 	const wal, files = "journeyman.db-wal", "files"
 	for name, tt := range map[string]struct {
 		harm func(is *is.I, dir string)
-		kept bool // all that was acknowledged: it was on the disk
+		kept bool // everything acknowledged is there: it was on the disk
 	}{
 		"half a frame in the log": {func(is *is.I, dir string) {
 			appendTo(is, filepath.Join(dir, wal), bytes.Repeat([]byte{0xa5}, 1000))
@@ -78,8 +78,8 @@ func appendTo(is *is.I, path string, b []byte) {
 	is.NoErr(f.Close())
 }
 
-// manyTasks fills a data folder with tasks that have ended, and gives a server on
-// it and how long that took to start.
+// manyTasks fills a data folder with ended tasks. It returns a server on it and the duration of its
+// start.
 func manyTasks(t testing.TB, n int) (*instance, time.Duration) {
 	t.Helper()
 	dir := t.TempDir()
@@ -97,7 +97,7 @@ func TestStartWithManyTasks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s, took := manyTasks(t, manyTasksCount)
-	is.True(took < 20*time.Second) // it does not read them
+	is.True(took < 20*time.Second) // the start does not read the tasks
 	t.Logf("started in %v", took)
 	begun := time.Now()
 	v := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("say another")})
@@ -105,5 +105,5 @@ func TestStartWithManyTasks(t *testing.T) {
 	is.True(time.Since(begun) < 20*time.Second) // the start took too long
 	begun = time.Now()
 	s.stop(t)
-	is.True(time.Since(begun) < 20*time.Second) // nor does it write them
+	is.True(time.Since(begun) < 20*time.Second) // the stop does not write the tasks
 }

@@ -11,14 +11,14 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestUpgradeOnFullDisk upgrades where the disk of the data folder or of the binary has no room. The
-// old binary stays, nothing is left of the attempt, and with room the upgrade succeeds.
+// TestUpgradeOnFullDisk upgrades while the disk of the data folder or of the binary is full. The
+// old binary stays, no file of the attempt is left, and with room the upgrade succeeds.
 func TestUpgradeOnFullDisk(t *testing.T) {
 	storetest.Long(t)
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		disk string // of the data folder or of the binary
-		left int64  // bytes that are free on it
+		left int64  // free bytes
 		says string
 	}{
 		"no room at all":         {"data", 0, "is full: make room and try again"},
@@ -43,10 +43,10 @@ func TestUpgradeOnFullDisk(t *testing.T) {
 			old := in.version(t)
 			out, err := in.upgrade(t.Context(), "--from", from)
 			is.True(err != nil)                     // the upgrade fails
-			is.True(strings.Contains(out, tt.says)) // and says why
+			is.True(strings.Contains(out, tt.says)) // the error names the reason
 			is.Equal(in.version(t), old)
 			_, err = os.Stat(in.path + ".new")
-			is.True(os.IsNotExist(err)) // it would take room
+			is.True(os.IsNotExist(err)) // no copy uses space
 			makeRoom()
 			storetest.Sound(t, in.data)
 			if out, err = in.upgrade(t.Context(), "--from", from); err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// mailAttacks are mails whose shape costs a careless reader time.
+// mailAttacks returns mails that a naive parser would need much time for.
 func mailAttacks() []attack {
 	var list []attack
 	n := 0
@@ -100,7 +100,7 @@ func hostileMails() map[string]string {
 	}
 }
 
-// bodyAttacks are requests: JSON and forms.
+// bodyAttacks returns requests: JSON and forms.
 func bodyAttacks() []attack {
 	var list []attack
 	for name, body := range inOrder(hostileJSON()) {
@@ -150,7 +150,7 @@ func hostileJSON() map[string]string {
 	}
 }
 
-// counted returns format with 0, 1, 2 ... in a row.
+// counted returns format with 0, 1, 2 ..., joined.
 func counted(format string, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -159,7 +159,7 @@ func counted(format string, n int) string {
 	return b.String()
 }
 
-// hostileForms are a boundary and a body each.
+// hostileForms returns a boundary and a body each.
 func hostileForms() map[string][2]string {
 	r := strings.Repeat
 	field := "--b\r\nContent-Disposition: form-data; name=input\r\n\r\nx\r\n"
@@ -199,7 +199,7 @@ func hostileForms() map[string][2]string {
 	}
 }
 
-// schemaAttacks are workers with a schema, each with one task.
+// schemaAttacks returns workers with a schema, each with one task.
 func schemaAttacks() []attack {
 	var list []attack
 	for name, schema := range inOrder(hostileSchemas()) {
@@ -288,7 +288,7 @@ func hostileSchemas() map[string]string {
 	return list
 }
 
-// countedNext returns format with i, i+1 and i+1 for each i in a row.
+// countedNext returns format with i, i+1 and i+1 for each i, joined.
 func countedNext(format string, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -297,8 +297,8 @@ func countedNext(format string, n int) string {
 	return b.String()
 }
 
-// answerAttacks have a worker answer with Markdown that swells. The answer is mailed,
-// and the Owner opens its task.
+// answerAttacks makes workers answer with Markdown that grows when it is rendered. The answer is
+// mailed, and the Owner opens its task.
 func answerAttacks() []attack {
 	r := strings.Repeat
 	var list []attack

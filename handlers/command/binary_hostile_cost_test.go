@@ -22,8 +22,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// limitMemory puts a process, with the children it will have, into a cgroup of
-// hostileLimit bytes where this machine lets us, and says what it did.
+// limitMemory puts a process and its later children into a cgroup of hostileLimit bytes, if this
+// machine allows it. It returns what it did.
 func limitMemory(t *testing.T, pid int) string {
 	t.Helper()
 	for _, limit := range []string{"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"} {
@@ -32,7 +32,7 @@ func limitMemory(t *testing.T, pid int) string {
 		if os.Mkdir(group, 0o755) != nil {
 			continue
 		}
-		// A folder that is no cgroup has no files of the kernel's, and would take any file.
+		// A folder that is no cgroup lacks these files, and would accept new ones.
 		write := func(name, value string) error {
 			f, err := os.OpenFile(filepath.Join(group, name), os.O_WRONLY, 0)
 			if err != nil {
@@ -47,7 +47,7 @@ func limitMemory(t *testing.T, pid int) string {
 		}
 		t.Cleanup(func() {
 			storetest.Eventually(t, "the end of the group", func() bool {
-				err := os.Remove(group) // once the processes are gone
+				err := os.Remove(group) // after the processes have ended
 				return err == nil || errors.Is(err, fs.ErrNotExist)
 			})
 		})
@@ -60,7 +60,7 @@ func limitMemory(t *testing.T, pid int) string {
 func (h *victim) cpu() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", h.cmd.Process.Pid))
 	if err != nil {
-		return 0 // it has ended, which is noticed elsewhere
+		return 0 // the process has ended, which another check reports
 	}
 	f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	sum := 0
@@ -74,10 +74,10 @@ func (h *victim) cpu() time.Duration {
 	return time.Duration(sum) * 10 * time.Millisecond // the clock tick of all Linux systems
 }
 
-// resetPeak forgets the peak of the server's memory, where the kernel can.
+// resetPeak resets the peak of the server's memory, if the kernel can.
 func (h *victim) resetPeak() {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", h.cmd.Process.Pid), []byte("5"),
-		0) // else it is the peak so far
+		0) // otherwise the peak includes earlier attacks
 }
 
 // peak returns the peak of the server's resident memory.
@@ -97,9 +97,9 @@ func (h *victim) peak() uint64 {
 	return kib << 10
 }
 
-// watchHealth asks for /healthz all the time, until the function it returns is called,
-// which returns the longest time that an answer took. A sample counts only if a server
-// of the test's own answered at once meanwhile: else it was the machine that was busy.
+// watchHealth polls /healthz until the returned function is called, which returns the longest time
+// of an answer. A sample counts only if another server of the test answered at once meanwhile:
+// otherwise the machine was busy.
 func watchHealth(t *testing.T, base string) func() time.Duration {
 	control := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	client := &http.Client{Transport: &http.Transport{}, Timeout: patience}
@@ -144,7 +144,7 @@ func watchHealth(t *testing.T, base string) func() time.Duration {
 	}
 }
 
-// readers returns how many processes of a server read documents.
+// readers returns the number of processes of a server that read documents.
 func readers(t *testing.T, s *instance) int {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -165,7 +165,7 @@ func readers(t *testing.T, s *instance) int {
 	return n
 }
 
-// TestCancelKillsReader cancels a task that reads a document without end.
+// TestCancelKillsReader cancels a task that reads an endless document.
 func TestCancelKillsReader(t *testing.T) {
 	t.Parallel()
 	document := hostilePDFs()["pages in a circle"]

@@ -10,8 +10,8 @@ import (
 	"unicode/utf16"
 )
 
-// pageAttacks are HTML and texts, by mail, as a held mail that somebody looks at, and
-// by web_fetch. The dearest come in all three ways.
+// pageAttacks returns HTML and texts by mail, as a held mail that an Admin opens, and by web_fetch.
+// The most expensive ones arrive in all three ways.
 func pageAttacks() []attack {
 	var list []attack
 	n := 0
@@ -43,7 +43,7 @@ func pageAttacks() []attack {
 	return list
 }
 
-// hostilePages are pages that a careless converter takes gigabytes or minutes for.
+// hostilePages returns pages for which a naive converter needs gigabytes or minutes.
 func hostilePages() map[string]string {
 	r := strings.Repeat
 	var fonts strings.Builder
@@ -96,7 +96,7 @@ func hostilePages() map[string]string {
 	}
 }
 
-// A hostileText is a body in a charset that may not be what it says.
+// A hostileText is a body whose charset may be wrong.
 type hostileText struct {
 	contentType string
 	body        []byte
@@ -133,7 +133,7 @@ func hostileTexts() map[string]hostileText {
 	return list
 }
 
-// pdfAttacks are documents, fetched from the web and attached to a task.
+// pdfAttacks returns documents that a task downloads, or that are attached to a task.
 func pdfAttacks() []attack {
 	var list []attack
 	for name, document := range inOrder(hostilePDFs()) {
@@ -150,11 +150,11 @@ func pdfAttacks() []attack {
 	return list
 }
 
-// hostilePDFs are documents that loop, swell or break off.
+// hostilePDFs returns documents with loops, with large content, or truncated.
 func hostilePDFs() map[string][]byte {
 	r := strings.Repeat
 	font := "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
-	page := func(content string, more ...string) []byte { // one page, with content as it stands in the file
+	page := func(content string, more ...string) []byte { // one page, with content as it is in the file
 		return pdf(append([]string{"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
 			font,
 			"<< /Type /Page /Parent 2 0 R /Contents 5 0 R /Resources << /Font << /F1 3 0 R >> /XObject << /X 5 0 R >> >> >>", content}, more...)...)
@@ -217,7 +217,7 @@ func hostilePDFs() map[string][]byte {
 	}
 }
 
-// pdf returns a document of these objects, whose first is the catalogue.
+// pdf returns a document of these objects. The first is the catalogue.
 func pdf(objects ...string) []byte {
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.4\n")

@@ -28,7 +28,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// The bounds that a server keeps whatever it is sent.
+// The limits of a server for any input.
 const (
 	hostileLimit  = 512 << 20       // bytes that the server and its children may use
 	hostileServer = 300 << 20       // bytes of the server alone, at its peak
@@ -36,7 +36,7 @@ const (
 	hostileHealth = time.Second     // for an answer of /healthz, at any time
 )
 
-// An attack is one hostile input by one of the ways in.
+// An attack is a hostile input in one way.
 type attack struct {
 	name string
 	send func(*victim)
@@ -53,7 +53,7 @@ type victim struct {
 	page    atomic.Pointer[servedPage] // what web answers
 	sent    int                        // mails so far
 
-	accepted, kept, fetched int // mails that started work, mails that were looked at, pages that were asked for
+	accepted, kept, fetched int // mails that started work, held mails that were opened, pages that were downloaded
 }
 
 // A servedPage is an answer of the web.
@@ -62,8 +62,8 @@ type servedPage struct {
 	body        []byte
 }
 
-// TestHostileCorpus sends everything that could cost a careless server its memory, its
-// time or its life. The server lives and keeps its bounds.
+// TestHostileCorpus sends inputs that could cost a naive server its memory, its time or its life.
+// The server survives and keeps its limits.
 func TestHostileCorpus(t *testing.T) {
 	storetest.Long(t)
 	t.Parallel()
@@ -119,7 +119,7 @@ func TestHostileCorpus(t *testing.T) {
 	h.stop(t)
 }
 
-// A cost is what an attack has cost the server.
+// A cost is the cost of an attack for the server.
 type cost struct {
 	name   string
 	cpu    time.Duration
@@ -132,11 +132,11 @@ func newVictim(t *testing.T) *victim {
 	h.web = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		p := h.page.Load()
 		w.Header().Set("Content-Type", p.contentType)
-		_, _ = w.Write(p.body) // the server may have had enough
+		_, _ = w.Write(p.body) // the server may have closed the connection
 	}))
 	t.Cleanup(h.web.Close)
 	dir := t.TempDir()
-	// The runtime is told of the limit as it would be in a container.
+	// The runtime knows the limit, as in a container.
 	h.instance = invocation{env: []string{"GOMEMLIMIT=400MiB"}}.serve(t, dir, testKey, "--data", dir, "--addr",
 		"127.0.0.1:0", "--api-key", testKey,
 		"--rate-limit", "0", "--admin-password", "a long password", "--allow-private-network", "--mail-accept",
@@ -170,7 +170,7 @@ func newVictim(t *testing.T) *victim {
 
 func lastLines(s string) string { return s[max(0, len(s)-3000):] }
 
-// fetch has a worker read a page of the web.
+// fetch makes a worker read a web page.
 func (h *victim) fetch(contentType string, body []byte) {
 	h.page.Store(&servedPage{contentType, body})
 	a, err := h.post(h.t.Context(), "/api/tasks", map[string]any{"input": offlineScript(
@@ -182,7 +182,7 @@ func (h *victim) fetch(contentType string, body []byte) {
 	}
 }
 
-// answered fails the test if an answer is the server's failure.
+// answered fails the test if an answer reports an internal failure.
 func (h *victim) answered(a reply, err error) {
 	h.t.Helper()
 	if err != nil || a.status >= 500 && a.status != http.StatusServiceUnavailable {
@@ -190,8 +190,7 @@ func (h *victim) answered(a reply, err error) {
 	}
 }
 
-// mail sends a mail from a friend, whose mails start work, and waits for the end of
-// its task and of the reply.
+// mail sends a mail from a trusted sender, and waits for the end of its task and its reply.
 func (h *victim) mail(raw string) {
 	h.t.Helper()
 	id, _ := h.submit("ann@friend.example", raw)
@@ -204,14 +203,14 @@ func (h *victim) mail(raw string) {
 	storetest.Eventually(h.t, "the end of the task of "+id, func() bool {
 		e := h.email(id)
 		if e.TaskID == nil {
-			return e.Status != "accepted" // ignored, perhaps
+			return e.Status != "accepted" // the mail may be ignored
 		}
 		v := h.mustGet(h.t, "/api/tasks/"+*e.TaskID)
 		return v.Task.Status != "pending" && v.Task.Status != "running"
 	})
 }
 
-// held sends a mail from a stranger, which is kept, and has the Owner look at it.
+// held sends a mail from an unknown sender, which is held, and opens it as the Owner.
 func (h *victim) held(raw string) {
 	h.t.Helper()
 	if id, _ := h.submit("eve@stranger.example", raw); id != "" {
@@ -235,7 +234,7 @@ func (h *victim) look(path string) {
 	}
 }
 
-// submit sends a mail over SMTP and returns its id, or why it was refused.
+// submit sends a mail over SMTP and returns its id, or its refusal.
 func (h *victim) submit(from, raw string) (id string, refused error) {
 	h.t.Helper()
 	h.sent++
@@ -256,14 +255,14 @@ func (h *victim) submit(from, raw string) (id string, refused error) {
 	}
 	for _, e := range list.Items {
 		if e.Direction == "inbound" {
-			return e.ID, nil // the newest
+			return e.ID, nil // the newest mail
 		}
 	}
 	h.t.Errorf("no mail in %s", a.body)
 	return "", nil
 }
 
-// overSMTP sends a mail as a server would that knows no TLS.
+// overSMTP sends a mail as a server without TLS would.
 func (h *victim) overSMTP(from string, raw []byte) error {
 	c, err := smtp.Dial(h.smtp)
 	if err != nil {
@@ -284,7 +283,7 @@ func (h *victim) overSMTP(from string, raw []byte) error {
 	return errors.Join(err, w.Close())
 }
 
-// A seenEmail is what the tests read of a mail.
+// A seenEmail holds the fields of a mail that the tests read.
 type seenEmail struct {
 	ID, Direction, Status string
 	TaskID                *string
@@ -311,7 +310,7 @@ func (h *victim) upload(contentType string, body []byte) reply {
 	h.t.Helper()
 	a, err := h.send(h.t.Context(), http.MethodPost, "/api/tasks", bytes.NewReader(body), "Content-Type", contentType)
 	if err != nil && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) {
-		return a // it was refused before it was sent
+		return a // refused before it was sent
 	}
 	h.answered(a, err)
 	return a
@@ -329,7 +328,8 @@ func (h *victim) asJSON(body []byte) {
 	h.answered(a, err)
 }
 
-// inOrder returns what m holds in the order of its keys: a corpus is the same in each run.
+// inOrder returns the entries of m in the order of the keys, so that a corpus is the same in each
+// run.
 func inOrder[V any](m map[string]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -340,8 +340,7 @@ func inOrder[V any](m map[string]V) iter.Seq2[string, V] {
 	}
 }
 
-// asMail returns the source of a mail whose only part is of that type, in lines of
-// any length.
+// asMail returns the source of a mail whose only part has that type, with lines of any length.
 func asMail(contentType string, body []byte) string {
 	var b strings.Builder
 	b.WriteString("From: SENDER\nTo: victim\nSubject: hostile\nContent-Type: " + contentType +

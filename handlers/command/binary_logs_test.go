@@ -20,20 +20,20 @@ import (
 	"journeyman/store/storetest"
 )
 
-// canary stands in everything that a client, a correspondent, a provider or an
-// endpoint writes in these tests. No line of the log may hold it.
+// canary is in every text of a client, a correspondent, a provider or an endpoint in these tests.
+// No line of the log may hold it.
 const canary = "cAnArYbIrD"
 
-// A logLine is a line of the log as JSON has it.
+// A logLine is a JSON line of the log.
 type logLine map[string]any
 
-// logged is what the program has logged so far.
+// logged returns the lines of the log so far.
 func (s *instance) logged(t *testing.T) (lines []logLine) {
 	t.Helper()
 	for text := range strings.Lines(s.stderr.String()) {
 		var l logLine
 		if !strings.HasSuffix(text, "\n") {
-			break // it is being written
+			break // the line is incomplete
 		}
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			t.Fatalf("a line of the log is not JSON: %s", text)
@@ -66,9 +66,9 @@ var (
 	idPattern = regexp.MustCompile(`^[a-z]{3}_[0-9a-z]{26}$`)
 )
 
-// TestLogsTellEventsAndNoContent has all happen that a log tells of, with canaries in
-// whatever others write. Each event has its line with its ids, and no line has a
-// canary, down to the level debug.
+// TestLogsTellEventsAndNoContent causes every event that the log reports, with canaries in all
+// texts from outside. Each event has its line with its ids. No line has a canary, even at level
+// debug.
 func TestLogsTellEventsAndNoContent(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -188,7 +188,7 @@ func TestLogsTellEventsAndNoContent(t *testing.T) {
 	}
 }
 
-// freePort is an address on this machine that nobody listens at.
+// freePort returns an address on this machine without a listener.
 func freePort(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -199,8 +199,8 @@ func freePort(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// handMail hands a mail to a server and returns the first answer that refuses it, or the
-// last.
+// handMail sends a mail to a server and returns the first answer that refuses it, or the last
+// answer.
 func handMail(t *testing.T, address, from, to, mail string) (answer string) {
 	t.Helper()
 	c, err := textproto.Dial("tcp", address)

@@ -36,8 +36,8 @@ func (s *instance) refusedChange(t testing.TB, method, path, body string) {
 	}
 }
 
-// TestMaintenance begins the maintenance while a turn runs: every change is refused at every door,
-// reads go on, the turn ends, and what was accepted or came due is done once afterwards.
+// TestMaintenance begins the maintenance while a turn runs. Every interface refuses changes, reads
+// still work, the turn ends, and accepted or due work is done once afterwards.
 func TestMaintenance(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -52,17 +52,17 @@ func TestMaintenance(t *testing.T) {
 		"when": map[string]any{"type": "delayed", "delayInSeconds": 1}})
 
 	text, code := s.maintenance(t, "on", "--wait", "0s")
-	is.Equal(code, 1) // a script that goes on would do so too early
+	is.Equal(code, 1) // a script must not continue yet
 	is.True(strings.Contains(text, "is in maintenance, but 1 turns still run"))
 	s.refusesAll(t, worker, running.Metadata.TaskID)
 	a := first.wait(t)
-	is.Equal(s.must(t, a, nil).OutputText, "first") // a running turn ends, and its client is told
-	text, code = s.maintenance(t, "on")             // it waits
+	is.Equal(s.must(t, a, nil).OutputText, "first") // a running turn ends, and its client gets the answer
+	text, code = s.maintenance(t, "on")             // the command waits
 	is.Equal(code, 0)
 	is.True(strings.HasPrefix(text, "The server is in maintenance since ") && strings.HasSuffix(text, " 0 turns run.\n"))
 	const overdue = `SELECT count(*) FROM schedules WHERE next_run_at < 1000 * unixepoch() - 2000`
 	storetest.Eventually(t, "the schedule is overdue", func() bool { return storetest.Rows(t, dir, overdue)[0][0] == "1" })
-	is.Equal(s.countTasks(t), 2) // it has not fired
+	is.Equal(s.countTasks(t), 2) // the schedule has not fired
 	s.worksForOperator(t)
 
 	text, code = s.maintenance(t, "off")
@@ -74,18 +74,18 @@ func TestMaintenance(t *testing.T) {
 	s.awaitReady(t, http.StatusOK)
 	s.mustPost(t, "/api/tasks", map[string]any{"input": "hello"})
 	s.stop(t)
-	is.Equal(storetest.Rows(t, dir, `SELECT count(*), count(completed_at), sum(claims) FROM turns`)[0], []string{"4", "4", "4"}) // each once
+	is.Equal(storetest.Rows(t, dir, `SELECT count(*), count(completed_at), sum(claims) FROM turns`)[0], []string{"4", "4", "4"}) // each turn ran once
 	storetest.Sound(t, dir)
 }
 
-// refusesAll asks at every door.
+// refusesAll sends changes to every interface.
 func (s *instance) refusesAll(t *testing.T, worker, task string) {
 	t.Helper()
 	is := is.New(t)
 	for _, r := range [][3]string{
 		{"POST", "/api/tasks", `{"input":"Hello"}`},
 		{"POST", "/api/tasks", `{"input":"More","taskId":"` + task + `"}`},
-		{"POST", "/api/tasks", `not JSON`}, // before the body is looked at
+		{"POST", "/api/tasks", `not JSON`}, // the refusal comes before the body is read
 		{"POST", "/api/workers", `{"title":"W"}`},
 		{"PATCH", "/api/workers/" + worker, `{"title":"W"}`},
 		{"DELETE", "/api/workers/" + worker, ``},
@@ -99,7 +99,7 @@ func (s *instance) refusesAll(t *testing.T, worker, task string) {
 	for _, path := range []string{"/api/workers", "/api/tasks/" + task, "/api/workers/" + worker, "/healthz", "/metrics"} {
 		a, err := s.send(t.Context(), http.MethodGet, path, nil)
 		is.NoErr(err)
-		is.Equal(a.status, http.StatusOK) // reads go on
+		is.Equal(a.status, http.StatusOK) // reads still work
 		is.True(path != "/metrics" || strings.Contains(string(a.body), `journeyman_store_read_only_reason{reason="maintenance"} 1`))
 	}
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/%s","params":{"name":"run_worker","arguments":{"worker":"` + worker + `","input":"x"}}}`
@@ -107,9 +107,9 @@ func (s *instance) refusesAll(t *testing.T, worker, task string) {
 		a, err := s.send(t.Context(), http.MethodPost, "/mcp", strings.NewReader(fmt.Sprintf(call, method)),
 			"Content-Type", "application/json", "Accept", "application/json, text/event-stream")
 		is.NoErr(err)
-		is.True(strings.Contains(string(a.body), has)) // an MCP client reads, and is told why it may not run
+		is.True(strings.Contains(string(a.body), has)) // an MCP client may read, and a run names the reason of the refusal
 	}
-	is.True(strings.HasPrefix(mailAnswer(t, s), "451 4.3.2 ")) // the sender keeps its mail
+	is.True(strings.HasPrefix(mailAnswer(t, s), "451 4.3.2 ")) // the sender keeps the mail
 	ready, err := s.send(t.Context(), http.MethodGet, "/readyz", nil)
 	is.NoErr(err)
 	is.Equal(ready.status, http.StatusServiceUnavailable)
@@ -124,15 +124,15 @@ func (s *instance) refusesAll(t *testing.T, worker, task string) {
 	session := s.signIn(t, "ann@example.com", "a good password")
 	is.True(session != "") // people sign in to read
 	location, _ := s.form(t, "/account/name", session, url.Values{"name": {"Ann"}})
-	is.Equal(location, "") // and change nothing
+	is.Equal(location, "") // they cannot change anything
 	a, err := s.send(t.Context(), http.MethodGet, "/workers", nil, "Cookie", session, "Accept-Language", "de")
 	is.NoErr(err)
-	is.True(strings.Contains(string(a.body), `id="maintenance"`)) // every page says so
+	is.True(strings.Contains(string(a.body), `id="maintenance"`)) // every page shows the maintenance
 	location, _ = s.form(t, "/sign-out", session, nil)
 	is.True(strings.HasPrefix(location, "/sign-in"))
 }
 
-// worksForOperator runs the commands that maintenance is for.
+// worksForOperator runs the commands that operators need during maintenance.
 func (s *instance) worksForOperator(t *testing.T) {
 	t.Helper()
 	is := is.New(t)
@@ -143,21 +143,21 @@ func (s *instance) worksForOperator(t *testing.T) {
 	}
 	p := invocation{}.start(t, "health", "--data", s.data)
 	is.Equal(p.wait(t), 1)
-	is.True(strings.Contains(p.stderr.String(), "server maintenance")) // it names the reason
+	is.True(strings.Contains(p.stderr.String(), "server maintenance")) // the error names the reason
 	text, code := s.maintenance(t, "status")
 	is.Equal(code, 0)
 	is.True(strings.HasPrefix(text, "The server is in maintenance since "))
 }
 
-// TestStartInMaintenance starts with the flag: nothing is carried out, regular backups are made, and
-// the program stops like any other. Without the flag it goes on.
+// TestStartInMaintenance starts with the flag: no work runs, regular backups are made, and the
+// program stops normally. Without the flag it works again.
 func TestStartInMaintenance(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir, backups := t.TempDir(), t.TempDir()
 	s := serve(t, dir, "--grace", "0s")
 	v := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("wait 600ms", "say done")}, "Prefer", "respond-async")
-	s.stop(t) // the turn waits again
+	s.stop(t) // the turn is pending again
 
 	beginFolder(t, dir)
 	c := invocation{env: []string{"JOURNEYMAN_MAINTENANCE=true"}}
@@ -172,7 +172,7 @@ func TestStartInMaintenance(t *testing.T) {
 	s.stop(t)
 
 	s = c.serve(t, dir, testKey, serveArgs(dir)...)
-	_, code := s.maintenance(t, "off") // the command ends what the flag has begun
+	_, code := s.maintenance(t, "off") // the command ends the maintenance of the flag
 	is.Equal(code, 0)
 	is.Equal(s.ended(t, v).OutputText, "done")
 	s.stop(t)
@@ -182,8 +182,8 @@ func TestStartInMaintenance(t *testing.T) {
 	storetest.Sound(t, dir)
 }
 
-// TestMaintenanceUnderLoad begins and ends the maintenance again and again while clients work by
-// every door. What was acknowledged completes once.
+// TestMaintenanceUnderLoad begins and ends the maintenance repeatedly while clients use every
+// interface. Acknowledged work completes once.
 func TestMaintenanceUnderLoad(t *testing.T) {
 	storetest.Long(t)
 	t.Parallel()
@@ -205,8 +205,8 @@ func TestMaintenanceUnderLoad(t *testing.T) {
 	w.end()
 }
 
-// TestVacuumBesideAnOldDatabase asks for space beside a server whose database an older version has
-// created: the refusal says what to do, and the server goes on.
+// TestVacuumBesideAnOldDatabase runs vacuum beside a server whose database was created by an older
+// version: the refusal contains advice, and the server works on.
 func TestVacuumBesideAnOldDatabase(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -216,10 +216,10 @@ func TestVacuumBesideAnOldDatabase(t *testing.T) {
 	s := serve(t, dir)
 	p := invocation{}.start(t, "vacuum", "--data", dir)
 	is.Equal(p.wait(t), 1)
-	is.True(strings.Contains(p.stderr.String(), "Stop the server and run journeyman vacuum once")) // the way out
+	is.True(strings.Contains(p.stderr.String(), "Stop the server and run journeyman vacuum once")) // the advice
 	s.mustPost(t, "/api/tasks", map[string]any{"input": "hello"})
 	s.stop(t)
 	p = invocation{}.start(t, "vacuum", "--data", dir)
-	is.Equal(p.wait(t), 0) // as it was told
+	is.Equal(p.wait(t), 0) // the advice works
 	storetest.Sound(t, dir)
 }

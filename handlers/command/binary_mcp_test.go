@@ -15,8 +15,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// toolServer writes a configuration with the server of serveTools into dir, where
-// the program looks for it. mark is the file that block writes to.
+// toolServer writes a configuration with the server of serveTools into dir, where the program looks
+// for it. block writes to the file mark.
 func toolServer(t *testing.T, dir, seconds string) (mark string) {
 	t.Helper()
 	is := is.New(t)
@@ -48,7 +48,7 @@ func TestKillEndsToolServers(t *testing.T) {
 	is.True(strings.Contains(v.OutputText, "may have taken effect"))
 	data, err := os.ReadFile(mark)
 	is.NoErr(err)
-	is.Equal(string(data), "run\n") // once
+	is.Equal(string(data), "run\n") // the tool ran once
 }
 
 func TestStopEndsToolServers(t *testing.T) {
@@ -75,14 +75,14 @@ func TestCancelReachesAToolServer(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(a.status, 200)
 	v = s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript(`tool local__echo {}`, "say {{last}}")})
-	is.Equal(v.OutputText, "echo of {}") // the same server goes on
+	is.Equal(v.OutputText, "echo of {}") // the same server still works
 	is.Equal(sleepers(t, seconds), 1)
 }
 
 func TestABadConfigurationOfToolServersStopsTheStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	is.New(t).NoErr(os.Chmod(dir, 0o700)) // of a wider one the program says a second line
+	is.New(t).NoErr(os.Chmod(dir, 0o700)) // for a folder that is open to others, the program would print a second line
 	path := filepath.Join(dir, "mcp.json")
 	is.New(t).NoErr(os.WriteFile(path, []byte(`{"mcpServers": {"files": {"command": "x", "env": {"KEY": "${NOT_SET_HERE}"}}}}`), 0o600))
 	p := invocation{}.start(t, "--data", dir, "--addr", "127.0.0.1:0")

@@ -20,17 +20,17 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A provider is a fake of an OpenAI-compatible model server that counts. It plays a
-// list of steps, each an answer or a tool call, by how much of them it is told.
+// A provider is a fake OpenAI-compatible model server that counts requests. It plays a list of
+// steps, each an answer or a tool call. The number of tool results in the request selects the step.
 type provider struct {
 	*httptest.Server
-	steps []string // "NAME {ARGUMENTS}" calls a tool, what begins with "say " answers
-	held  chan int // a step whose answer stands still in the middle; nil: none does
+	steps []string // "NAME {ARGUMENTS}" calls a tool, "say TEXT" answers
+	held  chan int // steps whose answer stops in the middle; nil for none
 
 	mu       sync.Mutex
 	begun    map[int]int // requests, by step
-	finished map[int]int // of these, answered whole
-	lost     int         // requests that told of a call without its outcome
+	finished map[int]int // complete answers, by step
+	lost     int         // requests with a call that has no result
 }
 
 func newModelServer(t *testing.T, held chan int, steps ...string) *provider {
@@ -41,13 +41,13 @@ func newModelServer(t *testing.T, held chan int, steps ...string) *provider {
 	return p
 }
 
-// ServeHTTP answers a request, the first of each step only by half.
+// ServeHTTP answers a request. The first answer of each step stops in the middle.
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Messages []struct{ Role string }
 	}
 	if raw, err := io.ReadAll(r.Body); err != nil || json.Unmarshal(raw, &body) != nil {
-		return // a list of models, or cut off by a kill
+		return // a list of models, or a request that a kill has truncated
 	}
 	step, outcomes := 0, 0
 	for _, m := range body.Messages {
@@ -61,7 +61,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.begun[step]++
 	first := p.begun[step] == 1
-	if outcomes != step { // each step but the last makes one call
+	if outcomes != step { // each step except the last makes one call
 		p.lost++
 	}
 	p.mu.Unlock()
@@ -74,7 +74,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	chunk(`{"role":"assistant","content":"Thinking of it: "}`, "null")
 	if first && p.held != nil {
 		p.held <- step
-		<-r.Context().Done() // until the program is gone
+		<-r.Context().Done() // until the program has ended
 		return
 	}
 	said, isAnswer := strings.CutPrefix(p.steps[step], "say ")
@@ -92,15 +92,15 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Unlock()
 }
 
-// withProvider serves with a model server in the environment.
+// serve serves with a model server in the environment.
 func (p *provider) serve(t *testing.T, dir string, args ...string) *instance {
 	t.Helper()
 	return invocation{env: []string{"OPENAI_BASE_URL=" + p.URL + "/v1"}}.serve(t, dir, testKey,
 		append([]string{"--data", dir, "--addr", "127.0.0.1:0", "--api-key", testKey, "--rate-limit", "0"}, args...)...)
 }
 
-// TestKillDuringModelStream kills the program in the middle of each model call of a
-// turn. A call that finished is never asked for again, and none is skipped.
+// TestKillDuringModelStream kills the program in the middle of each model call of a turn. A
+// finished call is never repeated, and none is skipped.
 func TestKillDuringModelStream(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -127,7 +127,7 @@ func TestKillDuringModelStream(t *testing.T) {
 	defer p.mu.Unlock()
 	is.Equal(p.lost, 0)
 	for step := range p.steps {
-		is.Equal(p.begun[step], 2)    // the one cut off, and one more
+		is.Equal(p.begun[step], 2)    // the interrupted call and one more
 		is.Equal(p.finished[step], 1) // paid once
 	}
 	logs, err := filepath.Glob(filepath.Join(dir, "workspaces", "*", "log"))
@@ -135,7 +135,7 @@ func TestKillDuringModelStream(t *testing.T) {
 	is.Equal(len(logs), 1)
 	content, err := os.ReadFile(logs[0])
 	is.NoErr(err)
-	is.Equal(string(content), "abc") // nor did a tool act twice
+	is.Equal(string(content), "abc") // each tool call ran once
 	a, err := s.send(t.Context(), http.MethodGet, "/api/tasks/"+v.Metadata.TaskID, nil)
 	is.NoErr(err)
 	var charged struct {
@@ -143,12 +143,12 @@ func TestKillDuringModelStream(t *testing.T) {
 	}
 	is.NoErr(json.Unmarshal(a.body, &charged))
 	u := charged.Turns[0]
-	is.Equal(u.OutputTokens, int64(40))                                // of the four that were answered,
-	is.True(u.InputTokens > 4000+4*200 && u.InputTokens < 4000+4*5000) // and about what the four cut off were told
+	is.Equal(u.OutputTokens, int64(40))                                // of the four answered calls
+	is.True(u.InputTokens > 4000+4*200 && u.InputTokens < 4000+4*5000) // and about the input of the four interrupted calls
 }
 
-// TestModelOfAWorker has a server with its own model run a worker with another, and
-// then start without that.
+// TestModelOfAWorker runs a worker whose model differs from the server's, and then starts the
+// server without that model.
 func TestModelOfAWorker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -173,8 +173,8 @@ func TestModelOfAWorker(t *testing.T) {
 	is.True(bytes.Contains(refused.body, []byte(`"path":"model"`)))
 }
 
-// TestKillWhileTheProviderIsDown kills the program while a turn waits for its model. The
-// next start keeps the time that the provider has asked for.
+// TestKillWhileTheProviderIsDown kills the program while a turn waits for its model. The next start
+// keeps the time that the provider has requested.
 func TestKillWhileTheProviderIsDown(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -217,13 +217,13 @@ func TestKillWhileTheProviderIsDown(t *testing.T) {
 	at := waiting()
 	s.kill()
 	s = p.serve(t, dir, "--model", "openai:counted")
-	is.True(waiting().Equal(at)) // not a moment earlier or later
+	is.True(waiting().Equal(at)) // exactly the same time
 	is.Equal(calls.Load(), int64(1))
 	if storetest.Rounds(2, 1) == 1 { // half a minute is too long for every run
 		return
 	}
 	<-time.After(time.Until(at))
-	is.Equal(calls.Load(), int64(1)) // the provider was left alone
+	is.Equal(calls.Load(), int64(1)) // the provider got no further request
 	v = s.ended(t, v)
 	is.Equal(v.Error, nil)
 	is.Equal(calls.Load(), int64(2))

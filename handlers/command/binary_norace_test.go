@@ -2,5 +2,5 @@
 
 package command_test
 
-// manyTasksCount is how many tasks a folder has that counts as full.
+// manyTasksCount is the number of tasks in a large folder.
 const manyTasksCount = 200_000

@@ -16,10 +16,10 @@ var (
 	welcomePrinted = regexp.MustCompile(`(http://\S+)(/welcome/\S+)`)
 )
 
-// form sends a form of the pages and returns where it leads, and the session's cookie.
+// form sends a form of a page and returns its redirect, and the session's cookie.
 func (s *instance) form(t testing.TB, path, cookie string, values url.Values) (location, session string) {
 	t.Helper()
-	// A client of its own: the other follows redirects.
+	// Another client, because the usual one follows redirects.
 	client := &http.Client{Transport: s.http.Transport, Timeout: patience,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(values.Encode()))
@@ -39,7 +39,7 @@ func (s *instance) form(t testing.TB, path, cookie string, values url.Values) (l
 	return res.Header.Get("Location"), session
 }
 
-// signIn signs in on the page; session is "" where it was refused.
+// signIn signs in on the page. session is "" if the sign-in was refused.
 func (s *instance) signIn(t testing.TB, email, password string) (session string) {
 	t.Helper()
 	_, session = s.form(t, "/sign-in", "", url.Values{"email": {email}, "password": {password}})
@@ -53,8 +53,8 @@ func (s *instance) signedIn(t *testing.T, session string) bool {
 	return strings.HasPrefix(location, "/account")
 }
 
-// TestFirstSignIn signs in with what the first start prints, and gets back in where
-// the password is forgotten.
+// TestFirstSignIn signs in with the printed password of the first start, and resets a forgotten
+// password.
 func TestFirstSignIn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -64,16 +64,16 @@ func TestFirstSignIn(t *testing.T) {
 	said := s.awaitWelcome(t)
 	signIn, link := signInPrinted.FindStringSubmatch(said), welcomePrinted.FindStringSubmatch(said)
 	is.Equal([]string{signIn[1], signIn[2], link[1]}, []string{s.url + "/", "owner@localhost", s.url})
-	is.True(!strings.Contains(s.stderr.String(), signIn[3]) && !strings.Contains(s.stderr.String(), link[2])) // the log has neither
+	is.True(!strings.Contains(s.stderr.String(), signIn[3]) && !strings.Contains(s.stderr.String(), link[2])) // the log holds neither
 	printed := s.signIn(t, "owner@localhost", signIn[3])
 	is.True(s.signedIn(t, printed))
 	location, own := s.form(t, link[2], "", url.Values{"name": {"Ann"}, "email": {"ann@example.com"}, "password": {"a password of my own"}})
 	is.Equal(location, "/workers/new?done=password-chosen")
 	is.True(s.signedIn(t, own))
 	is.True(!s.signedIn(t, printed))
-	is.Equal(s.signIn(t, "owner@localhost", signIn[3]), "") // no one else has it
+	is.Equal(s.signIn(t, "owner@localhost", signIn[3]), "") // another password is refused
 
-	// A link for who forgot, from the running server, which knows its own address.
+	// A reset link from the running server has the server's own URL.
 	list := invocation{}.run(t, "user", "list", "--data", dir)
 	is.True(strings.Contains(list.stdout.String(), "ann@example.com"))
 	reset := strings.TrimSpace(invocation{}.run(t, "user", "reset", "ann@example.com", "--data", dir).stdout.String())
@@ -84,7 +84,7 @@ func TestFirstSignIn(t *testing.T) {
 	is.True(!s.signedIn(t, own))
 	s.stop(t)
 
-	// And from a stopped one, which is told.
+	// A reset link from a stopped server has the URL of the flag.
 	reset = strings.TrimSpace(invocation{}.run(t, "user", "reset", "ann@example.com", "--data", dir, "--base-url", "https://jm.example").stdout.String())
 	path, ours = strings.CutPrefix(reset, "https://jm.example")
 	is.True(ours)
@@ -92,20 +92,20 @@ func TestFirstSignIn(t *testing.T) {
 	s = invocation{}.serve(t, dir, s.key, args...)
 	said = s.awaitWelcome(t)
 	is.True(strings.Contains(said, s.url+"/\n") && !strings.Contains(said, "password") && !strings.Contains(said, "welcome")) // shown only once
-	is.True(s.signedIn(t, next))                                                                                              // across a restart
+	is.True(s.signedIn(t, next))                                                                                              // the session survives a restart
 	_, last := s.form(t, path, "", url.Values{"password": {"the last one"}})
 	is.True(s.signedIn(t, last))
 }
 
-// TestGivenPassword keeps sessions across starts with the same one, and ends them with
-// another.
+// TestGivenPassword checks that a start with the same password keeps the sessions, and one with
+// another password ends them.
 func TestGivenPassword(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	dir := t.TempDir()
 	s := serve(t, dir, "--admin-email", "ann@example.com", "--admin-password", "given on the line")
 	said := s.awaitWelcome(t)
-	is.True(!strings.Contains(said, "given on") && !strings.Contains(said, "welcome")) // who gave it knows it
+	is.True(!strings.Contains(said, "given on") && !strings.Contains(said, "welcome")) // the operator knows the given password
 	session := s.signIn(t, "ann@example.com", "given on the line")
 	is.True(s.signedIn(t, session))
 	s.stop(t)

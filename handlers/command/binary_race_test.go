@@ -2,6 +2,6 @@
 
 package command_test
 
-// manyTasksCount is smaller where the race detector slows the filling down; the
-// program itself is built without it.
+// manyTasksCount is smaller because the race detector slows down the creation of tasks. The program
+// itself is built without it.
 const manyTasksCount = 5_000

@@ -14,8 +14,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// A reloadedServer is a server with every file that a reload reads, and a provider that reports
-// the keys with which it is asked.
+// A reloadedServer is a server with every file that a reload reads. Its provider reports the keys
+// of requests.
 type reloadedServer struct {
 	*instance
 	t      *testing.T
@@ -59,7 +59,7 @@ func (r *reloadedServer) reload() *program {
 	return invocation{}.run(r.t, "reload", "--data", r.path("data"))
 }
 
-// asked returns the key with which the provider is asked for a task.
+// asked returns the key of the provider request for a task.
 func (r *reloadedServer) asked() string {
 	r.t.Helper()
 	r.mustPost(r.t, "/api/tasks", map[string]any{"input": "hello"})
@@ -76,7 +76,7 @@ func (r *reloadedServer) measured(token string) int {
 	return a.status
 }
 
-// TestReload changes every file: the reload names what has changed, and what needs a restart.
+// TestReload changes every file. The reload names the changes, and the flags that need a restart.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -108,7 +108,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestRefusedReload has one bad file beside good new ones: nothing changes.
+// TestRefusedReload changes several files, one of which is invalid: nothing is reloaded.
 func TestRefusedReload(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

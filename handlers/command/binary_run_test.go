@@ -16,8 +16,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// article is a document as people have them: headings, a list, a code block and
-// running text.
+// article is a typical document: headings, a list, a code block and text.
 const article = `# Pocket Weather Station
 
 [![build](https://ci.example.org/badge.svg)](https://ci.example.org)
@@ -67,7 +66,7 @@ func TestRunSummarises(t *testing.T) {
 		}
 	}
 	for _, tool := range []string{"read_file", "write_file", "publish_file"} {
-		is.True(regexp.MustCompile(`(?m)^ *\d+ +` + tool).MatchString(p.stderr.String())) // a line a call
+		is.True(regexp.MustCompile(`(?m)^ *\d+ +` + tool).MatchString(p.stderr.String())) // a line for each call
 	}
 	m := regexp.MustCompile(`(?m)^Published summary\.md \((\d+) bytes\): (\S+)$`).FindStringSubmatch(p.stdout.String())
 	is.True(m != nil)
@@ -79,12 +78,12 @@ func TestRunSummarises(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(fmt.Sprint(len(summary)), m[1])
 	checkSummary(t, string(summary))
-	again := invocation{dir: c.dir}.run(t, "run", "hello") // the folder is there now
+	again := invocation{dir: c.dir}.run(t, "run", "hello") // the folder exists now
 	is.Equal(again.wait(t), 0)
 	storetest.Sound(t, filepath.Join(c.dir, "data"))
 }
 
-// checkSummary requires five sentences, each the document's own.
+// checkSummary requires five sentences, each of them from the document.
 func checkSummary(t *testing.T, summary string) {
 	t.Helper()
 	source := strings.Join(strings.Fields(article), " ")
@@ -118,7 +117,7 @@ func TestRunFails(t *testing.T) {
 	is.Equal(p.wait(t), 1)
 	is.True(strings.Contains(p.stderr.String(), "journeyman: the task did not complete: broken: it is"))
 	is.True(regexp.MustCompile(`(?m)^ *1 +failed: .*none\.txt`).MatchString(p.stderr.String())) // the tool's own failure
-	is.True(!strings.Contains(p.stderr.String()+p.stdout.String(), "\x1b"))                     // a model does not steer the terminal
+	is.True(!strings.Contains(p.stderr.String()+p.stdout.String(), "\x1b"))                     // a model cannot control the terminal
 	p = c.run(t, "run", offlineScript("dance"))
 	is.Equal(p.wait(t), 1)
 	is.True(strings.Contains(p.stderr.String(), "line 1: unknown statement"))
@@ -161,14 +160,14 @@ func TestRunOnATerminal(t *testing.T) {
 			is := is.New(t)
 			out := onTerminal(t, tt.env, "--data", t.TempDir(), "run", script)
 			is.True(strings.Contains(out, "done"))
-			is.Equal(strings.ContainsAny(out, "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"), true) // it spins
+			is.Equal(strings.ContainsAny(out, "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"), true) // the spinner is shown
 			is.Equal(regexp.MustCompile("\x1b\\[[0-9;]*m").MatchString(out), tt.color)
 			is.True(strings.Contains(out, "failed: "))
 		})
 	}
 }
 
-// TestRunAsks has a person at the terminal decide on tool calls; in a pipe they are
+// TestRunAsks has a person at the terminal decide on tool calls. Without a terminal they are
 // denied.
 func TestRunAsks(t *testing.T) {
 	t.Parallel()
@@ -183,13 +182,13 @@ func TestRunAsks(t *testing.T) {
 	is.True(strings.Contains(p.stdout.String(), "denied this call: nobody was there to approve it"))
 }
 
-// onTerminal runs the program to its end on a terminal and returns what that shows.
+// onTerminal runs the program to its end on a terminal and returns its output.
 func onTerminal(t *testing.T, env []string, args ...string) string {
 	t.Helper()
 	return onTerminalTyping(t, env, "", args...)
 }
 
-// onTerminalTyping is onTerminal with a person who types ahead.
+// onTerminalTyping runs the program on a terminal with input that is typed ahead.
 func onTerminalTyping(t *testing.T, env []string, typed string, args ...string) string {
 	t.Helper()
 	terminal, end, err := pty.Open()
@@ -203,7 +202,7 @@ func onTerminalTyping(t *testing.T, env []string, typed string, args ...string) 
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended unless the test failed
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // the process has ended unless the test failed
 	if err := end.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,7 @@ var (
 	secretFlag = regexp.MustCompile(`key|password|token|secret|relay$`)
 )
 
-// TestEverySecretMayComeFromAFile looks at all flags: what holds a secret must not have
-// to stand on the command line.
+// TestEverySecretMayComeFromAFile checks that each flag for a secret has a flag for a file.
 func TestEverySecretMayComeFromAFile(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -31,7 +30,7 @@ func TestEverySecretMayComeFromAFile(t *testing.T) {
 	secrets := 0
 	for name, holds := range flags {
 		if !secretFlag.MatchString(name) || strings.Contains(holds,
-			"FILE") || name == "mail-trusted-relay" { // which names networks
+			"FILE") || name == "mail-trusted-relay" { // this flag names networks
 			continue
 		}
 		secrets++
@@ -43,8 +42,8 @@ func TestEverySecretMayComeFromAFile(t *testing.T) {
 	is.True(strings.Contains(strings.Join(strings.Fields(p.stdout.String()), " "), "see it in the list of processes"))
 }
 
-// TestSecretsFromFiles starts a server whose secrets all come from files and standard
-// input: none stands in its command line.
+// TestSecretsFromFiles starts a server with all secrets in files and on the standard input. None is
+// on its command line.
 func TestSecretsFromFiles(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -70,7 +69,7 @@ func TestSecretsFromFiles(t *testing.T) {
 		"password": {"a-long-password"}})
 	is.NoErr(err)
 	is.NoErr(resp.Body.Close())
-	is.Equal(resp.StatusCode, http.StatusSeeOther) // the password is that of standard input
+	is.Equal(resp.StatusCode, http.StatusSeeOther) // the password is that of the standard input
 	req, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/metrics", nil)
 	is.NoErr(err)
 	req.Header.Set("Authorization", "Bearer metrics-token")
@@ -79,11 +78,11 @@ func TestSecretsFromFiles(t *testing.T) {
 	is.NoErr(resp.Body.Close())
 	is.Equal(resp.StatusCode, 200)
 	for _, secret := range []string{key, "a-long-password", "relay-password"} {
-		is.True(!strings.Contains(s.stdout.String()+s.stderr.String(), secret)) // nor is any printed
+		is.True(!strings.Contains(s.stdout.String()+s.stderr.String(), secret)) // no secret is printed
 	}
 }
 
-// TestRefusedSecrets gives secrets that cannot be read. No refusal shows one.
+// TestRefusedSecrets uses secrets that cannot be read. No error shows one.
 func TestRefusedSecrets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -133,8 +132,7 @@ func TestRefusedSecrets(t *testing.T) {
 	}
 }
 
-// TestProviderKeyFromAFile has the key of a provider in a file, as container platforms
-// hand it over.
+// TestProviderKeyFromAFile reads the key of a provider from a file, as on container platforms.
 func TestProviderKeyFromAFile(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

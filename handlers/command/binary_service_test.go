@@ -23,8 +23,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestReadinessEndsFirst stops a server behind a load balancer: it is not ready any more and says
-// why, and carries requests out as before until the delay ends. A second signal ends it at once.
+// TestReadinessEndsFirst stops a server behind a load balancer. It becomes unready with a reason,
+// and answers requests until the delay ends. A second signal kills it.
 func TestReadinessEndsFirst(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -42,14 +42,14 @@ func TestReadinessEndsFirst(t *testing.T) {
 	is.Equal(ready.Checks["database"], "ok")
 	a, err := s.send(t.Context(), http.MethodGet, "/healthz", nil)
 	is.NoErr(err)
-	is.Equal(a.status, http.StatusOK) // it lives: nobody may kill it
+	is.Equal(a.status, http.StatusOK) // the process must not count as dead
 	v := s.mustPost(t, "/api/tasks", map[string]any{"input": offlineScript("say done")})
 	is.Equal(v.OutputText, "done")
 	s.signal(t, syscall.SIGTERM)
-	is.Equal(s.wait(t), -1) // by the signal itself
+	is.Equal(s.wait(t), -1) // killed by the signal
 }
 
-// TestStopSaysGoodbyeToMail stops a server to which a mail server is connected.
+// TestStopSaysGoodbyeToMail stops a server while a mail server is connected.
 func TestStopSaysGoodbyeToMail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -67,7 +67,7 @@ func TestStopSaysGoodbyeToMail(t *testing.T) {
 	is.Equal(string(rest), "421 4.3.2 The server stops, try again later\r\n")
 }
 
-// A manager is the socket of a service manager that servers notify.
+// A manager is a fake service manager that servers notify.
 type manager struct {
 	path string
 	conn *net.UnixConn
@@ -76,7 +76,7 @@ type manager struct {
 
 func newManager(t *testing.T) *manager {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "notify") // the folder of a test may be too long for an address
+	dir, err := os.MkdirTemp("", "notify") // the path of the test's folder may be too long for an address
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func newManager(t *testing.T) *manager {
 	return m
 }
 
-// until reads messages until one holds the line, and returns that message.
+// until reads messages until one contains the line, and returns that message.
 func (m *manager) until(t *testing.T, line string) []string {
 	t.Helper()
 	if err := m.conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
@@ -111,7 +111,7 @@ func (m *manager) until(t *testing.T, line string) []string {
 	}
 }
 
-// TestServiceManager tells a service manager how a server starts, lives and stops.
+// TestServiceManager checks the notifications of a start, of work and of a stop.
 func TestServiceManager(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -119,7 +119,7 @@ func TestServiceManager(t *testing.T) {
 	s := invocation{env: []string{"NOTIFY_SOCKET=" + m.path, "WATCHDOG_USEC=300000"}}.
 		serve(t, "", testKey, serveArgs(t.TempDir(), "--model", "offline")...)
 	m.until(t, "READY=1")
-	is.True(strings.Contains(m.told[0], "STATUS=Opening the data folder")) // a long start is no hanging one
+	is.True(strings.Contains(m.told[0], "STATUS=Opening the data folder")) // a long start must not count as hanging
 	is.True(strings.Contains(m.told[0], "EXTEND_TIMEOUT_USEC="))
 	for range 3 {
 		is.Equal(m.until(t, "WATCHDOG=1")[0], "STATUS=Serving on "+s.url+", 0 turns are running")
@@ -129,15 +129,15 @@ func TestServiceManager(t *testing.T) {
 	m.until(t, "READY=1")
 	s.signal(t, syscall.SIGTERM)
 	last := m.until(t, "STOPPING=1")
-	is.True(strings.HasPrefix(last[2], "EXTEND_TIMEOUT_USEC=")) // the grace may be longer than the manager's patience
+	is.True(strings.HasPrefix(last[2], "EXTEND_TIMEOUT_USEC=")) // the grace period may be longer than the manager's time-out
 	is.Equal(s.wait(t), 0)
-	is.NoErr(m.conn.SetReadDeadline(time.Now())) // what comes after the end would be there by now
+	is.NoErr(m.conn.SetReadDeadline(time.Now())) // messages after the end would have arrived
 	_, err := m.conn.Read(make([]byte, 10))
-	is.True(err != nil) // no sign of life hides the stop
+	is.True(err != nil) // no keep-alive message follows the stop
 }
 
-// passing returns an invocation whose process gets listening sockets, as systemd passes them.
-// Its program needs the process id in the environment, which only a shell knows in time.
+// passing returns an invocation whose process gets listening sockets, as from systemd. The
+// environment must hold the process id, which only a shell can set in time.
 func passing(t *testing.T, names []string, sockets ...net.Listener) (c invocation) {
 	t.Helper()
 	c.wrap = []string{"sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`}
@@ -169,7 +169,7 @@ func TestPassedSockets(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	first, second, smtp := listenAt(t, "tcp", "127.0.0.1:0"), listenAt(t, "tcp", "127.0.0.1:0"), listenAt(t, "tcp", "127.0.0.1:0")
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // the stop waits for connections that are open
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // the stop waits for open connections
 	health := func(ln net.Listener) chan error {
 		done := make(chan error, 1)
 		go func() {
@@ -204,7 +204,7 @@ func TestPassedSockets(t *testing.T) {
 	is.NoErr(conn.Close())
 	s.stop(t)
 
-	waiting := health(second) // in the socket's queue, while no server runs
+	waiting := health(second) // waits in the socket's queue while no server runs
 	s = c.serve(t, "", testKey, serveArgs(dir, "--model", "offline")...)
 	is.NoErr(<-waiting)
 	s.stop(t)

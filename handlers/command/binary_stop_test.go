@@ -16,11 +16,10 @@ import (
 	"journeyman/store/storetest"
 )
 
-// quick is how soon a stop has to be over that has nothing to wait for: far below
-// the grace.
-const quick = 20 * time.Second // under the grace of 25 s
+// quick bounds the time of a stop without running turns, which is less than the grace period.
+const quick = 20 * time.Second // the grace period is 25 s
 
-// A pending is a request that is being waited for.
+// A pending is a request without an answer.
 type pending struct {
 	answer chan reply
 	failed chan error
@@ -72,7 +71,7 @@ func TestStopFinishesWhatIsShort(t *testing.T) {
 	s.awaitTask(t, worker, "running")
 	s.stop(t)
 	a := p.wait(t)
-	is.Equal(s.must(t, a, nil).OutputText, "done") // its client has the answer, before the program ended
+	is.Equal(s.must(t, a, nil).OutputText, "done") // the client has the answer
 }
 
 func TestStopPutsBackWhatIsLong(t *testing.T) {
@@ -90,7 +89,7 @@ func TestStopPutsBackWhatIsLong(t *testing.T) {
 	v := s.awaitTask(t, worker, "running")
 	s.stop(t)
 	a := p.wait(t)
-	is.Equal(a.status, http.StatusServiceUnavailable) // who waited is told to ask again
+	is.Equal(a.status, http.StatusServiceUnavailable) // the waiting client is asked to try again
 	is.True(a.header.Get("Retry-After") != "")        // the refusal does not say when to try again
 	is.Equal(a.header.Get("Location"), s.url+"/api/tasks/"+v.Metadata.TaskID)
 
@@ -99,15 +98,15 @@ func TestStopPutsBackWhatIsLong(t *testing.T) {
 	is.Equal(end.Error, nil)
 	written := regexp.MustCompile(`([a-t]+)END`).FindStringSubmatch(end.OutputText)
 	is.True(written != nil)
-	is.True(len(written[1]) >= 19) // the call at which it stopped may be told to the model as interrupted
+	is.True(len(written[1]) >= 19) // the model may see the last call as interrupted
 	is.True(slices.IsSorted([]byte(written[1])))
-	is.Equal(len(slices.Compact([]byte(written[1]))), len(written[1])) // no step twice
+	is.Equal(len(slices.Compact([]byte(written[1]))), len(written[1])) // no step ran twice
 	again.stop(t)
 	storetest.Sound(t, dir)
 }
 
-// TestStopsAreNoInterruptions stops the program more often than a turn may be
-// interrupted: a stop in good order is not the turn's fault.
+// TestStopsAreNoInterruptions stops the program more often than a turn may be interrupted: normal
+// stops do not count.
 func TestStopsAreNoInterruptions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -143,7 +142,7 @@ func TestStopIsQuick(t *testing.T) {
 	}
 	begun := time.Now()
 	s.stop(t)
-	is.True(time.Since(begun) < quick) // the turn of a second, and nothing else
+	is.True(time.Since(begun) < quick) // only the turn of one second delays the stop
 	is.Equal(s.must(t, running.wait(t), nil).OutputText, "done")
 	a := queued.wait(t)
 	is.Equal(a.status, http.StatusServiceUnavailable)
@@ -154,9 +153,9 @@ func TestStopIsQuick(t *testing.T) {
 		for {
 			line, err := r.ReadString('\n')
 			if err != nil {
-				break // it ends, one way or the other
+				break // the connection ends in either way
 			}
-			is.True(line != "data: [DONE]\n" || r != streams[0]) // a reader of the whole worker comes back
+			is.True(line != "data: [DONE]\n" || r != streams[0]) // a reader of the whole worker reconnects
 		}
 	}
 }
@@ -176,10 +175,10 @@ func TestSecondSignalKills(t *testing.T) {
 			s.signal(t, sig)
 			s.await(t, s.stderr, stoppingLogged)
 			s.signal(t, sig)
-			is.Equal(s.wait(t), -1)            // by the signal itself
+			is.Equal(s.wait(t), -1)            // killed by the signal
 			is.True(time.Since(begun) < quick) // the stop took too long
 			again := serve(t, dir)
-			is.Equal(again.mustGet(t, "/api/workers/"+v.ID).Running, true) // it is not lost
+			is.Equal(again.mustGet(t, "/api/workers/"+v.ID).Running, true) // the turn is not lost
 		})
 	}
 }

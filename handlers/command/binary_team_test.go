@@ -16,8 +16,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// nestedScript returns a script that runs a worker which runs a worker, and so on. call
-// returns the line for an instruction.
+// nestedScript returns a script that runs a worker that runs a worker, and so on. call returns the
+// script line for an instruction.
 func nestedScript(depth int, call func(input string) string) string {
 	input := offlineScript("say bottom")
 	for range depth {
@@ -26,8 +26,8 @@ func nestedScript(depth int, call func(input string) string) string {
 	return input
 }
 
-// TestOwnMCP has a worker call itself through the server's own /mcp, with one slot: each
-// call gives the slot up, and the calls end at the limit of depth.
+// TestOwnMCP has a worker call itself through the server's own /mcp, with one slot: each call
+// releases the slot, and the calls end at the depth limit.
 func TestOwnMCP(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -47,16 +47,16 @@ func TestOwnMCP(t *testing.T) {
 	}
 	begun := time.Now()
 	v := s.mustPost(t, "/api/tasks", map[string]any{"workerId": worker.ID, "input": nestedScript(3, call)})
-	is.True(strings.Contains(v.OutputText, `"status":"completed"`)) // the answer of the worker below
+	is.True(strings.Contains(v.OutputText, `"status":"completed"`)) // the answer of the called worker
 	is.Equal(s.countTasks(t), 1+3)
 	v = s.mustPost(t, "/api/tasks", map[string]any{"workerId": worker.ID, "input": nestedScript(6, call)})
-	is.True(strings.Contains(v.OutputText, `"status":"completed"`)) // also where the depth ends
+	is.True(strings.Contains(v.OutputText, `"status":"completed"`)) // also at the depth limit
 	is.Equal(s.countTasks(t), 1+3+1+5)
-	is.True(time.Since(begun) < 50*time.Second) // no call has waited for its time limit
+	is.True(time.Since(begun) < 50*time.Second) // no call has reached its time limit
 }
 
-// TestKillTeams kills the program at random moments while teams work. Each turn ends once,
-// and each call has started one turn.
+// TestKillTeams kills the program at random moments while teams of workers run. Each turn ends
+// once, and each call has started one turn.
 func TestKillTeams(t *testing.T) {
 	storetest.Long(t)
 	t.Parallel()
@@ -92,7 +92,7 @@ func TestKillTeams(t *testing.T) {
 	storetest.Sound(t, dir)
 }
 
-// countTasks returns how many tasks there are.
+// countTasks returns the number of tasks.
 func (s *instance) countTasks(t *testing.T) (n int) {
 	t.Helper()
 	for cursor := ""; ; {

@@ -22,22 +22,21 @@ import (
 	"journeyman/store/storetest"
 )
 
-// The tests in the binary_ files run the whole program as its users do: what only
-// a process can show, being killed above all, is tested on one.
+// The tests in the binary_ files run the whole program. They test what only a process can show,
+// such as a kill.
 
-// patience is how long a test waits for what should take a moment: the machine
-// may be busy.
+// patience bounds how long a test waits: the machine may be busy.
 const patience = 30 * time.Second
 
-// ownTransport is the transport of all clients in these tests. Each httptest.Server.Close closes the
-// idle connections of http.DefaultTransport, and a request of another test that is about to use one
-// of them fails then. Nobody closes those of ownTransport.
+// ownTransport is the transport of all clients in these tests. httptest.Server.Close closes the
+// idle connections of http.DefaultTransport, so that a concurrent request of another test could
+// fail. Nothing closes those of ownTransport.
 var ownTransport = &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second}
 
 // ownClient is the client of tests that need no other settings.
 var ownClient = &http.Client{Transport: ownTransport}
 
-// scratch is where the program is built, for this run of the tests only.
+// scratch is the folder in which this run of the tests builds the program.
 var scratch string
 
 func TestMain(m *testing.M) {
@@ -57,16 +56,16 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// builtProgram builds the program, as it is shipped: stripped, and without the race detector even where
-// the test has it. Like the release, CI builds it without cgo. Elsewhere it has cgo if the tests have
-// it: then all its packages are compiled.
+// builtProgram builds the program as it is released: stripped and without the race detector. Like
+// the release, CI builds it without cgo. Elsewhere it has cgo if the tests have it, so that the
+// compiled packages can be reused.
 var builtProgram = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(scratch, "journeyman")
 	cmd := exec.Command("go", "build", "-race=false", "-ldflags=-s -w", "-o", path, ".")
 	cmd.Dir = "../.."
 	cmd.Env = os.Environ()
 	if storetest.Race {
-		cmd.Env = append(cmd.Env, "CGO_ENABLED=0") // the detector has forced cgo on
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=0") // the race detector has turned cgo on
 	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -84,13 +83,12 @@ func programPath(t testing.TB) string {
 	return path
 }
 
-// programEnv is an environment in which nothing but the test configures the
-// program.
+// programEnv returns an environment in which only the test configures the program.
 func programEnv(more ...string) []string {
 	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8", "JOURNEYMAN_SMTP_ADDR=127.0.0.1:0"}, more...)
 }
 
-// A printed is what a process has printed; it is safe to read meanwhile.
+// A printed is the output of a process. It is safe for concurrent use.
 type printed struct {
 	mu    sync.Mutex
 	buf   bytes.Buffer
@@ -99,7 +97,7 @@ type printed struct {
 
 func newPrinted() *printed { return &printed{grown: make(chan struct{})} }
 
-// Write adds what was printed.
+// Write adds output.
 func (o *printed) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -114,7 +112,7 @@ func (o *printed) text() (s string, grown <-chan struct{}) {
 	return o.buf.String(), o.grown
 }
 
-// String is what was printed so far.
+// String returns the output so far.
 func (o *printed) String() string { s, _ := o.text(); return s }
 
 // A program is a process of the binary.
@@ -125,7 +123,7 @@ type program struct {
 	exited chan struct{} // closed when the process has ended
 }
 
-// An invocation says how to start the program. Its zero value is fine.
+// An invocation describes how to start the program. Its zero value is usable.
 type invocation struct {
 	env   []string // besides programEnv
 	dir   string   // the working folder
@@ -146,7 +144,7 @@ func (c invocation) start(t testing.TB, args ...string) *program {
 	}
 	go func() {
 		defer close(p.exited)
-		_ = p.cmd.Wait() // ProcessState says how it ended
+		_ = p.cmd.Wait() // ProcessState has the result
 	}()
 	t.Cleanup(p.kill)
 	return p
@@ -160,7 +158,7 @@ func (c invocation) run(t testing.TB, args ...string) *program {
 	return p
 }
 
-// kill ends the process as a crash would, without any warning.
+// kill kills the process, as a crash would.
 func (p *program) kill() {
 	_ = p.cmd.Process.Kill() // it may have ended by itself
 	<-p.exited
@@ -173,8 +171,7 @@ func (p *program) signal(t testing.TB, s syscall.Signal) {
 	}
 }
 
-// wait waits for the process to end by itself and returns its exit code, -1 where a
-// signal ended it.
+// wait waits for the process to end and returns its exit code, or -1 if a signal ended it.
 func (p *program) wait(t testing.TB) int {
 	t.Helper()
 	select {
@@ -186,7 +183,7 @@ func (p *program) wait(t testing.TB) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// stop asks the process to end and requires that it does so in good order.
+// stop asks the process to end and requires exit code 0.
 func (p *program) stop(t testing.TB) {
 	t.Helper()
 	p.signal(t, syscall.SIGTERM)
@@ -195,8 +192,7 @@ func (p *program) stop(t testing.TB) {
 	}
 }
 
-// await waits until the process has printed what matches, and returns the match with
-// its groups.
+// await waits until the output matches, and returns the match with its groups.
 func (p *program) await(t testing.TB, o *printed, re *regexp.Regexp) []string {
 	t.Helper()
 	deadline := time.After(patience)
@@ -218,7 +214,7 @@ func (p *program) await(t testing.TB, o *printed, re *regexp.Regexp) []string {
 	}
 }
 
-// An instance is a serving program and a client of it.
+// An instance is a running server and a client of it.
 type instance struct {
 	*program
 	data string // its folder
@@ -235,9 +231,9 @@ var (
 // testKey is the key of servers that serve starts.
 const testKey = "jm_live_the_key_of_the_tests"
 
-// firstDatabase starts the program for the first time, with testKey, and returns the
-// database. It runs once: half the time of a first start goes into the tables and the hash
-// of the owner's password.
+// firstDatabase starts the program for the first time, with testKey, and returns the database. It
+// runs once, because half the time of a first start is for the tables and the hash of the owner's
+// password.
 func firstDatabase(t testing.TB) []byte {
 	t.Helper()
 	firstStart.Do(func() {
@@ -259,9 +255,8 @@ func serveArgs(data string, more ...string) []string {
 	return append([]string{"--data", data, "--addr", "127.0.0.1:0", "--api-key", testKey, "--rate-limit", "0"}, more...)
 }
 
-// serve starts the program on a data folder and a free port, without a limit on
-// requests. It has testKey. Unless args name the owner, an empty folder gets the database
-// of a first start.
+// serve starts the program on a data folder and a free port, without a rate limit. It has testKey.
+// Unless args name the owner, an empty folder gets the database of a first start.
 func serve(t testing.TB, data string, args ...string) *instance {
 	t.Helper()
 	if !strings.Contains(strings.Join(args, " "), "--admin") {
@@ -270,11 +265,11 @@ func serve(t testing.TB, data string, args ...string) *instance {
 	return invocation{}.serve(t, data, testKey, serveArgs(data, args...)...)
 }
 
-// beginFolder gives an empty folder the database of a first start.
+// beginFolder writes the database of a first start into an empty folder.
 func beginFolder(t testing.TB, data string) {
 	t.Helper()
 	if list, err := os.ReadDir(data); err != nil || len(list) > 0 {
-		return // the program creates the folder, or knows it
+		return // the program creates the folder, or has used it
 	}
 	if err := os.WriteFile(filepath.Join(data, databaseName), firstDatabase(t), 0o600); err != nil {
 		t.Fatal(err)
@@ -294,14 +289,14 @@ func (c invocation) serve(t testing.TB, data, key string, args ...string) *insta
 	return s
 }
 
-// A reply is a response, read whole.
+// A reply is a complete response.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// post sends v as JSON. header is pairs of names and values.
+// post sends v as JSON. header alternates names and values.
 func (s *instance) post(ctx context.Context, path string, v any, header ...string) (reply, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -333,7 +328,7 @@ func (s *instance) open(ctx context.Context, method, path string, body io.Reader
 	return s.http.Do(req)
 }
 
-// must is what an answer of 200 or 202 decodes to.
+// must decodes an answer of status 200 or 202.
 func (s *instance) must(t testing.TB, a reply, err error) seenRun {
 	t.Helper()
 	if err != nil {
@@ -358,7 +353,7 @@ func (s *instance) mustGet(t testing.TB, path string) seenRun {
 	return s.must(t, a, err)
 }
 
-// A seenRun is what the tests read of a run view.
+// A seenRun holds the fields of a run view that the tests read.
 type seenRun struct {
 	ID         string `json:"id"`
 	Status     string `json:"status"`
@@ -383,13 +378,13 @@ type seenRun struct {
 	} `json:"files"`
 }
 
-// ended waits until the task that v is of has ended.
+// ended waits until the task of v has ended.
 func (s *instance) ended(t testing.TB, v seenRun) seenRun {
 	t.Helper()
 	return s.until(t, v, func(v seenRun) bool { return v.Status == "completed" })
 }
 
-// until looks at a task until what it sees is right.
+// until polls a task until right returns true.
 func (s *instance) until(t testing.TB, v seenRun, right func(seenRun) bool) seenRun {
 	t.Helper()
 	path := "/api/workers/" + v.ID + "?taskId=" + v.Metadata.TaskID
@@ -408,12 +403,12 @@ func (s *instance) until(t testing.TB, v seenRun, right func(seenRun) bool) seen
 	}
 }
 
-// offlineScript is an input that the offline model carries out line by line.
+// offlineScript returns an input that the offline model carries out line by line.
 func offlineScript(lines ...string) string {
 	return "```offline\n" + strings.Join(lines, "\n") + "\n```"
 }
 
-// toolLine is a line of a script that calls a tool.
+// toolLine returns a script line that calls a tool.
 func toolLine(name string, args map[string]any) string {
 	body, err := json.Marshal(args)
 	if err != nil {
@@ -442,8 +437,8 @@ func readEvents(body io.Reader, each func(data string) bool) error {
 	return sc.Err()
 }
 
-// exitedWith fails the test unless the program ended with that code, printed what
-// matches as its only line of error, and nothing else.
+// exitedWith fails the test unless the program ended with that code and printed one line, an error
+// that matches says.
 func (p *program) exitedWith(t testing.TB, code int, says string) {
 	t.Helper()
 	got := p.wait(t)

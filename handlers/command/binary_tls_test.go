@@ -70,7 +70,7 @@ func TestHTTPS(t *testing.T) {
 	p.stop(t)
 }
 
-// TestTLSFlags has what cannot work stop the start.
+// TestTLSFlags checks that invalid flags stop the start.
 func TestTLSFlags(t *testing.T) {
 	t.Parallel()
 	for flags, says := range map[string]string{

@@ -20,7 +20,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// sleepers are the processes of this machine that sleep for that long.
+// sleepers returns the number of processes on this machine that sleep for that time.
 func sleepers(t *testing.T, seconds string) int {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -34,8 +34,7 @@ func sleepers(t *testing.T, seconds string) int {
 	return n
 }
 
-// shellServer starts a server whose workers have a shell, confined where this
-// machine can do that.
+// shellServer starts a server whose workers have a shell, confined if this machine can confine it.
 func shellServer(t *testing.T, dir string) *instance {
 	t.Helper()
 	return serve(t, dir, "--unsafe-shell")
@@ -52,8 +51,8 @@ func TestDoctor(t *testing.T) {
 	is.True(strings.Contains(p.stdout.String(), "answers            not asked: it is the stand-in")) // without a key
 }
 
-// TestDoctorOfOllama examines a model of an Ollama server, with a small window and then
-// without the server.
+// TestDoctorOfOllama checks a model of an Ollama server, with a small window and then without the
+// server.
 func TestDoctorOfOllama(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -73,11 +72,11 @@ func TestDoctorOfOllama(t *testing.T) {
 	}
 	fake.Close()
 	p = examine.run(t, "doctor", "--addr", "127.0.0.1:0", "--smtp-addr", "", "--model", "ollama:m")
-	is.Equal(p.wait(t), 1) // without its model the server is of little use
+	is.Equal(p.wait(t), 1) // without its model the server cannot work
 	is.True(strings.Contains(p.stdout.String(), "answers            no: no connection to the model server"))
 }
 
-// TestShellSeesNoSecrets runs a command in a server that has some.
+// TestShellSeesNoSecrets runs a command in a server that has secrets.
 func TestShellSeesNoSecrets(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -91,8 +90,8 @@ func TestShellSeesNoSecrets(t *testing.T) {
 	is.True(!strings.Contains(v.OutputText, testKey))
 }
 
-// TestKillDuringShell kills the program while a command runs. The command dies with
-// it where it is confined, is not run again, and the model hears what happened.
+// TestKillDuringShell kills the program while a command runs. A confined command dies, too. It does
+// not run again, and the model gets the interruption.
 func TestKillDuringShell(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -115,10 +114,10 @@ func TestKillDuringShell(t *testing.T) {
 	is.Equal(len(runs), 1)
 	data, err := os.ReadFile(runs[0])
 	is.NoErr(err)
-	is.Equal(string(data), "run\n") // once
+	is.Equal(string(data), "run\n") // the command ran once
 }
 
-// TestCancelKillsShell cancels a task whose command would not end.
+// TestCancelKillsShell cancels a task whose command does not end.
 func TestCancelKillsShell(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -130,11 +129,11 @@ func TestCancelKillsShell(t *testing.T) {
 	a, err := s.post(t.Context(), "/api/tasks/"+v.Metadata.TaskID+"/cancel", nil)
 	is.NoErr(err)
 	is.Equal(a.status, http.StatusOK)
-	is.Equal(sleepers(t, seconds), 0) // it is gone once that is answered
+	is.Equal(sleepers(t, seconds), 0) // the process has ended before the answer
 }
 
-// TestFetchedSources reads a page and finds it as a source in the live stream, in
-// the run view and in the messages.
+// TestFetchedSources fetches a page, which becomes a source in the live stream, in the run view and
+// in the messages.
 func TestFetchedSources(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -148,7 +147,7 @@ func TestFetchedSources(t *testing.T) {
 	is.NoErr(err)
 	a, err := s.send(t.Context(), http.MethodPost, "/api/tasks", bytes.NewReader(body), "Content-Type", "application/json")
 	is.NoErr(err)
-	is.Equal(bytes.Count(a.body, []byte(`"type":"source-url"`)), 1) // each address once
+	is.Equal(bytes.Count(a.body, []byte(`"type":"source-url"`)), 1) // each URL once
 	is.True(bytes.Contains(a.body, []byte(`"url":"`+web.URL+`/news","title":"Harbour news"`)))
 
 	list, err := s.send(t.Context(), http.MethodGet, "/api/tasks", nil)
@@ -179,8 +178,7 @@ func TestFetchedSources(t *testing.T) {
 	is.Equal(found, 1)
 }
 
-// TestLowPriority runs a command of a worker in a program that was started with a lower
-// priority than commands have.
+// TestLowPriority runs a command of a worker while the program has a lower priority than commands.
 func TestLowPriority(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

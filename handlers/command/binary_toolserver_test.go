@@ -10,9 +10,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// serveTools makes this test program an MCP server over its standard input and
-// output, which leaves a child behind that sleeps for that many seconds. Its tools
-// are echo, and block, which notes that it runs and does not end.
+// serveTools makes this test program an MCP server over its standard input and output. It starts a
+// child that sleeps for that many seconds. Its tools are echo, and block, which writes to a file
+// and does not end.
 func serveTools(seconds string) int {
 	child := exec.Command("sleep", seconds)
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -29,7 +29,7 @@ func serveTools(seconds string) int {
 		if err != nil {
 			return nil, err
 		}
-		_, _ = f.WriteString("run\n") // looked for by the test
+		_, _ = f.WriteString("run\n") // the test reads it
 		_ = f.Close()
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestTraces runs a turn with a tool call, whose spans reach a collector without its text.
+// TestTraces runs a turn with a tool call. Its spans reach a collector without any text.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -22,12 +22,12 @@ import (
 	"journeyman/store/storetest"
 )
 
-// An installation is a binary that may be upgraded, with its data folder.
+// An installation is a binary for upgrades, with its data folder.
 type installation struct {
 	dir, path, data string
 }
 
-// install copies the program to a folder of its own. Its data folder has a database.
+// install copies the program to a new folder. Its data folder has a database.
 func install(t *testing.T) installation {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,13 +44,13 @@ func install(t *testing.T) installation {
 
 func copyProgram(t *testing.T, to string) {
 	t.Helper()
-	if err := exec.Command("cp", programPath(t), to).Run(); err != nil { // by the system: it shares blocks
+	if err := exec.Command("cp", programPath(t), to).Run(); err != nil { // cp shares blocks
 		t.Fatal(err)
 	}
 }
 
-// newer writes a script that claims to be a newer program. It does what the given lines of shell
-// do, and everything else as the program does.
+// newer writes a script that reports a newer version. It runs the given lines of shell, and then
+// the program.
 func (in installation) newer(t *testing.T, lines string) string {
 	t.Helper()
 	path := filepath.Join(in.dir, "next")
@@ -81,7 +81,7 @@ func (in installation) version(t *testing.T) string {
 	return regexp.MustCompile(`"version":"([^"]*)"`).FindStringSubmatch(string(out))[1]
 }
 
-// upgradesDatabase is what a newer program does first, in shell: it sets a copy aside, and
+// upgradesDatabase is the first step of a newer program, in shell: it copies the database, and
 // writes its version into the header.
 var upgradesDatabase = fmt.Sprintf(`cp "$4/journeyman.db" "$4/journeyman.db.v%d"
 printf '\%03o' | dd of="$4/journeyman.db" bs=1 seek=63 conv=notrunc 2>/dev/null
@@ -104,7 +104,7 @@ func TestUpgradeOfAStoppedFolder(t *testing.T) {
 			in := install(t)
 			old := in.version(t)
 			out, err := in.upgrade(t.Context(), "--from", in.newer(t, tt.lines))
-			is.True(strings.Contains(out, tt.prints)) // it says how it went
+			is.True(strings.Contains(out, tt.prints)) // the output names the result
 			want := tt.version
 			if want == "" {
 				want = old
@@ -112,7 +112,7 @@ func TestUpgradeOfAStoppedFolder(t *testing.T) {
 			is.Equal(err == nil, tt.version != "") // a rolled back upgrade is a failure
 			is.Equal(in.version(t), want)
 			_, err = os.Stat(in.path + ".new")
-			is.True(os.IsNotExist(err)) // nothing is left of the attempt
+			is.True(os.IsNotExist(err)) // no file of the attempt is left
 			_, err = os.Stat(in.data + ".before-upgrade.tgz")
 			is.NoErr(err)
 			storetest.Sound(t, in.data)
@@ -156,16 +156,16 @@ func TestUpgradeRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			out, err := in.upgrade(t.Context(), tt.args...)
-			is.True(err != nil)                     // it must be refused
+			is.True(err != nil)                     // the upgrade is refused
 			is.True(strings.Contains(out, tt.says)) // the reason
 			now, err := os.ReadFile(in.path)
 			is.NoErr(err)
-			is.True(bytes.Equal(now, old)) // the binary is as before
+			is.True(bytes.Equal(now, old)) // the binary is unchanged
 		})
 	}
 }
 
-// archive returns an archive of a release with the given program, without any if it is nil.
+// archive returns an archive of a release with the given program, or without one.
 func archive(t *testing.T, program []byte) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -191,7 +191,8 @@ func archive(t *testing.T, program []byte) string {
 	return b.String()
 }
 
-// TestUpgradeOfAManagedBinary refuses what somebody else would undo, and says what to do.
+// TestUpgradeOfAManagedBinary checks that the upgrade refuses a binary of a package or an image,
+// with advice.
 func TestUpgradeOfAManagedBinary(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -199,11 +200,11 @@ func TestUpgradeOfAManagedBinary(t *testing.T) {
 	is.NoErr(os.WriteFile(filepath.Join(in.dir, "dpkg-query"), []byte("#!/bin/sh\necho journeyman: $2\n"), 0o755))
 	out, err := in.upgrade(t.Context(), "--from", in.newer(t, ""))
 	is.True(err != nil)                                                         // the package owns it
-	is.True(strings.Contains(out, "apt-get install --only-upgrade journeyman")) // the way out
+	is.True(strings.Contains(out, "apt-get install --only-upgrade journeyman")) // the advice
 	is.NoErr(os.WriteFile(in.path+".managed", []byte("replace the image\n"), 0o600))
 	out, err = in.upgrade(t.Context(), "--from", in.newer(t, ""))
 	is.True(err != nil)                                 // the image owns it
-	is.True(strings.Contains(out, "replace the image")) // the file's text
+	is.True(strings.Contains(out, "replace the image")) // the text of the file
 }
 
 func TestUpgradeCheckChangesNothing(t *testing.T) {
@@ -221,13 +222,13 @@ func TestUpgradeCheckChangesNothing(t *testing.T) {
 	out, err := in.upgrade(t.Context(), "--check", "--from", packed)
 	is.NoErr(err)
 	is.True(strings.Contains(out, "the checksum is right")) // of the archive, not of the program in it
-	is.True(strings.Contains(out, "to    9.9.9"))           // what would be installed
+	is.True(strings.Contains(out, "to    9.9.9"))           // the version that would be installed
 	is.Equal(in.version(t), old)
 	_, err = os.Stat(in.data + ".before-upgrade.tgz")
 	is.True(os.IsNotExist(err)) // no backup was made
 }
 
-// systemctl is a stand-in for systemd: it starts and stops the installed binary.
+// systemctl replaces that of systemd: it starts and stops the installed binary.
 const systemctl = `#!/bin/sh
 set -e
 cd "$(dirname "$0")"
@@ -248,7 +249,7 @@ restart) stop; start ;;
 esac
 `
 
-// serveByUnit has the stand-in for systemd serve.
+// serveByUnit starts the server with the fake systemctl.
 func (in installation) serveByUnit(t *testing.T) {
 	t.Helper()
 	is := is.New(t)
@@ -290,7 +291,7 @@ func TestUpgradeOfAService(t *testing.T) {
 			is.Equal(err == nil, tt.good)           // the command's result
 			is.Equal(in.version(t) != old, tt.good) // the binary
 			is.True(tt.good || strings.Contains(out, "rolled back to "+old))
-			in.healthy(t) // the one or the other serves
+			in.healthy(t) // one of the two binaries serves
 		})
 	}
 }
@@ -307,7 +308,7 @@ func TestRollBackOfTheDatabase(t *testing.T) {
 	copyProgram(t, in.path+".old")
 	out, err := in.upgrade(t.Context(), "--roll-back")
 	is.NoErr(err)
-	is.True(strings.Contains(out, "the newer one is "+path+".v")) // nothing is lost
+	is.True(strings.Contains(out, "the newer one is "+path+".v")) // the newer database is kept
 	storetest.Sound(t, in.data)
 	in.serveByUnit(t)
 }
@@ -325,7 +326,7 @@ func setVersion(t *testing.T, path string, version byte) {
 	}
 }
 
-// TestUpgradeEnvironment looks at the environment in which the upgrade runs the new binary: the
+// TestUpgradeEnvironment checks the environment in which the upgrade runs the new binary: the
 // settings that open the data folder, and no secret.
 func TestUpgradeEnvironment(t *testing.T) {
 	t.Parallel()
@@ -348,18 +349,18 @@ func TestUpgradeEnvironment(t *testing.T) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		names[name] = value
 	}
-	is.Equal(names["JOURNEYMAN_TIMEZONE"], "Asia/Tokyo") // it opens the folder as the server would
+	is.Equal(names["JOURNEYMAN_TIMEZONE"], "Asia/Tokyo") // the setting of the server
 	is.Equal(names["JOURNEYMAN_DISK_RESERVE"], "1%")
 	is.Equal(names["PATH"], os.Getenv("PATH"))
 	for _, name := range []string{"JOURNEYMAN_API_KEY", "JOURNEYMAN_ADMIN_PASSWORD", "ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY",
 		"GITHUB_TOKEN", "SSH_AUTH_SOCK"} {
 		_, has := names[name]
-		is.True(!has) // it has no use there
+		is.True(!has) // the upgrade does not need it
 	}
 }
 
-// TestUpgradeKilled kills the upgrade at many moments. There is always a binary that runs, and a
-// database that it reads; a second attempt succeeds.
+// TestUpgradeKilled kills the upgrade at many moments. There is always a binary that runs and a
+// database that it can read. A second attempt succeeds.
 func TestUpgradeKilled(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -372,7 +373,7 @@ func TestUpgradeKilled(t *testing.T) {
 		cmd.Env = programEnv()
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		is.NoErr(cmd.Start())
-		// The time decides where it is hit: nothing below depends on where that is.
+		// The moment of the kill is random: the checks below hold for any.
 		time.AfterFunc(time.Duration(round*round%97)*4*time.Millisecond, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 		_ = cmd.Wait()
 		in.version(t)

@@ -25,7 +25,8 @@ func (s *instance) setHook(t testing.TB, worker, url string) int {
 	return a.status
 }
 
-// TestWebhookNeedsLeaveForThisMachine is the guard, in the whole program.
+// TestWebhookNeedsLeaveForThisMachine checks in the whole program that webhooks must not reach this
+// machine.
 func TestWebhookNeedsLeaveForThisMachine(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -38,8 +39,7 @@ func TestWebhookNeedsLeaveForThisMachine(t *testing.T) {
 	s.stop(t)
 }
 
-// TestStopsWithAHangingWebhook has the program asked to end while an endpoint does
-// not answer.
+// TestStopsWithAHangingWebhook stops the program while an endpoint does not answer.
 func TestStopsWithAHangingWebhook(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

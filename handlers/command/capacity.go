@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Limits holds the flags that bound what all clients together may hold. Those that are 0
-// follow the machine.
+// Limits holds the flags that limit the resources of all clients together. A flag that is 0 follows
+// the machine.
 type Limits struct {
 	MaxConnections int `min:"0" help:"Number of connections, and of requests in progress; one organization or address gets at most half, one key a quarter. As many as a quarter of the memory and the file descriptors allow by default."`
 	MaxStreams     int `min:"0" help:"Number of event streams; one organization or address gets at most half, one key a quarter. Three quarters of --max-connections by default."`
@@ -23,13 +23,13 @@ type Limits struct {
 	MailMemory int64 `kong:"-"` // most bytes of mails being received
 }
 
-// A Capacity is what this machine has for the process.
+// A Capacity holds the resources that this machine has for the process.
 type Capacity struct {
 	Memory int64 // bytes
 	Files  int   // file descriptors
 }
 
-// These derive limits from a Capacity.
+// Constants that derive limits from a Capacity.
 const (
 	connMemory  = 32 << 10 // bytes of an idle connection with an event stream
 	mostConns   = 100_000
@@ -52,7 +52,7 @@ func MachineCapacity() Capacity {
 	return c
 }
 
-// unknownMemory is assumed where the system does not tell its memory.
+// unknownMemory is assumed if the system does not report its memory.
 const unknownMemory = 2 << 30
 
 // memoryLimit returns the memory that the process may use: that of the machine, or less where
@@ -103,8 +103,9 @@ func cgroupFiles(root fs.FS) []string {
 	return files
 }
 
-// Fit sets the limits that follow the machine, and lowers those that need more descriptors
-// than there are: a process without any can neither accept nor open a file.
+// Fit sets the limits that follow the machine, and lowers those that need more descriptors than
+// there are: without a free descriptor, the process can neither accept a connection nor open a
+// file.
 func (l *Limits) Fit(c Capacity, p *Program) {
 	free := c.Files - min(c.Files/2, ownFiles+turnFiles*p.Concurrency)
 	mailConns := max(2, min(free/8, mostMail))
@@ -116,14 +117,15 @@ func (l *Limits) Fit(c Capacity, p *Program) {
 	setLimit(p.Log, "--max-uploads", &l.MaxUploads, int(max(16, min(c.Memory>>23, mostUploads))), math.MaxInt32)
 	l.MailMemory = min(c.Memory/8, mailMemory)
 	if os.Getenv("GOMEMLIMIT") == "" {
-		// Near the limit the collector works harder, instead of letting the system kill the process.
+		// Near the limit the garbage collector runs more often, so that the system does not kill
+		// the process.
 		debug.SetMemoryLimit(c.Memory / 10 * 9)
 	}
 	p.Log.Debug("limits", "memory_mib", c.Memory>>20, "descriptors", c.Files, "connections", l.MaxConnections,
 		"streams", l.MaxStreams, "uploads_mib", l.MaxUploads, "mail_connections", l.MaxMail)
 }
 
-// setLimit sets a limit that is 0 to its default, and lowers one beyond the most possible.
+// setLimit sets a limit that is 0 to its default, and lowers one that exceeds most.
 func setLimit(log *slog.Logger, flag string, limit *int, byDefault, most int) {
 	switch {
 	case *limit == 0:

@@ -34,8 +34,8 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestFit derives limits for machines of several sizes. All connections together leave
-// descriptors for the database, the tools and the turns.
+// TestFit derives limits for machines of several sizes. All connections together leave descriptors
+// for the database, the tools and the turns.
 func TestFit(t *testing.T) {
 	p := &Program{Settings: Settings{Concurrency: 64}, Log: slog.New(slog.DiscardHandler)}
 	t.Setenv("GOMEMLIMIT", "off") // the test must not change the limit of the process

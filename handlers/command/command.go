@@ -1,7 +1,7 @@
 // Package command implements the commands with which an operator works on a data folder: run a
-// task, manage keys and users, back up, restore, and examine this machine. Commands that change
-// a folder work through the socket of the server that has the folder open, or on the folder
-// itself where no server runs.
+// task, manage keys and users, back up, restore, and examine this machine. Commands that change a
+// folder work through the socket of the server that has the folder open. If no server runs, they
+// work on the folder itself.
 //
 // Flags and help texts stand in the tags that main's parser reads. This package reads no
 // configuration of its own.
@@ -45,9 +45,9 @@ func (p *Program) needsFile(command string) error {
 		command, store.BackupInstead)
 }
 
-// administer calls do for the data folder: through the running server, or on the
-// folder itself where no server runs. Then links begin with baseURL; a running
-// server knows its own address.
+// administer calls do for the data folder: through the running server or, if no server runs, on the
+// folder itself. In the second case links begin with baseURL; a running server uses its own base
+// URL.
 func (p *Program) administer(baseURL string, do func(Admin) error) (err error) {
 	st, err := p.OpenStore()
 	if errors.Is(err, store.ErrLocked) {
@@ -61,8 +61,8 @@ func (p *Program) administer(baseURL string, do func(Admin) error) (err error) {
 		Runner: func() (*runner.Runner, error) { return p.idleRunner(st) }})
 }
 
-// call asks for one operation, and shows its reply. It shows the reply before the folder
-// is closed: an error of closing must not hide a secret that exists only here.
+// call performs one operation, and shows its reply. It shows the reply before the folder is closed:
+// an error of closing must not hide a secret that only the reply has.
 func (p *Program) call(baseURL string, c Call, show func(Reply)) error {
 	return p.administer(baseURL, func(admin Admin) error {
 		reply, err := admin.Do(p.Context, c)

@@ -49,7 +49,7 @@ func loadConfig(path string, app *kong.Application) (*configFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := io.ReadAll(io.LimitReader(f, maxConfigFile+1)) // one byte more shows that there is more
+	raw, err := io.ReadAll(io.LimitReader(f, maxConfigFile+1)) // the extra byte shows that the file is too long
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
@@ -63,13 +63,13 @@ func loadConfig(path string, app *kong.Application) (*configFile, error) {
 	return c, nil
 }
 
-// parseConfig returns the entries of a file. It refuses what no flag can hold.
+// parseConfig returns the entries of a file. It refuses values that no flag can have.
 func parseConfig(raw []byte) (entries map[string]entry, err error) {
 	if len(raw) > maxConfigFile {
 		return nil, fmt.Errorf("the file has more than %d bytes", maxConfigFile)
 	}
 	defer func() {
-		if recover() != nil { // of the parser, which is not ours
+		if recover() != nil { // a panic of the parser
 			err = errors.New("not valid YAML")
 		}
 	}()
@@ -165,7 +165,7 @@ func scalar(n ast.Node) (string, error) {
 	return "", errors.New("must be a text, a number, true or false")
 }
 
-// check returns an error for names that are no flags, and for values that do not fit theirs.
+// check returns an error for unknown flags, and for values that do not fit their flags.
 func (c *configFile) check(app *kong.Application) error {
 	byName, names := map[string][]*kong.Flag{}, []string{}
 	for _, f := range allFlags(app.Node) {
@@ -193,7 +193,8 @@ func (c *configFile) inOrder() []string {
 	return names
 }
 
-// fits returns an error unless a flag takes the entry. Two commands may have a flag of one name.
+// fits returns an error unless a flag accepts the entry. Two commands may have flags of the same
+// name.
 func (e entry) fits(flags []*kong.Flag, name string, known []string) error {
 	if name == configFlag {
 		return fmt.Errorf("%s: cannot be set in the file", name)

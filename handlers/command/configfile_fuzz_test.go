@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzParseConfig reads any bytes as a configuration file: each entry has a line and a value, and
-// an error is one line.
+// FuzzParseConfig parses random configuration files. Each entry has a line and a value, and an
+// error is one line.
 func FuzzParseConfig(f *testing.F) {
 	for _, seed := range []string{"a: 1\nb: [x, 'y']\n", "a:\n  - 1\n  - 2\n", "a: |\n  text\n", "a: &x 1\nb: *x\n",
 		"{a: 1, <<: {b: 2}}", "? a\n: b\n", "a: !!str 3\n", "- - -", "a: [", "\ufeffa: 1", "---\n...\n"} {

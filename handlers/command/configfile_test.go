@@ -14,7 +14,7 @@ import (
 	"journeyman/handlers/command"
 )
 
-// settings are flags of each kind.
+// settings has flags of each kind.
 type settings struct {
 	Config string
 	Size   int           `default:"5" min:"3"`
@@ -72,17 +72,17 @@ name: of another command
 	is.True(s.Quiet)
 	is.Equal(s.Hosts, []string{"one", "two, with a comma"})
 	is.Equal(s.Parts, []string{"a", "b,c"})
-	is.True(s.Mail != nil && *s.Mail == "") // an empty text is not the same as none
+	is.True(s.Mail != nil && *s.Mail == "") // an empty text differs from an absent one
 	is.Equal(s.Token, "0012")
-	is.Equal(s.Serve.Addr, "there") // of the command that was chosen
-	is.Equal(s.Other.Name, "")      // and not of another
+	is.Equal(s.Serve.Addr, "there") // of the chosen command
+	is.Equal(s.Other.Name, "")      // not of another command
 	is.Equal(len(inv.Warnings), 0)
 
 	s, inv, err = parse(t, "size: 7\ngrace: 1m\n", 0o644, "--size", "8", "other")
 	is.NoErr(err)
-	is.Equal(s.Size, 8) // the command line wins
+	is.Equal(s.Size, 8) // the command line overrides the file
 	is.Equal(s.Grace, time.Minute)
-	is.Equal(len(inv.Warnings), 0) // it holds no secret
+	is.Equal(len(inv.Warnings), 0) // the file holds no secret
 
 	_, inv, err = parse(t, "token: abc\n", 0o644)
 	is.NoErr(err)
@@ -96,8 +96,8 @@ name: of another command
 	}
 }
 
-// TestConfigFileYields has a flag in the file and in the environment, and a secret in the file
-// and its file's name in the environment.
+// TestConfigFileYields sets a flag in the file and in the environment, and a secret in the file and
+// by a file name in the environment.
 func TestConfigFileYields(t *testing.T) {
 	is := is.New(t)
 	secret := filepath.Join(t.TempDir(), "token")
@@ -109,7 +109,7 @@ func TestConfigFileYields(t *testing.T) {
 	is.Equal(s.Size, 9)
 	is.Equal(s.Token, "of the file")
 
-	// A credential of systemd counts where nothing else sets the secret.
+	// A credential of systemd is used if nothing else sets the secret.
 	t.Setenv("JOURNEYMAN_TOKEN_FILE", "")
 	t.Setenv("CREDENTIALS_DIRECTORY", filepath.Dir(secret))
 	s, _, err = parse(t, "", 0o600)
@@ -157,11 +157,11 @@ func TestRefusedConfigFile(t *testing.T) {
 		})
 	}
 	_, err := command.Parse(new(settings), []string{"--config", filepath.Join(t.TempDir(), "none.yaml")}, nil)
-	is.New(t).True(err != nil && strings.Contains(err.Error(), "no such file")) // a missing file is no empty one
+	is.New(t).True(err != nil && strings.Contains(err.Error(), "no such file")) // a missing file is an error
 }
 
-// TestServeWithConfigFile starts a server whose flags all stand in a file that the environment
-// names, and refuses one with a typing error.
+// TestServeWithConfigFile starts a server with all flags in a file that the environment names, and
+// refuses a file with a misspelt flag.
 func TestServeWithConfigFile(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -182,7 +182,7 @@ func TestServeWithConfigFile(t *testing.T) {
 	is.Equal(resp.StatusCode, http.StatusOK)
 	s.await(t, s.stderr, regexp.MustCompile(`other users of this machine can read \S+, which holds secrets \(admin-password, api-key, metrics-token\)`))
 	is.True(!strings.Contains(s.stderr.String(), testKey))
-	list := c.run(t, "user", "list") // other commands find the data folder there, too
+	list := c.run(t, "user", "list") // other commands use the same data folder
 	is.Equal(list.cmd.ProcessState.ExitCode(), 0)
 	s.stop(t)
 

@@ -62,7 +62,7 @@ type Reply struct {
 // A DataFolder is the Admin of a store that this process has open.
 type DataFolder struct {
 	*store.Store
-	BaseURL string // where the links that it creates lead
+	BaseURL string // the base of the links in replies
 
 	// Runner returns the runner that connects and tests providers of models. If it is nil, providers
 	// can only be listed and removed.
@@ -71,8 +71,8 @@ type DataFolder struct {
 	Service *Service // the server; nil if none runs
 }
 
-// Backup writes the folder to w. If it fails or finds damage, the alerts of organizations say
-// so: nobody may look at the output of a command that runs by itself.
+// Backup writes the folder to w. If it fails or finds damage, it raises an alert for the
+// organizations, because nobody may read the output of a regular backup command.
 func (d DataFolder) Backup(ctx context.Context, w io.Writer) (store.BackupReport, error) {
 	report, err := d.Store.Backup(ctx, w)
 	if err != nil || report.Damaged > 0 {
@@ -81,7 +81,7 @@ func (d DataFolder) Backup(ctx context.Context, w io.Writer) (store.BackupReport
 	return report, err
 }
 
-// Do performs an operation as the operator, who may do everything, in maintenance too.
+// Do performs an operation as the operator, who has all rights, also in maintenance.
 func (d DataFolder) Do(ctx context.Context, c Call) (r Reply, err error) {
 	operator := store.Operator()
 	ctx = store.DuringMaintenance(ctx)
@@ -112,7 +112,7 @@ func (d DataFolder) Do(ctx context.Context, c Call) (r Reply, err error) {
 	case c.Maintenance != nil && d.Service != nil:
 		r.Result, r.Running, err = d.Service.maintain(ctx, *c.Maintenance)
 	default: // the command line of a newer version
-		err = store.Errorf(store.Invalid, "the running server does not know this command")
+		err = store.Errorf(store.Invalid, "the running server does not support this command")
 	}
 	return r, err
 }
@@ -121,7 +121,7 @@ const (
 	maxCall      = 1 << 20 // bytes of a Call
 	backupPath   = "/backup"
 	backupReport = "Backup-Report" // the trailer that holds a store.BackupReport in JSON
-	backupError  = "Backup-Error"  // the trailer that says why the archive is not complete
+	backupError  = "Backup-Error"  // the trailer with the reason why the archive is not complete
 )
 
 // Control returns the handler for the data folder's socket. Only the owner of the
@@ -147,9 +147,9 @@ func Control(admin Admin, log *slog.Logger) http.Handler {
 	})
 }
 
-// serveBackup sends the archive and, in a trailer, the report of missing files. A backup that
-// fails before its first byte is answered with status 500 and the reason. One that fails later
-// ends with the reason in a trailer.
+// serveBackup sends the archive and, in a trailer, the report of missing files. A backup that fails
+// before its first byte is answered with status 500 and the reason. A backup that fails later has
+// the reason in a trailer.
 func serveBackup(w http.ResponseWriter, r *http.Request, admin Admin, log *slog.Logger) {
 	// Trailers, because missing files and failures are known only when the archive is written.
 	w.Header().Set("Trailer", backupReport+", "+backupError)
@@ -184,13 +184,13 @@ func refuseBackup(w http.ResponseWriter, begun bool, err error) {
 	_ = json.NewEncoder(w).Encode(Reply{Error: err.Error()}) // a client that is gone needs no error
 }
 
-// A startedWriter counts the bytes that it has passed on.
+// A startedWriter counts the bytes that it has written.
 type startedWriter struct {
 	io.Writer
 	sent int64
 }
 
-// Write passes b on.
+// Write writes b.
 func (w *startedWriter) Write(b []byte) (int, error) {
 	n, err := w.Writer.Write(b)
 	w.sent += int64(n)
@@ -256,8 +256,8 @@ func NewControlClient(data string) *ControlClient {
 	return &ControlClient{&http.Client{Transport: &http.Transport{DialContext: dial}}}
 }
 
-// answers reports whether a server answers on the socket. A connection alone proves nothing:
-// the copy that a dead server left behind may still hold its socket, and accepts nothing.
+// answers reports whether a server answers on the socket. A connection alone proves nothing: a
+// process that a dead server has forked may still hold its socket, and accepts no connection.
 func (c *ControlClient) answers(ctx context.Context) bool {
 	defer c.client.CloseIdleConnections()
 	resp, err := c.send(ctx, http.MethodPost, "/", []byte(`{}`))
@@ -357,13 +357,13 @@ func backupRefusal(resp *http.Response) error {
 	return fmt.Errorf("the server made no backup: %s", reply.Error)
 }
 
-// A destination remembers the error of its writer. io.Copy does not show which side failed.
+// A destination stores the error of its writer, because io.Copy does not show which side failed.
 type destination struct {
 	io.Writer
 	failed error
 }
 
-// Write passes b on.
+// Write writes b.
 func (d *destination) Write(b []byte) (int, error) {
 	n, err := d.Writer.Write(b)
 	if err != nil {

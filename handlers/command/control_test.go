@@ -21,8 +21,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// control serves commands for a data folder on a socket in dir and returns a client
-// of it, and the socket.
+// control serves commands for a data folder on a socket in dir. It returns a client and the
+// socket's path.
 func control(t testing.TB, st *store.Store, dir string) (*command.ControlClient, string) {
 	t.Helper()
 	ln, err := command.ListenControl(dir)
@@ -45,8 +45,8 @@ func controlOf(st *store.Store) http.Handler {
 	return command.Control(command.DataFolder{Store: st, BaseURL: "https://jm.example"}, slog.New(slog.DiscardHandler))
 }
 
-// TestControl makes, lists and revokes keys through a running server, on short
-// paths and on ones that an address of a socket has no room for.
+// TestControl creates, lists and revokes keys through a running server, on short paths and on ones
+// that are too long for a socket address.
 func TestControl(t *testing.T) {
 	t.Parallel()
 	for name, dir := range map[string]string{"short": "d", "long": strings.Repeat("long/", 40)} {
@@ -60,7 +60,7 @@ func TestControl(t *testing.T) {
 			client, path := control(t, st, dir)
 			info, err := os.Stat(path)
 			is.NoErr(err)
-			is.Equal(info.Mode().Perm(), os.FileMode(0o600)) // nobody else's
+			is.Equal(info.Mode().Perm(), os.FileMode(0o600)) // only for the owner
 
 			reply, err := client.Do(t.Context(), command.Call{Create: &store.NewKey{Name: "ci", Email: "ci@example.com", Role: store.RoleMember, OrganizationName: "Acme"}})
 			is.NoErr(err)
@@ -81,7 +81,7 @@ func TestControl(t *testing.T) {
 			is.NoErr(err)
 			is.Equal(who.KeyID, next.ID)
 			_, err = st.Authenticate(t.Context(), secret)
-			is.NoErr(err) // for a day
+			is.NoErr(err) // valid for a day
 			_, err = client.Do(t.Context(), command.Call{Roll: &secret})
 			is.True(err != nil && strings.Contains(err.Error(), "rolled already"))
 			reply, err = client.Do(t.Context(), command.Call{Revoke: &secret})
@@ -113,7 +113,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestControlUnreachable says what is wrong where nobody serves the socket.
+// TestControlUnreachable checks the errors if no server answers on the socket.
 func TestControlUnreachable(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -130,7 +130,7 @@ func TestControlUnreachable(t *testing.T) {
 	is.True(err != nil)
 }
 
-// TestControlBackup gets a backup of a running server, and what is not in it.
+// TestControlBackup makes a backup of a running server, and reads its report.
 func TestControlBackup(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -155,7 +155,7 @@ func TestControlBackup(t *testing.T) {
 	is.True(err != nil)
 }
 
-// TestControlBackupOfADamagedFolder tells the operator why there is no backup.
+// TestControlBackupOfADamagedFolder checks that the operator gets the reason of a failed backup.
 func TestControlBackupOfADamagedFolder(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -172,7 +172,7 @@ func TestControlBackupOfADamagedFolder(t *testing.T) {
 	is.Equal(archive.Len(), 0)
 }
 
-// A backupAdmin makes the backup that a test says.
+// A backupAdmin is an Admin that makes the backup of a test.
 type backupAdmin func(w io.Writer) error
 
 func (b backupAdmin) Do(context.Context, command.Call) (command.Reply, error) {
@@ -183,7 +183,7 @@ func (b backupAdmin) Backup(_ context.Context, w io.Writer) (store.BackupReport,
 	return store.BackupReport{}, b(w)
 }
 
-// TestBackupCommandFails fails a backup before, in and after its archive, on both ends. The
+// TestBackupCommandFails fails a backup before, during and after its archive, on both sides. The
 // command names the reason, and leaves no file behind.
 func TestBackupCommandFails(t *testing.T) {
 	t.Parallel()
@@ -233,7 +233,7 @@ func TestBackupCommandFails(t *testing.T) {
 	}
 }
 
-// TestDoctorOnData tells a sound folder from others.
+// TestDoctorOnData checks a sound folder and faulty ones.
 func TestDoctorOnData(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -267,7 +267,7 @@ func TestDoctorOnData(t *testing.T) {
 	}
 }
 
-// FuzzControl sends anything to the socket for commands.
+// FuzzControl sends random bodies to the socket for commands.
 func FuzzControl(f *testing.F) {
 	for _, body := range []string{"", "{}", `{"create":{}}`, `{"create":{"Name":"k","Email":"a@b.c","Role":"owner"}}`, `{"list":""}`, `{"revoke":"x"}`, `{"list":1}`, "null", "[", `{"provider":{}}`, `{"provider":{"test":"x"}}`, strings.Repeat("[", 20000)} {
 		f.Add([]byte(body))

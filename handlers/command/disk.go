@@ -14,18 +14,18 @@ type DiskLimits struct {
 	DiskWarning store.DiskLimit `default:"10%,1GiB" help:"Free space of that disk below which pages, metrics and alerts warn; 0 turns it off." placeholder:"LIMIT"`
 }
 
-// watchEvery is the time between two looks at the disk of the data folder. A disk that is written
-// at 100 MB a second loses 200 MB in it, less than the usual reserve.
+// watchEvery is the time between two checks of the data folder's disk. Writes of 100 MB a second
+// use 200 MB in this time, less than the usual reserve.
 const watchEvery = 2 * time.Second
 
-// WatchDisk looks at the disk of the data folder every few seconds until stop is called.
+// WatchDisk checks the disk of the data folder every few seconds until stop is called.
 func (p *Program) WatchDisk(st *store.Store) (stop func()) {
 	ctx, cancel := context.WithCancel(p.Context)
 	var loop sync.WaitGroup
 	loop.Go(func() {
 		for failed := ""; ; {
 			err := st.WatchDisk(ctx)
-			// A disk that cannot be measured stays so for long: one line is enough.
+			// The same error may occur for a long time: one line is enough.
 			if err != nil && ctx.Err() == nil && err.Error() != failed {
 				p.Log.Error("watch the disk", "err", err)
 			}

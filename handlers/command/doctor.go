@@ -44,12 +44,12 @@ const (
 	statusSkipped = handlers.CheckSkipped
 )
 
-// A check is one thing that was looked at: a handlers.Check with names for JSON.
+// A check is a handlers.Check with names for JSON.
 type check struct {
 	Name   string `json:"name"`
 	Status status `json:"status"`
 	Detail string `json:"detail"`
-	Advice string `json:"advice,omitempty"` // the way out, in one sentence
+	Advice string `json:"advice,omitempty"` // how to fix the problem, in one sentence
 }
 
 // A section is a group of checks.
@@ -61,7 +61,7 @@ type section struct {
 // errFailed is the error of doctor if a check has failed.
 var errFailed = errors.New("some checks have failed: see above")
 
-// checkTime limits one section. A disk or a server that hangs must not hang the doctor.
+// checkTime limits one section, because a disk or a server may hang.
 const checkTime = 90 * time.Second
 
 // Run makes all checks, and prints the results.
@@ -107,7 +107,7 @@ type examination struct {
 	running bool // a server has the data folder open
 }
 
-// A part is a section whose checks are not made yet.
+// A part is a section whose checks have not run yet.
 type part struct {
 	title string
 	check func(context.Context) []check
@@ -135,7 +135,7 @@ func (x *examination) allParts() []part {
 	})
 }
 
-// examine makes the checks of all sections at once, because most of them wait for the network.
+// examine runs the checks of all sections at once, because most of them wait for the network.
 func (x *examination) examine(ctx context.Context, limit time.Duration, parts []part) []section {
 	list := make([]section, len(parts))
 	var all sync.WaitGroup
@@ -160,14 +160,14 @@ func (x *examination) recovering(p part) func(context.Context) []check {
 	}
 }
 
-// limited returns the checks of look, or a failed one if look takes longer than limit. Some
-// system calls cannot be interrupted, so look may run on until the process ends.
+// limited returns the checks of look, or a failed one if look takes longer than limit. Some system
+// calls cannot be interrupted, so look may run until the process ends.
 func limited(ctx context.Context, limit time.Duration, look func(context.Context) []check) []check {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	done := make(chan []check, 1) // buffered: nobody may read it
 	go func() { done <- look(ctx) }()
-	// look gets a moment more, because a check that its context ends describes the reason better.
+	// look gets one more second: a check whose context ends describes the reason better.
 	late := time.NewTimer(limit + time.Second)
 	defer late.Stop()
 	select {
@@ -179,7 +179,7 @@ func limited(ctx context.Context, limit time.Duration, look func(context.Context
 	}
 }
 
-// ask runs look with a shorter limit than the section has.
+// ask runs look with a shorter limit than that of the section.
 func ask[T any](ctx context.Context, limit time.Duration, look func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

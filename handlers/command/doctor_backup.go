@@ -8,8 +8,8 @@ import (
 	"journeyman/runner/backup"
 )
 
-// checkBackups reports whether the place of backups can be read, what it holds, and how backups are
-// encrypted.
+// checkBackups reports whether the place of backups is readable, how many backups it has, and how
+// backups are encrypted.
 func (x *examination) checkBackups(ctx context.Context) []check {
 	to := x.Storage.To
 	if to == "" {

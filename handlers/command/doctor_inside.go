@@ -11,16 +11,16 @@ import (
 // insideTime limits each part of the checks within a server: somebody waits for them at a page.
 const insideTime = 45 * time.Second
 
-// Examine returns a function that makes the checks which a server with these flags can make of
-// itself. checkRelay is that of its mail server: see Doctor.
+// Examine returns a function that runs the checks that a running server can make. Doctor describes
+// checkRelay.
 func (c *ServeFlags) Examine(p *Program, b *Banner, found sandbox.Confinement,
 	checkRelay func(context.Context) (string, error)) func(context.Context) []handlers.Checks {
 	return Doctor{Addr: c.Addr, BaseURL: b.BaseURL, Certificate: c.Certificate, SMTPAddr: b.MailAddr,
 		MailDomain: b.MailDomain, CheckRelay: checkRelay}.Inside(p, found)
 }
 
-// Inside returns a function that makes the checks which a server can make of itself. found is how
-// this machine confines commands. The checks end with the program.
+// Inside returns a function that runs the checks that a running server can make. found describes
+// how this machine confines commands. The checks end with the program.
 func (d Doctor) Inside(p *Program, found sandbox.Confinement) func(context.Context) []handlers.Checks {
 	own := *p // a reload changes p meanwhile
 	return func(ctx context.Context) (list []handlers.Checks) {

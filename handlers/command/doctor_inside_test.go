@@ -17,7 +17,7 @@ import (
 )
 
 // TestDoctorInside checks a server from within: its own port and lock are no faults, and its store
-// goes on to take writes.
+// still accepts writes.
 func TestDoctorInside(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -42,13 +42,13 @@ func TestDoctorInside(t *testing.T) {
 	is.Equal(found["Base URL/address"], handlers.CheckFailed)
 	is.Equal(found["Mail/relay"], handlers.CheckFailed)
 	is.Equal(found["Model that the server starts with/answers"], handlers.CheckOK)
-	is.Equal(p.Stdout.(*bytes.Buffer).Len(), 0)                         // it prints
+	is.Equal(p.Stdout.(*bytes.Buffer).Len(), 0)                         // it prints nothing
 	storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner) // writes still work
 	_, err = store.Open(t.Context(), st.Dir(), storetest.Schema(t), store.Options{})
-	is.True(errors.Is(err, store.ErrLocked)) // the check has released the lock
+	is.True(errors.Is(err, store.ErrLocked)) // the server still holds its lock
 }
 
-// TestDoctorInsidePanics has one check panic: the others are made, and the server goes on.
+// TestDoctorInsidePanics makes one check panic: the others still run, and the server works on.
 func TestDoctorInsidePanics(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

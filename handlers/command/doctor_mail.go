@@ -13,13 +13,13 @@ import (
 // dnsTime limits each question to the DNS.
 const dnsTime = 8 * time.Second
 
-// checkMail reports whether the DNS leads mail to this server, and whether the relay takes
-// replies.
+// checkMail reports whether the DNS leads mail to this server, and whether the relay accepts a
+// sign-in.
 func (x *examination) checkMail(ctx context.Context) []check {
 	return append(x.checkMailDomain(ctx), x.checkRelay(ctx))
 }
 
-// checkMailDomain looks for what other mail servers look for.
+// checkMailDomain checks the DNS records that other mail servers look up.
 func (x *examination) checkMailDomain(ctx context.Context) []check {
 	domain := strings.TrimSuffix(x.MailDomain, ".")
 	if x.SMTPAddr == "" {
@@ -43,7 +43,7 @@ func (x *examination) checkMailDomain(ctx context.Context) []check {
 			"add a TXT record such as \"v=DMARC1; p=quarantine\" at _dmarc."+domain))
 }
 
-// checkExchangers returns the hosts that take mail for a domain.
+// checkExchangers returns the mail hosts of a domain.
 func checkExchangers(ctx context.Context, r *net.Resolver, domain string) ([]check, []string) {
 	mx, err := ask(ctx, dnsTime, func(ctx context.Context) ([]*net.MX, error) { return r.LookupMX(ctx, domain) })
 	if len(mx) > 0 {
@@ -106,7 +106,7 @@ func isNotFound(err error) bool {
 	return ok && e.IsNotFound
 }
 
-// noDNS is the result of a question that nobody answered: this machine may be offline.
+// noDNS returns the result of a query without an answer: this machine may be offline.
 func noDNS(name string, err error) check {
 	return check{name, statusSkipped, "the DNS does not answer: " + reason(err), ""}
 }

@@ -12,7 +12,7 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// confinement returns whether this machine can confine the shell commands of workers.
+// confinement returns a sentence about the confinement of shell commands.
 func (x *examination) confinement() string {
 	verdict := "possible: workers get the shell tool"
 	switch {
@@ -34,7 +34,7 @@ func (x *examination) checkShell(context.Context) (list []check) {
 		}
 		list = append(list, c)
 	}
-	// Unsafe, because there is nothing to refuse: the Shell only describes its bounds.
+	// Unsafe, because the Shell runs nothing: it only describes its limits.
 	shell, err := sandbox.NewShell(x.found, sandbox.ShellConfig{Unsafe: true})
 	if err != nil {
 		return append(list, check{"shell", statusFailed, err.Error(), ""})
@@ -80,8 +80,8 @@ func (x *examination) checkModel(ctx context.Context) (list []check) {
 	return list
 }
 
-// checkProviders reports the providers that the first organization has connected, and how
-// their last tests ended. Only a running server is asked: it alone has the keys.
+// checkProviders reports the providers that the first organization has connected, and the results
+// of their last tests. Only a running server has the keys.
 func (x *examination) checkProviders(ctx context.Context) (list []check) {
 	reply, err := NewControlClient(x.Data).Do(ctx, Call{Provider: &ProviderCall{}})
 	switch {

@@ -57,7 +57,7 @@ func (x *examination) checkPort(ctx context.Context, name, flag, addr string) ch
 		"choose an address of this machine with " + flag}
 }
 
-// holder returns the process that listens on a port, as far as the system shows it.
+// holder returns the name of the process that listens on a port, if the system shows it.
 func holder(port string) string {
 	n, err := strconv.Atoi(port)
 	if err != nil {
@@ -97,7 +97,7 @@ func listening(port int) (inodes []string) {
 	return inodes
 }
 
-// soon is how long before its end a certificate deserves a warning.
+// soon is the time before the end of a certificate in which doctor warns.
 const soon = 14 * 24 * time.Hour
 
 // checkBaseURL reports whether the base URL leads to this server, and its certificate.
@@ -146,7 +146,7 @@ func (x *examination) baseURL() (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// found is what answers at an address.
+// A found describes the server at an address.
 type found struct {
 	name        string    // of the API
 	certificate time.Time // when it ends; zero without TLS
@@ -163,7 +163,7 @@ func lookAt(ctx context.Context, base string) (f found, err error) {
 	if err != nil {
 		return f, err
 	}
-	// No connection of another check: its certificate may be an older one.
+	// A connection of an earlier check may have an older certificate.
 	resp, err := onceClient().Do(req)
 	if err != nil {
 		return f, err

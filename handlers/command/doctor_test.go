@@ -23,7 +23,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A result is what doctor prints with --json.
+// A result is the output of doctor with --json.
 type result struct {
 	OK       bool
 	Sections []struct {
@@ -48,15 +48,15 @@ func examine(t *testing.T, d *command.Doctor, p *command.Program) (map[string]st
 			name := s.Title + "/" + c.Name
 			statuses[name], texts[name] = c.Status, c.Detail+" "+c.Advice
 			if c.Status == "failed" {
-				is.True(!r.OK)                                      // the exit status says so
-				is.True(c.Advice != "" || s.Title == "Data folder") // the way out; the folder's stands in its detail
+				is.True(!r.OK)                                      // the exit status reports it
+				is.True(c.Advice != "" || s.Title == "Data folder") // the advice; that of the folder is in its detail
 			}
 		}
 	}
 	return statuses, texts
 }
 
-// quiet returns a doctor whose server has neither a port nor mail.
+// quiet returns a doctor for a server without a port and mail.
 func quiet() *command.Doctor { return &command.Doctor{Addr: "127.0.0.1:0"} }
 
 func TestDoctorOnMailDomain(t *testing.T) {
@@ -89,13 +89,13 @@ func TestDoctorOnMailDomain(t *testing.T) {
 			for check, want := range tt.found {
 				status, word, _ := strings.Cut(want, " ")
 				is.Equal(statuses["Mail/"+check], status)             // check
-				is.True(strings.Contains(texts["Mail/"+check], word)) // what is there, or the way out
+				is.True(strings.Contains(texts["Mail/"+check], word)) // the finding, or the advice
 			}
 		})
 	}
 }
 
-// TestDoctorOffline has no DNS: nothing can be said, so nothing has failed.
+// TestDoctorOffline has no DNS: nothing is known, so no check fails.
 func TestDoctorOffline(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -123,11 +123,11 @@ func TestDoctorOnPorts(t *testing.T) {
 	d.Addr, d.SMTPAddr = ln.Addr().String(), "no address"
 	statuses, texts := examine(t, d, programOn(t, t.TempDir()))
 	is.Equal(statuses["Ports/http"], "failed")
-	is.True(strings.Contains(texts["Ports/http"], "is held by")) // it names the reason
+	is.True(strings.Contains(texts["Ports/http"], "is held by")) // the check names the process
 	is.Equal(statuses["Ports/smtp"], "failed")
 }
 
-// TestDoctorOnBackups looks at the place of backups and at their encryption.
+// TestDoctorOnBackups checks the place of backups and their encryption.
 func TestDoctorOnBackups(t *testing.T) {
 	t.Parallel()
 	const key = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
@@ -156,7 +156,7 @@ func TestDoctorOnBackups(t *testing.T) {
 			statuses, texts := examine(t, quiet(), p)
 			is.Equal(statuses["Backups/place"], tt.place)
 			is.Equal(statuses["Backups/encryption"], tt.encryption)
-			is.True(strings.Contains(texts["Backups/place"], tt.has)) // what is there, or the way out
+			is.True(strings.Contains(texts["Backups/place"], tt.has)) // the finding, or the advice
 		})
 	}
 }
@@ -171,10 +171,10 @@ func TestDoctorOnRelay(t *testing.T) {
 	d.CheckRelay = func(context.Context) (string, error) { return "relay.test", errors.New("535 wrong password") }
 	statuses, texts := examine(t, d, programOn(t, t.TempDir()))
 	is.Equal(statuses["Mail/relay"], "failed")
-	is.True(strings.Contains(texts["Mail/relay"], "535")) // the relay's own words
+	is.True(strings.Contains(texts["Mail/relay"], "535")) // the relay's own answer
 }
 
-// TestDoctorOnBaseURL runs beside a server, whose base URL leads to different places.
+// TestDoctorOnBaseURL runs beside a server, with different base URLs.
 func TestDoctorOnBaseURL(t *testing.T) {
 	t.Parallel()
 	own := func(w http.ResponseWriter, _ *http.Request) {
@@ -184,7 +184,7 @@ func TestDoctorOnBaseURL(t *testing.T) {
 	defer plain.Close()
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
-	secure := httptest.NewTLSServer(http.HandlerFunc(own)) // by an authority that nobody trusts
+	secure := httptest.NewTLSServer(http.HandlerFunc(own)) // of an unknown authority
 	defer secure.Close()
 	for url, want := range map[string]string{plain.URL: "ok", other.URL: "failed", secure.URL: "failed",
 		"http://user:secret@127.0.0.1:1": "failed", "127.0.0.1": "failed"} {
@@ -197,16 +197,16 @@ func TestDoctorOnBaseURL(t *testing.T) {
 		statuses, texts := examine(t, d, programOn(t, st.Dir()))
 		is.Equal(statuses["Base URL/address"], want)                    // url
 		is.True(!strings.Contains(texts["Base URL/address"], "secret")) // a password is not printed
-		is.Equal(statuses["Data folder/lock"], "ok")                    // the server holds it
+		is.Equal(statuses["Data folder/lock"], "ok")                    // the server holds the lock
 		is.Equal(statuses["Connected providers of models, at their last test/providers"], "skipped")
 		is.True(strings.Contains(texts["Connected providers of models, at their last test/providers"], "none;")) // the server answers
 		if url == secure.URL {
-			is.True(strings.Contains(texts["Base URL/address"], "certificate is not valid")) // not just "unreachable"
+			is.True(strings.Contains(texts["Base URL/address"], "certificate is not valid")) // the reason is the certificate
 		}
 	}
 }
 
-// serveDNS answers from records, which "TYPE name." names, and has nothing else.
+// serveDNS answers queries from records, with keys such as "TYPE name.".
 func serveDNS(t *testing.T, records map[string]string) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// lockPatience is how long a start waits for the lock of a data folder. A server that is
-	// killed while it starts a command leaves a copy of itself behind, which holds the lock
-	// until it becomes that command: mostly for milliseconds.
+	// lockPatience is how long a start waits for the lock of a data folder. If a server is killed
+	// while it starts a command, its forked process holds the lock until it executes the command,
+	// usually for milliseconds.
 	lockPatience = 3 * time.Second
 	lockRetry    = 20 * time.Millisecond
 )
@@ -53,7 +53,7 @@ func (p *Program) OpenStore() (*store.Store, error) {
 }
 
 // OpenMCP returns the pool of the configured MCP servers. The pool may be empty. st stores the
-// sign-ins to the servers. If st is nil, the pool signs in to none.
+// sign-ins to the servers. If st is nil, the pool does not sign in.
 func (p *Program) OpenMCP(st *store.Store, baseURL string) (*mcp.Pool, error) {
 	env := p.Env
 	servers, err := mcp.Load(p.MCP, p.Data, env.Get)
@@ -91,26 +91,27 @@ func (e Engine) ModelName() string {
 	return strings.Join(names, ", ")
 }
 
-// tracesTime bounds how long an end waits for a collector of traces.
+// tracesTime bounds how long a shutdown waits for a collector of traces.
 const tracesTime = 3 * time.Second
 
-// CloseTraces exports the spans that wait, within the grace of a shutdown. Traces that are lost
-// are no error: the work that they describe was done.
+// CloseTraces exports the remaining spans, within the grace period of a shutdown. Lost traces are
+// no error, because the work that they describe is done.
 func (e Engine) CloseTraces(grace time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), min(grace, tracesTime))
 	defer cancel()
 	e.Trace.Close(ctx)
 }
 
-// DetectSandbox begins to find out how this machine can confine commands. That takes a process, so
-// the data folder is opened meanwhile. The caller calls the result, which waits.
+// DetectSandbox starts to detect how this machine can confine commands. This runs a process, so the
+// caller opens the data folder meanwhile. The caller must call found, which waits for the result.
 func (p *Program) DetectSandbox() (found func() sandbox.Confinement) {
 	detected := make(chan sandbox.Confinement, 1) // buffered: nobody may wait any more
 	go func() { detected <- sandbox.Detect(p.Context) }()
 	return sync.OnceValue(func() sandbox.Confinement { return <-detected })
 }
 
-// NewEngine returns an engine with the configured model and tools. found is of DetectSandbox.
+// NewEngine returns an engine with the configured model and tools. found is the result of
+// DetectSandbox.
 func (p *Program) NewEngine(st *store.Store, baseURL string, found func() sandbox.Confinement) (e Engine, err error) {
 	if e.Models, e.catalogue, err = p.openCatalogue(p.Env); err != nil {
 		return e, err
@@ -149,7 +150,7 @@ func (p *Program) openCatalogue(env *Environment) (own []model.Model, c *model.C
 		return nil, nil, err
 	}
 	c = model.NewCatalogue(model.Config{Offline: offline.New(), Getenv: env.Get}, own[0], p.Record)
-	// The recorders come after the catalogue: it must see whether the first model itself replays
+	// The recorders come after the catalogue, which must see whether the first model itself replays
 	// recordings.
 	for i, m := range own {
 		if p.Record != "" {

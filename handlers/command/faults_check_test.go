@@ -14,10 +14,10 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A checkpoint is how far a world was checked: the highest num of turns and mails.
+// A checkpoint stores how far a world was checked: the highest num of turns and mails.
 type checkpoint struct{ turn, mail string }
 
-// A held value is what the database and the workspaces hold of the errands of a round.
+// A held value holds the rows and files of the errands of a round.
 type held struct {
 	w     *world
 	turns map[string][]heldTurn // by mark
@@ -36,7 +36,7 @@ type heldMail struct{ status, turn, reply, sent string }
 
 var marked = regexp.MustCompile(`mark-[\w]+-\d+-\d+-end`)
 
-// read returns what is held of the turns and mails since the last check.
+// read returns the state of the turns and mails since the last check.
 func (w *world) read() *held {
 	w.t.Helper()
 	if w.checked.turn == "" {
@@ -57,8 +57,8 @@ func (w *world) read() *held {
 		w.checked.turn = r[0]
 		w.sum.turns, w.sum.claims = w.sum.turns+1, w.sum.claims+claims
 	}
-	// A command that was stopped, as by its time limit while the program slept, has a result. It may
-	// not have begun.
+	// A stopped command has a result, for example after its time limit while the program slept. It
+	// may not have begun.
 	for _, r := range storetest.Rows(w.t, w.dir, `SELECT turn_num,
 		coalesce('stopped: ' || json_extract(output, '$.stopped'), state) FROM tool_calls WHERE turn_num > ?
 		ORDER BY turn_num, step_seq, seq`, since) {
@@ -83,7 +83,7 @@ func (h *held) readMails() {
 	}
 }
 
-// readRuns reads what the shell commands have left behind: each has added one line.
+// readRuns reads the lines that the shell commands have written, one each.
 func (h *held) readRuns() {
 	paths, err := filepath.Glob(filepath.Join(h.w.dir, "workspaces", "*", "runs"))
 	if err != nil {
@@ -100,13 +100,13 @@ func (h *held) readRuns() {
 	}
 }
 
-// once returns the turn of an errand. It fails the test unless there is exactly one, or none that
-// was neither promised nor asked for to the end.
+// once returns the turn of an errand. It fails the test unless there is exactly one. An errand that
+// was neither promised nor completed may have none.
 func (h *held) once(mark string, promised bool) (t heldTurn, ok bool) {
 	list := h.turns[mark]
 	delete(h.turns, mark)
 	if len(list) == 0 && !promised {
-		return t, false // the process died before it had the errand
+		return t, false // the process died before it received the errand
 	}
 	if len(list) != 1 {
 		h.w.t.Errorf("%s: %d turns, promised: %v", mark, len(list), promised)
@@ -118,8 +118,8 @@ func (h *held) once(mark string, promised bool) (t heldTurn, ok bool) {
 	return t, true
 }
 
-// completed is once for errands that end well. ok is false for a turn that was given up after
-// three kills: the service promises no more.
+// completed calls once for errands that end well. ok is false for a turn that failed after three
+// kills, because the service promises no more.
 func (h *held) completed(mark string, promised bool) (t heldTurn, ok bool) {
 	if t, ok = h.once(mark, promised); !ok {
 		return t, false
@@ -135,7 +135,7 @@ func (h *held) completed(mark string, promised bool) (t heldTurn, ok bool) {
 	return t, true
 }
 
-// delivered fails the test unless the receiver of webhooks was told of a turn, under one id.
+// delivered fails the test unless the webhook receiver got the turn, with one id.
 func (h *held) delivered(t heldTurn) {
 	told := h.w.hook.of(t.id)
 	if len(told) != 1 {
@@ -181,8 +181,8 @@ func (j *job) check(w *world, h *held) {
 	}
 }
 
-// checkEdits requires that each edit is in the file as often as the journal says: once or, for
-// one that was cut off, at most once.
+// checkEdits requires that each edit is in the file as often as the journal has it: once, or at
+// most once for an interrupted one.
 func (j *job) checkEdits(w *world, t heldTurn, calls, files []string) {
 	log, err := os.ReadFile(filepath.Join(w.dir, "workspaces", t.worker, "log-"+j.mark))
 	if err != nil || len(calls) != j.steps-1 {
@@ -232,7 +232,7 @@ func (e *mailErrand) check(w *world, h *held) {
 	w.sum.mails, w.sum.copies = w.sum.mails+1, w.sum.copies+n-1
 }
 
-// check compares the errands of this round with what is held, once nothing is under way.
+// check compares the errands of this round with the stored state after all work has ended.
 func (w *world) check() {
 	w.t.Helper()
 	h := w.read()
@@ -242,13 +242,13 @@ func (w *world) check() {
 	}
 	w.errands = nil
 	for mark, turns := range h.turns {
-		if mark != "" { // those of the regular schedules have none
+		if mark != "" { // turns of the regular schedules have none
 			w.t.Errorf("%s: turns that nobody asked for: %+v", mark, turns)
 		}
 	}
 }
 
-// A regular is a schedule that repeats.
+// A regular is a repeating schedule.
 type regular struct {
 	input string
 	first time.Time
@@ -256,7 +256,7 @@ type regular struct {
 
 const regularSeconds = 1
 
-// keepHours makes schedules that repeat.
+// keepHours creates repeating schedules.
 func (w *world) keepHours(n int) {
 	w.t.Helper()
 	for i := range n {
@@ -272,8 +272,8 @@ func (w *world) keepHours(n int) {
 	}
 }
 
-// checkHours requires that each schedule that repeats has fired, and at most once for each due time.
-// One that fired late may stand in the next period, beside that period's own.
+// checkHours requires that each repeating schedule has fired at most once for each due time, and in
+// every period. A late firing may be in the next period, beside that period's own.
 func (w *world) checkHours() {
 	w.t.Helper()
 	for _, r := range w.hours {
@@ -298,11 +298,11 @@ func (w *world) checkHours() {
 	}
 }
 
-// leftovers are names of files that only a write under way has.
+// leftovers matches names of files that only an unfinished write has.
 var leftovers = regexp.MustCompile(`^[^.].*\.tmp$|^new-`)
 
-// checkFolder requires that a stopped program leaves nothing behind in the data folder but the
-// files that the database knows.
+// checkFolder requires that a stopped program leaves only the files that the database knows in the
+// data folder.
 func (w *world) checkFolder() {
 	w.t.Helper()
 	known := map[string]bool{}
@@ -316,7 +316,7 @@ func (w *world) checkFolder() {
 			w.t.Errorf("%s is left", path)
 		}
 		if err == nil && strings.HasPrefix(path, stored) && len(d.Name()) == 64 && !known[d.Name()] {
-			unknown++ // stored for a request that died: they go after a day
+			unknown++ // stored for an interrupted request; deleted after a day
 		}
 		return err
 	})

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// next draws an errand.
+// next returns a random errand.
 func (c *client) next(mark string) errand {
 	r := c.random
 	switch r.IntN(12) {
@@ -27,7 +27,7 @@ func (c *client) next(mark string) errand {
 	case 3:
 		return &cancelErrand{mark: mark}
 	case 4, 5:
-		if c.turns++; c.talk == "" || c.turns > 20 { // a conversation that never ends would grow for ever
+		if c.turns++; c.talk == "" || c.turns > 20 { // an endless conversation would grow without bound
 			c.talk, c.turns = "talk-"+mark, 1
 		}
 		j := &job{mark: mark, path: "/api/tasks", steps: 1, again: true, header: []string{"Idempotency-Key", mark},
@@ -40,13 +40,13 @@ func (c *client) next(mark string) errand {
 
 // A job is an instruction over the API.
 type job struct {
-	mark   string // in its input and its answer, and nowhere else
+	mark   string // in its input and its answer only
 	path   string
 	body   map[string]any
-	file   string // content of an attachment; '' for a JSON request
+	file   string // content of an attachment; "" for a JSON request
 	header []string
-	again  bool // it may be sent again: the header or the body tells repetitions
-	edits  int  // to the file "log-" and its mark
+	again  bool // it may be repeated: the header or the body identifies repetitions
+	edits  int  // number of edits of the file "log-" and its mark
 	counts bool // it adds a line to the file "runs"
 	steps  int  // of its turn
 	stream bool
@@ -54,12 +54,12 @@ type job struct {
 
 	acknowledged bool
 	tries        int
-	task         string // where the answer told
+	task         string // if the answer named it
 }
 
 func (j *job) repeatable() bool { return j.again }
 
-// newJob draws a job.
+// newJob returns a random job.
 func (c *client) newJob(mark string, random *rand.Rand) *job {
 	j := &job{mark: mark, path: "/api/tasks", body: map[string]any{}, steps: 1}
 	lines := []string{"say " + mark}
@@ -104,8 +104,8 @@ func (c *client) newJob(mark string, random *rand.Rand) *job {
 	return j
 }
 
-// editScript writes a file and then adds to it n times. Were an edit made twice, the file would
-// have a number twice; had it been begun anew, the numbers before.
+// editScript writes a file and then adds to it n times. A repeated edit would leave a number twice;
+// a repeated start would lose earlier numbers.
 func (j *job) editScript(n int) []string {
 	j.edits, j.steps = n, n+3
 	path := "log-" + j.mark
@@ -120,7 +120,7 @@ func (j *job) editScript(n int) []string {
 func (j *job) try(ctx context.Context, _ *world, s *instance) error {
 	header := j.header
 	if j.again && j.tries%2 == 1 && header[0] == "Idempotency-Key" {
-		header = append([]string{"X-Stainless-Retry-Count", "1"}, header...) // as generated clients do besides
+		header = append([]string{"X-Stainless-Retry-Count", "1"}, header...) // as generated clients do
 	}
 	j.tries++
 	body, contentType, err := j.encode()
@@ -147,10 +147,10 @@ func (j *job) try(ctx context.Context, _ *world, s *instance) error {
 	return j.answer(text)
 }
 
-// refused returns the error of an answer that is no success. A program that stops refuses what
-// comes, and the next one takes it.
+// refused returns the error of an answer that is no success. A program that stops refuses requests,
+// and the next one accepts them.
 func refused(resp *http.Response) error {
-	text, _ := io.ReadAll(resp.Body) // the status says enough where it is cut off
+	text, _ := io.ReadAll(resp.Body) // the status is enough if the text is truncated
 	err := fmt.Errorf("status %d: %s", resp.StatusCode, text)
 	if resp.StatusCode == http.StatusServiceUnavailable {
 		return brokenError{err}
@@ -158,7 +158,7 @@ func refused(resp *http.Response) error {
 	return err
 }
 
-// answer looks at an answer that came whole.
+// answer checks a complete answer.
 func (j *job) answer(text []byte) error {
 	var v seenRun
 	if err := json.Unmarshal(text, &v); err != nil {
@@ -181,10 +181,10 @@ func (j *job) answer(text []byte) error {
 	return nil
 }
 
-// stopped reports whether an answer that had begun was ended by a stop.
+// stopped reports whether a stop ended an answer that had begun.
 func stopped(text []byte) bool { return bytes.Contains(text, []byte(`"code":"stopping"`)) }
 
-// encode returns the request's body: a new boundary each time, as real clients have.
+// encode returns the request's body, with a new boundary each time, as real clients do.
 func (j *job) encode() (io.Reader, string, error) {
 	if j.file == "" {
 		body, err := json.Marshal(j.body)
@@ -207,7 +207,7 @@ func (j *job) encode() (io.Reader, string, error) {
 	return &b, form.FormDataContentType(), form.Close()
 }
 
-// A scheduleErrand makes a schedule that runs once, soon.
+// A scheduleErrand creates a schedule that runs once, soon.
 type scheduleErrand struct {
 	mark  string
 	delay float64 // seconds
@@ -222,7 +222,7 @@ func (e *scheduleErrand) try(ctx context.Context, w *world, s *instance) error {
 	return expect(a, err)
 }
 
-// expect is the error of an answer that should be a success.
+// expect returns the error of an answer that should be a success.
 func expect(a reply, err error) error {
 	switch {
 	case err != nil:

@@ -20,9 +20,9 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestFaultFigures measures how long the program takes to be ready after a kill, how long a backup and
-// its return take, and how long tasks take beside a backup. It does so once, in a small data folder;
-// FIGURES=70000 in the environment gives a database of a gigabyte, and needs 5 GB of disk.
+// TestFaultFigures measures the time from a kill to readiness, the time of a backup and its
+// restore, and the time of tasks during a backup. It does so once, in a small data folder. With
+// FIGURES=70000 in the environment, the database has a gigabyte, and the test needs 5 GB of disk.
 func TestFaultFigures(t *testing.T) {
 	is := is.New(t)
 	tasks, kills, rounds, length := 500, 1, 1, time.Second
@@ -45,7 +45,7 @@ func TestFaultFigures(t *testing.T) {
 	is.NoErr(err)
 	t.Logf("the database has %d MB", info.Size()/1e6)
 	s = serve(t, dir)
-	for range rounds { // first: the tasks below hold every slot
+	for range rounds { // first, because the tasks below hold every slot
 		besideLoad(t, s, dir, length)
 	}
 	for range kills {
@@ -78,7 +78,7 @@ func TestFaultFigures(t *testing.T) {
 	t.Logf("the backup has %d MB", info.Size()/1e6)
 }
 
-// besideLoad measures tasks for so long alone, and then while a backup is made. It logs the ratio of
+// besideLoad measures tasks for that time alone, and then during a backup. It logs the ratio of
 // their 99th percentiles.
 func besideLoad(t *testing.T, s *instance, dir string, length time.Duration) {
 	t.Helper()
@@ -105,8 +105,8 @@ func besideLoad(t *testing.T, s *instance, dir string, length time.Duration) {
 		float64(b)/float64(a))
 }
 
-// latencies has four clients run tasks, each with a pause after it, until over returns true. Each client
-// runs one at least.
+// latencies runs tasks from four clients, each with a pause after it, until over returns true. Each
+// client runs at least one.
 func (s *instance) latencies(t *testing.T, over func() bool) []time.Duration {
 	t.Helper()
 	const clients = 4
@@ -123,7 +123,7 @@ func (s *instance) latencies(t *testing.T, over func() bool) []time.Duration {
 					failed[i] = errors.Join(failed[i], fmt.Errorf("status %d: %s", a.status, a.body))
 				}
 				took[i] = append(took[i], time.Since(begun))
-				<-time.After(5 * time.Millisecond) // the load of a day, not of a benchmark
+				<-time.After(5 * time.Millisecond) // a moderate load
 			}
 		})
 	}

@@ -19,11 +19,11 @@ import (
 var killSeed = flag.Uint64("kill-seed", 0, "seed of TestKillNine, as a failure prints it; 0 for another each time")
 
 const (
-	killWorlds  = 3  // that are killed side by side
+	killWorlds  = 3  // worlds in parallel
 	killClients = 10 // of each world
 )
 
-// killRounds returns how many rounds of kills to make. FAULTS names the number for CI.
+// killRounds returns the number of rounds. FAULTS sets it for CI.
 func killRounds() int {
 	if n, err := strconv.Atoi(os.Getenv("FAULTS")); err == nil {
 		return n
@@ -31,13 +31,13 @@ func killRounds() int {
 	return 2
 }
 
-// A strike ends the program on a world in some way, and leaves the starting to its caller.
+// A strike ends the program of a world in some way. The caller starts the next one.
 type strike struct {
 	name string
 	hit  func(w *world)
 }
 
-// strikes are in the order in which the rounds of a world have them, again and again.
+// strikes are in the order in which the rounds of a world use them, repeatedly.
 var strikes = []strike{
 	{"at work", func(w *world) { w.now.kill() }},
 	{"during a backup", (*world).killInBackup},
@@ -50,9 +50,8 @@ var strikes = []strike{
 	{"in its sleep", (*world).killAsleep},
 }
 
-// TestKillNine kills the program again and again while clients work with it by every door. After
-// each kill, what it has acknowledged exists and completes once, and what may be asked for again
-// was done once, however often it was asked for.
+// TestKillNine kills the program repeatedly while clients use every interface. After each kill,
+// acknowledged work exists and completes once, and repeated requests were carried out once.
 func TestKillNine(t *testing.T) {
 	t.Parallel()
 	faults(t)
@@ -83,7 +82,7 @@ func TestKillNine(t *testing.T) {
 	}
 }
 
-// round loads the program, strikes, starts it again, and checks what it holds then.
+// round loads the program, strikes, starts it again, and checks its state.
 func (w *world) round(s strike) {
 	w.t.Helper()
 	end := w.load()
@@ -97,7 +96,7 @@ func (w *world) round(s strike) {
 	w.check()
 }
 
-// end stops the program and checks what only the end shows.
+// end stops the program and checks what only a stopped program shows.
 func (w *world) end() {
 	w.t.Helper()
 	w.now.stop(w.t)
@@ -118,14 +117,14 @@ func (w *world) killInStart() {
 	p.kill()
 }
 
-// killInStop kills the program while it stops in good order.
+// killInStop kills the program during a normal stop.
 func (w *world) killInStop() {
 	w.now.signal(w.t, syscall.SIGTERM)
 	w.pause(60 * time.Millisecond)
 	w.now.kill()
 }
 
-// killAsleep lets the program stand still for a moment, as a machine does that is suspended.
+// killAsleep stops the program for a moment, as if the machine slept.
 func (w *world) killAsleep() {
 	w.now.signal(w.t, syscall.SIGSTOP)
 	w.pause(500 * time.Millisecond)
@@ -136,8 +135,8 @@ func (w *world) killAsleep() {
 	w.now.kill()
 }
 
-// killInBackup kills the program while it is backed up. Either the backup is whole, or it is not
-// there and its command says so.
+// killInBackup kills the program during a backup. Either the backup is complete, or it does not
+// exist and its command reports that.
 func (w *world) killInBackup() {
 	w.t.Helper()
 	dir := w.t.TempDir()

@@ -22,8 +22,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestFaultSlowClients has clients send a byte now and then, and others not read what they asked
-// for. The program goes on for the others, keeps its memory, and ends requests that never begin.
+// TestFaultSlowClients has clients that send a byte now and then, and others that do not read their
+// answers. The program serves the others, bounds its memory, and ends requests that never begin.
 func TestFaultSlowClients(t *testing.T) {
 	faults(t)
 	t.Parallel()
@@ -42,7 +42,7 @@ func TestFaultSlowClients(t *testing.T) {
 	ended := make(chan time.Duration, 64)
 	for range cap(ended) {
 		go trickle(t.Context(), dial("POST /api/tasks HTTP/1.1\r\nHost: x\r\n"), ended)
-		// A slow line may take its time for a body, and nobody waits for it.
+		// A slow line may take long for a body, and delays nobody.
 		body := dial("POST /api/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + testKey +
 			"\r\nContent-Type: application/json\r\nContent-Length: 9000\r\n\r\n{\"input\":")
 		go trickle(t.Context(), body, make(chan time.Duration, 1))
@@ -56,7 +56,7 @@ func TestFaultSlowClients(t *testing.T) {
 	for range cap(ended) {
 		select {
 		case took := <-ended:
-			is.True(took < time.Minute) // who never ends the head of a request may stay
+			is.True(took < time.Minute) // a client that never ends the header of a request may stay
 		case <-time.After(time.Minute):
 			t.Fatal("a slow client is never cut off")
 		}
@@ -67,7 +67,7 @@ func TestFaultSlowClients(t *testing.T) {
 	w.end()
 }
 
-// trickle sends a byte now and then until the other side has had enough.
+// trickle sends a byte now and then until the server closes the connection.
 func trickle(ctx context.Context, c net.Conn, ended chan<- time.Duration) {
 	begun := time.Now()
 	go func() {
@@ -86,7 +86,7 @@ func trickle(ctx context.Context, c net.Conn, ended chan<- time.Duration) {
 	ended <- time.Since(begun)
 }
 
-// TestFaultSleep stops the program for longer than its leases, as a laptop does that is closed.
+// TestFaultSleep stops the program for longer than its leases, as a closed laptop does.
 func TestFaultSleep(t *testing.T) {
 	faults(t)
 	t.Parallel()
@@ -106,8 +106,8 @@ func TestFaultSleep(t *testing.T) {
 	w.end()
 }
 
-// TestFaultDamage overwrites a part of the database under a running program. It names the damage
-// and lives on for reading; a backup brings everything back.
+// TestFaultDamage overwrites a part of the database of a running program. The program reports the
+// damage and still answers reads. A backup restores everything.
 func TestFaultDamage(t *testing.T) {
 	faults(t)
 	t.Parallel()
@@ -138,11 +138,11 @@ func TestFaultDamage(t *testing.T) {
 			break
 		}
 	}
-	is.True(failed > 0) // the damage was met
+	is.True(failed > 0) // a request has found the damage
 	a, err := s.send(t.Context(), http.MethodGet, "/readyz", nil)
 	is.NoErr(err)
 	is.Equal(a.status, http.StatusServiceUnavailable)
-	is.True(bytes.Contains(a.body, []byte("restore"))) // it says what to do
+	is.True(bytes.Contains(a.body, []byte("restore"))) // the answer contains the advice
 	a, err = s.send(t.Context(), http.MethodGet, "/healthz", nil)
 	is.NoErr(err)
 	is.Equal(a.status, http.StatusOK)
@@ -157,7 +157,7 @@ func TestFaultDamage(t *testing.T) {
 	again.stop(t)
 }
 
-// overwrite writes noise over pages in the middle of a file.
+// overwrite writes random bytes over pages in the middle of a file.
 func overwrite(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -180,8 +180,8 @@ func overwrite(t *testing.T, path string) {
 	}
 }
 
-// TestFaultFolder starts the program on folders that are not as it left them: it refuses in one
-// line that names the fault, and changes nothing.
+// TestFaultFolder starts the program on folders that others have changed. It refuses in one line
+// that names the fault, and changes nothing.
 func TestFaultFolder(t *testing.T) {
 	faults(t)
 	t.Parallel()

@@ -22,12 +22,12 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// A receiver is an endpoint of webhooks that keeps the ids of the deliveries of each turn.
+// A receiver is a webhook endpoint that stores the ids of the deliveries of each turn.
 type receiver struct {
 	*httptest.Server
 	mu    sync.Mutex
-	turns map[string]map[string]int // how often each delivery came, by turn
-	fault http.HandlerFunc          // that answers instead; nil mostly
+	turns map[string]map[string]int // the number of each delivery, by turn
+	fault http.HandlerFunc          // answers instead; usually nil
 }
 
 func newReceiver(t testing.TB) *receiver {
@@ -47,7 +47,7 @@ func newReceiver(t testing.TB) *receiver {
 	return h
 }
 
-// note keeps a delivery that has come whole.
+// note stores a complete delivery.
 func (h *receiver) note(r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var v struct {
@@ -55,7 +55,7 @@ func (h *receiver) note(r *http.Request) {
 		Turn struct{ ID string }
 	}
 	if err != nil || json.Unmarshal(body, &v) != nil {
-		return // cut off by a kill
+		return // truncated by a kill
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,19 +71,19 @@ func (h *receiver) breaks(fault http.HandlerFunc) {
 	h.fault = fault
 }
 
-// of returns the deliveries of a turn, and how often each came.
+// of returns the deliveries of a turn, with the number of each.
 func (h *receiver) of(turn string) map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.turns[turn]
 }
 
-// A relayHost is a mail server that takes the replies. It counts them by Message-ID.
+// A relayHost is a mail server that receives the replies. It counts them by Message-ID.
 type relayHost struct {
 	addr  string
 	mu    sync.Mutex
 	got   map[string]int
-	fault func() error // what it does with a mail first; nil mostly
+	fault func() error // called first for a mail; usually nil
 }
 
 func newRelayHost(t testing.TB) *relayHost {
@@ -113,7 +113,7 @@ func (h *relayHost) copies(messageID string) int {
 	return h.got[messageID]
 }
 
-// silentLog drops what the relay logs: connections that a kill ends.
+// silentLog drops the log of the relay, which is about connections that a kill ends.
 type silentLog struct{}
 
 func (silentLog) Printf(string, ...any) {}
@@ -171,7 +171,7 @@ func (e *mailErrand) try(_ context.Context, w *world, s *instance) error {
 	addr := mailPrinted.FindStringSubmatch(s.stdout.String())[1]
 	err := sendMail(addr, w.plain+"@localhost", raw)
 	var answer *textproto.Error
-	// 421: it stops; 4.3.2: it is in maintenance. In both cases its sender tries again.
+	// 421: the server stops; 4.3.2: it is in maintenance. In both cases the sender tries again.
 	if errors.As(err, &answer) && answer.Code != 421 && !strings.HasPrefix(answer.Msg, "4.3.2") {
 		return err
 	}

@@ -23,7 +23,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// faults skips a test that takes long, unless CI or somebody asks for faults.
+// faults skips a long test unless the environment asks for faults.
 func faults(t testing.TB) {
 	t.Helper()
 	if os.Getenv("FAULTS") == "" {
@@ -34,17 +34,17 @@ func faults(t testing.TB) {
 // A serviceFault is a fault of a service that the program uses.
 type serviceFault struct {
 	set setting
-	// breaks breaks the service. mend ends the fault, and met counts who has met it.
+	// breaks breaks the service. mend ends the fault, and met counts how often the program met it.
 	breaks func(w *world) (mend func(), met *atomic.Int64)
-	// seen checks what people see when the fault is over.
+	// seen checks what users can see after the fault.
 	seen func(w *world)
 }
 
-// memory is how much the program may grow by, whatever a service answers.
+// memory bounds the growth of the program.
 const memory = 128 << 20
 
-// TestFaultServices breaks the services around the program while clients work: their work is not
-// delayed, people can see what is wrong, and all that was owed is done once the service is back.
+// TestFaultServices breaks the external services while clients work. Their work is not delayed,
+// users can see the fault, and pending work is done once the service is back.
 func TestFaultServices(t *testing.T) {
 	faults(t)
 	t.Parallel()
@@ -65,7 +65,7 @@ func TestFaultServices(t *testing.T) {
 				f.set.how.wrap = resolver.wrap(t)
 			}
 			w := newWorld(t, "services", f.set)
-			w.wait = 3 * time.Minute // a mail is tried again after one
+			w.wait = 3 * time.Minute // a mail is retried after one minute
 			before := w.now.resident(t)
 			end := w.load()
 			w.awaitAnswers(len(w.clients))
@@ -73,10 +73,10 @@ func TestFaultServices(t *testing.T) {
 			if resolver != nil {
 				mend, met = func() { resolver.mode.Store("") }, &resolver.asked
 			}
-			w.answersAgain(5 * len(w.clients)) // the work goes on
+			w.answersAgain(5 * len(w.clients)) // clients still get answers
 			storetest.Eventually(t, "somebody who meets the fault", func() bool { return met.Load() > 0 })
 			w.ready(http.StatusOK)
-			is.True(w.now.resident(t) < before+memory) // the program grows with what the service does
+			is.True(w.now.resident(t) < before+memory) // the program needs too much memory
 			mend()
 			end()
 			w.check()
@@ -88,7 +88,7 @@ func TestFaultServices(t *testing.T) {
 	}
 }
 
-// hangHook takes deliveries and does not answer.
+// hangHook accepts deliveries and does not answer.
 func hangHook(w *world) (func(), *atomic.Int64) {
 	mended, met := make(chan struct{}), &atomic.Int64{}
 	w.hook.breaks(func(rw http.ResponseWriter, r *http.Request) {
@@ -122,7 +122,7 @@ func endlessHook(w *world) (func(), *atomic.Int64) {
 	return func() { w.hook.breaks(nil) }, met
 }
 
-// hangRelay takes connections and does not answer, until it ends them.
+// hangRelay accepts connections and does not answer, until it closes them.
 func hangRelay(w *world) (func(), *atomic.Int64) {
 	mended, met := make(chan struct{}), &atomic.Int64{}
 	w.relay.breaks(func() error {
@@ -145,7 +145,7 @@ func refuseRelay(w *world) (func(), *atomic.Int64) {
 	return func() { w.relay.breaks(nil) }, met
 }
 
-// sawFailedDeliveries requires that people can read why deliveries failed.
+// sawFailedDeliveries requires that users can read why deliveries failed.
 func (w *world) sawFailedDeliveries() {
 	if n := storetest.Rows(w.t, w.dir, `SELECT count(*) FROM webhook_executions WHERE request_status = 'error'
 		AND (error_message <> '' OR response_status >= 500)`)[0][0]; n == "0" {
@@ -169,7 +169,7 @@ func (w *world) ready(status int) string {
 	return string(a.body)
 }
 
-// resident returns how much memory the program has.
+// resident returns the resident memory of the program.
 func (p *program) resident(t testing.TB) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -184,13 +184,13 @@ func (p *program) resident(t testing.TB) int {
 	return kib << 10
 }
 
-// nameFault is a fault of the name servers, in a mode of nameServer. The relay has a name.
+// nameFault returns a fault of the name server, in a mode of nameServer. The relay has a host name.
 func nameFault(mode string) serviceFault {
 	return serviceFault{set: setting{relay: "relay.faults.test", how: invocation{wrap: []string{mode}}},
 		breaks: func(*world) (func(), *atomic.Int64) { return nil, nil }}
 }
 
-// A nameServer answers each question with 127.0.0.1, unless it is broken.
+// A nameServer answers each query with 127.0.0.1, unless it is broken.
 type nameServer struct {
 	net.PacketConn
 	mode  atomic.Value // hang, fail or ""
@@ -199,7 +199,7 @@ type nameServer struct {
 
 var nameServers atomic.Int64
 
-// newNameServer starts one, on an address of its own: the port of name servers cannot be chosen.
+// newNameServer starts a name server on its own address, because the port of name servers is fixed.
 func newNameServer(t *testing.T, mode string) *nameServer {
 	t.Helper()
 	pc, err := net.ListenPacket("udp", fmt.Sprintf("127.53.%d.%d:53", os.Getpid()%250, 1+nameServers.Add(1)))
@@ -213,7 +213,7 @@ func newNameServer(t *testing.T, mode string) *nameServer {
 	return s
 }
 
-// wrap is a command that runs the program with this name server alone.
+// wrap returns a command that runs the program with only this name server.
 func (s *nameServer) wrap(t *testing.T) []string {
 	t.Helper()
 	host, _, err := net.SplitHostPort(s.LocalAddr().String())
@@ -254,12 +254,12 @@ func (s *nameServer) serve() {
 				Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}}}}
 		}
 		if b, err := m.Pack(); err == nil {
-			_, _ = s.WriteTo(b, from) // a lost answer is asked for again
+			_, _ = s.WriteTo(b, from) // a lost answer is requested again
 		}
 	}
 }
 
-// A modelHost speaks the protocol of OpenAI, unless it is broken.
+// A modelHost is an OpenAI-compatible server that can be broken.
 type modelHost struct {
 	*httptest.Server
 	fault atomic.Pointer[http.HandlerFunc]
@@ -298,8 +298,8 @@ func newModelHost(t *testing.T, fault http.HandlerFunc) *modelHost {
 	return p
 }
 
-// TestFaultProviders has the provider of models break in ugly ways. Its tasks wait and can be
-// cancelled, other tasks go on, and what waits is done once the provider is back.
+// TestFaultProviders breaks the model provider in several ways. Its tasks wait and can be
+// cancelled, other tasks run, and waiting tasks end once the provider is back.
 func TestFaultProviders(t *testing.T) {
 	faults(t)
 	t.Parallel()
@@ -337,7 +337,7 @@ func TestFaultProviders(t *testing.T) {
 			storetest.Eventually(t, "a call of the model", func() bool { return p.asked.Load() >= 2 })
 			other := s.mustPost(t, "/api/workers", map[string]any{"title": "Other", "model": "offline"}).ID
 			v := s.mustPost(t, "/api/tasks", map[string]any{"workerId": other, "input": offlineScript("say other")})
-			is.Equal(v.OutputText, "other") // another model's work goes on
+			is.Equal(v.OutputText, "other") // the work of another model goes on
 			begun := time.Now()
 			a, err := s.post(t.Context(), "/api/tasks/"+cancelled.Metadata.TaskID+"/cancel", nil)
 			is.NoErr(expect(a, err))
@@ -346,7 +346,7 @@ func TestFaultProviders(t *testing.T) {
 			is.Equal(s.mustGet(t, "/api/workers/"+waits.ID).Running, true)
 
 			p.fault.Store(nil)
-			p.CloseClientConnections() // as a provider that starts again
+			p.CloseClientConnections() // as a restarted provider does
 			is.Equal(s.ended(t, waits).OutputText, "all is well")
 			is.Equal(s.mustGet(t, "/api/workers/"+waits.ID).Error, nil)
 			s.stop(t)

@@ -16,7 +16,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A sample is what the program uses at one moment of a soak.
+// A sample is the use of resources at one moment of a soak.
 type sample struct {
 	resident, heap, wal, database int // bytes
 	goroutines, descriptors       int
@@ -29,7 +29,7 @@ func (s sample) String() string {
 		float64(s.wal)/1e6, s.tasks, s.database/max(s.tasks, 1))
 }
 
-// sample measures the program while nothing is under way.
+// sample measures the program while it is idle.
 func (w *world) sample() (s sample) {
 	w.t.Helper()
 	s.resident = w.now.resident(w.t)
@@ -70,8 +70,7 @@ func (w *world) sample() (s sample) {
 	return s
 }
 
-// lowest returns the least value of a figure. What the garbage collector has not yet taken away
-// and what is under way just now come and go above it.
+// lowest returns the least value of a figure. Uncollected garbage and running work only add to it.
 func lowest(samples []sample, figure func(sample) int) int {
 	least := figure(samples[0])
 	for _, s := range samples {
@@ -80,8 +79,8 @@ func lowest(samples []sample, figure func(sample) int) int {
 	return least
 }
 
-// TestFaultSoak has clients work for long: SOAK names the time, such as 20m. It prints what the
-// program uses every minute, or ten times in all, and requires that this does not grow.
+// TestFaultSoak runs clients for a long time: SOAK sets it, such as 20m. It prints the use of
+// resources every minute, or ten times in all, and requires that this does not grow.
 func TestFaultSoak(t *testing.T) {
 	faults(t)
 	t.Parallel()
@@ -118,7 +117,7 @@ func TestFaultSoak(t *testing.T) {
 	}
 }
 
-// isFlat requires that nothing is more by a fifth in the second half of the samples.
+// isFlat requires that no figure of the second half of the samples is higher by a fifth.
 func isFlat(t *testing.T, samples []sample) {
 	t.Helper()
 	half := len(samples) / 2

@@ -16,10 +16,10 @@ import (
 )
 
 // A followErrand starts a task and reads its stream to the end, through every kill and through
-// connections that it ends itself.
+// connections that the client closes.
 type followErrand struct {
 	mark   string
-	cut    int // events after which it ends its first connection
+	cut    int // events after which it closes its first connection
 	random *rand.Rand
 
 	worker, task string
@@ -55,10 +55,10 @@ func (e *followErrand) try(ctx context.Context, w *world, s *instance) error {
 	}
 }
 
-// errCut ends a connection from the side of the client.
+// errCut marks a connection that the client closes.
 var errCut = errors.New("cut by the client")
 
-// read reads the stream over one connection, and reports whether it has come to its end.
+// read reads the stream over one connection, and reports whether it has reached its end.
 func (e *followErrand) read(ctx context.Context, s *instance) (done bool, err error) {
 	header := []string{}
 	if e.last != "" {
@@ -93,14 +93,14 @@ func (e *followErrand) read(ctx context.Context, s *instance) (done bool, err er
 	switch {
 	case errors.Is(err, errCut):
 		return false, nil
-	case err == nil && !done: // a stop ends streams in good order
+	case err == nil && !done: // a normal stop ends streams without an error
 		return false, brokenError{io.ErrUnexpectedEOF}
 	}
 	return done, err
 }
 
-// readStream reads server-sent events. It returns true at the end that the server announces, and
-// a brokenError where the connection breaks.
+// readStream reads server-sent events. It returns true at the announced end, and a brokenError if
+// the connection breaks.
 func readStream(body io.Reader, each func(id, data string) error) (done bool, err error) {
 	sc := bufio.NewScanner(body)
 	sc.Buffer(nil, 1<<20)
@@ -123,7 +123,7 @@ func readStream(body io.Reader, each func(id, data string) error) (done bool, er
 	return false, broken(sc.Err())
 }
 
-// A uiMessage is what the chunks of a stream add up to.
+// A uiMessage is the message that the chunks of a stream form.
 type uiMessage struct {
 	parts []*uiPart
 	steps []int // where each step begins in parts
@@ -188,7 +188,7 @@ func (m *uiMessage) String() string {
 	return b.String()
 }
 
-// check compares what the connections told together with one stream of the whole task.
+// check compares the events of all connections with one stream of the whole task.
 func (e *followErrand) check(w *world, h *held) {
 	h.once(e.mark, true)
 	whole := &followErrand{mark: e.mark, worker: e.worker, task: e.task, random: e.random}

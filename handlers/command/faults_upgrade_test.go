@@ -18,8 +18,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestFaultUpgrade kills the program while it upgrades a folder of an older version, again and
-// again, and then lets it. Every task is there, and the copy of the old database is whole.
+// TestFaultUpgrade repeatedly kills the program while it upgrades a folder of an older version, and
+// then lets it finish. Every task is there, and the copy of the old database is complete.
 func TestFaultUpgrade(t *testing.T) {
 	faults(t)
 	t.Parallel()
@@ -58,7 +58,8 @@ func killInUpgrade(t *testing.T, version, copies int, r *rand.Rand) {
 		p.kill()
 		is.Equal(storetest.Rows(t, dir, `PRAGMA integrity_check`)[0][0], "ok")
 	}
-	// With its owner's key already there, the program takes no other: the database shows the rest.
+	// The old database has an owner's key, so testKey is not accepted: the test reads the database
+	// instead.
 	s := invocation{}.serve(t, dir, testKey, serveArgs(dir, "--model", "offline")...)
 	after := storetest.Rows(t, dir, counts)[0]
 	// A schedule of the old database may be due, and then adds a task.
@@ -81,11 +82,11 @@ func killInUpgrade(t *testing.T, version, copies int, r *rand.Rand) {
 	is.Equal(storetest.Rows(t, aside, counts)[0], before) // the copy
 	left, err := filepath.Glob(filepath.Join(dir, "*.tmp"))
 	is.NoErr(err)
-	is.Equal(len(left), 0) // half copies
+	is.Equal(len(left), 0) // incomplete copies
 }
 
-// shiftTimes moves all times in the database of a stopped program, which is as if the clock of the
-// machine had been moved the other way.
+// shiftTimes moves all times in the database of a stopped program, as if the clock of the machine
+// had been moved the other way.
 func shiftTimes(t *testing.T, dir string, by time.Duration) {
 	t.Helper()
 	var script strings.Builder
@@ -97,8 +98,8 @@ func shiftTimes(t *testing.T, dir string, by time.Duration) {
 	storetest.Script(t, dir, script.String())
 }
 
-// TestFaultClock has the clock set back by an hour while the program does not run, and set forward
-// again. Schedules, retries and sign-ins go on, and nothing runs twice.
+// TestFaultClock sets the clock back by an hour while the program does not run, and forward again.
+// Schedules, retries and sign-ins work, and nothing runs twice.
 func TestFaultClock(t *testing.T) {
 	faults(t)
 	t.Parallel()
@@ -111,7 +112,7 @@ func TestFaultClock(t *testing.T) {
 		}
 		return n
 	}
-	for _, by := range []time.Duration{time.Hour, -time.Hour, -26 * time.Hour} { // of the times, not of the clock
+	for _, by := range []time.Duration{time.Hour, -time.Hour, -26 * time.Hour} { // offsets of the stored times, not of the clock
 		end := w.load()
 		w.answersAgain(2 * len(w.clients))
 		end()

@@ -17,53 +17,53 @@ import (
 	"journeyman/store/storetest"
 )
 
-// The tests in the faults_ files hold the whole program against faults of the world: kills,
-// full disks, damage, clocks, missing descriptors, slow clients and dead services.
+// The tests in the faults_ files run the whole program with external faults: kills, full disks,
+// damage, clocks, missing descriptors, slow clients and broken services.
 
-// A world is a data folder with all that outlives the program on it: the clients, the
-// receivers of webhooks and mails, and what the clients were told.
+// A world is a data folder with everything that outlives the program: the clients, the receivers of
+// webhooks and mails, and the answers that clients have received.
 type world struct {
 	t       testing.TB
 	name    string // in the marks of its errands
 	dir     string
 	how     invocation
 	flags   []string
-	wait    time.Duration // how long it waits until nothing is under way
+	wait    time.Duration // how long it waits for the end of all work
 	random  *rand.Rand
 	clients []*client
 	hook    *receiver
 	relay   *relayHost
 	hours   []regular
 
-	// Workers: one without anything special, one with a webhook, one whose shell needs approvals.
+	// Workers: a plain one, one with a webhook, one whose shell needs approvals.
 	plain, hooked, careful string
 
 	mu       sync.Mutex
 	now      *instance
 	moved    chan struct{} // closed when another instance serves
 	answered int           // since now serves
-	progress chan struct{} // closed at the next answer; nil where nobody waits
+	progress chan struct{} // closed at the next answer; nil if nobody waits
 	errands  []errand      // of this round
 	checked  checkpoint
 	sum      tally
 }
 
-// A tally counts what happened in a world, so that a test that tests nothing fails.
+// A tally counts the events of a world, so that an empty test fails.
 type tally struct {
 	rounds, errands, acknowledged, turns, givenUp, claims, resumed, mails, copies, deliveries, firings, backups int
 }
 
-// An errand is one thing that a client wants done once.
+// An errand is a piece of work that a client wants done once.
 type errand interface {
-	// try asks for it. It returns a brokenError if the program was killed meanwhile.
+	// try requests it. It returns a brokenError if the program was killed meanwhile.
 	try(ctx context.Context, w *world, s *instance) error
-	// repeatable reports whether it may be asked for again after a brokenError.
+	// repeatable reports whether it may be requested again after a brokenError.
 	repeatable() bool
-	// check compares it with what the database holds, once nothing is under way.
+	// check compares it with the database after all work has ended.
 	check(w *world, h *held)
 }
 
-// A broken error is one of the connection: the process was killed, or stops.
+// A brokenError is an error of the connection: the process was killed, or stops.
 type brokenError struct{ error }
 
 func isBroken(err error) bool { return errors.As(err, new(brokenError)) }
@@ -75,7 +75,7 @@ func broken(err error) error {
 	return nil
 }
 
-// A setting says how a world differs from the usual one. Its zero value is fine.
+// A setting describes the difference of a world from the usual one. Its zero value is usable.
 type setting struct {
 	clients int // 6 unless set
 	seed    uint64
@@ -136,7 +136,7 @@ func (w *world) serving() (s *instance, moved <-chan struct{}) {
 	return w.now, w.moved
 }
 
-// answersAgain waits until so many more errands are done.
+// answersAgain waits until n more errands are done.
 func (w *world) answersAgain(n int) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -153,7 +153,7 @@ func (w *world) pause(most time.Duration) {
 	}
 }
 
-// awaitAnswers waits until so many errands were done since the last start.
+// awaitAnswers waits until n errands were done since the last start.
 func (w *world) awaitAnswers(n int) {
 	w.t.Helper()
 	deadline := time.After(patience)
@@ -194,7 +194,7 @@ type client struct {
 	turns  int    // that it has
 }
 
-// work runs errands until stop is closed, and finishes the one begun.
+// work runs errands until stop is closed, and finishes the current one.
 func (c *client) work(stop <-chan struct{}) {
 	for {
 		select {
@@ -209,7 +209,7 @@ func (c *client) work(stop <-chan struct{}) {
 	}
 }
 
-// run asks for an errand until it is done or must not be asked for again.
+// run requests an errand until it is done or must not be repeated.
 func (w *world) run(e errand) {
 	deadline := time.After(patience + w.wait)
 	for {
@@ -236,13 +236,13 @@ func (w *world) run(e errand) {
 	}
 }
 
-// brief describes an errand by its kind and its mark.
+// brief describes an errand by its type and its mark.
 func brief(e errand) string {
 	return fmt.Sprintf("%T %s", e, marked.FindString(fmt.Sprintf("%+v", e)))
 }
 
-// load runs the clients until the returned function is called, which waits for them. What waits
-// for an approval is approved meanwhile.
+// load runs the clients until the returned function is called, which waits for them. It approves
+// waiting calls meanwhile.
 func (w *world) load() (end func()) {
 	stop := make(chan struct{})
 	var clients sync.WaitGroup
@@ -263,7 +263,7 @@ func (w *world) load() (end func()) {
 	}
 }
 
-// decide approves all calls that wait, like people who do not tire.
+// decide approves all waiting calls.
 func (w *world) decide(stop <-chan struct{}) {
 	for {
 		select {
@@ -282,13 +282,13 @@ func (w *world) decide(stop <-chan struct{}) {
 	}
 }
 
-// unfinished counts what the program has still to do.
+// unfinished counts the remaining work of the program.
 const unfinished = `SELECT (SELECT count(*) FROM turns WHERE completed_at IS NULL),
 	(SELECT count(*) FROM deliveries WHERE next_attempt_at IS NOT NULL),
 	(SELECT count(*) FROM outbound_emails WHERE status = 'queued'),
 	(SELECT count(*) FROM schedules WHERE type = 'delayed' AND next_run_at IS NOT NULL)`
 
-// awaitQuiet waits until nothing is queued, runs or is to be sent.
+// awaitQuiet waits until nothing is queued, running or to be sent.
 func (w *world) awaitQuiet() {
 	w.t.Helper()
 	var left []string
@@ -306,7 +306,7 @@ func (w *world) awaitQuiet() {
 	}
 }
 
-// end returns the end of what was printed.
+// end returns the end of the output.
 func (o *printed) end() string {
 	s := o.String()
 	return s[max(0, len(s)-5000):]

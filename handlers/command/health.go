@@ -58,8 +58,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// WithReadiness returns the handler for the data folder's socket: web answers whether the server is
-// ready, control does everything else.
+// WithReadiness returns the handler of the data folder's socket: web answers readiness checks,
+// control everything else.
 func WithReadiness(web, control http.Handler, version string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != readyPath {
@@ -82,8 +82,8 @@ type Readiness struct {
 	Advice string            `json:"advice"`
 }
 
-// Ready returns the state of the running server. The error names the failing checks; the state is
-// then valid as far as the server has answered.
+// Ready returns the state of the running server. The error names the failing checks. After an
+// error, the state holds the fields that the server has sent.
 func (c *ControlClient) Ready(ctx context.Context) (r Readiness, err error) {
 	ctx, cancel := context.WithTimeout(ctx, healthPatience)
 	defer cancel()

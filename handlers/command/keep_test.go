@@ -22,7 +22,7 @@ func TestAges(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			is := is.New(t)
 			a := command.Age(7)
-			is.True(a.UnmarshalText([]byte(text)) != nil) // it is no age that a flag may have
+			is.True(a.UnmarshalText([]byte(text)) != nil) // the age is invalid
 			is.Equal(a, command.Age(7))
 		})
 	}

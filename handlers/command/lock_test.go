@@ -24,8 +24,8 @@ func programOn(t testing.TB, dir string) *command.Program {
 		Schema: storetest.Schema(t), Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}, Log: slog.New(slog.DiscardHandler)}
 }
 
-// TestOpenWaitsForADeadProcess holds the lock and the socket of a folder, as the copy of a
-// killed server does that is about to become a command. The start waits until it lets go.
+// TestOpenWaitsForADeadProcess holds the lock and the socket of a folder, as the forked process of
+// a killed server does. The start waits for their release.
 func TestOpenWaitsForADeadProcess(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -37,7 +37,7 @@ func TestOpenWaitsForADeadProcess(t *testing.T) {
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		c, err := socket.Accept() // the start asks whether a server answers
+		c, err := socket.Accept() // the start checks whether a server answers
 		if err == nil {
 			_ = c.Close()
 		}
@@ -56,7 +56,7 @@ func TestOpenBesideAServer(t *testing.T) {
 	st := storetest.Open(t, store.Options{})
 	control(t, st, st.Dir())
 	_, err := programOn(t, st.Dir()).OpenStore()
-	is.True(errors.Is(err, store.ErrLocked)) // another process has it
+	is.True(errors.Is(err, store.ErrLocked)) // another process holds the lock
 	_, err = os.Stat(filepath.Join(st.Dir(), "control.sock"))
 	is.NoErr(err) // the server keeps its socket
 }

@@ -37,7 +37,7 @@ type MaintenanceCall struct {
 	Wait time.Duration `json:"wait"` // for running turns to end
 }
 
-// maintain does what the call asks for. running is the number of turns that still run.
+// maintain performs the call. running is the number of turns that still run.
 func (s *Service) maintain(ctx context.Context, c MaintenanceCall) (result string, running int64, err error) {
 	switch c.Do {
 	case "on":
@@ -48,7 +48,7 @@ func (s *Service) maintain(ctx context.Context, c MaintenanceCall) (result strin
 	case "status":
 		running, err = s.Store.RunningTurns(ctx)
 	default: // the command line of a newer version
-		err = store.Errorf(store.Invalid, "the running server does not know maintenance %s", c.Do)
+		err = store.Errorf(store.Invalid, "the running server does not support maintenance %s", c.Do)
 	}
 	if err != nil {
 		return "", 0, err
@@ -70,7 +70,7 @@ func (s *Service) endMaintenance() {
 		return
 	}
 	s.Log.Info("maintenance ends", "took", time.Since(since).Round(time.Second))
-	s.Runner.Wake() // the scheduler, the outbox and the deliveries look often by themselves
+	s.Runner.Wake() // the scheduler, the outbox and the deliveries check often by themselves
 }
 
 // awaitTurns waits until no turn runs, or until the time is over. It returns how many still run.
@@ -84,7 +84,7 @@ func (s *Service) awaitTurns(ctx context.Context, wait time.Duration) (running i
 	tick := time.NewTicker(turnsEvery)
 	defer tick.Stop()
 	for {
-		// Of the database and not of the runner, which learns of a committed claim a little later.
+		// The runner's own count changes a little after a claim is committed.
 		running, err = s.Store.RunningTurns(ctx)
 		if err != nil || running == 0 {
 			return running, err
@@ -99,7 +99,7 @@ func (s *Service) awaitTurns(ctx context.Context, wait time.Duration) (running i
 	}
 }
 
-// turnsEvery is the time between two looks for running turns.
+// turnsEvery is the time between two checks for running turns.
 const turnsEvery = 100 * time.Millisecond
 
 // maintenanceLine returns a line for people.

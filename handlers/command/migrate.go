@@ -47,7 +47,7 @@ func (c *Migrate) Run(p *Program) error {
 	return nil
 }
 
-// explainCopy says what to do about an error of a copy.
+// explainCopy adds advice to an error of a copy.
 func explainCopy(err error) error {
 	if errors.Is(err, store.ErrLocked) {
 		return errors.New("a server has the data folder open: stop it first")

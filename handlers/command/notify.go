@@ -33,7 +33,7 @@ type Health interface {
 
 const (
 	statusEvery = 15 * time.Second // between two reports, without a watchdog
-	extension   = 30 * time.Second // that the manager waits after each sign of a long start
+	extension   = 30 * time.Second // how much longer the manager waits after each message of a long start
 	extendEvery = 10 * time.Second
 )
 
@@ -71,7 +71,7 @@ func (n *Notifier) Opening(open func() error) error {
 func extend(d time.Duration) string { return fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", d.Microseconds()) }
 
 // Ready reports that the server serves. From now on the manager gets the status, and its watchdog
-// a sign of life as long as the process is alive.
+// gets keep-alive messages while Alive returns no error.
 func (n *Notifier) Ready(h Health) {
 	n.health = h
 	n.send(daemon.SdNotifyReady, n.status())
@@ -85,12 +85,12 @@ func (n *Notifier) Ready(h Health) {
 	n.running.Go(func() { n.report(ctx, patience) })
 }
 
-// report sends the status and the sign of life until ctx ends. patience is how long the manager
-// waits for a sign of life, 0 if it waits for none.
+// report sends the status and keep-alive messages until ctx ends. patience is the time-out of the
+// manager's watchdog, 0 for none.
 func (n *Notifier) report(ctx context.Context, patience time.Duration) {
 	every := statusEvery
 	if patience > 0 {
-		every = patience / 3 // one lost message and a slow check do not kill the process
+		every = patience / 3 // one lost message and a slow check do not reach the time-out
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -100,7 +100,7 @@ func (n *Notifier) report(ctx context.Context, patience time.Duration) {
 			lines = append(lines, daemon.SdNotifyWatchdog)
 		}
 		if ctx.Err() != nil {
-			return // the manager knows of the stop, and this status must not hide it
+			return // Stopping has sent its own status
 		}
 		n.send(lines...)
 		select {
@@ -127,16 +127,16 @@ func (n *Notifier) status() string {
 	return "STATUS=" + strings.ReplaceAll(n.health.Status(), "\n", " ")
 }
 
-// Reloading reports that the server reads its configuration again. done reports that it has, and
-// adds a line on how that went.
+// Reloading reports that the server reads its configuration again. done reports the end of the
+// reload and its result.
 func (n *Notifier) Reloading() (done func(result string)) {
-	// Type=notify-reload asks for the time, which tells this reload from an earlier one.
+	// Type=notify-reload needs the time, to distinguish this reload from an earlier one.
 	n.send(daemon.SdNotifyReloading, strings.TrimSpace(daemon.SdNotifyMonotonicUsec()))
 	return func(result string) { n.send(daemon.SdNotifyReady, "STATUS="+strings.ReplaceAll(result, "\n", " ")) }
 }
 
-// Stopping reports that the server stops, and how long that may take. The watchdog gets signs of
-// life no more, because the manager watches the time of the stop.
+// Stopping reports that the server stops, and how long that may take. It ends the keep-alive
+// messages, because the manager now limits the time of the stop.
 func (n *Notifier) Stopping(atMost time.Duration) {
 	if n.end != nil {
 		n.end()

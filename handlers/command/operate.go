@@ -17,7 +17,7 @@ func (Reloading) Run(p *Program) error {
 	return err
 }
 
-// askServer asks the running server for one operation.
+// askServer performs one operation through the running server.
 func (p *Program) askServer(c Call) (Reply, error) {
 	client := NewControlClient(p.Data)
 	ctx, cancel := context.WithTimeout(p.Context, lockPatience)

@@ -54,8 +54,8 @@ func Parse(cfg any, args []string, stdin io.Reader, options ...kong.Option) (*In
 }
 
 // useConfigFile loads the configuration file, if a flag names one. Kong calls it for each part of
-// the command line, before it asks for values besides those of the command line, the environment
-// and the defaults.
+// the command line, before it resolves values that neither the command line, the environment nor a
+// default sets.
 func (inv *Invocation) useConfigFile(ctx *kong.Context) error {
 	if inv.loaded {
 		return nil

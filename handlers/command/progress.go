@@ -69,7 +69,7 @@ func (p *Progress) Follow(ctx context.Context, s *stream.Stream) error {
 		events, done, err := p.next(ctx, s)
 		for _, e := range events {
 			var c chunk
-			if json.Unmarshal(e.Data, &c) != nil { // our own chunks do not fail
+			if json.Unmarshal(e.Data, &c) != nil { // chunks always unmarshal
 				continue
 			}
 			p.show(c)
@@ -88,8 +88,8 @@ func (p *Progress) Follow(ctx context.Context, s *stream.Stream) error {
 	}
 }
 
-// next waits for events. On a terminal it returns early, with DeadlineExceeded, to
-// let the spinner turn.
+// next waits for events. On a terminal it returns early, with DeadlineExceeded, so that the spinner
+// moves.
 func (p *Progress) next(ctx context.Context, s *stream.Stream) ([]stream.Event, bool, error) {
 	if !p.Live {
 		return s.Next(ctx)

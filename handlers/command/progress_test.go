@@ -26,8 +26,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// follow runs an input and returns what is shown of it. A nil model is the offline
-// one.
+// follow runs an input and returns the shown progress. A nil model is the offline model.
 func follow(t *testing.T, m model.Model, p *command.Progress, input string) string {
 	t.Helper()
 	st := storetest.Open(t, store.Options{})
@@ -79,12 +78,12 @@ func TestTerminal(t *testing.T) {
 	out := follow(t, nil, &command.Progress{Live: true, Color: true}, steps)
 	is.True(regexp.MustCompile(`\r\x1b\[36m[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]\x1b\[0m [a-z_]+ \d+s\x1b\[K`).MatchString(out)) // a spinner
 	is.True(strings.Contains(out, "\x1b[31mfailed: "))
-	is.True(strings.HasSuffix(out, "\r\x1b[K")) // and nothing is left of it
+	is.True(strings.HasSuffix(out, "\r\x1b[K")) // the spinner is removed
 	plain := follow(t, nil, &command.Progress{Live: true}, steps)
 	is.True(!strings.Contains(plain, "\x1b[3"))
 }
 
-// What a model says cannot steer the terminal.
+// A model's text cannot control the terminal.
 func TestHostileText(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -109,7 +108,7 @@ func TestHostileText(t *testing.T) {
 	is.Equal(command.Printable("a\tb\nc\x1b[2J\u202e\r"), "a\tb\nc[2J")
 }
 
-// calling is a model that asks for tools once.
+// calling is a model that calls tools once.
 type calling struct {
 	parts []model.Part
 	once  sync.Once
@@ -163,8 +162,8 @@ func TestPrintKeys(t *testing.T) {
 	is.True(strings.HasSuffix(lines[3], "expires 2026-01-02T03:04:05Z"))
 }
 
-// carryOut runs a script as "run" does, for a new worker that asks before it writes,
-// with what a person types, or for want of a terminal nil.
+// carryOut runs a script as "run" does, for a new worker whose writes need approval. stdin is the
+// person's input, nil without a terminal.
 func carryOut(t *testing.T, stdin io.Reader, input string) (stdout, stderr string, err error) {
 	t.Helper()
 	st := storetest.Open(t, store.Options{})
@@ -218,7 +217,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAskOfNoTool names what nobody would ever be asked about.
+// TestAskOfNoTool checks that an unknown tool is refused.
 func TestAskOfNoTool(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -45,7 +45,7 @@ func TestProviderCommands(t *testing.T) {
 	do := func(call command.ProviderCall) string {
 		reply, err := folder.Do(t.Context(), command.Call{Provider: &call})
 		text := fmt.Sprintf("%+v %v", reply.Providers, err)
-		is.True(!strings.Contains(text, key)) // no key leaves the folder
+		is.True(!strings.Contains(text, key)) // no reply holds the key
 		for _, p := range reply.Providers {
 			text += p.Name + "=" + p.Test.Answer
 		}
@@ -67,6 +67,6 @@ func TestProviderCommands(t *testing.T) {
 	is.True(!strings.Contains(do(command.ProviderCall{Remove: "box"}), "default"))
 	log, _, err := st.AuditLog(t.Context(), owner.Caller, store.AuditQuery{Action: "provider.delete"})
 	is.NoErr(err)
-	is.Equal(len(log), 1) // what the operator does is in the log
+	is.Equal(len(log), 1) // the audit log holds the change
 	is.Equal(log[0].UserID, "")
 }

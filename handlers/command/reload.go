@@ -18,8 +18,8 @@ import (
 	"journeyman/runner/tool/mcp"
 )
 
-// A Reload collects what would change before anything does: a fault in one file leaves everything
-// as it was.
+// A Reload collects all changes before it applies them, so that a fault in one file changes
+// nothing.
 type Reload struct {
 	changes []string // names of what changes, never values
 	commits []func()
@@ -27,8 +27,8 @@ type Reload struct {
 	faults  []error
 }
 
-// Add adds the change of the part of that name, or the reason why its new configuration cannot be
-// used. Without both it adds nothing.
+// Add adds a change to the part of that name, or the error of its new configuration. If both are
+// nil, it adds nothing.
 func (r *Reload) Add(name string, commit func(), err error) {
 	if err != nil {
 		r.faults = append(r.faults, fmt.Errorf("%s: %w", name, err))
@@ -50,8 +50,8 @@ func (r *Reload) AddLevel(now *slog.LevelVar, next string) {
 	}
 }
 
-// AddCertificate adds the change of a certificate. now is nil if the server began without files of
-// a certificate.
+// AddCertificate adds the change of a certificate. now is nil if the server started without
+// certificate files.
 func (r *Reload) AddCertificate(flag string, now *handlers.FileCertificate, cert, key string) {
 	if now == nil || cert == "" {
 		if now != nil || cert != "" {
@@ -75,9 +75,9 @@ func (r *Reload) result() string {
 	return text
 }
 
-// Reload reads the configuration again, and replaces what has changed and can be replaced while
-// the server runs. It returns what that was, as a line for people. After an error nothing has
-// changed.
+// Reload reads the configuration again, and replaces the parts that have changed and can be
+// replaced while the server runs. It returns a line for people that lists the changes. After an
+// error nothing has changed.
 func (s *Service) Reload() (result string, err error) {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -100,17 +100,17 @@ func (s *Service) Reload() (result string, err error) {
 	return r.result(), nil
 }
 
-// Prepare adds what the engine would replace: the keys of providers, the price table, the MCP
-// servers and the key of the search engine.
+// Prepare adds the changes of the engine: the keys of providers, the price table, the MCP servers
+// and the key of the search engine.
 func (e *Engine) Prepare(r *Reload, p *Program, next Settings) {
 	env, changed, err := p.Env.Reread()
 	if err != nil {
 		r.Add("secrets", nil, err)
-		return // what follows would fail for the same reason
+		return // the steps below would fail for the same reason
 	}
 	changed = slices.DeleteFunc(changed, func(name string) bool {
 		once := strings.HasPrefix(name, "AWS_") || strings.HasPrefix(name, "OTEL_")
-		if once { // its user read it at the start
+		if once { // the value was needed only at the start
 			r.NeedsRestart(name)
 		}
 		return once
@@ -137,7 +137,7 @@ func (e *Engine) Prepare(r *Reload, p *Program, next Settings) {
 
 func (e *Engine) prepareServers(r *Reload, p *Program, next Settings, env *Environment) {
 	servers, err := mcp.Load(next.MCP, p.Data, env.Get)
-	if err = cmp.Or(env.Check(), err); err != nil { // a secret that cannot be read explains more
+	if err = cmp.Or(env.Check(), err); err != nil { // a secret that cannot be read is the better explanation
 		r.Add("--mcp", nil, err)
 		return
 	}

@@ -16,8 +16,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestRestoreBesideBackupsFromTheFuture restores nothing from a folder while people have not said
-// which clock is right.
+// TestRestoreBesideBackupsFromTheFuture checks that nothing is restored from a folder with backups
+// from the future, unless the operator names one.
 func TestRestoreBesideBackupsFromTheFuture(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -33,11 +33,11 @@ func TestRestoreBesideBackupsFromTheFuture(t *testing.T) {
 	restored := filepath.Join(t.TempDir(), "restored")
 	p := programOn(t, restored)
 	err = (&command.Restore{File: dir}).Run(p)
-	is.True(err != nil && strings.Contains(err.Error(), paths[0]) && strings.Contains(err.Error(), paths[1])) // it names both
+	is.True(err != nil && strings.Contains(err.Error(), paths[0]) && strings.Contains(err.Error(), paths[1])) // the error names both
 	_, err = os.Stat(restored)
-	is.True(os.IsNotExist(err)) // it restores one of the two
+	is.True(os.IsNotExist(err)) // nothing is restored
 	is.NoErr((&command.Restore{File: dir, Check: true}).Run(p))
-	is.True(strings.Contains(p.Stderr.(*bytes.Buffer).String(), paths[1])) // the check does not name the other one
+	is.True(strings.Contains(p.Stderr.(*bytes.Buffer).String(), paths[1])) // the check names the other one
 	is.NoErr((&command.Restore{File: paths[1]}).Run(p))
 	_, err = os.Stat(restored)
 	is.NoErr(err)

@@ -43,7 +43,7 @@ func readSecrets(app *kong.Application, stdin io.Reader) error {
 				name)
 		}
 		if file == "-" {
-			// The first reader would take everything.
+			// The first flag would read all of standard input.
 			if fromStdin != "" {
 				return fmt.Errorf("--%s-file and --%s-file: only one of them can read standard input", fromStdin, name)
 			}
@@ -114,7 +114,7 @@ func NewEnvironment(getenv func(string) string) *Environment {
 	return &Environment{getenv: getenv, values: map[string]string{}}
 }
 
-// Get returns the value of a variable, or an empty text. Check returns its error.
+// Get returns the value of a variable, or an empty text. Check returns its error later.
 func (e *Environment) Get(name string) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

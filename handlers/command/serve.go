@@ -38,7 +38,7 @@ type ServeFlags struct {
 
 // CheckBaseURL returns an error for a base URL that no client can use.
 func (c *ServeFlags) CheckBaseURL() error {
-	u, err := url.Parse(c.BaseURL) // it may be empty: then the listen address replaces it
+	u, err := url.Parse(c.BaseURL) // the URL may be empty: then the listen address replaces it
 	if err != nil || c.BaseURL != "" && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return errors.New("--base-url: must be an http:// or https:// address")
 	}

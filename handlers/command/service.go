@@ -18,8 +18,8 @@ import (
 	"journeyman/store"
 )
 
-// A Service is the server: its parts and its listeners. It starts the parts in order, serves
-// until its context ends, and stops everything in the order that loses nothing.
+// A Service is the server: its parts and its listeners. It starts the parts in order, serves until
+// its context ends, and stops everything in an order that loses no work.
 type Service struct {
 	Log            *slog.Logger
 	Store          *store.Store
@@ -64,7 +64,8 @@ type Server interface {
 	Close() error
 }
 
-// Stopping reports whether the service has begun to stop. Load balancers learn it first.
+// Stopping reports whether the service has begun to stop. Load balancers see it before the
+// listeners close.
 func (s *Service) Stopping() bool { return s.stopping.Load() }
 
 // Starting reports whether parts do not run yet, although the listeners may serve.
@@ -109,9 +110,9 @@ func (s *Service) await(ctx context.Context, failed chan error, hangUp chan os.S
 	}
 }
 
-// startWhenWritable starts the parts. If the disk is full now, the listeners alone serve until it
-// has room: then the parts start, and a failure goes to failed. wait ends the waiting. In
-// maintenance the parts start and do nothing by themselves, except for backups.
+// startWhenWritable starts the parts. If the disk is full, only the listeners serve until it has
+// room: then the parts start, and a failure goes to failed. wait ends the waiting. In maintenance
+// the parts start and do no work, except for backups.
 func (s *Service) startWhenWritable(ctx context.Context, failed chan<- error) (wait func(), err error) {
 	ctx = store.DuringMaintenance(ctx)
 	if s.Store.WritableIn(ctx) == nil {
@@ -145,8 +146,8 @@ func (s *Service) start(ctx context.Context) error {
 	return nil
 }
 
-// shutdown makes the service unready first, so that load balancers send no more requests, and
-// then stops every part. delay says whether it waits for the load balancers.
+// shutdown first makes the service unready, so that load balancers send no more requests, and then
+// stops every part. If delay is set, it waits for the load balancers.
 func (s *Service) shutdown(delay bool) error {
 	s.stopping.Store(true)
 	s.Log.Info("stopping", "running", s.Runner.Running())
@@ -176,18 +177,18 @@ func (s *Service) stopParts(n int) error {
 	return errors.Join(errs...)
 }
 
-// lastAnswers is how long a stop takes at most besides the grace: the answers to clients whose
+// lastAnswers bounds the time of a stop besides the grace period: the answers to clients whose
 // turns were interrupted, the last deliveries and the last write.
 const lastAnswers = 15 * time.Second
 
-// Drain stops the runner and all listeners. Running turns get the grace. Clients that wait for a
-// turn hold their server open until the turn ends, so the runner and the servers stop together.
-// more are servers without a listener.
+// Drain stops the runner and all listeners. Running turns get the grace period. Clients that wait
+// for a turn hold their server open until the turn ends, so the runner and the servers stop
+// together. more are servers without a listener.
 func (s *Service) Drain(more ...Server) error {
 	grace, cancel := context.WithTimeout(context.Background(), s.Grace)
 	defer cancel()
-	// The servers get one more second. In it they answer clients whose turns were interrupted
-	// at the end of the grace.
+	// The servers get one more second, to answer the clients whose turns were interrupted at the
+	// end of the grace period.
 	answered, cancel := context.WithTimeout(context.Background(), s.Grace+time.Second)
 	defer cancel()
 	servers := more
@@ -198,10 +199,10 @@ func (s *Service) Drain(more ...Server) error {
 	}
 	stopped := make(chan error, len(servers))
 	for _, srv := range servers {
-		// At once, so that a slow mail does not keep the listeners of the others open.
+		// In parallel, so that a slow mail does not keep the other listeners open.
 		go func() { stopped <- stopServer(answered, srv) }()
 	}
-	errs := []error{s.Runner.Stop(grace)} // returns soon after the grace
+	errs := []error{s.Runner.Stop(grace)} // returns soon after the grace period
 	for range servers {
 		errs = append(errs, <-stopped)
 	}
@@ -218,8 +219,8 @@ func stopServer(ctx context.Context, srv Server) error {
 	return err
 }
 
-// Alive returns an error if the process hangs. A write to the database must return, but may
-// fail: a restart mends no full disk and no damage.
+// Alive returns an error if the process hangs. A write to the database must return, but may fail: a
+// restart would repair neither a full disk nor damage.
 func (s *Service) Alive(ctx context.Context) error {
 	switch {
 	case s.Store.WritableIn(store.DuringMaintenance(ctx)) != nil:
@@ -235,7 +236,7 @@ func (s *Service) Alive(ctx context.Context) error {
 	return nil
 }
 
-// Status returns what the server does, for the operator.
+// Status returns the state of the server as a line for the operator.
 func (s *Service) Status() string {
 	text := fmt.Sprintf("Serving on %s, %d turns are running", s.BaseURL, s.Runner.Running())
 	if s.Store.Maintenance() != nil {

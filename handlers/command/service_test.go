@@ -19,8 +19,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestLateStart starts parts when a full disk has room. The service is not ready before all of them
-// run, and if one fails, each part is stopped once.
+// TestLateStart starts parts after a full disk has room. The service is not ready before all of
+// them run, and if one fails, each part stops once.
 func TestLateStart(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]error{"works": nil, "fails": errors.New("no room")} {
@@ -49,7 +49,7 @@ func TestLateStart(t *testing.T) {
 			room()
 			<-begun
 			is.NoErr(st.Writable())
-			is.True(s.Starting()) // the gate is open, and not every part runs
+			is.True(s.Starting()) // the listeners serve, and not every part runs
 			close(goOn)
 			if failure == nil {
 				for s.Starting() {
@@ -59,12 +59,12 @@ func TestLateStart(t *testing.T) {
 			}
 			err = <-ended
 			is.Equal(failure == nil, err == nil)
-			is.Equal(stops, map[string]int{"one": 1, "two": 1, "three": 1}) // each once
+			is.Equal(stops, map[string]int{"one": 1, "two": 1, "three": 1}) // each part once
 		})
 	}
 }
 
-// TestStartStopsEarlierParts lets the third of four parts fail: the first two stop in reverse
+// TestStartStopsEarlierParts makes the third of four parts fail: the first two stop in reverse
 // order, the last one never starts, and the error names every failure.
 func TestStartStopsEarlierParts(t *testing.T) {
 	t.Parallel()
@@ -80,6 +80,6 @@ func TestStartStopsEarlierParts(t *testing.T) {
 	err := s.Run(t.Context(), func() { t.Error("the service is not up") }, func() {})
 	is.Equal(strings.Split(err.Error(), "\n"), []string{"start the three: no room", "stop the two: two hangs"})
 	is.Equal(strings.Join(did, ", "), "start one, start two, start three, stop two, stop one")
-	is.True(s.Stopping()) // nothing may be sent to it
+	is.True(s.Stopping()) // load balancers send nothing
 	is.True(!slices.Contains(did, "start four"))
 }

@@ -71,7 +71,7 @@ func checkMinimums(app *kong.Application) error {
 	return nil
 }
 
-// belowMinimum returns an error if value is below the tag "min" of a flag.
+// belowMinimum returns an error if value is below the minimum of a flag.
 func belowMinimum(f *kong.Flag, value reflect.Value) error {
 	if !f.Tag.Has("min") {
 		return nil

@@ -17,8 +17,7 @@ import (
 	"journeyman/store"
 )
 
-// localURL is the address that links in answers have when no server runs: the
-// address at which one serves by default.
+// localURL is the base of links in answers if no server runs: the default address of a server.
 const localURL = "http://127.0.0.1:8080"
 
 // ErrTaskFailed means that a task did not complete.
@@ -68,8 +67,7 @@ func (c *Run) Run(p *Program) (err error) {
 	return task.Run(p.Context, turn, c.File)
 }
 
-// A Task is one task that a started runner of this process carries out for the
-// person at the terminal.
+// A Task is a task that a runner of this process executes for the person at the terminal.
 type Task struct {
 	Store    *store.Store
 	Runner   *runner.Runner

@@ -13,8 +13,8 @@ import (
 	"journeyman/store"
 )
 
-// An Upgrade replaces this binary by a newer one. A kill at any moment leaves a binary that runs
-// and a database that it can read.
+// An Upgrade replaces this binary with a newer one. If it is killed at any moment, a binary that
+// runs and a database that it can read are left.
 type Upgrade struct {
 	From      string        `help:"The new binary: a file or an https:// address, also of a release's .tar.gz archive." placeholder:"FILE"`
 	Checksums string        `help:"File or https:// address with SHA-256 sums; checksums.txt beside the new binary by default." placeholder:"FILE"`
@@ -114,8 +114,8 @@ func (u *upgrade) prepare(ctx context.Context) (next Build, err error) {
 	return next, nil
 }
 
-// replace backs up, replaces the binary, and looks whether the new one works. If it does not, the
-// old one comes back.
+// replace makes a backup, replaces the binary, and checks that the new one works. Otherwise it
+// rolls back.
 func (u *upgrade) replace(next Build) error {
 	before, err := NewControlClient(u.Data).Ready(u.Context)
 	running := before.Process > 0 // ready or not
@@ -140,7 +140,7 @@ func (u *upgrade) replace(next Build) error {
 		err = u.tryNew()
 	}
 	if err != nil {
-		// Also where an interrupt has ended the wait: a half-done upgrade helps nobody.
+		// Also after an interrupt, so that no upgrade stays half done.
 		return u.rollBack(unit, err)
 	}
 	fmt.Fprintf(u.Stdout, "upgraded to %s; the old binary is %s\n", next.Version, u.path+oldSuffix)
@@ -184,8 +184,8 @@ func (u *upgrade) checkOwner(data string) error {
 		data, owner.Uid)
 }
 
-// swap puts the new binary in the place of the old one, which stays beside it. There is a whole
-// binary at path at every moment.
+// swap replaces the old binary, which stays beside the new one. path always holds a complete
+// binary.
 func swap(path string) error {
 	old, next := path+oldSuffix, path+newSuffix
 	// A link first, because a rename alone would leave nothing at path for a moment.
@@ -223,8 +223,8 @@ func (u *upgrade) awaitOther(process int) error {
 	}
 }
 
-// rollBack brings the old binary back, and the database from before the upgrade if the new
-// program has upgraded it. unit is nil where no service has to be stopped and started.
+// rollBack restores the old binary, and the database from before the upgrade if the new program has
+// upgraded it. unit is nil if there is no service to stop and start.
 func (u *upgrade) rollBack(unit *service, why error) error {
 	ctx := context.WithoutCancel(u.Context)
 	fmt.Fprintf(u.Stdout, "rolling back: %v\n", why)

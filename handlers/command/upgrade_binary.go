@@ -34,9 +34,9 @@ const (
 	programName    = "journeyman"
 )
 
-// fetchBinary writes the binary that from names to the file to, executable and on disk. from is a
+// fetchBinary writes the binary that from names to the file to, executable and synced. from is a
 // file or an https address of a binary or an archive. Its checksum must be in sums, a file or an
-// address; a file from a local folder may do without any.
+// address. A file from a local folder needs none.
 func fetchBinary(ctx context.Context, from, sums, to string, out io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchPatience)
 	defer cancel()
@@ -57,7 +57,7 @@ func fetchBinary(ctx context.Context, from, sums, to string, out io.Writer) (err
 	bounded := &io.LimitedReader{R: src, N: maxBinary + 1}
 	err = unpack(dst, io.TeeReader(bounded, hash))
 	if err == nil {
-		// The sum covers the whole file, of which an archive's end may be unread.
+		// The sum covers the whole file, but the end of an archive may be unread.
 		_, err = io.Copy(hash, bounded)
 	}
 	if bounded.N == 0 {
@@ -79,7 +79,7 @@ func fetchBinary(ctx context.Context, from, sums, to string, out io.Writer) (err
 	return nil
 }
 
-// unpack writes a binary, which may lie in a compressed tar.
+// unpack writes a binary, which may be in a compressed tar archive.
 func unpack(dst io.Writer, src io.Reader) error {
 	buffered := bufio.NewReader(src)
 	if magic, err := buffered.Peek(2); err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -194,7 +194,7 @@ func open(ctx context.Context, from string) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-// readBinary runs a binary for its version. So it also shows that this machine can run the
+// readBinary runs a binary to read its version. This also shows that this machine can run the
 // binary.
 func readBinary(ctx context.Context, file string) (b Build, err error) {
 	out, err := runBinary(ctx, binaryPatience, file, nil, "version", "--json")
@@ -210,21 +210,20 @@ func readBinary(ctx context.Context, file string) (b Build, err error) {
 	return b, nil
 }
 
-// systemVariables are what every program may need of the environment.
+// systemVariables returns the names of environment variables that every program may need.
 func systemVariables() []string {
 	return []string{"PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ"}
 }
 
-// folderVariables are the settings with which a start opens the data folder. None is a secret:
-// the new binary needs no key, because it opens no connection before it serves.
+// folderVariables returns the names of the settings that a start needs to open the data folder.
+// None is a secret: the new binary needs no key, because it opens no connection before it serves.
 func folderVariables() []string {
 	return []string{"JOURNEYMAN_CONFIG", "JOURNEYMAN_TIMEZONE", "JOURNEYMAN_QUEUE_LIMIT", "JOURNEYMAN_QUEUE_TOTAL",
 		"JOURNEYMAN_DISK_RESERVE", "JOURNEYMAN_DISK_WARNING", "JOURNEYMAN_LOG_FORMAT", "JOURNEYMAN_LOG_LEVEL"}
 }
 
 // runBinary returns the output of a binary. The binary gets the variables of the system and the
-// named ones, and no others: the environment of the person who upgrades may hold secrets that
-// are not the server's.
+// named ones, but no others: the environment of the operator may hold other secrets.
 func runBinary(ctx context.Context, patience time.Duration, file string, variables []string, args ...string) (
 	[]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -244,7 +243,8 @@ func runBinary(ctx context.Context, patience time.Duration, file string, variabl
 	return stdout.Bytes(), nil
 }
 
-// tryNew has the new binary open the data folder, where no server runs that could show it.
+// tryNew makes the new binary open the data folder. It is for a stopped server, where no readiness
+// shows that the binary works.
 func (u *upgrade) tryNew() error {
 	version, err := store.FolderVersion(u.Context, u.Data)
 	if err != nil || version == 0 {

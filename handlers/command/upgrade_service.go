@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// refuseManaged returns an error with the right command where a package manager or an image owns
-// the binary: it would not know of the change, or undo it.
+// refuseManaged returns an error with the right command if a package manager or an image owns the
+// binary: the owner would not know of the change, or would undo it.
 func refuseManaged(ctx context.Context, path string) error {
 	const ownerMessage = "%s belongs to %s: upgrade it with %q"
 	for part, owner := range map[string][2]string{
@@ -26,7 +26,8 @@ func refuseManaged(ctx context.Context, path string) error {
 			return fmt.Errorf(ownerMessage, path, owner[0], owner[1])
 		}
 	}
-	// The installer of the binary may name the command in a file beside it, as our images do.
+	// The installer of the binary may put the command into a file beside it, as the project's
+	// images do.
 	if text, err := os.ReadFile(path + managedSuffix); err == nil {
 		return fmt.Errorf("%s: %s", path, printable(strings.TrimSpace(string(text))))
 	}
@@ -43,7 +44,7 @@ func refuseManaged(ctx context.Context, path string) error {
 		ctx, cancel := context.WithTimeout(ctx, managerPatience)
 		out, err := exec.CommandContext(ctx, m[0], args...).Output()
 		cancel()
-		// A missing manager and a file that it does not know are errors alike.
+		// A missing manager and an unknown file both return an error.
 		if err == nil && len(out) > 0 {
 			return fmt.Errorf(ownerMessage, path, "a package ("+printable(firstLine(string(out)))+")", m[2])
 		}

@@ -48,8 +48,8 @@ func ReadBuild(version string) Build {
 	return newBuild(version, info)
 }
 
-// released matches the version that the go command takes from a tag. It makes up others for
-// commits without a tag, such as v0.0.0-20260102030405-0123456789ab.
+// released matches the versions that the go command takes from a tag. For commits without a tag it
+// generates others, such as v0.0.0-20260102030405-0123456789ab.
 var released = regexp.MustCompile(`^v(\d+\.\d+\.\d+(?:-(?:alpha|beta|rc)[.\d]*)?)(?:\+dirty)?$`)
 
 func newBuild(version string, info *debug.BuildInfo) Build {

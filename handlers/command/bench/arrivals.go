@@ -90,7 +90,7 @@ func (s *session) mail(ctx context.Context, connections int) (err error) {
 	var sent atomic.Int64
 	r, err := loop{connections, s.For, func(_ context.Context, i int) error {
 		n := sent.Add(1)
-		// A server takes only so many mails of one person an hour.
+		// A server accepts a limited number of mails of one person an hour.
 		person := fmt.Sprintf("person%d.%d@example.com", i, n/50)
 		return sendMail(senders[i], person, box.Email, fmt.Sprintf("%s-%d", worker, n))
 	}}.run(ctx)
@@ -123,8 +123,8 @@ func sendMail(c *smtp.Client, from, to, id string) error {
 	return errors.Join(err, w.Close())
 }
 
-// measureWebhooks runs tasks of 1 and of 10 workers with a webhook each, until all of them are
-// delivered to a receiver in this process.
+// measureWebhooks runs tasks of 1 and of 10 workers with a webhook each, until a receiver in this
+// process has all deliveries.
 func measureWebhooks(ctx context.Context, s *session) error {
 	for _, n := range []int{1, 10} {
 		if err := s.webhooks(ctx, n); err != nil {
@@ -142,7 +142,7 @@ func (s *session) webhooks(ctx context.Context, receivers int) (err error) {
 	}
 	web := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // a delivery that was cut off comes again
+			_, _ = io.Copy(io.Discard, r.Body) // an incomplete delivery is sent again
 			got.Add(1)
 			w.WriteHeader(http.StatusNoContent)
 		})}
@@ -176,8 +176,8 @@ func (s *session) webhooks(ctx context.Context, receivers int) (err error) {
 	return nil
 }
 
-// measureSchedules lets schedules become due in the same second, and measures how long it
-// takes until all their turns are accepted.
+// measureSchedules makes schedules become due in the same second, and measures the time until all
+// their turns are accepted.
 func measureSchedules(ctx context.Context, s *session) (err error) {
 	const workers, each = 100, 100
 	begun := time.Now()
@@ -221,10 +221,10 @@ func measureSchedules(ctx context.Context, s *session) (err error) {
 	return nil
 }
 
-// errEnough ends a loop that has made what it should.
+// errEnough ends a loop that has created enough.
 var errEnough = errors.New("enough")
 
-// noneDue reports whether all one-time schedules have run: a worker lists only those to come.
+// noneDue reports whether all one-time schedules have run: a worker does not list past ones.
 func (s *session) noneDue(ctx context.Context, workers []string) (bool, error) {
 	for _, id := range workers {
 		body, err := s.do(ctx, http.MethodGet, "/api/workers/"+id+"/schedules", "")

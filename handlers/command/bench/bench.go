@@ -1,10 +1,9 @@
-// Package bench measures a server from outside, as its clients would see it: over HTTP
-// and SMTP, by a program of its own in a temporary folder or at a given address. Beside
-// each figure it measures what the machine does without the server, because only the ratio
-// of the two says something about another machine.
+// Package bench measures a server from outside, as a client over HTTP and SMTP. It starts a server
+// in a temporary folder, or uses the one at a given address. It also measures the machine without
+// the server, because only the ratio of the two figures can be compared with another machine.
 //
-// The package imports the store alone, to fill the folder of a stopped server. It must not
-// reach into a running one.
+// The package imports only the store, to fill the folder of a stopped server. It must not access
+// the data of a running one.
 package bench
 
 import (
@@ -23,7 +22,7 @@ import (
 type Options struct {
 	Program  string        // the binary to start; unused with URL
 	Version  string        // of it, for the report
-	URL, Key string        // of a running server; '' starts one
+	URL, Key string        // of a running server; "" starts one
 	For      time.Duration // of each load with clients
 	Tasks    []int         // sizes of the tables whose reads are measured, ascending
 	Readers  []int         // numbers of subscribers, ascending
@@ -34,7 +33,7 @@ type Options struct {
 // A measure is one row or a few rows of the table.
 type measure struct {
 	name string
-	own  bool // it needs a server of its own: its process, its folder or its mail
+	own  bool // it needs its own server: its process, its folder or its mail
 	run  func(context.Context, *session) error
 }
 
@@ -70,14 +69,14 @@ type session struct {
 	Options
 	client
 	stream client  // for subscriptions, which have no time limit
-	server *server // nil where the server is somebody else's
+	server *server // nil for a server that was running already
 	dir    string  // temporary
 	report *Report
 }
 
-// Run carries the measures out and returns their figures. A measure that needs a server of
-// its own is left out where the options name one that runs already. After an error or the
-// end of ctx the report holds what was measured before.
+// Run runs the measures and returns their figures. It leaves out a measure that needs its own
+// server if the options name a running one. After an error or the end of ctx the report holds the
+// figures so far.
 func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -105,7 +104,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	return s.report, nil
 }
 
-// check returns an error that names the option which cannot be used.
+// check returns an error that names an invalid option.
 func (o *Options) check() error {
 	names := Names()
 	for _, name := range o.Only {
@@ -126,7 +125,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// start starts a server of its own on a folder and makes it the one that is measured.
+// start starts a server on a folder. The next measures use it.
 func (s *session) start(ctx context.Context, folder string) (err error) {
 	s.server, err = startServer(ctx, s.Program, filepath.Join(s.dir, folder))
 	if err == nil {
@@ -146,7 +145,7 @@ func (s *session) stop() error {
 	return err
 }
 
-// progress prints one line about a figure that is measured now.
+// progress prints a line about the current figure.
 func (s *session) progress(format string, args ...any) {
 	fmt.Fprintf(s.Progress, "  "+format+"\n", args...)
 }

@@ -22,14 +22,14 @@ type client struct {
 	http     *http.Client
 }
 
-// newClient returns a client that keeps its connections open, as a service does.
+// newClient returns a client that keeps its connections open, as services do.
 func newClient(url, key string) client {
 	return client{strings.TrimSuffix(url, "/"), key, &http.Client{Timeout: requestPatience, Transport: &http.Transport{
 		DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext, MaxIdleConnsPerHost: 1024,
 		DisableCompression: true}}}
 }
 
-// do makes a request and returns the body of its answer. An answer but 2xx is an error.
+// do makes a request and returns the body of its answer. A status other than 2xx is an error.
 func (c client) do(ctx context.Context, method, path, body string) ([]byte, error) {
 	resp, err := c.open(ctx, method, path, body)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c client) queue(ctx context.Context, body string) error {
 	return resp.Body.Close()
 }
 
-// open makes a request whose answer is read by its caller.
+// open makes a request. The caller reads the answer.
 func (c client) open(ctx context.Context, method, path, body string) (*http.Response, error) {
 	req, err := c.request(ctx, method, path, body)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c client) request(ctx context.Context, method, path, body string) (*http.R
 	return req, nil
 }
 
-// send sends a request. An answer but 2xx is an error.
+// send sends a request. A status other than 2xx is an error.
 func (c client) send(req *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(req)
 	if err != nil || resp.StatusCode/100 == 2 {
@@ -109,7 +109,7 @@ func (c client) newWorker(ctx context.Context, title string) (string, error) {
 // script returns an instruction that the offline model carries out line by line.
 func script(lines ...string) string { return "```offline\n" + strings.Join(lines, "\n") + "\n```" }
 
-// answer is what the tasks of a load say.
+// answer is the answer of the tasks of a load.
 const answer = "All is well."
 
 // taskBody returns the body of a request that runs a task of one step.

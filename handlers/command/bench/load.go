@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// A loop is a closed loop: each client makes its next request when it has the answer to the one
-// before.
+// A loop is a closed loop: each client makes its next request after the answer to the last one.
 type loop struct {
 	clients int
 	length  time.Duration

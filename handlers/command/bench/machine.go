@@ -23,15 +23,15 @@ func bare() (address string, stop func() error, err error) {
 		return "", nil, err
 	}
 	answer := func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(`{}`)) // a client that left is no error
+		_, _ = w.Write([]byte(`{}`)) // the client may have disconnected
 	}
 	web := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(answer)}
 	go func() { _ = web.Serve(ln) }() // until Close
 	return "http://" + ln.Addr().String(), web.Close, nil
 }
 
-// measureMachine measures what this machine does without the server: requests that are
-// answered at once, and small writes that reach the disk one after the other.
+// measureMachine measures this machine without the server: requests that are answered at once, and
+// small writes that are synced one after the other.
 func measureMachine(ctx context.Context, s *session) (err error) {
 	address, stop, err := bare()
 	if err != nil {
@@ -51,7 +51,7 @@ func measureMachine(ctx context.Context, s *session) (err error) {
 	return s.measureSyncs(ctx)
 }
 
-// measureSyncs appends to a file as a database's log grows.
+// measureSyncs appends to a file and syncs it, as a database does with its log.
 func (s *session) measureSyncs(ctx context.Context) (err error) {
 	f, err := os.Create(filepath.Join(s.dir, "syncs"))
 	if err != nil {

@@ -27,8 +27,8 @@ type Figure struct {
 	// Less reports that a smaller value is better.
 	Less  bool   `json:"less,omitempty"`
 	Times *Times `json:"times,omitempty"` // of the single requests
-	// Machine is the value that this machine reaches without the server; 0 where there is
-	// nothing to compare with.
+	// Machine is the value that this machine reaches without the server; 0 if there is no such
+	// value.
 	Machine float64 `json:"machine,omitempty"`
 }
 

@@ -29,7 +29,7 @@ func TestTable(t *testing.T) {
 	}
 	is.Equal(rows[2], []string{"tasks", "150", "/s", "1.50", "12.2", "123", "4000", "100", "1.50x"})
 	is.Equal(rows[3], []string{"start", "25.0", "ms", "50.0", "2.00x"}) // half the time is twice as good
-	is.Equal(rows[4], []string{"new", "1.00", "ms"})                    // nothing to compare with
+	is.Equal(rows[4], []string{"new", "1.00", "ms"})                    // there is no earlier figure
 }
 
 func TestPercentiles(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// serverKey is the API key of a server that only this process knows.
+	// serverKey is the API key of the server that this process starts.
 	serverKey = "jm_live_key_of_a_measured_server_0000000000"
 
 	startPatience = time.Minute
@@ -41,7 +41,7 @@ func startServer(ctx context.Context, program, dir string) (*server, error) {
 	s := &server{dir: dir, cmd: exec.Command(program, "--data", dir, "--addr", "127.0.0.1:0",
 		"--smtp-addr", "127.0.0.1:0", "--model", "offline", "--rate-limit", "0", "--queue-limit", "100000",
 		"--allow-private-network", "--log-level", "error")}
-	// The operator's own settings would change what is measured.
+	// The operator's own settings would change the figures.
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "JOURNEYMAN_") {
 			s.cmd.Env = append(s.cmd.Env, v)
@@ -106,8 +106,8 @@ func (s *server) stop() error {
 	return s.cmd.Wait()
 }
 
-// memory returns the resident memory of the server's process, in bytes. The kernel counts in
-// KiB (proc_pid_status(5)). The error is errors.ErrUnsupported where there is no /proc.
+// memory returns the resident memory of the server's process, in bytes. The kernel counts in KiB
+// (proc_pid_status(5)). Without /proc, the error is errors.ErrUnsupported.
 func (s *server) memory() (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if errors.Is(err, os.ErrNotExist) {

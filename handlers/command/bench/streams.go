@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A reader counts what arrives on one stream. It is cheap: all readers of a measure share
-// the machine with the server.
+// A reader counts the events of one stream. It is cheap, because all readers of a measure share the
+// machine with the server.
 type reader struct {
 	body   io.ReadCloser
 	events atomic.Int64
@@ -35,7 +35,7 @@ func (s *session) subscribe(ctx context.Context, worker string) (*reader, error)
 func (r *reader) read() {
 	end := []byte(`"type":"finish",`)
 	buf := make([]byte, 8<<10)
-	kept := 0 // bytes of the last read that may begin end
+	kept := 0 // bytes of the last read that may be the beginning of end
 	for {
 		n, err := r.body.Read(buf[kept:])
 		if err != nil {
@@ -48,7 +48,7 @@ func (r *reader) read() {
 	}
 }
 
-// measureFanOut sends what one worker does to many readers of its stream.
+// measureFanOut sends the events of one worker to many readers.
 func measureFanOut(ctx context.Context, s *session) error {
 	for _, n := range s.Readers {
 		if err := s.fanOut(ctx, n); err != nil {
@@ -61,7 +61,7 @@ func measureFanOut(ctx context.Context, s *session) error {
 // fanOut measures with n readers: the memory of an idle one, how long a task takes, and
 // how fast its events arrive.
 func (s *session) fanOut(ctx context.Context, n int) (err error) {
-	if s.server != nil { // a used one has free memory, which would hide what the readers take
+	if s.server != nil { // a used server has free memory, which would hide the memory of the readers
 		if err := s.restart(ctx, "server"); err != nil {
 			return err
 		}
@@ -123,18 +123,18 @@ func (s *session) deliver(ctx context.Context, worker string, all []*reader) err
 	return nil
 }
 
-// resident returns the memory of the session's own server. It reports false where there is
-// none, or where this system does not show it.
+// resident returns the memory of the session's own server. It returns false if there is none, or if
+// this system does not show the memory.
 func (s *session) resident() (float64, bool) {
 	if s.server == nil {
 		return 0, false
 	}
-	time.Sleep(time.Second) // for what the server has just begun
+	time.Sleep(time.Second) // until work in the background has ended
 	bytes, err := s.server.memory()
 	return bytes, err == nil
 }
 
-// measureIdle measures a server that was started again, and one with turns under way.
+// measureIdle measures a server after a restart, and one with running turns.
 func measureIdle(ctx context.Context, s *session) error {
 	const turns = 32
 	s.add(Figure{Name: "first start: ready", Value: milliseconds(s.server.ready), Unit: "ms", Less: true})

@@ -13,8 +13,8 @@ import (
 	"journeyman/store"
 )
 
-// measureDisk runs tasks of one step and measures by how much they make the database grow.
-// The server is stopped before and after, so that its log is part of the database.
+// measureDisk runs tasks of one step and measures the growth of the database. The server is stopped
+// before and after, so that its log is part of the database.
 func measureDisk(ctx context.Context, s *session) error {
 	const tasks = 500
 	if err := s.restart(ctx, "disk"); err != nil {
@@ -76,8 +76,7 @@ func (s *session) stoppedSize() (size int64, err error) {
 	return size, err
 }
 
-// measureTables measures reads, and the start, where the tables are small and where they
-// are large.
+// measureTables measures reads, and the start, with small and with large tables.
 func measureTables(ctx context.Context, s *session) error {
 	for i, n := range s.Tasks {
 		if err := s.table(ctx, fmt.Sprintf("table%d", i), n); err != nil {

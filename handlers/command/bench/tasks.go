@@ -13,7 +13,7 @@ import (
 // clientCounts are the numbers of clients that load the server at once.
 func clientCounts() []int { return []int{1, 32, 256} }
 
-// measureTasks takes tasks of one step from the request to the answer.
+// measureTasks measures tasks of one step from the request to the answer.
 func measureTasks(ctx context.Context, s *session) error {
 	worker, err := s.newWorker(ctx, "Tasks")
 	if err != nil {
@@ -75,7 +75,7 @@ func measureFirstEvent(ctx context.Context, s *session) error {
 	return err
 }
 
-// readUntil reads until the text has come.
+// readUntil reads until text has arrived.
 func readUntil(r io.Reader, text []byte) error {
 	var kept []byte
 	buf := make([]byte, 4096)
