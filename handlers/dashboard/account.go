@@ -46,8 +46,8 @@ type sessionRow struct {
 	Here bool // the session of this browser
 }
 
-// Browser names the browser and its system, as far as the user agent tells. It returns an empty
-// string for a browser without a user agent.
+// Browser names the browser and its system, as far as the user agent names them. It returns an
+// empty string for a browser without a user agent.
 func (s sessionRow) Browser() string { return browserName(s.UserAgent) }
 
 // browserName returns a short name for a user agent.
@@ -60,8 +60,8 @@ func browserName(agent string) string {
 		}
 		return ""
 	}
-	// Most browsers also name others: Edge says that it is Chrome and Safari. The order
-	// makes the real name win.
+	// Most browsers also name others: Edge names Chrome and Safari, too. The order finds the real
+	// name.
 	browser := find("Edg", "Edge", "OPR", "Opera", "Firefox", "Firefox", "Chrom", "Chrome", "Safari", "Safari")
 	system := find("Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows",
 		"Mac OS", "macOS", "CrOS", "ChromeOS", "Linux", "Linux")
@@ -74,8 +74,7 @@ func browserName(agent string) string {
 	return ellipsis(agent, 40)
 }
 
-// accountPage writes the page. The forms of p are those that were refused; nil for one that
-// was not sent.
+// accountPage writes the page. The forms of p are refused ones; nil for a form that was not sent.
 func (d *Dashboard) accountPage(w http.ResponseWriter, r *request, status int, p accountPage) (err error) {
 	sessions, err := d.store.Sessions(r.Context(), r.who.Caller)
 	if err != nil {
@@ -107,8 +106,8 @@ func (d *Dashboard) changeName(_ http.ResponseWriter, r *request, f *form) (stri
 	return done("/account", "saved"), d.store.RenameUser(r.Context(), r.who.Caller, f.Get("name"))
 }
 
-// changePassword counts wrong old passwords as sign-in does. Otherwise a browser that
-// its user left for a moment could be used to guess the password.
+// changePassword counts wrong old passwords as sign-in does. Otherwise somebody could guess the
+// password in a browser that its user left open.
 func (d *Dashboard) changePassword(_ http.ResponseWriter, r *request, f *form) (string, error) {
 	if err := d.throttle.begin(r.who.Email, r.who.RemoteAddr); err != nil {
 		return "", err

@@ -10,9 +10,9 @@ import (
 	"journeyman/store"
 )
 
-// Alerts checks the addresses of webhooks, and sends the test messages that people ask for.
+// Alerts checks the URLs of webhooks, and sends test messages.
 type Alerts interface {
-	// CheckURL returns an error, for the author of the URL, if no webhook can have it.
+	// CheckURL returns an error for users if a webhook must not have the URL.
 	CheckURL(url string) error
 	// TestAlert sends a test message through a channel, and returns it with the answer.
 	TestAlert(ctx context.Context, c store.Caller, channelID string) (store.AlertMessage, error)
@@ -28,7 +28,7 @@ func (d *Dashboard) alertRoutes() {
 	d.may(store.ManageAlerts, "POST", "/settings/alerts/:channelId/remove", button(d.removeAlerts))
 }
 
-// channelOf returns the id of the channel that a request is about.
+// channelOf returns the id of the channel in the address.
 func channelOf(r *request) string { return r.params.ByName("channelId") }
 
 func (d *Dashboard) pauseAlerts(r *request) (string, error) {
@@ -68,11 +68,11 @@ type alertTopic struct {
 // An alertRow is a channel as the page shows it.
 type alertRow struct {
 	store.AlertChannel
-	Topics string // its topics, in words
+	Topics string // its topics, as text
 	When   string // its rhythm
 	Result string // of its last message; '' without one
 	Good   bool   // the last message arrived
-	Bad    bool   // it did not, and is not tried again
+	Bad    bool   // it failed, and the server does not retry
 }
 
 // Name returns the address of the member, or the host of the webhook.
@@ -108,7 +108,7 @@ func (d *Dashboard) alertsPage(w http.ResponseWriter, r *request, status int, f 
 	for _, h := range store.AlertRhythms() {
 		p.Rhythms = append(p.Rhythms, option{string(h), r.t(alertRhythmLabel(h))})
 	}
-	// The list only helps to type: any member's address is accepted.
+	// The list is only a suggestion: the form accepts the address of any member.
 	if p.Members, _, err = d.store.Members(r.Context(), r.who.Caller, "", shownMembers); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func alertRowOf(r *request, a store.AlertChannel) alertRow {
 	return row
 }
 
-// alertResult returns the result of a message in words.
+// alertResult returns the result of a message as text.
 func alertResult(r *request, m store.AlertMessage) (result string, good, bad bool) {
 	switch store.EmailStatus(m.Status) {
 	case store.EmailSent:
@@ -171,8 +171,8 @@ func alertResult(r *request, m store.AlertMessage) (result string, good, bad boo
 	return r.t("The mail is being sent."), false, false
 }
 
-// addAlertChannel creates a channel. One field takes both kinds: an address with a scheme is
-// a webhook's, and any other is a member's.
+// addAlertChannel creates a channel. One field takes both kinds: a value with a scheme is the URL
+// of a webhook, and any other is a member's address.
 func (d *Dashboard) addAlertChannel(_ http.ResponseWriter, r *request, f *form) (string, error) {
 	n := store.NewAlertChannel{Rhythm: store.AlertRhythm(f.Get("rhythm"))}
 	for _, t := range f.Values["topics"] {
@@ -193,7 +193,7 @@ func (d *Dashboard) addAlertChannel(_ http.ResponseWriter, r *request, f *form) 
 
 const (
 	mailTestTime = 3 * time.Second        // how long a test by mail may take before the page answers
-	mailTestPoll = 100 * time.Millisecond // between two looks at the outbox
+	mailTestPoll = 100 * time.Millisecond // between two checks of the outbox
 )
 
 // testAlerts sends a test message. The page shows its result.

@@ -6,12 +6,12 @@ import (
 	"journeyman/store"
 )
 
-// A snippet shows one way to use a worker from elsewhere.
+// A snippet shows one way to use a worker from another program.
 type snippet struct {
 	ID    string // of the tab
 	Name  string // on the tab
-	Title string // says what the code does
-	Code  string // that works as it stands, given a key in the environment
+	Title string // a description of the code
+	Code  string // works unchanged with a key in the environment
 }
 
 // snippets returns the ways to use a worker, with its real id and this server's address.

@@ -11,14 +11,14 @@ import (
 // An approvalBlock is a tool call that waits for a decision or an answer.
 type approvalBlock struct {
 	store.Approval
-	Heading     string   // asks for the decision
-	Body        callBody // the question or the call, as a person reads it
+	Heading     string   // the question about the call
+	Body        callBody // the question or the call, formatted for people
 	Consequence string   // of an approval
-	Arguments   excerpt  // raw; of a question: its text
+	Arguments   excerpt  // raw; for a question, its text
 	Title       string   // of the task, on a page of several tasks
-	Action      string   // address to which its forms are sent; '' for the page's own
-	N, Of       int      // its place among what waits in the task; 0 on other pages
-	lasting     bool     // its turn takes decisions for the rest of the task
+	Action      string   // address to which its forms are sent; "" for the address of the page
+	N, Of       int      // its place among the waiting calls of the task; 0 on other pages
+	lasting     bool     // a decision may apply to the rest of the task
 }
 
 // ElementID returns the id of the element.
@@ -42,8 +42,8 @@ func (b approvalBlock) Choices() []string {
 	return list
 }
 
-// newApprovalBlock returns the block of an approval. Each of its texts takes at most so many
-// bytes of HTML as most says, and links to the rest.
+// newApprovalBlock returns the block of an approval. Each of its texts takes at most most bytes of
+// HTML, and links to the whole text.
 func (d *Dashboard) newApprovalBlock(r *request, a store.Approval, most int) (approvalBlock, error) {
 	turn, err := d.store.Turn(r.Context(), a.TurnID)
 	if err != nil {
@@ -115,17 +115,17 @@ func consequenceOf(r *request, b approvalBlock) string {
 	return r.t("The tool runs on the server %s. Its effects there may be permanent.", server)
 }
 
-// The limits of approvals on the page of a task. A person must not decide on arguments
-// that they cannot see. So the page says where an argument is cut, and links to the rest.
+// The limits of approvals on the page of a task. Users must not decide on arguments that they
+// cannot see. So the page shows where an argument is truncated, and links to the whole.
 const (
-	approvalsOfTask = 50      // approvals to look at; those that wait are among the newest
+	approvalsOfTask = 50      // approvals to read; the waiting ones are among the newest
 	approvalsShown  = 6       // waiting approvals on the page
 	argumentsBytes  = 1 << 10 // HTML of one call's arguments
 	bodyBytes       = 2 << 10 // HTML of the question or the call, on the page of the task
 	choiceOnButton  = 60      // characters of an answer to choose
 )
 
-// pendingOf returns the approvals of a task that wait, the oldest first.
+// pendingOf returns the waiting approvals of a task, the oldest first.
 func (d *Dashboard) pendingOf(r *request, taskID string) ([]store.Approval, error) {
 	list, _, err := d.store.Approvals(r.Context(), r.who.Caller,
 		store.ApprovalQuery{TaskID: taskID, Limit: approvalsOfTask})
@@ -134,13 +134,13 @@ func (d *Dashboard) pendingOf(r *request, taskID string) ([]store.Approval, erro
 	return list, err
 }
 
-// asks returns the pieces of the approvals that a turn waits for, in the element with that id.
+// asks returns the pieces of a turn's waiting approvals, in the element with the id parent.
 func (b *turnBuilder) asks(list []store.Approval, parent string) (pieces []piece, err error) {
 	m := pieceMaker{b: b, root: parent}
 	for i, a := range list[:min(len(list), approvalsShown)] {
 		most := bodyBytes
 		if len(list) > 2 {
-			most /= 4 // a page has room for all of them
+			most /= 4 // so that the page has room for all of them
 		}
 		block, err := b.d.newApprovalBlock(b.r, a, most)
 		if err != nil {

@@ -23,14 +23,14 @@ const (
 	maxArchiveFiles = 2000    // in one archive
 	maxArchiveBytes = 1 << 30 // before compression
 	archiveTime     = time.Hour
-	writeTime       = 30 * time.Second // in which a reader must take some bytes
+	writeTime       = 30 * time.Second // for the reader to accept some bytes
 )
 
 // modeLink is the type of a symbolic link.
 const modeLink = fs.ModeSymlink
 
-// A paced response has a deadline for each piece, before which its reader must take some bytes.
-// A reader that stops holds a connection and a file no longer than that.
+// A paced response has a deadline for each piece, before which the client must accept some bytes. A
+// client that stops holds a connection and a file no longer than that.
 type paced struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -43,14 +43,14 @@ func newPaced(w http.ResponseWriter) paced {
 
 // Write writes some bytes.
 func (p paced) Write(b []byte) (int, error) {
-	_ = p.control.SetWriteDeadline(time.Now().Add(p.within)) // where it is not supported, TCP has its own
+	_ = p.control.SetWriteDeadline(time.Now().Add(p.within)) // without support for deadlines, the time-outs of TCP apply
 	return p.ResponseWriter.Write(b)
 }
 
 // done removes the deadline, so that the connection may serve another request.
 func (p paced) done() { _ = p.control.SetWriteDeadline(time.Time{}) }
 
-// An archived file is one that an archive will hold.
+// An archived file is a file for an archive.
 type archived struct {
 	name     string // in the archive
 	size     int64
@@ -64,12 +64,12 @@ type archive struct {
 	bytes int64
 }
 
-// add adds a file. A name that could lead out of the folder in which somebody unpacks the
-// archive is left out.
+// add adds a file. It leaves out a name that could lead out of the folder into which the archive is
+// unpacked.
 func (a *archive) add(f archived) error {
 	name, err := sandbox.SafePath(f.name)
 	if err != nil {
-		return nil //nolint:nilerr // no address holds such a name, either
+		return nil //nolint:nilerr // such a file has no address, either
 	}
 	f.name = name
 	a.files, a.bytes = append(a.files, f), a.bytes+f.size
@@ -80,7 +80,7 @@ func (a *archive) add(f archived) error {
 	return nil
 }
 
-// sendArchive sends the files as a zip while it makes it: nothing of it is kept.
+// sendArchive sends the files as a zip, which it creates while it sends.
 func (d *Dashboard) sendArchive(w http.ResponseWriter, r *request, name string, a archive) error {
 	if len(a.files) == 0 {
 		return store.Errorf(store.NotFound, "there are no files to download")
@@ -88,7 +88,7 @@ func (d *Dashboard) sendArchive(w http.ResponseWriter, r *request, name string, 
 	select {
 	case d.archives <- struct{}{}:
 		defer func() { <-d.archives }()
-	default: // not queued: compression takes a processor for long
+	default: // not queued: compression needs much CPU time
 		return store.Errorf(store.Busy, "too many archives are being sent; try again later")
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), archiveTime)
@@ -105,7 +105,7 @@ func (d *Dashboard) sendArchive(w http.ResponseWriter, r *request, name string, 
 		if r.Context().Err() == nil {
 			d.cfg.Log.WarnContext(r.Context(), "an archive is incomplete", "request", requestID(w), "err", err)
 		}
-		panic(http.ErrAbortHandler) // the browser must not take a part for the whole archive
+		panic(http.ErrAbortHandler) // the browser must see that the archive is not complete
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func writeZipped(ctx context.Context, z *zip.Writer, f archived) error {
 	return err
 }
 
-// A contextReader ends with its context.
+// A contextReader stops reading at the end of its context.
 type contextReader struct {
 	ctx context.Context
 	io.Reader
@@ -201,7 +201,7 @@ func (d *Dashboard) zipTaskFiles(w http.ResponseWriter, r *request) error {
 	}
 	var a archive
 	for _, f := range store.PublishedFiles(files) {
-		// In the archive of one task, the folder of the task says nothing.
+		// In the archive of one task, the folder of the task is not needed.
 		local := f
 		local.Path = store.Folder{WorkerID: task.WorkerID, TaskID: task.ID}.Local(f.Path)
 		if err := d.addFile(&a, local); err != nil {

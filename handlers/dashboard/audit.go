@@ -56,7 +56,7 @@ func (e auditRow) What() string { return e.r.t(actionText(e.Action)) }
 // From returns the address of the client.
 func (e auditRow) From() string { return cmp.Or(e.RemoteAddr, e.r.t("this machine")) }
 
-// An auditValue is a value of an entry: a name, and the page of what it names.
+// An auditValue is a value of an entry: its label, its text, and the page of the named record.
 type auditValue struct{ Label, Text, Path string }
 
 // Changed returns the changed record, or nil if the entry has no name for it.
@@ -68,8 +68,8 @@ func (e auditRow) Changed() *auditValue {
 	return &auditValue{Text: brief(name), Path: recordPath(e.Subject)}
 }
 
-// Details returns the further values of the entry, sorted by name. Empty values and ids without
-// a name say nothing to a reader, so they are left out.
+// Details returns the further values of the entry, sorted by name. It leaves out empty values, and
+// ids without a name.
 func (e auditRow) Details() (list []auditValue) {
 	shown := ""
 	if subject := e.Changed(); subject != nil {
@@ -111,7 +111,7 @@ func recordPath(id string) string {
 	return ""
 }
 
-// detailLabel returns the name of a value in words.
+// detailLabel returns the label of a value.
 func (r *request) detailLabel(name string) string {
 	label, known := map[string]text.Key{
 		"user": "person", "email": "email address", "role": "role", "name": "name", "from": "from", "to": "to",
@@ -127,7 +127,7 @@ func (r *request) detailLabel(name string) string {
 	return r.t(label)
 }
 
-// detailText returns a value of an entry as people read it. It is empty for an empty value.
+// detailText returns a value of an entry for people. It is empty for an empty value.
 func detailText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -144,7 +144,7 @@ func detailText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// actionText returns an action of the audit log in words.
+// actionText returns the text of an action of the audit log.
 func actionText(action string) text.Key {
 	known := map[string]text.Key{
 		"approval.approve": "approved a tool call", "approval.deny": "denied a tool call",
@@ -195,12 +195,12 @@ func capital(words string) string {
 	return strings.ToUpper(first) + words[len(first):]
 }
 
-// auditQuery reads the filters. The last day belongs to the result.
+// auditQuery reads the filters. The result includes the last day.
 func auditQuery(v url.Values) (q store.AuditQuery, err error) {
 	var f store.Fields
 	q = store.AuditQuery{Action: v.Get("action"), Email: strings.TrimSpace(v.Get("email")), Cursor: v.Get("cursor"),
 		Limit: pageSize, After: formTime(&f, v, "from"), Before: formTime(&f, v, "to")}
-	// A day is named by its beginning, but the whole day is meant.
+	// The value is the beginning of the day, but the filter includes the whole day.
 	if len(v.Get("to")) == len(time.DateOnly) && !q.Before.IsZero() {
 		q.Before = q.Before.AddDate(0, 0, 1)
 	}

@@ -11,13 +11,13 @@ import (
 	"journeyman/store"
 )
 
-// A callBlock is a tool call with what pages show of it.
+// A callBlock is a tool call for a page.
 type callBlock struct {
 	ID       string // of the element
 	Name     string
 	Path     string // address of its own page
 	Icon     string
-	Argument string // the argument that says most, on the closed line
+	Argument string // the most important argument, on the closed line
 	Result   string // the result in a few words, on the closed line
 	Added    int    // lines of an edit
 	Removed  int
@@ -29,7 +29,7 @@ type callBlock struct {
 	Step     stepBlock
 	Ended    bool
 	Failed   bool
-	Decision string // of a person; '' if the call needed no approval
+	Decision string // of a person; "" if the call needed no approval
 	Bare     bool   // the page has room for the closed line only
 	Body     callBody
 	Input    excerpt // raw
@@ -61,8 +61,8 @@ func (i planItem) Class() string {
 	return "todo"
 }
 
-// arguments are the arguments of a call, as far as pages know them. A model wrote them, so
-// each may have any type: a field that cannot be read stays empty.
+// arguments are the arguments of a call. A model wrote them, so each may have any type: a field of
+// an unexpected type counts as empty.
 type arguments map[string]json.RawMessage
 
 // argumentsOf reads the arguments of a call. It returns nil if they are no object.
@@ -91,13 +91,13 @@ func (a arguments) first(names ...string) string {
 	return ""
 }
 
-// leastBodyBytes is the least room of a body: with less, a call links to its own page.
+// leastBodyBytes is the least room for a body. With less room, a call links to its own page.
 const leastBodyBytes = 150
 
 // maxArgument is the number of characters of an argument on the closed line.
 const maxArgument = 90
 
-// oneLine returns a text on one line, as far as the closed line shows it.
+// oneLine returns a text as one line, shortened for the closed line.
 func oneLine(source string) string {
 	return ellipsis(strings.Join(strings.Fields(store.FirstRunes(source, 4*maxArgument)), " "), maxArgument)
 }
@@ -113,7 +113,7 @@ func iconOf(tool string) string {
 	return "plug"
 }
 
-// argumentOf returns the argument of a call that says most to people.
+// argumentOf returns the most important argument of a call.
 func argumentOf(l *text.Language, tool string, a arguments) string {
 	switch tool {
 	case "shell":
@@ -203,8 +203,8 @@ func resultOf(l *text.Language, tool string, a arguments, output json.RawMessage
 	return ""
 }
 
-// call returns the block of a step's tool call number n. Input and output need at most that
-// many bytes of HTML each.
+// call returns the block of tool call number n of a step. Input and output take at most most bytes
+// of HTML each.
 func (b *turnBuilder) call(t store.Turn, st store.Step, p store.Part, n int64, most int) *callBlock {
 	raw := fmt.Sprintf("%s/raw/%d/%d/calls/%d", b.path, t.Seq, st.Seq, n)
 	a := argumentsOf(p.Input)
@@ -250,7 +250,7 @@ func (b *turnBuilder) childLink(c store.Child) childLink {
 		Status: statusOf(b.r.lang, c.Status, c.Wait, false)}
 }
 
-// callState returns a word for the state of a tool call that did not simply run, and its class.
+// callState returns the word and the class for a tool call that waits, failed or did not run.
 func callState(t store.Turn, c store.Call, ended bool, a store.Approval, asked bool) (word text.Key, class string) {
 	switch {
 	case asked && a.Status == store.ApprovalPending && a.Kind == store.KindQuestion:

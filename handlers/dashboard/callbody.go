@@ -13,8 +13,8 @@ import (
 	"journeyman/handlers/dashboard/text"
 )
 
-// A callBody is the content of a call as people read it. It has one of the first fields, and
-// maybe a text.
+// A callBody is the content of a call, formatted for people. It has one of the first fields, and
+// possibly a text.
 type callBody struct {
 	Command *commandView
 	Code    *codeView
@@ -40,7 +40,7 @@ type codeView struct {
 	More  string
 }
 
-// A letterView is a mail that a tool is to send.
+// A letterView is a mail that a tool would send.
 type letterView struct {
 	Headers []valueView
 	Text    excerpt
@@ -52,7 +52,7 @@ type valueView struct {
 	Text excerpt
 }
 
-// A bodyMaker makes the bodies of calls.
+// A bodyMaker creates the bodies of calls.
 type bodyMaker struct {
 	lang  *text.Language
 	most  int    // bytes of HTML
@@ -92,8 +92,8 @@ func (m bodyMaker) excerpt(source, whole string) excerpt {
 	return excerptOf(visible(source), m.most).at(m.whole + whole)
 }
 
-// visible returns a text with its invisible signs for the direction of writing as escapes. With
-// them, a command could look like another one to the person who approves it.
+// visible returns a text with invisible characters for the direction of writing as escapes. They
+// could make a command look like another one to the person who approves it.
 func visible(source string) string {
 	var b strings.Builder
 	for _, c := range source {
@@ -127,11 +127,11 @@ func (m bodyMaker) command(a arguments, output json.RawMessage, failed bool) (b 
 	return b
 }
 
-// code returns a text with the colours of its name.
+// code returns a text with the syntax colours of its file name.
 func (m bodyMaker) code(name, content, whole string) *codeView {
 	e := m.excerpt(content, whole)
 	html := highlight(strings.TrimPrefix(path.Ext(name), "."), e.Text)
-	// Colours may need more room than the text alone.
+	// Colours may need more room than the text.
 	if len(html) > 3*m.most {
 		html = template.HTMLEscapeString(e.Text)
 	}
@@ -139,7 +139,7 @@ func (m bodyMaker) code(name, content, whole string) *codeView {
 		HTML: template.HTML(html)} //nolint:gosec // escaped
 }
 
-// result returns a result that is a text with the colours of a file's name. It returns nil for
+// result returns a result that is a text, with the colours of a file name. It returns nil for
 // another result.
 func (m bodyMaker) result(name string, output json.RawMessage, failed bool) *codeView {
 	var plain string
@@ -149,7 +149,7 @@ func (m bodyMaker) result(name string, output json.RawMessage, failed bool) *cod
 	return m.code(name, plain, "/output")
 }
 
-// edit returns the difference that an edit has made, or that it is to make.
+// edit returns the difference that an edit has made, or would make.
 func (m bodyMaker) edit(a arguments, output json.RawMessage) *diffView {
 	var plain string
 	if json.Unmarshal(output, &plain) == nil {
@@ -178,7 +178,7 @@ func (m bodyMaker) edit(a arguments, output json.RawMessage) *diffView {
 // maxEditsShown is the number of edits of one call that a page shows.
 const maxEditsShown = 20
 
-// An editPair is a text and the text in its place.
+// An editPair is a text and its replacement.
 type editPair struct{ Old, New string }
 
 // editsOf returns the edits of a call of edit_file.
@@ -233,8 +233,8 @@ func orElse(texts ...string) string {
 // maxValues is the number of arguments that a page lists.
 const maxValues = 12
 
-// others returns the arguments of a tool that pages know nothing of: a letter if they look
-// like one, else names and values.
+// others returns the arguments of other tools: a letter if they look like one, otherwise names and
+// values.
 func (m bodyMaker) others(a arguments, input, output json.RawMessage) (b callBody) {
 	names := objectNames(input)
 	if b.Letter = m.letter(a, names); b.Letter == nil {
@@ -250,7 +250,7 @@ func (m bodyMaker) others(a arguments, input, output json.RawMessage) (b callBod
 	return b
 }
 
-// left returns a line for n arguments that a page has no room for.
+// left returns a line about n arguments that the page leaves out.
 func (m bodyMaker) left(n int) []valueView {
 	if n <= 0 {
 		return nil
@@ -258,8 +258,7 @@ func (m bodyMaker) left(n int) []valueView {
 	return []valueView{{"…", excerpt{Text: "+" + strconv.Itoa(n), More: m.whole + "/input", cut: true}}}
 }
 
-// objectNames returns the names of an object's fields, in their order. A name that comes twice
-// is there once.
+// objectNames returns the names of an object's fields, in their order and without repetitions.
 func objectNames(raw json.RawMessage) (names []string) {
 	d := json.NewDecoder(strings.NewReader(string(raw)))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -283,10 +282,10 @@ func objectNames(raw json.RawMessage) (names []string) {
 	return names
 }
 
-// letter returns arguments as a letter: they name a recipient and hold a text. It returns nil
-// for other arguments.
+// letter returns arguments as a letter, if they have a recipient and a text. It returns nil for
+// other arguments.
 func (m bodyMaker) letter(a arguments, names []string) *letterView {
-	shown := map[string]bool{} // the names of the arguments that have their place in the letter
+	shown := map[string]bool{} // the names of the arguments that the letter shows
 	take := func(read func(string) string, names ...string) string {
 		for _, name := range names {
 			if value := read(name); strings.TrimSpace(value) != "" {
@@ -312,8 +311,8 @@ func (m bodyMaker) letter(a arguments, names []string) *letterView {
 			v.Headers = append(v.Headers, valueView{m.lang.T(h.label), m.excerpt(value, "/input")})
 		}
 	}
-	// The person who decides must see every argument. So the arguments that a letter does not
-	// have stand below the others, such as a second text, and recipients that are no texts.
+	// The person who decides must see every argument. So arguments without a place in the letter
+	// follow it, such as a second text, or recipients that are not text.
 	names = slices.DeleteFunc(names, func(name string) bool { return shown[name] })
 	for _, name := range names[:min(len(names), maxValues)] {
 		v.Headers = append(v.Headers, valueView{ellipsis(visible(name), 60), m.excerpt(prettyJSON(a[name]), "/input")})

@@ -21,13 +21,13 @@ func (b *turnBuilder) compactionNotes(turnNum, step int64) (notes []compactionNo
 	return notes, nil
 }
 
-// A compactionNote says how the runner shortened a conversation.
+// A compactionNote describes how the runner shortened a conversation.
 type compactionNote struct {
 	Text    string
 	Summary excerpt // the text that replaces the omitted part; may be empty
 }
 
-// compactionText returns a compaction in words.
+// compactionText describes a compaction.
 func compactionText(l *text.Language, c store.Compaction) string {
 	var what string
 	switch c.Kind {

@@ -8,8 +8,8 @@ import (
 	"journeyman/store"
 )
 
-// consentRoutes registers the page on which a person lets a program act for them. The button
-// that ends the program's access is on the page of the account.
+// consentRoutes registers the page where a user gives a program access. The button that ends the
+// access is on the page of the account.
 func (d *Dashboard) consentRoutes() {
 	d.on("GET", "/oauth/authorize", d.showConsent) // handlers.AuthorizePath
 	d.on("POST", "/oauth/authorize", d.consent)
@@ -19,7 +19,7 @@ func (d *Dashboard) consentRoutes() {
 // A consentPage is the data of the page. Name and Host are the program's own claims.
 type consentPage struct {
 	Name    string
-	Host    string // where the browser goes with the answer
+	Host    string // where the browser goes after the decision
 	Refusal string // error code that the program will get instead of a code; "" if the person may agree
 	Params  []param
 }
@@ -36,10 +36,10 @@ type authorization struct {
 	state     string
 }
 
-// authorization reads a request of a program. If the client and the address belong together,
-// any other mistake is returned as refusal, a code for the program. Without a
-// registered address, err is returned and shown to the person. Otherwise this page would send
-// browsers to any address (RFC 6749, section 4.1.2.1).
+// authorization reads a request of a program. An error of a request with a registered address is
+// returned as refusal, a code for the program. Without a registered address, err is returned and
+// shown to the user: otherwise this page would redirect browsers to any address (RFC 6749, section
+// 4.1.2.1).
 func (d *Dashboard) authorization(r *request, params url.Values) (a authorization, refusal string, err error) {
 	if err := handlers.OnlyOnce(params); err != nil {
 		return a, "", err
@@ -47,8 +47,7 @@ func (d *Dashboard) authorization(r *request, params url.Values) (a authorizatio
 	if a.client, err = d.store.OAuthClient(r.Context(), params.Get("client_id")); err != nil {
 		return a, "", err
 	}
-	// From here on the order matters: only a request with a registered address may be
-	// answered.
+	// The order matters from here on: only a request with a registered address may be answered.
 	a.uri = params.Get("redirect_uri")
 	if a.redirect, err = url.Parse(a.uri); err != nil || !a.client.Redirects(a.uri) {
 		return a, "", store.Errorf(store.Invalid,
@@ -68,24 +67,23 @@ func (d *Dashboard) authorization(r *request, params url.Values) (a authorizatio
 
 // answer sends the browser back to the program.
 func (d *Dashboard) answer(w http.ResponseWriter, r *request, a authorization, name, value string) error {
-	// The address may have a query of its own, which stays (RFC 6749, section 3.1.2).
+	// The address may have its own query, which stays (RFC 6749, section 3.1.2).
 	query := a.redirect.Query()
 	query.Set(name, value)
-	query.Set("iss", d.cfg.BaseURL) // RFC 9207: the program sees which server answers
+	query.Set("iss", d.cfg.BaseURL) // RFC 9207: the program can check which server answers
 	if a.state != "" {
 		query.Set("state", a.state)
 	}
 	back := *a.redirect
 	back.RawQuery = query.Encode()
-	// The address of this page holds the state of the program. The next site must not
-	// read it.
+	// The address of this page holds the state of the program. The next site must not get it.
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	w.Header().Set("Location", back.String())
 	w.WriteHeader(http.StatusSeeOther)
 	return nil
 }
 
-// showConsent shows the page that asks the person. It never redirects by itself.
+// showConsent shows the page that asks the user. It never redirects.
 func (d *Dashboard) showConsent(w http.ResponseWriter, r *request) error {
 	params := r.URL.Query()
 	a, refusal, err := d.authorization(r, params)
@@ -93,7 +91,7 @@ func (d *Dashboard) showConsent(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	// Anybody can register a program with any address. So the browser goes there only after the
-	// person has pressed a button. That also holds for a refusal (RFC 9700, section 4.11.2).
+	// user has pressed a button. This also applies to a refusal (RFC 9700, section 4.11.2).
 	p := consentPage{Name: a.client.Name, Host: a.redirect.Host, Refusal: refusal}
 	target := a.redirect.Scheme + ":"
 	if a.redirect.Scheme == "http" || a.redirect.Scheme == "https" {
@@ -115,8 +113,8 @@ func (d *Dashboard) showConsent(w http.ResponseWriter, r *request) error {
 	return d.page(w, r, "consent.html", r.t("Connect a program"), p)
 }
 
-// consent carries out the person's decision. Any value except "allow" denies. It reads and
-// checks the whole request again, because the form comes from the browser.
+// consent carries out the user's decision. Any value except "allow" denies. It reads and checks the
+// whole request again, because the form comes from the browser.
 func (d *Dashboard) consent(w http.ResponseWriter, r *request) error {
 	f, err := readForm(w, r)
 	if err != nil {

@@ -21,8 +21,8 @@ type csvTable struct {
 	Cut  bool // the file has more rows or columns, or longer cells
 }
 
-// readTable reads the beginning of a table. It finds out which character separates the cells.
-// ok is false for a text that is no table.
+// readTable reads the beginning of a table, and detects the separator of its cells. ok is false for
+// a text that is no table.
 func readTable(text string) (t csvTable, ok bool) {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\uFEFF")))
 	r.Comma, r.LazyQuotes, r.FieldsPerRecord, r.ReuseRecord = separator(text), true, -1, true
@@ -45,7 +45,7 @@ func readTable(text string) (t csvTable, ok bool) {
 	if len(t.Rows) == 0 {
 		return t, false
 	}
-	// Rows of one width keep the columns of the page straight.
+	// Rows of equal length keep the columns of the page aligned.
 	for i, row := range t.Rows {
 		t.Rows[i] = append(row, make([]string, width-len(row))...)
 	}
@@ -67,11 +67,11 @@ func (t *csvTable) cells(record []string) []string {
 	return row
 }
 
-// separatorLines is how many lines separator looks at.
+// separatorLines is the number of lines that separator examines.
 const separatorLines = 20
 
-// separator returns the character that most probably separates the cells: the one that
-// stands in every line as often as in the first.
+// separator returns the most probable separator of cells: the character that occurs in every line
+// as often as in the first.
 func separator(text string) rune {
 	best, most := ',', 0
 	for _, candidate := range ",;\t|" {
@@ -96,7 +96,7 @@ func separator(text string) rune {
 	return best
 }
 
-// countOutside returns how often a character stands outside quotation marks.
+// countOutside returns how often a character occurs outside quotation marks.
 func countOutside(line string, c rune) (n int) {
 	quoted := false
 	for _, r := range line {

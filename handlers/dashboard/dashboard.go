@@ -1,13 +1,13 @@
-// Package dashboard serves the web pages. People sign in, see what ran and what it
-// cost, and change what their role permits. The server makes the pages from embedded
-// templates. They can be read without JavaScript and load nothing from other sites.
+// Package dashboard serves the web pages. Users sign in, see tasks and their costs, and change what
+// their role permits. The server creates the pages from embedded templates. They work without
+// JavaScript and load nothing from other sites.
 //
 // It imports handlers, store, runner and rooms below runner. It serves no JSON and holds no
 // SQL. It holds no rule about rights either: the store decides what each caller may do. A page
 // writes the text of users through html/template only, or as sanitised Markdown.
 //
-// A group of pages has a file: its routes, the data of its templates, then its handlers.
-// A template of the same name stands in templates/.
+// Each group of pages has a file: its routes, the data of its templates, then its handlers. A
+// template of the same name is in templates/.
 package dashboard
 
 import (
@@ -64,11 +64,11 @@ type Config struct {
 	ReadMail func(ctx context.Context, raw []byte) (text string, attachments []string)
 	System   System
 
-	// Examine checks the server and its machine. Without it, the pages offer no checks.
+	// Examine checks the server and its machine. If it is nil, the pages offer no checks.
 	Examine func(ctx context.Context) []handlers.Checks
 
-	// ReadDocument returns the text of a PDF or office document. known is false for another
-	// media type. Without it, the pages show no text of documents.
+	// ReadDocument returns the text of a PDF or office document. known is false for another media
+	// type. If it is nil, the pages show no text of documents.
 	ReadDocument func(ctx context.Context, mediaType string, document []byte) (text string, known bool, err error)
 }
 
@@ -159,15 +159,15 @@ type request struct {
 	sessionID string
 	lang      *text.Language
 	params    httprouter.Params
-	since     string // the position in the stream of changes at which the page is read
-	release   func() // ends the count among the requests under way; further calls do nothing
+	since     string // the position in the stream of changes at which the page was read
+	release   func() // ends the count among the concurrent requests; further calls do nothing
 }
 
 // A handle answers a request. It returns nil once it has begun to write.
 type handle func(w http.ResponseWriter, r *request) error
 
-// on registers a page for users who are signed in. Other browsers go to the sign-in page,
-// which leads back here.
+// on registers a page for users who are signed in. Other browsers are redirected to the sign-in
+// page, which leads back to the page.
 func (d *Dashboard) on(method, pattern string, h handle) {
 	d.open(method, pattern, func(w http.ResponseWriter, r *request) error {
 		if r.who.UserID == "" {
@@ -217,7 +217,7 @@ func (d *Dashboard) open(method, pattern string, h handle) {
 	}
 }
 
-// shared runs h. It returns an error if the user has too many requests under way.
+// shared runs h. It returns an error if the user has too many concurrent requests.
 func (d *Dashboard) shared(w http.ResponseWriter, r *request, h handle) error {
 	if r.who.UserID != "" {
 		release, err := d.cfg.API.HoldPage(r.who)
@@ -226,14 +226,14 @@ func (d *Dashboard) shared(w http.ResponseWriter, r *request, h handle) error {
 		}
 		r.release = sync.OnceFunc(release)
 		defer r.release()
-		// Before the page reads anything: it then learns of each change that it has not read.
+		// Before the page is read, so that it gets every later change.
 		r.since = d.cfg.Runner.Streams.ChangesNow(r.who.OrganizationID)
 	}
 	return d.recovered(w, r, h)
 }
 
-// identify notes in r which user is signed in. It returns an error for a request that
-// another site made the browser send.
+// identify stores the signed-in user in r. It returns an error for a request that another site made
+// the browser send.
 func (d *Dashboard) identify(r *request) error {
 	if err := d.origins.Check(r.Request); err != nil {
 		return store.Errorf(store.Forbidden, "the request was sent by another site: open the page here and try again")
@@ -258,7 +258,7 @@ func (d *Dashboard) recovered(w http.ResponseWriter, r *request, h handle) (err 
 		switch p := recover(); p {
 		case nil:
 		case http.ErrAbortHandler:
-			panic(p) // net/http cuts the response off
+			panic(p) // net/http closes the connection
 		default:
 			d.cfg.Log.Error("page panicked", "request", requestID(w), "panic", p, "stack", string(debug.Stack()))
 			err = errors.New("page panicked")

@@ -7,9 +7,9 @@ import (
 	"journeyman/store"
 )
 
-// decideRoutes registers the page of the links in mails. Its reader decides without signing
-// in, as the user to whom the mail went. Opening the page decides nothing, because programs
-// that scan mail open every link.
+// decideRoutes registers the page of the links in mails. The reader decides without signing in, as
+// the user to whom the mail was sent. Opening the page decides nothing, because mail scanners open
+// every link.
 func (d *Dashboard) decideRoutes() {
 	d.open("GET", "/decide/:token", blank(d.showDecision))
 	d.open("POST", "/decide/:token", submitted(d.decideByLink, d.showDecision))
@@ -26,10 +26,10 @@ type decisionPage struct {
 // Pending reports whether there is something to decide.
 func (p decisionPage) Pending() bool { return p.Link.Approval.Status == store.ApprovalPending }
 
-// decisionLink returns the link of a request. Wrong links are not counted, because nobody can
-// guess a signature. A limit by place would also lock out everybody behind one proxy.
+// decisionLink returns the link of a request. Wrong links are not counted, because a signature
+// cannot be guessed. A limit by network would also lock out everybody behind one proxy.
 func (d *Dashboard) decisionLink(w http.ResponseWriter, r *request) (store.DecisionLink, error) {
-	// The address is a secret: no other page may learn it.
+	// The address is a secret, which no other page may get.
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	return d.store.DecisionLink(r.Context(), r.params.ByName("token"), handlers.ClientAddr(r.Request))
 }
@@ -67,7 +67,7 @@ func (d *Dashboard) decideByLink(w http.ResponseWriter, r *request, f *form) (st
 	}
 	_, err = d.cfg.Runner.DecideApproval(r.Context(), l.Caller, l.Task.ID, l.Approval.ID, l.Decision(decision))
 	if store.IsKind(err, store.Conflict) {
-		err = nil // the page says who has decided
+		err = nil // the page names the person who has decided
 	}
 	return r.URL.Path, err
 }

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// A diffRow is one line of a difference between two texts. Before, Marked and After together
-// are its text: Marked is what differs from the line on the other side.
+// A diffRow is one line of a difference between two texts. Its text is Before, Marked and After,
+// joined. Marked differs from the other side.
 type diffRow struct {
 	Class                 string // add, del or gap; '' for a line that both sides have
 	Number                string // of the line; '' if it is not known
@@ -82,9 +82,9 @@ func parseDiff(source string, most int) (v diffView, ok bool) {
 	return v, ok
 }
 
-// diffOf returns the difference of two pieces of a text, whose place is not known.
+// diffOf returns the difference of two parts of a text, without line numbers.
 func diffOf(before, after string, most int) (v diffView) {
-	// Two texts may differ only after the compared part, and must not look equal then.
+	// Texts that differ only after the compared part must not look equal.
 	v.cut = len(before) > maxCompared || len(after) > maxCompared
 	before, after = before[:min(len(before), maxCompared)], after[:min(len(after), maxCompared)]
 	d := compareTexts(before, after)
@@ -96,13 +96,13 @@ func diffOf(before, after string, most int) (v diffView) {
 	return v
 }
 
-// valid returns a text without bytes that are no characters.
+// valid returns a text without invalid UTF-8.
 func valid(source string) string { return strings.ToValidUTF8(source, "\uFFFD") }
 
-// rowBytes is about the HTML of a row without its text.
+// rowBytes is the approximate HTML size of a row without its text.
 const rowBytes = 110
 
-// add adds a row while there is room. most is the room that is left, in bytes of HTML.
+// add adds a row while there is room. most is the remaining room, in bytes of HTML.
 func (v *diffView) add(r diffRow, most *int) {
 	if len(v.Rows) == maxDiffRows {
 		*most = -1
@@ -120,7 +120,7 @@ func (v *diffView) add(r diffRow, most *int) {
 	v.Rows = append(v.Rows, r)
 }
 
-// markWords marks the words that differ between removed lines and the lines in their place.
+// markWords marks the different words of removed lines and the lines that replace them.
 func (v *diffView) markWords() {
 	for i := 0; i < len(v.Rows); {
 		dels := v.run(i, "del")
@@ -140,8 +140,8 @@ func (v *diffView) run(i int, class string) (n int) {
 	return n
 }
 
-// markPair marks what differs between two lines: all between the words with which both begin
-// and those with which both end. Lines that have little in common get no marks.
+// markPair marks the part in which two lines differ: between the words at which both begin and
+// those at which both end. Lines with little in common get no marks.
 func markPair(del, add *diffRow) {
 	a, b := del.Before, add.Before
 	head := commonHead(a, b)
@@ -155,7 +155,7 @@ func markPair(del, add *diffRow) {
 	}
 }
 
-// commonHead returns the length of the whole words with which two texts begin.
+// commonHead returns the length of the whole words that two texts have at their beginning.
 func commonHead(a, b string) (n int) {
 	words := 0
 	for i, c := range a {
@@ -173,7 +173,7 @@ func commonHead(a, b string) (n int) {
 	return n
 }
 
-// commonTail returns the length of the whole words with which two texts end.
+// commonTail returns the length of the whole words that two texts have at their end.
 func commonTail(a, b string) (n int) {
 	words := 0
 	for n < len(a) && n < len(b) {

@@ -7,8 +7,8 @@ import (
 	"journeyman/store"
 )
 
-// A diskNotice is the notice on every page of a server that takes no work, or soon will not.
-// The zero value shows none.
+// A diskNotice is the notice on every page of a server that accepts no work, or is about to refuse
+// it. The zero value shows none.
 type diskNotice struct {
 	Low, Full   bool
 	Free        int64
@@ -16,8 +16,8 @@ type diskNotice struct {
 	Refusal     string // another reason why nobody can change anything now; '' for none
 }
 
-// diskNotice returns the notice for a user. Only people who may see the system read about its
-// disk. Every user reads that nothing can be changed.
+// diskNotice returns the notice for a user. Only users who may see the system get the notice about
+// its disk. All users see that nothing can be changed.
 func (d *Dashboard) diskNotice(v pageData) (n diskNotice) {
 	n.Maintenance = d.store.Maintenance() != nil
 	if err := d.store.WritableIn(store.DuringMaintenance(context.Background())); err != nil {

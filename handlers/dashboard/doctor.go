@@ -20,20 +20,20 @@ const (
 	doctorWait = 8 * time.Second
 )
 
-// A doctor makes the checks of the server on demand. It makes one run at a time, and keeps the
-// results of the last one until the server ends.
+// A doctor runs the checks of the server on demand. It runs them once at a time, and keeps the
+// results of the last run in memory.
 type doctor struct {
 	examine func(ctx context.Context) []handlers.Checks // nil: the server has no checks
 	now     func() time.Time
 	log     *slog.Logger
 
 	mu    sync.Mutex    // guards what follows
-	ended chan struct{} // closed when the run under way ends; nil without one
+	ended chan struct{} // closed when the current run ends; nil without one
 	found []handlers.Checks
 	at    time.Time // when the last run ended
 }
 
-// run begins a run, or joins the one under way. It reports whether that run has ended within wait.
+// run starts a run, or joins the current one. It reports whether that run has ended within wait.
 func (x *doctor) run(ctx context.Context, wait time.Duration) bool {
 	ended := x.begin(ctx)
 	late := time.NewTimer(wait)
@@ -47,25 +47,25 @@ func (x *doctor) run(ctx context.Context, wait time.Duration) bool {
 	return false
 }
 
-// begin returns a channel that is closed when the run under way ends.
+// begin returns a channel that is closed when the current run ends.
 func (x *doctor) begin(ctx context.Context) <-chan struct{} {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.ended == nil {
 		x.ended = make(chan struct{})
-		// The run goes on where nobody waits for it any more: the page shows it later.
+		// The run continues if nobody waits for it any more: the page shows its results later.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), doctorTime)
 		go func() {
 			defer cancel()
 			var found []handlers.Checks
-			defer func() { x.end(found) }() // whatever happens: the next run waits for the end of this one
+			defer func() { x.end(found) }() // in every case, because the next run waits for the end of this one
 			found = x.look(ctx)
 		}()
 	}
 	return x.ended
 }
 
-// end keeps the results of a run.
+// end stores the results of a run.
 func (x *doctor) end(found []handlers.Checks) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -74,7 +74,7 @@ func (x *doctor) end(found []handlers.Checks) {
 	x.ended = nil
 }
 
-// look makes the checks. A panic in them fails the run and must not end the server.
+// look runs the checks. A panic in them fails the run and must not end the server.
 func (x *doctor) look(ctx context.Context) (found []handlers.Checks) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -85,7 +85,7 @@ func (x *doctor) look(ctx context.Context) (found []handlers.Checks) {
 	return x.examine(ctx)
 }
 
-// consultDoctor makes the checks, for the button of the page.
+// consultDoctor runs the checks for the button of the page.
 func (d *Dashboard) consultDoctor(r *request) (string, error) {
 	first, err := d.store.IsFirst(r.Context(), r.who.OrganizationID)
 	switch {
@@ -118,8 +118,8 @@ type diagnosisRow struct {
 	handlers.Check
 }
 
-// diagnosis returns what the page of a request shows of the checks: nothing for Owners of other
-// organizations than the first, who may not make them either.
+// diagnosis returns the checks for a page. It is empty for Owners of organizations other than the
+// first, who may not run the checks.
 func (d *Dashboard) diagnosis(r *request) (diagnosis, error) {
 	first, err := d.store.IsFirst(r.Context(), r.who.OrganizationID)
 	if err != nil || !first {

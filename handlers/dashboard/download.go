@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// sendCSV sends a table as a file. It calls rows for the next rows until there are no
-// more, so that it never holds the whole table in memory.
+// sendCSV sends a table as a file. It calls rows until there are no more, so that it never has the
+// whole table in memory.
 func (d *Dashboard) sendCSV(w http.ResponseWriter, r *request, name string, header []string,
 	rows func() (rows [][]string, more bool, err error)) error {
 	part, more, err := rows()
 	if err != nil {
-		return err // nothing is sent yet: the error page can be
+		return err // nothing is sent yet, so the error page can be
 	}
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
@@ -26,13 +26,13 @@ func (d *Dashboard) sendCSV(w http.ResponseWriter, r *request, name string, head
 		}
 		if part, more, err = rows(); err != nil {
 			d.cfg.Log.ErrorContext(r.Context(), "download", "file", name, "err", err)
-			panic(http.ErrAbortHandler) // the browser must not take a part for the whole table
+			panic(http.ErrAbortHandler) // the browser must see that the table is not complete
 		}
 	}
 }
 
-// csvCell returns a text that a spreadsheet shows as text. Without the quotation mark it
-// would run some texts as formulas.
+// csvCell returns a text that a spreadsheet shows as text. Without the quotation mark, a
+// spreadsheet would evaluate some texts as formulas.
 func csvCell(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

@@ -13,9 +13,9 @@ type elsewherePage struct {
 	Next          string // the address of the task
 }
 
-// orElsewhere returns the handle of a task's page. If the organization that is being looked at
-// does not have the task, and another one of the user's has it, the page offers to switch. A
-// link names the organization where two of them may have a task of that id.
+// orElsewhere returns the handle of a task's page. If another organization of the user has the
+// task, and the current one does not, the page offers to switch. Two organizations may have a task
+// of the same id: then the link names the organization.
 func (d *Dashboard) orElsewhere(page handle) handle {
 	return func(w http.ResponseWriter, r *request) error {
 		named := r.URL.Query().Get("organization")
@@ -42,7 +42,7 @@ func (d *Dashboard) orElsewhere(page handle) handle {
 		case refused != nil:
 			return refused
 		}
-		// The link names an organization that the user is not in: the page answers as if it did not.
+		// The user is not a member of the named organization: the page ignores the name.
 		return page(w, r)
 	}
 }

@@ -10,7 +10,7 @@ import (
 type errorPage struct {
 	Status    int
 	Message   string
-	Details   []option // what is wrong with a field, and the field's name on pages
+	Details   []option // the faults of fields, with the fields' names on pages
 	RequestID string
 }
 

@@ -7,11 +7,10 @@ import (
 	"journeyman/store"
 )
 
-// streamEvents reports to a page which kinds of records change, so that the page can load
-// itself again. The stream ends with the session, and when the user switches to another
-// organization.
+// streamEvents sends a page the kinds of records that have changed, so that the page can reload
+// itself. The stream ends with the session, and when the user switches to another organization.
 func (d *Dashboard) streamEvents(w http.ResponseWriter, r *request) error {
-	r.release() // an open stream is no request under way: streams have limits of their own
+	r.release() // an open stream does not count as a concurrent request: streams have their own limits
 	return d.cfg.API.StreamChanges(w, r.Request, r.who, r.URL.Query().Get("since"), func(ctx context.Context) error {
 		again := &request{Request: r.WithContext(ctx)}
 		err := d.identify(again)
@@ -22,5 +21,5 @@ func (d *Dashboard) streamEvents(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// errOtherSession ends a stream whose browser is signed out, or signed in otherwise.
+// errOtherSession ends the stream of a browser that has signed out, or has another session.
 var errOtherSession = store.Errorf(store.Unauthorized, "the session is no longer the one that opened the stream")

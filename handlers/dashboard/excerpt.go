@@ -17,7 +17,7 @@ type excerpt struct {
 	cut  bool
 }
 
-// Cut reports whether the text has more than the excerpt.
+// Cut reports whether the text is longer than the excerpt.
 func (e excerpt) Cut() bool { return e.cut }
 
 // at returns the excerpt with the address of the whole text, if it is cut.
@@ -28,8 +28,8 @@ func (e excerpt) at(whole string) excerpt {
 	return e
 }
 
-// excerptOf returns the longest beginning of text that needs at most that many bytes of
-// HTML. A text can need five times its own size there: html/template escapes it.
+// excerptOf returns the longest beginning of text that takes at most most bytes of HTML.
+// html/template escapes the text, which can then need five times its size.
 func excerptOf(text string, most int) excerpt {
 	e := excerpt{Text: text, Size: int64(len(text))}
 	for i, c := range text {
@@ -52,8 +52,8 @@ func escapedLen(c rune) int {
 	return utf8.RuneLen(c)
 }
 
-// prettyJSON returns JSON as people read it: indented, and a single string without its
-// quotation marks. It returns a text that is no JSON unchanged.
+// prettyJSON returns JSON for people: indented, and a single string without its quotation marks. It
+// returns a text that is no JSON unchanged.
 func prettyJSON(raw json.RawMessage) string {
 	trimmed := bytes.TrimSpace(raw)
 	var text string
@@ -67,8 +67,8 @@ func prettyJSON(raw json.RawMessage) string {
 	return readable(strings.ToValidUTF8(b.String(), "\uFFFD"))
 }
 
-// readable returns JSON without needless escapes, such as those of < and é. Characters
-// that nobody can see stay escaped, and so do quotation marks.
+// readable returns JSON without needless escapes, such as those of < and é. Invisible characters
+// and quotation marks stay escaped.
 func readable(text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {

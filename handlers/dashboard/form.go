@@ -26,7 +26,7 @@ func formOf(values url.Values) *form {
 	return &form{Values: values, Errors: map[string]string{}}
 }
 
-// newForm returns a form that nobody has sent yet. It shows the given values.
+// newForm returns a form that was not sent yet. It shows the given values.
 func newForm(values map[string]string) *form {
 	f := formOf(url.Values{})
 	for name, v := range values {
@@ -61,8 +61,8 @@ func blank(page formPage) handle {
 	return func(w http.ResponseWriter, r *request) error { return page(w, r, http.StatusOK, nil) }
 }
 
-// submitted returns the handle that a form is sent to. If act refuses the values, page shows them
-// again with their faults. A nil page leaves every error to the error page.
+// submitted returns the handle of a sent form. If act refuses the values, page shows them again
+// with their faults. If page is nil, the error page shows every error.
 func submitted(act action, page formPage) handle {
 	return func(w http.ResponseWriter, r *request) error {
 		f, err := readForm(w, r)
@@ -93,8 +93,8 @@ func button(act func(r *request) (next string, err error)) handle {
 	}
 }
 
-// refusalStatus returns the status of a page that shows a refused form again. For a
-// tryLater error, the headers also say when to try again.
+// refusalStatus returns the status of a page that shows a refused form again. For a tryLater error,
+// it also sets the headers with the time to try again.
 func refusalStatus(h http.Header, err error) int {
 	var later *tryLater
 	if !errors.As(err, &later) {
@@ -110,8 +110,8 @@ func (f *form) Get(name string) string { return f.Values.Get(name) }
 // text returns the value of a field with the line ends of Unix: browsers send \r\n.
 func (f *form) text(name string) string { return strings.ReplaceAll(f.Get(name), "\r\n", "\n") }
 
-// refused notes in the form what err says about its fields. It reports false if err is
-// no error that the user can correct.
+// refused adds the faults in err to the form. It returns false if the user cannot correct the
+// error.
 func (f *form) refused(err error) bool {
 	var e *store.Error
 	if !errors.As(err, &e) {
@@ -128,8 +128,8 @@ func (f *form) refused(err error) bool {
 	return true
 }
 
-// listStatus returns the status of a list whose query returned err. If the filters are wrong,
-// the page shows what is wrong with them and an empty list.
+// listStatus returns the status of a list whose query returned err. If the filters are invalid, the
+// page shows their faults and an empty list.
 func (f *form) listStatus(err error) (int, error) {
 	switch {
 	case err == nil:

@@ -44,7 +44,7 @@ func (d *Dashboard) functions(l *text.Language) template.FuncMap {
 	}
 }
 
-// showTime returns how long ago a time was. A tooltip has the exact time.
+// showTime returns the distance of a time from now. A tooltip has the exact time.
 func (d *Dashboard) showTime(l *text.Language, v any) template.HTML {
 	var t time.Time
 	switch v := v.(type) {
@@ -64,12 +64,13 @@ func (d *Dashboard) showTime(l *text.Language, v any) template.HTML {
 	return template.HTML(tag) //nolint:gosec // digits and our own words
 }
 
-// relative returns the distance of a time from now in words, or its date beyond a month.
+// relative returns the distance of a time from now as text, or its date if it is more than a month
+// away.
 func relative(l *text.Language, t, now time.Time) string {
 	by := t.Sub(now)
 	far := by.Abs()
 	future := by > 0
-	// Each sentence is a key of its own, because languages put the words in another order.
+	// Each sentence is its own key, because the order of words differs between languages.
 	in := func(n float64, one, many, oneAgo, manyAgo text.Key) string {
 		if future {
 			return l.N(int64(n), one, many)
@@ -112,7 +113,7 @@ func showCredits(l *text.Language, v float64) string {
 	return l.Decimal(strconv.FormatFloat(v, 'f', 2, 64))
 }
 
-// showBytes returns a size in the largest unit of which it has at least one.
+// showBytes returns a size in the largest unit that is not greater.
 func showBytes(l *text.Language, n int64) string {
 	const unit = 1024
 	if n < unit {
@@ -144,7 +145,7 @@ func showExactTime(l *text.Language, t time.Time) string {
 	return l.T(day) + " " + t.Format(l.T("2 Jan 2006 15:04:05 MST"))
 }
 
-// showTrigger returns where a task came from.
+// showTrigger returns the origin of a task.
 func showTrigger(l *text.Language, t store.Trigger) string {
 	label, known := map[store.Trigger]text.Key{store.TriggerAPI: "API", store.TriggerUI: "dashboard",
 		store.TriggerEmail: "email", store.TriggerSchedule: "schedule"}[t]
@@ -163,7 +164,8 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// showTokens returns a number of tokens in thousands or millions, which suffices for a window.
+// showTokens returns a number of tokens in thousands or millions, which is enough for a context
+// window.
 func showTokens(n int64) string {
 	switch {
 	case n >= 1_000_000:

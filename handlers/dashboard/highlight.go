@@ -11,10 +11,9 @@ import (
 // maxHighlighted bounds the code that gets colours, in bytes. Longer code is shown plain.
 const maxHighlighted = 24 << 10
 
-// A syntax says how the tokens of a language look. One scanner reads all languages. Its time
-// grows with the length of the code alone, whatever a model has written. A library with
-// grammars for more languages would add four megabytes to the program, and its regular
-// expressions can need exponential time.
+// A syntax describes the tokens of a language. One scanner reads all languages. Its time grows only
+// with the length of the code, whatever the text is. A library with grammars for more languages
+// would add four megabytes to the program, and its regular expressions can need exponential time.
 type syntax struct {
 	line   []string    // begin a comment that ends with the line
 	block  [][2]string // begin and end a comment
@@ -26,7 +25,7 @@ type syntax struct {
 	markup bool        // tags and attributes, as in HTML
 }
 
-// syntaxOf returns the syntax of a language, or nil for one that gets no colours.
+// syntaxOf returns the syntax of a language, or nil if the language has no colours.
 func syntaxOf(lang string) *syntax {
 	cStyle := [][2]string{{"/*", "*/"}}
 	switch strings.ToLower(lang) {
@@ -105,7 +104,7 @@ func highlight(lang, code string) string {
 		h.write(class, code[h.at:h.at+n])
 		h.at += n
 	}
-	// Code that is almost only tokens would fill the page with spans.
+	// Spans would make code that consists mostly of tokens too large.
 	if h.out.Len() > 6*len(code)+200 {
 		return template.HTMLEscapeString(code)
 	}
@@ -168,15 +167,15 @@ func (h *highlighter) token() (class string, n int) {
 	return "", size
 }
 
-// beginsComment reports whether a comment may begin here. In a shell, the sign of a comment
-// may also stand inside a word.
+// beginsComment reports whether a comment may begin here. In a shell, the comment sign may also be
+// inside a word.
 func (h *highlighter) beginsComment() bool {
 	return h.at == 0 || !strings.ContainsAny(h.code[h.at-1:h.at], "$\\&:") && !isName(rune(h.code[h.at-1])) ||
 		h.code[h.at] != '#'
 }
 
-// quoted returns the class and the length of a string with escapes. It ends with the line at
-// the latest, so that one open quotation mark does not colour all that follows.
+// quoted returns the class and the length of a string with escapes. The string ends with the line
+// at the latest, so that an open quotation mark does not colour the rest of the code.
 func (h *highlighter) quoted(rest string, size int) (class string, n int) {
 	n = lineLength(rest)
 	for i := size; i < n; i++ {
@@ -211,7 +210,7 @@ func (h *highlighter) name(rest string) (class string, n int) {
 	return "", n
 }
 
-// isKey reports whether the text that follows a name makes it a key.
+// isKey reports whether the text after a name makes the name a key.
 func (h *highlighter) isKey(follows string) bool {
 	follows = strings.TrimLeft(follows[:min(len(follows), 8)], " \t")
 	return strings.HasPrefix(follows, ":") || strings.HasPrefix(follows, "=")

@@ -22,7 +22,7 @@ const (
 // A homePage is the data of the first page.
 type homePage struct {
 	Box     runBox
-	Steps   []firstStep // empty once all are taken, or the user has put them away
+	Steps   []firstStep // empty if all are done, or the user has hidden them
 	Waiting []taskRow
 	Running []taskRow
 	Failed  []taskRow
@@ -32,7 +32,7 @@ type homePage struct {
 	starterGallery // shown if it is fresh
 }
 
-// A firstStep is something that makes the program useful, and whether it is done.
+// A firstStep is a step to set up the program, and whether it is done.
 type firstStep struct {
 	Title, Text, Address string
 	Done                 bool
@@ -57,7 +57,7 @@ func (d *Dashboard) homePage(w http.ResponseWriter, r *request, status int, f *f
 	if p.Box.Workers, err = d.workerOptions(r, p.Box.Form.Get("workerId")); err != nil {
 		return err
 	}
-	// Without a choice, the program makes a worker for the instruction.
+	// Without a choice, the program creates a worker for the instruction.
 	p.Box.Workers[0].Label = r.t("A new worker")
 	if err := d.addHomeTasks(r, &p); err != nil {
 		return err
@@ -71,8 +71,8 @@ func (d *Dashboard) homePage(w http.ResponseWriter, r *request, status int, f *f
 	return d.render(w, r, status, "home.html", r.t("Home"), p)
 }
 
-// addHomeTasks adds to p the tasks that wait for the user, those that run, and those that have
-// failed in the last days.
+// addHomeTasks adds to p the tasks that wait for the user, the running ones, and those that have
+// failed recently.
 func (d *Dashboard) addHomeTasks(r *request, p *homePage) error {
 	waiting, err := d.waitingTasks(r, homeRows)
 	if err != nil {
@@ -133,7 +133,7 @@ func (d *Dashboard) monthSpent(r *request) (*monthSpent, error) {
 	return m, err
 }
 
-// firstSteps returns the steps while one of them is left, unless the user has put them away.
+// firstSteps returns the steps while one of them is not done, unless the user has hidden them.
 func (d *Dashboard) firstSteps(r *request) ([]firstStep, error) {
 	taken, err := d.store.FirstSteps(r.Context(), r.who.Caller)
 	if err != nil || taken.Hidden {
@@ -151,7 +151,7 @@ func (d *Dashboard) firstSteps(r *request) ([]firstStep, error) {
 		step(text.Key("Run it on a schedule"),
 			text.Key("Once, at an interval or by cron: see Schedules on a worker's page."), "/workers", taken.Schedule),
 	}
-	// Others could not take this step.
+	// Only users with this right can do this step.
 	if r.who.Role.May(store.ManageProviders) {
 		connected := !d.modelState(r.Context(), r.who.OrganizationID).Offline
 		steps = append([]firstStep{step(text.Key("Connect a model"),

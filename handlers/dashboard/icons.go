@@ -11,8 +11,8 @@ import (
 	"journeyman/handlers/dashboard/text"
 )
 
-// The sprite icons.svg holds one symbol for each icon. Pages name a symbol by its address,
-// so that a browser loads the drawings once for all pages.
+// The sprite icons.svg holds one symbol for each icon. Pages refer to a symbol by its address, so
+// that a browser loads the drawings once for all pages.
 
 // iconNames returns the names of the symbols of a sprite.
 func iconNames(sprite []byte) map[string]bool {
@@ -34,8 +34,8 @@ func (d *Dashboard) icon(name string) (template.HTML, error) {
 		`#i-` + name + `"/></svg>`), err
 }
 
-// glyph returns the sign of a worker: an icon after its title, and a colour of its own. The
-// further classes say the size.
+// glyph returns the sign of a worker: an icon that its title suggests, in a colour of its own. The
+// further classes set the size.
 func (d *Dashboard) glyph(id, title string, classes ...string) (template.HTML, error) {
 	drawing, err := d.icon(glyphIcon(strings.ToLower(title)))
 	sum := fnv.New32a()

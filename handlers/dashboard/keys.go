@@ -37,8 +37,8 @@ type madeKey struct {
 	Rolled bool   // the key replaces an older one
 }
 
-// keyMade is the address of the page that shows a new key, and keyKind names its secret while
-// it waits for the page.
+// keyMade is the address of the page that shows a new key. keyKind is the kind of the key's secret
+// in oneTime.
 const (
 	keyMade = "/settings/keys?made=1"
 	keyKind = "key"
@@ -59,7 +59,7 @@ func keyState(k store.Key, now time.Time) string {
 	switch {
 	case k.RevokedAt != nil:
 		return "revoked"
-	case k.GrantID != "" || k.ExpiresAt == nil: // a program renews its token when it needs it
+	case k.GrantID != "" || k.ExpiresAt == nil: // a program renews its token when needed
 		return "active"
 	case k.ExpiresAt.After(now):
 		return "rolled"
@@ -67,7 +67,7 @@ func keyState(k store.Key, now time.Time) string {
 	return "expired"
 }
 
-// keyStateText returns the state of a key in words.
+// keyStateText returns the text for the state of a key.
 func keyStateText(state string) text.Key {
 	return map[string]text.Key{"active": "active", "rolled": "rolled", "expired": "expired",
 		"revoked": "revoked"}[state]
@@ -104,7 +104,7 @@ func (d *Dashboard) createKey(_ http.ResponseWriter, r *request, f *form) (strin
 	return keyMade, err
 }
 
-// rollKey replaces a key: the old key works for another day.
+// rollKey replaces a key. The old key works for another day.
 func (d *Dashboard) rollKey(r *request) (string, error) {
 	made, secret, err := d.store.RollKey(r.Context(), r.who.Caller, r.params.ByName("keyId"))
 	if err == nil {

@@ -14,16 +14,16 @@ import (
 // layoutFile is the template of the frame of every page.
 const layoutFile = "layout.html"
 
-// An edition is the templates in one language. They are parsed when somebody first needs them: most
-// servers show few of the pages, and API clients need none.
+// An edition is the templates in one language. They are parsed at their first use: most servers
+// show few of the pages, and API clients need none.
 type edition struct {
 	lang  *text.Language
 	funcs template.FuncMap
 
 	mu     sync.Mutex                    // guards the fields below
 	shared *template.Template            // the layout and the parts; never executed, so that it can be copied
-	parts  *template.Template            // the same for execution; nil until a part alone is asked for
-	pages  map[string]*template.Template // by file name, those asked for so far; each includes the layout
+	parts  *template.Template            // the same for execution; nil until a part is drawn alone
+	pages  map[string]*template.Template // by file name, the ones used so far; each includes the layout
 }
 
 // loadEditions reads the languages.
@@ -38,8 +38,8 @@ func (d *Dashboard) loadEditions() (err error) {
 	return nil
 }
 
-// language returns the language of a request: the one that the user has chosen, else the one
-// that the browser asks for.
+// language returns the language of a request: the one that the user has chosen, otherwise the one
+// that the browser prefers.
 func (d *Dashboard) language(r *http.Request, chosen string) *text.Language {
 	return text.Choose(d.languages, chosen, r.Header.Get("Accept-Language"))
 }
@@ -62,7 +62,7 @@ func (e *edition) page(file string) (*template.Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A page includes few of the parts. The others would only take memory.
+	// A page needs few of the parts. The others would only use memory.
 	page := template.New(layoutFile).Funcs(e.funcs)
 	if err := addReachable(page, all, layoutFile); err != nil {
 		return nil, err

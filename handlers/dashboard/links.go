@@ -9,8 +9,8 @@ import (
 	"journeyman/store"
 )
 
-// linkRoutes registers the pages that links lead to. Opening a page does not use its link
-// up: programs that scan mail open each link in it.
+// linkRoutes registers the pages of links. Opening a page does not use up its link, because mail
+// scanners open each link in a mail.
 func (d *Dashboard) linkRoutes() {
 	for _, kind := range []store.LinkKind{store.LinkWelcome, store.LinkReset} {
 		p := passwordLink{d, kind}
@@ -32,7 +32,7 @@ type linkPage struct {
 // Welcome reports whether the link is the first owner's.
 func (p linkPage) Welcome() bool { return p.Link.Kind == store.LinkWelcome }
 
-// A passwordLink serves the links of one kind that let a user choose a password.
+// A passwordLink serves links of one kind with which users choose a password.
 type passwordLink struct {
 	*Dashboard
 	kind store.LinkKind
@@ -106,8 +106,8 @@ func (d *Dashboard) acceptInvitation(w http.ResponseWriter, r *request, f *form)
 	return done("/workers", "joined"), later(d.enter(w, r, joined))
 }
 
-// join makes the invited person a member. A person with a password must prove that they
-// know it; a new person chooses a name and a password.
+// join makes the invited person a member. A person with a password must enter it; a new person
+// chooses a name and a password.
 func (d *Dashboard) join(r *request, p linkPage) (joined store.Caller, err error) {
 	token, c := r.params.ByName("token"), store.Caller{RemoteAddr: handlers.ClientAddr(r.Request)}
 	switch {

@@ -45,7 +45,7 @@ type mailList struct {
 	Server   string // address of the SMTP listener; '' without one
 }
 
-// A mailRow is a mail with what pages show of it.
+// A mailRow is a mail for a page.
 type mailRow struct {
 	store.Email
 	r *request
@@ -65,10 +65,10 @@ func (m mailRow) Peer() string {
 // Why returns the beginning of the reason for the status.
 func (m mailRow) Why() string { return brief(m.Reason) }
 
-// inList is the room of a text in a list, in bytes of HTML.
+// inList is the room for a text in a list, in bytes of HTML.
 const inList = 200
 
-// brief returns a text as a list shows it: cut, with an ellipsis, if it is long.
+// brief returns a text for a list: truncated, with an ellipsis, if it is long.
 func brief(text string) string {
 	e := excerptOf(text, inList)
 	if e.Cut() {
@@ -159,7 +159,7 @@ type mailPage struct {
 	Verdicts    []option
 	HasSource   bool
 	Worker      store.Worker
-	Releasable  bool // a person can let it start work
+	Releasable  bool // a user can release it, so that it starts work
 }
 
 // The room for the parts of a mail on its page, in bytes of HTML. The source has the rest.
@@ -170,8 +170,8 @@ const (
 	maxAttachments  = 50
 )
 
-// mail returns the mail that the address names, and its source. The source is nil if it
-// is not written yet or no longer kept.
+// mail returns the mail that the address names, and its source. source is nil if the mail is not
+// written yet or its source is no longer stored.
 func (d *Dashboard) mail(r *request) (e store.Email, source []byte, err error) {
 	e, err = d.store.Email(r.Context(), r.who.Caller, r.params.ByName("emailId"))
 	if err == nil {
@@ -191,8 +191,8 @@ func (d *Dashboard) showMail(w http.ResponseWriter, r *request) error {
 	if p.Worker, err = d.store.Worker(r.Context(), r.who.Caller, e.WorkerID); err != nil && !store.IsNotFound(err) {
 		return err
 	}
-	// The store decides, so that the page offers no button that cannot work: mail for the
-	// postmaster starts no work.
+	// The store decides, so that the page offers no useless button: mail for the postmaster starts
+	// no work.
 	_, err = d.store.Releasable(r.Context(), r.who.Caller, e.ID)
 	p.Releasable = err == nil && source != nil && p.Worker.ID != ""
 	if source != nil {
@@ -221,7 +221,7 @@ func headerOf(raw []byte) string {
 // A verdict is the result of one check of a mail's sender.
 type verdict struct{ Result, Domain, Policy, Reason string }
 
-// words returns the verdict in words.
+// words returns the verdict as text.
 func (v verdict) words(r *request) string {
 	result := cmp.Or(v.Result, r.t("none"))
 	switch {
@@ -236,7 +236,7 @@ func (v verdict) words(r *request) string {
 	return result
 }
 
-// verdictsOf returns the results of the checks of a mail's sender, in words.
+// verdictsOf returns the results of the checks of a mail's sender, as text.
 func verdictsOf(r *request, raw json.RawMessage) (list []option) {
 	var v struct {
 		SPF, DMARC                verdict
@@ -280,7 +280,7 @@ func (d *Dashboard) downloadMail(w http.ResponseWriter, r *request) error {
 	}
 	w.Header().Set("Content-Type", "message/rfc822")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+e.ID+`.eml"`)
-	_, _ = w.Write(source) // the browser may have gone
+	_, _ = w.Write(source) // the browser may have disconnected
 	return nil
 }
 

@@ -23,8 +23,8 @@ var (
 	markdown = goldmark.New(goldmark.WithExtensions(extension.Strikethrough, extension.TaskList, extension.Linkify,
 		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(ownNodes{}, 100))))
-	// Pictures are not allowed: a picture of another site would show that site the reader's
-	// address.
+	// Pictures are not allowed: a picture on another site would show that site the address of the
+	// reader.
 	sanitised = bluemonday.NewPolicy().AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6",
 		"blockquote", "pre", "code",
 		"em", "strong", "del", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td").
@@ -39,7 +39,7 @@ var (
 	cellAlign  = regexp.MustCompile(`<(t[hd]) align="(left|center|right)">`)
 )
 
-// ownNodes renders the Markdown nodes that pages show in a way of their own.
+// ownNodes renders the Markdown nodes whose HTML differs from that of the library.
 type ownNodes struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.
@@ -72,7 +72,7 @@ func (ownNodes) code(w util.BufWriter, source []byte, node ast.Node, entering bo
 	return ast.WalkSkipChildren, nil
 }
 
-// image writes the description of a picture as a link to it.
+// image writes the description of a picture as a link to the picture.
 func (ownNodes) image(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	for up := node.Parent(); up != nil; up = up.Parent() {
 		if up.Kind() == ast.KindLink { // a link must not hold another one
@@ -91,7 +91,7 @@ func (ownNodes) image(w util.BufWriter, _ []byte, node ast.Node, entering bool) 
 	return ast.WalkContinue, nil
 }
 
-// tick writes the box of a task list as a character, which screen readers name.
+// tick writes the box of a task list as a character, which screen readers can read.
 func (ownNodes) tick(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		sign := "☐"
@@ -103,19 +103,19 @@ func (ownNodes) tick(w util.BufWriter, _ []byte, node ast.Node, entering bool) (
 	return ast.WalkContinue, nil
 }
 
-// A prose shows Markdown in the language of a page.
+// A prose renders Markdown in the language of a page.
 type prose struct {
 	lang *texts.Language
 }
 
-// show returns Markdown of a model or a user as HTML without scripts. It shows a text
-// unchanged if it would take too long to convert.
+// show returns the Markdown of a model or a user as HTML without scripts. It returns the text
+// unchanged if the conversion would take too long.
 func (p prose) show(source string) template.HTML {
 	return template.HTML(strings.Join(p.blocks(source), "")) //nolint:gosec // blocks are sanitised
 }
 
-// blocks returns the HTML of each block of a Markdown text: a paragraph, a list, a table. Each
-// block is one element, and together they are the whole text.
+// blocks returns the HTML of each block of a Markdown text, such as a paragraph, a list or a table.
+// Each block is one element. Together they are the whole text.
 func (p prose) blocks(source string) []string {
 	if !runner.CheapMarkdown(source) {
 		return []string{string(preformatted(source))}
@@ -128,7 +128,8 @@ func (p prose) blocks(source string) []string {
 		if markdown.Renderer().Render(&b, raw, block) != nil {
 			return []string{string(preformatted(source))}
 		}
-		// Each block is sanitised by itself: no block can open an element for the next one.
+		// Each block is sanitised separately, so that no block can open an element for the next
+		// one.
 		if html := p.dress(strings.TrimSpace(string(sanitised.SanitizeBytes(b.Bytes())))); html != "" {
 			list = append(list, html)
 		}
@@ -136,8 +137,8 @@ func (p prose) blocks(source string) []string {
 	return list
 }
 
-// dress adds to sanitised HTML what the sanitiser would remove: the frames of code and tables.
-// Only tags hold the characters < and > there, because texts and attributes escape them.
+// dress adds HTML that the sanitiser would remove: the frames of code and tables. In sanitised
+// HTML, only tags hold the characters < and >, because texts and attributes escape them.
 func (p prose) dress(html string) string {
 	html = codeStart.ReplaceAllStringFunc(html, func(tag string) string {
 		lang := codeStart.FindStringSubmatch(tag)[1]
@@ -151,7 +152,7 @@ func (p prose) dress(html string) string {
 		class := map[string]string{"left": "", "center": ` class="mid"`, "right": ` class="n"`}[m[2]]
 		return "<" + m[1] + class + ">"
 	})
-	// The page has the first heading already, so the headings of a text begin below it.
+	// The page has the first heading already, so the headings of a text begin at the next level.
 	return headingTag.ReplaceAllStringFunc(html, func(tag string) string {
 		m := headingTag.FindStringSubmatch(tag)
 		level := map[string]string{"1": "2", "2": "2", "3": "3"}[m[2]]
@@ -179,8 +180,8 @@ func preformatted(source string) template.HTML {
 	return template.HTML("<pre>" + template.HTMLEscapeString(source) + "</pre>") //nolint:gosec // escaped
 }
 
-// blocksOf returns the blocks of a text. A text that a model is still writing may end inside a
-// table or a block of code. It is then drawn as if that element had ended.
+// blocksOf returns the blocks of a text. An unfinished text of a model may end inside a table or a
+// block of code. It is then rendered as if that element had ended.
 func (p prose) blocksOf(source string, growing bool) []string {
 	if growing {
 		source = asEnded(source)
@@ -188,8 +189,8 @@ func (p prose) blocksOf(source string, growing bool) []string {
 	return p.blocks(source)
 }
 
-// asEnded returns the beginning of a text so that its last block looks as it will look when
-// it has ended. It changes nothing before the last block.
+// asEnded returns the beginning of a text whose last block looks as it will look at its end. It
+// changes nothing before the last block.
 func asEnded(source string) string {
 	if inFence(source) {
 		return source // Markdown ends an open block of code with the text
@@ -198,7 +199,7 @@ func asEnded(source string) string {
 	last := source[begin:]
 	cut := strings.LastIndexByte(last, '\n') + 1
 	line := strings.TrimSpace(last[cut:])
-	// A line of dashes may become a list item or a heading: it appears with what follows.
+	// A line of dashes may become a list item or a heading, so it is shown with the next line.
 	if line != "" && strings.Trim(line, "-=*+#>") == "" {
 		return source[:begin] + last[:cut]
 	}
@@ -208,7 +209,7 @@ func asEnded(source string) string {
 	for _, mark := range []string{"`", "**", "~~"} {
 		if strings.Count(last, mark)%2 == 1 {
 			last = strings.TrimRight(last, " \n") + mark
-			if strings.HasSuffix(last, mark+mark) { // nothing stands between the marks yet
+			if strings.HasSuffix(last, mark+mark) { // there is no text between the marks yet
 				last = strings.TrimSuffix(last, mark+mark)
 			}
 			break
@@ -217,8 +218,8 @@ func asEnded(source string) string {
 	return source[:begin] + last
 }
 
-// withDelimiters returns the beginning of a table with a whole second line, which makes it a
-// table.
+// withDelimiters returns the beginning of a table with a complete second line, without which it is
+// no table.
 func withDelimiters(table string) string {
 	head, rest, _ := strings.Cut(table, "\n")
 	second, rows, more := strings.Cut(rest, "\n")
@@ -232,7 +233,7 @@ func withDelimiters(table string) string {
 	return strings.TrimRight(strings.TrimSpace(head), "|") + "|\n" + strings.Repeat("|---", columns) + "|\n" + rows
 }
 
-// lastParagraph returns where the text after the last empty line begins.
+// lastParagraph returns the index after the last empty line.
 func lastParagraph(source string) int {
 	begin, at := 0, 0
 	for line := range strings.Lines(source) {

@@ -38,8 +38,8 @@ type madeLink struct {
 	Address string // '' without a new link
 }
 
-// linkMade is the address of the page that shows a new link, and linkKind names the link while
-// it waits for the page.
+// linkMade is the address of the page that shows a new link. linkKind is the kind of the link in
+// oneTime.
 const (
 	linkMade = "/settings/members?made=1"
 	linkKind = "link"
@@ -104,7 +104,7 @@ func (d *Dashboard) membersPage(w http.ResponseWriter, r *request, status int, f
 	return d.render(w, r, status, "members.html", r.t("Members"), p)
 }
 
-// keepLink keeps a new link for the page that shows it. It returns the address of the page.
+// keepLink stores a new link for the page that shows it. It returns the address of the page.
 func (d *Dashboard) keepLink(r *request, l store.Link, token string) string {
 	d.once.put(r.sessionID, linkKind, madeLink{l, handlers.LinkAddress(d.cfg.BaseURL, l.Kind, token)})
 	return linkMade

@@ -2,8 +2,8 @@ package dashboard
 
 import "journeyman/handlers/dashboard/text"
 
-// doneMessage returns the message that a page shows after a form. Addresses hold only the
-// key of a message. So nobody can write a link that puts other text on a page.
+// doneMessage returns the message of a page after a form. Addresses hold only the key of a message,
+// so that a link cannot put other text on a page.
 func doneMessage(key string) text.Key {
 	for _, messages := range []map[string]text.Key{accountMessages(), settingsMessages(), workerMessages(),
 		taskMessages()} {

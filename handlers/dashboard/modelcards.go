@@ -6,8 +6,8 @@ import (
 	"journeyman/handlers/dashboard/text"
 )
 
-// A cardField is an input of a provider's card. The pages have several cards with the same
-// fields, so each has an id of its own.
+// A cardField is an input of a provider's card. The page has several cards with the same fields, so
+// each field has its own id.
 type cardField struct {
 	ID, Name, Type  string
 	Label           text.Key
@@ -99,7 +99,7 @@ func (c connectCard) More() (list []cardField) {
 	return append(list, windowField(c.Form, id))
 }
 
-// Unfold reports whether one of the fields that few people need is wrong.
+// Unfold reports whether one of the fields that few people need is invalid.
 func (c connectCard) Unfold() bool {
 	for _, f := range c.More() {
 		if f.Error != "" {

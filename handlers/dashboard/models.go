@@ -31,15 +31,15 @@ func (d *Dashboard) modelRoutes() {
 type modelsPage struct {
 	Field     modelField // to add a default model
 	Chain     []defaultModel
-	Was       string // the chain as the page shows it
-	Form      *form  // that was refused and belongs to no provider; nil without one
+	Was       string // the chain that the page shows
+	Form      *form  // a refused form that belongs to no provider; nil without one
 	Providers []providerCard
 	Connect   []connectCard
 	Adding    bool // the form of a new provider was refused, so the page shows it unfolded
 	May       bool // the user may change all this
 }
 
-// A defaultModel is a model of workers that choose none.
+// A defaultModel is a model of workers without their own model.
 type defaultModel struct {
 	store.ListedModel
 	First, Last bool
@@ -67,12 +67,12 @@ type connectCard struct {
 // kindInfo holds the texts of the pages about a kind of provider.
 type kindInfo struct {
 	Title     string
-	About     text.Key // where it runs
+	About     text.Key // where the provider runs
 	Icon      string
 	Colour    string   // class of the glyph
-	Keys      string   // page where its keys are made; "" if there is none
-	WithURL   bool     // the address is asked for first
-	NeedsKey  bool     // there is no use without a key
+	Keys      string   // page where users create keys; "" if there is none
+	WithURL   bool     // the form asks for the address first
+	NeedsKey  bool     // the provider cannot be used without a key
 	UsualHost string   // the address of the kind
 	KeyHint   text.Key // in an empty field for the key
 }
@@ -95,7 +95,7 @@ func kindInfoOf(kind store.ProviderKind) kindInfo {
 	return f
 }
 
-// shownModels is how many models of a provider its card shows.
+// shownModels is the number of models on a provider's card.
 const shownModels = 8
 
 func (d *Dashboard) modelsPage(w http.ResponseWriter, r *request, status int, f *form) error {
@@ -111,7 +111,7 @@ func (d *Dashboard) modelsPage(w http.ResponseWriter, r *request, status int, f 
 	if choices.Own {
 		p.Was, p.Chain = strings.Join(choices.Default, ","), defaults(choices)
 	}
-	target := r.params.ByName("name") // of a form that was refused
+	target := r.params.ByName("name") // of a refused form
 	for _, one := range providers {
 		card := providerCard{Provider: one, kindInfo: kindInfoOf(one.Kind), Form: providerForm(one), May: p.May}
 		card.Host = strings.TrimPrefix(strings.TrimPrefix(cmp.Or(one.BaseURL, card.UsualHost), "https://"), "http://")
@@ -126,8 +126,7 @@ func (d *Dashboard) modelsPage(w http.ResponseWriter, r *request, status int, f 
 	return d.render(w, r, status, "models.html", r.t("Models"), p)
 }
 
-// addConnectCards adds the forms for new providers. f is a form that was refused, nil without
-// one.
+// addConnectCards adds the forms for new providers. f is a refused form, or nil.
 func (p *modelsPage) addConnectCards(f *form) {
 	for _, kind := range store.ProviderKinds() {
 		c := connectCard{kindInfo: kindInfoOf(kind), Kind: kind, Form: newForm(nil), Name: p.freeName(string(kind))}
@@ -151,7 +150,7 @@ func (p *modelsPage) freeName(kind string) string {
 	return name
 }
 
-// defaults returns the default models with what their providers say about them.
+// defaults returns the default models with the facts of their providers.
 func defaults(choices runner.ModelChoices) (list []defaultModel) {
 	for i, name := range choices.Default {
 		list = append(list, defaultModel{choices.Facts(name), i == 0, i == len(choices.Default)-1})
@@ -168,7 +167,7 @@ func providerForm(p store.Provider) *form {
 	return f
 }
 
-// State returns how the last test ended, as an icon, a class and a word.
+// State returns the result of the last test: an icon, a class and a word.
 func (c providerCard) State() state {
 	switch {
 	case c.Test == nil:
@@ -181,7 +180,7 @@ func (c providerCard) State() state {
 	return state{Class: "bad", Icon: "warn", Key: text.Key("No answer")}
 }
 
-// WayOut returns what a person can do about a failed test.
+// WayOut returns the advice for a failed test.
 func (c providerCard) WayOut() text.Key {
 	switch c.Test.Code {
 	case "401", "403":
@@ -203,8 +202,7 @@ func (c providerCard) WayOut() text.Key {
 	return text.Key("Correct it and test again.")
 }
 
-// Status returns the status of HTTP with which the provider refused the test, "" for another
-// failure.
+// Status returns the HTTP status with which the provider refused the test, "" for another failure.
 func (c providerCard) Status() string {
 	if _, err := strconv.Atoi(c.Test.Code); err != nil {
 		return ""
@@ -215,8 +213,8 @@ func (c providerCard) Status() string {
 // Problem returns the failure of the test as a sentence.
 func (c providerCard) Problem() string { return sentence(c.Test.Error) }
 
-// Choosable reports whether there is a default to choose: another model than the stand-in, or
-// a model to take out.
+// Choosable reports whether the user can change the default: there is a model besides the offline
+// one, or a model to remove.
 func (p modelsPage) Choosable() bool {
 	return len(p.Chain) > 0 || slices.ContainsFunc(p.Field.Groups, func(g runner.ModelGroup) bool {
 		return slices.ContainsFunc(g.Models, func(m store.ListedModel) bool { return m.Name != "offline" })
@@ -264,8 +262,8 @@ func (d *Dashboard) testProvider(_ http.ResponseWriter, r *request, f *form) (st
 	return d.tested(r, r.params.ByName("name"), cmp.Or(f.trimmed("otherModel"), f.trimmed("model")), "provider-tested")
 }
 
-// tested tests a provider and returns the address of the page, at the provider's card. The
-// message of the page is for a success; a failure is shown in the card.
+// tested tests a provider and returns the address of its card. message is for a success; the card
+// shows a failure.
 func (d *Dashboard) tested(r *request, name, modelName, message string) (string, error) {
 	t, err := d.cfg.Runner.TestProvider(r.Context(), r.who.Caller, name, modelName)
 	card := "#p-" + url.PathEscape(name)
@@ -280,8 +278,8 @@ func (d *Dashboard) removeProvider(_ http.ResponseWriter, r *request, f *form) (
 	return done(modelsPath, "provider-removed"), err
 }
 
-// changeDefault changes the chain of default models: "add" adds the chosen model at its end,
-// "up 1", "down 1" and "remove 1" concern the model at that place, from 0.
+// changeDefault changes the chain of default models. "add" adds the chosen model at the end. "up
+// 1", "down 1" and "remove 1" change the model with that index.
 func (d *Dashboard) changeDefault(_ http.ResponseWriter, r *request, f *form) (string, error) {
 	was := f.Get("was")
 	var chain []string
@@ -306,7 +304,7 @@ func (d *Dashboard) changeDefault(_ http.ResponseWriter, r *request, f *form) (s
 		chain = slices.Delete(chain, i, i+1)
 	}
 	now := strings.Join(chain, ",")
-	if verb == "add" { // names that were chosen earlier may be gone, and can still be moved
+	if verb == "add" { // earlier models may no longer exist, and can still be moved
 		if err := d.cfg.Runner.CheckModel(r.Context(), r.who.OrganizationID, now); err != nil {
 			return "", store.Fields{{Path: "model", Message: err.Error()}}.Err()
 		}
@@ -314,7 +312,7 @@ func (d *Dashboard) changeDefault(_ http.ResponseWriter, r *request, f *form) (s
 	return done(modelsPath, "default-changed"), d.store.SetDefaultModels(r.Context(), r.who.Caller, was, now)
 }
 
-// trimmed returns the value of a field without the spaces that people paste around it.
+// trimmed returns the value of a field without surrounding spaces, which people paste with it.
 func (f *form) trimmed(name string) string { return strings.TrimSpace(f.text(name)) }
 
 // contextWindow returns the number of tokens in the form, 0 for an empty field.

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// How long a value waits for its page, and how many wait at most.
+// The lifetime of a value, and the greatest number of values.
 const (
 	onceLifetime = 5 * time.Minute
 	maxOnce      = 1000
 )
 
-// oneTime keeps secrets between a form and the page that shows them: a new key, or a new link.
-// The form is answered with a redirect, so that reloading the page makes no second key. Each
-// value belongs to one session, can be taken once, and is in memory only.
+// oneTime stores secrets between a form and the page that shows them: a new key, or a new link. The
+// form is answered with a redirect, so that reloading the page creates no second key. Each value
+// belongs to one session, can be taken once, and is only in memory.
 type oneTime struct {
 	now func() time.Time
 
@@ -28,7 +28,7 @@ type onceValue struct {
 	until time.Time
 }
 
-// put keeps a value for a session. It takes the place of an older one of the same kind.
+// put stores a value for a session. It replaces an older value of the same kind.
 func (o *oneTime) put(session, kind string, value any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -39,7 +39,7 @@ func (o *oneTime) put(session, kind string, value any) {
 	o.values[onceKey{session, kind}] = onceValue{value, o.now().Add(onceLifetime)}
 }
 
-// drop removes what nobody has asked for in time. It makes room for one more value.
+// drop removes expired values. It makes room for one more value.
 func (o *oneTime) drop() {
 	var oldest onceKey
 	first := time.Time{}
@@ -57,8 +57,8 @@ func (o *oneTime) drop() {
 	}
 }
 
-// take returns and removes the value of that kind of a session. It returns nil if there is
-// none, or if it has waited too long.
+// take returns and removes the value of a kind of a session. It returns nil if there is none, or if
+// it has expired.
 func (o *oneTime) take(session, kind string) any {
 	o.mu.Lock()
 	defer o.mu.Unlock()

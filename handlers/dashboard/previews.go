@@ -24,8 +24,8 @@ const (
 	documentTime = 20 * time.Second
 )
 
-// A preview is a file as a page shows it. A page never holds more than its text: pictures and
-// pages of others come from the address of the file, whose policy lets them do nothing.
+// A preview is a file on a page. A page never holds more than its text. Pictures and HTML come from
+// the address of the file, whose policy lets them run nothing.
 type preview struct {
 	Kind     string // image, html, markdown, text, table, document or ''
 	Language string // of text, for colours; '' for none
@@ -42,8 +42,8 @@ type shownFile struct {
 	Name  string
 }
 
-// preview returns the preview of a file. A file that is no text, and of no known kind, has
-// none: it can only be downloaded.
+// preview returns the preview of a file. A file that is neither text nor of a known kind has none:
+// users can only download it.
 func (d *Dashboard) preview(ctx context.Context, name, mediaType string, size int64,
 	src io.Reader) (p preview, err error) {
 	switch p.Kind = kindOf(mediaType); p.Kind {
@@ -61,7 +61,7 @@ func (d *Dashboard) preview(ctx context.Context, name, mediaType string, size in
 	case !isText(p.Text):
 		return preview{}, nil
 	case p.Kind == "":
-		p.Kind = "text" // readable, whatever its media type says
+		p.Kind = "text" // readable, although the media type is another
 	}
 	if p.Kind == "text" {
 		p.Language = strings.TrimPrefix(strings.ToLower(path.Ext(name)), ".")
@@ -94,8 +94,7 @@ func kindOf(mediaType string) string {
 	return ""
 }
 
-// jsonLines returns JSON in lines that a person can read. A text that is cut, or is not valid,
-// stays as it is.
+// jsonLines returns JSON in lines, for people. It returns a truncated or invalid text unchanged.
 func jsonLines(language, text string, cut bool) string {
 	if language != "json" || cut {
 		return text
@@ -107,7 +106,7 @@ func jsonLines(language, text string, cut bool) string {
 	return b.String()
 }
 
-// previewTable reads the beginning of a table. Text that is no table is shown as it is.
+// previewTable reads the beginning of a table. A text that is no table is shown unchanged.
 func previewTable(size int64, src io.Reader) (preview, error) {
 	raw, err := io.ReadAll(io.LimitReader(src, readForTable))
 	if err != nil {
@@ -154,9 +153,9 @@ func (d *Dashboard) previewDocument(ctx context.Context, mediaType string, size 
 	return p, nil
 }
 
-// beginning returns the part of a file that a preview shows: whole lines if it can.
+// beginning returns the part of a file that a preview shows: whole lines, if possible.
 func beginning(src io.Reader) (text string, cut bool, err error) {
-	// One byte more than the preview shows is enough to see that the file is longer.
+	// The extra byte shows that the file is longer.
 	b, err := io.ReadAll(io.LimitReader(src, shownText+1))
 	if err != nil {
 		return "", false, fmt.Errorf("read file: %w", err)
@@ -164,7 +163,7 @@ func beginning(src io.Reader) (text string, cut bool, err error) {
 	return wholeLines(string(b), shownText), len(b) > shownText, nil
 }
 
-// wholeLines returns at most the first n bytes of a text: whole lines if it can.
+// wholeLines returns at most the first n bytes of a text: whole lines, if possible.
 func wholeLines(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -176,7 +175,7 @@ func wholeLines(text string, n int) string {
 	return text
 }
 
-// isText reports whether a text has no bytes that no person can read.
+// isText reports whether a text is valid UTF-8 without zero bytes.
 func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
 // isRefusal reports whether err is a workspace's own refusal, which a page may show.

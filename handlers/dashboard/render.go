@@ -23,12 +23,12 @@ type pageData struct {
 	Title         string
 	Path          string // of the page: the navigation marks it
 	Language      string // the code of the page's language
-	Done          string // what the last form did; '' for nothing
+	Done          string // key of the message about the last form; "" for none
 	Who           store.Identity
 	Organizations []store.Organization // that the user may switch to; empty if there is one
-	Deciding      int64                // decisions and answers that wait for the user
-	Model         modelState           // of workers that name no model
-	Pinned        []store.Pin          // workers that the user keeps in sight
+	Deciding      int64                // decisions and answers that the user can make
+	Model         modelState           // of workers without their own model
+	Pinned        []store.Pin          // workers that the user has pinned
 	Busy          map[string]bool      // by id, the pinned workers that run a task
 	Since         string               // the position in the stream of changes at which the page was read
 	Disk          diskNotice
@@ -63,13 +63,13 @@ func (v pageData) DecidingMore() bool { return v.Deciding >= store.MaxDeciding }
 // May reports whether the user's role has the right.
 func (v pageData) May(right store.Right) bool { return v.Who.Role.May(right) }
 
-// Here reports whether the page belongs to this entry of the navigation.
+// Here reports whether the page belongs to an entry of the navigation.
 func (v pageData) Here(part string) bool {
 	return v.Path == part || strings.HasPrefix(v.Path, part+"/")
 }
 
-// render writes a page. It executes the template first, so that an error leaves the
-// response untouched.
+// render writes a page. It executes the template first, so that the status can still change after
+// an error.
 func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, title string, page any) error {
 	t, err := d.edition(r).page(file)
 	if err != nil {
@@ -99,7 +99,7 @@ func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, 
 			v.Organizations = list
 		}
 	}
-	// An error after the first byte could no longer change the status.
+	// After the first byte, an error could not change the status.
 	var b bytes.Buffer
 	if err := t.ExecuteTemplate(&b, layoutFile, v); err != nil {
 		return err
@@ -115,8 +115,8 @@ func (d *Dashboard) page(w http.ResponseWriter, r *request, file, title string, 
 	return d.render(w, r, http.StatusOK, file, title, page)
 }
 
-// redirect sends the browser to another page after a form. The browser asks for it with
-// GET, so that reloading the page does not send the form again.
+// redirect sends the browser to another page after a form. The browser requests it with GET, so
+// that reloading the page does not send the form again.
 func redirect(w http.ResponseWriter, r *request, to string) error {
 	http.Redirect(w, r.Request, to, http.StatusSeeOther)
 	return nil
@@ -126,7 +126,7 @@ func redirect(w http.ResponseWriter, r *request, to string) error {
 // of doneMessage.
 func done(page, message string) string { return page + "?done=" + message }
 
-// filters returns those of the named fields that the query of a list sets.
+// filters returns the named fields that the query of a list sets.
 func filters(query url.Values, names ...string) url.Values {
 	set := url.Values{}
 	for _, name := range names {
@@ -137,8 +137,8 @@ func filters(query url.Values, names ...string) url.Values {
 	return set
 }
 
-// listPage returns the address of the page of a list that begins at cursor, with the
-// same filters. It returns an empty string without a cursor: the list has no further page.
+// listPage returns the address of the page of a list that begins at cursor, with the same filters.
+// It returns "" without a cursor, because there is no further page.
 func listPage(path string, filters url.Values, cursor string) string {
 	if cursor == "" {
 		return ""
@@ -170,7 +170,7 @@ func neighbours(path string, n, total, size int64) (before, next string) {
 }
 
 // assets are the embedded style sheet and scripts, by name. Their addresses hold a hash of the
-// content: browsers may cache a file forever and still see each change.
+// content, so that browsers may cache a file forever and still get each change.
 type assets map[string]asset
 
 type asset struct {
@@ -217,8 +217,8 @@ func contentType(name string) string {
 func (a assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	hash, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/assets/"), "/")
 	file, ok := a[name]
-	// A page of an older version names an older hash. It must not get the new content, which
-	// its browser would keep under the old address.
+	// A page of an older version uses an older hash. It must not get the new content, which its
+	// browser would cache under the old address.
 	if !ok || hash != file.hash {
 		if !handlers.RefuseProgram(w, r, store.Errorf(store.NotFound, "there is nothing at this address")) {
 			http.NotFound(w, r)

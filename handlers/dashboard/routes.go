@@ -40,9 +40,9 @@ func (d *Dashboard) routes() {
 // errNotFound is the error for an address without a page.
 var errNotFound = store.Errorf(store.NotFound, "there is no page at this address")
 
-// refusal returns a handler for addresses without a page. A program gets the error in
-// JSON. A browser that is not signed in goes to the sign-in page as it does for every
-// page: so nobody learns from outside which pages exist.
+// refusal returns a handler for addresses without a page. A program gets the error as JSON. A
+// browser that is not signed in is redirected to the sign-in page, so that it cannot find out which
+// pages exist.
 func (d *Dashboard) refusal(err error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r := &request{Request: req, lang: d.language(req, "")}

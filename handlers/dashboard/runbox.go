@@ -16,11 +16,11 @@ type runBox struct {
 	Action string // address that the form is sent to
 	Label  string // of the instruction
 	Button string
-	Token  string // names the form: a second click makes no second turn
+	Token  string // identifies the form, so that a second click creates no second turn
 
 	Placeholder string   // of the instruction; '' for none
 	Workers     []option // that the user may choose; empty if the address names one
-	From        string   // the page that shows a refused form again; '' for the usual one
+	From        string   // the page that shows a refused form again; "" for the default
 }
 
 // newRunBox returns an empty box.
@@ -34,7 +34,7 @@ func (b runBox) Budgets() []option {
 	return []option{{"low", "low"}, {"standard", "standard"}, {"high", "high"}, {"unlimited", "unlimited"}}
 }
 
-// readRunBox reads a box that was sent.
+// readRunBox reads a run box that was sent.
 func (d *Dashboard) readRunBox(w http.ResponseWriter, r *request) (*handlers.PageForm, *form, error) {
 	sent, err := d.cfg.API.ReadPageForm(w, r.Request, r.who)
 	if err != nil {
@@ -48,7 +48,7 @@ func (d *Dashboard) submitRunBox(w http.ResponseWriter, r *request, sent *handle
 	turn store.NewTurn) (store.Turn, error) {
 	turn.Caller, turn.Input = r.who.Caller, sent.Values.Get("input")
 	turn.Budget = cmp.Or(store.Budget(sent.Values.Get("budget")), store.BudgetStandard)
-	// Two clicks send the same form twice: the key makes one turn of them.
+	// Two clicks send the same form twice. The key makes them one turn.
 	turn.IdempotencyKey = formKey(r.who.Caller, sent.Values.Get("token"), string(sent.Content))
 	accepted, err := d.cfg.Runner.Accept(r.Context(),
 		runner.Instruction{NewTurn: turn, Files: sent.Files, Log: []any{"request", requestID(w)}})

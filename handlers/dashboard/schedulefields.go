@@ -15,7 +15,7 @@ type scheduleFields struct {
 	Zone  string // of dates, and of cron expressions without a zone
 	Token string
 
-	Preview string // address that answers with the next runs
+	Preview string // address of the preview of the next runs
 
 	lang *text.Language
 }
@@ -75,8 +75,8 @@ func (d *Dashboard) scheduleFields(r *request, f *form) scheduleFields {
 		Preview: "/workers/" + r.params.ByName("workerId") + "/next-runs"}
 }
 
-// inUnits returns a time in the largest unit that divides it: how many units, and the
-// seconds of one.
+// inUnits returns a time in the largest unit that divides it: the number of units, and the seconds
+// of one unit.
 func inUnits(seconds float64) (n, unit string) {
 	size := 1
 	for _, u := range []int{86400, 3600, 60} {
@@ -91,8 +91,8 @@ func inUnits(seconds float64) (n, unit string) {
 // localDate is the layout of the times that browsers send.
 const localDate = "2006-01-02T15:04:05"
 
-// whenFields returns the values of the fields that say when a schedule runs. Fields of
-// other types have values to begin with.
+// whenFields returns the values of the fields of a schedule's time. The fields of other types have
+// initial values.
 func (d *Dashboard) whenFields(w store.When) map[string]string {
 	v := map[string]string{"when.type": string(w.Type), "when.delayInSeconds": "1", "delayUnit": "3600",
 		"when.intervalSeconds": "1", "intervalUnit": "3600", "when.cron": w.Cron, "when.date": ""}
@@ -107,7 +107,7 @@ func (d *Dashboard) whenFields(w store.When) map[string]string {
 	return v
 }
 
-// when reads when a schedule runs. It notes in wrong the fields that it cannot read.
+// when reads the time of a schedule. It adds to wrong the fields that it cannot read.
 func (d *Dashboard) when(f *form, wrong *store.Fields) store.When {
 	w := store.When{Type: store.ScheduleType(f.Get("when.type"))}
 	switch w.Type {
@@ -123,7 +123,7 @@ func (d *Dashboard) when(f *form, wrong *store.Fields) store.When {
 	return w
 }
 
-// date reads a date as browsers send it or as people type it.
+// date reads a date in the format of browsers or as people type it.
 func (d *Dashboard) date(text string, wrong *store.Fields) time.Time {
 	// Browsers put a T between the date and the time, people a space.
 	text = strings.Replace(strings.TrimSpace(text), " ", "T", 1)
@@ -146,8 +146,8 @@ func seconds(f *form, name, unit string, wrong *store.Fields) float64 {
 	return n * float64(size)
 }
 
-// sameWhen reports whether a form has the times of w unchanged. It compares the fields of
-// w's type only: the others have no effect.
+// sameWhen reports whether a form has the times of w unchanged. It compares only the fields of w's
+// type, because the others have no effect.
 func (d *Dashboard) sameWhen(f *form, w store.When) bool {
 	was := d.whenFields(w)
 	names := map[store.ScheduleType][]string{store.Scheduled: {"when.date"}, store.CronType: {"when.cron"},

@@ -28,10 +28,10 @@ type foundGroup struct {
 	More  string // address of all results of this kind; '' for none
 }
 
-// A found thing is one result.
+// A found is one result.
 type found struct {
 	Address              string
-	Before, Match, After string // the title, and the part of it that was searched for
+	Before, Match, After string // the title, and its part that matches the search
 	Sign                 template.HTML
 	State                string // for the template "status"; '' for none
 	Hint                 string
@@ -39,7 +39,7 @@ type found struct {
 	Run                  string   // address that Ctrl+Enter opens; '' for none
 }
 
-// search writes the results. The palette asks for them alone.
+// search writes the results. The search palette requests only the results.
 func (d *Dashboard) search(w http.ResponseWriter, r *request) error {
 	typed := r.URL.Query()
 	p := searchPage{Form: formOf(typed), Text: strings.TrimSpace(typed.Get("q"))}
@@ -56,7 +56,7 @@ func (d *Dashboard) search(w http.ResponseWriter, r *request) error {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // the browser may have gone
+	_, _ = w.Write(b.Bytes()) // the browser may have disconnected
 	return nil
 }
 
@@ -73,7 +73,7 @@ func (d *Dashboard) addFound(r *request, p *searchPage) error {
 		{text.Key("Pages"), d.findPages, ""},
 		{text.Key("Commands"), d.findCommands, ""},
 	} {
-		// An empty text matches everything, but only commands are offered without a search.
+		// An empty text matches everything, but without a search only commands are offered.
 		if p.Text == "" && kind.title != "Commands" {
 			continue
 		}
@@ -92,11 +92,11 @@ func (d *Dashboard) addFound(r *request, p *searchPage) error {
 	return nil
 }
 
-// marked returns a result whose title has the searched part apart.
+// marked returns a result with the matching part of its title.
 func marked(title, part string) found {
 	lower := strings.ToLower(title)
 	at := strings.Index(lower, strings.ToLower(part))
-	// Some letters change their length in lower case: then nothing is marked.
+	// Some letters have another length in lower case: then nothing is marked.
 	if part == "" || at < 0 || len(lower) != len(title) || at+len(part) > len(title) {
 		return found{Before: title}
 	}
@@ -192,8 +192,7 @@ func (d *Dashboard) findCommands(r *request, part string) ([]found, error) {
 	return d.findPlaces(r, part, commandsToFind())
 }
 
-// findPlaces returns those places whose name has the searched part, and whose page the user
-// may open.
+// findPlaces returns the places whose name matches the search, and whose page the user may open.
 func (d *Dashboard) findPlaces(r *request, part string, places []destination) (list []found, err error) {
 	for _, p := range places {
 		title, may := r.t(p.title), p.right == "" || r.who.Role.May(p.right)

@@ -9,7 +9,7 @@ import (
 )
 
 // serverRoutes registers the sign-in to MCP servers. It needs the right SeeSystem, because a
-// sign-in holds for the whole server: workers of every organization may use the tools.
+// sign-in applies to the whole server: workers of every organization may use the tools.
 func (d *Dashboard) serverRoutes() {
 	d.may(store.SeeSystem, "POST", "/settings/system/servers/:server/sign-in", button(d.signInServer))
 	d.may(store.SeeSystem, "GET", "/settings/system/servers/:server/sign-in", d.showServerSignIn)
@@ -17,11 +17,11 @@ func (d *Dashboard) serverRoutes() {
 	d.may(store.SeeSystem, "POST", "/settings/system/servers/:server/sign-out", button(d.signOutServer))
 }
 
-// A serverPage leads to the page where a person signs in to an MCP server.
+// A serverPage links to the page where a user signs in to an MCP server.
 type serverPage struct {
 	Server  string
 	Host    string // host of the authorization server
-	Address string // where the person signs in
+	Address string // where the user signs in
 }
 
 // logins returns the state of the MCP servers that accept a sign-in.
@@ -32,9 +32,8 @@ func (d *Dashboard) logins(r *request) ([]mcp.LoginState, error) {
 	return d.cfg.Servers.Logins(r.Context())
 }
 
-// signInServer begins a sign-in. It leads to a page with a link. A redirect to the other site
-// would fail, because the policy of the pages lets no form lead there. The person also sees
-// where the link leads.
+// signInServer begins a sign-in. It returns a page with a link. A redirect to the other site would
+// fail, because the policy of the pages forbids it. The user also sees the target of the link.
 func (d *Dashboard) signInServer(r *request) (string, error) {
 	name := r.params.ByName("server")
 	if d.cfg.Servers == nil {
@@ -53,7 +52,7 @@ func (d *Dashboard) signInServer(r *request) (string, error) {
 	return "/settings/system/servers/" + url.PathEscape(name) + "/sign-in", nil
 }
 
-// serverKind names the sign-in to a server while it waits for its page.
+// serverKind returns the kind of the sign-in to a server in oneTime.
 func serverKind(name string) string { return "server " + name }
 
 // showServerSignIn shows the link of a sign-in that was just begun.
@@ -63,7 +62,7 @@ func (d *Dashboard) showServerSignIn(w http.ResponseWriter, r *request) error {
 	if !found {
 		return store.Errorf(store.NotFound, "no sign-in to this server has begun here: begin it on the page System")
 	}
-	d.once.put(r.sessionID, kind, p) // the link is no secret of the person: a reload shows it again
+	d.once.put(r.sessionID, kind, p) // the link is no secret, so a reload may show it again
 	return d.page(w, r, "server.html", r.t("Sign in to %s", p.Server), p)
 }
 
@@ -73,7 +72,7 @@ func (d *Dashboard) serverSignedIn(w http.ResponseWriter, r *request) error {
 	if d.cfg.Servers == nil {
 		return errNotFound
 	}
-	if err := d.store.Maintenance(); err != nil { // a GET that changes something, as no other does
+	if err := d.store.Maintenance(); err != nil { // the only GET that changes something
 		return err
 	}
 	if err := d.cfg.Servers.CompleteSignIn(r.Context(), name, r.sessionID, r.URL.Query()); err != nil {

@@ -16,8 +16,8 @@ type signInPage struct {
 	Next string // the page to show after signing in
 }
 
-// toSignIn sends a browser to the sign-in page, and from there to the page it asked for.
-// The values of a form are lost, because nobody was signed in to send it.
+// toSignIn redirects a browser to the sign-in page, and from there to the requested page. The
+// values of a form are lost, because the browser was not signed in.
 func (d *Dashboard) toSignIn(w http.ResponseWriter, r *request) error {
 	to := "/sign-in"
 	if r.Method == http.MethodGet && r.URL.Path != "/" {
@@ -26,8 +26,8 @@ func (d *Dashboard) toSignIn(w http.ResponseWriter, r *request) error {
 	return redirect(w, r, to)
 }
 
-// localPage returns next if it is the address of a page of this server, else the first
-// page. Otherwise a link to the sign-in page could lead on to another site.
+// localPage returns next if it is the address of a page of this server, otherwise the first page.
+// So a link to the sign-in page cannot lead to another site.
 func localPage(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") ||
@@ -57,7 +57,7 @@ func (d *Dashboard) signIn(w http.ResponseWriter, r *request, f *form) (string, 
 }
 
 // startSession signs the caller in with a new token. It never keeps an earlier token of the
-// browser: another person may have planted it.
+// browser, which another person may have set.
 func (d *Dashboard) startSession(w http.ResponseWriter, r *request, c store.Caller) error {
 	token, err := d.store.CreateSession(store.DuringMaintenance(r.Context()), c, r.UserAgent())
 	if err == nil {

@@ -11,13 +11,13 @@ import (
 	"journeyman/store"
 )
 
-// A starter is a worker that is ready to be made, with a demonstration. The folder starters holds
-// its definition in the form of an exported worker (ID.yaml), a sample (Sample), and the
-// demonstration (ID.demo): an instruction, the calls of tools, and the answer.
+// A starter is a predefined worker with a demonstration. The folder starters holds its definition
+// in the format of an exported worker (ID.yaml), a sample (Sample), and the demonstration
+// (ID.demo): an instruction, the calls of tools, and the answer.
 type starter struct {
 	ID             string
 	Title, Summary text.Key
-	Needs          []text.Key // what it works with
+	Needs          []text.Key // the means that it needs
 	Sample         string     // file of the demonstration
 }
 
@@ -97,7 +97,7 @@ func (r *request) starter() (starter, error) {
 	return starter{}, store.Errorf(store.NotFound, "there is no starter of that name")
 }
 
-// starterWorker creates the worker of a starter. Forms of the same page make one worker.
+// starterWorker creates the worker of a starter. Forms of the same page create one worker.
 func (d *Dashboard) starterWorker(r *request, s starter, token string) (store.Worker, error) {
 	file, err := embedded.ReadFile("starters/" + s.ID + ".yaml")
 	if err != nil {
@@ -135,7 +135,7 @@ func (d *Dashboard) tryStarter(w http.ResponseWriter, r *request, f *form) (stri
 	if err != nil {
 		return "", fmt.Errorf("starter %s: %w", s.ID, err)
 	}
-	defer func() { _ = sample.Close() }() // it lies in the program
+	defer func() { _ = sample.Close() }() // the file is embedded in the program
 	kept, err := d.cfg.Runner.Keep(s.Sample, sample, maxForm)
 	if err != nil {
 		return "", err
@@ -147,8 +147,8 @@ func (d *Dashboard) tryStarter(w http.ResponseWriter, r *request, f *form) (stri
 	return taskPath(a.Turn.TaskID), err
 }
 
-// demonstration returns the instruction of a starter's demonstration. Without a model that can
-// read, it holds a script with the steps and the answer, and says so.
+// demonstration returns the instruction of a starter's demonstration. If no model is connected, it
+// is a script with the steps and the answer, and a note about this.
 func (d *Dashboard) demonstration(r *request, s starter) (string, error) {
 	source, err := embedded.ReadFile("starters/" + s.ID + ".demo")
 	if err != nil {

@@ -6,17 +6,17 @@ import (
 	"journeyman/handlers/dashboard/text"
 )
 
-// A state is the state of a task, a turn, a mail or a delivery as pages show it: an icon and a
-// word, never a colour alone.
+// A state is the state of a task, a turn, a mail or a delivery on pages. It has an icon and a word,
+// because a colour is not enough.
 type state struct {
 	Value string // as the API names it
 	Class string // the colour
-	Icon  string // '' for a turning ring
+	Icon  string // "" for a spinner
 	Key   text.Key
 	Label string // in the language of the page
 }
 
-// stateOf returns how pages show a state.
+// stateOf returns the icon, the colour and the word of a state.
 func stateOf(value string) state {
 	s, known := map[string]state{
 		"pending":   {Class: "queue", Icon: "clock", Key: text.Key("Queued")},

@@ -13,18 +13,18 @@ import (
 	"journeyman/store"
 )
 
-// A piece is an element of a page that the live page replaces on its own.
+// A piece is an element of a page that the live page can replace separately.
 type piece struct {
 	ID     string        // of the element
 	Parent string        // ID of the element that holds it
-	HTML   template.HTML // the element; without the pieces that it holds
-	Holder bool          // it holds others: the live page never replaces it
+	HTML   template.HTML // the element, without the pieces in it
+	Holder bool          // it holds other pieces: the live page never replaces it
 }
 
-// assemble returns pieces as one text. The pieces of a holder follow it.
+// assemble returns pieces as one text. The pieces of a holder come after it in the list.
 func assemble(list []piece) template.HTML {
 	var b strings.Builder
-	open := "" // the holder that has not ended
+	open := "" // the holder that is still open
 	end := func() {
 		if open != "" {
 			b.WriteString("</div>")
@@ -54,7 +54,7 @@ func sizeOf(list []piece) (n int) {
 	return n
 }
 
-// A stepBlock is a step with what pages show of it.
+// A stepBlock is a step for a page.
 type stepBlock struct {
 	store.Step
 	ID       string // of the element
@@ -62,7 +62,7 @@ type stepBlock struct {
 	Feedback excerpt // message of the runner to the model after the step
 }
 
-// Number returns the step's number for people, who count from one.
+// Number returns the step's number for people, counted from one.
 func (b stepBlock) Number() int64 { return b.Seq + 1 }
 
 // Took returns the duration of the model call.
@@ -71,13 +71,13 @@ func (b stepBlock) Took() time.Duration { return took(b.StartedAt, b.CompletedAt
 // Credits returns the cost of the model call.
 func (b stepBlock) Credits() float64 { return store.Credits(b.Usage.ModelCost) }
 
-// A stepView says how a step is drawn.
+// A stepView describes how to draw a step.
 type stepView struct {
 	step    store.Step
 	open    bool // the model is still writing it
-	answers bool // its texts are the answer, which stands elsewhere
+	answers bool // its texts are the answer, which the page shows in another place
 	figures bool // with a line of figures
-	limit   int  // bytes of HTML of each of its texts
+	limit   int  // most bytes of HTML of each of its texts
 }
 
 // A pieceMaker adds the pieces of the steps of one turn, in their order.
@@ -85,11 +85,11 @@ type pieceMaker struct {
 	b     *turnBuilder
 	turn  store.Turn
 	root  string // ID of the turn's element
-	calls string // ID of the holder of calls that is the last piece; '' if another piece is
+	calls string // id of the holder of calls that is the last piece; "" if the last piece is no such holder
 	list  []piece
 }
 
-// put adds a piece that a shared template draws.
+// put adds a piece from a shared template.
 func (m *pieceMaker) put(id, parent, name string, data any) error {
 	html, err := m.b.draw(name, data)
 	if err == nil {
@@ -98,7 +98,7 @@ func (m *pieceMaker) put(id, parent, name string, data any) error {
 	return err
 }
 
-// own adds a piece that ends the run of calls before it.
+// own adds a piece and ends the current holder of calls.
 func (m *pieceMaker) own(id, name string, data any) error {
 	m.calls = ""
 	return m.put(id, "", name, data)
@@ -156,7 +156,7 @@ func (m *pieceMaker) parts(v stepView, id, raw string) error {
 		var err error
 		switch {
 		case p.IsCall():
-			// A call is numbered among the calls of its step, and not among all parts.
+			// A call is numbered among the calls of its step, not among all parts.
 			err = m.call(v, p, calls, last)
 			calls++
 		case strings.TrimSpace(p.Text) == "" || v.answers && slices.Contains(answer, i):
@@ -180,7 +180,7 @@ type reasoningBlock struct {
 	Text excerpt
 }
 
-// call adds a tool call. Calls that follow one another share a holder.
+// call adds a tool call. Consecutive calls share a holder.
 func (m *pieceMaker) call(v stepView, p store.Part, n int64, growing bool) error {
 	if m.calls == "" {
 		m.calls = fmt.Sprintf("calls%d-%d-%d", m.turn.Seq, v.step.Seq, n)
@@ -212,14 +212,14 @@ func (m *pieceMaker) text(id, source string, limit int, whole string, growing bo
 	return nil
 }
 
-// A cutBlock says that a text is longer than a page shows.
+// A cutBlock shows that a text is longer than the page allows.
 type cutBlock struct {
 	ID      string
 	Excerpt excerpt
 }
 
-// named returns the HTML of a block, which is one element, with an id. A caret follows the block
-// that the model is writing.
+// named returns the HTML of a block, which is one element, with an id. If caret is set, the block
+// gets the caret of a text that the model is writing.
 func named(html, id string, caret bool) template.HTML {
 	end := strings.IndexAny(html, " >/")
 	if end < 0 || html[0] != '<' {
@@ -236,16 +236,15 @@ func named(html, id string, caret bool) template.HTML {
 	return template.HTML(html[:end] + attributes + html[end:]) //nolint:gosec // sanitised
 }
 
-// A stepOrder says which steps of a turn a page shows, and how.
+// A stepOrder describes which steps of a turn a page shows, and how.
 type stepOrder struct {
-	oldest bool // from the oldest on, with their figures; otherwise the newest ones
-	must   bool // the first of them must be on the page: its texts get shorter until it fits
+	oldest bool // from the oldest step on, with figures; otherwise the newest ones
+	must   bool // the first of them must be on the page: its texts are shortened until it fits
 	open   bool // the last step is in progress
 	limit  int  // bytes of HTML of each text
 }
 
-// addSteps adds the steps that the page has room for. It leaves out texts that the turn shows as
-// its answer.
+// addSteps adds the steps that fit on the page. It leaves out texts that are the turn's answer.
 func (b *turnBuilder) addSteps(block *turnBlock, steps []store.Step, o stepOrder) error {
 	from, to := answerSteps(block.Turn, steps)
 	root := block.ReplyID()
@@ -285,8 +284,8 @@ func (b *turnBuilder) addSteps(block *turnBlock, steps []store.Step, o stepOrder
 	return nil
 }
 
-// fit takes the room of a step. It reports false if the page has not so much room. With must,
-// the texts of the step get shorter until it fits.
+// fit reserves the room of a step. It returns false if the page has not enough room. With must, it
+// shortens the texts of the step until it fits.
 func (b *turnBuilder) fit(v *stepView, t store.Turn, must bool) (bool, error) {
 	// Most steps fit at once. A step with many long calls fits with shorter texts.
 	for ; ; v.limit /= 4 {
@@ -312,7 +311,7 @@ func answerSteps(t store.Turn, steps []store.Step) (from, to int) {
 		// Steps without text may follow the answer.
 		from = store.ContinuedFrom(steps, to-1)
 		if text := store.AnswerText(steps[from:to]); text != "" {
-			// A continued answer may begin before these steps. Then they show their texts too.
+			// A continued answer may begin before these steps. Then they show their texts, too.
 			if text == t.OutputText {
 				return from, to
 			}
@@ -340,7 +339,7 @@ func answerParts(st store.Step) []int {
 	return after
 }
 
-// decisionText returns the state of an approval in words.
+// decisionText returns the state of an approval as text.
 func decisionText(l *text.Language, a store.Approval) string {
 	why := ""
 	if a.Reason != "" {
@@ -358,7 +357,7 @@ func decisionText(l *text.Language, a store.Approval) string {
 		}
 		return l.T("Denied by %s.", a.DecidedByName) + why
 	case store.ApprovalAnswered:
-		// Only a stranger has no name, and strangers answer by mail alone.
+		// Only non-members have no name, and they can only answer by mail.
 		if a.DecidedByName == "" {
 			return l.T("Answered by mail.")
 		}

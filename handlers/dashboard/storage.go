@@ -4,8 +4,8 @@ import (
 	"journeyman/store"
 )
 
-// A storageState is the state of the data folder for the page of the server's state. Reading it
-// costs next to nothing: the server measures the folder a few times a day.
+// A storageState is the state of the data folder for the system page. It is cheap to read: the
+// server measures the folder a few times a day.
 type storageState struct {
 	store.Space
 	Folder   string

@@ -18,7 +18,7 @@ func (d *Dashboard) systemRoutes() {
 	d.serverRoutes()
 }
 
-// System holds the facts about the process that are known at its start.
+// System holds the facts about the process that do not change after its start.
 type System struct {
 	Shell          string      // how the commands of workers are confined, in a few words
 	Layers         []Layer     // the means that confine the commands
@@ -57,7 +57,7 @@ type systemPage struct {
 	Logins                   []mcp.LoginState // of MCP servers
 }
 
-// backupAge is the age of the last backup from which on the page asks for a new one.
+// backupAge is the age of the last backup at which the page asks for a new one.
 const backupAge = 7 * 24 * time.Hour
 
 func (d *Dashboard) showSystem(w http.ResponseWriter, r *request) (err error) {
@@ -67,7 +67,7 @@ func (d *Dashboard) showSystem(w http.ResponseWriter, r *request) (err error) {
 		Running: int64(d.cfg.Runner.Running()), Queued: d.store.Queued(), Streams: d.cfg.API.OpenStreams(),
 		DatabaseWorks: d.store.Ping(r.Context()) == nil, Model: d.cfg.Runner.ModelFindings(r.Context(), r.who.OrganizationID)}
 	p.Backups = d.cfg.Backups.State()
-	p.Damaged = d.store.Damage() != nil // after Ping, which may have met it
+	p.Damaged = d.store.Damage() != nil // after Ping, which may have found the damage
 	if !p.StartedAt.IsZero() {
 		p.Uptime = d.cfg.Now().Sub(p.StartedAt)
 	}
@@ -92,11 +92,11 @@ func (d *Dashboard) showSystem(w http.ResponseWriter, r *request) (err error) {
 	return d.page(w, r, "system.html", r.t("System"), p)
 }
 
-// requestBackup has the server make a backup soon.
+// requestBackup makes the server start a backup soon.
 func (d *Dashboard) requestBackup(r *request) (string, error) {
 	if err := d.cfg.Backups.Request(r.who.Email); err != nil {
 		return "", err
 	}
-	// After the request: a refused one is no event.
+	// After the request: a refused request is not recorded.
 	return done("/settings/system", "backup-requested"), d.store.AuditBackup(r.Context(), r.who.Caller)
 }

@@ -14,8 +14,8 @@ import (
 const (
 	turnsOnPage = 10
 
-	// contentBytes is the room for turns on a page, in bytes of HTML. A page has at most
-	// 60 KB; the navigation, the rail and the forms take the rest.
+	// contentBytes is the room for turns on a page, in bytes of HTML. A page has at most 60 KB; the
+	// navigation, the rail and the forms use the rest.
 	contentBytes = 32 << 10
 )
 
@@ -24,7 +24,7 @@ type taskPage struct {
 	Task         store.Task
 	Path         string
 	Worker       store.Worker
-	Creator      string      // name of the user; '' for mail of a stranger
+	Creator      string      // name of the user; "" for mail of a non-member
 	Turns        []turnBlock // ended turns
 	Current      []turnBlock // waiting and running turns
 	Older        string      // address of the page with older turns; '' without any
@@ -32,20 +32,20 @@ type taskPage struct {
 	NoReload     bool        // the user asked the page not to reload itself
 	Stream       string      // address of the fragments of Current; '' without any
 	Activity     activity
-	Asks         int // calls that wait for a person
+	Asks         int // waiting calls
 	Rail         []piece
 	Run          *runBox // for a follow-up; nil if the task takes none
-	ClosedReason string  // says why Run is nil
-	Refused      string  // says why an action was refused; '' if none was
+	ClosedReason string  // why Run is nil
+	Refused      string  // why an action was refused; "" if none was
 	MayArchive   bool
 	Edited       *editedTurn // the turn whose instruction the form holds; nil for none
-	StartedBy    *store.Turn // the turn whose tool call started the task; nil if none did
+	StartedBy    *store.Turn // the turn whose tool call started the task; nil if there is none
 }
 
-// An editedTurn is a turn that is to run again with another instruction.
+// An editedTurn is a turn that the user edits, to run it again.
 type editedTurn struct {
 	Seq   int64
-	Files []fileLink // come with it again
+	Files []fileLink // attached again
 }
 
 // Credits returns the cost of the task.
@@ -81,7 +81,7 @@ func (d *Dashboard) taskPage(w http.ResponseWriter, r *request, status int, f *f
 			return err
 		}
 	}
-	// Without a number, or with an unreadable one, the page shows the newest turns.
+	// With a missing or invalid number, the page shows the newest turns.
 	before, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64)
 	if p.Newest = err != nil; p.Newest {
 		before = p.Task.TurnCount
@@ -106,7 +106,7 @@ func (d *Dashboard) newTaskPage(r *request) (*taskPage, error) {
 	case task.ArchivedAt != nil:
 		p.ClosedReason = r.t("The task is archived and takes no new instructions.")
 	}
-	// Only the first turn of a task can be a child: a call always starts a new task.
+	// Only the first turn of a task can be a child, because a call always starts a new task.
 	first, err := d.store.TurnAt(r.Context(), task, 0)
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (d *Dashboard) newTaskPage(r *request) (*taskPage, error) {
 	return p, err
 }
 
-// addRunBox adds the form for a follow-up. It holds the text that the user typed before, or the
+// addRunBox adds the form for a follow-up. It holds the text of the refused form, or the
 // instruction of the turn to run again.
 func (d *Dashboard) addRunBox(r *request, p *taskPage, f *form) error {
 	box := d.newRunBox(p.Path, r.t("Follow-up"), r.t("Send"))
@@ -162,8 +162,8 @@ func (d *Dashboard) builder(r *request, p *taskPage) *turnBuilder {
 	return &turnBuilder{d: d, r: r, task: p.Task, path: p.Path, room: contentBytes, again: p.ClosedReason == ""}
 }
 
-// addTurns adds the newest turns with a seq below before that the page has room for. The
-// newest page begins with the turns that have not ended.
+// addTurns adds the newest turns with a seq below before that fit on the page. The newest page
+// begins with the turns that have not ended.
 func (d *Dashboard) addTurns(r *request, p *taskPage, before int64) error {
 	b := d.builder(r, p)
 	var err error
@@ -176,7 +176,7 @@ func (d *Dashboard) addTurns(r *request, p *taskPage, before int64) error {
 			return err
 		}
 	}
-	before = min(before, ended) // addUnfinished has shown the others
+	before = min(before, ended) // addUnfinished has added the others
 	turns, err := d.store.TurnsBefore(r.Context(), p.Task, before, turnsOnPage)
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (d *Dashboard) addTurns(r *request, p *taskPage, before int64) error {
 			return err
 		}
 	}
-	slices.Reverse(p.Turns) // people read from the oldest to the newest
+	slices.Reverse(p.Turns) // the oldest first
 	if before > 0 {
 		p.Older = p.Path + "?before=" + strconv.FormatInt(before, 10)
 	}
@@ -230,14 +230,14 @@ func (d *Dashboard) addUnfinished(p *taskPage, b *turnBuilder, ended int64) erro
 			return err
 		}
 		if !fits {
-			break // a later turn must not stand where this one is missing
+			break // a later turn must not take the place of this one
 		}
 		p.Current = append(p.Current, block)
 	}
 	return nil
 }
 
-// addCurrent adds the first turn that has not ended, as far as it has come.
+// addCurrent adds the first turn that has not ended, with its steps so far.
 func (d *Dashboard) addCurrent(p *taskPage, b *turnBuilder, t store.Turn) error {
 	s, _, leave, err := d.cfg.Runner.Streams.State(b.r.Context(), t.ID)
 	if err != nil {
@@ -252,7 +252,7 @@ func (d *Dashboard) addCurrent(p *taskPage, b *turnBuilder, t store.Turn) error 
 	if err != nil {
 		return err
 	}
-	// The calls that wait for a person have their room first, and then the frame.
+	// Reserve room for the waiting calls first, and then for the frame.
 	if block.Asks, err = b.asks(asks, block.FlowID()); err != nil {
 		return err
 	}
@@ -278,8 +278,7 @@ func (d *Dashboard) addCurrent(p *taskPage, b *turnBuilder, t store.Turn) error 
 	return nil
 }
 
-// waits returns the reasons why a turn waits: the calls that people must decide on, and its place
-// in the queue.
+// waits returns the reasons why a turn waits: its waiting calls, and its place in the queue.
 func (b *turnBuilder) waits(s stream.State) (asks []store.Approval, place int64, err error) {
 	if s.Turn.Status == store.Pending && s.Turn.Ready && s.Turn.Wait == nil {
 		place, err = b.d.store.QueuePlace(b.r.Context(), s.Turn)
@@ -306,7 +305,7 @@ func (b *turnBuilder) addLive(block *turnBlock, s stream.State) error {
 	return err
 }
 
-// completeSteps returns how many of the first steps of a turn will not change any more.
+// completeSteps returns the number of first steps of a turn that will not change any more.
 func completeSteps(s stream.State) int64 {
 	for i, st := range s.Steps {
 		if len(st.Calls) < len(st.ToolCalls()) {

@@ -18,8 +18,8 @@ func messageOf(err error) string {
 	return ""
 }
 
-// onTask returns the handle of a form of the task's page. If the store refuses the action, the
-// page of the task says why: a form of an old page is no dead end.
+// onTask returns the handle of a form of the task's page. If the store refuses the action, the page
+// of the task shows the reason, because the form may be outdated.
 func (d *Dashboard) onTask(act action) handle {
 	return func(w http.ResponseWriter, r *request) error {
 		f, err := readForm(w, r)
@@ -48,7 +48,7 @@ func (d *Dashboard) followUp(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	// An edited instruction takes the files of the turn that it comes from.
+	// An edited instruction takes the files of the original turn.
 	if from := sent.Values.Get("from"); from != "" {
 		_, files, err := d.turnAgain(r, task, from)
 		if err != nil {
@@ -77,16 +77,16 @@ func (d *Dashboard) turnAgain(r *request, task store.Task, seq string) (t store.
 	}
 	all, err := d.store.FilesByTurn(r.Context(), t)
 	for _, f := range store.TurnFiles(all, t.Num, store.Attached) {
-		// The copy in the data folder is as it was sent, whatever the worker has made of its file.
+		// The copy in the data folder is unchanged, although the worker may have changed its file.
 		files = append(files, store.File{ID: store.NewID("fil", d.cfg.Now()), Path: path.Base(f.Path),
 			Title: path.Base(f.Path), MediaType: f.MediaType, Size: f.Size, SHA256: f.SHA256})
 	}
 	return t, files, err
 }
 
-// errForeignWords refuses to run a stranger's instruction as one of the user: it would get the
-// tools and the files of a member.
-var errForeignWords = store.Errorf(store.Conflict, "the instruction is from a non-member: "+
+// errForeignInstruction refuses to run the instruction of a non-member as one of the user: it would
+// get the tools and the files of a member.
+var errForeignInstruction = store.Errorf(store.Conflict, "the instruction is from a non-member: "+
 	"edit it and run it again, if you want to ask for the same in your name")
 
 // runAgain adds a turn with the instruction and the files of an earlier one.
@@ -100,11 +100,11 @@ func (d *Dashboard) runAgain(_ http.ResponseWriter, r *request, f *form) (string
 		return "", err
 	}
 	if turn.Stranger() {
-		return "", errForeignWords
+		return "", errForeignInstruction
 	}
 	n := store.NewTurn{Caller: r.who.Caller, TaskID: task.ID, WorkerID: task.WorkerID, Input: turn.Input,
 		Budget: cmp.Or(turn.Budget, store.BudgetStandard),
-		// Two clicks send the same form twice: the key makes one turn of them.
+		// Two clicks send the same form twice. The key makes them one turn.
 		IdempotencyKey: formKey(r.who.Caller, f.Get("token"), turn.ID)}
 	_, err = d.cfg.Runner.Accept(r.Context(), runner.Instruction{NewTurn: n, Files: files})
 	return taskPath(task.ID) + "#newest", err
@@ -126,8 +126,8 @@ func (d *Dashboard) archiveTask(r *request) (string, error) {
 	return done("/tasks", "task-archived"), err
 }
 
-// decideApproval approves or denies a tool call, or answers its question. A decision that
-// comes too late is no error: the page of the task shows how the task went on.
+// decideApproval approves or denies a tool call, or answers its question. A late decision is no
+// error: the page of the task shows the current state.
 func (d *Dashboard) decideApproval(_ http.ResponseWriter, r *request, f *form) (string, error) {
 	task, _, err := d.task(r)
 	if err != nil {

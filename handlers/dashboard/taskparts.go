@@ -9,7 +9,7 @@ import (
 )
 
 // This file has the pages for parts that are too long for the page of a task: a turn with all its
-// steps, a tool call, and each whole text.
+// steps, a tool call, and each complete text.
 
 // A turnPage is the data of the page of a turn.
 type turnPage struct {
@@ -77,7 +77,7 @@ func (d *Dashboard) turn(r *request, seq string) (store.Task, store.Worker, stor
 	return task, worker, turn, err
 }
 
-// number reads a number of an address. Another text is an address without a page.
+// number reads a number in an address. It returns errNotFound for other text.
 func number(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 0 {
@@ -98,7 +98,7 @@ type callPage struct {
 	Call callBlock
 }
 
-// Number returns the turn's number for people, who count from one.
+// Number returns the turn's number for people, counted from one.
 func (p callPage) Number() int64 { return p.Turn.Seq + 1 }
 
 func (d *Dashboard) showCall(w http.ResponseWriter, r *request) error {
@@ -157,7 +157,7 @@ func callPart(st store.Step, n int64) (store.Part, error) {
 	return store.Part{}, store.Errorf(store.NotFound, "the step has no such tool call")
 }
 
-// showRaw sends a whole text of a task as plain text. The addresses end with:
+// showRaw sends a complete text of a task as plain text. The addresses end with:
 //
 //	TURN/input|output|structured
 //	TURN/STEP/feedback
@@ -177,14 +177,14 @@ func (d *Dashboard) showRaw(w http.ResponseWriter, r *request) error {
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Disposition", "inline")
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	_, _ = w.Write([]byte(text)) // the browser may have closed the connection
+	_, _ = w.Write([]byte(text)) // the browser may have disconnected
 	return nil
 }
 
 // errNoText is the error for an address that names no text of a turn.
 var errNoText = store.Errorf(store.NotFound, "there is no such text")
 
-// rawText returns the text of a turn that the rest of an address names.
+// rawText returns the text of a turn that the end of an address names.
 func (d *Dashboard) rawText(r *request, turn store.Turn, at []string) (string, error) {
 	switch strings.Join(at, "/") {
 	case "input":

@@ -7,8 +7,8 @@ import (
 	"journeyman/store"
 )
 
-// The rail is the column beside the conversation of a task. It shows facts that the conversation
-// does not hold, and each of its sections is a piece. A railNow is the section about the current
+// The rail is the column beside the conversation of a task. It shows facts that are not in the
+// conversation. Each of its sections is a piece. A railNow is the section about the current
 // activity of the task.
 type railNow struct {
 	activity
@@ -32,7 +32,7 @@ func (b *turnBuilder) newRailNow(s stream.State, a activity) railNow {
 	return n
 }
 
-// A railPlan is the plan that the worker has made last.
+// A railPlan is the newest plan of the worker.
 type railPlan struct {
 	Items []planItem
 	Done  int
@@ -105,17 +105,17 @@ func (b *turnBuilder) sourcesOf(t store.Turn) (list railSourceList, err error) {
 	return list, err
 }
 
-// A railAbout says where a task comes from.
+// A railAbout shows the origin of a task.
 type railAbout struct {
 	Task      store.Task
 	Worker    store.Worker
 	Turn      store.Turn // the newest
-	Creator   string     // '' for mail of a stranger
+	Creator   string     // "" for mail of a non-member
 	StartedBy *store.Turn
 	Credits   float64
 }
 
-// rail returns the sections of the rail. s is the newest turn that has begun.
+// rail returns the sections of the rail. s is the newest turn that has started.
 func (b *turnBuilder) rail(p *taskPage, s stream.State, a activity) (list []piece, err error) {
 	m := pieceMaker{b: b, root: "rail"}
 	files, err := b.filesOfTask()
@@ -132,7 +132,7 @@ func (b *turnBuilder) rail(p *taskPage, s stream.State, a activity) (list []piec
 	}
 	plan := planIn(s.Steps)
 	for i := range plan.Items {
-		if s.Turn.Status.Ended() && plan.Items[i].Class() == "now" { // nobody works on it any more
+		if s.Turn.Status.Ended() && plan.Items[i].Class() == "now" { // an ended turn works on no item
 			plan.Items[i].State = "pending"
 		}
 	}

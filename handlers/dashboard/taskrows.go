@@ -14,7 +14,7 @@ type taskRow struct {
 	store.Task
 	Worker string // the worker's title
 	Path   string
-	By     string // who or what started the task
+	By     string // the user or the trigger that started the task
 	State  string // for the template "status"
 	What   string // its activity, the reason why it waits, or its failure; '' for nothing
 	Mine   bool   // it waits for the user
@@ -29,17 +29,17 @@ type waitingTask struct {
 	Asks []store.Approval
 }
 
-// startedBy returns where a task came from.
+// startedBy returns the origin of a task.
 func startedBy(t store.Trigger) text.Key {
 	return map[store.Trigger]text.Key{store.TriggerAPI: text.Key("API"), store.TriggerUI: text.Key("Dashboard"),
 		store.TriggerEmail: text.Key("Mail"), store.TriggerSchedule: text.Key("Schedule")}[t]
 }
 
-// asksInRow is how many calls a row names that wait for the user.
+// asksInRow is the number of waiting calls that a row names.
 const asksInRow = 3
 
-// waitingTasks returns the tasks that wait for a decision or an answer of the user: at most
-// as many as most says, those asked about last first.
+// waitingTasks returns at most most tasks that wait for a decision or an answer of the user, the
+// newest question first.
 func (d *Dashboard) waitingTasks(r *request, most int) ([]waitingTask, error) {
 	approvals, _, err := d.store.Approvals(r.Context(), r.who.Caller,
 		store.ApprovalQuery{Mine: true, Limit: most * asksInRow})
@@ -66,7 +66,7 @@ func (d *Dashboard) waitingTasks(r *request, most int) ([]waitingTask, error) {
 	return list, nil
 }
 
-// A rowMaker makes the rows of a list. It reads each title and name once.
+// A rowMaker creates the rows of a list. It reads each title and name once.
 type rowMaker struct {
 	d      *Dashboard
 	r      *request
@@ -75,7 +75,7 @@ type rowMaker struct {
 	names  map[string]string // of users, by id
 }
 
-// taskRows returns the rows of tasks. Those that wait for the user come first and not twice.
+// taskRows returns the rows of tasks. The ones that wait for the user come first and only once.
 func (d *Dashboard) taskRows(r *request, waiting []waitingTask, tasks []store.Task) ([]taskRow, error) {
 	m := rowMaker{d: d, r: r, doing: d.cfg.Runner.Streams.Doing(r.who.OrganizationID),
 		titles: map[string]string{}, names: map[string]string{}}
@@ -117,7 +117,7 @@ func (m rowMaker) row(t store.Task) (row taskRow, err error) {
 	return row, err
 }
 
-// once returns the value of a key, and reads it the first time.
+// once returns the value of a key. It calls read the first time.
 func once(known map[string]string, key string, read func() (string, error)) (string, error) {
 	value, ok := known[key]
 	if ok {
@@ -155,7 +155,7 @@ func (m rowMaker) what(t store.Task) (string, error) {
 	return ellipsis(oneLineOf(last.Failure.Message), textInRow), nil
 }
 
-// activity returns the current activity of a task, in words.
+// activity returns the current activity of a task, as text.
 func (m rowMaker) activity(a stream.Activity) string {
 	r := m.r
 	switch {
@@ -171,7 +171,7 @@ func (m rowMaker) activity(a stream.Activity) string {
 	return ""
 }
 
-// asks returns the question of a task for the user, in words.
+// asks returns the question of a task for the user, as text.
 func (m rowMaker) asks(list []store.Approval) string {
 	var names []string
 	for i, a := range list {
@@ -187,7 +187,7 @@ func (m rowMaker) asks(list []store.Approval) string {
 	return m.r.t("asks: %s", strings.Join(names, ", "))
 }
 
-// mainArgument returns the argument of a call that tells most about it, on one line.
+// mainArgument returns the most important argument of a call, on one line.
 func mainArgument(input json.RawMessage) string {
 	var arguments map[string]any
 	if json.Unmarshal(input, &arguments) != nil {

@@ -30,11 +30,11 @@ func (d *Dashboard) taskRoutes() {
 
 const (
 	tasksOnPage   = 30
-	tasksScanned  = 20_000 // tasks that a filter looks at for one page: the page leads on to older ones
+	tasksScanned  = 20_000 // tasks that a filter examines for one page; the page links to older ones
 	workersInList = 100    // choices of the worker filter
 	titleInFilter = 40     // characters of a worker's title in the worker filter
 	waitingFirst  = 10     // tasks that wait for the user, above the others
-	waitingOnPage = 50     // tasks that wait for the user, on the page of their own
+	waitingOnPage = 50     // tasks that wait for the user, on their own page
 )
 
 // A taskList is the data of the list of tasks.
@@ -45,17 +45,17 @@ type taskList struct {
 	Next     string // address of the next page; '' after the last
 	First    string // query of the first page
 	Later    bool   // this is not the first page
-	Waiting  bool   // the page shows what waits for the user
+	Waiting  bool   // the page shows the tasks that wait for the user
 	Filtered bool
 	MailTo   string      // form of the workers' mail addresses
 	Result   *bulkResult // the result of an action on several tasks; nil for none
-	Token    string      // names the form of the actions: a second click does nothing more
+	Token    string      // identifies the form of the actions, so that a second click does nothing
 	Back     string      // the query of the page
 
 	Statuses, Waits, Triggers, Workers []option // choices of the filters
 }
 
-// A segment is a part of the list that one click shows.
+// A segment is a part of the list with a link.
 type segment struct {
 	Label   string
 	Address string
@@ -80,7 +80,7 @@ type labelled struct {
 	label text.Key
 }
 
-// addChoices puts the choices of the selects into p.
+// addChoices adds the choices of the selects to p.
 func (d *Dashboard) addChoices(r *request, p *taskList) (err error) {
 	p.Statuses = r.options(labelled{"", text.Key("Any state")}, labelled{"pending", text.Key("Queued")},
 		labelled{"running", text.Key("Running")}, labelled{"completed", text.Key("Done")},
@@ -94,15 +94,15 @@ func (d *Dashboard) addChoices(r *request, p *taskList) (err error) {
 	return err
 }
 
-// MoreFilters returns how many filters under "More filters" are set or wrong. The page
-// then shows these filters unfolded.
+// MoreFilters returns how many filters under "More filters" are set or invalid. If there are any,
+// the page unfolds these filters.
 func (p taskList) MoreFilters() (n int) {
 	for _, name := range moreTaskFilters() {
 		if p.Form.Get(name) != "" || p.Form.Errors[name] != "" {
 			n++
 		}
 	}
-	// The segments show these states: the fold need not.
+	// The segments show these states, so the filters can stay folded.
 	s := p.Form.Get("status")
 	if n > 0 && p.Form.Errors["status"] == "" && (s == "running" || s == "error" || s == "completed") {
 		n--
@@ -115,7 +115,7 @@ func moreTaskFilters() []string {
 	return []string{"status", "waitingFor", "createdAfter", "createdBefore", "archived"}
 }
 
-// taskFilters returns the names of all filters but the one for what waits for the user.
+// taskFilters returns the names of all filters except the one for tasks that wait for the user.
 func taskFilters() []string { return append(moreTaskFilters(), "q", "workerId", "triggeredBy") }
 
 func (d *Dashboard) listTasks(w http.ResponseWriter, r *request) error {
@@ -125,8 +125,8 @@ func (d *Dashboard) listTasks(w http.ResponseWriter, r *request) error {
 		Waiting: typed.Get("show") == "waiting", MailTo: "WORKER_ID@" + d.cfg.MailDomain, Result: bulkResultOf(typed),
 		Token: d.token(), Back: r.URL.RawQuery}
 	status := http.StatusOK
-	// Wrong filters are shown in the form. Other errors, such as of a worker that the user
-	// may not see, have their own page.
+	// The form shows invalid filters. Other errors, such as for a worker that the user may not see,
+	// have their own page.
 	if err := d.addTasks(r, &p, set); err != nil {
 		if !store.IsKind(err, store.Invalid) || !p.Form.refused(err) {
 			return err
@@ -143,7 +143,7 @@ func (d *Dashboard) listTasks(w http.ResponseWriter, r *request) error {
 	return d.render(w, r, status, "tasks.html", r.t("Tasks"), p)
 }
 
-// addTasks puts the rows of the page into p. The first page begins with what waits for the
+// addTasks adds the rows of the page to p. The first page begins with the tasks that wait for the
 // user.
 func (d *Dashboard) addTasks(r *request, p *taskList, set url.Values) error {
 	var waiting []waitingTask
@@ -173,7 +173,7 @@ func (d *Dashboard) addTasks(r *request, p *taskList, set url.Values) error {
 	return err
 }
 
-// taskSegments returns the parts of the list. Each keeps the other filters. The counts are of
+// taskSegments returns the segments of the list. Each keeps the other filters. The counts include
 // all tasks.
 func (d *Dashboard) taskSegments(r *request, set url.Values, waiting bool) ([]segment, error) {
 	counts, err := d.store.TaskCounts(r.Context(), r.who.Caller)
@@ -203,7 +203,7 @@ func (d *Dashboard) taskSegments(r *request, set url.Values, waiting bool) ([]se
 		part("Running", "status", "running", counts.Running, store.MaxCounted),
 		part("Failed", "status", "error", counts.Failed, store.MaxCounted),
 		part("Done", "status", "completed", 0, 0)}
-	list[1].Address, list[1].Waits = "/tasks?show=waiting", true // other filters would hide what is urgent
+	list[1].Address, list[1].Waits = "/tasks?show=waiting", true // other filters would hide urgent tasks
 	return list, nil
 }
 
@@ -219,8 +219,8 @@ func taskQuery(v url.Values) (store.TaskQuery, error) {
 	return q, f.Err()
 }
 
-// formTime reads a time of a form, in UTC, as browsers send it or as people type it. It notes in
-// f the values that it cannot read.
+// formTime reads a time of a form, in UTC, in the format of browsers or as people type it. It adds
+// to f the values that it cannot read.
 func formTime(f *store.Fields, v url.Values, name string) time.Time {
 	text := v.Get(name)
 	if text == "" {
@@ -235,8 +235,7 @@ func formTime(f *store.Fields, v url.Values, name string) time.Time {
 	return time.Time{}
 }
 
-// workerOptions returns the choices of the worker filter: the newest workers, and the
-// one that is chosen.
+// workerOptions returns the choices of the worker filter: the newest workers, and the chosen one.
 func (d *Dashboard) workerOptions(r *request, chosen string) ([]option, error) {
 	workers, _, err := d.store.Workers(r.Context(), r.who.Caller, store.WorkerQuery{Limit: workersInList})
 	if err != nil {

@@ -11,12 +11,11 @@ import (
 	"journeyman/store"
 )
 
-// maxBulk is how many tasks one form may name.
+// maxBulk is the greatest number of tasks in one form.
 const maxBulk = 100
 
-// manyTasks cancels, archives or runs again each of the tasks that a form names. The store
-// decides for each of them whether the user may. The list then shows how many were done, and
-// why the others were not.
+// manyTasks cancels, archives or retries each task of a form. The store checks the rights for each
+// task. The list then shows how many were done, and why the others were not.
 func (d *Dashboard) manyTasks(_ http.ResponseWriter, r *request, f *form) (string, error) {
 	ids := f.Values["id"]
 	act, ok := map[string]func(*request, string, *form) error{
@@ -41,17 +40,17 @@ func (d *Dashboard) manyTasks(_ http.ResponseWriter, r *request, f *form) (strin
 		}
 		why := refusalOf(err)
 		if why == "" {
-			return "", err // a failure of ours: what was done until here stays
+			return "", err // an internal error: the changes so far stay
 		}
 		refused++
-		result.Set("why", why) // the last reason: most often all are the same
+		result.Set("why", why) // the last reason: usually all are the same
 	}
 	result.Set("did", strconv.Itoa(done))
 	result.Set("not", strconv.Itoa(refused))
 	return listAddress(f.Get("back"), result), nil
 }
 
-// listAddress returns the address of the list with the filters of the query back.
+// listAddress returns the address of the list with the filters in the query back.
 func listAddress(back string, result url.Values) string {
 	q, err := url.ParseQuery(back)
 	if err != nil {
@@ -65,8 +64,8 @@ func listAddress(back string, result url.Values) string {
 	return "/tasks?" + result.Encode()
 }
 
-// errWrongState is the error for a task in the wrong state: one that has ended cannot be
-// cancelled, and one that goes on or has completed cannot run again.
+// errWrongState is the error for a task in the wrong state: an ended task cannot be cancelled, and
+// an unfinished or completed task cannot be retried.
 var errWrongState = store.Errorf(store.Conflict, "the state of the task does not allow this")
 
 func (d *Dashboard) cancelOne(r *request, id string, _ *form) error {
@@ -85,7 +84,7 @@ func (d *Dashboard) archiveOne(r *request, id string, _ *form) error {
 	return d.store.ArchiveTask(r.Context(), r.who.Caller, id)
 }
 
-// retryOne adds the instruction of its last turn to the task again, if that failed or was
+// retryOne adds the instruction of the last turn to the task again, if that turn failed or was
 // cancelled.
 func (d *Dashboard) retryOne(r *request, id string, f *form) error {
 	task, _, err := d.store.Task(r.Context(), r.who.Caller, id)
@@ -100,7 +99,7 @@ func (d *Dashboard) retryOne(r *request, id string, f *form) error {
 		return err
 	}
 	if last.Stranger() {
-		return errForeignWords
+		return errForeignInstruction
 	}
 	_, files, err := d.turnAgain(r, task, strconv.FormatInt(last.Seq, 10))
 	if err != nil {
@@ -108,15 +107,14 @@ func (d *Dashboard) retryOne(r *request, id string, f *form) error {
 	}
 	n := store.NewTurn{Caller: r.who.Caller, TaskID: task.ID, WorkerID: task.WorkerID, Input: last.Input,
 		Budget: cmp.Or(last.Budget, store.BudgetStandard),
-		// Two clicks send the same form twice: the key makes one turn of them.
+		// Two clicks send the same form twice. The key makes them one turn.
 		IdempotencyKey: formKey(r.who.Caller, f.Get("token"), task.ID)}
 	_, err = d.cfg.Runner.Accept(r.Context(),
 		runner.Instruction{NewTurn: n, Files: files})
 	return err
 }
 
-// refusalOf returns the key of the reason for which a task was left as it was, or "" for an
-// error that is no refusal.
+// refusalOf returns the key of the reason why a task was not changed, or "" for an internal error.
 func refusalOf(err error) string {
 	switch {
 	case store.IsKind(err, store.Forbidden):
@@ -140,11 +138,11 @@ type bulkResult struct {
 	Did, Not int64
 	Done     text.Key // for one task, and for more
 	DoneMany text.Key
-	Why      text.Key // why the others stayed as they were; '' without any
+	Why      text.Key // why the others were not changed; "" without any
 }
 
-// bulkResultOf reads the result from an address. The address holds keys and numbers only, so
-// nobody can write a link that puts other text on the page.
+// bulkResultOf reads the result from an address. The address holds only keys and numbers, so that a
+// link cannot put other text on the page.
 func bulkResultOf(v url.Values) *bulkResult {
 	b := bulkResult{Did: smallNumber(v.Get("did")), Not: smallNumber(v.Get("not"))}
 	switch v.Get("bulk") {
@@ -168,7 +166,7 @@ func bulkResultOf(v url.Values) *bulkResult {
 	return &b
 }
 
-// smallNumber returns the number of tasks in an address, or 0 if it is none.
+// smallNumber returns the number of tasks in an address, or 0 if it is invalid.
 func smallNumber(value string) int64 {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n < 0 || n > maxBulk {

@@ -10,8 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// statusOf returns the status of a task or a turn. mine is set if the user may make the decision
-// that it waits for.
+// statusOf returns the status of a task or a turn. mine is set if the task waits for a decision
+// that the user may make.
 func statusOf(l *text.Language, s store.Status, w *store.Wait, mine bool) state {
 	switch {
 	case s == store.Completed:
@@ -36,9 +36,9 @@ func statusOf(l *text.Language, s store.Status, w *store.Wait, mine bool) state 
 
 // An activity is the current activity of a turn, or the reason why it waits.
 type activity struct {
-	state         // in words
+	state         // as text
 	Brief   state // in one or two words
-	Since   int64 // Unix milliseconds from which the time counts; 0 if it does not
+	Since   int64 // Unix milliseconds from which the page counts the time; 0 if it does not count
 	Took    time.Duration
 	Credits float64
 	Rate    float64 // credits a second, while the model works
@@ -46,8 +46,8 @@ type activity struct {
 	Now     int64   // the server's time, in Unix milliseconds
 }
 
-// activityOf returns the current activity of a turn. place is its place in the queue. asks are
-// the calls that wait for a person.
+// activityOf returns the current activity of a turn. place is its place in the queue. asks are its
+// waiting calls.
 func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Approval) activity {
 	mine := slices.ContainsFunc(asks, func(a store.Approval) bool { return a.MayDecide })
 	brief := statusOf(b.r.lang, s.Turn.Status, s.Turn.Wait, mine)
@@ -62,7 +62,7 @@ func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Appro
 	a.Label = orElse(b.what(s, place, asks), a.Label)
 	waits := slices.ContainsFunc(asks, func(p store.Approval) bool { return p.Status == store.ApprovalPending })
 	if waits && s.Turn.Wait == nil && s.Current == nil && len(openCallsOf(s)) == len(asks) {
-		// The runner is about to suspend the turn: a page must not say that it runs.
+		// The runner is about to suspend the turn, so the page must not show it as running.
 		a.Brief = statusOf(b.r.lang, store.Running, &store.Wait{For: store.WaitForPerson}, mine)
 		a.state, a.Label = a.Brief, b.asksText(asks, mine)
 	}
@@ -73,7 +73,8 @@ func (b *turnBuilder) activityOf(s stream.State, place int64, asks []store.Appro
 	return a
 }
 
-// rateOf returns the average cost of the model per second so far; 0 while it does not work.
+// rateOf returns the average cost of the model per second so far, or 0 while the model does not
+// work.
 func rateOf(s stream.State) float64 {
 	if s.Current == nil {
 		return 0
@@ -123,7 +124,7 @@ func openCallsOf(s stream.State) []store.ToolCall {
 // maxOutage is the number of characters of a provider's error that a page shows.
 const maxOutage = 300
 
-// what returns the activity of an unfinished turn, or the reason why it waits, in words.
+// what returns the activity of an unfinished turn, or the reason why it waits, as text.
 func (b *turnBuilder) what(s stream.State, place int64, asks []store.Approval) string {
 	l, w := b.r.lang, s.Turn.Wait
 	mine := slices.ContainsFunc(asks, func(a store.Approval) bool { return a.MayDecide })
@@ -148,7 +149,7 @@ func (b *turnBuilder) what(s stream.State, place int64, asks []store.Approval) s
 	return b.works(s)
 }
 
-// works returns the activity of a running turn, in words.
+// works returns the activity of a running turn, as text.
 func (b *turnBuilder) works(s stream.State) string {
 	l := b.r.lang
 	if calls := openCallsOf(s); len(calls) > 0 {
@@ -170,7 +171,7 @@ func (b *turnBuilder) works(s stream.State) string {
 	return l.T("Writing the answer")
 }
 
-// asksText returns the kind of decision that a person must make, in words.
+// asksText returns the kind of decision that the turn waits for, as text.
 func (b *turnBuilder) asksText(asks []store.Approval, mine bool) string {
 	question := len(asks) > 0 && asks[0].Kind == store.KindQuestion
 	switch {
@@ -184,7 +185,7 @@ func (b *turnBuilder) asksText(asks []store.Approval, mine bool) string {
 	return b.r.t("Waiting for approval")
 }
 
-// signature returns a text that differs when more than the step in progress has changed.
+// signature returns a text that changes with everything except the step in progress.
 func signature(s stream.State, task store.Task) string {
 	ended, decided := 0, 0
 	for _, st := range s.Steps {

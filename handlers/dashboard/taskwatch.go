@@ -16,8 +16,8 @@ import (
 	"journeyman/store"
 )
 
-// watchTask streams the pieces of a task's page as they change: HTML that the server has made,
-// the same as a reload would show.
+// watchTask streams the pieces of a task's page when they change, as HTML. A reload would show the
+// same.
 func (d *Dashboard) watchTask(w http.ResponseWriter, r *request) error {
 	p, err := d.newTaskPage(r)
 	if err != nil {
@@ -28,8 +28,8 @@ func (d *Dashboard) watchTask(w http.ResponseWriter, r *request) error {
 	if err := watch.begin(r); err != nil {
 		return err
 	}
-	taskID := p.Task.ID // the goroutine of the stream changes the page, and the check below runs on another
-	r.release()         // an open stream is no request under way: it has a limit of its own
+	taskID := p.Task.ID // read by the check below, which runs on another goroutine than the one that changes the page
+	r.release()         // an open stream does not count as a concurrent request: streams have their own limit
 	return d.cfg.API.StreamPage(w, r.Request, r.who, watch, func(ctx context.Context) error {
 		again := &request{Request: r.WithContext(ctx), lang: r.lang}
 		if err := d.identify(again); err != nil {
@@ -43,44 +43,44 @@ func (d *Dashboard) watchTask(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// A taskWatch returns what changes on the page of a task. It belongs to one goroutine. It
-// notes what the page has, and sends each piece only when it differs.
+// A taskWatch returns the changes of the page of a task. It belongs to one goroutine. It keeps a
+// hash of each piece on the page, and sends a piece only if it differs.
 type taskWatch struct {
 	d    *Dashboard
 	r    *request
 	page *taskPage
-	turn store.Turn // that it follows
+	turn store.Turn // the turn that it follows
 	from int64      // first step that the page shows
-	has  int64      // steps that the page has in their final form
+	has  int64      // complete steps that the page has
 
 	seed  maphash.Seed
-	sent  map[string]uint64 // hash of each piece that the page has, by id
-	lists map[string]string // the ids in each element that holds pieces
+	sent  map[string]uint64 // hash of each piece on the page, by id
+	lists map[string]string // the ids of the pieces in each holder
 	made  map[int64]madeStep
 
-	sign    string // of the state that rest belongs to
+	sign    string // signature of the state in which rest was made
 	rest    []piece
 	asks    []store.Approval
 	place   int64
-	next    time.Time // no event is sent before it
+	next    time.Time // the earliest time of the next event
 	current int64     // number of complete steps of the turn
-	ended   bool      // the turn has ended, and the page has all of it
-	over    bool      // the last turn has ended, and the page knows it
+	ended   bool      // the turn has ended, and the page has all its pieces
+	over    bool      // the last turn has ended, and the page has all its pieces
 }
 
-// A madeStep holds the pieces of a step that does not change any more.
+// A madeStep holds the pieces of a complete step.
 type madeStep struct {
 	list  []piece
 	calls string // of the maker after the step
 }
 
-// begin finds the place in the task at which the page is.
+// begin finds the position of the page in the task.
 func (w *taskWatch) begin(r *request) error {
 	query := r.URL.Query()
-	seq, _ := strconv.ParseInt(query.Get("turn"), 10, 32) // wrong numbers begin with the first turn
+	seq, _ := strconv.ParseInt(query.Get("turn"), 10, 32) // an invalid number begins with the first turn
 	w.from, _ = strconv.ParseInt(query.Get("step"), 10, 32)
 	w.has, _ = strconv.ParseInt(query.Get("has"), 10, 32)
-	// A browser that comes back may be in a later turn.
+	// A reconnecting browser may be in a later turn.
 	at, has, found := strings.Cut(handlers.LastEventID(r.Request), "-")
 	if n, err := strconv.ParseInt(at, 10, 32); err == nil && found && n >= seq {
 		if n > seq {
@@ -98,10 +98,10 @@ func (w *taskWatch) begin(r *request) error {
 	return err
 }
 
-// frameEvery is the least time between two events: five in a second.
+// frameEvery is the least time between two events, which allows five a second.
 const frameEvery = 200 * time.Millisecond
 
-// Next waits for changes. done says that the task has ended.
+// Next waits for changes. done means that the task has ended.
 func (w *taskWatch) Next(ctx context.Context) (events []stream.Event, done bool, err error) {
 	for !w.over {
 		if w.ended {
@@ -144,8 +144,8 @@ func (w *taskWatch) look(ctx context.Context) ([]stream.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	// From here on nothing may fail before the event is returned: its pieces count as sent.
-	u := w.differ(list)
+	// From here on nothing may fail before the event is returned, because its pieces count as sent.
+	u := w.diff(list)
 	w.ended = s.Turn.Status.Ended()
 	if u == nil {
 		if w.ended {
@@ -158,7 +158,7 @@ func (w *taskWatch) look(ctx context.Context) ([]stream.Event, error) {
 	return []stream.Event{{ID: fmt.Sprintf("%d-%d", w.turn.Seq, w.current), Data: data}}, err
 }
 
-// follow goes on to the next turn of the task. Without one the watch is over.
+// follow continues with the next turn of the task. If there is none, the watch is over.
 func (w *taskWatch) follow(ctx context.Context) error {
 	next, err := w.d.store.NextTurn(ctx, w.turn)
 	switch {
@@ -173,16 +173,16 @@ func (w *taskWatch) follow(ctx context.Context) error {
 	return nil
 }
 
-// pieces returns the pieces of the page as they are now.
+// pieces returns the current pieces of the page.
 func (w *taskWatch) pieces(ctx context.Context, s stream.State) ([]piece, error) {
 	r := &request{Request: w.r.WithContext(ctx), who: w.r.who, sessionID: w.r.sessionID, lang: w.r.lang,
 		params: w.r.params}
 	b := w.d.builder(r, w.page)
 	b.children, b.names = s.Children, map[string]string{}
 	task := w.page.Task
-	// Every further turn of the task changes its row.
+	// A further turn of the task changes its row.
 	if sign := signature(s, task); sign != w.sign || s.Turn.Status == store.Pending {
-		if err := w.remake(b, s); err != nil {
+		if err := w.rebuild(b, s); err != nil {
 			return nil, err
 		}
 		w.sign = signature(s, w.page.Task)
@@ -192,7 +192,7 @@ func (w *taskWatch) pieces(ctx context.Context, s stream.State) ([]piece, error)
 		return nil, err
 	}
 	a := b.activityOf(s, w.place, w.asks)
-	// The page counts on by itself: the time alone is no news.
+	// The page counts the time itself, so time alone is no change.
 	a.Now, a.Rate = 0, 0
 	m := pieceMaker{b: b}
 	if err := m.own("ticker", "ticker", a); err != nil {
@@ -201,8 +201,8 @@ func (w *taskWatch) pieces(ctx context.Context, s stream.State) ([]piece, error)
 	return append(append(m.list, w.rest...), list...), nil
 }
 
-// remake makes what changes seldom: the turns of the task, its buttons and the rail.
-func (w *taskWatch) remake(b *turnBuilder, s stream.State) (err error) {
+// rebuild makes the pieces that seldom change: the turns of the task, its buttons and the rail.
+func (w *taskWatch) rebuild(b *turnBuilder, s stream.State) (err error) {
 	p := w.page
 	if p.Task, p.Worker, err = w.d.store.Task(b.r.Context(), b.r.who.Caller, p.Task.ID); err != nil {
 		return err
@@ -230,7 +230,7 @@ func (w *taskWatch) remake(b *turnBuilder, s stream.State) (err error) {
 		if err != nil {
 			return err
 		}
-		if block.Status.Ended() { // its answer stands in the flow
+		if block.Status.Ended() { // the flow shows the answer
 			block.Turn.Status = store.Running
 		}
 		if err := m.own(block.BoxID(), "turn-box", block); err != nil {
@@ -287,10 +287,10 @@ func (w *taskWatch) flow(b *turnBuilder, s stream.State) ([]piece, error) {
 	return m.list, w.end(b, &m, s)
 }
 
-// end adds what follows the answer of a turn that has ended.
+// end adds the pieces after the answer of an ended turn.
 func (w *taskWatch) end(b *turnBuilder, m *pieceMaker, s stream.State) error {
 	id := "end-" + strconv.FormatInt(s.Turn.Seq, 10)
-	if _, ok := w.sent[id]; ok { // it has a new token each time
+	if _, ok := w.sent[id]; ok { // the piece has a new token each time
 		return nil
 	}
 	turn, err := w.d.store.Turn(b.r.Context(), s.Turn.ID)
@@ -306,7 +306,7 @@ func (w *taskWatch) end(b *turnBuilder, m *pieceMaker, s stream.State) error {
 
 func (w *taskWatch) hash(p piece) uint64 { return maphash.String(w.seed, string(p.HTML)) }
 
-// An update tells a page what to change.
+// An update lists the changes for a page.
 type update struct {
 	HTML  [][]any `json:"html"`  // id, HTML, and 1 for an element that stays if it is there
 	Lists [][]any `json:"lists"` // id of an element, and the ids of the pieces in it, in their order
@@ -321,9 +321,9 @@ func (u *update) marshal() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// differ returns the pieces that the page does not have yet, and notes them as sent. It returns
-// nil if the page has everything.
-func (w *taskWatch) differ(list []piece) *update {
+// diff returns the pieces that the page does not have yet, and stores them as sent. It returns nil
+// if the page has everything.
+func (w *taskWatch) diff(list []piece) *update {
 	u := &update{HTML: [][]any{}, Lists: [][]any{}}
 	ids, order := map[string][]string{}, []string{}
 	for _, p := range list {

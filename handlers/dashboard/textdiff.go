@@ -16,8 +16,8 @@ type textDiff struct {
 	Added, Removed int // lines
 }
 
-// A diffLine is a line of a comparison. Old and New are its numbers in both texts, 0 where it
-// is not in that text.
+// A diffLine is a line of a comparison. Old and New are its numbers in both texts, or 0 if a text
+// does not have it.
 type diffLine struct {
 	Kind     string // add, del, or '' for an equal line, or gap for equal lines left out
 	Old, New int
@@ -45,8 +45,8 @@ func compareTexts(before, after string) (d textDiff) {
 	return d
 }
 
-// equal appends the equal lines from at to end of the old text. Far from the changes before and
-// after them, a gap stands for the lines.
+// equal appends the equal lines from at to end of the old text. A gap replaces lines that are far
+// from the changes before and after them.
 func (d *textDiff) equal(a []string, at, end, shift int, changeBefore, changeAfter bool) {
 	head, tail := 0, 0
 	if changeBefore {
@@ -57,7 +57,7 @@ func (d *textDiff) equal(a []string, at, end, shift int, changeBefore, changeAft
 	}
 	hidden := max(0, end-at-head-tail)
 	if hidden == 1 {
-		hidden = 0 // a gap would take the same place as the line
+		hidden = 0 // a gap would take as much room as the line
 	}
 	for i := at; i < end; i++ {
 		if hidden > 0 && i == at+head {

@@ -9,18 +9,18 @@ import (
 	"journeyman/store"
 )
 
-// The limits of wrong passwords within throttleWindow. The limit of a place is wider: a
-// proxy or an office has one address for many people.
+// The limits of wrong passwords within throttleWindow. The limit of a network is higher: a proxy or
+// an office has one address for many people.
 const (
 	throttleWindow = 15 * time.Minute
 	wrongByEmail   = 10     // for one email address, whether or not a user has it
-	wrongByPlace   = 100    // from one place
-	maxThrottled   = 20_000 // email addresses and places that are remembered at once
+	wrongByPlace   = 100    // from one network
+	maxThrottled   = 20_000 // email addresses and networks in memory
 )
 
-// A throttle counts wrong passwords, so that nobody can guess one with a dictionary. A
-// try is counted before the password is checked and forgiven unless the password was
-// wrong: otherwise many tries sent at once would all pass.
+// A throttle counts wrong passwords, so that an attacker cannot try many. It counts a try before
+// the check of the password, and takes it back unless the password was wrong: otherwise many
+// concurrent tries would all pass.
 type throttle struct {
 	now   func() time.Time
 	mu    sync.Mutex // guards tried
@@ -28,18 +28,18 @@ type throttle struct {
 	most  int // entries of tried
 }
 
-// tries counts the tries of one email address or place.
+// tries counts the tries of one email address or network.
 type tries struct {
 	n     int
-	until time.Time // end of the window: then the count begins again
+	until time.Time // end of the window, after which the count is 0
 }
 
 func newThrottle(now func() time.Time) *throttle {
 	return &throttle{now: now, tried: map[string]*tries{}, most: maxThrottled}
 }
 
-// A tryLater error refuses a password or a session for now. Its page keeps the status of
-// the error in it, such as 429.
+// A tryLater error refuses a password or a session for some time. Its page has the status of the
+// wrapped error, such as 429.
 type tryLater struct{ error }
 
 // Unwrap returns the store.Error.
@@ -68,13 +68,13 @@ func tooMany(wait time.Duration) error {
 // placeOf returns the key that counts the tries from an address.
 func placeOf(addr string) string { return "@" + store.Place(addr) }
 
-// begin counts a try. It returns a tryLater error, and counts nothing, above a limit.
+// begin counts a try. Above a limit it returns a tryLater error, and counts nothing.
 func (t *throttle) begin(email, addr string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
 	limits := map[string]int{personOf(email): wrongByEmail, placeOf(addr): wrongByPlace}
-	// Both limits are checked before either is counted: a refused try costs nothing.
+	// Both limits are checked before either is counted, so that a refused try does not count.
 	var wait time.Duration
 	for key, most := range limits {
 		if v := t.tried[key]; v != nil && v.n >= most && v.until.After(now) {
@@ -96,14 +96,14 @@ func (t *throttle) begin(email, addr string) error {
 	return nil
 }
 
-// personOf returns the key that counts the tries for an email address. It cuts long
-// addresses: no user has one, and they must not fill the memory.
+// personOf returns the key that counts the tries for an email address. It truncates long addresses:
+// no user has one, and they must not fill the memory.
 func personOf(email string) string {
 	const most = 320
 	return strings.ToLower(email[:min(len(email), most)])
 }
 
-// makeRoom makes room for a new entry. It removes expired entries first, then any.
+// makeRoom makes room for a new entry. It removes expired entries first, and then any.
 func (t *throttle) makeRoom(now time.Time) {
 	if len(t.tried) < t.most {
 		return
@@ -113,8 +113,8 @@ func (t *throttle) makeRoom(now time.Time) {
 			delete(t.tried, key)
 		}
 	}
-	// An attacker with very many addresses gets here. Random entries go, so that the
-	// entries of others mostly stay.
+	// An attacker with very many addresses causes this. Random entries are removed, so that most
+	// entries of others stay.
 	for key := range t.tried {
 		if len(t.tried) < t.most {
 			return
@@ -123,8 +123,8 @@ func (t *throttle) makeRoom(now time.Time) {
 	}
 }
 
-// forgive takes back a try that was no wrong password. After a right password the email
-// address has all its tries again.
+// forgive takes back a try without a wrong password. After a right password, the count of the email
+// address is 0 again.
 func (t *throttle) forgive(email, addr string, right bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -159,9 +159,8 @@ func (d *Dashboard) checkPassword(r *request, email, password string) (c store.C
 	return c, err
 }
 
-// hashing runs do, which checks or sets a password. Passwords cost much time to hash, so
-// the client's address, the user and the organization may have few under way at once. A
-// refusal is a tryLater error.
+// hashing runs do, which checks or sets a password. Hashing needs much CPU time, so it is limited
+// for the client's address, the user and the organization. A refusal is a tryLater error.
 func (d *Dashboard) hashing(r *request, organizationID string, do func() error) error {
 	release, err := d.cfg.API.HoldPassword(handlers.ClientAddr(r.Request), r.who.UserID, organizationID)
 	if err == nil {

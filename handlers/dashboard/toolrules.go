@@ -8,16 +8,16 @@ import (
 	"journeyman/store"
 )
 
-// toolRules is the data of the fields for one list of rules. The user chooses the default
-// or "only these". For the latter there are ticks for this program's tools, and texts for
-// their arguments and for the tools of MCP servers.
+// toolRules is the data of the fields for one list of rules. The user chooses the default or "only
+// these". The latter has check boxes for this program's tools, and text fields for their arguments
+// and for MCP tools.
 type toolRules struct {
 	Form               *form
 	Name, Legend, Hint string
-	Default            string   // a text about the tools that the default permits
-	Tools              []string // tools with a tick
+	Default            string   // describes the tools that the default permits
+	Tools              []string // tools with a check box
 	Only               bool
-	suggested          []string // tools that are ticked before the user chooses
+	suggested          []string // tools that are checked before the user chooses
 }
 
 // Rules returns the fields of the list with that name: tools or strangerTools.
@@ -38,8 +38,8 @@ func (v workerFields) Rules(name string) toolRules {
 // Error returns the fault of the rules.
 func (r toolRules) Error() string { return r.Form.Errors[r.Name] }
 
-// Checked reports whether a tool is ticked. Before the user restricts the tools, those
-// that the default permits are ticked, so that the user can remove some.
+// Checked reports whether a tool is checked. Before the user restricts the tools, those of the
+// default are checked, so that the user can remove some.
 func (r toolRules) Checked(name string) bool {
 	ticked := r.Form.Values[r.Name]
 	if !r.Only && len(ticked) == 0 {
@@ -72,7 +72,7 @@ func (f *form) toolRules(name string) *store.ToolRules {
 		rules = store.ToolRules{}
 		hosts, commands := f.names(name+"Hosts"), f.names(name+"Commands")
 		tools := f.names(name)
-		// A tool with an argument is meant even if it is not ticked.
+		// A tool with an argument is allowed even if it is not checked.
 		if len(hosts) > 0 && !slices.Contains(tools, store.HostsTool) {
 			tools = append(tools, store.HostsTool)
 		}
@@ -93,13 +93,13 @@ func (f *form) toolRules(name string) *store.ToolRules {
 	return &rules
 }
 
-// showRules fills the fields of the list with that name. own are the tools with a tick.
+// showRules fills the fields of the list with that name. own are the tools with a check box.
 func (f *form) showRules(name string, rules store.ToolRules, own []string) {
 	f.Values.Set(name+"Mode", "default")
 	if rules != nil {
 		f.Values.Set(name+"Mode", "only")
 	}
-	// Tools without a tick stand in a text field, so that saving the form keeps them.
+	// A text field holds the tools without a check box, so that saving the form keeps them.
 	var other []string
 	for _, r := range rules {
 		if !slices.Contains(own, r.Tool) {

@@ -13,8 +13,8 @@ import (
 	"journeyman/store"
 )
 
-// The most that a page shows of each piece of a turn. Texts are measured in bytes of HTML.
-// The page links to the rest.
+// The limits of each part of a turn on a page. Texts are measured in bytes of HTML. The page links
+// to the rest.
 const (
 	inputBytes     = 2 << 10
 	answerBytes    = 12 << 10
@@ -30,29 +30,29 @@ const (
 	stepsOnPage    = 20 // on the page of a turn
 )
 
-// A turnBlock is a turn with what pages show of it.
+// A turnBlock is a turn for a page.
 type turnBlock struct {
 	store.Turn
 	Path        string // address of its own page
 	TaskPath    string
-	By          string // name of the user who sent it; '' if a stranger sent it by mail
+	By          string // name of the user who sent it; "" for mail of a non-member
 	Instruction excerpt
 	Attached    []fileLink
 	Shown       []store.Step  // the steps that the page shows
-	Steps       []piece       // they, drawn
+	Steps       []piece       // the shown steps, drawn
 	Earlier     int64         // number of steps before those shown
-	Asks        []piece       // calls that wait for a person
+	Asks        []piece       // waiting calls
 	Answer      template.HTML // '' without one, or if a step shows it
-	AnswerCut   string        // address of the whole answer; '' if Answer is the whole
+	AnswerCut   string        // address of the complete answer; "" if Answer is complete
 	Structured  *excerpt
 	Files       []fileLink
 	MoreFiles   int
 	Sources     []store.Source
 	MoreSource  int
-	Problem     string    // says why the turn failed or is incomplete; '' if it is neither
+	Problem     string    // why the turn failed or is incomplete; "" if neither
 	Plot        *timeline // nil if no model and no tool was called
-	Again       string    // token of the forms that run it again; '' if the task takes no turns
-	Unfold      bool      // the steps stand unfolded
+	Again       string    // token of the forms that run it again; "" if the task accepts no turns
+	Unfold      bool      // the steps are unfolded
 	End         state
 	lang        *text.Language
 }
@@ -72,7 +72,7 @@ func (b turnBlock) Raw() string { return b.TaskPath + "/raw/" + strconv.FormatIn
 // Drawn returns the pieces of the turn as one text.
 func (b turnBlock) Drawn() template.HTML { return assemble(b.Steps) }
 
-// DrawnAsks returns what waits for a person.
+// DrawnAsks returns the waiting calls as one text.
 func (b turnBlock) DrawnAsks() template.HTML { return assemble(b.Asks) }
 
 // Credits returns the cost of the turn.
@@ -116,7 +116,7 @@ func (b turnBlock) StepsLine() string {
 	return strings.Join(parts, " · ")
 }
 
-// Number returns the turn's number for people, who count from one.
+// Number returns the turn's number for people, counted from one.
 func (b turnBlock) Number() int64 { return b.Seq + 1 }
 
 // The instruction of a turn is folded beyond these limits.
@@ -125,13 +125,13 @@ const (
 	foldedLines = 12
 )
 
-// A fileLink is a file that a browser can fetch.
+// A fileLink is a file with its address.
 type fileLink struct {
 	Name, URL, MediaType string
 	Size                 int64
 }
 
-// maxPicture is the largest picture that a page shows beside its name, in bytes.
+// maxPicture is the size of the largest picture that a page shows, in bytes.
 const maxPicture = 2 << 20
 
 // Picture reports whether the page shows the file as a picture. The types are those that
@@ -144,8 +144,8 @@ func (f fileLink) Picture() bool {
 	return false
 }
 
-// A turnBuilder makes the turns of one page. Every text has a limit of its own and a link
-// to the whole. Turns and steps are added while the page has room.
+// A turnBuilder creates the turns of one page. Every text has its own limit and a link to the
+// complete text. Turns and steps are added while the page has room.
 type turnBuilder struct {
 	d           *Dashboard
 	r           *request
@@ -153,15 +153,15 @@ type turnBuilder struct {
 	path        string
 	room        int  // bytes of HTML that the page has left
 	begun       bool // the page has a turn
-	again       bool // the task takes new turns
+	again       bool // the task accepts new turns
 	children    []store.Child
 	names       map[string]string
 	compactions []store.Compaction
 	read        bool // compactions were read
 }
 
-// take draws data with a shared template and takes its size from the room. It reports false, and
-// takes nothing, if the page has not so much room. must forces it to take.
+// take draws data with a shared template and subtracts its size from the room. If the page has not
+// enough room, it returns false and subtracts nothing, unless must is set.
 func (b *turnBuilder) take(template string, data any, must bool) (bool, error) {
 	html, err := b.draw(template, data)
 	if err != nil {
@@ -188,7 +188,7 @@ func (b *turnBuilder) turn(t store.Turn) (block turnBlock, fits bool, err error)
 		return block, false, err
 	}
 	b.begun = true
-	// The frame has its room first. The steps share the rest, the newest ones first.
+	// Reserve room for the frame first. The steps share the rest, the newest ones first.
 	steps, err := b.d.store.JournalPage(b.r.Context(), t, max(0, t.Usage.Steps-stepsOfTurn), stepsOfTurn)
 	if err != nil {
 		return block, false, err
@@ -249,7 +249,7 @@ func (b *turnBuilder) frame(t store.Turn) (block turnBlock, err error) {
 		b.addAnswer(&block, raw)
 	}
 	spans, err := b.d.store.Spans(b.r.Context(), t)
-	// The offline model may take no measurable time: the drawing would be empty.
+	// The offline model may take no measurable time. The drawing would be empty then.
 	if p := newTimeline(b.r.lang, spans); p != nil && p.Model+p.Tools > 0 {
 		block.Plot = p
 	}
@@ -298,8 +298,8 @@ func (b *turnBuilder) addFiles(block *turnBlock) error {
 	return err
 }
 
-// file returns the link of a file. The link has no host, so that it works under each name
-// of this server.
+// file returns the link of a file. The link has no host, so that it works under each name of this
+// server.
 func (b *turnBuilder) file(f store.File) fileLink {
 	return fileLink{Name: path.Base(f.Path), URL: strings.TrimPrefix(b.d.cfg.Runner.FileURL(f), b.d.cfg.BaseURL),
 		MediaType: f.MediaType, Size: f.Size}
@@ -325,7 +325,7 @@ func (b *turnBuilder) addAnswer(block *turnBlock, raw string) {
 	}
 }
 
-// problemText returns in words why a turn did not complete its work.
+// problemText returns the reason why a turn did not complete its work.
 func problemText(l *text.Language, t store.Turn) string {
 	switch {
 	case t.Status == store.Aborted:
@@ -347,7 +347,7 @@ func problemText(l *text.Language, t store.Turn) string {
 	return ""
 }
 
-// budgetText returns in words which limit of its budget has ended a turn.
+// budgetText names the limit of the budget that has ended a turn.
 func budgetText(l *text.Language, t store.Turn) string {
 	what := l.T("The answer is not complete: the budget \"%s\" is used up.", t.Budget)
 	switch t.IncompleteLimit {

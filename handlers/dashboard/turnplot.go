@@ -10,8 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// A timeline draws when the model and the tools of a turn worked. Waits between, such as
-// for a person, are drawn short.
+// A timeline draws when the model and the tools of a turn worked. It shortens the waits between,
+// such as for a person.
 type timeline struct {
 	Bars         []timelineBar
 	Model, Tools time.Duration
@@ -22,8 +22,8 @@ type timeline struct {
 	lang *text.Language
 }
 
-// A timelineBar is one call, or several calls that are too close together to be seen
-// apart. X and W are its left edge and its width, in units of the drawing.
+// A timelineBar is one call, or several calls that are too close together to be distinguished. X
+// and W are its left edge and its width, in units of the drawing.
 type timelineBar struct {
 	Tool  bool
 	X, W  string
@@ -37,7 +37,7 @@ const (
 	mergedWidth   = timelineWidth / 30 // the widest bar that merging makes
 )
 
-// Text returns the content of the drawing in words, for screen readers.
+// Text describes the drawing, for screen readers.
 func (p timeline) Text() string {
 	l := p.lang
 	sentences := []string{l.N(int64(p.ModelCalls), "The model worked for %[2]s in %[1]d call.",
@@ -84,8 +84,8 @@ type placedSpan struct {
 	from, to time.Duration
 }
 
-// place returns the positions of spans, which are sorted, and the length of the axis. A
-// wait takes at most a twentieth of the time worked.
+// place returns the positions of spans, which are sorted, and the length of the axis. A wait takes
+// at most a twentieth of the working time.
 func (p *timeline) place(spans []store.Span) (places []placedSpan, length time.Duration) {
 	longest := (p.Model + p.Tools) / 20
 	end := spans[0].StartedAt // the time at the position length
@@ -95,7 +95,7 @@ func (p *timeline) place(spans []store.Span) (places []placedSpan, length time.D
 			p.Waited += wait
 			length, end = length+min(wait, longest), s.StartedAt
 		}
-		// Calls of one step run side by side: a span may begin before the last one ends.
+		// Calls of one step run in parallel, so a span may begin before the last one ends.
 		from := length - end.Sub(s.StartedAt)
 		places = append(places, placedSpan{s, from, from + took(s.StartedAt, s.CompletedAt)})
 		if s.CompletedAt.After(end) {
@@ -114,7 +114,7 @@ type openBar struct {
 
 // draw adds the bars: one row for the model, one for the tools.
 func (p *timeline) draw(places []placedSpan, scale float64) {
-	// Only a drawing with many bars merges them: each bar is an element of the page.
+	// Only a drawing with many bars merges them, because each bar is an element of the page.
 	together := 0.0
 	if len(places) > manyBars {
 		together = mergedWidth
@@ -138,7 +138,7 @@ func (p *timeline) draw(places []placedSpan, scale float64) {
 	}
 }
 
-// newBar returns a bar that lies inside the drawing and is wide enough to be seen.
+// newBar returns a bar that is inside the drawing and wide enough to be seen.
 func newBar(tool bool, from, to float64, title string) timelineBar {
 	from = max(0, min(from, timelineWidth-leastBar))
 	width := max(leastBar, min(to, timelineWidth)-from)

@@ -78,10 +78,10 @@ func (u usageSum) Succeeded() string {
 		return "–"
 	}
 	percent := 100 * float64(u.Turns-u.Failures) / float64(u.Turns)
-	return strconv.FormatFloat(math.Floor(percent*10)/10, 'f', -1, 64) + "%" // 100% means all of them
+	return strconv.FormatFloat(math.Floor(percent*10)/10, 'f', -1, 64) + "%" // 100% means every turn
 }
 
-// goodShare is the part of turns that succeed below which the page shows the number in red.
+// goodShare is the share of successful turns below which the page shows the number in red.
 const goodShare = 0.9
 
 // Bad reports whether many turns failed.
@@ -90,7 +90,7 @@ func (u usageSum) Bad() bool { return float64(u.Failures) > (1-goodShare)*float6
 // A usagePart is a line of the table under the plot: a worker, a key or a trigger.
 type usagePart struct {
 	Total usageSum
-	Class string // colours the line as the part's bars
+	Class string // the colour of the part's bars
 	Name  string
 	Path  string // address of its own page; '' without one
 	Share int    // of the largest part, in percent

@@ -11,15 +11,15 @@ import (
 	"journeyman/store"
 )
 
-// The size of the plot in units of its drawing. The page stretches it to its own size, so the
-// labels stand beside it as text and stay readable on phones.
+// The size of the plot in units of its drawing. The page scales the drawing, so the labels are text
+// beside it and stay readable on phones.
 const (
 	dayWidth   = 10
 	barWidth   = 8
 	plotHeight = 200
 )
 
-// A plot is the bars of a report: a bar for each day, the parts stacked in it.
+// A plot is the bar chart of a report: a bar for each day, with the parts stacked.
 type plot struct {
 	Width, Height int
 	Layers        []plotLayer
@@ -32,7 +32,7 @@ type plot struct {
 // A plotLayer is one part of all bars, as one path: a path for each bar would be far larger.
 type plotLayer struct{ Class, Path string }
 
-// A plotDay is a day that a pointer can rest on.
+// A plotDay is a day with a tooltip.
 type plotDay struct {
 	X     int
 	Title string
@@ -57,8 +57,8 @@ func measured(u store.UsageSum, m store.UsageMeasure) float64 {
 	return float64(u.Of(m))
 }
 
-// stack returns the values of each layer by day, the largest part at the bottom. Parts without
-// their own colour are the last layer. It also returns the highest sum of a day.
+// stack returns the values of each layer by day, the largest part at the bottom. The last layer
+// holds the parts without their own colour. It also returns the highest sum of a day.
 func stack(r store.UsageReport, m store.UsageMeasure) (layers [][]float64, highest float64) {
 	rest := make([]float64, len(r.Days))
 	for day := range rest {
@@ -104,12 +104,12 @@ func newPlot(l *text.Language, report store.UsageReport, m store.UsageMeasure) p
 	return p
 }
 
-// heightOf returns where a value stands in the drawing: 0 is the top.
+// heightOf returns the vertical position of a value in the drawing: 0 is the top.
 func heightOf(value, top float64) int {
 	return plotHeight - int(math.Round(value/top*plotHeight))
 }
 
-// bars returns the path of one layer of all bars. Each bar stands on base.
+// bars returns the path of one layer of all bars. Each bar begins at base.
 func bars(base, values []float64, top float64) string {
 	var b strings.Builder
 	for day, value := range values {
@@ -134,10 +134,10 @@ func amountText(l *text.Language, v float64) string {
 	return l.Decimal(strconv.FormatFloat(v, 'g', 3, 64))
 }
 
-// scale returns about four marks of an axis from 0 to highest or beyond, at round values.
-// With whole it returns integers only: there is no half turn.
+// scale returns about four marks of an axis from 0 to highest or above, at round values. With whole
+// it returns only integers, because there is no half turn.
 func scale(highest float64, whole bool) (ticks []float64) {
-	// An axis without height cannot be drawn.
+	// An axis needs a height.
 	if highest <= 0 {
 		highest = 1
 	}
@@ -169,7 +169,7 @@ func dateLabels(l *text.Language, first time.Time, days int) (labels []string) {
 		if n > 1 {
 			day = i * (days - 1) / (n - 1)
 		}
-		// The key is a layout of package time: a translation orders day and month as people do.
+		// The key is a layout of package time: a translation sets the order of day and month.
 		labels = append(labels, first.AddDate(0, 0, day).Format(l.T("2 Jan")))
 	}
 	return labels

@@ -18,7 +18,7 @@ type workerHead struct {
 // Base returns the address of the worker's first page.
 func (h workerHead) Base() string { return "/workers/" + h.ID }
 
-// Restricted reports whether the worker may call some tools only.
+// Restricted reports whether the worker may call only some tools.
 func (h workerHead) Restricted() bool { return h.Settings.Tools != nil }
 
 // PageTitle returns the title for the browser.
@@ -29,7 +29,7 @@ func (h workerHead) PageTitle() string {
 	return h.Title + " · " + h.Tab
 }
 
-// head returns the top of a page for the worker that the address names.
+// head returns the head of a page for the worker that the address names.
 func (d *Dashboard) head(r *request, tab string) (workerHead, error) {
 	id := r.params.ByName("workerId")
 	wrk, err := d.store.Worker(r.Context(), r.who.Caller, id)
@@ -83,14 +83,14 @@ func (d *Dashboard) workerPage(w http.ResponseWriter, r *request, status int, f 
 	if p.Versions, _, err = d.versionRows(r, head, "", versionsOnWorker); err != nil {
 		return err
 	}
-	if err := d.runsByItself(r, &p); err != nil {
+	if err := d.addTriggers(r, &p); err != nil {
 		return err
 	}
 	return d.render(w, r, status, "worker.html", head.PageTitle(), p)
 }
 
-// runsByItself adds to p what starts the worker without a person.
-func (d *Dashboard) runsByItself(r *request, p *workerPage) error {
+// addTriggers adds to p the schedules and the webhook of the worker.
+func (d *Dashboard) addTriggers(r *request, p *workerPage) error {
 	list, err := d.store.Schedules(r.Context(), r.who.Caller, p.Head.ID)
 	if err != nil {
 		return err
@@ -108,8 +108,8 @@ func (d *Dashboard) runsByItself(r *request, p *workerPage) error {
 	return err
 }
 
-// cut returns the first n characters of a text, without white space at their end, and
-// whether the text has more.
+// cut returns the first n characters of a text, without white space at their end, and whether the
+// text is longer.
 func cut(text string, n int) (beginning string, more bool) {
 	if beginning = store.FirstRunes(text, n); len(beginning) < len(text) {
 		return strings.TrimRight(beginning, " \n"), true
@@ -117,7 +117,7 @@ func cut(text string, n int) (beginning string, more bool) {
 	return text, false
 }
 
-// ellipsis returns the first n characters of a text, with an ellipsis if the text has more.
+// ellipsis returns the first n characters of a text, with an ellipsis if the text is longer.
 func ellipsis(text string, n int) string {
 	beginning, more := cut(text, n)
 	if more {
@@ -140,8 +140,8 @@ func (d *Dashboard) runWorker(w http.ResponseWriter, r *request) error {
 	return d.workerPage(w, r, http.StatusUnprocessableEntity, f)
 }
 
-// run accepts the turn that turnFor returns for the instruction of a run box. The form
-// that it returns is never nil, so that the page can show it again.
+// run accepts the turn that turnFor returns for the instruction of a run box. The returned form is
+// never nil, so that the page can show it again.
 func (d *Dashboard) run(w http.ResponseWriter, r *request,
 	turnFor func(f *form) store.NewTurn) (store.Turn, *form, error) {
 	sent, f, err := d.readRunBox(w, r)

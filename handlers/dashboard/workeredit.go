@@ -8,15 +8,15 @@ import (
 	"journeyman/store"
 )
 
-// Two people may have the settings of a worker open at once. So a form carries the state that it
-// began with, its base. The later changes of the user are applied to the current worker. Where
-// somebody else has changed the same field meanwhile, the page shows both values instead.
+// Two users may have the settings of a worker open at once. So a form carries the state at which it
+// was opened, its base. The changes of the user are applied to the current worker. If somebody else
+// has changed the same field meanwhile, the page shows both values instead.
 
 // An editedField is a field of the form.
 type editedField struct {
 	name  string
 	label text.Key
-	form  []string // names of the form's fields; nil if there is one of that name
+	form  []string // names of the form's fields; nil if the only field has the same name
 }
 
 // editedFields returns all fields of the form, in the order of the page.
@@ -57,7 +57,7 @@ func workerText(r *request, w store.Worker, field string) string {
 	return contentText(r, w.Content(), field)
 }
 
-// setBase notes in a form the state of the worker that it begins with.
+// setBase stores in a form the state of the worker at its opening.
 func (f *form) setBase(w store.Worker) {
 	f.Values.Set("revision", w.Revision())
 	f.Values.Set("version", strconv.FormatInt(w.Version, 10))
@@ -68,8 +68,8 @@ func (f *form) setBase(w store.Worker) {
 	}
 }
 
-// Base returns the hidden fields with the state that the form began with. Fields that belong to no
-// version are among them with their first values.
+// Base returns the hidden fields with the base of the form. They include the first values of fields
+// that belong to no version.
 func (f *form) Base() (fields []option) {
 	for _, name := range [...]string{"revision", "version", "was.title", "was.summary", "was.visibility",
 		"was.workspace", "was.keepTaskDays"} {
@@ -100,8 +100,8 @@ func (d *Dashboard) base(r *request, f *form, now store.Worker) (store.Worker, e
 	return base, nil
 }
 
-// saveWorker applies the changes of a form. It returns the fields that somebody else changed
-// meanwhile, too; then it has changed nothing.
+// saveWorker applies the changes of a form. If somebody else has changed the same fields meanwhile,
+// it returns these and changes nothing.
 func (d *Dashboard) saveWorker(r *request, f *form, now store.Worker) ([]fieldDiff, error) {
 	patch, err := d.workerPatch(r, f, &now)
 	if err != nil {
@@ -122,9 +122,9 @@ func (d *Dashboard) saveWorker(r *request, f *form, now store.Worker) ([]fieldDi
 	return nil, err
 }
 
-// merge compares what the user edited with what the worker is now, both changed from base. It
-// returns the fields in which both differ. If there are some, the form continues from the worker
-// as it is now, and keeps what the user edited.
+// merge compares the edited worker and the current worker with base. It returns the fields that
+// both have changed differently. If there are some, the form gets the current worker as its base,
+// and keeps the user's values.
 func (d *Dashboard) merge(r *request, f *form, base, edited, now store.Worker) (both []fieldDiff) {
 	fresh := d.settingsForm(now)
 	for _, field := range editedFields() {
@@ -149,7 +149,7 @@ func (d *Dashboard) merge(r *request, f *form, base, edited, now store.Worker) (
 	return both
 }
 
-// saveTries is how often a form is saved if somebody else changes the worker in that moment.
+// saveTries bounds the tries to save a form while others change the worker.
 const saveTries = 3
 
 func (d *Dashboard) updateWorker(w http.ResponseWriter, r *request) error {
@@ -181,7 +181,7 @@ func (d *Dashboard) updateWorker(w http.ResponseWriter, r *request) error {
 	case err == nil:
 		return redirect(w, r, done(head.Base()+"/settings", "worker-changed"))
 	case !head.Mine || !f.refused(err):
-		return err // other users have no form that the page could show again
+		return err // other users get no form
 	}
 	return d.workerSettingsPage(w, r, http.StatusUnprocessableEntity, f)
 }

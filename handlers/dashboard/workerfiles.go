@@ -8,7 +8,7 @@ import (
 	"journeyman/store"
 )
 
-// filesOnPage is how many files a page lists.
+// filesOnPage is the number of files on a page.
 const filesOnPage = 25
 
 // A filesPage is the data of the page of a worker's files.
@@ -33,8 +33,8 @@ func (f fileRow) Name() string { return path.Base(f.Path) }
 // TaskPath returns the address of the task that published the file.
 func (f fileRow) TaskPath() string { return taskPath(f.TaskID) }
 
-// fileRow returns a file with its addresses. An address has no host, so that it works
-// under each name of this server.
+// fileRow returns a file with its addresses. An address has no host, so that it works under each
+// name of this server.
 func (d *Dashboard) fileRow(f store.File, taskID string) fileRow {
 	local := strings.TrimPrefix(d.cfg.Runner.FileURL(f), d.cfg.BaseURL) // /api/workers/ID/files/PATH?v=VERSION
 	preview := strings.Replace(strings.TrimPrefix(local, "/api"), "/files/", "/preview/", 1)

@@ -15,9 +15,9 @@ import (
 	"journeyman/store"
 )
 
-// formKey returns the idempotency key of a form. token names the form, and content is what
-// the user sent: the same form with the same content has the same key. A form without a
-// token has no key.
+// formKey returns the idempotency key of a form. token identifies the form, and content is what the
+// user sent. The same form with the same content has the same key. A form without a token has no
+// key.
 func formKey(c store.Caller, token, content string) store.IdempotencyKey {
 	if token == "" {
 		return store.IdempotencyKey{}
@@ -50,7 +50,7 @@ func (d *Dashboard) workerPatch(r *request, f *form, before *store.Worker) (stor
 	}
 	schema, broken := parseSchema(f.text("outputSchema"))
 	p.OutputSchema = &schema
-	if model != "" { // an empty name means the server's model and cannot be checked
+	if model != "" { // an empty name means the default model, which needs no check
 		p.Model = &model
 	}
 	var wrong store.Fields
@@ -59,11 +59,12 @@ func (d *Dashboard) workerPatch(r *request, f *form, before *store.Worker) (stor
 		wrong.Add("outputSchema", "%s", broken.Error())
 	}
 	wrong.Check(!wrongDays, "keepTaskDays", "must be an integer from 0 to %d", store.MaxKeepTaskDays)
-	p.Model = &model // an empty name is right here: it removes the worker's own model
+	p.Model = &model // an empty name is valid: it removes the worker's own model
 	return p, wrong.Err()
 }
 
-// keepTaskDays reads the days for which ended tasks are kept. Without a text they are the server's.
+// keepTaskDays reads the days for which ended tasks are kept. Without a text, it returns nil for
+// the server's setting.
 func keepTaskDays(f *form) (days *int64, wrong bool) {
 	text := strings.TrimSpace(f.text("keepTaskDays"))
 	if text == "" {
@@ -76,8 +77,8 @@ func keepTaskDays(f *form) (days *int64, wrong bool) {
 	return &n, false
 }
 
-// parseSchema reads JSON that a person typed. It returns nil for an empty text. Its error
-// is a message for that person, with the line and the column.
+// parseSchema reads JSON that a user typed. It returns nil for an empty text. Its error is a
+// message for the user, with the line and the column.
 func parseSchema(text string) (json.RawMessage, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -102,8 +103,8 @@ func checkSchemaText(text string) error {
 	return runner.CheckOutputSchema(schema)
 }
 
-// changes returns p without the fields whose values the worker already has. A form sends
-// all fields, and only real changes may make a new version of the worker.
+// changes returns p without the fields that the worker already has. A form sends all fields, and
+// only real changes may create a new version of the worker.
 func changes(p store.WorkerPatch, w store.Worker) store.WorkerPatch {
 	now := w.Settings
 	return store.WorkerPatch{Title: changed(p.Title, w.Title, equal), Summary: changed(p.Summary, w.Summary, equal),

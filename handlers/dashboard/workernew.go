@@ -9,9 +9,9 @@ import (
 	"journeyman/store"
 )
 
-// A newWorkerPage is the data of the page for a new worker. The page offers three ways. Box
-// runs an instruction with a worker made for it. Prompt lets the model write the worker. In
-// Fields, the user fills in the worker.
+// A newWorkerPage is the data of the page for a new worker. The page has three ways to create one.
+// Box runs an instruction with a new worker. Prompt makes the model write the worker. In Fields,
+// the user fills in the worker.
 type newWorkerPage struct {
 	Box    runBox
 	Prompt *form
@@ -92,7 +92,7 @@ func (d *Dashboard) draft(r *request, f *form) (runner.Draft, error) {
 	return draft, wrong.Err()
 }
 
-// checkSchema answers with the fault of an output schema, or with nothing. A script asks while
+// checkSchema answers with the fault of an output schema, or with nothing. A script calls it while
 // the user types.
 func (d *Dashboard) checkSchema(w http.ResponseWriter, _ *request, f *form) (string, error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

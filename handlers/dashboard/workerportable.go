@@ -7,7 +7,7 @@ import (
 	"journeyman/store"
 )
 
-// portableRoutes registers the forms that take workers out and in.
+// portableRoutes registers the forms that export and import workers.
 func (d *Dashboard) portableRoutes() {
 	d.on("GET", "/workers/:workerId/export", d.exportWorker)
 	d.on("POST", "/import", d.importWorker)
@@ -25,7 +25,7 @@ func (d *Dashboard) exportWorker(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// importWorker creates a worker from a file, or from the text of one.
+// importWorker creates a worker from a file, or from its text.
 func (d *Dashboard) importWorker(w http.ResponseWriter, r *request) error {
 	sent, f, err := d.readRunBox(w, r)
 	if err != nil {
@@ -50,13 +50,13 @@ func (d *Dashboard) importWorker(w http.ResponseWriter, r *request) error {
 	return d.render(w, r, http.StatusUnprocessableEntity, "worker-new.html", r.t("New worker"), p)
 }
 
-// uploaded returns the bytes of a file that came with a form.
+// uploaded returns the bytes of a file in a form.
 func (d *Dashboard) uploaded(f store.File) ([]byte, error) {
 	blob, err := d.store.OpenBlob(f.SHA256)
 	if err != nil {
 		return nil, err
 	}
 	defer blob.Close()
-	// One byte more than a file may have: ImportWorker refuses it with the right message.
+	// The extra byte makes ImportWorker refuse a file that is too large.
 	return io.ReadAll(io.LimitReader(blob, maxForm+1))
 }

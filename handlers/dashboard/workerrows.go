@@ -105,8 +105,8 @@ func (d *Dashboard) unpinWorker(_ http.ResponseWriter, r *request, f *form) (str
 	return backTo(f), d.store.UnpinWorker(r.Context(), r.who.Caller, r.params.ByName("workerId"))
 }
 
-// backTo returns the page of this server from which a form was sent, else the list of
-// workers.
+// backTo returns the page from which a form was sent, if it is on this server, otherwise the list
+// of workers.
 func backTo(f *form) string {
 	if to := localPage(f.Get("back")); to != "/" {
 		return to

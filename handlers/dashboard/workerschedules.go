@@ -41,10 +41,10 @@ type schedulesPage struct {
 	Token     string // of the page's buttons
 }
 
-// A scheduleRow is a schedule with what pages show of it.
+// A scheduleRow is a schedule for a page.
 type scheduleRow struct {
 	store.Schedule
-	Description string      // says in words when the schedule runs
+	Description string      // the time of the schedule, as text
 	Next        []time.Time // next runs, in the schedule's zone
 	Shown       string      // the beginning of the instruction
 	Path        string
@@ -65,8 +65,7 @@ func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *request, status int,
 			"when.intervalSeconds": "1", "intervalUnit": "3600"})
 	}
 	p := schedulesPage{Head: head, Zone: d.store.Timezone(), Token: d.token(), Fields: d.scheduleFields(r, f)}
-	// A deleted schedule may leave the asked page empty, so the number is limited to the
-	// last page.
+	// A deletion may leave the requested page empty, so the number is limited to the last page.
 	total := int64(len(list))
 	page := min(pageNumber(r), max(1, (total+schedulesOnPage-1)/schedulesOnPage))
 	p.Before, p.Next = neighbours(head.Base()+"/schedules", page, total, schedulesOnPage)
@@ -81,8 +80,8 @@ func (d *Dashboard) schedulesPage(w http.ResponseWriter, r *request, status int,
 	return d.render(w, r, status, "worker-schedules.html", head.PageTitle(), p)
 }
 
-// previewRuns answers with the next runs of the schedule that a form describes, one a line, or
-// with its fault. A script asks while the user types.
+// previewRuns answers with the next runs of the schedule in a form, one a line, or with its fault.
+// A script calls it while the user types.
 func (d *Dashboard) previewRuns(w http.ResponseWriter, r *request) error {
 	if _, err := d.store.Worker(r.Context(), r.who.Caller, r.params.ByName("workerId")); err != nil {
 		return err
@@ -111,8 +110,8 @@ func (d *Dashboard) previewRuns(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// token returns a new name for a form. A second click on its button sends the same name,
-// and the store then repeats nothing.
+// token returns a new name for a form. A second click on its button sends the same name, so that
+// the store repeats nothing.
 func (d *Dashboard) token() string { return store.NewID("frm", d.cfg.Now()) }
 
 // scheduleRow returns a schedule with its next runs.
@@ -127,7 +126,7 @@ func (d *Dashboard) scheduleRow(l *text.Language, c store.Schedule) (scheduleRow
 	return row, err
 }
 
-// describeWhen returns in words when a schedule runs.
+// describeWhen describes the time of a schedule.
 func (d *Dashboard) describeWhen(l *text.Language, c store.Schedule) string {
 	switch c.When.Type {
 	case store.Scheduled:
@@ -140,7 +139,7 @@ func (d *Dashboard) describeWhen(l *text.Language, c store.Schedule) string {
 	return "cron " + c.When.Cron
 }
 
-// onceAfter returns a delay in words, in the largest unit that divides it.
+// onceAfter returns a delay as text, in the largest unit that divides it.
 func onceAfter(l *text.Language, seconds float64) string {
 	amount, unit := inUnits(seconds)
 	n, err := strconv.ParseInt(amount, 10, 64)
@@ -157,7 +156,7 @@ func onceAfter(l *text.Language, seconds float64) string {
 	return l.N(n, "once, %d second after creation", "once, %d seconds after creation")
 }
 
-// every returns an interval in words, in the largest unit that divides it.
+// every returns an interval as text, in the largest unit that divides it.
 func every(l *text.Language, seconds float64) string {
 	amount, unit := inUnits(seconds)
 	n, err := strconv.ParseInt(amount, 10, 64)
@@ -240,8 +239,8 @@ func (d *Dashboard) updateSchedule(_ http.ResponseWriter, r *request, f *form) (
 	wrong.Check(strings.TrimSpace(input) != "", "input", "must not be empty")
 	wrong.Check(budget.Valid(), "budget", "must be low, standard, high or unlimited")
 	patch := store.SchedulePatch{Input: &input, Budget: &budget}
-	// A new time restarts the count of delays and intervals. So the patch has a time only
-	// if the user changed it.
+	// A new time restarts the count of delays and intervals. So the patch has a time only if the
+	// user has changed it.
 	if !d.sameWhen(f, c.When) {
 		when := d.when(f, &wrong)
 		patch.When = &when

@@ -81,7 +81,7 @@ func (d *Dashboard) settingsForm(wrk store.Worker) *form {
 	f.showRules("tools", wrk.Settings.Tools, d.cfg.Runner.OwnTools())
 	f.showRules("strangerTools", wrk.Settings.StrangerTools, d.cfg.Runner.OwnTools())
 	known := d.cfg.Runner.ToolNames()
-	// Tools without a tick, such as those of MCP servers, stand in a text field.
+	// A text field holds the tools without a check box, such as those of MCP servers.
 	var other []string
 	for _, tool := range wrk.Settings.ApprovalTools {
 		if slices.Contains(known, tool) {
@@ -112,8 +112,8 @@ func indented(raw json.RawMessage) string {
 	return b.String()
 }
 
-// A workerSettingsPage is the data of a worker's settings: forms for its creator, a
-// description for other users.
+// A workerSettingsPage is the data of a worker's settings: forms for its creator, a description for
+// other users.
 type workerSettingsPage struct {
 	Head   workerHead
 	Fields workerFields
@@ -123,11 +123,11 @@ type workerSettingsPage struct {
 	// The description.
 	Schema               string
 	Tools, StrangerTools []string
-	Restricted           bool // the worker may call no tools but those in Tools
+	Restricted           bool // the worker may call only the tools in Tools
 	KeepTasks            string
 }
 
-// settings returns the data of the page as it is before a form is sent.
+// settings returns the data of the page before a form is sent.
 func (d *Dashboard) settings(r *request) (workerSettingsPage, error) {
 	head, err := d.head(r, "settings")
 	return workerSettingsPage{Head: head, Fields: d.workerFields(r, d.settingsForm(head.Worker)), Delete: newForm(nil),

@@ -24,12 +24,12 @@ const (
 // A versionRow is a version in a list.
 type versionRow struct {
 	store.WorkerVersion
-	Notes []versionNote // of what differs from the version before
-	Live  bool          // new turns get it
+	Notes []versionNote // the differences from the version before
+	Live  bool          // new turns use it
 	Path  string
 }
 
-// A versionNote says what differs in a field.
+// A versionNote describes the difference of a field.
 type versionNote struct {
 	Words          string
 	Added, Removed int // lines; both 0 for fields without lines
@@ -72,7 +72,8 @@ func (d *Dashboard) versionRows(r *request, head workerHead, cursor string, limi
 			rows[i].Notes = versionNotes(r, list[i+1].WorkerContent, v.WorkerContent)
 			continue
 		}
-		// The version before the last of the page is not at hand, only the names of the fields.
+		// The content before the last version on the page is not read, only the names of its
+		// changed fields.
 		for _, field := range v.Changed {
 			rows[i].Notes = append(rows[i].Notes, versionNote{Words: r.t(fieldChanged(field))})
 		}
@@ -85,7 +86,7 @@ func versionPath(workerID string, number int64) string {
 	return "/workers/" + workerID + "/versions/" + strconv.FormatInt(number, 10)
 }
 
-// fieldChanged returns the words that say that a field of a worker's content differs.
+// fieldChanged returns the text for a changed field of a worker's content.
 func fieldChanged(field string) text.Key {
 	return map[string]text.Key{
 		"instructions":  "instructions changed",
@@ -111,7 +112,7 @@ func fieldLabel(field string) text.Key {
 	}[field]
 }
 
-// versionNotes returns the differences between two contents of a worker in words.
+// versionNotes describes the differences between two contents of a worker.
 func versionNotes(r *request, before, after store.WorkerContent) (notes []versionNote) {
 	for _, field := range after.Changes(before) {
 		note := versionNote{Words: r.t(fieldChanged(field))}
@@ -209,7 +210,7 @@ func (d *Dashboard) versionPage(w http.ResponseWriter, r *request) error {
 		if err != nil {
 			return err
 		}
-		// The older version stands on the left, however the user chose them.
+		// The older version is on the left, in either order of the choice.
 		if other.Number > v.Number {
 			p.Fields = compareContents(r, v.WorkerContent, other.WorkerContent)
 		} else {
@@ -235,7 +236,7 @@ func (d *Dashboard) version(r *request, number string) (store.WorkerVersion, err
 	return d.store.WorkerVersion(r.Context(), r.who.Caller, r.params.ByName("workerId"), n)
 }
 
-// restoreVersion makes a new version with the content of an older one.
+// restoreVersion creates a new version with the content of an older one.
 func (d *Dashboard) restoreVersion(_ http.ResponseWriter, r *request, f *form) (string, error) {
 	v, err := d.version(r, r.params.ByName("version"))
 	if err != nil {

@@ -86,8 +86,8 @@ func (d *Dashboard) redeliver(_ http.ResponseWriter, r *request, f *form) (strin
 	})
 }
 
-// deliver sends one delivery and returns the page of its execution. content tells the
-// form from others with the same token.
+// deliver sends one delivery and returns the page of its execution. content distinguishes forms
+// with the same token.
 func (d *Dashboard) deliver(r *request, f *form, content string,
 	send func(workerID string, key store.IdempotencyKey) (store.Execution, bool, error)) (string, error) {
 	key := formKey(r.who.Caller, f.Get("token"), content)
@@ -108,8 +108,8 @@ type executionPage struct {
 	Request   string
 	Response  string
 	Token     string
-	Forgotten bool  // the request and the response are no longer kept
-	Kept      int64 // number of newest attempts of which they are
+	Forgotten bool  // the request and the response are no longer stored
+	Kept      int64 // number of newest attempts whose texts are stored
 }
 
 func (d *Dashboard) showExecution(w http.ResponseWriter, r *request) error {

@@ -12,8 +12,8 @@ import (
 	"journeyman/store"
 )
 
-// The creator of a worker may look at its workspace: the folder that its tasks share, or the
-// own folder of one task. The pages change nothing there.
+// The creator of a worker may see its workspace: the folder that its tasks share, or the own folder
+// of one task. The pages change nothing there.
 
 const (
 	entriesOnPage = 50
@@ -96,7 +96,7 @@ func (d *Dashboard) place(r *request) (place, error) {
 	return place{folder, clean}, refusal(err)
 }
 
-// refusal returns an error of a workspace as one that the page may show.
+// refusal returns an error of a workspace in a form that a page may show.
 func refusal(err error) error {
 	if e, ok := isRefusal(err); ok {
 		return store.Errorf(store.NotFound, "%s", e.Message)
@@ -190,8 +190,8 @@ func (p place) crumbs(r *request) []option {
 	return list
 }
 
-// row returns an entry of a folder. A link has no address: the page shows only the link itself,
-// not its target.
+// row returns an entry of a folder. A link has no address, because the page must not show its
+// target.
 func (p place) row(e sandbox.Entry) entryRow {
 	row := entryRow{Name: path.Base(e.Path), Kind: "other", Size: e.Size, Modified: e.Modified}
 	switch {
@@ -203,7 +203,7 @@ func (p place) row(e sandbox.Entry) entryRow {
 	case e.Mode.Type() == modeLink:
 		row.Kind = "link"
 	}
-	// Commands may create names that cannot stand in an address, such as a name with a control
+	// Commands may create names that are not possible in an address, such as a name with a control
 	// character.
 	if _, err := sandbox.SafePath(e.Path); err != nil {
 		row.Address, row.Bytes = "", ""
@@ -223,7 +223,7 @@ type workspaceFilePage struct {
 }
 
 // workspaceFile reads the preview of a file. The returned function writes the page after the
-// workspace is closed, because a slow browser must not hold it.
+// workspace is closed, so that a slow browser does not keep it open.
 func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *request, head workerHead, at place,
 	ws *sandbox.Workspace) (func() error, error) {
 	f, err := ws.Open(at.Path)
@@ -243,7 +243,7 @@ func (d *Dashboard) workspaceFile(w http.ResponseWriter, r *request, head worker
 	return func() error { return d.page(w, r, "workspace-file.html", at.Name(), p) }, err
 }
 
-// sendWorkspaceFile sends the bytes of a file, whose policy lets them do nothing.
+// sendWorkspaceFile sends the bytes of a file, with a policy that lets them run nothing.
 func (d *Dashboard) sendWorkspaceFile(w http.ResponseWriter, r *request) error {
 	at, err := d.place(r)
 	if err != nil {
