@@ -13,13 +13,13 @@ import (
 	"journeyman/store"
 )
 
-// This file writes the mails that tell members of an organization what needs attention.
+// This file composes the mails of alerts to members of an organization.
 
-// alertName is the name of the sender of alerts. Their address is the postmaster's: it takes
-// every bounce, and no mail to it starts work, so no loop can form.
+// alertName is the name of the sender of alerts. The sender's address is the postmaster's: it
+// receives every bounce, and mail to it starts no work, so no loop can form.
 const alertName = "Journeyman"
 
-// senderOf returns the address from which a mail is sent, and to which it comes back.
+// senderOf returns the sender's address of a mail, to which bounces go.
 func (s *Server) senderOf(r store.Reply) string {
 	if r.Kind == store.ReplyAlert {
 		return "postmaster@" + s.cfg.Domain
@@ -78,7 +78,7 @@ func (a alertMail) text() string {
 //go:embed alert.html
 var alertHTML string
 
-// alertPage writes an alert as HTML. It escapes the titles, which anybody may have written.
+// alertPage writes an alert as HTML. It escapes the titles, because anybody may have written them.
 var alertPage = template.Must(template.New("alert").Parse(alertHTML))
 
 // bounceAlerts marks the alerts that a returned mail names.

@@ -12,8 +12,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestAlertMail sends an alert through a relay. Nothing in the title of a task gets into the
-// headers or becomes a part of the page, and a bounce marks the alert without raising another.
+// TestAlertMail sends an alert through a relay. The title of a task cannot add headers or change
+// the page, and a bounce marks the alert without raising another.
 func TestAlertMail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -45,10 +45,10 @@ func TestAlertMail(t *testing.T) {
 	is.Equal(h.from[0], "postmaster@"+domain)
 	is.Equal(h.to[0], "ann@example.com")
 	is.True(strings.Contains(head, "Auto-Submitted: auto-generated")) // no program answers it
-	is.True(strings.Contains(head, "X-Auto-Response-Suppress: All"))  // nor those that ignore that
+	is.True(strings.Contains(head, "X-Auto-Response-Suppress: All"))  // also no program that ignores Auto-Submitted
 	is.True(!strings.Contains(head, "\nBcc:"))                        // the title stays in the subject
-	is.True(strings.Contains(body, "&lt;b&gt;Pay"))                   // and is text in the page
-	is.True(!strings.Contains(body, "It broke"))                      // the words of the failure stay here
+	is.True(strings.Contains(body, "&lt;b&gt;Pay"))                   // the title is text in the page
+	is.True(!strings.Contains(body, "It broke"))                      // the text of the failure is not sent
 	is.True(strings.Contains(body, "?organization=3D"))               // the link names the organization
 	var e store.Email
 	storetest.Eventually(t, "the row", func() bool {
@@ -64,5 +64,5 @@ func TestAlertMail(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(list[0].Last.Status, "bounced")
 	is.Equal(list[0].Last.Answer, "550 5.1.1 no such user")
-	is.Equal(list[0].Pending, int64(0)) // a lost alert is no alert
+	is.Equal(list[0].Pending, int64(0)) // a lost alert raises no alert
 }

@@ -14,17 +14,16 @@ import (
 	"journeyman/store"
 )
 
-// This file writes the mails that ask people. They ask for the answer to a worker's question,
-// or for a decision on its tool calls.
+// This file composes the mails with a worker's question, or with a request to decide on its tool
+// calls.
 
-// writeQuestion makes reply the mail that asks a question. It answers the author's mail, and
-// the author's reply to it is the answer.
+// writeQuestion fills in reply as the mail with a question. It answers the author's mail, and the
+// author's reply to it is the answer.
 func (s *Server) writeQuestion(ctx context.Context, r store.Reply, reply *message.Reply) (err error) {
 	if reply.Original, err = s.original(ctx, r); err != nil {
 		return err
 	}
-	// A mail of this kind asks exactly one question. The caller has checked that it still
-	// waits.
+	// Such a mail asks exactly one question. The caller has checked that the question still waits.
 	q := r.Asks[0].Question
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(q.Text) + "\n\n")
@@ -42,7 +41,7 @@ func (s *Server) writeQuestion(ctx context.Context, r store.Reply, reply *messag
 	return nil
 }
 
-// The limits of a mail that asks a member.
+// The limits of a mail with a request to a member.
 const (
 	requestCalls = 8    // calls that it shows
 	requestInput = 2000 // characters of one call's arguments
@@ -68,8 +67,8 @@ type requestedCall struct {
 	URL     string
 }
 
-// writeRequest makes reply the mail that asks a member about the calls of a turn, or about its
-// question. Each call has a link by which the member decides without signing in.
+// writeRequest fills in reply as the mail that asks a member about the calls of a turn, or about
+// its question. Each call has a link with which the member decides without signing in.
 func (s *Server) writeRequest(ctx context.Context, r store.Reply, reply *message.Reply) error {
 	task, err := s.cfg.Store.TaskOfTurn(ctx, r.Turn)
 	if err != nil {
@@ -79,8 +78,7 @@ func (s *Server) writeRequest(ctx context.Context, r store.Reply, reply *message
 		TaskURL: s.cfg.Runner.TaskURL(task.ID), More: max(0, len(r.Asks)-requestCalls),
 		Question: r.Kind == store.ReplyQuestion}
 	for _, a := range r.Asks[:len(r.Asks)-req.More] {
-		// The token is for this recipient alone, so the audit log names the person who
-		// decided.
+		// The token is only for this recipient, so that the audit log names the person who decided.
 		token, err := s.cfg.Store.DecisionToken(r.Turn, a, r.UserID)
 		if err != nil {
 			return err
@@ -91,7 +89,7 @@ func (s *Server) writeRequest(ctx context.Context, r store.Reply, reply *message
 	if req.Question {
 		what = "Question: "
 	}
-	// The mail answers none, so it needs a subject of its own.
+	// The mail is no reply, so it needs its own subject.
 	reply.Title = what + store.FirstRunes(req.Task, requestTitle)
 	reply.Text = req.text()
 	var page bytes.Buffer
@@ -102,8 +100,8 @@ func (s *Server) writeRequest(ctx context.Context, r store.Reply, reply *message
 	return nil
 }
 
-// requestOf returns the call or question of an approval, as a mail shows it. A model wrote all
-// of it, perhaps after it read a hostile page. So it must not forge other parts of the mail.
+// requestOf returns the call or question of an approval for a mail. A model wrote all of it,
+// perhaps after it read a hostile page, so it must not imitate other parts of the mail.
 func requestOf(a store.Approval, url string) requestedCall {
 	text := a.Question.Text
 	if a.Kind != store.KindQuestion {
@@ -121,8 +119,8 @@ func requestOf(a store.Approval, url string) requestedCall {
 	return c
 }
 
-// plain returns a model's text without control and format characters. Such characters, for
-// example those that reverse the direction, could change how the rest of the mail looks.
+// plain returns a model's text without control and format characters. Such characters could change
+// the rest of the mail, for example those that reverse the direction of writing.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && !unicode.IsGraphic(r) {
@@ -142,8 +140,7 @@ func (r request) text() string {
 		} else {
 			fmt.Fprintf(&b, "\nThe worker wants to call %s with:\n", c.Tool)
 		}
-		// Every line is indented, so that no line of the model can pass for one of this
-		// server.
+		// Every line is indented, so that no line of the model can look like one of the server.
 		b.WriteString("\n    " + strings.ReplaceAll(c.Text, "\n", "\n    ") + "\n")
 		if c.Cut {
 			b.WriteString("    (truncated: the page shows all of it)\n")

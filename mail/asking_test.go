@@ -13,7 +13,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// askingFor is an instruction that asks a question and repeats the answer.
+// askingFor returns an instruction that asks a question and repeats the answer.
 func askingFor(question string) string {
 	return "```offline\ntool ask_user " + question + "\nsay It is {{last}}\n```"
 }
@@ -31,7 +31,7 @@ func TestQuestionByMail(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		from  string
-		tools store.ToolRules // of strangers
+		tools store.ToolRules // of non-members
 	}{
 		"a member":   {from: "ann@example.com"},
 		"a stranger": {from: "bob@example.net", tools: store.ToolRules{{Tool: "ask_user"}}},
@@ -48,10 +48,10 @@ func TestQuestionByMail(t *testing.T) {
 			}
 			send(tt.from, "first", askingFor(`{"question": "Soup or <b>salad</b>?", "choices": ["Soup", "Salad"]}`))
 			question, text := p.questionOf(1)
-			is.True(strings.Contains(text, "Soup or <b>salad</b>?\n\n1. Soup\n2. Salad\n")) // it can be answered by number
+			is.True(strings.Contains(text, "Soup or <b>salad</b>?\n\n1. Soup\n2. Salad\n")) // the choices have numbers
 			first := p.emails(store.Inbound)[0]
 
-			// Somebody else's reply is no answer.
+			// A reply of another person is no answer.
 			send("eve@example.org", "eve", "Soup!", "In-Reply-To: <"+question+">")
 			is.Equal(p.turn(first).Status, store.Running)
 
@@ -87,8 +87,8 @@ func TestQuestionByMail(t *testing.T) {
 	}
 }
 
-// TestStrangersAreNotAsked checks that a turn cannot ask where the rules do not allow it,
-// or where nobody would read the question.
+// TestStrangersAreNotAsked checks that a turn cannot ask if the rules forbid it, or if nobody would
+// read the question.
 func TestStrangersAreNotAsked(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -116,7 +116,7 @@ func TestAnswerWithFiles(t *testing.T) {
 		"MIME-Version: 1.0", "Content-Type: multipart/mixed; boundary=b")), "250 2.0.0 OK: queued")
 	e := p.emails(store.Inbound)[0]
 	storetest.Eventually(t, "the end", func() bool { return p.turn(e).Status.Ended() })
-	is.True(strings.Contains(p.turn(e).OutputText, "sugar")) // the call after the answer has read it
+	is.True(strings.Contains(p.turn(e).OutputText, "sugar")) // the call after the answer reads the file
 	list, _, err := p.store.Approvals(t.Context(), p.owner.Caller, store.ApprovalQuery{TaskID: e.TaskID, Limit: 5})
 	is.NoErr(err)
 	is.Equal(list[0].Answer, "This one.\n\n(With files, which are in the workspace now: list.txt)")
@@ -147,14 +147,14 @@ func TestApprovalByMail(t *testing.T) {
 	is.NoErr(err)
 	subject, err := reader.Header.Subject()
 	is.NoErr(err)
-	is.True(strings.HasPrefix(subject, "Approval needed: ")) // people see at once what it is
+	is.True(strings.HasPrefix(subject, "Approval needed: ")) // the subject shows the purpose
 	texts, _ := parts(t, reader)
-	is.True(!strings.Contains(texts["text/html"], "<img") && !strings.Contains(texts["text/html"], `href="https://evil`)) // it is escaped
+	is.True(!strings.Contains(texts["text/html"], "<img") && !strings.Contains(texts["text/html"], `href="https://evil`)) // the text is escaped
 	is.True(!strings.ContainsRune(texts["text/plain"]+texts["text/html"], '\u202e'))
 	token := decisionLink.FindStringSubmatch(texts["text/plain"])[1]
 	is.True(strings.Contains(texts["text/html"], token)) // both forms have the link
 
-	// What was sent is forgotten, and only its recipient sees that there was a mail.
+	// The body of a sent mail is deleted, and only its recipient can see that it existed.
 	mails := p.replies(1, store.EmailSent)
 	source, err := p.store.EmailSource(t.Context(), mails[0])
 	is.NoErr(err)
@@ -167,7 +167,7 @@ func TestApprovalByMail(t *testing.T) {
 	is.NoErr(err)
 	l, err = p.store.DecisionLink(t.Context(), token, "192.0.2.1")
 	is.NoErr(err)
-	is.Equal(l.Approval.Status, store.ApprovalApproved) // the page can say so
+	is.Equal(l.Approval.Status, store.ApprovalApproved) // the page can show this
 	_, err = p.store.DecisionLink(t.Context(), token[:len(token)-2]+"AA", "192.0.2.1")
-	is.True(store.IsNotFound(err)) // a forged one
+	is.True(store.IsNotFound(err)) // a forged link
 }

@@ -10,8 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// BenchmarkReceive takes mails in over SMTP, one connection a mail: each is
-// answered after its task is committed.
+// BenchmarkReceive receives mails over SMTP, one connection each. The answer to a mail comes after
+// its task is committed.
 func BenchmarkReceive(b *testing.B) {
 	for _, size := range []int{2 << 10, 1 << 20} {
 		for _, peers := range []int{1, 8, 32} {

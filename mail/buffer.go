@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A buffer limits the memory of mails being received: of all together, and of those
-// from each place. So one peer cannot keep the mail of others out.
+// A buffer limits the memory of mails being received: in total, and from each network, so that one
+// peer cannot prevent the mail of others.
 type buffer struct {
 	all   *semaphore.Weighted
-	share int64 // limit of a place, in bytes
+	share int64 // limit of a network, in bytes
 
 	mu     sync.Mutex // guards places
 	places map[string]*place
 }
 
-// A place is a peer's network from which mail is being received.
+// A place is a network from which mail is being received.
 type place struct {
 	share *semaphore.Weighted
 	users int // calls of acquire without their release
@@ -29,20 +29,19 @@ var (
 	errShare  = errors.New("no room for more mail of this place now")
 )
 
-// newBuffer creates a buffer of size bytes. It has room for four of the largest mails at
-// least. A mail that grows takes up to three times its size, so each place may take that
-// much.
+// newBuffer creates a buffer of size bytes, but for at least four of the largest mails. A growing
+// mail needs up to three times its size, so each network may use that much.
 func newBuffer(size, maxMail int64) *buffer {
 	size = max(size, 4*maxMail)
 	share := max(size/2, 3*maxMail)
 	return &buffer{all: semaphore.NewWeighted(size), share: share, places: map[string]*place{}}
 }
 
-// acquire takes n bytes for a place, and waits for them until ctx ends. It returns
-// errShare if the place has no room left, errNoRoom if the whole buffer has none.
+// acquire takes n bytes for a network, and waits for them until ctx ends. It returns errShare if
+// the network has reached its limit, and errNoRoom if the buffer is full.
 func (b *buffer) acquire(ctx context.Context, from string, n int64) error {
 	p := b.enter(from)
-	// The share comes first: a mail that waits for it holds no room that others need.
+	// The network's limit comes first: a mail that waits for it takes no room from others.
 	if p.share.Acquire(ctx, n) != nil {
 		b.leave(from)
 		return errShare

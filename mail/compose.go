@@ -15,7 +15,7 @@ import (
 	"journeyman/store"
 )
 
-// compose creates a mail of the outbox. Its kind and its recipient decide about the text.
+// compose creates a mail of the outbox. The text depends on its kind and its recipient.
 func (s *Server) compose(ctx context.Context, r store.Reply) (subject string, raw []byte, err error) {
 	if r.Kind == store.ReplyAlert {
 		return s.composeAlert(r)
@@ -24,7 +24,7 @@ func (s *Server) compose(ctx context.Context, r store.Reply) (subject string, ra
 	if err != nil {
 		return "", nil, err
 	}
-	// The address of ReplyTo names the task, so an answer finds it without known headers.
+	// The address in ReplyTo names the task, so that an answer without known headers finds it.
 	reply := message.Reply{
 		ID:       r.ID + "@" + s.cfg.Domain,
 		Date:     r.CreatedAt,
@@ -66,7 +66,7 @@ func (s *Server) original(ctx context.Context, r store.Reply) (message.Header, e
 	return message.ReadHeader(source), nil
 }
 
-// writeAnswer makes reply the mail with the answer of a turn.
+// writeAnswer fills in reply as the mail with the answer of a turn.
 func (s *Server) writeAnswer(ctx context.Context, r store.Reply, reply *message.Reply) error {
 	files, err := s.cfg.Store.FilesByTurn(ctx, r.Turn)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Server) writeAnswer(ctx context.Context, r store.Reply, reply *message.
 	if reply.Original, err = s.original(ctx, r); err != nil {
 		return err
 	}
-	// Files that people sent are left out: they have them.
+	// Leave out files of the senders, who have them.
 	attached, linked := splitFiles(store.TurnFiles(files, r.Turn.Num, store.Published))
 	reply.Text = answer(r.Turn) + s.links(linked)
 	reply.HTML = s.page(ctx, reply.Text)
@@ -94,14 +94,14 @@ func answer(t store.Turn) string {
 		return "Your request was cancelled before it was finished."
 	case t.Status != store.Completed:
 		why := "an internal error happened"
-		// A provider may have written the message, so it is put into one line.
+		// A provider may have written the message, so make it one line.
 		if t.Failure != nil && t.Failure.Message != "" {
 			why = message.OneLine(t.Failure.Message)
 		}
 		return "Your request could not be completed: " + strings.TrimRight(why, ".") + "."
 	}
 	text := strings.TrimSpace(t.OutputText)
-	if t.StructuredOutput != nil { // the text of the answer is the same, but in one line
+	if t.StructuredOutput != nil { // the text of the answer is the same JSON on one line
 		var b bytes.Buffer
 		if json.Indent(&b, t.StructuredOutput, "", "  ") == nil {
 			text = "```json\n" + b.String() + "\n```"
@@ -129,7 +129,7 @@ func answer(t store.Turn) string {
 // reply has links to the other files.
 const maxAttached = 10 << 20
 
-// splitFiles separates the files to attach from those that do not fit any more.
+// splitFiles separates the files to attach from those that are too large together.
 func splitFiles(files []store.File) (attached, linked []store.File) {
 	room := int64(maxAttached)
 	for _, f := range files {

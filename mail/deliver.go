@@ -10,26 +10,25 @@ import (
 	"journeyman/store"
 )
 
-// An Envelope holds what SMTP says outside of the mail itself.
+// An Envelope holds the SMTP envelope of a mail.
 type Envelope struct {
 	From       string // empty for bounces
 	To         []Recipient
 	RemoteAddr string // of the peer, without a port
-	Helo       string // name that the peer states; empty over HTTP
+	Helo       string // the name that the peer states in HELO; empty over HTTP
 
 	keyVerified bool // the API key that posted the mail verifies its author
 }
 
-// Deliver takes a mail in for its recipients. Once it returns without an error, the mail
-// is stored durably: as accepted, ignored or held. Delivering the same mail again
-// changes nothing.
+// Deliver receives a mail for its recipients. If it returns no error, the mail is stored durably:
+// as accepted, ignored or held. Delivering the same mail again changes nothing.
 func (s *Server) Deliver(ctx context.Context, env Envelope, raw []byte) ([]store.Email, error) {
 	h := message.ReadHeader(raw)
-	// The header names no usable author, so the sender of the envelope stands for one.
+	// The header has no usable author, so the sender of the envelope replaces it.
 	if h.From == "" {
 		h.From = message.NormalAddress(env.From)
 	}
-	// Only a bounce has an empty sender, so that nobody answers it (RFC 5321, section 4.5.5).
+	// Only bounces have an empty sender, so that nobody answers them (RFC 5321, section 4.5.5).
 	if h.Automatic == "" && env.From == "" {
 		h.Automatic = message.AutoBounce
 	}
@@ -37,8 +36,8 @@ func (s *Server) Deliver(ctx context.Context, env Envelope, raw []byte) ([]store
 	if env.To[0].postmaster {
 		return d.toPostmaster(ctx)
 	}
-	// A program's mail is stored before its sender is checked: a refusal would make the
-	// sending server send a bounce.
+	// A program's mail is stored before its sender is checked: after a refusal, the sending server
+	// would send a bounce.
 	if h.Automatic != "" {
 		return d.ignore(ctx)
 	}
@@ -55,7 +54,7 @@ func (s *Server) Deliver(ctx context.Context, env Envelope, raw []byte) ([]store
 	return nil, store.Errorf(store.Forbidden, "%s", why)
 }
 
-// A delivery is the work on one inbound mail.
+// A delivery is the processing of one inbound mail.
 type delivery struct {
 	*Server
 	env      Envelope
@@ -64,8 +63,8 @@ type delivery struct {
 	verdicts Verdicts
 }
 
-// worker returns the worker whose settings decide about the mail: all recipients of one
-// mail have the same (see Recipient.decidedWith).
+// worker returns the worker whose settings apply to the mail. All recipients of one mail have the
+// same settings (see Recipient.decidedWith).
 func (d *delivery) worker() store.Worker { return d.env.To[0].worker }
 
 // maxIgnored limits the stored bytes of a mail that starts no work.
@@ -88,8 +87,8 @@ func (d *delivery) ignore(ctx context.Context) ([]store.Email, error) {
 	return d.keep(ctx, store.EmailIgnored, d.header.Automatic)
 }
 
-// toPostmaster stores a mail for the operator of the server. Its address must take mail
-// of anyone (RFC 5321, section 4.5.1).
+// toPostmaster stores a mail for the operator of the server. The postmaster's address must accept
+// mail from anyone (RFC 5321, section 4.5.1).
 func (d *delivery) toPostmaster(ctx context.Context) ([]store.Email, error) {
 	if err := d.bounceAlerts(ctx); err != nil {
 		return nil, err
@@ -137,7 +136,7 @@ func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The mail says nothing, or every recipient has it already. In the second case the store
+	// The mail has no content, or every recipient has it already. In the second case the store
 	// returns the first copy.
 	if text == "" {
 		return d.keep(ctx, store.EmailIgnored, "it says nothing")
@@ -157,9 +156,9 @@ func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
 	return list, err
 }
 
-// input returns the instruction in the mail, and its attachments. It returns neither if
-// the mail may have attachments and every recipient has received it before: the store
-// keeps the first copy, and files of a second one would be written for nothing.
+// input returns the instruction in the mail, and its attachments. It returns neither if the mail
+// may have attachments and every recipient has received it before: the store keeps the first copy,
+// so files of a second one would be useless.
 func (d *delivery) input(ctx context.Context) (text string, files []store.File, err error) {
 	if d.header.Has("Content-Type") {
 		if known, err := d.known(ctx); err != nil || known {
@@ -210,7 +209,7 @@ func (s *Server) readBody(ctx context.Context, h message.Header, raw []byte,
 		case store.IsKind(err, store.Busy):
 			return nil, err
 		}
-		// The page itself is at fault, so another try would not help.
+		// The page is at fault, so another try would not help.
 		s.cfg.Log.Warn("the HTML of a mail cannot be rendered", "err", err)
 		return nil, nil
 	}, keep)
@@ -238,7 +237,7 @@ func (d *delivery) newWork(ctx context.Context, r Recipient, text string, files 
 	if err != nil {
 		return e, err
 	}
-	// The task decides about the address, so it is found first.
+	// The reply address depends on the task, so find the task first.
 	if e.ReplyTo, err = d.replyTo(ctx, r, task); err != nil {
 		return e, err
 	}
@@ -267,14 +266,13 @@ func (d *delivery) answer(ctx context.Context, task store.Task, c store.Caller, 
 		note = "\n\n(With files, which are in the workspace now: " + strings.Join(names, ", ") + ")"
 	}
 	answer := a.Question.Match(text)
-	// The names of the files matter more than the end of a long text, so the text is cut.
+	// The names of the files are more important than the end of a long text, so truncate the text.
 	if room := store.MaxAnswer - len([]rune(note)); len([]rune(answer)) > room {
 		note = "\n(The mail is truncated here.)" + note
 		answer = store.FirstRunes(answer, max(0, room-50))
 	}
 	answer = store.FirstRunes(answer+note, store.MaxAnswer)
-	// The store refuses NUL. A refusal here would bounce the mail of a person who cannot
-	// see why.
+	// The store refuses NUL. A refusal would bounce the mail of a person who cannot see the reason.
 	return &store.MailAnswer{ApprovalID: a.ID, Text: strings.ReplaceAll(answer, "\x00", "\uFFFD")}, nil
 }
 
@@ -284,7 +282,7 @@ func (d *delivery) note() *store.MailNote {
 		Cc: d.header.Cc, Verified: d.verdicts.trusted(), Checks: d.verdicts.words()}
 }
 
-// caller returns the author: a user if the author is verified, otherwise a stranger.
+// caller returns the author: a user if the author is verified, otherwise a non-member.
 func (d *delivery) caller(ctx context.Context, r Recipient) (store.Caller, error) {
 	from := d.header.From
 	if !d.verdicts.trusted() {
@@ -295,10 +293,10 @@ func (d *delivery) caller(ctx context.Context, r Recipient) (store.Caller, error
 	return c, err
 }
 
-// task returns the task that the mail continues, or an empty one for a new task. The
-// answer to a mail draws on everything said in its task, so only a participant may
-// continue it. An author who is not verified must know a secret: an id in the headers
-// or in the address that only readers of the task have seen.
+// task returns the task that the mail continues, or an empty one for a new task. The answer to a
+// mail may use everything in its task, so only a participant may continue it. An author who is not
+// verified must know a secret: an id in the headers or in the address that only readers of the task
+// have seen.
 func (d *delivery) task(ctx context.Context, r Recipient, c store.Caller) (store.Task, error) {
 	task, secret, named := r.task, r.secret, r.task.ID != ""
 	if !named {
@@ -319,8 +317,8 @@ func (d *delivery) task(ctx context.Context, r Recipient, c store.Caller) (store
 	case allowed && task.ArchivedAt == nil && task.Takes(c):
 		return task, nil
 	case named:
-		// A reply without permission starts a task of its own. An address that names a task
-		// leaves no such choice.
+		// A reply without permission starts a new task. If the address names a task, this is not
+		// possible.
 		return store.Task{}, store.Errorf(store.Forbidden, "the sender does not take part in this task")
 	}
 	return store.Task{}, nil
@@ -333,7 +331,7 @@ var neverRead = regexp.MustCompile(`^(no-?reply|do-?not-?reply|mailer-daemon|bou
 // mayRedirect allows it. It returns an empty string if nobody would read the answer.
 func (d *delivery) replyTo(ctx context.Context, r Recipient, task store.Task) (string, error) {
 	to := d.header.From
-	// With several addresses the answer goes to the author alone.
+	// With several addresses the answer goes only to the author.
 	if list := d.header.ReplyTo; len(list) == 1 && list[0] != to {
 		ok, err := d.mayRedirect(ctx, r, task, list[0])
 		if err != nil {
@@ -349,10 +347,10 @@ func (d *delivery) replyTo(ctx context.Context, r Recipient, task store.Task) (s
 	return to, nil
 }
 
-// mayRedirect reports whether the answer may go to another address than the author's.
-// Every server on the way can write Reply-To, and DKIM need not cover it. So the address
-// must be in the author's domain, and answers of a private worker go to the author
-// alone. The answer in a task goes to participants of the task alone.
+// mayRedirect reports whether the answer may go to another address than the author's. Every server
+// on the way can write Reply-To, and DKIM need not cover it. So the address must be in the author's
+// domain, and answers of a private worker go only to the author. The answer in a task goes only to
+// participants of the task.
 func (d *delivery) mayRedirect(ctx context.Context, r Recipient, task store.Task, to string) (bool, error) {
 	domain := message.DomainOf(d.header.From)
 	if r.worker.Visibility == store.Private || domain == "" || message.DomainOf(to) != domain {

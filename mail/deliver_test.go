@@ -19,8 +19,7 @@ import (
 	"journeyman/store"
 )
 
-// workspace lists the files of a worker's folders by their published paths, with what
-// they hold.
+// workspace returns the content of the files in a worker's folders, by their published paths.
 func (p *post) workspace(w store.Worker) map[string]string {
 	p.t.Helper()
 	files := map[string]string{}
@@ -45,14 +44,14 @@ func (p *post) workspace(w store.Worker) map[string]string {
 	return files
 }
 
-// withFile is a mail with an attachment.
+// withFile returns a mail with an attachment.
 func withFile(text, name, content string, fields ...string) string {
 	fields = append(fields, "MIME-Version: 1.0", `Content-Type: multipart/mixed; boundary="b"`)
 	return letter("--b\n\n"+text+"\n--b\nContent-Type: application/pdf\nContent-Transfer-Encoding: base64\nContent-Disposition: attachment; filename=\""+
 		name+"\"\n\n"+strings.Join(slices.Collect(lines(base64.StdEncoding.EncodeToString([]byte(content)))), "\n")+"\n--b--", fields...)
 }
 
-// lines gives text in pieces as long as a line of a mail should be.
+// lines yields text in pieces as long as a line of a mail may be.
 func lines(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for ; len(text) > 76; text = text[76:] {
@@ -87,22 +86,22 @@ func TestMailBecomesATask(t *testing.T) {
 	is.NoErr(err)
 	is.True(strings.HasPrefix(string(source), "From: Ann <ann@example.com>\r\n"))
 
-	// Delivered again, nothing changes: no turn, no file.
+	// A repeated delivery changes nothing: no turn, no file.
 	is.Equal(p.send("ann@example.com", p.address(), withFile("What does it say?", "report.pdf", "%PDF", "Message-ID: <1@example.com>")), "250 2.0.0 OK: queued")
 	is.Equal(len(p.emails(store.Inbound)), 1)
 	is.Equal(len(p.workspace(p.worker)), 1)
 	is.Equal(p.store.Queued(), int64(1))
 
-	// A large one lies in a file.
+	// A long mail becomes a file.
 	is.Equal(p.send("bob@example.net", p.address(), letter(strings.Repeat("A long line of a long mail\n", 10_000), "From: bob@example.net")), "250 2.0.0 OK: queued")
 	e = p.emails(store.Inbound)[1]
 	source, err = p.store.EmailSource(t.Context(), e)
 	is.NoErr(err)
 	is.Equal(int64(len(source)), e.Size)
-	is.Equal(p.turn(e).CreatedByUserID, "") // a stranger
+	is.Equal(p.turn(e).CreatedByUserID, "") // a non-member
 }
 
-// TestDuplicatesAtOnce delivers one mail from many connections.
+// TestDuplicatesAtOnce delivers one mail over many connections.
 func TestDuplicatesAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -118,7 +117,7 @@ func TestDuplicatesAtOnce(t *testing.T) {
 	}
 	is.Equal(len(p.emails(store.Inbound)), 1)
 	is.Equal(p.store.Queued(), int64(1))
-	is.Equal(len(p.workspace(p.worker)), 1) // the files of the others are gone again
+	is.Equal(len(p.workspace(p.worker)), 1) // the files of the duplicates are deleted
 }
 
 func TestSeveralRecipients(t *testing.T) {
@@ -172,8 +171,8 @@ func TestAutomaticMailStartsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
-			// Whoever may mail: what is ignored is ignored for all, so that no error
-			// goes back either.
+			// For any policy: an ignored mail is ignored from everybody, so that no error is sent
+			// back.
 			p := newPost(t, true, func(c *Config) { c.Accept = "nobody@example.org" })
 			is.Equal(p.send(tt.from, p.address(), withFile("Hello", "a.pdf", "x", tt.field)), "250 2.0.0 OK: queued")
 			e := p.emails(store.Inbound)[0]
@@ -233,11 +232,11 @@ func TestThreads(t *testing.T) {
 			}
 		})
 	}
-	// Another worker does not know the thread.
+	// Another worker does not have the thread.
 	other := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Other"})
 	is.Equal(p.send("bob@example.net", WorkerAddress(other.ID, domain), letter("More", "From: bob@example.net", "Message-ID: <other@example.net>",
 		"In-Reply-To: <"+reply.ID+"@"+domain+">")), "250 2.0.0 OK: queued")
-	// An archived task: its address refuses, its thread begins anew.
+	// An archived task: its address refuses mail, and its thread starts a new task.
 	is.NoErr(p.store.ArchiveTask(t.Context(), p.owner.Caller, first.TaskID))
 	is.True(strings.HasPrefix(p.send("bob@example.net", p.worker.ID+"+"+first.TaskID+"@"+domain, letter("x", "From: bob@example.net")), "550 5.2.1"))
 	is.Equal(p.send("bob@example.net", p.address(), letter("Again", "From: bob@example.net", "Message-ID: <again@example.net>",
@@ -246,7 +245,7 @@ func TestThreads(t *testing.T) {
 	is.True(list[len(list)-1].TaskID != first.TaskID)
 }
 
-// TestForgedThreads comes from outside, where From proves nothing.
+// TestForgedThreads sends mail from outside, where From proves nothing.
 func TestForgedThreads(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -266,13 +265,13 @@ func TestForgedThreads(t *testing.T) {
 	reply := p.replies(1, store.EmailKept)[0]
 	e, err := outside(p.address(), "bob@example.net", "2@example.net", "In-Reply-To: <1@example.net>")
 	is.NoErr(err)
-	is.True(e.TaskID != first.TaskID) // his own id may be known to others
+	is.True(e.TaskID != first.TaskID) // others may know his own id
 	e, err = outside(p.address(), "bob@example.net", "3@example.net", "In-Reply-To: <"+reply.ID+"@x>")
 	is.NoErr(err)
-	is.Equal(e.TaskID, first.TaskID) // ours he can only have from us
+	is.Equal(e.TaskID, first.TaskID) // only readers of the task know the server's id
 	e, err = outside(p.address(), "ann@example.com", "4@example.com", "In-Reply-To: <"+reply.ID+"@x>")
 	is.NoErr(err)
-	is.True(e.TaskID != first.TaskID) // a member, but who says so
+	is.True(e.TaskID != first.TaskID) // From is a member, but not verified
 	is.Equal(p.turn(e).CreatedByUserID, "")
 
 	// A task whose id can be guessed.
@@ -309,8 +308,7 @@ func TestReplyTo(t *testing.T) {
 	}
 }
 
-// TestReplyToOfPrivateWorkers has an answer that is for members alone go to the
-// member who asks.
+// TestReplyToOfPrivateWorkers checks that an answer for members goes only to the asking member.
 func TestReplyToOfPrivateWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -319,11 +317,11 @@ func TestReplyToOfPrivateWorkers(t *testing.T) {
 	is.Equal(p.send("ann@example.com", WorkerAddress(w.ID, domain), letter("Hello", "Reply-To: <list@example.com>")), "250 2.0.0 OK: queued")
 	is.Equal(p.emails(store.Inbound)[0].ReplyTo, "ann@example.com")
 	is.Equal(p.send("ann@example.com", p.address(), letter("Hello", "Reply-To: <list@example.com>")), "250 2.0.0 OK: queued")
-	is.Equal(p.emails(store.Inbound)[1].ReplyTo, "list@example.com") // of a public one
+	is.Equal(p.emails(store.Inbound)[1].ReplyTo, "list@example.com") // of a public worker
 }
 
-// TestLoopGuard sends more mails than an hour may bring. Those beyond the limit are
-// answered 450, so that they are not lost: an hour later they start work.
+// TestLoopGuard sends more mails than one hour allows. The others are answered 450, so that they
+// are not lost: an hour later they start work.
 func TestLoopGuard(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -347,12 +345,12 @@ func TestLoopGuard(t *testing.T) {
 	for i, want := range []string{taken, taken, thread, thread, taken, taken, sender} {
 		is.Equal(mail(i+1), want)
 	}
-	is.Equal(mail(2), taken) // one that is known is not another one
+	is.Equal(mail(2), taken) // a known mail does not count
 	is.Equal(len(p.emails(store.Inbound)), 5)
 	is.Equal(p.store.Queued(), int64(5))
-	is.Equal(len(p.workspace(p.worker)), 4) // the files of the others are gone
+	is.Equal(len(p.workspace(p.worker)), 4) // the files of the others are deleted
 	is.Equal(p.send("carol@example.net", p.address(), letter("x", "From: carol@example.net")), taken)
-	is.Equal(p.store.Queued(), int64(6)) // others are not in a loop
+	is.Equal(p.store.Queued(), int64(6)) // other threads and senders are not limited
 
 	ahead.Store(1) // the sender's server tries again
 	for _, i := range []int{3, 4, 7} {
@@ -361,7 +359,7 @@ func TestLoopGuard(t *testing.T) {
 	is.Equal(p.store.Queued(), int64(9))
 }
 
-// TestForgedMailUsesUpNobodysShare has a stranger write as a member until the limit.
+// TestForgedMailUsesUpNobodysShare sends forged mail of a member until the limit.
 func TestForgedMailUsesUpNobodysShare(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -380,7 +378,7 @@ func TestForgedMailUsesUpNobodysShare(t *testing.T) {
 	}
 }
 
-// TestLimitsOverHTTP has the caller know how long to wait.
+// TestLimitsOverHTTP checks that the caller gets the time to wait.
 func TestLimitsOverHTTP(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -395,7 +393,7 @@ func TestLimitsOverHTTP(t *testing.T) {
 	_, err = p.Receive(t.Context(), p.owner, "", to, []byte(letter("Hello", "Message-ID: <1@example.com>")))
 	is.NoErr(err) // the same mail
 	_, err = p.Receive(t.Context(), p.owner, "", to, []byte(letter("Hello", "Auto-Submitted: auto-replied")))
-	is.NoErr(err) // what never runs is taken and ignored
+	is.NoErr(err) // mail that never starts work is accepted and ignored
 }
 
 func TestReceiveOverHTTP(t *testing.T) {

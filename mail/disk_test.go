@@ -9,8 +9,8 @@ import (
 	"journeyman/store"
 )
 
-// TestMailOnFullDisk mails a server whose disk is full: the sender is told to keep the mail before
-// the mail itself arrives, and mail is taken when there is room again.
+// TestMailOnFullDisk mails a server whose disk is full. The sender gets a temporary refusal before
+// the mail arrives, and mail is accepted when there is room again.
 func TestMailOnFullDisk(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -32,5 +32,5 @@ func TestMailOnFullDisk(t *testing.T) {
 	is.NoErr(p.store.WatchDisk(t.Context()))
 	c.must("452 4.3.1", c.say("Subject: Hello\r\nFrom: ann@example.com\r\nMessage-ID: <1@example.com>\r\n\r\nDo it.\r\n."))
 	is.Equal(p.store.Queued(), int64(0))
-	is.Equal(len(p.emails(store.Inbound)), 0) // nothing is half taken
+	is.Equal(len(p.emails(store.Inbound)), 0) // no part of the mail is stored
 }

@@ -25,7 +25,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestMain lets this program be what reads documents in the real one.
+// TestMain makes this program work as a document reader, as the real program does.
 func TestMain(m *testing.M) {
 	filters := tool.Filters()
 	filters["markdown"] = message.RenderMarkdown
@@ -40,8 +40,8 @@ var (
 	testHTML      = testDocuments.MailHTML
 )
 
-// A post is a mail server of a test, with a real store and runner, one
-// organization and a public worker.
+// A post is a mail server under test, with a real store and runner, one organization and a public
+// worker.
 type post struct {
 	*Server
 	t      testing.TB
@@ -52,10 +52,10 @@ type post struct {
 	worker store.Worker
 }
 
-// domain is that of worker addresses in tests.
+// domain is the domain of worker addresses in tests.
 const domain = "localhost"
 
-// newPost starts a server. The runner runs unless idle.
+// newPost starts a server. The runner runs unless idle is set.
 func newPost(t testing.TB, idle bool, change func(*Config)) *post {
 	t.Helper()
 	return newPostWith(t, idle, store.Options{QueueLimit: 1_000_000}, change)
@@ -119,10 +119,10 @@ func (p *post) newWorker(c store.Caller, n store.NewWorker) store.Worker {
 	return w
 }
 
-// address is that of the worker.
+// address returns the address of the worker.
 func (p *post) address() string { return WorkerAddress(p.worker.ID, domain) }
 
-// A peer speaks SMTP line by line, so that tests can break its rules.
+// A peer sends SMTP line by line, so that tests can break its rules.
 type peer struct {
 	t testing.TB
 	net.Conn
@@ -140,7 +140,7 @@ func (p *post) dial() *peer {
 	return &peer{t: p.t, Conn: c, r: bufio.NewReader(c)}
 }
 
-// answer reads one answer, of any number of lines.
+// answer reads one answer, with any number of lines.
 func (c *peer) answer() string {
 	c.t.Helper()
 	var all strings.Builder
@@ -173,7 +173,7 @@ func (c *peer) must(code, answer string) {
 	}
 }
 
-// greet waits for the greeting and says EHLO.
+// greet waits for the greeting and sends EHLO.
 func (c *peer) greet() *peer {
 	c.t.Helper()
 	c.must("220", c.answer())
@@ -199,7 +199,7 @@ func (p *post) send(from, to, raw string) string {
 	return c.say("%s\r\n.", strings.ReplaceAll(raw, "\r\n.", "\r\n.."))
 }
 
-// letter is a plain mail with header fields of one's choice.
+// letter returns a plain mail with the given header fields.
 func letter(text string, fields ...string) string {
 	var b strings.Builder
 	all := strings.Join(fields, "\n")
@@ -214,7 +214,7 @@ func letter(text string, fields ...string) string {
 	return b.String() + "\n" + text + "\n"
 }
 
-// emails lists what there is, oldest first.
+// emails returns all mails of a direction, oldest first.
 func (p *post) emails(direction string) []store.Email {
 	p.t.Helper()
 	list, _, err := p.store.Emails(p.t.Context(), p.owner.Caller, store.EmailQuery{Direction: direction, Limit: 1000})
@@ -227,7 +227,7 @@ func (p *post) emails(direction string) []store.Email {
 	return list
 }
 
-// turn is the turn of a mail.
+// turn returns the turn of a mail.
 func (p *post) turn(e store.Email) store.Turn {
 	p.t.Helper()
 	t, err := p.store.Turn(p.t.Context(), e.TurnID)
@@ -255,7 +255,7 @@ func (p *post) replies(n int, states ...store.EmailStatus) []store.Email {
 	return list
 }
 
-// source is a mail's source, parsed.
+// source returns a mail's source, parsed.
 func (p *post) source(e store.Email) (*mail.Reader, string) {
 	p.t.Helper()
 	raw, err := p.store.EmailSource(p.t.Context(), e)

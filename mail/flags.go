@@ -12,7 +12,7 @@ import (
 	"journeyman/store"
 )
 
-// Flags holds the command line flags of mail, which main's parser reads.
+// Flags holds the command line flags of mail.
 type Flags struct {
 	Addr          *string  `name:"smtp-addr" help:"Listen address for mail to workers, 127.0.0.1:2525 by default; empty turns it off." placeholder:"ADDR"`
 	TLSCert       string   `name:"smtp-tls-cert" help:"Certificate for STARTTLS, a PEM file; generated at the start by default." placeholder:"FILE"`
@@ -39,8 +39,8 @@ func (f *Flags) Listen(ctx context.Context, log *slog.Logger) (net.Listener, err
 	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil && f.Addr == nil {
-		// The operator did not ask for mail, so a second server on this machine still
-		// serves when the first one has the default port.
+		// The operator did not ask for mail. So a second server on this machine still serves if the
+		// first one uses the default port.
 		log.Warn("mail is off: choose a listen address with --smtp-addr", "err", err)
 		return nil, nil
 	}
@@ -63,7 +63,7 @@ func (f *Flags) CheckRelay(ctx context.Context) (host string, err error) {
 	return relay.Host, relay.Check(ctx, f.Domain)
 }
 
-// CheckRelay does what Flags.CheckRelay does, with the relay that the server uses now.
+// CheckRelay checks the relay that the server uses now, as Flags.CheckRelay does.
 func (s *Server) CheckRelay(ctx context.Context) (host string, err error) {
 	relay := s.relay.Load()
 	if relay == nil {
@@ -72,8 +72,7 @@ func (s *Server) CheckRelay(ctx context.Context) (host string, err error) {
 	return relay.Host, relay.Check(ctx, s.cfg.Domain)
 }
 
-// Config returns the settings that the flags describe. ln is the listener for mail, or
-// nil if mail is off.
+// Config returns the settings of the flags. ln is the listener for mail, or nil if mail is off.
 func (f *Flags) Config(ln net.Listener, log *slog.Logger) (cfg Config, err error) {
 	cfg = Config{Log: log, Domain: f.Domain, Accept: f.Accept, Hold: f.Hold, MaxSize: f.MaxSize,
 		Loops: store.MailLimits{PerThread: limitOf(f.ThreadLimit), PerSender: limitOf(f.SenderLimit)}}
@@ -97,7 +96,7 @@ func (f *Flags) Config(ln net.Listener, log *slog.Logger) (cfg Config, err error
 		log.Info("mail counts as a member's only if DKIM verifies it: " +
 			"name the mail server that hands it in with --mail-trusted-relay")
 	case !local && cfg.Accept == "":
-		cfg.Accept = Members // strangers can reach this listener
+		cfg.Accept = Members // this listener is reachable for strangers
 	}
 	cfg.TLS, err = LoadTLS(f.TLSCert, f.TLSKey, f.Domain, time.Now())
 	return cfg, err

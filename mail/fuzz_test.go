@@ -11,8 +11,8 @@ import (
 	"journeyman/store"
 )
 
-// FuzzSession says anything to the server: it must answer or hang up, and let
-// nothing in that it has not acknowledged.
+// FuzzSession sends random bytes to the server. It must answer or close the connection, and must
+// store only acknowledged mails.
 func FuzzSession(f *testing.F) {
 	f.Add([]byte("EHLO a\r\nMAIL FROM:<a@b.c>\r\nRCPT TO:<WORKER>\r\nDATA\r\nSubject: a\r\n\r\nb\r\n.\r\nQUIT\r\n"))
 	f.Add([]byte("EHLO a\r\nMAIL FROM:<a@b.c> SIZE=1 BODY=8BITMIME\r\nRCPT TO:<WORKER>\r\nBDAT 5\r\nab\r\n\r\nBDAT 0 LAST\r\nRSET\r\n"))
@@ -26,7 +26,7 @@ func FuzzSession(f *testing.F) {
 		c.TLS, c.Limits.Idle, c.MaxSize, c.Limits.PerAddress = tlsConfig, 100*time.Millisecond, 10_000, 500
 	})
 	owner, address := p.owner.Caller, p.address()
-	var got atomic.Int64 // 250s that end a mail
+	var got atomic.Int64 // 250 answers that end a mail
 	f.Fuzz(func(t *testing.T, said []byte) {
 		said = bytes.ReplaceAll(said, []byte("WORKER"), []byte(address))
 		c, err := net.Dial("tcp", p.addr)
@@ -35,7 +35,7 @@ func FuzzSession(f *testing.F) {
 		}
 		defer c.Close()
 		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
-		_, _ = c.Write(said) // it may hang up first
+		_, _ = c.Write(said) // the server may close the connection first
 		_ = c.(*net.TCPConn).CloseWrite()
 		answers, _ := io.ReadAll(c)
 		if !bytes.HasPrefix(answers, []byte("220 "+domain)) {

@@ -12,9 +12,9 @@ import (
 	"journeyman/store"
 )
 
-// A gate is a listener that limits the number of connections, in total and from one
-// place. It also limits the time and the commands of each connection: the SMTP library
-// limits neither.
+// A gate is a listener that limits the number of connections, in total and from one network. It
+// also limits the time and the commands of each connection, because the SMTP library limits
+// neither.
 type gate struct {
 	net.Listener
 	limits Limits
@@ -22,14 +22,14 @@ type gate struct {
 	mu      sync.Mutex // guards the fields below
 	open    map[*conn]struct{}
 	byPlace map[string]int // number of open connections by conn.place
-	closed  bool           // only connections that send a mail may go on
+	closed  bool           // only connections that send a mail may continue
 }
 
 func newGate(ln net.Listener, limits Limits) *gate {
 	return &gate{Listener: ln, limits: limits, open: map[*conn]struct{}{}, byPlace: map[string]int{}}
 }
 
-// refuseTime is how long the server tries to tell a peer that it is turned away.
+// refuseTime is how long the server tries to send the reason to a refused peer.
 const refuseTime = time.Second
 
 // Accept waits for the next connection within the limits.
@@ -56,7 +56,7 @@ func (g *gate) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a connection. It returns the reason if the connection is beyond a limit.
+// admit counts a connection. It returns a reason if the connection exceeds a limit.
 func (g *gate) admit(c *conn) (why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -95,7 +95,7 @@ func (g *gate) readDeadline(c *conn) time.Time {
 	}
 	idle := g.limits.Idle
 	if len(g.open) > g.limits.Connections/2 {
-		idle = min(idle, 30*time.Second) // other peers need the connections of silent ones
+		idle = min(idle, 30*time.Second) // close silent connections sooner, because other peers need them
 	}
 	if end := c.begun.Add(g.limits.Total); end.Before(now.Add(idle)) {
 		return end
@@ -118,7 +118,7 @@ func (g *gate) closeIdle() {
 	_ = g.Close()
 	for c := range g.open {
 		if !c.busy.Load() {
-			_ = c.SetDeadline(time.Now()) // wakes the reader, which then says goodbye
+			_ = c.SetDeadline(time.Now()) // ends the Read; the session then answers 421
 		}
 	}
 }
@@ -132,18 +132,17 @@ func (g *gate) closeAll() {
 	}
 }
 
-// A conn is a connection of a gate. Each Read renews the idle time-out. A Read after
-// one that failed fails, too: the rest of an interrupted mail must not be read as
-// commands.
+// A conn is a connection of a gate. Each Read renews the idle time-out. After a failed Read, all
+// further ones fail, too: the rest of an interrupted mail must not be read as commands.
 type conn struct {
 	net.Conn
 	gate     *gate
 	addr     string
-	place    string // the network that addr is counted for
+	place    string // the network to which addr belongs
 	begun    time.Time
 	commands atomic.Int64 // lines answered since the last accepted mail
 	busy     atomic.Bool  // a mail is being received
-	failed   error        // of the last Read; used by the reading goroutine alone
+	failed   error        // of the last Read; only the reading goroutine uses it
 }
 
 var errTooMuch = errors.New("too many commands without a mail")
@@ -168,7 +167,7 @@ func (c *conn) Read(b []byte) (n int, err error) {
 const answerTime = time.Minute
 
 // The library's answer to a peer that is silent for too long, and the answer of a server that
-// stops. The library knows no other reason for the end of a session between two commands.
+// stops. The library has no other reason for ending a session between two commands.
 const (
 	idleAnswer     = "421 4.4.2 Idle timeout, bye bye\r\n"
 	stoppingAnswer = "421 4.3.2 The server stops, try again later\r\n"
@@ -176,7 +175,7 @@ const (
 
 // Write sends an answer and counts it.
 func (c *conn) Write(b []byte) (int, error) {
-	c.commands.Add(1) // each command has an answer of one line at least
+	c.commands.Add(1) // each command has an answer of at least one line
 	if err := c.SetWriteDeadline(time.Now().Add(answerTime)); err != nil {
 		return 0, err
 	}
@@ -187,7 +186,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// Close ends the connection and frees its place.
+// Close ends the connection and releases its count.
 func (c *conn) Close() error {
 	c.gate.leave(c)
 	return c.Conn.Close()

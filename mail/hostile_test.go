@@ -14,12 +14,13 @@ import (
 	"journeyman/store/storetest"
 )
 
-// page is a mail with nothing but HTML.
+// page returns a mail with only HTML.
 func page(html string, fields ...string) string {
 	return letter(html, append(fields, "Content-Type: text/html; charset=utf-8")...)
 }
 
-// TestAPageThatCannotBeConverted still becomes a task, with the whole mail beside it.
+// TestAPageThatCannotBeConverted checks that such a mail becomes a task, with the whole mail
+// attached.
 func TestAPageThatCannotBeConverted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -40,7 +41,7 @@ func TestAPageThatCannotBeConverted(t *testing.T) {
 	is.Equal(text, "Seen")
 }
 
-// TestNoRoomToConvert asks the sender to send the mail again.
+// TestNoRoomToConvert checks that the sender is asked to send the mail again.
 func TestNoRoomToConvert(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -53,7 +54,7 @@ func TestNoRoomToConvert(t *testing.T) {
 	is.Equal(len(p.emails(store.Inbound)), 0)
 }
 
-// A lockedLog is a log that is safe to read while it is written.
+// A lockedLog is a log that is safe for concurrent use.
 type lockedLog struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -71,7 +72,7 @@ func (l *lockedLog) String() string {
 	return l.text.String()
 }
 
-// TestAPanicIsOneMailsTrouble has a mail and a reply that make the server panic.
+// TestAPanicIsOneMailsTrouble processes a mail and a reply that make the server panic.
 func TestAPanicIsOneMailsTrouble(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -87,7 +88,7 @@ func TestAPanicIsOneMailsTrouble(t *testing.T) {
 	text, _ := p.Preview(t.Context(), []byte(page("<p>x")))
 	is.Equal(text, "")
 	is.True(strings.HasPrefix(p.send("ann@example.com", p.address(),
-		letter(asking("say "+strings.Repeat(">", 1000)))), "250")) // the server lives, and the reply costs much
+		letter(asking("say "+strings.Repeat(">", 1000)))), "250")) // the server works on, and the reply is expensive
 	storetest.Eventually(t, "the reply's panic", func() bool { return strings.Contains(log.String(), "reply: panic at") })
 	storetest.Eventually(t, "its next try", func() bool {
 		list := p.emails(store.Outbound)
@@ -95,10 +96,11 @@ func TestAPanicIsOneMailsTrouble(t *testing.T) {
 			strings.Contains(list[0].Reason, "could not be composed")
 	})
 	is.True(!strings.Contains(log.String(), "words of the"))
-	is.Equal(strings.Count(log.String(), "receive a mail: panic at journeyman/mail"), 1) // and where it was
+	is.Equal(strings.Count(log.String(), "receive a mail: panic at journeyman/mail"), 1) // the log names the place
 }
 
-// TestAnswersThatCostMuch are rendered in a confined process, or sent as written.
+// TestAnswersThatCostMuch checks that answers are rendered in a confined process, or sent as
+// Markdown.
 func TestAnswersThatCostMuch(t *testing.T) {
 	t.Parallel()
 	r := strings.Repeat
@@ -121,11 +123,11 @@ func TestAnswersThatCostMuch(t *testing.T) {
 		"a report without process": {failing, r("<i>Yes</i> & ", 20_000), "<pre>&lt;i&gt;Yes&lt;/i&gt; &amp; "},
 	} {
 		if name == "quotes" && storetest.Rounds(1, 0) == 0 {
-			continue // the process takes all the processor time that it may have, four seconds
+			continue // the process uses all its CPU time, four seconds
 		}
 		t.Run(name, func(t *testing.T) {
 			_, body, _ := strings.Cut(tt.server.page(t.Context(), tt.answer), "<body>\n")
-			is.New(t).True(strings.HasPrefix(body, tt.begins)) // as far as it could be rendered
+			is.New(t).True(strings.HasPrefix(body, tt.begins)) // the part that could be rendered
 		})
 	}
 }

@@ -9,10 +9,9 @@ import (
 	"journeyman/store"
 )
 
-// The log has ids, codes and our own words. It never has addresses, subjects or words
-// of peers.
+// The log holds ids, codes and fixed texts. It never holds addresses, subjects or text of peers.
 
-// logTaken logs what became of mails that start no work.
+// logTaken logs the result of mails that start no work.
 func (s *Server) logTaken(list []store.Email) {
 	for _, e := range list {
 		switch e.Status {
@@ -41,11 +40,11 @@ func (c *session) logRefusal(err error, workerID string) {
 	c.s.cfg.Log.Info("mail refused", attrs...)
 }
 
-// ownWorker matches ids of the form that servers make. Peers may name any other.
+// ownWorker matches ids of the form that servers generate. Peers may send any text.
 var ownWorker = regexp.MustCompile(`^wrk_[0-9a-hjkmnp-tv-z]{26}$`)
 
-// logGivenUp logs that the server stops sending a reply. It logs only the code of the
-// relay's answer, 0 without one: the words quote addresses, and are in the outbox.
+// logGivenUp logs that the server stops sending a reply. It logs only the code of the relay's
+// answer, 0 without one: the text quotes addresses, and is in the outbox.
 func (s *Server) logGivenUp(r store.Reply, err error) {
 	var answer *smtp.SMTPError
 	code := 0

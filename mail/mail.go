@@ -1,11 +1,11 @@
-// Package mail is the second front door. It receives mail for workers, over SMTP or
-// from the API, and turns it into tasks. It decides whose mail starts work, composes
-// the replies and sends them into the thread.
+// Package mail is the interface by mail. It receives mail for workers, over SMTP or from the API,
+// and turns it into tasks. It decides whose mail starts work, composes the replies and sends them
+// into the thread.
 //
-// It never runs a turn and holds no SQL: the runner accepts the turns that mails start.
-// The end of a turn writes a row for the reply, which this package sends. Nothing in a
-// mail is trusted: names are labels, addresses are claims until they are verified, and
-// everything that can grow has a limit. Package message parses mail.
+// It never runs a turn and holds no SQL: the runner accepts the turns that mails start. The end of
+// a turn writes a row for the reply, which this package sends. A mail is not trusted: names are
+// only labels, addresses must be verified, and everything that can grow has a limit. Package
+// message parses mail.
 package mail
 
 import (
@@ -35,20 +35,20 @@ type Config struct {
 	Log    *slog.Logger
 	Domain string // of worker addresses
 
-	// HTML converts the pages of a mail to text, with quotes as lines that begin with ">".
-	// It runs in a confined process: a page may take all memory or time. Without HTML, or
-	// when it cannot convert them, pages only keep their words. When it stays busy, the
-	// server refuses the mail for now, and the sender tries again.
+	// HTML converts the pages of a mail to text, with quotes as lines that begin with ">". It runs
+	// in a confined process, because a page may take all memory or time. Without HTML, or if it
+	// cannot convert them, pages only keep their words. If it stays busy, the server refuses the
+	// mail temporarily, and the sender tries again.
 	HTML func(ctx context.Context, pages []string) (texts []string, err error)
 
-	// Markdown is message.RenderMarkdown in a confined process. It renders answers that may
-	// cost much. Without it, the server sends their Markdown.
+	// Markdown is message.RenderMarkdown in a confined process. It renders answers that may be
+	// expensive. Without it, the server sends their Markdown.
 	Markdown func(ctx context.Context, markdown []byte) (html []byte, err error)
 
 	// Accept lists the senders who may mail workers: Anyone (the default), Members, or a comma
 	// list of addresses and @domains.
 	Accept   string
-	Hold     bool             // hold mail that is not allowed, for an Admin to decide, instead of refusing it
+	Hold     bool             // hold mail of other senders for an Admin, instead of refusing it
 	MaxSize  int64            // bytes of a mail; 25 MiB by default
 	TLS      *tls.Config      // for STARTTLS; without it the server does not offer STARTTLS
 	Loops    store.MailLimits // defaultLoops by default; a negative number means no limit
@@ -63,11 +63,11 @@ type Config struct {
 // MaxSize is the default limit of a mail, in bytes.
 const MaxSize = 25 << 20
 
-// defaultLoops returns limits that stop programs from answering each other without end.
-// People do not reach them.
+// defaultLoops returns limits that stop programs from answering each other forever. People do not
+// reach them.
 func defaultLoops() store.MailLimits { return store.MailLimits{PerThread: 20, PerSender: 100} }
 
-// Limits bound the resources that peers may use. Zero fields get the defaults.
+// Limits bounds the resources that peers may use. Zero fields get the defaults.
 type Limits struct {
 	Connections int           // open at the same time; 500
 	PerAddress  int           // open from one address; a tenth of Connections
@@ -118,7 +118,7 @@ func New(cfg Config) *Server {
 	set(&cfg.MaxSize, MaxSize)
 	set(&cfg.Loops, defaultLoops())
 	cfg.Limits = cfg.Limits.withDefaults()
-	// Addresses are compared with it in lower case.
+	// Addresses are compared with the domain in lower case.
 	cfg.Domain = strings.ToLower(cfg.Domain)
 	if cfg.Resolver == nil {
 		cfg.Resolver = net.DefaultResolver
@@ -138,7 +138,7 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{cfg: cfg, buffer: newBuffer(cfg.Limits.Buffered, cfg.MaxSize)}
 	s.relay.Store(cfg.Relay)
-	// Without a relay, replies stay in the outbox, where the people to ask would not look.
+	// Without a relay, replies stay in the outbox, where no user would find a question.
 	if cfg.Relay != nil {
 		cfg.Store.AskByMail()
 	}
@@ -147,8 +147,8 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// UseRelay replaces the relay, which may have another password now. The server must have started
-// with a relay.
+// UseRelay replaces the relay, for example after a change of its password. The server must have
+// started with a relay.
 func (s *Server) UseRelay(r *Relay) { s.relay.Store(r) }
 
 // Start starts to send replies.
@@ -161,7 +161,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	stopped := s.stopped
 	s.gates = append(s.gates, g)
 	s.mu.Unlock()
-	if stopped { // by a Shutdown that did not see this gate
+	if stopped { // by a Shutdown before this gate was added
 		return ln.Close()
 	}
 	if err := s.smtp.Serve(g); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -170,16 +170,16 @@ func (s *Server) Serve(ln net.Listener) error {
 	return nil
 }
 
-// Shutdown stops the server. It accepts no new connection, and waits until ctx ends for
-// mails being received. It interrupts replies being sent: they go out at the next start.
-// If connections are left, it returns the error of ctx, and Close ends them.
+// Shutdown stops the server. It accepts no new connection, and waits for mails being received until
+// ctx ends. It interrupts replies being sent: the next start sends them. If connections are left,
+// it returns the error of ctx, and Close ends them.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopped = true
 	s.mu.Unlock()
 	s.eachGate((*gate).closeIdle)
 	err := s.smtp.Shutdown(ctx)
-	s.cancel() // only now: mails being received still need s.ctx
+	s.cancel() // after the mails being received, which need s.ctx
 	s.loops.Wait()
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, smtp.ErrServerClosed) {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// TestNoMailIsLost sends mails that share a malformed id, or an id with a mail that
-// started nothing.
+// TestNoMailIsLost sends mails that share a malformed id, or an id with a mail that started no
+// work.
 func TestNoMailIsLost(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -23,7 +23,7 @@ func TestNoMailIsLost(t *testing.T) {
 	is.Equal(len(p.emails(store.Inbound)), 2)
 	is.Equal(p.store.Queued(), int64(2))
 
-	// A copy by way of a list comes first, and the mail itself after it.
+	// A copy through a list comes first, and the mail itself after it.
 	fields := []string{"Message-ID: <1@example.com>"}
 	is.Equal(p.send("ann@example.com", p.address(), letter("Hello", append(fields, "List-Id: <a.example.com>")...)), "250 2.0.0 OK: queued")
 	for range 2 {
@@ -31,15 +31,14 @@ func TestNoMailIsLost(t *testing.T) {
 	}
 	is.Equal(p.send("ann@example.com", p.address(), letter("Hello", append(fields, "List-Id: <a.example.com>")...)), "250 2.0.0 OK: queued")
 	list := p.emails(store.Inbound)
-	is.Equal(len(list), 3) // the copy has given way, and what comes later changes nothing
+	is.Equal(len(list), 3) // the mail has replaced the copy, and later copies change nothing
 	is.Equal(list[2].Status, store.EmailAccepted)
 	is.Equal(p.turn(list[2]).Input, "Hello")
 	is.Equal(p.store.Queued(), int64(3))
 	is.Equal(len(p.workspace(p.worker)), 1)
 }
 
-// TestHeldMailGivesWay has somebody know the id of a mail and send another one with
-// it first.
+// TestHeldMailGivesWay sends a mail with the id of a later mail, whose id the sender knows.
 func TestHeldMailGivesWay(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -55,11 +54,11 @@ func TestHeldMailGivesWay(t *testing.T) {
 	is.Equal(p.turn(e).Input, "Hello")
 	e, _, err = p.deliver("192.0.2.7", "eve@example.net", forged)
 	is.NoErr(err)
-	is.Equal(e.Status, store.EmailAccepted) // the mail that was accepted is the answer
+	is.Equal(e.Status, store.EmailAccepted) // the result is the accepted mail
 	is.Equal(len(p.emails(store.Inbound)), 1)
 }
 
-// TestThreadsByLongIDs has a reply to a mail whose id is too long to be kept.
+// TestThreadsByLongIDs sends a reply to a mail whose id is too long to store.
 func TestThreadsByLongIDs(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	pollReplies  = 500 * time.Millisecond // between two looks for replies
-	replyLease   = 10 * time.Minute       // more than composing and sending together may take
+	pollReplies  = 500 * time.Millisecond // between two checks for replies
+	replyLease   = 10 * time.Minute       // longer than composing and sending may take
 	maxSending   = 4                      // replies sent at the same time
 	claimReplies = 32                     // replies claimed together
 )
@@ -28,8 +28,8 @@ func retryDelays() []time.Duration {
 		time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, day, day, day}
 }
 
-// sendReplies sends replies that are due, until the server stops. First it takes back those
-// that a dead process has claimed: their lease is no reason to let their readers wait.
+// sendReplies sends due replies until the server stops. First it releases the replies that a dead
+// process has claimed, because their recipients should not wait for the end of the lease.
 func (s *Server) sendReplies() {
 	tick := time.NewTicker(pollReplies)
 	defer tick.Stop()
@@ -44,7 +44,7 @@ func (s *Server) sendReplies() {
 		}
 		if !released {
 			n, err := s.cfg.Store.ReleaseReplies(s.ctx)
-			if err != nil { // the next tick tries again: a claim before it would be released too
+			if err != nil { // the next tick tries again; a claim must come after the release
 				s.logUnlessStopped("release replies", err)
 				continue
 			}
@@ -54,7 +54,7 @@ func (s *Server) sendReplies() {
 		}
 		for more := true; more; {
 			var err error
-			if more, err = s.sendDue(); !store.IsMaintenance(err) { // it may begin between two batches
+			if more, err = s.sendDue(); !store.IsMaintenance(err) { // maintenance may begin between two batches
 				s.logUnlessStopped("send replies", err)
 			}
 		}
@@ -64,7 +64,7 @@ func (s *Server) sendReplies() {
 // sendDue sends the replies that are due now. It reports whether there may be more.
 func (s *Server) sendDue() (more bool, err error) {
 	defer recovering("find replies", &err)
-	// A read comes first: most ticks find nothing and must cost no write.
+	// Read first, because most ticks find nothing and should not write.
 	next, any, err := s.cfg.Store.RepliesDue(s.ctx)
 	if err != nil || !any || next.After(s.cfg.Now()) {
 		return false, err
@@ -73,7 +73,7 @@ func (s *Server) sendDue() (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// Each of a few goroutines takes the next reply from due, and keeps one connection.
+	// Each of a few goroutines takes the next reply from due. It keeps one connection.
 	due := make(chan store.Reply, len(replies))
 	for _, r := range replies {
 		due <- r
@@ -99,8 +99,8 @@ func (s *Server) logUnlessStopped(what string, err error) {
 	}
 }
 
-// carry composes and sends a reply. A reply that makes this program panic is retried
-// later, like any that cannot be composed.
+// carry composes and sends a reply. If a reply makes this program panic, it is retried later, like
+// any that cannot be composed.
 func (s *Server) carry(r store.Reply, c *carrier) error {
 	err := s.reply(r, c)
 	if errors.Is(err, errPanic) {
@@ -117,8 +117,8 @@ func (s *Server) reply(r store.Reply, c *carrier) (err error) {
 	if s.cfg.Store.Maintenance() != nil {
 		return s.cfg.Store.RetryReply(ctx, r, s.cfg.Now(), "the server is in maintenance")
 	}
-	// Somebody has decided in the meantime, or the turn has ended. A mail about it would only
-	// confuse its recipient.
+	// Somebody has decided in the meantime, or the turn has ended. A mail would only confuse its
+	// recipient.
 	if r.Kind != store.ReplyAnswer && r.Kind != store.ReplyAlert && len(r.Asks) == 0 {
 		return s.cfg.Store.EndReply(ctx, r, store.EmailFailed, "not sent: there is nothing to decide any more")
 	}
@@ -133,7 +133,7 @@ func (s *Server) reply(r store.Reply, c *carrier) (err error) {
 	if err != nil {
 		return errors.Join(err, s.retry(ctx, r, "the reply could not be composed"))
 	}
-	if s.relay.Load() == nil { // people read the reply in the outbox
+	if s.relay.Load() == nil { // users read the reply in the outbox
 		return s.cfg.Store.EndReply(ctx, r, store.EmailKept, "")
 	}
 	err = c.send(s.ctx, s.senderOf(r), r.To, raw)
@@ -150,14 +150,14 @@ func (s *Server) reply(r store.Reply, c *carrier) (err error) {
 	return s.retry(ctx, r, reasonOf(err))
 }
 
-// record returns the context of writes that record the outcome of a reply: they are made even
-// while the server stops, and in maintenance.
+// record returns the context of writes that record the result of a reply. They are made even while
+// the server stops, and in maintenance.
 func (s *Server) record() context.Context {
 	return store.DuringMaintenance(context.WithoutCancel(s.ctx))
 }
 
-// recordSent records that the relay has taken a reply. It waits while the disk accepts no writes:
-// without the record, the reply would be sent twice.
+// recordSent records that the relay has accepted a reply. It waits while the disk accepts no
+// writes: without the record, the reply would be sent twice.
 func (s *Server) recordSent(ctx context.Context, r store.Reply) error {
 	for {
 		err := s.cfg.Store.EndReply(ctx, r, store.EmailSent, "")
@@ -174,17 +174,17 @@ func (s *Server) recordSent(ctx context.Context, r store.Reply) error {
 // retry schedules the next attempt for a reply. After the last one the reply has failed.
 func (s *Server) retry(ctx context.Context, r store.Reply, reason string) error {
 	delays := retryDelays()
-	n := int(r.Attempts) // with this one: claiming a reply counts an attempt
+	n := int(r.Attempts) // including this one: a claim counts an attempt
 	if n > len(delays) {
 		s.logGivenUp(r, nil)
 		return s.cfg.Store.GiveUpReply(ctx, r, fmt.Sprintf("given up after %d attempts: %s", n, reason))
 	}
 	pause := delays[n-1]
-	pause += time.Duration(rand.Int64N(int64(pause) / 5)) // spreads replies that failed together
+	pause += time.Duration(rand.Int64N(int64(pause) / 5)) // spread replies that failed together
 	return s.cfg.Store.RetryReply(ctx, r, s.cfg.Now().Add(pause), reason)
 }
 
-// reasonOf returns the text of an error for people.
+// reasonOf returns the text of an error for users.
 func reasonOf(err error) string {
 	return store.FirstRunes(strings.ToValidUTF8(message.OneLine(err.Error()), "\uFFFD"), 1000)
 }

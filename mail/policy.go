@@ -41,8 +41,8 @@ func matches(list, address string) bool {
 	return false
 }
 
-// admitSender refuses, before the mail is sent, a sender who may not see a private
-// worker. The envelope is enough to decide that.
+// admitSender refuses a sender who may not see a private worker, before the mail is sent. The
+// envelope is enough for this decision.
 func (s *Server) admitSender(ctx context.Context, r Recipient, from string) error {
 	if r.postmaster || r.worker.Visibility != store.Private {
 		return nil
@@ -68,10 +68,10 @@ func (s *Server) memberSees(ctx context.Context, w store.Worker, address string)
 	return err == nil, err
 }
 
-// refusal returns why the mail may not start work, or an empty string. It returns a Busy
-// error if the decision needs a DNS that does not answer: the sender tries again.
+// refusal returns the reason why the mail may not start work, or an empty string. It returns a Busy
+// error if the decision needs the DNS, which does not answer: the sender tries again.
 func (d *delivery) refusal(ctx context.Context) (why string, err error) {
-	// The domain asks everybody to refuse such mail, so even Anyone does not include it.
+	// The domain asks everybody to refuse such mail, so even Anyone does not accept it.
 	if d.verdicts.DMARC.Result == resultFail && d.verdicts.DMARC.Policy == "reject" {
 		return "the sender's domain asks to refuse mail that fails its DMARC check", nil
 	}
@@ -96,8 +96,8 @@ func errUnverified() error {
 	return store.Errorf(store.Busy, "the sender cannot be verified now: the DNS does not answer")
 }
 
-// unsureOfMember returns a Busy error for mail whose author claims to be a member while
-// the DNS does not answer. Accepted now, it would be a stranger's mail for good.
+// unsureOfMember returns a Busy error for mail whose author claims to be a member while the DNS does
+// not answer. If it were accepted now, it would stay the mail of a non-member.
 func (d *delivery) unsureOfMember(ctx context.Context) error {
 	if !d.verdicts.unsure() {
 		return nil
@@ -109,7 +109,7 @@ func (d *delivery) unsureOfMember(ctx context.Context) error {
 	return err
 }
 
-// isListed reports whether the worker takes mail of the address in From.
+// isListed reports whether the worker accepts mail from the address in From.
 func (d *delivery) isListed(ctx context.Context) (bool, error) {
 	switch {
 	case d.worker().Visibility == store.Private:

@@ -17,8 +17,8 @@ import (
 	"journeyman/store"
 )
 
-// dns is a DNS that knows what a test says: TXT records by name, "A " and a name
-// for addresses. The value "!" is a server that does not answer.
+// dns is a DNS with the records of a test: TXT records by name, and addresses by "A " and a name.
+// The value "!" means that the server does not answer.
 type dns map[string][]string
 
 func (d dns) lookup(name string) ([]string, error) {
@@ -56,7 +56,7 @@ func (d dns) LookupAddr(_ context.Context, addr string) ([]string, error) {
 	return d.lookup("PTR " + addr)
 }
 
-// signed is a mail with a DKIM signature of a domain, whose key is in the DNS.
+// signed returns a mail with a DKIM signature of a domain, and adds the key to the DNS.
 func (d dns) signed(t testing.TB, raw, signer string) string {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
@@ -79,14 +79,14 @@ func TestPolicies(t *testing.T) {
 	const spfPass, spfFail = "v=spf1 ip4:192.0.2.7 -all", "v=spf1 ip4:198.51.100.1 -all"
 	for name, tt := range map[string]struct {
 		accept   string
-		peer     string // 192.0.2.7 where ''
-		envelope string // that of From where ''
-		from     string // ann@example.com where ''
+		peer     string // 192.0.2.7 if empty
+		envelope string // the address of From if empty
+		from     string // ann@example.com if empty
 		signer   string // DKIM
 		spoil    bool   // the mail is changed after it was signed
 		dns      dns
-		want     string // '' for accepted, else the words of the refusal
-		busy     bool   // a later try may go better
+		want     string // "" for accepted, otherwise the text of the refusal
+		busy     bool   // a later try may succeed
 	}{
 		"anyone, unverified":                   {accept: Anyone},
 		"anyone, forged where that is refused": {accept: Anyone, dns: dns{"_dmarc.example.com": {"v=DMARC1; p=reject"}}, want: "DMARC"},
@@ -156,7 +156,7 @@ func TestPolicies(t *testing.T) {
 			is.Equal(store.IsKind(err, store.Busy), tt.busy)
 			is.Equal(len(p.emails("")), 0)
 
-			// With holding the mail waits for an Admin, but not where the DNS is silent.
+			// With --mail-hold the mail waits for an Admin, unless the DNS does not answer.
 			p.cfg.Hold = true
 			list, err = p.Deliver(t.Context(), env, []byte(raw))
 			if tt.busy {
@@ -188,7 +188,7 @@ func TestVerdictsAreKept(t *testing.T) {
 	is.Equal(v.DKIM, []Verdict{{Result: "pass", Domain: "example.com"}})
 	is.Equal(v.DMARC, Verdict{Result: "pass", Domain: "example.com", Policy: "quarantine"})
 	is.True(v.Authenticated && !v.Local)
-	is.Equal(p.turn(e).CreatedByUserID, p.owner.UserID) // it is her
+	is.Equal(p.turn(e).CreatedByUserID, p.owner.UserID) // the mail is hers
 }
 
 func TestRelease(t *testing.T) {
@@ -198,7 +198,7 @@ func TestRelease(t *testing.T) {
 	is.Equal(p.send("bob@example.net", p.address(), withFile("Let me in", "a.pdf", "x", "From: bob@example.net", "Subject: Please")), "250 2.0.0 OK: queued")
 	e := p.emails(store.Inbound)[0]
 	is.Equal(e.Status, store.EmailHeld)
-	is.Equal(len(p.workspace(p.worker)), 0) // nothing is unpacked yet
+	is.Equal(len(p.workspace(p.worker)), 0) // no file is unpacked yet
 	id, _, err := func() (store.Identity, string, error) {
 		_, _, err := p.store.CreateKey(t.Context(), store.Operator(), store.NewKey{Name: "x", Email: "m@example.com", OrganizationName: "Acme", Role: store.RoleMember})
 		return store.Identity{}, "", err
@@ -206,7 +206,7 @@ func TestRelease(t *testing.T) {
 	is.NoErr(err)
 	id.OrganizationID, id.Role = p.owner.OrganizationID, store.RoleMember
 	_, err = p.Release(t.Context(), id.Caller, e.ID)
-	is.True(store.IsKind(err, store.Forbidden)) // a member decides nothing
+	is.True(store.IsKind(err, store.Forbidden)) // a member may not release mail
 	rival, _ := storetestCaller(t, p.store, "Rival")
 	_, err = p.Release(t.Context(), rival.Caller, e.ID)
 	is.True(store.IsKind(err, store.Forbidden))
@@ -214,11 +214,11 @@ func TestRelease(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(e.Status, store.EmailAccepted)
 	is.Equal(p.turn(e).Input, "Let me in")
-	is.Equal(p.workspace(p.worker), map[string]string{"tasks/" + e.TaskID + "/a.pdf": "x"}) // a released mail is a stranger's all the same
+	is.Equal(p.workspace(p.worker), map[string]string{"tasks/" + e.TaskID + "/a.pdf": "x"}) // a released mail is still that of a non-member
 	reply := p.replies(1, store.EmailKept)[0]
 	is.Equal(reply.To, "bob@example.net")
 	_, err = p.Release(t.Context(), p.owner.Caller, e.ID)
-	is.True(store.IsKind(err, store.Conflict)) // once is enough
+	is.True(store.IsKind(err, store.Conflict)) // a mail is released once
 	is.Equal(len(p.workspace(p.worker)), 1)
 }
 
@@ -229,7 +229,7 @@ func TestPrivateWorkers(t *testing.T) {
 	w := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Private", Visibility: store.Private})
 	to := WorkerAddress(w.ID, domain)
 	is.Equal(p.send("ann@example.com", to, letter("Hello", "Message-ID: <1@example.com>")), "250 2.0.0 OK: queued")
-	// The envelope says a member, the mail says somebody else.
+	// The envelope names a member, the mail names another author.
 	is.True(strings.HasPrefix(p.send("ann@example.com", to, letter("Hello", "From: eve@example.net", "Message-ID: <2@example.com>")), "550 5.7.1"))
 }
 

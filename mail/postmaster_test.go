@@ -9,7 +9,7 @@ import (
 	"journeyman/store"
 )
 
-// TestPostmaster has anyone write to whoever runs the server, whatever the policy.
+// TestPostmaster sends mail of anyone to the postmaster, under any policy.
 func TestPostmaster(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -28,7 +28,7 @@ func TestPostmaster(t *testing.T) {
 	is.True(strings.Contains(raw, "never asked for"))
 	is.Equal(p.store.Queued(), int64(0)) // no task
 
-	// The other recipients of a mail share its answer, and the policy is theirs.
+	// The other recipients of a mail share its answer, and their policy applies.
 	c := p.dial().greet()
 	defer c.Close()
 	c.must("250", c.say("MAIL FROM:<stranger@example.net>"))
@@ -40,7 +40,7 @@ func TestPostmaster(t *testing.T) {
 	c.must("452", c.say("RCPT TO:<postmaster@%s>", domain))
 
 	_, err := p.Release(t.Context(), p.owner.Caller, got[0].ID)
-	is.True(store.IsKind(err, store.Conflict)) // it starts nothing
+	is.True(store.IsKind(err, store.Conflict)) // it starts no work
 	_, err = p.Receive(t.Context(), p.owner, "", []string{"postmaster@" + domain}, []byte(letter("x")))
-	is.True(store.IsNotFound(err)) // over HTTP there is an API for whoever runs the server
+	is.True(store.IsNotFound(err)) // operators use the API instead
 }

@@ -7,9 +7,9 @@ import (
 	"journeyman/mail/message"
 )
 
-// Preview returns the text that the author of a mail has written, and the names of its
-// attachments as the sender names them. It returns no text if the mail cannot be read:
-// the caller has its source.
+// Preview returns the text that the author of a mail has written, and the names of its attachments
+// as the sender names them. It returns no text if the mail cannot be read: the caller has the
+// source.
 func (s *Server) Preview(ctx context.Context, raw []byte) (text string, attachments []string) {
 	text, err := s.readText(ctx, raw, &attachments)
 	if err != nil {

@@ -10,12 +10,11 @@ import (
 	"journeyman/store"
 )
 
-// Receive takes in a mail that came over HTTP, for workers that the caller may see.
-// Without to, the recipients are those that the mail itself names. Without from, the
-// sender is the author.
+// Receive receives a mail over HTTP, for workers that the caller may see. If to is empty, the
+// recipients are those that the mail names. If from is empty, the sender is the author.
 //
-// With an Owner's or Admin's key a relay may post mail of any author. A Member's key may
-// only post the Member's own mail.
+// With an Owner's or Admin's key a relay may post mail of any author. With a Member's key, only the
+// Member's own mail is accepted.
 func (s *Server) Receive(ctx context.Context, who store.Identity, from string, to []string, raw []byte) (
 	list []store.Email, err error) {
 	defer recovering("receive a mail", &err)
@@ -37,8 +36,8 @@ func (s *Server) Receive(ctx context.Context, who store.Identity, from string, t
 	return s.Deliver(ctx, env, raw)
 }
 
-// recipients looks up the recipients of a posted mail. It refuses a wrong address in to,
-// and ignores one in the header: most of these are not for this server.
+// recipients looks up the recipients of a posted mail. It refuses an invalid address in to. It
+// ignores invalid ones in the header, most of which belong to other servers.
 func (s *Server) recipients(ctx context.Context, who store.Identity, to []string, h message.Header) (
 	[]Recipient, error) {
 	named := len(to) > 0
@@ -49,7 +48,7 @@ func (s *Server) recipients(ctx context.Context, who store.Identity, to []string
 	for _, address := range to {
 		r, err := s.recipient(ctx, address)
 		if err == nil {
-			// A key must not start a worker that its user does not see.
+			// A key must not start a worker that its user may not see.
 			_, err = s.cfg.Store.Worker(ctx, who.Caller, r.worker.ID)
 		}
 		if err != nil && named {
@@ -63,7 +62,7 @@ func (s *Server) recipients(ctx context.Context, who store.Identity, to []string
 		return nil, store.Errorf(store.NotFound,
 			"the mail names none of your workers in @%s: name one with the parameter to", s.cfg.Domain)
 	}
-	// All recipients get one decision, so it must suit them all.
+	// All recipients get the same decision, so it must be right for all of them.
 	for _, r := range list {
 		if !list[0].decidedWith(r) {
 			return nil, store.Errorf(store.Invalid,
@@ -84,15 +83,15 @@ func mayPost(who store.Identity, from string, h message.Header) error {
 		"in a well-formed header; an Owner's or Admin's key posts mail of anyone", own)
 }
 
-// keyVerifies reports whether the API key proves the author of a mail. It proves nothing
-// for mail that has come through another server: mail with a Received field, or mail
-// posted by a trusted relay. The authors of such mail are checked as over SMTP.
+// keyVerifies reports whether the API key proves the author of a mail. It proves nothing for mail
+// that has passed another server: mail with a Received field, or mail posted by a trusted relay.
+// The authors of such mail are checked as over SMTP.
 func (s *Server) keyVerifies(who store.Identity, h message.Header) bool {
 	return h.SoleFrom && !h.Has("Received") && len(s.relaysAt(who.RemoteAddr)) == 0
 }
 
-// Release lets a held or ignored mail start work. An Admin has decided, so the sender is
-// not checked again.
+// Release starts the work of a held or ignored mail. An Admin has decided, so the sender is not
+// checked again.
 func (s *Server) Release(ctx context.Context, c store.Caller, id string) (e store.Email, err error) {
 	defer recovering("release a mail", &err)
 	if e, err = s.cfg.Store.Releasable(ctx, c, id); err != nil {
@@ -108,11 +107,11 @@ func (s *Server) Release(ctx context.Context, c store.Caller, id string) (e stor
 	}
 	env := Envelope{From: e.MailFrom, To: []Recipient{r}, RemoteAddr: e.RemoteAddr}
 	d := delivery{Server: s, header: message.ReadHeader(raw), raw: raw, env: env}
-	d.header.From = e.From // Deliver may have taken it from the envelope
+	d.header.From = e.From // Deliver may have set From from the envelope
 	if err := json.Unmarshal(e.Verdicts, &d.verdicts); err != nil {
 		return e, fmt.Errorf("read verdicts: %w", err)
 	}
-	// Local is dropped: it held under the settings of the day on which the mail came.
+	// Local is dropped: it depended on the settings at the time of the delivery.
 	d.verdicts = Verdicts{Authenticated: d.verdicts.Authenticated, Key: d.verdicts.Key}
 	text, files, err := d.read(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ type Recipient struct {
 	Address    string       // as in the envelope
 	worker     store.Worker // empty for the postmaster
 	task       store.Task   // empty if the address names no task
-	secret     bool         // nobody can guess the task's id
+	secret     bool         // the task's id cannot be guessed
 	postmaster bool
 }
 
@@ -20,7 +20,7 @@ func (r Recipient) equals(other Recipient) bool {
 	return r.worker.ID == other.worker.ID && r.task.ID == other.task.ID
 }
 
-// decidedWith reports whether both recipients always accept mail of the same senders.
+// decidedWith reports whether both recipients accept mail of the same senders in all cases.
 func (r Recipient) decidedWith(other Recipient) bool {
 	if r.postmaster || other.postmaster {
 		return r.postmaster == other.postmaster

@@ -10,8 +10,8 @@ import (
 // errPanic is in the chain of errors that recovering sets.
 var errPanic = errors.New("panic")
 
-// recovering turns a panic of its caller into an error, which names the place of the
-// panic. So a mail that makes this program panic fails alone. It must be deferred.
+// recovering turns a panic of its caller into an error that names the place of the panic, so that
+// only the mail that caused it fails. It must be deferred.
 func recovering(what string, err *error) {
 	if recover() != nil {
 		*err = fmt.Errorf("%s: %w at %s", what, errPanic, panicPlace())

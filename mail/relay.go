@@ -46,11 +46,11 @@ func ParseRelay(address string) (*Relay, error) {
 // sendTime limits how long the relay may take to accept one reply.
 const sendTime = 5 * time.Minute
 
-// A rejection is an answer of the relay that no retry can change.
+// A rejection is an answer of the relay that a retry does not change.
 type rejection struct{ error }
 
-// A carrier sends mails to a relay, one after the other over one connection. Only one
-// goroutine may use it. It is closed as soon as no mail is left.
+// A carrier sends mails to a relay, one after the other over one connection. Only one goroutine may
+// use it. It is closed when no mail is left.
 type carrier struct {
 	relay  *Relay
 	helo   string
@@ -62,7 +62,7 @@ var errHungUp = errors.New("the relay has ended the connection")
 
 // send sends a mail. After an error that is no rejection, a retry may succeed.
 func (c *carrier) send(ctx context.Context, from, to string, raw []byte) error {
-	// An open connection could take the mail before it is closed at the end of ctx.
+	// An open connection could send the mail before the end of ctx closes it.
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -104,13 +104,13 @@ func (r *Relay) Check(ctx context.Context, helo string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = client.Close() }()                         // the result is known by then
+	defer func() { _ = client.Close() }()                         // the result is known
 	stop := context.AfterFunc(ctx, func() { _ = client.Close() }) // the library takes no context
 	defer stop()
 	if err := r.signIn(client); err != nil {
 		return err
 	}
-	_ = client.Quit() // a relay that answers QUIT slowly has still accepted the mail
+	_ = client.Quit() // a relay that answers QUIT slowly has accepted the mail
 	return nil
 }
 
@@ -140,7 +140,7 @@ func (c *carrier) drop() {
 
 // transfer sends a mail over a connection.
 func transfer(c *smtp.Client, from, to string, raw []byte) error {
-	// SMTPUTF8 is asked for only if an address needs it: many relays lack it (RFC 6531).
+	// SMTPUTF8 is requested only if an address needs it, because many relays lack it (RFC 6531).
 	opt := &smtp.MailOptions{UTF8: !isASCII(from + to)}
 	// With the size, the relay can refuse a mail before it is sent (RFC 1870).
 	if ok, _ := c.Extension("SIZE"); ok {
@@ -222,8 +222,8 @@ func (r *Relay) tls() *tls.Config {
 	return cfg
 }
 
-// signIn authenticates. A refusal is not final: the replies wait until an operator has
-// corrected the password.
+// signIn authenticates. A refusal is not final: the replies wait until the operator has corrected
+// the password.
 func (r *Relay) signIn(c *smtp.Client) error {
 	if r.Username == "" {
 		return nil

@@ -24,12 +24,12 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A hub is another mail server: it takes what a relay is given, after sign-in.
+// A hub is another mail server: it receives the mails of a relay, after a sign-in.
 type hub struct {
 	addr   string
 	relay  *Relay
 	refuse func(to string) error
-	most   int // mails of one connection; 0: no limit
+	most   int // mails of one connection; 0 for no limit
 
 	mu   sync.Mutex
 	met  int      // connections
@@ -39,12 +39,12 @@ type hub struct {
 	tls  []bool
 }
 
-// newHub starts one. Without mechanisms it asks for no sign-in.
+// newHub starts a hub. Without mechanisms it requires no sign-in.
 func newHub(t testing.TB, secure bool, mechanisms ...string) *hub {
 	t.Helper()
 	h := &hub{refuse: func(string) error { return nil }}
 	srv := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
-		if _, encrypted := c.TLSConnectionState(); encrypted == secure { // and not before STARTTLS
+		if _, encrypted := c.TLSConnectionState(); encrypted == secure { // not before STARTTLS
 			h.mu.Lock()
 			h.met++
 			h.mu.Unlock()
@@ -73,7 +73,7 @@ func newHub(t testing.TB, secure bool, mechanisms ...string) *hub {
 			t.Fatal(err)
 		}
 		h.relay.TLS = &tls.Config{RootCAs: x509.NewCertPool(), InsecureSkipVerify: true, VerifyConnection: func(s tls.ConnectionState) error {
-			if !s.PeerCertificates[0].Equal(cert) { // it has no name: its address is no DNS name
+			if !s.PeerCertificates[0].Equal(cert) { // the certificate has no name: the address is no DNS name
 				return errors.New("another certificate")
 			}
 			return nil
@@ -114,7 +114,7 @@ func (s *hubSession) Auth(mechanism string) (sasl.Server, error) {
 	return sasl.NewPlainServer(func(_, user, password string) error { return check(user, password) }), nil
 }
 
-// A loginServer asks for name and password one after the other.
+// A loginServer asks for the name and then for the password.
 type loginServer struct {
 	check func(user, password string) error
 	said  []string
@@ -138,7 +138,7 @@ func (s *hubSession) Mail(from string, _ *smtp.MailOptions) error {
 		return smtp.ErrAuthRequired
 	}
 	if s.mails++; s.most > 0 && s.mails > s.most {
-		_ = s.conn.Conn().Close() // without a word
+		_ = s.conn.Conn().Close() // without an answer
 	}
 	return nil
 }
@@ -210,12 +210,12 @@ func TestReply(t *testing.T) {
 		is.True(strings.Contains(page, want)) // what the page must hold
 	}
 	for _, never := range []string{"<img", "<script", "javascript:", "alert(1)<"} {
-		is.True(!strings.Contains(page, never)) // what it must not
+		is.True(!strings.Contains(page, never)) // what the page must not hold
 	}
 	is.Equal(files, map[string]string{"Straße 1.csv": "a,b"})
 }
 
-// parts are the texts of a mail by type, and its files by name.
+// parts returns the texts of a mail by type, and its files by name.
 func parts(t testing.TB, r *mail.Reader) (texts, files map[string]string) {
 	t.Helper()
 	texts, files = map[string]string{}, map[string]string{}
@@ -261,9 +261,9 @@ func TestRepliesOfEveryEnd(t *testing.T) {
 		list := p.replies(i+1, store.EmailKept)
 		r, _ := p.source(list[i])
 		texts, _ := parts(t, r)
-		is.True(strings.Contains(texts["text/plain"], tt.want)) // the answer says how it ended
+		is.True(strings.Contains(texts["text/plain"], tt.want)) // the text names the reason
 	}
-	// Cancelled while it runs, with another one waiting behind it.
+	// Cancelled while it runs, with another one queued.
 	is.Equal(p.send("bob@example.net", p.address(), letter("```offline\nwait 1m\n```", "From: bob@example.net", "Message-ID: <run@example.net>")), "250 2.0.0 OK: queued")
 	list := p.emails(store.Inbound)
 	running := list[len(list)-1]
@@ -326,7 +326,7 @@ func TestRelay(t *testing.T) {
 			is.Equal(h.to, []string{"bob@example.net"})
 			is.Equal(h.tls, []bool{tt.secure})
 			_, raw := p.source(e)
-			is.Equal(h.got[0], raw) // what went out is what is kept
+			is.Equal(h.got[0], raw) // the stored source is what was sent
 			r, err := mail.CreateReader(bytes.NewReader([]byte(h.got[0])))
 			is.NoErr(err)
 			ids, err := r.Header.MsgIDList("In-Reply-To")
@@ -336,8 +336,8 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// TestCarrier sends mails one after the other to relays that end connections when
-// they please: each arrives once.
+// TestCarrier sends mails one after the other to relays that close connections at any time. Each
+// mail arrives once.
 func TestCarrier(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ most, connections int }{
@@ -366,7 +366,7 @@ func TestCarrier(t *testing.T) {
 			h.mu.Unlock()
 			var no rejection
 			is.True(errors.As(c.send(t.Context(), "w@"+domain, "no@example.net", []byte("x")), &no))
-			is.NoErr(c.send(t.Context(), "w@"+domain, "yes@example.net", []byte("x\r\n"))) // the next one is not its victim
+			is.NoErr(c.send(t.Context(), "w@"+domain, "yes@example.net", []byte("x\r\n"))) // the next mail is not affected
 			gone, cancel := context.WithCancel(t.Context())
 			cancel()
 			is.True(c.send(gone, "w@"+domain, "late@example.net", []byte("x\r\n")) != nil)
@@ -411,7 +411,7 @@ func TestRelayTrouble(t *testing.T) {
 				return false
 			})
 			is.Equal(e.Status, tt.status)
-			is.True(strings.Contains(e.Reason, tt.says)) // why
+			is.True(strings.Contains(e.Reason, tt.says)) // the reason
 			is.True(!strings.Contains(e.Reason, "s@cret"))
 			is.Equal(h.count(), 0)
 			if tt.status == store.EmailQueued {
@@ -422,7 +422,7 @@ func TestRelayTrouble(t *testing.T) {
 	}
 }
 
-// TestRetries lets time pass: after the pauses the reply goes out, or is given up.
+// TestRetries advances the clock: after the pauses the reply is sent, or fails permanently.
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -477,8 +477,8 @@ func TestBounce(t *testing.T) {
 	is.Equal(p.emails(store.Inbound)[1].Status, store.EmailIgnored)
 }
 
-// TestLoopOfTwoWorkers has two workers mail each other through a relay that loses
-// what marks their mail as a program's.
+// TestLoopOfTwoWorkers has two workers mail each other through a relay that removes the marks of
+// automatic mail.
 func TestLoopOfTwoWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -486,7 +486,7 @@ func TestLoopOfTwoWorkers(t *testing.T) {
 	p := newPost(t, false, func(c *Config) { c.Relay = h.relay; c.Loops = store.MailLimits{PerThread: 4, PerSender: -1} })
 	other := p.newWorker(p.owner.Caller, store.NewWorker{Title: "Other"})
 	passed, answer := 0, "250 2.0.0 OK: queued"
-	pass := func() bool { // the hub hands over what it has
+	pass := func() bool { // the hub delivers its mails
 		h.mu.Lock()
 		got, from, to := h.got[passed:], h.from[passed:], h.to[passed:]
 		h.mu.Unlock()
@@ -502,12 +502,12 @@ func TestLoopOfTwoWorkers(t *testing.T) {
 	is.Equal(p.send(WorkerAddress(other.ID, domain), p.address(), letter("Ping", "From: "+WorkerAddress(other.ID, domain))), "250 2.0.0 OK: queued")
 	storetest.Eventually(t, "the loop to end", pass)
 	list := p.emails(store.Inbound)
-	is.True(len(list) <= 8)                                                         // four a side
-	is.True(strings.HasPrefix(answer, "450 4.7.1 too many mails in this thread: ")) // and the one too many
+	is.True(len(list) <= 8)                                                         // four for each worker
+	is.True(strings.HasPrefix(answer, "450 4.7.1 too many mails in this thread: ")) // the mail above the limit
 	storetest.Eventually(t, "the last turns to end", func() bool { return p.runner.Running() == 0 && p.store.Queued() == 0 })
 	is.Equal(len(p.emails(store.Inbound)), len(list))
 
-	// With the mark it ends at once.
+	// With the mark, the loop ends at once.
 	marked := letter("Ping", "From: "+WorkerAddress(other.ID, domain), "Message-ID: <marked@x>", "Auto-Submitted: auto-replied")
 	is.Equal(p.send(WorkerAddress(other.ID, domain), p.address(), marked), "250 2.0.0 OK: queued")
 	list = p.emails(store.Inbound)
@@ -530,8 +530,8 @@ func TestParseRelay(t *testing.T) {
 	}
 }
 
-// TestReplyToAForgottenMail ends a turn that took longer than its mail was kept: the
-// answer goes into the thread all the same.
+// TestReplyToAForgottenMail ends a turn after the source of its mail was deleted. The answer is
+// still in the thread.
 func TestReplyToAForgottenMail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -549,15 +549,15 @@ func TestReplyToAForgottenMail(t *testing.T) {
 	is.Equal(r.Header.Get("Subject"), "Re: Question")
 }
 
-// TestReplyOfADeadProcess has a process die after it has claimed a reply. The next one sends it
-// at once, although the claim's lease lasts for minutes.
+// TestReplyOfADeadProcess has a process die after it has claimed a reply. The next one sends it at
+// once, although the lease of the claim lasts for minutes.
 func TestReplyOfADeadProcess(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	h := newHub(t, false)
 	var claimed []store.Reply
 	newPost(t, true, func(cfg *Config) {
-		// Here nothing has started yet: this is the dead process.
+		// Nothing has started yet: this is the dead process.
 		ctx := t.Context()
 		owner, _ := storetest.Caller(t, cfg.Store, "Rival", "rik@rival.test", store.RoleOwner)
 		w, _, err := cfg.Store.CreateWorker(ctx, owner.Caller, store.NewWorker{Title: "Scribe"}, store.IdempotencyKey{})

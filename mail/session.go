@@ -44,8 +44,8 @@ func gateConn(c net.Conn) *conn {
 	return own
 }
 
-// A session is the conversation with one peer. For a mail that arrives in chunks, the
-// library calls Data in another goroutine, and may call Reset at the same time.
+// A session is an SMTP session with one peer. For a mail in chunks, the library calls Data in
+// another goroutine, and may call Reset at the same time.
 type session struct {
 	s    *Server
 	conn *conn
@@ -56,7 +56,7 @@ type session struct {
 	to   []Recipient // never changed in place, so that readers need no lock
 }
 
-// Reset forgets the sender and recipients of the current mail.
+// Reset removes the sender and recipients of the current mail.
 func (c *session) Reset() { c.setEnvelope("", nil) }
 
 func (c *session) setEnvelope(from string, to []Recipient) {
@@ -72,17 +72,17 @@ func (c *session) envelope() (from string, to []Recipient) {
 	return c.from, c.to
 }
 
-// Logout does nothing: a session has nothing to free.
+// Logout does nothing, because a session holds no resources.
 func (c *session) Logout() error { return nil }
 
-// Mail sets the sender. It does not check the sender: that needs the recipients.
+// Mail sets the sender. It does not check the sender, because the check needs the recipients.
 func (c *session) Mail(from string, _ *smtp.MailOptions) error {
 	if len(from) > 320 {
 		err := refusal(553, 5, 1, 7, "the sender's address is too long")
 		c.logRefusal(err, "")
 		return err
 	}
-	// Before the mail itself arrives: its sender keeps it and comes back.
+	// Before the mail arrives, so that the sender keeps it and tries again later.
 	if err := c.smtpError(c.s.cfg.Store.Room()); err != nil {
 		c.logRefusal(err, "")
 		return err
@@ -110,8 +110,8 @@ func (c *session) rcpt(address string) (err error) {
 	if err := c.s.admitSender(c.s.ctx, r, from); err != nil {
 		return err
 	}
-	// All recipients of a mail get one answer, so one decision must suit them all. The
-	// peer sends another mail to the others.
+	// All recipients of a mail get the same answer, so one decision must be right for all of them.
+	// The peer sends another mail to the others.
 	if len(to) > 0 && !to[0].decidedWith(r) {
 		return refusal(452, 4, 5, 3, "this recipient decides about mail by itself: send it in a mail of its own")
 	}
@@ -144,8 +144,8 @@ func (c *session) data(env Envelope, r io.Reader) (err error) {
 		return c.readError(err)
 	}
 	if message.HasBareLineEnd(raw) {
-		// Servers that disagree about line ends can be made to disagree about the end of a
-		// mail, and so to accept a second, hidden one.
+		// Servers that disagree about line ends may disagree about the end of a mail, so that one
+		// accepts a second, hidden mail.
 		return refusal(550, 5, 6, 0, "line ends must be CRLF, and CR and LF never stand alone")
 	}
 	if _, err := c.s.Deliver(c.s.ctx, env, raw); err != nil {
@@ -161,8 +161,8 @@ const roomTime = 20 * time.Second
 // smallMail is the size of mails that fit into pooled memory, in bytes.
 const smallMail = 8 << 10
 
-// readMessage reads a mail into memory, as far as the buffer has room for its place.
-// The caller calls release, also after an error, and does not use raw from then on.
+// readMessage reads a mail into memory, as far as the buffer has room for its network. The caller
+// must call release, also after an error, and must not use raw afterwards.
 func (s *Server) readMessage(ctx context.Context, place string, r io.Reader) (raw []byte, release func(), err error) {
 	taken := int64(0) // bytes of the buffer
 	small, ok := s.small.Get().(*[smallMail]byte)
@@ -175,7 +175,7 @@ func (s *Server) readMessage(ctx context.Context, place string, r io.Reader) (ra
 	buf := small[:0]
 	for {
 		if len(buf) == cap(buf) {
-			// Both slices exist during the copy, so the old room is released after it.
+			// Both slices exist during the copy, so release the old room after it.
 			grown := int64(2 * cap(buf))
 			if err := s.buffer.acquire(ctx, place, grown); err != nil {
 				return nil, release, err
@@ -219,9 +219,8 @@ func refusal(code, class, subject, detail int, message string) *smtp.SMTPError {
 	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{class, subject, detail}, Message: message}
 }
 
-// smtpError is the only place where an error becomes an answer to a peer. The library
-// wants an SMTPError itself, not one that is wrapped, and shows peers the text of any
-// other error.
+// smtpError is the only place where an error becomes an answer to a peer. The library needs an
+// unwrapped SMTPError, and shows peers the text of any other error.
 func (c *session) smtpError(err error) error {
 	if err == nil {
 		return nil

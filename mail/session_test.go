@@ -30,7 +30,7 @@ func TestConversation(t *testing.T) {
 	mailTo := func(to string) []string { return []string{"MAIL FROM:<bob@example.net>", "RCPT TO:<" + to + ">"} }
 	for name, tt := range map[string]struct {
 		say  []string
-		want string // how the last answer begins
+		want string // the beginning of the last answer
 	}{
 		"announces what it can":      {[]string{"EHLO mx.example.com"}, "250-Hello mx.example.com\r\n250-PIPELINING\r\n250-8BITMIME\r\n250-ENHANCEDSTATUSCODES\r\n250-CHUNKING\r\n250-SMTPUTF8\r\n250-SIZE 2000\r\n"},
 		"a worker":                   {mailTo(p.address()), "250 2.0.0"},
@@ -76,7 +76,7 @@ func TestConversation(t *testing.T) {
 			if !strings.HasPrefix(answer, tt.want) {
 				t.Fatalf("answer %q, want %q", answer, tt.want)
 			}
-			is.Equal(len(p.emails("")), 0) // nothing came in
+			is.Equal(len(p.emails("")), 0) // no mail was stored
 		})
 	}
 }
@@ -110,7 +110,7 @@ func TestMailOverSMTP(t *testing.T) {
 	}
 	is := is.New(t)
 	for _, e := range p.emails(store.Inbound) {
-		is.True(e.MailFrom != "eve@example.net") // nobody got a command past the mail
+		is.True(e.MailFrom != "eve@example.net") // no command in the mail was executed
 	}
 }
 
@@ -127,7 +127,7 @@ func TestPipeliningAndChunks(t *testing.T) {
 	}
 	is.Equal(p.turn(p.emails(store.Inbound)[0]).Input, "Hello\n.\nworld")
 
-	// A chunked mail that breaks off is no mail.
+	// An incomplete mail in chunks does not count.
 	c.must("250", c.say("MAIL FROM:<ann@example.com>"))
 	c.must("250", c.say("RCPT TO:<%s>", p.address()))
 	c.must("250", c.say("BDAT 14\r\nSubject: b\r\n"))
@@ -136,8 +136,8 @@ func TestPipeliningAndChunks(t *testing.T) {
 	is.Equal(len(p.emails(store.Inbound)), 1)
 }
 
-// TestBrokenOff ends connections in the middle of a mail: none of it may count,
-// and the rest must not be read as commands.
+// TestBrokenOff closes connections in the middle of a mail. No part of it may count, and the rest
+// must not be read as commands.
 func TestBrokenOff(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -148,8 +148,8 @@ func TestBrokenOff(t *testing.T) {
 	c.must("354", c.say("DATA"))
 	_, err := fmt.Fprint(c.Conn, "Subject: a\r\n\r\nHello\r\n")
 	is.NoErr(err)
-	c.must("451 4.4.2", c.answer()) // the time is up
-	c.must("421", c.answer())       // and the connection ends
+	c.must("451 4.4.2", c.answer()) // the time is over
+	c.must("421", c.answer())       // the connection ends
 	is.True(strings.Contains(c.answer(), "EOF"))
 	is.Equal(len(p.emails("")), 0)
 
@@ -173,7 +173,7 @@ func TestConnectionLimits(t *testing.T) {
 		return strings.HasPrefix(c.answer(), "220")
 	})
 	last := ""
-	for range 30 { // a mail resets the count, guesses don't
+	for range 30 { // a mail resets the count, guesses do not
 		if last = second.say("RCPT TO:<x@%s>", domain); strings.HasPrefix(last, "421") {
 			break
 		}
@@ -186,7 +186,7 @@ func TestConnectionLimits(t *testing.T) {
 	other.must("421 4.7.0 too many connections,", other.answer())
 }
 
-// TestOnePlaceLeavesRoom has one place receive as much mail at once as it may.
+// TestOnePlaceLeavesRoom receives as much mail from one network as it may send at once.
 func TestOnePlaceLeavesRoom(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -194,16 +194,16 @@ func TestOnePlaceLeavesRoom(t *testing.T) {
 	mail := strings.Repeat("x", 100_000)
 	_, first, err := p.readMessage(t.Context(), "a", strings.NewReader(mail))
 	is.NoErr(err)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // it waits no longer
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // a short wait
 	defer cancel()
 	_, second, err := p.readMessage(ctx, "a", strings.NewReader(mail))
 	is.Equal(err, errShare)
 	second()
 	_, other, err := p.readMessage(t.Context(), "b", strings.NewReader(strings.Repeat("x", 20_000)))
-	is.NoErr(err) // another is not hindered
+	is.NoErr(err) // another network is not limited
 	other()
 	first()
-	is.Equal(len(p.buffer.places), 0) // nothing is left of anybody
+	is.Equal(len(p.buffer.places), 0) // no network is left
 	is.Equal(p.buffer.all.TryAcquire(400_000), true)
 }
 
@@ -212,7 +212,7 @@ func TestRoomForMails(t *testing.T) {
 	is := is.New(t)
 	p := newPost(t, true, func(c *Config) { c.MaxSize = 100_000; c.Limits.Buffered = 1 })
 	is.Equal(p.buffer.all.TryAcquire(400_000), true)                     // all of it
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // it waits no longer
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // a short wait
 	defer cancel()
 	_, release, err := p.readMessage(ctx, "a", strings.NewReader(strings.Repeat("x", 20_000)))
 	release()
@@ -221,7 +221,7 @@ func TestRoomForMails(t *testing.T) {
 	raw, release, err := p.readMessage(t.Context(), "a", strings.NewReader(strings.Repeat("x", 100_000)))
 	is.NoErr(err)
 	is.Equal(len(raw), 100_000)
-	is.Equal(p.buffer.all.TryAcquire(400_000), false) // held while the mail is
+	is.Equal(p.buffer.all.TryAcquire(400_000), false) // held as long as the mail
 	release()
 	is.Equal(p.buffer.all.TryAcquire(400_000), true)
 	p.buffer.all.Release(400_000)
@@ -234,8 +234,7 @@ func TestStartTLS(t *testing.T) {
 	is.NoErr(err)
 	p := newPost(t, true, func(c *Config) { c.TLS = cfg })
 	c := p.dial().greet()
-	// What is sent in the clear behind the command must not be read as if it were
-	// encrypted.
+	// Bytes in the clear after the command must not be read as if they were encrypted.
 	_, err = fmt.Fprint(c.Conn, "STARTTLS\r\nMAIL FROM:<eve@example.net>\r\n")
 	is.NoErr(err)
 	c.must("220", c.answer())
@@ -276,13 +275,13 @@ func TestShutdown(t *testing.T) {
 	done := make(chan error, 1)
 	storetest.Eventually(t, "the mail to begin", func() bool { return p.busy() == 1 })
 	go func() { done <- p.Shutdown(context.Background()) }()
-	idle.must("421 4.3.2 The server stops", idle.answer()) // and not that it was silent for too long
+	idle.must("421 4.3.2 The server stops", idle.answer()) // not the answer for silence
 	busy.must("250", busy.say("Hello\r\n."))
 	is.NoErr(<-done)
-	is.Equal(len(p.emails(store.Inbound)), 1) // the mail under way was finished
+	is.Equal(len(p.emails(store.Inbound)), 1) // the mail being received was finished
 }
 
-// busy is how many mails are being received.
+// busy returns the number of mails being received.
 func (p *post) busy() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -299,25 +298,25 @@ func (p *post) busy() int {
 	return n
 }
 
-// TestStorageTrouble answers what a later try may not meet with 4xx.
+// TestStorageTrouble checks that temporary failures are answered with 4xx.
 func TestStorageTrouble(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newPostWith(t, true, store.Options{QueueLimit: 1}, nil)
 	is.Equal(p.send("ann@example.com", p.address(), letter("one", "Message-ID: <1@example.com>")), "250 2.0.0 OK: queued")
 	is.True(strings.HasPrefix(p.send("ann@example.com", p.address(), letter("two", "Message-ID: <2@example.com>")), "451 4.3.2")) // the queue is full
-	is.True(strings.HasPrefix(p.send("ann@example.com", p.address(), letter("one", "Message-ID: <1@example.com>")), "250"))       // and yet what is known is known
+	is.True(strings.HasPrefix(p.send("ann@example.com", p.address(), letter("one", "Message-ID: <1@example.com>")), "250"))       // a known mail is still accepted
 	if err := p.store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	c := p.dial().greet()
 	c.must("250", c.say("MAIL FROM:<ann@example.com>"))
 	answer := c.say("RCPT TO:<%s>", p.address())
-	is.Equal(answer, "451 4.3.0 an internal error happened, try again later") // and no word of why
+	is.Equal(answer, "451 4.3.0 an internal error happened, try again later") // without the reason
 }
 
-// TestAnswersToErrors has every kind of failure answered: what a later try may not meet
-// with 4xx, so that the sender's server keeps the mail.
+// TestAnswersToErrors checks the answer to every kind of failure: 4xx for temporary ones, so that
+// the sender's server keeps the mail.
 func TestAnswersToErrors(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -346,6 +345,6 @@ func TestAnswersToErrors(t *testing.T) {
 		var got *smtp.SMTPError
 		is.True(errors.As(c.smtpError(err), &got))
 		is.Equal(fmt.Sprintf("%d %d.%d.%d", got.Code, got.EnhancedCode[0], got.EnhancedCode[1], got.EnhancedCode[2]), want)
-		is.True(!strings.Contains(got.Message, "unknown")) // what is internal is not told
+		is.True(!strings.Contains(got.Message, "unknown")) // the text of an internal error is not sent
 	}
 }

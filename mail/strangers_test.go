@@ -9,11 +9,11 @@ import (
 	"journeyman/store"
 )
 
-// asking is a letter's text that the offline model follows.
+// asking returns a text that the offline model follows.
 func asking(lines ...string) string { return "```offline\n" + strings.Join(lines, "\n") + "\n```" }
 
-// TestStrangersAreApart has Ann mail a contract, and Eve mail the same worker for it:
-// both have a file of that name, and each gets her own.
+// TestStrangersAreApart has Ann mail a contract, and Eve mail the same worker for it: both have a
+// file of that name, and each gets her own.
 func TestStrangersAreApart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -34,7 +34,7 @@ func TestStrangersAreApart(t *testing.T) {
 		is.Equal(files[0].Path, "tasks/"+turn.TaskID+"/contract.pdf")
 		steps, err := p.store.Journal(t.Context(), turn)
 		is.NoErr(err)
-		is.Equal(strings.Count(string(steps[0].Calls[0].Output), `\t`), 1) // there is no other
+		is.Equal(strings.Count(string(steps[0].Calls[0].Output), `\t`), 1) // there is no other file
 		address := "/files/tasks/" + turn.TaskID + "/contract.pdf?v="
 		if r.To == "eve@strangers.example" {
 			is.Equal(files[0].Size, int64(len("Eve's own")))
@@ -43,12 +43,12 @@ func TestStrangersAreApart(t *testing.T) {
 			continue
 		}
 		is.Equal(files[0].Size, int64(len(large)))
-		is.True(strings.Contains(strings.ReplaceAll(strings.ReplaceAll(source, "=\r\n", ""), "=3D", "="), address)) // too large: a link to it
+		is.True(strings.Contains(strings.ReplaceAll(strings.ReplaceAll(source, "=\r\n", ""), "=3D", "="), address)) // too large, so there is a link
 	}
 }
 
-// TestAStrangerGoesOn has a stranger's reply find the files of the first mail, and
-// nothing else.
+// TestAStrangerGoesOn checks that the reply of a non-member finds the files of the first mail, and
+// no others.
 func TestAStrangerGoesOn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

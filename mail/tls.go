@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// LoadTLS returns the configuration for STARTTLS with a certificate and key in PEM
-// files. Without files it creates a self-signed certificate: most mail servers accept
-// any, so even that one hides mail from other readers on the way.
+// LoadTLS returns the configuration for STARTTLS with a certificate and key in PEM files. Without
+// files it creates a self-signed certificate: most mail servers accept any certificate, so even
+// that one encrypts mail in transit.
 func LoadTLS(certFile, keyFile, domain string, now time.Time) (*tls.Config, error) {
 	var cert tls.Certificate
 	var err error
@@ -42,7 +42,7 @@ func selfSigned(domain string, now time.Time) (tls.Certificate, error) {
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: domain},
 		DNSNames:     []string{domain},
-		NotBefore:    now.Add(-time.Hour), // clocks of peers differ
+		NotBefore:    now.Add(-time.Hour), // the clocks of peers differ
 		NotAfter:     now.AddDate(1, 0, 0),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

@@ -8,7 +8,7 @@ import (
 	"journeyman/mail/message"
 )
 
-// A TrustedRelay is a mail server of the operator that passes mail on to this one. Its
+// A TrustedRelay is a mail server of the operator that delivers mail to this one. Its
 // Authentication-Results fields are trusted.
 type TrustedRelay struct {
 	Network netip.Prefix // of its addresses
@@ -45,7 +45,7 @@ func parseNetwork(text string) (netip.Prefix, error) {
 		ip = ip.Unmap()
 		prefix = netip.PrefixFrom(ip, ip.BitLen())
 	}
-	if prefix.Bits() == 0 { // surely a mistake, and a dangerous one
+	if prefix.Bits() == 0 { // certainly a mistake, and a dangerous one
 		return netip.Prefix{}, fmt.Errorf("%q is every address: every sender would count as verified", text)
 	}
 	return prefix.Masked(), nil
@@ -66,8 +66,8 @@ func (s *Server) relaysAt(addr string) (list []TrustedRelay) {
 	return list
 }
 
-// relayReport returns the report of the trusted relay that passed the mail on. It returns
-// an empty one if the peer is no trusted relay, or has added no report.
+// relayReport returns the report of the trusted relay that delivered the mail. It returns an empty
+// one if the peer is no trusted relay, or has added no report.
 func (s *Server) relayReport(addr string, h message.Header) message.AuthReport {
 	relays := s.relaysAt(addr)
 	if len(relays) == 0 || !h.SoleFrom {
@@ -86,7 +86,7 @@ func relayVerdicts(r message.AuthReport, from string) (spf, dmarc Verdict, signa
 	spf = Verdict{Result: s.Value, Domain: s.Domain("smtp.mailfrom")}
 	d := r.Sole("dmarc")
 	dmarc = Verdict{Result: resultNone, Domain: message.DomainOf(from)}
-	// The relay may have judged another From than the one that is read here.
+	// The relay may have checked another From than the one that is read here.
 	if domain := d.Domain("header.from"); domain == dmarc.Domain {
 		dmarc.Result = d.Value
 	}

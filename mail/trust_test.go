@@ -13,7 +13,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// deliver hands a mail in from an address, as SMTP would.
+// deliver delivers a mail from an address, as SMTP would.
 func (p *post) deliver(peer, from string, raw string) (store.Email, Verdicts, error) {
 	p.t.Helper()
 	r, err := p.recipient(p.t.Context(), WorkerAddress(p.worker.ID, p.cfg.Domain))
@@ -32,15 +32,15 @@ func (p *post) deliver(peer, from string, raw string) (store.Email, Verdicts, er
 	return list[0], v, nil
 }
 
-// TestAuthors has mail that claims to be a member's come in on every way. It may act
-// as the member only where something vouches for that.
+// TestAuthors sends mail with a member's address in From in every way. It may act as the member
+// only if the author is proven.
 func TestAuthors(t *testing.T) {
 	t.Parallel()
 	const relay, id = "192.0.2.25", "mx.example.org"
 	pass := "Authentication-Results: " + id + "; dmarc=pass (p=none dis=none) header.from=example.com"
 	for name, tt := range map[string]struct {
-		domain  string // workers.example where ''
-		peer    string // relay where ''
+		domain  string // workers.example if empty
+		peer    string // the relay's address if empty
 		fields  []string
 		dns     dns
 		member  bool
@@ -110,11 +110,11 @@ func TestAuthors(t *testing.T) {
 			}
 			is.NoErr(err)
 			is.Equal(e.Status, store.EmailAccepted)
-			is.Equal(p.turn(e).CreatedByUserID == p.owner.UserID, tt.member) // acts as the member
+			is.Equal(p.turn(e).CreatedByUserID == p.owner.UserID, tt.member) // the turn acts as the member
 			is.Equal(v.trusted(), tt.member)
-			is.Equal(p.turn(e).CreatedByUserID == "", !tt.member) // else it is a stranger's
+			is.Equal(p.turn(e).CreatedByUserID == "", !tt.member) // otherwise it is that of a non-member
 
-			// Where only members may mail, the claim alone is refused for good.
+			// If only members may mail, an unproven author is refused permanently.
 			p.cfg.Accept = Members
 			_, _, err = p.deliver(peer, "eve@example.net", letter("Hello", append(tt.fields, "Message-ID: <2@example.com>")...))
 			is.Equal(err == nil, tt.member)
@@ -123,8 +123,7 @@ func TestAuthors(t *testing.T) {
 	}
 }
 
-// TestDKIMBehindARelay has a signed mail come through servers of which nobody says
-// anything: a signature proves itself.
+// TestDKIMBehindARelay sends a signed mail through unknown servers: a signature proves itself.
 func TestDKIMBehindARelay(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -144,8 +143,8 @@ func TestDKIMBehindARelay(t *testing.T) {
 	}
 }
 
-// TestFromBeyondTheHeader signs one author and shows another: the signature covers
-// the last From field, which stands where the header is not read any more.
+// TestFromBeyondTheHeader signs one author and shows another: the signature covers the last From
+// field, which is beyond the part of the header that is read.
 func TestFromBeyondTheHeader(t *testing.T) {
 	t.Parallel()
 	for name, between := range map[string]string{
@@ -195,7 +194,7 @@ func TestParseTrustedRelays(t *testing.T) {
 			is := is.New(t)
 			list, err := ParseTrustedRelays([]string{entry})
 			if want == "" {
-				is.True(err != nil && strings.Contains(err.Error(), `"`)) // it names the entry
+				is.True(err != nil && strings.Contains(err.Error(), `"`)) // the error names the entry
 				return
 			}
 			is.NoErr(err)
@@ -204,7 +203,7 @@ func TestParseTrustedRelays(t *testing.T) {
 	}
 }
 
-// TestKeysVouch posts mail over HTTP from afar, where no address is believed.
+// TestKeysVouch posts mail over HTTP from a remote address, which proves nothing.
 func TestKeysVouch(t *testing.T) {
 	t.Parallel()
 	relays, err := ParseTrustedRelays([]string{"192.0.2.25=mx.example.org"})
@@ -218,10 +217,10 @@ func TestKeysVouch(t *testing.T) {
 	to := []string{WorkerAddress(p.worker.ID, "workers.example")}
 	for name, tt := range map[string]struct {
 		who    store.Identity
-		peer   string // 198.51.100.9 where ''
+		peer   string // 198.51.100.9 if empty
 		from   string // envelope
 		fields []string
-		author string // user who asks; '' for a stranger
+		author string // user of the turn; "" for a non-member
 		refuse bool
 	}{
 		"owner, a stranger":        {who: p.owner, fields: []string{"From: bob@example.net"}},
@@ -253,7 +252,7 @@ func TestKeysVouch(t *testing.T) {
 			list, err := p.Receive(t.Context(), tt.who, tt.from, to, []byte(raw))
 			if tt.refuse {
 				is.True(store.IsKind(err, store.Forbidden))
-				is.True(strings.Contains(err.Error(), "From must be "+tt.who.Email)) // the rule and the way out
+				is.True(strings.Contains(err.Error(), "From must be "+tt.who.Email)) // the rule and the advice
 				return
 			}
 			is.NoErr(err)
@@ -262,8 +261,8 @@ func TestKeysVouch(t *testing.T) {
 	}
 }
 
-// TestReleaseKeepsTheProof holds the mail of an author who is proven and no member yet,
-// and releases it once he is one.
+// TestReleaseKeepsTheProof holds the mail of a proven author who is no member yet, and releases it
+// after he has become one.
 func TestReleaseKeepsTheProof(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -280,8 +279,8 @@ func TestReleaseKeepsTheProof(t *testing.T) {
 	is.True(!p.turn(e).Stranger())
 }
 
-// TestAnOutageMakesNoStranger has mail come while the DNS does not answer: a member's
-// is asked for again, and a stranger's is taken in, which no proof would change.
+// TestAnOutageMakesNoStranger sends mail while the DNS does not answer: a member's mail is refused
+// temporarily, and a non-member's is accepted, because no proof would change it.
 func TestAnOutageMakesNoStranger(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

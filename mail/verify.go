@@ -17,7 +17,7 @@ import (
 	"journeyman/mail/message"
 )
 
-// A Resolver asks the DNS, as net.DefaultResolver does.
+// A Resolver looks up DNS records, as net.DefaultResolver does.
 type Resolver interface {
 	LookupTXT(ctx context.Context, name string) ([]string, error)
 	LookupMX(ctx context.Context, name string) ([]*net.MX, error)
@@ -36,7 +36,7 @@ type Verdicts struct {
 	Relay         string    `json:"relay,omitempty"` // authserv-id of the trusted relay that made the checks
 }
 
-// A Verdict is the result of one check, in the words of RFC 8601.
+// A Verdict is the result of one check, with the names of RFC 8601.
 type Verdict struct {
 	Result string `json:"result"` // none, neutral, pass, fail, softfail, temperror or permerror
 	Domain string `json:"domain,omitempty"`
@@ -44,7 +44,7 @@ type Verdict struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// The results of checks that this package tells apart.
+// The results of checks that this package distinguishes.
 const (
 	resultNone      = "none"
 	resultPass      = "pass"
@@ -62,8 +62,8 @@ const maxSignatures = 5
 // trusted reports whether the author in From is proven.
 func (v Verdicts) trusted() bool { return v.Authenticated || v.Local || v.Key }
 
-// unsure reports whether the verdicts may differ if the sender tries again. A relay's report
-// stays the same in each try.
+// unsure reports whether the verdicts may differ if the sender tries again. A relay's report is the
+// same in each try.
 func (v Verdicts) unsure() bool {
 	if v.trusted() || v.Relay != "" {
 		return false
@@ -123,7 +123,7 @@ func (s *Server) verify(ctx context.Context, env Envelope, h message.Header, raw
 	if v.trusted() {
 		return v
 	}
-	if !h.SoleFrom { // checks could prove one author while people see another
+	if !h.SoleFrom { // the checks could prove one author while users see another
 		v.DMARC = Verdict{Result: resultPermError, Reason: "not exactly one author, or the header is malformed"}
 		return v
 	}
@@ -250,7 +250,7 @@ func (c checker) dmarc(from string, spfVerdict Verdict, signatures []Verdict) (V
 		}
 		v.Policy = string(policy)
 	case errors.Is(err, dmarc.ErrNoPolicy):
-		// The domain asks for nothing. A check that passed still proves From.
+		// The domain has no policy. A check that passed still proves From.
 	case dmarc.IsTempFail(err):
 		v.Result, v.Reason = resultTempError, err.Error()
 	default:
@@ -265,7 +265,7 @@ func (c checker) policy(domain string) (record *dmarc.Record, sub bool, err erro
 	lookup := func(name string) ([]string, error) { return c.resolver.LookupTXT(c.ctx, name) }
 	opt := &dmarc.LookupOptions{LookupTXT: lookup}
 	record, err = dmarc.LookupWithOptions(domain, opt)
-	// RFC 7489, section 6.6.3: the registered domain speaks for a subdomain without a
+	// RFC 7489, section 6.6.3: the record of the registered domain applies to a subdomain without a
 	// record.
 	if organization := organizationOf(domain); errors.Is(err, dmarc.ErrNoPolicy) && organization != domain {
 		record, err = dmarc.LookupWithOptions(organization, opt)

@@ -8,14 +8,14 @@ import (
 	"journeyman/store"
 )
 
-// forever is a wait without an end of its own.
+// forever is a wait without a time limit.
 const forever = time.Duration(1<<63 - 1)
 
 // maxWait is the longest wait that a call may ask for, in seconds.
 const maxWait = 24 * 3600
 
-// readArguments decodes a call's arguments. They are read as the fields of a request to the
-// API are, so that each invalid argument is named.
+// readArguments decodes a call's arguments. It uses the reader of API requests, so that its errors
+// name each invalid argument.
 func readArguments(raw json.RawMessage) (*handlers.Body, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage(`{}`) // the protocol lets a client leave them out
@@ -27,7 +27,7 @@ func readArguments(raw json.RawMessage) (*handlers.Body, error) {
 	return args, nil
 }
 
-// wait returns how long a call waits for a turn; otherwise where the call does not say.
+// wait returns how long a call waits for a turn, or otherwise if the call does not set it.
 func (c *call) wait(otherwise time.Duration) time.Duration {
 	n, sent := c.args.Integer("waitSeconds", 0, maxWait)
 	if !sent {
@@ -40,7 +40,7 @@ func (c *call) wait(otherwise time.Duration) time.Duration {
 func (c *call) turn() store.NewTurn {
 	t := store.NewTurn{Caller: c.who.Caller, Channel: store.ChannelMCP, WorkerID: c.worker, TaskID: c.args.Text("task"),
 		Input: c.args.Instruction(), Budget: c.args.Budget()}
-	if c.worker == "" { // otherwise the tool's name says which worker
+	if c.worker == "" { // otherwise the tool's name contains the worker
 		t.WorkerID = c.args.Text("worker")
 		c.args.Invalid.Check(t.WorkerID != "", "worker", "is required")
 	}

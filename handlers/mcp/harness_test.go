@@ -19,9 +19,9 @@ import (
 	"journeyman/store/storetest"
 )
 
-// ownTransport is the transport of all clients in these tests. Each httptest.Server.Close closes the
-// idle connections of http.DefaultTransport, and a request of another test that is about to use one
-// of them fails then. Nobody closes those of ownTransport.
+// ownTransport is the transport of all clients in these tests. httptest.Server.Close closes the
+// idle connections of http.DefaultTransport, so that a concurrent request of another test could
+// fail. Nothing closes those of ownTransport.
 var ownTransport = &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second}
 
 // ownClient is the client of tests that need no other settings.
@@ -34,16 +34,16 @@ type site struct {
 	store *store.Store
 	web   *httptest.Server
 	owner store.Identity
-	key   string // that requests carry; '' for none
+	key   string // sent with requests; "" for none
 }
 
-// settings are what a test may change before a site is built.
+// settings are the values that a test may change before a site is built.
 type settings struct {
 	mcp  mcp.Config
 	idle bool // the runner does not start: turns stay pending
 }
 
-// newServer starts a site. Its first key is that of an owner.
+// newServer starts a site. Its key belongs to an owner.
 func newServer(t testing.TB, options ...func(*settings)) *site {
 	t.Helper()
 	prices, err := model.LoadPrices("")
@@ -71,7 +71,7 @@ func newServer(t testing.TB, options ...func(*settings)) *site {
 	web.Start()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // no grace: turns that still run go back to the queue
+		cancel() // no grace period: running turns go back to the queue
 		rn.Streams.Close()
 		if !set.idle {
 			if err := rn.Stop(ctx); err != nil {
@@ -84,7 +84,7 @@ func newServer(t testing.TB, options ...func(*settings)) *site {
 	return s
 }
 
-// as returns the site as the holder of another key sees it.
+// as returns the site with another key.
 func (s *site) as(key string) *site {
 	other := *s
 	other.key = key

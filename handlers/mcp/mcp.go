@@ -1,9 +1,9 @@
-// Package mcp serves workers as tools to clients of the Model Context Protocol. A tool
-// call hands an instruction to a worker, waits for its turn and returns the answer.
+// Package mcp serves workers as tools to clients of the Model Context Protocol. A tool call sends
+// an instruction to a worker, waits for its turn and returns the answer.
 //
-// The endpoint keeps nothing from one request to the next: a client may go on at any
-// time, after a restart too. Package handlers authenticates each request and bounds its
-// body. This package never runs a turn and holds no SQL.
+// The endpoint keeps no state between requests, so a client may continue at any time, also after a
+// restart. Package handlers authenticates each request and limits its body. This package never runs
+// a turn and holds no SQL.
 package mcp
 
 import (
@@ -34,8 +34,8 @@ type Config struct {
 	Log       *slog.Logger
 	Version   string        // of the program
 	BaseURL   string        // without a slash at the end
-	SilentFor time.Duration // before a comment keeps a silent event stream alive; 0: 25 s
-	LookEvery time.Duration // between looks whether a stream is silent; 0: 10 s
+	SilentFor time.Duration // silence after which an event stream gets a comment; 25 s if 0
+	LookEvery time.Duration // between checks whether a stream is silent; 10 s if 0
 }
 
 // A Server answers the messages of clients.
@@ -45,14 +45,13 @@ type Server struct {
 	sdk   http.Handler
 }
 
-// A call is one request to the endpoint, as the handlers of its message find it in
-// their context.
+// A call is one request to the endpoint. The handlers of its message get it from their context.
 type call struct {
 	request   *http.Request
 	requestID string
 	who       store.Identity
 	out       *writer
-	worker    string // the worker whose own tool is called; '' for the other tools
+	worker    string // the worker whose own tool is called; "" for the other tools
 
 	tool *sdk.CallToolRequest // nil until a tool is called
 	args *handlers.Body       // of that tool
@@ -67,8 +66,8 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, views: view.New(cfg.Store, cfg.BaseURL)}
 	program := &sdk.Implementation{Name: "journeyman", Title: "Journeyman", Version: cfg.Version}
 	server := sdk.NewServer(program, &sdk.ServerOptions{
-		Instructions: "Each tool hands an instruction to an AI worker, which carries it out with tools of its own " +
-			"and may take minutes. What takes longer than you can wait goes on: ask for its result with get_task.",
+		Instructions: "Each tool sends an instruction to an AI worker, which carries it out with its own tools " +
+			"and may take minutes. A task continues if you stop waiting: get its result with get_task.",
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
 	for _, t := range s.tools() {
 		server.AddTool(t.Tool, s.recovered(t.handle))
@@ -76,9 +75,9 @@ func New(cfg Config) *Server {
 	server.AddReceivingMiddleware(s.withWorkers)
 	s.sdk = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
 		Stateless: true,
-		// The protection stops pages of other sites that act with a user's rights. Here
-		// rights come with a key, which no browser adds by itself. The protection would
-		// refuse a proxy on this machine, which names the outside host.
+		// The protection stops pages of other sites that act with a user's rights. Here rights come
+		// with a key, which browsers do not add by themselves. The protection would also refuse a
+		// proxy on this machine, which sends the external host name.
 		DisableLocalhostProtection: true,
 	})
 	return s
@@ -91,7 +90,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who store.Identit
 		return err
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
-		// The protocol has no batches any more, and a batch could hold any number of calls.
+		// The protocol no longer has batches, and a batch could hold any number of calls.
 		return store.Errorf(store.Invalid, "batches of messages are not accepted: send one message in a request")
 	}
 	out := &writer{ResponseWriter: w, wroteAt: time.Now()}
@@ -103,9 +102,8 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who store.Identit
 	return out.end()
 }
 
-// checkOrigin refuses requests of pages that are not this service's own, as the protocol
-// requires: a page that reaches the service by a name of its own must not use it.
-// Programs send no Origin.
+// checkOrigin refuses requests of pages of other origins, as the protocol requires: another site's
+// page must not use the endpoint under its own host name. Programs send no Origin.
 func (s *Server) checkOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -120,7 +118,7 @@ func (s *Server) checkOrigin(r *http.Request) error {
 	return store.Errorf(store.Forbidden, "pages of other origins may not call this endpoint")
 }
 
-// isLoopback reports whether a host names this machine for itself.
+// isLoopback reports whether a host name means this machine.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()

@@ -27,8 +27,7 @@ func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	return ownTransport.RoundTrip(r)
 }
 
-// mcp connects a client of the official SDK, with one version of the protocol or
-// the newest.
+// client connects a client of the official SDK, with one version of the protocol or the newest.
 func (s *site) client(t testing.TB, version string, opt *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
 	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, opt).Connect(t.Context(),
@@ -41,7 +40,7 @@ func (s *site) client(t testing.TB, version string, opt *sdk.ClientOptions) *sdk
 	return c
 }
 
-// calls a tool and returns its texts, one a line, and its structured content.
+// callTool calls a tool and returns its texts, one a line, and its structured content.
 func callTool(t testing.TB, c *sdk.ClientSession, name string, args any) (string, map[string]any, *sdk.CallToolResult) {
 	t.Helper()
 	res, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
@@ -73,7 +72,7 @@ func toolNames(t testing.TB, c *sdk.ClientSession) []string {
 	return names
 }
 
-// newWorker makes a worker by the store.
+// newWorker creates a worker in the store.
 func newWorker(t testing.TB, s *site, title string, v store.Visibility) store.Worker {
 	t.Helper()
 	w, _, err := s.store.CreateWorker(t.Context(), s.owner.Caller, store.NewWorker{Title: title, Summary: "Says it.", Visibility: v}, store.IdempotencyKey{})
@@ -91,7 +90,7 @@ func TestMCPRunsWorkers(t *testing.T) {
 		t.Run("version "+version, func(t *testing.T) {
 			is := is.New(t)
 			c := s.client(t, version, nil)
-			is.Equal(c.InitializeResult().ServerInfo.Version, "1.2.3") // the program's
+			is.Equal(c.InitializeResult().ServerInfo.Version, "1.2.3") // the version of the program
 			names := toolNames(t, c)
 			own := "weekly_report_n_code_" + strings.TrimPrefix(w.ID, "wrk_")
 			is.Equal(names, []string{"get_task", "list_workers", "run_worker", own})
@@ -139,7 +138,7 @@ func TestMCPFailuresAreTold(t *testing.T) {
 	_, key := storetest.Caller(t, s.store, "Acme", "mo@example.com", store.RoleMember)
 	member := s.as(key)
 	c := member.client(t, "2025-11-25", nil)
-	is.New(t).Equal(len(toolNames(t, c)), 4) // not the hidden one
+	is.New(t).Equal(len(toolNames(t, c)), 4) // the hidden worker has no tool
 	for _, tt := range []struct {
 		tool string
 		args any
@@ -219,7 +218,7 @@ func TestMCPProgressAndPatience(t *testing.T) {
 	is.True(strings.Contains(told[0], "tsk-mine"))
 	mu.Unlock()
 
-	text, run, res := callTool(t, c, "get_task", map[string]any{"task": "tsk-mine", "waitSeconds": 0}) // which nobody has cancelled
+	text, run, res := callTool(t, c, "get_task", map[string]any{"task": "tsk-mine", "waitSeconds": 0}) // nobody has cancelled the task
 	is.True(!res.IsError)
 	is.True(run["status"] == "running" || run["status"] == "pending")
 	is.True(strings.Contains(text, "It goes on"))
@@ -243,7 +242,7 @@ func TestMCPTellsOfApprovals(t *testing.T) {
 			is.True(strings.Contains(text, "approve the call of list_files"))
 			return
 		}
-		is.True(time.Now().Before(end)) // it asks
+		is.True(time.Now().Before(end)) // the answer asks for the approval
 	}
 }
 
@@ -268,7 +267,7 @@ func TestMCPCallMadeAgain(t *testing.T) {
 	again, _ := call("hello", "k")
 	is.Equal(again, first)
 	_, failed := call("other", "k")
-	is.True(failed) // another call with its key
+	is.True(failed) // another call with the same key
 	plain, _ := call("hello", "")
 	is.True(plain != first) // each call is a new turn
 }
@@ -372,8 +371,8 @@ func TestMCPKeepsASilentStreamAlive(t *testing.T) {
 	is.True(strings.Contains(body, "Done."))
 }
 
-// TestMCPClientsThatLeave has many clients leave in the middle: nothing of theirs
-// stays, and their tasks do.
+// TestMCPClientsThatLeave disconnects many clients during calls: their requests end, and their
+// tasks continue.
 func TestMCPClientsThatLeave(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -408,7 +407,7 @@ func TestMCPClientsThatLeave(t *testing.T) {
 	leave()
 	left.Wait()
 	done := make(chan struct{})
-	go func() { s.web.Close(); close(done) }() // waits for every request
+	go func() { s.web.Close(); close(done) }() // Close waits for every request
 	select {
 	case <-done:
 	case <-time.After(20 * time.Second):

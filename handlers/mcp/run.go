@@ -19,8 +19,8 @@ import (
 // progressEvery is the time between progress messages to a client that asked for them.
 const progressEvery = 5 * time.Second
 
-// runWorker hands an instruction to a worker. The turn is committed before the wait
-// begins, so a client that stops waiting loses nothing.
+// runWorker sends an instruction to a worker. The turn is committed before the wait begins, so a
+// client that stops waiting loses nothing.
 func (s *Server) runWorker(ctx context.Context, c *call) (*sdk.CallToolResult, error) {
 	turn, wait := c.turn(), c.wait(forever)
 	if err := c.args.Invalid.Err(); err != nil {
@@ -30,25 +30,25 @@ func (s *Server) runWorker(ctx context.Context, c *call) (*sdk.CallToolResult, e
 	if err != nil {
 		return nil, err
 	}
-	// Each client numbers its messages from the beginning, so these ids do not tell a
-	// repeated call from a new one. Clients that repeat calls send a key.
+	// Each client numbers its messages from the beginning, so these ids do not identify repeated
+	// calls. Clients that repeat calls send a key.
 	if key, _ := c.tool.Params.Meta["idempotencyKey"].(string); key != "" {
 		c.request.Header.Set("Idempotency-Key", key)
 	}
-	// The worker may stand in the tool's name, so it is no part of the arguments.
+	// The worker may be in the tool's name, which is not part of the arguments.
 	content = append([]byte(turn.WorkerID+"\n"), content...)
 	if turn.IdempotencyKey, err = handlers.IdempotencyKey(c.request, c.who.KeyID, content); err != nil {
 		return nil, err
 	}
-	turn.IdempotencyKey.Retry = false // equal arguments may well be a new call
+	turn.IdempotencyKey.Retry = false // equal arguments may be a new call
 	in := runner.Instruction{NewTurn: turn, Log: []any{"request", c.requestID}}
 	accepted, own, err := s.cfg.Runner.AcceptFor(ctx, c.from(), in)
 	switch {
 	case err != nil:
 		return nil, err
 	case own && wait > 0:
-		// The calling turn is suspended until the new one has ended. If it held its slot for
-		// that long, turns that call each other would soon hold all slots.
+		// The calling turn is suspended until the new one has ended. If it kept its slot, turns
+		// that call each other could take all slots.
 		return later(accepted.Turn), nil
 	case own:
 		return s.await(ctx, c, accepted.Turn, 0)
@@ -59,15 +59,15 @@ func (s *Server) runWorker(ctx context.Context, c *call) (*sdk.CallToolResult, e
 	return s.await(ctx, c, accepted.Turn, wait)
 }
 
-// from returns the token of the tool call that makes the request. It returns "" if no turn of
-// this server makes it. Only the store can tell whether the token is genuine.
+// from returns the token of the tool call that makes the request, or "" if no turn of this server
+// makes it. Only the store can check whether the token is genuine.
 func (c *call) from() string {
 	token, _ := c.tool.Params.Meta[runner.CallMeta].(string)
 	return token
 }
 
-// later returns the answer for a call of a turn of this server. The answer holds no result: the
-// runner replaces it with the result as soon as the new turn has ended.
+// later returns the answer for a call of a turn of this server. It has no result: the runner
+// replaces it with the result when the new turn has ended.
 func later(t store.Turn) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Meta: sdk.Meta{runner.ChildMeta: t.ID},
 		Content: []sdk.Content{&sdk.TextContent{Text: "The worker runs in task " + t.TaskID + "."}}}
@@ -97,8 +97,8 @@ func (s *Server) getTask(ctx context.Context, c *call) (*sdk.CallToolResult, err
 	return s.await(ctx, c, turns[len(turns)-1], wait)
 }
 
-// await waits until a turn has ended, until wait is over, or until the client has gone. It
-// returns the state of the turn at that moment.
+// await waits until a turn has ended, wait is over, or the client has disconnected. It returns the
+// state of the turn at that moment.
 func (s *Server) await(ctx context.Context, c *call, t store.Turn, wait time.Duration) (
 	*sdk.CallToolResult, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -109,7 +109,7 @@ func (s *Server) await(ctx context.Context, c *call, t store.Turn, wait time.Dur
 	if err := s.waitFor(ctx, c.tool, t, wait); err != nil {
 		return nil, err
 	}
-	// t is old by now: TurnRun reads the state of the turn after the wait.
+	// t may be outdated: TurnRun reads the state of the turn after the wait.
 	wrk, err := s.cfg.Store.WorkerOfTurn(ctx, t)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (s *Server) await(ctx context.Context, c *call, t store.Turn, wait time.Dur
 	return s.result(v, t), nil
 }
 
-// waitFor waits for a turn's end, and sends progress messages meanwhile.
+// waitFor waits for the end of a turn, and sends progress messages meanwhile.
 func (s *Server) waitFor(ctx context.Context, req *sdk.CallToolRequest, t store.Turn, wait time.Duration) error {
 	timed, cancel := ctx, context.CancelFunc(func() {})
 	if wait < forever {
@@ -129,7 +129,7 @@ func (s *Server) waitFor(ctx context.Context, req *sdk.CallToolRequest, t store.
 	}
 	defer cancel()
 	ended := make(chan error, 1)
-	go func() { ended <- s.cfg.Runner.Wait(timed, t.ID) }() // ends with timed, and this function waits for it
+	go func() { ended <- s.cfg.Runner.Wait(timed, t.ID) }() // ends with timed; waitFor waits for it
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
 	s.progress(ctx, req, t, 0)
@@ -137,7 +137,7 @@ func (s *Server) waitFor(ctx context.Context, req *sdk.CallToolRequest, t store.
 		select {
 		case err := <-ended:
 			if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-				return nil // the answer says that the turn goes on
+				return nil // the answer says that the turn continues
 			}
 			return err
 		case <-tick.C:
@@ -165,7 +165,7 @@ func (s *Server) progress(ctx context.Context, req *sdk.CallToolRequest, t store
 type taskView struct {
 	TaskID           string           `json:"taskId"`
 	TurnID           string           `json:"turnId"`
-	Status           store.Status     `json:"status"` // the turn's
+	Status           store.Status     `json:"status"` // of the turn
 	TaskStatus       store.Status     `json:"taskStatus"`
 	Output           string           `json:"output"`
 	StructuredOutput json.RawMessage  `json:"structuredOutput,omitempty"`
@@ -175,10 +175,10 @@ type taskView struct {
 	Incomplete       *view.Incomplete `json:"incompleteDetails,omitempty"`
 	URL              string           `json:"url"`
 
-	PendingApprovals []view.PendingApproval `json:"pendingApprovals,omitempty"` // the task waits for them
+	PendingApprovals []view.PendingApproval `json:"pendingApprovals,omitempty"` // the task waits for these approvals
 }
 
-// waits returns the reason why a task waits and the people who can end the wait, in words.
+// waits describes why a task waits, and who can end the wait.
 func (s *Server) waits(t store.Turn, p view.PendingApproval) string {
 	if p.Question == nil {
 		return fmt.Sprintf("It waits for a person to approve the call of %s.", p.ToolName)
@@ -190,7 +190,7 @@ func (s *Server) waits(t store.Turn, p view.PendingApproval) string {
 	return text + " Ask the user to answer on the task's page, " + s.views.TaskURL(t.TaskID) + "#asked"
 }
 
-// result returns the answer as text, files as links, and all of it as structured content.
+// result returns the answer as text, the files as links, and everything as structured content.
 func (s *Server) result(v view.Run, t store.Turn) *sdk.CallToolResult {
 	status, taskStatus := *v.Metadata.TurnStatus, *v.Metadata.TaskStatus
 	res := &sdk.CallToolResult{IsError: status == store.Failed || status == store.Aborted}
@@ -209,8 +209,7 @@ func (s *Server) result(v view.Run, t store.Turn) *sdk.CallToolResult {
 		addText(fmt.Sprintf("The task is %s. It goes on; call %s with task %q for its result.",
 			taskStatus, getTaskName, t.TaskID))
 	}
-	// Many clients show the text and not the structured content, so the text says it,
-	// too.
+	// Many clients show the text and not the structured content, so the text also contains it.
 	for _, p := range v.Metadata.PendingApprovals {
 		addText(s.waits(t, p))
 	}

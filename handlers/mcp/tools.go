@@ -25,13 +25,13 @@ const (
 	listWorkersName = "list_workers"
 )
 
-// The bounds of the list of tools: clients read all of it, and show it to a model.
+// The limits of the list of tools: clients read all of it, and show it to a model.
 const (
 	workerToolsPage = 50
 	maxWorkerTools  = 200
 )
 
-// A handle carries out a call of a tool. The model that called it gets its error.
+// A handle carries out a call of a tool. The calling model gets its error.
 type handle func(ctx context.Context, c *call) (*sdk.CallToolResult, error)
 
 // A tool is a tool of the protocol with its handle.
@@ -41,16 +41,16 @@ type tool struct {
 }
 
 const runFields = `
-	"input": {"type": "string", "description": "The instruction, with all that the worker has to know."},
+	"input": {"type": "string", "description": "The instruction, with everything that the worker needs to know."},
 	"budget": {"type": "string", "enum": ["low", "standard", "high", "unlimited"],
 		"description": "How much it may cost and take; standard by default."},
 	"task": {"type": "string",
-		"description": "A task of the worker to go on with, by its id; or the id that a new one shall have. ` +
-	`A new task without it."},` + waitField
+		"description": "The id of a task of the worker to continue, or an id for a new task. ` +
+	`Without it, a new task gets a generated id."},` + waitField
 
 const waitField = `
 	"waitSeconds": {"type": "integer", "minimum": 0, "maximum": 86400,
-		"description": "How long to wait for the result; until it is there by default. The task goes on in any case."}`
+		"description": "How long to wait for the result; without a limit by default. The task continues in any case."}`
 
 // tools lists the tools that do not belong to one worker.
 func (s *Server) tools() []tool {
@@ -64,14 +64,14 @@ func (s *Server) tools() []tool {
 	return []tool{
 		{&sdk.Tool{Name: runWorkerName, Title: "Run a worker",
 			InputSchema: object(`"worker": {"type": "string",
-				"description": "The worker's id, such as list_workers gives."},`+runFields, "worker", "input"),
-			Description: "Hands an instruction to a worker and waits for its answer. " +
-				"Each call is a new turn: do not repeat one that is still at work, ask get_task.",
+				"description": "The worker's id, as list_workers returns it."},`+runFields, "worker", "input"),
+			Description: "Sends an instruction to a worker and waits for its answer. " +
+				"Each call is a new turn: do not repeat a call whose task still runs, call get_task.",
 			Annotations: &sdk.ToolAnnotations{OpenWorldHint: &yes}}, s.runWorker},
 		{&sdk.Tool{Name: getTaskName, Title: "Get a task",
 			InputSchema: object(`"task": {"type": "string", "description": "The task's id."},`+waitField, "task"),
-			Description: "Gives how a task stands, with its last answer and its files. " +
-				"Waits for the answer only when told to.",
+			Description: "Returns the state of a task, with its last answer and its files. " +
+				"Waits for the answer only if waitSeconds is given.",
 			Annotations: reads}, s.getTask},
 		{&sdk.Tool{Name: listWorkersName, Title: "List workers", InputSchema: object(`
 			"q": {"type": "string", "description": "Text in the title or summary."},
@@ -80,7 +80,7 @@ func (s *Server) tools() []tool {
 	}
 }
 
-// recovered returns the SDK's handler of a tool. A panic ends its own call only.
+// recovered returns the SDK's handler of a tool. A panic fails only its own call.
 func (s *Server) recovered(h handle) sdk.ToolHandler {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (res *sdk.CallToolResult, err error) {
 		c, ok := ctx.Value(callKey{}).(*call)
@@ -108,7 +108,7 @@ func (s *Server) recovered(h handle) sdk.ToolHandler {
 // errPanic stands for a panic, whose value and stack are in the log.
 var errPanic = errors.New("tool panicked")
 
-// failed returns the answer that explains to a model why its call failed.
+// failed returns the answer that explains the failure of a call to a model.
 func (s *Server) failed(c *call, err error) *sdk.CallToolResult {
 	p := handlers.ProblemOf(err)
 	if p.Status >= 500 {
@@ -122,8 +122,8 @@ func (s *Server) failed(c *call, err error) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
 }
 
-// withWorkers adds a tool for each public worker. Workers are looked up when a client
-// asks: registered tools would be a second copy to keep up to date.
+// withWorkers adds a tool for each public worker. It reads the workers for each list, because
+// registered tools would be a copy that can become outdated.
 func (s *Server) withWorkers(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		c, ok := ctx.Value(callKey{}).(*call)
@@ -157,7 +157,7 @@ func (s *Server) listTools(ctx context.Context, c *call, req *sdk.ListToolsReque
 	if req.Params != nil {
 		cursor = req.Params.Cursor
 	}
-	// The SDK lists its own tools without a cursor, and they stand on the first page only.
+	// The SDK lists its own tools without a cursor, only on the first page.
 	first := *req
 	first.Params = &sdk.ListToolsParams{}
 	res, err := next(ctx, "tools/list", &first)
@@ -197,9 +197,9 @@ var (
 // maxSlug leaves room for the other parts of a name: clients accept 64 characters.
 const maxSlug = 36
 
-// workerTool is a worker's own tool. Its name begins with the title, for people and
-// models, and ends with what tells the worker from all others: that alone counts,
-// so that a name goes on working when the title changes.
+// workerTool returns a worker's own tool. Its name begins with the title, for people and models,
+// and ends with the worker's id. Only the id is used, so that the name still works after the title
+// has changed.
 func workerTool(w store.Worker) *sdk.Tool {
 	slug := strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(w.Title), "_"), "_")
 	slug = strings.Trim(slug[:min(len(slug), maxSlug)], "_")
@@ -207,7 +207,7 @@ func workerTool(w store.Worker) *sdk.Tool {
 		slug = "worker"
 	}
 	_, unique, _ := strings.Cut(w.ID, "_")
-	description := "Hands an instruction to the worker “" + w.Title + "” and waits for its answer."
+	description := "Sends an instruction to the worker “" + w.Title + "” and waits for its answer."
 	if w.Summary != "" {
 		description += " " + w.Summary
 	}

@@ -10,8 +10,8 @@ import (
 	"journeyman/handlers"
 )
 
-// A writer passes a response on. It keeps a silent event stream alive, and catches
-// refusals in plain text, so that they are answered in JSON as all others are.
+// A writer writes a response. It keeps a silent event stream alive, and catches refusals in plain
+// text, so that they are answered as JSON like all others.
 type writer struct {
 	http.ResponseWriter
 	mu      sync.Mutex // one event at a time
@@ -24,7 +24,7 @@ type writer struct {
 // Unwrap returns the writer below, for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Flush sends what is written.
+// Flush sends the written bytes.
 func (w *writer) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -44,7 +44,7 @@ func (w *writer) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write writes one event, or notes the text of a refusal.
+// Write writes one event, or stores the text of a refusal.
 func (w *writer) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,9 +55,8 @@ func (w *writer) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// keepAlive writes comments on an event stream that is silent for long, until stop is called,
-// because proxies close a silent connection. Only the handler of a call may use it, because the
-// headers are set when that handler begins.
+// keepAlive writes comments to a silent event stream until stop is called, because proxies close a
+// silent connection. Only the handler of a call may use it, because its beginning sets the headers.
 func (w *writer) keepAlive(silent, every time.Duration) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() { // ends with stop
@@ -76,18 +75,18 @@ func (w *writer) keepAlive(silent, every time.Duration) (stop func()) {
 	return func() { close(quit); <-done }
 }
 
-// comment writes a comment where the stream has been silent for that time.
+// comment writes a comment if the stream has been silent for that time.
 func (w *writer) comment(silent time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	streams := strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream")
 	if streams && !w.ended && w.refused == 0 && time.Since(w.wroteAt) >= silent {
-		_, _ = w.ResponseWriter.Write([]byte(": still at work\n\n")) // if the client has gone, its context says so
+		_, _ = w.ResponseWriter.Write([]byte(": still at work\n\n")) // the context of a disconnected client ends
 		_ = http.NewResponseController(w.ResponseWriter).Flush()
 	}
 }
 
-// end marks the response as over, and returns the refusal that was caught, if any.
+// end marks the response as over, and returns the caught refusal, if any.
 func (w *writer) end() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,13 +20,13 @@ func (h *Header) addresses(key string) []string {
 			all = append(all, NormalAddress(a.Address))
 		}
 	}
-	return all[:min(len(all), 1000)] // each may cost a look into the store
+	return all[:min(len(all), 1000)] // each may need a query of the store
 }
 
 func parseAddresses(value string) ([]*mail.Address, error) {
 	p := mail.AddressParser{WordDecoder: newWordDecoder()}
 	list, err := p.ParseList(value)
-	// The parser knows comments only in some places.
+	// The parser accepts comments only in some places.
 	if err != nil && strings.Contains(value, "(") {
 		return p.ParseList(withoutComments(value))
 	}
@@ -47,7 +47,7 @@ func withoutComments(value string) string {
 				b.WriteByte(value[i])
 			}
 			continue
-		case c == '"' && depth == 0: // quotes mean nothing inside a comment
+		case c == '"' && depth == 0: // quotes have no meaning inside a comment
 			quoted = !quoted
 		case c == '(' && !quoted:
 			depth++

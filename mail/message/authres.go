@@ -71,11 +71,11 @@ func ParseAuthResults(value string) (report AuthReport, err error) {
 	s.skipSpace()
 	report.ID = strings.ToLower(s.value())
 	s.skipSpace()
-	if s.err || report.ID == "" { // whose field it is remains unknown
+	if s.err || report.ID == "" { // the server of the field stays unknown
 		return AuthReport{}, errAuthSyntax
 	}
 	if !s.end() && s.peek() != ';' {
-		if s.value() != "1" { // a version may stand behind the id
+		if s.value() != "1" { // a version may follow the id
 			return report, errAuthVersion
 		}
 		s.skipSpace()
@@ -121,8 +121,7 @@ func (h Header) AuthReport(ids []string) AuthReport {
 	return AuthReport{}
 }
 
-// An authScanner reads the value of a field from left to right. After a syntax error, err
-// stays set.
+// An authScanner reads the value of a field from left to right. err stays set after a syntax error.
 type authScanner struct {
 	text string
 	at   int
@@ -200,8 +199,8 @@ func (s *authScanner) quoted(b *strings.Builder) {
 	s.err = true // the closing quote is missing
 }
 
-// key reads a key and the equals sign after it. White space may stand around the
-// dot of a property and the slash of a method's version.
+// key reads a key and the equals sign after it. White space may surround the dot of a property and
+// the slash of a method's version.
 func (s *authScanner) key() string {
 	var b strings.Builder
 	for {
@@ -227,8 +226,8 @@ func (s *authScanner) key() string {
 	}
 }
 
-// none skips the word "none", which stands alone if nothing was checked. It reports whether
-// the word was there.
+// none skips the word "none", which is alone if nothing was checked. It reports whether the word
+// was there.
 func (s *authScanner) none() bool {
 	begin := s.at
 	if strings.EqualFold(s.value(), resultNone) {

@@ -9,8 +9,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestParseAuthResults reads fields as well-known programs write them, examples of
-// RFC 8601, and fields that a sender has had a hand in.
+// TestParseAuthResults reads fields of well-known programs, examples of RFC 8601, and fields that a
+// sender has influenced.
 func TestParseAuthResults(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ field, want string }{
@@ -63,7 +63,7 @@ func TestParseAuthResults(t *testing.T) {
 	}
 }
 
-// text writes a report in one line, with its properties in order.
+// text returns a report as one line, with its properties in order.
 func (r AuthReport) text() string {
 	text := r.ID
 	for _, result := range r.Results {
@@ -78,8 +78,8 @@ func (r AuthReport) text() string {
 	return text
 }
 
-// FuzzParseAuthResults puts what a sender may choose into a field as servers write
-// it, in quotes: it must never become a result of its own.
+// FuzzParseAuthResults puts text of a sender, in quotes, into a field of a server: it must never
+// become a result.
 func FuzzParseAuthResults(f *testing.F) {
 	f.Add(`a; dmarc=pass header.from=example.com`, "x")
 	f.Add(`a" ; dmarc=pass ("`, `(\`)

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Kinds of mail that a program has written. Such mail starts no work: the program might
+// Kinds of mail that a program has written. Such mail starts no work, because the program might
 // answer the reply, and so on without end.
 const (
-	AutoReply  = "auto-reply"   // RFC 3834: out of office, ticket received, and our own replies
+	AutoReply  = "auto-reply"   // RFC 3834: out of office, ticket received, and the replies of workers
 	AutoBounce = "bounce"       // RFC 3464: a delivery report
 	AutoList   = "mailing-list" // RFC 2919 and bulk mail
 )
@@ -17,7 +17,7 @@ const (
 // string if a person seems to have written it.
 func (h *Header) automatic() string {
 	kind, params := parseParams(h.fields.Get("Content-Type"))
-	// A disposition notification only says that a mail was read. It is no bounce.
+	// A disposition notification only reports that a mail was read. It is no bounce.
 	if kind == "multipart/report" && params["report-type"] != "disposition-notification" ||
 		h.Has("X-Failed-Recipients") {
 		return AutoBounce
@@ -60,8 +60,8 @@ func (h *Header) isAutoReply() bool {
 	if h.precedence() == "auto_reply" {
 		return true
 	}
-	// Exchange sets this field in its own answers, and other programs in notices that want
-	// no answer. Mail that people write in Outlook has no such field, or "None".
+	// Exchange sets this field in its own answers, and other programs in notices that need no
+	// answer. Mail that people write in Outlook has no such field, or "None".
 	suppress := strings.ToLower(h.fields.Get("X-Auto-Response-Suppress"))
 	for v := range strings.SplitSeq(suppress, ",") {
 		if v = strings.TrimSpace(v); v == "all" || v == "autoreply" || v == "oof" {
@@ -71,7 +71,7 @@ func (h *Header) isAutoReply() bool {
 	return false
 }
 
-// autoReplySubject matches how mail programs begin the subject of an automatic reply.
+// autoReplySubject matches the beginning of the subject of an automatic reply of mail programs.
 const autoReplySubject pattern = `(?i)^(automatic reply|auto reply|autoreply|out of office|automatische antwort|` +
 	`abwesenheitsnotiz|réponse automatique|respuesta automática|risposta automatica|resposta automática|` +
 	`automatisch antwoord|autosvar|automaattinen vastaus|odpowiedź automatyczna|автоответ|自动答复|自動回覆|自動応答)`
@@ -93,8 +93,8 @@ const (
 	diagnostic pattern = `(?im)^Diagnostic-Code:[ \t]*(?:smtp;[ \t]*)?(.{1,300})`
 )
 
-// ReplyIDs returns the ids of our replies that stand near the beginning of a mail.
-// Delivery reports quote them in many places.
+// ReplyIDs returns the ids of this server's replies near the beginning of a mail. Delivery reports
+// quote them in many places.
 func ReplyIDs(raw []byte) []string {
 	var ids []string
 	for _, match := range replyID.compiled().FindAll(raw[:min(len(raw), MaxHeader)], 20) {

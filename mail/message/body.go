@@ -15,7 +15,7 @@ import (
 // An Attachment is a file that came with a mail.
 type Attachment struct {
 	Name      string // a label that the sender has chosen, never a path
-	MediaType string // as the sender says
+	MediaType string // as the sender states it
 	io.Reader
 }
 
@@ -45,7 +45,7 @@ type bodyReader struct {
 	parts   int   // read so far
 	files   int   // attachments so far
 	text    int   // bytes of text so far
-	broken  bool  // a part was not read, or not whole
+	broken  bool  // a part was not read, or not completely
 	err     error // ends the reading
 }
 
@@ -82,7 +82,7 @@ func (b *bodyReader) part(fields textproto.Header, body io.Reader, depth int, al
 	case disposition != "attachment" && (name == "" || alternative) && (kind == "text/plain" || kind == "text/html"):
 		return b.textPart(kind, params, decoded)
 	case isSignature(kind), alternative && strings.HasPrefix(kind, "text/") && kind != "text/calendar":
-		return content{} // only programs need it
+		return content{} // it is only for programs
 	}
 	if name == "" {
 		name = nameFor(kind, params, fields.Get("Content-Id"))
@@ -95,8 +95,8 @@ func (b *bodyReader) part(fields textproto.Header, body io.Reader, depth int, al
 	return content{}
 }
 
-// decode reverses the transfer encoding of a part. It leaves the charset to readText, which
-// guesses if the label is wrong: for the library the part is no text.
+// decode reverses the transfer encoding of a part. It leaves the charset to readText, which handles
+// wrong labels: the library would return an error.
 func (b *bodyReader) decode(fields textproto.Header, body io.Reader) io.Reader {
 	var h message.Header
 	encoding, _ := parseParams(fields.Get("Content-Transfer-Encoding"))
@@ -152,8 +152,8 @@ func (b *bodyReader) multipart(kind, boundary string, body io.Reader, depth int)
 	return joined(all)
 }
 
-// isSignature reports whether a part is the digital signature of another part. It is of
-// no use without the source of the mail.
+// isSignature reports whether a part is the digital signature of another part. It is useless
+// without the source of the mail.
 func isSignature(kind string) bool {
 	switch kind {
 	case "application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature":
@@ -196,7 +196,7 @@ func nameFor(kind string, params map[string]string, contentID string) string {
 	return stem + "." + extension
 }
 
-// A tolerantReader ends where its reader fails, and sets broken.
+// A tolerantReader ends at the first error of its reader, and sets broken.
 type tolerantReader struct {
 	r      io.Reader
 	broken *bool
@@ -231,8 +231,7 @@ func cleanText(s string) string {
 	}, s)
 }
 
-// isCleanASCII reports whether s is ASCII with no control characters but tabs and
-// line ends.
+// isCleanASCII reports whether s is ASCII without control characters other than tabs and line ends.
 func isCleanASCII(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {

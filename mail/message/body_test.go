@@ -8,8 +8,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestPagesAreConvertedWhenNeeded converts all pages of a mail at once, and none that
-// says the same as plain text.
+// TestPagesAreConvertedWhenNeeded checks that all pages of a mail are converted at once, and none
+// that repeats the plain text.
 func TestPagesAreConvertedWhenNeeded(t *testing.T) {
 	t.Parallel()
 	part := func(kind, text string) string {
@@ -51,8 +51,7 @@ func TestPagesAreConvertedWhenNeeded(t *testing.T) {
 	}
 }
 
-// TestWithoutTags reads pages by their letters alone, in time that grows with their
-// length.
+// TestWithoutTags reads pages in time that grows linearly with their length.
 func TestWithoutTags(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// A specimen is a message of the corpus and what must be read of it.
+// A specimen is a message of the corpus and the expected result of reading it.
 type specimen struct {
 	name string
 	raw  []byte
@@ -21,8 +21,8 @@ type specimen struct {
 	text string
 }
 
-// specimens reads the corpus. The usual header fields are added where a message
-// has none, and line ends become CRLF.
+// specimens reads the corpus. It adds the usual header fields to messages without them, and line
+// ends become CRLF.
 func specimens(t testing.TB) []specimen {
 	t.Helper()
 	files, err := filepath.Glob("testdata/corpus/*.txtar")
@@ -55,7 +55,7 @@ func specimens(t testing.TB) []specimen {
 	return list
 }
 
-// complete adds the fields that a message of the corpus has left out.
+// complete adds the missing fields to a message of the corpus.
 func complete(name string, eml []byte) []byte {
 	head := "\n" + strings.ToLower(string(eml[:max(0, bytes.Index(append(bytes.Clone(eml), "\n\n"...), []byte("\n\n")))]))
 	var b bytes.Buffer
@@ -70,7 +70,7 @@ func complete(name string, eml []byte) []byte {
 	return bytes.ReplaceAll(b.Bytes(), []byte("\n"), []byte("\r\n"))
 }
 
-// readAll reads a mail whole; attachments are described as the corpus does.
+// readAll reads a whole mail. It describes attachments as the corpus does.
 func readAll(t testing.TB, raw []byte) (Header, string, []string) {
 	t.Helper()
 	h := ReadHeader(raw)
@@ -93,7 +93,7 @@ func readAll(t testing.TB, raw []byte) (Header, string, []string) {
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	list := specimens(t)
-	is.New(t).True(len(list) >= 120) // the corpus is whole
+	is.New(t).True(len(list) >= 120) // the corpus is complete
 	for _, s := range list {
 		t.Run(s.name, func(t *testing.T) {
 			is := is.New(t)
@@ -101,7 +101,7 @@ func TestCorpus(t *testing.T) {
 			is.Equal(text, s.text)                                                          // input
 			is.Equal(strings.Join(attached, "\n"), strings.Join(s.want["attach"], "\n"))    // attachments
 			is.Equal(strings.Join(h.ThreadIDs(), " "), strings.Join(s.want["thread"], " ")) // thread
-			is.Equal(h.Automatic, strings.Join(s.want["automatic"], " "))                   // who wrote it
+			is.Equal(h.Automatic, strings.Join(s.want["automatic"], " "))                   // the kind of the author
 			is.Equal(h.MessageID, first(s.want["id"], s.name+"@example.com"))               // Message-ID
 			is.Equal(h.From, first(s.want["from"], "ann@example.com"))                      // author
 			is.Equal(first(s.want["subject"], h.Subject), h.Subject)                        // title
@@ -134,7 +134,7 @@ func TestRawBytes(t *testing.T) {
 			h, text, _ := readAll(t, []byte(tt.raw))
 			is.Equal(h.Subject, tt.subject)
 			is.Equal(text, tt.text)
-			is.True(!h.HasID && strings.HasPrefix(h.MessageID, "content:")) // made of the content
+			is.True(!h.HasID && strings.HasPrefix(h.MessageID, "content:")) // a hash of the content
 		})
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// FuzzMessage reads anything as a mail: it must come to an end soon, with valid
-// text, and lose nothing.
+// FuzzMessage reads random bytes as a mail. It must end soon, return valid text, and lose nothing.
 func FuzzMessage(f *testing.F) {
 	for _, s := range specimens(f) {
 		f.Add(s.raw)
@@ -45,7 +44,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// FuzzParams reads anything as the value of a header with parameters.
+// FuzzParams reads random text as the value of a header with parameters.
 func FuzzParams(f *testing.F) {
 	f.Add(`attachment; filename*0*=utf-8''%C3%9C; filename*1=b; filename="a\"b"`)
 	f.Add(`text/plain; charset="utf-8`)
@@ -60,7 +59,7 @@ func FuzzParams(f *testing.F) {
 	})
 }
 
-// TestHostileMessages has shapes that grow quadratically in careless parsers.
+// TestHostileMessages reads messages that naive parsers need quadratic time for.
 func TestHostileMessages(t *testing.T) {
 	storetest.Long(t)
 	t.Parallel()

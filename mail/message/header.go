@@ -1,9 +1,9 @@
-// Package message parses and composes mail. It reads what strangers write: whatever
-// is malformed is mended or left out, and everything that can grow has a limit.
+// Package message parses and composes mail. Anybody may have written a mail: malformed parts are
+// repaired or left out, and everything that can grow has a limit.
 //
-// It is pure: the same bytes give the same result. It imports nothing of ours, opens
-// no file and no connection, and starts no process. What needs one, such as the
-// conversion of HTML, its callers pass in as a func.
+// It is pure: the same bytes give the same result. It imports no package of this module, opens no
+// file and no connection, and starts no process. Callers pass in functions that need them, such as
+// the conversion of HTML.
 package message
 
 import (
@@ -44,13 +44,13 @@ type Header struct {
 
 	fields textproto.Header
 	body   []byte // follows the header
-	broken bool   // the header was mended or cut
+	broken bool   // the header was repaired or truncated
 }
 
 // Has reports whether the header has a field.
 func (h Header) Has(field string) bool { return h.fields.Has(field) }
 
-// ReadHeader reads the header of a mail. It never fails: it leaves out all that it cannot
+// ReadHeader reads the header of a mail. It never fails: it leaves out the parts that it cannot
 // read.
 func ReadHeader(raw []byte) Header {
 	var h Header
@@ -68,7 +68,7 @@ func ReadHeader(raw []byte) Header {
 	return h
 }
 
-// splitHeader parses the header of a mail, and mends it if necessary.
+// splitHeader parses the header of a mail, and repairs it if necessary.
 func splitHeader(raw []byte) (fields textproto.Header, body []byte, broken bool) {
 	head, body := cutHeader(raw)
 	if len(head) > MaxHeader {
@@ -104,7 +104,7 @@ func cutHeader(raw []byte) (head, body []byte) {
 	return raw, nil
 }
 
-// mendHeader leaves out the lines that belong to no field.
+// mendHeader removes the lines that belong to no field.
 func mendHeader(head []byte) []byte {
 	var out bytes.Buffer
 	inField := false
@@ -115,7 +115,7 @@ func mendHeader(head []byte) []byte {
 		case len(line) > 0 && (line[0] == ' ' || line[0] == '\t'):
 			// It continues the line above.
 		case !found || !isFieldName(name):
-			inField = false // lines that continue it go, too
+			inField = false // continuation lines are removed, too
 		default:
 			inField = true
 		}
@@ -137,9 +137,9 @@ func isFieldName(name []byte) bool {
 	return len(name) > 0
 }
 
-// readAuthor reads From, or else Sender. It sets SoleFrom only if nobody can doubt the
-// author. In a header that was mended or cut, a signature may cover another From field
-// than the one that was read.
+// readAuthor reads From, or else Sender. It sets SoleFrom only if the author is beyond doubt. In a
+// repaired or truncated header, a signature may cover another From field than the one that was
+// read.
 func (h *Header) readAuthor() {
 	values := h.fields.Values("From")
 	if len(values) == 1 { // mail programs may show any of several
@@ -159,7 +159,7 @@ func (h *Header) readAuthor() {
 // OneLine returns a text with single spaces in place of all white space.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// WithCRLF returns a mail with CRLF line ends. A file may have those of its system.
+// WithCRLF returns a mail with CRLF line ends. A file may have the line ends of its system.
 func WithCRLF(raw []byte) []byte {
 	if !HasBareLineEnd(raw) {
 		return raw

@@ -7,14 +7,13 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestMessageIDs reads the ids of mails. Whatever is malformed stands for the mail's
-// bytes.
+// TestMessageIDs reads the ids of mails. A hash of the mail replaces a malformed id.
 func TestMessageIDs(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", maxMessageID) + "@example.com"
 	for name, tt := range map[string]struct {
 		fields string
-		want   string // '' for the hash of the mail
+		want   string // "" for the hash of the mail
 	}{
 		"well-formed":                  {"Message-ID: <1@example.com>", "1@example.com"},
 		"folded":                       {"Message-ID:\r\n <1@example.com>", "1@example.com"},
@@ -62,10 +61,10 @@ func TestMessageIDs(t *testing.T) {
 			}
 			is.True(strings.HasPrefix(h.MessageID, contentPrefix) && !h.HasID)
 			is.Equal(ReadHeader(raw).MessageID, h.MessageID)                                          // the same bytes
-			is.True(ReadHeader(append(raw, 'x')).MessageID != h.MessageID)                            // other text
+			is.True(ReadHeader(append(raw, 'x')).MessageID != h.MessageID)                            // another text
 			is.True(ReadHeader([]byte("X: y\r\n"+string(raw))).MessageID != h.MessageID)              // another header
-			is.True(!CanBeNamed(h.MessageID))                                                         // no reply names it
-			is.Equal(len(ReadHeader([]byte("References: <"+h.MessageID+">\r\n\r\n")).ThreadIDs()), 0) // nor does a mail
+			is.True(!CanBeNamed(h.MessageID))                                                         // no reply can name it
+			is.Equal(len(ReadHeader([]byte("References: <"+h.MessageID+">\r\n\r\n")).ThreadIDs()), 0) // no mail can name it
 		})
 	}
 }

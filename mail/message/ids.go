@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// messageIDs returns the valid ids in a value of In-Reply-To or References. Some programs
-// write ids without angle brackets, or break the line inside of an id. Both are accepted:
-// an id that is only looked up does no harm.
+// messageIDs returns the valid ids in a value of In-Reply-To or References. Some programs write ids
+// without angle brackets, or break the line inside an id. Both are accepted, because ids are only
+// looked up.
 func messageIDs(value string) []string {
 	var ids []string
 	if strings.Contains(value, "<") {
@@ -21,7 +21,7 @@ func messageIDs(value string) []string {
 				ids = append(ids, id)
 			}
 		}
-	} else { // some programs leave the brackets out
+	} else { // some programs omit the brackets
 		ids = strings.Fields(value)
 	}
 	kept := ids[:0]
@@ -52,9 +52,9 @@ func shortMessageID(id string) string {
 	return hashPrefix + hex.EncodeToString(sum[:])
 }
 
-// readMessageID reads the id of the mail. Different mails may share an id that is
-// malformed, or one of several. Instead of such an id it sets the SHA-256 of the whole
-// mail, so that only the same bytes count as the same mail.
+// readMessageID reads the id of the mail. Different mails may share an id if it is malformed, or
+// one of several. Then readMessageID sets the SHA-256 of the whole mail instead, so that only equal
+// bytes count as the same mail.
 func (h *Header) readMessageID(raw []byte) {
 	values := slices.Compact(h.fields.Values("Message-Id"))
 	if len(values) == 1 {
@@ -84,13 +84,13 @@ const (
 	hashPrefix    = "sha256:"  // of an id that is too long
 )
 
-// CanBeNamed reports whether a reply can name a stored id in In-Reply-To. That takes
-// ASCII, for mail servers without SMTPUTF8.
+// CanBeNamed reports whether a reply can name a stored id in In-Reply-To. The id must be ASCII, for
+// mail servers without SMTPUTF8.
 func CanBeNamed(id string) bool {
 	return strings.Contains(id, "@") && strings.IndexFunc(id, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 
-// ThreadIDs returns the ids of mails that this one may answer, the likeliest first.
+// ThreadIDs returns the ids of mails that this one may answer, the most probable first.
 func (h Header) ThreadIDs() []string {
 	ids := slices.Clone(h.InReplyTo)
 	for _, id := range slices.Backward(h.References) {

@@ -8,7 +8,7 @@ import (
 	"journeyman/runner/tool"
 )
 
-// TestMain lets this program be what converts pages in the real one.
+// TestMain makes this program work as a document reader, as the real program does.
 func TestMain(m *testing.M) {
 	sandbox.BeFilter(os.Args, tool.Filters())
 	os.Exit(m.Run())

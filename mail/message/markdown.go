@@ -26,8 +26,8 @@ func RenderMarkdown(markdown []byte) ([]byte, error) {
 	return htmlPolicy().SanitizeBytes(b.Bytes()), nil
 }
 
-// htmlPolicy allows the elements that Markdown has, and nothing that a mail program would load.
-// The address of a picture could carry secrets to a server, which also gets the address of the
+// htmlPolicy allows the elements of Markdown, and nothing that a mail program would load. The
+// address of a picture could carry secrets to a server, which would also get the address of the
 // reader.
 func htmlPolicy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
@@ -47,7 +47,7 @@ type imagesToLinks struct{}
 
 // Transform changes doc.
 func (imagesToLinks) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
-	// The images are collected first: a walk must not change the tree.
+	// The images are collected first, because a walk must not change the tree.
 	var images []*ast.Image
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the func returns no error
 		if img, ok := n.(*ast.Image); ok && entering {

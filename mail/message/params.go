@@ -15,11 +15,10 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// parseParams splits a field such as Content-Type into its value, in lower case, and its
-// parameters by lower-case name. Package mime refuses much that real programs write. So
-// this function accepts values without the necessary quotes, parameters in pieces and in
-// other charsets (RFC 2231), and misplaced encoded words (RFC 2047). It never fails: it
-// leaves out all that makes no sense.
+// parseParams splits a field such as Content-Type into its value, in lower case, and its parameters
+// by lower-case name. Package mime refuses many fields of real programs. So this function accepts
+// values without the necessary quotes, parameters in pieces and in other charsets (RFC 2231), and
+// misplaced encoded words (RFC 2047). It never fails: it leaves out invalid parts.
 func parseParams(header string) (value string, params map[string]string) {
 	value, rest, _ := strings.Cut(header, ";")
 	value = strings.ToLower(strings.TrimSpace(value))
@@ -28,7 +27,7 @@ func parseParams(header string) (value string, params map[string]string) {
 	for rest != "" && len(pieces) < 100 {
 		var name, text string
 		name, text, rest = nextParam(rest)
-		// Of equal names the first counts.
+		// The first of equal names counts.
 		if _, seen := pieces[name]; name != "" && !seen {
 			pieces[name] = text
 		}
@@ -148,7 +147,7 @@ func decodeWords(s string) string {
 	return printable(s)
 }
 
-// printable returns s as valid UTF-8, without control characters but tabs and line ends.
+// printable returns s as valid UTF-8, without control characters other than tabs and line ends.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f {
@@ -158,9 +157,8 @@ func printable(s string) string {
 	}, strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// toUTF8 decodes text in the charset label. If the label is missing, unknown or wrong,
-// valid UTF-8 is taken for UTF-8. Other text is taken for Windows-1252, which old
-// programs send without a label.
+// toUTF8 decodes text in the charset label. If the label is missing, unknown or wrong, valid UTF-8
+// counts as UTF-8. Other text counts as Windows-1252, which old programs send without a label.
 func toUTF8(raw []byte, label string) string {
 	label = strings.ToLower(strings.TrimSpace(label))
 	switch label {
@@ -175,7 +173,7 @@ func toUTF8(raw []byte, label string) string {
 	if utf8.Valid(raw) {
 		return string(raw)
 	}
-	// A label of UTF-8 is mostly true, and the text only damaged.
+	// A label of UTF-8 is usually right, and the text is only damaged.
 	if label == "utf-8" || label == "utf8" {
 		return strings.ToValidUTF8(string(raw), "\uFFFD")
 	}

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// A pattern is a regular expression. It is compiled when it is first used: compiling all of them
-// would make every start slower and larger. Each command that a worker runs and each document that
-// it reads is such a start.
+// A pattern is a regular expression. It is compiled at its first use, because compiling all of them
+// would make every start slower and larger. Each command of a worker, and each document that a
+// worker reads, is such a start.
 type pattern string
 
 // compiledPatterns holds the patterns that have been used, by their text.

@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// ownText returns the part of a text that its author has added to the conversation: the
-// text without quoted mails above or below it, and without a signature. It keeps quotes
-// between answers, which give them their meaning, and forwarded mails. If nothing would
-// be left, it returns the whole text.
+// ownText returns the part of a text that its author has added to the conversation: the text
+// without quoted mails above or below it, and without a signature. It keeps forwarded mails, and
+// quotes between answers, which need them as context. If nothing would be left, it returns the
+// whole text.
 func ownText(text string, forward bool) string {
 	text = tidy(text)
 	lines := strings.Split(text, "\n")
 	var kept, forwarded []string
 	if !forward && !mayQuote(text) {
-		kept = cutSignature(lines) // as in most mail, which so needs no slow pattern
+		kept = cutSignature(lines) // as for most mail, which needs no slow pattern
 	} else if at := forwardStart(lines, forward); at >= 0 {
 		kept, forwarded = cutSignature(lines[:at]), lines[at:]
 	} else {
@@ -31,9 +31,8 @@ func ownText(text string, forward bool) string {
 	return own
 }
 
-// mayQuote reports whether a text may hold another mail. Each such mail has a line above
-// it that names its author, ends with a colon or a dash, or marks a forward; or its lines
-// begin with ">".
+// mayQuote reports whether a text may hold another mail. A line above each such mail names its
+// author, ends with a colon or a dash, or marks a forward; or the lines of the mail begin with ">".
 func mayQuote(text string) bool {
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimRight(line, " \t*_")
@@ -66,8 +65,8 @@ const forwardMark pattern = `(?i)^[\s*_-]*(begin forwarded message|forwarded (me
 	`doorgestuurd bericht|begin doorgestuurd bericht|vidarebefordrat (meddelande|mejl)|videresendt (melding|besked)|` +
 	`przekazana wiadomo[śs][ćc]|пересылаемое сообщение|переслан\S* сообщени\S|转发的邮件|已转发邮件|転送メッセージ|転送された)[^\n]{0,40}?[\s*_:-]*$`
 
-// forwardStart returns the line at which a forwarded mail begins. It returns -1 if there is
-// none, and the number of lines if a forward has no such line.
+// forwardStart returns the index of the line at which a forwarded mail begins. It returns -1 if
+// there is none, and the number of lines if a forward has no such line.
 func forwardStart(lines []string, forward bool) int {
 	for i, line := range lines {
 		if forward {
@@ -94,7 +93,7 @@ const originalMark pattern = `(?i)^[\s*_-]*(original (message|appointment)|reply
 	`ursprungligt meddelande|opprinnelig melding|oprindelig meddelelse|alkuper[äa]inen viesti|wiadomo[śs][ćc] oryginalna|` +
 	`исходное сообщение|原始邮件|原始郵件|元のメッセージ)[\s*_:-]*$`
 
-// cutHistory cuts off an older mail that stands at the end without quote marks.
+// cutHistory removes an older mail without quote marks from the end.
 func cutHistory(lines []string) []string {
 	for i := range min(len(lines), maxSearched) {
 		if isHistory(lines, i) {
@@ -120,7 +119,7 @@ func isHistory(lines []string, i int) bool {
 	if n == 0 {
 		return false
 	}
-	// Quote marks below the sentence are the business of cutQuotes.
+	// cutQuotes handles quote marks below the sentence.
 	rest := firstText(lines[i+n:])
 	return rest != "" && !strings.HasPrefix(rest, ">")
 }
@@ -135,8 +134,8 @@ func firstText(lines []string) string {
 	return ""
 }
 
-// Limits of the search for quotes. No person writes a mail beyond them, and a program
-// must not make the search slow.
+// Limits of the search for quotes. Mails of people are within them, and a program must not make the
+// search slow.
 const (
 	maxSearched = 5000 // lines
 	maxBlocks   = 200  // quotes
@@ -199,8 +198,8 @@ func headerName(line string) string {
 	return headerNames[strings.ToLower(strings.TrimSpace(name))]
 }
 
-// Patterns of the sentence above a quote, "On <date>, <name> wrote:", in the languages of
-// common mail programs. The first one also matches the beginning of the sentence.
+// Patterns of the sentence above a quote, "On <date>, <name> wrote:", in the languages of common
+// mail programs. The first pattern also matches the beginning of the sentence.
 const (
 	attributionSentence pattern = `(?i)^\s*(on|le|el|il|em|op|am|den|dne|dnia|w dniu|в|на|ke|pe|ti|ma|på|d\.|kl\.|om) .*` +
 		`(wrote|a écrit|escribió|ha scritto|escreveu|schreef|schrieb|geschrieben|skrev|napsala?|pisze|napisał(\(?a\)?)?|пишет|` +
@@ -210,8 +209,8 @@ const (
 		`|.*[@<\d].*(写道|寫道|書きました|のメール|작성|님이 쓴 글)[^:：]{0,20})\s*[:：]\s*$`
 )
 
-// attribution returns the number of lines of the sentence above a quote, which programs
-// wrap. It returns 0 if the lines do not begin with such a sentence.
+// attribution returns the number of lines of the sentence above a quote, which may be wrapped. It
+// returns 0 if the lines do not begin with such a sentence.
 func attribution(lines []string, form *regexp.Regexp) int {
 	joined := ""
 	for n := range min(3, len(lines)) {
@@ -272,8 +271,8 @@ func withAttribution(lines []string, begin int) int {
 	return begin
 }
 
-// namesAuthor reports whether a line must be the one above a quote, in any language: it
-// has an address and a digit, and ends with a colon.
+// namesAuthor reports whether a line is the one above a quote, in any language: it has an address
+// and a digit, and ends with a colon.
 func namesAuthor(line string) bool {
 	return len(line) < 300 && !strings.HasPrefix(line, ">") && strings.ContainsAny(line, "0123456789") &&
 		strings.Contains(line, "@") && (strings.HasSuffix(line, ":") || strings.HasSuffix(line, "："))
@@ -283,7 +282,7 @@ func namesAuthor(line string) bool {
 // keeps quotes that have answers between them.
 func cutQuotes(lines []string) []string {
 	blocks := quoteBlocks(lines)
-	if len(blocks) == 0 || len(blocks) == maxBlocks { // which are too many to know the last one
+	if len(blocks) == 0 || len(blocks) == maxBlocks { // with so many, the last one is unknown
 		return lines
 	}
 	last := blocks[len(blocks)-1]
@@ -292,7 +291,7 @@ func cutQuotes(lines []string) []string {
 		if before := lines[:last.begin]; firstText(before) != "" {
 			return before
 		}
-		return lines // the mail is nothing but a quote
+		return lines // the mail is only a quote
 	}
 	if first := blocks[0]; len(blocks) == 1 && firstText(lines[:first.begin]) == "" {
 		return lines[first.end:]
@@ -307,13 +306,13 @@ const mobileLine pattern = `(?i)^[\s\[(]*((sent|get|gesendet|von meinem|diese na
 	`mailbox|aquamail|k-9 mail|thunderbird|gmx|web\.de|fastmail|apple mail|gmail|telefon|телефона|iphone'a)\b.{0,60}|` +
 	`(iphone|ipad)から送信|发自我的\s?(iphone|ipad|手机).{0,10})[\s\])]*$`
 
-// cutSignature cuts off the signature (RFC 3676, section 4.3) and the line that mail
-// programs add below a mail.
+// cutSignature removes the signature (RFC 3676, section 4.3) and the line that mail programs add
+// below a mail.
 func cutSignature(lines []string) []string {
 	for i := len(lines) - 1; i >= 0; i-- {
 		line := lines[i]
-		// The delimiter has lost its trailing space, so it looks like the rule of a table.
-		// A long text below it is therefore no signature.
+		// The delimiter has lost its trailing space, so it could be a horizontal rule. A long text
+		// below it is therefore no signature.
 		if (line == "--" || line == "—" || line == "\\--") && len(lines)-i <= 20 {
 			lines = lines[:i]
 		}

@@ -17,8 +17,8 @@ type Reply struct {
 	FromName string
 	To       string // address
 	ReplyTo  string // address
-	Original Header // header of the mail that this one answers; zero if it answers none
-	Title    string // subject of a mail that answers none; "" for a reply
+	Original Header // header of the original mail; zero if this is no reply
+	Title    string // subject of a mail that is no reply; "" for a reply
 	Text     string
 	HTML     string // the same as a page
 	Files    []ReplyFile
@@ -48,8 +48,8 @@ func (r Reply) Subject() string {
 // replyPrefix matches the beginning of the subjects of replies.
 const replyPrefix pattern = `(?i)^\s*(re|aw|sv|antw|vs|odp|ynt|回复|答复)\s*(\[\d+\])?\s*[:：]`
 
-// Write writes the whole mail: the text and the page as two forms of one part, and
-// after them the files.
+// Write writes the whole mail: the text and the page as two forms of one part, followed by the
+// files.
 func (r Reply) Write(w io.Writer) error {
 	// Without files the mail needs no outer multipart/mixed part.
 	if len(r.Files) == 0 {
@@ -78,9 +78,9 @@ func (r Reply) Write(w io.Writer) error {
 	return parts.Close()
 }
 
-// header returns the header of the reply. It puts the reply into the thread of the
-// original (RFC 5322, section 3.6.4). It also marks it as written by a program
-// (RFC 3834), so that no other program answers it.
+// header returns the header of the reply. It puts the reply into the thread of the original (RFC
+// 5322, section 3.6.4). It also marks the reply as automatic (RFC 3834), so that no other program
+// answers it.
 func (r Reply) header() mail.Header {
 	var h mail.Header
 	h.SetDate(r.Date)
@@ -103,8 +103,8 @@ func (r Reply) header() mail.Header {
 	return h
 }
 
-// references returns the references of the original, and the id of the original. Of
-// a long list it keeps the first and the newest.
+// references returns the references of the original, and its id. Of a long list it keeps the first
+// one and the newest ones.
 func (r Reply) references() []string {
 	const most = 20
 	refs := r.Original.References
@@ -116,7 +116,7 @@ func (r Reply) references() []string {
 	}
 	var list []string
 	for _, id := range append(refs, r.Original.MessageID) {
-		// Old mail servers carry nothing but ASCII in a header.
+		// Old mail servers allow only ASCII in a header.
 		if isPrintableASCII(id) && !strings.ContainsAny(id, " <>") {
 			list = append(list, id)
 		}

@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// ConvertHTML converts the HTML parts of one mail to text, with quotes as lines that
-// begin with ">". It returns nil if it cannot convert a page: the pages then only keep
-// their words. An error ends the reading of the mail, which the sender has to repeat.
+// ConvertHTML converts the HTML parts of one mail to text, with quotes as lines that begin with
+// ">". It returns nil if it cannot convert a page: the pages then only keep their words. An error
+// ends the reading of the mail, and the sender has to repeat it.
 //
-// Implementations must not trust a page: it may make its converter use all memory or
-// time.
+// Implementations must not trust a page: it may make the converter use all memory or time.
 type ConvertHTML func(pages []string) (texts []string, err error)
 
 // A piece is plain text, or a page.
@@ -20,8 +19,8 @@ type piece struct {
 	isHTML bool
 }
 
-// content is the text of a part, in up to two forms. Pages are converted at the end, and
-// only if they are needed: most mails with HTML say the same in plain text.
+// content is the text of a part, in up to two forms. Pages are converted at the end, and only if
+// they are needed: most mails with HTML have the same content in plain text.
 type content struct {
 	plain []piece // has pages, too, if it joins parts of both kinds
 	html  []piece
@@ -29,8 +28,8 @@ type content struct {
 
 func plainContent(text string) content { return content{plain: []piece{{text: text}}} }
 
-// hasPlain reports whether the plain form says anything. A page counts, because its text is
-// unknown before its conversion.
+// hasPlain reports whether the plain form has content. A page counts, because its text is unknown
+// before its conversion.
 func (c content) hasPlain() bool {
 	return slices.ContainsFunc(c.plain, func(p piece) bool { return p.isHTML || strings.TrimSpace(p.text) != "" })
 }
@@ -43,8 +42,8 @@ func (c content) best() []piece {
 	return c.html
 }
 
-// bestOf merges parts that say the same in several forms. The first plain form counts,
-// and the last page.
+// bestOf merges parts with the same content in several forms. It keeps the first plain form and the
+// last page.
 func bestOf(all []content) content {
 	var c content
 	for _, a := range all {
@@ -91,7 +90,7 @@ func joinPieces(pieces []piece) string {
 func (b *bodyReader) textOf(c content) string {
 	text := joinPieces(b.converted(c.best()))
 	if strings.TrimSpace(text) == "" && c.hasPlain() {
-		text = joinPieces(c.plain) // it only points to a page, which turned out to be empty
+		text = joinPieces(c.plain) // it only points to a page, which is empty
 	}
 	if len(text) > maxText {
 		b.broken = true
@@ -111,7 +110,7 @@ func (b *bodyReader) converted(pieces []piece) []piece {
 	if len(pages) == 0 {
 		return pieces
 	}
-	// All pages are converted together, since each conversion costs a process.
+	// All pages are converted together, because each conversion needs a process.
 	texts, err := b.convert(pages)
 	if b.err = err; texts == nil {
 		b.broken = true
@@ -128,8 +127,8 @@ func (b *bodyReader) converted(pieces []piece) []piece {
 	return pieces
 }
 
-// withoutTags returns the words of a page that cannot be converted. It reads the page once
-// and builds no tree, so that no page can make it slow.
+// withoutTags returns the words of a page that cannot be converted. It reads the page once and
+// builds no tree, so that no page can make it slow.
 func withoutTags(page string) string {
 	var b strings.Builder
 	for len(page) > 0 {
@@ -143,7 +142,7 @@ func withoutTags(page string) string {
 			break // an unfinished tag has no words
 		}
 		page = after
-		// Eight characters tell all tags apart that matter here.
+		// Eight characters are enough for the tags that matter here.
 		name, _, _ := strings.Cut(strings.ToLower(tag[:min(len(tag), 8)]), " ")
 		switch {
 		case strings.HasPrefix(name, "script"):
@@ -168,8 +167,8 @@ func separator(tag string) string {
 	return ""
 }
 
-// afterElement returns the rest of a page behind an end tag, such as "</script". Without
-// the tag it returns an empty string.
+// afterElement returns the rest of a page after an end tag, such as "</script". Without the tag it
+// returns an empty string.
 func afterElement(page, end string) string {
 	for at := 0; ; at++ {
 		next := strings.Index(page[at:], "</")
