@@ -1,11 +1,10 @@
-// Holds handlers/openapi.yaml to what openapi-typescript makes of it: a client
-// with the generated types compiles, and works against a real server.
+// Checks handlers/openapi.yaml with openapi-typescript: a client with the generated types must
+// compile, and work with a real server.
 //
 //   node client-check.js BASE_URL API_KEY     (compiled by `tsc -p .ci`)
 //
-// Lines under @ts-expect-error must not compile: they hold that the types are not
-// merely loose. The server must have the offline model, no rate limit, and leave
-// to reach this machine.
+// Lines after @ts-expect-error must not compile: they check that the types are not too loose. The
+// server must have the offline model, no rate limit, and permission to reach this machine.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -21,7 +20,7 @@ const [base, key] = process.argv.slice(2);
 assert.ok(base && key, 'usage: node client-check.js BASE_URL API_KEY');
 const client = createClient<paths>({ baseUrl: base, headers: { Authorization: `Bearer ${key}` } });
 
-// must returns the data of an answer, and fails where the request was refused.
+// must returns the data of an answer, and fails if the request was refused.
 function must<T>(answer: { data?: T; error?: unknown; response: Response }): T {
   assert.ok(answer.data !== undefined, `${answer.response.status} ${JSON.stringify(answer.error)}`);
   return answer.data;
@@ -99,7 +98,7 @@ test('tasks are listed, read, turned through and cancelled', async () => {
   const { items } = must(await client.GET('/api/tasks/{taskId}/turns', { params: { path } }));
   assert.equal(items[0]?.input, 'Say hello.');
   const cancelled = must(await client.POST('/api/tasks/{taskId}/cancel', { params: { path } }));
-  assert.equal(cancelled.task.status, 'completed'); // it had ended
+  assert.equal(cancelled.task.status, 'completed'); // the task had ended
 });
 
 test('a task takes files as multipart', async () => {
@@ -108,7 +107,7 @@ test('a task takes files as multipart', async () => {
   form.set('file', new Blob(['The harbour is closed.']), 'note.txt');
   const run = must(
     await client.POST('/api/tasks', {
-      body: { input: 'Read note.txt.' }, // what the types ask for; what is sent is the form
+      body: { input: 'Read note.txt.' }, // for the types; the form is sent instead
       bodySerializer: () => form,
     }),
   );

@@ -1,9 +1,9 @@
-// Holds the dashboard of .package/monitoring against the types that Grafana publishes.
+// Checks the dashboard of .package/monitoring against the types that Grafana publishes.
 //
 //   node .ci/dashboard-check.mjs
 //
-// JSON that is imported loses its literals, so this writes it into a module of TypeScript. The
-// compiler then refuses unknown fields, too.
+// Imported JSON loses its literals, so this script writes the dashboard into a TypeScript module.
+// Then the compiler also refuses unknown fields.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const dashboard = readFileSync('.package/monitoring/dashboard.json', 'utf8');
 const fieldsOf = { timeseries: 'GraphFieldConfig', stat: 'Record<string, never>' };
 const optionsOf = { timeseries: 'timeseries.Options', stat: 'stat.Options' };
 
-// The published types name enumerations where the JSON has their values.
+// The published types have enumerations where the JSON has their values.
 let module = `
 import type { Dashboard, GraphFieldConfig, Panel, RowPanel } from '@grafana/schema';
 import type * as timeseries from '@grafana/schema/dist/esm/raw/composable/timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen';

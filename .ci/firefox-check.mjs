@@ -1,6 +1,5 @@
-// Uses the dashboard of a running server in Firefox, by the labels and names that a person
-// reads. No page may report an error, break its own content security policy, or be wider
-// than a phone.
+// Uses the dashboard of a running server in Firefox, by visible labels and names. No page may
+// report an error, violate its own content security policy, or be wider than a phone.
 //
 //   node firefox-check.mjs BASE_URL API_KEY PASSWORD
 //
@@ -28,7 +27,7 @@ before(async () => {
   page = await browser.newPage();
   page.setDefaultTimeout(patience);
   await page.setViewport(wide);
-  // An error of a page is also what its content security policy has forbidden.
+  // Violations of the content security policy are also errors of a page.
   page.on('pageerror', (error) => problems.push(`${page.url()}: ${error}`));
   page.on('console', (message) => {
     if (message.type() === 'error') problems.push(`${page.url()}: console: ${message.text()}`);
@@ -41,8 +40,8 @@ before(async () => {
 
 after(() => browser?.close());
 
-// step is a test that goes on where the one before has arrived: after a failure the rest
-// would only wait.
+// step is a test that continues from the state of the last one: after a failure, the others would
+// only wait.
 let going = true;
 function step(name, run) {
   test(name, async (t) => {
@@ -54,14 +53,14 @@ function step(name, run) {
   });
 }
 
-// Where the elements of a role are. A script finds them: Firefox and Chromium do not agree
-// on the role of a password field.
+// The selectors of the elements of a role. A script finds them, because Firefox and Chromium do not
+// agree on the role of a password field.
 const roles = {
   button: 'button, summary', link: 'a[href]', heading: 'h1, h2, h3', dialog: '[role=dialog]', combobox: 'select, [role=combobox]',
   checkbox: 'input[type=checkbox]', radio: 'input[type=radio]', textbox: 'textarea, input:not([type=checkbox], [type=radio], [type=hidden])',
 };
 
-// named returns the visible element with a role and a name: its label, or the text on it.
+// named returns the visible element with a role and a name: its label or its text.
 function named(role, name) {
   const find = (css, name) => {
     const words = (node) => node.innerText.replace(/\s+/g, ' ').trim();
@@ -79,7 +78,7 @@ async function click(role, name) {
   await element.click();
 }
 
-// clickTo clicks what leads to another page, and waits for that page.
+// clickTo clicks an element that leads to another page, and waits for that page.
 async function clickTo(role, name) {
   await Promise.all([page.waitForNavigation({ waitUntil: 'load' }), click(role, name)]);
 }
@@ -88,13 +87,13 @@ async function clickTo(role, name) {
 async function fill(name, text) {
   const field = await named('textbox', name);
   await field.evaluate((node) => { node.focus(); node.select(); });
-  if (text.includes('\n')) await field.evaluate((node, value) => document.execCommand('insertText', false, value), text); // Enter would send
+  if (text.includes('\n')) await field.evaluate((node, value) => document.execCommand('insertText', false, value), text); // the Enter key would send
   else await page.keyboard.type(text);
 }
 
 const open = (path) => page.goto(new URL(path, base).href, { waitUntil: 'load' });
 
-// until waits until a function is true on the page, and returns a handle of what it returns.
+// until waits until a function is true on the page, and returns a handle of its result.
 async function until(what, test, ...values) {
   try {
     return await page.waitForFunction(test, { polling: 50 }, ...values);
@@ -117,7 +116,7 @@ async function api(method, path, body) {
 
 const script = (...lines) => ['```offline', ...lines, '```'].join('\n');
 const worker = `Harbour clerk ${Date.now()}`;
-let task, workerPath; // where the tests before have arrived
+let task, workerPath; // the state after the tests before
 
 step('a wrong password is refused, and the right one signs in', async () => {
   await open('/tasks');
@@ -129,7 +128,7 @@ step('a wrong password is refused, and the right one signs in', async () => {
   await fill('Email address', 'owner@localhost');
   await fill('Password', password);
   await clickTo('button', 'Sign in');
-  assert.equal(new URL(page.url()).pathname, '/tasks'); // what was asked for
+  assert.equal(new URL(page.url()).pathname, '/tasks'); // the requested page
 });
 
 step('a worker is written by hand', async () => {

@@ -1,5 +1,5 @@
-// Holds a running server against the official MCP software: the TypeScript client
-// lists and calls its workers, and they use the tools of the reference server.
+// Tests a running server with the official MCP software: the TypeScript client lists and calls its
+// workers, and they use the tools of the reference server.
 //
 //   node mcp-check.mjs BASE_URL API_KEY [PASSWORD]
 //
@@ -16,7 +16,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 const [base, key, password] = process.argv.slice(2);
 assert.ok(base && key, 'usage: node mcp-check.mjs BASE_URL API_KEY [PASSWORD]');
 
-// json gives the answer to a request that must succeed.
+// json returns the answer to a request that must succeed.
 async function json(method, path, body) {
   const response = await fetch(new URL(path, base), {
     method,
@@ -29,7 +29,7 @@ async function json(method, path, body) {
   return JSON.parse(text);
 }
 
-// connect gives a client.
+// connect returns a client.
 async function connect(t, authorization = `Bearer ${key}`) {
   const client = new Client({ name: 'mcp-check', version: '1.0.0' });
   await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', base), { requestInit: { headers: { Authorization: authorization } } }));
@@ -102,7 +102,7 @@ test('a worker uses the tools of the reference server', async () => {
   assert.doesNotMatch(env, /JOURNEYMAN/);
 });
 
-// post sends a form as a page of the dashboard does, and gives where it leads.
+// post sends a form as a page of the dashboard does, and returns the address of the redirect.
 async function post(path, cookie, form) {
   const response = await fetch(new URL(path, base), { method: 'POST', redirect: 'manual', body: new URLSearchParams(form),
     headers: { Cookie: cookie, 'Sec-Fetch-Site': 'same-origin', Accept: 'text/html' } });
@@ -110,7 +110,7 @@ async function post(path, cookie, form) {
   return { location: response.headers.get('location'), cookie: response.headers.get('set-cookie')?.split(';')[0] };
 }
 
-// A person signs in with a browser, and allows what the client asks for.
+// A user signs in with a browser, and allows the client's request.
 async function allow(url) {
   const { cookie } = await post('/sign-in', '', { email: 'owner@localhost', password });
   const page = await (await fetch(url, { headers: { Cookie: cookie, Accept: 'text/html' } })).text();
@@ -153,7 +153,7 @@ test('the client gets access by OAuth, renews it, and is refused when it is revo
   assert.match(texts(result), /^Hello\./);
 
   const first = known.tokens;
-  known.tokens = { ...first, access_token: 'jm_oauth_expired' }; // as an hour later
+  known.tokens = { ...first, access_token: 'jm_oauth_expired' }; // an expired token
   await open();
   assert.notEqual(known.tokens.refresh_token, first.refresh_token);
   assert.equal((await fetch(new URL('/api/me', base), { headers: { Authorization: `Bearer ${known.tokens.access_token}` } })).status, 401);

@@ -14,7 +14,7 @@ import { LLMock } from '@copilotkit/aimock';
 const program = process.env.PROGRAM;
 assert.ok(program, 'PROGRAM names the built program');
 
-// What the mock knows of Ollama ends at its chat: the rest is answered here.
+// The mock implements only Ollama's chat: this server answers the other requests.
 const show = {
   async handleRequest(req, res) {
     req.resume();
@@ -41,7 +41,7 @@ const wires = {
   ollama: () => ['ollama:qwen3:8b', { OLLAMA_HOST: mock.url }],
 };
 
-// run runs one task and returns what the program prints, and its exit status.
+// run runs one task and returns the output of the program, and its exit status.
 async function run(wire, instruction) {
   const [model, env] = wires[wire]();
   const data = mkdtempSync(join(tmpdir(), 'providers-'));
@@ -59,7 +59,7 @@ async function run(wire, instruction) {
   }
 }
 
-// bodies returns the bodies of the requests whose conversation holds the instruction.
+// bodies returns the bodies of the requests whose conversation contains the instruction.
 const bodies = (instruction) => mock.getRequests().map((r) => r.body).filter((b) => JSON.stringify(b ?? '').includes(instruction));
 
 for (const wire of Object.keys(wires)) {

@@ -2,10 +2,10 @@
 //
 //   node requests-check.mjs FOLDER
 //
-// FOLDER holds the bodies that TestRequestBodies keeps, as WIRE-NAME.json. Each becomes an
-// object literal that must satisfy the SDK's type of a streaming request, so a field that
-// is misspelt, missing, unknown or of another type fails. The wrong bodies at the end must
-// not compile: they hold that the types are not merely loose.
+// FOLDER holds the bodies that TestRequestBodies keeps, as WIRE-NAME.json. Each becomes an object
+// literal that must satisfy the SDK's type of a streaming request, so that a misspelt, missing or
+// unknown field, or one of another type, fails. The invalid bodies at the end must not compile:
+// they check that the types are not too loose.
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ const types = {
   anthropic: 'Anthropic.MessageCreateParamsStreaming',
 };
 
-// Changes that make a body wrong, with the wires whose type must refuse it.
+// Changes that make a body invalid, with the wires whose type must refuse it.
 const wrongs = {
   'no model': [(b) => delete b.model, ['chat', 'anthropic']],
   'an unknown field': [(b) => (b.max_token = 5), ['chat', 'responses', 'anthropic']],
@@ -47,7 +47,7 @@ for (const wire of Object.keys(types)) {
 }
 writeFileSync(join(out, 'requests.ts'), source);
 
-// Each wrong body stands on one line, which the mark before it covers.
+// Each invalid body is on one line, after its mark.
 let wrong = "import type OpenAI from 'openai';\nimport type Anthropic from '@anthropic-ai/sdk';\n\n";
 for (const [what, [change, wires]] of Object.entries(wrongs)) {
   for (const wire of wires) {

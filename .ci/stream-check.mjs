@@ -1,5 +1,5 @@
-// Holds the event stream of a running server to its promise: that the AI SDK's
-// readers take it as it is, and build from it what `messages` holds.
+// Checks the event stream of a running server: the AI SDK's readers must accept it unchanged, and
+// build the messages of `messages` from it.
 //
 //   node stream-check.mjs BASE_URL API_KEY
 //
@@ -12,10 +12,10 @@ import * as read from './stream-readers.mjs';
 
 const [base, key] = process.argv.slice(2);
 assert.ok(base && key, 'usage: node stream-check.mjs BASE_URL API_KEY');
-const seconds = 60; // for any one request
+const seconds = 60; // for each request
 const authorization = { Authorization: `Bearer ${key}` };
 
-// call sends a request and gives the response, whatever its status.
+// call sends a request and returns the response, with any status.
 function call(method, path, body, headers = {}) {
   const form = body instanceof FormData;
   return fetch(new URL(path, base), {
@@ -26,7 +26,7 @@ function call(method, path, body, headers = {}) {
   });
 }
 
-// json gives the answer to a request that must succeed.
+// json returns the answer to a request that must succeed.
 async function json(method, path, body) {
   const response = await call(method, path, body);
   const text = await response.text();
@@ -34,7 +34,7 @@ async function json(method, path, body) {
   return JSON.parse(text);
 }
 
-// stream gives all of an event stream that the server must end.
+// stream returns a whole event stream that the server must end.
 async function stream(method, path, body, headers) {
   const response = await call(method, path, body, headers);
   if (!response.ok) assert.fail(`${method} ${path}: ${response.status} ${await response.text()}`);
@@ -44,7 +44,7 @@ async function stream(method, path, body, headers) {
 
 const script = (...lines) => ['```offline', ...lines, '```'].join('\n');
 
-// found gives the ids and the run of the turn that a stream told of.
+// found returns the ids and the run of the turn in a stream.
 async function found(events) {
   const { taskId, turnId } = events.find(({ chunk }) => chunk.type === 'start').chunk.messageMetadata;
   const { task } = await json('GET', `/api/tasks/${taskId}`);
@@ -55,7 +55,7 @@ async function found(events) {
 const types = (events) => events.map(({ chunk }) => chunk.type);
 const only = (events, type) => events.map(({ chunk }) => chunk).filter((chunk) => chunk.type === type);
 
-// checkProtocol holds the stream of one turn to what the schemas leave open.
+// checkProtocol checks the rules that the schemas do not express, in the stream of one turn.
 function checkProtocol(events) {
   const plain = types(events).filter((type) => !type.startsWith('data-'));
   assert.equal(plain[0], 'start');
@@ -68,8 +68,7 @@ function checkProtocol(events) {
   }
 }
 
-// checkTurn holds the stream of one turn to all that is promised of it, and gives
-// what is known of the turn.
+// checkTurn checks the stream of one turn, and returns the facts about the turn.
 async function checkTurn(text, { errors = [] } = {}) {
   const events = read.finished(text);
   checkProtocol(events);
@@ -90,8 +89,8 @@ async function checkTurn(text, { errors = [] } = {}) {
   return { ...turn, events, message: stored[1] };
 }
 
-// checkMessages has the versions take the stored messages as a conversation that
-// another model could go on with.
+// checkMessages checks that the versions accept the stored messages as a conversation that another
+// model could continue.
 async function checkMessages(messages) {
   for (const [name, ai] of Object.entries({ ...read.readers, ...read.strictReaders })) {
     const valid = await ai.validateUIMessages({ messages: structuredClone(messages) });
@@ -227,7 +226,7 @@ test('a reader that comes back after any event', async () => {
   for (const [index, { id }] of turn.events.entries()) {
     const rest = read.finished(await stream('GET', path, undefined, { 'Last-Event-ID': id }));
     const whole = read.sse([...turn.events.slice(0, index + 1), ...rest]);
-    read.finished(whole); // no id comes twice
+    read.finished(whole); // no id occurs twice
     for (const [name, ai] of Object.entries(read.readers)) {
       const built = await read.build(ai, whole);
       assert.deepEqual(built, { messages: [turn.message], errors: [] }, `what ${name} builds after coming back at event ${index}`);
@@ -240,7 +239,7 @@ test('a reader that comes back after any event', async () => {
   assert.equal(await stream('GET', path, undefined, { 'Last-Event-ID': 'no-such-id' }), all, 'an unknown id replays everything');
 });
 
-// wideEvents reads the worker-wide stream of a response until enough says so.
+// wideEvents reads the worker-wide stream of a response until enough returns true.
 async function wideEvents(response, enough) {
   read.checkHeaders(response);
   let text = '';
@@ -276,7 +275,7 @@ test('the stream of all of a worker', async () => {
   }
 });
 
-// pendingApprovals gives what a task waits for, once there are as many as expected.
+// pendingApprovals returns the waiting approvals of a task, once there are as many as expected.
 async function pendingApprovals(path, count) {
   for (const begun = Date.now(); Date.now() - begun < seconds * 1000; await new Promise((next) => setTimeout(next, 20))) {
     const run = await json('GET', path);
@@ -288,7 +287,7 @@ async function pendingApprovals(path, count) {
 
 const decide = (taskId, { id }, approved, reason) => json('POST', `/api/tasks/${taskId}/approvals/${id}`, { approved, reason });
 
-// careful makes a worker that asks before it writes, and gives its path.
+// careful creates a worker whose writes need approval, and returns its path.
 async function careful() {
   const worker = await json('POST', '/api/workers', { approvalTools: ['write_file'] });
   return `/api/workers/${worker.id}`;
@@ -314,12 +313,12 @@ test('a turn that rests for approvals, read by those who do not know them', asyn
   assert.deepEqual(message.parts.filter(({ type }) => type === 'dynamic-tool').map(({ state }) => state), ['output-available', 'output-error']);
 });
 
-// checkSchemaOf has the versions validate the messages of a turn that rests.
+// checkSchemaOf makes the versions validate the messages of a suspended turn.
 async function checkSchemaOf(messages, versions = { ...read.readers, ...read.strictReaders }) {
   for (const ai of Object.values(versions)) await ai.validateUIMessages({ messages: structuredClone(messages) });
 }
 
-// asBuilt leaves out of a message what no chunk tells: what was answered.
+// asBuilt removes from a message the parts that no chunk contains: answers to questions.
 const asBuilt = (message) => ({
   ...message,
   parts: message.parts.map((part) => (part.approval ? { ...part, approval: { id: part.approval.id } } : part)),
@@ -357,7 +356,7 @@ test('a turn that rests for approvals, read by those who know them', async () =>
   assert.deepEqual(await read.build(newest, text), { messages: [asBuilt(stored[1])], errors: [] });
   const whole = await stream('GET', `${six}&stream=true&taskId=${taskId}`);
   assert.deepEqual(await read.build(newest, whole), { messages: [asBuilt(stored[1])], errors: [] }, 'a replay');
-  for (const [index, { id }] of events.entries()) { // coming back after any event, over the rests
+  for (const [index, { id }] of events.entries()) { // reconnecting after any event, also during suspensions
     const rest = read.finished(await stream('GET', `${six}&stream=true&taskId=${taskId}`, undefined, { 'Last-Event-ID': id }));
     const both = read.sse([...events.slice(0, index + 1), ...rest]);
     assert.deepEqual((await read.build(newest, both)).messages, [asBuilt(stored[1])], `after event ${index}`);

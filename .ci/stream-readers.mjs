@@ -1,22 +1,22 @@
-// How clients read the event stream: by the rules of server-sent events, and with
-// the AI SDK in each version promised. Used by stream-check.mjs.
+// The clients of the event stream: a reader by the rules of server-sent events, and the AI SDK in
+// each supported version. Used by stream-check.mjs.
 
 import assert from 'node:assert/strict';
 import * as ai5 from 'ai5';
 import * as ai6 from 'ai6';
 import * as strict from 'ai6strict';
 
-// The versions whose readers must build what `messages` holds.
+// The versions whose readers must build the messages of `messages`.
 export const readers = { 'ai 5.0.277': ai5, 'ai 6.0.326': ai6 };
 
-// These refuse any field that the protocol does not name. Their readers differ in
-// what they build (no id on reasoning), so they only check chunks.
+// These versions refuse fields that the protocol does not name. Their readers build other messages
+// (without ids of reasoning), so they only check chunks.
 export const strictReaders = { 'ai 6.0.0': strict };
 
-// These know approvals: they are what `?aiSdk=6` is for.
+// These versions know approvals: `?aiSdk=6` is for them.
 export const approvalReaders = { 'ai 6.0.326': ai6, 'ai 6.0.0': strict };
 
-// What the AI SDK's own servers send.
+// The headers of the AI SDK's own servers.
 const headers = {
   'content-type': /^text\/event-stream(; ?charset=utf-8)?$/,
   'cache-control': /no-cache|no-store/,
@@ -30,8 +30,8 @@ export function checkHeaders(response) {
   }
 }
 
-// parse gives the events of a stream, and refuses what an EventSource or another
-// reader could take otherwise: event names, several data lines, a cut-off end.
+// parse returns the events of a stream. It refuses anything that an EventSource or another reader
+// could read differently: event names, several data lines, an incomplete end.
 export function parse(text) {
   assert.ok(!text.includes('\r'), 'lines end with LF');
   assert.ok(text.endsWith('\n\n'), 'the last event is complete');
@@ -48,7 +48,7 @@ export function parse(text) {
   return events;
 }
 
-// finished gives a closed stream as its events less [DONE], each with its chunk.
+// finished returns the events of a closed stream without [DONE], each with its chunk.
 export function finished(text) {
   const events = parse(text);
   assert.equal(events.pop()?.data, '[DONE]', 'the last event');
@@ -65,7 +65,7 @@ const body = (text) => new Response(text).body;
 
 export const sse = (events) => events.map(({ id, data }) => `id: ${id}\ndata: ${data}\n\n`).join('') + 'data: [DONE]\n\n';
 
-// checkSchema holds each chunk to a version's schema.
+// checkSchema validates each chunk with a version's schema.
 export async function checkSchema(ai, text) {
   const results = ai.parseJsonEventStream({ stream: body(text), schema: ai.uiMessageChunkSchema });
   for await (const result of iterate(results)) {
@@ -73,8 +73,8 @@ export async function checkSchema(ai, text) {
   }
 }
 
-// transported gives the chunks as useChat's transport does; it throws at the first
-// that the version's schema refuses.
+// transported returns the chunks of useChat's transport. It throws at the first one that the
+// version's schema refuses.
 export async function transported(ai, text) {
   const transport = new ai.DefaultChatTransport({ api: 'http://localhost/', fetch: async () => new Response(text) });
   const stream = await transport.sendMessages({ chatId: 'c', messages: [], trigger: 'submit-message' });
@@ -83,8 +83,8 @@ export async function transported(ai, text) {
   return chunks;
 }
 
-// build gives the messages that a version's readUIMessageStream makes of a stream,
-// in the order they began, and the errors it was told.
+// build returns the messages that a version's readUIMessageStream builds from a stream, in the
+// order of their beginnings, and the errors that it received.
 export async function build(ai, text) {
   const results = ai.parseJsonEventStream({ stream: body(text), schema: ai.uiMessageChunkSchema });
   const chunks = results.pipeThrough(new TransformStream({ transform: (result, out) => out.enqueue(result.value) }));
@@ -96,7 +96,7 @@ export async function build(ai, text) {
   return { messages: [...messages.values()].map(plain), errors };
 }
 
-// chat is what useChat holds, without React: its class over a plain state.
+// chat is the class of useChat with a plain state, without React.
 export function chat(ai, transport) {
   class State {
     messages = [];
@@ -115,7 +115,7 @@ export function chat(ai, transport) {
   return new Chat();
 }
 
-// plain is a value as JSON has it: without the members that are undefined.
+// plain returns a value as JSON has it: without undefined members.
 export const plain = (value) => JSON.parse(JSON.stringify(value));
 
 export async function* iterate(stream) {

@@ -1,10 +1,10 @@
-// Holds what a running server sends to webhooks against the Standard Webhooks
-// library: that it verifies each delivery, and no other.
+// Checks the webhook deliveries of a running server with the Standard Webhooks library: it must
+// verify each delivery, and no other.
 //
 //   node webhook-check.mjs BASE_URL API_KEY
 //
-// The server must have the offline model, no rate limit, and leave to reach this
-// machine (JOURNEYMAN_MODEL, JOURNEYMAN_RATE_LIMIT, JOURNEYMAN_ALLOW_PRIVATE_NETWORK).
+// The server must have the offline model, no rate limit, and permission to reach this machine
+// (JOURNEYMAN_MODEL, JOURNEYMAN_RATE_LIMIT, JOURNEYMAN_ALLOW_PRIVATE_NETWORK).
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -14,9 +14,9 @@ import { Webhook } from 'standardwebhooks';
 
 const [base, key] = process.argv.slice(2);
 assert.ok(base && key, 'usage: node webhook-check.mjs BASE_URL API_KEY');
-const seconds = 60; // for any one request
+const seconds = 60; // for each request
 
-// json gives the answer to a request that must succeed.
+// json returns the answer to a request that must succeed.
 async function json(method, path, body) {
   const response = await fetch(new URL(path, base), {
     method,
@@ -29,8 +29,8 @@ async function json(method, path, body) {
   return JSON.parse(text);
 }
 
-// receive starts an endpoint that answers with the statuses in turn, the last one
-// for ever, and gives what it got as next() is called.
+// receive starts an endpoint that answers with the statuses in order, the last one repeatedly. Each
+// call of next() returns the next delivery.
 async function receive(t, ...statuses) {
   const got = [];
   const server = createServer(async (request, response) => {
@@ -51,7 +51,7 @@ async function receive(t, ...statuses) {
   return { url: `http://127.0.0.1:${server.address().port}/hook`, next };
 }
 
-// hooked makes a worker whose webhook is url.
+// hooked creates a worker with the webhook url.
 async function hooked(url) {
   const { id } = await json('POST', '/api/workers', {});
   return { path: `/api/workers/${id}`, id, hook: await json('PUT', `/api/workers/${id}/webhook`, { url }) };
@@ -65,7 +65,7 @@ test('the library verifies a delivery', async (t) => {
   assert.equal(headers['x-service-token'], hook.token);
   assert.match(headers['user-agent'], /^Journeyman\/\d/);
   assert.equal(headers['content-type'], 'application/json');
-  const event = new Webhook(hook.signingSecret).verify(body, headers); // throws unless it is genuine
+  const event = new Webhook(hook.signingSecret).verify(body, headers); // throws unless the delivery is genuine
   assert.equal(event.id, headers['webhook-id']);
   assert.equal(event.type, 'task.completed');
   assert.equal(event.task.id, run.metadata.taskId);

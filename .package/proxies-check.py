@@ -59,7 +59,7 @@ try:
 except urllib.error.HTTPError as refused:
     check(refused.code == 413 and b'"error"' in refused.read(), f"a file that is too large gets {refused.code}, not the server's error")
 
-# A person signs in: the form, its cookie and the page behind it.
+# A user signs in: the form, its cookie and the page after it.
 jar = http.cookiejar.CookieJar()
 person = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
 form = urllib.parse.urlencode({"email": "owner@localhost", "password": password}).encode()
@@ -67,8 +67,8 @@ sign_in = urllib.request.Request(base + "/sign-in", data=form, headers={"Origin"
 page = person.open(sign_in, timeout=60)
 check(len(jar) > 0 and "/sign-in" not in page.geturl(), f"the sign-in ends at {page.geturl()}")
 
-# The server knows that a request comes from elsewhere, whatever a client makes up: /metrics is for
-# clients on this machine alone.
+# The server must recognize that a request comes from elsewhere, with any headers of a client:
+# /metrics is only for clients on this machine.
 try:
     call("/metrics", X_Forwarded_For="127.0.0.1")
     check(False, "/metrics answers")

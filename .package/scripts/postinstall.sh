@@ -12,7 +12,7 @@ elif ! getent passwd journeyman >/dev/null; then
     useradd --system --user-group --home-dir /var/lib/journeyman --no-create-home --shell /usr/sbin/nologin journeyman
 fi
 
-# The folder may hold the data of an earlier installation: its owner and mode alone are set.
+# The folder may hold the data of an earlier installation: only its owner and mode are set.
 install -d -m 0700 -o journeyman -g journeyman /var/lib/journeyman
 chown root:journeyman /etc/journeyman /etc/journeyman/journeyman.yaml
 chmod 0750 /etc/journeyman
@@ -20,7 +20,7 @@ chmod 0640 /etc/journeyman/journeyman.yaml
 
 if [ -d /run/systemd/system ]; then
     systemctl daemon-reload
-    # A new installation is not started: its administrator configures it first. An upgrade
-    # continues what runs.
+    # A new installation is not started, because its administrator configures it first. An upgrade
+    # restarts a running service.
     systemctl try-restart journeyman.service
 fi

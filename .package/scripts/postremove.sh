@@ -5,7 +5,7 @@ set -e
 if [ -d /run/systemd/system ]; then
     systemctl daemon-reload
 fi
-# Data that people made stays, also after a purge; so does the user who owns it.
+# The data stays, also after a purge, and so does the user who owns it.
 if [ "$1" = purge ]; then
     rm -f /etc/default/journeyman
     # dpkg has removed the configuration file. Secrets that an administrator put there stay.
