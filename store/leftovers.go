@@ -134,16 +134,20 @@ func sweepChecks(scratch string) error {
 const scratchFolder pattern = `^journeyman-(check|detect)-[0-9]+$`
 
 // sweepScratch removes the folders of killed processes from the temporary folder of the machine. It
-// spares those that a process may still use.
+// spares those that a process may still use. That folder may hold thousands of names of other programs.
 func sweepScratch(now time.Time) {
-	names, err := filepath.Glob(filepath.Join(os.TempDir(), "journeyman-*-*"))
+	scratch, err := os.Open(os.TempDir())
 	if err != nil {
-		return // the pattern is constant
+		return // the store does not need the folder
 	}
-	for _, path := range names {
-		ours := scratchFolder.compiled().MatchString(filepath.Base(path))
-		info, err := os.Lstat(path)
-		if ours && err == nil && info.IsDir() && now.Sub(info.ModTime()) > orphanAge {
+	names, _ := scratch.Readdirnames(-1) // those before an error are some
+	_ = scratch.Close()                  // nothing was written
+	for _, name := range names {
+		if !strings.HasPrefix(name, "journeyman-") || !scratchFolder.compiled().MatchString(name) {
+			continue
+		}
+		path := filepath.Join(os.TempDir(), name)
+		if info, err := os.Lstat(path); err == nil && info.IsDir() && now.Sub(info.ModTime()) > orphanAge {
 			_ = os.RemoveAll(path) // one of another user stays
 		}
 	}

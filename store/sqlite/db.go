@@ -49,13 +49,18 @@ func (db *DB) openWhole(ctx context.Context, schema string, migrations []string)
 	if err := Migrate(ctx, db.path, schema, migrations); err != nil {
 		return err
 	}
-	if err := CheckSchema(ctx, db.path, schema); err != nil {
-		return err
+	r := newReaders(dsn(db.path, reading))
+	err := r.checkSchema(ctx, db.path, schema)
+	if err == nil {
+		err = db.open(r)
 	}
-	return db.open()
+	if err != nil {
+		return errors.Join(err, r.Close())
+	}
+	return nil
 }
 
-func (db *DB) open() error {
+func (db *DB) open(r *readers) error {
 	// The write-ahead log holds 4,000 pages, as many as one page of its index can
 	// name, before they are copied into the database. So a page that changes often
 	// is copied once.
@@ -66,7 +71,7 @@ func (db *DB) open() error {
 		return err
 	}
 	db.writer.Store(w)
-	db.readers = newReaders(dsn(db.path, reading))
+	db.readers = r
 	return nil
 }
 

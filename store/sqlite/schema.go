@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"journeyman/store/engine"
 )
 
 // maxDifferences bounds the differences that an error lists.
@@ -18,14 +20,21 @@ const maxDifferences = 5
 // indexes of schema. The error names what differs. Tables of Litestream and of SQLite itself
 // do not count, nor do further indexes that are not unique.
 func CheckSchema(ctx context.Context, path, schema string) error {
+	r := newReaders(dsn(path, reading))
+	return errors.Join(r.checkSchema(ctx, path, schema), r.Close())
+}
+
+// checkSchema is CheckSchema on a connection that later queries use: SQLite reads the whole schema on
+// each new connection.
+func (r *readers) checkSchema(ctx context.Context, path, schema string) error {
+	got, err := r.objects(ctx)
+	if err != nil {
+		return fmt.Errorf("read the schema: %w", err)
+	}
+	if equalText(got, schema) {
+		return nil // nearly always: the rest takes as long as the creation of a database
+	}
 	return withDatabase(path, reading, func(c *sql.DB) error {
-		got, err := objectsOf(ctx, c)
-		if err != nil {
-			return fmt.Errorf("read the schema: %w", err)
-		}
-		if equalText(got, schema) {
-			return nil // nearly always: the rest takes as long as the creation of a database
-		}
 		list, err := differences(ctx, c, got, schema)
 		if err != nil || len(list) == 0 {
 			return err
@@ -41,14 +50,40 @@ func CheckSchema(ctx context.Context, path, schema string) error {
 // An object is a table, an index or another object of a database.
 type object struct{ kind, name, table, text string }
 
+// declaredObjects is the query for the objects that were declared.
+const declaredObjects = `SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL
+	AND name NOT GLOB 'sqlite_*' AND tbl_name NOT GLOB '_litestream_*'`
+
+// objects returns the objects that were declared, by name.
+func (r *readers) objects(ctx context.Context) (map[string]object, error) {
+	c, err := r.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer r.give(c)
+	st, err := c.prepare(declaredObjects, 0) // it runs once, and is not kept
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.query(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	all, err := scanObjects(rows)
+	return all, errors.Join(err, rows.Close())
+}
+
 // objectsOf returns the objects that were declared, by name.
 func objectsOf(ctx context.Context, c *sql.DB) (map[string]object, error) {
-	rows, err := c.QueryContext(ctx, `SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL
-		AND name NOT GLOB 'sqlite_*' AND tbl_name NOT GLOB '_litestream_*'`)
+	rows, err := c.QueryContext(ctx, declaredObjects)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
+	return scanObjects(rows)
+}
+
+func scanObjects(rows engine.Rows) (map[string]object, error) {
 	all := map[string]object{}
 	for rows.Next() {
 		var o object

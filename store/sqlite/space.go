@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"journeyman/store/engine"
@@ -116,22 +118,25 @@ func (db *DB) Checkpoint(ctx context.Context) error {
 // connection of its own, with pauses between the tables.
 func (db *DB) TableSizes(ctx context.Context) (sizes map[string]int64, err error) {
 	sizes = map[string]int64{}
-	err = withDatabase(db.path, reading, func(c *sql.DB) error {
-		names, err := column[string](ctx, c, `SELECT name FROM sqlite_schema WHERE rootpage > 0`)
+	err = withDatabase(db.path, reading, func(c *sql.DB) (err error) {
+		tables, err := tablesOfTrees(ctx, c)
 		if err != nil {
 			return err
 		}
-		for _, name := range names {
+		// One tree at a time: the log of the database grows as long as a query lasts. The database is
+		// usually small, and to prepare the query takes longer than to measure a small tree.
+		measure, err := c.PrepareContext(ctx, `SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE name = ?`)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, measure.Close()) }()
+		for _, name := range slices.Sorted(maps.Keys(tables)) {
 			begun := time.Now()
-			var table string
 			var size int64
-			// One tree at a time: the log of the database grows as long as a query lasts.
-			err := c.QueryRowContext(ctx, `SELECT (SELECT tbl_name FROM sqlite_schema WHERE name = ?1), coalesce(sum(pgsize), 0)
-				FROM dbstat WHERE name = ?1`, name).Scan(&table, &size)
-			if err != nil {
+			if err := measure.QueryRowContext(ctx, name).Scan(&size); err != nil {
 				return fmt.Errorf("measure %s: %w", name, err)
 			}
-			sizes[table] += size
+			sizes[tables[name]] += size
 			if err := breathe(ctx, time.Since(begun)); err != nil {
 				return err
 			}
@@ -139,6 +144,25 @@ func (db *DB) TableSizes(ctx context.Context) (sizes map[string]int64, err error
 		return nil
 	})
 	return sizes, db.Note(err)
+}
+
+// tablesOfTrees returns the tables to which the trees of a database belong, by the name of the tree: a
+// table or an index.
+func tablesOfTrees(ctx context.Context, c *sql.DB) (map[string]string, error) {
+	rows, err := c.QueryContext(ctx, `SELECT name, tbl_name FROM sqlite_schema WHERE rootpage > 0`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	tables := map[string]string{}
+	for rows.Next() {
+		var name, table string
+		if err := rows.Scan(&name, &table); err != nil {
+			return nil, err
+		}
+		tables[name] = table
+	}
+	return tables, rows.Err()
 }
 
 // Rewrite replaces the database file at path by one without free pages, which can return space in
