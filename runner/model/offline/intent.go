@@ -251,11 +251,28 @@ const (
 		`tl;?dr|sum (?:it|this|that|up))\b`
 )
 
+// Words without which a text does not match amountPattern or lessPattern. A text may be a megabyte long,
+// and to look for words is many times faster than to match a pattern.
+const (
+	amountWords = "sentence line bullet point takeaway"
+	lessWords   = "sum shorte condense brief tldr tl;dr"
+)
+
+// mayMatch reports whether lower, a text in lower case, has one of the words that a pattern needs.
+func mayMatch(lower, words string) bool {
+	return slices.ContainsFunc(strings.Fields(words), func(word string) bool { return strings.Contains(lower, word) })
+}
+
 // readAmount reads how much is wanted: "a summary", "in five sentences".
 func (w *intent) readAmount(text string) {
-	w.summary = w.summary || lessPattern.compiled().MatchString(text)
+	// Regular expressions take the long s for an s where case does not matter; ToLower does not.
+	lower := strings.ReplaceAll(strings.ToLower(text), "ſ", "s")
+	w.summary = w.summary || mayMatch(lower, lessWords) && lessPattern.compiled().MatchString(text)
+	if w.sentences > 0 || !mayMatch(lower, amountWords) {
+		return
+	}
 	m := amountPattern.compiled().FindStringSubmatch(text)
-	if m == nil || w.sentences > 0 {
+	if m == nil {
 		return
 	}
 	n, err := strconv.Atoi(m[1])

@@ -214,6 +214,14 @@ func TestAmounts(t *testing.T) {
 		"one two three":              {},
 		"0 sentences":                {},
 		"12345678901234567890 lines": {},
+		"FIVE \u017fENTENCES":        {sentences: 5, summary: true},  // the long s
+		"ten ta\u212aeaways":         {sentences: 10, summary: true}, // the sign of Kelvin
+		"Shorter":                    {summary: true},
+		"TL;DR":                      {summary: true},
+		"tldr":                       {summary: true},
+		"sum it up":                  {summary: true},
+		"Conden\u017fe":              {summary: true},
+		"briefly, some lines":        {},
 	} {
 		var w intent
 		w.readAmount(input)
