@@ -144,7 +144,7 @@ func (a *API) getEmailByID(w http.ResponseWriter, r *request) error {
 	if preferred(r.Request, "application/json", "message/rfc822") == "message/rfc822" {
 		if raw == nil {
 			return store.Errorf(store.NotFound,
-				"the mail is not composed yet, or older than the sources of mail are kept")
+				"the mail is not composed yet, or its source was deleted because of its age")
 		}
 		w.Header().Set("Content-Type", "message/rfc822")
 		_, _ = w.Write(raw) // the client may have disconnected

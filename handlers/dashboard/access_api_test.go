@@ -16,20 +16,21 @@ import (
 	"journeyman/store/storetest"
 )
 
-// An apiRow is a route of the API: who may use it, and a request that succeeds for them.
+// An apiRow is a route of the API: the rule for its callers, and a request that succeeds for the
+// permitted ones.
 type apiRow struct {
 	rule   rule
-	body   string // of the request; {name} stands for a value
+	body   string // of the request; {name} is replaced by a value
 	query  string
-	kind   string        // of the body; JSON where empty
-	status int           // for those who may, 200 where 0
-	once   bool          // works once: each of those who may gets a thing of their own
-	lists  bool          // it lists things: those of others must not be among them
-	in     map[state]int // status, where it differs by state
-	either int           // another status that is right for those who may not
+	kind   string        // of the body; JSON if empty
+	status int           // for permitted callers; 200 if 0
+	once   bool          // works once: each permitted caller gets its own thing
+	lists  bool          // the answer is a list, which must not hold things of others
+	in     map[state]int // statuses that differ by state
+	either int           // another valid status for other callers
 }
 
-// apiRows returns a row for each route, and for each way to name a thing in a body.
+// apiRows has a row for each route, and for each way to name a thing in a body.
 var apiRows = map[string][]apiRow{
 	"POST /api/workers":                                     {{rule: forMembers, body: `{"title":"T"}`}},
 	"GET /api/workers":                                      {{rule: forMembers, lists: true}},
@@ -51,7 +52,7 @@ var apiRows = map[string][]apiRow{
 	"DELETE /api/workers/:workerId/members/:userId":         {{rule: ownsWorker}},
 
 	"GET /api/secrets":                            {{rule: manages}},
-	"PUT /api/secrets/:name":                      {{rule: manages, body: `{}`, status: http.StatusBadRequest}}, // sets none
+	"PUT /api/secrets/:name":                      {{rule: manages, body: `{}`, status: http.StatusBadRequest}}, // sets no secret
 	"DELETE /api/secrets/:name":                   {{rule: manages, status: http.StatusNotFound}},
 	"GET /api/workers/:workerId/secrets":          {{rule: ownsWorker}},
 	"PUT /api/workers/:workerId/secrets/:name":    {{rule: ownsWorker, body: `{"value":"12345678"}`}},
@@ -85,7 +86,7 @@ var apiRows = map[string][]apiRow{
 	"POST /api/tasks/:taskId/cancel":   {{rule: seesTask}},
 	"GET /api/tasks/:taskId/approvals": {{rule: seesTask}},
 	"POST /api/tasks/:taskId/approvals/:approvalId": {{rule: decides, body: `{"approved":true}`,
-		status: http.StatusNotFound}}, // none waits
+		status: http.StatusNotFound}}, // no call waits
 	"GET /api/approvals": {{rule: forMembers, lists: true}},
 
 	"POST /api/inbound-email": {{rule: seesWorker, kind: "message/rfc822", body: "{mail}",
@@ -106,7 +107,7 @@ var apiRows = map[string][]apiRow{
 
 var apiRegistered = regexp.MustCompile(`a\.(on|onPage|onWith|open)\((?:a\.mcpKey, )?(?:"([A-Z]+)", )?"(/[^"]*)"`)
 
-// apiRoutes returns how the source registers each route of the API, by method and
+// apiRoutes returns the kind of registration of each route of the API in the source, by method and
 // pattern.
 func apiRoutes(t testing.TB) map[string]string {
 	t.Helper()
@@ -160,7 +161,7 @@ func TestAccessToTheAPI(t *testing.T) {
 					th = p.make(in)
 				}
 				asked += p.askAll(route, row, in, th)
-				if kind == "onPage" { // browsers may read it, too
+				if kind == "onPage" { // also browsers may read it
 					asked += p.askSessions(route, row, in, th)
 				}
 			}
@@ -169,7 +170,7 @@ func TestAccessToTheAPI(t *testing.T) {
 	is.True(asked > storetest.Rounds(1500, 700))
 }
 
-// askAll sends the request as every caller. Callers who may not come first, so that the
+// askAll sends the request as every caller. Callers without permission come first, so that the
 // thing still exists when they are refused.
 func (p *people) askAll(route string, row apiRow, in state, th thing) (asked int) {
 	p.t.Helper()
@@ -247,7 +248,7 @@ func (p *people) checkAnswer(route string, row apiRow, c caller, in state, statu
 	}
 }
 
-// mcpRows returns a row for each tool of /mcp. "own" is the tool of a worker.
+// mcpRows has a row for each tool of /mcp. "own" is the tool of a worker.
 var mcpRows = map[string]struct {
 	rule      rule
 	arguments string
@@ -276,7 +277,7 @@ func TestAccessToTools(t *testing.T) {
 				return strings.HasSuffix(name, strings.TrimPrefix(th.worker.ID, "wrk_"))
 			})
 			open := in == public || in == archived
-			is.Equal(own, open && c != stranger && expect(forMembers, c, in) == allowed) // no other is listed
+			is.Equal(own, open && c != stranger && expect(forMembers, c, in) == allowed) // no other tool is listed
 			for name, row := range mcpRows {
 				if name == "own" {
 					name = "asked_for_" + strings.TrimPrefix(th.worker.ID, "wrk_")

@@ -13,21 +13,21 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A pageRow is a page: who may use it, and a form that it accepts.
+// A pageRow is a page: the rule for its callers, and a form that it accepts.
 type pageRow struct {
 	rule   rule
-	form   string        // in a query's form; {name} stands for a value
+	form   string        // as a query; {name} is replaced by a value
 	files  bool          // the form is multipart
-	in     map[state]int // status for those who may, where it differs by state
-	status int           // status for those who may, where it is no page and leads to none
-	either int           // another status that is right for those who may not: the form is shown again
-	once   bool          // works once: each of those who may gets a thing of their own
-	lists  bool          // it lists things: those of others must not be among them
+	in     map[state]int // statuses for permitted callers that differ by state
+	status int           // status for permitted callers, if it is neither a page nor a redirect to one
+	either int           // another valid status for other callers: the form is shown again
+	once   bool          // works once: each permitted caller gets its own thing
+	lists  bool          // the page is a list, which must not hold things of others
 	last   bool          // it ends the caller's session
 }
 
-// pageRows returns a row for each page. Pages of settings change other things than
-// workers: the user's account, or the organization.
+// pageRows has a row for each page. Pages of settings change other things than workers: the user's
+// account, or the organization.
 var pageRows = map[string]pageRow{
 	"GET /sign-in":                           {rule: forAll},
 	"POST /sign-in":                          {rule: forAll, form: "email=x&password=y"},
@@ -59,8 +59,8 @@ var pageRows = map[string]pageRow{
 
 	"GET /settings":                                  {rule: forMembers},
 	"GET /settings/system":                           {rule: rules},
-	"POST /settings/system/backup":                   {rule: rules, status: http.StatusConflict},      // without a place for it
-	"POST /settings/system/doctor":                   {rule: runsServer, status: http.StatusConflict}, // without checks
+	"POST /settings/system/backup":                   {rule: rules, status: http.StatusConflict},      // no place for backups is configured
+	"POST /settings/system/doctor":                   {rule: runsServer, status: http.StatusConflict}, // the server has no checks
 	"POST /settings/system/servers/:server/sign-in":  {rule: rules, status: http.StatusNotFound},
 	"GET /settings/system/servers/:server/sign-in":   {rule: rules, status: http.StatusNotFound},
 	"GET /settings/system/servers/:server/callback":  {rule: rules, status: http.StatusNotFound},
@@ -69,15 +69,15 @@ var pageRows = map[string]pageRow{
 	"POST /settings/organization":                    {rule: rules, form: "name=O{state}{caller}"},
 	"GET /settings/models":                           {rule: manages},
 	"POST /settings/models/default":                  {rule: rules, form: "was=&do=add&model=offline", either: http.StatusConflict, status: http.StatusSeeOther},
-	"POST /settings/models/providers":                {rule: rules, form: "kind=x&name={name}", status: http.StatusUnprocessableEntity}, // connects none
+	"POST /settings/models/providers":                {rule: rules, form: "kind=x&name={name}", status: http.StatusUnprocessableEntity}, // connects no provider
 	"POST /settings/models/providers/:name":          {rule: rules, status: http.StatusUnprocessableEntity},
 	"POST /settings/models/providers/:name/test":     {rule: rules, status: http.StatusUnprocessableEntity},
 	"POST /settings/models/providers/:name/remove":   {rule: rules, status: http.StatusUnprocessableEntity},
 	"GET /settings/secrets":                          {rule: manages},
-	"POST /settings/secrets":                         {rule: manages, form: "name={name}", status: http.StatusUnprocessableEntity}, // sets none
+	"POST /settings/secrets":                         {rule: manages, form: "name={name}", status: http.StatusUnprocessableEntity}, // sets no secret
 	"POST /settings/secrets/:name/delete":            {rule: manages, status: http.StatusNotFound},
 	"GET /settings/alerts":                           {rule: manages},
-	"POST /settings/alerts":                          {rule: manages, form: "to=nobody@example.com&topics=failed&rhythm=now", status: http.StatusUnprocessableEntity}, // adds none
+	"POST /settings/alerts":                          {rule: manages, form: "to=nobody@example.com&topics=failed&rhythm=now", status: http.StatusUnprocessableEntity}, // adds no channel
 	"POST /settings/alerts/:channelId/test":          {rule: manages, status: http.StatusNotFound},
 	"POST /settings/alerts/:channelId/pause":         {rule: manages, status: http.StatusNotFound},
 	"POST /settings/alerts/:channelId/resume":        {rule: manages, status: http.StatusNotFound},
@@ -103,7 +103,7 @@ var pageRows = map[string]pageRow{
 	"GET /mail/messages/:emailId":          {rule: seesTask},
 	"GET /mail/messages/:emailId/source":   {rule: seesTask},
 	"POST /mail/messages/:emailId/release": {rule: releasesMail, once: true, in: map[state]int{private: http.StatusConflict}},
-	"POST /mail/messages/:emailId/retry":   {rule: managesMail, status: http.StatusConflict}, // it was not sent by us
+	"POST /mail/messages/:emailId/retry":   {rule: managesMail, status: http.StatusConflict}, // it is no mail of this server
 
 	"GET /tasks":                                 {rule: forMembers, lists: true},
 	"POST /tasks":                                {rule: forMembers, form: "do=cancel&id={taskId}"},
@@ -170,7 +170,7 @@ var pageRows = map[string]pageRow{
 	"GET /workers/:workerId/workspace-zip/*path":  {rule: ownsWorker, status: http.StatusNotFound},
 }
 
-// aboutThing reports whether the answer to a request depends on a worker's state: the
+// aboutThing reports whether the answer to a request depends on a worker's state, because the
 // request names the worker or a part of it.
 func aboutThing(request string) bool {
 	return slices.ContainsFunc([]string{"workerId", "taskId", "emailId", "{mail}"}, func(name string) bool {
@@ -219,7 +219,7 @@ func TestAccessToPages(t *testing.T) {
 	is.True(asked > storetest.Rounds(1500, 700))
 }
 
-// openAll opens a page as every caller. Callers who may not come first.
+// openAll opens a page as every caller. Callers without permission come first.
 func (p *people) openAll(r route, row pageRow, in state, th thing) (asked int) {
 	p.t.Helper()
 	order := slices.Clone(callers)

@@ -31,53 +31,54 @@ const (
 
 var states = []state{public, private, deleted, archived}
 
-// skipsState reports whether a test asks nothing about things in that state. CI asks about all. Without
-// LONG a route is asked about private things, and about those in one other state, drawn by its name.
+// skipsState reports whether a test skips things in that state. CI tests all states. Without LONG,
+// a route is tested with private things, and with those of one other state, which depends on its
+// name.
 func skipsState(route string, in state) bool {
 	all := storetest.Rounds(1, 0) == 1
 	drawn := []state{public, deleted, archived}[crc32.ChecksumIEEE([]byte(route))%3]
 	return !all && in != private && in != drawn
 }
 
-// A caller is a person who sends requests.
+// A caller is a kind of person who sends requests.
 type caller string
 
 const (
 	nobody    caller = "nobody"
-	revoked   caller = "revoked"   // the holder of a key, or session, that was ended
+	revoked   caller = "revoked"   // the holder of a revoked key or an ended session
 	removed   caller = "removed"   // from the organization
 	owner     caller = "owner"     // of the organization
 	admin     caller = "admin"     // of the organization
 	creator   caller = "creator"   // of the worker, a Member
 	invited   caller = "invited"   // to the worker, a Member
-	uninvited caller = "uninvited" // invited to the worker once, a Member
+	uninvited caller = "uninvited" // was invited to the worker before, a Member
 	member    caller = "member"    // of the organization
 	stranger  caller = "stranger"  // the Owner of another organization
 )
 
 var callers = []caller{nobody, revoked, removed, owner, admin, creator, invited, uninvited, member, stranger}
 
-// A rule says who may use a route.
+// A rule describes the permitted callers of a route.
 type rule int
 
 const (
 	forAll        rule = iota // without a key
-	forMembers                // whoever has a key or session
-	seesWorker                // whoever may see the worker
-	ownsWorker                // its creator alone
-	seesTask                  // whoever may see the worker, deleted or not
-	continues                 // seesTask, while task and worker take new turns
-	ownsTask                  // the worker's creator alone, deleted or not
+	forMembers                // everybody with a key or session
+	seesWorker                // everybody who may see the worker
+	ownsWorker                // only its creator
+	seesTask                  // everybody who may see the worker, deleted or not
+	continues                 // seesTask, while task and worker accept new turns
+	ownsTask                  // only the worker's creator, deleted or not
 	decides                   // the creator, Admins and Owners, deleted or not
 	managesMail               // Admins and Owners, the worker deleted or not
-	releasesMail              // managesMail, while the worker takes new turns
+	releasesMail              // managesMail, while the worker accepts new turns
 	manages                   // Admins and Owners
-	managesPerson             // Admins and Owners of the organization that somebody is in
+	managesPerson             // Admins and Owners of the organization of the person
 	rules                     // Owners
 	runsServer                // Owners of the server's first organization
 )
 
-// Answers of expect that are no status. The row says which status is right.
+// Results of expect that are no status. The row has the right status.
 const (
 	allowed   = 0
 	noSession = http.StatusUnauthorized
@@ -154,11 +155,11 @@ func refuseUnless(ok bool, status int) int {
 // people are the callers of a site, with their keys and browsers.
 type people struct {
 	*site
-	hook     string // where the webhooks lead
+	hook     string // where the webhooks are sent
 	who      map[caller]store.Identity
 	keys     map[caller]string
 	sessions map[caller]string
-	public   store.Worker // that everybody may see, besides the one asked for
+	public   store.Worker // everybody may see it, besides the requested worker
 }
 
 // newPeople starts a site with all callers.
@@ -200,8 +201,7 @@ func (p *people) ok(err error) {
 	}
 }
 
-// A thing is a worker of the creator in a state, with a task, a file, a schedule and so
-// on.
+// A thing is a worker of the creator in a state, with a task, a file, a schedule and so on.
 type thing struct {
 	worker store.Worker
 	values map[string]string // of the parameters of routes
@@ -259,8 +259,7 @@ func rawMail(from, workerID string) string {
 		from, workerID, store.NewID("msg", time.Now()))
 }
 
-// addPerson adds a member, a key and an invitation to the values for the routes about
-// people.
+// addPerson adds a member, a key and an invitation to the values for routes about persons.
 func (p *people) addPerson(th thing) {
 	p.t.Helper()
 	email := store.NewID("usr", time.Now()) + "@example.com"
@@ -270,7 +269,7 @@ func (p *people) addPerson(th thing) {
 	th.values["userId"], th.values["keyId"], th.values["linkId"] = who.UserID, who.KeyID, link.ID
 }
 
-// fill puts values into a path or a body, in the place of {name}, :name and *name.
+// fill replaces {name}, :name and *name in a path or a body by values.
 func (th thing) fill(text string) string {
 	for name, value := range th.values {
 		text = strings.NewReplacer("{"+name+"}", value, "*"+name, value).Replace(text)
@@ -289,8 +288,8 @@ func replaceParameter(text, name, value string) string {
 	return strings.Join(parts, "/")
 }
 
-// answered sends a request. It returns the status, the address of a redirect and the
-// body; for an event stream only the status.
+// answered sends a request. It returns the status, the address of a redirect and the body. For an
+// event stream it returns only the status.
 func (p *people) answered(r *http.Request) (status int, location, body string) {
 	p.t.Helper()
 	client := &http.Client{Transport: ownTransport,

@@ -33,7 +33,7 @@ func TestAccountPage(t *testing.T) {
 	s.join("bob@example.com", store.RoleMember)
 	bob := s.signIn("bob@example.com")
 	for _, path := range sessions {
-		is.Equal(bob.post(path).status, http.StatusSeeOther) // none of theirs: nothing happens
+		is.Equal(bob.post(path).status, http.StatusSeeOther) // no session of others ends
 	}
 	is.Equal(third.get("/account").status, http.StatusOK)
 	is.Equal(b.post(sessions[0]).location(), "/account?done=session-ended")
@@ -62,7 +62,7 @@ func TestPasswordChange(t *testing.T) {
 	is.Equal(s.visitor().post("/sign-in", "email", "ann@example.com", "password", "another password").status, http.StatusSeeOther)
 }
 
-// TestThrottledSignIn checks that every page with a password says how long to wait.
+// TestThrottledSignIn checks that every page with a password shows how long to wait.
 func TestThrottledSignIn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -77,7 +77,7 @@ func TestThrottledSignIn(t *testing.T) {
 	for range 10 {
 		is.Equal(v.post("/sign-in", "email", "ann@example.com", "password", "wrong").status, http.StatusUnprocessableEntity)
 	}
-	p := v.post("/sign-in", "email", "ann@example.com", "password", password) // right, but who knows
+	p := v.post("/sign-in", "email", "ann@example.com", "password", password) // the right password is refused, too
 	is.Equal(p.status, http.StatusTooManyRequests)
 	is.True(p.has("There were too many wrong passwords. Try again in 15 minutes.", `value="ann@example.com"`))
 	is.Equal(p.header.Get("Retry-After"), "901")
@@ -90,7 +90,7 @@ func TestThrottledSignIn(t *testing.T) {
 	is.Equal(v.post("/sign-in", "email", "ann@example.com", "password", password).status, http.StatusSeeOther)
 }
 
-// TestPreferences checks that theme, language and shortcuts are the account's.
+// TestPreferences checks that theme, language and shortcuts belong to the account.
 func TestPreferences(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -102,5 +102,5 @@ func TestPreferences(t *testing.T) {
 	is.Equal(b.post("/account/preferences", "theme", "dark", "language", "de").location(), "/account?done=saved")
 	is.True(b.get("/account").has(`<html lang="de" data-theme="dark">`, `content="dark"`, `data-shortcuts="off"`))
 	is.Equal(b.post("/account/preferences", "theme", "", "language", "xx", "shortcuts", "1").status, http.StatusSeeOther)
-	is.True(b.get("/account").has(`<html lang="en">`)) // a language that there is no more is as if not chosen
+	is.True(b.get("/account").has(`<html lang="en">`)) // an unknown language counts as not chosen
 }

@@ -70,7 +70,7 @@ type alertRow struct {
 	store.AlertChannel
 	Topics string // its topics, as text
 	When   string // its rhythm
-	Result string // of its last message; '' without one
+	Result string // of its last message; "" without one
 	Good   bool   // the last message arrived
 	Bad    bool   // it failed, and the server does not retry
 }

@@ -13,7 +13,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestAlertsPage adds channels, tests one at a real endpoint, and pauses and removes it. The
+// TestAlertsPage adds channels, tests one with a real endpoint, and pauses and removes it. The
 // address of a webhook is never shown again.
 func TestAlertsPage(t *testing.T) {
 	t.Parallel()
@@ -35,7 +35,7 @@ func TestAlertsPage(t *testing.T) {
 	} {
 		p := b.post("/settings/alerts", append(all, "to", to)...)
 		is.Equal(p.status, http.StatusUnprocessableEntity)
-		is.True(p.has(says)) // the field says what is wrong
+		is.True(p.has(says)) // the field shows the fault
 	}
 	p := b.post("/settings/alerts", "to", "ann@example.com", "rhythm", "now")
 	is.True(p.has("ust name at least one event"))
@@ -57,8 +57,8 @@ func TestAlertsPage(t *testing.T) {
 	is.True(!b.get("/settings/audit").has("supersecret"))
 }
 
-// TestTaskElsewhere opens the link to a task of another organization of the user. A button
-// leads there, and nobody else learns that the task exists.
+// TestTaskElsewhere opens the link to a task of another organization of the user. A button leads
+// there, and other users cannot find out that the task exists.
 func TestTaskElsewhere(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -67,7 +67,7 @@ func TestTaskElsewhere(t *testing.T) {
 	w, _, err := s.store.CreateWorker(t.Context(), other.Caller, store.NewWorker{Title: "Theirs", Visibility: store.Private}, store.IdempotencyKey{})
 	is.NoErr(err)
 	path := ""
-	for _, id := range []string{"same", ""} { // an id that a client chose, and one of the server
+	for _, id := range []string{"same", ""} { // an id of a client, and one of the server
 		n := store.NewTurn{Caller: other.Caller, WorkerID: w.ID, TaskID: id, Input: "```offline\nsay Theirs\n```",
 			Budget: store.BudgetLow, Title: "Secret plan"}
 		accepted, err := s.store.CreateTurn(t.Context(), n)
@@ -80,7 +80,7 @@ func TestTaskElsewhere(t *testing.T) {
 	is.Equal(b.get("/tasks/same").status, http.StatusNotFound)
 
 	storetest.Caller(t, s.store, "Other", "ann@example.com", store.RoleMember)
-	is.Equal(b.get(path).status, http.StatusForbidden) // a member who does not see the private worker
+	is.Equal(b.get(path).status, http.StatusForbidden) // a member who may not see the private worker
 	storetest.Caller(t, s.store, "Other", "ann@example.com", store.RoleAdmin)
 	for _, link := range []string{path, path + "?organization=" + other.OrganizationID, "/tasks/same"} {
 		p := b.get(link)
@@ -92,5 +92,5 @@ func TestTaskElsewhere(t *testing.T) {
 	is.Equal(p.location(), path)
 	is.True(b.get(path).has("Secret plan"))
 	p = b.post("/organization", "organization", other.OrganizationID, "next", "https://evil.example/")
-	is.Equal(p.location(), "/") // a form leads to a page of this server only
+	is.Equal(p.location(), "/") // a form redirects only to a page of this server
 }

@@ -28,7 +28,7 @@ func (d *Dashboard) snippets(r *request, wrk store.Worker) []snippet {
 		{"js", "JavaScript", r.t("Node.js, Deno or Bun"), fill(javaScriptCode)},
 		{"python", "Python", r.t("Python 3, standard library only"), fill(pythonCode)},
 		{"mcp", "MCP", r.t("For an editor or a chat program"), fill(mcpCode)},
-		{"mail", r.t("Mail"), r.t("Write to this address; attachments lie in the workspace"), d.address(wrk)},
+		{"mail", r.t("Mail"), r.t("Write to this address; attachments are stored in the workspace"), d.address(wrk)},
 	}
 }
 

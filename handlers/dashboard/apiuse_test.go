@@ -31,7 +31,7 @@ func TestSnippetsWork(t *testing.T) {
 	}
 	is.Equal(len(code), 6)
 	is.Equal(code["mail"], wrk.ID+"@mail.example")
-	is.True(json.Valid([]byte(code["mcp"]))) // what a client reads is JSON
+	is.True(json.Valid([]byte(code["mcp"]))) // the client's configuration is JSON
 	dir := t.TempDir()
 	is.NoErr(os.WriteFile(filepath.Join(dir, "report.pdf"), []byte("no real report"), 0o600))
 	for id, command := range map[string][]string{
@@ -51,7 +51,7 @@ func TestSnippetsWork(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			is.True(strings.Contains(string(out), "Good day")) // the worker's answer comes out
+			is.True(strings.Contains(string(out), "Good day")) // the output is the worker's answer
 		})
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestPacedResponse sends to a reader that takes nothing: the write ends, and so frees what it
-// holds.
+// TestPacedResponse sends to a reader that accepts nothing: the write ends, which releases its
+// resources.
 func TestPacedResponse(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -34,7 +34,7 @@ func TestPacedResponse(t *testing.T) {
 	is.NoErr(err)
 	select {
 	case err := <-ended:
-		is.True(errors.Is(err, os.ErrDeadlineExceeded)) // it was the deadline that ended it
+		is.True(errors.Is(err, os.ErrDeadlineExceeded)) // the deadline has ended it
 	case <-time.After(time.Minute):
 		t.Fatal("a reader that takes nothing holds the response")
 	}

@@ -30,7 +30,7 @@ type auditPage struct {
 	Filter   string // the filters as a query
 	Filtered bool
 	Later    bool   // this is not the first page
-	Next     string // address of the next page; '' after the last
+	Next     string // address of the next page; "" after the last
 }
 
 type auditRow struct {

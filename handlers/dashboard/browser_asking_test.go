@@ -8,8 +8,8 @@ import (
 	"journeyman/store"
 )
 
-// TestBrowserQuestion answers questions on the page of a task, by a button and in words, and
-// decides by the link of a mail without signing in.
+// TestBrowserQuestion answers questions on the page of a task, by a button and as text, and decides
+// by the link of a mail without signing in.
 func TestBrowserQuestion(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -24,7 +24,7 @@ func TestBrowserQuestion(t *testing.T) {
 	w.look("task-question")
 	w.click("Salad")
 	w.sees("Answered. The worker continues.")
-	s.approval("lunch") // the list of tasks shows it once the turn rests
+	s.approval("lunch") // the list of tasks shows it once the turn is suspended
 	w.open("/tasks")
 	w.sees("Waiting for you")
 	w.look("tasks-waiting")

@@ -13,8 +13,8 @@ import (
 	"journeyman/store"
 )
 
-// TestBrowserWorkspace looks at previews and at the workspace. A published page is shown, and its
-// script does not run.
+// TestBrowserWorkspace opens previews and the workspace. A published page is shown, and its script
+// does not run.
 func TestBrowserWorkspace(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -55,11 +55,11 @@ func TestBrowserWorkspace(t *testing.T) {
 	w.look("workspace-html")
 	is.True(w.text("document.title") != "taken") // no script of the page ran
 	w.mu.Lock()
-	w.problems = nil // the browser says that it did not run the script
+	w.problems = nil // the browser reports that it did not run the script
 	w.mu.Unlock()
 }
 
-// TestBrowserAlerts adds a channel, tests it and sees the answer.
+// TestBrowserAlerts adds a channel, tests it and reads the result.
 func TestBrowserAlerts(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -12,7 +12,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// busySite returns a site on which tasks run, wait, failed and ended.
+// busySite returns a site with running, waiting, failed and completed tasks.
 func busySite(t *testing.T) (s *site, careful store.Worker) {
 	t.Helper()
 	s = newSite(t)
@@ -38,8 +38,8 @@ func (s *site) asks(w store.Worker, title string) store.Turn {
 	return turn
 }
 
-// The list of tasks follows what happens, and keeps the focus, the selection and what
-// somebody has typed.
+// TestBrowserLiveLists checks that the list of tasks shows changes, and keeps the focus, the
+// selection and the typed text.
 func TestBrowserLiveLists(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -60,13 +60,13 @@ func TestBrowserLiveLists(t *testing.T) {
 		document.querySelectorAll("tbody input:checked").length].join()`), "true,true,half a word,1")
 	is.True(strings.Contains(w.text(`document.querySelector("link[rel=icon]").href`), "icon-waiting"))
 
-	// A break of the connection shows, and goes once the page has caught up.
+	// A lost connection is shown, until the page has all changes again.
 	_, err = s.runner.AbortTask(t.Context(), s.owner.Caller, turn.TaskID)
 	is.NoErr(err)
 	w.until("the count after a decision", "document.title.startsWith('(1)')")
 }
 
-// The keyboard moves in the list, selects, opens and goes to other pages.
+// TestBrowserKeyboard moves in the list by keyboard, selects, opens and goes to other pages.
 func TestBrowserKeyboard(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -97,7 +97,7 @@ func TestBrowserKeyboard(t *testing.T) {
 	is.Equal(w.path(), "/")
 }
 
-// Ctrl+K finds and opens.
+// TestBrowserPalette searches with Ctrl+K and opens a result.
 func TestBrowserPalette(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -134,7 +134,8 @@ func TestBrowserPalette(t *testing.T) {
 	w.look("search")
 }
 
-// The first page, the list of workers with its pins, and an action on several tasks.
+// TestBrowserHomeAndPins uses the first page, the list of workers with its pins, and an action on
+// several tasks.
 func TestBrowserHomeAndPins(t *testing.T) {
 	t.Parallel()
 	s, _ := busySite(t)

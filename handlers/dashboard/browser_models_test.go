@@ -7,8 +7,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestBrowserFirstAnswer goes from the first page to a real answer with one's own key, in at most
-// eight clicks and two minutes.
+// TestBrowserFirstAnswer goes from the first page to a real answer with the user's own key, in at
+// most eight clicks and two minutes.
 func TestBrowserFirstAnswer(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -17,18 +17,18 @@ func TestBrowserFirstAnswer(t *testing.T) {
 	w := newWindow(newSite(t))
 	started, clicks := time.Now(), 0
 	click := func(label string) { clicks++; w.click(label) }
-	fill := func(label, text string) { clicks++; w.fill(label, text) } // a person clicks into the field first
+	fill := func(label, text string) { clicks++; w.fill(label, text) } // a user clicks into the field first
 
 	w.open("/")
 	w.arrives("/sign-in")
-	w.fill("Email", "ann@example.com") // the browser is in the first field
+	w.fill("Email", "ann@example.com") // the browser has focused the first field
 	fill("Password", password)
 	click("Sign in")
 	w.until("the banner", "document.querySelector('#no-model')")
 	click("Connect a model")
 	w.arrives("/settings/models")
-	// Several cards have the same labels, so this one is found by its id. A person clicks into
-	// the address, goes on by the tab key, and presses the button of the card.
+	// Several cards have the same labels, so find this one by its id. A user clicks into the
+	// address, continues with the tab key, and presses the button of the card.
 	const card = "document.querySelector('[aria-labelledby=k-openai-compatible]')"
 	w.until("the form", card)
 	w.text(card + ".elements.baseUrl.value = " + quoted(p.URL+"/v1"))
@@ -36,18 +36,18 @@ func TestBrowserFirstAnswer(t *testing.T) {
 	w.text(card + ".querySelector('footer button').click()")
 	clicks += 2
 	w.sees("small answered in")
-	is.Equal(w.text("document.querySelector('#no-model')"), "null") // the banner is gone
+	is.Equal(w.text("document.querySelector('#no-model')"), "null") // the banner is not shown any more
 
 	click("Run something")
-	fill("What is to be done?", "How much is two and two?")
+	fill("What should be done?", "How much is two and two?")
 	click("Run")
 	w.sees("It is the sum of two and two.")
-	is.True(clicks <= 8)                         // clicks of a person
+	is.True(clicks <= 8)                         // clicks of a user
 	is.True(time.Since(started) < 2*time.Minute) // from start to answer
 }
 
-// TestBrowserModels looks at the page before and after providers are connected, tests one and
-// changes the default.
+// TestBrowserModels opens the page before and after providers are connected, tests one and changes
+// the default.
 func TestBrowserModels(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -12,15 +12,15 @@ import (
 // unnamed matches characters that must not be in the name of a screenshot.
 var unnamed = regexp.MustCompile(`[^a-z0-9]+`)
 
-// TestBrowserEveryPage opens every page that shows hostile text. The text must do
-// nothing, and axe-core must find nothing, wide and narrow, light and dark.
+// TestBrowserEveryPage opens every page with hostile text. The text must have no effect, and
+// axe-core must find no fault, wide and narrow, light and dark.
 func TestBrowserEveryPage(t *testing.T) {
 	t.Parallel()
 	e := newEvilSite(t)
 	w := newWindow(e.site).borrow(e.ann)
 	for _, path := range e.shown() {
 		w.open(path)
-		w.expect("does not conform to the required format") // Chromium's word on a date that is none
+		w.expect("does not conform to the required format") // Chromium's message about an invalid date
 		name := path
 		for parameter, value := range e.values {
 			if value != "0" {
@@ -47,7 +47,7 @@ func TestBrowserWithoutScripts(t *testing.T) {
 	}
 	w.open("/tasks/evil")
 	w.sees("onclick=alert(1)", "write_file")
-	w.click("4 steps") // folds without a script
+	w.click("4 steps") // the steps fold without a script
 	w.sees("write_file")
 	w.open("/usage")
 	w.sees("Credits by day and worker", "Day by day")
@@ -79,7 +79,7 @@ func TestBrowserGerman(t *testing.T) {
 	}
 }
 
-// shown returns the pages that people open. The next runs of a schedule are text for a script.
+// shown returns the pages that users open. The next runs of a schedule are text for a script.
 func (e *evilSite) shown() []string {
 	return slices.DeleteFunc(e.pages(), func(path string) bool { return strings.Contains(path, "/next-runs") })
 }

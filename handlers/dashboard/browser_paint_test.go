@@ -7,16 +7,16 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 )
 
-// maxPaint is the longest time to the first content of a page on a processor that is four
-// times slower, in milliseconds. The aim is 300, which the log shows; the limit allows for a
-// busy machine.
+// maxPaint is the longest time to the first content of a page on a processor that is four times
+// slower, in milliseconds. The goal is 300, which the log compares; the limit allows for a busy
+// machine.
 const maxPaint = 5000
 
-// TestBrowserPaint measures how long the main pages take to show something.
+// TestBrowserPaint measures the time to the first content of the main pages.
 func TestBrowserPaint(t *testing.T) {
 	s, careful := busySite(t)
 	w := newWindow(s).borrow(s.signIn("ann@example.com"))
-	w.open("/") // scripts and styles are in the cache, as they are for a reader who comes back
+	w.open("/") // so that the cache holds scripts and styles, as for a returning user
 	call(w, emulation.SetCPUThrottlingRate, emulation.SetCPUThrottlingRateParams{Rate: 4})
 	for _, path := range []string{"/", "/workers", "/tasks", "/workers/new", "/workers/" + careful.ID, "/tasks/" + s.asks(careful, "A task").TaskID, "/usage", "/settings/models"} {
 		w.open(path)

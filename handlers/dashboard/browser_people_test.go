@@ -84,8 +84,8 @@ func TestBrowserMembers(t *testing.T) {
 	guest.arrives("/sign-in")
 }
 
-// TestBrowserNewcomer follows the link that the first start prints. After three clicks a
-// task has ended.
+// TestBrowserNewcomer opens the printed link of the first start. After three clicks a task has
+// ended.
 func TestBrowserNewcomer(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -95,7 +95,7 @@ func TestBrowserNewcomer(t *testing.T) {
 	w.fill("New password", password)
 	w.click("Start") // two
 	w.sees("Your password is set, and you are signed in.")
-	w.fill("What is to be done?", "Write a haiku about rivers to haiku.md")
+	w.fill("What should be done?", "Write a haiku about rivers to haiku.md")
 	w.click("Run") // three
 	w.until("the finished task", "location.pathname.startsWith('/tasks/tsk_') && document.querySelector('#end-0')")
 	w.sees("haiku.md")

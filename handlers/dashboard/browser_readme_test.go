@@ -12,8 +12,8 @@ import (
 	"journeyman/store"
 )
 
-// officeSite returns a site with the workers and tasks of a small trading house, and the
-// worker and the task that the README shows.
+// officeSite returns a site with the workers and tasks of a small trading house, and the worker and
+// the task for the README.
 func officeSite(t *testing.T) (s *site, reporter store.Worker, task string) {
 	t.Helper()
 	s = newSite(t)
@@ -31,13 +31,13 @@ func officeSite(t *testing.T) (s *site, reporter store.Worker, task string) {
 			calling("write_file", "path", "report.md", "content", report), calling("publish_file", "path", "report.md")}, saying(report, "0ms")...)...)})
 	s.begin(s.owner, store.NewTurn{WorkerID: reporter.ID, Title: "Forecast of the fourth quarter", Input: scripted("say Reading the order book.", "wait 10m")})
 	s.asks(buyer, "Offer from Finca El Roble")
-	if err := s.store.SetDefaultModels(t.Context(), s.owner.Caller, "", "anthropic:claude-sonnet-4-5"); err != nil { // no turn begins any more
+	if err := s.store.SetDefaultModels(t.Context(), s.owner.Caller, "", "anthropic:claude-sonnet-4-5"); err != nil { // no turn starts any more
 		t.Fatal(err)
 	}
 	return s, reporter, turn.TaskID
 }
 
-// TestBrowserReadme opens what the README shows. The folder of SCREENSHOTS gets its pictures,
+// TestBrowserReadme opens the pages of the README. The folder of SCREENSHOTS gets the pictures,
 // which belong into .github.
 func TestBrowserReadme(t *testing.T) {
 	t.Parallel()
@@ -57,7 +57,7 @@ func TestBrowserReadme(t *testing.T) {
 	w.picture("home.png", 1100, 820)
 }
 
-// picture puts what a window of that size shows into the folder of SCREENSHOTS.
+// picture writes a screenshot of a window of that size into the folder of SCREENSHOTS.
 func (w *window) picture(name string, width, height int64) {
 	w.t.Helper()
 	is := is.New(w.t)

@@ -12,18 +12,18 @@ func TestBrowserSignIn(t *testing.T) {
 	is := is.New(t)
 	w := newWindow(newSite(t))
 
-	w.open("/usage?days=30") // signed out: it comes back here
+	w.open("/usage?days=30") // signed out: the sign-in returns to this page
 	w.arrives("/sign-in")
 	w.look("sign-in")
 	w.fill("Email", "ann@example.com")
 	w.fill("Password", "wrong")
 	w.click("Sign in")
 	w.until("the refusal", "document.querySelector('.error')")
-	is.Equal(w.text("document.querySelector('input[name=email]').value"), "ann@example.com") // what was typed stays
+	is.Equal(w.text("document.querySelector('input[name=email]').value"), "ann@example.com") // the typed text stays
 	is.Equal(w.text("document.querySelector('input[name=password]').value"), "")
 	w.look("sign-in-refused")
 
-	// By keyboard alone.
+	// With the keyboard only.
 	w.fill("Password", password)
 	w.press(kb.Enter)
 	w.arrives("/usage")

@@ -31,7 +31,7 @@ Three of four regions grew. **UK & Ireland** grew fastest, and **Benelux is the 
 
 ` + "``" + "`python\n# Sum by region.\ndef total(rows):\n    return sum(r[\"eur\"] for r in rows)  # 42\n``" + "`\n\nDone with `totals.json`."
 
-// saying returns the lines of a script that says a text with pauses.
+// saying returns the script lines for a text with pauses.
 func saying(text, pause string) (lines []string) {
 	for _, line := range strings.Split(text, "\n") {
 		lines = append(lines, "say "+line, "wait "+pause)
@@ -39,8 +39,8 @@ func saying(text, pause string) (lines []string) {
 	return lines
 }
 
-// TestBrowserStream watches an answer grow. The server's Markdown must not move what the reader
-// sees, and must end as the page that is loaded later.
+// TestBrowserStream watches an answer grow. The server's Markdown must not move the text that the
+// user reads, and must end like the page that is loaded later.
 func TestBrowserStream(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -76,7 +76,7 @@ func TestBrowserStream(t *testing.T) {
 	w.shoot("task-live-1280-light.png")
 	w.until("the end", "document.querySelector('#end-1 .acts')")
 	is.Equal(w.text("window.same"), "true") // without loading the page again
-	is.Equal(w.text("window.carets"), "1")  // one caret, at the end of what is written
+	is.Equal(w.text("window.carets"), "1")  // one caret, at the end of the text
 	if w.text("window.shift < 0.02") != "true" {
 		t.Errorf("the page has shifted by %s: %s", w.text("window.shift"), w.text("window.moved.join('\\n')"))
 	}
@@ -86,7 +86,7 @@ func TestBrowserStream(t *testing.T) {
 	live := w.text("[...document.querySelectorAll('#flow-1 > .md')].at(-1).innerHTML.replace(/ id=\"[^\"]*\"/g, '')")
 	w.open("/tasks/stream")
 	w.until("the loaded page", "document.querySelector('#box-1 .answer')")
-	is.Equal(w.text("document.querySelector('#box-1 .answer').innerHTML"), live) // the same as after
+	is.Equal(w.text("document.querySelector('#box-1 .answer').innerHTML"), live) // the same as on the loaded page
 	is.Equal(w.text("document.querySelectorAll('.answer .s1').length > 0"), "true")
 	w.look("task")
 	w.click("8 steps")

@@ -14,8 +14,8 @@ import (
 	"journeyman/store"
 )
 
-// TestBrowserLive watches a task run, approves one of its calls, and sees the server's
-// page at the end.
+// TestBrowserLive watches a task run, approves one of its calls, and compares the end with the
+// server's page.
 func TestBrowserLive(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -30,7 +30,7 @@ func TestBrowserLive(t *testing.T) {
 	w.click("Send")
 	w.arrives("/tasks/live")
 	w.sees("Allow list_files?")
-	// From here on the page is watched: each text that the answer has had.
+	// From here on the page records each text of the answer.
 	w.text(`(() => { window.had = []; new MutationObserver(() => {
 		const text = document.querySelector('#flow-1 > .md');
 		if (text && window.had.at(-1) !== text.textContent) window.had.push(text.textContent);
@@ -39,7 +39,7 @@ func TestBrowserLive(t *testing.T) {
 	is.NoErr(err)
 	w.sees("The first words and then more.")
 	had := w.text("window.had.join('|')")
-	is.True(strings.Count(had, "|") >= 1) // it grew
+	is.True(strings.Count(had, "|") >= 1) // the text grew
 	is.True(strings.HasSuffix(had, "The first words\nand then\nmore."))
 	is.Equal(w.text("document.querySelector('#flow-1 .reasoning').open"), "false") // folded
 	w.click("Reasoning")
@@ -48,8 +48,8 @@ func TestBrowserLive(t *testing.T) {
 
 	w.sees("waits for approval", "Write a.txt?")
 	is.True(w.text("window.had.length") != "undefined")                                          // without loading the page again
-	is.Equal(w.text("document.querySelector('#flow-1 .reasoning').open"), "true")                // what the reader has opened stays
-	is.Equal(w.text("document.querySelectorAll('#turn-0').length"), "1")                         // what had ended stays
+	is.Equal(w.text("document.querySelector('#flow-1 .reasoning').open"), "true")                // elements that the user has opened stay open
+	is.Equal(w.text("document.querySelectorAll('#turn-0').length"), "1")                         // ended turns stay
 	is.Equal(w.text("document.querySelector('#bar-state').innerText.trim()"), "Waiting for you") // not "Running"
 	w.click("Approve")
 	w.sees("The call is approved and runs.", "All done.")
@@ -59,8 +59,8 @@ func TestBrowserLive(t *testing.T) {
 	w.lacks("Stop")
 }
 
-// TestBrowserLiveEnds checks that text being typed stays when a task ends, and that the
-// page does not reload again and again.
+// TestBrowserLiveEnds checks that typed text stays when a task ends, and that the page does not
+// reload repeatedly.
 func TestBrowserLiveEnds(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -105,7 +105,7 @@ func TestBrowserCancel(t *testing.T) {
 	w.look("task-cancelled")
 }
 
-// TestBrowserTaskPages opens pages whose texts try to break out of their place.
+// TestBrowserTaskPages opens pages whose texts try to change the page.
 func TestBrowserTaskPages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -136,7 +136,7 @@ func TestBrowserTaskPages(t *testing.T) {
 	is.Equal(w.path(), "/tasks/steps/turns/0")
 }
 
-// TestBrowserTasks filters the list of tasks, whose texts try to break out of their place.
+// TestBrowserTasks filters the list of tasks, whose texts try to change the page.
 func TestBrowserTasks(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -192,7 +192,7 @@ func TestBrowserFollowUp(t *testing.T) {
 	w.look("task-files")
 }
 
-// observeLost notes in the banner of a lost connection that it was shown.
+// observeLost records that the banner of a lost connection was shown.
 const observeLost = `(() => {
 	const lost = document.querySelector('#lost')
 	new MutationObserver(() => { lost.shown ||= !lost.hidden && lost.innerText.includes('Connection lost.') })
@@ -200,8 +200,7 @@ const observeLost = `(() => {
 	return 'observed'
 })()`
 
-// TestBrowserReconnects breaks the connection of a stream, which must continue where it
-// stopped.
+// TestBrowserReconnects closes the connection of a stream, which must continue where it stopped.
 func TestBrowserReconnects(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -214,7 +213,7 @@ func TestBrowserReconnects(t *testing.T) {
 	w.until("the first step", "document.querySelectorAll('#flow-0 .reasoning').length === 1 && document.querySelector('#flow-0 .call .res.wait')")
 	w.text("document.querySelector('#flow-0 .reasoning').mark = 'same'")
 	first := s.approval("broken")
-	w.text(observeLost) // the page may have a new connection before this test looks again
+	w.text(observeLost) // the page may have reconnected before the test reads it
 	s.drop()
 	w.until("the lost connection", "document.querySelector('#lost').shown")
 	w.until("the new connection", "document.querySelector('#lost').hidden")
@@ -222,7 +221,7 @@ func TestBrowserReconnects(t *testing.T) {
 	is.NoErr(err)
 	w.until("the second step", "document.querySelectorAll('#flow-0 .reasoning').length === 2")
 	is.Equal(w.text("document.querySelector('#flow-0 .reasoning').mark"), "same")
-	is.Equal(w.text("[...document.querySelectorAll('#flow-0 .reasoning .textual')].map((e) => e.textContent).join()"), "one,two") // nothing twice
+	is.Equal(w.text("[...document.querySelectorAll('#flow-0 .reasoning .textual')].map((e) => e.textContent).join()"), "one,two") // nothing is repeated
 	_, err = s.runner.DecideApproval(t.Context(), s.owner.Caller, "broken", s.approval("broken"), store.Decision{Approved: true})
 	is.NoErr(err)
 	w.until("the end", "document.querySelector('#end-0') && document.body.innerText.includes('The end.')")

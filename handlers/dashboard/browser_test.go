@@ -27,9 +27,9 @@ import (
 )
 
 // Tests in a real browser are named TestBrowser…. They need Chromium, and axe-core from
-// .ci/node_modules. CHROMIUM names the browser, as .ci/run does; then the tests fail if
-// something is missing. Without CHROMIUM they skip and say why. CHROMIUM=off skips them,
-// because they take minutes.
+// .ci/node_modules. CHROMIUM names the browser, as in .ci/run; then the tests fail if a tool is
+// missing. Without CHROMIUM they are skipped with a reason. CHROMIUM=off skips them, because they
+// take minutes.
 const (
 	chromiumVariable = "CHROMIUM"
 	// screenshotsVariable names the folder for pictures of all pages.
@@ -41,9 +41,9 @@ const (
 	maxPage = 60 << 10
 )
 
-// A window is a window of a real browser. At the end of the test, it fails if a page did
-// something wrong: an exception, an entry in the console (such as a violation of the
-// content security policy), an alert, or a request to another site.
+// A window is a window of a real browser. The test fails at its end if a page caused a problem: an
+// exception, an entry in the console (such as a violation of the content security policy), an
+// alert, or a request to another site.
 type window struct {
 	*site
 	ctx context.Context
@@ -51,10 +51,10 @@ type window struct {
 
 	mu        sync.Mutex
 	problems  []string
-	confirmed []string // what the pages asked to confirm; the answer is always yes
+	confirmed []string // the questions that the pages asked; the answer is always yes
 }
 
-// newWindow opens a window in which nobody is signed in.
+// newWindow opens a window without a session.
 func newWindow(s *site) *window {
 	s.t.Helper()
 	chromium, axe := needChromium(s.t)
@@ -108,8 +108,8 @@ func needChromium(t testing.TB) (chromium, axe string) {
 	return "", ""
 }
 
-// watch notes the errors of a page. The browser library calls it for every event, so it
-// must not wait.
+// watch records the errors of a page. The browser library calls it for every event, so it must not
+// wait.
 func (w *window) watch(event any) {
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
@@ -119,7 +119,7 @@ func (w *window) watch(event any) {
 			w.note("console error: %v", e.Args)
 		}
 	case *log.EventEntryAdded:
-		// A page with an error status is no problem, but a missing script or style is.
+		// A page with an error status is no problem, but a missing script or style is one.
 		if e.Entry.Source != log.EntrySourceNetwork || strings.Contains(e.Entry.URL, "/assets/") {
 			w.note("console: %s %s", e.Entry.Text, e.Entry.URL)
 		}
@@ -171,8 +171,8 @@ func call[P, R any](w *window, c cdp.Command[P, R], params P) R {
 	return res
 }
 
-// evaluate returns the value of a JavaScript expression. It waits for a promise. The
-// page's policy does not bind it.
+// evaluate returns the value of a JavaScript expression. It waits for a promise. The page's policy
+// does not apply to it.
 func evaluate[T any](w *window, expression string) (T, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
@@ -193,8 +193,8 @@ func (w *window) text(expression string) string {
 	return v
 }
 
-// until waits, across pages, until a JavaScript expression is true. A page whose form was
-// just submitted does not count: the next page would drop what the test does to it.
+// until waits, across pages, until a JavaScript expression is true. It ignores a page whose form
+// was just submitted, because the next page would drop the test's changes.
 func (w *window) until(what, expression string) {
 	w.t.Helper()
 	deadline, tick := time.NewTimer(patience), time.NewTicker(20*time.Millisecond)
@@ -241,8 +241,7 @@ func (w *window) lacks(texts ...string) {
 	}
 }
 
-// arrives waits until the window shows the page with that path; the query does not
-// matter.
+// arrives waits until the window shows the page with that path, with any query.
 func (w *window) arrives(path string) {
 	w.t.Helper()
 	w.until("the page "+path, "location.pathname === "+quoted(path))
@@ -251,8 +250,8 @@ func (w *window) arrives(path string) {
 // path returns the path of the window's page.
 func (w *window) path() string { w.t.Helper(); return w.text("location.pathname") }
 
-// finder defines functions that find an element by the text on it. An element with
-// exactly that text wins over one that only begins with it.
+// finder defines functions that find an element by its text. An element with exactly that text
+// takes precedence over one that begins with it.
 const finder = `
 function seen(e) { return e.checkVisibility({visibilityProperty: true}) && e.getClientRects().length > 0; }
 function words(e) { return (e.getAttribute('aria-label') || e.innerText || e.value || '').trim().replace(/\s+/g, ' '); }
@@ -269,8 +268,8 @@ function input(name) {
 	return label ? label.control : named(document.querySelectorAll('input, textarea, select'), name);
 }`
 
-// click presses the button, link, summary or label with that text. Like a mouse, it hits
-// the topmost element at that place.
+// click presses the button, link, summary or label with that text. Like a mouse, it clicks the
+// topmost element at that place.
 func (w *window) click(label string) {
 	w.t.Helper()
 	w.until("something to click that says "+label, "(() => {"+finder+"return pressable("+quoted(label)+")})()")
@@ -358,8 +357,8 @@ func (w *window) enter(email string) *window {
 	return w
 }
 
-// borrow puts into the window the session of a user who is signed in elsewhere. Tests that
-// open many pages save time with it.
+// borrow sets the session of a user who is signed in in another browser. It saves time in tests
+// that open many pages.
 func (w *window) borrow(b *browser) *window {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.url, nil)
@@ -380,9 +379,9 @@ func (w *window) size(width int64, scheme string) {
 		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
 }
 
-// look examines the page on a desktop and on a phone, in light and dark. axe-core must
-// find nothing, the page must not be wider than the window, and it must be small. The
-// folder of SCREENSHOTS gets pictures of it under that name.
+// look examines the page on a desktop and on a phone, in light and dark. axe-core must find no
+// fault, the page must not be wider than the window, and it must be small. The folder of
+// SCREENSHOTS gets pictures of it under that name.
 func (w *window) look(name string) {
 	w.t.Helper()
 	if size := w.text("performance.getEntriesByType('navigation')[0].decodedBodySize"); len(size) > 5 || len(size) == 5 && size > fmt.Sprint(maxPage) {
@@ -454,8 +453,7 @@ func quoted(text string) string {
 	return string(b)
 }
 
-// expect forgives the errors so far that hold one of the texts, for tests that cause
-// them.
+// expect removes the errors so far that contain one of the texts, for tests that cause them.
 func (w *window) expect(texts ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -464,7 +462,7 @@ func (w *window) expect(texts ...string) {
 	})
 }
 
-// asked returns what the pages asked the user to confirm since the last call.
+// asked returns the questions of the pages since the last call.
 func (w *window) asked() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -25,7 +25,7 @@ func TestBrowserNewWorker(t *testing.T) {
 	w.arrives("/workers/new")
 	w.look("worker-new")
 
-	// The schema is looked at while it is typed.
+	// The schema is checked while it is typed.
 	w.click("Write it by hand")
 	w.fill("Output schema", `{"type": "objekt"}`)
 	w.sees("is not a Draft-07 JSON Schema")
@@ -52,7 +52,7 @@ func TestBrowserNewWorker(t *testing.T) {
 		document.querySelector("form[data-drop]").dispatchEvent(new DragEvent("drop", {dataTransfer: t, bubbles: true, cancelable: true})); return true })()`)
 	is.NoErr(err)
 	is.Equal(w.text("document.querySelector('#f-files').files.length"), "2")
-	w.fill("What is to be done?", "Sum up harbour.txt")
+	w.fill("What should be done?", "Sum up harbour.txt")
 	w.click("Run")
 	w.until("the page of the task", "location.pathname.startsWith('/tasks/tsk_')")
 	turn := s.ended(strings.TrimPrefix(w.path(), "/tasks/"))
@@ -197,12 +197,12 @@ func TestBrowserFiles(t *testing.T) {
 			w.until("the picture of "+name, "document.querySelector('img.preview').naturalWidth > 0")
 		}
 	}
-	// The file itself acts as nothing but a page of its own.
+	// The file itself can act only as a page of its own origin.
 	w.open("/api/workers/" + wrk.ID + "/files/evil.html")
 	w.sees("Hello")
 	is.Equal(w.text("self.origin"), "null")
 	w.mu.Lock()
-	w.problems = nil // the browser says that it did not run the script
+	w.problems = nil // the browser reports that it did not run the script
 	w.mu.Unlock()
 }
 
@@ -223,7 +223,7 @@ func TestBrowserWorkerWithoutScript(t *testing.T) {
 	w.click("Schedules")
 	w.sees("There are no schedules yet")
 	w.fill("Instruction", "What is new?")
-	w.click("Once, after a delay") // what belongs to it shows without a script
+	w.click("Once, after a delay") // its fields are shown without a script
 	w.fill("In", "3")
 	w.click("Create schedule")
 	w.sees("once, 3 hours after creation")
@@ -239,8 +239,8 @@ func TestBrowserWorkerWithoutScript(t *testing.T) {
 	w.until("the page of the task", "location.pathname.startsWith('/tasks/tsk_')")
 }
 
-// TestBrowserStartersAndVersions tries a starter, changes its worker while somebody else does, and
-// restores its first version.
+// TestBrowserStartersAndVersions tries a starter, changes its worker at the same time as another
+// user, and restores its first version.
 func TestBrowserStartersAndVersions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -21,8 +21,8 @@ type callBlock struct {
 	Result   string // the result in a few words, on the closed line
 	Added    int    // lines of an edit
 	Removed  int
-	State    text.Key // a word for people; '' for a call that is done
-	Class    string   // of the state: run, wait, bad or ''
+	State    text.Key // a word for people; "" for a call that is done
+	Class    string   // of the state: run, wait, bad or ""
 	Reason   string   // why the call failed, in one line
 	Took     time.Duration
 	Credits  float64

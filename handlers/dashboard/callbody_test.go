@@ -11,7 +11,7 @@ import (
 	"journeyman/handlers/dashboard/text"
 )
 
-// bodyOf returns the body of a call, with all its texts in one.
+// bodyOf returns the body of a call, and all its texts as one.
 func bodyOf(t *testing.T, tool string, input any) (b callBody, all string) {
 	t.Helper()
 	is := is.New(t)
@@ -45,12 +45,12 @@ func TestNoArgumentHides(t *testing.T) {
 		many[fmt.Sprint("k", i)] = i
 	}
 	_, all = bodyOf(t, "x__y", many)
-	is.True(strings.Contains(all, "…=+3")) // says how many arguments are not there
+	is.True(strings.Contains(all, "…=+3")) // the number of missing arguments
 	many["to"], many["text"] = "a@example.com", "t"
 	_, all = bodyOf(t, "x__y", many)
-	is.True(strings.Contains(all, "…=+3")) // and so does a letter
+	is.True(strings.Contains(all, "…=+3")) // also in a letter
 	_, all = bodyOf(t, "x__y", map[string]any{"a": "safe\u202eevil"})
-	is.True(strings.Contains(all, `safe\u202eevil`)) // a sign that turns the text around is no secret
+	is.True(strings.Contains(all, `safe\u202eevil`)) // invisible characters are shown
 
 	type change struct{ Old, New string }
 	same := strings.Repeat("x\n", maxCompared/2)

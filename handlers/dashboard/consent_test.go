@@ -21,7 +21,7 @@ import (
 
 const callback = "http://127.0.0.1:1/callback"
 
-// fields returns the hidden fields of a page's form, names and values in turn.
+// fields returns the hidden fields of a page's form: names and values, alternating.
 func (p page) fields() (list []string) {
 	for _, m := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`).FindAllStringSubmatch(p.body, -1) {
 		list = append(list, html.UnescapeString(m[1]), html.UnescapeString(m[2]))
@@ -29,8 +29,8 @@ func (p page) fields() (list []string) {
 	return list
 }
 
-// decide opens the page of an authorization address, decides, and returns the parameters
-// with which the browser goes back to the program.
+// decide opens the page of an authorization address, decides, and returns the parameters of the
+// redirect to the program.
 func (b *browser) decide(t *testing.T, address, decision string) url.Values {
 	t.Helper()
 	p := b.get(strings.TrimPrefix(address, b.url))
@@ -44,7 +44,7 @@ func (b *browser) decide(t *testing.T, address, decision string) url.Values {
 	return back.Query()
 }
 
-// program returns the OAuth of the official SDK's client. Its person decides in b.
+// program returns the OAuth handler of the official SDK's client. Its user decides in b.
 func program(t *testing.T, b *browser, decision string) *auth.AuthorizationCodeHandler {
 	t.Helper()
 	h, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
@@ -82,7 +82,7 @@ func TestAProgramConnectsByOAuth(t *testing.T) {
 	is.NoErr(err)
 	run, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "list_workers", Arguments: map[string]any{}})
 	is.NoErr(err)
-	is.True(!run.IsError) // the program runs workers
+	is.True(!run.IsError) // the program can run workers
 
 	source, err := h.TokenSource(t.Context())
 	is.NoErr(err)
@@ -95,16 +95,16 @@ func TestAProgramConnectsByOAuth(t *testing.T) {
 		res, err := ownClient.Do(r)
 		is.NoErr(err)
 		is.NoErr(res.Body.Close())
-		is.Equal(res.StatusCode, status) // the token is for the MCP endpoint alone
+		is.Equal(res.StatusCode, status) // the token is only for the MCP endpoint
 	}
 
 	keys := s.signIn("ann@example.com").get("/settings/keys")
 	is.True(keys.has("Assistant &lt;b&gt;", "connected program"))                      // Owners see whose access there is
-	is.Equal(strings.Count(keys.body, "/roll"), strings.Count(keys.body, "/revoke")-1) // a program's token is not rolled
+	is.Equal(strings.Count(keys.body, "/roll"), strings.Count(keys.body, "/revoke")-1) // a program's token cannot be rolled
 	account := bob.get("/account")
-	is.True(account.has("Assistant &lt;b&gt;")) // the person sees it
+	is.True(account.has("Assistant &lt;b&gt;")) // the user sees the program
 	grant := regexp.MustCompile(`/account/programs/ogr_[a-z0-9]+/revoke`).FindString(account.body)
-	is.Equal(s.signIn("ann@example.com").post(grant).status, http.StatusNotFound) // not an owner's own grant
+	is.Equal(s.signIn("ann@example.com").post(grant).status, http.StatusNotFound) // an Owner cannot end the grant of another user here
 	is.Equal(bob.post(grant).status, http.StatusSeeOther)
 	_, err = s.store.AuthenticateMCP(t.Context(), token.AccessToken)
 	is.True(store.IsKind(err, store.Unauthorized)) // the access has not ended
@@ -116,7 +116,7 @@ func TestAProgramIsDenied(t *testing.T) {
 	s := newSite(t)
 	ann := s.signIn("ann@example.com")
 	_, err := s.connect(t, program(t, ann, "deny"))
-	is.True(err != nil) // connected against the person's will
+	is.True(err != nil) // connected although the user denied
 	_, err = s.connect(t, program(t, ann, ""))
 	is.True(err != nil) // a form without a decision allows
 	grants, err := s.store.OAuthGrants(t.Context(), s.owner.Caller)
@@ -161,7 +161,7 @@ func TestHostileAuthorizationRequests(t *testing.T) {
 	is.True(strings.Contains(p.header.Get("Content-Security-Policy"), "form-action 'self' http://127.0.0.1:1;"))
 	is.True(p.has("127.0.0.1:1", "Acme", "ann@example.com"))
 
-	// Nothing that could be an attacker's address gets the browser.
+	// The browser is never redirected to an unregistered address.
 	for name, address := range map[string]string{
 		"another address": with("redirect_uri", "https://evil.example/"), "no address": with("redirect_uri"),
 		"another client": with("client_id", "ocl_none"), "two addresses": with("redirect_uri", callback, "https://evil.example/"),
@@ -171,19 +171,19 @@ func TestHostileAuthorizationRequests(t *testing.T) {
 		is.Equal(p.location(), "")
 		_ = name
 	}
-	// What is wrong otherwise is told to the program, which has registered the address. The
-	// person sends the browser there: a link alone leads to no other site.
+	// Other faults are reported to the program, which has registered the address. The user sends
+	// the browser there: a link alone redirects to no other site.
 	for address, says := range map[string]string{
 		with("code_challenge"): "invalid_request", with("code_challenge_method", "plain"): "invalid_request",
 		with("response_type", "token"): "unsupported_response_type", with("resource", "https://other.example/mcp"): "invalid_target",
 	} {
 		asked := ann.get(address)
 		is.Equal(asked.location(), "")
-		is.True(asked.has(says, "127.0.0.1:1") && !asked.has("Allow")) // only the way back
+		is.True(asked.has(says, "127.0.0.1:1") && !asked.has("Allow")) // the page only offers the way back
 		q := ann.decide(t, address, "allow")
 		is.Equal([]string{q.Get("error"), q.Get("state"), q.Get("iss"), q.Get("code")}, []string{says, "s&t", s.url, ""})
 	}
-	// A browser that is not signed in comes back after signing in.
+	// A browser that is not signed in returns after signing in.
 	is.True(strings.HasPrefix(s.visitor().get("/oauth/authorize?"+good.Encode()).location(), "/sign-in?next=%2Foauth%2Fauthorize"))
 	// Another site cannot press the button.
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/oauth/authorize", strings.NewReader(good.Encode()+"&decision=allow"))
@@ -191,7 +191,7 @@ func TestHostileAuthorizationRequests(t *testing.T) {
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Sec-Fetch-Site", "cross-site")
 	is.Equal(ann.send(r).status, http.StatusForbidden)
-	// Nor does consent move to an organization that another tab has chosen.
+	// The consent does not apply to an organization that another tab has chosen.
 	form := []string{"decision", "allow", "organization", "org_other"}
 	for k, v := range good {
 		form = append(form, k, v[0])
@@ -245,5 +245,5 @@ func TestHostileTokenRequests(t *testing.T) {
 			limited++
 		}
 	}
-	is.True(limited > 5) // one place fills the table
+	is.True(limited > 5) // one network fills the table
 }

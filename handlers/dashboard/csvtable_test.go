@@ -30,7 +30,7 @@ func TestReadTable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			is := is.New(t)
 			table, ok := readTable(tt.text)
-			is.True(ok) // it is a table
+			is.True(ok) // the text is a table
 			is.Equal(strings.Join(table.Head, "|"), tt.head)
 			var rows []string
 			for _, row := range table.Rows {
@@ -45,12 +45,12 @@ func TestReadTable(t *testing.T) {
 	is.True(!ok) // an empty file is no table
 	table, ok := readTable(strings.Repeat(strings.Repeat("x,", 1000)+"\n", 1000))
 	is.True(ok)
-	is.Equal(len(table.Rows), tableRows) // rows have a limit
+	is.Equal(len(table.Rows), tableRows) // the number of rows is limited
 	is.Equal(len(table.Head), tableColumns)
 	is.True(table.Cut)
 }
 
-// FuzzReadTable checks that a table keeps its limits and its form, whatever the text.
+// FuzzReadTable checks that a table keeps its limits and its form for any text.
 func FuzzReadTable(f *testing.F) {
 	for _, seed := range []string{"a,b\n1,2\n", "\"", "a;b\n\"x\n", "\xff\xfe,\x00", strings.Repeat("|", 100), "\r\n\r\n", "\uFEFF"} {
 		f.Add(seed)

@@ -58,7 +58,7 @@ type Config struct {
 	ScheduleChanged func()         // is called after a schedule changed; may be nil
 
 	Inbox    handlers.Inbox // accepts held mail
-	MailAddr string         // address of the SMTP listener; '' without one
+	MailAddr string         // address of the SMTP listener; "" without one
 
 	// ReadMail returns the readable text of a mail and the names of its attachments.
 	ReadMail func(ctx context.Context, raw []byte) (text string, attachments []string)

@@ -10,7 +10,7 @@ import (
 	"journeyman/store"
 )
 
-// decisionLink returns the path of a link by which a user decides on what a task waits for.
+// decisionLink returns the path of the link with which a user decides on a waiting task.
 func (s *site) decisionLink(who store.Identity, task string) string {
 	s.t.Helper()
 	id := s.approval(task)
@@ -38,7 +38,7 @@ func TestDecisionByLink(t *testing.T) {
 	w := s.worker(s.owner, store.NewWorker{Title: "Careful", Settings: store.WorkerSettings{ApprovalTools: []string{"write_file"}}})
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "one", Input: scripted(calling("write_file", "path", "<b>.txt", "content", "x"), "say over")})
 	link := s.decisionLink(s.owner, "one")
-	for range 3 { // programs that scan mail open it
+	for range 3 { // mail scanners open it
 		p := guest.get(link)
 		is.Equal(p.status, 200)
 		is.True(p.has("Allow <code>write_file</code>?", "&lt;b&gt;.txt", `name="decision" value="approve"`))
@@ -52,7 +52,7 @@ func TestDecisionByLink(t *testing.T) {
 	p := guest.get(link)
 	is.True(p.has("Approved by", "Nothing is left to decide"))
 	is.Equal(p.has("<button name"), false)
-	is.Equal(guest.post(link, "decision", "deny").location(), link) // it does not count
+	is.Equal(guest.post(link, "decision", "deny").location(), link) // the decision has no effect
 	is.True(guest.get(link).has("Approved by"))
 
 	// A question.
@@ -67,8 +67,7 @@ func TestDecisionByLink(t *testing.T) {
 	is.True(guest.get(link).has("Answered by"))
 }
 
-// TestForgedDecisionLinks checks that wrong links are pages that say so, and lock
-// no right one out.
+// TestForgedDecisionLinks checks the pages of forged links, and that they do not block valid links.
 func TestForgedDecisionLinks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -86,5 +85,5 @@ func TestForgedDecisionLinks(t *testing.T) {
 		guest.get("/decide/x")
 	}
 	is.Equal(guest.get("/decide/x").status, http.StatusNotFound)
-	is.Equal(guest.get(good).status, http.StatusOK) // wrong links lock nobody out
+	is.Equal(guest.get(good).status, http.StatusOK) // forged links do not block others
 }

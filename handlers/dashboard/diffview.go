@@ -11,8 +11,8 @@ import (
 // A diffRow is one line of a difference between two texts. Its text is Before, Marked and After,
 // joined. Marked differs from the other side.
 type diffRow struct {
-	Class                 string // add, del or gap; '' for a line that both sides have
-	Number                string // of the line; '' if it is not known
+	Class                 string // add, del or gap; "" for a line that both sides have
+	Number                string // of the line; "" if it is not known
 	Skipped               int    // number of equal lines in a gap
 	Before, Marked, After string
 }
@@ -34,7 +34,7 @@ type diffView struct {
 	Rows    []diffRow
 	Added   int
 	Removed int
-	More    string // address of the whole; '' if the rows are all
+	More    string // address of the whole; "" if the rows are all
 	cut     bool   // rows are missing
 }
 

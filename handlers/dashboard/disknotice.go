@@ -13,7 +13,7 @@ type diskNotice struct {
 	Low, Full   bool
 	Free        int64
 	Maintenance bool   // an operator has begun maintenance, so nobody can change anything
-	Refusal     string // another reason why nobody can change anything now; '' for none
+	Refusal     string // another reason why nobody can change anything now; "" for none
 }
 
 // diskNotice returns the notice for a user. Only users who may see the system get the notice about

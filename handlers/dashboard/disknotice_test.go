@@ -10,8 +10,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestDiskNotice shows pages while the disk runs full. People who may see the system read about
-// the disk, and everybody reads that nothing can be changed.
+// TestDiskNotice shows pages while the disk fills up. Users who may see the system get the notice
+// about the disk, and everybody gets the notice that nothing can be changed.
 func TestDiskNotice(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -28,17 +28,17 @@ func TestDiskNotice(t *testing.T) {
 		is.NoErr(s.store.WatchDisk(t.Context()))
 	}
 	set(5000)
-	is.True(!owner.get("/workers").has(`id="disk"`)) // there is nothing to say
+	is.True(!owner.get("/workers").has(`id="disk"`)) // there is no notice
 	set(1500)
 	for _, path := range []string{"/", "/workers", "/settings", "/settings/system"} {
 		is.True(owner.get(path).has("The server’s disk is nearly full.", "are free.")) // on every page
 	}
 	set(500)
-	is.True(owner.get("/tasks").has("The server’s disk is full.", "The server refuses new work")) // the worse notice
-	is.True(!member.get("/tasks").has(`id="disk"`))                                               // a member can do nothing about it
+	is.True(owner.get("/tasks").has("The server’s disk is full.", "The server refuses new work")) // the more urgent notice
+	is.True(!member.get("/tasks").has(`id="disk"`))                                               // a member cannot do anything about it
 	open := s.store.ReadOnly(store.ReadOnlyError(store.CodeStorage, "the disk was full at the start"))
-	is.True(member.get("/tasks").has("Nothing can be changed now.", "the disk was full at the start")) // everybody's concern
+	is.True(member.get("/tasks").has("Nothing can be changed now.", "the disk was full at the start")) // for everybody
 	open()
 	set(5000)
-	is.True(!owner.get("/tasks").has(`id="disk"`)) // it goes by itself
+	is.True(!owner.get("/tasks").has(`id="disk"`)) // the notice disappears by itself
 }

@@ -11,7 +11,7 @@ import (
 	"journeyman/handlers"
 )
 
-// TestDoctorRunsOnce has two people press the button, and leave before the checks have ended.
+// TestDoctorRunsOnce has two users press the button, and disconnect before the checks have ended.
 func TestDoctorRunsOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -24,8 +24,8 @@ func TestDoctorRunsOnce(t *testing.T) {
 	}}
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	is.True(!x.run(gone, time.Hour)) // it waited for somebody who has left
-	is.True(!x.run(t.Context(), 0))  // it waited longer than it should
+	is.True(!x.run(gone, time.Hour)) // it did not wait after its context ended
+	is.True(!x.run(t.Context(), 0))  // it did not wait longer than allowed
 	<-begun
 	is.True(x.state(nil).Running)
 	ended := x.begin(t.Context())
@@ -38,7 +38,8 @@ func TestDoctorRunsOnce(t *testing.T) {
 	is.True(x.run(t.Context(), 30*time.Second)) // a later run begins
 }
 
-// TestDoctorPanics has a check panic: the server goes on, the page says so, and a later run begins.
+// TestDoctorPanics makes a check panic: the server works on, the page shows it, and a later run
+// starts.
 func TestDoctorPanics(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

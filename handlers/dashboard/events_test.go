@@ -24,7 +24,7 @@ type eventReader struct {
 
 var eventsAddress = regexp.MustCompile(`data-events="([^"]*)"`)
 
-// events opens the stream that a page names.
+// events opens the stream of a page.
 func (b *browser) events(page string) *eventReader {
 	b.t.Helper()
 	m := eventsAddress.FindStringSubmatch(b.get(page).body)
@@ -79,8 +79,8 @@ func (e *eventReader) next() string {
 	}
 }
 
-// A page learns which kinds of records changed since it was read, and nothing of another
-// organization.
+// TestEventsTellKinds checks that a page gets the kinds of records that changed since it was read,
+// but none of another organization.
 func TestEventsTellKinds(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -93,18 +93,18 @@ func TestEventsTellKinds(t *testing.T) {
 	ours := ann.events("/workers")
 	wrk := s.worker(s.owner, store.NewWorker{Title: "Reader"})
 	is.Equal(ours.next(), `{"changed":["workers"]}`)
-	is.Equal(ann.stream(old).next(), `{"changed":["workers"]}`) // a page that is older catches up
+	is.Equal(ann.stream(old).next(), `{"changed":["workers"]}`) // an older page gets the changes since then
 
 	s.carryOut(s.owner, store.NewTurn{WorkerID: wrk.ID, Input: "Hello"})
 	is.Equal(ours.next(), `{"changed":["tasks"]}`)
-	// An unknown position, such as of an earlier process, makes a page read everything.
+	// With an unknown position, such as of an earlier process, a page reads everything.
 	is.Equal(ann.stream("/events?since=x.1").next(), `{"changed":["tasks","approvals","outbox","workers"]}`)
 
 	s.worker(rival, store.NewWorker{Title: "Spy"})
-	is.Equal(theirs.next(), `{"changed":["workers"]}`) // and no tasks, which only Acme had
+	is.Equal(theirs.next(), `{"changed":["workers"]}`) // without tasks, which only Acme had
 }
 
-// Many changes are few events.
+// TestEventsAreFew checks that many changes are combined into few events.
 func TestEventsAreFew(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -123,7 +123,8 @@ func TestEventsAreFew(t *testing.T) {
 	<-made
 }
 
-// A stream ends with its session, and with the turn to another organization.
+// TestEventsEndWithTheSession checks that a stream ends with its session, and with a switch to
+// another organization.
 func TestEventsEndWithTheSession(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -13,7 +13,7 @@ import (
 type excerpt struct {
 	Text string
 	Size int64  // of the whole text, in bytes
-	More string // address of the whole text; '' if Text is the whole
+	More string // address of the whole text; "" if Text is the whole
 	cut  bool
 }
 

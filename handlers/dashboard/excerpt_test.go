@@ -32,8 +32,8 @@ func TestPrettyJSON(t *testing.T) {
 	}
 }
 
-// FuzzExcerpts cuts texts. A cut must not split a character, and html/template must not
-// write more bytes than asked for. Pretty JSON must mean the same as before.
+// FuzzExcerpts truncates texts. The cut must not split a character, and html/template must not
+// write more bytes than requested. Pretty JSON must have the same value as before.
 func FuzzExcerpts(f *testing.F) {
 	f.Add(`{"a":"<\u003c\\u003c"}`, 10)
 	f.Add("\"'&+<>\x00é\xff", 7)

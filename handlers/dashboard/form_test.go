@@ -19,8 +19,8 @@ const formTime = 200 * time.Millisecond
 
 func shortFormTime(c *dashboard.Config) { c.FormTime = formTime }
 
-// TestStuckForms sends only the beginning of a form. The server must close the
-// connection, whether the page reads forms or not.
+// TestStuckForms sends only the beginning of a form. The server must close the connection, whether
+// the page reads forms or not.
 func TestStuckForms(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, shortFormTime)
@@ -31,7 +31,7 @@ func TestStuckForms(t *testing.T) {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 			is.NoErr(err)
 			defer conn.Close()
-			is.NoErr(conn.SetDeadline(time.Now().Add(20 * time.Second))) // or the test would stand still, too
+			is.NoErr(conn.SetDeadline(time.Now().Add(20 * time.Second))) // so that the test does not hang
 			_, err = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nemail=")
 			is.NoErr(err)
 			in := bufio.NewReader(conn)
@@ -42,13 +42,13 @@ func TestStuckForms(t *testing.T) {
 			_, err = io.Copy(io.Discard, resp.Body)
 			is.NoErr(err)
 			_, err = in.ReadByte()
-			is.Equal(err, io.EOF) // and nothing comes after it
+			is.Equal(err, io.EOF) // no byte follows
 		})
 	}
 }
 
-// TestWorkOutlastsItsForm sends a form whose work takes longer than the form may take to
-// arrive. The page must still show the result.
+// TestWorkOutlastsItsForm sends a form whose processing takes longer than the deadline for the
+// form. The page must still show the result.
 func TestWorkOutlastsItsForm(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

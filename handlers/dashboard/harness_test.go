@@ -27,19 +27,19 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestMain lets this program be what reads documents in the real one.
+// TestMain makes this program work as a document reader, as the real program does.
 func TestMain(m *testing.M) {
 	sandbox.BeFilter(os.Args, tool.Filters())
 	storetest.SideBySide(4)
 	os.Exit(m.Run())
 }
 
-// documents reads documents for all tests, in processes of its own.
+// documents reads documents for all tests, in separate processes.
 var documents = tool.NewDocuments(sandbox.NewFilterPool())
 
-// ownTransport is the transport of all clients in these tests. Each httptest.Server.Close closes the
-// idle connections of http.DefaultTransport, and a request of another test that is about to use one
-// of them fails then. Nobody closes those of ownTransport.
+// ownTransport is the transport of all clients in these tests. httptest.Server.Close closes the
+// idle connections of http.DefaultTransport, so that a concurrent request of another test could
+// fail. Nothing closes those of ownTransport.
 var ownTransport = &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second}
 
 // ownClient is the client of tests that need no other settings.
@@ -48,14 +48,14 @@ var ownClient = &http.Client{Transport: ownTransport}
 // password is the password of every user.
 const password = "correct horse battery"
 
-// A site is the pages of a test beside a real API, store and runner.
+// A site is the dashboard under test, with a real API, store and runner.
 type site struct {
 	t      testing.TB
 	url    string
 	store  *store.Store
 	runner *runner.Runner
 	api    *handlers.API
-	hooks  *webhook.Dispatcher // not started: it sends what it is told to
+	hooks  *webhook.Dispatcher // not started: it sends only on request
 	owner  store.Identity
 	key    string // of the owner
 	drop   func() // breaks all connections
@@ -68,7 +68,7 @@ func newSite(t testing.TB, change ...func(*dashboard.Config)) *site {
 	return newSiteOf(t, storetest.Open(t, store.Options{}), change...)
 }
 
-// newSiteOf starts a site on a store that may hold data already.
+// newSiteOf starts a site on a store that may hold data.
 func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config)) *site {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -110,7 +110,7 @@ func newSiteOf(t testing.TB, st *store.Store, change ...func(*dashboard.Config))
 	web.Start()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // no grace: what still runs goes back to the queue
+		cancel() // no grace period: running turns go back to the queue
 		rn.Streams.Close()
 		if err := rn.Stop(ctx); err != nil {
 			t.Error(err)
@@ -131,14 +131,14 @@ func (s *site) join(email string, role store.Role) store.Identity {
 	return who
 }
 
-// A browser keeps cookies and follows no redirect on its own.
+// A browser keeps cookies and does not follow redirects by itself.
 type browser struct {
 	*site
 	client *http.Client
-	agent  string // what it calls itself; '' for nothing special
+	agent  string // its user agent; "" for the default
 }
 
-// visitor returns a browser in which nobody is signed in.
+// visitor returns a browser without a session.
 func (s *site) visitor() *browser {
 	jar, _ := cookiejar.New(nil)
 	return &browser{site: s, client: &http.Client{Transport: ownTransport, Jar: jar,
@@ -155,7 +155,7 @@ func (s *site) signIn(email string) *browser {
 	return b
 }
 
-// A page is the answer that a browser got.
+// A page is an answer to a browser.
 type page struct {
 	status int
 	header http.Header
@@ -184,7 +184,7 @@ func (b *browser) get(path string) page {
 	return b.send(r)
 }
 
-// post sends a form as the pages of this site do. It takes names and values in turn.
+// post sends a form as the pages of this site do. form alternates names and values.
 func (b *browser) post(path string, form ...string) page {
 	b.t.Helper()
 	values := url.Values{}

@@ -147,7 +147,7 @@ func (d *Dashboard) firstSteps(r *request) ([]firstStep, error) {
 			text.Key("An agent with standing instructions, from a template or in your own words."), "/workers/new",
 			taken.Worker),
 		step(text.Key("Send it a mail"),
-			text.Key("Every worker has an address of its own, which its page shows."), "/mail", taken.Mail),
+			text.Key("Every worker has its own address, which its page shows."), "/mail", taken.Mail),
 		step(text.Key("Run it on a schedule"),
 			text.Key("Once, at an interval or by cron: see Schedules on a worker's page."), "/workers", taken.Schedule),
 	}

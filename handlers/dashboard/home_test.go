@@ -11,14 +11,15 @@ import (
 	"journeyman/store/storetest"
 )
 
-// The first steps tick themselves off from what there is, and stay away once put away.
+// TestFirstSteps checks that done steps are marked, and that the steps stay hidden once a user
+// hides them.
 func TestFirstSteps(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newSite(t)
 	s.join("mo@example.com", store.RoleMember)
 	ann, mo := s.signIn("ann@example.com"), s.signIn("mo@example.com")
-	left := func(b *browser) string { // the addresses of the steps that are left
+	left := func(b *browser) string { // the addresses of the remaining steps
 		body := b.get("/").body
 		from := strings.Index(body, `class="card firststeps"`)
 		if from < 0 {
@@ -41,13 +42,14 @@ func TestFirstSteps(t *testing.T) {
 	_, _, err = s.store.ReceiveEmails(t.Context(), []store.NewEmail{{Worker: w, Status: store.EmailHeld, Reason: "x", Verdicts: []byte("{}"),
 		MessageID: "m@x", From: "b@x", To: "c@x"}}, []byte(rawMail("b@x", w.ID)), store.MailLimits{})
 	is.NoErr(err)
-	is.Equal(left(mo), "") // all are taken
+	is.Equal(left(mo), "") // all are done
 	is.Equal(left(ann), "/settings/models")
 	is.Equal(ann.post("/first-steps").location(), "/")
 	is.Equal(left(ann), "")
 }
 
-// The first page shows what waits, what runs, what failed and what was spent.
+// TestHome checks that the first page shows waiting, running and failed tasks, and the spent
+// credits.
 func TestHome(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -75,10 +77,10 @@ func TestHome(t *testing.T) {
 	is.Equal(len(tasks), 3)
 	p = ann.send(ann.form("/run", []string{"workerId", w.ID, "from", "home", "input", " "}))
 	is.True(p.status == http.StatusUnprocessableEntity && p.has("must not be empty", `value="`+w.ID+`" selected`, "First steps"))
-	is.Equal(mo.send(mo.form("/run", []string{"workerId", hidden.ID, "from", "home", "input", "x"})).status, http.StatusUnprocessableEntity) // and says that it is hidden
+	is.Equal(mo.send(mo.form("/run", []string{"workerId", hidden.ID, "from", "home", "input", "x"})).status, http.StatusUnprocessableEntity) // the worker is hidden from Mo
 }
 
-// A user pins a worker from the list, and every page shows it.
+// TestPinnedWorkers pins a worker in the list, and checks that every page shows it.
 func TestPinnedWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

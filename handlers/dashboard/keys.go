@@ -24,7 +24,7 @@ const pageSize = 50
 type keysPage struct {
 	Form  *form
 	Keys  []keyRow
-	Next  string // address of the next page; '' after the last
+	Next  string // address of the next page; "" after the last
 	First bool
 	Made  madeKey
 	Gone  bool // the secret of a new key was shown already
@@ -33,7 +33,7 @@ type keysPage struct {
 // A madeKey is a key that was just created.
 type madeKey struct {
 	store.Key
-	Secret string // '' without a new key
+	Secret string // "" without a new key
 	Rolled bool   // the key replaces an older one
 }
 

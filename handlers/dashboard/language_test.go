@@ -9,7 +9,7 @@ import (
 )
 
 // TestTemplatesParse parses all templates in all languages, because the server parses a page only
-// when somebody asks for it.
+// at its first use.
 func TestTemplatesParse(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -29,9 +29,9 @@ func TestTemplatesParse(t *testing.T) {
 				t.Errorf("%s: %s: %v", code, name, err)
 				continue
 			}
-			is.True(page.Lookup("content") != nil) // the page's own text
+			is.True(page.Lookup("content") != nil) // the template of the page
 			if name == "signin.html" {
-				is.Equal(page.Lookup("found"), nil) // a part that this page leaves out takes no memory
+				is.Equal(page.Lookup("found"), nil) // the page does not include an unneeded part
 			}
 			again, err := e.page(name)
 			is.NoErr(err)

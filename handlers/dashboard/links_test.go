@@ -11,7 +11,7 @@ import (
 	"journeyman/store"
 )
 
-// link creates a link of a kind for a user, as the server's command line does.
+// link creates a link of a kind for a user, as the command line does.
 func (s *site) link(kind store.LinkKind, email string) string {
 	s.t.Helper()
 	_, token, err := s.store.CreatePasswordLink(s.t.Context(), store.Operator(), kind, email)
@@ -46,7 +46,7 @@ func TestWelcomePage(t *testing.T) {
 	path := s.link(store.LinkWelcome, "ann@example.com")
 	v := s.visitor()
 	is.True(v.get(path).has("Welcome to Journeyman", `value="ann@example.com"`))
-	is.Equal(v.get(strings.Replace(path, "welcome", "reset", 1)).status, http.StatusNotFound) // each kind on its own page
+	is.Equal(v.get(strings.Replace(path, "welcome", "reset", 1)).status, http.StatusNotFound) // each kind has its own page
 	p := v.post(path, "name", "Ann Arbor", "email", "no address", "password", "short")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
 	is.True(p.has("Must be an email address.", "Must have 8 characters or more.", `value="no address"`))
@@ -61,7 +61,7 @@ func TestWelcomePage(t *testing.T) {
 	is.Equal(s.visitor().post("/sign-in", "email", "me@example.com", "password", "my own password").status, http.StatusSeeOther)
 }
 
-// TestResetPage checks that a new password signs the user out in other browsers, even if
+// TestResetPage checks that a new password ends the user's sessions in other browsers, even if
 // another user's browser opened the link.
 func TestResetPage(t *testing.T) {
 	t.Parallel()
@@ -79,8 +79,8 @@ func TestResetPage(t *testing.T) {
 	is.Equal(s.visitor().post("/sign-in", "email", "ann@example.com", "password", password).status, http.StatusUnprocessableEntity)
 }
 
-// TestSessionFixation plants a session before each way of signing in. The planted session
-// must never become the session of a user.
+// TestSessionFixation sets a session before each way of signing in. It must never become the
+// session of a user.
 func TestSessionFixation(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -105,7 +105,7 @@ func TestSessionFixation(t *testing.T) {
 			is.Equal(p.status, http.StatusSeeOther)
 			is.True(victim.client.Jar.Cookies(r.URL)[0].Value != planted.client.Jar.Cookies(r.URL)[0].Value)
 			is.True(!victim.get("/account").has("eve@example.com"))
-			is.True(planted.get("/account").has("eve@example.com")) // still the attacker's own, and no more
+			is.True(planted.get("/account").has("eve@example.com")) // it is still only the attacker's session
 		})
 	}
 }
@@ -118,7 +118,7 @@ func TestInvitationPage(t *testing.T) {
 	path := s.invitation("new@example.com", store.RoleAdmin)
 	v := s.visitor()
 	is.True(v.get(path).has("Join Acme", "ann@example.com has invited new@example.com to Acme", "as Admin", `name="name"`))
-	is.True(v.get(path).has("Join Acme")) // looking uses nothing up
+	is.True(v.get(path).has("Join Acme")) // opening the link does not use it up
 	p := v.post(path, "name", "", "password", "short")
 	is.Equal(p.status, http.StatusUnprocessableEntity)
 	is.True(p.has("Must have 1 to 200 characters", "Must have 8 characters or more"))
@@ -135,8 +135,8 @@ func TestInvitationPage(t *testing.T) {
 	is.Equal(owner.post(id[0]).status, http.StatusNotFound)
 }
 
-// TestInvitationOfSomebodyKnown checks that the link of a person with a password asks for
-// that password.
+// TestInvitationOfSomebodyKnown checks that the link of a person with a password requires that
+// password.
 func TestInvitationOfSomebodyKnown(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -155,7 +155,7 @@ func TestInvitationOfSomebodyKnown(t *testing.T) {
 	is.True(p.has("The email address or the password is wrong."))
 	is.Equal(v.get("/account").status, http.StatusSeeOther) // nobody is signed in
 	is.Equal(v.post(path, "password", password).location(), "/workers?done=joined")
-	is.True(v.get("/account").has("Acme, as Member", `action="/organization"`)) // with a switcher now
+	is.True(v.get("/account").has("Acme, as Member", `action="/organization"`)) // now with a switcher
 
 	globex("kim@globex.test")
 	path = s.invitation("kim@globex.test", store.RoleMember)

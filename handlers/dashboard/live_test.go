@@ -20,7 +20,8 @@ type update struct {
 	Lists [][]any
 }
 
-// live returns the updates of a task's page up to the first for which done is true, or all.
+// live returns the updates of a task's page up to the first one for which done returns true, or
+// all.
 func (b *browser) live(address, lastID string, done func(update) bool) (list []update) {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.url+address, nil)
@@ -74,8 +75,8 @@ func streamOf(p page) string {
 	return strings.ReplaceAll(regexp.MustCompile(`data-stream="([^"]+)"`).FindStringSubmatch(p.body)[1], "&amp;", "&")
 }
 
-// TestLivePieces follows a hostile turn. All that is sent must be as harmless as a page, and a
-// browser that comes back gets only what it does not have.
+// TestLivePieces reads the updates of a hostile turn. They must be as harmless as a page, and a
+// reconnecting browser gets only the pieces that it does not have.
 func TestLivePieces(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -88,7 +89,7 @@ func TestLivePieces(t *testing.T) {
 	address := streamOf(b.get("/tasks/live"))
 	waits := b.live(address, "", func(u update) bool { return strings.Contains(u.text(), "Waiting for your approval") })
 	last := waits[len(waits)-1]
-	is.True(strings.Contains(last.text(), `name="decision" value="approve"`)) // the card comes with the state
+	is.True(strings.Contains(last.text(), `name="decision" value="approve"`)) // the update holds the card of the approval
 	_, err := s.runner.DecideApproval(t.Context(), s.owner.Caller, "live", id, store.Decision{Approved: true})
 	is.NoErr(err)
 	s.ended("live")
@@ -105,7 +106,7 @@ func TestLivePieces(t *testing.T) {
 	is.True(strings.Contains(after, "Run again"))
 	is.True(!strings.Contains(after, `id="c0-0-0"`)) // a call that the browser has
 	is.True(strings.Contains(whole[0].text(), `id="c0-0-0"`))
-	is.Equal(b.live(address, rest[len(rest)-1].ID, nil)[0].ID, rest[len(rest)-1].ID) // it may come back after the end, too
+	is.Equal(b.live(address, rest[len(rest)-1].ID, nil)[0].ID, rest[len(rest)-1].ID) // it may also reconnect after the end
 
 	s.join("mo@example.com", store.RoleMember)
 	hidden := s.worker(s.owner, store.NewWorker{Title: "Hidden", Visibility: store.Private})
@@ -113,11 +114,11 @@ func TestLivePieces(t *testing.T) {
 	is.Equal(s.signIn("mo@example.com").get("/tasks/hidden/live").status, 403)
 	is.Equal(s.visitor().get("/tasks/live/live").status, 303) // to the sign-in page
 	for _, query := range []string{"?turn=99&step=99&has=99", "?turn=-1&step=x&has=-5", "?turn=99999999999999999999"} {
-		is.True(len(b.live("/tasks/live/live"+query, "7-x", nil)) > 0) // wrong numbers harm nobody
+		is.True(len(b.live("/tasks/live/live"+query, "7-x", nil)) > 0) // an invalid position does no harm
 	}
 }
 
-// TestRunAgain runs an instruction again, and edits one first. Its files come with it.
+// TestRunAgain runs an instruction again, and an edited one. The files are attached again.
 func TestRunAgain(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -141,7 +142,7 @@ func TestRunAgain(t *testing.T) {
 	is.Equal([]any{turn.Seq, turn.Budget, turn.TriggeredBy}, []any{int64(2), store.BudgetLow, store.TriggerUI})
 	files, err := s.store.FilesByTurn(t.Context(), turn)
 	is.NoErr(err)
-	is.Equal(len(files), 1) // the attached file came with it
+	is.Equal(len(files), 1) // the attached file is attached again
 
 	p = b.get("/tasks/talk?edit=1")
 	is.True(p.has(`name="from" value="1"`, "fail 400 on strike", "notes.txt"))
@@ -153,11 +154,11 @@ func TestRunAgain(t *testing.T) {
 	is.Equal(len(files), 2) // the old one and the new one
 
 	is.Equal(b.post("/tasks/talk/turns/9/again", "token", "x").status, 404)
-	is.Equal(b.get("/tasks/talk?edit=9").status, 200) // a wrong number leaves the form empty
+	is.Equal(b.get("/tasks/talk?edit=9").status, 200) // an invalid number leaves the form empty
 	is.Equal(b.post("/tasks/talk/archive").status, 303)
 	p = b.post("/tasks/talk/turns/0/again", "token", "y")
 	is.Equal(p.status, 422)
-	is.True(p.has("Is archived", "takes no new instructions") || p.has("archived")) // the page of the task says why
+	is.True(p.has("Is archived", "takes no new instructions") || p.has("archived")) // the page of the task shows the reason
 }
 
 // TestAllowRestOfTask approves a call for the rest of its task.
@@ -174,7 +175,7 @@ func TestAllowRestOfTask(t *testing.T) {
 	is.Equal(b.post("/tasks/rest/approvals/"+id, "decision", "approve", "restOfTask", "yes").location(), "/tasks/rest?done=tool-allowed")
 	next := s.approval("rest")
 	p := b.get("/tasks/rest")
-	is.True(p.has("Change a.txt?", `class="del"`, `class="add"`)) // another tool is asked about, as a difference
+	is.True(p.has("Change a.txt?", `class="del"`, `class="add"`)) // another tool needs approval, and shows a difference
 	is.True(!p.has("Write b.txt?"))
 	is.Equal(b.post("/tasks/rest/approvals/"+next, "decision", "deny").status, 303)
 	is.Equal(s.ended("rest").Status, store.Completed)

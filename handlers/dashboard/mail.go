@@ -39,10 +39,10 @@ type mailList struct {
 	Emails   []mailRow
 	Filtered bool
 	Later    bool   // this is not the first page
-	Next     string // address of the next page; '' after the last
+	Next     string // address of the next page; "" after the last
 	Address  string // mail address of a worker, as an example
 	Worker   bool   // Address belongs to a real worker
-	Server   string // address of the SMTP listener; '' without one
+	Server   string // address of the SMTP listener; "" without one
 }
 
 // A mailRow is a mail for a page.

@@ -16,8 +16,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// newMailSite starts a site that receives mail. It accepts mail of friend.example and
-// holds other mail. It sends nothing.
+// newMailSite starts a site that receives mail. It accepts mail of friend.example and holds other
+// mail. It sends nothing.
 func newMailSite(t testing.TB) (s *site, worker store.Worker, receive func(from, raw string) store.Email) {
 	t.Helper()
 	var box *mail.Server
@@ -195,8 +195,8 @@ func (s *site) stranger(email string) *browser {
 	return s.signIn(email)
 }
 
-// TestPostmasterMail checks that the page of a mail for the postmaster offers no release: it
-// starts no work.
+// TestPostmasterMail checks that the page of a mail for the postmaster has no release button,
+// because the mail starts no work.
 func TestPostmasterMail(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -39,22 +39,22 @@ func TestMarkdown(t *testing.T) {
 	is.True(strings.Contains(code, `<span class="s3">// why</span>`))                                              // a comment
 	is.True(strings.Contains(code, `<span class="s1">var</span> x = <span class="s2">&#34;&lt;b&gt;&#34;</span>`)) // a keyword and a string
 	is.True(strings.Contains(code, `data-copy-code hidden>Copy</button>`))
-	is.True(!strings.Contains(string(p.show("```\" onclick=\"x\nalert\n```")), "onclick=")) // the name of a language is no attribute
+	is.True(!strings.Contains(string(p.show("```\" onclick=\"x\nalert\n```")), "onclick=")) // the name of a language cannot add an attribute
 }
 
-// TestGrowingMarkdown checks how the last block of a text looks while a model writes it.
+// TestGrowingMarkdown checks the last block of a text while a model writes it.
 func TestGrowingMarkdown(t *testing.T) {
 	t.Parallel()
 	p := prose{text.English()}
 	for source, want := range map[string]string{
 		"| a | b":                       "<table>",     // the head of a table is a table at once
-		"| a | b |\n|-":                 "<table>",     // and it stays one
+		"| a | b |\n|-":                 "<table>",     // it stays a table
 		"| a | b |\n|---|---|\n| 1":     "<td>1</td>",  // an open row has its cells
-		"```go\nvar x":                  `class="code`, // an open block of code is drawn as if closed
+		"```go\nvar x":                  `class="code`, // an open block of code is rendered as if closed
 		"Now **bold":                    "<strong>bold</strong>",
 		"Call `f":                       "<code>f</code>",
 		"A list:\n\n- one\n-":           "<li>one</li>",
-		"Text\n---":                     "<p>Text</p>", // it may become a list: it is no heading yet
+		"Text\n---":                     "<p>Text</p>", // it may become a list, so it is no heading yet
 		"~~gone":                        "<del>gone</del>",
 		"```\n**open\n\nin code":        "**open",
 		"Text that ends with a star **": "<p>Text that ends with a star</p>",
@@ -66,11 +66,11 @@ func TestGrowingMarkdown(t *testing.T) {
 	}
 }
 
-// forbidden finds what no rendered text may hold.
+// forbidden matches HTML that no rendered text may hold.
 var forbidden = regexp.MustCompile(`(?i)<(script|img|iframe|style|object|form|svg|link|meta|base|input type="?(text|image))|<[^>]*\son[a-z]+\s*=|(href|src)="\s*(javascript|data|vbscript):`)
 
-// FuzzMarkdown renders texts as a model may write them, whole and cut at any place. The blocks
-// together must be what the whole text is, and none may hold what a page must not run.
+// FuzzMarkdown renders texts of models, whole and truncated at any place. The joined blocks must
+// equal the rendered text, and none may hold anything that a page must not run.
 func FuzzMarkdown(f *testing.F) {
 	f.Add("# T\n\n| a | b |\n|--|--|\n| 1 | <script>x</script> |\n\n```go\nx := \"<b>\"\n```\n\n- [x] y\n> q [l](javascript:x) ![i](data:x)", 20)
 	f.Add("[a]: javascript:alert(1)\n\n[a] <a href=javascript:x onclick=y>", 9)
@@ -101,8 +101,8 @@ func FuzzMarkdown(f *testing.F) {
 	})
 }
 
-// FuzzHighlight colours code. Without its spans it must be the code, escaped, and it must not
-// take long.
+// FuzzHighlight colours code. Without its spans the result must be the escaped code, and it must
+// not take long.
 func FuzzHighlight(f *testing.F) {
 	for _, lang := range []string{"go", "python", "html", "json", "sql", "sh"} {
 		f.Add(lang, "/* x */ \"a\\\"b\" 'c' # d\n<a b=\"c\">d</a> <!-- -- x `raw\n{\"k\": 1.5}")
@@ -121,7 +121,7 @@ func FuzzHighlight(f *testing.F) {
 	})
 }
 
-// FuzzDiff reads differences that a server may send as a result.
+// FuzzDiff reads differences as a server may return them.
 func FuzzDiff(f *testing.F) {
 	f.Add("--- a\n+++ b\n@@ -11,3 +11,4 @@\n x\n-one two\n+one three\n y\n@@ -99 +100 @@\n-a\n", "a\nb", "a\nc")
 	f.Fuzz(func(t *testing.T, source, before, after string) {

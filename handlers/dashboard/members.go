@@ -25,7 +25,7 @@ type membersPage struct {
 	Form        *form // of an invitation
 	Members     []memberRow
 	Invitations []store.Link
-	Next        string // address of the next page; '' after the last
+	Next        string // address of the next page; "" after the last
 	First       bool
 	Made        madeLink
 	Gone        bool // the new link was shown already
@@ -35,7 +35,7 @@ type membersPage struct {
 // A madeLink is a link that was just created.
 type madeLink struct {
 	store.Link
-	Address string // '' without a new link
+	Address string // "" without a new link
 }
 
 // linkMade is the address of the page that shows a new link. linkKind is the kind of the link in

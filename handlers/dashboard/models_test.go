@@ -15,7 +15,7 @@ import (
 
 const modelKey = "sk-page-0123456789-abcdEfGh"
 
-// A fakeProvider speaks OpenAI's chat API, and asks for modelKey.
+// A fakeProvider has OpenAI's chat API, and requires modelKey.
 type fakeProvider struct {
 	*httptest.Server
 	calls atomic.Int64
@@ -46,24 +46,24 @@ func newFakeProvider(t testing.TB) *fakeProvider {
 	return p
 }
 
-// connected connects the provider on a site as its owner, and returns its form's answer.
+// connected connects the provider on a site as its owner, and returns the answer to its form.
 func (p *fakeProvider) connected(b *browser, name string) page {
 	return b.post("/settings/models/providers", "kind", "openai-compatible", "name", name, "baseUrl", p.URL+"/v1", "key", " "+modelKey+"\n")
 }
 
-// TestModelsPage connects a provider, changes the default and removes the provider. No page
-// shows a key.
+// TestModelsPage connects a provider, changes the default and removes the provider. No page shows a
+// key.
 func TestModelsPage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s := newSite(t)
 	p, b := newFakeProvider(t), s.signIn("ann@example.com")
-	is.True(b.get("/workers").has(`id="no-model"`, "/settings/models", "No model connected")) // the way out
+	is.True(b.get("/workers").has(`id="no-model"`, "/settings/models", "No model connected")) // the banner links to the page
 	is.True(b.get("/settings/models").has("Anthropic", "OpenAI", "Ollama", "OpenRouter", "http://127.0.0.1:11434"))
 
 	is.Equal(p.connected(b, "box").location(), "/settings/models?done=provider-connected#p-box")
 	shown := b.get("/settings/models")
-	is.True(shown.has("Connected", "small answered in", "Hello from the model.", "EfGh", "32k", "1M", "box:small")) // what the test has found
+	is.True(shown.has("Connected", "small answered in", "Hello from the model.", "EfGh", "32k", "1M", "box:small")) // the result of the test
 	is.True(!shown.has(modelKey) && !shown.has("<script>alert(1)") && shown.harmless())
 	is.True(!b.get("/workers").has(`id="no-model"`)) // the model is the default now
 	is.True(b.get("/workers").has(`<span class="cut">box:small</span>`))
@@ -82,7 +82,7 @@ func TestModelsPage(t *testing.T) {
 		{"was", was, "do", "remove 9"}, {"was", was, "do", hostile}, {"was", "box:small", "do", "remove 0"}} {
 		refused := b.post("/settings/models/default", wrong...)
 		is.Equal(refused.status, http.StatusUnprocessableEntity)
-		is.True(refused.has(`class="banner bad error"`) || refused.has(`id="e-model"`)) // says why
+		is.True(refused.has(`class="banner bad error"`) || refused.has(`id="e-model"`)) // the page shows the reason
 		is.True(refused.harmless())
 	}
 	refused := b.post("/settings/models/providers/box/remove")
@@ -93,7 +93,7 @@ func TestModelsPage(t *testing.T) {
 	is.True(!b.get("/settings/models").has("p-box"))
 }
 
-// TestModelsPageRefuses sends forms with wrong values, and tests providers that do not answer.
+// TestModelsPageRefuses sends forms with invalid values, and tests providers that do not answer.
 func TestModelsPageRefuses(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -114,22 +114,22 @@ func TestModelsPageRefuses(t *testing.T) {
 	} {
 		refused := b.post("/settings/models/providers", tt.values...)
 		is.Equal(refused.status, http.StatusUnprocessableEntity)
-		is.True(refused.has(`id="e-`+tt.field+`"`) && refused.harmless()) // the error stands at its field
-		is.True(!refused.has("sk-ant-of-another"))                        // and no key is shown again
+		is.True(refused.has(`id="e-`+tt.field+`"`) && refused.harmless()) // the error is at its field
+		is.True(!refused.has("sk-ant-of-another"))                        // no key is shown again
 	}
 
-	// A wrong key is kept, with the provider's words and the way out.
+	// A wrong key is stored, and the page shows the provider's message and the advice.
 	is.Equal(b.post("/settings/models/providers", "kind", "openai-compatible", "name", "box", "baseUrl", p.URL+"/v1", "key", "sk-wrong-0123456789-key").location(),
 		"/settings/models#p-box")
 	shown := b.get("/settings/models")
 	is.True(shown.has("Key refused", "401: Incorrect API key provided: Bearer [key]", "create a new one"))
 	is.True(!shown.has("sk-wrong") && !shown.has("<b>bold"))
-	is.True(b.get("/workers").has(`id="no-model"`)) // still not connected
+	is.True(b.get("/workers").has(`id="no-model"`)) // there is still no model
 	is.Equal(b.post("/settings/models/providers/box", "key", modelKey, "baseUrl", p.URL+"/v1").location(), "/settings/models?done=provider-changed#p-box")
 	is.Equal(b.post("/settings/models/providers/box/test", "model", "large").location(), "/settings/models?done=provider-tested#p-box")
 	is.True(b.get("/settings/models").has("large answered in"))
 
-	// A stored key does not go to another host.
+	// A stored key is not sent to another host.
 	other := newFakeProvider(t)
 	refused := b.post("/settings/models/providers/box", "baseUrl", other.URL+"/v1")
 	is.Equal(refused.status, http.StatusUnprocessableEntity)
@@ -140,7 +140,7 @@ func TestModelsPageRefuses(t *testing.T) {
 	is.True(b.get("/settings/models").harmless()) // the answer is text
 }
 
-// TestModelsPageByRole shows the page to an Admin, and the banner to a Member.
+// TestModelsPageByRole opens the page as an Admin, and a page with the banner as a Member.
 func TestModelsPageByRole(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -155,7 +155,7 @@ func TestModelsPageByRole(t *testing.T) {
 	is.True(shown.has("box:small", "Connected"))
 	is.True(!shown.has("/settings/models/providers") && !shown.has(`type="password"`)) // no form
 	is.Equal(member.get("/settings/models").status, http.StatusForbidden)
-	is.True(member.get("/workers/new").has("<option>box:small</option>", "<option>box:large</option>")) // what a Member may choose
+	is.True(member.get("/workers/new").has("<option>box:small</option>", "<option>box:large</option>")) // a Member may choose these
 }
 
 // TestWorkersModelField chooses a worker's model from the list, types another one, and saves a

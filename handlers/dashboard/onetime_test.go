@@ -17,7 +17,7 @@ func TestOneTime(t *testing.T) {
 	is.Equal(o.take("eve", "key"), nil)
 	is.Equal(o.take("ann", "link"), nil)
 	is.Equal(o.take("ann", "key"), "secret")
-	is.Equal(o.take("ann", "key"), nil) // once
+	is.Equal(o.take("ann", "key"), nil) // only once
 
 	o.put("ann", "key", "late")
 	now = now.Add(onceLifetime + 1)
@@ -28,6 +28,6 @@ func TestOneTime(t *testing.T) {
 		o.put(strconv.Itoa(i), "key", i)
 	}
 	is.Equal(len(o.values), maxOnce)
-	is.Equal(o.take("0", "key"), nil) // the oldest made room
+	is.Equal(o.take("0", "key"), nil) // the oldest value was removed
 	is.Equal(o.take("10", "key"), 10)
 }

@@ -27,8 +27,8 @@ const (
 // A preview is a file on a page. A page never holds more than its text. Pictures and HTML come from
 // the address of the file, whose policy lets them run nothing.
 type preview struct {
-	Kind     string // image, html, markdown, text, table, document or ''
-	Language string // of text, for colours; '' for none
+	Kind     string // image, html, markdown, text, table, document or ""
+	Language string // of text, for colours; "" for none
 	Text     string // of html, markdown, text and document
 	Table    csvTable
 	Cut      bool // the file has more than the page shows

@@ -9,8 +9,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestProgramsGetNoPages asks for addresses without a page, as programs and as browsers
-// do.
+// TestProgramsGetNoPages requests addresses without a page, as programs and as browsers.
 func TestProgramsGetNoPages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -33,7 +32,7 @@ func TestProgramsGetNoPages(t *testing.T) {
 		}
 	}
 	is := is.New(t)
-	is.True(strings.HasPrefix(s.visitor().get("/none").location(), "/sign-in")) // a browser learns nothing
+	is.True(strings.HasPrefix(s.visitor().get("/none").location(), "/sign-in")) // a browser cannot find out which pages exist
 	p := s.signIn("ann@example.com").get("/none")
 	is.Equal(p.status, 404)
 	is.True(p.has("</html>"))

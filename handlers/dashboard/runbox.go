@@ -18,7 +18,7 @@ type runBox struct {
 	Button string
 	Token  string // identifies the form, so that a second click creates no second turn
 
-	Placeholder string   // of the instruction; '' for none
+	Placeholder string   // of the instruction; "" for none
 	Workers     []option // that the user may choose; empty if the address names one
 	From        string   // the page that shows a refused form again; "" for the default
 }

@@ -25,7 +25,7 @@ type searchPage struct {
 type foundGroup struct {
 	Title string
 	Items []found
-	More  string // address of all results of this kind; '' for none
+	More  string // address of all results of this kind; "" for none
 }
 
 // A found is one result.
@@ -33,10 +33,10 @@ type found struct {
 	Address              string
 	Before, Match, After string // the title, and its part that matches the search
 	Sign                 template.HTML
-	State                string // for the template "status"; '' for none
+	State                string // for the template "status"; "" for none
 	Hint                 string
 	Keys                 []string // of the shortcut
-	Run                  string   // address that Ctrl+Enter opens; '' for none
+	Run                  string   // address that Ctrl+Enter opens; "" for none
 }
 
 // search writes the results. The search palette requests only the results.
@@ -149,7 +149,7 @@ func escapedPath(path string) string { return (&url.URL{Path: path}).EscapedPath
 type destination struct {
 	title         text.Key
 	address, icon string
-	right         store.Right // that its page needs; '' for none
+	right         store.Right // that its page needs; "" for none
 	keys          []string    // of the shortcut
 }
 

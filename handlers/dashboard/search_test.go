@@ -10,7 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// A search finds workers, tasks, files, pages and commands, but only what its user may see.
+// TestSearch checks that a search finds workers, tasks, files, pages and commands, but only those
+// that the user may see.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -35,5 +36,5 @@ func TestSearch(t *testing.T) {
 	part := ann.get("/search?part=1&q=quart")
 	is.True(part.has("<mark>") && !part.has("<html") && len(part.body) < 8<<10)
 	is.Equal(ann.get("/search?q="+strings.Repeat("x", 201)).status, http.StatusUnprocessableEntity)
-	is.True(ann.get("/search?q=%25").has("No name matches.")) // no wildcard
+	is.True(ann.get("/search?q=%25").has("No name matches.")) // % is no wildcard
 }

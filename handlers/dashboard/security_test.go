@@ -24,7 +24,7 @@ import (
 	"journeyman/store"
 )
 
-// noDNS is a resolver that knows no name.
+// noDNS is a resolver without any names.
 type noDNS struct{}
 
 func (noDNS) LookupTXT(_ context.Context, name string) ([]string, error) {
@@ -44,8 +44,8 @@ func unknownName(name string) error {
 	return &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
 }
 
-// evil is a text that tries to act wherever a page writes it: as an element, out of an
-// attribute, out of a script, and as an address.
+// evil is a text that tries to become code on any page: as an element, outside an attribute,
+// outside a script, and as an address.
 const evil = `"'><x-evil onclick=alert(1) onmouseover=alert(2)></x-evil><script>alert(3)</script><img src=x onerror=alert(4)><svg onload=alert(5)>{{7*7}}`
 
 // evilName is a file name that tries the same.
@@ -105,8 +105,8 @@ func newEvilSite(t testing.TB) *evilSite {
 	return e
 }
 
-// secretsAndPrograms sets secrets and connects a program with a hostile name. The value
-// consent is the address with which the program asks again.
+// secretsAndPrograms sets secrets and connects a program with a hostile name. The value consent is
+// the address of another authorization request.
 func (e *evilSite) secretsAndPrograms(workerID string) {
 	e.t.Helper()
 	for _, base := range []string{"/settings/secrets", "/workers/" + workerID + "/secrets"} {
@@ -189,7 +189,7 @@ func routes(t testing.TB) []route {
 	return list
 }
 
-// leading are routes that stream without an end; downloads are routes that send files.
+// leading are routes of endless streams; downloads are routes that send files.
 var (
 	leading   = []string{"/events", "/tasks/:taskId/live"}
 	downloads = []string{"/usage.csv", "/settings/audit.csv", "/mail/messages/:emailId/source", "/tasks/:taskId/raw/*what", "/workers/:workerId/preview/*filePath",
@@ -212,8 +212,8 @@ func (e *evilSite) pages() []string {
 		"/usage?by="+q+"&days="+q, "/settings/audit?email="+q+"&from="+q, "/nowhere/"+url.PathEscape(evil), "/tasks/"+url.PathEscape(evil), "/workers?done="+q)
 }
 
-// check reports what a page must not have: markup from hostile text, and anything that
-// would need a weaker policy.
+// check fails the test if a page has markup from hostile text, or anything that would need a weaker
+// policy.
 func (p page) check(t testing.TB, path string) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(p.body))
@@ -249,7 +249,7 @@ func (p page) check(t testing.TB, path string) {
 	}
 }
 
-// guarded reports whether a response has the headers of every page.
+// guarded fails the test unless a response has the headers of every page.
 func (p page) guarded(t testing.TB, path string) {
 	t.Helper()
 	policy := p.header.Get("Content-Security-Policy")
@@ -289,7 +289,7 @@ func TestStoredScripts(t *testing.T) {
 		}
 	}
 	if shown < 25 {
-		t.Errorf("evil is seen on %d pages only", shown) // or nothing was tried
+		t.Errorf("evil is seen on %d pages only", shown) // otherwise nothing was tested
 	}
 	for _, path := range []string{"/sign-in?next=" + url.QueryEscape(evil), e.link(store.LinkReset, "ann@example.com"), e.invitation("x@example.com", store.RoleMember),
 		"/reset/none", "/invitation/none", "/sign-in?done=" + url.QueryEscape(evil)} {
@@ -312,15 +312,15 @@ func TestDownloadsAreNoPages(t *testing.T) {
 		kind := p.header.Get("Content-Type")
 		apart := strings.Contains(p.header.Get("Content-Security-Policy"), "sandbox") || strings.HasPrefix(p.header.Get("Content-Disposition"), "attachment")
 		if !apart && strings.HasPrefix(kind, "text/html") {
-			p.check(t, path) // a page after all
+			p.check(t, path) // a page, and not a download
 		} else if !apart {
 			t.Errorf("%s is shown as %s", path, kind)
 		}
 	}
 }
 
-// TestOtherSitesCannotPost sends each form from another site, from a frame, and as old
-// browsers do, which send only the origin.
+// TestOtherSitesCannotPost sends each form from another site, from a frame, and as old browsers do,
+// which send only the origin.
 func TestOtherSitesCannotPost(t *testing.T) {
 	t.Parallel()
 	e := newEvilSite(t)
@@ -349,7 +349,7 @@ func TestOtherSitesCannotPost(t *testing.T) {
 	}
 }
 
-// TestSignInLeadsBack opens each page signed out. Signing in must lead to that page.
+// TestSignInLeadsBack opens each page signed out. The sign-in must lead to that page.
 func TestSignInLeadsBack(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -360,13 +360,13 @@ func TestSignInLeadsBack(t *testing.T) {
 		}
 		path := r.path(e.values)
 		if r.method == http.MethodPost {
-			is.Equal(e.visitor().post(path).location(), "/sign-in") // what was typed is lost, and nothing done
+			is.Equal(e.visitor().post(path).location(), "/sign-in") // the form is dropped
 			continue
 		}
 		path += "?q=a%26b"
 		p := e.visitor().get(path)
 		is.Equal(p.status, http.StatusSeeOther)
-		is.Equal(p.body, "<a href=\"/sign-in?next="+url.QueryEscape(path)+"\">See Other</a>.\n\n") // and nothing of the page
+		is.Equal(p.body, "<a href=\"/sign-in?next="+url.QueryEscape(path)+"\">See Other</a>.\n\n") // nothing of the page
 		to, err := url.Parse(p.location())
 		is.NoErr(err)
 		is.Equal(to.Path, "/sign-in")

@@ -36,8 +36,8 @@ func withServer(t *testing.T, address string) func(*dashboard.Config) {
 	}
 }
 
-// TestOneServerSignsInToAnother connects two servers of this program: the Owner of one
-// signs in to the other, whose own page asks for consent.
+// TestOneServerSignsInToAnother connects two servers of this program: the Owner of one signs in to
+// the other, whose page asks for consent.
 func TestOneServerSignsInToAnother(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -57,19 +57,19 @@ func TestOneServerSignsInToAnother(t *testing.T) {
 	link := regexp.MustCompile(`href="(http[^"]*)"`).FindStringSubmatch(p.body)
 	is.Equal(len(link), 2)
 	address := html.UnescapeString(link[1])
-	is.True(p.has(strings.TrimPrefix(far.url, "http://"))) // the person sees where the link leads
+	is.True(p.has(strings.TrimPrefix(far.url, "http://"))) // the page shows the target of the link
 	consent := there.get(strings.TrimPrefix(address, far.url))
 	is.True(consent.has("Journeyman", strings.TrimPrefix(s.url, "http://")))
 	back := there.post("/oauth/authorize", append(consent.fields(), "decision", "allow")...)
 	path, own := strings.CutPrefix(back.location(), s.url)
-	is.True(own) // the browser comes back to the server that asked
+	is.True(own) // the browser returns to the first server
 
-	is.Equal(s.visitor().get(path).location()[:len("/sign-in")], "/sign-in")    // nobody is signed in
+	is.Equal(s.visitor().get(path).location()[:len("/sign-in")], "/sign-in")    // without a session
 	is.Equal(s.signIn("ann@example.com").get(path).status, http.StatusConflict) // another browser
 	s.join("bob@example.com", store.RoleAdmin)
 	is.Equal(s.signIn("bob@example.com").get(path).status, http.StatusForbidden) // not an Owner
 	is.Equal(here.get(path).location(), "/settings/system?done=server-in")
-	is.Equal(here.get(path).status, http.StatusConflict) // an answer counts once
+	is.Equal(here.get(path).status, http.StatusConflict) // an answer is accepted once
 	is.True(here.get("/settings/system").has("office", "signed in"))
 	is.True(here.get("/settings/audit").has("signed in to an MCP server"))
 	for end := time.Now().Add(time.Minute); len(toolset.Tools) == 0; toolset = near.Servers.Toolset(t.Context(), []string{"office"}, nil) {

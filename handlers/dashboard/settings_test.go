@@ -40,7 +40,7 @@ func TestKeysPage(t *testing.T) {
 	is.True(p.has("Must have 1 to 200 characters."))
 
 	p = b.post("/settings/keys", "name", `<script>alert(1)</script>`)
-	is.Equal(p.location(), "/settings/keys?made=1")                                    // reloading the next page makes no second key
+	is.Equal(p.location(), "/settings/keys?made=1")                                    // reloading the next page creates no second key
 	is.True(!s.signIn("ann@example.com").get(p.location()).has(`data-copy="jm_live_`)) // another browser does not see it
 	p = b.get(p.location())
 	old := secretOf(p)
@@ -63,7 +63,7 @@ func TestKeysPage(t *testing.T) {
 	is.True(b.get("/settings/keys").has("revoked", "active"))
 
 	s.join("ada@example.com", store.RoleAdmin)
-	is.Equal(s.signIn("ada@example.com").post(roll).status, http.StatusForbidden) // it would make her an Owner
+	is.Equal(s.signIn("ada@example.com").post(roll).status, http.StatusForbidden) // the key would make her an Owner
 	is.Equal(b.post("/settings/keys/key_none/revoke").status, http.StatusNotFound)
 }
 
@@ -113,7 +113,7 @@ func TestMembersPage(t *testing.T) {
 	p = b.get(b.post(at + "/reset").location())
 	link := regexp.MustCompile(`data-copy="` + s.url + `(/reset/[^"]+)"`).FindStringSubmatch(p.body)
 	is.Equal(len(link), 2)
-	is.Equal(his.get("/account").status, http.StatusOK) // until it is used
+	is.Equal(his.get("/account").status, http.StatusOK) // until the link is used
 	is.Equal(b.post(at+"/remove").location(), "/settings/members?done=member-removed")
 	is.Equal(his.get("/account").status, http.StatusSeeOther) // at once
 	is.Equal(s.visitor().get(link[1]).status, http.StatusNotFound)
@@ -167,8 +167,8 @@ func TestAuditPage(t *testing.T) {
 	is.Equal(p.header.Get("Content-Type"), "text/csv; charset=utf-8")
 	rows, err := csv.NewReader(strings.NewReader(p.body)).ReadAll()
 	is.NoErr(err)
-	is.Equal(len(rows), 62)               // the title, the first key and these
-	is.Equal(rows[61][1], "command line") // who made the first
+	is.Equal(len(rows), 62)               // the header, the first key and these
+	is.Equal(rows[61][1], "command line") // the creator of the first key
 	is.Equal(rows[1][1:4], []string{"ann@example.com", "test", "key.create"})
 	is.Equal(b.get("/settings/audit.csv?from=x").status, http.StatusBadRequest)
 }
@@ -189,7 +189,7 @@ func TestReservedPages(t *testing.T) {
 		"ManageMail": store.ManageMail, "DecideApprovals": store.DecideApprovals, "SeeAudit": store.SeeAudit, "SeeUsage": store.SeeUsage,
 		"ManageOwners": store.ManageOwners, "ManageOrganization": store.ManageOrganization, "SeeSystem": store.SeeSystem,
 		"ManageSecrets": store.ManageSecrets, "ManageAlerts": store.ManageAlerts, "ManageProviders": store.ManageProviders, "SeeProviders": store.SeeProviders}
-	open := []string{"GET /settings"} // which lists the pages of the role
+	open := []string{"GET /settings"} // it lists the pages of the role
 	files, err := filepath.Glob("*.go")
 	is.NoErr(err)
 	tried := 0
@@ -211,7 +211,7 @@ func TestReservedPages(t *testing.T) {
 					ask = func(path string) page { return b.post(path, "role", "member", "name", "x", "email", "x@example.com") }
 				}
 				if role.May(right) {
-					continue // other tests show that it works
+					continue // other tests check this
 				}
 				tried++
 				if p := ask(path); p.status != http.StatusForbidden {
@@ -232,7 +232,7 @@ func TestReservedPages(t *testing.T) {
 	is.True(!browsers[store.RoleAdmin].get("/settings/keys").has("/settings/organization", "/settings/system"))
 }
 
-// TestAuditNames checks that the log names what was changed, with a link, and shows neither ids
+// TestAuditNames checks that the log names the changed records, with links, and shows neither ids
 // nor empty values.
 func TestAuditNames(t *testing.T) {
 	t.Parallel()
@@ -250,7 +250,7 @@ func TestAuditNames(t *testing.T) {
 	p = b.get("/settings/audit")
 	is.True(p.has("changed the credit cap") && !p.has("none</td>", "<code>"))
 	shown := regexp.MustCompile(`>[^<]*\b[a-z]{2,5}_[0-9a-z]{26}`).FindString(p.body)
-	is.Equal(shown, "") // a bare id says nothing to a reader
+	is.Equal(shown, "") // an id alone is not readable
 	for _, action := range store.Actions() {
 		if what := regexp.MustCompile(`value="` + regexp.QuoteMeta(action) + `">([^<]*)<`).FindStringSubmatch(p.body); len(what) != 2 || strings.Contains(what[1], ".") {
 			t.Errorf("%s has no words: %v", action, what)

@@ -10,8 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// TestPasswordsAreShared has one address check as many passwords at once as it may. No
-// other address has to wait.
+// TestPasswordsAreShared checks as many passwords at once as one address may. Other addresses need
+// not wait.
 func TestPasswordsAreShared(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -44,7 +44,7 @@ func TestPasswordsAreShared(t *testing.T) {
 	is.Equal(ann.post("/sign-in", "email", "ann@example.com", "password", password).status, http.StatusSeeOther)
 }
 
-// TestPagesAreShared has one person hold as many requests as one person may.
+// TestPagesAreShared holds as many requests as one user may.
 func TestPagesAreShared(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

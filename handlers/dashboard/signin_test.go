@@ -32,7 +32,7 @@ func TestSignIn(t *testing.T) {
 	is.Equal(p.location(), "/settings")
 	cookie := p.header.Get("Set-Cookie")
 	is.True(strings.Contains(cookie, "HttpOnly") && strings.Contains(cookie, "SameSite=Lax"))
-	is.Equal(v.get("/sign-in?next=%2Fsettings").location(), "/settings") // is signed in already
+	is.Equal(v.get("/sign-in?next=%2Fsettings").location(), "/settings") // already signed in
 
 	is.Equal(v.post("/sign-out").location(), "/sign-in?done=signed-out")
 	is.Equal(v.get("/").location(), "/sign-in")
@@ -63,8 +63,8 @@ func TestForeignSitesCannotPost(t *testing.T) {
 	is.Equal(b.get("/").status, http.StatusOK) // still signed in
 }
 
-// TestOrganizationSwitch switches between the organizations of a user. Other
-// organizations are refused.
+// TestOrganizationSwitch switches between the organizations of a user. Other organizations are
+// refused.
 func TestOrganizationSwitch(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -78,5 +78,5 @@ func TestOrganizationSwitch(t *testing.T) {
 	is.True(b.get("/account").has("Globex &lt;b&gt;, as Member"))
 	is.Equal(b.get("/settings/keys").status, http.StatusForbidden) // a Member there
 	is.Equal(b.post("/organization", "organization", foreign.OrganizationID).status, http.StatusForbidden)
-	is.True(s.signIn("ann@example.com").get("/account").has("Globex &lt;b&gt;, as Member")) // where they were last
+	is.True(s.signIn("ann@example.com").get("/account").has("Globex &lt;b&gt;, as Member")) // the last organization of the user
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // TestStarters tries every starter of the gallery without a model: the steps run, and the answer
-// says that it is a demonstration.
+// contains a note about the demonstration.
 func TestStarters(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -25,7 +25,7 @@ func TestStarters(t *testing.T) {
 		id := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		t.Run(id, func(t *testing.T) {
 			is := is.New(t)
-			is.True(page.has(`action="/starters/` + id + `/try"`)) // the gallery shows it
+			is.True(page.has(`action="/starters/` + id + `/try"`)) // the gallery shows the starter
 			p := b.post("/starters/"+id+"/try", "token", "one")
 			is.Equal(p.status, 303)
 			is.Equal(b.post("/starters/"+id+"/try", "token", "one").location(), p.location()) // a second click
@@ -54,7 +54,7 @@ func TestStarters(t *testing.T) {
 	is.Equal(b.post("/starters/none/try").status, 404)
 }
 
-// TestImportPage takes a worker out on its page, and in again as a file and as text.
+// TestImportPage exports a worker on its page, and imports it as a file and as text.
 func TestImportPage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -24,7 +24,7 @@ func TestSystemPage(t *testing.T) {
 			SchedulerAlive: func() bool { return alive }, StartedAt: time.Now().Add(-3 * time.Hour)}
 	})
 	s.join("ada@example.com", store.RoleAdmin)
-	is.Equal(s.signIn("ada@example.com").get("/settings/system").status, http.StatusForbidden) // it is the whole server's
+	is.Equal(s.signIn("ada@example.com").get("/settings/system").status, http.StatusForbidden) // the page is about the whole server
 
 	b := s.signIn("ann@example.com")
 	p := b.get("/settings/system")
@@ -48,7 +48,7 @@ func TestSystemPage(t *testing.T) {
 	is.True(!p.has("Create a backup"))
 }
 
-// TestDoctorOnSystemPage makes the checks by a button, for those who may see the page.
+// TestDoctorOnSystemPage runs the checks with the button, as a user who may see the page.
 func TestDoctorOnSystemPage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -57,7 +57,7 @@ func TestDoctorOnSystemPage(t *testing.T) {
 		c.Examine = func(ctx context.Context) []handlers.Checks {
 			runs++
 			_, limited := ctx.Deadline()
-			is.True(limited) // the checks may take for ever
+			is.True(limited) // the checks have a time limit
 			return []handlers.Checks{{Title: "Disk", List: []handlers.Check{
 				{Name: "free space", Status: handlers.CheckFailed, Detail: "3 MiB <left>", Advice: "delete what is not needed"},
 				{Name: "free files", Status: handlers.CheckOK, Detail: "many"}}}}
@@ -65,11 +65,11 @@ func TestDoctorOnSystemPage(t *testing.T) {
 	})
 	s.join("ada@example.com", store.RoleAdmin)
 	is.Equal(s.signIn("ada@example.com").post("/settings/system/doctor", "").status, http.StatusForbidden)
-	other := s.stranger("eve@example.com") // an Owner, and not of the organization that runs the server
+	other := s.stranger("eve@example.com") // an Owner of another organization than the one that runs the server
 	is.Equal(other.post("/settings/system/doctor", "").status, http.StatusForbidden)
 	b := s.signIn("ann@example.com")
 	is.True(b.get("/settings/system").has("The checks have not run", "Check now"))
-	is.Equal(runs, 0) // a page alone checks nothing
+	is.Equal(runs, 0) // opening the page runs no checks
 	p := b.post("/settings/system/doctor", "")
 	is.Equal(p.location(), "/settings/system?done=checked#doctor")
 	is.True(b.get("/settings/system?done=checked").has("The checks have finished", "1 failed, 0 warnings, 1 passed, 0 skipped", "3 MiB &lt;left&gt;", "delete what is not needed"))
@@ -77,10 +77,10 @@ func TestDoctorOnSystemPage(t *testing.T) {
 	is.True(b.get("/settings/system").has("3 MiB &lt;left&gt;")) // the result stays
 	p = other.get("/settings/system")
 	is.Equal(p.status, http.StatusOK)
-	is.True(!p.has("Check now") && !p.has("free space")) // the rest of the page is theirs, too
+	is.True(!p.has("Check now") && !p.has("free space")) // they may see the other parts of the page
 	is.Equal(runs, 1)
 	is.True(s.store.BeginMaintenance())
-	is.Equal(b.post("/settings/system/doctor", "").location(), "/settings/system?done=checked#doctor") // it changes nothing
+	is.Equal(b.post("/settings/system/doctor", "").location(), "/settings/system?done=checked#doctor") // the checks change nothing
 	is.Equal(runs, 2)
 	is.True(!newSite(t).signIn("ann@example.com").get("/settings/system").has("Check now")) // a server without checks
 }

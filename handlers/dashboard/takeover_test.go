@@ -17,11 +17,11 @@ import (
 	"journeyman/store/storetest"
 )
 
-// varying matches what differs between two answers to the same request.
+// varying matches the differences between two answers to the same request.
 var varying = regexp.MustCompile(`(?m)^(Date|X-Request-Id): .*\r\n|frm_\w+`)
 
-// TestStreamBytes compares the streams of pages on connections that are taken over from
-// net/http with those that net/http writes itself, byte by byte.
+// TestStreamBytes compares the streams of pages on connections that are taken over from net/http
+// with those of net/http, byte by byte.
 func TestStreamBytes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -42,7 +42,7 @@ func TestStreamBytes(t *testing.T) {
 	}
 	for _, tt := range []struct{ path, end string }{
 		{"/tasks/done/live", "0\r\n\r\n"},
-		{"/events?since=x.1", "\n\n\r\n"}, // it goes on: the first event is compared
+		{"/events?since=x.1", "\n\n\r\n"}, // the stream continues, so only its first event is compared
 	} {
 		var got [2]string
 		for i, addr := range []string{base.Host, ln.Addr().String()} {
@@ -53,7 +53,7 @@ func TestStreamBytes(t *testing.T) {
 			is.NoErr(err)
 			for piece := make([]byte, 4<<10); !strings.HasSuffix(got[i], tt.end); {
 				n, err := conn.Read(piece)
-				is.NoErr(err) // the stream breaks off
+				is.NoErr(err) // the stream is incomplete
 				got[i] += string(piece[:n])
 			}
 			is.NoErr(conn.Close())

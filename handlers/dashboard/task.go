@@ -27,10 +27,10 @@ type taskPage struct {
 	Creator      string      // name of the user; "" for mail of a non-member
 	Turns        []turnBlock // ended turns
 	Current      []turnBlock // waiting and running turns
-	Older        string      // address of the page with older turns; '' without any
+	Older        string      // address of the page with older turns; "" without any
 	Newest       bool        // the page shows the newest turns
 	NoReload     bool        // the user asked the page not to reload itself
-	Stream       string      // address of the fragments of Current; '' without any
+	Stream       string      // address of the fragments of Current; "" without any
 	Activity     activity
 	Asks         int // waiting calls
 	Rail         []piece

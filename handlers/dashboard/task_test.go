@@ -16,7 +16,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// followUp sends the follow-up form of a task, with names and contents of files in turn.
+// followUp sends the follow-up form of a task. files alternates names and contents.
 func (b *browser) followUp(task, input string, files ...string) page {
 	b.t.Helper()
 	return b.send(b.form("/tasks/"+task, []string{"input", input, "budget", "standard"}, files...))
@@ -90,7 +90,7 @@ func TestTaskPage(t *testing.T) {
 	is.True(p.has("I write.", `<span class="tool">write_file</span><span class="arg">out/poem.md</span><span class="res">6 B`, "&#34;path&#34;: &#34;out/poem.md&#34;"))
 	is.True(p.has(`<span class="tool">read_file</span><span class="arg">missing.txt</span><span class="res bad">`, "no file or folder &#34;missing.txt&#34;"))
 	is.True(p.has("Here is <strong>your</strong> poem."))
-	is.Equal(strings.Count(p.body, "<strong>your</strong>"), 1) // the answer stands there once
+	is.Equal(strings.Count(p.body, "<strong>your</strong>"), 1) // the page shows the answer once
 	is.True(p.has(`/files/out/poem.md?v=`, ">poem.md</span>"))
 	is.True(p.has(`viewBox="0 0 600 26"`, `aria-label="The model worked for`, "in 4 calls", "in 3 calls"))
 	is.True(p.has("Continue this task", `enctype="multipart/form-data"`, "Run again", "Edit and run again"))
@@ -98,7 +98,7 @@ func TestTaskPage(t *testing.T) {
 	is.Equal(p.has("Stop</button>"), false)
 	is.True(len(p.body) < maxPage)
 	file := regexp.MustCompile(`href="(/api/workers/[^"]*)"`).FindStringSubmatch(p.body)
-	is.Equal(b.get(file[1]).body, "# Poem") // the session opens it
+	is.Equal(b.get(file[1]).body, "# Poem") // the session gives access to the file
 	is.True(b.get("/tasks/all/calls/0/2/0").has("<h1><code>read_file</code></h1>", "missing.txt"))
 	is.Equal(b.get("/tasks/all/raw/0/output").body, "Here is **your** poem.")
 	is.True(strings.HasPrefix(b.get("/tasks/all/raw/0/output").header.Get("Content-Type"), "text/plain"))
@@ -110,7 +110,7 @@ func TestTaskPage(t *testing.T) {
 	}
 }
 
-// TestTaskEnds checks that the page says in words how turns ended.
+// TestTaskEnds checks that the page explains how turns ended.
 func TestTaskEnds(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -120,7 +120,7 @@ func TestTaskEnds(t *testing.T) {
 	s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "json", Title: "Count", Input: "Count." + "\n\n" + scripted(`json {"n":7}`)})
 	p := b.get("/tasks/json")
 	is.True(p.has("Structured output", "&#34;n&#34;: 7"))
-	is.Equal(strings.Count(p.body, "&#34;n&#34;"), 2) // in the script and as the output; not once more as an answer
+	is.Equal(strings.Count(p.body, "&#34;n&#34;"), 2) // in the script and as the output, but not as an answer
 
 	free := s.worker(s.owner, store.NewWorker{Title: "Free"})
 	s.carryOut(s.owner, store.NewTurn{WorkerID: free.ID, TaskID: "failed", Input: scripted("fail 400 the model is on strike")})
@@ -154,7 +154,7 @@ func TestHostileTask(t *testing.T) {
 		p := b.get(path)
 		is.Equal(p.status, 200)
 		is.Equal(acts.FindString(p.body), "")
-		is.True(p.has("&lt;script&gt;alert(1)")) // it is shown
+		is.True(p.has("&lt;script&gt;alert(1)")) // the text is shown
 	}
 	raw := b.get("/tasks/evil/raw/0/input")
 	is.True(raw.has("<script>"))
@@ -163,8 +163,7 @@ func TestHostileTask(t *testing.T) {
 	is.Equal(raw.header.Get("Content-Type"), "text/plain; charset=utf-8")
 }
 
-// TestLongTask checks that the pages of a long task stay small and that all of it can be
-// reached.
+// TestLongTask checks that the pages of a long task are small and that links reach all of it.
 func TestLongTask(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -174,7 +173,7 @@ func TestLongTask(t *testing.T) {
 	quotes := strings.Repeat(`"<&>' `, 2000)
 	turn := s.carryOut(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "long", Input: quotes + "\n\n" + scripted(
 		"repeat 30", calling("write_file", "path", "a.txt", "content", quotes[:800]),
-		calling("write_file", "path", "a.txt", "content", quotes[:801]), // more equal calls in a row would be a loop
+		calling("write_file", "path", "a.txt", "content", quotes[:801]), // more equal calls in a row would count as a loop
 		"repeat 29", calling("write_file", "path", "a.txt", "content", quotes[:800]),
 		"repeat 3", "think "+quotes, "repeat 3", "say "+quotes)})
 	is.Equal(turn.Status, store.Completed)
@@ -213,7 +212,7 @@ func TestLongTask(t *testing.T) {
 	is.Equal(b.get("/tasks/long/raw/0/output").body, turn.OutputText)
 }
 
-// TestFollowUp continues a task with files. Two clicks must make one turn.
+// TestFollowUp continues a task with files. Two clicks must create one turn.
 func TestFollowUp(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -229,14 +228,14 @@ func TestFollowUp(t *testing.T) {
 		is.Equal(p.location(), "/tasks/talk#newest")
 	}
 	turn := s.ended("talk")
-	is.Equal(turn.Seq, int64(1)) // the second click was no second turn
+	is.Equal(turn.Seq, int64(1)) // the second click created no turn
 	is.Equal(turn.TriggeredBy, store.TriggerUI)
 	is.Equal(turn.Budget, store.BudgetLow)
 	is.True(strings.Contains(turn.OutputText, "remember the milk"))
 	is.True(b.get("/tasks/talk").has(">notes.txt</span>", "remember the milk", "Turn 2"))
 
 	p := b.send(b.form("/tasks/talk", []string{"token", token, "input", "line\r\nanother", "budget", "low"}))
-	is.Equal(p.status, 303) // the form was shown again from the browser's history, and has another text
+	is.Equal(p.status, 303) // the form comes from the browser's history, and has another text
 	is.Equal(s.ended("talk").Input, "line\nanother")
 
 	for name, fields := range map[string][]string{"empty": {"input", ""}, "budget": {"input", "kept text", "budget", "huge"}} {
@@ -251,7 +250,7 @@ func TestFollowUp(t *testing.T) {
 	cross := b.form("/tasks/talk", []string{"input", "from elsewhere"})
 	cross.Header.Set("Sec-Fetch-Site", "cross-site")
 	is.Equal(b.send(cross).status, 403)
-	is.Equal(s.ended("talk").Input, "line\nanother") // nothing of it was taken
+	is.Equal(s.ended("talk").Input, "line\nanother") // the refused form had no effect
 
 	is.Equal(b.post("/tasks/talk/archive").location(), "/tasks?done=task-archived")
 	is.True(b.get("/tasks/talk").has("The task is archived and takes no new instructions.", `<span class="pill">archived</span>`))
@@ -272,7 +271,7 @@ func TestCancelTask(t *testing.T) {
 	s.begin(s.owner, store.NewTurn{WorkerID: w.ID, TaskID: "slow", Input: scripted("say queued")})
 	p := b.get("/tasks/slow")
 	is.True(p.has(`<script src="/assets/`, `live.js"`, "Stop</button>", `<noscript><meta http-equiv="refresh" content="10"></noscript>`))
-	is.True(strings.Index(p.body, `id="turn-0"`) < strings.Index(p.body, `id="flow-1"`)) // what has ended has no live part
+	is.True(strings.Index(p.body, `id="turn-0"`) < strings.Index(p.body, `id="flow-1"`)) // ended turns have no live part
 	is.True(p.has(`id="turn-2"`, `id="flow-2"`, "Queued"))
 	is.Equal(b.get("/tasks/slow?still").has("http-equiv"), false)
 	stream := strings.ReplaceAll(regexp.MustCompile(`data-stream="([^"]+)"`).FindStringSubmatch(p.body)[1], "&amp;", "&")
@@ -282,11 +281,11 @@ func TestCancelTask(t *testing.T) {
 	is.Equal(s.ended("slow").Status, store.Aborted)
 	events := b.get(stream).body
 	is.True(strings.Contains(events, `"end-1"`) && strings.Contains(events, `"end-2"`) && strings.HasSuffix(events, "data: [DONE]\n\n"))
-	is.Equal(strings.Contains(events, `"turn-0"`), false) // it begins after what the page has already
+	is.Equal(strings.Contains(events, `"turn-0"`), false) // it begins after the pieces that the page has
 	after := b.get("/tasks/slow?done=task-cancelled")
 	is.True(after.has("The task is cancelled.", "Cancelled.", "Cancelled</span>"))
 	is.Equal(after.has("live.js"), false)
-	is.Equal(b.post("/tasks/slow/cancel").status, 303) // again changes nothing
+	is.Equal(b.post("/tasks/slow/cancel").status, 303) // a second cancel changes nothing
 }
 
 // TestApprovalPage approves and denies tool calls.
@@ -315,7 +314,7 @@ func TestApprovalPage(t *testing.T) {
 	is.Equal(s.ended("yes").Status, store.Completed)
 	is.True(b.get("/tasks/yes").has("Approved by", `<span class="tool">write_file</span>`))
 	late := b.post("/tasks/yes/approvals/"+id, "decision", "deny")
-	is.Equal(late.location(), "/tasks/yes?done=decided-already") // a stale page is no dead end
+	is.Equal(late.location(), "/tasks/yes?done=decided-already") // an outdated page leads to the task
 
 	id = asked("no")
 	is.Equal(b.post("/tasks/no/approvals/"+id, "decision", "deny", "reason", strings.Repeat("x", 1001)).status, 422)
@@ -324,7 +323,7 @@ func TestApprovalPage(t *testing.T) {
 	is.True(b.get("/tasks/no").has("Denied by", "Not &lt;that&gt; file.", "a person has denied this call"))
 }
 
-// TestQuestionPage answers a worker's questions by a button and in words.
+// TestQuestionPage answers a worker's questions with a button and as text.
 func TestQuestionPage(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -346,7 +345,7 @@ func TestQuestionPage(t *testing.T) {
 	is.Equal(member.get("/tasks/one").has(`name="answer"`), false)
 	is.Equal(member.post("/tasks/one/approvals/"+id, "answer", "red").status, 403)
 	is.Equal(b.post("/tasks/one/approvals/"+id, "choice", "3").status, 422)
-	is.Equal(b.post("/tasks/one/approvals/"+id, "decision", "approve").status, 422) // another kind of form
+	is.Equal(b.post("/tasks/one/approvals/"+id, "decision", "approve").status, 422) // the form is for another kind
 	is.Equal(b.post("/tasks/one/approvals/"+id, "choice", "1").location(), "/tasks/one?done=question-answered")
 	s.ended("one")
 	is.True(b.get("/tasks/one").has("Answered by", "red &amp; hot"))
@@ -357,8 +356,7 @@ func TestQuestionPage(t *testing.T) {
 	is.True(b.get("/tasks/two").has(`at\nnoon`))
 }
 
-// TestManyApprovals has a turn ask for more approvals, with longer arguments, than a page
-// can hold.
+// TestManyApprovals has a turn with more approvals, and longer arguments, than a page can show.
 func TestManyApprovals(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -414,8 +412,8 @@ func (s *site) approval(taskID string) string {
 	}
 }
 
-// TestCompactionNotes checks that the page says how a conversation was shortened, before
-// the step for which it was.
+// TestCompactionNotes checks that the page describes how a conversation was shortened, before the
+// step for which it was shortened.
 func TestCompactionNotes(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -19,7 +19,7 @@ type turnPage struct {
 	Turn       turnBlock
 	From, To   int64 // numbers of the first and the last step on the page; 0 without steps
 	StepsInAll int64
-	Before     string // address of the steps before these; '' without any
+	Before     string // address of the steps before these; "" without any
 	After      string // address of the steps after these
 	Previous   string // address of the turn before
 	Next       string // address of the turn after

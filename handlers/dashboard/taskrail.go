@@ -66,7 +66,7 @@ type railFileList struct {
 	Files []fileLink
 	More  int
 	All   string // address of all files of the worker
-	Zip   string // address of the task's files as one archive; '' for a single file
+	Zip   string // address of the task's files as one archive; "" for a single file
 }
 
 // filesOfTask returns the newest version of each file that the task has published.

@@ -16,7 +16,7 @@ type taskRow struct {
 	Path   string
 	By     string // the user or the trigger that started the task
 	State  string // for the template "status"
-	What   string // its activity, the reason why it waits, or its failure; '' for nothing
+	What   string // its activity, the reason why it waits, or its failure; "" for nothing
 	Mine   bool   // it waits for the user
 }
 

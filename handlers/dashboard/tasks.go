@@ -42,7 +42,7 @@ type taskList struct {
 	Form     *form // the filters
 	Segments []segment
 	Tasks    []taskRow
-	Next     string // address of the next page; '' after the last
+	Next     string // address of the next page; "" after the last
 	First    string // query of the first page
 	Later    bool   // this is not the first page
 	Waiting  bool   // the page shows the tasks that wait for the user

@@ -19,8 +19,7 @@ import (
 // scripted returns an instruction that the offline model carries out line by line.
 func scripted(lines ...string) string { return "```offline\n" + strings.Join(lines, "\n") + "\n```" }
 
-// calling returns a line of a script that calls a tool. Arguments are names and values in
-// turn.
+// calling returns a script line that calls a tool. arguments alternates names and values.
 func calling(name string, arguments ...string) string {
 	input := map[string]string{}
 	for i := 0; i+1 < len(arguments); i += 2 {
@@ -82,7 +81,7 @@ func TestTaskFilters(t *testing.T) {
 	s := newSite(t)
 	b := s.signIn("ann@example.com")
 	empty := b.get("/tasks")
-	is.Equal(empty.has("Filter tasks"), false) // nothing to filter
+	is.Equal(empty.has("Filter tasks"), false) // there is nothing to filter
 	is.True(empty.has("There are no tasks yet", "curl "+s.url+"/api/tasks", "@mail.example"))
 
 	scribe := s.worker(s.owner, store.NewWorker{Title: "Scribe"})
@@ -118,7 +117,7 @@ func TestTaskFilters(t *testing.T) {
 			p := b.get("/tasks?" + tt.query)
 			is.Equal(p.status, 200)
 			is.Equal(strings.Join(p.listed(), " "), tt.want)
-			is.Equal(p.has("There are no tasks yet"), false) // there are
+			is.Equal(p.has("There are no tasks yet"), false) // there are tasks
 			is.Equal(p.has("No task matches"), tt.want == "")
 		})
 	}
@@ -127,14 +126,14 @@ func TestTaskFilters(t *testing.T) {
 		p := b.get("/tasks?" + query)
 		is.Equal(p.status, http.StatusUnprocessableEntity)
 		if field != "" {
-			is.True(p.has(`id="e-` + field + `"`)) // the error stands beside its field
+			is.True(p.has(`id="e-` + field + `"`)) // the error is beside its field
 		}
 	}
 	is.Equal(b.get("/tasks?workerId=wrk_none").status, http.StatusNotFound)
-	is.True(b.get("/tasks?status=error&q=x").has(`<option value="error" selected>`, `value="x"`)) // what was chosen stays
+	is.True(b.get("/tasks?status=error&q=x").has(`<option value="error" selected>`, `value="x"`)) // the chosen values stay
 }
 
-// TestTaskPaging follows a long list to its end, with a filter.
+// TestTaskPaging reads a long list to its end, with a filter.
 func TestTaskPaging(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -236,7 +235,7 @@ func TestTaskAccess(t *testing.T) {
 	for _, path := range []string{"", "/turns/0", "/calls/0/0/0", "/raw/0/input"} {
 		is.Equal(member.get("/tasks/"+hidden.TaskID+path).status, 403)
 		is.Equal(owner.get("/tasks/"+hidden.TaskID+path).status, 200)
-		is.Equal(owner.get("/tasks/same"+path).status, 404) // of another organization
+		is.Equal(owner.get("/tasks/same"+path).status, 404) // a task of another organization
 	}
 	for _, path := range []string{"/cancel", "/archive", "/approvals/apr_x"} {
 		is.Equal(member.post("/tasks/"+hidden.TaskID+path, "decision", "approve").status, 403)
@@ -244,13 +243,13 @@ func TestTaskAccess(t *testing.T) {
 	is.Equal(member.post("/tasks/"+shown.TaskID+"/archive").status, 403) // only the worker's creator
 	is.Equal(member.get("/tasks/"+shown.TaskID).has("Archive</button>"), false)
 	is.Equal(member.followUp(hidden.TaskID, "me too").status, 403)
-	is.Equal(member.followUp("same", "me too").status, 404) // and makes no task of that name
+	is.Equal(member.followUp("same", "me too").status, 404) // and it creates no task with that id
 	is.Equal(member.get("/tasks/same").status, 404)
 	out := s.visitor().get("/tasks/" + shown.TaskID)
 	is.Equal(out.location(), "/sign-in?next="+url.QueryEscape("/tasks/"+shown.TaskID))
 }
 
-// TestTaskNames opens tasks whose ids clients chose, by the url field of the API.
+// TestTaskNames opens tasks with ids of clients, by the url field of the API.
 func TestTaskNames(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -267,7 +266,7 @@ func TestTaskNames(t *testing.T) {
 		is.NoErr(json.Unmarshal([]byte(s.ofAPI("/api/tasks/"+id)), &got))
 		address, err := url.Parse(got.Task.URL)
 		is.NoErr(err)
-		path := address.ResolveReference(&url.URL{}).EscapedPath() // as a browser makes it of the address
+		path := address.ResolveReference(&url.URL{}).EscapedPath() // as a browser requests the address
 		p := b.get(path)
 		is.Equal(p.status, 200)
 		is.True(p.has("<h1>named " + id + "</h1>"))

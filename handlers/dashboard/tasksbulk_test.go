@@ -11,7 +11,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// One form changes several tasks, each as the user may, and the list tells the result.
+// TestManyTasks changes several tasks with one form, each as the user may, and checks the result in
+// the list.
 func TestManyTasks(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -38,7 +39,7 @@ func TestManyTasks(t *testing.T) {
 	}
 	is.Equal([]int64{turns(failed), turns(failedToo), turns(fine)}, []int64{2, 2, 1})
 
-	// A member neither archives tasks of a worker of another user nor touches hidden ones.
+	// A member can neither archive tasks of another user's worker nor change hidden ones.
 	to = member.post("/tasks", "do", "archive", "id", fine, "id", secret, "id", "none", "back", "status=error&x=y").location()
 	is.True(strings.HasPrefix(to, "/tasks?bulk=archive&did=0&not=3&status=error&why="))
 	to = member.post("/tasks", "do", "retry", "id", secret).location()
@@ -53,11 +54,12 @@ func TestManyTasks(t *testing.T) {
 		many = append(many, "id", "x")
 	}
 	is.Equal(ann.post("/tasks", append(many, "do", "cancel")...).status, http.StatusBadRequest)
-	// An address puts no text and no odd number on the page.
+	// An address cannot put text or an invalid number on the page.
 	is.Equal(ann.get("/tasks?bulk=cancel&did=999999&not=1&why=<b>evil").has("999999 tasks"), false)
 }
 
-// What is run again keeps its files, and a stranger's words do not become those of a member.
+// TestRunAgainForWhom checks that a retry keeps the files, and that the instruction of a non-member
+// does not become that of a member.
 func TestRunAgainForWhom(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -80,10 +82,11 @@ func TestRunAgainForWhom(t *testing.T) {
 	is.Equal(refused.status, http.StatusUnprocessableEntity)
 	is.True(refused.has("from a non-member"))
 	is.True(strings.Contains(ann.post("/tasks", "do", "retry", "id", "mail", "token", "t").location(), "did=0"))
-	is.Equal(s.ended("mail").Seq, int64(0)) // no turn of a member has the stranger's words
+	is.Equal(s.ended("mail").Seq, int64(0)) // no turn of a member has the non-member's instruction
 }
 
-// What waits for the user comes first, and has a part of the list of its own.
+// TestWaitingTasksComeFirst checks that tasks that wait for the user come first, and have their own
+// segment of the list.
 func TestWaitingTasksComeFirst(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -102,7 +105,7 @@ func TestWaitingTasksComeFirst(t *testing.T) {
 	s.carryOut(s.owner, store.NewTurn{WorkerID: plain.ID, Title: "broken", Input: scripted("fail 400 the sky fell")})
 
 	list := ann.get("/tasks")
-	is.Equal(list.listed(), []string{"asks first", "broken", "newer"}) // and the first one only once
+	is.Equal(list.listed(), []string{"asks first", "broken", "newer"}) // the first one only once
 	is.True(list.has("asks: write_file", "Review", "the sky fell", "<title>(1) Tasks", "icon-waiting.svg"))
 	is.Equal(ann.get("/tasks?show=waiting").listed(), []string{"asks first"})
 	is.Equal(mo.get("/tasks").listed(), []string{"broken", "newer", "asks first"}) // others decide

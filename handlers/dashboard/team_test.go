@@ -8,8 +8,8 @@ import (
 	"journeyman/store"
 )
 
-// TestTeamOnPages shows that the page of a task leads to the workers that it has run, and
-// that their pages lead back.
+// TestTeamOnPages checks that the page of a task links to the workers that it has run, and that
+// their pages link back.
 func TestTeamOnPages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

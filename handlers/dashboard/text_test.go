@@ -23,7 +23,7 @@ import (
 	"journeyman/handlers/dashboard/text"
 )
 
-// TestCatalogueKeysAreUsed finds translations that no page shows any more.
+// TestCatalogueKeysAreUsed finds translations that no page uses.
 func TestCatalogueKeysAreUsed(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -45,7 +45,7 @@ func TestCatalogueKeysAreUsed(t *testing.T) {
 	}
 }
 
-// TestCatalogueIsComplete finds texts of the pages that a catalogue does not translate.
+// TestCatalogueIsComplete finds texts of the pages without a translation.
 func TestCatalogueIsComplete(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -64,7 +64,7 @@ func TestCatalogueIsComplete(t *testing.T) {
 // verbs returns the verbs of a pattern, in the order of their values.
 func verbs(pattern string) []string {
 	list := regexp.MustCompile(`%(\[\d\])?[sdqv]`).FindAllString(pattern, -1)
-	// Verbs that name the place of their value may stand in any order.
+	// Verbs with the index of their value may have any order.
 	if strings.Contains(pattern, "%[") {
 		slices.Sort(list)
 	}
@@ -109,7 +109,7 @@ func glob(t *testing.T, pattern string) []string {
 	return slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
 }
 
-// templateKeys notes the keys of a node: the string constants after t, tn and th.
+// templateKeys adds the keys of a node: the string constants after t, tn and th.
 func templateKeys(node parse.Node, used map[string]bool) {
 	switch n := node.(type) {
 	case *parse.ListNode:
@@ -145,7 +145,7 @@ func branchKeys(n *parse.BranchNode, used map[string]bool) {
 	templateKeys(n.ElseList, used)
 }
 
-// commandKeys notes the keys of a call. t and th take one key, tn takes two after the number.
+// commandKeys adds the keys of a call. t and th take one key, tn takes two after the number.
 func commandKeys(c *parse.CommandNode, used map[string]bool) {
 	name, keys := "", 0
 	if id, ok := c.Args[0].(*parse.IdentifierNode); ok {
@@ -167,9 +167,9 @@ func commandKeys(c *parse.CommandNode, used map[string]bool) {
 	}
 }
 
-// goKeys notes the keys of the Go files: all constants that the type checker finds to be of the
-// type text.Key. Other packages than text stay unknown to it, so that it has less to read. What
-// stands beside unknown values it cannot tell: those keys are found by their place.
+// goKeys adds the keys of the Go files: all constants of the type text.Key, as the type checker
+// finds them. It does not load other packages than text. Keys beside unknown values are found by
+// their place.
 func goKeys(t *testing.T, files []string, used map[string]bool) {
 	set := token.NewFileSet()
 	texts := checked(set, nil, "journeyman/handlers/dashboard/text", parsed(t, set, []string{"text/text.go"}), nil)
@@ -181,7 +181,7 @@ func goKeys(t *testing.T, files []string, used map[string]bool) {
 		ast.Inspect(file, func(n ast.Node) bool { placedKeys(n, used); return true })
 	}
 	key := texts.Scope().Lookup("Key").Type()
-	parts := map[ast.Expr]bool{} // of a sum of constants: the sum is the key
+	parts := map[ast.Expr]bool{} // parts of a sum of constants: the sum is the key
 	for e := range info.Types {
 		if sum, ok := e.(*ast.BinaryExpr); ok {
 			parts[sum.X], parts[sum.Y] = true, true
@@ -192,10 +192,10 @@ func goKeys(t *testing.T, files []string, used map[string]bool) {
 			used[constant.StringVal(tv.Value)] = true
 		}
 	}
-	delete(used, "") // stands where there is nothing to say
+	delete(used, "") // used for no text
 }
 
-// placedKeys notes the keys of a call that translates, and the values of a map of keys.
+// placedKeys adds the keys of a translating call, and the values of a map of keys.
 func placedKeys(n ast.Node, used map[string]bool) {
 	note := func(list ...ast.Expr) {
 		for _, e := range list {
@@ -240,15 +240,15 @@ func parsed(t *testing.T, set *token.FileSet, names []string) (files []*ast.File
 	return files
 }
 
-// checked returns a package with its types. It ignores errors: they stand where a package that
-// importer does not know is used.
+// checked returns a package with its types. It ignores errors, which occur where unknown packages
+// are used.
 func checked(set *token.FileSet, imports importer, path string, files []*ast.File, info *types.Info) *types.Package {
 	config := types.Config{Importer: imports, Error: func(error) {}, FakeImportC: true}
 	checked, _ := config.Check(path, set, files, info)
 	return checked
 }
 
-// An importer holds the packages that it knows, by path. Any other package is empty.
+// An importer holds packages by path. Any other package is empty.
 type importer map[string]*types.Package
 
 func (i importer) Import(importPath string) (*types.Package, error) {
@@ -260,8 +260,8 @@ func (i importer) Import(importPath string) (*types.Package, error) {
 	return empty, nil
 }
 
-// TestTemplatesAreTranslated finds words that stand in a template without t, between elements
-// and in attributes that people read or hear.
+// TestTemplatesAreTranslated finds words in templates without t, between elements and in attributes
+// for people.
 func TestTemplatesAreTranslated(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -289,8 +289,8 @@ func untranslated(words string) bool {
 		"bare task waits", `aria-describedby="h- e- " aria-describedby="e- " aria-invalid="true"`}, words)
 }
 
-// literalWords returns the texts of a template that hold words, without actions. Code, scripts
-// and styles are no texts.
+// literalWords returns the texts of a template that hold words, without actions, code, scripts and
+// styles.
 func literalWords(source string) (found []string) {
 	source = actions.ReplaceAllStringFunc(source, func(a string) string {
 		if strings.Contains(a, "/*") {
@@ -310,8 +310,8 @@ func literalWords(source string) (found []string) {
 	attribute := regexp.MustCompile(`\s(aria-label|aria-description|title|placeholder|alt|label|data-[a-z-]+)="([^"]*)"`)
 	for _, tag := range element.FindAllString(source, -1) {
 		for _, m := range attribute.FindAllStringSubmatch(tag, -1) {
-			// An attribute of data holds a name or an address for scripts, or a text. Names have
-			// no space between them, except in data-live.
+			// A data attribute holds a name or an address for scripts, or a text. Names have no
+			// spaces, except in data-live.
 			if m[1] == "data-confirm" || m[1] == "data-label" || !strings.HasPrefix(m[1], "data-") ||
 				m[1] != "data-live" && strings.Contains(strings.TrimSpace(m[2]), " ") {
 				note(m[2])

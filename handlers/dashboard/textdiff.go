@@ -19,7 +19,7 @@ type textDiff struct {
 // A diffLine is a line of a comparison. Old and New are its numbers in both texts, or 0 if a text
 // does not have it.
 type diffLine struct {
-	Kind     string // add, del, or '' for an equal line, or gap for equal lines left out
+	Kind     string // add, del, or "" for an equal line, or gap for equal lines left out
 	Old, New int
 	Text     string
 	Hidden   int // lines that a gap leaves out

@@ -12,7 +12,7 @@ import (
 	"journeyman/store"
 )
 
-// TestThrottle checks that tries are counted by email address and by place, for a time.
+// TestThrottle checks that tries are counted by email address and by network, for some time.
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -26,7 +26,7 @@ func TestThrottle(t *testing.T) {
 	for i := range wrongByEmail {
 		is.True(!refused("ann@example.com", fmt.Sprintf("10.0.0.%d", i)))
 	}
-	is.True(refused("ANN@example.com", "10.0.1.1")) // from anywhere, however it is written
+	is.True(refused("ANN@example.com", "10.0.1.1")) // from any address, in any case of letters
 	is.True(!refused("bob@example.com", "10.0.1.1"))
 	now = now.Add(throttleWindow - time.Second)
 	is.True(refused("ann@example.com", "10.0.1.1"))
@@ -46,14 +46,14 @@ func TestThrottleForgives(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	th := newThrottle(time.Now)
-	for range 3 * wrongByPlace { // people who sign in are not counted
+	for range 3 * wrongByPlace { // successful sign-ins do not count
 		is.NoErr(th.begin("ann@example.com", "10.0.0.1"))
 		th.forgive("ann@example.com", "10.0.0.1", true)
 	}
 	for range wrongByEmail - 1 {
 		is.NoErr(th.begin("ann@example.com", "10.0.0.1"))
 	}
-	for range 3 { // the disk was full, say
+	for range 3 { // for example a full disk
 		is.NoErr(th.begin("ann@example.com", "10.0.0.1"))
 		th.forgive("ann@example.com", "10.0.0.1", false)
 	}
@@ -62,7 +62,7 @@ func TestThrottleForgives(t *testing.T) {
 	th.forgive("nobody@example.com", "10.0.0.9", false) // counted nowhere
 }
 
-// TestThrottleIsBounded checks that the throttle remembers a limited number of addresses.
+// TestThrottleIsBounded checks that the throttle holds a limited number of addresses.
 func TestThrottleIsBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -75,7 +75,7 @@ func TestThrottleIsBounded(t *testing.T) {
 	}
 	now = now.Add(throttleWindow)
 	is.NoErr(th.begin("a", "a"))
-	is.Equal(len(th.tried), 2) // what is over went first
+	is.Equal(len(th.tried), 2) // expired entries were removed first
 }
 
 func TestNameOfBrowser(t *testing.T) {
@@ -103,8 +103,8 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestLater checks the status of a page that is refused because the disk is full, and of one
-// that is refused for another reason.
+// TestLater checks the status of a page that is refused because the disk is full, and of one that
+// is refused for another reason.
 func TestLater(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

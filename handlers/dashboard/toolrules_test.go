@@ -29,7 +29,7 @@ func TestToolRules(t *testing.T) {
 		return w
 	}
 	is.Equal(b.post(path, base...).location(), path+"?done=worker-changed")
-	is.Equal(now().Version, int64(1)) // sent back, it changes nothing: the server of one of them may be gone
+	is.Equal(now().Version, int64(1)) // saving it unchanged changes nothing: a named server may not exist any more
 	p = b.post(path, append(base, "strangerTools", "read_file", "strangerToolsOther", "gone.read")...)
 	is.True(p.has("names &#34;gone.read&#34;, which is no tool", `name="strangerTools" value="read_file" checked`))
 	is.Equal(b.post(path, "title", "Clerk", "visibility", "public", "toolsMode", "default", "strangerToolsMode", "default", "workspace", "shared").status, 303)
@@ -37,9 +37,9 @@ func TestToolRules(t *testing.T) {
 	is.Equal(now().Workspace, store.SharedWorkspace)
 	p = b.get(path)
 	is.True(p.has(`name="toolsMode" value="default" checked`, `name="tools" value="shell" checked`, `name="strangerTools" value="publish_file" checked`,
-		`name="strangerTools" value="shell">`)) // what is permitted now, to be taken away
+		`name="strangerTools" value="shell">`)) // the tools of the default, so that the user can remove some
 
-	// Who may not change them sees them.
+	// Users who may not change the rules see them.
 	s.join("mo@example.com", store.RoleMember)
 	mo := s.signIn("mo@example.com")
 	is.True(mo.get(path).has("<dt>Tools</dt><dd>all</dd>", "<code>publish_file</code>", "one folder for all tasks"))

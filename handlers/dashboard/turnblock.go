@@ -42,7 +42,7 @@ type turnBlock struct {
 	Steps       []piece       // the shown steps, drawn
 	Earlier     int64         // number of steps before those shown
 	Asks        []piece       // waiting calls
-	Answer      template.HTML // '' without one, or if a step shows it
+	Answer      template.HTML // "" without one, or if a step shows it
 	AnswerCut   string        // address of the complete answer; "" if Answer is complete
 	Structured  *excerpt
 	Files       []fileLink

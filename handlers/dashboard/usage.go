@@ -92,7 +92,7 @@ type usagePart struct {
 	Total usageSum
 	Class string // the colour of the part's bars
 	Name  string
-	Path  string // address of its own page; '' without one
+	Path  string // address of its own page; "" without one
 	Share int    // of the largest part, in percent
 }
 

@@ -37,7 +37,7 @@ func TestUsagePage(t *testing.T) {
 
 	p := b.get("/usage")
 	is.Equal(p.status, http.StatusOK)
-	is.True(p.has("Nothing was used in these days", "curl "+s.url+"/api/tasks", "There is no monthly cap")) // empty, and what to do
+	is.True(p.has("Nothing was used in these days", "curl "+s.url+"/api/tasks", "There is no monthly cap")) // empty, with advice
 
 	s.used(25, 90)
 	limit := 2.5
@@ -49,13 +49,13 @@ func TestUsagePage(t *testing.T) {
 		{"?days=90&show=turns&by=trigger", "Turns by day and trigger"},
 		{"?days=90&show=failures&by=worker", "Failures by day and worker"},
 		{"?days=90&show=tokens&by=worker", "Tokens by day and worker"},
-		{"?days=9999&show=%3Cb%3E&by=nothing", "Credits by day and worker"}, // what is not offered is as if not said
+		{"?days=9999&show=%3Cb%3E&by=nothing", "Credits by day and worker"}, // unknown values count as absent
 	} {
 		p := b.get("/usage" + tt.query)
 		is.Equal(p.status, http.StatusOK)
 		is.True(p.has(tt.says, "<svg", `class="f0"`, `class="bar-hit"`))
 		is.True(!p.has("style=", "<b>Worker")) // colours are in the style sheet; titles are text
-		is.True(len(p.body) < maxPage)         // with as many parts as are told apart
+		is.True(len(p.body) < maxPage)         // with as many parts as have a colour
 	}
 	p = b.get("/usage")
 	is.True(p.has("1.50 of 2.50 credits are left", "&lt;b&gt;Worker&lt;/b&gt;", `class="fr"`, "The table leaves out 6 more."))

@@ -15,14 +15,14 @@ const filesOnPage = 25
 type filesPage struct {
 	Head  workerHead
 	Files []fileRow
-	Next  string // address of the next page; '' after the last
+	Next  string // address of the next page; "" after the last
 	Later bool   // this is not the first page
 }
 
 // A fileRow is a file with its addresses.
 type fileRow struct {
 	store.File
-	TaskID  string // '' if the task is not known
+	TaskID  string // "" if the task is not known
 	Preview string // address of the page that shows the file
 	Bytes   string // address of the file itself
 }

@@ -67,13 +67,13 @@ func TestFileList(t *testing.T) {
 		is.Equal(shown.status, http.StatusOK)
 		m := regexp.MustCompile(`<a class="button" href="([^"]*)" download="`).FindStringSubmatch(shown.body)
 		file := b.get(strings.ReplaceAll(m[1], "&#43;", "+"))
-		is.Equal(file.status, http.StatusOK) // the address of the bytes holds, whatever the name
+		is.Equal(file.status, http.StatusOK) // the address of the bytes works for any name
 		is.True(name != "a.txt" || file.body == "second" && shown.has("second</pre>"))
 	}
 	is.Equal(b.get("/workers/"+w.ID+"/preview/none.txt").status, http.StatusNotFound)
 	is.Equal(b.get(path+"?cursor=%21").status, http.StatusBadRequest)
 
-	// A script of a hundred files.
+	// A script with a hundred files.
 	var lines []string
 	for i := range 60 {
 		name := fmt.Sprintf("many-%02d.txt", i)

@@ -14,7 +14,7 @@ import (
 	"journeyman/store"
 )
 
-// madeWorker returns the worker whose page an answer leads to.
+// madeWorker returns the worker to whose page an answer redirects.
 func (s *site) madeWorker(p page) store.Worker {
 	s.t.Helper()
 	id, _, _ := strings.Cut(strings.TrimPrefix(p.location(), "/workers/"), "/")
@@ -50,7 +50,7 @@ func TestFormWorker(t *testing.T) {
 		is.NoErr(err)
 		return now
 	}
-	form["visibility"], form["outputSchema"] = "public", "{\n\"type\":\"object\"}" // the same
+	form["visibility"], form["outputSchema"] = "public", "{\n\"type\":\"object\"}" // the same values
 	now := update()
 	is.Equal(now.Version, int64(1))
 	for _, change := range []struct{ field, value string }{
@@ -63,12 +63,12 @@ func TestFormWorker(t *testing.T) {
 	}
 	form["title"], form["summary"], form["visibility"] = "Chief clerk", "x", "private"
 	last := update()
-	is.Equal(last.Version, now.Version) // turns are told nothing of these
+	is.Equal(last.Version, now.Version) // these fields belong to no version
 	is.Equal(last.Title+last.Summary+string(last.Visibility), "Chief clerkxprivate")
 
 	p := b.post(settings, "outputSchema", "{", "summary", strings.Repeat("x", 81))
 	is.Equal(p.status, http.StatusUnprocessableEntity)
-	is.True(p.has(`id="e-summary"`, `id="e-title"`, `id="e-outputSchema"`)) // all of them at once
+	is.True(p.has(`id="e-summary"`, `id="e-title"`, `id="e-outputSchema"`)) // all faults at once
 	s.join("mo@example.com", store.RoleMember)
 	b = s.signIn("mo@example.com")
 	is.Equal(post(settings).status, http.StatusForbidden)
@@ -99,7 +99,7 @@ func TestFormWorkerOnce(t *testing.T) {
 	same := []string{"title", "x", "token", "two"}
 	mine := s.madeWorker(b.post("/workers", same...))
 	theirs := s.madeWorker(s.signIn("mo@example.com").post("/workers", same...))
-	is.True(theirs.ID != mine.ID) // a token is its user's alone
+	is.True(theirs.ID != mine.ID) // a token belongs to its user
 	is.Equal(s.madeWorker(b.post("/workers", same...)).ID, mine.ID)
 	first, second := s.madeWorker(b.post("/workers", "title", "x")), s.madeWorker(b.post("/workers", "title", "x"))
 	is.True(first.ID != second.ID) // without a token nothing is remembered
@@ -159,10 +159,10 @@ func TestTwoPeopleEdit(t *testing.T) {
 				return
 			}
 			is.True(p.has("Somebody else changed this", tt.says, tt.form)) // the page shows both
-			// What the page holds now can be saved.
+			// The values of the page can be saved.
 			values = formValues(p.body)
 			is.Equal(values["revision"], now.Revision())
-			is.Equal(values["model"], now.Settings.Model) // their other changes stay
+			is.Equal(values["model"], now.Settings.Model) // the other user's changes stay
 			is.Equal(send().status, http.StatusSeeOther)
 		})
 	}
@@ -176,7 +176,7 @@ var (
 	selected   = regexp.MustCompile(`<option(?: value="([^"]*)")? selected>([^<]*)<`)
 )
 
-// formValues returns what a browser would send of a page's form without ticks.
+// formValues returns the values that a browser would send of a page's form, without check boxes.
 func formValues(body string) map[string]string {
 	_, body, _ = strings.Cut(body, `id="edit"`)
 	body, _, _ = strings.Cut(body, "</form>")

@@ -50,7 +50,7 @@ const workersOnPage = 25
 type workerList struct {
 	Form    *form // the search
 	Workers []workerRow
-	Next    string // address of the next page; '' after the last
+	Next    string // address of the next page; "" after the last
 	Later   bool   // this is not the first page
 	Back    string // the address of this page
 

@@ -14,7 +14,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// hostile is a text that must do nothing wherever a page writes it.
+// hostile is a text that must have no effect on any page.
 const hostile = `<script>alert(1)</script>"><img src=x onerror=alert(2)>'{{.}}`
 
 // harmless reports whether a page holds no part of the hostile text as markup.
@@ -75,9 +75,9 @@ func TestWorkerPage(t *testing.T) {
 	is.Equal(p.status, http.StatusOK)
 	is.True(p.harmless())
 	is.True(p.has(w.ID+"@mail.example", "This worker has no tasks yet", "ann@example.com", "Show all of it"))
-	is.True(len(p.body) < 30<<10) // long instructions are cut
+	is.True(len(p.body) < 30<<10) // long instructions are truncated
 
-	// A run goes to the page of its task, whose trigger is the page.
+	// A run redirects to the page of its task, whose trigger is ui.
 	p = b.send(b.form("/workers/"+w.ID+"/run", []string{"input", "say hello\r\nand bye", "budget", "low", "token", "one"}, "../../notes.txt", "some notes", "b.txt", "b"))
 	is.Equal(p.status, http.StatusSeeOther)
 	is.True(strings.HasPrefix(p.location(), "/tasks/tsk_"))
@@ -107,8 +107,8 @@ func TestRunTwiceIsOneTask(t *testing.T) {
 	}
 	first := run("t1", "do it")
 	is.Equal(run("t1", "do it"), first)     // a double click
-	is.True(run("t1", "do other") != first) // back, changed, and sent again
-	is.True(run("t2", "do it") != first)    // the page was loaded anew
+	is.True(run("t1", "do other") != first) // the form was changed and sent again
+	is.True(run("t2", "do it") != first)    // the page was loaded again
 	tasks, _, err := s.store.Tasks(t.Context(), s.owner.Caller, store.TaskQuery{WorkerID: w.ID, Limit: 10})
 	is.NoErr(err)
 	is.Equal(len(tasks), 3)
@@ -217,7 +217,7 @@ func TestNewWorkerRefused(t *testing.T) {
 			fields := []string{"title", hostile, "visibility", "public", "approvalTools", "publish_file", "toolsMode", "only"}
 			p := b.post("/workers", append([]string{tt.field, tt.value}, fields...)...)
 			is.Equal(p.status, http.StatusUnprocessableEntity)
-			is.True(p.has(tt.says, `<details class="card pad" open>`, `value="publish_file" checked`)) // said beside it, and what was typed is kept
+			is.True(p.has(tt.says, `<details class="card pad" open>`, `value="publish_file" checked`)) // the fault is beside the field, and the typed values stay
 			is.True(p.harmless())
 		})
 	}
@@ -263,7 +263,7 @@ func TestWorkerSettings(t *testing.T) {
 	p := b.get(path)
 	is.True(p.has(`value="Clerk"`, "Be brief.</textarea>", "{\n  &#34;type&#34;: &#34;object&#34;\n}", `value="write_file" checked`, `value="crm.send"`, `value="crm"`))
 
-	// What the page shows, sent back, changes nothing of what turns are told.
+	// Saving the page unchanged creates no version.
 	same := []string{"title", "Clerk", "summary", "", "instructions", "Be brief.", "visibility", "public", "outputSchema", "{\r\n  \"type\": \"object\"\r\n}",
 		"approvalTools", "write_file", "otherApprovalTools", "crm.send", "mcpTools", "crm", "model", ""}
 	is.Equal(b.post(path, same...).location(), path+"?done=worker-changed")

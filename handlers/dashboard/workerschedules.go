@@ -35,8 +35,8 @@ type schedulesPage struct {
 	Head      workerHead
 	Schedules []scheduleRow
 	Fields    scheduleFields
-	Before    string // address of the page before; '' for the first page
-	Next      string // address of the next page; '' for the last
+	Before    string // address of the page before; "" for the first page
+	Next      string // address of the next page; "" for the last
 	Zone      string
 	Token     string // of the page's buttons
 }

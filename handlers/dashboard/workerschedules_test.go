@@ -24,7 +24,7 @@ func (p page) schedules() (list []string) {
 	return list
 }
 
-// inBerlin starts a site whose schedules are in that time zone.
+// inBerlin starts a site whose schedules have that time zone.
 func inBerlin(t *testing.T) (*site, *time.Location) {
 	t.Helper()
 	zone, err := time.LoadLocation("Europe/Berlin")
@@ -73,7 +73,7 @@ func TestScheduleIsMade(t *testing.T) {
 			is.True(p.has(tt.says...) && p.harmless())
 			is.True(p.has("Times are in Europe/Berlin"))
 
-			// The form for changing it shows what it is, and sent back as it is changes no time.
+			// The form shows the schedule, and saving it unchanged changes no time.
 			own := p.schedules()[0]
 			p = b.get(own)
 			is.True(p.has(fmt.Sprintf(`value="%s" checked`, tt.when.Type)) && p.harmless())
@@ -90,7 +90,7 @@ func TestScheduleIsMade(t *testing.T) {
 
 var shownField = regexp.MustCompile(`name="(when\.[a-zA-Z]+)" type="[a-z-]+"[^>]* value="([^"]*)"|<select id="f-([a-zA-Z]+Unit)"|<option value="([0-9]+)" selected`)
 
-// shownFields returns the fields that say when a schedule runs, as its form shows them.
+// shownFields returns the fields of a schedule's time that its form shows.
 func shownFields(p page) (fields []string) {
 	unit := ""
 	for _, m := range shownField.FindAllStringSubmatch(p.body, -1) {
@@ -118,7 +118,7 @@ func TestScheduleRefused(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		form []string
-		id   string // of the field that says what is wrong
+		id   string // of the field with the fault
 	}{
 		"no kind":        {[]string{"when.type", ""}, ""},
 		"cron":           {[]string{"when.type", "cron", "when.cron", "61 * * * *"}, "e-when.cron"},
@@ -204,7 +204,7 @@ func TestSchedulePages(t *testing.T) {
 	}
 }
 
-// TestPreviewRuns asks for the next runs of rules that a user types.
+// TestPreviewRuns requests the next runs of rules that a user types.
 func TestPreviewRuns(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -230,7 +230,7 @@ func TestPreviewRuns(t *testing.T) {
 			p := b.get("/workers/" + w.ID + "/next-runs?" + tt.query)
 			is.Equal(p.status, tt.status)
 			is.Equal(len(strings.Split(strings.TrimSpace(p.body), "\n")), tt.lines)
-			is.True(p.has(tt.says)) // the times, or what is wrong
+			is.True(p.has(tt.says)) // the times, or the fault
 		})
 	}
 }

@@ -39,7 +39,7 @@ type versionNote struct {
 type versionsPage struct {
 	Head     workerHead
 	Versions []versionRow
-	Next     string // address of the next page; '' after the last
+	Next     string // address of the next page; "" after the last
 	Later    bool   // this is not the first page
 	Token    string // of the page's buttons
 }

@@ -24,7 +24,7 @@ func TestVersionPages(t *testing.T) {
 	p := v.get(base + "/versions")
 	is.Equal(p.status, 200)
 	for _, text := range []string{`instructions <span class="good">+1</span> <span class="bad">−1</span>`, "model the default", "approvals changed", "created"} {
-		is.True(p.has(text)) // the list says what differs
+		is.True(p.has(text)) // the list shows the differences
 	}
 	p = v.get(base + "/versions/2")
 	is.True(p.has("From version 1 to version 2"))
@@ -43,7 +43,7 @@ func TestVersionPages(t *testing.T) {
 	}
 	p = v.get(base + "/versions")
 	is.True(p.has("restored from v1"))
-	is.True(!p.has(">v4<")) // and made no second version
+	is.True(!p.has(">v4<")) // there is no second version
 
 	s.join("mo@example.com", store.RoleMember)
 	member := s.signIn("mo@example.com")

@@ -27,8 +27,8 @@ type webhookPage struct {
 	Form       *form
 	Executions []store.Execution
 	Total      int64  // number of executions
-	Before     string // address of the page before; '' for the first page
-	Next       string // address of the next page; '' for the last
+	Before     string // address of the page before; "" for the first page
+	Next       string // address of the next page; "" for the last
 	Token      string // of the page's buttons
 }
 

@@ -34,7 +34,7 @@ func TestWebhookPage(t *testing.T) {
 		is.Equal(p.status, http.StatusUnprocessableEntity)
 		is.True(p.has(`id="e-url"`) && p.harmless())
 	}
-	is.Equal(b.post(path+"/test").status, http.StatusConflict) // there is none to test
+	is.Equal(b.post(path+"/test").status, http.StatusConflict) // there is no webhook
 
 	is.Equal(b.post(path, "url", " "+end.URL+"/hook ").location(), path+"?done=webhook-set")
 	hook, err := s.store.Webhook(t.Context(), s.owner.Caller, w.ID)
@@ -64,7 +64,7 @@ func TestWebhookPage(t *testing.T) {
 
 	is.Equal(b.post(path+"/remove").location(), path+"?done=webhook-removed")
 	is.True(!b.get(path).has("Show the token"))
-	is.Equal(b.get(again).status, http.StatusOK) // what was sent stays to be looked at
+	is.Equal(b.get(again).status, http.StatusOK) // the sent request can still be read
 }
 
 func TestExecutionPages(t *testing.T) {

@@ -27,7 +27,7 @@ type workspacePage struct {
 	Crumbs  []option // the folders above: address and name
 	Entries []entryRow
 	Total   int64
-	Before  string // addresses of the pages before and after this one; '' for none
+	Before  string // addresses of the pages before and after this one; "" for none
 	Next    string
 	Tasks   []ownFolder
 }
@@ -78,8 +78,8 @@ type entryRow struct {
 	Kind     string // folder, file, link or other
 	Size     int64
 	Modified time.Time
-	Address  string // of its page; '' for links and devices
-	Bytes    string // of the file itself; '' for others
+	Address  string // of its page; "" for links and devices
+	Bytes    string // of the file itself; "" for others
 }
 
 // place returns the place that a request names, if the caller may see it.

@@ -43,7 +43,7 @@ func unzip(t *testing.T, p page) map[string]string {
 	return files
 }
 
-// TestWorkspacePages browses a folder with everything that a worker can put there.
+// TestWorkspacePages opens a folder with all kinds of entries that a worker can create.
 func TestWorkspacePages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -54,7 +54,7 @@ func TestWorkspacePages(t *testing.T) {
 	is.True(b.get(base + "/workspace/").has("This folder is empty."))
 	folder := store.FolderPath(s.store.Dir(), store.Folder{WorkerID: w.ID})
 	_, err := os.Lstat(folder)
-	is.True(os.IsNotExist(err)) // to look at a folder creates none
+	is.True(os.IsNotExist(err)) // opening a folder creates none
 
 	is.NoErr(os.MkdirAll(filepath.Join(folder, "a b?#"), 0o700))
 	is.NoErr(os.WriteFile(filepath.Join(folder, "a b?#", "x%2F.md"), []byte("# Hello <script>"), 0o600))
@@ -88,11 +88,11 @@ func TestWorkspacePages(t *testing.T) {
 	is.Equal(p.header.Get("X-Frame-Options"), "SAMEORIGIN")
 
 	files := unzip(t, b.get(base+"/workspace-zip/"))
-	is.Equal(slices.Sorted(maps.Keys(files)), []string{"a b?#/x%2F.md", "page.html"}) // no link, and no odd name
+	is.Equal(slices.Sorted(maps.Keys(files)), []string{"a b?#/x%2F.md", "page.html"}) // no link, and no unusable name
 	files = unzip(t, b.get(base+"/workspace-zip/a%20b%3F%23/"))
 	is.Equal(files, map[string]string{"x%2F.md": "# Hello <script>"})
 
-	// Nobody but the creator looks there, not even another Owner.
+	// Only the creator may open it, not even another Owner.
 	s.join("bob@example.com", store.RoleOwner)
 	is.Equal(s.signIn("bob@example.com").get(base+"/workspace/").status, http.StatusForbidden)
 }
@@ -108,7 +108,7 @@ func TestWorkspaceOfATask(t *testing.T) {
 	base := "/workers/" + w.ID
 	p := b.get(base + "/workspace/")
 	is.True(p.has("My own", "?task="+turn.TaskID))
-	is.True(!p.has("own.txt")) // it is not in the shared folder
+	is.True(!p.has("own.txt")) // the file is not in the shared folder
 	is.True(b.get(base + "/workspace/?task=" + turn.TaskID).has("own.txt"))
 	is.True(b.get(base + "/workspace/own.txt?task=" + turn.TaskID).has("mine"))
 	is.Equal(unzip(t, b.get(base+"/workspace-zip/?task="+turn.TaskID)), map[string]string{"own.txt": "mine"})
@@ -126,8 +126,8 @@ func TestWorkspaceOfATask(t *testing.T) {
 	is.True(p.has("f050", "f099") && !p.has("f049"))
 }
 
-// TestArchives downloads the published files of a worker and of a task, and refuses more than
-// an archive may hold.
+// TestArchives downloads the published files of a worker and of a task, and requests more than an
+// archive may hold.
 func TestArchives(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -152,7 +152,7 @@ func TestArchives(t *testing.T) {
 	folder := store.FolderPath(s.store.Dir(), store.Folder{WorkerID: w.ID})
 	f, err := os.Create(filepath.Join(folder, "huge"))
 	is.NoErr(err)
-	is.NoErr(f.Truncate(2 << 30)) // of holes: it takes no room
+	is.NoErr(f.Truncate(2 << 30)) // a sparse file: it uses no space
 	is.NoErr(f.Close())
 	p = b.get("/workers/" + w.ID + "/workspace-zip/")
 	is.Equal(p.status, http.StatusRequestEntityTooLarge)

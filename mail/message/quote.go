@@ -63,7 +63,8 @@ const forwardMark pattern = `(?i)^[\s*_-]*(begin forwarded message|forwarded (me
 	`d[ée]but du message (transf[ée]r[ée]|r[ée]exp[ée]di[ée])|` +
 	`mensaje reenviado|inicio del mensaje reenviado|messaggio inoltrato|inizio messaggio inoltrato|mensagem encaminhada|` +
 	`doorgestuurd bericht|begin doorgestuurd bericht|vidarebefordrat (meddelande|mejl)|videresendt (melding|besked)|` +
-	`przekazana wiadomo[śs][ćc]|пересылаемое сообщение|переслан\S* сообщени\S|转发的邮件|已转发邮件|転送メッセージ|転送された)[^\n]{0,40}?[\s*_:-]*$`
+	`przekazana wiadomo[śs][ćc]|пересылаемое сообщение|переслан\S* сообщени\S|转发的邮件|已转发邮件|` +
+	`転送メッセージ|転送された)[^\n]{0,40}?[\s*_:-]*$`
 
 // forwardStart returns the index of the line at which a forwarded mail begins. It returns -1 if
 // there is none, and the number of lines if a forward has no such line.
@@ -89,7 +90,8 @@ func forwardStart(lines []string, forward bool) int {
 
 // originalMark matches the line that some programs write above the mail they answer.
 const originalMark pattern = `(?i)^[\s*_-]*(original (message|appointment)|reply (message|above this line)|` +
-	`urspr[üu]ngliche nachricht|originalnachricht|message d'origine|message original|mensaje original|messaggio originale|mensagem original|oorspronkelijk bericht|` +
+	`urspr[üu]ngliche nachricht|originalnachricht|message d'origine|message original|mensaje original|` +
+	`messaggio originale|mensagem original|oorspronkelijk bericht|` +
 	`ursprungligt meddelande|opprinnelig melding|oprindelig meddelelse|alkuper[äa]inen viesti|wiadomo[śs][ćc] oryginalna|` +
 	`исходное сообщение|原始邮件|原始郵件|元のメッセージ)[\s*_:-]*$`
 

@@ -1,9 +1,9 @@
-// What pages do beyond reading: copy buttons, selects that submit their form, questions before
-// a form is sent, toasts. Each works on attributes of the page, and a page without this script
-// is still whole. All words come from the page.
+// Adds to all pages: copy buttons, selects that submit their form, questions before a form is sent,
+// toasts. The script uses attributes of the page, and a page without it is complete. The page
+// provides all texts.
 "use strict";
 
-// copied says on a button that its text is copied, and its own label again after two seconds.
+// copied shows on a button that its text is copied, and its own label again after two seconds.
 function copied(button) {
   const place = button.querySelector("span") || button;
   const label = place.textContent;
@@ -41,10 +41,11 @@ function enhance(root) {
   }
 }
 enhance(document);
-document.addEventListener("fresh", (event) => enhance(event.target)); // a part that came later
+document.addEventListener("fresh", (event) => enhance(event.target)); // a part that was added later
 
-// A flash message becomes a toast, which leaves after six seconds: later while somebody points
-// at it. The address loses its key, so that a reload does not show the message again.
+// A flash message becomes a toast, which disappears after six seconds, but not while somebody
+// points at it. Its key is removed from the address, so that a reload does not show the message
+// again.
 for (const flash of document.querySelectorAll("[data-toast]")) {
   const toasts = document.createElement("div");
   toasts.className = "toasts";
@@ -59,7 +60,7 @@ for (const flash of document.querySelectorAll("[data-toast]")) {
   history.replaceState(history.state, "", address);
 }
 
-// A form that was sent says so on its button: a second press does nothing.
+// The button of a sent form shows that, and a second press does nothing.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (event.defaultPrevented || form.method !== "post") return;
@@ -68,12 +69,12 @@ document.addEventListener("submit", (event) => {
   if (event.submitter) event.submitter.setAttribute("aria-busy", "true");
 });
 
-// The present tab stands in sight where the tabs do not fit.
+// The current tab is scrolled into view if the tabs do not fit.
 for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
   tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - 24;
 }
 
-// An open menu closes when somebody goes elsewhere.
+// An open menu closes when the focus moves outside.
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (!menu.contains(event.target)) menu.open = false;
@@ -87,6 +88,5 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// A page that comes back from the browser's memory may show what is over, even to
-// somebody else: it is loaded anew.
+// A page from the browser's cache may be outdated, or be seen by another user: reload it.
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });

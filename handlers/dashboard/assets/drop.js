@@ -1,5 +1,5 @@
-// Files dropped on a form, or pasted into it, are added to its file field. Without
-// this script the field's own button does it.
+// Adds files that are dropped on a form, or pasted into it, to its file field. Without this script,
+// the button of the field adds files.
 "use strict";
 
 for (const form of document.querySelectorAll("form[data-drop]")) {
@@ -28,7 +28,7 @@ for (const form of document.querySelectorAll("form[data-drop]")) {
     event.preventDefault();
     add(event.clipboardData.files);
   });
-  // Ctrl+Enter sends, as in other boxes for messages.
+  // Ctrl+Enter sends, as in other message boxes.
   form.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });

@@ -1,15 +1,15 @@
-// Lists that follow what happens. One stream tells which kinds of records have changed.
-// The page then fetches itself anew and takes over the parts that show these kinds:
-// elements with an id and data-live="kind kind". Focus, selection, typed text and open
-// folds stay. Without this script a page is as true as when it was loaded.
+// Updates lists. One stream reports the kinds of records that have changed. The page then fetches
+// itself again and replaces the parts that show these kinds: elements with an id and
+// data-live="kind kind". Focus, selection, typed text and open folds stay. Without this script, a
+// page shows the state at its loading.
 "use strict";
 
 (() => {
   const address = document.body.dataset.events;
   if (!address || !window.EventSource) return;
 
-  // sync makes an element equal to a fresh one and keeps its nodes where it can, so that
-  // the browser keeps what belongs to them.
+  // sync makes an element equal to a fresh one and keeps its nodes if possible, so that the browser
+  // keeps their state.
   function sync(old, fresh) {
     if (old.nodeType === Node.TEXT_NODE) {
       if (old.data !== fresh.data) old.data = fresh.data;
@@ -17,11 +17,11 @@
     }
     if (old.nodeType !== Node.ELEMENT_NODE || old.isEqualNode(fresh)) return;
     syncAttributes(old, fresh);
-    // What somebody types or chooses is theirs.
+    // Keep the text or the choice of the user.
     if (old.tagName !== "TEXTAREA" && old.tagName !== "SELECT") syncChildren(old, fresh);
   }
 
-  // The user, or another script, decides about these.
+  // The user, or another script, sets these.
   const own = new Set(["open", "hidden", "value", "checked", "selected", "tabindex", "data-current"]);
 
   function syncAttributes(old, fresh) {
@@ -33,7 +33,7 @@
     }
   }
 
-  // Not node.id: in a form, an input of that name would take its place.
+  // Not node.id: in a form, an input named id would hide it.
   const keyOf = (node) => node.nodeType === Node.ELEMENT_NODE ? node.getAttribute("id") || node.dataset.key || "" : "";
   const alike = (a, b) => a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 
@@ -63,7 +63,7 @@
     }
   }
 
-  // typedIn reports whether somebody has written in a form that the fresh page lacks.
+  // typedIn reports whether the user has typed into a form that the fresh page lacks.
   function typedIn(node) {
     if (node.nodeType !== Node.ELEMENT_NODE) return false;
     return [...node.querySelectorAll("textarea, input[type=text], input:not([type])")]
@@ -72,8 +72,8 @@
 
   const signedOut = new Error("signed out");
 
-  // fetched returns the page as the server makes it now, or null if it has no such page:
-  // this one may answer a form.
+  // fetched returns the current page of the server, or null if there is none: this page may be the
+  // answer to a form.
   async function fetched() {
     const response = await fetch(location.pathname + location.search, { credentials: "same-origin", headers: { Accept: "text/html" } });
     if (response.redirected && new URL(response.url).pathname === "/sign-in") throw signedOut;
@@ -85,8 +85,8 @@
   const shown = (kinds) => [...document.querySelectorAll("[data-live][id]")]
     .some((part) => part.dataset.live.split(" ").some((kind) => kinds.has(kind)));
 
-  // refresh takes over the live parts, the title and the icon of a page that the server
-  // makes now.
+  // refresh replaces the live parts, the title and the icon with those of the server's current
+  // page.
   async function refresh() {
     const page = await fetched();
     if (!page) return;
@@ -95,8 +95,8 @@
       const fresh = page.getElementById(old.id);
       if (fresh) sync(old, fresh);
     }
-    // A node that has moved loses the focus. Without the focus, the keyboard would begin again at
-    // the top of the page.
+    // A node that has moved loses the focus. Without it, the keyboard would begin at the top of the
+    // page.
     if (focused && focused !== document.activeElement) {
       (focused.isConnected ? focused : document.getElementById("main")).focus({ preventScroll: true });
     }
@@ -108,10 +108,10 @@
   }
 
   const positionOf = (link) => new URL(link, location.href).searchParams.get("since") || "";
-  let position = positionOf(address); // the page shows all changes up to here
+  let position = positionOf(address); // the page shows all changes before it
 
-  // The kinds that the page does not show yet. A refresh waits for the one before it, and
-  // a page that nobody looks at hurries less.
+  // The kinds that the page does not show yet. A refresh waits for the one before it, and a hidden
+  // page refreshes less often.
   const all = ["tasks", "approvals", "outbox", "workers"];
   const pending = new Set();
   let timer = 0, last = 0, busy = false;
@@ -136,7 +136,7 @@
       if (offline || shown(kinds)) await refresh();
       caughtUp();
     } catch (error) {
-      for (const kind of kinds) pending.add(kind); // the stream says when the server is there again
+      for (const kind of kinds) pending.add(kind); // the stream reports when the server answers again
       failures++;
       lost();
       if (error === signedOut && !typedIn(document.body)) location.reload(); // to the sign-in page
@@ -152,14 +152,13 @@
     schedule();
   });
 
-  // The banner says that the page is no longer up to date. It goes once the page has
-  // caught up.
+  // The banner shows that the page is not up to date. It disappears once the page has all changes.
   const banner = document.getElementById("offline");
   let offline = false, retry = 0, failures = 0;
 
   function lost() {
     offline = true;
-    if (banner && failures > 1) banner.hidden = false; // a first break is often mended at once
+    if (banner && failures > 1) banner.hidden = false; // a first error is often temporary
   }
 
   function caughtUp() {
@@ -170,9 +169,9 @@
   if (banner) banner.querySelector("button").addEventListener("click", () => open());
   addEventListener("online", () => { if (offline) open(); });
 
-  // Browsers open only six connections to a server that speaks HTTP/1.1. So one tab holds
-  // the stream and tells the others, where the browser can choose such a tab. Elsewhere a
-  // tab holds its stream while it is looked at.
+  // Browsers open only six connections to an HTTP/1.1 server. So one tab has the stream and informs
+  // the others, if the browser supports locks. Otherwise a tab has its own stream while it is
+  // visible.
   const tabs = window.BroadcastChannel ? new BroadcastChannel("journeyman-changes") : null;
   const shared = Boolean(tabs && navigator.locks);
   let events = null, streamed = ""; // the position of the stream
@@ -208,14 +207,14 @@
     events = null;
   }
 
-  // EventSource comes back by itself unless the answer was no stream.
+  // EventSource reconnects by itself unless the answer was no stream.
   function broken() {
     failures++;
     lost();
     if (tabs) tabs.postMessage({ lost: failures });
     if (events.readyState !== EventSource.CLOSED) return;
     clearTimeout(retry);
-    changed(all); // says whether the session or only the stream has ended
+    changed(all); // finds out whether the session or only the stream has ended
     retry = setTimeout(open, Math.min(60000, 1000 * 2 ** failures));
   }
 
@@ -227,13 +226,13 @@
       if (data.open && offline) changed(all);
       if (data.hello && leads && data.hello !== streamed) tabs.postMessage({ kinds: all });
     };
-    tabs.postMessage({ hello: position }); // something may have changed since the page was made
+    tabs.postMessage({ hello: position }); // there may be changes since the page was loaded
     // The lock is held until the tab closes.
     navigator.locks.request("journeyman-changes", () => {
       leads = true;
       open();
       return new Promise(() => {});
-    }).catch(() => {}); // the page is being left
+    }).catch(() => {}); // the page is being closed
   } else {
     document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else open(); });
     if (!document.hidden) open();

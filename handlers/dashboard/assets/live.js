@@ -1,5 +1,5 @@
-// The page of a task while it runs. The server sends the elements that have changed, as it
-// draws them in the page itself: this script only puts them in their places.
+// Updates the page of a running task. The server sends the changed elements as the page has them:
+// this script only replaces them.
 "use strict";
 
 (() => {
@@ -12,11 +12,11 @@
   // parse returns the element of a text.
   function parse(html) {
     const box = document.createElement("template");
-    box.innerHTML = html; // made and sanitised by the server; the policy of the page runs no script of it
+    box.innerHTML = html; // created and sanitised by the server; the policy of the page runs none of its scripts
     return box.content.firstElementChild;
   }
 
-  // keep gives a new element what the reader has done with the old one.
+  // keep applies the user's changes of an old element to a new one.
   function keep(old, fresh) {
     const was = old.matches("details") ? [old, ...old.querySelectorAll("details")] : [...old.querySelectorAll("details")];
     const now = fresh.matches("details") ? [fresh, ...fresh.querySelectorAll("details")] : [...fresh.querySelectorAll("details")];
@@ -25,7 +25,7 @@
     old.querySelectorAll(".wrapped").forEach((box, i) => { if (boxes[i]) boxes[i].checked = box.checked; });
   }
 
-  // replace puts a fresh element in the place of an old one. The focus stays where it was.
+  // replace replaces an old element with a fresh one. The focus stays where it was.
   function replace(old, fresh) {
     const inside = old.contains(document.activeElement);
     const path = [];
@@ -35,7 +35,7 @@
     if (inside) path.reduce((e, i) => e?.children[i], fresh)?.focus({ preventScroll: true });
   }
 
-  // typing reports whether somebody writes in an element: it must not go under their hands.
+  // typing reports whether the user types in an element: it must not be replaced then.
   function typing(element) {
     const active = document.activeElement;
     return element.contains(active) && active.matches("input, textarea") && active.value !== "";
@@ -48,7 +48,7 @@
       const old = document.getElementById(id);
       if (old && (holder || typing(old))) continue;
       const fresh = parse(html);
-      if (!fresh || old?.isEqualNode(fresh)) continue; // after a lost connection the server repeats some
+      if (!fresh || old?.isEqualNode(fresh)) continue; // after a lost connection the server repeats some elements
       if (old) replace(old, fresh); else added.set(id, fresh);
       fresh.dispatchEvent(new CustomEvent("fresh", { bubbles: true }));
     }
@@ -59,7 +59,7 @@
     latest();
   }
 
-  // order puts the pieces of an element into their order. With a plus sign, the others stay.
+  // order puts the pieces of an element into their order. With a plus sign, the other pieces stay.
   function order(parent, ids, added) {
     const all = !parent.startsWith("+");
     const box = document.getElementById(parent.replace("+", ""));
@@ -73,7 +73,7 @@
     while (box.children.length > list.length) box.lastElementChild.remove();
   }
 
-  // The page follows the end until the reader scrolls up.
+  // The page scrolls with the end until the user scrolls up.
   const atEnd = () => scrollY > 0 && innerHeight + scrollY > document.documentElement.scrollHeight - 80;
   const toEnd = () => scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
   const jump = document.createElement("button");
@@ -111,7 +111,7 @@
     events.onerror = failed;
   }
 
-  // failed says that the connection is lost. The browser tries again by itself, unless the answer
+  // failed shows that the connection is lost. The browser reconnects by itself, unless the answer
   // was no stream.
   function failed() {
     const text = lost.querySelector("span");

@@ -1,6 +1,6 @@
-// The palette of Ctrl+K, and the shortcuts of single keys. Without this script, the search
-// form leads to the page of results, and every shortcut has a link or a button. All words
-// come from the page.
+// The palette of Ctrl+K, and the shortcuts of single keys. Without this script, the search form
+// leads to the page of results, and every shortcut has a link or a button. The page provides all
+// texts.
 "use strict";
 
 (() => {
@@ -9,7 +9,7 @@
   const input = palette.querySelector("input");
   const results = document.getElementById("palette-results");
 
-  // A listbox follows the input: the arrows choose while the focus stays in the text.
+  // A listbox belongs to the input: the arrow keys choose while the focus stays in the text.
   input.setAttribute("role", "combobox");
   input.setAttribute("aria-expanded", "false");
   input.setAttribute("aria-controls", results.id);
@@ -45,7 +45,7 @@
     input.setAttribute("aria-expanded", String(options().length > 0));
   }
 
-  // A newer search takes the place of one under way: an old answer never comes last.
+  // A newer search replaces the current one, so that an old answer never comes last.
   let search = null, timer = 0, moved = false;
 
   async function find() {
@@ -91,7 +91,7 @@
     }
   });
 
-  // follow opens an address, also one on the page that is open already.
+  // follow opens an address, also one on the current page.
   function follow(address) {
     palette.hidePopover();
     location.assign(address);
@@ -120,16 +120,16 @@
   const off = document.body.dataset.shortcuts === "off";
   const typing = (node) => node instanceof Element && node.closest("input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]");
   const go = { h: "/", w: "/workers", t: "/tasks", u: "/usage", m: "/mail", a: "/tasks?show=waiting" };
-  let afterG = 0; // when G was pressed: a second key within two seconds says where to
+  let afterG = 0; // when G was pressed: a second key within two seconds selects the page
 
-  // focusSearch moves to the search of the list on the page, else to the one of all.
+  // focusSearch moves the focus to the search of the list on the page, or to the search of all.
   function focusSearch() {
     const field = [...document.querySelectorAll("[data-search], #find")].find((node) => node.checkVisibility());
     if (field) field.focus();
     else open();
   }
 
-  // move puts the focus on the next or previous row of the lists on the page.
+  // move moves the focus to the next or previous row of the lists on the page.
   function move(by) {
     const rows = [...document.querySelectorAll("[data-row] th a")];
     if (!rows.length) return;
@@ -144,7 +144,7 @@
     if (box) box.click();
   }
 
-  // decide presses a button of the card that has the focus.
+  // decide presses a button of the focused card.
   function decide(value) {
     const card = document.activeElement.closest(".approve, [data-decide]");
     const button = card && card.querySelector("button[value=" + value + "]");

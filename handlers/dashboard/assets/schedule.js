@@ -1,5 +1,5 @@
 // Shows the next runs of a schedule while its rule is typed. The server computes them. Without this
-// script the list of schedules shows them after the form is sent.
+// script, the list of schedules shows them after the form is sent.
 "use strict";
 
 for (const box of document.querySelectorAll("[data-runs]")) {
@@ -14,12 +14,12 @@ for (const box of document.querySelectorAll("[data-runs]")) {
     }
     try {
       const answer = await fetch(box.dataset.runs + "?" + query);
-      if (mine !== asked || !answer.ok && answer.status !== 422) return; // more has been typed, or the server is busy
+      if (mine !== asked || !answer.ok && answer.status !== 422) return; // the text has changed, or the server is busy
       says.textContent = (await answer.text()).trim();
       says.classList.toggle("bad", !answer.ok);
       box.hidden = false;
     } catch {
-      box.hidden = true; // the form itself will say
+      box.hidden = true; // the sent form shows the fault
     }
   };
   const later = () => {

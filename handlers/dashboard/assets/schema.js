@@ -1,5 +1,5 @@
-// Says while an output schema is typed what is wrong with it. Without this script the
-// form says so when it is sent.
+// Shows the fault of an output schema while it is typed. Without this script, the sent form shows
+// the fault.
 "use strict";
 
 for (const field of document.querySelectorAll("textarea[data-check]")) {
@@ -11,12 +11,12 @@ for (const field of document.querySelectorAll("textarea[data-check]")) {
       const body = new URLSearchParams({ [field.name]: field.value });
       const answer = await fetch(field.dataset.check, { method: "POST", body });
       const problem = answer.ok ? await answer.text() : "";
-      if (mine !== asked) return; // more has been typed since
+      if (mine !== asked) return; // the text has changed
       says.textContent = problem;
       field.setAttribute("aria-invalid", problem !== "");
       field.parentElement.classList.toggle("wrong", problem !== "");
     } catch {
-      // Not reached: the form will say.
+      // No answer: the sent form shows the fault.
     }
   };
   field.addEventListener("input", () => {

@@ -1,5 +1,5 @@
-// What the pages of tasks do beyond reading: copy an answer or a block of code, show the chosen
-// files, count on the time and the cost of a running turn. All words come from the page.
+// Adds to the pages of tasks: copy an answer or a block of code, show the chosen files, count the
+// time and the cost of a running turn. The page provides all texts.
 "use strict";
 
 // press copies the text that a button names: from an address, or from the code beside it.
@@ -32,7 +32,7 @@ document.addEventListener("click", (event) => {
   if (button) press(button);
 });
 
-// The box for a follow-up names the chosen files.
+// The box for a follow-up shows the names of the chosen files.
 for (const field of document.querySelectorAll("form[data-drop] input[type=file]")) {
   const names = field.form.querySelector("[data-chosen]");
   if (!names) continue;
@@ -46,8 +46,8 @@ for (const field of document.querySelectorAll("form[data-drop] input[type=file]"
   });
 }
 
-// Between two figures of the server, time and cost count on. The first difference between the
-// clocks is kept: the browser's clock may be wrong.
+// Between two updates of the server, the page counts time and cost itself. It keeps the first
+// difference between the clocks, because the browser's clock may be wrong.
 const skew = new Map();
 
 function duration(ms) {

@@ -1,5 +1,5 @@
-// The form of a worker says which sections were changed, saves with Ctrl+S, and asks before its
-// changes are lost. Without this script the form works the same.
+// Adds to the form of a worker: marks of the changed sections, Ctrl+S to save, and a question
+// before changes are lost. Without this script the form works the same.
 "use strict";
 
 for (const form of document.querySelectorAll("form[data-edit]")) {
