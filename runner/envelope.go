@@ -10,7 +10,7 @@ import (
 const maxLooked = 200
 
 // envelope returns the text about a turn that the model reads before the instruction.
-func (r *Runner) envelope(o store.Occasion) string {
+func (r *Runner) envelope(o store.EnvelopeFacts) string {
 	return prompt.Envelope(o, prompt.Budget(r.cfg.Budgets[o.Turn.Budget]))
 }
 

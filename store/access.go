@@ -71,7 +71,7 @@ func (t Trigger) valid() bool {
 // AuthenticateMCP, SessionIdentity, CheckPassword and Operator return verified callers.
 type Caller struct {
 	OrganizationID string
-	UserID         string // '' for a stranger: the sender of a mail who is no member
+	UserID         string // '' for a stranger: a sender of mail who is not a member
 	Role           Role
 	KeyID          string // '' without a key
 	Trigger        Trigger
@@ -85,7 +85,7 @@ type Caller struct {
 // organization.
 func Operator() Caller { return Caller{operator: true} }
 
-// stranger reports whether the caller is no member of the organization.
+// stranger reports whether the caller is not a member of the organization.
 func (c Caller) stranger() bool { return c.UserID == "" }
 
 // Allow returns a Forbidden error if the caller's role lacks the right.

@@ -13,7 +13,7 @@ import (
 const (
 	MaxAlertChannels = 20   // of an organization
 	MaxAlertURL      = 2048 // characters of a webhook's URL
-	maxAlerts        = 100  // rows of a channel that wait for a message
+	maxAlerts        = 100  // alerts of a channel that wait for a message
 )
 
 // An AlertTopic is a group of events that a channel can report.
@@ -40,8 +40,8 @@ type AlertRhythm string
 // The rhythms of channels.
 const (
 	AlertNow    AlertRhythm = "now"
-	AlertHourly AlertRhythm = "hour" // at each full hour with news
-	AlertDaily  AlertRhythm = "day"  // each morning with news, in the time zone of the server
+	AlertHourly AlertRhythm = "hour" // at each full hour, if there are alerts
+	AlertDaily  AlertRhythm = "day"  // each morning in the server's time zone, if there are alerts
 )
 
 // AlertRhythms returns all rhythms.
@@ -51,7 +51,7 @@ func AlertRhythms() []AlertRhythm { return []AlertRhythm{AlertNow, AlertHourly, 
 type AlertChannel struct {
 	ID             string
 	OrganizationID string
-	UserID         string // who gets the mails; '' for a webhook
+	UserID         string // recipient of the mails; '' for a webhook
 	Email          string // of the user
 	Host           string // of the webhook; '' for mail
 	Topics         []AlertTopic
@@ -220,7 +220,7 @@ func (s *Store) PauseAlertChannel(ctx context.Context, c Caller, id string, paus
 		action := "alerts.resume"
 		if paused {
 			action = "alerts.pause"
-			if err := s.forgetAlerts(tx, a.ID, "the channel was paused"); err != nil {
+			if err := s.discardAlerts(tx, a.ID, "the channel was paused"); err != nil {
 				return err
 			}
 		}
@@ -231,9 +231,8 @@ func (s *Store) PauseAlertChannel(ctx context.Context, c Caller, id string, paus
 	})
 }
 
-// forgetAlerts deletes the alerts that a channel has not reported yet, and gives up its queued
-// messages.
-func (s *Store) forgetAlerts(tx Tx, channelID, why string) error {
+// discardAlerts deletes the alerts that a channel has not reported yet. Its queued messages fail.
+func (s *Store) discardAlerts(tx Tx, channelID, why string) error {
 	for _, query := range []string{
 		`DELETE FROM alerts WHERE ?1 <> '' AND channel_id = ?2`,
 		`UPDATE outbound_emails SET status = 'failed', error_message = ?1, next_attempt_at = NULL, claimed = 0
@@ -256,28 +255,28 @@ func (s *Store) RemoveAlertChannel(ctx context.Context, c Caller, id string) err
 		if err != nil {
 			return err
 		}
-		if err := s.dropAlertChannel(tx, a.ID); err != nil {
+		if err := s.deleteAlertChannel(tx, a.ID); err != nil {
 			return err
 		}
 		return s.auditAlerts(tx, c, "alerts.remove", a)
 	})
 }
 
-func (s *Store) dropAlertChannel(tx Tx, id string) error {
-	if err := s.forgetAlerts(tx, id, "the channel was removed"); err != nil {
+func (s *Store) deleteAlertChannel(tx Tx, id string) error {
+	if err := s.discardAlerts(tx, id, "the channel was removed"); err != nil {
 		return err
 	}
 	_, err := tx.Exec(`DELETE FROM alert_channels WHERE id = ?`, id)
 	return err
 }
 
-// endAlertChannels removes the channels of a user who leaves an organization.
-func (s *Store) endAlertChannels(ctx context.Context, tx Tx, organizationID, userID string) error {
+// removeUserChannels removes the alert channels of a user who leaves an organization.
+func (s *Store) removeUserChannels(ctx context.Context, tx Tx, organizationID, userID string) error {
 	ids, err := all(ctx, tx, scanString, `SELECT id FROM alert_channels WHERE organization_id = ? AND user_id = ?`,
 		organizationID, userID)
 	for _, id := range ids {
 		if err == nil {
-			err = s.dropAlertChannel(tx, id)
+			err = s.deleteAlertChannel(tx, id)
 		}
 	}
 	return err

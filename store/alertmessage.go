@@ -30,7 +30,7 @@ type AlertMessage struct {
 	Items          []AlertItem
 	Status         string // queued, sent or failed; of a mail also kept or bounced
 	Attempts       int64
-	Answer         string // to the last attempt, or why there was none
+	Answer         string // answer to the last attempt, or the reason why there was none
 	CreatedAt      time.Time
 	NextAttempt    *time.Time // nil unless it is tried again
 

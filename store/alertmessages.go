@@ -24,8 +24,8 @@ func (s *Store) AlertMessage(ctx context.Context, c Caller, channelID string) (A
 	return *m, nil
 }
 
-// AlertsDue returns when the next message is to be made or sent; ok is false if no alert and no
-// message waits.
+// AlertsDue returns the time at which the next message must be made or sent. ok is false if no
+// alert and no message waits.
 func (s *Store) AlertsDue(ctx context.Context) (at time.Time, ok bool, err error) {
 	for _, query := range []string{
 		`SELECT due_at FROM alerts INDEXED BY alerts_due WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1`,
@@ -64,8 +64,8 @@ func (s *Store) MakeAlertMessages(ctx context.Context, limit int) (n int, err er
 	return n, err
 }
 
-// makeAlertMessage makes the message of a channel from what is due. While an older message of
-// the channel is queued, the alerts wait for it, so that a dead endpoint gathers no rows.
+// makeAlertMessage makes a message of a channel from its due alerts. While an older message of the
+// channel is queued, the alerts wait, so that an endpoint that does not answer collects no rows.
 func (s *Store) makeAlertMessage(ctx context.Context, tx Tx, a AlertChannel) error {
 	now := s.millis()
 	next, err := one(ctx, tx, scanInt, `SELECT next_attempt_at FROM alert_messages
@@ -91,13 +91,13 @@ func (s *Store) makeAlertMessage(ctx context.Context, tx Tx, a AlertChannel) err
 
 // markReported marks the due alerts of a channel as reported.
 func (s *Store) markReported(tx Tx, a AlertChannel, now int64) error {
-	// The mark of an old report is deleted, so the next such event is reported at once.
+	// The row of an older report is deleted, so that the next such event is reported at once.
 	for _, change := range []struct {
 		query string
 		at    int64
 	}{
 		{`DELETE FROM alerts WHERE ?1 >= told_at AND channel_id = ?2 AND due_at IS NULL`,
-			now - alertRepeat.Milliseconds()},
+			now - alertRepeatInterval.Milliseconds()},
 		{`UPDATE alerts SET count = 0, due_at = NULL, task_num = NULL, told_at = ?1
 			WHERE channel_id = ?2 AND due_at <= ?1`, now},
 		{`UPDATE alert_channels SET told_at = ?1 WHERE id = ?2`, now},
@@ -121,7 +121,7 @@ func (s *Store) alertItems(ctx context.Context, tx Tx, a AlertChannel, now int64
 		}
 		// A member may have lost sight of a worker since the event, which can be a day ago.
 		may := false
-		if may, err = s.mayHear(ctx, tx, a, item.WorkerID); may {
+		if may, err = s.channelSees(ctx, tx, a, item.WorkerID); may {
 			items = append(items, item)
 		}
 	}
@@ -231,13 +231,13 @@ func (s *Store) EndAlertMessage(ctx context.Context, m AlertMessage, sent bool, 
 		if err != nil || status == "queued" {
 			return err
 		}
-		return s.releaseAlerts(ctx, tx, m.ChannelID)
+		return s.rescheduleAlerts(ctx, tx, m.ChannelID)
 	})
 }
 
-// releaseAlerts assigns the alerts of a channel, which may have waited for a message, the time
-// that its rhythm says.
-func (s *Store) releaseAlerts(ctx context.Context, tx Tx, channelID string) error {
+// rescheduleAlerts makes the alerts of a channel due at the next time of its rhythm. They may have
+// been delayed because a message was queued.
+func (s *Store) rescheduleAlerts(ctx context.Context, tx Tx, channelID string) error {
 	a, err := one(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c WHERE c.id = ?`,
 		channelID)
 	if err != nil {
@@ -245,7 +245,7 @@ func (s *Store) releaseAlerts(ctx context.Context, tx Tx, channelID string) erro
 	}
 	due := s.alertTime(a, s.now()).UnixMilli()
 	_, err = tx.Exec(`UPDATE alerts SET due_at = max(?1, iif(told_at <= ?4, told_at, 0) + ?2)
-		WHERE channel_id = ?3 AND due_at > ?1`, due, alertRepeat.Milliseconds(), channelID, s.millis())
+		WHERE channel_id = ?3 AND due_at > ?1`, due, alertRepeatInterval.Milliseconds(), channelID, s.millis())
 	return err
 }
 
@@ -261,13 +261,13 @@ func (s *Store) TestAlertChannel(ctx context.Context, c Caller, id string,
 		}
 		// Without this check, tests to one member could fill the outbox.
 		waits, err := one(ctx, tx, scanBool, `SELECT EXISTS (SELECT 1 FROM alert_messages WHERE channel_id = ?
-			AND created_at > ? AND test = 1)`, a.ID, s.now().Add(-testDistance).UnixMilli())
+			AND created_at > ? AND test = 1)`, a.ID, s.now().Add(-testInterval).UnixMilli())
 		if err != nil {
 			return err
 		}
 		if waits {
 			return &Error{Kind: Limited, Message: "the channel was tested a moment ago: wait some seconds",
-				RetryAfter: testDistance}
+				RetryAfter: testInterval}
 		}
 		now := s.now()
 		at := fromMillis(now.UnixMilli())
@@ -284,8 +284,8 @@ func (s *Store) TestAlertChannel(ctx context.Context, c Caller, id string,
 	return m, err
 }
 
-// testDistance is the shortest time between two tests of a channel.
-const testDistance = 5 * time.Second
+// testInterval is the minimum time between two tests of a channel.
+const testInterval = 5 * time.Second
 
 // PruneAlerts deletes messages that are older than age, with their mails, and old marks of
 // reported alerts. It deletes at most limit of each, and returns the number of deleted

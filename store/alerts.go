@@ -20,26 +20,26 @@ const (
 	EventBackupFailed = "backup.failed"
 	EventDiskLow      = "disk.low"
 	EventDiskFull     = "disk.full"
-	EventDiskOK       = "disk.ok" // the end of the two before
+	EventDiskOK       = "disk.ok" // ends an alert of disk.low or disk.full
 	EventTest         = "test"    // of a test message alone
 )
 
 const (
-	// alertSettle is how long a message that is sent at once waits for events that happen
-	// together, such as the failures of many tasks.
-	alertSettle = 5 * time.Second
+	// alertDelay delays a message of a channel that sends at once, so that one message reports
+	// events that happen together, such as the failures of many tasks.
+	alertDelay = 5 * time.Second
 
-	alertDistance = time.Minute      // between two messages of a channel that sends at once
-	alertRepeat   = 10 * time.Minute // between two messages about the same event and worker
-	alertMorning  = 8                // hour of a daily message
+	alertInterval       = time.Minute      // between two messages of a channel that sends at once
+	alertRepeatInterval = 10 * time.Minute // between two messages about the same event and worker
+	alertHour           = 8                // hour of a daily message
 
-	// A cap counts as reached a little before it is. Each call reserves its highest price, so
-	// the last credits are never spent.
+	// A cap counts as reached at 99 percent. Each call reserves its highest price, so the last
+	// credits are never spent.
 	capNear, capReached = 0.80, 0.99
 )
 
-// An occurrence is an event that the channels of an organization report.
-type occurrence struct {
+// An alertEvent is an event that channels of an organization report.
+type alertEvent struct {
 	topic          AlertTopic
 	event          string
 	organizationID string
@@ -48,7 +48,7 @@ type occurrence struct {
 }
 
 // raiseAlert adds an event to those channels of the organization that report its topic.
-func (s *Store) raiseAlert(ctx context.Context, tx Tx, o occurrence) error {
+func (s *Store) raiseAlert(ctx context.Context, tx Tx, o alertEvent) error {
 	channels, err := all(ctx, tx, scanAlertChannel, `SELECT `+alertChannelColumns+` FROM alert_channels c
 		WHERE c.organization_id = ? AND c.paused = 0`, o.organizationID)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Store) raiseAlert(ctx context.Context, tx Tx, o occurrence) error {
 		if !slices.Contains(a.Topics, o.topic) {
 			continue
 		}
-		may, err := s.mayHear(ctx, tx, a, o.workerID)
+		may, err := s.channelSees(ctx, tx, a, o.workerID)
 		if err == nil && may {
 			err = s.addAlert(ctx, tx, a, o)
 		}
@@ -69,9 +69,10 @@ func (s *Store) raiseAlert(ctx context.Context, tx Tx, o occurrence) error {
 	return nil
 }
 
-// mayHear reports whether a channel may report about a worker. A member's mail is about workers
-// that the member may see; a webhook is set up by people who may see all of them.
-func (s *Store) mayHear(ctx context.Context, tx Tx, a AlertChannel, workerID string) (bool, error) {
+// channelSees reports whether a channel may report about a worker. A mail to a member reports only
+// about workers that the member may see. A webhook reports about all workers, because the members
+// who set it up may see all of them.
+func (s *Store) channelSees(ctx context.Context, tx Tx, a AlertChannel, workerID string) (bool, error) {
 	if a.UserID == "" || workerID == "" {
 		return true, nil
 	}
@@ -89,12 +90,12 @@ func (s *Store) mayHear(ctx context.Context, tx Tx, a AlertChannel, workerID str
 	return err == nil, err
 }
 
-func (s *Store) addAlert(ctx context.Context, tx Tx, a AlertChannel, o occurrence) error {
+func (s *Store) addAlert(ctx context.Context, tx Tx, a AlertChannel, o alertEvent) error {
 	if isLocking(tx) {
 		return errSerialize // the count below bounds the rows
 	}
-	// Only events of workers can add rows without end. Beyond the limit, the other events of a
-	// kind share one row, which names no worker.
+	// Only events of workers can add any number of rows. Beyond the limit, further events of a kind
+	// share one row, which names no worker.
 	rows, err := one(ctx, tx, scanInt, `SELECT count(*) FROM alerts WHERE channel_id = ?1
 		AND NOT EXISTS (SELECT 1 FROM alerts WHERE channel_id = ?1 AND event = ?2 AND worker_id = ?3)`,
 		a.ID, o.event, o.workerID)
@@ -113,31 +114,30 @@ func (s *Store) addAlert(ctx context.Context, tx Tx, a AlertChannel, o occurrenc
 			due_at = coalesce(alerts.due_at, max(excluded.due_at,
 				CASE WHEN alerts.told_at <= ?5 THEN alerts.told_at ELSE 0 END + ?7))`,
 		a.ID, o.event, o.workerID, nullable(o.taskNum), now.UnixMilli(), s.alertTime(a, now).UnixMilli(),
-		alertRepeat.Milliseconds())
+		alertRepeatInterval.Milliseconds())
 	return err
 }
 
-// alertTime returns when a channel reports an event of the given time.
+// alertTime returns the time at which a channel reports an event of the given time.
 func (s *Store) alertTime(a AlertChannel, at time.Time) time.Time {
 	local := at.In(s.zone)
 	y, m, d := local.Date()
 	switch a.Rhythm {
 	case AlertHourly:
-		// Some time zones differ from UTC by half an hour, so the full hour is that of the
-		// local clock.
+		// Some time zones differ from UTC by half an hour, so the full hour is computed in local time.
 		past := time.Duration(local.Minute())*time.Minute + time.Duration(local.Second())*time.Second +
 			time.Duration(local.Nanosecond())
 		return local.Add(time.Hour - past)
 	case AlertDaily:
-		morning := time.Date(y, m, d, alertMorning, 0, 0, 0, s.zone)
+		morning := time.Date(y, m, d, alertHour, 0, 0, 0, s.zone)
 		if !morning.After(at) {
-			morning = time.Date(y, m, d+1, alertMorning, 0, 0, 0, s.zone)
+			morning = time.Date(y, m, d+1, alertHour, 0, 0, 0, s.zone)
 		}
 		return morning
 	}
-	due := at.Add(alertSettle)
+	due := at.Add(alertDelay)
 	// A message from the future was made before the clock was set back.
-	if next := a.toldAt.Add(alertDistance); next.After(due) && !a.toldAt.After(at) {
+	if next := a.toldAt.Add(alertInterval); next.After(due) && !a.toldAt.After(at) {
 		return next
 	}
 	return due
@@ -149,11 +149,12 @@ func (s *Store) alertEnd(ctx context.Context, tx Tx, t Turn) error {
 	if t.Status != Failed || t.Depth > 0 {
 		return nil
 	}
-	return s.raiseAlert(ctx, tx, occurrence{TopicFailed, EventTaskFailed, t.OrganizationID, t.WorkerID, t.taskNum})
+	return s.raiseAlert(ctx, tx, alertEvent{TopicFailed, EventTaskFailed, t.OrganizationID, t.WorkerID, t.taskNum})
 }
 
-// alertCap raises an alert if a change makes the spending of the month pass a part of the cap.
-// The spending is in nano-dollars, and the cap in credits, each before the change and after it.
+// alertCap raises an alert if a change makes the spending of the month exceed capNear or capReached
+// of the cap. The arguments are the spending in nano-dollars and the cap in credits, each before
+// and after the change.
 func (s *Store) alertCap(ctx context.Context, tx Tx, organizationID string, spentBefore, spent int64,
 	capBefore, limit *float64) error {
 	passed := func(share float64) bool {
@@ -161,9 +162,9 @@ func (s *Store) alertCap(ctx context.Context, tx Tx, organizationID string, spen
 	}
 	switch {
 	case passed(capReached):
-		return s.raiseAlert(ctx, tx, occurrence{TopicCap, EventCapReached, organizationID, "", 0})
+		return s.raiseAlert(ctx, tx, alertEvent{TopicCap, EventCapReached, organizationID, "", 0})
 	case passed(capNear):
-		return s.raiseAlert(ctx, tx, occurrence{TopicCap, EventCapNear, organizationID, "", 0})
+		return s.raiseAlert(ctx, tx, alertEvent{TopicCap, EventCapNear, organizationID, "", 0})
 	}
 	return nil
 }
@@ -191,7 +192,7 @@ func (s *Store) alertServer(ctx context.Context, topic AlertTopic, event string)
 		organizations, err := all(ctx, tx, scanString, `SELECT id FROM organizations ORDER BY id`)
 		for _, id := range organizations {
 			if err == nil {
-				err = s.raiseAlert(ctx, tx, occurrence{topic, event, id, "", 0})
+				err = s.raiseAlert(ctx, tx, alertEvent{topic, event, id, "", 0})
 			}
 		}
 		return err

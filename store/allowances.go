@@ -8,19 +8,19 @@ import (
 	"fmt"
 )
 
-// restReason is the reason that the audit log and the pages show for a decision that an
+// allowanceReason is the reason that the audit log and the pages show for a decision that an
 // allowance has made.
-const restReason = "allowed for the rest of the task"
+const allowanceReason = "allowed for the rest of the task"
 
-// MayAllowRest reports whether an allowance can be made in the turn and holds for it. A person
-// who allows a tool trusts the people in the task, but cannot know what a later mail will ask
-// for.
-func (t Turn) MayAllowRest() bool { return !t.Stranger() && t.TriggeredBy != TriggerEmail }
+// MayAllowRestOfTask reports whether a person may allow a tool for the rest of the turn's task, and
+// whether such an allowance applies to the turn. A person who allows a tool trusts the people in
+// the task, but cannot know what a later mail will ask for.
+func (t Turn) MayAllowRestOfTask() bool { return !t.Stranger() && t.TriggeredBy != TriggerEmail }
 
-// allowRest stores that the calls of a tool need no more decisions in a task, and approves
-// the other calls of that tool that wait in the same step. Without the latter, a person would
-// be asked about a call that they have just allowed.
-func (s *Store) allowRest(ctx context.Context, tx Tx, c Caller, task Task, a Approval) error {
+// allowRestOfTask stores that the calls of a tool need no more decisions in a task. It also
+// approves the other waiting calls of that tool in the same step. Otherwise a person would be asked
+// about a call that they have just allowed.
+func (s *Store) allowRestOfTask(ctx context.Context, tx Tx, c Caller, task Task, a Approval) error {
 	if c.UserID == "" {
 		return Errorf(Forbidden, "only a member can allow a tool for the rest of a task")
 	}
@@ -28,7 +28,7 @@ func (s *Store) allowRest(ctx context.Context, tx Tx, c Caller, task Task, a App
 	if err != nil {
 		return err
 	}
-	if !t.MayAllowRest() {
+	if !t.MayAllowRestOfTask() {
 		return Errorf(Conflict, "the turn came by mail or from somebody who is no member: "+
 			"each of its calls is decided on alone")
 	}
@@ -52,7 +52,7 @@ func (s *Store) allowRest(ctx context.Context, tx Tx, c Caller, task Task, a App
 			continue
 		}
 		// The approval a is still pending, so none of these is the last decision of the step.
-		if err := s.decide(ctx, tx, c, task, other, Decision{Approved: true, Via: restReason}); err != nil {
+		if err := s.decide(ctx, tx, c, task, other, Decision{Approved: true, Via: allowanceReason}); err != nil {
 			return err
 		}
 	}
@@ -62,7 +62,7 @@ func (s *Store) allowRest(ctx context.Context, tx Tx, c Caller, task Task, a App
 // approveAllowed approves a new call if somebody has allowed its tool for the rest of the task
 // and may still decide on it.
 func (s *Store) approveAllowed(ctx context.Context, tx Tx, t Turn, step int64, a Approval) error {
-	if a.Kind == KindQuestion || a.ToolName == "" || !t.MayAllowRest() {
+	if a.Kind == KindQuestion || a.ToolName == "" || !t.MayAllowRestOfTask() {
 		return nil
 	}
 	var userID, creatorID string
@@ -88,7 +88,7 @@ func (s *Store) approveAllowed(ctx context.Context, tx Tx, t Turn, step int64, a
 	c := Caller{OrganizationID: t.OrganizationID, UserID: userID, Role: role}
 	a.TurnID = t.ID
 	return s.auditDecision(tx, c, Task{ID: t.TaskID, OrganizationID: t.OrganizationID}, a,
-		Decision{Approved: true, Via: restReason})
+		Decision{Approved: true, Via: allowanceReason})
 }
 
 // insertApprovals stores the approvals that the calls of a step need. A call of a tool that a

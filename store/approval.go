@@ -22,8 +22,7 @@ const (
 	ApprovalCancelled ApprovalStatus = "cancelled"
 )
 
-// An ApprovalKind says what a person decides: whether a call may run, or the answer to its
-// question.
+// An ApprovalKind is the kind of decision: whether a call may run, or the answer to its question.
 type ApprovalKind string
 
 // The kinds of approvals.
@@ -52,7 +51,7 @@ type Approval struct {
 	Input           json.RawMessage // the call's arguments
 	Status          ApprovalStatus
 	Question        Question // of KindQuestion
-	Reason          string   // why the person decided so; '' if none was given
+	Reason          string   // the reason for the decision; '' if none was given
 	Answer          string   // to the question; '' if there is none
 	Decision        int64    // 0, 1, ... in the order of the decisions on its step
 	DecidedByUserID string   // '' before a decision
@@ -95,8 +94,8 @@ type Question struct {
 	Choices []string `json:"choices"` // suggestions: an answer may be any text
 }
 
-// Choice returns the choice with that number, counted from 1, or "" if there is none. People
-// also type "2." or "2)".
+// Choice returns the choice with that number, counted from 1, or "" if there is none. It also
+// accepts "2." and "2)".
 func (q Question) Choice(number string) string {
 	n, err := strconv.Atoi(strings.TrimRight(strings.TrimSpace(number), ".)"))
 	if err != nil || n < 1 || n > len(q.Choices) {

@@ -53,17 +53,18 @@ func (s *Store) Approvals(ctx context.Context, c Caller, q ApprovalQuery) ([]App
 		`SELECT num`+from+`LIMIT 1 OFFSET ?3`, key, before, maxScanned-1)
 }
 
-// MaxDeciding is the highest count that Deciding returns.
-const MaxDeciding = 100
+// MaxPendingDecisions is the highest count that PendingDecisions returns.
+const MaxPendingDecisions = 100
 
-// Deciding returns how many decisions and answers wait for the caller, at most MaxDeciding.
-// Every page shows the count. So it looks only at the newest maxScanned pending approvals.
-func (s *Store) Deciding(ctx context.Context, c Caller) (int64, error) {
+// PendingDecisions returns the number of decisions and answers that wait for the caller, at most
+// MaxPendingDecisions. Every page shows this number, so the query reads only the newest maxScanned
+// pending approvals.
+func (s *Store) PendingDecisions(ctx context.Context, c Caller) (int64, error) {
 	return one(ctx, s.db, scanInt, `SELECT count(*) FROM (SELECT 1 FROM
 			(SELECT * FROM approvals INDEXED BY approvals_pending WHERE organization_id = ?3 AND status = 'pending'
 				ORDER BY num DESC LIMIT ?4) a`+joinApproval+joinWorker+`
 		WHERE `+mayDecide("?1", "?2")+` AND (?5 OR w.visibility = 'public' OR w.user_id = ?2
 			OR EXISTS (SELECT 1 FROM worker_members m WHERE m.worker_id = w.id AND m.user_id = ?2))
 		LIMIT ?6) AS counted`, c.Role.May(DecideApprovals), c.UserID, c.OrganizationID, maxScanned, c.Role.manages(),
-		MaxDeciding)
+		MaxPendingDecisions)
 }

@@ -20,7 +20,7 @@ func (s *Store) stepApprovals(ctx context.Context, q querier, turnNum, step int6
 func (s *Store) SuspendTurn(ctx context.Context, c Claim, step int64,
 	until time.Time) (approvals []Approval, suspended bool, err error) {
 	err = s.write(ctx, func(tx Tx) error {
-		// This returns ErrClaimLost if the runner no longer has the turn.
+		// addToTurn returns ErrClaimLost if the runner no longer has the turn.
 		if err := s.addToTurn(tx, c, "", Usage{}); err != nil {
 			return err
 		}

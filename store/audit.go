@@ -22,8 +22,8 @@ func (s *Store) audit(tx Tx, c Caller, action, subject string, detail map[string
 	return err
 }
 
-// auditUser is audit for a change that concerns a user everywhere: each of their
-// organizations gets the entry.
+// auditUser is audit for a change of the user in all organizations. Each organization of the user
+// gets the entry.
 func (s *Store) auditUser(ctx context.Context, tx Tx, c Caller, userID, action string, detail map[string]any) error {
 	organizations, err := all(ctx, tx, scanString, `SELECT organization_id FROM memberships WHERE user_id = ?`, userID)
 	for _, id := range organizations {
@@ -41,7 +41,7 @@ type AuditEntry struct {
 	Email      string // of the user
 	KeyID      string // of the request, '' without a key
 	KeyName    string
-	Action     string         // such as "key.create"
+	Action     string         // for example "key.create"
 	Subject    string         // id of what was changed
 	Detail     map[string]any // further fields, which depend on the action
 	RemoteAddr string         // '' for the command line
@@ -75,8 +75,8 @@ type AuditQuery struct {
 	Limit  int       // most entries
 }
 
-// AuditLog lists the changes in the caller's organization, newest first, and the cursor of
-// the next page, or "" after the last. It is Forbidden for a Member.
+// AuditLog lists the changes in the caller's organization, newest first, and the cursor of the next
+// page, or "" after the last. It returns Forbidden for a Member.
 func (s *Store) AuditLog(ctx context.Context, c Caller, q AuditQuery) ([]AuditEntry, string, error) {
 	if err := c.Allow(SeeAudit); err != nil {
 		return nil, "", err
@@ -115,8 +115,8 @@ func (q AuditQuery) scope() scope {
 	return scopeOf("audit", q.Action, q.Email, q.After.UnixMilli(), q.Before.UnixMilli())
 }
 
-// listed returns the index that suits the filters, and the condition for its range. ?2 is
-// the user, ?3 the action. No entry outside the range is read.
+// listed returns the index that fits the filters, and the condition that limits the query to a
+// range of this index. ?2 is the user, ?3 the action.
 func (q AuditQuery) listed(userID string) (index, filter string) {
 	switch {
 	case userID != "" && q.Action != "":

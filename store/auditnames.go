@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// AuditNames returns the names of the records that the entries of an audit log name by id, by
-// id. Records without a name, and ids of other organizations, are not in the map. It is
-// Forbidden for a Member, as AuditLog is.
+// AuditNames returns a map from the ids in entries of an audit log to the names of these records.
+// Records without a name, and records of other organizations, are not in the map. It returns
+// Forbidden for a Member.
 func (s *Store) AuditNames(ctx context.Context, c Caller, entries []AuditEntry) (map[string]string, error) {
 	if err := c.Allow(SeeAudit); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (s *Store) nameOf(ctx context.Context, organizationID, id string) (string, 
 	case "msg":
 		query = `SELECT subject FROM inbound_emails WHERE id = ? AND organization_id = ?`
 	case "usr":
-		// Somebody who has left stays in the log. The log alone leads to this id.
+		// A user who has left is still in the log. Only callers who may read the log get this far.
 		query = `SELECT u.email FROM users u WHERE u.id = ? AND EXISTS (SELECT 1 FROM organizations WHERE id = ?)`
 	case "tsk":
 		query = `SELECT title FROM tasks WHERE id = ? AND organization_num = ` + numOfOrganization

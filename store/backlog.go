@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// A Backlog is the work that waits, for monitoring. To read it costs a few short ranges of
-// indexes.
+// A Backlog describes the waiting work, for monitoring. Reading it takes a few short ranges of indexes.
 type Backlog struct {
 	Turns      Waiting       // in the queue; a turn that resumes counts from its acceptance
 	Deliveries Waiting       // to webhooks, with those between two attempts
 	Outbox     Waiting       // mails to send
 	Held       Waiting       // mails that wait for an Admin
-	Schedule   time.Duration // by which the next schedule is late; 0 if it is not
+	Schedule   time.Duration // delay of the next schedule; 0 if it is on time
 }
 
 // Waiting is one kind of work that waits.
@@ -23,8 +22,8 @@ type Waiting struct {
 	Age   time.Duration // of the oldest; 0 if none waits
 }
 
-// maxCounted bounds what Backlog counts of each kind, so that its cost does not grow with the
-// work. Where more waits, Age is that of the oldest among those counted.
+// maxCounted bounds the count of each kind, so that the cost of Backlog does not grow with the
+// work. If more items wait, Age is the age of the oldest counted item.
 const maxCounted = 10_000
 
 // Backlog returns the work that waits.
@@ -77,10 +76,10 @@ func (s *Store) age(ctx context.Context, query string) (time.Duration, error) {
 	return max(0, s.now().Sub(created)), nil // the clock may have been set back
 }
 
-// Sizes are the sizes of the database and of the disk of the data folder, in bytes. They cost no
-// walk over files.
+// Sizes are the sizes of the database and of the disk of the data folder, in bytes. Reading them
+// needs no walk over files.
 type Sizes struct {
-	Database int64 // the file of the database, or the whole of it on its server
+	Database int64 // the database file, or the database on its server
 	WAL      int64 // the write-ahead log of the file
 	Free     int64 // of the disk, for this user; -1 if the system does not say
 	Disk     int64 // the whole disk; -1 if the system does not say

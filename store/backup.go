@@ -31,10 +31,11 @@ type BackupReport struct {
 	Database string `json:"database,omitempty"` // SHA-256 of the database in the archive
 }
 
-// maxUnread is how many names of each sort a BackupReport holds.
+// maxUnread is the greatest number of names of each kind in a BackupReport.
 const maxUnread = 20
 
-// String returns a sentence for each sort of file that is missing or damaged, or "" if none is.
+// String returns a sentence about the files that are missing and one about those that are damaged,
+// or "" if there are none.
 func (r BackupReport) String() string {
 	text := listed(r.Unread, r.Names, "%d files or folders could not be read and are not in the backup: %s")
 	damaged := listed(r.Damaged, r.DamagedNames, "%d kept files are damaged in the data folder: %s")
@@ -135,7 +136,7 @@ func (s *Store) LastBackup() (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, string(text))
 	if err != nil {
-		return time.Time{}, nil //nolint:nilerr // cut short by a crash: as if there was none
+		return time.Time{}, nil //nolint:nilerr // a crash has truncated the file, so there is no known backup
 	}
 	return t, nil
 }
@@ -250,7 +251,7 @@ func (a *archiver) folder(f *os.File, info os.FileInfo, name string, depth int) 
 	}
 }
 
-// add adds the present content of an open file. Its header has promised a size, so a file
+// add adds the present content of an open file. The tar header already contains the size, so a file
 // that shrinks, or cannot be read to its end, is filled up with zeros.
 func (a *archiver) add(f *os.File, info os.FileInfo, name string) error {
 	h := &tar.Header{Name: name, Size: info.Size(), Mode: int64(info.Mode().Perm()), ModTime: info.ModTime(),

@@ -13,24 +13,24 @@ import (
 	"journeyman/store/sqlite"
 )
 
-// A BackupRun describes one backup that the server made by itself. The runs are in a file
-// beside the database. So a restored folder has none, and the runs can be read even if the
+// A BackupRun describes one backup that the server made by itself. The runs are stored in a file
+// beside the database. So a restored folder has no runs, and the runs can be read even if the
 // database is damaged.
 type BackupRun struct {
 	Name      string     `json:"name"`
 	Path      string     `json:"path"` // the name with its place, for people
 	StartedAt time.Time  `json:"startedAt"`
-	EndedAt   *time.Time `json:"endedAt"` // nil while it runs, and after a crash in it
+	EndedAt   *time.Time `json:"endedAt"` // nil while the run lasts, and if it crashed
 	Size      int64      `json:"size"`    // bytes, as they are stored
-	Error     string     `json:"error"`   // why there is no backup; "" for a verified one
-	By        string     `json:"by"`      // the user who asked for it; "" where it was due
+	Error     string     `json:"error"`   // why the run made no backup; "" for a verified backup
+	By        string     `json:"by"`      // the user who requested it; "" for a scheduled backup
 	Waits     bool       `json:"waits"`   // no backup was made: the server waits for its first one since StartedAt
 }
 
 // Good reports whether the run made a backup that was verified.
 func (r BackupRun) Good() bool { return r.EndedAt != nil && r.Error == "" && !r.Waits }
 
-// Took returns how long the run lasted, or 0 until it has ended.
+// Took returns the duration of the run, or 0 until it has ended.
 func (r BackupRun) Took() time.Duration {
 	if r.EndedAt == nil {
 		return 0
@@ -56,7 +56,7 @@ func (s *Store) BackupRuns() (runs []BackupRun, err error) {
 	return runs, nil
 }
 
-// SaveBackupRuns stores the runs in the place of those before. The file is always whole.
+// SaveBackupRuns replaces the stored runs. The file is replaced atomically.
 func (s *Store) SaveBackupRuns(runs []BackupRun) error {
 	text, err := json.MarshalIndent(runs, "", "  ")
 	if err != nil {
@@ -77,13 +77,13 @@ func (s *Store) SaveBackupRuns(runs []BackupRun) error {
 	return sqlite.SyncDir(s.dir)
 }
 
-// sizingTime bounds how long BackupSize counts.
-const sizingTime = 10 * time.Second
+// backupSizeTimeout bounds the duration of BackupSize.
+const backupSizeTimeout = 10 * time.Second
 
-// BackupSize returns about how many bytes a backup of the data folder dir has at most. It
-// returns too little for a folder with very many files, or one that cannot be read.
+// BackupSize returns an upper estimate of the size of a backup of the data folder dir, in bytes.
+// The estimate is too low for a folder with very many files, or one that cannot be read.
 func BackupSize(ctx context.Context, dir string) (size int64) {
-	ctx, cancel := context.WithTimeout(ctx, sizingTime)
+	ctx, cancel := context.WithTimeout(ctx, backupSizeTimeout)
 	defer cancel()
 	for _, name := range append(archived[:], databaseName) {
 		_ = addSizes(ctx, filepath.Join(dir, name), &size)

@@ -40,7 +40,7 @@ func (s *Store) PutBlob(r io.Reader, limit int64) (b Blob, err error) {
 		err = s.unavailable(err)
 	}()
 	h := sha256.New()
-	// One byte above the limit shows that there are more; max guards against an overflow.
+	// Reading one byte more than the limit shows whether the file exceeds it. max prevents an overflow.
 	b.Size, err = io.Copy(io.MultiWriter(tmp, h), io.LimitReader(r, max(limit, limit+1)))
 	if err == nil && b.Size > limit {
 		err = Errorf(TooLarge, "a file has at most %d bytes", limit)
@@ -60,7 +60,7 @@ func (s *Store) openBlobs() error {
 	if err := os.MkdirAll(s.blobDir(), 0o700); err != nil {
 		return fmt.Errorf("make folder of files: %w", err)
 	}
-	s.nextBlobs = rand.IntN(blobFolders) // so that a program that restarts often also sweeps all folders
+	s.nextBlobs = rand.IntN(blobFolders) // so that a program that restarts often also sweeps each folder at some time
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (s *Store) nameBlob(tmp, sha string) error {
 	if err := s.placeBlob(tmp, path); err != nil {
 		return fmt.Errorf("keep file: %w", err)
 	}
-	// Also for a name that exists: the process may have died before it was durable.
+	// Also for a name that exists: an earlier process may have died before the name was durable.
 	if err := sqlite.SyncDir(dir); err != nil {
 		return err
 	}

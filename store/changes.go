@@ -1,9 +1,9 @@
 package store
 
-// A Change is a kind of records whose lists look different after a write.
+// A Change is a kind of records that a write has changed, so that their lists must be read again.
 type Change string
 
-// The kinds of records that OnChange tells of.
+// The kinds of records that OnChange reports.
 const (
 	ChangedTasks     Change = "tasks"     // a task, its status, its figures or what it waits for
 	ChangedApprovals Change = "approvals" // a tool call or a question that waits for a person

@@ -18,7 +18,7 @@ type Child struct {
 	WorkerTitle string
 }
 
-// A CallPlace is a tool call of a turn that a runner has.
+// A CallPlace identifies a tool call of a claimed turn.
 type CallPlace struct {
 	Turn     Turn
 	RunnerID string // the runner that must have the turn; '' if any runner may have it
@@ -70,8 +70,8 @@ func (s *Store) TaskChildren(ctx context.Context, task TaskRef) ([]Child, error)
 	return children[max(len(children)-maxListed, 0):], err
 }
 
-// ChildTask returns the newest turn of the task with that id, if a turn of t's task has started
-// it. found is false otherwise. So a worker can look up only tasks that it has started.
+// ChildTask returns the newest turn of the task with that id, if a turn of t's task has started it.
+// found is false for any other task, so a worker can look up only tasks that it has started.
 func (s *Store) ChildTask(ctx context.Context, t Turn, taskID string) (c Child, found bool, err error) {
 	c, err = one(ctx, s.db, scanChild, `SELECT `+childColumns+` FROM turns
 		WHERE task_num = (SELECT k.num FROM tasks k WHERE k.id = ?1
@@ -94,9 +94,9 @@ func (s *Store) Parent(ctx context.Context, t Turn) (p Turn, found bool, err err
 	return p, err == nil, err
 }
 
-// farOff is the limit of a wait for children. Each child has limits of its own and ends by
-// itself, so the limit is never reached.
-const farOff = 10 * 365 * 24 * time.Hour
+// childWaitLimit is the limit of a wait for children. It is never reached, because each child has
+// limits of its own.
+const childWaitLimit = 10 * 365 * 24 * time.Hour
 
 // SuspendForChildren suspends a claimed turn until all of its given children have ended. If
 // they have ended already, it changes nothing and suspended is false. It returns
@@ -104,7 +104,7 @@ const farOff = 10 * 365 * 24 * time.Hour
 func (s *Store) SuspendForChildren(ctx context.Context, c Claim, children []Child) (suspended bool, err error) {
 	err = s.write(ctx, func(tx Tx) error {
 		suspended = false
-		// This returns ErrClaimLost if the runner no longer has the turn.
+		// addToTurn returns ErrClaimLost if the runner no longer has the turn.
 		if err := s.addToTurn(tx, c, "", Usage{}); err != nil {
 			return err
 		}
@@ -112,8 +112,8 @@ func (s *Store) SuspendForChildren(ctx context.Context, c Claim, children []Chil
 		if err != nil {
 			return err
 		}
-		// A child may have ended while the runner still had the parent. Its end has then resumed
-		// nothing, so the children are read again here.
+		// A child may have ended while the runner still had the parent. The end of that child has
+		// resumed nothing, so the children are read again here.
 		var names []string
 		for _, child := range children {
 			open, err := one(ctx, tx, scanBool, `SELECT completed_at IS NULL FROM turns WHERE num = ?`, child.Num)
@@ -128,7 +128,7 @@ func (s *Store) SuspendForChildren(ctx context.Context, c Claim, children []Chil
 			return nil
 		}
 		return s.suspend(tx, c, Wait{For: WaitForWorker, Reason: FirstRunes(strings.Join(names, ", "), MaxTitle),
-			Until: s.now().Add(farOff)})
+			Until: s.now().Add(childWaitLimit)})
 	})
 	return suspended, err
 }

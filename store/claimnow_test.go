@@ -78,7 +78,7 @@ func TestAClaimAtAcceptanceIsLikeAnyOther(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	f.UseEnvelopes(store.Envelopes{Look: func(store.Folder) store.Listing { return store.Listing{} },
-		Compose: func(store.Occasion) string { return envelope }})
+		Compose: func(store.EnvelopeFacts) string { return envelope }})
 	careful := f.newWorker(f.owner, store.NewWorker{Instructions: "Be careful.", Workspace: store.TaskWorkspace,
 		OutputSchema: []byte(`{"type":"object"}`), Settings: store.WorkerSettings{Model: "openai:x",
 			ApprovalTools: []string{"shell"}, MCPTools: []string{"a.b"}, Tools: store.ToolRules{{Tool: "read_file"}},

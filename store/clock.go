@@ -6,14 +6,16 @@ import (
 	"time"
 )
 
-// frequent is the rhythm below which a schedule goes on at once after the clock was set back.
-// With a slower rhythm, a time that has fired would fire a second time, which people notice.
-const frequent = time.Hour
+// frequentInterval separates frequent schedules from others. Only frequent ones continue at once
+// after the clock was set back. Others would run a second time at a time that has passed already,
+// which people notice.
+const frequentInterval = time.Hour
 
 // ClockSetBack corrects the due times that were computed before the clock was set back by that
-// much. Retries of deliveries, mails, alerts and model calls are due as much earlier, and so are delayed
-// schedules. Schedules with a rhythm below an hour, and intervals, go on from now. Others wait
-// for the first time that has not fired. It returns the number of rows that changed.
+// much. Retries of deliveries, mails, alerts and model calls, and delayed schedules, become due
+// earlier by the same duration. Schedules that run more than once an hour, and intervals, continue
+// from now. Others wait for the first time at which they have not run yet. It returns the number of
+// rows that changed.
 func (s *Store) ClockSetBack(ctx context.Context, by time.Duration) (n int64, err error) {
 	if n, err = s.setBackRetries(ctx, by); err != nil {
 		return n, err
@@ -97,8 +99,8 @@ func (s *Store) setBackBatch(ctx context.Context, after int64, by time.Duration)
 	return last, moved, err
 }
 
-// soonerRun returns when a schedule is to run after the clock was set back; ok is false if its
-// next time stays. It changes an anchor that lies in the future now.
+// soonerRun returns the next time of a schedule after the clock was set back. ok is false if the
+// next time stays as it is. An anchor that is now in the future is changed.
 func (s *Store) soonerRun(c *Schedule, now time.Time, by time.Duration) (next time.Time, ok bool) {
 	switch {
 	case !c.NextRunAt.After(now), c.When.Type == Scheduled: // due, or a date that somebody chose
@@ -115,12 +117,12 @@ func (s *Store) soonerRun(c *Schedule, now time.Time, by time.Duration) (next ti
 		return next, false
 	}
 	following, err := s.after(*c, next)
-	return next, err == nil && (c.When.Type == Interval || following.Sub(next) < frequent)
+	return next, err == nil && (c.When.Type == Interval || following.Sub(next) < frequentInterval)
 }
 
-// setBackWhileDown reports whether something was made or has run at a time that has not come yet:
-// the clock was set back while no process noticed it. A schedule that has never run shows it by
-// the newest schedule or turn.
+// setBackWhileDown reports whether the clock was set back while no process was running: a record
+// has a time in the future. For a schedule that has never run, the newest schedule or turn shows
+// this.
 func (s *Store) setBackWhileDown(ctx context.Context) (back bool, err error) {
 	return one(ctx, s.db, scanBool, `SELECT
 		EXISTS (SELECT 1 FROM schedules INDEXED BY schedules_by_last_run
@@ -137,7 +139,7 @@ func (s *Store) RealignSchedules(ctx context.Context) (n int, err error) {
 	if back, err := s.setBackWhileDown(ctx); err != nil {
 		return 0, err
 	} else if back {
-		// How far is not known, so retries keep their times: only schedules are corrected.
+		// The duration is not known, so retries keep their times, and only schedules are corrected.
 		moved, err := s.setBackSchedules(ctx, 0)
 		if err != nil {
 			return int(moved), err
@@ -181,7 +183,7 @@ func (s *Store) realign(tx Tx, rows []Schedule) error {
 			last = min(c.LastRunAt.UnixMilli(), now.UnixMilli())
 		}
 		if !c.When.Type.Once() && c.NextRunAt.After(now) { // a due schedule stays due
-			if next, err := s.after(c, now); err == nil { // on an error FireSchedule pauses it
+			if next, err := s.after(c, now); err == nil { // after an error, FireSchedule pauses the schedule
 				c.NextRunAt = next
 			}
 		}
@@ -196,7 +198,7 @@ func (s *Store) realign(tx Tx, rows []Schedule) error {
 
 const (
 	realignBatch = 500
-	// wrongClock is how far in the future a last run must be to show that the clock was
-	// wrong then. A smaller difference changes nothing, so that no due time runs twice.
+	// wrongClock is how far in the future a last run must be to show that the clock was wrong then.
+	// A smaller difference changes nothing, so that no schedule runs twice at one time.
 	wrongClock = 24 * time.Hour
 )

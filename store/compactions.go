@@ -9,12 +9,12 @@ import (
 // A CompactionKind is the way in which a part of a conversation was shortened.
 type CompactionKind string
 
-// The kinds of compactions, with what they shorten and what remains.
+// The kinds of compactions: what is shortened, and what remains.
 const (
-	CompactionCut      CompactionKind = "cut"      // outputs and arguments of tools; head and tail
-	CompactionFiles    CompactionKind = "files"    // attached files; their names
-	CompactionSummary  CompactionKind = "summary"  // everything; a summary that a model wrote
-	CompactionOmission CompactionKind = "omission" // everything; a note
+	CompactionCut      CompactionKind = "cut"      // outputs and arguments of tools; their beginning and end remain
+	CompactionFiles    CompactionKind = "files"    // attached files; their names remain
+	CompactionSummary  CompactionKind = "summary"  // everything; a summary by a model remains
+	CompactionOmission CompactionKind = "omission" // everything; a note remains
 )
 
 // A Compaction shortens the beginning of a conversation, so that the rest fits the model.
@@ -30,7 +30,7 @@ type Compaction struct {
 	CutTo        int64  // of CompactionCut: bytes that remain of each text
 	Items        int64  // number of texts, files or model calls that are shortened
 	Summary      string // of CompactionSummary and CompactionOmission: the text instead of the beginning
-	Refused      bool   // the provider refused the request as too long
+	Refused      bool   // the provider has refused the request, because it was too long
 	Model        string // the model that the conversation must fit
 	Room         int64  // tokens of input that the model is assumed to accept
 	TokensBefore int64  // of the request, estimated

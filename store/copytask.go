@@ -10,20 +10,21 @@ import (
 	"strings"
 )
 
-// A copied is a table whose rows CopyNewestTask copies.
-type copied struct {
+// A copiedTable is a table whose rows CopyNewestTask copies.
+type copiedTable struct {
 	table, from string
 	set         map[string]string // the columns that differ from the original, by name
 }
 
-// copiedTables returns what belongs to a task. Steps and turns come first, because the newest
-// task changes when tasks are copied. The i of a copy counts from 1.
-func copiedTables() []copied {
+// copiedTables returns the tables with the rows of a task. Steps and turns come first, because
+// another task is the newest once tasks are copied. In the SQL, i is the number of the copy,
+// counted from 1.
+func copiedTables() []copiedTable {
 	const task = `(SELECT max(num) FROM tasks)`
 	const turns = `(SELECT count(*) FROM turns WHERE task_num = ` + task + `)`
 	const turn = `(SELECT max(num) FROM turns) + (i - 1) * ` + turns + ` + (SELECT count(*) FROM turns e
 		WHERE e.task_num = u.task_num AND e.seq <= u.seq)`
-	return []copied{
+	return []copiedTable{
 		{"steps", `turns u JOIN steps r ON r.turn_num = u.num WHERE u.task_num = ` + task,
 			map[string]string{"turn_num": turn}},
 		{"turns", `turns u JOIN turns r ON r.num = u.num WHERE u.task_num = ` + task,
@@ -35,10 +36,10 @@ func copiedTables() []copied {
 	}
 }
 
-// CopyNewestTask copies the newest task n times, with its turns and steps, in a data folder
-// that no process may have open. Measurements need large tables, and this fills them much
-// faster than the API would. The copies are not metered, and a crash may damage the folder:
-// it is for folders that are thrown away.
+// CopyNewestTask copies the newest task n times, with its turns and steps, in a data folder that no
+// process may have open. Measurements need large tables, and copies fill them much faster than the
+// API would. The copies are not metered, and a crash may damage the folder, so use it only for
+// temporary folders.
 func CopyNewestTask(ctx context.Context, dir string, n int) (err error) {
 	path := (&url.URL{Path: filepath.Join(dir, databaseName)}).EscapedPath()
 	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=synchronous(OFF)")
@@ -61,7 +62,7 @@ func CopyNewestTask(ctx context.Context, dir string, n int) (err error) {
 }
 
 // copy inserts n copies of each row.
-func (c copied) copy(ctx context.Context, tx *sql.Tx, n int) error {
+func (c copiedTable) copy(ctx context.Context, tx *sql.Tx, n int) error {
 	names, err := columnNames(ctx, tx, c.table)
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func (c copied) copy(ctx context.Context, tx *sql.Tx, n int) error {
 	return err
 }
 
-// columnNames returns the columns of a table that hold values. Generated ones are left out.
+// columnNames returns the columns of a table, except for generated columns.
 func columnNames(ctx context.Context, tx *sql.Tx, table string) (names []string, err error) {
 	rows, err := tx.QueryContext(ctx, `SELECT name FROM pragma_table_info(?)`, table)
 	if err != nil {

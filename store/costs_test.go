@@ -58,7 +58,7 @@ func TestBytesOfATask(t *testing.T) {
 	f := newFixture(t)
 	f.webhook("https://hooks.example.com/tasks")
 	f.UseEnvelopes(store.Envelopes{Look: func(store.Folder) store.Listing { return store.Listing{} },
-		Compose: func(store.Occasion) string { return envelope }})
+		Compose: func(store.EnvelopeFacts) string { return envelope }})
 	f.startRunner("r")
 	const n = 400
 	f.runTasks(n) // the first fill the pages that every table has, and the exchanges that are kept

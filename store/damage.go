@@ -12,15 +12,15 @@ import (
 	"journeyman/store/sqlite"
 )
 
-// DamageAdvice describes what the operator of a damaged data folder does.
+// DamageAdvice is the advice for the operator of a damaged data folder.
 const DamageAdvice = "stop the server, copy the data folder aside, check the disk, and restore the newest backup " +
 	"into a new folder: journeyman restore FILE --data NEW"
 
-// Damage returns the error that first showed that the database is damaged, or nil. It is never
-// taken back: only a start on a sound folder ends it.
+// Damage returns the first error that showed damage of the database, or nil. The error stays until
+// the program starts again on a sound folder.
 func (s *Store) Damage() error {
 	if s.file == nil {
-		return nil // the server of the database watches over its files
+		return nil // the database server checks its own files
 	}
 	return s.file.Damage()
 }
@@ -36,7 +36,7 @@ func (s *Store) CheckDatabase(ctx context.Context) error {
 }
 
 // refuseLostDatabase returns an error if the folder has files and no database. Otherwise the
-// program would take a folder that has lost its database for a new one.
+// program would treat a folder whose database is lost as a new folder.
 func refuseLostDatabase(ctx context.Context, dir string) error {
 	held, err := fileWithoutDatabase(ctx, dir)
 	if err != nil || held == "" {
@@ -66,7 +66,7 @@ func fileWithoutDatabase(ctx context.Context, dir string) (string, error) {
 	return "", nil
 }
 
-// markBegunAnewDone notes that the new database of a marked folder exists.
+// markBegunAnewDone records that the new database of a marked folder exists.
 func markBegunAnewDone(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, begunAnewName)); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -77,14 +77,15 @@ func markBegunAnewDone(dir string) error {
 	return sqlite.SyncDir(dir)
 }
 
-// markBegunAnew marks the folder if it has files without a database. It must come before the
-// database: a start that was killed in between would sweep the files.
+// markBegunAnew marks the folder if it has files without a database. The mark must exist before the
+// database. Otherwise the start after a kill between the two would sweep the files.
 func markBegunAnew(ctx context.Context, dir string) error {
 	held, err := fileWithoutDatabase(ctx, dir)
 	if err != nil || held == "" {
 		return err
 	}
-	// The flag may stand in a unit or an environment file. A second lost database must be noticed.
+	// The flag may be set permanently, in a unit or an environment file. A second loss must not go
+	// unnoticed.
 	if _, err := os.Stat(filepath.Join(dir, begunAnewDoneName)); err == nil {
 		return fmt.Errorf("%s has lost its database again: --begin-anew (JOURNEYMAN_BEGIN_ANEW) works once. Restore a "+
 			"backup into a new folder (journeyman restore FILE --data NEW), or remove the file %s to begin anew again",
@@ -118,13 +119,13 @@ func anyFile(folder string) (found string, err error) {
 		case err == nil && e.IsDir():
 			return nil
 		}
-		found = path // also a folder that cannot be read: something made it
+		found = path // also for a folder that cannot be read, which is not new
 		return fs.SkipAll
 	})
 	return found, err
 }
 
-// explainOpen adds what to do to the error of a database that cannot be opened.
+// explainOpen adds advice to the error of a database that cannot be opened.
 func explainOpen(err error) error {
 	if sqlite.IsDamage(err) {
 		return fmt.Errorf("%w; %s", err, DamageAdvice)

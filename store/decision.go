@@ -17,7 +17,7 @@ type Decision struct {
 	RestOfTask     bool   // with Approved: later calls of the same tool in the task need no decision
 	Reason         string // for the model if it is denied, and for the record; at most MaxReason characters
 	Answer         string // to a question, without white space around it; at most MaxAnswer characters
-	Via            string // for the audit log: how the decision came, such as a link in a mail; "" mostly
+	Via            string // for the audit log: the way of the decision, such as a link in a mail; usually ""
 	IdempotencyKey IdempotencyKey
 }
 
@@ -88,8 +88,8 @@ func (s *Store) decide(ctx context.Context, tx Tx, c Caller, task Task, a Approv
 			return err
 		}
 	}
-	// A step goes on only when all of its calls are decided. Writes have the result of writes that
-	// ran one after the other, so exactly one decision is the last.
+	// A step goes on only when all of its calls are decided. Writes are serializable, so exactly
+	// one decision is the last.
 	left, err := one(ctx, tx, scanInt, `SELECT EXISTS (SELECT 1 FROM approvals
 		WHERE turn_num = ? AND step_seq = ? AND status = 'pending')`, a.turnNum, a.Step)
 	if err != nil || left == 1 {

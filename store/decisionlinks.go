@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// linkVia is how the audit log names a decision by a link in a mail.
+// linkVia is the text in the audit log for a decision by a link in a mail.
 const linkVia = "mail link"
 
 // A DecisionLink is a link in a mail. Its recipient decides with it on an approval without
@@ -20,8 +20,8 @@ type DecisionLink struct {
 	Worker   Worker
 }
 
-// DecisionToken returns the token of a link for one user and one approval of a suspended
-// turn. The token is valid until the wait is given up.
+// DecisionToken returns the token of a link for one user and one approval of a suspended turn. The
+// token is valid until the wait expires.
 func (s *Store) DecisionToken(t Turn, a Approval, userID string) (string, error) {
 	text := a.ID + "." + userID + "." + strconv.FormatInt(t.waitEnd(a).Unix(), 10)
 	sum, err := s.sign("decision", text)
@@ -72,7 +72,7 @@ func (l DecisionLink) Decision(d Decision) Decision {
 // this server did not sign the token, or if the token has expired.
 func (s *Store) readDecisionToken(token string) (approvalID, userID string, ok bool, err error) {
 	at := strings.LastIndexByte(token, '.')
-	// Longer texts are no tokens. They are refused before the server hashes them.
+	// A longer text is not a token. It is refused before the server hashes it.
 	if at < 0 || len(token) > 300 {
 		return "", "", false, nil
 	}

@@ -50,7 +50,7 @@ func (s *Store) DecideApproval(ctx context.Context, c Caller, taskID, id string,
 			return decidedAlready(a)
 		}
 		if d.RestOfTask {
-			if err := s.allowRest(ctx, tx, c, task, a); err != nil {
+			if err := s.allowRestOfTask(ctx, tx, c, task, a); err != nil {
 				return err
 			}
 		}

@@ -103,7 +103,7 @@ func TestWhoAnswers(t *testing.T) {
 		is.NoErr(err)
 		_, err = f.DecideApproval(f.ctx(), who.Caller, c.TaskID, q.ID, store.Decision{Approved: true})
 		is.Equal(store.IsKind(err, store.Forbidden), !list[0].MayDecide) // the list says what holds
-		n, err := f.Deciding(f.ctx(), who.Caller)
+		n, err := f.PendingDecisions(f.ctx(), who.Caller)
 		is.NoErr(err)
 		is.Equal(n == 1, list[0].MayDecide) // and so does the count
 		return list[0].MayDecide

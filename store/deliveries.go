@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The types of deliveries. The turn types say that other turns of the task have not ended.
+// The types of deliveries. A turn type is used while other turns of the task have not ended.
 const (
 	TaskCompleted = "task.completed"
 	TaskFailed    = "task.failed"
@@ -49,10 +49,9 @@ func scanDelivery(row scanner) (d Delivery, err error) {
 	return d, err
 }
 
-// queueDeliveries queues the deliveries for turns of one task that end together, in the
-// transaction that ends them. Several turns end together only if the task is cancelled:
-// then one delivery, about the newest, stands for all the cancelled ones. task is the
-// state of the task after them.
+// queueDeliveries queues the deliveries for turns of one task that end together, in the transaction
+// that ends them. Several turns end together only if the task is cancelled. Then one delivery,
+// about the newest turn, reports all cancelled turns. task is the state of the task after them.
 func (s *Store) queueDeliveries(tx Tx, ended []Turn, task taskState) error {
 	first, newest := ended[0], ended[len(ended)-1]
 	if first.Status != Aborted {
@@ -115,9 +114,9 @@ func deliveryType(t Turn, task taskState) string {
 // queued. fn must not block. Call OnDelivery before anything can be queued.
 func (s *Store) OnDelivery(fn func(workerID string)) { s.onDelivery.Store(&fn) }
 
-// NextDelivery returns the first worker after the id after that has deliveries to make. Workers
-// are in the order of their creation. at is the time of its first delivery. ok is false if
-// there is no such worker.
+// NextDelivery returns the first worker that follows the id after and has pending deliveries.
+// Workers are in the order of their creation. at is the time of the worker's first delivery. ok is
+// false if there is no such worker.
 func (s *Store) NextDelivery(ctx context.Context, after string) (workerID string, at time.Time, ok bool, err error) {
 	_, err = one(ctx, s.db, into(&workerID, asTime{&at}), `SELECT `+idOfWorker+`, next_attempt_at
 		FROM deliveries INDEXED BY deliveries_due
@@ -126,16 +125,16 @@ func (s *Store) NextDelivery(ctx context.Context, after string) (workerID string
 	return workerID, at, err == nil, noRow(err, nil)
 }
 
-// WorkerDelivery returns the time at which the next delivery of a worker is due; ok is
-// false if there is none to make.
+// WorkerDelivery returns the time at which the next delivery of a worker is due; ok is false if
+// none is pending.
 func (s *Store) WorkerDelivery(ctx context.Context, workerID string) (at time.Time, ok bool, err error) {
 	_, err = one(ctx, s.db, into(asTime{&at}), `SELECT next_attempt_at FROM deliveries INDEXED BY deliveries_due
 		WHERE worker_num = `+numOfWorker+` AND next_attempt_at IS NOT NULL ORDER BY next_attempt_at LIMIT 1`, workerID)
 	return at, err == nil, noRow(err, nil)
 }
 
-// DueDeliveries returns up to limit deliveries of a worker that are due, in the order in
-// which to make them: as the turns ended, and retries by their time.
+// DueDeliveries returns up to limit due deliveries of a worker, in the order in which they must be
+// sent: by the end of the turn, and retries by their time.
 func (s *Store) DueDeliveries(ctx context.Context, workerID string, limit int) ([]Delivery, error) {
 	return all(ctx, s.db, scanDelivery, `SELECT `+deliveryColumns+` FROM deliveries d INDEXED BY deliveries_due
 		LEFT JOIN webhooks w ON w.worker_id = (SELECT id FROM workers WHERE num = d.worker_num)
@@ -152,8 +151,8 @@ func (s *Store) CurrentDelivery(ctx context.Context, d Delivery) (now Delivery, 
 	return now, err == nil, noRow(err, nil)
 }
 
-// DeliverySubject returns the turn of a delivery, its task as it was at the end of the
-// turn, and its worker. A test has only a worker.
+// DeliverySubject returns the records that a delivery reports: the turn, its task as it was at the
+// end of the turn, and its worker. A test has only a worker.
 func (s *Store) DeliverySubject(ctx context.Context, d Delivery) (task Task, t Turn, w Worker, err error) {
 	w, err = one(ctx, s.db, scanWorker, selectWorker, d.WorkerID)
 	if err != nil || d.Test() {
@@ -188,9 +187,9 @@ type Attempt struct {
 	StartedAt      time.Time
 	Duration       time.Duration
 	Retry          time.Time // the time of the next attempt; zero for none
-	Manual         bool      // a person asked for it: if it fails, the delivery's own attempts continue
-	Request        string    // without secrets, and cut
-	Response       string    // cut; '' without a response
+	Manual         bool      // requested by a person: after a failure, the automatic attempts continue
+	Request        string    // without secrets, truncated
+	Response       string    // truncated; '' without a response
 }
 
 // RecordAttempt stores an attempt at a delivery, and the time of the next one.
@@ -214,7 +213,7 @@ func (s *Store) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (e Exe
 		if err := keepExchange(tx, d.workerNum, num, a); err != nil {
 			return err
 		}
-		if err := s.settle(tx, d, a); err != nil {
+		if err := s.scheduleRetry(tx, d, a); err != nil {
 			return err
 		}
 		e, err = one(ctx, tx, scanExecution, `SELECT `+executionColumns+fromExecutions+`WHERE e.num = ?`, num)
@@ -223,12 +222,12 @@ func (s *Store) RecordAttempt(ctx context.Context, d Delivery, a Attempt) (e Exe
 	return e, err
 }
 
-// ExchangesKept is how many of a worker's newest attempts keep what they sent and got. Attempts
-// that failed keep it in any case.
+// ExchangesKept is the number of a worker's newest attempts whose request and response are kept.
+// Those of failed attempts are always kept.
 const ExchangesKept = 100
 
-// keepExchange stores what the newest attempt of a worker sent and got. It deletes that of the
-// attempt which is no longer among the newest ones, unless that one has failed.
+// keepExchange stores the request and response of a worker's newest attempt. It deletes those of
+// the attempt that is no longer among the newest ones, unless that attempt failed.
 func keepExchange(tx Tx, worker, num int64, a Attempt) error {
 	_, err := tx.Exec(`INSERT INTO webhook_exchanges (execution_num, request, response) VALUES (?, ?, ?)`,
 		num, a.Request, a.Response)
@@ -241,10 +240,10 @@ func keepExchange(tx Tx, worker, num int64, a Attempt) error {
 	return err
 }
 
-// settle stores when a delivery is tried again. A delivery that was given up meanwhile
-// stays given up.
-func (s *Store) settle(tx Tx, d Delivery, a Attempt) error {
-	// A failed manual attempt leaves the delivery's own attempts as they are.
+// scheduleRetry stores the time of the next attempt at a delivery. A delivery that was given up
+// meanwhile gets none.
+func (s *Store) scheduleRetry(tx Tx, d Delivery, a Attempt) error {
+	// A failed manual attempt does not change the automatic attempts.
 	if a.Manual && !a.Success {
 		return nil
 	}
@@ -264,9 +263,9 @@ func (s *Store) alertGivenUp(tx Tx, d Delivery, a Attempt) error {
 		return nil
 	}
 	ctx := context.Background()
-	o := occurrence{topic: TopicDelivery, event: EventDeliveryLost, workerID: d.WorkerID}
-	// A delivery whose webhook was removed meanwhile has no next attempt, and was given up by
-	// a person.
+	o := alertEvent{topic: TopicDelivery, event: EventDeliveryLost, workerID: d.WorkerID}
+	// If the webhook was removed meanwhile, the delivery has no next attempt, and a person has
+	// caused that.
 	_, err := one(ctx, tx, into(&o.organizationID, &o.taskNum), `SELECT
 			(SELECT id FROM organizations WHERE num = t.organization_num), t.task_num FROM deliveries d
 		CROSS JOIN turns t ON t.num = d.turn_num WHERE d.num = ? AND d.next_attempt_at IS NOT NULL`, d.num)
@@ -315,7 +314,7 @@ func (s *Store) Executions(ctx context.Context, c Caller, workerID string,
 	if err != nil {
 		return nil, 0, err
 	}
-	var newest, oldest int64 // two subqueries, because SQLite looks up a lone max or min in the index
+	var newest, oldest int64 // two subqueries, because SQLite uses the index only for a single max or min
 	_, err = one(ctx, s.db, into(&newest, &oldest), `SELECT
 		(SELECT coalesce(max(seq), 0) FROM webhook_executions WHERE worker_num = ?1),
 		(SELECT coalesce(min(seq), 1) FROM webhook_executions WHERE worker_num = ?1)`, w.num)
@@ -325,7 +324,7 @@ func (s *Store) Executions(ctx context.Context, c Caller, workerID string,
 	// Pruning removes the oldest rows, so no row needs to be counted. Only the pruning of a task
 	// with several turns leaves gaps: then the pages have fewer rows, for a time.
 	total = newest - oldest + 1
-	if page > total { // which also keeps the product small
+	if page > total { // this also prevents an overflow of the product
 		return nil, total, nil
 	}
 	last := newest - (page-1)*ExecutionsPerPage

@@ -26,7 +26,7 @@ func (l DiskLimit) of(total int64) int64 {
 	return min(share, l.Bytes)
 }
 
-// IsZero reports whether the limit is none.
+// IsZero reports whether there is no limit.
 func (l DiskLimit) IsZero() bool { return l == DiskLimit{} }
 
 var errDiskLimit = errors.New(`must be a share such as "5%", an amount such as "256MiB", or both with a comma ` +
@@ -39,7 +39,7 @@ func (l *DiskLimit) UnmarshalText(text []byte) error {
 		part = strings.TrimSpace(part)
 		if share, ok := strings.CutSuffix(part, "%"); ok {
 			v, err := strconv.ParseFloat(share, 64)
-			// Written so that NaN is refused, too.
+			// The negated condition also refuses NaN.
 			if err != nil || !(v >= 0 && v <= 90) || read.Share > 0 {
 				return errDiskLimit
 			}
@@ -76,7 +76,7 @@ func parseBytes(text string) (int64, error) {
 		return 0, errDiskLimit
 	}
 	unit := strings.TrimSuffix(strings.ToUpper(text[len(digits):]), "B")
-	base := int64(1024) // M is the M of df -h
+	base := int64(1024) // M has the meaning of df -h
 	if strings.HasSuffix(strings.ToUpper(text), "B") && unit != "" && !strings.HasSuffix(unit, "I") {
 		base = 1000 // MB
 	}

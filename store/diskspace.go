@@ -13,10 +13,10 @@ import (
 type DiskSpace struct {
 	Free, Total int64 // bytes; Free is the part that this process may use
 
-	FreeFiles, Files int64 // files that may be created, and that there may be; 0 if nobody counts them
+	FreeFiles, Files int64 // files that can still be created, and the total; 0 if not counted
 }
 
-// DiskLevel says how much of the disk is left.
+// A DiskLevel is a class of free disk space.
 type DiskLevel int
 
 // The levels of a disk.
@@ -30,10 +30,10 @@ const (
 func (l DiskLevel) String() string { return [...]string{"ok", "low", "full"}[l] }
 
 const (
-	diskFresh  = time.Second      // age up to which a measurement counts
-	fullRetry  = 10 * time.Second // after a failed write, new work is refused for that long
-	diskCalm   = time.Minute      // with room, before an alert is over
-	leastFiles = 1000             // fewer free files count as a full disk, or one percent of all
+	diskMaxAge   = time.Second      // greatest age of a measurement that is still used
+	fullRetry    = 10 * time.Second // time after a failed write in which new work is refused
+	diskRecovery = time.Minute      // time with enough free space after which an alert ends
+	leastFiles   = 1000             // with fewer free files, or less than one percent, the disk counts as full
 )
 
 // A diskWatch measures the disk and remembers which level was reported.
@@ -44,14 +44,14 @@ type diskWatch struct {
 	now              func() time.Time
 	log              *slog.Logger
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	space    DiskSpace
 	level    DiskLevel
 	measured time.Time // zero before the first measurement
 	failed   time.Time // the last write that found no room; zero for none
 
-	reported  DiskLevel // the worst level reported since the alert began; DiskOK without an alert
-	calmSince time.Time // zero unless reported is above DiskOK and the level is DiskOK
+	reported DiskLevel // the worst level reported since the alert began; DiskOK without an alert
+	okSince  time.Time // zero unless reported is above DiskOK and the level is DiskOK
 }
 
 // Statfs measures the file system of a folder.
@@ -75,7 +75,7 @@ func (d *diskWatch) measure() error {
 	}
 	before := d.level
 	d.space, d.measured, d.level = space, now, d.levelOf(space)
-	// A quota refuses writes on a disk that has room.
+	// With a quota, writes can fail on a disk that has free space.
 	if since := now.Sub(d.failed); !d.failed.IsZero() && since >= 0 && since < fullRetry {
 		d.level = DiskFull
 	}
@@ -94,8 +94,8 @@ func (d *diskWatch) measure() error {
 	return nil
 }
 
-// levelOf returns the level of a disk with that space. A level ends only a tenth above its
-// limit, so that it does not change all the time.
+// levelOf returns the level of a disk with that space. A level ends only at a tenth above its
+// limit, so that it does not change often.
 func (d *diskWatch) levelOf(s DiskSpace) DiskLevel {
 	below := func(limit int64, level DiskLevel) bool {
 		if d.level >= level {
@@ -114,12 +114,13 @@ func (d *diskWatch) levelOf(s DiskSpace) DiskLevel {
 	return DiskOK
 }
 
-// noteFull notes that a write has found no room, whatever the disk says.
+// noteFull records that a write failed for lack of space. The file system may report free space all
+// the same.
 func (d *diskWatch) noteFull() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.failed = d.now()
-	_ = d.measure() // the level is full all the same
+	_ = d.measure() // after an error, the level is DiskFull all the same
 	d.level = DiskFull
 }
 

@@ -8,12 +8,11 @@ import (
 	"journeyman/store/sqlite"
 )
 
-// This file starts on a disk without room: the store opens for reading, and takes writes once there
-// is room.
+// This file opens a store on a full disk: the store is read-only until there is free space.
 
 const (
 	startRoom = 512 << 10 // bytes that the first writes of a server may take
-	probeRoom = 16 << 20  // with more, the disk is not asked whether it takes a write
+	probeRoom = 16 << 20  // with more free space, no test write is needed
 
 	fullStartMessage = "the server has started on a full disk: it takes no changes until there is room"
 )
@@ -28,7 +27,7 @@ func (s *Store) beginFull(ctx context.Context) {
 	s.full.end = s.ReadOnly(ReadOnlyError(CodeStorage, fullStartMessage))
 }
 
-// hasRoomToStart returns why the disk has no room for the first writes of a server, or nil.
+// hasRoomToStart returns an error if the disk has no room for the first writes of a server.
 func (s *Store) hasRoomToStart(ctx context.Context) error {
 	space, _ := s.Disk()
 	least := min(startRoom, space.Total/100)
@@ -44,17 +43,17 @@ func (s *Store) hasRoomToStart(ctx context.Context) error {
 	if space.Free >= probeRoom {
 		return nil
 	}
-	err := s.db.Write(ctx, engine.Serializable, func(tx Tx) error { // it writes a page, although the value stays
+	err := s.db.Write(ctx, engine.Serializable, func(tx Tx) error { // writes a page, although the value stays
 		_, err := tx.Exec(fmt.Sprintf(`PRAGMA user_version = %d`, len(migrations())+1))
 		return err
 	})
 	if sqlite.IsFull(err) {
 		return err
 	}
-	return nil // every other error is for the first real write
+	return nil // the first real write reports every other error
 }
 
-// endFull makes a store writable that began on a full disk, once there is room.
+// endFull makes a store writable that was opened on a full disk, once there is free space.
 func (s *Store) endFull(ctx context.Context) error {
 	if s.full.end == nil {
 		return nil

@@ -18,12 +18,12 @@ func (s *Store) WatchDisk(ctx context.Context) error {
 	d := &s.disk
 	d.mu.Lock()
 	err := d.measure()
-	event, after := d.news()
+	event, after := d.nextEvent()
 	d.mu.Unlock()
 	if err == nil {
 		err = s.endFull(ctx)
 	}
-	// A store that takes no writes yet raises the alert later.
+	// A store that is still read-only raises the alert later.
 	if err != nil || event == "" || s.Writable() != nil {
 		return err
 	}
@@ -33,14 +33,14 @@ func (s *Store) WatchDisk(ctx context.Context) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.reported, d.calmSince = after, time.Time{}
+	d.reported, d.okSince = after, time.Time{}
 	return d.saveReported()
 }
 
-// news returns the event to report, "" for none, and the value of reported after it.
-func (d *diskWatch) news() (event string, after DiskLevel) {
+// nextEvent returns the event to report, "" for none, and the value of reported after it.
+func (d *diskWatch) nextEvent() (event string, after DiskLevel) {
 	if d.level > DiskOK {
-		d.calmSince = time.Time{}
+		d.okSince = time.Time{}
 	}
 	switch {
 	case d.level > d.reported && d.level == DiskFull:
@@ -51,10 +51,10 @@ func (d *diskWatch) news() (event string, after DiskLevel) {
 		return "", d.reported
 	}
 	now := d.now()
-	if d.calmSince.IsZero() || now.Before(d.calmSince) {
-		d.calmSince = now
+	if d.okSince.IsZero() || now.Before(d.okSince) {
+		d.okSince = now
 	}
-	if now.Sub(d.calmSince) < diskCalm {
+	if now.Sub(d.okSince) < diskRecovery {
 		return "", d.reported
 	}
 	return EventDiskOK, DiskOK
@@ -68,7 +68,7 @@ func (d *diskWatch) saveReported() error {
 		}
 		return nil
 	}
-	// On a full disk this may fail. Then only a restart forgets the alert.
+	// On a full disk this may fail. Then the alert is lost only by a restart.
 	_ = os.WriteFile(path, []byte(d.reported.String()+"\n"), 0o600)
 	return nil
 }
@@ -80,7 +80,7 @@ func (d *diskWatch) loadReported() {
 	case err != nil:
 	case string(text) == DiskFull.String()+"\n":
 		d.reported = DiskFull
-	default: // an empty file, too: a full disk took no content
+	default: // also for an empty file: the full disk had no room for the content
 		d.reported = DiskLow
 	}
 }

@@ -22,20 +22,20 @@ func scanDue(row scanner) (d DueSchedule, err error) {
 	return d, err
 }
 
-// isDue is true for schedules that may fire at their time. A schedule whose last task has
-// not ended does not fire; afterwards it fires once for all the times that it missed.
+// isDue selects the schedules that may run at their time. A schedule whose last task has not ended
+// does not run. After the end of the task it runs once for all missed times.
 const isDue = `paused = 0 AND running_task_num IS NULL`
 
 // DueSchedules returns up to limit schedules that are due, the longest due first. Of each
-// organization it returns no more than the queue has room for. If more than limit are
-// due, each organization has an equal share. turn counts the calls: with it the first
-// organization changes, so that each gets something even if limit is small.
-func (s *Store) DueSchedules(ctx context.Context, limit, turn int) ([]DueSchedule, error) {
+// organization it returns at most as many as its queue has room for. If more than limit are due,
+// each organization has an equal share. round is the number of the call. It selects the first
+// organization, so that each organization gets a share even if limit is small.
+func (s *Store) DueSchedules(ctx context.Context, limit, round int) ([]DueSchedule, error) {
 	now := s.millis()
 	due, err := all(ctx, s.db, scanDue, `SELECT num, id, next_run_at, organization_id, worker_id
 		FROM schedules INDEXED BY schedules_due
 		WHERE next_run_at <= ? AND `+isDue+` ORDER BY next_run_at LIMIT ?`, now, limit)
-	// Below the limit all due schedules were found, so none needs a share.
+	// With fewer than limit, all due schedules were found, and no shares are needed.
 	if err != nil || len(due) < limit {
 		return s.withRoom(due), err
 	}
@@ -46,7 +46,7 @@ func (s *Store) DueSchedules(ctx context.Context, limit, turn int) ([]DueSchedul
 	due = due[:0]
 	share := max(1, limit/len(organizations))
 	// A small limit ends the loop early, so each call begins with another organization.
-	first := turn % len(organizations)
+	first := round % len(organizations)
 	for _, id := range slices.Concat(organizations[first:], organizations[:first]) {
 		room := min(int64(share), s.waiting.scheduleRoom(id))
 		if room <= 0 {
@@ -86,8 +86,8 @@ func (s *Store) NextScheduleAt(ctx context.Context) (at time.Time, ok bool, err 
 	return at, err == nil, noRow(err, nil)
 }
 
-// A Firing is the result of FireSchedule. The schedule fired if TurnID is set. Otherwise
-// Held is the reason, or "" if the schedule was changed meanwhile.
+// A Firing is the result of FireSchedule. If TurnID is set, the schedule has run. Otherwise Held is
+// the reason why it has not, or "" if it was changed meanwhile.
 type Firing struct {
 	TurnID string
 	Held   string
@@ -115,7 +115,7 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 		if err != nil {
 			return err
 		}
-		// It may have changed, or fired, since DueSchedules read it.
+		// The schedule may have changed, or run, since DueSchedules read it.
 		if sch.ended || sch.Paused || sch.runningTask != 0 || !sch.NextRunAt.Equal(d.DueAt) {
 			return nil
 		}
@@ -125,7 +125,7 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 			f.Held = err.Error()
 			return s.pauseSchedule(tx, sch.num)
 		}
-		// The role of now counts, not that of the day when the schedule was created.
+		// The creator's present role counts, not the role at the time when the schedule was created.
 		role, err := s.role(ctx, tx, sch.OrganizationID, sch.CreatedByUserID)
 		if err != nil {
 			return err
@@ -137,7 +137,7 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 		a, err := s.acceptTurn(ctx, tx, sch.turn(Caller{OrganizationID: sch.OrganizationID, UserID: sch.CreatedByUserID,
 			Role: role}, workspace))
 		if err != nil {
-			// The refusal must not fail the write: what hold stores has to stay.
+			// The refusal must not fail the write, because that would undo the changes of hold.
 			return s.hold(tx, sch, now, err, &f)
 		}
 		f.TurnID = a.Turn.ID
@@ -149,8 +149,8 @@ func (s *Store) FireSchedule(ctx context.Context, d DueSchedule) (f Firing, err 
 	return f, err
 }
 
-// hold pauses, ends or delays a due schedule whose turn was refused. The refused turn
-// has written nothing.
+// hold pauses, ends or delays a due schedule whose turn was refused. acceptTurn has written nothing
+// for that turn.
 func (s *Store) hold(tx Tx, c Schedule, now time.Time, refusal error, f *Firing) error {
 	f.Held = refusal.Error()
 	switch {
@@ -167,9 +167,9 @@ func (s *Store) hold(tx Tx, c Schedule, now time.Time, refusal error, f *Firing)
 	return refusal
 }
 
-// releaseSchedule lets the schedule that created a task fire again, once all turns of the
-// task have ended. Only turns of schedules, and follow-ups, belong to such a task: for
-// any other turn it runs no statement.
+// releaseSchedule lets the schedule that created a task fire again, once all turns of the task have
+// ended. Such a task has only turns of schedules and follow-ups, so no statement runs for any other
+// turn.
 func (s *Store) releaseSchedule(tx Tx, ended Turn) error {
 	if ended.TriggeredBy != TriggerSchedule && ended.Seq == 0 {
 		return nil

@@ -18,15 +18,15 @@ type EmailStatus string
 // The states of received mail change only when an Admin releases one. The states of sent
 // mail are queued -> sent, kept or failed; sent -> bounced.
 const (
-	EmailAccepted EmailStatus = "accepted" // it started a turn
-	EmailIgnored  EmailStatus = "ignored"  // no person wrote it, or it says nothing
-	EmailHeld     EmailStatus = "held"     // its sender may not mail the worker: an Admin decides
+	EmailAccepted EmailStatus = "accepted" // has started a turn
+	EmailIgnored  EmailStatus = "ignored"  // not written by a person, or empty
+	EmailHeld     EmailStatus = "held"     // its sender may not mail the worker; an Admin can release it
 
 	EmailQueued  EmailStatus = "queued"
-	EmailKept    EmailStatus = "kept" // there is no relay: it stays in the outbox
+	EmailKept    EmailStatus = "kept" // stays in the outbox, because there is no relay
 	EmailSent    EmailStatus = "sent"
-	EmailFailed  EmailStatus = "failed"  // the relay refused it, or could not be reached for days
-	EmailBounced EmailStatus = "bounced" // sent, and came back
+	EmailFailed  EmailStatus = "failed"  // refused by the relay, or the relay could not be reached for days
+	EmailBounced EmailStatus = "bounced" // sent, and returned to sender
 )
 
 // The directions of mail.
@@ -52,7 +52,7 @@ type Email struct {
 	To          string          // Inbound: the worker's address; Outbound: the recipient
 	ReplyTo     string          // Inbound: where the answer goes
 	Subject     string          // Outbound: '' until it is composed
-	Verdicts    json.RawMessage // Inbound: what SPF, DKIM and DMARC say
+	Verdicts    json.RawMessage // Inbound: the results of SPF, DKIM and DMARC
 	RemoteAddr  string          // Inbound
 	Size        int64           // of the source in bytes; Outbound: 0 until it is composed
 	Attempts    int64           // Outbound: to send it
@@ -87,8 +87,8 @@ func scanEmail(row scanner) (e Email, err error) {
 	return e, err
 }
 
-// maxInlineSource is how large the source of a mail may be, in bytes, to be stored in its
-// row. A row needs no sync of its own, a file does.
+// maxInlineSource is how large the source of a mail may be, in bytes, to be stored in its row. A
+// file would need a sync of its own.
 const maxInlineSource = 64 << 10
 
 // A source is the text of a mail as it is stored: in the row, or in a file that the row
@@ -149,7 +149,7 @@ func (s *Store) visibleEmail(ctx context.Context, q querier, c Caller, id string
 		return Email{}, notFound(err, "email")
 	}
 	if e.WorkerID != "" {
-		_, err = s.seenWorker(ctx, q, c, e.WorkerID)
+		_, err = s.visibleOrDeletedWorker(ctx, q, c, e.WorkerID)
 	} else if err = c.Allow(ManageMail); err == nil && e.OrgID != c.OrganizationID {
 		err = Errorf(Forbidden, "this key has no access to the email")
 	}
@@ -168,7 +168,7 @@ type EmailQuery struct {
 	Limit     int    // most items
 }
 
-// Check notes in f the filters that have no valid value.
+// Check adds to f the filters with invalid values.
 func (q EmailQuery) Check(f *Fields) {
 	f.Check(q.Direction == "" || q.Direction == Inbound || q.Direction == Outbound, "direction",
 		"must be inbound or outbound")
@@ -213,8 +213,8 @@ func (s *Store) Emails(ctx context.Context, c Caller, q EmailQuery) ([]Email, st
 	return list, of.cursor(stop), nil
 }
 
-// emailsOf returns one mail more than a page of one direction. stopped is the id at which
-// the scan ended before the list did.
+// emailsOf returns one mail more than a page of one direction. stopped is the last id that was read
+// if the scan ended before the list, and "" otherwise.
 func (s *Store) emailsOf(ctx context.Context, c Caller, q EmailQuery, direction,
 	before string) (list []Email, stopped string, err error) {
 	table, columns, index, own := "inbound_emails", inboundColumns, "inbound_emails_by_organization", ""
@@ -248,8 +248,9 @@ func (s *Store) emailsOf(ctx context.Context, c Caller, q EmailQuery, direction,
 	return list, stopped, noRow(err, nil)
 }
 
-// These queries find the mails that have a source and are older than a time, oldest
-// first. PruneEmails removes all that a query returned, so the next one goes on.
+// These queries select the mails that have a source and are older than a given time, oldest first.
+// PruneEmails removes the source of every mail that a query returns, so the next query continues
+// with the next ones.
 const (
 	oldInbound = `SELECT num FROM inbound_emails INDEXED BY inbound_emails_by_age
 		WHERE created_at < ? AND (source IS NOT NULL OR source_sha256 IS NOT NULL) ORDER BY created_at LIMIT ?`
@@ -259,8 +260,8 @@ const (
 )
 
 // PruneEmails deletes old mails that started no turn. Of other mails and of replies, it deletes
-// only the source: a later answer finds its task by their rows. It works on mails older than
-// age, at most limit for each statement, and returns the number of changed rows.
+// only the source, because a later answer finds its task by these rows. It works on mails older
+// than age, at most limit for each statement, and returns the number of changed rows.
 func (s *Store) PruneEmails(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
 	err = s.write(ctx, func(tx Tx) error {
 		before := s.now().Add(-age).UnixMilli()
@@ -286,7 +287,7 @@ func (s *Store) PruneEmails(ctx context.Context, age time.Duration, limit int) (
 type NewEmail struct {
 	Worker     Worker
 	Turn       *NewTurn    // that the mail starts; nil if it starts none
-	Answer     *MailAnswer // used instead of Turn if its question still waits; nil for none
+	Answer     *MailAnswer // used instead of Turn if the question still waits; nil for none
 	Status     EmailStatus // without Turn: EmailIgnored or EmailHeld
 	Reason     string
 	MessageID  string
@@ -305,7 +306,7 @@ type MailAnswer struct {
 	Text       string
 }
 
-// receive counts a mail that was received and became status.
+// receive counts a received mail by its status.
 func (c *Counters) receive(status EmailStatus) {
 	c.EmailsReceived.Add(1)
 	switch status {
@@ -318,7 +319,7 @@ func (c *Counters) receive(status EmailStatus) {
 	}
 }
 
-// end counts an attempt to send a mail that ended as status.
+// end counts an attempt to send a mail by the status after it.
 func (c *Counters) end(status EmailStatus) {
 	switch status {
 	case EmailSent:

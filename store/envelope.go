@@ -4,9 +4,9 @@ import (
 	"time"
 )
 
-// An Occasion holds the facts about a turn at its acceptance: the time, the channel, the
-// author and the folder. Envelopes.Compose makes the turn's envelope from it.
-type Occasion struct {
+// EnvelopeFacts holds the facts from which Envelopes.Compose makes the envelope of a turn: the time
+// of acceptance, the channel, the author and the folder.
+type EnvelopeFacts struct {
 	Turn        Turn
 	At          time.Time // in the zone of the schedule, or of the server
 	Channel     Channel
@@ -19,8 +19,8 @@ type Occasion struct {
 	Workspace   Listing
 }
 
-// A Channel is the way by which an instruction came. It is the Trigger, or one of the
-// constants below, which say more than the Trigger.
+// A Channel is the way by which an instruction came. It is the Trigger, or one of the constants
+// below, which are more precise.
 type Channel string
 
 // The channels besides the triggers.
@@ -30,18 +30,18 @@ const (
 	ChannelWorker  Channel = "worker"  // another worker, which waits for the result
 )
 
-// A MailNote holds what a mail says besides its text. The sender wrote all of it, and it may
-// be false, except for Verified, Checks and Released.
+// A MailNote holds the data of a mail besides its text. The sender wrote all of it, except for
+// Verified, Checks and Released, so it may be false.
 type MailNote struct {
 	FromName, From string
 	Subject        string
 	Cc             []string
 	Verified       bool   // checks prove the author
-	Checks         string // what SPF, DKIM and DMARC say, in words
-	Released       bool   // a member who manages mail has let the mail in
+	Checks         string // the results of SPF, DKIM and DMARC, in words
+	Released       bool   // a member who manages mail has released the mail
 }
 
-// A Listing is a glance at the top of a folder.
+// A Listing holds the first names in a folder.
 type Listing struct {
 	Folder Folder
 	Names  []string // sorted; the names of folders end with a slash
@@ -53,5 +53,5 @@ type Listing struct {
 // it before the transaction.
 type Envelopes struct {
 	Look    func(Folder) Listing
-	Compose func(Occasion) string
+	Compose func(EnvelopeFacts) string
 }

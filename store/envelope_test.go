@@ -14,9 +14,9 @@ import (
 
 // watched makes envelopes that are numbered, and returns the occasions that they tell of
 // and the folders that were looked at.
-func (f *fixture) watched() (occasions *[]store.Occasion, looked *[]store.Folder) {
+func (f *fixture) watched() (occasions *[]store.EnvelopeFacts, looked *[]store.Folder) {
 	var mu sync.Mutex
-	occasions, looked = new([]store.Occasion), new([]store.Folder)
+	occasions, looked = new([]store.EnvelopeFacts), new([]store.Folder)
 	f.UseEnvelopes(store.Envelopes{
 		Look: func(folder store.Folder) store.Listing {
 			mu.Lock()
@@ -24,7 +24,7 @@ func (f *fixture) watched() (occasions *[]store.Occasion, looked *[]store.Folder
 			*looked = append(*looked, folder)
 			return store.Listing{Folder: folder, Names: []string{path.Join(folder.WorkerID, folder.TaskID)}}
 		},
-		Compose: func(o store.Occasion) string {
+		Compose: func(o store.EnvelopeFacts) string {
 			*occasions = append(*occasions, o)
 			return "envelope " + strings.Repeat("x", len(*occasions))
 		}})

@@ -21,7 +21,7 @@ func (s *Store) look(ctx context.Context, n NewTurn) Listing {
 	if n.TaskID != "" || n.Continue {
 		task, w, err := s.existing(ctx, s.db, n)
 		if err != nil {
-			return Listing{} // the transaction finds the same error and returns it
+			return Listing{} // the transaction returns the same error
 		}
 		t.WorkerID, t.TaskID, t.OwnFolder = w.ID, task.ID, t.OwnFolder || task.OwnFolder
 	}
@@ -47,7 +47,7 @@ func (s *Store) envelope(ctx context.Context, tx Tx, n NewTurn, t Turn) (string,
 	if e == nil {
 		return "", nil
 	}
-	o := Occasion{Turn: t, At: t.CreatedAt.In(s.zone), Channel: n.Channel, Asker: n.asker, Mail: n.Mail,
+	o := EnvelopeFacts{Turn: t, At: t.CreatedAt.In(s.zone), Channel: n.Channel, Asker: n.asker, Mail: n.Mail,
 		Schedule: n.schedule, Attachments: n.Attachments}
 	if o.Channel == "" {
 		o.Channel = Channel(t.TriggeredBy)

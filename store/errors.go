@@ -18,23 +18,23 @@ const (
 	Invalid         Kind = iota + 1 // a value breaks a rule; Details lists the fields
 	Unauthorized                    // no valid credential
 	PaymentRequired                 // the organization's credit cap is reached
-	Forbidden                       // it exists, but the caller may not see or change it
+	Forbidden                       // the caller may not see or change it
 	NotFound                        // it does not exist
-	Conflict                        // its state does not allow it
+	Conflict                        // the state of the record does not permit it
 	TooLarge                        // a size limit
 	Mismatch                        // an idempotency key used for another request
-	Busy                            // a queue or the disk is full: a later try may succeed
-	Limited                         // too many in a time: a try after RetryAfter may succeed
-	Damaged                         // the database is damaged: its operator must act first
-	Stale                           // it has changed since the caller read it
+	Busy                            // a queue or the disk is full: a later attempt may succeed
+	Limited                         // too many requests: an attempt after RetryAfter may succeed
+	Damaged                         // the database is damaged: the operator must act first
+	Stale                           // the record has changed since the caller read it
 )
 
-// An Error is a failure its caller may be told about. Message and Details are
-// shown as they stand, so they hold no SQL, no paths and no secrets. Any other
-// error is internal: it is logged, and the caller learns only that it happened.
+// An Error is a failure its caller may be told about. Message and Details are shown as they stand,
+// so they hold no SQL, no paths and no secrets. Any other error is internal: it is logged, and the
+// caller learns only that there was an error.
 type Error struct {
 	Kind    Kind
-	Code    string // short and stable, for programs; '' for the kind's own
+	Code    string // short and stable, for programs; '' for the code of the kind
 	Message string
 	Details []Detail // every invalid field, not the first
 
@@ -77,7 +77,7 @@ func IsKind(err error, kind Kind) bool {
 // Fields collects invalid fields, so that the caller learns all of them at once.
 type Fields []Detail
 
-// Add notes that the field at path breaks a rule.
+// Add adds the message that the field at path breaks a rule.
 func (f *Fields) Add(path, format string, args ...any) {
 	*f = append(*f, Detail{Path: path, Message: fmt.Sprintf(format, args...)})
 }
@@ -101,9 +101,9 @@ func (f Fields) Err() error {
 	return &Error{Kind: Invalid, Message: msg, Details: f}
 }
 
-// Unavailable returns err as a Busy error where the disk or the machine caused it: a later try
-// may succeed. Where the database is damaged, it returns err as a Damaged error. It returns any
-// other err as it is.
+// Unavailable returns a Busy error if the disk or the machine caused err, because a later attempt
+// may succeed. If the database is damaged, it returns a Damaged error. It returns any other err
+// unchanged.
 func Unavailable(err error) error {
 	var known *Error
 	if err == nil || errors.As(err, &known) {
@@ -127,8 +127,7 @@ func Unavailable(err error) error {
 	return &Error{Kind: Busy, Code: CodeStorage, Message: "the data folder cannot be written now", cause: err}
 }
 
-// serverMessage is the message for clients about a database server that has not carried out a
-// statement.
+// serverMessage returns the message for clients about a failure of the database server.
 func serverMessage(err error) string {
 	switch {
 	case errors.Is(err, postgres.ErrUnknown):
@@ -143,7 +142,7 @@ func serverMessage(err error) string {
 // IsNotFound reports whether err says that something does not exist.
 func IsNotFound(err error) bool { return IsKind(err, NotFound) || errors.Is(err, sql.ErrNoRows) }
 
-// damageMessage is the message for clients. The log, the page System and /readyz say more.
+// damageMessage is the message for clients. The log, the page System and /readyz have the details.
 const damageMessage = "the server's database is damaged: its operator has to restore a backup"
 
 // diskFullMessage is the message for clients, below the reserve and after a failed write.
@@ -155,7 +154,7 @@ func diskFullError(cause error) *Error {
 	return e
 }
 
-// ReadOnlyError returns the error of a store that takes no writes: a later try may succeed. The
+// ReadOnlyError returns the error of a store that takes no writes. A later attempt may succeed. The
 // code is short and stable, for programs; the message is for people.
 func ReadOnlyError(code, message string) *Error {
 	return &Error{Kind: Busy, Code: code, Message: message, RetryAfter: readOnlyRetry}

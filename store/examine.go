@@ -12,10 +12,10 @@ import (
 	"journeyman/store/sqlite"
 )
 
-// A Finding is what Examine has found out about one part of a data folder.
+// A Finding is the result of Examine for one part of a data folder.
 type Finding struct {
 	About  string
-	Detail string // for people; of a bad one with what to do
+	Detail string // for people; if Bad is set, with advice
 	Bad    bool
 }
 

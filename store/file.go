@@ -15,7 +15,7 @@ const (
 type File struct {
 	ID        string // from NewID("fil", ...)
 	WorkerID  string
-	TaskID    string // of an attachment: the task in whose own folder it is; '' for the shared one
+	TaskID    string // of an attachment in a task's own folder; '' for the shared folder
 	TurnNum   int64
 	Origin    string // Attached or Published
 	Path      string // in the workspace, as Folder.Published returns it

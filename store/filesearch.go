@@ -8,7 +8,7 @@ type FoundFile struct {
 	Path             string
 }
 
-// The bounds of a search for files: it looks at the newest workers, and at so many files.
+// The limits of a search for files. It reads only the files of the newest workers.
 const (
 	maxWorkersSearched = 200
 	MaxSearched        = 5000 // records of one kind that a search reads at most

@@ -2,11 +2,12 @@ package store
 
 import "context"
 
-// FirstSteps reports which of the first steps an organization has taken, from its records.
+// FirstSteps reports which of the first steps an organization has taken. The organization's records
+// show this.
 type FirstSteps struct {
 	Worker   bool // it has had a worker
 	Mail     bool // a mail reached a worker
-	Schedule bool // a schedule has started a task, or will
+	Schedule bool // a schedule has started a task, or will start one
 	Hidden   bool // the caller has hidden the steps
 }
 

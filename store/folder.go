@@ -13,19 +13,19 @@ const databaseName = "journeyman.db"
 // archived are the folders that a backup holds beside the database.
 var archived = [...]string{"files", "workspaces"}
 
-// begunAnewName is the file that marks a folder whose database was lost and created anew. The
-// new database names none of the older files, so the time of the mark keeps them from the sweep.
+// begunAnewName is the file that marks a folder whose database was lost and created anew. The new
+// database names none of the older files. The sweep spares files that are older than the mark.
 const begunAnewName = "begun-anew"
 
 // begunAnewDoneName is the file that marks such a folder once its new database exists. A start that
-// is killed before then may be repeated.
+// was killed before may be repeated.
 const begunAnewDoneName = "begun-anew-done"
 
 // backupRunsName is the file of the runs of backups.
 const backupRunsName = "backups.json"
 
 // diskReportedName is the file that exists while an alert about the disk is open. So a server that
-// starts on a larger disk can report the end of the alert.
+// is restarted on a larger disk can report the end of the alert.
 const diskReportedName = "disk-alert"
 
 // serverName is the file that says which database on a server belongs to the folder: the id of the
@@ -36,9 +36,9 @@ const serverName = "database-server"
 // so a backup alone reveals no secret. The operator keeps a separate copy of the file.
 const sealKeyName = "secret.key"
 
-// Every file that the program writes before it has its name is called ".journeyman-….tmp", in the
-// folder where the finished file will be. A process that is killed leaves such files behind, and the
-// next start removes them: the lock of the folder shows that nobody writes them any more.
+// An unfinished file has a name such as ".journeyman-….tmp", in the folder of the finished file. A
+// killed process leaves such files behind, and the next start removes them. The lock of the folder
+// proves that no process still writes them.
 const (
 	tempPrefix = ".journeyman-"
 	tempSuffix = ".tmp"
@@ -52,13 +52,13 @@ func isTemp(name string) bool {
 	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
 }
 
-// lastBackupName is the file in which the time of the last backup is stored. No backup
-// contains it, so that a restored folder has had none.
+// lastBackupName is the file in which the time of the last backup is stored. Backups do not contain
+// it, so a restored folder has no last backup.
 const lastBackupName = "last-backup"
 
-// openFolder creates the data folder if it does not exist. It takes access away from other
-// users, because the folder holds keys, mail and files. It refuses a folder such as /tmp
-// that holds foreign files, because their owners would lose access.
+// openFolder creates the data folder if it does not exist. It removes the access of other users,
+// because the folder holds keys, mail and files. It refuses a folder such as /tmp with files of
+// other programs, because their owners would lose access.
 func openFolder(dir string, log *slog.Logger) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make data folder: %w", err)
@@ -89,8 +89,8 @@ func openFolder(dir string, log *slog.Logger) error {
 	return nil
 }
 
-// foreignName returns the name of a file that is not ours, in a folder without our
-// database. It returns "" if there is none.
+// foreignName returns the name of a file of another program in a folder without a database. It
+// returns "" if there is none.
 func foreignName(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

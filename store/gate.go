@@ -14,7 +14,7 @@ type gate struct {
 	closed atomic.Pointer[Error] // the newest reason; nil while the gate is open
 	strict atomic.Pointer[Error] // the newest reason besides maintenance; nil for none
 
-	mu      sync.Mutex // guards what follows, and changes of closed and strict
+	mu      sync.Mutex // guards the fields below, and every change of closed and strict
 	reasons []*Error
 	changed chan struct{} // closed at the next change; nil until somebody waits
 }
@@ -26,7 +26,7 @@ func (g *gate) release(why *Error) {
 	g.publish()
 }
 
-// publish makes the reasons take effect. g.mu is held.
+// publish updates closed and strict from the reasons. g.mu is held.
 func (g *gate) publish() {
 	var newest, strict *Error
 	for _, e := range g.reasons {
@@ -35,7 +35,7 @@ func (g *gate) publish() {
 			strict = e
 		}
 	}
-	g.strict.Store(strict) // first: a writer that the gate lets pass reads closed before strict
+	g.strict.Store(strict) // strict is stored first, because a permitted writer reads closed before strict
 	g.closed.Store(newest)
 	if g.changed != nil {
 		close(g.changed)
@@ -56,10 +56,10 @@ func (g *gate) change() <-chan struct{} {
 // CodeMaintenance is the code of the errors with which a server in maintenance refuses changes.
 const CodeMaintenance = "maintenance"
 
-// A maintenance is the time in which an operator has the store refuse changes. It is not stored:
-// a restart ends it.
+// A maintenance is a time in which the store refuses changes, at the operator's request. It is not
+// stored, so a restart ends it.
 type maintenance struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	since time.Time
 	end   func() // opens the gate; nil without maintenance
 }
@@ -67,8 +67,8 @@ type maintenance struct {
 // duringMaintenance is the key of contexts of DuringMaintenance.
 type duringMaintenance struct{}
 
-// DuringMaintenance returns a context whose writes the store takes in maintenance, too: the ends
-// of what was begun before, sessions of people, and what the operator does.
+// DuringMaintenance returns a context whose writes the store takes in maintenance, too: the ends of
+// earlier work, sessions of people, and actions of the operator.
 func DuringMaintenance(ctx context.Context) context.Context {
 	return context.WithValue(ctx, duringMaintenance{}, true)
 }

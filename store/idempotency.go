@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// How long the store remembers a request: by its Idempotency-Key, or by its content for
-// clients that only count their retries.
+// How long the store remembers a request: by its Idempotency-Key, or by its content for clients
+// that send only the number of the retry.
 const (
 	idempotencyLife = 24 * time.Hour
 	retryLife       = 10 * time.Minute
 
-	hashBytes = 16 // that are stored of the hash of a request without a key
+	hashBytes = 16 // bytes of the hash that are stored for a request without a key
 )
 
 // An IdempotencyKey identifies a request, so that the same request is carried out once if
@@ -52,8 +52,8 @@ func (s *Store) Replay(ctx context.Context, k IdempotencyKey) (string, error) {
 	return s.findResult(ctx, s.db, k)
 }
 
-// Remember stores the result of a request whose work is more than one transaction. If an
-// equal request was faster, its result stays.
+// Remember stores the result of a request that takes more than one transaction. If an equal request
+// has a result already, that result stays.
 func (s *Store) Remember(ctx context.Context, k IdempotencyKey, resultID string) error {
 	return s.write(ctx, func(tx Tx) error {
 		_, err := s.insertResult(tx, k, resultID, k.Key != "")
@@ -80,8 +80,9 @@ func (s *Store) insertResult(tx Tx, k IdempotencyKey, resultID string, keep bool
 	if k.KeyID == "" {
 		return true, nil
 	}
-	// A Retry finds its request by content alone, so it is remembered for a short time:
-	// later the same content is a new request. Before, the newest result counts.
+	// A Retry finds its request by content alone, so the request is remembered only for a short
+	// time. After that, the same content is a new request. Within that time, the newest result
+	// counts.
 	now := s.now()
 	life, replaceable := retryLife, int64(math.MaxInt64)
 	var hash []byte
@@ -103,8 +104,8 @@ func (s *Store) insertResult(tx Tx, k IdempotencyKey, resultID string, keep bool
 }
 
 // hashDigits returns a part of the hash in hexadecimal, or nil for a request with a Key. The column
-// key has the Key as TEXT, or the part of the hash as a BLOB. So no client's key equals a hash.
-// 128 bits tell the requests of one caller apart.
+// key has the Key as TEXT, or the part of the hash as a BLOB. So no client's key equals a hash. 128
+// bits suffice to distinguish the requests of one caller.
 func (k IdempotencyKey) hashDigits() any {
 	if k.Key != "" {
 		return nil
@@ -112,8 +113,7 @@ func (k IdempotencyKey) hashDigits() any {
 	return hex.EncodeToString(k.Hash[:min(len(k.Hash), hashBytes)])
 }
 
-// PruneIdempotency deletes up to limit requests whose time is over, and returns how
-// many.
+// PruneIdempotency deletes up to limit expired requests, and returns their number.
 func (s *Store) PruneIdempotency(ctx context.Context, limit int) (int64, error) {
 	return s.exec(ctx, `DELETE FROM idempotency WHERE (api_key_num, user_num, key) IN
 		(SELECT api_key_num, user_num, key FROM idempotency WHERE expires_at <= ? LIMIT ?)`, s.millis(), limit)
@@ -140,7 +140,7 @@ func createOnceIn[T any](ctx context.Context, s *Store, locking bool, key Idempo
 			v, err = find(tx, id)
 			return err
 		}
-		if err := s.RoomIn(ctx); err != nil { // a repeated request gets its result all the same
+		if err := s.RoomIn(ctx); err != nil { // a repeated request still gets its result
 			return err
 		}
 		if v, id, err = create(tx); err != nil {

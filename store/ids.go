@@ -30,7 +30,7 @@ func isServerID(prefix, id string) bool {
 // newSecret returns prefix and 43 URL-safe random characters: 256 bits.
 func newSecret(prefix string) string {
 	b := make([]byte, 32)
-	_, _ = rand.Read(b) // never fails: it ends the program instead
+	_, _ = rand.Read(b) // never fails: without random numbers it ends the program
 	return prefix + base64.RawURLEncoding.EncodeToString(b)
 }
 

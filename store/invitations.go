@@ -10,10 +10,9 @@ import (
 // maxInvitations is how many invitations may be open in one organization.
 const maxInvitations = 1000
 
-// CreateInvitation creates a link with which the holder of that email address joins
-// the caller's organization. It returns the link with its token, which is not stored.
-// The link replaces an earlier invitation of the address. It is Forbidden to give a
-// role above one's own.
+// CreateInvitation creates a link with which the holder of that email address joins the caller's
+// organization. It returns the link with its token, which is not stored. The link replaces an
+// earlier invitation of the address. It returns Forbidden for a role above the caller's.
 func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
 	role Role) (l Link, token string, err error) {
 	var f Fields
@@ -43,8 +42,8 @@ func (s *Store) CreateInvitation(ctx context.Context, c Caller, email string,
 	return l, token, err
 }
 
-// checkInvitation returns an error if the caller may not invite that address now. It
-// withdraws an earlier invitation of the address.
+// checkInvitation returns an error if the caller may not invite that address now. It deletes an
+// earlier invitation of the address.
 func (s *Store) checkInvitation(ctx context.Context, tx Tx, c Caller, email string) error {
 	err := refuseIf(ctx, tx, Fields{{Path: "email", Message: "is a member's already"}}.Err(),
 		`SELECT EXISTS (SELECT 1 FROM users u JOIN memberships m ON m.user_id = u.id
@@ -55,7 +54,7 @@ func (s *Store) checkInvitation(ctx context.Context, tx Tx, c Caller, email stri
 	old, err := one(ctx, tx, scanLink, selectLinks+`
 		WHERE l.organization_id = ? AND l.email = ? AND l.kind = 'invitation'`, c.OrganizationID, email)
 	if err == nil {
-		if err = s.allowManaging(ctx, tx, &c, old.Role); err == nil { // an Admin may not replace an Owner's
+		if err = s.allowManaging(ctx, tx, &c, old.Role); err == nil { // an Admin must not replace the invitation of an Owner
 			err = deleteLink(tx, old)
 		}
 	}
@@ -70,8 +69,8 @@ func (s *Store) checkInvitation(ctx context.Context, tx Tx, c Caller, email stri
 	return err
 }
 
-// Invitations lists the open invitations of the caller's organization, newest first.
-// It is Forbidden for a Member.
+// Invitations lists the open invitations of the caller's organization, newest first. It returns
+// Forbidden for a Member.
 func (s *Store) Invitations(ctx context.Context, c Caller) ([]Link, error) {
 	if err := c.Allow(ManageMembers); err != nil {
 		return nil, err
@@ -81,7 +80,7 @@ func (s *Store) Invitations(ctx context.Context, c Caller) ([]Link, error) {
 		ORDER BY l.id DESC LIMIT ?`, c.OrganizationID, s.millis(), maxInvitations)
 }
 
-// RevokeInvitation withdraws an open invitation of the caller's organization.
+// RevokeInvitation deletes an open invitation of the caller's organization.
 func (s *Store) RevokeInvitation(ctx context.Context, c Caller, id string) error {
 	return s.write(ctx, func(tx Tx) error {
 		l, err := one(ctx, tx, scanLink, selectLinks+`
@@ -102,11 +101,11 @@ func (s *Store) RevokeInvitation(ctx context.Context, c Caller, id string) error
 // AcceptInvitation makes the invited person a member, and returns them as a Caller in
 // the organization.
 //
-// A caller with a UserID has shown their password or session, and must be the invited
-// user: it is Forbidden otherwise. Without a UserID they become a user with the name
-// and password in n. That is a Conflict if they have a password: they must show it.
-// It is Forbidden for a user who has none and is in another organization. Whoever
-// created the invitation could have followed it, and would gain access there.
+// A caller with a UserID has signed in. If that user is not the invited one, AcceptInvitation
+// returns Forbidden. A caller without a UserID becomes a user with the name and password in n.
+// AcceptInvitation returns a Conflict if the user has a password already: they must sign in with
+// it. It returns Forbidden if the user has no password and is in another organization. Otherwise
+// the creator of the invitation could use the link and gain access to that organization.
 func (s *Store) AcceptInvitation(ctx context.Context, c Caller, token string, n NewUser) (joined Caller, err error) {
 	hash := ""
 	if c.UserID == "" {

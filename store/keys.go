@@ -82,7 +82,8 @@ func (s *Store) authenticate(ctx context.Context, secret string, mcp bool) (Iden
 	if token && !mcp {
 		return Identity{}, Errorf(Unauthorized, "the access token is for the MCP endpoint alone: use an API key here")
 	}
-	// Each request would cost a write. The time of use is stored at most once a minute.
+	// The time of use is stored at most once a minute, because otherwise each request would need a
+	// write.
 	s.noteUse(id.KeyID, used, now, func(tx Tx, minute int64) error {
 		_, err := tx.Exec(`UPDATE api_keys SET last_used_at = ? WHERE id = ?`, minute, id.KeyID)
 		return err
@@ -90,9 +91,9 @@ func (s *Store) authenticate(ctx context.Context, secret string, mcp bool) (Iden
 	return id, nil
 }
 
-// noteUse calls note in a later write, at most once a minute, to store the minute in
-// which a key or session is in use. used is the use that was stored last. A note may
-// be lost in a crash, so that no request waits for it.
+// noteUse calls note in a later write, at most once a minute, to store the minute in which a key or
+// session is in use. used is the stored time of the last use. No request waits for this write, so a
+// crash may lose it.
 func (s *Store) noteUse(id string, used, now int64, note func(tx Tx, minute int64) error) {
 	const minute = 60_000
 	if s.Writable() != nil || now-used < minute || !s.lastUse.first(id, now/minute) {
@@ -101,12 +102,12 @@ func (s *Store) noteUse(id string, used, now int64, note func(tx Tx, minute int6
 	s.db.WriteLater(func(tx Tx) error { return note(tx, now/minute*minute) })
 }
 
-// NewKey describes an API key to create. All but the name is for an Operator: the
-// user and the organization are created if they do not exist.
+// NewKey describes an API key to create. Only an Operator sets fields other than Name. The user and
+// the organization are created if they do not exist.
 type NewKey struct {
 	Name             string // for people, and in the audit log
 	Email            string // of the user; '' for the first owner
-	Role             Role   // of the user in the organization; '' leaves it, or chooses one for a new user
+	Role             Role   // of the user in the organization; '' keeps it; a new user then gets the default role
 	OrganizationName string // '' for the first organization
 	Secret           string // '' to generate one
 }
@@ -124,10 +125,9 @@ func (n NewKey) check() error {
 	return f.Err()
 }
 
-// CreateKey creates an API key and returns it with its secret, which is not stored.
-// The key acts for the caller, or for the user whom an Operator names in n. It is
-// Forbidden for a Member. A key with a secret from an Operator stays as it
-// is if it exists.
+// CreateKey creates an API key and returns it with its secret, which is not stored. The key acts
+// for the caller, or for the user whom an Operator names in n. It returns Forbidden for a Member.
+// If an Operator gives the secret of an existing key, that key stays as it is.
 func (s *Store) CreateKey(ctx context.Context, c Caller, n NewKey) (k Key, secret string, err error) {
 	if err := n.check(); err != nil {
 		return Key{}, "", err
@@ -137,7 +137,7 @@ func (s *Store) CreateKey(ctx context.Context, c Caller, n NewKey) (k Key, secre
 	}
 	secret = cmp.Or(n.Secret, newSecret("jm_live_"))
 	err = s.write(ctx, func(tx Tx) error {
-		// Its user may have another address by now, and must not be created again.
+		// The user of the key may have another address now, and must not be created again.
 		k, err = one(ctx, tx, scanKey, selectKeys+`WHERE k.hash = ?`, hashSecret(secret))
 		if !errors.Is(err, sql.ErrNoRows) {
 			return err
@@ -145,7 +145,7 @@ func (s *Store) CreateKey(ctx context.Context, c Caller, n NewKey) (k Key, secre
 		if err := s.allowNow(ctx, tx, &c, ManageKeys); err != nil {
 			return err
 		}
-		holder := c // a member's key acts for the member alone
+		holder := c // a member's key acts only for the member
 		if c.operator {
 			if holder, err = s.ensureMembership(tx, c, n.OrganizationName, n.Email, n.Role); err != nil {
 				return err
@@ -175,7 +175,7 @@ func (s *Store) insertKey(ctx context.Context, tx Tx, holder Caller, name, secre
 	return one(ctx, tx, scanKey, selectKey, id)
 }
 
-// HasKeys reports whether any API key was ever created: false on first start.
+// HasKeys reports whether any API key was ever created. It is false at the first start.
 func (s *Store) HasKeys(ctx context.Context) (bool, error) {
 	return one(ctx, s.db, scanBool, `SELECT EXISTS (SELECT 1 FROM api_keys)`)
 }
@@ -213,8 +213,8 @@ func (s *Store) OrganizationKeys(ctx context.Context, c Caller, cursor string, l
 	return page, next, err
 }
 
-// RevokeKey ends a key at once. A key that is revoked already stays as it is. The comment of
-// manageableKey decides which keys a caller may name, and how.
+// RevokeKey ends a key at once. A key that is revoked already stays as it is. See manageableKey for
+// the keys that a caller may name, and how.
 func (s *Store) RevokeKey(ctx context.Context, c Caller, which string) (k Key, err error) {
 	err = s.write(ctx, func(tx Tx) error {
 		if k, err = s.manageableKey(ctx, tx, &c, which); err != nil {
@@ -299,7 +299,7 @@ func (s *Store) manageableKey(ctx context.Context, tx Tx, c *Caller, which strin
 		return Key{}, err
 	}
 	if !c.operator {
-		// A key of another organization is NotFound, so that its id tells nothing.
+		// A key of another organization is NotFound, so that its id reveals nothing.
 		k, err := one(ctx, tx, scanKey, selectKeys+`WHERE k.id = ? AND k.organization_id = ?`, which, c.OrganizationID)
 		return k, notFound(err, "API key")
 	}

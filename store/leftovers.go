@@ -58,7 +58,7 @@ func (s *Store) SweepWorkspaces(ctx context.Context, begun time.Time) (n int, er
 			return nil //nolint:nilerr // a worker may remove its folders, or make them unreadable
 		}
 		if info, err := e.Info(); err != nil || !info.ModTime().Before(begun) {
-			return nil //nolint:nilerr // it is written now, or gone
+			return nil //nolint:nilerr // the file is being written, or no longer exists
 		}
 		if err := s.WritableIn(ctx); err != nil { // maintenance may begin in the middle of a sweep
 			return err
@@ -88,7 +88,7 @@ func checkFolder(scratch string) (dir string, remove func() error, err error) {
 		switch {
 		case err == nil && stillNamed(lock):
 			return dir, func() error { return errors.Join(os.RemoveAll(dir), lock.Close()) }, nil
-		case err == nil: // another process took the folder for one that was left: see below
+		case err == nil: // another process has removed the folder as a leftover: see sweepChecks
 			_ = lock.Close()
 		case !errors.Is(err, sqlite.ErrLocked) && !errors.Is(err, fs.ErrNotExist):
 			return "", nil, errors.Join(err, os.RemoveAll(dir))
@@ -96,7 +96,7 @@ func checkFolder(scratch string) (dir string, remove func() error, err error) {
 	}
 }
 
-// stillNamed reports whether an open file has its name still.
+// stillNamed reports whether an open file still has its name.
 func stillNamed(f *os.File) bool {
 	named, err := os.Stat(f.Name())
 	if err != nil {
@@ -119,7 +119,7 @@ func sweepChecks(scratch string) error {
 		dir := filepath.Join(scratch, e.Name())
 		lock, err := sqlite.Lock(dir)
 		if err != nil {
-			continue // another process checks a backup there, or another user does
+			continue // a process of this or another user checks a backup there
 		}
 		err = errors.Join(os.RemoveAll(dir), lock.Close())
 		if err != nil && !errors.Is(err, fs.ErrPermission) {
@@ -129,18 +129,20 @@ func sweepChecks(scratch string) error {
 	return nil
 }
 
-// scratchFolder matches the folders that the program makes for a moment in the temporary folder of
-// the machine, as os.MkdirTemp names them. Other processes of the program may run there.
+// scratchFolder matches the names of the short-lived folders that the program creates, by
+// os.MkdirTemp, in the temporary folder of the machine. Other processes of the program may run
+// there.
 const scratchFolder pattern = `^journeyman-(check|detect)-[0-9]+$`
 
 // sweepScratch removes the folders of killed processes from the temporary folder of the machine. It
-// spares those that a process may still use. That folder may hold thousands of names of other programs.
+// keeps those that a process may still use. That folder may hold thousands of names of other
+// programs.
 func sweepScratch(now time.Time) {
 	scratch, err := os.Open(os.TempDir())
 	if err != nil {
 		return // the store does not need the folder
 	}
-	names, _ := scratch.Readdirnames(-1) // those before an error are some
+	names, _ := scratch.Readdirnames(-1) // after an error, the names before it are used
 	_ = scratch.Close()                  // nothing was written
 	for _, name := range names {
 		if !strings.HasPrefix(name, "journeyman-") || !scratchFolder.compiled().MatchString(name) {
@@ -148,7 +150,7 @@ func sweepScratch(now time.Time) {
 		}
 		path := filepath.Join(os.TempDir(), name)
 		if info, err := os.Lstat(path); err == nil && info.IsDir() && now.Sub(info.ModTime()) > orphanAge {
-			_ = os.RemoveAll(path) // one of another user stays
+			_ = os.RemoveAll(path) // the folder of another user stays
 		}
 	}
 }

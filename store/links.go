@@ -8,15 +8,15 @@ import (
 // A LinkKind is the purpose of a link.
 type LinkKind string
 
-// The kinds of links. A welcome is a reset for the first owner that also sets their
-// email address.
+// The kinds of links. A welcome is a reset for the first owner, which also sets the owner's email
+// address.
 const (
 	LinkInvitation LinkKind = "invitation"
 	LinkReset      LinkKind = "reset"
 	LinkWelcome    LinkKind = "welcome"
 )
 
-// How long links work.
+// The lifetimes of links.
 const (
 	InvitationLifetime = 7 * 24 * time.Hour
 	ResetLifetime      = 24 * time.Hour
@@ -31,7 +31,7 @@ type Link struct {
 	Email            string // of the person who is invited, or chooses a password
 	Role             Role   // of an invitation
 	UserID           string // '' if the invited person is no user yet
-	HasPassword      bool   // the user has a password, and needs it to join
+	HasPassword      bool   // the user has a password, and must sign in with it to join
 	InvitedBy        string // email address; '' for the command line
 	CreatedAt        time.Time
 	ExpiresAt        time.Time
@@ -101,7 +101,7 @@ func endLinksBy(tx Tx, organizationID, userID string) error {
 	return err
 }
 
-// PruneLinks deletes up to limit links that have expired, and returns how many.
+// PruneLinks deletes up to limit expired links, and returns their number.
 func (s *Store) PruneLinks(ctx context.Context, limit int) (int64, error) {
 	return s.exec(ctx, `DELETE FROM links WHERE id IN
 		(SELECT id FROM links WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)`, s.millis(), limit)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Mailbox returns the worker to which a mail is addressed, whoever has sent the mail. It
-// has only the fields that runnableWorker has. A deleted worker is NotFound.
+// Mailbox returns the worker to which a mail is addressed, without a check of access. Only the
+// fields of runnableWorker are set. It returns NotFound for a deleted worker.
 func (s *Store) Mailbox(ctx context.Context, workerID string) (Worker, error) {
 	w, err := one(ctx, s.db, scanRunnable, selectRunnable, workerID)
 	if err == nil && w.DeletedAt != nil {
@@ -33,8 +33,8 @@ func (s *Store) MailCaller(ctx context.Context, organizationID, address string) 
 	return c, err == nil, noRow(err, nil)
 }
 
-// MailTask returns the task that the address worker+task names. secret reports whether
-// nobody can guess the id. Mail servers may have changed the case of its letters.
+// MailTask returns the task that the address worker+task names. secret reports whether the id
+// cannot be guessed. The case of the letters does not matter, because mail servers may change it.
 func (s *Store) MailTask(ctx context.Context, w Worker, taskID string) (t Task, secret bool, err error) {
 	const query = `SELECT ` + taskColumns + ` FROM tasks WHERE id = ? AND organization_num = ` + numOfOrganization +
 		` AND worker_num = ?`
@@ -45,10 +45,10 @@ func (s *Store) MailTask(ctx context.Context, w Worker, taskID string) (t Task, 
 	return t, isServerID("tsk", t.ID), notFound(err, "task")
 }
 
-// MailThread returns the task of a worker to which the first known message id belongs. Known
-// are the ids of replies, by their part before the @, and of mails that started a turn.
-// secret reports whether it is the id of a reply, which only its readers know. If no id is
-// known, the task is empty.
+// MailThread returns the task of a worker to which the first known message id belongs. The known
+// ids are those of replies, by their part before the @, and those of mails that started a turn.
+// secret reports whether the id is that of a reply, which only the recipients know. If no id is
+// known, the task is the zero Task.
 func (s *Store) MailThread(ctx context.Context, w Worker, messageIDs []string) (t Task, secret bool, err error) {
 	for _, id := range messageIDs {
 		local, _, _ := strings.Cut(id, "@")
@@ -93,9 +93,9 @@ func (s *Store) EmailKnown(ctx context.Context, w Worker, messageID string) (boo
 		WHERE worker_id = ? AND message_id = ? AND turn_num IS NOT NULL)`, w.ID, messageID)
 }
 
-// ReceiveEmails stores a mail for each of its workers, with the turns that it starts: all
-// of them or none, and durable once it returns. A worker that has the mail already keeps
-// it and gets no new turn: made reports which mails are new.
+// ReceiveEmails stores a mail for each of its workers, with the turns that it starts, in one
+// transaction. A worker that has the mail already gets no new turn. made reports which mails are
+// new.
 func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte,
 	limits MailLimits) (list []Email, made []bool, err error) {
 	if err := s.RoomIn(ctx); err != nil {
@@ -128,9 +128,9 @@ func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte
 	return list, made, err
 }
 
-// receiveEmail stores a mail for one worker. It returns a known mail with that message id
-// that has started a turn. A known mail that started nothing is replaced by one that does:
-// a copy from a mailing list may come first, and so may a forgery.
+// receiveEmail stores a mail for one worker. If a mail with that message id has started a turn,
+// receiveEmail returns that mail. A known mail that started no turn is replaced by one that does,
+// because a copy from a mailing list, or a forgery, may come first.
 func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 	limits MailLimits) (Email, bool, error) {
 	known, err := one(ctx, tx, scanEmail, `SELECT `+inboundColumns+` FROM inbound_emails e
@@ -147,8 +147,8 @@ func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 	e := s.newInbound(n, src)
 	var turnNum int64 // 0 becomes NULL
 	answers := false
-	// An answer comes before the limits against loops: a person who is asked may always
-	// answer.
+	// An answer is handled before the limits against loops, because a person may always answer a
+	// question.
 	if n.Answer != nil {
 		a, ok, err := s.answerByMail(ctx, tx, n)
 		if err != nil {
@@ -159,7 +159,7 @@ func (s *Store) receiveEmail(ctx context.Context, tx Tx, n NewEmail, src source,
 		}
 	}
 	if n.Turn != nil && !answers {
-		if err := s.guardLoops(ctx, tx, n, limits); err != nil {
+		if err := s.checkMailLimits(ctx, tx, n, limits); err != nil {
 			return Email{}, false, err
 		}
 		a, err := s.acceptTurn(ctx, tx, *n.Turn)
@@ -191,19 +191,19 @@ func insertInbound(tx Tx, e Email, turnNum int64, src source) (num int64, err er
 		src.sha256, src.bytes)
 }
 
-// MailLimits stop mail loops. Two programs that answer each other start work with each
-// answer. A mail above a limit is Limited, and its server tries again later.
+// MailLimits stop mail loops: two programs that answer each other would start a turn with each
+// answer. For a mail above a limit, the store returns Limited, and the sender's server tries again
+// later.
 type MailLimits struct {
 	PerThread int // turns by mail of one task in an hour; 0: no limit
-	PerSender int // turns by mail of one sender to one worker in an hour; 0: no limit
+	PerSender int // turns by mail of one sender at one worker in an hour; 0: no limit
 }
 
-// guardLoops returns a Limited error for a mail above a limit. Mail of members is counted
-// apart from mail that only claims to be theirs, so that a forger cannot use up the share
-// of a member.
-func (s *Store) guardLoops(ctx context.Context, tx Tx, n NewEmail, limits MailLimits) error {
+// checkMailLimits returns a Limited error for a mail above a limit. Verified mail of members is
+// counted separately, so that forged mail cannot use up a member's limit.
+func (s *Store) checkMailLimits(ctx context.Context, tx Tx, n NewEmail, limits MailLimits) error {
 	if n.Turn.TaskID != "" {
-		err := s.underHourlyLimit(ctx, tx, limits.PerThread, "in this thread", `
+		err := s.checkHourlyLimit(ctx, tx, limits.PerThread, "in this thread", `
 			SELECT created_at FROM turns WHERE triggered_by = 'email'
 				AND task_num = (SELECT num FROM tasks WHERE id = ? AND organization_num = `+numOfOrganization+`)
 			ORDER BY seq DESC LIMIT 1 OFFSET ?`, n.Turn.TaskID, n.Worker.OrganizationID)
@@ -212,16 +212,16 @@ func (s *Store) guardLoops(ctx context.Context, tx Tx, n NewEmail, limits MailLi
 		}
 	}
 	since := s.now().Add(-time.Hour).UnixMilli()
-	return s.underHourlyLimit(ctx, tx, limits.PerSender, "of this sender", `
+	return s.checkHourlyLimit(ctx, tx, limits.PerSender, "of this sender", `
 		SELECT e.created_at FROM inbound_emails e CROSS JOIN turns t ON t.num = e.turn_num
 		WHERE e.worker_id = ? AND e.from_address = ? AND e.status = 'accepted' AND e.created_at > ?
 			AND (t.created_by_num IS NULL) = ?
 		ORDER BY e.created_at DESC LIMIT 1 OFFSET ?`, n.Worker.ID, n.From, since, n.Turn.Caller.UserID == "")
 }
 
-// underHourlyLimit returns a Limited error if the mail that query finds, limit mails ago,
-// is less than an hour old. A limit of 0 or less means none.
-func (s *Store) underHourlyLimit(ctx context.Context, tx Tx, limit int, whose, query string, args ...any) error {
+// checkHourlyLimit returns a Limited error if limit mails were received within the last hour. query
+// selects the time of the mail that came limit mails ago. A limit of 0 or less means none.
+func (s *Store) checkHourlyLimit(ctx context.Context, tx Tx, limit int, whose, query string, args ...any) error {
 	if limit <= 0 {
 		return nil
 	}
@@ -238,8 +238,8 @@ func (s *Store) underHourlyLimit(ctx context.Context, tx Tx, limit int, whose, q
 	return e
 }
 
-// maxPostmaster is how many mails to the postmaster are kept. Anybody may send them, so
-// the newest ones replace the oldest.
+// maxPostmaster is how many mails to the postmaster are kept. Anybody may send them, so the newest
+// mails replace the oldest.
 const maxPostmaster = 1000
 
 // ReceivePostmasterEmail stores a mail for the person who runs the server. Members of the
@@ -279,7 +279,7 @@ func (s *Store) ReleaseEmail(ctx context.Context, c Caller, id string, turn NewT
 		if e, err = s.releasable(ctx, tx, c, id); err != nil {
 			return err
 		}
-		// The limits against loops do not apply: a person has decided about this mail.
+		// The limits against loops do not apply, because a person has released this mail.
 		a, err := s.acceptTurn(ctx, tx, turn)
 		if IsKind(err, Forbidden) { // the author, not the caller, may not see the worker
 			return Errorf(Conflict, "the worker is private, and the mail's author is not invited to it: "+

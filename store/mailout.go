@@ -25,10 +25,10 @@ func (s *Store) queueReply(tx Tx, t Turn) error {
 
 // The kinds of mail in the outbox.
 const (
-	ReplyAnswer   = "reply"    // to the mail that started a turn
-	ReplyQuestion = "question" // that a turn asks
-	ReplyApproval = "approval" // asks about the calls of a turn that need one
-	ReplyAlert    = "alert"    // tells a member of an organization what needs attention
+	ReplyAnswer   = "reply"    // answers the mail that started a turn
+	ReplyQuestion = "question" // asks the question of a turn
+	ReplyApproval = "approval" // asks for the approvals that the calls of a turn need
+	ReplyAlert    = "alert"    // reports alerts to a member
 )
 
 // A Reply is a mail in the outbox that is due, with the records that its text needs.
@@ -38,8 +38,8 @@ type Reply struct {
 	UserID  string // the member who is asked; '' if the mail goes to the author of Inbound
 	Turn    Turn
 	Inbound Email        // the mail that it answers; zero if it answers none
-	Asks    []Approval   // the approvals that it asks about and that still wait
-	Alert   AlertMessage // of an alert, which has no turn
+	Asks    []Approval   // the pending approvals that it asks for
+	Alert   AlertMessage // for an alert, which has no turn
 }
 
 // ClaimReplies returns up to n replies that are due, and counts an attempt for each. A
@@ -70,14 +70,15 @@ func (s *Store) ClaimReplies(ctx context.Context, n int, lease time.Duration) (r
 		return nil
 	})
 	if err != nil {
-		return nil, err // those claimed before the failure are due as before
+		return nil, err // the claims of this call are undone
 	}
 	return replies, nil
 }
 
-// ReleaseReplies makes the replies due that a dead process has claimed, and returns how many.
-// One process at a time holds the data folder, so at its start every claim is a dead one's.
-// Call it before the first ClaimReplies. A reply whose sending was recorded stays sent.
+// ReleaseReplies makes the replies due that a dead process has claimed, and returns their number.
+// Only one process at a time has the data folder open, so at its start every claim belongs to a
+// dead process. Call ReleaseReplies before the first ClaimReplies. A reply whose sending was
+// recorded stays sent.
 func (s *Store) ReleaseReplies(ctx context.Context) (int64, error) {
 	return s.exec(ctx, `UPDATE outbound_emails INDEXED BY outbound_emails_due SET claimed = 0, next_attempt_at = ?
 		WHERE next_attempt_at IS NOT NULL AND claimed = 1`, s.millis())
@@ -99,7 +100,8 @@ func (s *Store) reply(ctx context.Context, q querier, num int64) (r Reply, err e
 		return r, err
 	}
 	if approval != 0 {
-		// They are read at each attempt: a late retry must not ask about decided calls.
+		// The approvals are read at each attempt, because a late retry must not ask about decided
+		// calls.
 		if r.Asks, err = s.asked(ctx, q, approval, r.UserID); err != nil {
 			return r, err
 		}
@@ -122,7 +124,7 @@ func (s *Store) RepliesDue(ctx context.Context) (at time.Time, ok bool, err erro
 	return at, err == nil, noRow(err, nil)
 }
 
-// ComposeReply stores the reply as each attempt will send it.
+// ComposeReply stores the composed reply, so that every attempt sends the same mail.
 func (s *Store) ComposeReply(ctx context.Context, r *Reply, subject string, raw []byte) error {
 	src, err := s.keepSource(raw)
 	if err != nil {
@@ -143,15 +145,15 @@ func (s *Store) EndReply(ctx context.Context, r Reply, status EmailStatus, reaso
 	})
 }
 
-// GiveUpReply stores that a reply cannot be sent, and raises an alert. The failure of an alert
-// raises none.
+// GiveUpReply stores that a reply cannot be sent, and raises an alert. For an alert mail it raises
+// none.
 func (s *Store) GiveUpReply(ctx context.Context, r Reply, reason string) error {
 	return s.write(ctx, func(tx Tx) error {
 		ended, err := s.endReply(tx, r, EmailFailed, reason)
 		if err != nil || !ended || r.Kind == ReplyAlert {
 			return err
 		}
-		return s.raiseAlert(ctx, tx, occurrence{TopicDelivery, EventMailLost, r.OrgID, r.WorkerID, r.Turn.taskNum})
+		return s.raiseAlert(ctx, tx, alertEvent{TopicDelivery, EventMailLost, r.OrgID, r.WorkerID, r.Turn.taskNum})
 	})
 }
 
@@ -185,8 +187,8 @@ func (s *Store) RetryReply(ctx context.Context, r Reply, at time.Time, reason st
 	})
 }
 
-// BounceReply marks the first reply of a worker that one of the message ids names as
-// returned to sender.
+// BounceReply sets the status of a worker's reply to bounced. It is the first reply that one of the
+// message ids names.
 func (s *Store) BounceReply(ctx context.Context, w Worker, messageIDs []string, reason string) error {
 	return s.write(ctx, func(tx Tx) error {
 		s.tell(tx, w.OrganizationID, ChangedOutbox)
@@ -203,7 +205,8 @@ func (s *Store) BounceReply(ctx context.Context, w Worker, messageIDs []string, 
 	})
 }
 
-// BounceAlert marks the first alert that one of the message ids names as returned to sender.
+// BounceAlert sets the status of an alert to bounced. It is the first alert that one of the message
+// ids names.
 func (s *Store) BounceAlert(ctx context.Context, messageIDs []string, reason string) error {
 	return s.write(ctx, func(tx Tx) error {
 		for _, id := range messageIDs {
@@ -219,10 +222,9 @@ func (s *Store) BounceAlert(ctx context.Context, messageIDs []string, reason str
 	})
 }
 
-// SendAgain makes a reply due at once, and counts its attempts from 0 again. The reply must
-// wait for its next attempt, or must have failed, bounced, or been kept without a relay.
-// SendAgain returns a Conflict for a reply that was sent and for a received mail. It returns
-// Forbidden for a Member.
+// SendAgain makes a reply due at once, and sets its attempts to 0. The status of the reply must be
+// queued, failed, bounced or kept. SendAgain returns a Conflict for a reply that was sent and for a
+// received mail. It returns Forbidden for a Member.
 func (s *Store) SendAgain(ctx context.Context, c Caller, id string) (e Email, err error) {
 	err = s.write(ctx, func(tx Tx) error {
 		if e, err = s.visibleEmail(ctx, tx, c, id); err != nil {

@@ -20,8 +20,8 @@ func (s *Store) BeginMaintenance() bool {
 	return true
 }
 
-// EndMaintenance ends the maintenance. The store stays read-only if there is another reason. It
-// returns false if the store was in no maintenance.
+// EndMaintenance ends the maintenance. The store stays read-only if there is another reason.
+// EndMaintenance returns false if the store was not in maintenance.
 func (s *Store) EndMaintenance() bool {
 	m := &s.maintenance
 	m.mu.Lock()

@@ -24,7 +24,7 @@ func (s *Store) MCPLogin(ctx context.Context, server string) ([]byte, error) {
 }
 
 // SetMCPLogin stores the credentials of this server at an MCP server, sealed. An empty login
-// deletes them. It works in maintenance: the tokens from before may be void after a renewal.
+// deletes them. It also works in maintenance, because a renewal may have revoked the older tokens.
 func (s *Store) SetMCPLogin(ctx context.Context, server string, login []byte) error {
 	ctx = DuringMaintenance(ctx)
 	if len(login) == 0 {
@@ -44,9 +44,9 @@ func (s *Store) SetMCPLogin(ctx context.Context, server string, login []byte) er
 	return err
 }
 
-// AuditMCPLogin records that the caller has signed this server in to an MCP server, or out of
-// it. SetMCPLogin cannot do so: it also stores tokens that the server renews by itself. It works in
-// maintenance as SetMCPLogin does: no sign-in stands without its entry.
+// AuditMCPLogin records that the caller has signed this server in to an MCP server, or out of it.
+// SetMCPLogin cannot do so, because it also stores tokens that the server renews by itself. It also
+// works in maintenance, as SetMCPLogin does, so that every sign-in has its entry.
 func (s *Store) AuditMCPLogin(ctx context.Context, c Caller, server string, in bool) error {
 	action := "mcp.signOut"
 	if in {

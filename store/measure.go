@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// Storage returns the newest measurement. It costs nothing.
+// Storage returns the newest measurement, without a query.
 func (s *Store) Storage() Storage {
 	if m := s.measured.Load(); m != nil {
 		return *m
@@ -55,8 +55,8 @@ func (s *Store) LastPruning() Pruned {
 	return Pruned{}
 }
 
-// EndPruning notes what a pruning has deleted since the counters had these values, and returns the
-// free space of the database to the disk.
+// EndPruning stores how much a pruning has deleted since the counters had the given values. It also
+// returns free space of the database to the disk.
 func (s *Store) EndPruning(ctx context.Context, tasks, deliveries int64) (Pruned, error) {
 	returned, err := s.returnSome(ctx)
 	p := Pruned{At: s.now(), Tasks: s.counters.TasksPruned.Load() - tasks,

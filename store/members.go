@@ -16,7 +16,7 @@ type Member struct {
 	Email       string
 	Name        string
 	Role        Role
-	HasPassword bool // without one they cannot sign in
+	HasPassword bool // needed to sign in
 	JoinedAt    time.Time
 }
 
@@ -54,9 +54,9 @@ func (s *Store) member(ctx context.Context, q querier, c Caller, userID string) 
 	return m, noRow(err, Errorf(NotFound, "no member of this organization has that id"))
 }
 
-// ChangeRole changes the role of a member of the caller's organization, for their
-// keys and sessions, too. Only Owners may create and change Owners. It is a Conflict
-// if the organization would have no Owner.
+// ChangeRole changes the role of a member of the caller's organization, and thereby of the member's
+// keys and sessions. Only Owners may create and change Owners. It returns a Conflict if the
+// organization would have no Owner.
 func (s *Store) ChangeRole(ctx context.Context, c Caller, userID string, role Role) (m Member, err error) {
 	if !role.Valid() {
 		return m, Fields{{Path: "role", Message: "must be owner, admin or member"}}.Err()
@@ -76,7 +76,7 @@ func (s *Store) ChangeRole(ctx context.Context, c Caller, userID string, role Ro
 		if old == role {
 			return nil
 		}
-		if err := s.keepOwner(ctx, tx, c, m); err != nil {
+		if err := s.checkLastOwner(ctx, tx, c, m); err != nil {
 			return err
 		}
 		m.Role = role
@@ -85,8 +85,8 @@ func (s *Store) ChangeRole(ctx context.Context, c Caller, userID string, role Ro
 	return m, err
 }
 
-// setRole stores the new role of a member. It ends the links of the member, and those
-// that they created: they may lead to what the new role may not do.
+// setRole stores the new role of a member. It ends the links of the member and the links that the
+// member created, because they may permit more than the new role.
 func (s *Store) setRole(tx Tx, c Caller, m Member, old Role) error {
 	if _, err := tx.Exec(`UPDATE memberships SET role = ? WHERE organization_id = ? AND user_id = ?`,
 		m.Role, c.OrganizationID, m.UserID); err != nil {
@@ -101,8 +101,8 @@ func (s *Store) setRole(tx Tx, c Caller, m Member, old Role) error {
 	return s.audit(tx, c, "member.role", m.UserID, map[string]any{"user": m.Email, "from": old, "to": m.Role})
 }
 
-// keepOwner returns a Conflict if the member is the organization's only Owner.
-func (s *Store) keepOwner(ctx context.Context, tx Tx, c Caller, m Member) error {
+// checkLastOwner returns a Conflict if the member is the organization's only Owner.
+func (s *Store) checkLastOwner(ctx context.Context, tx Tx, c Caller, m Member) error {
 	if m.Role != RoleOwner {
 		return nil
 	}
@@ -115,9 +115,9 @@ func (s *Store) keepOwner(ctx context.Context, tx Tx, c Caller, m Member) error 
 	return err
 }
 
-// RemoveMember ends a membership of the caller's organization. The member's keys and
-// sessions there end at once, their schedules pause, and their workers become the
-// caller's, so that somebody can change them. Turns that were accepted run on.
+// RemoveMember ends a membership of the caller's organization. The member's keys and sessions there
+// end at once, their schedules pause, and their workers become the caller's, so that somebody can
+// change them. Accepted turns continue.
 func (s *Store) RemoveMember(ctx context.Context, c Caller, userID string) (m Member, err error) {
 	err = s.write(ctx, func(tx Tx) error {
 		if m, err = s.member(ctx, tx, c, userID); err != nil {
@@ -130,10 +130,10 @@ func (s *Store) RemoveMember(ctx context.Context, c Caller, userID string) (m Me
 			return Errorf(Conflict, "you cannot remove yourself: ask another Admin or Owner")
 		}
 		// The last Owner stays: without one, nobody could manage the organization.
-		if err := s.keepOwner(ctx, tx, c, m); err != nil {
+		if err := s.checkLastOwner(ctx, tx, c, m); err != nil {
 			return err
 		}
-		// One transaction with the audit entry: no moment has a key without its member.
+		// One transaction also writes the audit entry. So a key never exists without its member.
 		ended, err := s.endMembership(tx, c, userID)
 		if err != nil {
 			return err
@@ -149,7 +149,7 @@ func (s *Store) RemoveMember(ctx context.Context, c Caller, userID string) (m Me
 func (s *Store) endMembership(tx Tx, c Caller, userID string) (counts map[string]any, err error) {
 	counts = map[string]any{}
 	org := c.OrganizationID
-	if err := s.endAlertChannels(context.Background(), tx, org, userID); err != nil {
+	if err := s.removeUserChannels(context.Background(), tx, org, userID); err != nil {
 		return nil, err
 	}
 	// Each query names the organization. The user may be in others, which stay as they are.
@@ -169,7 +169,7 @@ func (s *Store) endMembership(tx Tx, c Caller, userID string) (counts map[string
 			WHERE user_id = ? AND EXISTS (SELECT 1 FROM workers w WHERE w.id = worker_id AND w.organization_id = ?)`,
 			[]any{userID, org}},
 		{"", `DELETE FROM worker_pins WHERE organization_id = ? AND user_id = ?`, []any{org, userID}},
-		// An invitation that is still open if the member joined in another way.
+		// This invitation is still open if the member has joined in another way.
 		{"", `DELETE FROM links WHERE organization_id = ? AND kind = 'invitation'
 			AND email = (SELECT email FROM users WHERE id = ?)`, []any{org, userID}},
 		{"workers", `UPDATE workers SET user_id = ? WHERE organization_id = ? AND user_id = ? AND deleted_at IS NULL`,
@@ -190,10 +190,10 @@ func (s *Store) endMembership(tx Tx, c Caller, userID string) (counts map[string
 	return counts, endLinksBy(tx, org, userID)
 }
 
-// ensureMembership returns the user with that email address as a Caller in the named
-// organization. It creates the user, the organization and the membership if they do
-// not exist. Without an address it returns the first Owner. A role is given to the
-// user; without one a member keeps theirs.
+// ensureMembership returns the user with that email address as a Caller in the named organization.
+// It creates the user, the organization and the membership if they do not exist. Without an address
+// it returns the first Owner. role becomes the role of the user; if it is "", a member keeps the
+// present role.
 func (s *Store) ensureMembership(tx Tx, by Caller, organizationName, email string, role Role) (c Caller, err error) {
 	ctx, created := context.Background(), false
 	if c.OrganizationID, created, err = s.ensureOrganization(tx, organizationName); err != nil {
@@ -210,12 +210,12 @@ func (s *Store) ensureMembership(tx Tx, by Caller, organizationName, email strin
 	if role == "" && created {
 		role = RoleOwner // a new organization needs one
 	}
-	by.OrganizationID = c.OrganizationID // the audit log of which records the change
+	by.OrganizationID = c.OrganizationID // the organization whose audit log records the change
 	return c, s.ensureRole(ctx, tx, by, Member{UserID: c.UserID, Email: email, Role: role})
 }
 
-// ensureRole makes the user m a member with the role that m has. Without a role a
-// member keeps theirs.
+// ensureRole makes the user m a member with the role that m has. If that role is "", a member keeps
+// the present role.
 func (s *Store) ensureRole(ctx context.Context, tx Tx, by Caller, m Member) error {
 	old, err := s.role(ctx, tx, by.OrganizationID, m.UserID)
 	if err != nil || old != "" && (m.Role == "" || m.Role == old) {
@@ -235,9 +235,9 @@ func (s *Store) ensureRole(ctx context.Context, tx Tx, by Caller, m Member) erro
 	return s.audit(tx, by, "member.add", m.UserID, map[string]any{"user": m.Email, "role": m.Role})
 }
 
-// insertMembership makes a user a member, unless they are one. It ends the user's
-// links: they were created by somebody who manages the user's other organizations,
-// and would open this one, too.
+// insertMembership makes a user a member, unless they are one. It ends the user's links. They were
+// created by members who manage the user's other organizations, and would give access to this one,
+// too.
 func (s *Store) insertMembership(tx Tx, organizationID string, m Member) error {
 	if err := endLinks(tx, m.UserID); err != nil {
 		return err
@@ -272,11 +272,11 @@ func (s *Store) Owner(ctx context.Context, email string) (c Caller, err error) {
 	return c, err
 }
 
-// A NewUser is what the holder of a link fills in.
+// A NewUser holds the fields that the holder of a link fills in.
 type NewUser struct {
 	Name     string
 	Password string
-	Email    string // of a welcome: the address to sign in with from now on
+	Email    string // with a welcome: the new address to sign in with
 }
 
 // RenameUser changes the name of the caller.
@@ -299,8 +299,8 @@ func (s *Store) RenameUser(ctx context.Context, c Caller, name string) error {
 // maxLanguage is the length of the longest code of a language, in characters.
 const maxLanguage = 16
 
-// SetPreferences changes how the caller wants the pages. It leaves no trace in the audit log:
-// nobody else's pages change.
+// SetPreferences changes the caller's settings of the pages. The audit log does not record this,
+// because nobody else's pages change.
 func (s *Store) SetPreferences(ctx context.Context, c Caller, p Preferences) error {
 	var f Fields
 	if !slices.Contains([]string{"", "light", "dark"}, p.Theme) {

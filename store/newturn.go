@@ -11,20 +11,20 @@ type NewTurn struct {
 	NewWorker      *NewWorker
 	TaskID         string // from the client
 	NewTaskID      string // of a new task without TaskID; '' for a generated one
-	Continue       bool   // not together with TaskID; without such a task, a new one is created
+	Continue       bool   // not together with TaskID; creates a task if the caller has none of the worker
 	Input          string
 	Budget         Budget
 	Title          string // of a new task; '' for the beginning of Input
-	Attachments    []File // their bytes are in the workspace and stored as blobs
+	Attachments    []File // the bytes are stored in the workspace and as blobs
 	Channel        Channel
-	Mail           *MailNote // of the mail that it came by; nil without one
+	Mail           *MailNote // the mail by which it came; nil without one
 	IdempotencyKey IdempotencyKey
 
-	schedule  *Schedule // the schedule that it comes from; nil without one
+	schedule  *Schedule // the schedule that creates it; nil without one
 	asker     string    // title of the worker whose turn starts it; '' without one
 	workspace Listing   // of the folder in which the turn will probably work
 	atOnce    bool      // a runner with a free slot may claim the turn in the transaction that accepts it
-	runnerID  string    // of the runner that claims it so; '' if it waits in the queue
+	runnerID  string    // of the runner that claims it in that transaction; '' if it waits in the queue
 }
 
 // Accepted is a turn that CreateTurn accepted. Replayed reports that an earlier call with

@@ -12,14 +12,14 @@ import (
 
 // The limits of programs that register themselves for OAuth.
 const (
-	maxOAuthClients   = 10_000
-	maxRedirectURIs   = 10
-	maxRedirectURI    = 2000                // bytes
-	oauthClientIdle   = 30 * 24 * time.Hour // age at which a client without a grant is pruned
-	oauthClientSpared = time.Hour           // time after its last use in which a client keeps its place
+	maxOAuthClients  = 10_000
+	maxRedirectURIs  = 10
+	maxRedirectURI   = 2000                // bytes
+	oauthClientIdle  = 30 * 24 * time.Hour // age at which a client without a grant is pruned
+	oauthClientGrace = time.Hour           // time after its last use in which a client is not replaced
 )
 
-// An OAuthClient is a program that registered itself. Its name is its own claim.
+// An OAuthClient is a program that registered itself. Its name is not verified.
 type OAuthClient struct {
 	ID           string
 	Name         string
@@ -55,9 +55,9 @@ func (s *Store) RegisterOAuthClient(ctx context.Context, name string, redirectUR
 	return c, s.write(ctx, func(tx Tx) error {
 		n, err := one(ctx, tx, scanInt, `SELECT count(*) FROM oauth_clients`)
 		if err == nil && n >= maxOAuthClients {
-			// A flood of registrations must lock nobody out. So the new client replaces an unused
-			// one. It spares recent ones, whose users may be agreeing at this moment.
-			n, err = tx.Exec(deleteClients, s.now().Add(-oauthClientSpared).UnixMilli(), 1)
+			// Many registrations must not block new ones, so the new client replaces an unused one.
+			// Recent clients are kept, because their users may be giving consent at this moment.
+			n, err = tx.Exec(deleteClients, s.now().Add(-oauthClientGrace).UnixMilli(), 1)
 			if err == nil && n == 0 {
 				err = Errorf(Limited, "too many programs have registered: try again later")
 			}
@@ -71,12 +71,12 @@ func (s *Store) RegisterOAuthClient(ctx context.Context, name string, redirectUR
 	})
 }
 
-// deleteClients deletes clients that nobody has agreed to, least recently used first.
+// deleteClients deletes clients without a grant, least recently used first.
 const deleteClients = `DELETE FROM oauth_clients WHERE id IN (SELECT c.id FROM oauth_clients c
 	WHERE c.last_used_at <= ? AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = c.id)
 	ORDER BY c.last_used_at LIMIT ?)`
 
-// OAuthClient returns a registered program. An unknown or pruned one is NotFound.
+// OAuthClient returns a registered program. It returns NotFound for an unknown or pruned program.
 func (s *Store) OAuthClient(ctx context.Context, id string) (OAuthClient, error) {
 	return s.oauthClient(ctx, s.db, id)
 }
@@ -92,9 +92,9 @@ func (s *Store) oauthClient(ctx context.Context, q querier, id string) (OAuthCli
 	return c, noRow(err, Errorf(NotFound, "no program has registered under this client_id: it has to register again"))
 }
 
-// PruneOAuth deletes up to limit grants whose code was never used, and then up to limit
-// clients without a grant. It returns the larger of the two counts: a count below limit
-// means that nothing is left to prune.
+// PruneOAuth deletes up to limit grants whose code was never used, and then up to limit clients
+// without a grant. It returns the larger of the two counts. A count below limit means that nothing
+// is left to prune.
 func (s *Store) PruneOAuth(ctx context.Context, limit int) (int64, error) {
 	// Grants go first: a client can be deleted only after its last grant. A grant with a key
 	// stays, because usage and the audit log name the key.
@@ -121,8 +121,8 @@ func wrongRedirect(uri string) string {
 	switch {
 	case err != nil || len(uri) > maxRedirectURI || !isToken(uri):
 		return "must be addresses of printable ASCII"
-	// RFC 6749, section 3.1.2, forbids a fragment. A user name could pass for the host
-	// when a person reads the address.
+	// RFC 6749, section 3.1.2, forbids a fragment. A person could mistake a user name in the
+	// address for the host.
 	case u.Fragment != "" || strings.Contains(uri, "#") || u.User != nil:
 		return "must have no fragment and no user"
 	case u.Scheme == "https" && redirectHost.compiled().MatchString(u.Host):
@@ -137,14 +137,14 @@ func wrongRedirect(uri string) string {
 	return "must begin with https://, with http:// and a loopback address, or with a private-use scheme (RFC 8252)"
 }
 
-// appSchemes returns the schemes of well-known programs that use no reversed domain,
-// although RFC 8252 asks for one. Any other scheme without a dot is refused: it could be
-// one of the browser's own, such as javascript.
+// appSchemes returns the schemes of well-known programs that use no reversed domain, although RFC
+// 8252 asks for one. Any other scheme without a dot is refused, because it could be a scheme of the
+// browser, such as javascript.
 func appSchemes() []string {
 	return []string{"cursor", "vscode", "vscode-insiders", "windsurf", "zed", "claude", "goose", "raycast"}
 }
 
-// loopback reports whether an address leads to the machine of its browser.
+// loopback reports whether an address leads to the machine on which the browser runs.
 func loopback(u *url.URL) bool {
 	ip, err := netip.ParseAddr(u.Hostname())
 	return u.Hostname() == "localhost" || err == nil && ip.IsLoopback()

@@ -42,14 +42,14 @@ type OAuthGrant struct {
 	ClientName string
 	CreatedAt  time.Time
 	LastUsedAt *time.Time // to the minute
-	ExpiresAt  time.Time  // each refresh moves it
+	ExpiresAt  time.Time  // each refresh extends it
 
 	clientID, organizationID, userID, redirectURI, challenge string
 	codeHash, refreshHash                                    []byte
 	revokedAt                                                *time.Time
 }
 
-// OAuthTokens are what a client gets for a code or a refresh token.
+// OAuthTokens are the tokens that a client gets for a code or a refresh token.
 type OAuthTokens struct {
 	Access  string
 	Refresh string
@@ -78,7 +78,7 @@ func oauthError(code, message string) error {
 	return &Error{Kind: Invalid, Code: code, Message: message}
 }
 
-// errGrant is the error of every code and token that does not work, whatever the reason.
+// errGrant is the one error for all codes and tokens that are not valid, whatever the reason.
 var errGrant = oauthError("invalid_grant", "the code or the token is unknown, expired, used or revoked")
 
 // Consent lets a client act for the caller, and returns the code by which the client gets
@@ -94,8 +94,8 @@ func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code st
 		if err != nil {
 			return err
 		}
-		// The page has checked both. The store checks them again, because a code sent to
-		// a wrong address gives the account away.
+		// The page has checked both. The store checks them again, because a code that is sent to a
+		// wrong address gives access to the account.
 		if !client.Redirects(consent.RedirectURI) || len(consent.CodeChallenge) != 43 {
 			return Errorf(Invalid, "the request of the program is not valid")
 		}
@@ -108,7 +108,8 @@ func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code st
 			return err
 		}
 		id := NewID("ogr", s.now())
-		// Only the hash of the code is stored, so a copy of the database redeems no code.
+		// Only the hash of the code is stored, so that nobody can redeem a code from a copy of the
+		// database.
 		if code, err = s.grantToken(codePrefix, id); err != nil {
 			return err
 		}
@@ -125,8 +126,7 @@ func (s *Store) Consent(ctx context.Context, c Caller, consent Consent) (code st
 		if err != nil {
 			return err
 		}
-		// The audit log names the site that got access. The client's name alone is its
-		// own claim.
+		// The audit log names the site that got access. The name of the client is not verified.
 		host := ""
 		if u, err := url.Parse(consent.RedirectURI); err == nil {
 			host = u.Scheme + "://" + u.Host
@@ -174,8 +174,8 @@ type OAuthExchange struct {
 	Verifier    string // of PKCE
 }
 
-// ExchangeCode returns the tokens for a code, once. If a code is sent again, or by another
-// client, somebody has stolen it. ExchangeCode then ends the grant (RFC 6749, section 4.1.2).
+// ExchangeCode returns the tokens for a code, once. If a code is sent again, or by another client,
+// it was probably stolen. ExchangeCode then ends the grant (RFC 6749, section 4.1.2).
 func (s *Store) ExchangeCode(ctx context.Context, x OAuthExchange, addr string) (OAuthTokens, error) {
 	return s.exchange(ctx, codePrefix, x.Code, addr, func(g OAuthGrant) bool {
 		sum := sha256.Sum256([]byte(x.Verifier))
@@ -210,7 +210,7 @@ func (s *Store) exchange(ctx context.Context, prefix, secret, addr string, fits 
 		if err != nil {
 			return noRow(err, errGrant)
 		}
-		// A member who was removed keeps no access through a program.
+		// A removed member must not keep access through a program.
 		role, err := s.role(ctx, tx, g.organizationID, g.userID)
 		switch {
 		case err != nil:
@@ -301,7 +301,7 @@ func (s *Store) OAuthGrants(ctx context.Context, c Caller) ([]OAuthGrant, error)
 	grants, err := all(ctx, s.db, scanGrant, selectGrant+`WHERE g.user_id = ? AND g.organization_id = ?
 		AND g.revoked_at IS NULL AND g.refresh_hash IS NOT NULL AND g.expires_at > ? LIMIT ?`,
 		c.UserID, c.OrganizationID, s.millis(), maxOAuthGrants)
-	// Consent bounds them, so they are sorted here and need no further index.
+	// Consent limits their number, so they are sorted here, and no index is needed.
 	slices.SortFunc(grants, func(a, b OAuthGrant) int { return strings.Compare(b.ID, a.ID) })
 	return grants, err
 }

@@ -22,7 +22,7 @@ type Options struct {
 	QueueTotal int              // most waiting turns; 0 means ten times QueueLimit
 	Timezone   *time.Location   // of cron schedules that name none; nil means UTC
 	Log        *slog.Logger     // nil means that nothing is logged
-	BeginAnew  bool             // create a database even where files show that there was one
+	BeginAnew  bool             // create a database although files show that there was one
 
 	// Database is the URL of a PostgreSQL database (postgres://...). "" means the embedded database
 	// in the data folder.
@@ -39,7 +39,7 @@ type Options struct {
 	PasswordMemory uint32
 
 	// RepeatWrites runs each write twice and undoes the first run. Only tests choose it: a write
-	// must have the same result however often it began.
+	// must have the same result however often it runs.
 	RepeatWrites bool
 }
 
@@ -80,11 +80,11 @@ func Open(ctx context.Context, dir, schema string, opt Options) (*Store, error) 
 }
 
 func (s *Store) open(ctx context.Context, schema string, opt Options) (err error) {
-	// First: on a full disk, what a killed process left may be the room that the start needs.
+	// This comes first: on a full disk, it may free the space that the start needs.
 	if err := s.sweepTemp(); err != nil {
 		return err
 	}
-	sweepScratch(time.Now()) // by the clock of the files: in tests, that of the store may differ
+	sweepScratch(time.Now()) // not s.now, because the times of files come from the system's clock
 	s.full = fullStart{schema: schema, log: opt.Log}
 	if err := s.openDatabase(ctx, opt); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s *Store) open(ctx context.Context, schema string, opt Options) (err error
 	return nil
 }
 
-// watchFile sets the options of the embedded engine that concern tests and damage.
+// watchFile sets the options of the embedded engine for tests, and logs the first damage.
 func (s *Store) watchFile(opt Options) {
 	if opt.RepeatWrites {
 		s.file.RepeatWrites()
@@ -115,7 +115,7 @@ func (s *Store) watchFile(opt Options) {
 	})
 }
 
-// openDatabase opens the database, for reading only on a disk that has no room.
+// openDatabase opens the database. On a full disk it opens the database read-only.
 func (s *Store) openDatabase(ctx context.Context, opt Options) error {
 	if opt.Database != "" {
 		return s.openServer(ctx, opt)

@@ -22,7 +22,7 @@ type OpenProvider struct {
 	Provider
 	Key string // "" without one
 
-	// Sealed is why the key cannot be read: the key file has changed. It is nil otherwise.
+	// Sealed is not nil if the key cannot be read, because the key file has changed.
 	Sealed *Error
 }
 
@@ -34,8 +34,8 @@ func (s *Store) IsFirst(ctx context.Context, organizationID string) (bool, error
 	return err == nil && first == organizationID, err
 }
 
-// ModelChanges counts the changes of what OrganizationModels returns, of all organizations.
-// As long as the count is the same, an earlier result still holds.
+// ModelChanges returns how often a result of OrganizationModels has changed, for any organization.
+// As long as the count is the same, an earlier result is still valid.
 func (s *Store) ModelChanges() int64 { return s.modelChanges.Load() }
 
 // OrganizationModels returns the models of an organization. It checks no right: the runner
@@ -69,16 +69,16 @@ func (s *Store) openProvider(row scanner) (p OpenProvider, err error) {
 	}
 	key, err := s.unseal("provider "+p.ID, sealed)
 	p.Key = string(key)
-	// One key that cannot be read must not take the other providers away.
+	// A key that cannot be read must not make the other providers unusable.
 	if errors.As(err, &p.Sealed) {
 		return p, nil
 	}
 	return p, err
 }
 
-// SetDefaultModels sets the chain of models for workers that choose none; "" means the
-// server's. It is Forbidden for all but Owners. It returns a Conflict unless the chain is
-// still was. The caller has checked the names.
+// SetDefaultModels sets the chain of models for workers that choose none; "" means the server's. It
+// returns Forbidden unless the caller is an Owner. It returns a Conflict unless the chain is still
+// was. The caller has checked the names.
 func (s *Store) SetDefaultModels(ctx context.Context, c Caller, was, chain string) error {
 	var f Fields
 	if checkLine(&f, "models", chain, MaxModelName); f.Err() != nil {

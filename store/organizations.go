@@ -11,7 +11,7 @@ import (
 // DefaultOrganization is the name of the organization that the first start creates.
 const DefaultOrganization = "Default"
 
-// An Organization is one that a user is in.
+// An Organization is an organization of a user, with the user's role.
 type Organization struct {
 	ID   string
 	Name string
@@ -79,8 +79,8 @@ type OrganizationSettings struct {
 	MonthlyCreditCap *float64 // nil for none
 }
 
-// OrganizationSettings returns the settings of the caller's organization, and the
-// nano-dollars that it has spent this month. It is Forbidden for all but Owners.
+// OrganizationSettings returns the settings of the caller's organization, and the nano-dollars that
+// it has spent this month. It returns Forbidden unless the caller is an Owner.
 func (s *Store) OrganizationSettings(ctx context.Context, c Caller) (o OrganizationSettings, spent int64, err error) {
 	if err := c.Allow(ManageOrganization); err != nil {
 		return o, 0, err
@@ -96,9 +96,8 @@ func (s *Store) organizationSettings(ctx context.Context, q querier,
 	return o, spent, err
 }
 
-// MonthSpending returns the nano-dollars that the caller's organization has spent in
-// this calendar month (UTC), and its cap in credits, nil for none. It is Forbidden
-// for a Member.
+// MonthSpending returns the nano-dollars that the caller's organization has spent in this calendar
+// month (UTC), and its cap in credits, nil for none. It returns Forbidden for a Member.
 func (s *Store) MonthSpending(ctx context.Context, c Caller) (spent int64, limit *float64, err error) {
 	if err := c.Allow(SeeUsage); err != nil {
 		return 0, nil, err
@@ -107,14 +106,14 @@ func (s *Store) MonthSpending(ctx context.Context, c Caller) (spent int64, limit
 	return spent, o.MonthlyCreditCap, err
 }
 
-// UpdateOrganization changes the settings of the caller's organization. It is
-// Forbidden for all but Owners. The name of another organization is Invalid.
+// UpdateOrganization changes the settings of the caller's organization. It returns Forbidden unless
+// the caller is an Owner. The name of another organization is Invalid.
 func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o OrganizationSettings) error {
 	var f Fields
 	o.Name = strings.TrimSpace(o.Name)
 	checkName(&f, "name", o.Name, maxName)
 	limit := o.MonthlyCreditCap
-	f.Check(limit == nil || *limit >= 0, "monthlyCreditCap", "must be 0 or more") // which NaN is not, either
+	f.Check(limit == nil || *limit >= 0, "monthlyCreditCap", "must be 0 or more") // false for NaN
 	if err := f.Err(); err != nil {
 		return err
 	}
@@ -171,7 +170,8 @@ func (s *Store) Allowance(ctx context.Context, organizationID string) (left int6
 }
 
 func (s *Store) allowance(ctx context.Context, q querier, organizationID string) (left int64, limited bool, err error) {
-	// Every request asks this, and few organizations have a cap: only these need their sum.
+	// Every request calls this method, and few organizations have a cap. Only for these the sum is
+	// read.
 	var credits *float64
 	_, err = one(ctx, q, into(&credits), `SELECT monthly_credit_cap FROM organizations WHERE id = ?`, organizationID)
 	if err != nil || credits == nil {
@@ -179,7 +179,7 @@ func (s *Store) allowance(ctx context.Context, q querier, organizationID string)
 	}
 	spent, err := one(ctx, q, scanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?`,
 		organizationID, month(s.now()))
-	// A cap may be any number: beyond 2^62 nano-dollars it would overflow.
+	// A cap may be any number. Without the limit of 2^62 nano-dollars, the conversion would overflow.
 	return int64(min(*credits*NanosPerCredit, 1<<62)) - spent, true, noRow(err, nil)
 }
 
@@ -192,7 +192,7 @@ func (s *Store) checkCap(ctx context.Context, q querier, organizationID string) 
 	return err
 }
 
-// CapReached returns the error for work that the organization cannot pay this month.
+// CapReached returns the error for new work of an organization that has reached its monthly cap.
 func CapReached() *Error {
 	return &Error{Kind: PaymentRequired, Code: "credit_cap",
 		Message: "the organization has used its credits for this month"}

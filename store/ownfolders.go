@@ -19,7 +19,7 @@ func (s *Store) Workspace(ctx context.Context, c Caller, workerID, taskID string
 	return Folder{WorkerID: workerID, TaskID: task.ID}, nil
 }
 
-// tasksWithFolders is how many of a worker's newest tasks OwnFolders looks at.
+// tasksWithFolders is the number of a worker's newest tasks that OwnFolders reads.
 const tasksWithFolders = 1000
 
 // OwnFolders returns the newest tasks of a worker that have a folder of their own, at most

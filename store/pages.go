@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// maxScanned is how many entries of its index a list reads for one page. A
-	// filter that few rows pass thus costs the same in a large table: its page may
-	// be short, or even empty, and still have a cursor.
+	// maxScanned is the number of index entries that a list reads at most for one page. So a filter
+	// that few rows match costs no more in a large table. Its page may be short or empty, and still
+	// have a cursor.
 	maxScanned = 100_000
 
 	maxPage      = 1000 // items in a page, whatever the client asks for
@@ -33,9 +33,9 @@ func scanned(asked int) int {
 // pageLimit returns the number of items that a page holds at most.
 func pageLimit(asked int) int { return max(1, min(asked, maxPage)) }
 
-// cut makes a page of rows, of which the query asked for one more than limit. It
-// returns the cursor of the next page, or "" after the last row. position returns
-// the values by which the list is sorted.
+// cut returns a page of the rows. The query must have requested one row more than limit. It returns
+// the cursor of the next page, or "" after the last row. position returns the values by which the
+// list is sorted.
 func cut[T any](rows []T, limit int, of scope, position func(T) []any) ([]T, string) {
 	if len(rows) <= limit {
 		return rows, ""
@@ -43,9 +43,9 @@ func cut[T any](rows []T, limit int, of scope, position func(T) []any) ([]T, str
 	return rows[:limit], of.cursor(position(rows[limit-1])...)
 }
 
-// paginate is cut for a list that reads at most maxScanned entries of its index.
-// The query end, with args, returns the position of the last entry that was read,
-// as text. It returns no row if the list ended before.
+// paginate is cut for a list that reads at most maxScanned entries of its index. The query end,
+// with args, returns the position of the last entry that was read, as text. The query end returns
+// no row if the list has fewer entries.
 func paginate[T any](ctx context.Context, q querier, rows []T, limit int, of scope, position func(T) []any,
 	end string, args ...any) ([]T, string, error) {
 	if len(rows) > limit {
@@ -59,8 +59,8 @@ func paginate[T any](ctx context.Context, q querier, rows []T, limit int, of sco
 	return rows, of.cursor(last), nil
 }
 
-// A scope identifies a list and the values of its filters. Each cursor contains its
-// scope, so that it is refused by any other list, where its position means nothing.
+// A scope identifies a list and the values of its filters. Each cursor contains its scope, so that
+// every other list refuses it.
 type scope string
 
 // scopeOf returns the scope of a list with the values of its filters.
@@ -76,8 +76,8 @@ func (of scope) cursor(position ...any) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// read reads a cursor into the variables to which position points. It leaves them
-// as they are without a cursor. It notes in f a cursor that is not of this list.
+// read reads a cursor into the variables to which position points. Without a cursor it leaves them
+// as they are. It adds an error to f if the cursor is of another list.
 func (of scope) read(f *Fields, cursor string, position ...any) {
 	if cursor == "" {
 		return
@@ -90,8 +90,7 @@ func (of scope) read(f *Fields, cursor string, position ...any) {
 	f.Check(ok && err == nil, "cursor", "is not a nextCursor of this list with these filters")
 }
 
-// aboveIDs sorts after every id: a list of ids begins there if the newest come
-// first.
+// aboveIDs sorts after every id. A list with the newest ids first begins there.
 const aboveIDs = "~"
 
 // readNum reads the cursor of a list that is sorted by num, newest first. It returns the
@@ -102,9 +101,9 @@ func (of scope) readNum(f *Fields, cursor string) (num int64) {
 	return num
 }
 
-// readTime reads the cursor of a list that is sorted by time and num, newest first.
-// The page begins below the position that it returns. That is no later than before,
-// if before is set: a cursor cannot widen the filter.
+// readTime reads the cursor of a list that is sorted by time and num, newest first. The page begins
+// below the returned position. If before is set, the position is not later than before, so that a
+// cursor cannot widen the filter.
 func (of scope) readTime(f *Fields, cursor string, before time.Time) (at, num int64) {
 	top := int64(math.MaxInt64)
 	if !before.IsZero() {

@@ -31,8 +31,7 @@ const (
 	MaxPassword = 1024 // bytes
 )
 
-// checkPassword notes in f a password that is too short, too long, or among the first that an
-// attacker tries.
+// checkPassword adds to f an error for a password that is too short, too long or common.
 func checkPassword(f *Fields, password string) {
 	switch {
 	case utf8.RuneCountInString(password) < MinPassword:
@@ -47,8 +46,8 @@ func checkPassword(f *Fields, password string) {
 //go:embed common-passwords.txt
 var commonPasswords string // one a line, in lower case
 
-// fewestRunes is the number of different characters that a password must exceed.
-const fewestRunes = 2
+// minDistinctRunes is the number of different characters that a password must exceed.
+const minDistinctRunes = 2
 
 // isCommonPassword reports whether a password is in the list of the most common ones, whatever
 // its case, or repeats one or two characters. See NIST SP 800-63B, section 3.1.1.2.
@@ -60,15 +59,15 @@ func isCommonPassword(password string) bool {
 	}
 	// A password with a line end could match several lines of the list.
 	listed := !strings.Contains(lower, "\n") && strings.Contains(commonPasswords, "\n"+lower+"\n")
-	return len(different) <= fewestRunes || listed
+	return len(different) <= minDistinctRunes || listed
 }
 
-// hashWait is how long a password waits to be hashed. Few are hashed at once, because
-// each takes argonMemory.
+// hashWait is how long a request waits to hash a password. Few passwords are hashed at once,
+// because each takes argonMemory.
 const hashWait = 10 * time.Second
 
-// hash runs do, which hashes a password, when fewer than the most allowed are being
-// hashed. It returns a Busy error after hashWait.
+// hash calls do, which hashes a password, once fewer than the permitted number are being hashed. It
+// returns a Busy error after hashWait.
 func (s *Store) hash(ctx context.Context, do func()) error {
 	late := time.NewTimer(hashWait)
 	defer late.Stop()
@@ -121,8 +120,8 @@ func userByEmail(ctx context.Context, tx Tx, email string) (userID string, err e
 	return userID, noRow(err, Errorf(NotFound, "no user has that email address"))
 }
 
-// setPassword stores the hash of a new password. It ends what the old one gave access
-// to: the user's links, and their sessions except the one with the id kept.
+// setPassword stores the hash of a new password. It ends the access that the old one gave: the
+// user's links, and their sessions except the one with the id kept.
 func (s *Store) setPassword(tx Tx, userID, hash, kept string) error {
 	if _, err := tx.Exec(`UPDATE users SET password_hash = ? WHERE id = ?`, hash, userID); err != nil {
 		return err
@@ -166,8 +165,8 @@ func (s *Store) CheckPassword(ctx context.Context, email, password string) (Call
 	if err = noRow(err, nil); err != nil {
 		return Caller{}, err
 	}
-	// An unknown user has no hash. The work is done all the same, so that the time does
-	// not tell whether the address is known.
+	// An unknown user has no hash. The work is done all the same, so that the duration does not
+	// reveal whether the address is known.
 	matches := false
 	if len(password) <= MaxPassword {
 		if err := s.hash(ctx, func() { matches = passwordMatches(hash.String, password, s.hashMemory) }); err != nil {
@@ -196,9 +195,8 @@ func hashPassword(password string, memory uint32) string {
 		b64.EncodeToString(salt), b64.EncodeToString(key))
 }
 
-// passwordMatches reports whether a hash belongs to a password. Without a hash it does the
-// same work, with as many KiB of memory as unknown says. So its time does not tell whether a
-// user exists.
+// passwordMatches reports whether a hash belongs to a password. Without a hash it does the same
+// work, with unknown KiB of memory, so that its duration does not reveal whether a user exists.
 func passwordMatches(hash, password string, unknown uint32) bool {
 	var version, memory, time, lanes int
 	fields := strings.Split(hash, "$")
@@ -226,9 +224,9 @@ func passwordMatches(hash, password string, unknown uint32) bool {
 // password. It returns the link with its token, which is not stored. It ends the
 // user's older links.
 //
-// A caller names the user by id, and may create a reset alone. It is Forbidden unless
-// the caller manages the user in each of the user's organizations, because the link
-// opens all of them. An Operator names the user by email address.
+// A caller names the user by id, and may create a reset alone. CreatePasswordLink returns Forbidden
+// unless the caller manages the user in each of the user's organizations, because the link gives
+// access to all of them. An Operator names the user by email address.
 func (s *Store) CreatePasswordLink(ctx context.Context, c Caller, kind LinkKind,
 	user string) (l Link, token string, err error) {
 	if !c.operator && kind != LinkReset {
@@ -276,7 +274,8 @@ func (s *Store) allowReset(ctx context.Context, tx Tx, c Caller, userID string) 
 	if err != nil {
 		return err
 	}
-	// The link opens every organization of the user, so the caller must manage all.
+	// The link gives access to every organization of the user, so the caller must manage the user
+	// in all of them.
 	for _, o := range list {
 		there := c
 		there.OrganizationID = o.ID
@@ -333,7 +332,7 @@ func (s *Store) ChoosePassword(ctx context.Context, kind LinkKind, token string,
 				return err
 			}
 		}
-		if err := s.setPassword(tx, c.UserID, hash, ""); err != nil { // which deletes the link, too
+		if err := s.setPassword(tx, c.UserID, hash, ""); err != nil { // setPassword also deletes the link
 			return err
 		}
 		return s.auditUser(ctx, tx, c, c.UserID, "password.reset", map[string]any{"user": l.Email, "link": l.ID})

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// A pattern is a regular expression. It is compiled when it is first used: compiling all of them
-// would make every start slower and larger. Each command that a worker runs and each document that
-// it reads is such a start.
+// A pattern is a regular expression. It is compiled at its first use. To compile all patterns would
+// make every start of the program slower and larger, and the program starts for each command that a
+// worker runs and each document that it reads.
 type pattern string
 
 // compiledPatterns holds the patterns that have been used, by their text.

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Envelopes of turns are nearly equal, and would be a third of a short turn's row. So the
-// database holds them packed: one byte stands for each frequent phrase.
+// The envelopes of turns are nearly equal, and would take a third of a short turn's row. So the
+// database stores them packed: one byte replaces each frequent phrase.
 
-// phrases returns what each byte stands for. The phrases are those of the envelopes that the
-// runner composes: a text that changes there is only packed less well. Rows keep the bytes, so
-// a phrase never changes, and new ones get other bytes. Where two phrases begin at one place,
-// the first of this list counts.
+// phrases returns pairs of a byte and its phrase. The phrases are those of the envelopes that the
+// runner composes. If a text changes there, it is only packed less well. Stored rows contain the
+// bytes, so a phrase must never change, and new phrases get other bytes. If two phrases begin at
+// one place, the first of this list is used.
 func phrases() []string {
 	return []string{
 		"\x01", "(This note comes from the service, not from the author of the message below it. " +
@@ -43,8 +43,8 @@ func phrases() []string {
 	}
 }
 
-// The first byte of a stored envelope says how the rest is to be read. An envelope of an older
-// row has neither byte, and stands as it is.
+// The first byte of a stored envelope is the format of the rest. An envelope of an older row has
+// neither byte, and is plain text.
 const (
 	packedText = "\x1f"
 	plainText  = "\x1e"
@@ -55,7 +55,7 @@ var (
 	packPhrases   = strings.NewReplacer(swapped(phrases())...)
 )
 
-// swapped exchanges the members of each pair.
+// swapped returns the pairs with their members exchanged.
 func swapped(pairs []string) []string {
 	pairs = slices.Clone(pairs)
 	for i := 0; i < len(pairs); i += 2 {
@@ -64,13 +64,13 @@ func swapped(pairs []string) []string {
 	return pairs
 }
 
-// packEnvelope returns an envelope as the database holds it.
+// packEnvelope returns the stored form of an envelope.
 func packEnvelope(text string) string {
 	control := func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' }
 	switch {
 	case text == "":
 		return ""
-	case strings.ContainsFunc(text, control): // the bytes could be taken for phrases
+	case strings.ContainsFunc(text, control): // these bytes would be read as phrases
 		return plainText + text
 	}
 	return packedText + packPhrases.Replace(text)

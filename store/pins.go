@@ -41,7 +41,7 @@ func (s *Store) PinWorker(ctx context.Context, c Caller, workerID string) error 
 		if _, err := s.runnableWorker(ctx, tx, c, workerID); err != nil {
 			return err
 		}
-		// A deleted worker keeps its pins, which nobody sees: they must not count.
+		// A deleted worker keeps its pins. Nobody sees them, so they must not count.
 		if _, err := tx.Exec(`DELETE FROM worker_pins WHERE organization_id = ?1 AND user_id = ?2
 			AND worker_id IN (SELECT w.id FROM worker_pins p CROSS JOIN workers w ON w.id = p.worker_id
 				WHERE p.organization_id = ?1 AND p.user_id = ?2 AND w.deleted_at IS NOT NULL)`,

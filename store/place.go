@@ -2,9 +2,9 @@ package store
 
 import "net/netip"
 
-// Place returns the network to which limits for a client's address apply, for an address
-// without a port. A client with one IPv6 address has a network of 2^64 of them, so the
-// whole network counts as one place.
+// Place returns the network to which limits for a client's address apply, for an address without a
+// port. A client with one IPv6 address usually has a network of 2^64 addresses, so the whole
+// network counts as one client.
 func Place(addr string) string {
 	ip, err := netip.ParseAddr(addr)
 	if err != nil {

@@ -520,7 +520,7 @@ func callApprovals(t *testing.T, f *fixture, member store.Identity) {
 		_, _, err := f.Approvals(ctx, member.Caller, q)
 		is.NoErr(err)
 	}
-	waiting, err := f.Deciding(ctx, f.owner.Caller)
+	waiting, err := f.PendingDecisions(ctx, f.owner.Caller)
 	is.NoErr(err)
 	is.Equal(waiting, int64(2))
 	_, err = f.DecideApproval(ctx, f.owner.Caller, c.TaskID, st.Approvals[0].ID, store.Decision{Approved: true, RestOfTask: true})
@@ -800,7 +800,7 @@ func callWebhooks(t *testing.T, f *fixture) {
 	f.OnChange(func(string, store.Change) {})
 	f.OnInterrupted(func(store.Turn) {})
 	f.OnClaimed(func(store.Claim) {})
-	f.UseEnvelopes(store.Envelopes{Look: func(store.Folder) store.Listing { return store.Listing{} }, Compose: func(store.Occasion) string { return "" }})
+	f.UseEnvelopes(store.Envelopes{Look: func(store.Folder) store.Listing { return store.Listing{} }, Compose: func(store.EnvelopeFacts) string { return "" }})
 	f.accept(f.turn()) // reads its author
 	_, err := f.SetWebhook(ctx, owner, f.worker.ID, "https://a.example/")
 	is.NoErr(err)

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// A ProviderKind is the API that a provider of models speaks.
+// A ProviderKind is the API of a provider of models.
 type ProviderKind string
 
 // The kinds of providers. KindCompatible is any other server with OpenAI's API.
@@ -23,7 +23,7 @@ const (
 	KindCompatible ProviderKind = "openai-compatible"
 )
 
-// ProviderKinds returns the kinds in the order in which people are shown them.
+// ProviderKinds returns the kinds in the order in which the pages show them.
 func ProviderKinds() []ProviderKind {
 	return []ProviderKind{KindAnthropic, KindOpenAI, KindOllama, KindOpenRouter, KindCompatible}
 }
@@ -49,7 +49,7 @@ type Provider struct {
 	BaseURL       string // "" for that of the kind
 	HasKey        bool
 	KeyEnd        string // the last characters of a long key, else ""
-	ContextWindow int64  // tokens, for all its models; 0: as the provider says
+	ContextWindow int64  // tokens, for all its models; 0: the provider's value
 	Models        []ListedModel
 	Test          *ProviderTest // nil if it was not tested since it was changed
 	CreatedAt     time.Time
@@ -64,11 +64,11 @@ type ListedModel struct {
 	Abilities     []string `json:"abilities,omitempty"`     // such as "tools"; nil unknown
 }
 
-// A ProviderTest is how a test of a provider ended.
+// A ProviderTest is the result of a test of a provider.
 type ProviderTest struct {
 	At           time.Time     `json:"at"`
-	Model        string        `json:"model,omitempty"`  // that was asked; "" if the list of models failed
-	Answer       string        `json:"answer,omitempty"` // in the model's words; "" after a failure
+	Model        string        `json:"model,omitempty"`  // the tested model; "" if the list of models failed
+	Answer       string        `json:"answer,omitempty"` // the model's text; "" after a failure
 	Took         time.Duration `json:"took,omitempty"`
 	InputTokens  int64         `json:"inputTokens,omitempty"`
 	OutputTokens int64         `json:"outputTokens,omitempty"`
@@ -76,7 +76,7 @@ type ProviderTest struct {
 	Error        string        `json:"error,omitempty"` // the failure, for people; "" after an answer
 }
 
-// OK reports whether the model has answered.
+// OK reports whether the model answered.
 func (t *ProviderTest) OK() bool { return t != nil && t.Error == "" }
 
 // A NewProvider is a provider to connect.
@@ -97,7 +97,7 @@ type ProviderPatch struct {
 
 const providerName pattern = `^[a-z0-9][a-z0-9.-]*$`
 
-// Check notes in f the fields that break a rule.
+// Check adds to f the fields that break a rule.
 func (n NewProvider) Check(f *Fields) {
 	f.Check(len(n.Name) <= MaxProviderName && providerName.compiled().MatchString(n.Name), "name",
 		"must have 1 to %d lower-case letters, digits, dots and hyphens, and begin with a letter or digit",
@@ -115,8 +115,8 @@ func (n NewProvider) Check(f *Fields) {
 		"must be 1024 tokens or more, or 0 for what the provider says")
 }
 
-// checkProviderURL notes in f an address that is no plain http or https address. The pages
-// show it, so it must hold no password.
+// checkProviderURL adds an error to f unless an address is a plain http or https address. The pages
+// show the address, so it must hold no password.
 func checkProviderURL(f *Fields, text string) {
 	if text == "" {
 		return
@@ -149,8 +149,8 @@ func scanProvider(row scanner) (p Provider, err error) {
 	return p, err
 }
 
-// Providers returns the providers of the caller's organization by name. It is Forbidden
-// for a Member.
+// Providers returns the providers of the caller's organization by name. It returns Forbidden for a
+// Member.
 func (s *Store) Providers(ctx context.Context, c Caller) ([]Provider, error) {
 	if err := c.Allow(SeeProviders); err != nil {
 		return nil, err
@@ -170,8 +170,8 @@ func (s *Store) provider(ctx context.Context, q querier, organizationID, name st
 	return p, noRow(err, Errorf(NotFound, "there is no provider %q", FirstRunes(name, MaxProviderName)))
 }
 
-// AddProvider connects a provider. It is Forbidden for all but Owners. It returns a Conflict
-// if the name is taken, or if there are MaxProviders already.
+// AddProvider connects a provider. It returns Forbidden unless the caller is an Owner. It returns a
+// Conflict if the name is taken, or if there are MaxProviders already.
 func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Provider, err error) {
 	var f Fields
 	if n.Check(&f); f.Err() != nil {
@@ -210,8 +210,9 @@ func (s *Store) AddProvider(ctx context.Context, c Caller, n NewProvider) (p Pro
 	return p, err
 }
 
-// UpdateProvider changes a provider. It is Forbidden for all but Owners. A new host needs the
-// key again, because the stored key must not go to a host that nobody entered it for.
+// UpdateProvider changes a provider. It returns Forbidden unless the caller is an Owner. A new host
+// needs the key again, because the stored key must not be sent to a host for which nobody entered
+// it.
 func (s *Store) UpdateProvider(ctx context.Context, c Caller, name string, patch ProviderPatch) (
 	p Provider, err error) {
 	err = s.changeProviders(ctx, &c, func(tx Tx) error {
@@ -231,7 +232,7 @@ func (s *Store) UpdateProvider(ctx context.Context, c Caller, name string, patch
 			}
 			p.HasKey, p.KeyEnd = true, keyEnd(*patch.Key)
 		}
-		// The result of a test says nothing about another key or address.
+		// The result of a test is not valid for another key or address.
 		p.Test, p.UpdatedAt, p.Revision = nil, fromMillis(s.millis()), p.Revision+1
 		_, err = tx.Exec(`UPDATE model_providers SET base_url = ?, sealed = coalesce(?, sealed), key_end = ?,
 				context_window = ?, test = NULL, updated_at = ?, revision = ? WHERE id = ?`,
@@ -268,8 +269,8 @@ func sameOrigin(a, b string) bool {
 	return err == nil && other == nil && u.Scheme == v.Scheme && strings.EqualFold(u.Host, v.Host)
 }
 
-// RemoveProvider removes a provider with its key. It is Forbidden for all but Owners. It
-// returns a Conflict that names the users of its models, while there are any.
+// RemoveProvider removes a provider with its key. It returns Forbidden unless the caller is an
+// Owner. It returns a Conflict that names the users of its models, while there are any.
 func (s *Store) RemoveProvider(ctx context.Context, c Caller, name string) (p Provider, err error) {
 	err = s.changeProviders(ctx, &c, func(tx Tx) error {
 		if p, err = s.provider(ctx, tx, c.OrganizationID, name); err != nil {
@@ -314,10 +315,10 @@ func (s *Store) checkUnused(ctx context.Context, q querier, organizationID, name
 		strings.Join(titles, "”, “"), more)
 }
 
-// RecordProviderTest stores how the test of a provider ended, and the models that it listed;
-// nil keeps those of an earlier test. If chain is not empty and the organization has no
-// models of its own, chain becomes its models. Nothing is stored if the provider has changed
-// since it was read, because the test then says nothing about it.
+// RecordProviderTest stores the result of a test of a provider, and the models that it listed. If
+// models is nil, those of an earlier test are kept. If chain is not empty and the organization has
+// no models of its own, chain becomes its models. Nothing is stored if the provider has changed
+// since it was read, because the result is then not valid.
 func (s *Store) RecordProviderTest(ctx context.Context, c Caller, p Provider, t ProviderTest, models []ListedModel,
 	chain string) error {
 	t.Answer, t.Error = FirstRunes(t.Answer, maxTestText), FirstRunes(t.Error, maxTestText)
@@ -344,7 +345,7 @@ func (s *Store) RecordProviderTest(ctx context.Context, c Caller, p Provider, t 
 	})
 }
 
-// changeProviders runs a write of an Owner, and tells the runner afterwards.
+// changeProviders runs a write of an Owner, and increments the count of ModelChanges after it.
 func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx Tx) error) error {
 	err := s.write(ctx, func(tx Tx) error {
 		if err := s.allowNow(ctx, tx, c, ManageProviders); err != nil {
@@ -352,14 +353,14 @@ func (s *Store) changeProviders(ctx context.Context, c *Caller, change func(tx T
 		}
 		return change(tx)
 	})
-	// The count changes after the commit, so that a reader of the new count reads the new rows.
-	// It changes after an error, too: the commit may have happened all the same.
+	// The count changes after the commit, so that a reader of the new count reads the new rows. It
+	// also changes after an error, because the commit may have succeeded all the same.
 	s.modelChanges.Add(1)
 	return err
 }
 
-// setModels sets the chain of the caller's organization if may agrees to replace the present
-// one.
+// setModels sets the chain of the caller's organization if may reports that the present one may be
+// replaced.
 func (s *Store) setModels(ctx context.Context, tx Tx, c Caller, chain string, may func(was string) bool) error {
 	was, err := one(ctx, tx, scanString, `SELECT models FROM organizations WHERE id = ?`, c.OrganizationID)
 	if err != nil || !may(was) || was == chain {
@@ -380,8 +381,7 @@ func (s *Store) sealProviderKey(id, key string) (any, error) {
 	return sealed, err
 }
 
-// keyEnd returns what may be shown of a key: its last characters, if that leaves enough of it
-// secret.
+// keyEnd returns the last characters of a key for display, or "" if the key is too short.
 func keyEnd(key string) string {
 	if len(key) < 20 {
 		return ""

@@ -22,9 +22,8 @@ import (
 // Restore creates the data folder dir from a backup, and checks the database. It refuses a
 // folder that is not empty. If it fails, the folder is empty again.
 //
-// It extracts the database, files and workspaces alone. All else in a data folder, such as
-// the commands of MCP servers, is for its operator to write and never comes out of an
-// archive.
+// It extracts the database, files and workspaces alone. Other files of a data folder, such as the
+// commands of MCP servers, must be written by the operator and are never extracted.
 func Restore(ctx context.Context, dir string, r io.Reader) (err error) {
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s is not empty: a backup is restored into a new folder only", dir)
@@ -40,14 +39,15 @@ func Restore(ctx context.Context, dir string, r io.Reader) (err error) {
 	if err := root.Chmod(".", 0o700); err != nil { // an existing folder may be open to other users
 		return fmt.Errorf("restore: make %s private: %w", dir, err)
 	}
-	// A server would take a folder that is restored in part for a complete one.
+	// A server would treat a partly restored folder as a complete one.
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("restore: %w", err), emptyFolder(root))
 		}
 	}()
 	err = readBackup(r, func(h *tar.Header, t *tar.Reader) error {
-		// Before each file: a full disk would also stop the other programs of the machine.
+		// The room is checked before each file, because a full disk would also stop the other
+		// programs of the machine.
 		if err := checkRoom(root, h); err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func checkTrailer(z io.Reader) error {
 	return nil
 }
 
-// maxTrailer is how many bytes may follow the end of the tar: writers fill up blocks.
+// maxTrailer is the number of bytes that may follow the end of the tar, because writers fill up blocks.
 const maxTrailer = 1 << 20
 
 // emptyFolder removes the files that a restore has created.
@@ -120,25 +120,25 @@ func checkEntry(h *tar.Header) error {
 	return nil
 }
 
-// roomLeft is how many bytes stay free on the disk to which a backup is restored.
-const roomLeft = 16 << 20
+// reservedDisk is the number of bytes that stay free on the disk to which a backup is restored.
+const reservedDisk = 16 << 20
 
-// checkRoom returns an error if the disk has no room for one more file. A small archive
-// can expand to files without end.
+// checkRoom returns an error if the disk has no room for one more file. A small archive can expand
+// to very large files.
 func checkRoom(root *os.Root, h *tar.Header) error {
-	free, names, err := freeRoom(root.Name())
+	free, names, err := freeDisk(root.Name())
 	if err != nil {
 		return err
 	}
-	if h.Size > free-roomLeft || !names {
+	if h.Size > free-reservedDisk || !names {
 		return fmt.Errorf("the disk has no room for %q of %d bytes: %d are free", h.Name, h.Size, free)
 	}
 	return nil
 }
 
-// freeRoom returns how many bytes are free on the disk of a folder. names is false if it has
+// freeDisk returns how many bytes are free on the disk of a folder. names is false if it has
 // no room for the name of one more file.
-func freeRoom(dir string) (free int64, names bool, err error) {
+func freeDisk(dir string) (free int64, names bool, err error) {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
 		return 0, false, fmt.Errorf("look for room on the disk: %w", err)
@@ -167,8 +167,8 @@ func restoreFile(ctx context.Context, root *os.Root, h *tar.Header, t *tar.Reade
 	return f.Sync()
 }
 
-// An archiveReader reads an archive, and names its errors as damage: errors of the disk to
-// which it is copied look different.
+// An archiveReader reads an archive, and returns its errors as damage of the backup. So they differ
+// from errors of the disk to which the files are copied.
 type archiveReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -186,7 +186,8 @@ func (a *archiveReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// checkRestored returns an error unless the database is there, whole and one of ours.
+// checkRestored returns an error unless the database exists, is undamaged and is a database of this
+// program.
 func checkRestored(ctx context.Context, dir string) error {
 	database := filepath.Join(dir, databaseName)
 	if _, err := os.Stat(database); err != nil {

@@ -14,13 +14,13 @@ import (
 // repeat its request, and must get the result of the first one.
 const MinKeepTasks = idempotencyLife
 
-// How many tasks one transaction deletes. The number follows the time that a transaction takes,
+// The limits of one transaction. The number of tasks that it deletes depends on its duration,
 // because all other writes wait for it.
 const (
 	minPruned = 4
 	maxPruned = 256
 	pruneTime = 8 * time.Millisecond // that a transaction may take
-	pruneScan = 1000                 // ended tasks that one look finds
+	pruneScan = 1000                 // ended tasks that one query returns
 	day       = 24 * time.Hour
 )
 
@@ -31,10 +31,10 @@ type endedTask struct {
 }
 
 // PruneTasks deletes tasks that ended longer ago than keep, or than their worker's own setting
-// says, with all that belongs to them. It keeps tasks with a delivery or a mail that is still to
-// be sent, and tasks that have started others. A keep of 0 keeps the tasks of workers without a
+// says, with all that belongs to them. It keeps tasks with a delivery or a mail that is still to be
+// sent, and tasks that have started others. A keep of 0 keeps the tasks of workers without a
 // setting. It works in short transactions with pauses, until ctx ends or nothing is left, and
-// returns the number of deleted tasks. If the process dies, the next call continues.
+// returns the number of deleted tasks. After a crash, the next call continues.
 func (s *Store) PruneTasks(ctx context.Context, keep time.Duration) (n int64, err error) {
 	p := pruning{s: s, size: minPruned}
 	for worker := int64(0); ; {
@@ -66,8 +66,8 @@ type pruning struct {
 	failed error // of the first task that could not be deleted
 }
 
-// pruneWorker deletes the tasks of a worker that ended before a time. It looks at each task
-// once, so that those that are kept do not stop it.
+// pruneWorker deletes the tasks of a worker that ended before a time. It reads each task once, so
+// that the tasks that are kept do not block it.
 func (p *pruning) pruneWorker(ctx context.Context, worker, before int64) error {
 	var at endedTask
 	for {
@@ -138,16 +138,17 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A goneTasks holds what deleted tasks leave behind in the data folder.
-type goneTasks struct {
+// deletedTasks holds the files and folders of deleted tasks in the data folder.
+type deletedTasks struct {
 	tasks   int64
-	blobs   []string // SHA-256 of files, images and mails; others may have the same bytes
+	blobs   []string // SHA-256 of files, images and mails; other records may refer to the same bytes
 	folders []Folder // own folders
 }
 
 // prunable selects the tasks of a JSON array that can be deleted. The newest task and the newest
-// turn stay: their numbers would be used again, and positions in streams count by them. What a
-// turn has started stays until that turn ends, because a resumed turn asks for its result.
+// turn stay, because otherwise their numbers would be used again, and positions in streams contain
+// these numbers. A task that a turn has started stays until that turn ends, because a resumed turn
+// reads its result.
 const prunable = `SELECT k.num, k.id, (SELECT id FROM workers WHERE num = k.worker_num),
 		(SELECT id FROM organizations WHERE num = k.organization_num), k.own_folder
 	FROM json_each(?1) j CROSS JOIN tasks k ON k.num = j.value
@@ -169,8 +170,8 @@ const blobsOfTurns = `SELECT sha256 FROM files WHERE turn_num IN (SELECT value F
 	UNION ALL SELECT source_sha256 FROM outbound_emails
 		WHERE turn_num IN (SELECT value FROM json_each(?1)) AND source_sha256 IS NOT NULL`
 
-// deletionsOfTurns returns the statements that delete turns and all that refers to them. What
-// refers to other rows comes before them.
+// deletionsOfTurns returns the statements that delete turns and all that refers to them. Rows that
+// refer to other rows are deleted before them.
 func deletionsOfTurns() []string {
 	return []string{
 		`DELETE FROM webhook_executions WHERE delivery_num IN
@@ -200,14 +201,14 @@ func deletionsOfTasks() []string {
 }
 
 // deleteTasks deletes those of the tasks that can be deleted, in one transaction.
-func (s *Store) deleteTasks(ctx context.Context, list []endedTask, before int64) (gone goneTasks, err error) {
+func (s *Store) deleteTasks(ctx context.Context, list []endedTask, before int64) (gone deletedTasks, err error) {
 	var nums []int64
 	for _, t := range list {
 		nums = append(nums, t.num)
 	}
 	err = s.write(ctx, func(tx Tx) error {
-		gone = goneTasks{}
-		// The conditions are checked here, not before: a turn may have been added meanwhile.
+		gone = deletedTasks{}
+		// The conditions are checked in this transaction, because a turn may have been added meanwhile.
 		var deleted []int64
 		_, err := all(ctx, tx, func(row scanner) (struct{}, error) {
 			var num int64
@@ -229,7 +230,7 @@ func (s *Store) deleteTasks(ctx context.Context, list []endedTask, before int64)
 		return err
 	})
 	if err != nil {
-		return goneTasks{}, err
+		return deletedTasks{}, err
 	}
 	return gone, nil
 }
@@ -263,9 +264,9 @@ func jsonArray(nums []int64) string {
 	return string(text)
 }
 
-// removeFiles removes what deleted tasks leave in the data folder, unless others refer to it.
+// removeFiles removes the files and folders of deleted tasks, unless other records refer to them.
 // The sweep later removes files that this function cannot remove now, such as during a backup.
-func (s *Store) removeFiles(ctx context.Context, gone goneTasks) {
+func (s *Store) removeFiles(ctx context.Context, gone deletedTasks) {
 	if len(gone.blobs)+len(gone.folders) == 0 || !s.backups.TryLock() {
 		return
 	}
@@ -284,9 +285,9 @@ func (s *Store) removeFiles(ctx context.Context, gone goneTasks) {
 }
 
 // PruneAudit deletes at most limit entries of the audit log that are older than age, and returns
-// how many it deleted.
+// their number.
 func (s *Store) PruneAudit(ctx context.Context, age time.Duration, limit int) (int64, error) {
-	// The subquery bounds the rows that one call reads, also if nothing is old enough.
+	// The subquery bounds the rows that one call reads, even if no row is old enough.
 	return s.exec(ctx, `DELETE FROM audit_log WHERE created_at < ?
 		AND num IN (SELECT num FROM audit_log WHERE num > 0 ORDER BY num LIMIT ?)`, s.now().Add(-age).UnixMilli(), limit)
 }

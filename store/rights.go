@@ -6,8 +6,8 @@ import (
 	"errors"
 )
 
-// allowNow is Allow with the role that the caller has in this transaction. It sets c.Role to
-// that role. So a request fails if its Admin was demoted while it was under way.
+// allowNow is Allow with the role that the caller has in this transaction. It sets c.Role to that
+// role. So a request fails if its Admin was demoted after the request began.
 func (s *Store) allowNow(ctx context.Context, tx Tx, c *Caller, right Right) (err error) {
 	if err := s.roleNow(ctx, tx, c); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (s *Store) allowManaging(ctx context.Context, tx Tx, c *Caller, role Role) 
 	return c.Allow(ManageOwners)
 }
 
-// role returns the role of a user in an organization, or "" if they are no member.
+// role returns the role of a user in an organization, or "" if the user is not a member.
 func (s *Store) role(ctx context.Context, q querier, organizationID, userID string) (Role, error) {
 	role, err := one(ctx, q, scanString, `SELECT role FROM memberships WHERE organization_id = ? AND user_id = ?`,
 		organizationID, userID)
@@ -44,16 +44,16 @@ func (s *Store) role(ctx context.Context, q querier, organizationID, userID stri
 // does not exist or was deleted. It returns Forbidden if the worker is in another
 // organization, or if it is private and the caller is not invited.
 func (s *Store) visibleWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
-	w, err := s.seenWorker(ctx, q, c, id)
+	w, err := s.visibleOrDeletedWorker(ctx, q, c, id)
 	if err == nil && w.DeletedAt != nil {
 		return Worker{}, Errorf(NotFound, "no worker has that id")
 	}
 	return w, err
 }
 
-// seenWorker is visibleWorker, but it also returns deleted workers, because their tasks and
+// visibleOrDeletedWorker is visibleWorker, but it also returns deleted workers, because their tasks and
 // files stay readable.
-func (s *Store) seenWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
+func (s *Store) visibleOrDeletedWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
 	w, err := one(ctx, q, scanWorker, selectWorker, id)
 	if err != nil {
 		return Worker{}, notFound(err, "worker")
@@ -92,7 +92,7 @@ func (s *Store) allow(ctx context.Context, q querier, c Caller, w Worker) (Worke
 	if w.Visibility == Public || w.UserID == c.UserID || c.Role.manages() {
 		return w, nil
 	}
-	// The query is last, because most callers need none of it.
+	// The query is last, because most callers do not need it.
 	invited, err := one(ctx, q, scanBool, `SELECT EXISTS
 		(SELECT 1 FROM worker_members WHERE worker_id = ? AND user_id = ?)`, w.ID, c.UserID)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Store) visibleTask(ctx context.Context, q querier, c Caller, id string)
 	if err != nil {
 		return Task{}, Worker{}, err
 	}
-	w, err := s.seenWorker(ctx, q, c, t.WorkerID)
+	w, err := s.visibleOrDeletedWorker(ctx, q, c, t.WorkerID)
 	return t, w, err
 }
 

@@ -28,8 +28,7 @@ func FolderVersion(ctx context.Context, dir string) (int, error) {
 	return version, nil
 }
 
-// fileVersion returns the version of a database file. To open a file that does not exist would
-// create it.
+// fileVersion returns the version of a database file. SQLite would create a file that does not exist.
 func fileVersion(ctx context.Context, path string) (int, error) {
 	if _, err := os.Stat(path); err != nil {
 		return 0, err
@@ -37,12 +36,12 @@ func fileVersion(ctx context.Context, path string) (int, error) {
 	return sqlite.Version(ctx, path)
 }
 
-// RollBack puts the copy of the database that an upgrade from the given version has set aside in
-// the place of the newer database. It does nothing if the database is not newer. It returns where
-// the newer database is now, "" if nothing changed. What was written since the upgrade is only
-// there. It returns ErrLocked while a server has the folder open.
+// RollBack replaces a newer database by the copy that an upgrade from the given version has made.
+// It does nothing if the database is not newer. It returns the new path of the newer database, or
+// "" if nothing changed. Only the newer database has the writes since the upgrade. It returns
+// ErrLocked while a server has the folder open.
 //
-// A kill at any moment leaves the one database or the other, whole.
+// After a kill at any moment, the folder has one of the two databases, undamaged.
 func RollBack(ctx context.Context, dir string, version int) (kept string, err error) {
 	path := filepath.Join(dir, databaseName)
 	now, err := FolderVersion(ctx, dir)
@@ -59,7 +58,7 @@ func RollBack(ctx context.Context, dir string, version int) (kept string, err er
 		return "", errors.Join(fmt.Errorf("the copy %s from before the upgrade is missing or of another version %d",
 			aside, was), err)
 	}
-	// A log beside the file would be applied to the older database, and damage it.
+	// SQLite would apply a log beside the file to the older database, and damage it.
 	if err := sqlite.EmptyLog(ctx, path); err != nil {
 		return "", err
 	}
@@ -67,8 +66,8 @@ func RollBack(ctx context.Context, dir string, version int) (kept string, err er
 	if err := os.Remove(kept); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	// A link first, so that the name of the database exists at every moment: a folder without a
-	// database looks lost.
+	// A link is created first, so that the database file exists at every moment. A folder without
+	// one would be refused as lost.
 	if err := os.Link(path, kept); err != nil {
 		return "", err
 	}
@@ -90,5 +89,5 @@ func InUse(dir string) bool {
 	return errors.Is(err, ErrLocked)
 }
 
-// SyncFolder writes the names in a folder to the disk: renames are safe only then.
+// SyncFolder writes the names in a folder to the disk. Only then a rename survives a crash.
 func SyncFolder(dir string) error { return sqlite.SyncDir(dir) }

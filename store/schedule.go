@@ -44,14 +44,14 @@ type Schedule struct {
 	Input           string
 	Budget          Budget
 	When            When
-	NextRunAt       time.Time // for a paused schedule that repeats: when it would run
+	NextRunAt       time.Time // of a paused schedule that repeats: the time at which it would run
 	LastRunAt       *time.Time
 	Paused          bool
 	CreatedAt       time.Time
 
 	anchor time.Time // the start of the intervals; the only time of a one-time schedule
 	zone   string    // the zone in which NextRunAt was computed; '' if the cron expression names one
-	ended  bool      // it has fired for the last time, or was cancelled
+	ended  bool      // it has run for the last time, or was cancelled
 
 	runningTask int64 // num of the task of its last run; 0 once that has ended
 }

@@ -69,7 +69,7 @@ func (s *Store) after(c Schedule, t time.Time) (time.Time, error) {
 	case CronType:
 		expr, err := cron.Parse(c.When.Cron, s.zone)
 		if err != nil {
-			return time.Time{}, err // it was valid when it was stored; its time zone may be unknown by now
+			return time.Time{}, err // the expression was valid when it was stored, but its time zone may be unknown now
 		}
 		return expr.Next(t), nil
 	case Interval:
@@ -235,15 +235,15 @@ type SchedulePatch struct {
 	Paused *bool
 }
 
-// UpdateSchedule changes a schedule. A resumed one runs next at its first time after
-// now. A resumed one-time schedule whose time has passed runs at once.
+// UpdateSchedule changes a schedule. A resumed schedule runs next at its first time after now. A
+// resumed one-time schedule whose time has passed runs at once.
 func (s *Store) UpdateSchedule(ctx context.Context, c Caller, workerID, id string,
 	p SchedulePatch) (sch Schedule, err error) {
 	err = s.write(ctx, func(tx Tx) error {
 		if sch, err = s.schedule(ctx, tx, c, workerID, id); err != nil {
 			return err
 		}
-		// Decided before set changes the schedule.
+		// This is read before set changes the schedule.
 		resumed := sch.Paused && p.Paused != nil && !*p.Paused
 		set(&sch.Input, p.Input)
 		set(&sch.Budget, p.Budget)

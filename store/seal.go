@@ -30,8 +30,8 @@ func (s *Store) aead(purpose string) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// seal encrypts a secret with AES-256-GCM. purpose names the row that holds the secret.
-// unseal fails with another purpose, so nobody can swap the secrets of two rows.
+// seal encrypts a secret with AES-256-GCM. purpose names the row that holds the secret. unseal
+// fails for another purpose, so the secrets of two rows cannot be exchanged.
 func (s *Store) seal(purpose string, plain []byte) ([]byte, error) {
 	aead, err := s.aead(purpose)
 	if err != nil {

@@ -28,8 +28,7 @@ func (k *sealer) load(dir string) ([]byte, error) {
 	}
 	path := filepath.Join(dir, sealKeyName)
 	key, err := os.ReadFile(path)
-	// The key is on the disk before it seals anything. Otherwise a crash could lose what
-	// it sealed.
+	// The key is on the disk before it is used. Otherwise a crash could make sealed secrets unreadable.
 	if errors.Is(err, fs.ErrNotExist) {
 		key = make([]byte, 32)
 		_, _ = rand.Read(key) // it never fails
@@ -38,8 +37,8 @@ func (k *sealer) load(dir string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("key of secrets: %w", err)
 	}
-	// A cut file is refused and not replaced: a new key could open nothing that the old
-	// one sealed.
+	// A truncated file is refused and not replaced, because a new key cannot unseal the existing
+	// secrets.
 	if len(key) != 32 {
 		return nil, fmt.Errorf("key of secrets: %s has %d bytes and must have 32", sealKeyName, len(key))
 	}

@@ -16,8 +16,8 @@ const (
 	MaxSecretName  = 64      // characters
 	MaxSecretValue = 8 << 10 // bytes
 
-	// MinSecretValue is the shortest value, in bytes. The runner looks for values in the
-	// results of tools. It would find a short value in many harmless texts.
+	// MinSecretValue is the shortest value, in bytes. The runner searches the results of tools for
+	// values. It would find a short value in many harmless texts.
 	MinSecretValue = 8
 )
 
@@ -43,7 +43,7 @@ type NewSecret struct {
 
 const secretName pattern = `^[A-Za-z_][A-Za-z0-9_]*$`
 
-// Check notes in f the fields that break a rule.
+// Check adds to f the fields that break a rule.
 func (n NewSecret) Check(f *Fields) {
 	f.Check(len(n.Name) <= MaxSecretName && secretName.compiled().MatchString(n.Name), "name",
 		"must have 1 to %d letters, digits and underscores, and not begin with a digit", MaxSecretName)

@@ -14,11 +14,11 @@ import (
 	"journeyman/store/sqlite"
 )
 
-// This file holds what differs where the database is on a PostgreSQL server: see
-// Options.Database. The data folder then has the files and the workspaces alone, and the server
-// does for its database what the store otherwise does for a file: copies, checks, free space.
+// This file holds the code for databases on a PostgreSQL server: see Options.Database. The data
+// folder then has only the files and the workspaces. The operator and the server care for copies,
+// checks and free space of the database.
 
-// filledServer is the query whose result is whether a database on a server holds anything.
+// filledServer selects whether a database on a server has any data.
 const filledServer = `SELECT EXISTS (SELECT 1 FROM organizations)`
 
 // openServer opens the database of opt.Database.
@@ -85,7 +85,7 @@ func readServerNote(dir string) (instance, note string, err error) {
 	return strings.TrimSpace(instance), strings.TrimSpace(note), nil
 }
 
-// noteServer writes into the data folder which database belongs to it.
+// noteServer writes to the data folder the id of the database that belongs to it.
 func noteServer(ctx context.Context, dir string, db *postgres.DB) error {
 	instance, err := db.Instance(ctx)
 	if err != nil {
@@ -107,8 +107,8 @@ func noteServer(ctx context.Context, dir string, db *postgres.DB) error {
 	return sqlite.SyncDir(dir)
 }
 
-// refuseServerFolder returns an error if the database of the folder is on a server. An empty
-// database beside its files would look like a loss.
+// refuseServerFolder returns an error if the database of the folder is on a server. A new, empty
+// database beside these files would look like a loss of data.
 func refuseServerFolder(dir string) error {
 	instance, note, err := readServerNote(dir)
 	if err != nil || instance == "" {
@@ -138,8 +138,8 @@ func ExamineServer(ctx context.Context, url string) []Finding {
 // OnServer reports whether the database is on a PostgreSQL server.
 func (s *Store) OnServer() bool { return s.server != nil }
 
-// needsFile returns a Conflict if the database is not a file in the data folder. The error says
-// what the operator does instead.
+// needsFile returns a Conflict if the database is not a file in the data folder. The error contains
+// advice for the operator.
 func (s *Store) needsFile(what, instead string) error {
 	if s.file != nil {
 		return nil
@@ -148,8 +148,8 @@ func (s *Store) needsFile(what, instead string) error {
 		what, instead)
 }
 
-// pace returns the pace of work beside requests. It never pauses for a database on a server, whose
-// processors are others.
+// pace returns the pace of work beside requests. It never pauses for a database on a server, which
+// usually is another machine.
 func (s *Store) pace(ctx context.Context) *sqlite.Pace {
 	if s.file == nil {
 		return nil
@@ -157,16 +157,16 @@ func (s *Store) pace(ctx context.Context) *sqlite.Pace {
 	return s.file.Pace(ctx)
 }
 
-// BackupInstead says how the operator backs up a database that is on a server.
+// BackupInstead is the advice on how to back up a database on a server.
 const BackupInstead = "back it up with pg_dump, and copy the data folder after it"
 
-// serverPatience bounds how long a measurement waits for the server of the database.
-const serverPatience = 2 * time.Second
+// serverTimeout bounds the time that a measurement waits for the database server.
+const serverTimeout = 2 * time.Second
 
 // serverSize returns the size of the database on its server, in bytes, and 0 if the server does
 // not answer.
 func (s *Store) serverSize() int64 {
-	ctx, cancel := context.WithTimeout(context.Background(), serverPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), serverTimeout)
 	defer cancel()
 	size, err := s.server.Size(ctx)
 	if err != nil {

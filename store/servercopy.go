@@ -19,11 +19,11 @@ import (
 	"journeyman/store/sqlite"
 )
 
-// This file copies a database between the data folder and a PostgreSQL server. Nobody else may use
-// either. The copy is read again and compared with the original before it counts. A copy that was
-// interrupted is begun anew, or found whole, by the next call.
+// This file copies a database between the data folder and a PostgreSQL server. No other program may
+// use either of them. The copy is read again and compared with the original before it is used.
+// After an interruption, the next call repeats the copy, or finds it complete.
 
-// A ServerCopy says which database is copied.
+// A ServerCopy holds the arguments of a copy.
 type ServerCopy struct {
 	Dir      string // the data folder
 	Database string // the URL on the server
@@ -44,7 +44,7 @@ type CopyReport struct {
 const movedSuffix = ".moved"
 
 // ToServer copies the database file of the data folder to an empty database on a server. The file
-// then gets another name, so that no start can take it for the database.
+// then gets another name, so that no start uses it as the database.
 func (c ServerCopy) ToServer(ctx context.Context) (report CopyReport, err error) {
 	path := filepath.Join(c.Dir, databaseName)
 	if _, err := os.Stat(path); err != nil {
@@ -84,7 +84,8 @@ func (c ServerCopy) ToServer(ctx context.Context) (report CopyReport, err error)
 }
 
 // FromServer copies a database on a server to a new database file in the data folder. If the folder
-// has both the file and the note of the server, an earlier call was interrupted, and this one ends it.
+// has both the database file and the file serverName, an earlier call was interrupted, and this
+// call completes it.
 func (c ServerCopy) FromServer(ctx context.Context) error {
 	path, draft := filepath.Join(c.Dir, databaseName), filepath.Join(c.Dir, tempPrefix+"database"+tempSuffix)
 	look, err := postgres.Inspect(ctx, c.Database, filledServer)
@@ -124,7 +125,7 @@ func (c ServerCopy) FromServer(ctx context.Context) error {
 		if err := sqlite.EmptyLog(ctx, draft); err != nil {
 			return err
 		}
-		// The note goes last: until then, no start takes the folder for one or the other.
+		// The file serverName is removed last. Until then, every start refuses the folder.
 		if err := os.Rename(draft, path); err != nil {
 			return err
 		}
@@ -160,7 +161,7 @@ func (c ServerCopy) compareFile(ctx context.Context, file *sqlite.DB, tables []s
 	return c.compare(tables, sums, found, difference)
 }
 
-// removeDatabase removes a database file and what stands beside it.
+// removeDatabase removes a database file with its -wal and -shm files.
 func removeDatabase(path string) (err error) {
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if e := os.Remove(path + suffix); !errors.Is(e, fs.ErrNotExist) {
@@ -171,7 +172,8 @@ func removeDatabase(path string) (err error) {
 }
 
 // withBoth locks the data folder, opens both databases and calls fn. The tables are in the order in
-// which rows can be inserted. Once both are closed, it calls then, still under the lock.
+// which rows can be inserted. After both are closed, it calls the function then while it still
+// holds the lock.
 func (c ServerCopy) withBoth(ctx context.Context, path string,
 	fn func(file *sqlite.DB, server *postgres.DB, tables []sqlite.Table) error, then func() error) (err error) {
 	lock, err := sqlite.Lock(c.Dir)
@@ -232,13 +234,13 @@ func columnsOf(t sqlite.Table) (names []string) {
 	return names
 }
 
-// counted reports whether the server counts up the rows of a table.
+// counted reports whether the server generates the num of new rows of a table.
 func counted(t sqlite.Table) bool {
 	return slices.ContainsFunc(t.Columns, func(c sqlite.Column) bool { return c.Name == "num" })
 }
 
-// readFile reads a table of a database file. It adds up the rows, in the form in which the server
-// stores them, and calls row with each unless row is nil.
+// readFile reads a table of a database file. It adds the rows to sums, in the form in which the
+// server stores them, and calls row with each of them, unless row is nil.
 func readFile(ctx context.Context, q engine.Querier, t sqlite.Table, sums map[string]rowSum, report *CopyReport,
 	row func(values []any) error) error {
 	rows, err := q.Query(ctx, `SELECT `+strings.Join(columnsOf(t), ", ")+` FROM `+t.Name)
@@ -280,7 +282,8 @@ func (r *CopyReport) add(t sqlite.Table, values []any, c sqlite.Column) {
 	}
 }
 
-// blobMark begins the digits of bytes in a column of the type ANY, which is a text on the server.
+// blobMark precedes the hexadecimal digits of bytes in a column of type ANY, which the server
+// stores as text.
 const blobMark = "\x01"
 
 // onServer returns a value in the form in which the server stores it.
@@ -419,8 +422,8 @@ type rowSum struct {
 	sum  [2]uint64
 }
 
-// add adds a row. Each value is preceded by its type and length, so that no two rows are equal but by
-// their values.
+// add adds a row. Each value is preceded by its type and length, so that only equal rows have equal
+// encodings.
 func (s *rowSum) add(values []any) {
 	h := sha256.New()
 	for _, v := range values {

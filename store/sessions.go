@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// How long a session lives without use, and at most.
+// The lifetimes of a session: without use, and in total.
 const (
 	SessionIdle     = 14 * 24 * time.Hour
 	SessionLifetime = 90 * 24 * time.Hour
@@ -25,7 +25,7 @@ type Session struct {
 	RemoteAddr string // at sign-in
 	CreatedAt  time.Time
 	LastUsedAt time.Time // to the minute
-	ExpiresAt  time.Time // moves on with use
+	ExpiresAt  time.Time // is moved forward by use
 }
 
 const sessionColumns = `id, user_agent, remote_addr, created_at, last_used_at, expires_at`
@@ -36,9 +36,8 @@ func scanSession(row scanner) (v Session, err error) {
 	return v, err
 }
 
-// CreateSession signs the caller in, in the organization that they looked at last. It
-// returns the session's token, which is not stored. It is Forbidden for a user who is
-// in no organization.
+// CreateSession signs the caller in, in the organization that they looked at last. It returns the
+// session's token, which is not stored. It returns Forbidden for a user who is in no organization.
 func (s *Store) CreateSession(ctx context.Context, c Caller, userAgent string) (token string, err error) {
 	token = newSecret("jms_")
 	err = s.write(ctx, func(tx Tx) error {
@@ -87,9 +86,9 @@ const selectSession = `
 	JOIN memberships m ON m.organization_id = v.organization_id AND m.user_id = v.user_id
 	WHERE v.hash = ? AND v.expires_at > ?`
 
-// SessionIdentity returns the identity and the id of the session with that token.
-// Unknown and ended sessions, and those of users who have left the organization, are
-// Unauthorized alike.
+// SessionIdentity returns the identity and the id of the session with that token. It returns the
+// same Unauthorized error for unknown and ended sessions, and for users who have left the
+// organization.
 func (s *Store) SessionIdentity(ctx context.Context, token string) (id Identity, sessionID string, err error) {
 	now := s.millis()
 	id.Trigger = TriggerUI
@@ -139,8 +138,8 @@ func (s *Store) EndOtherSessions(ctx context.Context, c Caller, id string) error
 	})
 }
 
-// SwitchOrganization makes a session of the caller look at another organization. It
-// is Forbidden if the caller is no member there.
+// SwitchOrganization changes the organization that a session of the caller shows. It returns
+// Forbidden if the caller is not a member there.
 func (s *Store) SwitchOrganization(ctx context.Context, c Caller, sessionID, organizationID string) error {
 	n, err := s.exec(ctx, `UPDATE sessions SET organization_id = ?1 WHERE id = ?2 AND user_id = ?3
 		AND EXISTS (SELECT 1 FROM memberships WHERE organization_id = ?1 AND user_id = ?3)`,

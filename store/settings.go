@@ -20,14 +20,13 @@ type WorkerSettings struct {
 	Model         string    // such as "openai:gpt-5-mini"; '' for the server's
 	ApprovalTools []string  // names of tools whose calls wait for an approval
 	MCPTools      []string  // tools of MCP servers: "server" for all its tools, or "server.tool"
-	Tools         ToolRules // the calls that turns may make; nil: every tool
-	StrangerTools ToolRules // of Tools, those for turns of strangers; nil: the runner's default
+	Tools         ToolRules // tools that turns may call; nil: every tool
+	StrangerTools ToolRules // subset of Tools for turns of strangers; nil: the runner's default
 }
 
 const toolName pattern = `^[A-Za-z0-9_.-]{1,128}$`
 
-// Check notes in f the settings that break a limit. The store cannot tell whether a model
-// exists.
+// Check adds to f the settings that break a limit. The store cannot tell whether a model exists.
 func (s WorkerSettings) Check(f *Fields) {
 	checkLine(f, "model", s.Model, MaxModelName)
 	checkNames(f, "approvalTools", s.ApprovalTools, MaxApprovalTools, toolName.compiled(),
@@ -60,8 +59,7 @@ func (s *WorkerSettings) columns() []any {
 	return []any{asText{&s.Model}, (*nameList)(&s.ApprovalTools), (*nameList)(&s.MCPTools), &s.Tools, &s.StrangerTools}
 }
 
-// listed returns the settings with empty lists in place of nil, as a worker that is read
-// from the database has them.
+// listed returns the settings with empty lists instead of nil, as they are read from the database.
 func (s WorkerSettings) listed() WorkerSettings {
 	for _, names := range []*[]string{&s.ApprovalTools, &s.MCPTools} {
 		if *names == nil {
@@ -74,7 +72,7 @@ func (s WorkerSettings) listed() WorkerSettings {
 // A nameList is a list of names that a column holds as a JSON array.
 type nameList []string
 
-// noNames is an empty list in a column. Nearly all rows have it, so it is not decoded.
+// noNames is an empty list in a column. Nearly all rows have this value, so it is not decoded.
 const noNames = "[]"
 
 // Scan reads the list from a column. An empty list is not nil.
@@ -83,7 +81,7 @@ func (l *nameList) Scan(src any) error {
 	if src == noNames {
 		return nil
 	}
-	text, _ := src.(string) // another type is an error: "" is no JSON
+	text, _ := src.(string) // for another type, "" causes an error of the decoder
 	return json.Unmarshal([]byte(text), l)
 }
 

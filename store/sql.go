@@ -21,14 +21,13 @@ type querier = engine.Querier
 // A scanner is a row that can be read.
 type scanner interface{ Scan(dest ...any) error }
 
-// scannerFunc makes a function a scanner, so that a query may have more columns
-// than the function that scans a record knows.
+// scannerFunc is a function as a scanner. With it, a query can have columns besides those of a record.
 type scannerFunc func(dest ...any) error
 
 // Scan calls f.
 func (f scannerFunc) Scan(dest ...any) error { return f(dest...) }
 
-// all runs a query and returns the value that scan makes of each row.
+// all runs a query and returns the results of scan for each row.
 func all[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
 	rows, err := q.Query(ctx, query, args...)
 	if err != nil {
@@ -46,8 +45,8 @@ func all[T any](ctx context.Context, q querier, scan func(scanner) (T, error), q
 	return list, Unavailable(q.Note(rows.Err()))
 }
 
-// one runs a query and returns the value that scan makes of the first row. Without
-// a row it returns sql.ErrNoRows.
+// one runs a query and returns the result of scan for the first row. Without a row it returns
+// sql.ErrNoRows.
 func one[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) (T, error) {
 	var zero T
 	rows, err := q.Query(ctx, query, args...)
@@ -90,8 +89,8 @@ func refuseIf(ctx context.Context, q querier, refusal error, query string, args 
 	return err
 }
 
-// noRow returns instead, which may be nil, if err says that a query found no row. It
-// returns any other err as it is.
+// noRow returns instead, which may be nil, if err is sql.ErrNoRows. It returns any other err as it
+// is.
 func noRow(err, instead error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return instead
@@ -116,8 +115,8 @@ func nullable[T comparable](v T) any {
 // fromMillis returns the time that the database stores as Unix milliseconds.
 func fromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// The types below are destinations of columns that need a conversion of ours:
-// they are sql.Scanners. Each sets the variable to which it points.
+// The types below are sql.Scanners for columns that need a conversion. Each sets the variable to
+// which it points.
 
 // asTime reads Unix milliseconds. NULL becomes the zero time.
 type asTime struct{ to *time.Time }

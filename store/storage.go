@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// A Storage is what the data folder holds, in bytes. Measuring it reads the whole database, so
-// pages show the newest measurement: see MeasureStorage.
+// Storage is the size of the parts of the data folder, in bytes. A measurement reads the whole
+// database, so pages show the newest measurement: see MeasureStorage.
 type Storage struct {
 	At         time.Time     // of the measurement; zero before the first
 	Kinds      []StorageKind // of the database, in the order of StorageKinds
@@ -13,7 +13,7 @@ type Storage struct {
 	Workspaces int64
 }
 
-// A StorageKind is a part of the database. It is an id, not a text for people.
+// A StorageKind is a part of the database with its size. Kind is an id, not a text for people.
 type StorageKind struct {
 	Kind  string // tasks, deliveries, mail, files, other or free
 	Bytes int64
@@ -24,7 +24,7 @@ const (
 	StorageTasks      = "tasks"
 	StorageDeliveries = "deliveries"
 	StorageMail       = "mail"
-	StorageFiles      = "files" // their rows: the bytes lie in the data folder
+	StorageFiles      = "files" // rows of files, without their contents
 	StorageOther      = "other"
 	StorageFree       = "free"
 )
@@ -60,7 +60,7 @@ func storageKind(table string) string {
 	return StorageOther
 }
 
-// A Pruned is what the newest pruning deleted.
+// Pruned is the result of the newest pruning.
 type Pruned struct {
 	At         time.Time // zero before the first
 	Tasks      int64

@@ -1,13 +1,12 @@
-// Package store keeps everything Journeyman knows: organizations, workers, tasks,
-// turns and their journal, in one SQLite file or on a PostgreSQL server, and the bytes of files in the
-// data folder.
-// It holds the records, the queries, the rules of who may see what, and every
-// state change, each named for what happens.
+// Package store keeps all data of Journeyman: organizations, workers, tasks, turns and their
+// journal in one SQLite file or on a PostgreSQL server, and the contents of files in the data
+// folder. It holds the records, the queries, the access rules, and every state change, each named
+// for what happens.
 //
-// It is the only package that knows SQL. Of this module it imports only the engine and
-// the cron expressions. A write that has returned is committed, and survives kill -9 and
-// power loss. The store starts no work and sends nothing: the runner and the handlers
-// act on its rows.
+// It is the only package that knows SQL. Of this module it imports only the database engines, the
+// cron expressions and the histograms. A write that has returned is committed, and survives kill -9
+// and power loss. The store starts no work and sends nothing: the runner and the handlers act on
+// its rows.
 package store
 
 import (
@@ -31,7 +30,7 @@ type Store struct {
 	server *postgres.DB // nil if the database is a file in the data folder
 	now    func() time.Time
 	zone   *time.Location // of cron schedules that name none
-	close  func() error   // the first call closes the folder; others return the same result
+	close  func() error   // closes the folder once; every call returns the same result
 
 	waiting  waiting // turns with status pending
 	fair     fairness
@@ -59,10 +58,10 @@ type Store struct {
 	full        fullStart // owned by Open, then by the caller of WatchDisk
 	gate        gate      // refuses writes while the store is read-only
 	maintenance maintenance
-	naming      sync.Mutex // held while a blob gets its name, or loses it
-	durable     sync.Map   // folders of blobs whose own names are on the disk for good
+	naming      sync.Mutex // held while a blob is renamed or removed
+	durable     sync.Map   // folders of blobs whose names are durably on the disk
 
-	keptUntil time.Time // the sweep leaves what is not newer: see begunAnew
+	keptUntil time.Time // the sweep spares files that are not newer: see begunAnew
 
 	backups   sync.Mutex // held by the one backup or sweep under way
 	nextBlobs int        // the folder of blobs to sweep next; guarded by backups
@@ -72,9 +71,9 @@ type Store struct {
 // Dir returns the path of the data folder.
 func (s *Store) Dir() string { return s.dir }
 
-// Ping reports whether the database is sound, as far as anybody knows, and can be written.
+// Ping returns an error if the database cannot be written, or if damage was found.
 func (s *Store) Ping(ctx context.Context) error {
-	// SQLite writes the page even though no value changes, so a full disk is found out.
+	// SQLite writes the page although no value changes, so a full disk causes an error.
 	_, err := s.exec(ctx, `UPDATE runners SET expires_at = expires_at`)
 	return err
 }
@@ -83,14 +82,14 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) Writable() error { return s.WritableIn(context.Background()) }
 
 // WritableIn returns nil, or the error with which the store refuses a write with this context now.
-// They differ in maintenance: see DuringMaintenance.
+// In maintenance, the result depends on the context: see DuringMaintenance.
 func (s *Store) WritableIn(ctx context.Context) error {
 	why := s.gate.closed.Load()
 	if why != nil && isDuringMaintenance(ctx) {
 		why = s.gate.strict.Load()
 	}
 	if why == nil {
-		return nil // not why, which would be an error that is not nil
+		return nil // not why: a nil *Error in an error is not nil
 	}
 	return why
 }
@@ -106,15 +105,15 @@ func (s *Store) writeIn(ctx context.Context, mode engine.Mode, fn func(tx Tx) er
 	if err := s.WritableIn(ctx); err != nil {
 		return err
 	}
-	// A write to a damaged file can destroy what is still sound. It would be lost anyway once
-	// the operator restores a backup.
+	// A write to a damaged file can destroy undamaged data. It would also be lost when the operator
+	// restores a backup.
 	if err := s.Damage(); err != nil {
 		return Unavailable(err)
 	}
 	return s.unavailable(s.db.Write(ctx, mode, fn))
 }
 
-// unavailable is Unavailable for errors of writes. It remembers those that found no room.
+// unavailable is Unavailable for errors of writes. It also records errors of a full disk.
 func (s *Store) unavailable(err error) error {
 	if sqlite.IsFull(err) {
 		s.disk.noteFull()
@@ -137,7 +136,7 @@ var ErrLocked = sqlite.ErrLocked
 // millis returns the present time as the database stores it.
 func (s *Store) millis() int64 { return s.now().UnixMilli() }
 
-// snapshot calls fn, whose queries all see the database of one moment.
+// snapshot calls fn, whose queries all see the same state of the database.
 func (s *Store) snapshot(ctx context.Context, fn func(q querier) error) error {
 	return s.db.Snapshot(ctx, fn)
 }
@@ -151,22 +150,22 @@ type Counters struct {
 	Cost                                      atomic.Int64 // nano-dollars
 	AttemptsSucceeded, AttemptsFailed         atomic.Int64 // of webhook deliveries
 	EmailsReceived                            atomic.Int64 // counted once for each worker that a mail addresses
-	EmailsAccepted, EmailsHeld, EmailsIgnored atomic.Int64 // of those received, by what became of them
+	EmailsAccepted, EmailsHeld, EmailsIgnored atomic.Int64 // of those received, by status
 	EmailsRefused                             atomic.Int64 // answered with an error; the mail server counts them
 	EmailsSent, EmailsFailed, EmailsRetried   atomic.Int64 // attempts to send a mail, by their result
 	TasksPruned, DeliveriesPruned             atomic.Int64
 	SpaceReturned                             atomic.Int64 // bytes of the database file
 }
 
-// Counters returns the counters themselves: they go on counting.
+// Counters returns a pointer to the live counters.
 func (s *Store) Counters() *Counters { return &s.counters }
 
-// WriteStats returns the engine's counters of transactions: they go on counting.
+// WriteStats returns the engine's live counters of transactions.
 func (s *Store) WriteStats() *engine.Stats { return s.db.Stats() }
 
-// OnChange sets the function that is called after a commit that changed records of an
-// organization. It says which kind changed and no more, so that watchers must read the
-// records through the access checks. fn must not block: the writer waits for it.
+// OnChange sets the function that is called after a commit that changed records of an organization.
+// fn gets only the kind of records, so that watchers must read the records with the access checks.
+// fn must not block: the writer waits for it.
 func (s *Store) OnChange(fn func(organizationID string, what Change)) { s.onChange.Store(&fn) }
 
 // tell reports a change of a kind of records, once it is committed.

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// orphanAge is how long bytes and folders stay that nothing refers to. The request or
-	// tool call that brought them either refers to them within this time, or never does.
+	// orphanAge is the time for which bytes and folders without a reference are kept. The request
+	// or tool call that stored them adds a reference within this time, or never.
 	orphanAge = 24 * time.Hour
 
 	// One call sweeps only a small part of everything, so that no call takes long.
@@ -21,11 +21,10 @@ const (
 	sweptOwnFolders  = 1000
 )
 
-// SweepBlobs removes bytes that nothing refers to, such as the files of refused requests
-// and of forgotten mail. Each call continues where the last one stopped and looks at a
-// small part: blobFolders/sweptBlobFolders calls look at everything. It returns how many
-// blobs it removed. It does nothing while a backup runs, and removes nothing that the store takes no
-// write for: see WritableIn.
+// SweepBlobs removes bytes that nothing refers to, such as the files of refused requests and of
+// forgotten mail. Each call continues where the last one stopped and looks at a small part:
+// blobFolders/sweptBlobFolders calls look at everything. It returns the number of removed blobs. It
+// does nothing while a backup runs, and stops when the store refuses writes: see WritableIn.
 func (s *Store) SweepBlobs(ctx context.Context) (n int64, err error) {
 	if !s.backups.TryLock() {
 		return 0, nil
@@ -64,10 +63,10 @@ func readDir(dir string) ([]os.DirEntry, error) {
 	return entries, err
 }
 
-// sweepBlob removes a blob unless something refers to it, or soon may.
+// sweepBlob removes a blob unless a row refers to it, or may do so soon.
 func (s *Store) sweepBlob(ctx context.Context, sha string) (removed bool, err error) {
 	if b, err := hex.DecodeString(sha); err != nil || len(b) != 32 {
-		return false, nil // some other program's file
+		return false, nil // a file of another program
 	}
 	if old, err := s.isOldBlob(sha); err != nil || !old {
 		return false, err
@@ -81,7 +80,7 @@ func (s *Store) sweepBlob(ctx context.Context, sha string) (removed bool, err er
 	}
 	s.naming.Lock()
 	defer s.naming.Unlock()
-	// A request that has brought the same bytes since then has renewed the blob's time.
+	// A request that has stored the same bytes since then has renewed the blob's time.
 	if old, err := s.isOldBlob(sha); err != nil || !old {
 		return false, err
 	}
@@ -91,8 +90,7 @@ func (s *Store) sweepBlob(ctx context.Context, sha string) (removed bool, err er
 	return true, os.Remove(s.blobPath(sha))
 }
 
-// isOldBlob reports whether a blob exists and no request has brought its bytes for
-// orphanAge.
+// isOldBlob reports whether a blob exists and no request has stored its bytes for orphanAge.
 func (s *Store) isOldBlob(sha string) (bool, error) {
 	info, err := os.Stat(s.blobPath(sha))
 	if errors.Is(err, os.ErrNotExist) {
@@ -160,7 +158,7 @@ func (s *Store) ownFoldersAfter(after [2]string, limit int) (list [][2]string, e
 	return list, err
 }
 
-// sweepOwnFolder removes a folder unless its task exists, or soon may.
+// sweepOwnFolder removes a folder unless its task exists, or may exist soon.
 func (s *Store) sweepOwnFolder(ctx context.Context, workerID, name string) (removed bool, err error) {
 	taskID := taskOfFolder(name)
 	if taskID == "" {

@@ -29,7 +29,7 @@ type Task struct {
 	ID              string
 	OrganizationID  string
 	WorkerID        string
-	CreatedByUserID string // '' if a stranger's mail began it
+	CreatedByUserID string // '' if the mail of a stranger created it
 	Title           string
 	Status          Status
 	TriggeredBy     Trigger

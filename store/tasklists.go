@@ -2,15 +2,15 @@ package store
 
 import "context"
 
-// This file holds what pages show of many tasks at once. Each query has a bound that does
-// not depend on how many tasks there are.
+// This file holds the queries of pages that show many tasks. The cost of each query has a limit
+// that does not depend on the number of tasks.
 
 // MaxCounted is the highest count in TaskCounts.
 const MaxCounted = 100
 
 // TaskCounts are numbers of tasks that the caller may see, each at most MaxCounted.
 type TaskCounts struct {
-	Running int64 // tasks that do something now: those that wait for somebody are left out
+	Running int64 // tasks at work now, without those that wait
 	Queued  int64
 	Failed  int64
 }

@@ -66,7 +66,7 @@ func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, strin
 		return nil, "", err
 	}
 	if q.WorkerID != "" {
-		if _, err := s.seenWorker(ctx, s.db, c, q.WorkerID); err != nil {
+		if _, err := s.visibleOrDeletedWorker(ctx, s.db, c, q.WorkerID); err != nil {
 			return nil, "", err
 		}
 	}
@@ -79,8 +79,8 @@ func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, strin
 	at, num := q.position(&f)
 	args := []any{c.OrganizationID, start, after, at, num}
 	limit := pageLimit(q.Limit)
-	// The first subquery is the outer loop, so its order is the result's. The joins cost less than
-	// the subqueries of taskColumns, which open their tables again for each row.
+	// The first subquery is the outer loop, so its order is the order of the result. The joins cost
+	// less than the subqueries of taskColumns, which open their tables again for each row.
 	rows, err := all(ctx, s.db, scanTask, `SELECT num, id, w_organization, w_id, coalesce(u_id, ''), `+taskValues+`
 		FROM (SELECT *`+from+`LIMIT ?6) t
 		CROSS JOIN (SELECT num w_num, id w_id, organization_id w_organization, visibility w_visibility, user_id w_user
@@ -102,7 +102,7 @@ func (s *Store) Tasks(ctx context.Context, c Caller, q TaskQuery) ([]Task, strin
 		`SELECT created_at || ' ' || num`+from+`LIMIT 1 OFFSET ?6`, append(args, scanned(q.Scan)-1)...)
 }
 
-// position returns the creation time and the num below which the page begins.
+// position returns the creation time and the num at which the page begins, exclusive.
 func (q TaskQuery) position(f *Fields) (at, num int64) {
 	return q.scope().readTime(f, q.Cursor, q.CreatedBefore)
 }
@@ -118,7 +118,7 @@ func (q TaskQuery) listed() (from, start string) {
 		index, column, start = "tasks_waiting", "waits_for = ?2", string(q.WaitingFor)
 	case q.WorkerID != "":
 		index, column, start = "tasks_by_worker", "worker_num = (SELECT num FROM workers WHERE id = ?2)", q.WorkerID
-	case q.Status != "" && q.Status != Completed: // most tasks are: their list is that of all tasks
+	case q.Status != "" && q.Status != Completed: // most tasks are completed, so their list is the list of all tasks
 		index, column, start = "tasks_by_status", "status = ?2 AND status <> 'completed'", string(q.Status)
 	case q.TriggeredBy != "":
 		index, column, start = "tasks_by_trigger", "triggered_by = ?2", string(q.TriggeredBy)
@@ -129,7 +129,7 @@ func (q TaskQuery) listed() (from, start string) {
 		AND created_at > ?3 AND (created_at, num) < (?4, ?5) ORDER BY created_at DESC, num DESC `, start
 }
 
-// Check notes in f the filters whose values cannot be.
+// Check adds to f the filters with invalid values.
 func (q TaskQuery) Check(f *Fields) {
 	checkLine(f, "q", q.Text, maxQueryText)
 	q.position(f)
@@ -159,16 +159,16 @@ func (s *Store) addTurn(tx Tx, taskNum int64, runs bool) error {
 	return err
 }
 
-// setRunning stores whether a turn of the task is running. A suspended turn is.
+// setRunning stores whether a turn of the task is running. A suspended turn counts as running.
 func (s *Store) setRunning(tx Tx, organizationID string, taskNum int64, running bool) error {
 	s.tell(tx, organizationID, ChangedTasks)
 	_, err := tx.Exec(`UPDATE tasks SET running = ?, waits_for = NULL WHERE num = ?`, running, taskNum)
 	return err
 }
 
-// settleTask adds turns that end together to their task's row, and returns the task's
-// state after that. ended is ordered by seq. ran reports whether the first of them was
-// running, and cost is the cost of its last step.
+// settleTask adds turns that end together to their task's row, and returns the task's state after
+// that. ended is ordered by seq. ran reports whether the first of them was running. cost is the
+// cost of its last step.
 func (s *Store) settleTask(tx Tx, ended []Turn, ran bool, cost int64) (st taskState, err error) {
 	var duration int64
 	for _, t := range ended {

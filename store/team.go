@@ -55,8 +55,8 @@ func (s *Store) StartChild(ctx context.Context, p CallPlace, n NewTurn) (a Accep
 	return a, err
 }
 
-// mayStart returns an error if a call may not start the turn n. Otherwise it sets the
-// caller's role, the channel and the asker in n.
+// mayStart returns an error unless a call may start the turn n. It sets the caller's role, the
+// channel and the asker in n.
 func (s *Store) mayStart(ctx context.Context, tx Tx, p CallPlace, n *NewTurn) error {
 	var runnerID, asker string
 	var aborted, ended bool
@@ -82,7 +82,7 @@ func (s *Store) mayStart(ctx context.Context, tx Tx, p CallPlace, n *NewTurn) er
 	case left:
 		return Errorf(Forbidden, "who gave the instruction has left the organization")
 	case n.TaskID != "":
-		// The task might wait for this very turn, and neither would ever go on.
+		// The task might wait for this turn, and then both would wait for ever.
 		return Errorf(Conflict, "a worker that runs inside a turn gets a new task: leave task out")
 	case p.Turn.Depth >= MaxDepth:
 		return Errorf(Conflict, "workers may run each other %d deep, and this turn is that deep: do the work yourself",
@@ -177,8 +177,8 @@ func (s *Store) TurnCaller(ctx context.Context, t Turn) (c Caller, err error) {
 // maxNamedPages bounds the search for a worker by its title.
 const maxNamedPages = 20
 
-// WorkerNamed returns the worker with that id or title, if the caller may see it. The case
-// of a title does not matter. It returns a Conflict if several workers have the title.
+// WorkerNamed returns the worker with that id or title, if the caller may see it. Titles are
+// compared without regard to case. It returns a Conflict if several workers have the title.
 func (s *Store) WorkerNamed(ctx context.Context, c Caller, name string) (Worker, error) {
 	if isServerID("wrk", name) {
 		return s.visibleWorker(ctx, s.db, c, name)
@@ -258,7 +258,7 @@ func (s *Store) CallOfToken(ctx context.Context, token string) (p CallPlace, ok 
 		return p, false, nil //nolint:nilerr // no token of this server
 	}
 	p.Turn.ID = fields[0]
-	// Making the token again is the check: a token in any other notation differs.
+	// The check is to make the token again, so a token in another notation is refused.
 	own, err := s.CallToken(p)
 	if err != nil || !hmac.Equal([]byte(own), []byte(token)) {
 		return p, false, err

@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// IsBlank reports whether a text shows nothing: it has only spaces, or characters
-// that have no shape of their own.
+// IsBlank reports whether a text has only spaces and invisible characters.
 func IsBlank(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }) < 0
 }
@@ -24,20 +23,21 @@ func FirstRunes(text string, n int) string {
 	return text
 }
 
-// checkName notes in f a name that shows nothing, is too long or has a NUL character.
+// checkName adds an error to f if a name is blank, is too long or has a NUL character.
 func checkName(f *Fields, path, name string, most int) {
 	f.Check(name != "" && utf8.RuneCountInString(name) <= most, path, "must have 1 to %d characters", most)
 	f.Check(name == "" || !IsBlank(name), path, "must not be blank")
 	checkNUL(f, path, name)
 }
 
-// checkLine notes in f a text that is too long or has a NUL character.
+// checkLine adds an error to f if a text is too long or has a NUL character.
 func checkLine(f *Fields, path, text string, most int) {
 	f.Check(utf8.RuneCountInString(text) <= most, path, "must have at most %d characters", most)
 	checkNUL(f, path, text)
 }
 
-// checkNUL notes in f a text with a NUL character: many programs take it for the end.
+// checkNUL adds an error to f if a text has a NUL character, which many programs take for the end
+// of the text.
 func checkNUL(f *Fields, path, text string) {
 	f.Check(!strings.Contains(text, "\x00"), path, "must not have a NUL character")
 }

@@ -99,7 +99,7 @@ func ParseToolRules(raw []byte) (rules ToolRules, err error) {
 // Scan reads the rules from a column; NULL becomes nil.
 func (l *ToolRules) Scan(src any) (err error) {
 	*l = nil
-	var text sql.NullString // of another type too: nil would permit every tool
+	var text sql.NullString // reads any type, because nil would permit every tool
 	if err = text.Scan(src); err == nil && text.Valid {
 		*l, err = ParseToolRules([]byte(text.String))
 	}
@@ -143,7 +143,7 @@ func (l ToolRules) check(f *Fields, path string) {
 	}
 }
 
-// wrong returns what is wrong with the arguments of a rule, or "".
+// wrong returns the error in the arguments of a rule, or "".
 func (r ToolRule) wrong() string {
 	switch {
 	case r.Hosts != nil && r.Tool != HostsTool:
@@ -165,9 +165,9 @@ func (r ToolRule) wrong() string {
 	return wrongHosts(r.Hosts)
 }
 
-// wrongHosts returns what is wrong with a list of hosts, or "".
+// wrongHosts returns the error in a list of hosts, or "".
 func wrongHosts(hosts []string) string {
-	// A host is checked as it will be compared: HostName must accept it.
+	// A host is compared in the form that HostName returns, so HostName must accept it.
 	for _, h := range hosts {
 		if _, err := HostName(strings.TrimPrefix(h, "*.")); err != nil || !ruleHost.compiled().MatchString(h) {
 			return fmt.Sprintf("%q is no host: write example.com, or *.example.com for its subdomains, "+
@@ -182,7 +182,7 @@ func wrongHosts(hosts []string) string {
 func HostName(host string) (string, error) {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	for i := range len(host) {
-		if host[i] >= 0x80 { // only then: IDNA refuses names that DNS allows, such as with "_"
+		if host[i] >= 0x80 { // only for such names, because IDNA refuses names that DNS permits, such as names with "_"
 			return idna.Lookup.ToASCII(host)
 		}
 	}

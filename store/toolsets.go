@@ -21,7 +21,7 @@ func (s *Store) KeepToolset(ctx context.Context, c Claim, toolset json.RawMessag
 		_, err := tx.Exec(`INSERT INTO turn_offers (turn_num, hash) SELECT num, ? FROM turns
 			WHERE num = ? AND status = 'running' AND runner_id = ?
 			ON CONFLICT (turn_num) DO NOTHING`, hash, c.Num, c.RunnerID)
-		return err // of a lost claim nothing is stored; the runner's next write fails
+		return err // nothing is stored if the claim is lost; the runner's next write then fails
 	})
 }
 

@@ -83,10 +83,10 @@ type Turn struct {
 	TriggeredBy     Trigger
 	Input           string
 	Budget          Budget
-	Envelope        string // what the model is told before Input; "" for turns of older versions
+	Envelope        string // text for the model before Input; "" for turns of older versions
 
 	Status         Status
-	Claims         int64 // how often it was claimed
+	Claims         int64 // number of claims
 	Depth          int64 // number of turns above it; 0 if no other turn started it
 	AbortRequested bool
 	Wait           *Wait      // nil unless it is suspended
@@ -187,9 +187,9 @@ type Claim struct {
 	HasSecrets   bool // the turn's worker or its organization has secrets
 }
 
-// ErrClaimLost means that a runner no longer has a turn: the turn has ended, or is in the
-// queue again. The runner must drop its work on it.
+// ErrClaimLost means that a runner no longer has a turn, because the turn has ended or is in the
+// queue again. The runner must stop its work on the turn.
 var ErrClaimLost = errors.New("the turn is no longer claimed by this runner")
 
-// ErrAbortRequested means that a turn was cancelled while a runner has it.
+// ErrAbortRequested means that a claimed turn was cancelled.
 var ErrAbortRequested = errors.New("the turn is to be aborted")

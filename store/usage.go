@@ -4,8 +4,8 @@ import (
 	"context"
 )
 
-// meter adds usage to the sums that charts, bills and the credit cap read. ended means
-// that the turn is over and counts as one.
+// meter adds usage to the sums for charts, bills and the credit cap. If ended is set, the turn has
+// ended and is counted.
 //
 // In a locking write, each sum is added to in one statement. From then on the row of spending is
 // locked, so exactly one write passes a part of the cap. UpdateOrganization locks the row before it
@@ -33,7 +33,8 @@ func (s *Store) meter(tx Tx, t Turn, u Usage, ended bool) error {
 	if err != nil || u.Cost() == 0 {
 		return err
 	}
-	// The cap reads this one row a month: it must not sum up usage for each request.
+	// The check of the cap reads this one row of the month, because it must not sum up usage for
+	// each request.
 	ctx := context.Background()
 	spent, err := one(ctx, tx, scanInt, `INSERT INTO spending (organization_id, month, cost) VALUES (?, ?, ?)
 		ON CONFLICT (organization_id, month) DO UPDATE SET cost = spending.cost + excluded.cost RETURNING cost`,
@@ -56,7 +57,7 @@ func (s *Store) MeterCaller(ctx context.Context, c Caller, u Usage) error {
 	})
 }
 
-// metered counts what meter has written.
+// metered adds the usage that meter has written.
 func (c *Counters) metered(t Turn, u Usage, ended bool) {
 	c.Steps.Add(u.Steps)
 	c.InputTokens.Add(u.InputTokens)

@@ -83,7 +83,7 @@ func (r UsageRow) part(by UsageGroup) string {
 
 // A UsageQuery asks for a report.
 type UsageQuery struct {
-	Days    int // the last of them is today
+	Days    int // number of days, the last of which is today
 	By      UsageGroup
 	Measure UsageMeasure // by which the parts are ranked
 	Parts   int          // how many parts are listed one by one
@@ -95,7 +95,7 @@ type UsageReport struct {
 	Total UsageSum
 	Days  []UsageSum  // from First on, without gaps
 	Parts []UsagePart // the largest first
-	Rest  int         // number of the parts that are not listed; they count in Total and Days alone
+	Rest  int         // number of parts that are not listed and are included only in Total and Days
 }
 
 // A UsagePart is the part of one worker, key or trigger.
@@ -126,8 +126,8 @@ func scanUsage(row scanner) (r UsageRow, err error) {
 	return r, err
 }
 
-// UsageOn returns the usage of the caller's organization on the day that t lies in, by
-// worker. It is Forbidden for a Member.
+// UsageOn returns the usage of the caller's organization on the day that t lies in, by worker. It
+// returns Forbidden for a Member.
 func (s *Store) UsageOn(ctx context.Context, c Caller, t time.Time) ([]UsageRow, error) {
 	if err := c.Allow(SeeUsage); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (s *Store) UsageOn(ctx context.Context, c Caller, t time.Time) ([]UsageRow,
 	return all(ctx, s.db, scanUsage, selectUsage, c.OrganizationID, day, day)
 }
 
-// Usage returns a report on the caller's organization. It is Forbidden for a Member.
+// Usage returns a report on the caller's organization. It returns Forbidden for a Member.
 func (s *Store) Usage(ctx context.Context, c Caller, q UsageQuery) (UsageReport, error) {
 	if err := c.Allow(SeeUsage); err != nil {
 		return UsageReport{}, err
@@ -146,8 +146,8 @@ func (s *Store) Usage(ctx context.Context, c Caller, q UsageQuery) (UsageReport,
 	first := last - int64(days) + 1
 	report := UsageReport{First: time.Unix(first*secondsADay, 0).UTC(), Days: make([]UsageSum, days)}
 	totals := map[string]*UsagePart{}
-	// The rows are read twice. The days of every part would not fit in memory, and the
-	// largest parts are known only at the end.
+	// The rows are read twice: the days of all parts may not fit in memory, and the largest parts
+	// are known only after the first time.
 	err := s.eachUsage(ctx, c, first, last, func(at int64, r UsageRow) {
 		report.Total.add(r.UsageSum)
 		report.Days[at].add(r.UsageSum)
@@ -211,5 +211,5 @@ func (s *Store) partTitle(ctx context.Context, c Caller, by UsageGroup, id strin
 		title, err = one(ctx, s.db, scanString, `SELECT title FROM workers WHERE id = ? AND organization_id = ?`,
 			id, c.OrganizationID)
 	}
-	return title, noRow(err, nil) // no row: used without a key, or by a worker that is not there any more
+	return title, noRow(err, nil) // no row: usage without a key, or of a worker that no longer exists
 }

@@ -2,10 +2,10 @@ package store
 
 import "sync"
 
-// uses remembers the API keys and sessions that were used in the current minute. It
-// forgets them after the minute, so that old ones take no memory.
+// uses holds the API keys and sessions that were used in the current minute. They are dropped after
+// the minute, so that old ones take no memory.
 type uses struct {
-	mu     sync.Mutex // held for moments
+	mu     sync.Mutex // held only briefly
 	minute int64
 	seen   map[string]struct{}
 }

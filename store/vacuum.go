@@ -9,27 +9,27 @@ import (
 	"journeyman/store/sqlite"
 )
 
-// keptFree is how many bytes of free pages stay in the database file: the next writes use them.
+// keptFree is the number of bytes of free pages that stay in the database file for the next writes.
 const keptFree = 4 << 20
 
-// A Space is how the database file is filled, in bytes.
+// Space is the used and free space of the database file, in bytes.
 type Space = sqlite.Space
 
-// Space returns how the database file is filled. It costs as much as one small query. Of a
-// database on a server it returns the size alone.
+// Space returns the used and free space of the database file. It costs as much as one small query.
+// For a database on a server it returns only the size.
 func (s *Store) Space(ctx context.Context) (sp Space, err error) {
 	if s.file != nil {
 		return s.file.Space(ctx)
 	}
-	sp.Incremental = true // the server returns space by itself
+	sp.Incremental = true // the server frees space by itself
 	sp.File, err = s.server.Size(ctx)
 	return sp, Unavailable(err)
 }
 
-// ReturnSpace makes the database file smaller by its free pages, except for keep bytes. It works
-// in short transactions with pauses, so that other writes hardly notice, until ctx ends. It
-// returns the number of bytes. It returns a Conflict for a database of an older version, which
-// only Vacuum can make smaller.
+// ReturnSpace makes the database file smaller by its free pages, except for keep bytes. It works in
+// short transactions with pauses, so that other writes are hardly delayed, until ctx ends. It
+// returns the number of returned bytes. It returns a Conflict for a database of an older version,
+// which only Vacuum can make smaller.
 func (s *Store) ReturnSpace(ctx context.Context, keep int64) (n int64, err error) {
 	sp, err := s.Space(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Store) returnSome(ctx context.Context) (int64, error) {
 	return s.ReturnSpace(ctx, keptFree)
 }
 
-// A VacuumPlan is what Vacuum is about to do, in bytes.
+// A VacuumPlan holds the sizes before and during a Vacuum, in bytes.
 type VacuumPlan struct {
 	Space
 	Needs    int64 // free disk that it needs
@@ -86,9 +86,9 @@ func PlanVacuum(ctx context.Context, dir string) (p VacuumPlan, err error) {
 }
 
 // Vacuum writes the database of the data folder dir anew, without free pages, and able to return
-// space while a server runs. It returns the size of the new file. It returns ErrLocked if a
-// process has the folder open, and a Busy error if the disk has too little room. If the process
-// dies, the database is either the old one or the new one.
+// space while a server runs. It returns the size of the new file. It returns ErrLocked if a process
+// has the folder open, and a Busy error if the disk has too little room. After a crash, the
+// database is either the old one or the new one.
 func Vacuum(ctx context.Context, dir string) (size int64, err error) {
 	lock, err := sqlite.Lock(dir)
 	if err != nil {

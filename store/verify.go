@@ -16,12 +16,12 @@ import (
 	"journeyman/store/sqlite"
 )
 
-// This file decides whether a backup may be called good: its database is whole, and each kept
-// file has the content that its name promises.
+// This file checks backups. In a good backup, the database is undamaged, and the SHA-256 of each
+// kept file equals its name.
 
-// copyVerified writes a copy of the database to path. It returns an error unless the copy is
-// whole. The copy has the pages of the database, so this check finds damage in the database
-// too. A copy row by row would contain what a damaged tree still shows, and look whole.
+// copyVerified writes a copy of the database to path. It returns an error unless the copy is whole.
+// The copy has the pages of the database, so this check finds damage in the database too. A copy
+// row by row would contain only the rows that a damaged tree still shows, and would look undamaged.
 func (s *Store) copyVerified(ctx context.Context, path string, pace *sqlite.Pace) error {
 	if err := s.file.Damage(); err != nil {
 		return err
@@ -40,33 +40,32 @@ func (s *Store) copyVerified(ctx context.Context, path string, pace *sqlite.Pace
 }
 
 // roomForCopy returns an error if the disk has no room for a copy of the database. A copy that
-// fills the disk would also stop the writes of everybody else.
+// fills the disk would also stop all other writes.
 func (s *Store) roomForCopy() error {
 	info, err := os.Stat(filepath.Join(s.dir, databaseName))
 	if err != nil {
 		return err
 	}
-	free, _, err := freeRoom(s.dir)
-	if err == nil && info.Size() > free-roomLeft {
+	free, _, err := freeDisk(s.dir)
+	if err == nil && info.Size() > free-reservedDisk {
 		return fmt.Errorf("the disk of the data folder has no room for the copy of the database: it needs %d MiB, "+
-			"and %d MiB are free", (info.Size()+roomLeft)>>20+1, free>>20)
+			"and %d MiB are free", (info.Size()+reservedDisk)>>20+1, free>>20)
 	}
 	return err
 }
 
-// blobName returns the SHA-256 that the name of a kept file in a backup promises; ok is false
-// for other files.
+// blobName returns the SHA-256 in the name of a kept file in a backup. ok is false for other files.
 func blobName(name string) (sum string, ok bool) {
 	rest, ok := strings.CutPrefix(name, archived[0]+"/")
 	folder, sum, nested := strings.Cut(rest, "/")
 	return sum, ok && nested && len(sum) == 2*sha256.Size && strings.HasPrefix(sum, folder)
 }
 
-// A contentCheck computes the SHA-256 of a file while somebody else reads it.
+// A contentCheck is a writer that computes the SHA-256 of a file.
 type contentCheck struct {
 	hash.Hash
-	want   string // "" for files whose names promise nothing
-	unused bool   // nobody asks for the hash
+	want   string // "" for files whose names contain no SHA-256
+	unused bool   // the hash is not needed
 }
 
 func newContentCheck(name string) contentCheck {
@@ -77,7 +76,7 @@ func newContentCheck(name string) contentCheck {
 	return contentCheck{sha256.New(), sum, sum == "" && name != databaseName}
 }
 
-// Write adds content. It does not compute what nobody compares.
+// Write adds content. It computes no hash that is not needed.
 func (c contentCheck) Write(b []byte) (int, error) {
 	if c.unused {
 		return len(b), nil
@@ -87,7 +86,7 @@ func (c contentCheck) Write(b []byte) (int, error) {
 
 func (c contentCheck) sum() string { return hex.EncodeToString(c.Sum(nil)) }
 
-// damaged reports whether the content is not what the name promises.
+// damaged reports whether the content has another SHA-256 than the name.
 func (c contentCheck) damaged() bool { return c.want != "" && c.sum() != c.want }
 
 // errWrongContent is the reason why a kept file is damaged.

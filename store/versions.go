@@ -22,11 +22,11 @@ type WorkerContent struct {
 	Settings     WorkerSettings
 }
 
-// A WorkerVersion is the content of a worker over a time. It never changes.
+// A WorkerVersion is the content of a worker between two changes. It never changes.
 type WorkerVersion struct {
 	Number       int64 // 1 for the first
 	UserID       string
-	UserEmail    string // of UserID; both are "" if nobody kept who made the version
+	UserEmail    string // of UserID; both are "" if the author of the version was not recorded
 	RestoredFrom int64  // the version whose content this one repeats; 0 for none
 	CreatedAt    time.Time
 	Changed      []string // fields that differ from the version before; nil for the first
@@ -77,7 +77,7 @@ func (c WorkerContent) Patch() WorkerPatch {
 // change of a field. It begins with the number of the version.
 func (w Worker) Revision() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %s %s", w.Title, w.Summary, w.Visibility, w.Workspace))
-	if w.KeepTaskDays != nil { // workers without it keep the names that they had
+	if w.KeepTaskDays != nil { // so that workers without it keep their revision
 		sum = sha256.Sum256(fmt.Appendf(sum[:], " %d", *w.KeepTaskDays))
 	}
 	return fmt.Sprintf("v%d-%s", w.Version, hex.EncodeToString(sum[:6]))

@@ -8,7 +8,7 @@ type waiting struct {
 	perOrganization int64 // greatest number of waiting turns of one organization
 	inAll           int64 // greatest number of waiting turns of all organizations
 
-	mu    sync.Mutex // held for moments
+	mu    sync.Mutex // held only briefly
 	total int64
 	by    map[string]int64 // by organization, for those that have waiting turns
 }
@@ -98,7 +98,7 @@ func (w *waiting) scheduleRoom(organizationID string) int64 {
 // fairness remembers which turn was claimed last. The next claim is of the next
 // organization, and there of the next worker.
 type fairness struct {
-	mu           sync.Mutex // guards what follows, for engines that run writes side by side
+	mu           sync.Mutex // guards the fields below, for engines that run writes side by side
 	organization int64
 	workers      map[int64]int64 // the last worker of each organization
 }

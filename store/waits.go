@@ -23,7 +23,7 @@ func (s *Store) announceWait(ctx context.Context, tx Tx, c Claim, approvals []Ap
 	if err := s.queueWaiting(ctx, tx, c.Turn); err != nil {
 		return err
 	}
-	err := s.raiseAlert(ctx, tx, occurrence{TopicWaiting, EventTaskWaiting, c.OrganizationID, c.WorkerID, c.taskNum})
+	err := s.raiseAlert(ctx, tx, alertEvent{TopicWaiting, EventTaskWaiting, c.OrganizationID, c.WorkerID, c.taskNum})
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (s *Store) mayStillAnswer(ctx context.Context, tx Tx, c Caller, task Task) 
 	if err := s.roleNow(ctx, tx, &c); err != nil || c.Role == "" {
 		return false, err
 	}
-	_, err := s.seenWorker(ctx, tx, c, task.WorkerID)
+	_, err := s.visibleOrDeletedWorker(ctx, tx, c, task.WorkerID)
 	if IsKind(err, Forbidden) {
 		return false, nil
 	}

@@ -6,8 +6,8 @@ import (
 	"encoding/base64"
 )
 
-// A Webhook receives a delivery for each turn of a worker that ends. Without a webhook,
-// the URL is "".
+// A Webhook receives a delivery for each turn of a worker that ends. The URL is "" if the worker
+// has no webhook.
 type Webhook struct {
 	URL           string
 	Token         string // sent with each delivery
@@ -70,8 +70,8 @@ func (s *Store) putWebhook(tx Tx, workerID string, w Webhook) error {
 	return err
 }
 
-// RemoveWebhook removes the webhook of a worker and returns it. Deliveries that have not
-// arrived are given up. It returns Forbidden unless the caller created the worker.
+// RemoveWebhook removes the webhook of a worker and returns it. Pending deliveries are given up. It
+// returns Forbidden unless the caller created the worker.
 func (s *Store) RemoveWebhook(ctx context.Context, c Caller, workerID string) (was Webhook, err error) {
 	err = s.write(ctx, func(tx Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
@@ -132,7 +132,7 @@ func (s *Store) RenewWebhook(ctx context.Context, c Caller, workerID string,
 	return w, replayed, err
 }
 
-// configured is webhook that returns a Conflict if there is none.
+// configured is like webhook, but returns a Conflict if there is none.
 func (s *Store) configured(ctx context.Context, q querier, workerID string) (Webhook, error) {
 	w, err := s.webhook(ctx, q, workerID)
 	if err == nil && w.URL == "" {

@@ -36,7 +36,7 @@ type Worker struct {
 	Summary        string
 	Visibility     Visibility
 	Workspace      WorkspaceKind
-	KeepTaskDays   *int64 // how long ended tasks are kept, 0: for ever; nil: as the server keeps them
+	KeepTaskDays   *int64 // days for which ended tasks are kept; 0: for ever; nil: the server's setting
 	Version        int64
 	Instructions   string
 	OutputSchema   json.RawMessage // nil for free text
@@ -85,8 +85,8 @@ type WorkerPatch struct {
 	Workspace                    *WorkspaceKind
 	KeepTaskDays                 **int64 // to nil: as the server
 
-	// Unless one of Revisions is the worker's own, UpdateWorker changes nothing. nil permits
-	// every revision.
+	// UpdateWorker returns Stale unless Revisions contains the worker's present revision. nil
+	// permits every revision.
 	Revisions []string
 }
 

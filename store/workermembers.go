@@ -24,8 +24,8 @@ const selectWorkerMembers = `SELECT u.id, u.email, u.name, m.created_at
 // maxWorkerMembers is how many users may be invited to one worker.
 const maxWorkerMembers = 1000
 
-// WorkerMembers lists the users who are invited to a worker. It is Forbidden for all but
-// the worker's creator.
+// WorkerMembers lists the users who are invited to a worker. It returns Forbidden unless the caller
+// created the worker.
 func (s *Store) WorkerMembers(ctx context.Context, c Caller, workerID string) ([]WorkerMember, error) {
 	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
 		return nil, err
@@ -34,8 +34,8 @@ func (s *Store) WorkerMembers(ctx context.Context, c Caller, workerID string) ([
 		workerID, maxWorkerMembers)
 }
 
-// WorkerMember returns a user who is invited to a worker. It is Forbidden for all but the
-// worker's creator.
+// WorkerMember returns a user who is invited to a worker. It returns Forbidden unless the caller
+// created the worker.
 func (s *Store) WorkerMember(ctx context.Context, c Caller, workerID, userID string) (WorkerMember, error) {
 	if _, err := s.ownWorker(ctx, s.db, c, workerID); err != nil {
 		return WorkerMember{}, err
@@ -44,8 +44,8 @@ func (s *Store) WorkerMember(ctx context.Context, c Caller, workerID, userID str
 	return m, notFound(err, "member")
 }
 
-// AddWorkerMember invites a user of the organization to a worker. It is Forbidden for all
-// but the worker's creator. A second invitation changes nothing.
+// AddWorkerMember invites a user of the organization to a worker. It returns Forbidden unless the
+// caller created the worker. A second invitation changes nothing.
 func (s *Store) AddWorkerMember(ctx context.Context, c Caller, workerID, userID string) (m WorkerMember, err error) {
 	err = s.write(ctx, func(tx Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
@@ -96,8 +96,8 @@ func (s *Store) InviteWorkerMember(ctx context.Context, c Caller, workerID, emai
 	return s.AddWorkerMember(ctx, c, workerID, id)
 }
 
-// RemoveWorkerMember withdraws an invitation, and reports whether there was one. It is
-// Forbidden for all but the worker's creator.
+// RemoveWorkerMember withdraws an invitation, and reports whether there was one. It returns
+// Forbidden unless the caller created the worker.
 func (s *Store) RemoveWorkerMember(ctx context.Context, c Caller, workerID, userID string) (removed bool, err error) {
 	err = s.write(ctx, func(tx Tx) error {
 		if _, err := s.ownWorker(ctx, tx, c, workerID); err != nil {
@@ -121,7 +121,7 @@ func (s *Store) RemoveWorkerMember(ctx context.Context, c Caller, workerID, user
 // WorkerCreator returns the creator of a worker that the caller may see. CreatedAt is the
 // time when the worker was created.
 func (s *Store) WorkerCreator(ctx context.Context, c Caller, id string) (WorkerMember, error) {
-	if _, err := s.seenWorker(ctx, s.db, c, id); err != nil {
+	if _, err := s.visibleOrDeletedWorker(ctx, s.db, c, id); err != nil {
 		return WorkerMember{}, err
 	}
 	return one(ctx, s.db, scanWorkerMember, `SELECT u.id, u.email, u.name, w.created_at

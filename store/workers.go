@@ -63,7 +63,8 @@ func (s *Store) UpdateWorker(ctx context.Context, c Caller, id string, p WorkerP
 // changeWorker applies a patch. restoredFrom is the version that the patch repeats, or 0.
 func (s *Store) changeWorker(ctx context.Context, tx Tx, c Caller, id string, p WorkerPatch,
 	restoredFrom int64) (Worker, error) {
-	// The worker is read in the transaction, so two patches of different fields both stay.
+	// The worker is read in the transaction, so that two concurrent patches of different fields are
+	// both kept.
 	w, err := s.ownWorker(ctx, tx, c, id)
 	if err != nil {
 		return w, err
@@ -75,9 +76,9 @@ func (s *Store) changeWorker(ctx context.Context, tx Tx, c Caller, id string, p 
 	p.Apply(&w)
 	now := s.millis()
 	w.UpdatedAt = fromMillis(now)
-	// A patch that repeats the content makes no version: the history shows changes only.
+	// A patch that repeats the content creates no version, because the history shows only changes.
 	if len(w.Content().Changes(was.Content())) == 0 {
-		// Equal rules may stand in another order: the worker keeps what the version holds.
+		// Equal rules may be in another order. The worker keeps the order of the version.
 		w.SetContent(was.Content())
 	} else {
 		// Accepted turns refer to the old version, so that row never changes.
@@ -104,8 +105,8 @@ func (s *Store) auditWorker(tx Tx, c Caller, was, w Worker) error {
 		}
 		return l.Words()
 	}
-	// Other changes, such as a new title, widen no rights. They would only hide these
-	// entries.
+	// Other changes, such as a new title, extend no rights. Their entries would only hide the
+	// important ones.
 	old, now := was.Settings, w.Settings
 	for _, change := range []struct {
 		action   string
@@ -150,7 +151,7 @@ func (s *Store) DeleteWorker(ctx context.Context, c Caller, id string) error {
 			c.OrganizationID, id); err != nil {
 			return err
 		}
-		// FireSchedule would end them, too, but only at the next time of each.
+		// FireSchedule would also end them, but only when each is due next.
 		_, err = tx.Exec(`UPDATE schedules SET next_run_at = NULL, cancelled_at = ?
 			WHERE worker_id = ? AND next_run_at IS NOT NULL`, s.millis(), id)
 		return err
@@ -177,7 +178,7 @@ func (s *Store) Workers(ctx context.Context, c Caller, q WorkerQuery) ([]Worker,
 	const listed = ` FROM workers INDEXED BY workers_by_organization
 		WHERE organization_id = ?1 AND deleted_at IS NULL AND num < ?2 ORDER BY num DESC `
 	limit := pageLimit(q.Limit)
-	// The subquery is the outer loop, so its order is the result's.
+	// The subquery is the outer loop, so its order is the order of the result.
 	rows, err := all(ctx, s.db, scanWorker, `SELECT `+workerColumns+`
 		FROM (SELECT *`+listed+`LIMIT ?3) w CROSS JOIN worker_versions v ON v.worker_id = w.id AND v.version = w.version
 		WHERE (w.visibility = 'public' OR ?4 OR w.user_id = ?5

@@ -2,11 +2,12 @@ package store
 
 import "context"
 
-// ReadOnly makes the store refuse every write with the error why, until release is called. Reads
-// go on. Of several reasons, writers get the newest. release may be called more than once.
+// ReadOnly makes the store refuse every write with the error why, until release is called. Reads go
+// on. If there are several reasons, writers get the newest one. release may be called more than
+// once.
 func (s *Store) ReadOnly(why *Error) (release func()) {
 	g := &s.gate
-	own := *why // two calls with the same error are two reasons
+	own := *why // two calls with the same error count as two reasons
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.reasons = append(g.reasons, &own)
@@ -18,7 +19,7 @@ func (s *Store) ReadOnly(why *Error) (release func()) {
 // if that ends before.
 func (s *Store) AwaitWritable(ctx context.Context) error {
 	for {
-		changed := s.gate.change() // before the look, so that no change is missed
+		changed := s.gate.change() // before the check, so that no change is missed
 		if s.WritableIn(ctx) == nil {
 			return nil
 		}
@@ -34,8 +35,8 @@ func (s *Store) AwaitWritable(ctx context.Context) error {
 // accepted before goes on as long as the store takes its writes: see WritableIn.
 func (s *Store) Room() error { return s.RoomIn(context.Background()) }
 
-// RoomIn is Room for new work of that context. In maintenance, a running turn may start the work of
-// other workers: see DuringMaintenance.
+// RoomIn is Room for new work with that context. In maintenance, a running turn may still start
+// work of other workers: see DuringMaintenance.
 func (s *Store) RoomIn(ctx context.Context) error {
 	if err := s.WritableIn(ctx); err != nil {
 		return err
@@ -64,8 +65,8 @@ func (s *Store) Disk() (DiskSpace, DiskLevel) {
 	d := &s.disk
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if age := d.now().Sub(d.measured); age < 0 || age >= diskFresh { // below 0: the clock was set back
-		_ = d.measure() // WatchDisk reports it
+	if age := d.now().Sub(d.measured); age < 0 || age >= diskMaxAge { // negative after the clock was set back
+		_ = d.measure() // WatchDisk reports the error
 	}
 	return d.space, d.level
 }

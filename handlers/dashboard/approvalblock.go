@@ -27,9 +27,9 @@ func (b approvalBlock) ElementID() string { return "approval-" + b.ID }
 // IsQuestion reports whether the call asks a person a question.
 func (b approvalBlock) IsQuestion() bool { return b.Kind == store.KindQuestion }
 
-// MayAllowRest reports whether the form has a button that allows the tool for the rest of the
+// MayAllowRestOfTask reports whether the form has a button that allows the tool for the rest of the
 // task.
-func (b approvalBlock) MayAllowRest() bool {
+func (b approvalBlock) MayAllowRestOfTask() bool {
 	return b.lasting && !b.IsQuestion() && b.MayDecide && b.Action != ""
 }
 
@@ -50,7 +50,7 @@ func (d *Dashboard) newApprovalBlock(r *request, a store.Approval, most int) (ap
 		return approvalBlock{}, err
 	}
 	raw := fmt.Sprintf("%s/raw/%d/%d/calls/%d", taskPath(a.TaskID), turn.Seq, a.Step, a.Call)
-	b := approvalBlock{Approval: a, Action: taskPath(a.TaskID) + "/approvals/" + a.ID, lasting: turn.MayAllowRest()}
+	b := approvalBlock{Approval: a, Action: taskPath(a.TaskID) + "/approvals/" + a.ID, lasting: turn.MayAllowRestOfTask()}
 	source := visible(a.Question.Text)
 	if !b.IsQuestion() {
 		source = visible(prettyJSON(a.Input))

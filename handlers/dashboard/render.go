@@ -58,7 +58,7 @@ func initials(name, email string) string {
 func (v pageData) SignedIn() bool { return v.Who.UserID != "" }
 
 // DecidingMore reports whether the real number may be larger than Deciding.
-func (v pageData) DecidingMore() bool { return v.Deciding >= store.MaxDeciding }
+func (v pageData) DecidingMore() bool { return v.Deciding >= store.MaxPendingDecisions }
 
 // May reports whether the user's role has the right.
 func (v pageData) May(right store.Right) bool { return v.Who.Role.May(right) }
@@ -86,7 +86,7 @@ func (d *Dashboard) render(w http.ResponseWriter, r *request, status int, file, 
 		if err != nil {
 			return err
 		}
-		if v.Deciding, err = d.store.Deciding(r.Context(), r.who.Caller); err != nil {
+		if v.Deciding, err = d.store.PendingDecisions(r.Context(), r.who.Caller); err != nil {
 			return err
 		}
 		v.Model = d.modelState(r.Context(), r.who.OrganizationID)

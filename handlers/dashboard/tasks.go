@@ -180,7 +180,7 @@ func (d *Dashboard) taskSegments(r *request, set url.Values, waiting bool) ([]se
 	if err != nil {
 		return nil, err
 	}
-	deciding, err := d.store.Deciding(r.Context(), r.who.Caller)
+	deciding, err := d.store.PendingDecisions(r.Context(), r.who.Caller)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (d *Dashboard) taskSegments(r *request, set url.Values, waiting bool) ([]se
 			More: most > 0 && n >= most}
 	}
 	list := []segment{part("All", "", "", 0, 0),
-		part("Waiting for you", "show", "waiting", deciding, store.MaxDeciding),
+		part("Waiting for you", "show", "waiting", deciding, store.MaxPendingDecisions),
 		part("Running", "status", "running", counts.Running, store.MaxCounted),
 		part("Failed", "status", "error", counts.Failed, store.MaxCounted),
 		part("Done", "status", "completed", 0, 0)}

@@ -29,17 +29,17 @@ func TestEnvelope(t *testing.T) {
 	stranger := store.Turn{WorkerID: "wrk_1", TaskID: "tsk_1", OwnFolder: true, Budget: store.BudgetStandard}
 	lastRun := time.Date(2026, 11, 15, 8, 0, 0, 0, time.UTC)
 	for name, tt := range map[string]struct {
-		o    store.Occasion
+		o    store.EnvelopeFacts
 		b    prompt.Budget
 		want string
 	}{
-		"api": {store.Occasion{Turn: ann, At: at(t, "UTC"), Channel: "api", AuthorName: "Ann", AuthorEmail: "ann@example.com"},
+		"api": {store.EnvelopeFacts{Turn: ann, At: at(t, "UTC"), Channel: "api", AuthorName: "Ann", AuthorEmail: "ann@example.com"},
 			prompt.Budget{Credits: 10, Steps: 10, Time: 5 * time.Minute}, `Date: Sunday, 2026-11-22, 22:30, UTC
 Channel: a program, over the API
 Asked by: "Ann", "ann@example.com", a member of the organization
 Budget: low, at most 10 credits, 10 steps, 5 minutes of work
 Workspace: empty`},
-		"page, in a zone where it is tomorrow": {store.Occasion{Turn: ann, At: at(t, "Asia/Tokyo"), Channel: "ui", AuthorEmail: "ann@example.com",
+		"page, in a zone where it is tomorrow": {store.EnvelopeFacts{Turn: ann, At: at(t, "Asia/Tokyo"), Channel: "ui", AuthorEmail: "ann@example.com",
 			Attachments: []store.File{{Path: "menu.pdf", MediaType: "application/pdf", Size: 120_400}}, Workspace: store.Listing{Names: []string{"menu.pdf"}}},
 			prompt.Budget{}, `Date: Monday, 2026-11-23, 07:30, Asia/Tokyo (UTC+09:00)
 Channel: web page of this service
@@ -47,7 +47,7 @@ Asked by: "ann@example.com", a member of the organization
 Attached: "menu.pdf" (application/pdf, 120.4 kB)
 Budget: low
 Workspace: nothing but the attachments`},
-		"mail of a stranger": {store.Occasion{Turn: stranger, At: at(t, "Europe/Berlin"), Channel: "email",
+		"mail of a stranger": {store.EnvelopeFacts{Turn: stranger, At: at(t, "Europe/Berlin"), Channel: "email",
 			Mail:        &store.MailNote{FromName: "Bob", From: "bob@example.net", Subject: "Book a table", Cc: []string{"eve@example.net"}, Checks: "SPF fail, no DKIM signature, DMARC none"},
 			Attachments: []store.File{{Path: "tasks/tsk_1/a.txt", MediaType: "text/plain", Size: 12}}},
 			prompt.Budget{Time: 90 * time.Minute}, `Date: Sunday, 2026-11-22, 23:30, Europe/Berlin (UTC+01:00)
@@ -58,7 +58,7 @@ Copy to: "eve@example.net"
 Attached: "a.txt" (text/plain, 12 bytes)
 Budget: standard, at most 90 minutes of work
 Workspace: nothing but the attachments`},
-		"mail of a member, let in": {store.Occasion{Turn: ann, At: at(t, "UTC"), Channel: "email", AuthorName: "Ann", AuthorEmail: "ann@example.com",
+		"mail of a member, let in": {store.EnvelopeFacts{Turn: ann, At: at(t, "UTC"), Channel: "email", AuthorName: "Ann", AuthorEmail: "ann@example.com",
 			Mail: &store.MailNote{From: "ann@example.com", Verified: true, Checks: "DKIM pass", Released: true}},
 			prompt.Budget{Steps: 3}, `Date: Sunday, 2026-11-22, 22:30, UTC
 Channel: mail; your answer is sent as the reply
@@ -66,7 +66,7 @@ Asked by: "Ann", "ann@example.com", a member of the organization; the address is
 Subject: ""
 Budget: low, at most 3 steps
 Workspace: empty`},
-		"schedule": {store.Occasion{Turn: ann, At: at(t, "UTC"), Channel: "schedule", AuthorEmail: "ann@example.com",
+		"schedule": {store.EnvelopeFacts{Turn: ann, At: at(t, "UTC"), Channel: "schedule", AuthorEmail: "ann@example.com",
 			Schedule: &store.Schedule{When: store.When{Type: store.CronType, Cron: "0 8 * * 0"}, LastRunAt: &lastRun}, Workspace: store.Listing{Names: []string{"a.txt", "notes/"}}},
 			prompt.Budget{}, `Date: Sunday, 2026-11-22, 22:30, UTC
 Channel: schedule, every Sunday at 08:00 (cron "0 8 * * 0"); it last ran at 2026-11-15 08:00; nobody is waiting for the answer now
@@ -92,7 +92,7 @@ func TestRhythmInWords(t *testing.T) {
 		`schedule, cron "0 8 1 1 *";`:                {Type: store.CronType, Cron: "0 8 1 1 *"},
 	} {
 		is := is.New(t)
-		text := prompt.Envelope(store.Occasion{At: at(t, "UTC"), Channel: "schedule", Schedule: &store.Schedule{When: when}}, prompt.Budget{})
+		text := prompt.Envelope(store.EnvelopeFacts{At: at(t, "UTC"), Channel: "schedule", Schedule: &store.Schedule{When: when}}, prompt.Budget{})
 		is.True(strings.Contains(text, want)) // the rhythm
 	}
 }
@@ -109,7 +109,7 @@ func FuzzEnvelope(f *testing.F) {
 		for i := range list {
 			list[i], files[i] = s, store.File{Path: s, MediaType: "text/plain"}
 		}
-		o := store.Occasion{At: at(t, "UTC"), Channel: "email", Mail: &store.MailNote{From: "x" + s, Subject: s, Cc: list, Checks: s},
+		o := store.EnvelopeFacts{At: at(t, "UTC"), Channel: "email", Mail: &store.MailNote{From: "x" + s, Subject: s, Cc: list, Checks: s},
 			AuthorName: "A" + s, Attachments: files, Workspace: store.Listing{Names: list, More: true}}
 		text := prompt.Envelope(o, prompt.Budget{})
 		lines := strings.Split(text, "\n")
