@@ -49,11 +49,11 @@ func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, err
 	if err := s.waiting.full(n.Caller.OrganizationID); err != nil {
 		return Accepted{}, err
 	}
-	if err := s.checkCap(ctx, tx, n.Caller.OrganizationID); err != nil {
-		return Accepted{}, err
-	}
 	task, w, err := s.target(ctx, tx, n)
 	if err != nil {
+		return Accepted{}, err
+	}
+	if err := s.checkSpending(ctx, tx, w.OrganizationID, w.creditCap); err != nil {
 		return Accepted{}, err
 	}
 	slots, err := s.takeSlot(ctx, tx, n, task)
@@ -65,7 +65,7 @@ func (s *Store) acceptTurn(ctx context.Context, tx Tx, n NewTurn) (Accepted, err
 	}
 	now := s.millis()
 	if task.num == 0 {
-		task, err = s.insertTask(tx, n, w, now)
+		task, err = s.insertTask(tx, n, w, now) // insertTurn finds its num
 	} else {
 		err = s.addTurn(tx, task.num, n.runnerID != "")
 	}
@@ -115,13 +115,11 @@ func (s *Store) insertTask(tx Tx, n NewTurn, w Worker, now int64) (Task, error) 
 		WorkerID:  w.ID,
 		Title:     FirstRunes(cmp.Or(n.Title, TitleOf(n.Input)), MaxTitle), // a mail's subject has no other limit
 		OwnFolder: n.ownFolder(w)}
-	var err error
-	t.num, err = tx.Insert(`INSERT INTO tasks (id, organization_num, worker_num, created_by_num, title, triggered_by,
+	return t, tx.ExecLater(`INSERT INTO tasks (id, organization_num, worker_num, created_by_num, title, triggered_by,
 			turn_count, unfinished, running, outcome, cost, duration_ms, created_at, own_folder)
 		VALUES (?, `+numOfOrganization+`, ?, `+numOfUser+`, ?, ?, 1, 1, ?, '', 0, 0, ?, ?)`,
 		t.ID, t.OrganizationID, w.num, nullable(n.Caller.UserID), t.Title, n.Caller.Trigger, n.runnerID != "", now,
 		t.OwnFolder)
-	return t, err
 }
 
 func (s *Store) insertTurn(ctx context.Context, tx Tx, n NewTurn, task Task, w Worker,
@@ -139,16 +137,18 @@ func (s *Store) insertTurn(ctx context.Context, tx Tx, n NewTurn, task Task, w W
 	if t.Envelope, err = s.envelope(ctx, tx, n, t); err != nil {
 		return t, err
 	}
-	t.Num, err = tx.Insert(`INSERT INTO turns (id, task_num, seq, organization_num, worker_num, worker_version,
-			created_by_num, api_key_num, own_folder, triggered_by, input, budget, status, ready, runner_id, claims,
+	_, err = one(ctx, tx, into(&t.Num, &t.taskNum), `INSERT INTO turns (id, task_num, seq, organization_num,
+			worker_num, worker_version, created_by_num, api_key_num, own_folder, triggered_by, input, budget, status, ready, runner_id, claims,
 			started_at, interruptions, abort_requested, output_text, model, steps, input_tokens, output_tokens,
 			cache_read_tokens, cache_write_tokens, reasoning_tokens, model_cost, tool_cost, duration_ms, created_at,
 			envelope)
-		VALUES (?, ?, ?, `+numOfOrganization+`, ?, ?, `+numOfUser+`, `+numOfKey+`, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-			0, 0, '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, ?)`,
-		t.ID, t.taskNum, t.Seq, t.OrganizationID, w.num, t.WorkerVersion, nullable(t.CreatedByUserID),
+		SELECT ?, coalesce(?, (SELECT k.num FROM tasks k WHERE k.id = ? AND k.organization_num = o.num)), ?, o.num,
+			?, ?, `+numOfUser+`, `+numOfKey+`, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '', '', 0, 0, 0, 0, 0, 0, 0, 0, 0, ?, ?
+		FROM organizations o WHERE o.id = ?
+		RETURNING num, task_num`,
+		t.ID, nullable(t.taskNum), t.TaskID, t.Seq, w.num, t.WorkerVersion, nullable(t.CreatedByUserID),
 		nullable(t.KeyID), t.OwnFolder, t.TriggeredBy, t.Input, t.Budget, t.Status, t.Ready,
-		nullable(n.runnerID), t.Claims, started, now, packEnvelope(t.Envelope))
+		nullable(n.runnerID), t.Claims, started, now, packEnvelope(t.Envelope), t.OrganizationID)
 	return t, err
 }
 

@@ -20,8 +20,8 @@ func (s *Store) stepApprovals(ctx context.Context, q querier, turnNum, step int6
 func (s *Store) SuspendTurn(ctx context.Context, c Claim, step int64,
 	until time.Time) (approvals []Approval, suspended bool, err error) {
 	err = s.write(ctx, func(tx Tx) error {
-		// addToTurn returns ErrClaimLost if the runner no longer has the turn.
-		if err := s.addToTurn(tx, c, "", Usage{}); err != nil {
+		// claimedProgress returns ErrClaimLost if the runner no longer has the turn.
+		if err := claimedProgress(tx, c, "", Usage{}); err != nil {
 			return err
 		}
 		// A suspended turn has no runner to stop it, so a cancelled turn must not become one.
@@ -50,7 +50,7 @@ func (s *Store) SuspendTurn(ctx context.Context, c Claim, step int64,
 // this record may have acted, and a call without it has not.
 func (s *Store) BeginApproved(ctx context.Context, c Claim, approvalID string) error {
 	return s.write(ctx, func(tx Tx) error {
-		if err := s.addToTurn(tx, c, "", Usage{}); err != nil {
+		if err := claimedProgress(tx, c, "", Usage{}); err != nil {
 			return err
 		}
 		_, err := tx.Exec(`UPDATE approvals SET begun_at = ? WHERE id = ? AND turn_num = ?`,

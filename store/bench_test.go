@@ -10,61 +10,94 @@ import (
 	"time"
 
 	"journeyman/store"
+	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
 )
 
-// BenchmarkTurn takes turns from accepted to finished, 64 at once: three writes
-// each. cpu-µs/turn is what the whole process spends on one.
+// BenchmarkTurn takes turns from accepted to finished, 64 at once: three writes each. cpu-µs/turn is
+// what the whole process spends on one. A server of the database is also put at a distance.
 func BenchmarkTurn(b *testing.B) {
-	s := storetest.Open(b, store.Options{QueueLimit: 1 << 30})
-	who, _ := storetest.Caller(b, s, "Acme", "ann@acme.test", store.RoleOwner)
-	w, _, err := s.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)}, store.IdempotencyKey{})
-	if err != nil {
-		b.Fatal(err)
+	for _, organizations := range []int{1, 10} {
+		b.Run(fmt.Sprintf("organizations=%d", organizations), func(b *testing.B) {
+			benchmarkTurn(b, organizations, "")
+		})
+		if storetest.OnServer() {
+			b.Run(fmt.Sprintf("organizations=%d/1ms", organizations), func(b *testing.B) {
+				benchmarkTurn(b, organizations, pgtest.Far(b, pgtest.URL(b), time.Millisecond))
+			})
+		}
+	}
+}
+
+// turnCycle takes one turn of an organization after the other from accepted to finished.
+type turnCycle struct {
+	*store.Store
+	who    store.Identity
+	worker store.Worker
+	empty  *atomic.Int64 // claims that found no turn
+}
+
+func benchmarkTurn(b *testing.B, organizations int, database string) {
+	s := storetest.Open(b, store.Options{QueueLimit: 1 << 30, Database: database})
+	var empty, clients atomic.Int64
+	var cycles []turnCycle
+	for i := range organizations {
+		who, _ := storetest.Caller(b, s, fmt.Sprint("Acme ", i), fmt.Sprintf("ann@acme%d.test", i), store.RoleOwner)
+		w, _, err := s.CreateWorker(b.Context(), who.Caller, store.NewWorker{Instructions: strings.Repeat("Help. ", 100)},
+			store.IdempotencyKey{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		cycles = append(cycles, turnCycle{s, who, w, &empty})
 	}
 	if err := s.StartRunner(b.Context(), "r1", time.Hour); err != nil {
 		b.Fatal(err)
 	}
-	hash := make([]byte, 32)
-	answer := strings.Repeat("An answer of some length. ", 40)
-	var empty atomic.Int64
 	before, stats := processorTime(b), s.WriteStats()
-	statements, retries := stats.Statements.Load(), stats.Retries.Load()
+	statements, trips, retries := stats.Statements.Load(), stats.RoundTrips.Load(), stats.Retries.Load()
 	b.SetParallelism(32) // times the two processors
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
+		c := cycles[int(clients.Add(1))%len(cycles)]
 		for pb.Next() {
-			_, err := s.CreateTurn(b.Context(), store.NewTurn{Caller: who.Caller, WorkerID: w.ID, Input: "Summarise the attached report",
-				Budget: store.BudgetStandard, IdempotencyKey: store.IdempotencyKey{KeyID: who.KeyID, Hash: hash}})
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			claims, err := s.ClaimTurns(b.Context(), "r1", 1)
-			for err == nil && len(claims) == 0 && storetest.OnServer() { // others were faster: see ClaimTurns
-				empty.Add(1)
-				claims, err = s.ClaimTurns(b.Context(), "r1", 1)
-			}
-			if err != nil || len(claims) != 1 {
-				b.Errorf("%d claims, %v", len(claims), err)
-				return
-			}
-			now := time.Now()
-			step := store.Step{Parts: []store.Part{{Type: store.PartText, Text: answer}}, Finish: "stop", Model: "offline", StartedAt: now,
-				CompletedAt: now, Usage: store.Usage{InputTokens: 300, OutputTokens: 200, ModelCost: 700}}
-			_, err = s.FinishTurn(b.Context(), claims[0], &step, store.Outcome{Status: store.Completed, OutputText: answer, Duration: time.Second})
-			if err != nil {
+			if err := c.run(b.Context()); err != nil {
 				b.Error(err)
 				return
 			}
 		}
 	})
 	b.StopTimer()
-	b.ReportMetric(float64((processorTime(b)-before).Microseconds())/float64(b.N), "cpu-µs/turn")
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "turns/s")
-	b.ReportMetric(float64(stats.Statements.Load()-statements)/float64(b.N), "statements/turn")
-	b.ReportMetric(float64(stats.Retries.Load()-retries)/float64(b.N), "retries/turn")
-	b.ReportMetric(float64(empty.Load())/float64(b.N), "empty/turn")
+	n := float64(b.N)
+	b.ReportMetric(float64((processorTime(b)-before).Microseconds())/n, "cpu-µs/turn")
+	b.ReportMetric(n/b.Elapsed().Seconds(), "turns/s")
+	b.ReportMetric(float64(stats.Statements.Load()-statements)/n, "statements/turn")
+	b.ReportMetric(float64(stats.RoundTrips.Load()-trips)/n, "roundtrips/turn")
+	b.ReportMetric(float64(stats.Retries.Load()-retries)/n, "retries/turn")
+	b.ReportMetric(float64(empty.Load())/n, "empty/turn")
+}
+
+func (c turnCycle) run(ctx context.Context) error {
+	_, err := c.CreateTurn(ctx, store.NewTurn{Caller: c.who.Caller, WorkerID: c.worker.ID, Budget: store.BudgetStandard,
+		Input: "Summarise the attached report", IdempotencyKey: store.IdempotencyKey{KeyID: c.who.KeyID,
+			Hash: make([]byte, 32)}})
+	if err != nil {
+		return err
+	}
+	claims, err := c.ClaimTurns(ctx, "r1", 1)
+	for err == nil && len(claims) == 0 && c.OnServer() { // others were faster: see ClaimTurns
+		c.empty.Add(1)
+		claims, err = c.ClaimTurns(ctx, "r1", 1)
+	}
+	if err != nil || len(claims) != 1 {
+		return fmt.Errorf("%d claims, %w", len(claims), err)
+	}
+	now := time.Now()
+	answer := strings.Repeat("An answer of some length. ", 40)
+	step := store.Step{Parts: []store.Part{{Type: store.PartText, Text: answer}}, Finish: "stop", Model: "offline",
+		StartedAt: now, CompletedAt: now, Usage: store.Usage{InputTokens: 300, OutputTokens: 200, ModelCost: 700}}
+	_, err = c.FinishTurn(ctx, claims[0], &step, store.Outcome{Status: store.Completed, OutputText: answer,
+		Duration: time.Second})
+	return err
 }
 
 // BenchmarkTable reads in a small and in a large database. x-1000 is how many times

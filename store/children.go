@@ -104,8 +104,8 @@ const childWaitLimit = 10 * 365 * 24 * time.Hour
 func (s *Store) SuspendForChildren(ctx context.Context, c Claim, children []Child) (suspended bool, err error) {
 	err = s.write(ctx, func(tx Tx) error {
 		suspended = false
-		// addToTurn returns ErrClaimLost if the runner no longer has the turn.
-		if err := s.addToTurn(tx, c, "", Usage{}); err != nil {
+		// claimedProgress returns ErrClaimLost if the runner no longer has the turn.
+		if err := claimedProgress(tx, c, "", Usage{}); err != nil {
 			return err
 		}
 		err := refuseIf(ctx, tx, ErrAbortRequested, `SELECT abort_requested FROM turns WHERE num = ?`, c.Num)

@@ -55,19 +55,22 @@ func scanCompaction(row scanner) (c Compaction, err error) {
 // usage to the turn's sums. So a summary is paid for only once.
 func (s *Store) JournalCompaction(ctx context.Context, c Claim, m Compaction) error {
 	return s.write(ctx, func(tx Tx) error {
-		if err := s.addToTurn(tx, c, "", m.Usage); err != nil {
+		if err := claimedProgress(tx, c, "", m.Usage); err != nil {
 			return err
 		}
 		cutTo := sql.NullInt64{Int64: m.CutTo, Valid: m.Kind == CompactionCut}
 		summary := sql.NullString{String: m.Summary, Valid: m.Kind == CompactionSummary || m.Kind == CompactionOmission}
-		_, err := tx.Exec(`INSERT INTO compactions (task_num, turn_num, step_seq, kind, before_turn, before_step,
+		err := tx.ExecLater(`INSERT INTO compactions (task_num, turn_num, step_seq, kind, before_turn, before_step,
 				cut_to, items, summary, refused, model, room, tokens_before, tokens_after, input_tokens, output_tokens,
 				cost, started_at, completed_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			c.taskNum, c.Num, m.Step, m.Kind, m.BeforeTurn, m.BeforeStep, cutTo, m.Items, summary,
 			m.Refused, m.Model, m.Room, m.TokensBefore, m.TokensAfter, m.Usage.InputTokens, m.Usage.OutputTokens,
 			m.Usage.ModelCost, m.StartedAt.UnixMilli(), m.CompletedAt.UnixMilli())
-		return err
+		if err != nil {
+			return err
+		}
+		return s.addToSums(tx, c.Turn, m.Usage)
 	})
 }
 

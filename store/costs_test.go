@@ -13,6 +13,7 @@ import (
 	"github.com/matryer/is"
 
 	"journeyman/store"
+	"journeyman/store/postgres/pgtest"
 	"journeyman/store/storetest"
 )
 
@@ -183,19 +184,19 @@ func TestCostsOfOperations(t *testing.T) {
 		do   func()
 		want cost
 	}{
-		{"create", func() { turn = f.accept(once("a")) }, cost{1, 9, 3, 0}},
-		{"claim", func() { claim = f.claimOne("r") }, cost{1, 10, 2, 0}},
-		{"end", func() { f.endWithAnswer(claim) }, cost{1, 13, 6, 0}},
+		{"create", func() { turn = f.accept(once("a")) }, cost{1, 8, 3, 0}},
+		{"claim", func() { claim = f.claimOne("r") }, cost{1, 9, 2, 0}},
+		{"end", func() { f.endWithAnswer(claim) }, cost{1, 11, 6, 0}},
 		{"deliver", func() { f.record(f.due()[0], store.Attempt{Success: true, ResponseStatus: 200}) }, cost{1, 9, 3, 1}},
 		{"create and claim", func() {
 			f.UseSlots(slots("r", 1))
 			f.accept(once("c"))
-		}, cost{1, 10, 3, 0}},
+		}, cost{1, 9, 3, 0}},
 		{"follow up", func() {
 			n := once("b")
 			n.WorkerID, n.TaskID = "", turn.TaskID
 			f.accept(n)
-		}, cost{1, 10, 3, 0}},
+		}, cost{1, 9, 3, 0}},
 		{"list", func() { is.NoErr(f.readFirstPage()) }, cost{0, 0, 0, 2}},
 		{"run view", func() { is.NoErr(f.readRunView(1)) }, cost{0, 0, 0, 4}},
 	} {
@@ -208,6 +209,57 @@ func TestCostsOfOperations(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", op.name, got, op.want)
 		}
 	}
+}
+
+// TestTripsOfOperations counts what the writes of every turn cost on a server: their statements, and
+// how often each waits for the answer. The three that begin a transaction and the one that ends it
+// travel with others.
+func TestTripsOfOperations(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	if os.Getenv("REPEAT_WRITES") != "" {
+		t.Skip("each write runs twice, and costs as much")
+	}
+	// One connection writes, so each statement is prepared once.
+	f := newFixtureWith(t, store.Options{Database: url + "&pool_max_conns=2"})
+	f.startRunner("r")
+	f.runTasks(3)
+	f.runTasks(3)
+	call := store.Call{Step: 5, State: store.CallCompleted, Output: []byte(`"ok"`), StartedAt: f.clock.now(),
+		CompletedAt: f.clock.now()}
+	create := func() {
+		n := f.turn()
+		n.IdempotencyKey = store.IdempotencyKey{KeyID: f.owner.KeyID, Hash: hash(store.NewID("x", time.Now()))}
+		f.accept(n)
+	}
+	var claim store.Claim
+	for round := range 2 { // the first prepares what runTasks does not run
+		for _, op := range []struct {
+			name              string
+			do                func()
+			statements, trips int64
+		}{
+			{"create", create, 4, 3},
+			{"claim", func() { claim = f.claim("r", 1)[0] }, 4, 3},
+			{"begin call", func() { f.check(f.BeginCall(f.ctx(), claim, 1, 1)) }, 1, 2},
+			{"journal step", func() {
+				f.check(f.JournalStep(f.ctx(), claim, store.Step{Seq: 5, Model: "m", Usage: store.Usage{ModelCost: 1}}))
+			}, 6, 3},
+			{"journal call", func() { f.check(f.JournalCall(f.ctx(), claim, call, nil, nil)) }, 2, 2},
+			{"end", func() { f.endWithAnswer(claim) }, 7, 4},
+			{"lease", func() { f.check(f.RenewLease(f.ctx(), "r", time.Hour)) }, 3, 4},
+		} {
+			stats := f.EngineStats()
+			statements, trips := stats.Statements.Load(), stats.RoundTrips.Load()
+			op.do()
+			statements, trips = stats.Statements.Load()-statements, stats.RoundTrips.Load()-trips
+			if round > 0 && (statements != op.statements || trips != op.trips) {
+				t.Errorf("%s: %d statements in %d round trips, want %d in %d", op.name, statements, trips,
+					op.statements, op.trips)
+			}
+		}
+	}
+	is.New(t).Equal(f.EngineStats().Retries.Load(), int64(0))
 }
 
 func (f *fixture) counted() cost {

@@ -33,7 +33,8 @@ var AbortedOutcome = Outcome{Status: Aborted, IncompleteReason: ReasonAborted,
 // claim and the mark of a cancel hold still; a cancelled turn leads to a serializable write, as turns
 // that it has started do. StartChild locks the turn, too, so no child is missed. Then it changes the
 // task's row. Who adds a turn to the task or takes one from it changes that row as well, so the task's
-// sums and the turn behind this one hold still. The schedule of the task is decided on in the
+// sums and the turn behind this one hold still. A cap or a webhook that is set meanwhile counts from
+// the next turn on. The schedule of the task is decided on in the
 // statement that changes its row. The row of the webhook is locked until the delivery is committed:
 // see RemoveWebhook. The sums of the organization come last: see meter.
 func (s *Store) FinishTurn(ctx context.Context, c Claim, last *Step, out Outcome) (t Turn, err error) {
@@ -59,8 +60,10 @@ func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 	t := c.Turn
 	// Only these columns change after the claim. The condition on the runner decides the race
 	// with another runner that has claimed the turn since.
-	_, err := one(context.Background(), tx, into(append(t.Usage.columns(), &t.Model, &t.AbortRequested)...),
-		`SELECT `+usageColumns+`, model, abort_requested FROM turns
+	var about surroundings
+	_, err := one(context.Background(), tx, into(append(t.Usage.columns(), &t.Model, &t.AbortRequested, &about.hasCap,
+		&about.hasWebhook)...),
+		`SELECT `+usageColumns+`, model, abort_requested, `+capAndWebhook+` FROM turns
 		WHERE num = ? AND status = 'running' AND runner_id IS ? /* FOR NO KEY UPDATE */`, c.Num, nullable(c.RunnerID))
 	if err != nil {
 		return Turn{}, noRow(err, ErrClaimLost)
@@ -95,14 +98,38 @@ func (s *Store) endTurn(tx Tx, c Claim, last *Step, out Outcome) (Turn, error) {
 		}
 		ended = append(ended, waiting...)
 	}
-	if err := s.endTurns(tx, ended, true, used); err != nil {
+	if err := s.endTurns(tx, ended, true, used.Cost(), about); err != nil {
 		return Turn{}, err
 	}
-	if !called {
-		return ended[0], nil // only a tool call starts a child
-	}
 	// The children come after the turn: the end of a child must not resume it.
-	return ended[0], s.abandonChildren(tx, t)
+	if called { // only a tool call starts a child
+		if err := s.abandonChildren(tx, t); err != nil {
+			return Turn{}, err
+		}
+	}
+	return ended[0], s.meterEnded(tx, ended, used, about)
+}
+
+// surroundings say which statements the end of a turn needs.
+type surroundings struct{ hasCap, hasWebhook bool }
+
+// capAndWebhook are expressions for the surroundings of a turn.
+const capAndWebhook = `EXISTS (SELECT 1 FROM organizations o WHERE o.num = organization_num
+		AND o.monthly_credit_cap IS NOT NULL),
+	EXISTS (SELECT 1 FROM webhooks h WHERE h.worker_id = ` + idOfWorker + `)`
+
+// meterEnded adds turns that have ended to the sums of their organization. used is the usage of the
+// first turn's last step. The usage of all earlier steps is in the sums already.
+func (s *Store) meterEnded(tx Tx, ended []Turn, used Usage, about surroundings) error {
+	for i, t := range ended {
+		if i > 0 { // the other turns were waiting: they used nothing now
+			used = Usage{}
+		}
+		if err := s.meter(tx, t, used, true, about.hasCap); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // updateEnded stores a turn that has ended. task is the task's status after that.
@@ -119,7 +146,7 @@ func (s *Store) updateEnded(tx Tx, t *Turn, task Status) error {
 	u := t.Usage
 	// The columns of a claim and of a suspension become NULL, so no index of waiting
 	// turns keeps it.
-	_, err := tx.Exec(`UPDATE turns SET status = ?, runner_id = NULL, rests_until = NULL, waits_for = NULL,
+	return tx.ExecLater(`UPDATE turns SET status = ?, runner_id = NULL, rests_until = NULL, waits_for = NULL,
 			wait_reason = NULL, retry_at = NULL, output_text = ?,
 			structured_output = ?, error_code = ?, error_message = ?, error_retryable = ?, incomplete_reason = ?,
 			incomplete_limit = ?, duration_ms = ?, completed_at = ?, task_status = nullif(?, ?), model = ?, steps = ?,
@@ -131,26 +158,18 @@ func (s *Store) updateEnded(tx Tx, t *Turn, task Status) error {
 		nullable(t.IncompleteReason), nullable(t.IncompleteLimit), t.Duration.Milliseconds(), t.CompletedAt.UnixMilli(),
 		t.TaskStatus, t.Status, t.Model, u.Steps, u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens,
 		u.ReasoningTokens, u.ModelCost, u.ToolCost, t.Num)
-	return err
 }
 
 // endTurns stores that turns of one task have ended, and makes the task's next turn ready.
-// ended and ran are as in settleTask. used is the usage of the first turn's last step. The
-// usage of all earlier steps is in the sums already.
-func (s *Store) endTurns(tx Tx, ended []Turn, ran bool, used Usage) error {
-	task, err := s.settleTask(tx, ended, ran, used.Cost())
+// ended, ran and cost are as in settleTask. The caller then calls meterEnded.
+func (s *Store) endTurns(tx Tx, ended []Turn, ran bool, cost int64, about surroundings) error {
+	task, err := s.settleTask(tx, ended, ran, cost)
 	if err != nil {
 		return err
 	}
 	for i := range ended {
 		t := &ended[i]
 		if err := s.updateEnded(tx, t, task.status); err != nil {
-			return err
-		}
-		if i > 0 { // the other turns were pending and have no new usage
-			used = Usage{}
-		}
-		if err := s.meter(tx, *t, used, true); err != nil {
 			return err
 		}
 		if err := s.queueReply(tx, *t); err != nil {
@@ -168,6 +187,9 @@ func (s *Store) endTurns(tx Tx, ended []Turn, ran bool, used Usage) error {
 	if err := s.startNext(tx, ended[len(ended)-1], task); err != nil {
 		return err
 	}
+	if !about.hasWebhook {
+		return nil
+	}
 	// The rows of deliveries and replies are in the same transaction as the end. A crash can
 	// then lose neither of them.
 	return s.queueDeliveries(tx, ended, task)
@@ -184,8 +206,7 @@ func (s *Store) startNext(tx Tx, t Turn, task taskState) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`UPDATE turns SET ready = 1 WHERE num = ?`, next)
-	return err
+	return tx.ExecLater(`UPDATE turns SET ready = 1 WHERE num = ?`, next)
 }
 
 // AbortTask cancels the turns of a task that have not ended, and the turns of other tasks
@@ -271,7 +292,11 @@ func (s *Store) abortTurns(ctx context.Context, tx Tx, taskNum int64, turns []Tu
 	if err != nil || len(waiting) == 0 {
 		return nil, err
 	}
-	return nil, s.endTurns(tx, waiting, false, Usage{})
+	about := surroundings{hasCap: true, hasWebhook: true} // or not: each is asked again
+	if err := s.endTurns(tx, waiting, false, 0, about); err != nil {
+		return nil, err
+	}
+	return nil, s.meterEnded(tx, waiting, Usage{}, about)
 }
 
 // abortWaiting returns the waiting turns of a task for which an abort was requested. It sets

@@ -6,12 +6,11 @@ import (
 )
 
 func (s *Store) insertFile(tx Tx, t Turn, origin string, f File, now int64) error {
-	_, err := tx.Exec(`INSERT INTO files (id, worker_id, task_num, turn_num, origin, path, title, media_type, size,
+	return tx.ExecLater(`INSERT INTO files (id, worker_id, task_num, turn_num, origin, path, title, media_type, size,
 			sha256, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		cmp.Or(f.ID, NewID("fil", s.now())), t.WorkerID, t.taskNum, t.Num, origin, f.Path, f.Title, f.MediaType, f.Size,
 		f.SHA256, now)
-	return err
 }
 
 // File returns the newest file at a path of a worker. With a version, the first 12

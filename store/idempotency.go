@@ -92,14 +92,18 @@ func (s *Store) insertResult(tx Tx, k IdempotencyKey, resultID string, keep bool
 	if keep {
 		replaceable = now.UnixMilli()
 	}
-	n, err := tx.Exec(`INSERT INTO idempotency (api_key_num, user_num, key, request_hash, result_id, expires_at)
+	const insert = `INSERT INTO idempotency (api_key_num, user_num, key, request_hash, result_id, expires_at)
 		VALUES (coalesce((SELECT num FROM api_keys WHERE id = ?1), 0), coalesce((SELECT num FROM users WHERE id = ?1), 0),
 			coalesce(?2, unhex(?3)), ?4, ?5, ?6)
 		ON CONFLICT (api_key_num, user_num, key) DO UPDATE SET request_hash = excluded.request_hash,
 			result_id = excluded.result_id,
 			expires_at = excluded.expires_at
-			WHERE idempotency.expires_at <= ?7`,
-		k.KeyID, nullable(k.Key), k.hashDigits(), hash, resultID, now.Add(life).UnixMilli(), replaceable)
+			WHERE idempotency.expires_at <= ?7`
+	args := []any{k.KeyID, nullable(k.Key), k.hashDigits(), hash, resultID, now.Add(life).UnixMilli(), replaceable}
+	if !keep {
+		return true, tx.ExecLater(insert, args...)
+	}
+	n, err := tx.Exec(insert, args...)
 	return n > 0, err
 }
 

@@ -38,7 +38,7 @@ func readImages(raw string) (list []Image, err error) {
 
 func insertImages(tx Tx, turnNum int64, call Call) error {
 	for i, m := range call.Images {
-		_, err := tx.Exec(`INSERT INTO call_images (turn_num, step_seq, call_seq, seq, path, media_type, size, sha256)
+		err := tx.ExecLater(`INSERT INTO call_images (turn_num, step_seq, call_seq, seq, path, media_type, size, sha256)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, turnNum, call.Step, call.Seq, i, m.Path, m.MediaType, m.Size, m.SHA256)
 		if err != nil {
 			return err

@@ -14,10 +14,13 @@ import (
 // for approvals reads who may decide on them, and is serializable.
 func (s *Store) JournalStep(ctx context.Context, c Claim, st Step) error {
 	return s.hot(ctx, len(st.Approvals) == 0, func(tx Tx) error {
-		if err := s.addToTurn(tx, c, st.Model, st.used()); err != nil {
+		if err := claimedProgress(tx, c, st.Model, st.used()); err != nil {
 			return err
 		}
-		return s.insertStep(ctx, tx, c.Turn, st, "")
+		if err := s.insertStep(ctx, tx, c.Turn, st, ""); err != nil {
+			return err
+		}
+		return s.addToSums(tx, c.Turn, st.used())
 	})
 }
 
@@ -37,7 +40,7 @@ func (s *Store) insertStep(ctx context.Context, tx Tx, t Turn, st Step, answer s
 		parts = nil
 	}
 	u := st.Usage
-	_, err = tx.Exec(`INSERT INTO steps (turn_num, seq, attempt, parts, finish, feedback, model, estimated_tokens,
+	err = tx.ExecLater(`INSERT INTO steps (turn_num, seq, attempt, parts, finish, feedback, model, estimated_tokens,
 			input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, reasoning_tokens, cost, started_at,
 			completed_at, answers)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -58,10 +61,11 @@ func (s *Store) insertStep(ctx context.Context, tx Tx, t Turn, st Step, answer s
 // sources, of which the unique index keeps the first.
 func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []File, sources []Source) error {
 	return s.hot(ctx, true, func(tx Tx) error {
-		if err := s.addToTurn(tx, c, "", Usage{ToolCost: call.Cost}); err != nil {
+		used := Usage{ToolCost: call.Cost}
+		if err := claimedProgress(tx, c, "", used); err != nil {
 			return err
 		}
-		_, err := tx.Exec(`INSERT INTO tool_calls (turn_num, step_seq, seq, state, output, cost,
+		err := tx.ExecLater(`INSERT INTO tool_calls (turn_num, step_seq, seq, state, output, cost,
 				started_at, completed_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, c.Num, call.Step, call.Seq, call.State, string(call.Output), call.Cost,
 			call.StartedAt.UnixMilli(), call.CompletedAt.UnixMilli())
@@ -84,14 +88,14 @@ func (s *Store) JournalCall(ctx context.Context, c Claim, call Call, files []Fil
 			if s.OnServer() && len(src.URL) > longestIndexed {
 				continue
 			}
-			_, err := tx.Exec(`INSERT INTO sources (id, task_num, turn_num, url, title, created_at)
+			err := tx.ExecLater(`INSERT INTO sources (id, task_num, turn_num, url, title, created_at)
 				VALUES (?, ?, ?, ?, ?, ?)
 				ON CONFLICT (task_num, url) DO NOTHING`, src.ID, c.taskNum, c.Num, src.URL, nullable(src.Title), now)
 			if err != nil {
 				return err
 			}
 		}
-		return nil
+		return s.addToSums(tx, c.Turn, used)
 	})
 }
 
@@ -120,23 +124,19 @@ func (s *Store) ChargeCall(ctx context.Context, c Claim, u Usage) error {
 	})
 }
 
-// addToTurn adds to the sums of a claimed turn, or returns ErrClaimLost. It must be the first
-// statement of a write: once the claim is lost, another runner may have written the same rows. A
-// finished call is progress, so addToTurn also resets the counts of interruptions and of failed
-// calls.
-func (s *Store) addToTurn(tx Tx, c Claim, model string, u Usage) error {
-	err := updateClaimed(tx, c, `interruptions = 0, failing_since = NULL, failed_calls = 0, `+addUsage,
+// claimedProgress adds to a claimed turn's own sums, or returns ErrClaimLost. It must be first
+// in a write: once the claim is lost, another runner may have written the same rows. A
+// finished call is progress, so claimedProgress also resets the counts of interruptions and of
+// failed calls. addToSums adds to the other sums, and is last in the write.
+func claimedProgress(tx Tx, c Claim, model string, u Usage) error {
+	return updateClaimed(tx, c, `interruptions = 0, failing_since = NULL, failed_calls = 0, `+addUsage,
 		usageArgs(model, u)...)
-	if err != nil {
-		return err
-	}
-	return s.addToSums(tx, c.Turn, u)
 }
 
 // addToSums adds to all sums but the turn's own.
 func (s *Store) addToSums(tx Tx, t Turn, u Usage) error {
 	if cost := u.Cost(); cost != 0 {
-		if _, err := tx.Exec(`UPDATE tasks SET cost = cost + ? WHERE num = ?`, cost, t.taskNum); err != nil {
+		if err := tx.ExecLater(`UPDATE tasks SET cost = cost + ? WHERE num = ?`, cost, t.taskNum); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (s *Store) addToSums(tx Tx, t Turn, u Usage) error {
 		return nil
 	}
 	s.tell(tx, t.OrganizationID, ChangedTasks)
-	return s.meter(tx, t, u, false)
+	return s.meter(tx, t, u, false, true)
 }
 
 // addUsage adds usageArgs to the columns of a turn, and removes the values that BeginCall stored.

@@ -172,21 +172,44 @@ func (s *Store) Allowance(ctx context.Context, organizationID string) (left int6
 func (s *Store) allowance(ctx context.Context, q querier, organizationID string) (left int64, limited bool, err error) {
 	// Every request calls this method, and few organizations have a cap. Only for these the sum is
 	// read.
-	var credits *float64
-	_, err = one(ctx, q, into(&credits), `SELECT monthly_credit_cap FROM organizations WHERE id = ?`, organizationID)
+	credits, err := s.creditCap(ctx, q, organizationID)
 	if err != nil || credits == nil {
 		return 0, false, err
 	}
+	left, err = s.left(ctx, q, organizationID, *credits)
+	return left, true, err
+}
+
+// left returns the nano-dollars that are left of a cap.
+func (s *Store) left(ctx context.Context, q querier, organizationID string, credits float64) (int64, error) {
 	spent, err := one(ctx, q, scanInt, `SELECT cost FROM spending WHERE organization_id = ? AND month = ?`,
 		organizationID, month(s.now()))
 	// A cap may be any number. Without the limit of 2^62 nano-dollars, the conversion would overflow.
-	return int64(min(*credits*NanosPerCredit, 1<<62)) - spent, true, noRow(err, nil)
+	return int64(min(credits*NanosPerCredit, 1<<62)) - spent, noRow(err, nil)
+}
+
+// creditCap returns the credits that an organization may spend in a month, nil for no limit.
+func (s *Store) creditCap(ctx context.Context, q querier, organizationID string) (credits *float64, err error) {
+	_, err = one(ctx, q, into(&credits), `SELECT monthly_credit_cap FROM organizations WHERE id = ?`, organizationID)
+	return credits, err
 }
 
 // checkCap returns CapReached if an organization has spent its credits.
 func (s *Store) checkCap(ctx context.Context, q querier, organizationID string) error {
-	left, limited, err := s.allowance(ctx, q, organizationID)
-	if err == nil && limited && left <= 0 {
+	credits, err := s.creditCap(ctx, q, organizationID)
+	if err != nil {
+		return err
+	}
+	return s.checkSpending(ctx, q, organizationID, credits)
+}
+
+// checkSpending is checkCap for a cap that was read; nil for none.
+func (s *Store) checkSpending(ctx context.Context, q querier, organizationID string, credits *float64) error {
+	if credits == nil {
+		return nil
+	}
+	left, err := s.left(ctx, q, organizationID, *credits)
+	if err == nil && left <= 0 {
 		return CapReached()
 	}
 	return err

@@ -206,27 +206,28 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims 
 // follows the last one, and there of the worker that follows its last one. Each query
 // is one or two steps down the queue's index, however long the queue is.
 func (s *Store) nextInQueue(ctx context.Context, tx Tx) (int64, error) {
-	const head = `SELECT * FROM (SELECT organization_num, worker_num, num FROM turns INDEXED BY turns_queued
-		WHERE status = 'pending' AND ready = 1 AND `
-	// Without LIMIT after the UNION, PostgreSQL would lock the rows of both parts.
-	const claimed = ` /* FOR NO KEY UPDATE SKIP LOCKED */`
-	var organization, worker, num int64
-	// The second part of each UNION wraps around to the beginning of the circle.
-	_, err := one(ctx, tx, into(&organization, &worker, &num),
-		head+`organization_num > ?1 ORDER BY organization_num, worker_num, num LIMIT 1`+claimed+`) AS following
-		UNION ALL `+head+`organization_num <= ?1 ORDER BY organization_num, worker_num, num LIMIT 1`+claimed+`) AS first
-		LIMIT 1`,
-		s.fair.lastOrganization())
+	const waiting = ` FROM turns INDEXED BY turns_queued WHERE status = 'pending' AND ready = 1 AND `
+	const head = `SELECT * FROM (SELECT organization_num, worker_num, num` + waiting
+	const claimed = ` LIMIT 1 /* FOR NO KEY UPDATE SKIP LOCKED */) AS `
+	var organization, worker, num, lastWorker int64
+	// The second part of each UNION wraps around to the beginning of the circle. Without the LIMIT
+	// behind it, PostgreSQL would lock the rows of both parts.
+	_, err := one(ctx, tx, into(&organization, &worker, &num, &lastWorker),
+		`SELECT organization_num, worker_num, num, (SELECT max(worker_num)`+waiting+`
+			organization_num = head.organization_num)
+		FROM (`+head+`organization_num > ?1 ORDER BY organization_num, worker_num, num`+claimed+`following
+		UNION ALL `+head+`organization_num <= ?1 ORDER BY organization_num, worker_num, num`+claimed+`first
+		LIMIT 1) AS head`, s.fair.lastOrganization())
 	if err != nil {
 		return 0, err
 	}
-	if last := s.fair.lastWorker(organization); last >= worker {
+	// The query has found the organization's first worker. The next one is another if one follows the last.
+	if last := s.fair.lastWorker(organization); last >= worker && last < lastWorker {
 		_, err = one(ctx, tx, into(&organization, &worker, &num),
-			head+`organization_num = ?1 AND worker_num > ?2 ORDER BY worker_num, num LIMIT 1`+claimed+`) AS following
-			UNION ALL `+head+`organization_num = ?1 AND worker_num <= ?2 ORDER BY worker_num, num LIMIT 1`+claimed+`) AS first
-			LIMIT 1`,
+			head+`organization_num = ?1 AND worker_num > ?2 ORDER BY worker_num, num`+claimed+`following`,
 			organization, last)
-		if err != nil {
+		// Without a row, other writes claim the turns of those that follow.
+		if noRow(err, nil) != nil {
 			return 0, err
 		}
 	}
@@ -253,7 +254,7 @@ func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, num int64) (C
 	now := fromMillis(s.millis())
 	c.RunnerID, c.Status, c.Ready, c.Claims = runnerID, Running, true, c.Claims+1
 	c.StartedAt = cmp.Or(c.StartedAt, &now)
-	_, err = tx.Exec(`UPDATE turns SET status = 'running', runner_id = ?, claims = ?, started_at = ? WHERE num = ?`,
+	err = tx.ExecLater(`UPDATE turns SET status = 'running', runner_id = ?, claims = ?, started_at = ? WHERE num = ?`,
 		runnerID, c.Claims, c.StartedAt.UnixMilli(), num)
 	if err != nil {
 		return c, err

@@ -62,7 +62,7 @@ func (s *Store) visibleOrDeletedWorker(ctx context.Context, q querier, c Caller,
 }
 
 // runnableWorker is visibleWorker with only the fields that accepting a turn needs: those of
-// the access rules, the version and the time of creation.
+// the access rules, the version, the time of creation, and the cap of the organization.
 func (s *Store) runnableWorker(ctx context.Context, q querier, c Caller, id string) (Worker, error) {
 	w, err := one(ctx, q, scanRunnable, selectRunnable, id)
 	if err == nil {
@@ -76,11 +76,11 @@ func (s *Store) runnableWorker(ctx context.Context, q querier, c Caller, id stri
 }
 
 const selectRunnable = `SELECT num, id, organization_id, user_id, visibility, workspace, version, created_at,
-	deleted_at FROM workers WHERE id = ?`
+	deleted_at, (SELECT monthly_credit_cap FROM organizations o WHERE o.id = organization_id) FROM workers WHERE id = ?`
 
 func scanRunnable(row scanner) (w Worker, err error) {
 	err = row.Scan(&w.num, &w.ID, &w.OrganizationID, &w.UserID, &w.Visibility, &w.Workspace, &w.Version,
-		asTime{&w.CreatedAt}, asTimeOrNil{&w.DeletedAt})
+		asTime{&w.CreatedAt}, asTimeOrNil{&w.DeletedAt}, &w.creditCap)
 	return w, err
 }
 

@@ -19,6 +19,9 @@ func (s *Store) target(ctx context.Context, tx Tx, n NewTurn) (Task, Worker, err
 	case n.NewWorker == nil:
 		return Task{}, Worker{}, Fields{{Path: "workerId", Message: "is required"}}.Err()
 	}
+	if err := s.checkCap(ctx, tx, n.Caller.OrganizationID); err != nil {
+		return Task{}, Worker{}, err
+	}
 	w, err = s.insertWorker(tx, n.Caller, *n.NewWorker)
 	return Task{}, w, err
 }

@@ -154,16 +154,14 @@ func (s *Store) WorkerTitle(ctx context.Context, t Task) (string, error) {
 
 // addTurn counts a new turn of a task that exists. runs reports whether the turn is claimed at once.
 func (s *Store) addTurn(tx Tx, taskNum int64, runs bool) error {
-	_, err := tx.Exec(`UPDATE tasks SET outcome = '', completed_at = NULL, turn_count = turn_count + 1,
+	return tx.ExecLater(`UPDATE tasks SET outcome = '', completed_at = NULL, turn_count = turn_count + 1,
 		unfinished = unfinished + 1, running = iif(?, 1, running) WHERE num = ?`, runs, taskNum)
-	return err
 }
 
 // setRunning stores whether a turn of the task is running. A suspended turn counts as running.
 func (s *Store) setRunning(tx Tx, organizationID string, taskNum int64, running bool) error {
 	s.tell(tx, organizationID, ChangedTasks)
-	_, err := tx.Exec(`UPDATE tasks SET running = ?, waits_for = NULL WHERE num = ?`, running, taskNum)
-	return err
+	return tx.ExecLater(`UPDATE tasks SET running = ?, waits_for = NULL WHERE num = ?`, running, taskNum)
 }
 
 // settleTask adds turns that end together to their task's row, and returns the task's state after
@@ -177,16 +175,12 @@ func (s *Store) settleTask(tx Tx, ended []Turn, ran bool, cost int64) (st taskSt
 	// The newest of the ended turns decides the outcome, but only if no newer turn waits.
 	last := ended[len(ended)-1]
 	s.tell(tx, last.OrganizationID, ChangedTasks)
-	_, err = tx.Exec(`UPDATE tasks SET unfinished = unfinished - ?1, running = iif(?2, 0, running),
+	_, err = one(context.Background(), tx, into(&st.status, &st.turns, &st.unfinished, &st.cost, &st.duration),
+		`UPDATE tasks SET unfinished = unfinished - ?1, running = iif(?2, 0, running),
 			waits_for = iif(?2, NULL, waits_for), cost = cost + ?3,
 			duration_ms = duration_ms + ?4, outcome = iif(turn_count = ?5, ?6, outcome),
 			completed_at = iif(unfinished = ?1, CAST(?7 AS BIGINT), NULL)
-		WHERE num = ?8`,
+		WHERE num = ?8 RETURNING status, turn_count, unfinished, cost, duration_ms`,
 		len(ended), ran, cost, duration, last.Seq+1, last.Status, last.CompletedAt.UnixMilli(), last.taskNum)
-	if err != nil {
-		return st, err
-	}
-	_, err = one(context.Background(), tx, into(&st.status, &st.turns, &st.unfinished, &st.cost, &st.duration),
-		`SELECT status, turn_count, unfinished, cost, duration_ms FROM tasks WHERE num = ?`, last.taskNum)
 	return st, err
 }

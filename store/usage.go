@@ -5,14 +5,44 @@ import (
 )
 
 // meter adds usage to the sums for charts, bills and the credit cap. If ended is set, the turn has
-// ended and is counted.
+// ended and is counted. hasCap is false if the organization has no credit cap.
 //
-// In a locking write, each sum is added to in one statement. From then on the row of spending is
-// locked, so exactly one write passes a part of the cap. UpdateOrganization locks the row before it
-// changes a cap.
-func (s *Store) meter(tx Tx, t Turn, u Usage, ended bool) error {
+// These are the rows that most writes change, so meter comes last in a write. In a locking write, each
+// sum is added to in one statement. From then on the row of spending is locked, so exactly one write
+// passes a part of the cap. UpdateOrganization locks the row before it changes a cap.
+func (s *Store) meter(tx Tx, t Turn, u Usage, ended, hasCap bool) error {
 	tx.OnCommit(func() { s.counters.metered(t, u, ended) })
-	now := s.now()
+	ctx := context.Background()
+	cost := u.Cost()
+	var limit *float64
+	var err error
+	if hasCap && cost != 0 {
+		if limit, err = s.creditCap(ctx, tx, t.OrganizationID); err != nil {
+			return err
+		}
+	}
+	if err := s.addToUsage(tx, t, u, ended); err != nil || cost == 0 {
+		return err
+	}
+	// The check of the cap reads this one row of the month, because it must not sum up usage for
+	// each request.
+	const add = `INSERT INTO spending (organization_id, month, cost) VALUES (?, ?, ?)
+		ON CONFLICT (organization_id, month) DO UPDATE SET cost = spending.cost + excluded.cost`
+	if limit == nil {
+		return tx.ExecLater(add, t.OrganizationID, month(s.now()), cost)
+	}
+	spent, err := one(ctx, tx, scanInt, add+` RETURNING cost`, t.OrganizationID, month(s.now()), cost)
+	if err == nil && isLocking(tx) { // the cap may have changed until the row was locked
+		limit, err = s.creditCap(ctx, tx, t.OrganizationID)
+	}
+	if err != nil || limit == nil {
+		return err
+	}
+	return s.alertCap(ctx, tx, t.OrganizationID, spent-cost, spent, limit, limit)
+}
+
+// addToUsage adds to the sums of a day. ended is as for meter.
+func (s *Store) addToUsage(tx Tx, t Turn, u Usage, ended bool) error {
 	var turns, failures, duration int64
 	if ended {
 		turns, duration = 1, t.Duration.Milliseconds()
@@ -20,7 +50,7 @@ func (s *Store) meter(tx Tx, t Turn, u Usage, ended bool) error {
 			failures = 1
 		}
 	}
-	_, err := tx.Exec(`INSERT INTO usage (organization_id, day, worker_id, api_key_id, triggered_by,
+	return tx.ExecLater(`INSERT INTO usage (organization_id, day, worker_id, api_key_id, triggered_by,
 			turns, failures, steps, input_tokens, output_tokens, cost, duration_ms)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (organization_id, day, worker_id, api_key_id, triggered_by) DO UPDATE SET
@@ -28,32 +58,14 @@ func (s *Store) meter(tx Tx, t Turn, u Usage, ended bool) error {
 			steps = usage.steps + excluded.steps, input_tokens = usage.input_tokens + excluded.input_tokens,
 			output_tokens = usage.output_tokens + excluded.output_tokens, cost = usage.cost + excluded.cost,
 			duration_ms = usage.duration_ms + excluded.duration_ms`,
-		t.OrganizationID, now.Unix()/secondsADay, t.WorkerID, t.KeyID, t.TriggeredBy,
+		t.OrganizationID, s.now().Unix()/secondsADay, t.WorkerID, t.KeyID, t.TriggeredBy,
 		turns, failures, u.Steps, u.InputTokens, u.OutputTokens, u.Cost(), duration)
-	if err != nil || u.Cost() == 0 {
-		return err
-	}
-	// The check of the cap reads this one row of the month, because it must not sum up usage for
-	// each request.
-	ctx := context.Background()
-	spent, err := one(ctx, tx, scanInt, `INSERT INTO spending (organization_id, month, cost) VALUES (?, ?, ?)
-		ON CONFLICT (organization_id, month) DO UPDATE SET cost = spending.cost + excluded.cost RETURNING cost`,
-		t.OrganizationID, month(now), u.Cost())
-	if err != nil {
-		return err
-	}
-	var limit *float64
-	_, err = one(ctx, tx, into(&limit), `SELECT monthly_credit_cap FROM organizations WHERE id = ?`, t.OrganizationID)
-	if err != nil || limit == nil {
-		return err
-	}
-	return s.alertCap(ctx, tx, t.OrganizationID, spent-u.Cost(), spent, limit, limit)
 }
 
 // MeterCaller charges a model call that belongs to no turn to the caller's organization.
 func (s *Store) MeterCaller(ctx context.Context, c Caller, u Usage) error {
 	return s.write(ctx, func(tx Tx) error {
-		return s.meter(tx, Turn{OrganizationID: c.OrganizationID, KeyID: c.KeyID, TriggeredBy: c.Trigger}, u, false)
+		return s.meter(tx, Turn{OrganizationID: c.OrganizationID, KeyID: c.KeyID, TriggeredBy: c.Trigger}, u, false, true)
 	})
 }
 

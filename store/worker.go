@@ -44,6 +44,8 @@ type Worker struct {
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	DeletedAt      *time.Time
+
+	creditCap *float64 // of its organization; only runnableWorker sets it, nil for none
 }
 
 const workerColumns = `w.num, w.id, w.organization_id, w.user_id, w.title, w.summary, w.visibility, w.workspace,

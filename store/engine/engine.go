@@ -63,6 +63,11 @@ type Tx interface {
 	// Exec runs a statement and returns the number of rows that it changed.
 	Exec(query string, args ...any) (int64, error)
 
+	// ExecLater runs a statement whose result the write does not need. An engine may send it together
+	// with the next statement or with the commit, which then return its error. A row that many writes
+	// change is locked for the shortest time if the last statements of each write change it so.
+	ExecLater(query string, args ...any) error
+
 	// Insert runs an INSERT and returns the new row's integer primary key, the column num.
 	Insert(query string, args ...any) (int64, error)
 

@@ -11,6 +11,7 @@ import (
 type Stats struct {
 	Commits, Operations atomic.Int64         // transactions, and the operations that they grouped
 	Statements          atomic.Int64         // statements inside of write transactions
+	RoundTrips          atomic.Int64         // waits of write transactions for a server; 0 for an embedded engine
 	Reads               atomic.Int64         // queries outside of them
 	Retries             atomic.Int64         // operations that ran again after a conflict
 	Batch               *histogram.Histogram // operations of a transaction

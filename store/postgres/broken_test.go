@@ -215,11 +215,14 @@ func TestCommitIsCutOff(t *testing.T) {
 				if events = append(events, "run"); len(events) == 1 {
 					p.cutOn("COMMIT", tt.late)
 				}
-				return note("a")(tx)
+				if err := note("a")(tx); err != nil {
+					return err
+				}
+				return tx.ExecLater(`INSERT INTO notes (id) VALUES ('with the commit')`)
 			})
 			is.NoErr(err)
 			is.Equal(events, tt.events)
-			is.Equal(notes(t, db), []string{"a"})
+			is.Equal(notes(t, db), []string{"a", "with the commit"})
 		})
 	}
 }

@@ -19,6 +19,7 @@ type conn struct {
 
 	prepared map[string]*pgconn.StatementDescription // by text; without a name if no statement stays prepared
 	serial   int                                     // of the name of the last prepared statement
+	trips    int64                                   // round trips since the last use
 }
 
 // connect makes a connection.
@@ -67,42 +68,61 @@ func (c *conn) execute(ctx context.Context, text string, args []any) (*rows, err
 	if err != nil {
 		return nil, err
 	}
+	c.trips++
 	if c.unnamed {
 		return readRows(c.pg.ExecParams(ctx, text, values, known.ParamOIDs, formats, formatsOf(known)))
 	}
 	return readRows(c.pg.ExecStatement(ctx, known, values, formats, formatsOf(known)))
 }
 
-// begin begins a transaction by the texts of opening, and runs its first statement, in one round
-// trip if that is prepared. It returns the rows of the last opening text, too.
-func (c *conn) begin(ctx context.Context, opening []string, text string, args []any) (last, r *rows, err error) {
-	known := c.prepared[text]
-	var values [][]byte
-	var formats []int16
-	if known != nil {
-		if values, formats, err = encodeAll(args, known.ParamOIDs); err != nil {
-			return nil, nil, err
+// A statement is a text of the server's SQL with its arguments.
+type statement struct {
+	text string
+	args []any
+}
+
+// commitText ends a transaction. It is not prepared.
+const commitText = `COMMIT`
+
+func (st statement) commits() bool { return st.text == commitText }
+
+// parameters are the arguments of a statement as they are sent.
+type parameters struct {
+	values  [][]byte
+	formats []int16
+}
+
+// together runs the texts of opening, which have no parameters, and then statements, all in one round
+// trip. It returns the rows of each. A statement that the connection has not prepared costs one more.
+func (c *conn) together(ctx context.Context, opening []string, statements []statement) ([]*rows, error) {
+	if len(opening) == 0 && len(statements) == 1 && !statements[0].commits() {
+		r, err := c.query(ctx, statements[0].text, statements[0].args)
+		return []*rows{r}, err
+	}
+	// First, so that nothing has been sent if an argument cannot be.
+	encoded := make([]parameters, len(statements))
+	for i, st := range statements {
+		if st.commits() {
+			continue
+		}
+		known, err := c.prepare(ctx, st.text)
+		if err != nil {
+			return nil, c.checked(ctx, err)
+		}
+		if encoded[i].values, encoded[i].formats, err = encodeAll(st.args, known.ParamOIDs); err != nil {
+			return nil, err
 		}
 	}
 	p := c.pg.StartPipeline(ctx)
-	for _, o := range opening {
-		c.send(p, o, c.prepared[o], nil, nil)
+	for _, text := range opening {
+		c.send(p, text, c.prepared[text], nil, nil)
 	}
-	if known != nil {
-		c.send(p, text, known, values, formats)
-	} else {
-		p.SendPrepare(c.newName(), text, nil)
+	for i, st := range statements {
+		c.send(p, st.text, c.prepared[st.text], encoded[i].values, encoded[i].formats)
 	}
-	results, err := c.results(p, text)
-	if err != nil {
-		return nil, nil, c.checked(ctx, err)
-	}
-	last = results[len(opening)-1]
-	if len(results) > len(opening) {
-		return last, results[len(opening)], nil
-	}
-	r, err = c.query(ctx, text, args)
-	return last, r, err
+	c.trips++
+	results, err := c.results(p)
+	return results, c.checked(ctx, err)
 }
 
 // send adds a statement to p. known is nil for one that has no parameters and is not prepared.
@@ -118,10 +138,10 @@ func (c *conn) send(p *pgconn.Pipeline, text string, known *pgconn.StatementDesc
 	}
 }
 
-// results sends what p holds and reads its results. It remembers text as prepared if p prepares it.
-func (c *conn) results(p *pgconn.Pipeline, text string) (list []*rows, err error) {
+// results sends what p holds and reads its results.
+func (c *conn) results(p *pgconn.Pipeline) (list []*rows, err error) {
 	if err = p.Sync(); err == nil {
-		list, err = c.read(p, text)
+		list, err = readAll(p)
 	}
 	if end := p.Close(); err == nil {
 		err = end
@@ -129,24 +149,21 @@ func (c *conn) results(p *pgconn.Pipeline, text string) (list []*rows, err error
 	return list, err
 }
 
-func (c *conn) read(p *pgconn.Pipeline, text string) (list []*rows, err error) {
+func readAll(p *pgconn.Pipeline) (list []*rows, err error) {
 	for {
 		result, err := p.GetResults()
 		if err != nil {
 			return nil, err
 		}
-		switch result := result.(type) {
-		case *pgconn.ResultReader:
-			r, err := readRows(result)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, r)
-		case *pgconn.StatementDescription:
-			c.keep(text, result)
-		default: // the answer to Sync, or none because the connection ended
+		reader, ok := result.(*pgconn.ResultReader)
+		if !ok { // the answer to Sync, or none because the connection ended
 			return list, nil
 		}
+		r, err := readRows(reader)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, r)
 	}
 }
 
@@ -155,6 +172,7 @@ func (c *conn) prepare(ctx context.Context, text string) (*pgconn.StatementDescr
 	if known := c.prepared[text]; known != nil {
 		return known, nil
 	}
+	c.trips++
 	known, err := c.pg.Prepare(ctx, c.newName(), text, nil)
 	if err != nil {
 		return nil, err

@@ -120,7 +120,13 @@ func (db *DB) try(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) e
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
 	defer cancel()
 	t := &tx{session: session{db: db, conn: c, opening: db.opening(mode), writes: true}, ctx: limited}
-	defer func() { db.pool.putFromWrite(t.conn) }()
+	c.trips = 0
+	defer func() {
+		if t.conn != nil {
+			db.stats.RoundTrips.Add(t.conn.trips)
+		}
+		db.pool.putFromWrite(t.conn)
+	}()
 	err = engine.Recovered(func() error { return fn(t) })
 	if failure = t.err; failure == nil {
 		failure = err

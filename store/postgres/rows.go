@@ -27,7 +27,7 @@ type rows struct {
 	cells   []cell // of all rows
 	next    int    // index in cells of the row after the present one
 	open    bool   // Next has gone to a row
-	changed int64  // rows that the statement changed, for one that is no query
+	tag     pgconn.CommandTag
 }
 
 // A cell says where in the data a value is. NULL begins at -1.
@@ -53,7 +53,7 @@ func readRows(from *pgconn.ResultReader) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.changed = tag.RowsAffected()
+	r.tag = tag
 	return r, nil
 }
 

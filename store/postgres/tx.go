@@ -17,30 +17,46 @@ type session struct {
 	writes  bool // the last text of opening selects the epoch, and the id of the transaction
 	id      string
 	begun   bool
+	pending []statement // that run with the next one
 }
 
-// run runs a statement of the session.
+// run runs a statement of the session, after those that are pending.
 func (s *session) run(ctx context.Context, query string, args []any) (*rows, error) {
 	text, err := s.db.translated(query)
 	if err != nil {
 		return nil, err
 	}
+	results, err := s.send(ctx, statement{text, args})
+	if err != nil {
+		return nil, err
+	}
+	return results[len(results)-1], nil
+}
+
+// send runs the pending statements and one more.
+func (s *session) send(ctx context.Context, more ...statement) ([]*rows, error) {
+	list := append(s.pending, more...)
+	s.pending = nil
 	if s.begun {
-		return s.conn.query(ctx, text, args)
+		return s.conn.together(ctx, nil, list)
 	}
 	s.begun = true
-	last, r, err := s.conn.begin(ctx, s.opening, text, args)
+	results, err := s.conn.together(ctx, s.opening, list)
 	if err != nil && s.conn.reused && s.conn.broken() && ctx.Err() == nil {
-		// Nothing was committed, so the statement can run again.
+		// Nothing was committed, so the statements can run again.
 		if s.conn, err = s.db.pool.renew(ctx, s.conn); err != nil {
 			return nil, err
 		}
-		last, r, err = s.conn.begin(ctx, s.opening, text, args)
+		results, err = s.conn.together(ctx, s.opening, list)
 	}
-	if err == nil && s.writes {
-		err = s.checkEpoch(last)
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	opened := len(s.opening)
+	if s.writes {
+		err = s.checkEpoch(results[opened-1])
+	}
+	return results[opened:], err
 }
 
 // checkEpoch returns an error if another process has opened the database since this one.
@@ -91,7 +107,22 @@ func (t *tx) Exec(query string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return r.changed, nil
+	return r.tag.RowsAffected(), nil
+}
+
+// ExecLater runs a statement together with the next one, or with the commit.
+func (t *tx) ExecLater(query string, args ...any) error {
+	if t.err != nil {
+		return t.failedBefore()
+	}
+	text, err := t.db.translated(query)
+	if err != nil {
+		t.err = err
+		return err
+	}
+	t.db.stats.Statements.Add(1)
+	t.pending = append(t.pending, statement{text, args})
+	return nil
 }
 
 // Insert runs an INSERT and returns the column num of the new row, or 0 if it made none.
@@ -113,7 +144,7 @@ func (t *tx) Note(err error) error { return err }
 
 func (t *tx) do(query string, args []any) (*rows, error) {
 	if t.err != nil {
-		return nil, fmt.Errorf("an earlier statement of the write has failed: %w", t.err)
+		return nil, t.failedBefore()
 	}
 	t.db.stats.Statements.Add(1)
 	r, err := t.run(t.ctx, query, args)
@@ -121,20 +152,31 @@ func (t *tx) do(query string, args []any) (*rows, error) {
 	return r, err
 }
 
-// commit commits the transaction. If the connection breaks meanwhile, it asks the server on another
-// one what has become of the transaction.
+// failedBefore returns the error of a statement after one that has failed.
+func (t *tx) failedBefore() error {
+	return fmt.Errorf("an earlier statement of the write has failed: %w", t.err)
+}
+
+// commit runs the pending statements and commits the transaction, in one round trip. If the
+// connection breaks meanwhile, it asks the server on another one what has become of the transaction.
 func (t *tx) commit() error {
+	if !t.begun && len(t.pending) > 0 {
+		// The epoch must be compared before the commit.
+		if _, err := t.send(t.ctx); err != nil {
+			return err
+		}
+	}
 	if !t.begun {
 		return nil // fn ran no statement
 	}
-	results, err := t.conn.pg.Exec(t.ctx, `COMMIT`).ReadAll()
+	results, err := t.send(t.ctx, statement{text: commitText})
 	if err != nil && t.conn.broken() {
 		return t.db.settle(t.id, err)
 	}
 	if err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
-	if tag := results[0].CommandTag.String(); tag != "COMMIT" {
+	if tag := results[len(results)-1].tag.String(); tag != commitText {
 		return fmt.Errorf("commit: the server answered %q", tag)
 	}
 	return nil

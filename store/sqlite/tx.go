@@ -35,6 +35,9 @@ func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 	return sqlite3.Xsqlite3_changes64(tx.conn.tls, tx.conn.db), nil
 }
 
+// ExecLater runs a statement at once.
+func (tx *Tx) ExecLater(query string, args ...any) error { return tx.exec(query, args) }
+
 // Insert runs an INSERT and returns the new row's integer primary key.
 func (tx *Tx) Insert(query string, args ...any) (int64, error) {
 	if err := tx.exec(query, args); err != nil {

@@ -3,6 +3,7 @@ package pgtest_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/matryer/is"
@@ -38,4 +39,22 @@ func TestDatabasesAreDropped(t *testing.T) {
 	}
 	_, err := pgx.Connect(context.Background(), url)
 	is.True(err != nil)
+}
+
+func TestFarAddsTimeToEachRoundTrip(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	c, err := pgx.Connect(t.Context(), pgtest.Far(t, pgtest.URL(t), 40*time.Millisecond))
+	is.NoErr(err)
+	begun := time.Now()
+	is.NoErr(c.Ping(t.Context()))
+	is.True(time.Since(begun) >= 40*time.Millisecond)
+	var batch pgx.Batch
+	for range 100 {
+		batch.Queue(`SELECT 1`)
+	}
+	begun = time.Now()
+	is.NoErr(c.SendBatch(t.Context(), &batch).Close())
+	is.True(time.Since(begun) < 100*40*time.Millisecond) // they were on their way together
+	is.NoErr(c.Close(t.Context()))
 }

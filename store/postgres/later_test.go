@@ -1,0 +1,97 @@
+package postgres_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/matryer/is"
+
+	"journeyman/store/engine"
+)
+
+// later adds a note together with a later statement.
+func later(tx engine.Tx, id string) error {
+	return tx.ExecLater(`INSERT INTO notes (id) VALUES (?)`, id)
+}
+
+// TestExecLater has statements travel with others: a query sees what was to run before it, and the
+// commit takes the rest along.
+func TestExecLater(t *testing.T) {
+	t.Parallel()
+	for name, mode := range modes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			db := open(t)
+			var seen []string
+			write := func(first, last string) error {
+				return db.Write(t.Context(), mode, func(tx engine.Tx) (err error) {
+					if err = later(tx, first); err == nil {
+						seen, err = texts(t.Context(), tx, `SELECT id FROM notes ORDER BY id`)
+					}
+					if err == nil {
+						err = later(tx, last)
+					}
+					return err
+				})
+			}
+			is.NoErr(write("a", "b"))
+			is.Equal(seen, []string{"a"})
+			is.Equal(notes(t, db), []string{"a", "b"})
+			trips := db.Stats().RoundTrips.Load()
+			is.NoErr(write("c", "d"))
+			is.Equal(db.Stats().RoundTrips.Load()-trips, int64(2))
+			is.NoErr(db.Write(t.Context(), mode, func(tx engine.Tx) error { return later(tx, "alone") }))
+			is.Equal(notes(t, db), []string{"a", "alone", "b", "c", "d"})
+		})
+	}
+}
+
+// TestExecLaterFails has such a statement fail with the statement or with the commit that it travels
+// with. Nothing is kept, and the connection can be used again.
+func TestExecLaterFails(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	db := open(t)
+	is.NoErr(db.Write(t.Context(), engine.Locking, note("a")))
+	for name, end := range map[string]func(tx engine.Tx) error{
+		"commit":    func(engine.Tx) error { return nil },
+		"statement": note("z"),
+	} {
+		undone := 0
+		err := db.Write(t.Context(), engine.Locking, func(tx engine.Tx) error {
+			tx.OnUndo(func() { undone++ })
+			if err := note("b")(tx); err != nil {
+				return err
+			}
+			if err := later(tx, "a"); err != nil { // a second one
+				return err
+			}
+			return end(tx)
+		})
+		fault, ok := errors.AsType[*pgconn.PgError](err)
+		is.True(ok && fault.Code == "23505") // unique, with the statement or commit
+		is.True(undone > 0)
+		is.Equal(notes(t, db), []string{"a"})
+		t.Log(name, err)
+	}
+	is.NoErr(db.Write(t.Context(), engine.Locking, func(tx engine.Tx) error { return later(tx, "c") }))
+	is.Equal(notes(t, db), []string{"a", "c"})
+}
+
+// TestExecLaterIsFenced has a process write that has lost the lock to another one: a write of one
+// statement, which would travel with its commit, changes nothing.
+func TestExecLaterIsFenced(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	db := open(t)
+	is.NoErr(db.Write(t.Context(), engine.Locking, note("a")))
+	is.NoErr(db.Write(t.Context(), engine.Locking, func(tx engine.Tx) error {
+		_, err := tx.Exec(`UPDATE meta SET value = '77' WHERE name = 'epoch'`) // as another process would
+		return err
+	}))
+	err := db.Write(t.Context(), engine.Locking, func(tx engine.Tx) error { return later(tx, "b") })
+	is.True(err != nil)
+	is.Equal(notes(t, db), []string{"a"})
+}

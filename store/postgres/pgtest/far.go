@@ -1,0 +1,122 @@
+package pgtest
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Far returns a URL for the database of another URL, as if its server was farther away: what one side
+// sends arrives at the other half of roundTrip later. Data in flight do not wait for one another. The
+// way ends with the test.
+func Far(t testing.TB, server string, roundTrip time.Duration) string {
+	t.Helper()
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal("the URL of the database cannot be read") // the error would show a password
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &far{address: u.Host, delay: roundTrip / 2, open: map[net.Conn]bool{}}
+	f.running.Go(func() { f.accept(listener) })
+	t.Cleanup(func() {
+		_ = listener.Close() // it has no more to say
+		f.close()
+		f.running.Wait()
+	})
+	u.Host = listener.Addr().String()
+	return u.String()
+}
+
+// A far is a proxy that delays.
+type far struct {
+	address string
+	delay   time.Duration
+	running sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows
+	open   map[net.Conn]bool
+	closed bool
+}
+
+func (f *far) accept(listener net.Listener) {
+	for {
+		near, err := listener.Accept()
+		if err != nil {
+			return // Far has closed it
+		}
+		server, err := net.Dial("tcp", f.address)
+		if err != nil {
+			_ = near.Close() // the client sees that there is no server
+			continue
+		}
+		if !f.keep(near, server) {
+			return
+		}
+		f.running.Go(func() { f.forward(server, near) })
+		f.running.Go(func() { f.forward(near, server) })
+	}
+}
+
+// keep has close end the connections. It returns false if that has run, and closes them itself.
+func (f *far) keep(conns ...net.Conn) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range conns {
+		if f.closed {
+			_ = c.Close() // nobody reads it
+			continue
+		}
+		f.open[c] = true
+	}
+	return !f.closed
+}
+
+func (f *far) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	for c := range f.open {
+		_ = c.Close() // a second close of one that has ended has no effect
+	}
+}
+
+// A parcel is data on their way.
+type parcel struct {
+	data []byte
+	due  time.Time // when they arrive
+}
+
+// forward copies what from sends to to, until one of them ends. Then it ends the other.
+func (f *far) forward(to, from net.Conn) {
+	way := make(chan parcel, 1024)
+	f.running.Go(func() {
+		for p := range way {
+			time.Sleep(time.Until(p.due))
+			if _, err := to.Write(p.data); err != nil {
+				_ = from.Close() // which ends the loop below
+			}
+		}
+		_ = to.Close() // the other loop ends, too
+	})
+	defer close(way)
+	for {
+		buffer := make([]byte, 16<<10)
+		n, err := from.Read(buffer)
+		if n > 0 {
+			way <- parcel{buffer[:n], time.Now().Add(f.delay)}
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				_ = from.Close() // it is of no more use
+			}
+			return
+		}
+	}
+}
