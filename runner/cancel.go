@@ -28,9 +28,9 @@ func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (stor
 	if err != nil {
 		return task, err
 	}
-	r.Wake()                         // a turn that waited for one of these may continue
-	for _, turnID := range running { // all at once: the turns of a team need not wait for each other
-		r.stopExecution(turnID)
+	r.Wake() // a turn that waited for one of these may continue
+	if err := r.stopExecutions(ctx, running); err != nil {
+		return task, err
 	}
 	// The running ones tell their own end when their executions stop.
 	below = slices.DeleteFunc(below, func(t store.Turn) bool { return slices.Contains(running, t.ID) })
@@ -53,6 +53,24 @@ func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (stor
 	}
 	task, _, err = r.cfg.Store.Task(ctx, c, id)
 	return task, err
+}
+
+// stopExecutions stops turns that were cancelled, all at once: the turns of a team need not wait for
+// each other.
+func (r *Runner) stopExecutions(ctx context.Context, turnIDs []string) error {
+	missing := slices.DeleteFunc(slices.Clone(turnIDs), r.stopExecution)
+	if len(missing) == 0 {
+		return nil
+	}
+	// The claim of a turn may be committed, and begin may not have been called for it yet. The caller may
+	// have gone, and the turns stop all the same.
+	if err := r.cfg.Store.AwaitWrites(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	for _, turnID := range missing {
+		r.stopExecution(turnID) // or the turn has ended, or its runner is dead
+	}
+	return nil
 }
 
 // stopExecution stops a turn that was cancelled. found is false if this runner does not have
@@ -116,17 +134,22 @@ func (r *Runner) WaitResult(ctx context.Context, turnID string) (*store.Conversa
 // tells the watchers of those that have ended without an execution. list holds the turns
 // that were unfinished before.
 func (r *Runner) stopBelow(ctx context.Context, list []store.Turn) error {
+	var running []string
 	for _, t := range list {
 		now, err := r.cfg.Store.Turn(ctx, t.ID)
 		if err != nil {
 			return err
 		}
-		if !now.AbortRequested || r.stopExecution(t.ID) || !now.Status.Ended() {
+		if !now.AbortRequested || r.stopExecution(t.ID) {
 			continue // not cancelled, or its execution tells the watchers
+		}
+		if !now.Status.Ended() {
+			running = append(running, t.ID)
+			continue
 		}
 		if err := r.notifyEnded(ctx, now); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.stopExecutions(ctx, running)
 }

@@ -268,3 +268,38 @@ func TestStreamDiffersFromResponse(t *testing.T) {
 		})
 	}
 }
+
+// TestAbortBeforeBegin cancels a task after the claim of its turn is committed, and before the runner
+// learns of that claim.
+func TestAbortBeforeBegin(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	if !storetest.OnServer() {
+		t.Skip("the embedded database commits nothing before it has reported the claim")
+	}
+	m, _ := blocked()
+	f := newFixture(t, withModel(m))
+	claimed, let := make(chan struct{}), make(chan struct{})
+	f.store.OnClaimed(func(c store.Claim) {
+		close(claimed)
+		<-let
+		f.Begin(c)
+	})
+	go f.accept("go")
+	until(t, claimed, "the turn is claimed")
+	tasks, _, err := f.store.Tasks(t.Context(), f.owner, store.TaskQuery{Limit: 1})
+	is.NoErr(err)
+	aborted := make(chan struct{})
+	go func() {
+		defer close(aborted)
+		if task, err := f.AbortTask(f.ctx(), f.owner, tasks[0].ID); err != nil || task.Status != store.Aborted {
+			t.Errorf("the task is %s: %v", task.Status, err)
+		}
+	}()
+	storetest.Eventually(t, "the cancelling", func() bool {
+		turns := storetest.Rows(t, f.store.Dir(), "SELECT abort_requested FROM turns")
+		return turns[0][0] == "1"
+	})
+	close(let)
+	until(t, aborted, "the task is cancelled")
+}

@@ -110,8 +110,7 @@ func (r *Runner) releaseSlots(n int) {
 }
 
 // begin executes a claimed turn in its own goroutine. The turn has a slot, which the end of the
-// execution releases. The store calls begin before any later write, so AbortTask finds each turn
-// that is claimed.
+// execution releases. AbortTask may run between the commit of the claim and begin: see stopExecutions.
 func (r *Runner) begin(c store.Claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -53,3 +53,6 @@ func (r *Runner) Placing(folder store.Folder, files ...store.File) (end func()) 
 
 // Detach takes the attachments of a turn out of its folder.
 func (r *Runner) Detach(n *store.NewTurn) { (&placement{r: r}).detach(n) }
+
+// Begin executes a claimed turn, as the store has the runner do.
+func (r *Runner) Begin(c store.Claim) { r.begin(c) }

@@ -113,3 +113,10 @@ func PackEnvelope(text string) string { return packEnvelope(text) }
 
 // UnpackEnvelope undoes PackEnvelope.
 func UnpackEnvelope(stored string) string { return unpackEnvelope(stored) }
+
+// AwaitsWrites reports whether somebody waits in AwaitWrites.
+func (s *Store) AwaitsWrites() bool {
+	s.underWay.mu.Lock()
+	defer s.underWay.mu.Unlock()
+	return s.underWay.waiters > 0
+}

@@ -34,7 +34,7 @@ var (
 )
 
 // withoutSQL are the methods that TestQueriesUseIndexes need not call.
-var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "BeginMaintenance", "EndMaintenance", "InMaintenance",
+var withoutSQL = []string{"Disk", "SweepWorkspaces", "AwaitWritable", "AwaitWrites", "BeginMaintenance", "EndMaintenance", "InMaintenance",
 	"Maintenance", "ReadOnly", "ReadOnlyCodes", "Room", "RoomIn", "Writable", "WritableIn", "OnServer",
 	"Archive", "BackupRuns", "NoteBackup", "SaveBackupRuns", "VerifyArchive",
 	"AlertURL", "Backup", "CheckDatabase", "Close", "Counters", "Damage", "Dir", "EndPruning", "LastBackup", "LastPruning", "MeasureStorage", "OpenBlob", "PreviewRuns", "PutBlob", "Queued", "QueueCounts", "ReturnSpace", "Sizes", "Space", "Storage", "UsesRemembered", "WriteStats"}

@@ -55,6 +55,10 @@ func (s *Store) renewLease(ctx context.Context, tx Tx, runnerID string, ttl time
 // StopRunner returns the turns of a runner that stops in good order to the queue. It
 // does not count as an interruption of them.
 func (s *Store) StopRunner(ctx context.Context, runnerID string) error {
+	// A write that accepts a turn may have taken a slot of the runner, and not be committed yet.
+	if err := s.AwaitWrites(ctx); err != nil {
+		return err
+	}
 	return s.write(ctx, func(tx Tx) error {
 		err := s.interruptAll(ctx, tx, 0, `SELECT `+interruptedColumns+` FROM turns INDEXED BY turns_running
 			WHERE runner_id = ?`, runnerID)

@@ -58,6 +58,7 @@ type Store struct {
 	full        fullStart // owned by Open, then by the caller of WatchDisk
 	gate        gate      // refuses writes while the store is read-only
 	maintenance maintenance
+	underWay    writesUnderWay
 	naming      sync.Mutex // held while a blob is renamed or removed
 	durable     sync.Map   // folders of blobs whose names are durably on the disk
 
@@ -102,6 +103,9 @@ func (s *Store) write(ctx context.Context, fn func(tx Tx) error) error {
 }
 
 func (s *Store) writeIn(ctx context.Context, mode engine.Mode, fn func(tx Tx) error) error {
+	// Before the look at the gate: who closes it can wait for the writes that it has let pass.
+	begun := s.underWay.begin()
+	defer s.underWay.end(begun)
 	if err := s.WritableIn(ctx); err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -75,10 +74,9 @@ func (s *Service) endMaintenance() {
 
 // awaitTurns waits until no turn runs, or until the time is over. It returns how many still run.
 func (s *Service) awaitTurns(ctx context.Context, wait time.Duration) (running int64, err error) {
-	// A claim that began before the maintenance is committed before this write, or refused. The
-	// write may fail, such as on a full disk. It has waited for the earlier writes even then.
-	if err := s.Store.Ping(store.DuringMaintenance(ctx)); ctx.Err() != nil {
-		return 0, errors.Join(ctx.Err(), err)
+	// A claim that began before the maintenance is committed then, or refused.
+	if err := s.Store.AwaitWrites(ctx); err != nil {
+		return 0, err
 	}
 	over := time.After(wait)
 	tick := time.NewTicker(turnsEvery)
