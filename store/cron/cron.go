@@ -1,9 +1,9 @@
 // Package cron computes when a cron expression is due next. It reads five fields as Vixie cron
-// does, in the time zone that the expression or the caller names. The times are right across
-// changes of the clock.
+// does, in the time zone that the expression or the caller names. The times are correct across
+// changes to and from daylight saving time.
 //
-// It is pure: the same expression and time give the same result. It imports nothing of ours.
-// Its errors are shown to the person who wrote the expression.
+// It is pure: the same expression and time give the same result. It imports nothing of ours. Its
+// errors are messages for the author of the expression.
 package cron
 
 import (
@@ -20,9 +20,9 @@ import (
 // maxLength is the most characters of a cron expression.
 const maxLength = 200
 
-// A Schedule is a parsed cron expression. gocron's parser finds the wall clock times
-// that match. This package decides which instants these are where a zone skips or
-// repeats hours, because the parser skips the day there.
+// A Schedule is a parsed cron expression. gocron's parser finds the wall clock times that match.
+// This package computes the instants of these times where a zone skips or repeats hours, because
+// the parser skips such a day.
 type Schedule struct {
 	engine    gocron.Cron // reads every time as UTC
 	zone      *time.Location
@@ -54,9 +54,8 @@ func expand(nickname string) string {
 	return ""
 }
 
-// Parse reads an expression of at most 200 characters. Its times are those of zone,
-// unless the expression names its own with CRON_TZ. The error says what is wrong, for
-// the person who wrote the expression.
+// Parse reads an expression of at most 200 characters. Its times are those of zone, unless the
+// expression names its own with CRON_TZ. The error is a message for the author of the expression.
 func Parse(expr string, zone *time.Location) (*Schedule, error) {
 	c := &Schedule{zone: zone}
 	if len(expr) > maxLength {
@@ -70,7 +69,7 @@ func Parse(expr string, zone *time.Location) (*Schedule, error) {
 		}
 		c.zone, c.zoned, expr = loaded, true, fields
 	}
-	// Other programs accept this form, so the error names the right one.
+	// Other programs accept this form, so the error names the supported one.
 	if strings.HasPrefix(expr, "TZ=") {
 		return nil, fmt.Errorf("must name its time zone with %sZone", zonePrefix)
 	}
@@ -108,8 +107,8 @@ func LoadZone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// fields reads the five fields and hands them to gocron's parser as lists of
-// numbers, the one form that all parsers read alike.
+// fields reads the five fields and passes them to gocron's parser as lists of numbers, a form with
+// only one meaning.
 func (c *Schedule) fields(fields []string) error {
 	if len(fields) != 5 {
 		return fmt.Errorf("must have five fields: minute, hour, day of month, month and day of week")
@@ -126,20 +125,20 @@ func (c *Schedule) fields(fields []string) error {
 	text := make([]string, 5)
 	for i, r := range fieldRanges {
 		text[i] = r.format(sets[i])
-		// A field that lists every value becomes a star. A day field does so only if it
-		// began with a star: else it counts as a restriction, which one day field of the
-		// two may satisfy.
+		// A field that lists every value becomes a star. A day field becomes a star only if it
+		// began with one. Otherwise it is a restriction, and a time needs to match only one of the
+		// two day fields.
 		if bits.OnesCount64(sets[i]) == r.high-r.low+1 && (i != day && i != weekday || starred(fields[i])) {
 			text[i] = "*"
 		}
 	}
 	c.days, c.weekdays = sets[day], sets[weekday]
 	c.everyHour = text[1] == "*"
-	// As in Vixie cron, a day must match both fields if one begins with a star, and
-	// either of them otherwise. The engine does not take */2 for a star.
+	// As in Vixie cron, a day must match both fields if one begins with a star, and either of them
+	// otherwise. The parser does not treat */2 as a star.
 	c.both = (starred(fields[day]) || starred(fields[weekday])) && text[day] != "*" && text[weekday] != "*"
 	c.engine = gocron.NewDefaultCron(false)
-	// The engine looks five years ahead, and a leap day lies near this date.
+	// The parser searches five years ahead, and this date is shortly before a leap day.
 	nearLeapDay := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	if err := c.engine.IsValid(strings.Join(text, " "), time.UTC, nearLeapDay); err != nil {
 		return fmt.Errorf("names a date that never comes")
@@ -158,7 +157,7 @@ var fieldRanges = [5]fieldRange{
 	{"day of week", 0, 6, []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
-// A fieldRange is what one field may hold.
+// A fieldRange is the range of numbers that one field may hold.
 type fieldRange struct {
 	name      string
 	low, high int
@@ -273,8 +272,8 @@ func (r fieldRange) format(set uint64) string {
 
 // Next returns the first time after t that matches, or the zero time if there is none.
 //
-// If the expression lists every hour, real time counts: an hour that the clocks skip does not
-// occur, and an hour that they repeat occurs twice. Otherwise each wall clock time occurs once:
+// If the expression lists every hour, it follows elapsed time: an hour that the clocks skip does
+// not occur, and an hour that they repeat occurs twice. Otherwise each wall clock time occurs once:
 // a skipped one at the end of the gap, and a repeated one when the clocks first show it.
 func (c *Schedule) Next(t time.Time) time.Time {
 	if c.everyHour {
@@ -292,7 +291,8 @@ func (c *Schedule) Next(t time.Time) time.Time {
 	}
 }
 
-// nextInstant goes from one change of the clock to the next.
+// nextInstant returns the first matching instant after t. It searches one period between two
+// changes of the clock after the other.
 func (c *Schedule) nextInstant(t time.Time) time.Time {
 	t = t.In(c.zone)
 	from := wallClock(t)
@@ -312,8 +312,7 @@ func (c *Schedule) nextInstant(t time.Time) time.Time {
 	}
 }
 
-// farthest is how far match looks: leap days on one weekday are up to 40 years
-// apart.
+// farthest is the time that match searches. Leap days on one weekday are up to 40 years apart.
 const farthest = 45 * 365 * 24 * time.Hour
 
 // match returns the first matching wall clock time after n, or the zero time if there is none.
@@ -322,7 +321,7 @@ func (c *Schedule) match(n time.Time) time.Time {
 	for end := n.Add(farthest); n.Before(end); {
 		found := c.engine.Next(n)
 		switch {
-		case found.IsZero(): // the engine looks five years ahead, and 2100 has no leap day
+		case found.IsZero(): // the parser searches five years ahead, and 2100 has no leap day
 			n = n.AddDate(4, 0, 0)
 		case !c.both || c.days&(1<<found.Day()) != 0 && c.weekdays&(1<<found.Weekday()) != 0:
 			return found
@@ -361,7 +360,7 @@ func instant(n time.Time, zone *time.Location) time.Time {
 func offsetEnd(t time.Time) time.Time {
 	_, end := t.ZoneBounds()
 	if !end.IsZero() && !end.After(t) {
-		return t.Add(12 * time.Hour) // Go ends the last day of some years after 2037 before it begins
+		return t.Add(12 * time.Hour) // after 2037, Go returns a wrong end for the last day of some years
 	}
 	return end
 }

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Effects are what a write does in memory besides its changes: the functions that it registers
-// with OnCommit and OnUndo.
+// Effects are the effects of a write in memory: the functions that it registers with OnCommit and
+// OnUndo.
 type Effects struct {
 	undo  []func() // run if the changes are undone, last first
 	after []func() // run once the changes are committed, in order
 }
 
-// OnUndo registers fn to run by Undone.
+// OnUndo registers fn, which Undone runs.
 func (e *Effects) OnUndo(fn func()) { e.undo = append(e.undo, fn) }
 
-// OnCommit registers fn to run by Committed.
+// OnCommit registers fn, which Committed runs.
 func (e *Effects) OnCommit(fn func()) { e.after = append(e.after, fn) }
 
 // Committed runs the functions of OnCommit.
@@ -26,8 +26,7 @@ func (e *Effects) Committed() {
 	}
 }
 
-// Undone runs the functions of OnUndo and forgets those of OnCommit, so that the write can run
-// again.
+// Undone runs the functions of OnUndo and drops those of OnCommit, so that the write can run again.
 func (e *Effects) Undone() {
 	for _, fn := range slices.Backward(e.undo) {
 		fn()
@@ -35,8 +34,8 @@ func (e *Effects) Undone() {
 	e.undo, e.after = nil, nil
 }
 
-// Recovered runs fn and returns a panic as an error: an engine serves all callers and must survive
-// a write of one of them.
+// Recovered runs fn and returns a panic as an error, because a panic in one write must not end the
+// engine, which serves all callers.
 func Recovered(fn func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

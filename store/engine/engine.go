@@ -1,8 +1,8 @@
-// Package engine is what the store asks of a database. Each engine is a package beside it:
-// sqlite is the embedded one, postgres a client of a server.
+// Package engine declares the interfaces through which the store uses a database. Each engine is a
+// package beside it: sqlite is the embedded one, and postgres is a client of a server.
 //
-// It holds the interfaces that an engine implements, and the parts that both engines share. It
-// knows no table and no SQL, and of this module it imports histogram alone.
+// It also holds the code that both engines share. It contains no table and no SQL, and of this
+// module it imports only histogram.
 package engine
 
 import (
@@ -15,7 +15,7 @@ var ErrClosed = errors.New("store is closed")
 
 // A DB is an open database. Its methods are safe for concurrent use.
 type DB interface {
-	// Query, outside of a transaction, sees all that was committed before it.
+	// Query, outside of a transaction, sees all changes that were committed before it.
 	Querier
 
 	// Write runs fn in a transaction. It returns nil once fn's changes are committed and survive
@@ -23,21 +23,21 @@ type DB interface {
 	// never runs.
 	//
 	// fn may run several times, because transactions can conflict. It must assign the variables of
-	// its caller before it reads them. It does whatever cannot be undone in OnCommit. It ends with
-	// the first error that a statement returns.
+	// its caller before it reads them. Effects that cannot be undone belong in OnCommit. fn must
+	// return the first error of a statement.
 	Write(ctx context.Context, mode Mode, fn func(tx Tx) error) error
 
-	// WriteLater runs fn in a later transaction and does not wait for it. fn is dropped if too
-	// many wait, so it must write only what may be lost.
+	// WriteLater runs fn in a later transaction and does not wait for it. fn is dropped if too many
+	// writes wait, so it must write only data that may be lost.
 	WriteLater(fn func(tx Tx) error)
 
-	// Snapshot calls fn, whose queries all see the database of one moment.
+	// Snapshot calls fn, whose queries all see the same state of the database.
 	Snapshot(ctx context.Context, fn func(q Querier) error) error
 
 	// Waiting returns the number of writes that have not begun yet.
 	Waiting() int
 
-	// Stats returns the counters, which go on counting.
+	// Stats returns the live counters.
 	Stats() *Stats
 
 	// Close waits for the writes under way and closes the database. Writes that are submitted
@@ -47,17 +47,18 @@ type DB interface {
 
 // A Querier runs queries.
 type Querier interface {
-	// Query runs a query. Its text is SQLite's, in the subset that each engine can translate.
+	// Query runs a query. The query is in the SQL of SQLite, in the subset that each engine can
+	// translate.
 	Query(ctx context.Context, query string, args ...any) (Rows, error)
 
-	// Note returns err, which the rows of a query have met. The database remembers one that says
-	// that its file is damaged.
+	// Note returns err, an error of the rows of a query. The database records an error that shows
+	// damage of its file.
 	Note(err error) error
 }
 
 // A Tx is the transaction in which a write runs. It is valid only during the write.
 type Tx interface {
-	// Query ignores its context: a transaction is not given up in the middle.
+	// Query ignores its context, because the transaction must not be interrupted.
 	Querier
 
 	// Exec runs a statement and returns the number of rows that it changed.
@@ -71,12 +72,12 @@ type Tx interface {
 	// Insert runs an INSERT and returns the new row's integer primary key, the column num.
 	Insert(query string, args ...any) (int64, error)
 
-	// OnCommit registers fn to run once the write's changes are committed, so that nobody hears
-	// of changes that a reader cannot see yet. fn must not block.
+	// OnCommit registers fn to run once the write's changes are committed, so that nobody is
+	// notified of changes that a reader cannot see yet. fn must not block.
 	OnCommit(fn func())
 
-	// OnUndo registers fn to run if the write's changes are undone, so that what the write counted
-	// in memory can be taken back. fn must not block.
+	// OnUndo registers fn to run if the write's changes are undone, so that changes in memory can
+	// be undone, too. fn must not block.
 	OnUndo(fn func())
 }
 
@@ -97,12 +98,12 @@ type Rows interface {
 	Close() error
 }
 
-// A Mode says how far writes that run at the same time are kept apart. An engine that runs one
-// write after the other ignores it.
+// A Mode is the isolation of concurrent writes. An engine that runs one write after the other
+// ignores it.
 type Mode int
 
 const (
-	// Serializable writes have the result of writes that ran one after the other.
+	// Serializable writes have the same result as if they ran one after the other.
 	Serializable Mode = iota
 
 	// Locking writes see what others have committed meanwhile. Each must lock a row before it

@@ -7,7 +7,7 @@ import (
 	"journeyman/store/histogram"
 )
 
-// Stats count what was committed and read since the database was opened.
+// Stats are counters of the transactions and queries since the database was opened.
 type Stats struct {
 	Commits, Operations atomic.Int64         // transactions, and the operations that they grouped
 	Statements          atomic.Int64         // statements inside of write transactions

@@ -27,7 +27,7 @@ func NewSeconds(shortest, longest time.Duration) *Histogram {
 	var bounds []float64
 	for base := shortest.Seconds(); base <= longest.Seconds(); base *= 10 {
 		for _, step := range []float64{1, 2.5, 5} {
-			// Rounded, so that a label shows 0.025 and no 0.025000000000000001.
+			// The bound is rounded, so that a label shows 0.025 and not 0.025000000000000001.
 			if b := math.Round(base*step*1e6) / 1e6; b <= longest.Seconds() {
 				bounds = append(bounds, b)
 			}

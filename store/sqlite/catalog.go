@@ -6,7 +6,7 @@ import (
 	"journeyman/store/engine"
 )
 
-// A Table is what a copy of a database needs to know about one of its tables.
+// A Table describes a table, for a copy of the database.
 type Table struct {
 	Name    string
 	Columns []Column // those that are stored, in the order of their declaration
@@ -19,8 +19,8 @@ type Column struct {
 	Type string // as declared
 }
 
-// Tables returns the tables of the database, each after those that its rows refer to. A table that
-// refers to itself counts as one that does not.
+// Tables returns the tables of the database, each after those that its rows refer to. References of
+// a table to itself are ignored.
 func (db *DB) Tables(ctx context.Context) ([]Table, error) {
 	names, err := readColumn(ctx, db, `SELECT name FROM sqlite_schema
 		WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name`)
@@ -60,7 +60,7 @@ func inOrder(left []Table) (sorted []Table) {
 			sorted = append(sorted, t)
 		}
 		if len(later) == len(left) {
-			return append(sorted, later...) // a circle: the copy will fail, and name the table
+			return append(sorted, later...) // a cycle: the copy will fail with the name of the table
 		}
 		left = later
 	}

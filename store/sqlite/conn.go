@@ -14,9 +14,9 @@ import (
 )
 
 // This file and stmt.go, rows.go, assign.go and pool.go call SQLite without database/sql and its
-// driver, for the statements of a running server. Those are short, and a quarter of their time went
-// into names of columns that nobody reads, two goroutines for the context of each query, and locks.
-// Whatever runs rarely still uses database/sql.
+// driver, for the statements of a running server. These statements are short. database/sql took a
+// quarter of their time for unused column names, for two goroutines for the context of each query,
+// and for locks. Code that runs rarely still uses database/sql.
 
 // A conn is a connection to a database file. One goroutine at a time uses it, so SQLite takes
 // no locks for it.
@@ -32,11 +32,11 @@ type conn struct {
 	stop func(*libc.TLS, uintptr) int32
 }
 
-// stopSteps is how many steps of its virtual machine SQLite makes between two calls of stop.
+// stopSteps is the number of steps of SQLite's virtual machine between two calls of stop.
 const stopSteps = 1000
 
 // openConn opens the database that dsn names, and executes the pragmas of dsn in their order.
-// Quotes and errors are always as _dqs=0 and _error_rc=1 make them in the driver of database/sql.
+// Quotes and errors are handled as with _dqs=0 and _error_rc=1 in the driver of database/sql.
 func openConn(dsn string) (c *conn, err error) {
 	_, query, _ := strings.Cut(dsn, "?")
 	options, err := url.ParseQuery(query)
@@ -78,7 +78,7 @@ func (c *conn) open(dsn string) error {
 	const flags = sqlite3.SQLITE_OPEN_READWRITE | sqlite3.SQLITE_OPEN_CREATE | sqlite3.SQLITE_OPEN_URI |
 		sqlite3.SQLITE_OPEN_NOMUTEX | sqlite3.SQLITE_OPEN_EXRESCODE
 	rc := sqlite3.Xsqlite3_open_v2(c.tls, name, c.cell, flags, 0)
-	c.db = c.pointer(c.cell) // an error leaves a connection, too, that has to be closed
+	c.db = c.pointer(c.cell) // after an error, too, there is a connection that must be closed
 	for _, quotes := range []int32{sqlite3.SQLITE_DBCONFIG_DQS_DDL, sqlite3.SQLITE_DBCONFIG_DQS_DML} {
 		if rc == sqlite3.SQLITE_OK {
 			rc = sqlite3.Xsqlite3_db_config(c.tls, c.db, quotes, libc.VaList(c.cell, int32(0), uintptr(0)))
@@ -87,7 +87,7 @@ func (c *conn) open(dsn string) error {
 	return c.error(rc)
 }
 
-// pointer returns the pointer of C that stands at an address.
+// pointer returns the C pointer that is stored at an address.
 func (c *conn) pointer(at uintptr) uintptr {
 	return *(*uintptr)(unsafe.Pointer(unsafe.SliceData(libc.GoBytes(at, wordSize))))
 }

@@ -24,9 +24,9 @@ const (
 	maxCopyWAL = 128 << 20
 )
 
-// CopyTo writes a copy of the database as it is now to a new file, on a connection
-// of its own, so that writes go on meanwhile. The copy has the same pages, so that a check of
-// it is a check of the database. The file is not synced to disk.
+// CopyTo writes a copy of the present database to a new file. It uses a connection of its own, so
+// that writes continue meanwhile. The copy has the same pages, so a check of the copy is a check of
+// the database. The file is not synced to disk.
 func (db *DB) CopyTo(ctx context.Context, path string, pace *Pace) error {
 	return db.Note(withDatabase(db.path, "", func(c *sql.DB) (err error) {
 		conn, err := c.Conn(ctx)
@@ -34,8 +34,8 @@ func (db *DB) CopyTo(ctx context.Context, path string, pace *Pace) error {
 			return err
 		}
 		defer func() { err = errors.Join(err, conn.Close()) }()
-		// The read transaction fixes the state that is copied. Without it, each write of others
-		// would make the copy begin again.
+		// The read transaction fixes the state that is copied. Without it, each other write would
+		// restart the copy.
 		tx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func Check(ctx context.Context, path string) error {
 	return withDatabase(path, "", func(c *sql.DB) error { return check(ctx, c) })
 }
 
-// CheckCopy does the same with pauses. Nobody may write to the file.
+// CheckCopy is Check with pauses. No process may write to the file.
 func CheckCopy(ctx context.Context, path string, pace *Pace) (err error) {
 	name, files, err := vfs.New(pacedFile{path, pace})
 	if err != nil {
@@ -161,8 +161,8 @@ func check(ctx context.Context, c *sql.DB) error {
 	if err := c.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&version); err != nil {
 		return fmt.Errorf("check the database: %w", err)
 	}
-	if version < 1 { // SQLite takes an empty file for a database
-		return errors.New("the database is none of this program: its schema has no version")
+	if version < 1 { // to SQLite, an empty file is a valid database
+		return errors.New("the database was not created by this program: its schema has no version")
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func copyDurably(ctx context.Context, c *sql.DB, path string) error {
 		return err
 	}
 	if _, err := c.ExecContext(ctx, `VACUUM INTO ?`, tmp); err != nil {
-		return errors.Join(err, os.RemoveAll(tmp)) // its bytes are what a full disk lacks
+		return errors.Join(err, os.RemoveAll(tmp)) // the disk may be full and need the space
 	}
 	if err := syncPrivate(tmp); err != nil {
 		return err

@@ -2,9 +2,9 @@
 // callers into one transaction, a pool of connections that only read, migrations, copies, and
 // the lock of a data folder.
 //
-// It knows no table, and of this module it imports engine alone. All that it acknowledges is
-// committed and survives kill -9 and power loss. Each pragma travels in the connection string,
-// because a pragma that is executed reaches one pooled connection only.
+// It contains no table, and of this module it imports only engine. A write that has returned is
+// committed, and survives kill -9 and power loss. Pragmas are in the connection string, because an
+// executed pragma applies to only one pooled connection.
 package sqlite
 
 import (
@@ -78,13 +78,13 @@ func (db *DB) open(r *readers) error {
 // reading holds the options of a connection that only reads.
 const reading = "&_pragma=query_only(1)"
 
-// dsn returns the connection string of the database file, with the pragmas that
-// every connection needs, and more. auto_vacuum comes before journal_mode, which writes the
-// first page of a new file: then it is too late. In a file that has tables, auto_vacuum is the
-// mode of its copies. It takes the lock for writing, so connections that write nothing leave it out.
+// dsn returns the connection string of the database file, with the pragmas that every connection
+// needs, and more. auto_vacuum comes before journal_mode, because journal_mode writes the first
+// page of a new file. After that, auto_vacuum has no effect. In a file that has tables, auto_vacuum
+// is the mode of its copies. It takes the write lock, so connections that only read leave it out.
 func dsn(path, more string) string {
 	vacuum := "&_pragma=auto_vacuum(2)"
-	if more == reading || more == "" { // a copy of pages has the mode of its original
+	if more == reading || more == "" { // a copy of the pages has the mode of the original
 		vacuum = ""
 	}
 	return uri(path) + "?_pragma=busy_timeout(5000)" + vacuum +
@@ -122,8 +122,8 @@ func (db *DB) Write(ctx context.Context, _ engine.Mode, fn func(tx engine.Tx) er
 	return w.do(ctx, fn)
 }
 
-// WriteLater submits fn for the writer's next transaction and does not wait for
-// it. fn is dropped if the queue is full, so it must write only what may be lost.
+// WriteLater submits fn for the writer's next transaction and does not wait for it. fn is dropped
+// if the queue is full, so it must write only data that may be lost.
 func (db *DB) WriteLater(fn func(tx engine.Tx) error) {
 	if w := db.writer.Load(); w != nil {
 		w.offer(fn)
@@ -143,7 +143,7 @@ func (db *DB) Query(ctx context.Context, query string, args ...any) (engine.Rows
 	return rows, nil
 }
 
-// Stats returns the counters, which go on counting.
+// Stats returns the live counters.
 func (db *DB) Stats() *engine.Stats { return db.stats }
 
 // Waiting returns the number of operations that the writer has not taken yet.

@@ -19,8 +19,8 @@ func codeOf(err error) int {
 	return 0
 }
 
-// IsUnavailable reports whether err comes from the disk or from another limit of
-// the machine, so that a later try may succeed.
+// IsUnavailable reports whether err comes from the disk or from another limit of the machine, so
+// that a later attempt may succeed.
 func IsUnavailable(err error) bool {
 	if code := codeOf(err); code != 0 {
 		switch code & 0xff { // the primary code of an extended one

@@ -4,7 +4,7 @@ package sqlite
 
 import "os"
 
-// A Flusher writes a growing file. Only Linux has a call that brings it to the disk in parts.
+// A Flusher writes a growing file. Only Linux has a call that flushes it to the disk in parts.
 type Flusher struct{ f *os.File }
 
 // NewFlusher returns a writer to an empty file.

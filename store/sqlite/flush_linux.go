@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flushEvery is how many bytes of a growing file may wait for the disk.
+// flushEvery is the number of written bytes after which a flush begins.
 const flushEvery = 4 << 20
 
-// A Flusher writes a growing file and has the kernel bring it to the disk in small parts.
-// Otherwise the next sync of any file, such as that of a commit, could wait for all of it at
-// once. The file still has to be synced at its end.
+// A Flusher writes a growing file and makes the kernel flush it to the disk in small parts.
+// Otherwise the next sync of any file, such as that of a commit, could wait for all of it at once.
+// The file still has to be synced at its end.
 type Flusher struct {
 	f     *os.File
 	begun int64 // number of bytes that the disk was asked to write
@@ -35,7 +35,7 @@ func (w *Flusher) flush(size int64) {
 		return
 	}
 	fd := int(w.f.Fd())
-	// Errors mean that the file system does not support it; the sync at the end counts.
+	// An error means that the file system does not support the call. Only the sync at the end matters.
 	_ = unix.SyncFileRange(fd, 0, w.begun, unix.SYNC_FILE_RANGE_WAIT_BEFORE|unix.SYNC_FILE_RANGE_WRITE|
 		unix.SYNC_FILE_RANGE_WAIT_AFTER)
 	_ = unix.SyncFileRange(fd, w.begun, size-w.begun, unix.SYNC_FILE_RANGE_WRITE)

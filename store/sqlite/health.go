@@ -15,8 +15,8 @@ import (
 // ErrDamaged is in the chain of every error of a database whose file is damaged.
 var ErrDamaged = errors.New("the database is damaged")
 
-// IsDamage reports whether err says that the database file is damaged, or that its disk does
-// not read or write it.
+// IsDamage reports whether err means that the database file is damaged, or that the disk cannot
+// read or write it.
 func IsDamage(err error) bool {
 	if errors.Is(err, ErrDamaged) {
 		return true
@@ -31,8 +31,8 @@ func IsDamage(err error) bool {
 	return false
 }
 
-// isDiskFault reports whether an I/O error means that bytes were lost. The others come from
-// locks and from memory, and a later try succeeds.
+// isDiskFault reports whether an I/O error means that bytes were lost. Other I/O errors come from
+// locks or lack of memory, and a later attempt may succeed.
 func isDiskFault(code int) bool {
 	switch code {
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ,
@@ -40,23 +40,24 @@ func isDiskFault(code int) bool {
 		sqlite3.SQLITE_IOERR_FSTAT, sqlite3.SQLITE_IOERR_MMAP:
 		return true
 	}
-	// A failed write is not among them: a quota or the file size limit refuses it too. The
-	// transaction is undone then, and nothing is lost. Nor is a failed sync, by which a thin volume
-	// says that it is full. The write-ahead log makes that safe: a commit whose sync fails is undone,
-	// and a checkpoint whose sync fails is repeated from the log, which is reset only after it.
+	// A failed write is not a fault, because a quota or the file size limit also causes it. The
+	// transaction is then undone, and nothing is lost. A failed sync is not a fault either, because
+	// a full thin volume causes it. The write-ahead log makes that safe: a commit whose sync fails
+	// is undone, and a checkpoint whose sync fails is repeated from the log, which is reset only
+	// after a successful sync.
 	return false
 }
 
-// A health remembers the first damage that any statement met. It never heals by itself: a page
+// A health holds the first error that showed damage of the file. It is never reset, because a page
 // that cannot be read now may have been read wrongly before.
 type health struct {
-	mu       sync.Mutex // guards what follows
-	err      error      // of the first damage; nil while the file is sound as far as known
+	mu       sync.Mutex // guards the fields below
+	err      error      // of the first damage; nil while no damage is known
 	onDamage func(error)
 }
 
-// note returns err. If err says that the file is damaged, it remembers that, and returns an
-// error with ErrDamaged in its chain.
+// note returns err. If err shows that the file is damaged, note records it, and returns an error
+// with ErrDamaged in its chain.
 func (h *health) note(err error) error {
 	if err == nil || !IsDamage(err) {
 		return err
@@ -92,8 +93,8 @@ func (db *DB) OnDamage(fn func(error)) {
 	db.health.onDamage = fn
 }
 
-// Note returns err, which a reader of rows has met. If it says that the file is damaged, the
-// database remembers it.
+// Note returns err, an error of a reader of rows. The database records an error that shows damage
+// of the file.
 func (db *DB) Note(err error) error { return db.health.note(err) }
 
 // Note does the same for the rows of a snapshot.
@@ -102,9 +103,9 @@ func (s *Snapshot) Note(err error) error { return s.db.health.note(err) }
 // Note does the same for the rows of a query in a transaction.
 func (tx *Tx) Note(err error) error { return tx.health.note(err) }
 
-// QuickCheck looks for damage in the whole file, on a connection of its own. Each table is a
-// transaction of its own, because the write-ahead log grows as long as one lasts. The database
-// remembers the damage that it finds.
+// QuickCheck looks for damage in the whole file, on a connection of its own. Each table is checked
+// in a transaction of its own, because the write-ahead log grows as long as a transaction lasts.
+// The database records the damage that is found.
 func (db *DB) QuickCheck(ctx context.Context) error {
 	return db.health.note(QuickCheck(ctx, db.path))
 }
@@ -126,7 +127,7 @@ func QuickCheck(ctx context.Context, path string) error {
 			if len(verdict) != 1 || verdict[0] != "ok" {
 				return fmt.Errorf("%w: table %s: %s", ErrDamaged, table, first(verdict))
 			}
-			if err := breathe(ctx, time.Since(begun)); err != nil {
+			if err := pauseAfter(ctx, time.Since(begun)); err != nil {
 				return err
 			}
 		}
@@ -134,9 +135,9 @@ func QuickCheck(ctx context.Context, path string) error {
 	})
 }
 
-// breathe pauses after a table whose check took so long. Then a checkpoint can run, and requests
-// have the processor for a while.
-func breathe(ctx context.Context, took time.Duration) error {
+// pauseAfter pauses after a table whose check took the given time, so that a checkpoint can run and
+// requests get the processor.
+func pauseAfter(ctx context.Context, took time.Duration) error {
 	select {
 	case <-time.After(min(took/2, time.Second)):
 		return nil

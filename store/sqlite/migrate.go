@@ -62,14 +62,14 @@ func migrate(ctx context.Context, c *sql.DB, path, schema string, migrations []s
 	case version == 0:
 		return apply(ctx, c, newest, []string{schema})
 	}
-	// A copy of an earlier attempt is replaced: the older program may have written since.
+	// A copy of an earlier attempt is replaced, because the older program may have written since.
 	if err := copyDurably(ctx, c, fmt.Sprintf("%s.v%d", path, version)); err != nil {
 		return fmt.Errorf("copy database of version %d before the upgrade: %w", version, roomForUpgrade(err))
 	}
 	return roomForUpgrade(apply(ctx, c, newest, migrations[version-1:]))
 }
 
-// roomForUpgrade says what to do about an upgrade that found no room.
+// roomForUpgrade adds advice to the error of an upgrade on a full disk.
 func roomForUpgrade(err error) error {
 	if !IsFull(err) {
 		return err
@@ -78,8 +78,8 @@ func roomForUpgrade(err error) error {
 		"changed: make room and start again: %w", err)
 }
 
-// createPrivate creates an empty file that only its owner can read, whatever the
-// umask. SQLite gives its mode to the files beside a database.
+// createPrivate creates an empty file that only its owner can read, whatever the umask. SQLite uses
+// the mode of the database for the files beside it.
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

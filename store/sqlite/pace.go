@@ -12,18 +12,18 @@ const (
 	// longer delays the requests that wait for a processor.
 	paceSlice = time.Millisecond
 
-	// paceShare is how many times longer a pause is than the work before it, while the
-	// database is in use.
+	// paceShare is the length of a pause, in multiples of the work before it, while the database is
+	// in use.
 	paceShare = 2
 
 	// paceLongest bounds the work that a pause is computed from. Work that waited for a
 	// network or a disk has used no processor.
 	paceLongest = 2 * time.Millisecond
 
-	// paceCalm is how long the database is unused before the work no longer pauses.
+	// paceCalm is the time without use of the database after which the work no longer pauses.
 	paceCalm = 250 * time.Millisecond
 
-	// paceChunk is how many bytes are written or read between two looks at the clock.
+	// paceChunk is the number of bytes that are written or read between two checks of the clock.
 	paceChunk = 32 << 10
 )
 
@@ -31,10 +31,10 @@ const (
 // processor. It belongs to one goroutine. A nil Pace never pauses.
 type Pace struct {
 	ctx   context.Context
-	uses  func() int64 // counts the reads and commits of others
+	uses  func() int64 // counts all other reads and commits
 	begun time.Time    // when the present slice of work began
-	seen  int64        // what uses returned last
-	used  time.Time    // when that had changed
+	seen  int64        // the last result of uses
+	used  time.Time    // when seen changed last
 }
 
 // Pace returns a pace for work beside the uses of db. The pauses end with ctx.
@@ -71,7 +71,7 @@ func (p *Pace) Pause() error {
 	return p.ctx.Err()
 }
 
-// Writer returns a writer that passes to w what is written, with pauses.
+// Writer returns a writer to w that pauses between chunks.
 func (p *Pace) Writer(w io.Writer) io.Writer { return pacedWriter{p, w} }
 
 type pacedWriter struct {

@@ -12,8 +12,8 @@ import (
 	"journeyman/store/engine"
 )
 
-// readers are the connections that only read. A connection is opened when a query finds none
-// idle. A query waits while as many as slots has room for are in use.
+// readers are the connections that only read. A connection is opened when a query finds none idle.
+// A query waits while all slots are in use.
 type readers struct {
 	dsn    string
 	slots  chan struct{} // holds a token for each connection in use
@@ -21,8 +21,8 @@ type readers struct {
 
 	prepared sync.Map // the keys are the texts of all queries
 
-	mu   sync.Mutex // guards what follows
-	idle []*conn    // used last at the end
+	mu   sync.Mutex // guards the fields below
+	idle []*conn    // the most recently used one is last
 	open int
 }
 
@@ -92,7 +92,7 @@ func (r *readers) isClosed() bool {
 func (r *readers) give(c *conn) {
 	c.ctx = context.Background()
 	r.mu.Lock()
-	// A connection whose snapshot could not be ended would show old rows.
+	// A connection whose snapshot could not be ended would return old rows.
 	keep := !r.isClosed() && sqlite3.Xsqlite3_get_autocommit(c.tls, c.db) != 0
 	if keep {
 		r.idle = append(r.idle, c)

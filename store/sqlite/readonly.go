@@ -9,9 +9,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// This file opens a database on a disk that has no room. SQLite creates the index of the
-// write-ahead log in a file of 32 KiB, even to read. Connections that may not write that file
-// build the index in memory instead.
+// This file opens a database on a full disk. Even to read, SQLite creates the index of the
+// write-ahead log in a file of 32 KiB. Connections that may not write this file build the index in
+// memory.
 
 // ErrReadOnly means that the database is open for reading only.
 var ErrReadOnly = errors.New("the database is open for reading only")
@@ -22,13 +22,13 @@ func IsNoRoomToOpen(err error) bool {
 	return IsFull(err) || codeOf(err) == sqlite3.SQLITE_IOERR_SHMSIZE
 }
 
-// OpenReadOnly opens the database file at path, which exists, for reading, and writes no byte. No process may have
-// it open. It refuses a database of another version than the newest, because the upgrade needs
-// room. Reopen ends the state.
+// OpenReadOnly opens the existing database file at path for reading, and writes no byte. No process
+// may have it open. It refuses a database of another version than the newest, because the upgrade
+// needs room. Reopen ends the state.
 func OpenReadOnly(ctx context.Context, path string, newest int) (*DB, error) {
 	db := newDB(path)
-	// SQLite opens both files beside the database and reads nothing from empty ones. To create an
-	// empty file takes no room.
+	// SQLite opens both files beside the database and reads nothing from empty ones. An empty file
+	// takes no space.
 	err := errors.Join(createPrivate(path+"-wal"), createPrivate(path+"-shm"))
 	if err != nil {
 		return nil, err
@@ -62,13 +62,14 @@ func (db *DB) Reopen(ctx context.Context, schema string, migrations []string) er
 	if db.writer.Load() != nil {
 		return nil
 	}
-	// Not Lock: queries that wait for it could hold the connections that a query before it needs.
+	// This must not be Lock: queries that wait for it could hold connections that an earlier query
+	// needs.
 	if !db.switching.TryLock() {
 		return errors.New("queries are running: try again")
 	}
 	defer db.switching.Unlock()
-	// SQLite shares the index of the log between the connections of a process, so the readers
-	// that may not write it have to go first.
+	// SQLite shares the index of the log between the connections of a process, so the readers that
+	// may not write it must be closed first.
 	old := db.readers
 	err := old.Close()
 	if err == nil {

@@ -16,13 +16,13 @@ type Rows struct {
 	st      *stmt // nil once the rows are closed
 	ctx     context.Context
 	columns int
-	ahead   bool // the query has found a row that Next has not gone to yet
+	ahead   bool // the query has found a row that Next has not returned yet
 	ended   bool // the query has no more rows
 	err     error
 	pool    *readers // Close gives the connection back to it; nil in a transaction
 }
 
-// step makes the query find its next row.
+// step runs the query to its next row.
 func (r *Rows) step() {
 	c, rc := r.st.c, int32(sqlite3.SQLITE_DONE)
 	if r.err = r.ctx.Err(); r.err == nil {
@@ -92,7 +92,7 @@ func (r *Rows) Scan(dest ...any) error {
 	return nil
 }
 
-// scan reads a column. It spares the most frequent types the detour through an interface value.
+// scan reads a column. For the most frequent types it uses no interface value.
 func (r *Rows) scan(i int32, dest any) error {
 	tls, handle := r.st.c.tls, r.st.handle
 	kind := sqlite3.Xsqlite3_column_type(tls, handle, i)

@@ -32,7 +32,7 @@ func (r *readers) checkSchema(ctx context.Context, path, schema string) error {
 		return fmt.Errorf("read the schema: %w", err)
 	}
 	if equalText(got, schema) {
-		return nil // nearly always: the rest takes as long as the creation of a database
+		return nil // this is nearly always so; the comparison below takes as long as creating a database
 	}
 	return withDatabase(path, reading, func(c *sql.DB) error {
 		list, err := differences(ctx, c, got, schema)
@@ -143,7 +143,7 @@ func differences(ctx context.Context, c *sql.DB, got map[string]object, schema s
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
-		// A plain index that somebody has added changes no result. A unique one refuses writes.
+		// An added plain index changes no result. An added unique index could refuse writes.
 		if want[name].name == "" && !got[name].isPlainIndex() {
 			list = append(list, fmt.Sprintf("%s is unknown to this program", got[name]))
 		}
@@ -252,7 +252,7 @@ func plainSQL(script string) (statements []string) {
 				b.WriteByte(ch)
 				continue
 			}
-			n := strings.IndexByte(script[i+1:], '\'') + 2 // a text is copied as it stands
+			n := strings.IndexByte(script[i+1:], '\'') + 2 // a text literal is copied unchanged
 			if n < 2 {
 				n = len(script) - i
 			}

@@ -14,7 +14,7 @@ type Snapshot struct {
 	c  *conn
 }
 
-// Snapshot calls fn, whose queries all see the database of one moment.
+// Snapshot calls fn, whose queries all see the same state of the database.
 func (db *DB) Snapshot(ctx context.Context, fn func(q engine.Querier) error) error {
 	db.stats.Reads.Add(1)
 	db.switching.RLock()

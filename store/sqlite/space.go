@@ -14,17 +14,17 @@ import (
 	"journeyman/store/engine"
 )
 
-// A Space is how a database file is filled, in bytes.
+// Space is the size of a database file and of its free pages, in bytes.
 type Space struct {
 	File        int64 // the database file, without the log beside it
-	Free        int64 // of it, in pages that hold nothing
+	Free        int64 // free pages of the file
 	Incremental bool  // free pages can be returned in small steps
 }
 
 const selectSpace = `SELECT page_count * page_size, freelist_count * page_size, auto_vacuum = 2
 	FROM pragma_page_count, pragma_page_size, pragma_freelist_count, pragma_auto_vacuum`
 
-// Space returns how the file is filled. It reads the first page only.
+// Space returns the size of the file and of its free pages. It reads only the first page.
 func (db *DB) Space(ctx context.Context) (sp Space, err error) {
 	db.switching.RLock()
 	defer db.switching.RUnlock()
@@ -32,7 +32,7 @@ func (db *DB) Space(ctx context.Context) (sp Space, err error) {
 	return sp, db.Note(err)
 }
 
-// SpaceOf returns how the database file at path is filled. Other processes may have it open.
+// SpaceOf is Space for the database file at path. Other processes may have it open.
 func SpaceOf(ctx context.Context, path string) (sp Space, err error) {
 	err = withDatabase(path, reading, func(c *sql.DB) error {
 		return c.QueryRowContext(ctx, selectSpace).Scan(&sp.File, &sp.Free, &sp.Incremental)
@@ -95,8 +95,8 @@ func returnPages(tx engine.Tx, pages int) error {
 	return tx.Note(errors.Join(rows.Err(), rows.Close()))
 }
 
-// Checkpoint copies the write-ahead log into the database file and makes both as small as they
-// can be. While a reader needs the log, it stays: that is no error.
+// Checkpoint copies the write-ahead log into the database file and makes both as small as they can
+// be. If a reader needs the log, the log stays, and Checkpoint returns no error.
 func (db *DB) Checkpoint(ctx context.Context) error {
 	return db.Note(withDatabase(db.path, "&_pragma=synchronous(FULL)", func(c *sql.DB) error {
 		// First without a lock, so that writers wait only for the rest.
@@ -123,8 +123,9 @@ func (db *DB) TableSizes(ctx context.Context) (sizes map[string]int64, err error
 		if err != nil {
 			return err
 		}
-		// One tree at a time: the log of the database grows as long as a query lasts. The database is
-		// usually small, and to prepare the query takes longer than to measure a small tree.
+		// One query measures one tree, because the log of the database grows as long as a query
+		// lasts. The statement is prepared once, because that takes longer than measuring a small
+		// tree.
 		measure, err := c.PrepareContext(ctx, `SELECT coalesce(sum(pgsize), 0) FROM dbstat WHERE name = ?`)
 		if err != nil {
 			return err
@@ -137,7 +138,7 @@ func (db *DB) TableSizes(ctx context.Context) (sizes map[string]int64, err error
 				return fmt.Errorf("measure %s: %w", name, err)
 			}
 			sizes[tables[name]] += size
-			if err := breathe(ctx, time.Since(begun)); err != nil {
+			if err := pauseAfter(ctx, time.Since(begun)); err != nil {
 				return err
 			}
 		}
@@ -166,8 +167,8 @@ func tablesOfTrees(ctx context.Context, c *sql.DB) (map[string]string, error) {
 }
 
 // Rewrite replaces the database file at path by one without free pages, which can return space in
-// small steps from then on. Nobody else may have the file open. If the process dies, the file is
-// either the old one or the new one. It needs free space on the disk for the new file.
+// small steps from then on. Nobody else may have the file open. After a crash, the file is either
+// the old one or the new one. It needs free space on the disk for the new file.
 func Rewrite(ctx context.Context, path string) error {
 	tmp := path + ".vacuum.tmp"
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -28,7 +28,8 @@ const (
 	smallestBuffer = 256
 	// keptBuffer is the size of the largest buffer that a statement keeps.
 	keptBuffer = 16 << 10
-	// longestValues bounds the texts and blobs of one execution: SQLite bounds each.
+	// longestValues bounds the total size of the texts and blobs of one execution; SQLite bounds
+	// only each of them.
 	longestValues = 1 << 30
 )
 
@@ -57,12 +58,12 @@ func (st *stmt) finalize() {
 	// The result code is that of the last execution, whose caller has seen it.
 	sqlite3.Xsqlite3_finalize(st.c.tls, st.handle)
 	st.handle = 0
-	st.forget()
+	st.freeBuffer()
 }
 
-// forget frees the buffer. SQLite reads the buffer only while the statement runs, and each
+// freeBuffer frees the buffer. SQLite reads the buffer only while the statement runs, and each
 // execution sets all parameters first.
-func (st *stmt) forget() {
+func (st *stmt) freeBuffer() {
 	libc.Xfree(st.c.tls, st.buffer)
 	st.buffer, st.size = 0, 0
 }
@@ -109,7 +110,7 @@ func (st *stmt) reset(known error) error {
 	if !st.kept {
 		st.finalize()
 	} else if st.size > keptBuffer {
-		st.forget()
+		st.freeBuffer()
 	}
 	return err
 }
@@ -125,7 +126,7 @@ func (st *stmt) bind(args []any) (err error) {
 	if len(args) != st.params {
 		return fmt.Errorf("the statement has %d parameters, not %d", st.params, len(args))
 	}
-	var room [32]any // spares an allocation
+	var room [32]any // avoids an allocation
 	values := append(room[:0], args...)
 	need := 1 // an empty text needs an address
 	for i, v := range values {
@@ -170,7 +171,7 @@ func (st *stmt) reserve(n int) (err error) {
 	if n > longestValues {
 		return &engineError{sqlite3.SQLITE_TOOBIG, "string or blob too big"}
 	}
-	st.forget()
+	st.freeBuffer()
 	n = max(n, 2*min(n, keptBuffer/2), smallestBuffer)
 	if st.buffer, err = st.c.allocate(n); err == nil {
 		st.size = n

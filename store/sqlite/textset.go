@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// A TextSet holds texts in a file, so that its memory stays small however many there are. It
+// A TextSet is a set of texts in a file, so that it needs little memory for any number of texts. It
 // belongs to one goroutine.
 type TextSet struct {
 	db       *sql.DB
@@ -27,7 +27,7 @@ func NewTextSet(ctx context.Context, path string) (s *TextSet, err error) {
 		return s, err
 	}
 	s.db.SetMaxOpenConns(1)
-	// One transaction that never commits: nobody reads the file later.
+	// One transaction is used and never committed, because the file is not read later.
 	for _, pragma := range []string{`PRAGMA journal_mode(OFF)`, `CREATE TABLE texts (text TEXT PRIMARY KEY) WITHOUT ROWID`} {
 		if _, err := s.db.ExecContext(ctx, pragma); err != nil {
 			return s, err

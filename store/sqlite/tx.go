@@ -19,12 +19,12 @@ type Tx struct {
 	stats  *engine.Stats
 }
 
-// OnUndo registers fn to run if the operation's changes are undone, so that
-// what the operation counted in memory can be taken back. fn must not block.
+// OnUndo registers fn to run if the operation's changes are undone, so that changes in memory can
+// be undone, too. fn must not block.
 func (tx *Tx) OnUndo(fn func()) { tx.op.OnUndo(fn) }
 
-// OnCommit registers fn to run once the operation's changes are committed, so that
-// nobody hears of changes that a reader cannot see yet. fn must not block.
+// OnCommit registers fn to run once the operation's changes are committed, so that nobody is
+// notified of changes that a reader cannot see yet. fn must not block.
 func (tx *Tx) OnCommit(fn func()) { tx.op.OnCommit(fn) }
 
 // Exec runs a statement and returns the number of rows that it changed.

@@ -76,7 +76,7 @@ func (w *writer) do(ctx context.Context, fn func(tx engine.Tx) error) error {
 		if op.taken.CompareAndSwap(false, true) {
 			return ctx.Err()
 		}
-		return <-op.reply // the writer has begun it, and answers in a moment
+		return <-op.reply // the writer has begun the operation and will answer soon
 	}
 }
 
@@ -90,7 +90,7 @@ func (w *writer) offer(fn func(tx engine.Tx) error) {
 	}
 	select {
 	case w.queue <- op:
-	default: // the queue is full, and op is dispensable
+	default: // the queue is full: op is dropped
 	}
 }
 
@@ -116,7 +116,7 @@ func (w *writer) close() error {
 		close(w.queue)
 	}
 	w.mu.Unlock()
-	<-w.done // the connection is the loop's until then
+	<-w.done // until then the loop uses the connection
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.tx.conn.close()
@@ -130,8 +130,8 @@ func (w *writer) loop() {
 	}
 }
 
-// collect adds the operations that wait to batch. It does not wait for more: while
-// a batch commits, the next one gathers by itself.
+// collect adds the operations that wait to batch. It does not wait for more operations, because the
+// next batch collects while this one commits.
 func (w *writer) collect(batch []*operation) []*operation {
 	for int64(len(batch)) < w.maxBatch.Load() {
 		select {
@@ -147,8 +147,8 @@ func (w *writer) collect(batch []*operation) []*operation {
 	return batch
 }
 
-// process runs and commits a batch, with the operations that are submitted
-// meanwhile, and answers each of them. No submitter hears of success before COMMIT.
+// process runs and commits a batch, with the operations that are submitted meanwhile, and answers
+// each of them. No submitter gets success before COMMIT.
 func (w *writer) process(batch []*operation) []*operation {
 	batch, err := w.run(batch)
 	full := false
@@ -175,8 +175,8 @@ func (w *writer) process(batch []*operation) []*operation {
 // anew. On a full disk the log cannot grow, but its own bytes can be overwritten. Commits copy
 // only a log above a certain size, and on a full disk each commit fails before that.
 func (w *writer) reuseLog() {
-	// PASSIVE waits for no reader, so that the writer does not stand still. After an error, the
-	// log stays as it is, and the next failed write tries again.
+	// PASSIVE waits for no reader, so that the writer is not blocked. After an error, the log stays
+	// as it is, and the next failed write tries again.
 	_ = w.tx.conn.exec(`PRAGMA wal_checkpoint(PASSIVE)`)
 }
 

@@ -2,5 +2,5 @@
 
 package storetest
 
-// Race reports whether the race detector watches, which makes tests several times slower.
+// Race reports whether the tests run with the race detector, which makes them several times slower.
 const Race = false

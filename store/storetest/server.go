@@ -94,7 +94,7 @@ func Copy(t testing.TB, from, to string) error {
 			return err
 		}
 	}
-	// After the rows: no row of the copy names a file that the copy lacks.
+	// Files are copied after the rows, so that the copy has every file that its rows name.
 	return os.CopyFS(to, os.DirFS(from))
 }
 

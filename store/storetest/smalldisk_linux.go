@@ -26,7 +26,7 @@ func SmallDisk(t testing.TB, size string) string {
 	return dir
 }
 
-// FillDisk takes all room of the disk of a folder but for so many bytes, until makeRoom is called.
+// FillDisk fills the disk of a folder until only leave bytes are free. makeRoom frees the space again.
 func FillDisk(t testing.TB, dir string, leave int64) (makeRoom func()) {
 	t.Helper()
 	path := filepath.Join(dir, "fill-"+rand.Text())

@@ -72,8 +72,8 @@ func column(t testing.TB, q querier, query string) []string {
 	return list
 }
 
-// faults returns queries that return no row from a sound database, by the fault that they
-// would find. They hold also for a database whose server was killed.
+// faults returns queries by the fault that they find. For a sound database they return no row, even
+// after its server was killed.
 func faults() map[string]string {
 	return map[string]string{
 		"is damaged":                    `SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'`,
@@ -114,8 +114,8 @@ func faults() map[string]string {
 	}
 }
 
-// Sound fails the test unless the database of a data folder is whole and consistent. A process may
-// have the folder open: Sound reads the database as it is at one moment.
+// Sound fails the test unless the database of a data folder is undamaged and consistent. A process
+// may have the folder open: Sound reads the database as it is at one moment.
 func Sound(t testing.TB, dir string) {
 	t.Helper()
 	db := open(t, dir, "mode=ro&_pragma=busy_timeout(10000)")
@@ -132,7 +132,7 @@ func Sound(t testing.TB, dir string) {
 	queries := faults()
 	for _, what := range slices.Sorted(maps.Keys(queries)) {
 		if OnServer() && strings.Contains(queries[what], "pragma_") {
-			continue // the server looks after its files itself
+			continue // the database server checks its own files
 		}
 		if found := column(t, tx, queries[what]); len(found) > 0 {
 			t.Errorf("the database %s: %s", what, strings.Join(found[:min(len(found), 5)], ", "))

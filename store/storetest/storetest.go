@@ -80,8 +80,8 @@ var emptyDatabase = sync.OnceValues(func() (database []byte, err error) {
 	return os.ReadFile(filepath.Join(dir, databaseName))
 })
 
-// weakMemory makes passwords cheap to hash, in KiB. At full cost they would take a third
-// of the time of some packages' tests.
+// weakMemory is the memory, in KiB, for password hashes in tests. At full cost, hashing would take
+// a third of the time of some packages' tests.
 const weakMemory = 64
 
 // Open opens a store in a temporary folder and closes it when the test ends. Unless opt
@@ -94,8 +94,8 @@ func Open(t testing.TB, opt store.Options) *store.Store {
 	return Reopen(t, dir, opt)
 }
 
-// Reopen does the same with a data folder that an earlier Open has created. The store that had it
-// open must be closed.
+// Reopen is Open for a data folder that an earlier Open has created. The store that had it open
+// must be closed.
 func Reopen(t testing.TB, dir string, opt store.Options) *store.Store {
 	t.Helper()
 	opt.PasswordMemory = cmp.Or(opt.PasswordMemory, weakMemory)
@@ -113,8 +113,8 @@ func Reopen(t testing.TB, dir string, opt store.Options) *store.Store {
 	return s
 }
 
-// Eventually polls until ok returns true. It fails the test after a minute, which is more than a busy
-// machine needs for what should take a moment; what names the condition.
+// Eventually polls until ok returns true. It fails the test after a minute, which is enough even on
+// a busy machine. what is the name of the condition.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.NewTimer(time.Minute)
@@ -148,8 +148,8 @@ func Long(t testing.TB) {
 	}
 }
 
-// Drawn is Rounds with fewer rounds under the race detector. It is for tests whose
-// rounds all run the same code, and would take most of an hour there.
+// Drawn is Rounds with fewer rounds under the race detector, where all rounds would take most of an
+// hour. It is for tests whose rounds run the same code.
 func Drawn(many, few int) int {
 	if Race {
 		return min(Rounds(many, few), 4*few)
@@ -157,8 +157,8 @@ func Drawn(many, few int) int {
 	return Rounds(many, few)
 }
 
-// Rounds returns few, or many if the environment has LONG: how many rounds a test makes
-// that draws each round at random. CI makes many.
+// Rounds returns the number of rounds of a randomized test: few, or many if the environment has
+// LONG, as in CI.
 func Rounds(many, few int) int {
 	if os.Getenv("LONG") == "" {
 		return few
@@ -196,8 +196,8 @@ func CapCredits(t testing.TB, s *store.Store, c store.Caller, credits *float64) 
 	}
 }
 
-// Exec changes the database of an open store beside it, for a test that needs a state that
-// no method of the store creates.
+// Exec changes the database of an open store directly, for a test of a state that no method of the
+// store creates.
 func Exec(t testing.TB, s *store.Store, query string, args ...any) {
 	t.Helper()
 	db := open(t, s.Dir(), "_pragma=busy_timeout(10000)")
