@@ -96,10 +96,18 @@ func (s *Service) Run(ctx context.Context, started, stop func()) error {
 	return errors.Join(err, s.shutdown(err == nil))
 }
 
+// settled is how long after a start what only the start needs is released: clients that wait for
+// the start come first.
+const settled = time.Second
+
 // await waits for the end of ctx or for a listener that fails, and reloads at each signal.
 func (s *Service) await(ctx context.Context, failed chan error, hangUp chan os.Signal) error {
+	started := time.NewTimer(settled)
+	defer started.Stop()
 	for {
 		select {
+		case <-started.C:
+			releaseStart()
 		case <-ctx.Done():
 			return nil
 		case err := <-failed:

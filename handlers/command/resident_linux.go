@@ -1,0 +1,59 @@
+package command
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// releaseStart returns the memory to the system that only the start has needed: free memory of the
+// heap, and the pages of the program itself. The kernel keeps those pages in its cache, and maps a
+// page again when the program uses it. Without this call they count as memory of the process until
+// memory is short. A failure costs that memory only, so releaseStart ignores errors.
+func releaseStart() {
+	debug.FreeOSMemory()
+	program, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return
+	}
+	f, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for _, r := range unchangedRanges(f, program) {
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, r.from, r.to-r.from, unix.MADV_DONTNEED)
+	}
+}
+
+// An addressRange is a part of the address space.
+type addressRange struct{ from, to uintptr }
+
+// unchangedRanges returns the ranges of smaps, a file as proc_pid_smaps(5) describes it, that map
+// the program, are not writable, and hold no page that differs from the program's file. The kernel
+// can read each page of these ranges again. A page that differs, for example after a relocation or
+// with a breakpoint, would be lost.
+func unchangedRanges(smaps io.Reader, program string) (ranges []addressRange) {
+	var r addressRange
+	ours := false
+	for in := bufio.NewScanner(smaps); in.Scan(); {
+		name, rest, _ := strings.Cut(in.Text(), " ")
+		if !strings.HasSuffix(name, ":") { // the first line of a range: FROM-TO PERMISSIONS ... FILE
+			from, to, _ := strings.Cut(name, "-")
+			a, errFrom := strconv.ParseUint(from, 16, 64)
+			b, errTo := strconv.ParseUint(to, 16, 64)
+			r = addressRange{uintptr(a), uintptr(b)}
+			ours = errFrom == nil && errTo == nil && strings.HasSuffix(rest, " "+program) && rest[1] != 'w'
+			continue
+		}
+		if ours && name == "Anonymous:" && strings.TrimSpace(rest) == "0 kB" {
+			ranges = append(ranges, r)
+		}
+	}
+	return ranges
+}
