@@ -1,8 +1,9 @@
 // Package backup writes backups of a data folder to a folder or to a store that speaks S3. It
-// encrypts them, reads them again before they count, repeats them, and deletes old ones.
+// encrypts backups, verifies each one by reading it back, makes them on a schedule, and deletes old
+// ones.
 //
-// It may import store, its engine and its cron expressions. The store decides on the content of a
-// backup and whether it is complete: here a backup is a stream of bytes with a name.
+// It may import store, store/sqlite and store/cron. The store writes a backup's content and decides
+// whether it is complete; in this package a backup is only a named stream of bytes.
 package backup
 
 import (
@@ -24,7 +25,7 @@ import (
 	"journeyman/store"
 )
 
-// Storage holds the flags that say where backups are and how they are encrypted.
+// Storage holds the flags for the location and the encryption of backups.
 type Storage struct {
 	To        string   `help:"Where backups go: a folder, or s3://BUCKET/PREFIX. Use one folder or prefix for each server." placeholder:"PLACE"`
 	Recipient []string `help:"Public key (age1...) that backups are encrypted for; may be repeated." placeholder:"KEY"`
@@ -35,7 +36,7 @@ type Storage struct {
 	SecretKey string `name:"s3-secret-key" help:"Secret key of the store; by default AWS_SECRET_ACCESS_KEY." placeholder:"KEY" secret:"the secret key of the store"`
 }
 
-// A Target is a place with the recipients of the backups that are written there.
+// A Target is a place for backups, with the recipients that can decrypt them.
 type Target struct {
 	place place
 	seal  sealer
@@ -43,41 +44,41 @@ type Target struct {
 
 // A place keeps backups by name.
 type place interface {
-	// room returns an error if the place has no room for a backup of at most so many bytes.
+	// room returns an error if the place has less than atMost bytes free.
 	room(atMost int64) error
 
-	// put writes a backup under a name that is not listed yet. After an error, nothing that
-	// looks whole is left.
+	// put writes a backup under a name that is not listed yet. After an error, the place holds no
+	// file that could be taken for a complete backup.
 	put(ctx context.Context, name string, size int64, write func(w io.Writer) error) error
 
-	// open opens a backup, also one that is not listed.
+	// open opens a backup, whether it is listed or not.
 	open(ctx context.Context, name string) (io.ReadCloser, error)
 
-	// finish lists a backup that was put. damaged is stored with it for good: see entry.
+	// finish adds a written backup to the list. It stores damaged permanently with it: see entry.
 	finish(ctx context.Context, name string, damaged bool) error
 
-	// list returns the listed backups, in no order.
+	// list returns the listed backups in any order.
 	list(ctx context.Context) ([]entry, error)
 
 	// remove deletes a backup, listed or not.
 	remove(ctx context.Context, name string) error
 
-	// clean deletes what interrupted backups have left before a time.
+	// clean deletes leftover files of interrupted backups that are older than before.
 	clean(ctx context.Context, before time.Time) error
 
-	// path returns the name with the place, for people.
+	// path returns the full path or URL of a name, for messages.
 	path(name string) string
 }
 
 // An entry is a listed backup.
 type entry struct {
 	name    string
-	damaged bool // stored files were damaged or missing when it was made; everything else is complete
+	damaged bool // stored files were damaged or missing when it was made; the rest is complete
 }
 
-// NewTarget returns the target that a text names: s3://BUCKET/PREFIX, a folder that exists or
-// whose name ends with a slash, or a file. As the text of s.To it is always a folder. getenv
-// reads the variables of Amazon's tools.
+// NewTarget returns the target for an address: s3://BUCKET/PREFIX, an existing folder, a folder
+// whose name ends with a slash, or a file. If the address comes from s.To, it is always a folder.
+// getenv reads the environment variables of the AWS tools.
 func NewTarget(s Storage, to string, getenv func(string) string) (*Target, error) {
 	seal, err := newSealer(s.Recipient)
 	if err != nil {
@@ -97,7 +98,7 @@ func NewTarget(s Storage, to string, getenv func(string) string) (*Target, error
 	return &Target{p, seal}, nil
 }
 
-// newPlace returns the place that a text names.
+// newPlace returns the folder or bucket for an address.
 func newPlace(s Storage, to string, getenv func(string) string) (place, error) {
 	if strings.HasPrefix(to, s3Scheme) {
 		return newBucket(s, to, getenv)
@@ -105,8 +106,8 @@ func newPlace(s Storage, to string, getenv func(string) string) (place, error) {
 	return newFolder(to)
 }
 
-// Outside returns an error if the target is a folder in the data folder: an accident to the
-// data would also destroy its backups.
+// Outside returns an error if the target is a folder inside the data folder, because losing the
+// data folder would then destroy its backups, too.
 func (t *Target) Outside(data string) error {
 	f, ok := t.place.(*folder)
 	if !ok {
@@ -123,16 +124,16 @@ func (t *Target) Outside(data string) error {
 	return nil
 }
 
-// Path returns the name of a backup with its place, for people.
+// Path returns the full path or URL of a backup, for messages.
 func (t *Target) Path(name string) string { return t.place.path(name) }
 
-// namePattern is the form of all names. Nothing else is ever deleted.
+// namePattern matches the names of backups. This package never deletes a file with another name.
 var namePattern = regexp.MustCompile(`^journeyman-([0-9]{8}T[0-9]{6}Z)-[0-9a-f]{8}\.tgz(\.age)?$`)
 
 const nameTime = "20060102T150405Z"
 
-// NewName returns the name of a backup that begins now. The random part keeps two servers with
-// one place from overwriting each other.
+// NewName returns the name of a backup that begins now. The random part keeps two servers that
+// share a place from overwriting each other's backups.
 func (t *Target) NewName(now time.Time) string {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -143,7 +144,7 @@ func (t *Target) NewName(now time.Time) string {
 	return name
 }
 
-// madeAt returns the time in a name; ok is false for a name that is not of this package.
+// madeAt returns the time in a backup's name. ok is false if the name does not match namePattern.
 func madeAt(name string) (at time.Time, ok bool) {
 	match := namePattern.FindStringSubmatch(name)
 	if match == nil {
@@ -167,22 +168,21 @@ type Written struct {
 }
 
 const (
-	cleanTime = 30 * time.Second // for the removal of a failed backup's remains
-	stopTime  = 3 * time.Second  // likewise after the end of the context; less than a scheduler's stop may take
+	cleanTime = 30 * time.Second // time limit for deleting the files of a failed backup
+	stopTime  = 3 * time.Second  // the same after a stop; less than the time limit of a scheduler's stop
 )
 
-// cleaning returns the context in which the remains of a failed backup are removed. It outlasts
-// the end of ctx, which is a stop of the server, a little. A later pruning removes the remaining
-// files.
+// cleaning returns the context for deleting the files of a failed backup. When ctx ends because the
+// server stops, the new context lasts stopTime longer. A later Prune deletes the remaining files.
 func cleaning(ctx context.Context) (context.Context, context.CancelFunc) {
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTime)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(stopTime, cancel) })
 	return rest, func() { stop(); cancel() }
 }
 
-// Write writes a backup under a name and reads it again. It lists the backup only if both are
-// equal. atMost is about how many bytes it may have. After an error, the place holds nothing that
-// looks like a backup.
+// Write writes a backup and reads it back. It lists the backup only if the bytes are equal. atMost
+// is an estimate of its maximum size. After an error, the place holds no file that looks like a
+// backup.
 func (t *Target) Write(ctx context.Context, name string, atMost int64, from Source) (w Written, err error) {
 	w.Name = name
 	written := &digest{Hash: sha256.New()}
@@ -204,14 +204,14 @@ func (t *Target) Write(ctx context.Context, name string, atMost int64, from Sour
 		return sealed.Close()
 	})
 	if err == nil {
-		err = t.readAgain(ctx, name, written, opened, func(r io.Reader) error {
+		err = t.readBack(ctx, name, written, opened, func(r io.Reader) error {
 			return from.VerifyArchive(ctx, r, w.Report)
 		})
 		if err == nil {
 			err = t.place.finish(ctx, name, w.Report.Damaged > 0)
 		}
 		if err != nil {
-			// Also when the server stops: the remains would look like a backup.
+			// Delete the files even when the server stops: they would look like a backup.
 			rest, cancel := cleaning(ctx)
 			defer cancel()
 			err = errors.Join(err, t.place.remove(rest, name))
@@ -224,8 +224,8 @@ func (t *Target) Write(ctx context.Context, name string, atMost int64, from Sour
 	return w, nil
 }
 
-// readAgain reads a stored backup, and compares it with the written bytes.
-func (t *Target) readAgain(ctx context.Context, name string, written *digest, opened *sealing,
+// readBack reads a stored backup and compares it with the written bytes.
+func (t *Target) readBack(ctx context.Context, name string, written *digest, opened *sealing,
 	verify func(io.Reader) error) (err error) {
 	stored, err := t.place.open(ctx, name)
 	if err != nil {
@@ -238,7 +238,7 @@ func (t *Target) readAgain(ctx context.Context, name string, written *digest, op
 		err = verify(plain)
 	}
 	if err == nil {
-		_, err = io.Copy(read, stored) // the files that the verification left
+		_, err = io.Copy(read, stored) // the bytes that the verification did not read
 	}
 	switch {
 	case err != nil:
@@ -262,7 +262,7 @@ func (d *digest) Write(b []byte) (int, error) {
 	return d.Hash.Write(b)
 }
 
-// Forget removes the remains of the interrupted backup with that name.
+// Forget deletes the files of the interrupted backup with that name.
 func (t *Target) Forget(ctx context.Context, name string) error {
 	names, err := t.Names(ctx)
 	if err != nil || slices.Contains(names, name) {

@@ -122,8 +122,8 @@ func TestWriteAndRestore(t *testing.T) {
 	}
 }
 
-// TestStopDuringRemoval ends the context while the remains of a failed backup are removed, and before:
-// the removal ends soon, although the place does not answer.
+// TestStopDuringRemoval ends the context before and during the deletion of a failed backup's files.
+// The deletion must end soon, although the place does not respond.
 func TestStopDuringRemoval(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]bool{"during the removal": false, "before it": true} {
@@ -149,14 +149,14 @@ func TestStopDuringRemoval(t *testing.T) {
 			select {
 			case err := <-ended:
 				is.True(errors.Is(err, context.Canceled)) // the removal did not end by itself
-			case <-time.After(25 * time.Second): // less than a removal may take, and far more than 3 s
+			case <-time.After(25 * time.Second): // less than cleanTime, and far more than stopTime
 				t.Fatal("the stop waits for the removal")
 			}
 		})
 	}
 }
 
-// TestWriteFails leaves nothing that looks like a backup, whatever goes wrong.
+// TestWriteFails checks that no failure of Write leaves a file that looks like a backup.
 func TestWriteFails(t *testing.T) {
 	t.Parallel()
 	s := filled(t)
@@ -196,8 +196,8 @@ func TestWriteFails(t *testing.T) {
 	})
 }
 
-// TestPrune deletes what is too much and too old, and nothing else: not the newest, and no file
-// of anybody else.
+// TestPrune checks that Prune deletes surplus and old backups only. It keeps the newest one and all
+// files with other names.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 10, 0, 0, 0, 0, time.UTC)
@@ -238,7 +238,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestTargets tells the places that people name from one another.
+// TestTargets checks which kind of place each address means.
 func TestTargets(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -282,7 +282,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// FuzzUnseal reads anything as a backup. It never panics, and what it returns can be read.
+// FuzzUnseal unseals random bytes. Unseal must not panic, and reading its result must not panic.
 func FuzzUnseal(f *testing.F) {
 	id, err := age.GenerateX25519Identity()
 	if err != nil {

@@ -7,13 +7,14 @@ import (
 	"io"
 )
 
-// What tests see of the inside.
+// Unexported functions for the tests in package backup_test.
 var (
 	MadeAt   = madeAt
 	PartSize = partSize
 )
 
-// HangOnRemove has the target wait at each removal until its context ends. begun is told before.
+// HangOnRemove makes each deletion in the target block until its context ends. It first sends to
+// begun.
 func (t *Target) HangOnRemove(begun chan<- struct{}) { t.place = hanging{t.place, begun} }
 
 type hanging struct {
@@ -27,7 +28,7 @@ func (h hanging) remove(ctx context.Context, _ string) error {
 	return ctx.Err()
 }
 
-// Spoil has each backup of a target changed between writing and reading.
+// Spoil applies change to the bytes of each stored backup when they are read.
 func (t *Target) Spoil(change func(b []byte) []byte) { t.place = spoiled{t.place, change} }
 
 type spoiled struct {

@@ -12,17 +12,17 @@ import (
 	"journeyman/store/sqlite"
 )
 
-// A file is a place for one backup, under the name that somebody chose. The backup before is
-// replaced once the new one is verified.
+// A file is a place for one backup, under a name that the user chose. A new backup replaces the
+// previous one after it is verified.
 type file struct {
 	to        string
-	temporary string // while a new one is written
+	temporary string // holds the new backup until it is verified
 }
 
 func (f *file) path(string) string { return f.to }
 
 func (f *file) room(atMost int64) error {
-	var last int64 // the one before stays until the new one is verified
+	var last int64 // the previous backup stays until the new one is verified
 	if info, err := os.Stat(f.to); err == nil {
 		last = info.Size()
 	}

@@ -28,7 +28,7 @@ const (
 type folder struct{ dir string }
 
 func newFolder(dir string) (*folder, error) {
-	dir, err := filepath.Abs(dir) // it is shown to people who do not know the working folder
+	dir, err := filepath.Abs(dir) // messages show the path, and readers may not know the working folder
 	return &folder{dir}, err
 }
 
@@ -45,15 +45,15 @@ func (f *folder) room(atMost int64) error {
 	return roomIn(f.dir, last, atMost)
 }
 
-// roomIn returns an error if the disk of a folder has no room for a backup of at most so many bytes,
-// after one of last bytes.
+// roomIn returns an error if the disk of a folder has too little room for a backup of at most
+// atMost bytes. last is the size of the previous backup.
 func roomIn(dir string, last, atMost int64) error {
 	if last == 0 {
-		return nil // nobody knows how well the data compresses: the first backup may fit
+		return nil // the compression ratio is not known yet: the first backup may fit
 	}
 	needed := min(last+last/10, atMost)
 	space, err := store.Statfs(dir)
-	// A disk that cannot be measured is no reason to make no backup. Some file systems count nothing.
+	// If the free space is unknown, try the backup all the same. Some file systems report no sizes.
 	if err != nil || space.Total <= 0 || space.Free >= needed {
 		return nil //nolint:nilerr // see above
 	}
@@ -80,9 +80,10 @@ func (f *folder) open(_ context.Context, name string) (io.ReadCloser, error) {
 	return file, err
 }
 
-// finish gives a verified backup its name. Two servers never have the same name.
+// finish renames a verified backup to its final name. The random part makes names unique across
+// servers.
 func (f *folder) finish(_ context.Context, name string, damaged bool) error {
-	if damaged { // the mark first: a crash must not leave a damaged backup without it
+	if damaged { // create the mark first: after a crash, a damaged backup must not lack its mark
 		mark, err := os.OpenFile(f.path(name)+damagedSuffix, os.O_CREATE|os.O_WRONLY, 0o600)
 		if err == nil {
 			err = errors.Join(mark.Sync(), mark.Close(), sqlite.SyncDir(f.dir))
@@ -117,7 +118,7 @@ func (f *folder) list(context.Context) (list []entry, err error) {
 }
 
 func (f *folder) remove(_ context.Context, name string) error {
-	// The mark last: without it, a damaged backup would count as a good one.
+	// Delete the mark last: without it, a damaged backup would count as a good one.
 	for _, path := range []string{f.path(name), f.path(name) + partSuffix, f.path(name) + damagedSuffix} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -134,7 +135,7 @@ func (f *folder) clean(_ context.Context, before time.Time) error {
 	for _, e := range entries {
 		name, left := strings.CutSuffix(e.Name(), partSuffix)
 		if mark, ok := strings.CutSuffix(e.Name(), damagedSuffix); ok {
-			_, gone := os.Lstat(f.path(mark)) // the mark of a backup that was removed
+			_, gone := os.Lstat(f.path(mark)) // the mark of a deleted backup
 			name, left = mark, errors.Is(gone, fs.ErrNotExist)
 		}
 		at, ours := madeAt(name)

@@ -30,24 +30,24 @@ func (t *Target) entries(ctx context.Context) ([]entry, error) {
 	return list, nil
 }
 
-// Keep says which backups stay when there is a newer one. The newest backup always stays.
+// Keep holds the retention rules. The newest backup always stays.
 type Keep struct {
-	Newest int           // how many; 0: all. Damaged backups are counted by themselves
-	For    time.Duration // how long; 0: without end
+	Newest int           // number of backups; 0: all. Damaged backups are counted separately
+	For    time.Duration // maximum age; 0: no limit
 }
 
-// leftoverAge is how old the remains of an interrupted backup are before they are deleted.
-// Younger ones may be those of another program that is writing to the place.
+// leftoverAge is the age at which files of an interrupted backup are deleted. Younger files may
+// belong to another program that is writing to the same place.
 const leftoverAge = 24 * time.Hour
 
-// Prune deletes the backups that keep does not cover, and what interrupted backups have left.
-// It returns how many backups it has deleted. The newest backup stays, and the newest one without
-// damage, however old it is. The one named made stays, too: it was made just now, although a clock
-// that was set back may have given it an older name than others have.
+// Prune deletes the backups that keep does not retain, and the files of interrupted backups. It
+// returns the number of deleted backups. The newest backup and the newest undamaged one always
+// stay. The backup named made stays, too: it is new, but if the clock was set back, its name is
+// older than other names.
 func (t *Target) Prune(ctx context.Context, now time.Time, keep Keep, made string) (n int, err error) {
 	list, err := t.entries(ctx)
 	sortAhead(list, now.Add(clockSlack))
-	count := map[bool]int{} // of the backups so far, by whether they are damaged
+	count := map[bool]int{} // backups so far: key true counts the damaged ones
 	for i, e := range list {
 		at, ok := madeAt(e.name)
 		count[e.damaged]++
@@ -67,7 +67,8 @@ func (t *Target) Prune(ctx context.Context, now time.Time, keep Keep, made strin
 }
 
 // sortAhead moves the backups whose time is after latest to the end, and keeps the order of the
-// others. A clock that was ahead once must not make the backups since then the oldest.
+// others. Otherwise backups from a time when the clock was ahead would count as newer than all
+// later ones.
 func sortAhead(list []entry, latest time.Time) (ahead int) {
 	isAhead := func(e entry) int {
 		if at, ok := madeAt(e.name); ok && at.After(latest) {

@@ -16,7 +16,7 @@ import (
 	"journeyman/store"
 )
 
-// A source makes archives of a few bytes, and reports that so many kept files are damaged.
+// A source writes archives of a few bytes and reports a fixed number of damaged files.
 type source struct {
 	damaged int
 	begun   *bool
@@ -35,7 +35,7 @@ func (source) VerifyArchive(_ context.Context, r io.Reader, _ store.BackupReport
 	return err
 }
 
-// write writes a backup of a day in May 2026, and returns its name.
+// write writes a backup dated on a day in May 2026, and returns its name.
 func write(t testing.TB, to *backup.Target, day int, s source) string {
 	t.Helper()
 	w, err := to.Write(t.Context(), to.NewName(time.Date(2026, 5, day, 0, 0, 0, 0, time.UTC)), 1, s)
@@ -45,7 +45,7 @@ func write(t testing.TB, to *backup.Target, day int, s source) string {
 	return w.Name
 }
 
-// TestPruneDamaged counts damaged backups by themselves, so that they push out no good one.
+// TestPruneDamaged checks that damaged backups are counted separately and never replace a good one.
 func TestPruneDamaged(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 20, 0, 0, 0, 0, time.UTC)
@@ -55,7 +55,7 @@ func TestPruneDamaged(t *testing.T) {
 	}{
 		"all":                     {backup.Keep{}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}},
 		"two":                     {backup.Keep{Newest: 2}, []int{2, 3, 8, 9}},
-		"old ones":                {backup.Keep{For: time.Hour}, []int{3, 9}}, // the newest, and the newest good one
+		"old ones":                {backup.Keep{For: time.Hour}, []int{3, 9}}, // keeps the newest one and the newest good one
 		"as many as are damaged":  {backup.Keep{Newest: 6}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}},
 		"one, and none very long": {backup.Keep{Newest: 1, For: time.Hour}, []int{3, 9}},
 	} {
@@ -72,7 +72,7 @@ func TestPruneDamaged(t *testing.T) {
 			for _, day := range tt.left {
 				want[names[day]] = true
 				if day > 3 {
-					want[names[day]+".damaged"] = true // its mark goes and stays with it
+					want[names[day]+".damaged"] = true // the mark is deleted or kept together with its backup
 				}
 			}
 			left := map[string]bool{}
@@ -107,7 +107,7 @@ func TestPruneAfterTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// TestPruneAheadOfTheClock counts a backup from a clock that is a little ahead as the newest.
+// TestPruneAheadOfTheClock checks that a backup from a clock slightly ahead counts as the newest.
 func TestPruneAheadOfTheClock(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -119,19 +119,19 @@ func TestPruneAheadOfTheClock(t *testing.T) {
 	is.Equal(namesIn(t, dir), []string{ahead})
 }
 
-// TestMarksOfRemovedBackups go with the leftovers.
+// TestMarksOfRemovedBackups checks that clean deletes marks whose backup was removed.
 func TestMarksOfRemovedBackups(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	to, dir := newTarget(t)
 	removed, kept := write(t, to, 1, source{damaged: 1}), write(t, to, 2, source{damaged: 1})
-	is.NoErr(os.Remove(filepath.Join(dir, removed))) // by a person
+	is.NoErr(os.Remove(filepath.Join(dir, removed))) // as a user would
 	_, err := to.Prune(t.Context(), time.Date(2026, 5, 20, 0, 0, 0, 0, time.UTC), backup.Keep{}, "")
 	is.NoErr(err)
 	is.Equal(namesIn(t, dir), []string{kept, kept + ".damaged"})
 }
 
-// TestOpenNewest opens the backup that people mean by a folder, whatever clocks did.
+// TestOpenNewest checks which backup Open chooses from a folder, even if a clock was wrong.
 func TestOpenNewest(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 5, 10, 0, 0, 0, 0, time.UTC)
@@ -171,16 +171,17 @@ func TestOpenNewest(t *testing.T) {
 				is.True(strings.HasSuffix(notes, names[26]))
 			}
 			is.Equal(notes == "", tt.note == "")
-			is.True(strings.Contains(notes, tt.note)) // people do not learn of the others
+			is.True(strings.Contains(notes, tt.note)) // the note about the other backups is missing
 			named, err := backup.Open(t.Context(), backup.Storage{}, filepath.Join(dir, names[tt.opens]), noEnvironment, now)
 			is.NoErr(err)
 			is.NoErr(named.Close())
-			is.NoErr(named.Unsure) // a named backup leaves no choice
+			is.NoErr(named.Unsure) // a backup named by the user is never unsure
 		})
 	}
 }
 
-// TestWriteWithoutRoom refuses a backup before it reads the data, if the last one was too large.
+// TestWriteWithoutRoom checks that Write fails before it reads data, if the last backup was larger
+// than the free space.
 func TestWriteWithoutRoom(t *testing.T) {
 	t.Parallel()
 	const much = 1 << 60
@@ -199,18 +200,18 @@ func TestWriteWithoutRoom(t *testing.T) {
 		if path != single {
 			is.NoErr(os.Remove(target.Path(w.Name)))
 		}
-		is.NoErr(os.Truncate(path, 2*space.Free+1e9)) // it takes no room by itself
+		is.NoErr(os.Truncate(path, 2*space.Free+1e9)) // a sparse file uses no disk space
 		_, err = target.Write(t.Context(), name, much, source{begun: &begun})
-		is.True(err != nil && strings.Contains(err.Error(), "MB free: make room")) // it says what to do
+		is.True(err != nil && strings.Contains(err.Error(), "MB free: make room")) // the error does not say what to do
 		is.True(!begun)                                                            // it writes until the disk is full
 		is.Equal(len(namesIn(t, filepath.Dir(path))), 1)
 		_, err = target.Write(t.Context(), name, 1000, source{})
-		is.NoErr(err) // the data has become small
+		is.NoErr(err) // the data is small now
 	}
 }
 
-// TestKeeperOfDamagedData makes backups of a folder with a damaged file, and deletes neither a good
-// one nor lets damaged ones grow without end.
+// TestKeeperOfDamagedData makes backups of a folder with a damaged file. It keeps the good backups
+// and limits the number of damaged ones.
 func TestKeeperOfDamagedData(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

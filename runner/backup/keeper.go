@@ -12,7 +12,7 @@ import (
 	"journeyman/store/cron"
 )
 
-// Repeat holds the flags of backups that the server makes by itself.
+// Repeat holds the flags of scheduled backups.
 type Repeat struct {
 	Every   string        `help:"Interval of automatic backups: a duration such as 24h, or a cron expression such as '0 3 * * *'." placeholder:"TIME"`
 	Keep    int           `default:"7" min:"0" help:"Number of backups to keep; 0 keeps all. The newest backup always stays."`
@@ -20,8 +20,8 @@ type Repeat struct {
 }
 
 const (
-	// retryAfter is how long after a failed or interrupted backup the next one begins, unless
-	// it is due before.
+	// retryAfter is the pause after a failed or interrupted backup, unless the next one is due
+	// earlier.
 	retryAfter = 15 * time.Minute
 
 	// leastEvery is the shortest time between two backups.
@@ -34,13 +34,12 @@ type Config struct {
 	Log    *slog.Logger
 	Target *Target
 	Repeat Repeat
-	Zone   *time.Location   // of cron expressions without their own
+	Zone   *time.Location   // for cron expressions without a time zone
 	Now    func() time.Time // nil: time.Now
 }
 
-// A Keeper makes the backups of a server: when they are due, and on request. It makes one at a
-// time. Their results are in the data folder, so a restart changes nothing. A nil Keeper makes
-// none.
+// A Keeper makes a server's backups on schedule and on request, one at a time. It stores their
+// results in the data folder, so that a restart keeps the schedule. A nil Keeper makes none.
 type Keeper struct {
 	cfg   Config
 	every time.Duration  // 0 without an interval
@@ -49,10 +48,10 @@ type Keeper struct {
 	mu        sync.Mutex // guards what follows; held while runs are read or stored
 	runs      []store.BackupRun
 	running   bool
-	requested string // who asked for a backup that has not begun; "" if nobody has
+	requested string // the user who requested a backup that has not begun; "" if there is no request
 }
 
-// NewKeeper returns a keeper, which does nothing before Tick.
+// NewKeeper returns a keeper. It makes no backup before the first call of Tick.
 func NewKeeper(cfg Config) (k *Keeper, err error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -84,8 +83,8 @@ func (k *Keeper) parseEvery(text string) (err error) {
 	return nil
 }
 
-// Tick makes a backup if one is due or requested. It is called every few seconds, and not
-// while it runs. The end of ctx interrupts the backup.
+// Tick makes a backup if one is due or requested. The caller calls it every few seconds, never
+// concurrently. The end of ctx interrupts the backup.
 func (k *Keeper) Tick(ctx context.Context) {
 	if k == nil {
 		return
@@ -99,7 +98,8 @@ func (k *Keeper) Tick(ctx context.Context) {
 			k.cfg.Log.Warn("files of an interrupted backup cannot be removed", "backup", interrupted, "err", err)
 		}
 	}
-	// A damaged backup deletes old ones, too: damage that nobody mends must not fill the place.
+	// Prune after a damaged backup, too: as long as nobody repairs the damage, damaged backups must
+	// not fill the place.
 	written, err := k.cfg.Target.Write(ctx, run.Name, store.BackupSize(ctx, k.cfg.Store.Dir()), k.cfg.Store)
 	complete := err == nil
 	if complete && written.Report.Damaged > 0 {
@@ -115,8 +115,8 @@ func (k *Keeper) Tick(ctx context.Context) {
 	}
 }
 
-// begin stores that a backup begins now. begun is false if none is due. interrupted is the name
-// of the last one if it never ended.
+// begin records the start of a backup. begun is false if no backup is due. interrupted is the name
+// of the previous backup if it never ended.
 func (k *Keeper) begin() (run store.BackupRun, interrupted string, begun bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -137,10 +137,10 @@ func (k *Keeper) begin() (run store.BackupRun, interrupted string, begun bool) {
 	return run, interrupted, true
 }
 
-// interruptedText is the reason of a backup that never ended.
+// interruptedText is the error of a backup that never ended.
 const interruptedText = "the server ended before the backup was complete"
 
-// end stores how the backup under way has ended, and raises the alert of a failed one.
+// end records the result of the current backup. If it failed, end raises an alert.
 func (k *Keeper) end(ctx context.Context, run store.BackupRun, err error) {
 	run.EndedAt = new(k.cfg.Now().UTC())
 	if err == nil {
@@ -157,7 +157,7 @@ func (k *Keeper) end(ctx context.Context, run store.BackupRun, err error) {
 	k.running = false
 	k.save()
 	k.mu.Unlock()
-	if err == nil || ctx.Err() != nil { // a stop of the server is no event
+	if err == nil || ctx.Err() != nil { // stopping the server raises no alert
 		return
 	}
 	if err := k.cfg.Store.AlertBackup(ctx); err != nil {
@@ -165,8 +165,8 @@ func (k *Keeper) end(ctx context.Context, run store.BackupRun, err error) {
 	}
 }
 
-// save stores the runs. The caller holds mu. A failure is logged: the backup itself is worth
-// more than the note of it.
+// save stores the runs. The caller holds mu. It only logs a failure: a backup without a record is
+// better than a failed backup.
 func (k *Keeper) save() {
 	if n := len(k.runs); n > store.MaxBackupRuns {
 		k.runs = k.runs[n-store.MaxBackupRuns:]
@@ -195,9 +195,9 @@ func (k *Keeper) last() *store.BackupRun {
 	return &k.runs[len(k.runs)-1]
 }
 
-// next returns when the next backup is due; ok is false if none is. The time may have passed: a
-// backup that was missed is made up for once. The caller holds mu. It compares the time with
-// the same now, because a second look at the clock would find a later time.
+// next returns the time at which the next backup is due, or false for ok if none is. A time in the
+// past means that a backup was missed; it is made once. The caller holds mu and compares the result
+// with the same now, because a second reading of the clock would return a later time.
 func (k *Keeper) next(now time.Time) (at time.Time, ok bool) {
 	if k.every == 0 && k.cron == nil {
 		return at, false
@@ -205,7 +205,8 @@ func (k *Keeper) next(now time.Time) (at time.Time, ok bool) {
 	last := k.last()
 	switch {
 	case last == nil && k.cron != nil:
-		// The first one waits for its time. Without this run, each look would find a later time.
+		// Record the start of the wait for the first backup. Otherwise each call would compute a
+		// later time.
 		k.runs = append(k.runs, store.BackupRun{StartedAt: now.UTC(), EndedAt: new(now.UTC()), Waits: true})
 		k.save()
 		return k.cron.Next(now), true
@@ -218,7 +219,7 @@ func (k *Keeper) next(now time.Time) (at time.Time, ok bool) {
 	default:
 		at = last.StartedAt.Add(k.every)
 	}
-	// A backup that was written but holds damage is complete: to repeat it mends nothing.
+	// A backup with damaged files is complete: repeating it would not repair the files.
 	if !k.running && (last.EndedAt == nil || last.Error != "" && last.Size == 0) {
 		if retry := last.StartedAt.Add(retryAfter); retry.Before(at) {
 			at = retry
@@ -227,8 +228,8 @@ func (k *Keeper) next(now time.Time) (at time.Time, ok bool) {
 	return at, true
 }
 
-// Request has the next Tick make a backup, for a person. It returns Conflict if one runs
-// already or was requested.
+// Request makes the next Tick write a backup for a user. It returns Conflict if a backup is running
+// or was already requested.
 func (k *Keeper) Request(by string) error {
 	if k == nil {
 		return store.Errorf(store.Conflict, "backups have no place: the server was started without --backup-to")
@@ -244,11 +245,11 @@ func (k *Keeper) Request(by string) error {
 
 // A State describes the backups of a server.
 type State struct {
-	Place   string            // where they go; "" where the server makes none
-	Sealed  bool              // they are encrypted
-	Running bool              // one is being made, or about to
-	Runs    []store.BackupRun // the last ones, the newest first
-	Next    *time.Time        // nil if none is due by itself
+	Place   string            // where they are stored; "" if the server makes none
+	Sealed  bool              // whether they are encrypted
+	Running bool              // a backup is running or requested
+	Runs    []store.BackupRun // the latest runs, the newest first
+	Next    *time.Time        // nil without a schedule
 	Keep    Repeat
 }
 
@@ -262,7 +263,7 @@ func (s State) Good() *store.BackupRun {
 	return nil
 }
 
-// State returns the present state.
+// State returns the current state.
 func (k *Keeper) State() State {
 	if k == nil {
 		return State{}

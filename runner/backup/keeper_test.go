@@ -16,7 +16,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A watch is a clock that a test sets.
+// A watch is a clock that the test sets.
 type watch struct{ at time.Time }
 
 func (w *watch) now() time.Time { return w.at }
@@ -36,13 +36,13 @@ func keeperOn(t testing.TB, s *store.Store, dir string, w *watch, repeat backup.
 	return k
 }
 
-// TestKeeper makes backups when they are due, also across restarts, makes up for a missed one
-// once, and keeps as many as it shall.
+// TestKeeper checks that backups are made when due, also across restarts. A missed one is made
+// once, and only the configured number is kept.
 func TestKeeper(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		every string
-		times []string // at which the keeper looks, in order; one with + makes a backup
+		times []string // times of the ticks, in order; + marks those that make a backup
 	}{
 		"an interval": {"6h", []string{"+01 00:00", "01 05:59", "+01 06:00", "01 06:01", "+03 00:00", "03 00:01", "+03 06:00"}},
 		"an expression": {"0 3 * * *", []string{"01 00:00", "01 02:59", "+01 03:00", "01 23:00", "+04 12:00", "04 12:01",
@@ -77,8 +77,9 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// TestKeeperOnAClockThatGoesOn makes the first backup, although each look at the clock is later.
-func TestKeeperOnAClockThatGoesOn(t *testing.T) {
+// TestKeeperOnARunningClock checks that the first backup is made, although each reading of the
+// clock is later.
+func TestKeeperOnARunningClock(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s, dir, at := filled(t), filepath.Join(t.TempDir(), "to"), time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -93,11 +94,11 @@ func TestKeeperOnAClockThatGoesOn(t *testing.T) {
 	is.Equal(len(k.State().Runs), 1)
 	at = at.Add(-time.Hour)
 	k.Tick(t.Context())
-	is.Equal(len(k.State().Runs), 2) // a server whose clock was set back never goes on
+	is.Equal(len(k.State().Runs), 2) // after the clock was set back, no backup is made
 }
 
-// TestKeeperAfterFailure tries again after a while, raises an alert, keeps what there is, and
-// says why.
+// TestKeeperAfterFailure checks that a failed backup is retried later, raises an alert, records its
+// reason, and deletes no older backup.
 func TestKeeperAfterFailure(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -120,7 +121,7 @@ func TestKeeperAfterFailure(t *testing.T) {
 	is.Equal(state.Next.Sub(w.at), 15*time.Minute)
 	_, waits, err := s.AlertsDue(t.Context())
 	is.NoErr(err)
-	is.True(waits) // nobody learns of the failure
+	is.True(waits) // the alert is missing
 
 	is.NoErr(os.Remove(to))
 	is.NoErr(os.Rename(to+".away", to))
@@ -133,18 +134,19 @@ func TestKeeperAfterFailure(t *testing.T) {
 	is.Equal(len(namesIn(t, to)), 1) // the older one stays
 }
 
-// TestKeeperInterrupted removes what a killed backup has left, and makes another.
+// TestKeeperInterrupted checks that the keeper deletes the files of a killed backup and makes a new
+// one.
 func TestKeeperInterrupted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	s, to, w := filled(t), t.TempDir(), &watch{time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)}
 	const name = "journeyman-20260501T000000Z-00000000.tgz"
 	is.NoErr(os.WriteFile(filepath.Join(to, name+".part"), []byte("half"), 0o600))
-	is.NoErr(s.SaveBackupRuns([]store.BackupRun{{Name: name, StartedAt: w.at}})) // as the killed server left it
+	is.NoErr(s.SaveBackupRuns([]store.BackupRun{{Name: name, StartedAt: w.at}})) // the record that a killed server leaves
 	k := keeperOn(t, s, to, w, backup.Repeat{Every: "24h"})
 	is.True(strings.Contains(k.State().Runs[0].Error, "ended before"))
 	k.Tick(t.Context())
-	is.Equal(len(k.State().Runs), 1) // a server that crashes in each backup makes one without end
+	is.Equal(len(k.State().Runs), 1) // without a pause, a server that crashes in each backup would never stop crashing
 	w.at = w.at.Add(15 * time.Minute)
 	k.Tick(t.Context())
 	is.True(k.State().Runs[0].Good())
@@ -181,7 +183,7 @@ func TestRequest(t *testing.T) {
 	is.Equal(none.State().Place, "")
 }
 
-// TestEvery refuses what is no rhythm.
+// TestEvery checks that invalid intervals are refused with a reason.
 func TestEvery(t *testing.T) {
 	t.Parallel()
 	s := filled(t)

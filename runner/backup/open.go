@@ -12,20 +12,21 @@ import (
 // A Stored is a backup that was opened for reading.
 type Stored struct {
 	io.ReadCloser
-	Path string // for people
-	Note string // a note for people about the choice of this backup among several; "" for none
+	Path string // for messages
+	Note string // tells the user why this backup was chosen among several; may be ""
 
-	// Unsure says that another backup may be the newest one, because a clock is or was wrong. People
-	// must name the one to restore. It is nil if they have named one, or if the choice is clear.
+	// Unsure is an error if another backup may be the newest one, because a clock is or was wrong.
+	// The user must then name the backup to restore. It is nil if the user named one, or if the
+	// choice is clear.
 	Unsure error
 }
 
-// clockSlack is by how much a backup may come from the future: clocks of machines differ.
+// clockSlack is how far a backup's time may lie in the future, because clocks of machines differ.
 const clockSlack = time.Hour
 
-// Open opens the stored backup that a text names: a file, an object, or the newest backup of a
-// folder or prefix. Backups whose names are in the future count only if there are no others: then
-// either a clock that was ahead has named them, or the clock of this machine is behind.
+// Open opens the backup at an address: a file, an object, or the newest backup of a folder or
+// prefix. It uses backups with a future time only if there are no others. Such a time means that
+// the clock of the writing machine was ahead, or that the clock of this machine is behind.
 func Open(ctx context.Context, s Storage, from string, getenv func(string) string, now time.Time) (*Stored, error) {
 	dir, name := from, ""
 	if cut := strings.LastIndexByte(from, '/'); strings.HasPrefix(from, s3Scheme) {
@@ -62,8 +63,8 @@ func Open(ctx context.Context, s Storage, from string, getenv func(string) strin
 	return stored, nil
 }
 
-// chooseNewest moves the newest backup that is not from after latest to the beginning of a
-// list. It returns an error for people if others are from after latest.
+// chooseNewest moves the newest backup that is not from after latest to the beginning of a list. If
+// some backups are later than latest, it returns an error that tells the user so.
 func chooseNewest(p place, list []entry, latest time.Time) error {
 	ahead := sortAhead(list, latest)
 	if ahead == 0 || ahead == len(list) {
@@ -74,7 +75,7 @@ func chooseNewest(p place, list []entry, latest time.Time) error {
 		p.path(list[len(list)-ahead].name))
 }
 
-// damageNote describes the first backup of a list if it is damaged.
+// damageNote returns a warning if the first backup of a list is damaged, or "".
 func damageNote(p place, list []entry) string {
 	if !list[0].damaged {
 		return ""

@@ -19,16 +19,16 @@ import (
 const (
 	s3Scheme = "s3://"
 
-	// okSuffix ends the name of the empty object that lists a verified backup. Objects cannot
-	// be renamed, so the name of the backup itself proves nothing.
+	// okSuffix ends the name of the empty object that lists a verified backup. Objects cannot be
+	// renamed, so the presence of the backup's own name does not prove that it was verified.
 	okSuffix = ".verified"
 
 	// A part of an upload is held in memory until it is sent.
 	leastPart = 8 << 20
-	mostParts = 9000 // S3 takes 10,000; the size is known only roughly
+	mostParts = 9000 // S3 allows 10,000; the size is only an estimate
 )
 
-// A bucket is a place in a store that speaks S3: a bucket, and what names in it begin with.
+// A bucket is a place in an S3-compatible store: a bucket and a prefix of object names.
 type bucket struct {
 	client       *minio.Client
 	name, prefix string
@@ -49,7 +49,7 @@ func newBucket(s Storage, to string, getenv func(string) string) (*bucket, error
 	keys := credentials.NewStaticV4(access, secret, getenv("AWS_SESSION_TOKEN"))
 	switch {
 	case access == "" && secret == "":
-		keys = credentials.NewIAM("") // of the machine, in clouds that have it
+		keys = credentials.NewIAM("") // the role of the machine, in clouds that have roles
 	case access == "" || secret == "":
 		return nil, errors.New("--backup-s3-access-key and --backup-s3-secret-key belong together")
 	}
@@ -65,30 +65,29 @@ func (b *bucket) key(name string) string { return path.Join(b.prefix, name) }
 
 func (b *bucket) path(name string) string { return s3Scheme + path.Join(b.name, b.prefix, name) }
 
-// room returns nil: a bucket has no end.
+// room returns nil: a bucket has no size limit.
 func (b *bucket) room(int64) error { return nil }
 
-// put uploads in parts. The object appears when the last part is there, and an upload that
-// fails is aborted.
+// put uploads in parts. The object appears after the last part, and a failed upload is aborted.
 func (b *bucket) put(ctx context.Context, name string, atMost int64, write func(w io.Writer) error) error {
 	r, w := io.Pipe()
 	wrote := make(chan error, 1)
 	go func() {
 		err := write(w)
-		// An error reaches the upload, which then aborts instead of ending.
+		// The upload's reader returns err, so that the upload aborts instead of completing.
 		_ = w.CloseWithError(err)
 		wrote <- err
 	}()
 	_, err := b.client.PutObject(ctx, b.name, b.key(name), r, -1, minio.PutObjectOptions{
 		ContentType: "application/octet-stream", PartSize: partSize(atMost)})
-	_ = r.CloseWithError(cmp.Or(err, io.ErrClosedPipe)) // so that write ends where the upload has failed
+	_ = r.CloseWithError(cmp.Or(err, io.ErrClosedPipe)) // unblocks write after the upload failed
 	if failed := <-wrote; failed != nil && (err == nil || !errors.Is(failed, err)) {
 		return failed
 	}
 	return explainS3(err)
 }
 
-// partSize returns the size of the parts of an upload of about so many bytes.
+// partSize returns the part size for an upload of about atMost bytes.
 func partSize(atMost int64) uint64 {
 	const mebibyte = 1 << 20
 	least := (2*max(atMost, 0)/mostParts/mebibyte + 1) * mebibyte // twice: random bytes do not compress
@@ -107,7 +106,7 @@ func (b *bucket) open(ctx context.Context, name string) (io.ReadCloser, error) {
 }
 
 func (b *bucket) finish(ctx context.Context, name string, damaged bool) error {
-	if damaged { // this mark first: a crash must not list a damaged backup without it
+	if damaged { // create this mark first: after a crash, a damaged backup must not be listed without it
 		if err := b.mark(ctx, name+damagedSuffix); err != nil {
 			return err
 		}
@@ -121,7 +120,7 @@ func (b *bucket) mark(ctx context.Context, name string) error {
 	return explainS3(err)
 }
 
-// objects returns the names below the prefix, with their times.
+// objects returns the names under the prefix, with their modification times.
 func (b *bucket) objects(ctx context.Context) (map[string]time.Time, error) {
 	ctx, cancel := context.WithCancel(ctx) // ends the listing after an error
 	defer cancel()
@@ -148,7 +147,7 @@ func (b *bucket) list(ctx context.Context) (list []entry, err error) {
 }
 
 func (b *bucket) remove(ctx context.Context, name string) error {
-	// Without okSuffix, which goes first, the backup no longer counts.
+	// Delete the okSuffix object first: without it, the backup is no longer listed.
 	for _, key := range []string{b.key(name + okSuffix), b.key(name + damagedSuffix), b.key(name)} {
 		if err := b.client.RemoveObject(ctx, b.name, key, minio.RemoveObjectOptions{}); err != nil {
 			return explainS3(err)
@@ -181,7 +180,7 @@ func (b *bucket) clean(ctx context.Context, before time.Time) error {
 	return err
 }
 
-// explainS3 adds the code of the store's answer to its error, and what to do about it.
+// explainS3 adds the S3 error code to an error, and a hint for the user.
 func explainS3(err error) error {
 	if err == nil {
 		return nil

@@ -22,11 +22,11 @@ import (
 	"journeyman/store/storetest"
 )
 
-// The keys that the store of TestS3 has.
+// The access keys of the S3 store of TestS3.
 const accessKey, secretKey = "journeyman", "a-secret-of-the-test"
 
-// noise is a source of archives that do not compress. It fails after so many bytes if fail is
-// set.
+// noise is a source of archives that do not compress. If fail is set, Archive fails after size
+// bytes.
 type noise struct {
 	size int64
 	fail error
@@ -74,7 +74,7 @@ func TestS3(t *testing.T) {
 	}
 	id, err := age.GenerateX25519Identity()
 	is.NoErr(err)
-	prefix := "s3://" + bucket + "/" + store.NewID("run", time.Now()) // a rerun finds nothing of the one before
+	prefix := "s3://" + bucket + "/" + store.NewID("run", time.Now()) // a rerun must not find objects of an earlier run
 	storage := backup.Storage{Endpoint: endpoint, AccessKey: accessKey, SecretKey: secretKey}
 	keys := func(prefix string) (names []string) {
 		for o := range client.ListObjects(t.Context(), bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
@@ -142,13 +142,13 @@ func TestS3(t *testing.T) {
 		left, err := to.Names(t.Context())
 		is.NoErr(err)
 		is.Equal(left, []string{names[2], names[0]})
-		is.Equal(len(keys(strings.TrimPrefix(prefix, "s3://"+bucket+"/")+"/damaged")), 5) // the marks: both are verified, and one is damaged
+		is.Equal(len(keys(strings.TrimPrefix(prefix, "s3://"+bucket+"/")+"/damaged")), 5) // two backups, two okSuffix marks and one damage mark
 		n, err = to.Prune(t.Context(), time.Now().Add(48*time.Hour), backup.Keep{}, "")
 		is.NoErr(err)
 		is.Equal(n, 0)
 		left, err = to.Names(t.Context())
 		is.NoErr(err)
-		is.Equal(left, []string{names[2], names[0]}) // a damaged backup is no remainder
+		is.Equal(left, []string{names[2], names[0]}) // a damaged backup is not a leftover
 	})
 	t.Run("many parts", func(t *testing.T) {
 		is := is.New(t)
@@ -168,7 +168,7 @@ func TestS3(t *testing.T) {
 		_, err = to.Write(t.Context(), to.NewName(time.Now()), 1, noise{100, nil})
 		is.True(err != nil)
 		is.Equal(len(keys(strings.TrimPrefix(prefix, "s3://"+bucket+"/")+"/failed")), 0)
-		is.Equal(uploads(), 0) // parts stay, and cost money
+		is.Equal(uploads(), 0) // leftover parts cost money
 	})
 	t.Run("a killed upload is no backup", func(t *testing.T) {
 		is := is.New(t)

@@ -11,7 +11,7 @@ import (
 	"filippo.io/age"
 )
 
-// A sealer encrypts backups for its recipients. Without any, backups are not encrypted.
+// A sealer encrypts backups for its recipients. Without recipients, it does not encrypt.
 type sealer struct{ recipients []age.Recipient }
 
 func newSealer(keys []string) (s sealer, err error) {
@@ -46,7 +46,8 @@ func (s sealer) begin() (*sealing, error) {
 	return l, nil
 }
 
-// writer returns a writer that encrypts for w. Its Close writes the end, and leaves w open.
+// writer returns a writer that encrypts its input to w. Its Close writes the last block and leaves
+// w open.
 func (l *sealing) writer(w io.Writer) (io.WriteCloser, error) {
 	if len(l.recipients) == 0 {
 		return plainWriter{w}, nil
@@ -54,7 +55,7 @@ func (l *sealing) writer(w io.Writer) (io.WriteCloser, error) {
 	return age.Encrypt(w, l.recipients...)
 }
 
-// reader returns a reader that decrypts what writer has encrypted.
+// reader returns a reader that decrypts the output of writer.
 func (l *sealing) reader(r io.Reader) (io.Reader, error) {
 	if len(l.recipients) == 0 {
 		return r, nil
@@ -67,7 +68,7 @@ type plainWriter struct{ io.Writer }
 // Close does nothing: the owner of the writer closes it.
 func (plainWriter) Close() error { return nil }
 
-// A keyCatcher is a recipient that shows the key of the file to a sealing.
+// A keyCatcher wraps a recipient and copies the file key into a sealing.
 type keyCatcher struct {
 	age.Recipient
 	of *sealing
@@ -79,8 +80,8 @@ func (k *keyCatcher) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 	return k.Recipient.Wrap(fileKey)
 }
 
-// WrapWithLabels calls WrapWithLabels of the recipient. Labels keep recipients of different
-// strength apart.
+// WrapWithLabels calls WrapWithLabels of the recipient. age uses labels to refuse a mix of
+// recipients of different strength.
 func (k *keyCatcher) WrapWithLabels(fileKey []byte) ([]*age.Stanza, []string, error) {
 	labelled, ok := k.Recipient.(age.RecipientWithLabels)
 	if !ok {
@@ -91,17 +92,17 @@ func (k *keyCatcher) WrapWithLabels(fileKey []byte) ([]*age.Stanza, []string, er
 	return labelled.WrapWithLabels(fileKey)
 }
 
-// sealedMark begins every file that age has encrypted.
+// sealedMark is the prefix of all age-encrypted files.
 const sealedMark = "age-encryption.org/"
 
 // ErrSealed means that a backup is encrypted and no identity was given.
 var ErrSealed = errors.New("the backup is encrypted: name the file with its secret key by --identity FILE")
 
-// Unseal returns a reader of the archive in a backup, which may be encrypted. identities is the
-// text of a file of age with secret keys; it may be nil.
+// Unseal returns a reader of the archive in a backup, encrypted or not. identities reads an age
+// identity file with secret keys; it may be nil.
 func Unseal(backup io.Reader, identities io.Reader) (io.Reader, error) {
 	r := bufio.NewReader(backup)
-	begin, _ := r.Peek(len(sealedMark)) // a file that is too short is no backup: its reader finds that out
+	begin, _ := r.Peek(len(sealedMark)) // a file that is too short fails when its reader parses it
 	if string(begin) != sealedMark {
 		return r, nil
 	}

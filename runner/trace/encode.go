@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// encode returns spans as an ExportTraceServiceRequest of OTLP 1. The numbers of the fields are
-// those of opentelemetry/proto/trace/v1/trace.proto, which only grows.
+// encode returns spans as an ExportTraceServiceRequest of OTLP 1. The field numbers are those of
+// opentelemetry/proto/trace/v1/trace.proto, where a number never changes its meaning.
 func encode(spans []sdk.ReadOnlySpan) []byte {
 	if len(spans) == 0 {
 		return nil
@@ -51,13 +51,13 @@ func encodeSpan(s sdk.ReadOnlySpan) []byte {
 		flagsOf(s.SpanContext().WithRemote(s.Parent().IsRemote())))
 }
 
-// encodeContext writes the fields that a span and a link begin with.
+// encodeContext writes the first three fields of a span or a link, which are the same in both.
 func encodeContext(b []byte, c trace.SpanContext) []byte {
 	traceID, spanID := c.TraceID(), c.SpanID()
 	return str(bytesOf(bytesOf(b, 1, traceID[:]), 2, spanID[:]), 3, c.TraceState().String())
 }
 
-// flagsOf returns the flags of W3C, and whether the other span is one of another process.
+// flagsOf returns the W3C trace flags, and the OTLP bits that report whether the context is remote.
 func flagsOf(c trace.SpanContext) uint32 {
 	flags := uint32(c.TraceFlags()) | 0x100
 	if c.IsRemote() {
@@ -73,7 +73,7 @@ func encodeAttributes(b []byte, field protowire.Number, list []attribute.KeyValu
 	return b
 }
 
-// encodeValue writes an AnyValue. Spans of ours have no values of other types.
+// encodeValue writes an AnyValue. This package creates no attributes of other types.
 func encodeValue(v attribute.Value) []byte {
 	switch v.Type() {
 	case attribute.BOOL:

@@ -16,8 +16,8 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// An exporter sends batches of spans to a collector by OTLP over HTTP. The exporter of
-// OpenTelemetry would bring gRPC and 11 MB into this program.
+// An exporter sends batches of spans to a collector by OTLP over HTTP. The exporter of the
+// OpenTelemetry SDK is not used: it depends on gRPC and adds 11 MB to the binary.
 type exporter struct {
 	url     string
 	header  http.Header
@@ -34,10 +34,11 @@ type exporter struct {
 
 const (
 	exportTries = 4
-	logEvery    = time.Minute // an endpoint that is down must not fill the log
+	logEvery    = time.Minute // an unreachable endpoint must not fill the log
 )
 
-// ExportSpans sends a batch. It logs an error and drops the batch: traces are dispensable.
+// ExportSpans sends a batch. After an error it logs the error and drops the batch, because losing
+// traces is acceptable.
 func (x *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	ctx, cancel := context.WithTimeout(ctx, x.timeout)
 	defer cancel()
@@ -50,11 +51,11 @@ func (x *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 		select {
 		case <-time.After(max(pause, 250*time.Millisecond<<try)):
 			err = nil
-		case <-ctx.Done(): // err says why the last try has failed
+		case <-ctx.Done(): // err holds the reason of the last failure
 		}
 	}
 	if err != nil {
-		x.complain(err, len(spans))
+		x.logError(err, len(spans))
 	}
 	return nil
 }
@@ -79,8 +80,8 @@ func (x *exporter) body(spans []sdk.ReadOnlySpan) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// post sends a request. After an error pause says how long to wait before the next try; it is
-// negative if no other try can succeed.
+// post sends a request. After an error, pause is the time to wait before the retry, or negative if
+// a retry cannot succeed.
 func (x *exporter) post(ctx context.Context, body []byte) (pause time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, bytes.NewReader(body))
 	if err != nil {
@@ -111,8 +112,8 @@ func (x *exporter) post(ctx context.Context, body []byte) (pause time.Duration, 
 	return 0, nil
 }
 
-// complain logs an error, at most one a minute.
-func (x *exporter) complain(err error, lost int) {
+// logError logs an error, at most one per minute.
+func (x *exporter) logError(err error, lost int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.silent += lost

@@ -19,8 +19,8 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Open returns the tracer that the standard variables (OTEL_...) configure, nil if they name no
-// endpoint. The SDK itself reads those of the sampler, the batches and the resource.
+// Open returns a tracer configured by the standard OTEL_ environment variables, or nil if they set
+// no endpoint. The SDK itself reads the variables for the sampler, the batches and the resource.
 func Open(ctx context.Context, getenv func(string) string, version string, log *slog.Logger) (*Tracer, error) {
 	e := environment(getenv)
 	endpoint, err := e.endpoint()
@@ -31,20 +31,20 @@ func Open(ctx context.Context, getenv func(string) string, version string, log *
 	if err != nil {
 		return nil, err
 	}
-	// The environment comes last, so that it wins.
+	// The environment comes last, so that its attributes override the others.
 	res, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
 		attribute.String("service.name", "journeyman"), attribute.String("service.version", version)),
 		resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	// Batches leave in the background. Spans that find the queue full are dropped, so an endpoint
-	// that hangs slows no turn.
+	// Batches are sent in the background, and a full queue drops new spans. A slow endpoint
+	// therefore cannot delay a turn.
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(res), sdk.WithIDGenerator(ids{}))
 	return &Tracer{provider, provider.Tracer("journeyman"), log}, nil
 }
 
-// Close exports the spans that wait, until ctx ends. Later spans are dropped.
+// Close exports the queued spans, until ctx ends. Spans that end later are dropped.
 func (t *Tracer) Close(ctx context.Context) {
 	if t == nil {
 		return
@@ -54,13 +54,13 @@ func (t *Tracer) Close(ctx context.Context) {
 	}
 }
 
-// Flush exports the spans that wait, and returns when they have left or ctx ends.
+// Flush exports the queued spans. It returns when they are sent or ctx ends.
 func (t *Tracer) Flush(ctx context.Context) error { return t.provider.ForceFlush(ctx) }
 
 // environment reads the standard variables of the OTLP exporter.
 type environment func(string) string
 
-// of returns a variable of the exporter: its own for traces, else that for every signal.
+// of returns a setting of the exporter: the variable for traces, or else the one for all signals.
 func (e environment) of(name string) string {
 	if v := e("OTEL_EXPORTER_OTLP_TRACES_" + name); v != "" {
 		return v
@@ -68,7 +68,7 @@ func (e environment) of(name string) string {
 	return e("OTEL_EXPORTER_OTLP_" + name)
 }
 
-// endpoint returns the URL to which traces go, "" for none.
+// endpoint returns the URL that receives traces, or "" if tracing is off.
 func (e environment) endpoint() (string, error) {
 	if strings.EqualFold(e("OTEL_SDK_DISABLED"), "true") {
 		return "", nil
@@ -95,7 +95,7 @@ func (e environment) endpoint() (string, error) {
 		return "", fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %q is not supported; set it to http/protobuf, "+
 			"and the endpoint to the collector's port for HTTP, mostly 4318", p)
 	}
-	if !own { // the address of the variable for traces is used as it stands
+	if !own { // the variable for traces holds the complete URL
 		u = u.JoinPath("v1", "traces")
 	}
 	return u.String(), nil
@@ -108,7 +108,7 @@ func (e environment) exporter(endpoint string, log *slog.Logger) (*exporter, err
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		switch {
 		case strings.TrimSpace(pair) == "":
-		case !ok || err != nil: // the error does not quote it: it may be a key
+		case !ok || err != nil: // the error does not quote the value: it may be a key
 			return nil, errors.New("OTEL_EXPORTER_OTLP_HEADERS: must be name=value, with commas between several")
 		default:
 			x.header.Set(strings.TrimSpace(name), value)
@@ -139,7 +139,7 @@ func (e environment) exporter(endpoint string, log *slog.Logger) (*exporter, err
 	return x, nil
 }
 
-// tls returns the configuration for https, with the certificates that the variables name.
+// tls returns the TLS configuration with the certificates that the environment names.
 func (e environment) tls() (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if file := e.of("CERTIFICATE"); file != "" {

@@ -1,9 +1,10 @@
-// Package trace exports what turns do as OpenTelemetry traces, by the semantic conventions for
-// generative AI. It is off unless the environment names an endpoint, and then costs nothing.
+// Package trace exports the steps of turns as OpenTelemetry traces. It follows the semantic
+// conventions for generative AI. Tracing is off unless the environment names an endpoint; while it
+// is off, it costs nothing.
 //
 // A trace never holds content: no prompt, answer, argument, title, key or address. It holds ids of
-// this server, names of models and tools, figures and codes. This package imports nothing of
-// ours: its callers say what happened.
+// this server, names of models and tools, numbers and error codes. This package imports no other
+// package of this module: its callers pass plain values.
 package trace
 
 import (
@@ -26,8 +27,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Tracer begins spans. A nil Tracer begins none: its methods return at once and allocate
-// nothing. The methods are safe for concurrent use.
+// A Tracer begins spans. A nil Tracer begins none: its methods return at once and allocate nothing.
+// Its methods are safe for concurrent use.
 type Tracer struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
@@ -37,8 +38,8 @@ type Tracer struct {
 // A Span is an operation in progress. A nil Span ignores every call.
 type Span struct{ span trace.Span }
 
-// A Turn names a turn. All spans of a turn belong to one trace, whose id follows from the turn's
-// id. So a turn that another process resumes stays in its trace.
+// A Turn identifies a turn. All spans of a turn belong to one trace, whose id is derived from the
+// turn's id. So a turn that another process resumes stays in its trace.
 type Turn struct {
 	ID, Task, Worker, Organization string
 	TriggeredBy                    string // such as api
@@ -48,8 +49,8 @@ type Turn struct {
 // Usage holds the tokens of a model call or a turn.
 type Usage struct{ Input, Output, CacheRead, CacheWrite int64 }
 
-// EndTurn exports the span of a turn that has ended: from its acceptance until now. code says why
-// it has failed, as for End.
+// EndTurn exports the span of a turn that has ended. The span lasts from the turn's acceptance
+// until now. code is the error code, as for End.
 func (t *Tracer) EndTurn(turn Turn, status, code string, u Usage) {
 	if t == nil {
 		return
@@ -73,13 +74,13 @@ func (t *Tracer) root(ctx context.Context, turn Turn) (context.Context, trace.Sp
 			attribute.String("journeyman.turn.triggered_by", turn.TriggeredBy)))
 }
 
-// Claim begins the span of the time in which this process executes a turn. The turn's own span,
-// which EndTurn exports, is above it.
+// Claim begins the span of one execution of a turn by this process. Its parent is the turn's own
+// span, which EndTurn exports.
 func (t *Tracer) Claim(ctx context.Context, turn Turn, number int64) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
 	}
-	ctx, _ = t.root(ctx, turn) // only the parent here: a span that is not ended is not exported
+	ctx, _ = t.root(ctx, turn) // used only as the parent: a span that never ends is not exported
 	return t.start(ctx, "claim", trace.SpanKindInternal, attribute.Int64("journeyman.turn.claim", number))
 }
 
@@ -91,7 +92,7 @@ func (t *Tracer) Step(ctx context.Context, number int64) (context.Context, *Span
 	return t.start(ctx, "step", trace.SpanKindInternal, attribute.Int64("journeyman.step", number))
 }
 
-// Chat begins the span of a model call: one for each try. provider is its kind.
+// Chat begins the span of one attempt at a model call. provider is the kind of the provider.
 func (t *Tracer) Chat(ctx context.Context, provider, model, task string) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -104,8 +105,8 @@ func (t *Tracer) Chat(ctx context.Context, provider, model, task string) (contex
 		attribute.String("gen_ai.conversation.id", plainID(task)))
 }
 
-// Tool begins the span of a tool call. kind is "function" for a tool of this program and
-// "extension" for one of an MCP server.
+// Tool begins the span of a tool call. kind is "function" for a built-in tool and "extension" for a
+// tool of an MCP server.
 func (t *Tracer) Tool(ctx context.Context, name, kind, task string) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -123,13 +124,13 @@ func (t *Tracer) Delivery(ctx context.Context, turn Turn, event string, attempt 
 	if t == nil || turn.ID == "" {
 		return ctx, nil
 	}
-	ctx, _ = t.root(ctx, turn) // only the parent here, as in Claim
+	ctx, _ = t.root(ctx, turn) // used only as the parent, as in Claim
 	return t.start(ctx, "deliver "+event, trace.SpanKindProducer, attribute.String("journeyman.delivery.type", event),
 		attribute.Int64("journeyman.delivery.attempt", attempt))
 }
 
-// Accept begins the span of accepting an instruction. It belongs to the trace of the client, if
-// Extract has found one. Accepted links it to the trace of the turn.
+// Accept begins the span of accepting an instruction. It belongs to the client's trace if Extract
+// found one. Accepted links it to the trace of the turn.
 func (t *Tracer) Accept(ctx context.Context) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -143,7 +144,7 @@ func (t *Tracer) start(ctx context.Context, name string, kind trace.SpanKind, at
 	return ctx, &Span{span}
 }
 
-// In returns a context below the span.
+// In returns a context in which new spans become children of this span.
 func (s *Span) In(ctx context.Context) context.Context {
 	if s == nil {
 		return ctx
@@ -151,7 +152,7 @@ func (s *Span) In(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, s.span)
 }
 
-// Extract returns a context in the trace that the headers of a request name (traceparent).
+// Extract returns a context with the trace of a request's traceparent header.
 func (t *Tracer) Extract(ctx context.Context, h http.Header) context.Context {
 	if t == nil || h.Get("Traceparent") == "" {
 		return ctx
@@ -159,14 +160,14 @@ func (t *Tracer) Extract(ctx context.Context, h http.Header) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(h))
 }
 
-// Inject names the trace of the context in the headers of a request.
+// Inject adds a traceparent header with the trace of ctx to a request.
 func (t *Tracer) Inject(ctx context.Context, h http.Header) {
 	if t != nil {
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(h))
 	}
 }
 
-// Accepted names the turn that was accepted, and links the span to its trace.
+// Accepted records the id of the accepted turn, and links the span to the turn's trace.
 func (s *Span) Accepted(turnID string) {
 	if s == nil {
 		return
@@ -177,7 +178,7 @@ func (s *Span) Accepted(turnID string) {
 		SpanID: spanID, TraceFlags: s.span.SpanContext().TraceFlags(), Remote: true})})
 }
 
-// Answered adds the properties of a model's answer. model and finish may be empty.
+// Answered adds the attributes of a model's response. model and finish may be empty.
 func (s *Span) Answered(model, finish string, u Usage) {
 	if s == nil {
 		return
@@ -205,7 +206,7 @@ func (s *Span) Status(code int) {
 	}
 }
 
-// End ends the span. code says why it has failed, "" if it has not. It must not be a text of a
+// End ends the span. code is the error code, or "" after a success. It must not be text from a
 // provider, a tool or a client.
 func (s *Span) End(code string) {
 	if s == nil {
@@ -221,10 +222,10 @@ func (s *Span) End(code string) {
 // turnKey is the key of the turn's id in the context of its root span.
 type turnKey struct{}
 
-// ids makes the ids of spans: those of a turn's root span follow from the turn.
+// ids generates span ids. It derives the ids of a turn's root span from the turn's id.
 type ids struct{}
 
-// NewIDs returns the ids of a root span.
+// NewIDs returns the trace id and span id of a root span.
 func (g ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	if turnID, ok := ctx.Value(turnKey{}).(string); ok {
 		return idsOf(turnID)
@@ -235,20 +236,20 @@ func (g ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	return traceID, g.NewSpanID(ctx, traceID)
 }
 
-// NewSpanID returns the id of any other span.
+// NewSpanID returns a random id for any other span.
 func (ids) NewSpanID(context.Context, trace.TraceID) (spanID trace.SpanID) {
 	binary.NativeEndian.PutUint64(spanID[:], rand.Uint64()|1)
 	return spanID
 }
 
-// idsOf returns the trace and the root span of a turn. A ULID has as many bits as the id of a
-// trace, and its last ten bytes are random, which samplers rely on.
+// idsOf returns the trace id and the root span id of a turn. A ULID has 128 bits, as a trace id
+// has, and its last ten bytes are random, as samplers require.
 func idsOf(turnID string) (traceID trace.TraceID, spanID trace.SpanID) {
 	sum := sha256.Sum256([]byte(turnID))
 	copy(spanID[:], sum[:])
 	_, text, _ := strings.Cut(turnID, "_")
 	id, err := ulid.ParseStrict(strings.ToUpper(text))
-	if err != nil { // no id of this server: only a test has one
+	if err != nil { // not an id of this server: only tests use such ids
 		copy(traceID[:], sum[8:])
 		return traceID, spanID
 	}
@@ -257,8 +258,8 @@ func idsOf(turnID string) (traceID trace.TraceID, spanID trace.SpanID) {
 
 var ownID = regexp.MustCompile(`^[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}$`)
 
-// plainID returns an id as a trace may hold it. A client may choose the id of a task and write
-// anything into it, so only a hash of such an id leaves the server.
+// plainID returns an id that is safe to export. A client may choose a task's id and put personal
+// data into it, so plainID replaces such an id by its hash.
 func plainID(id string) string {
 	if ownID.MatchString(id) {
 		return id

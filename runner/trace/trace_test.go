@@ -49,9 +49,9 @@ func newCollector(t *testing.T, statuses ...int) *collector {
 			body = z
 		}
 		raw, err := io.ReadAll(body)
-		var data tracepb.TracesData // has the fields of a request
+		var data tracepb.TracesData // has the same fields as a request
 		if err != nil || proto.Unmarshal(raw, &data) != nil || len(data.ProtoReflect().GetUnknown()) > 0 {
-			t.Errorf("not a request of OTLP: %v", err)
+			t.Errorf("not an OTLP request: %v", err)
 			return
 		}
 		for _, rs := range data.GetResourceSpans() {
@@ -72,7 +72,7 @@ func newCollector(t *testing.T, statuses ...int) *collector {
 	return c
 }
 
-// open returns a tracer with an environment of names and values in turn.
+// open returns a tracer. env holds the names and values of environment variables, alternately.
 func open(t *testing.T, log io.Writer, env ...string) (*trace.Tracer, error) {
 	t.Helper()
 	return trace.Open(t.Context(), func(name string) string {
@@ -86,7 +86,8 @@ func open(t *testing.T, log io.Writer, env ...string) (*trace.Tracer, error) {
 var turn = trace.Turn{ID: "trn_01m8286sqsqqb2rvss117wh302", Task: "mia@example.org", Worker: "wrk_01m8286sqsqqb2rvss117wh303",
 	Organization: "org_01m8286sqsqqb2rvss117wh304", TriggeredBy: "api", AcceptedAt: time.UnixMilli(1_700_000_000_000)}
 
-// TestTurnStaysInItsTrace traces a turn in two processes: the first dies, the second ends it.
+// TestTurnStaysInItsTrace traces a turn in two processes: the first one crashes, the second one
+// ends the turn.
 func TestTurnStaysInItsTrace(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -101,7 +102,7 @@ func TestTurnStaysInItsTrace(t *testing.T) {
 	_, tool := first.Tool(chatCtx, "shell", "function", turn.Task)
 	tool.End("")
 	first.Close(t.Context())
-	claim.End("") // the process is dead: this span is lost
+	claim.End("") // the crashed process never exports this span
 
 	second, err := open(t, io.Discard, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", c.URL+"/own", "OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
 	is.NoErr(err)
@@ -148,7 +149,7 @@ func attributes(s *tracepb.Span) map[string]string {
 	return all
 }
 
-// TestAcceptLinksToTheTurn continues the trace of a client, and links it to the turn's.
+// TestAcceptLinksToTheTurn continues a client's trace and links its span to the turn's trace.
 func TestAcceptLinksToTheTurn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -196,7 +197,7 @@ func TestOpenReadsTheEnvironment(t *testing.T) {
 			is.Equal(tracer != nil, tt.on)
 			is.Equal(err != nil, tt.says != "")
 			if err != nil {
-				is.True(strings.Contains(err.Error(), tt.says))   // the way out
+				is.True(strings.Contains(err.Error(), tt.says))   // the error does not say what to do
 				is.True(!strings.Contains(err.Error(), "secret")) // a header may be a key
 			}
 			tracer.Close(t.Context())
@@ -204,7 +205,7 @@ func TestOpenReadsTheEnvironment(t *testing.T) {
 	}
 }
 
-// TestFailuresAreRetriedAndLoggedOnce has a collector that is busy, and then refuses.
+// TestFailuresAreRetriedAndLoggedOnce uses a collector that answers 503 first, then 400.
 func TestFailuresAreRetriedAndLoggedOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -217,12 +218,12 @@ func TestFailuresAreRetriedAndLoggedOnce(t *testing.T) {
 		is.NoErr(tracer.Flush(t.Context()))
 	}
 	tracer.Close(t.Context())
-	is.Equal(len(c.requests), 3)                                        // 503 is tried again, 400 is not
-	is.Equal(strings.Count(log.String(), "traces are not exported"), 1) // one line a minute
+	is.Equal(len(c.requests), 3)                                        // 503 is retried, 400 is not
+	is.Equal(strings.Count(log.String(), "traces are not exported"), 1) // more than one line per minute
 }
 
-// TestHangingCollectorStopsNobody fills the queue of a collector that does not answer.
-func TestHangingCollectorStopsNobody(t *testing.T) {
+// TestHangingCollectorDoesNotBlock fills the queue of a collector that never responds.
+func TestHangingCollectorDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	release := make(chan struct{})
@@ -231,7 +232,7 @@ func TestHangingCollectorStopsNobody(t *testing.T) {
 	defer close(release)
 	tracer, err := open(t, io.Discard, "OTEL_EXPORTER_OTLP_ENDPOINT", hang.URL)
 	is.NoErr(err)
-	for range 10_000 { // five times as many as the queue holds
+	for range 10_000 { // five times the capacity of the queue
 		tracer.EndTurn(turn, "completed", "", trace.Usage{})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -240,7 +241,8 @@ func TestHangingCollectorStopsNobody(t *testing.T) {
 	is.True(ctx.Err() != nil)
 }
 
-// TestOffCostsNothing calls what the loop calls while nothing is traced.
+// TestOffCostsNothing makes the calls of the agent loop while tracing is off. They must not
+// allocate.
 func TestOffCostsNothing(t *testing.T) {
 	is := is.New(t)
 	var off *trace.Tracer
