@@ -106,7 +106,7 @@ func (t Timing) withDefaults() Timing {
 	}
 }
 
-// UploadLimits bound what a request may carry. Zero fields have the defaults.
+// UploadLimits limits the files of a request. Zero fields have the defaults.
 type UploadLimits struct {
 	FileSize    int64 // bytes of one file; 25 MiB
 	Files       int   // files in one request; 20

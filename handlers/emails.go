@@ -167,7 +167,7 @@ func shownSource(raw []byte) (*string, bool) {
 	cut := len(raw) > maxShownSource
 	if cut {
 		raw = raw[:maxShownSource]
-		// The cut may lie inside the last character, so its bytes after the first are dropped.
+		// The cut may be inside the last character, so its bytes after the first are dropped.
 		// ToValidUTF8 then replaces the first one.
 		for len(raw) > 0 && !utf8.RuneStart(raw[len(raw)-1]) {
 			raw = raw[:len(raw)-1]

@@ -20,7 +20,7 @@ type Problem struct {
 	Details    []store.Detail
 	RetryAfter time.Duration // sent to the client if above 0
 	Final      bool          // a repetition is refused again: clients must not retry
-	TaskID     string        // the task in which the instruction still goes on; "" if there is none
+	TaskID     string        // the task that continues; "" if there is none
 	TurnID     string
 	OAuth      bool // the answer has the form of RFC 6749, section 5.2
 }

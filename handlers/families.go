@@ -41,7 +41,7 @@ func messageFamilies() []family {
 			"Age of the oldest pending webhook delivery, 0 if none is pending."},
 		{"journeyman_webhook_attempts_total", "counter", "Attempts to deliver to a webhook, by result."},
 		{"journeyman_emails_received_total", "counter",
-			"Mails received, once for each worker addressed, by what became of them."},
+			"Mails received, once for each worker addressed, by result."},
 		{"journeyman_emails_refused_total", "counter", "Recipients and mails that the SMTP server has refused."},
 		{"journeyman_emails_held", "gauge", "Mails that wait for an Admin, counted up to 10000."},
 		{"journeyman_emails_held_age_seconds", "gauge", "Age of the oldest mail that waits for an Admin, 0 if none waits."},
@@ -65,7 +65,7 @@ func serverFamilies() []family {
 	}
 }
 
-// storeFamilies describes the database, the disk and what is kept.
+// storeFamilies describes the database, the disk and the data folder.
 func storeFamilies() []family {
 	return []family{
 		{"journeyman_database_free_bytes", "gauge", "Free pages of the database, which the next writes use."},
@@ -86,8 +86,8 @@ func storeFamilies() []family {
 		{"journeyman_database_size_bytes", "gauge", "Size of the database file."},
 		{"journeyman_database_wal_size_bytes", "gauge", "Size of the write-ahead log of the database."},
 		{"journeyman_disk_level", "gauge", "0 if the disk has room, 1 below --disk-warning, 2 while no new work is taken."},
-		{"journeyman_store_read_only", "gauge", "1 if the database takes no writes now, else 0."},
-		{"journeyman_store_read_only_reason", "gauge", "1 for each reason why the database takes no writes now, else 0."},
+		{"journeyman_store_read_only", "gauge", "1 if the database accepts no writes now, else 0."},
+		{"journeyman_store_read_only_reason", "gauge", "1 for each reason why the database accepts no writes now, else 0."},
 		{"journeyman_disk_free_bytes", "gauge", "Free space on the disk of the data folder."},
 		{"journeyman_disk_size_bytes", "gauge", "Size of the disk of the data folder."},
 		{"journeyman_disk_warning_bytes", "gauge", "Free space below which the disk counts as low: --disk-warning."},

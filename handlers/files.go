@@ -15,7 +15,7 @@ import (
 const pageConfinement = "sandbox; default-src 'none'; img-src 'self' data:; style-src 'unsafe-inline'; " +
 	"media-src 'self' data:; font-src data:; frame-ancestors 'self'"
 
-// Confine sets the headers of a response that holds the bytes of a file, whoever wrote it. A
+// Confine sets the headers of a response that holds the bytes of a file of any author. A
 // page of this server may show the file in a frame.
 func Confine(h http.Header) {
 	h.Set("Content-Security-Policy", pageConfinement)

@@ -84,7 +84,7 @@ func (e *boundaryFinder) Write(b []byte) (int, error) {
 	if e.seen {
 		return len(b), nil
 	}
-	// The boundary may lie across two writes, so the end of each is carried over.
+	// The boundary may begin in one write and end in the next, so the end of each is kept.
 	n := len(e.boundary)
 	e.carry = append(e.carry, b[:min(n, len(b))]...)
 	e.seen = bytes.Contains(e.carry, e.boundary) || bytes.Contains(b, e.boundary)

@@ -8,7 +8,7 @@ import (
 )
 
 // listHeader returns the trimmed items of a header that holds a list (RFC 9110, section 5.6.1).
-// A list may stand in one field or in several.
+// A list may be in one field or in several.
 func listHeader(r *http.Request, name string) []string {
 	items := strings.Split(strings.Join(r.Header.Values(name), ","), ",")
 	for i := range items {

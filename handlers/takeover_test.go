@@ -158,7 +158,7 @@ func TestStreamThenRequests(t *testing.T) {
 				is.NoErr(err) // the answer breaks off
 				is.Equal(resp.StatusCode, 200)
 				is.Equal(strings.HasSuffix(string(body), "data: [DONE]\n\n"), request == stream)
-				is.True(!resp.Close) // the client may go on
+				is.True(!resp.Close) // the client may send another request
 			}
 			conn := srv.dial(t, "")
 			in := bufio.NewReader(conn)

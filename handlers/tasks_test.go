@@ -321,5 +321,5 @@ func TestPagesWhileTasksCome(t *testing.T) {
 	add("new")
 	rest := s.must(t, "GET", "/api/tasks?limit=2&cursor="+first.text("nextCursor"), "")
 	is.Equal(rest.text("items.0.id")+rest.text("items.1.id"), "10")
-	is.Equal(rest.at("nextCursor"), nil) // the last page says so
+	is.Equal(rest.at("nextCursor"), nil) // there is no further page
 }

@@ -109,7 +109,7 @@ func (b *Body) keepTaskDays() **int64 {
 	return &days
 }
 
-// toolRules reads rules for tools. It returns nil where the field is absent. null stands for
+// toolRules reads rules for tools. It returns nil if the field is absent. null means
 // the field's default: nil rules.
 func (b *Body) toolRules(name string) *store.ToolRules {
 	if _, sent := b.field(name); !sent {

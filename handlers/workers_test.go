@@ -334,7 +334,7 @@ func TestListWorkers(t *testing.T) {
 		"": n, "?limit=100": n, "?limit=1": 1, "?q=worker+6": 1, "?q=WORKER": n, "?q=50%25": 4, "?q=f_": 4, "?q=%25": 4, "?q=x": 0,
 		"?q=plain": 3, "?q=%5C": 0, "?q=" + strings.Repeat("%C3%A9", 200): 0, "?unknown=1": n, "?limit=": n, "?q=": n,
 	} {
-		is.Equal(s.must(t, "GET", "/api/workers"+query, "").size("items"), want) // what the query finds
+		is.Equal(s.must(t, "GET", "/api/workers"+query, "").size("items"), want) // the number of results
 	}
 }
 

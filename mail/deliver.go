@@ -96,7 +96,7 @@ func (d *delivery) toPostmaster(ctx context.Context) ([]store.Email, error) {
 	d.shorten()
 	e, err := d.cfg.Store.ReceivePostmasterEmail(ctx, d.newEmail(d.env.To[0]), d.raw)
 	if err == nil {
-		d.logTaken([]store.Email{e})
+		d.logNotStarted([]store.Email{e})
 	}
 	return []store.Email{e}, err
 }
@@ -111,7 +111,7 @@ func (d *delivery) keep(ctx context.Context, status store.EmailStatus, reason st
 	}
 	list, _, err := d.cfg.Store.ReceiveEmails(ctx, emails, d.raw, d.cfg.Loops)
 	if err == nil {
-		d.logTaken(list)
+		d.logNotStarted(list)
 	}
 	return list, err
 }
@@ -151,7 +151,7 @@ func (d *delivery) accept(ctx context.Context) ([]store.Email, error) {
 	}
 	list, err := d.cfg.Runner.AcceptEmails(ctx, emails, files, d.raw, d.cfg.Loops)
 	if err == nil {
-		d.logTaken(list)
+		d.logNotStarted(list)
 	}
 	return list, err
 }

@@ -19,14 +19,14 @@ type gate struct {
 	net.Listener
 	limits Limits
 
-	mu      sync.Mutex // guards the fields below
-	open    map[*conn]struct{}
-	byPlace map[string]int // number of open connections by conn.place
-	closed  bool           // only connections that send a mail may continue
+	mu        sync.Mutex // guards the fields below
+	open      map[*conn]struct{}
+	byNetwork map[string]int // number of open connections by conn.place
+	closed    bool           // only connections that send a mail may continue
 }
 
 func newGate(ln net.Listener, limits Limits) *gate {
-	return &gate{Listener: ln, limits: limits, open: map[*conn]struct{}{}, byPlace: map[string]int{}}
+	return &gate{Listener: ln, limits: limits, open: map[*conn]struct{}{}, byNetwork: map[string]int{}}
 }
 
 // refuseTime is how long the server tries to send the reason to a refused peer.
@@ -65,11 +65,11 @@ func (g *gate) admit(c *conn) (why string) {
 		return "4.3.2 closing"
 	case len(g.open) >= g.limits.Connections:
 		return "4.7.0 too many connections"
-	case g.byPlace[c.place] >= g.limits.PerAddress:
+	case g.byNetwork[c.place] >= g.limits.PerAddress:
 		return "4.7.0 too many connections from your address"
 	}
 	g.open[c] = struct{}{}
-	g.byPlace[c.place]++
+	g.byNetwork[c.place]++
 	return ""
 }
 
@@ -80,8 +80,8 @@ func (g *gate) leave(c *conn) {
 		return // the library closes some connections twice
 	}
 	delete(g.open, c)
-	if g.byPlace[c.place]--; g.byPlace[c.place] == 0 {
-		delete(g.byPlace, c.place)
+	if g.byNetwork[c.place]--; g.byNetwork[c.place] == 0 {
+		delete(g.byNetwork, c.place)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 
 // The log holds ids, codes and fixed texts. It never holds addresses, subjects or text of peers.
 
-// logTaken logs the result of mails that start no work.
-func (s *Server) logTaken(list []store.Email) {
+// logNotStarted logs the result of mails that start no work.
+func (s *Server) logNotStarted(list []store.Email) {
 	for _, e := range list {
 		switch e.Status {
 		case store.EmailHeld:

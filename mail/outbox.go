@@ -82,10 +82,10 @@ func (s *Server) sendDue() (more bool, err error) {
 	var wg sync.WaitGroup
 	for range min(maxSending, len(replies)) {
 		wg.Go(func() {
-			c := &carrier{relay: s.relay.Load(), helo: s.cfg.Domain}
+			c := &relayConn{relay: s.relay.Load(), helo: s.cfg.Domain}
 			defer c.close(s.ctx)
 			for r := range due {
-				s.logUnlessStopped("send reply "+r.ID, s.carry(r, c))
+				s.logUnlessStopped("send reply "+r.ID, s.sendReply(r, c))
 			}
 		})
 	}
@@ -99,9 +99,9 @@ func (s *Server) logUnlessStopped(what string, err error) {
 	}
 }
 
-// carry composes and sends a reply. If a reply makes this program panic, it is retried later, like
+// sendReply composes and sends a reply. If a reply makes this program panic, it is retried later, like
 // any that cannot be composed.
-func (s *Server) carry(r store.Reply, c *carrier) error {
+func (s *Server) sendReply(r store.Reply, c *relayConn) error {
 	err := s.reply(r, c)
 	if errors.Is(err, errPanic) {
 		c.drop()
@@ -111,7 +111,7 @@ func (s *Server) carry(r store.Reply, c *carrier) error {
 }
 
 // reply composes a reply, unless an earlier attempt has done so, and sends it.
-func (s *Server) reply(r store.Reply, c *carrier) (err error) {
+func (s *Server) reply(r store.Reply, c *relayConn) (err error) {
 	defer recovering("reply", &err)
 	ctx := s.record()
 	if s.cfg.Store.Maintenance() != nil {

@@ -86,7 +86,7 @@ func (d *delivery) refusal(ctx context.Context) (why string, err error) {
 		return "the sender may not mail this worker", nil
 	case d.verdicts.trusted():
 		return "", nil
-	case d.verdicts.unsure():
+	case d.verdicts.temporary():
 		return "", errUnverified()
 	}
 	return "the sender cannot be verified: neither DKIM nor SPF verifies the domain in From", nil
@@ -99,7 +99,7 @@ func errUnverified() error {
 // unsureOfMember returns a Busy error for mail whose author claims to be a member while the DNS does
 // not answer. If it were accepted now, it would stay the mail of a non-member.
 func (d *delivery) unsureOfMember(ctx context.Context) error {
-	if !d.verdicts.unsure() {
+	if !d.verdicts.temporary() {
 		return nil
 	}
 	_, member, err := d.cfg.Store.MailCaller(ctx, d.worker().OrganizationID, d.header.From)

@@ -49,9 +49,9 @@ const sendTime = 5 * time.Minute
 // A rejection is an answer of the relay that a retry does not change.
 type rejection struct{ error }
 
-// A carrier sends mails to a relay, one after the other over one connection. Only one goroutine may
+// A relayConn sends mails to a relay, one after the other over one connection. Only one goroutine may
 // use it. It is closed when no mail is left.
-type carrier struct {
+type relayConn struct {
 	relay  *Relay
 	helo   string
 	client *smtp.Client // nil without a connection
@@ -61,7 +61,7 @@ type carrier struct {
 var errHungUp = errors.New("the relay has ended the connection")
 
 // send sends a mail. After an error that is no rejection, a retry may succeed.
-func (c *carrier) send(ctx context.Context, from, to string, raw []byte) error {
+func (c *relayConn) send(ctx context.Context, from, to string, raw []byte) error {
 	// An open connection could send the mail before the end of ctx closes it.
 	if err := ctx.Err(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (c *carrier) send(ctx context.Context, from, to string, raw []byte) error {
 	return err
 }
 
-func (c *carrier) try(ctx context.Context, from, to string, raw []byte) (err error) {
+func (c *relayConn) try(ctx context.Context, from, to string, raw []byte) (err error) {
 	used := c.client != nil
 	if !used {
 		if c.client, err = c.relay.connect(ctx, c.helo); err != nil {
@@ -118,7 +118,7 @@ func (r *Relay) Check(ctx context.Context, helo string) error {
 const goodbyeTime = 5 * time.Second
 
 // close ends the connection. It ignores errors, since the relay has accepted the mails.
-func (c *carrier) close(ctx context.Context) {
+func (c *relayConn) close(ctx context.Context) {
 	if c.client == nil {
 		return
 	}
@@ -131,7 +131,7 @@ func (c *carrier) close(ctx context.Context) {
 }
 
 // drop closes the connection at once. The next mail gets a new one.
-func (c *carrier) drop() {
+func (c *relayConn) drop() {
 	if c.client != nil {
 		_ = c.client.Close()
 		c.client = nil

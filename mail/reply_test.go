@@ -326,7 +326,7 @@ func TestRelay(t *testing.T) {
 			is.Equal(h.to, []string{"bob@example.net"})
 			is.Equal(h.tls, []bool{tt.secure})
 			_, raw := p.source(e)
-			is.Equal(h.got[0], raw) // the stored source is what was sent
+			is.Equal(h.got[0], raw) // the stored source equals the sent mail
 			r, err := mail.CreateReader(bytes.NewReader([]byte(h.got[0])))
 			is.NoErr(err)
 			ids, err := r.Header.MsgIDList("In-Reply-To")
@@ -356,7 +356,7 @@ func TestCarrier(t *testing.T) {
 				}
 				return nil
 			}
-			c := &carrier{relay: h.relay, helo: domain}
+			c := &relayConn{relay: h.relay, helo: domain}
 			for i := range 5 {
 				is.NoErr(c.send(t.Context(), "w@"+domain, fmt.Sprintf("%d@example.net", i), []byte("Subject: x\r\n\r\nx\r\n")))
 			}

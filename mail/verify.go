@@ -62,9 +62,9 @@ const maxSignatures = 5
 // trusted reports whether the author in From is proven.
 func (v Verdicts) trusted() bool { return v.Authenticated || v.Local || v.Key }
 
-// unsure reports whether the verdicts may differ if the sender tries again. A relay's report is the
+// temporary reports whether the verdicts may differ if the sender tries again. A relay's report is the
 // same in each try.
-func (v Verdicts) unsure() bool {
+func (v Verdicts) temporary() bool {
 	if v.trusted() || v.Relay != "" {
 		return false
 	}

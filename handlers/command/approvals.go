@@ -57,7 +57,7 @@ func (a *answers) next(ctx context.Context) (line string, ok bool, err error) {
 // ask asks the person at the terminal about a call and saves the decision. Without a person, ask
 // denies the call, or answers the worker that nobody is there.
 func (t *Task) ask(ctx context.Context, taskID string, q Question) error {
-	// Without a person the turn must still go on, or the command would never end.
+	// Without a person the turn must still continue, or the command would never end.
 	d := store.Decision{Reason: "nobody was there to approve it"}
 	if q.Asks != nil {
 		d = store.Decision{Answer: "Nobody is there to answer: go on without an answer."}

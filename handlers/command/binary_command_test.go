@@ -34,7 +34,7 @@ func TestFirstStart(t *testing.T) {
 	for _, e := range entries {
 		info, err := e.Info()
 		is.NoErr(err)
-		is.Equal(info.Mode().Perm()&0o077, os.FileMode(0)) // and so is what is in it
+		is.Equal(info.Mode().Perm()&0o077, os.FileMode(0)) // its files are private, too
 	}
 	s.stop(t)
 

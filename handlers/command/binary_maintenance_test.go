@@ -17,7 +17,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// maintenance runs the command beside a server, and returns what it prints and its exit code.
+// maintenance runs the command beside a server, and returns its output and its exit code.
 func (s *instance) maintenance(t testing.TB, args ...string) (text string, code int) {
 	t.Helper()
 	p := invocation{}.start(t, append([]string{"maintenance", "--data", s.data}, args...)...)

@@ -3,7 +3,7 @@
 // folder work through the socket of the server that has the folder open. If no server runs, they
 // work on the folder itself.
 //
-// Flags and help texts stand in the tags that main's parser reads. This package reads no
+// Flags and help texts are in the tags that main's parser reads. This package reads no
 // configuration of its own.
 package command
 

@@ -23,7 +23,7 @@ import (
 const maxConfigFile = 1 << 20
 
 // A configFile holds the flags that a YAML file sets. It is a kong.Resolver: a flag on the command
-// line or in the environment wins over the file, and the file over the default.
+// line or in the environment overrides the file, and the file overrides the default.
 type configFile struct {
 	path    string
 	entries map[string]entry // by the name of the flag

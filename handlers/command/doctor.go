@@ -140,7 +140,7 @@ func (x *examination) examine(ctx context.Context, limit time.Duration, parts []
 	list := make([]section, len(parts))
 	var all sync.WaitGroup
 	for i, part := range parts {
-		all.Go(func() { list[i] = section{part.title, limited(ctx, limit, x.recovering(part))} })
+		all.Go(func() { list[i] = section{part.title, runLimited(ctx, limit, x.recovering(part))} })
 	}
 	all.Wait()
 	return list
@@ -160,9 +160,9 @@ func (x *examination) recovering(p part) func(context.Context) []check {
 	}
 }
 
-// limited returns the checks of look, or a failed one if look takes longer than limit. Some system
+// runLimited returns the checks of look, or a failed one if look takes longer than limit. Some system
 // calls cannot be interrupted, so look may run until the process ends.
-func limited(ctx context.Context, limit time.Duration, look func(context.Context) []check) []check {
+func runLimited(ctx context.Context, limit time.Duration, look func(context.Context) []check) []check {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	done := make(chan []check, 1) // buffered: nobody may read it

@@ -35,7 +35,7 @@ func (x *examination) checkBackups(ctx context.Context) []check {
 	return []check{c, x.checkEncryption()}
 }
 
-// checkEncryption reports for whom backups are encrypted. The keys are valid: see checkBackups.
+// checkEncryption reports for which keys backups are encrypted. The keys are valid: see checkBackups.
 func (x *examination) checkEncryption() check {
 	if n := len(x.Storage.Recipient); n > 0 {
 		return check{"encryption", statusOK, fmt.Sprintf("for %d public keys of age, by --backup-recipient; "+

@@ -113,8 +113,8 @@ func (x *examination) checkDisk(context.Context) []check {
 
 // The differences between two clocks that matter.
 const (
-	someSkew = 30 * time.Second
-	muchSkew = 5 * time.Minute
+	warnSkew = 30 * time.Second
+	failSkew = 5 * time.Minute
 )
 
 // checkClock compares the clock with the file system, the database and a provider, and checks
@@ -125,7 +125,7 @@ func (x *examination) checkClock(ctx context.Context) []check {
 		list = append(list, c)
 	}
 	if info, err := os.Stat(filepath.Join(x.Data, "journeyman.db")); err == nil {
-		if ahead := time.Until(info.ModTime()); ahead > someSkew {
+		if ahead := time.Until(info.ModTime()); ahead > warnSkew {
 			list = append(list, check{"jump", statusFailed,
 				fmt.Sprintf("the database was written %s in the future: the clock was set back", ahead.Round(time.Second)),
 				"correct the clock, and let a time service such as chrony keep it"})
@@ -150,7 +150,7 @@ func (x *examination) checkZone() check {
 // checkFileClock compares the clock with that of the file system, which another machine may
 // provide. ok is false if no file can be created.
 func (x *examination) checkFileClock() (c check, ok bool) {
-	f, err := os.CreateTemp(x.Data, ".journeyman-*.tmp") // a start deletes what a crash leaves
+	f, err := os.CreateTemp(x.Data, ".journeyman-*.tmp") // a start deletes the file after a crash
 	if err != nil {
 		return c, false // permissions report it
 	}
@@ -202,9 +202,9 @@ func (x *examination) providerAddress() string {
 func skew(name string, by time.Duration, advice string) check {
 	by = by.Round(time.Second)
 	switch {
-	case by.Abs() >= muchSkew:
+	case by.Abs() >= failSkew:
 		return check{name, statusFailed, fmt.Sprintf("the clock differs by %s", by), advice}
-	case by.Abs() >= someSkew:
+	case by.Abs() >= warnSkew:
 		return check{name, statusWarning, fmt.Sprintf("the clock differs by %s", by), advice}
 	}
 	return check{name, statusOK, "the clock agrees", ""}

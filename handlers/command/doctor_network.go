@@ -97,8 +97,8 @@ func listening(port int) (inodes []string) {
 	return inodes
 }
 
-// soon is the time before the end of a certificate in which doctor warns.
-const soon = 14 * 24 * time.Hour
+// expiryWarning is the time before the end of a certificate in which doctor warns.
+const expiryWarning = 14 * 24 * time.Hour
 
 // checkBaseURL reports whether the base URL leads to this server, and its certificate.
 func (x *examination) checkBaseURL(ctx context.Context) (list []check) {
@@ -214,7 +214,7 @@ func expiry(name string, end time.Time) check {
 	switch {
 	case left <= 0:
 		c.Status, c.Advice = statusFailed, "renew it now: clients refuse it"
-	case left < soon:
+	case left < expiryWarning:
 		c.Status, c.Advice = statusWarning, "renew it, and check why the automatic renewal failed"
 	}
 	return c

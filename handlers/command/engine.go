@@ -191,7 +191,7 @@ func (p *Program) newTools(filters *sandbox.FilterPool, found sandbox.Confinemen
 	if search != nil {
 		tools = append(tools, search)
 	}
-	// The data folder may lie in a folder of programs, and it holds the database.
+	// The data folder may be in a folder of programs, and it holds the database.
 	shell, err := sandbox.NewShell(found, sandbox.ShellConfig{Hide: hide, Unsafe: p.UnsafeShell})
 	if errors.Is(err, sandbox.ErrUnconfined) {
 		p.Log.Info("workers get no shell", "err", found.Err)

@@ -9,7 +9,7 @@ import (
 )
 
 // Maintenance is the command that begins, ends and shows the maintenance of a running server.
-// In maintenance a server refuses changes and new work, and goes on answering reads. A restart
+// In maintenance a server refuses changes and new work, and still answers reads. A restart
 // ends it.
 type Maintenance struct {
 	Do   string        `arg:"" enum:"on,off,status" help:"on, off or status."`

@@ -8,7 +8,7 @@ import (
 // Reloading is the command that makes a running server read its configuration again.
 type Reloading struct{}
 
-// Run prints what has changed.
+// Run prints the changes.
 func (Reloading) Run(p *Program) error {
 	reply, err := p.askServer(Call{Reload: true})
 	if err == nil {

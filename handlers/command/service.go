@@ -159,9 +159,9 @@ func (s *Service) start(ctx context.Context) error {
 func (s *Service) shutdown(delay bool) error {
 	s.stopping.Store(true)
 	s.Log.Info("stopping", "running", s.Runner.Running())
-	s.Notifier.Stopping(s.DrainDelay + s.Grace + lastAnswers)
+	s.Notifier.Stopping(s.DrainDelay + s.Grace + stopMargin)
 	if delay && s.DrainDelay > 0 {
-		time.Sleep(s.DrainDelay) // everything goes on as before; a second signal kills the process
+		time.Sleep(s.DrainDelay) // the server works as before; a second signal kills the process
 	}
 	return s.stopParts(len(s.Parts))
 }
@@ -185,9 +185,9 @@ func (s *Service) stopParts(n int) error {
 	return errors.Join(errs...)
 }
 
-// lastAnswers bounds the time of a stop besides the grace period: the answers to clients whose
+// stopMargin bounds the time of a stop besides the grace period: the answers to clients whose
 // turns were interrupted, the last deliveries and the last write.
-const lastAnswers = 15 * time.Second
+const stopMargin = 15 * time.Second
 
 // Drain stops the runner and all listeners. Running turns get the grace period. Clients that wait
 // for a turn hold their server open until the turn ends, so the runner and the servers stop

@@ -126,12 +126,12 @@ func (u *upgrade) replace(next Build) error {
 		return fmt.Errorf("nothing was changed: back up: %w", err)
 	}
 	unit := u.service(u.Context)
-	if err := swap(u.path); err != nil {
+	if err := replaceBinary(u.path); err != nil {
 		return fmt.Errorf("replace %s: %w", u.path, err)
 	}
 	switch {
 	case unit != nil && running:
-		err = errors.Join(unit.do(u.Context, "restart"), u.awaitOther(before.Process))
+		err = errors.Join(unit.do(u.Context, "restart"), u.awaitReplacement(before.Process))
 	case running:
 		fmt.Fprintf(u.Stdout, "replaced. Restart the server now, then ask \"journeyman health\".\n"+
 			"\"journeyman upgrade --roll-back\" goes back, on a stopped server.\n")
@@ -184,9 +184,9 @@ func (u *upgrade) checkOwner(data string) error {
 		data, owner.Uid)
 }
 
-// swap replaces the old binary, which stays beside the new one. path always holds a complete
+// replaceBinary replaces the old binary, which stays beside the new one. path always holds a complete
 // binary.
-func swap(path string) error {
+func replaceBinary(path string) error {
 	old, next := path+oldSuffix, path+newSuffix
 	// A link first, because a rename alone would leave nothing at path for a moment.
 	if err := os.Remove(old); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -204,8 +204,8 @@ func swap(path string) error {
 	return store.SyncFolder(filepath.Dir(path))
 }
 
-// awaitOther waits until another process than the given one serves and is ready.
-func (u *upgrade) awaitOther(process int) error {
+// awaitReplacement waits until another process than the given one serves and is ready.
+func (u *upgrade) awaitReplacement(process int) error {
 	ctx, cancel := context.WithTimeout(u.Context, u.Wait)
 	defer cancel()
 	for {

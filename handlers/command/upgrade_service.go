@@ -31,7 +31,7 @@ func refuseManaged(ctx context.Context, path string) error {
 	if text, err := os.ReadFile(path + managedSuffix); err == nil {
 		return fmt.Errorf("%s: %s", path, printable(strings.TrimSpace(string(text))))
 	}
-	for _, m := range [][3]string{ // a program that knows the owner of a file, and what upgrades it
+	for _, m := range [][3]string{ // a program that finds the owner of a file, and the command that upgrades it
 		{"dpkg-query", "--search", "apt-get install --only-upgrade journeyman"},
 		{"rpm", "-qf", "dnf upgrade journeyman"},
 		{"pacman", "-Qo", "pacman -Syu journeyman"},

@@ -17,7 +17,7 @@ import (
 // The access matrix sends requests to every route of the API, every page and every tool of
 // /mcp. It does so as every kind of caller, in every state of a worker and its task. The
 // routes come from the source, and a route without a row fails the test. The expected
-// answers come from the few rules in expect, never from the answers that a route gives.
+// answers come from the few rules in expect, never from the answers of a route.
 
 // A state is the state of the worker and the task that a request names.
 type state string

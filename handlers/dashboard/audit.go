@@ -50,7 +50,7 @@ func (e auditRow) Who() string {
 	return e.r.t("command line")
 }
 
-// What returns the action in words.
+// What returns the text of the action.
 func (e auditRow) What() string { return e.r.t(actionText(e.Action)) }
 
 // From returns the address of the client.

@@ -202,7 +202,7 @@ func (m bodyMaker) web(a arguments, output json.RawMessage, failed bool) (b call
 		r.Results = append(r.Results[:0], struct{ Title, URL string }{r.Title, address})
 	}
 	for _, found := range r.Results[:min(len(r.Results), 10)] {
-		b.Links = append(b.Links, option{webAddress(found.URL), ellipsis(orElse(found.Title, found.URL), 120)})
+		b.Links = append(b.Links, option{webAddress(found.URL), ellipsis(firstNonEmpty(found.Title, found.URL), 120)})
 	}
 	if r.Content != "" {
 		e := m.excerpt(r.Content, "/output")
@@ -220,8 +220,8 @@ func webAddress(address string) string {
 	return address
 }
 
-// orElse returns the first text that is not empty.
-func orElse(texts ...string) string {
+// firstNonEmpty returns the first text that is not empty.
+func firstNonEmpty(texts ...string) string {
 	for _, t := range texts {
 		if t != "" {
 			return t

@@ -20,7 +20,7 @@ type decisionPage struct {
 	Form    *form
 	Link    store.DecisionLink
 	Block   approvalBlock
-	Decided string // the decision in words; "" while the approval is pending
+	Decided string // the text of the decision; "" while the approval is pending
 }
 
 // Pending reports whether there is something to decide.

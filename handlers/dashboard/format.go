@@ -56,12 +56,12 @@ func (d *Dashboard) showTime(l *text.Language, v any) template.HTML {
 		}
 	}
 	if t.IsZero() {
-		return template.HTML(template.HTMLEscapeString(l.T("never"))) //nolint:gosec // our own words
+		return template.HTML(template.HTMLEscapeString(l.T("never"))) //nolint:gosec // a constant text
 	}
 	exact := t.UTC().Format("2006-01-02 15:04:05 UTC")
 	words := template.HTMLEscapeString(relative(l, t.UTC(), d.cfg.Now()))
 	tag := fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, t.UTC().Format(time.RFC3339), exact, words)
-	return template.HTML(tag) //nolint:gosec // digits and our own words
+	return template.HTML(tag) //nolint:gosec // digits and constant texts
 }
 
 // relative returns the distance of a time from now as text, or its date if it is more than a month

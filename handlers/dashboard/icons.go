@@ -30,7 +30,7 @@ func (d *Dashboard) icon(name string) (template.HTML, error) {
 		return "", fmt.Errorf("there is no icon %q", name)
 	}
 	address, err := d.assets.address("icons.svg")
-	return template.HTML(`<svg class="i" aria-hidden="true"><use href="` + address + //nolint:gosec // our own names
+	return template.HTML(`<svg class="i" aria-hidden="true"><use href="` + address + //nolint:gosec // constant names
 		`#i-` + name + `"/></svg>`), err
 }
 
@@ -41,7 +41,7 @@ func (d *Dashboard) glyph(id, title string, classes ...string) (template.HTML, e
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(id)) // a hash never fails
 	class := strings.Join(append([]string{"glyph", "c" + strconv.Itoa(int(sum.Sum32()%5))}, classes...), " ")
-	tag := template.HTML(`<span class="` + class + `" aria-hidden="true">`) //nolint:gosec // our own words
+	tag := template.HTML(`<span class="` + class + `" aria-hidden="true">`) //nolint:gosec // constant text
 	return tag + drawing + `</span>`, err
 }
 

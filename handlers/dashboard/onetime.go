@@ -7,8 +7,8 @@ import (
 
 // The lifetime of a value, and the greatest number of values.
 const (
-	onceLifetime = 5 * time.Minute
-	maxOnce      = 1000
+	oneTimeLifetime = 5 * time.Minute
+	maxOneTime      = 1000
 )
 
 // oneTime stores secrets between a form and the page that shows them: a new key, or a new link. The
@@ -36,7 +36,7 @@ func (o *oneTime) put(session, kind string, value any) {
 		o.values = map[onceKey]onceValue{}
 	}
 	o.drop()
-	o.values[onceKey{session, kind}] = onceValue{value, o.now().Add(onceLifetime)}
+	o.values[onceKey{session, kind}] = onceValue{value, o.now().Add(oneTimeLifetime)}
 }
 
 // drop removes expired values. It makes room for one more value.
@@ -52,7 +52,7 @@ func (o *oneTime) drop() {
 			oldest, first = key, v.until
 		}
 	}
-	if len(o.values) >= maxOnce {
+	if len(o.values) >= maxOneTime {
 		delete(o.values, oldest)
 	}
 }

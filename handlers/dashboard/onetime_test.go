@@ -20,14 +20,14 @@ func TestOneTime(t *testing.T) {
 	is.Equal(o.take("ann", "key"), nil) // only once
 
 	o.put("ann", "key", "late")
-	now = now.Add(onceLifetime + 1)
+	now = now.Add(oneTimeLifetime + 1)
 	is.Equal(o.take("ann", "key"), nil)
 
-	for i := range maxOnce + 10 {
+	for i := range maxOneTime + 10 {
 		now = now.Add(time.Millisecond)
 		o.put(strconv.Itoa(i), "key", i)
 	}
-	is.Equal(len(o.values), maxOnce)
+	is.Equal(len(o.values), maxOneTime)
 	is.Equal(o.take("0", "key"), nil) // the oldest value was removed
 	is.Equal(o.take("10", "key"), 10)
 }

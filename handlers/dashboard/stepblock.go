@@ -107,7 +107,7 @@ func (m *pieceMaker) own(id, name string, data any) error {
 // hold adds an empty holder.
 func (m *pieceMaker) hold(id, class string) {
 	m.list = append(m.list, piece{ID: id, Parent: m.root, Holder: true,
-		HTML: template.HTML(`<div class="` + class + `" id="` + id + `"></div>`)}) //nolint:gosec // our own words
+		HTML: template.HTML(`<div class="` + class + `" id="` + id + `"></div>`)}) //nolint:gosec // constant text
 }
 
 // draw executes a shared template.

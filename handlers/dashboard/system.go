@@ -84,7 +84,7 @@ func (d *Dashboard) showSystem(w http.ResponseWriter, r *request) (err error) {
 		return err
 	}
 	// Without any backup, LastBackup returns the zero time, which is always too old.
-	// A database on a server is backed up there, where nothing tells this server.
+	// The backups of a database on a PostgreSQL server are not known here.
 	p.NeedsBackup = !d.store.OnServer() && d.cfg.Now().Sub(p.LastBackup) > backupAge
 	if p.NextReply, p.RepliesWait, err = d.store.RepliesDue(r.Context()); err != nil {
 		return err

@@ -152,7 +152,7 @@ func (m rowMaker) what(t store.Task) (string, error) {
 	if err != nil || last.Failure == nil {
 		return "", err
 	}
-	return ellipsis(oneLineOf(last.Failure.Message), textInRow), nil
+	return ellipsis(collapseSpace(last.Failure.Message), textInRow), nil
 }
 
 // activity returns the current activity of a task, as text.
@@ -177,7 +177,7 @@ func (m rowMaker) asks(list []store.Approval) string {
 	for i, a := range list {
 		switch {
 		case a.Kind == store.KindQuestion:
-			return m.r.t("asks: %s", ellipsis(oneLineOf(a.Question.Text), textInRow))
+			return m.r.t("asks: %s", ellipsis(collapseSpace(a.Question.Text), textInRow))
 		case i < asksInRow:
 			names = append(names, ellipsis(a.ToolName, titleInFilter))
 		case i == asksInRow:
@@ -195,11 +195,11 @@ func mainArgument(input json.RawMessage) string {
 	}
 	for _, name := range []string{"path", "command", "url", "query", "pattern", "worker", "question"} {
 		if value, ok := arguments[name].(string); ok {
-			return oneLineOf(value)
+			return collapseSpace(value)
 		}
 	}
 	return ""
 }
 
-// oneLineOf returns a text with its white space as single spaces.
-func oneLineOf(source string) string { return strings.Join(strings.Fields(source), " ") }
+// collapseSpace returns a text with its white space as single spaces.
+func collapseSpace(source string) string { return strings.Join(strings.Fields(source), " ") }

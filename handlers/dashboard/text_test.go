@@ -285,7 +285,7 @@ func TestTemplatesAreTranslated(t *testing.T) {
 // untranslated reports whether words are the same in all languages: names and keys.
 func untranslated(words string) bool {
 	return slices.Contains([]string{"Journeyman", "( + ) · Journeyman", "Ctrl", "Ctrl ↵", "Ctrl S", "Esc", "ID", "PROVIDER:MODEL",
-		// what stands in an attribute, but in a template of its own
+		// the value of an attribute, in its own template
 		"bare task waits", `aria-describedby="h- e- " aria-describedby="e- " aria-invalid="true"`}, words)
 }
 

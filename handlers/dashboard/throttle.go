@@ -14,7 +14,7 @@ import (
 const (
 	throttleWindow = 15 * time.Minute
 	wrongByEmail   = 10     // for one email address, whether or not a user has it
-	wrongByPlace   = 100    // from one network
+	wrongByNetwork = 100    // from one network
 	maxThrottled   = 20_000 // email addresses and networks in memory
 )
 
@@ -65,15 +65,15 @@ func tooMany(wait time.Duration) error {
 	return &tryLater{e}
 }
 
-// placeOf returns the key that counts the tries from an address.
-func placeOf(addr string) string { return "@" + store.Place(addr) }
+// networkKey returns the key that counts the tries from an address.
+func networkKey(addr string) string { return "@" + store.Place(addr) }
 
 // begin counts a try. Above a limit it returns a tryLater error, and counts nothing.
 func (t *throttle) begin(email, addr string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.now()
-	limits := map[string]int{personOf(email): wrongByEmail, placeOf(addr): wrongByPlace}
+	limits := map[string]int{emailKey(email): wrongByEmail, networkKey(addr): wrongByNetwork}
 	// Both limits are checked before either is counted, so that a refused try does not count.
 	var wait time.Duration
 	for key, most := range limits {
@@ -96,9 +96,9 @@ func (t *throttle) begin(email, addr string) error {
 	return nil
 }
 
-// personOf returns the key that counts the tries for an email address. It truncates long addresses:
+// emailKey returns the key that counts the tries for an email address. It truncates long addresses:
 // no user has one, and they must not fill the memory.
-func personOf(email string) string {
+func emailKey(email string) string {
 	const most = 320
 	return strings.ToLower(email[:min(len(email), most)])
 }
@@ -128,13 +128,13 @@ func (t *throttle) makeRoom(now time.Time) {
 func (t *throttle) forgive(email, addr string, right bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, key := range []string{personOf(email), placeOf(addr)} {
+	for _, key := range []string{emailKey(email), networkKey(addr)} {
 		if v := t.tried[key]; v != nil && v.n > 0 {
 			v.n--
 		}
 	}
 	if right {
-		delete(t.tried, personOf(email))
+		delete(t.tried, emailKey(email))
 	}
 }
 

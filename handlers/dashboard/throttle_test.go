@@ -34,7 +34,7 @@ func TestThrottle(t *testing.T) {
 	now = now.Add(time.Second)
 	is.True(!refused("ann@example.com", "10.0.1.1"))
 
-	for i := range wrongByPlace {
+	for i := range wrongByNetwork {
 		is.True(!refused(fmt.Sprint(i), fmt.Sprintf("2001:db8::%x", i))) // one network, many addresses
 	}
 	is.True(refused("carl@example.com", "2001:db8::ffff:1"))
@@ -46,7 +46,7 @@ func TestThrottleForgives(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	th := newThrottle(time.Now)
-	for range 3 * wrongByPlace { // successful sign-ins do not count
+	for range 3 * wrongByNetwork { // successful sign-ins do not count
 		is.NoErr(th.begin("ann@example.com", "10.0.0.1"))
 		th.forgive("ann@example.com", "10.0.0.1", true)
 	}

@@ -17,7 +17,7 @@ import (
 
 const (
 	entriesOnPage = 50
-	shownFolders  = 50 // tasks with a folder of their own
+	foldersOnPage = 50 // tasks with a folder of their own
 )
 
 // A workspacePage is the data of a folder of a workspace.
@@ -153,7 +153,7 @@ func (d *Dashboard) showFolder(w http.ResponseWriter, r *request, head workerHea
 		p.Entries = append(p.Entries, at.row(e))
 	}
 	if at.Path == "." && at.folder.TaskID == "" {
-		tasks, err := d.store.OwnFolders(r.Context(), r.who.Caller, head.ID, shownFolders)
+		tasks, err := d.store.OwnFolders(r.Context(), r.who.Caller, head.ID, foldersOnPage)
 		if err != nil {
 			return err
 		}

@@ -27,11 +27,11 @@ func readArguments(raw json.RawMessage) (*handlers.Body, error) {
 	return args, nil
 }
 
-// wait returns how long a call waits for a turn, or otherwise if the call does not set it.
-func (c *call) wait(otherwise time.Duration) time.Duration {
+// wait returns how long a call waits for a turn, or fallback if the call does not set it.
+func (c *call) wait(fallback time.Duration) time.Duration {
 	n, sent := c.args.Integer("waitSeconds", 0, maxWait)
 	if !sent {
-		return otherwise
+		return fallback
 	}
 	return time.Duration(n) * time.Second
 }

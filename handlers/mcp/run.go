@@ -49,7 +49,7 @@ func (s *Server) runWorker(ctx context.Context, c *call) (*sdk.CallToolResult, e
 	case own && wait > 0:
 		// The calling turn is suspended until the new one has ended. If it kept its slot, turns
 		// that call each other could take all slots.
-		return later(accepted.Turn), nil
+		return pendingResult(accepted.Turn), nil
 	case own:
 		return s.await(ctx, c, accepted.Turn, 0)
 	}
@@ -66,9 +66,9 @@ func (c *call) from() string {
 	return token
 }
 
-// later returns the answer for a call of a turn of this server. It has no result: the runner
+// pendingResult returns the answer for a call of a turn of this server. It has no result: the runner
 // replaces it with the result when the new turn has ended.
-func later(t store.Turn) *sdk.CallToolResult {
+func pendingResult(t store.Turn) *sdk.CallToolResult {
 	return &sdk.CallToolResult{Meta: sdk.Meta{runner.ChildMeta: t.ID},
 		Content: []sdk.Content{&sdk.TextContent{Text: "The worker runs in task " + t.TaskID + "."}}}
 }
@@ -178,8 +178,8 @@ type taskView struct {
 	PendingApprovals []view.PendingApproval `json:"pendingApprovals,omitempty"` // the task waits for these approvals
 }
 
-// waits describes why a task waits, and who can end the wait.
-func (s *Server) waits(t store.Turn, p view.PendingApproval) string {
+// waitReason describes why a task waits, and who can end the wait.
+func (s *Server) waitReason(t store.Turn, p view.PendingApproval) string {
 	if p.Question == nil {
 		return fmt.Sprintf("It waits for a person to approve the call of %s.", p.ToolName)
 	}
@@ -211,7 +211,7 @@ func (s *Server) result(v view.Run, t store.Turn) *sdk.CallToolResult {
 	}
 	// Many clients show the text and not the structured content, so the text also contains it.
 	for _, p := range v.Metadata.PendingApprovals {
-		addText(s.waits(t, p))
+		addText(s.waitReason(t, p))
 	}
 	for _, f := range v.Files {
 		res.Content = append(res.Content,

@@ -35,7 +35,7 @@ func ReadBody(h Header, raw []byte, convert ConvertHTML, keep func(Attachment) e
 	if b.broken {
 		err = keep(Attachment{Name: "message.eml", MediaType: "message/rfc822", Reader: bytes.NewReader(raw)})
 	}
-	return ownText(text, isForward(h.Subject)), err
+	return authoredText(text, isForward(h.Subject)), err
 }
 
 // A bodyReader reads the parts of one mail.
@@ -49,11 +49,11 @@ type bodyReader struct {
 	err     error // ends the reading
 }
 
-// stub matches plain text that only points to the HTML form of the mail.
-const stub pattern = `(?i)(view|display|see|read|support|enable|require)[^.]{0,60}\bhtml\b|` +
+// htmlHint matches plain text that only points to the HTML form of the mail.
+const htmlHint pattern = `(?i)(view|display|see|read|support|enable|require)[^.]{0,60}\bhtml\b|` +
 	`\bhtml\b[^.]{0,60}(view|enabled|client|reader|format)`
 
-func isStub(plain string) bool { return len(plain) < 300 && stub.compiled().MatchString(plain) }
+func isHTMLHint(plain string) bool { return len(plain) < 300 && htmlHint.compiled().MatchString(plain) }
 
 // part reads a part and the parts inside it. It returns the text, and passes attachments
 // to keep. alternative means that the part is one of several forms of the same content.
@@ -71,7 +71,7 @@ func (b *bodyReader) part(fields textproto.Header, body io.Reader, depth int, al
 	}
 	disposition, where := parseParams(fields.Get("Content-Disposition"))
 	name := cmp.Or(where["filename"], params["name"])
-	decoded := &tolerantReader{r: b.decode(fields, body), broken: &b.broken}
+	decoded := &truncatingReader{r: b.decode(fields, body), broken: &b.broken}
 	switch {
 	case strings.HasPrefix(kind, "multipart/") && params["boundary"] != "":
 		return b.multipart(kind, params["boundary"], decoded, depth)
@@ -124,7 +124,7 @@ func (b *bodyReader) textPart(kind string, params map[string]string, decoded io.
 // readText reads text in the charset of params, as far as maxText allows.
 func (b *bodyReader) readText(r io.Reader, params map[string]string) string {
 	room := maxText - b.text                               // of all parts together
-	raw, _ := io.ReadAll(io.LimitReader(r, int64(room)+1)) // a tolerantReader returns no errors
+	raw, _ := io.ReadAll(io.LimitReader(r, int64(room)+1)) // a truncatingReader returns no errors
 	if len(raw) > room {
 		b.broken = true
 		raw = raw[:room]
@@ -196,14 +196,14 @@ func nameFor(kind string, params map[string]string, contentID string) string {
 	return stem + "." + extension
 }
 
-// A tolerantReader ends at the first error of its reader, and sets broken.
-type tolerantReader struct {
+// A truncatingReader ends at the first error of its reader, and sets broken.
+type truncatingReader struct {
 	r      io.Reader
 	broken *bool
 }
 
 // Read returns no error but io.EOF.
-func (t *tolerantReader) Read(p []byte) (int, error) {
+func (t *truncatingReader) Read(p []byte) (int, error) {
 	n, err := t.r.Read(p)
 	if err != nil && err != io.EOF {
 		*t.broken, err = true, io.EOF

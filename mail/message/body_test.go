@@ -17,10 +17,10 @@ func TestPagesAreConvertedWhenNeeded(t *testing.T) {
 	}
 	for name, tt := range map[string]struct{ kind, body, text, pages string }{
 		"two forms": {"alternative", part("plain", "Plain") + part("html", "<p>One"), "Plain", ""},
-		"a stub": {"alternative", part("plain", "Please view this in HTML") + part("html", "<p>One"),
+		"a hint at the HTML": {"alternative", part("plain", "Please view this in HTML") + part("html", "<p>One"),
 			"[<p>One]", "<p>One"},
 		"an empty form": {"alternative", part("plain", " ") + part("html", "<p>One"), "[<p>One]", "<p>One"},
-		"a stub of none": {"alternative", part("plain", "Please view this in HTML") + part("html", ""),
+		"a hint at empty HTML": {"alternative", part("plain", "Please view this in HTML") + part("html", ""),
 			"Please view this in HTML", ""},
 		"parts in a row": {"mixed", part("html", "One") + part("plain", "Two") + part("html", "Three"),
 			"[One]\n\nTwo\n\n[Three]", "One Three"},

@@ -78,7 +78,7 @@ func splitHeader(raw []byte) (fields textproto.Header, body []byte, broken bool)
 	if err == nil {
 		return fields, body, broken
 	}
-	if fields, err = parseHeader(mendHeader(head)); err != nil {
+	if fields, err = parseHeader(repairHeader(head)); err != nil {
 		fields = textproto.Header{}
 	}
 	return fields, body, true
@@ -104,8 +104,8 @@ func cutHeader(raw []byte) (head, body []byte) {
 	return raw, nil
 }
 
-// mendHeader removes the lines that belong to no field.
-func mendHeader(head []byte) []byte {
+// repairHeader removes the lines that belong to no field.
+func repairHeader(head []byte) []byte {
 	var out bytes.Buffer
 	inField := false
 	for line := range bytes.Lines(head) {

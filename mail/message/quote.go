@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// ownText returns the part of a text that its author has added to the conversation: the text
+// authoredText returns the part of a text that its author has added to the conversation: the text
 // without quoted mails above or below it, and without a signature. It keeps forwarded mails, and
 // quotes between answers, which need them as context. If nothing would be left, it returns the
 // whole text.
-func ownText(text string, forward bool) string {
-	text = tidy(text)
+func authoredText(text string, forward bool) string {
+	text = cleanLines(text)
 	lines := strings.Split(text, "\n")
 	var kept, forwarded []string
 	if !forward && !mayQuote(text) {

@@ -36,7 +36,7 @@ func (c content) hasPlain() bool {
 
 // best returns the better form: the plain one, unless it only points to the other.
 func (c content) best() []piece {
-	if c.hasPlain() && (len(c.html) == 0 || !isStub(joinPieces(c.plain))) {
+	if c.hasPlain() && (len(c.html) == 0 || !isHTMLHint(joinPieces(c.plain))) {
 		return c.plain
 	}
 	return c.html
@@ -121,7 +121,7 @@ func (b *bodyReader) converted(pieces []piece) []piece {
 	pieces = slices.Clone(pieces)
 	for i := range pieces {
 		if pieces[i].isHTML {
-			pieces[i], texts = piece{text: tidy(texts[0])}, texts[1:]
+			pieces[i], texts = piece{text: cleanLines(texts[0])}, texts[1:]
 		}
 	}
 	return pieces
@@ -182,8 +182,8 @@ func afterElement(page, end string) string {
 	}
 }
 
-// tidy cleans a text, removes spaces at line ends, and keeps one of several empty lines.
-func tidy(text string) string {
+// cleanLines cleans a text, removes spaces at line ends, and keeps one of several empty lines.
+func cleanLines(text string) string {
 	var out []string
 	blank := 0
 	for line := range strings.SplitSeq(cleanText(text), "\n") {

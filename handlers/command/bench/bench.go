@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Options choose what is measured, and where.
+// Options choose the measures and the server.
 type Options struct {
 	Program  string        // the binary to start; unused with URL
 	Version  string        // of it, for the report
@@ -64,7 +64,7 @@ func Names() []string {
 	return names
 }
 
-// A session holds what the measures of one run share.
+// A session holds the state that the measures of one run share.
 type session struct {
 	Options
 	client

@@ -1,10 +1,10 @@
 // Package text holds the texts of the pages in each language.
 //
-// The English text is the key: a page asks for "New task", and a catalogue holds the
+// The English text is the key: a page uses "New task", and a catalogue holds the
 // translation. A text that a catalogue does not hold appears in English. Each key is a whole
-// sentence or label, with the verbs of package fmt where values stand.
+// sentence or label, with the verbs of package fmt in place of values.
 //
-// The package is pure: it knows no request, no page and no store.
+// The package is pure: it depends on no request, page or store.
 package text
 
 import (
@@ -93,8 +93,8 @@ func (l *Language) N(n int64, one, many Key, values ...any) string {
 }
 
 // HTML returns the text of a key that holds elements, such as a link inside a sentence. It
-// escapes the values. A value in an attribute must be an address of this server or another
-// text of ours: HTML does not check the scheme of an address.
+// escapes the values. A value in an attribute must be an address of this server or a
+// constant: HTML does not check the scheme of an address.
 func (l *Language) HTML(key Key, values ...any) template.HTML {
 	escaped := make([]any, len(values))
 	for i, v := range values {
@@ -107,7 +107,7 @@ func (l *Language) HTML(key Key, values ...any) template.HTML {
 			escaped[i] = template.HTMLEscapeString(fmt.Sprint(v))
 		}
 	}
-	return template.HTML(l.T(key, escaped...)) //nolint:gosec // the text is ours, the values are escaped
+	return template.HTML(l.T(key, escaped...)) //nolint:gosec // the text is a constant, the values are escaped
 }
 
 // value returns integers as numbers of the language, and any other value unchanged.
