@@ -172,6 +172,11 @@ func TestCostsOfOperations(t *testing.T) {
 	f.webhook("https://hooks.example.com/tasks")
 	f.startRunner("r")
 	f.runTasks(3) // what is prepared and counted once is done
+	allowance := func() {
+		_, _, err := f.Allowance(context.Background(), f.owner.OrganizationID)
+		is.NoErr(err)
+	}
+	allowance()
 	var turn store.Turn
 	var claim store.Claim
 	once := func(key string) store.NewTurn {
@@ -197,6 +202,7 @@ func TestCostsOfOperations(t *testing.T) {
 			n.WorkerID, n.TaskID = "", turn.TaskID
 			f.accept(n)
 		}, cost{1, 9, 3, 0}},
+		{"allowance", allowance, cost{}},
 		{"list", func() { is.NoErr(f.readFirstPage()) }, cost{0, 0, 0, 2}},
 		{"run view", func() { is.NoErr(f.readRunView(1)) }, cost{0, 0, 0, 4}},
 	} {

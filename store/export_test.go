@@ -5,13 +5,15 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"time"
 
 	"journeyman/store/engine"
 )
 
 // What tests see of the inside.
 var (
-	IsServerID = isServerID
+	IsServerID  = isServerID
+	ForgetKnown = (*Store).forgetKnown
 )
 
 const (
@@ -120,3 +122,6 @@ func (s *Store) AwaitsWrites() bool {
 	defer s.underWay.mu.Unlock()
 	return s.underWay.waiters > 0
 }
+
+// KnownFor is how long the store remembers identities.
+const KnownFor = knownFor * time.Millisecond

@@ -165,6 +165,7 @@ func (s *Store) createInvited(ctx context.Context, tx Tx, l Link, name, hash str
 	if err != nil {
 		return "", err
 	}
+	s.forgetKnown(tx)
 	if _, err := tx.Exec(`UPDATE users SET name = ? WHERE id = ?`, strings.TrimSpace(name), userID); err != nil {
 		return "", err
 	}

@@ -48,7 +48,7 @@ func (k Key) audited() map[string]any {
 
 const selectIdentity = `
 	SELECT k.id, k.name, k.prefix, k.organization_id, o.name, k.user_id, u.email, u.name, m.role,
-	       coalesce(k.last_used_at, 0), k.oauth_grant_id IS NOT NULL
+	       coalesce(k.last_used_at, 0), k.expires_at, k.oauth_grant_id IS NOT NULL
 	FROM api_keys k
 	JOIN organizations o ON o.id = k.organization_id
 	JOIN users u ON u.id = k.user_id
@@ -69,25 +69,40 @@ func (s *Store) AuthenticateMCP(ctx context.Context, secret string) (Identity, e
 }
 
 func (s *Store) authenticate(ctx context.Context, secret string, mcp bool) (Identity, error) {
-	now := s.millis()
-	id := Identity{Caller: Caller{Trigger: TriggerAPI}}
-	var used int64
-	var token bool
-	_, err := one(ctx, s.db, into(&id.KeyID, &id.KeyName, &id.KeyPrefix, &id.OrganizationID, &id.OrganizationName,
-		&id.UserID, &id.Email, &id.UserName, &id.Role, &used, &token), selectIdentity, hashSecret(secret), now)
-	if err != nil {
-		return Identity{}, noRow(err, Errorf(Unauthorized, "the API key is unknown or has been revoked"))
-	}
-	// The token is genuine, so the error may say what it is for.
-	if token && !mcp {
-		return Identity{}, Errorf(Unauthorized, "the access token is for the MCP endpoint alone: use an API key here")
+	now, hash := s.millis(), hashSecret(secret)
+	id, ok := s.known.identities.get(hash, s.known.moment(), now)
+	if !ok || id.expires != nil && *id.expires <= now {
+		var err error
+		if id, err = s.readIdentity(ctx, hash, now, mcp); err != nil {
+			return Identity{}, err
+		}
 	}
 	// The time of use is stored at most once a minute, because otherwise each request would need a
 	// write.
-	s.noteUse(id.KeyID, used, now, func(tx Tx, minute int64) error {
+	s.noteUse(id.KeyID, id.used, now, func(tx Tx, minute int64) error {
 		_, err := tx.Exec(`UPDATE api_keys SET last_used_at = ? WHERE id = ?`, minute, id.KeyID)
 		return err
 	})
+	return id.Identity, nil
+}
+
+// readIdentity reads the identity of a key that is valid now, and remembers it unless the key is an
+// access token.
+func (s *Store) readIdentity(ctx context.Context, hash []byte, now int64, mcp bool) (id knownIdentity, err error) {
+	moment := s.known.moment()
+	id.Trigger = TriggerAPI
+	var token bool
+	_, err = one(ctx, s.db, into(&id.KeyID, &id.KeyName, &id.KeyPrefix, &id.OrganizationID, &id.OrganizationName,
+		&id.UserID, &id.Email, &id.UserName, &id.Role, &id.used, &id.expires, &token), selectIdentity, hash, now)
+	switch {
+	case err != nil:
+		return id, noRow(err, Errorf(Unauthorized, "the API key is unknown or has been revoked"))
+	case token && !mcp:
+		// The token is genuine, so the error may say what it is for.
+		return id, Errorf(Unauthorized, "the access token is for the MCP endpoint alone: use an API key here")
+	case !token:
+		s.known.identities.put(hash, id, moment, now)
+	}
 	return id, nil
 }
 
@@ -233,6 +248,7 @@ func (s *Store) RevokeKey(ctx context.Context, c Caller, which string) (k Key, e
 			k, err = one(ctx, tx, scanKey, selectKey, k.ID)
 			return err
 		}
+		s.forgetKnown(tx)
 		n, err := tx.Exec(`UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL`, s.millis(), k.ID)
 		if err != nil || n == 0 {
 			return err
@@ -276,6 +292,7 @@ func (s *Store) RollKey(ctx context.Context, c Caller, which string) (k Key, sec
 		if k, err = s.insertKey(ctx, tx, holder, old.Name, secret); err != nil {
 			return err
 		}
+		s.forgetKnown(tx)
 		if _, err := tx.Exec(`UPDATE api_keys SET expires_at = ? WHERE id = ?`,
 			s.now().Add(RollGrace).UnixMilli(), old.ID); err != nil {
 			return err

@@ -88,6 +88,7 @@ func (s *Store) ChangeRole(ctx context.Context, c Caller, userID string, role Ro
 // setRole stores the new role of a member. It ends the links of the member and the links that the
 // member created, because they may permit more than the new role.
 func (s *Store) setRole(tx Tx, c Caller, m Member, old Role) error {
+	s.forgetKnown(tx)
 	if _, err := tx.Exec(`UPDATE memberships SET role = ? WHERE organization_id = ? AND user_id = ?`,
 		m.Role, c.OrganizationID, m.UserID); err != nil {
 		return err
@@ -152,6 +153,7 @@ func (s *Store) endMembership(tx Tx, c Caller, userID string) (counts map[string
 	if err := s.removeUserChannels(context.Background(), tx, org, userID); err != nil {
 		return nil, err
 	}
+	s.forgetKnown(tx)
 	// Each query names the organization. The user may be in others, which stay as they are.
 	for _, end := range []struct {
 		counted, query string
@@ -288,6 +290,7 @@ func (s *Store) RenameUser(ctx context.Context, c Caller, name string) error {
 	}
 	name = strings.TrimSpace(name)
 	return s.write(ctx, func(tx Tx) error {
+		s.forgetKnown(tx)
 		n, err := tx.Exec(`UPDATE users SET name = ?1 WHERE id = ?2 AND name <> ?1`, name, c.UserID)
 		if err != nil || n == 0 {
 			return err

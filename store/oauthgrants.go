@@ -248,6 +248,7 @@ func (s *Store) issue(tx Tx, g OAuthGrant) (t OAuthTokens, err error) {
 		return t, err
 	}
 	expires := s.now().Add(OAuthTokenLifetime).UnixMilli()
+	s.forgetKnown(tx)
 	n, err := tx.Exec(`UPDATE api_keys SET hash = ?, prefix = ?, expires_at = ? WHERE oauth_grant_id = ?`,
 		hashSecret(t.Access), t.Access[:12], expires, g.ID)
 	if err != nil || n > 0 {
@@ -268,6 +269,7 @@ func (s *Store) endGrant(tx Tx, c Caller, g OAuthGrant, why string) error {
 	if err != nil || n == 0 {
 		return err
 	}
+	s.forgetKnown(tx)
 	if _, err := tx.Exec(`UPDATE api_keys SET revoked_at = ? WHERE oauth_grant_id = ? AND revoked_at IS NULL`,
 		s.millis(), g.ID); err != nil {
 		return err

@@ -136,6 +136,7 @@ func (s *Store) UpdateOrganization(ctx context.Context, c Caller, o Organization
 		if err != nil {
 			return err
 		}
+		s.forgetKnown(tx)
 		if _, err := tx.Exec(`UPDATE organizations SET name = ?, monthly_credit_cap = ? WHERE id = ?`,
 			o.Name, o.MonthlyCreditCap, c.OrganizationID); err != nil {
 			return err
@@ -166,18 +167,26 @@ func (s *Store) auditOrganization(tx Tx, c Caller, old, o OrganizationSettings) 
 // Allowance returns the nano-dollars that an organization may still spend this
 // month. limited is false if it has no cap.
 func (s *Store) Allowance(ctx context.Context, organizationID string) (left int64, limited bool, err error) {
-	return s.allowance(ctx, s.db, organizationID)
-}
-
-func (s *Store) allowance(ctx context.Context, q querier, organizationID string) (left int64, limited bool, err error) {
-	// Every request calls this method, and few organizations have a cap. Only for these the sum is
-	// read.
-	credits, err := s.creditCap(ctx, q, organizationID)
+	// Every model call asks this, and few organizations have a cap. Only for these the sum is read.
+	credits, err := s.knownCap(ctx, organizationID)
 	if err != nil || credits == nil {
 		return 0, false, err
 	}
-	left, err = s.left(ctx, q, organizationID, *credits)
+	left, err = s.left(ctx, s.db, organizationID, *credits)
 	return left, true, err
+}
+
+// knownCap is creditCap outside of transactions. It remembers the cap.
+func (s *Store) knownCap(ctx context.Context, organizationID string) (*float64, error) {
+	moment, now := s.known.moment(), s.millis()
+	if credits, ok := s.known.caps.get([]byte(organizationID), moment, now); ok {
+		return credits, nil
+	}
+	credits, err := s.creditCap(ctx, s.db, organizationID)
+	if err == nil {
+		s.known.caps.put([]byte(organizationID), credits, moment, now)
+	}
+	return credits, err
 }
 
 // left returns the nano-dollars that are left of a cap.

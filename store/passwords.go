@@ -328,6 +328,7 @@ func (s *Store) ChoosePassword(ctx context.Context, kind LinkKind, token string,
 			}
 		}
 		if kind == LinkWelcome {
+			s.forgetKnown(tx)
 			if _, err := tx.Exec(`UPDATE users SET name = ? WHERE id = ?`, n.Name, c.UserID); err != nil {
 				return err
 			}
@@ -348,6 +349,7 @@ func (s *Store) changeEmail(ctx context.Context, tx Tx, c Caller, email string) 
 	if err != nil {
 		return err
 	}
+	s.forgetKnown(tx)
 	_, err = tx.Exec(`UPDATE users SET email = ? WHERE id = ?`, email, c.UserID)
 	return err
 }

@@ -35,6 +35,7 @@ type Store struct {
 	waiting  waiting // turns with status pending
 	fair     fairness
 	lastUse  uses // of API keys and sessions
+	known    known
 	counters Counters
 	sealer   sealer        // of secrets at rest
 	hashing  chan struct{} // its capacity is the number of passwords that are hashed at once

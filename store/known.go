@@ -1,0 +1,94 @@
+package store
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A known holds what the store has read about callers and organizations, so that no request reads
+// it again. All that it holds is forgotten when a write changes it: see Store.forgetKnown.
+type known struct {
+	changes    atomic.Int64 // that have begun or ended
+	changing   atomic.Int64 // writes under way that change what known holds
+	identities memo[knownIdentity]
+	caps       memo[*float64] // of the credits a month, by organization; nil: no cap
+}
+
+// noMoment is the moment of a read beside a write that changes what known holds. Nothing is
+// remembered then.
+const noMoment = -1
+
+// moment returns the count of changes before a read.
+func (k *known) moment() int64 {
+	if k.changing.Load() > 0 {
+		return noMoment
+	}
+	return k.changes.Load()
+}
+
+// A knownIdentity is an identity as its API key has proved it.
+type knownIdentity struct {
+	Identity
+	used    int64  // the use of the key that was stored last
+	expires *int64 // when the key expires; nil: never
+}
+
+const (
+	// maxKnown bounds the entries of a memo.
+	maxKnown = 10_000
+	// knownFor is how long an entry of a memo is used, in milliseconds. A person who works on
+	// the database of a server by hand need not restart the service.
+	knownFor = 10_000
+)
+
+// forgetKnown makes all callers read their identities and caps again. A write calls it before it
+// changes a column that authenticate or knownCap reads. All callers see the change before the write
+// returns. After an error the memory is cleared, too: the server may have committed the write all
+// the same.
+func (s *Store) forgetKnown(tx Tx) {
+	s.known.changing.Add(1)
+	end := func() {
+		s.known.changes.Add(1)
+		s.known.changing.Add(-1)
+	}
+	tx.OnCommit(end)
+	tx.OnUndo(end)
+}
+
+// A memo holds values by the keys of their rows.
+type memo[V any] struct {
+	mu      sync.RWMutex // held for moments
+	entries map[string]remembered[V]
+}
+
+type remembered[V any] struct {
+	value  V
+	moment int64 // of the read
+	at     int64 // time of the read
+}
+
+// get returns the value of a key. ok is false if it is not known, or not any more.
+func (m *memo[V]) get(key []byte, moment, now int64) (v V, ok bool) {
+	m.mu.RLock()
+	e, ok := m.entries[string(key)]
+	m.mu.RUnlock()
+	age := now - e.at // negative after the clock was set back
+	if !ok || e.moment != moment || age < 0 || age >= knownFor {
+		return v, false
+	}
+	return e.value, true
+}
+
+// put stores the value of a row. moment is the one before the row was read: if a write has changed
+// the row since, get does not return the value.
+func (m *memo[V]) put(key []byte, v V, moment, now int64) {
+	if moment == noMoment {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.entries == nil || len(m.entries) >= maxKnown {
+		m.entries = map[string]remembered[V]{}
+	}
+	m.entries[string(key)] = remembered[V]{v, moment, now}
+}

@@ -1,0 +1,223 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/matryer/is"
+
+	"journeyman/store"
+)
+
+// A callerChange changes what the store remembers of the caller ben.
+type callerChange struct {
+	change func(f *fixture, ben store.Identity) error
+	sees   func(ben *store.Identity) // makes of the identity before the change the one after it
+	ends   bool                      // the key is refused
+}
+
+var callerChanges = map[string]callerChange{
+	"revoked": {change: func(f *fixture, ben store.Identity) error {
+		_, err := f.RevokeKey(f.ctx(), f.owner.Caller, ben.KeyID)
+		return err
+	}, ends: true},
+	"expired": {change: func(f *fixture, ben store.Identity) error {
+		_, _, err := f.RollKey(f.ctx(), f.owner.Caller, ben.KeyID)
+		f.clock.advance(store.RollGrace - time.Second)
+		for range 2 { // within the time for which the identity is remembered
+			if _, again := f.Authenticate(f.ctx(), benSecret); again != nil {
+				return again
+			}
+			f.clock.advance(time.Second / 2)
+		}
+		return err
+	}, ends: true},
+	"removed": {change: func(f *fixture, ben store.Identity) error {
+		_, err := f.RemoveMember(f.ctx(), f.owner.Caller, ben.UserID)
+		return err
+	}, ends: true},
+	"role": {change: func(f *fixture, ben store.Identity) error {
+		_, err := f.ChangeRole(f.ctx(), f.owner.Caller, ben.UserID, store.RoleMember)
+		return err
+	}, sees: func(ben *store.Identity) { ben.Role = store.RoleMember }},
+	"user's name": {change: func(f *fixture, ben store.Identity) error {
+		return f.RenameUser(f.ctx(), ben.Caller, "Benjamin")
+	}, sees: func(ben *store.Identity) { ben.UserName = "Benjamin" }},
+	"organization's name": {change: func(f *fixture, _ store.Identity) error {
+		return f.UpdateOrganization(f.ctx(), f.owner.Caller, store.OrganizationSettings{Name: "Acme Ltd"})
+	}, sees: func(ben *store.Identity) { ben.OrganizationName = "Acme Ltd" }},
+	"undone": {change: func(f *fixture, _ store.Identity) error {
+		undone := errors.New("undone")
+		err := f.Write(f.ctx(), func(tx store.Tx) error {
+			store.ForgetKnown(f.Store, tx)
+			return undone
+		})
+		if !errors.Is(err, undone) {
+			return errors.Join(err, errors.New("the write was not undone"))
+		}
+		return nil
+	}, sees: func(*store.Identity) {}},
+	"changed by hand": {change: func(f *fixture, ben store.Identity) error {
+		err := f.Write(f.ctx(), func(tx store.Tx) error {
+			_, err := tx.Exec(`UPDATE users SET name = 'B' WHERE id = ?`, ben.UserID)
+			return err
+		})
+		f.clock.advance(store.KnownFor)
+		return err
+	}, sees: func(ben *store.Identity) { ben.UserName = "B" }},
+}
+
+// TestKnownCallers changes what the store remembers of a caller. The next request must see each
+// change.
+func TestKnownCallers(t *testing.T) {
+	t.Parallel()
+	for name, tt := range callerChanges {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			is := is.New(t)
+			f := newFixture(t)
+			ben := f.ben()
+			reads := f.EngineStats().Reads.Load()
+			again, err := f.Authenticate(f.ctx(), benSecret)
+			is.NoErr(err)
+			is.Equal(again, ben)
+			is.Equal(f.EngineStats().Reads.Load(), reads) // from memory
+
+			is.NoErr(tt.change(f, ben))
+			for range 2 { // read, then remembered
+				now, err := f.Authenticate(f.ctx(), benSecret)
+				if tt.ends {
+					is.True(store.IsKind(err, store.Unauthorized))
+					continue
+				}
+				is.NoErr(err)
+				tt.sees(&ben)
+				is.Equal(now, ben)
+			}
+		})
+	}
+}
+
+const benSecret = "jm_live_secret_of_ben"
+
+// ben creates an Admin with a key, and returns the identity that the store then remembers.
+func (f *fixture) ben() store.Identity {
+	f.t.Helper()
+	_, _, err := f.CreateKey(f.ctx(), store.Operator(), store.NewKey{Name: "ci", Email: "ben@acme.test",
+		OrganizationName: "Acme", Role: store.RoleAdmin, Secret: benSecret})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	ben, err := f.Authenticate(f.ctx(), benSecret)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return ben
+}
+
+// TestKnownDuringAChange reads an identity beside a write that changes it. What was read before the
+// commit is not remembered after it.
+func TestKnownDuringAChange(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.ben()
+	is.NoErr(f.Write(context.Background(), func(tx store.Tx) error {
+		store.ForgetKnown(f.Store, tx)
+		_, err := tx.Exec(`UPDATE users SET name = 'B' WHERE email = 'ben@acme.test'`)
+		if err != nil {
+			return err
+		}
+		old, err := f.Authenticate(context.Background(), benSecret)
+		is.NoErr(err)
+		is.Equal(old.UserName, "ben") // not committed yet
+		return nil
+	}))
+	ben, err := f.Authenticate(f.ctx(), benSecret)
+	is.NoErr(err)
+	is.Equal(ben.UserName, "B")
+}
+
+// TestKnownCap changes the cap of an organization. The next turn must meet the new cap.
+func TestKnownCap(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	f.accept(f.turn())
+	none := 0.0
+	settings := store.OrganizationSettings{Name: "Acme", MonthlyCreditCap: &none}
+	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, settings))
+	_, err := f.CreateTurn(f.ctx(), f.turn())
+	is.True(store.IsKind(err, store.PaymentRequired))
+	left, limited, err := f.Allowance(f.ctx(), f.owner.OrganizationID)
+	is.NoErr(err)
+	is.True(limited && left <= 0)
+	settings.MonthlyCreditCap = nil
+	is.NoErr(f.UpdateOrganization(f.ctx(), f.owner.Caller, settings))
+	f.accept(f.turn())
+}
+
+// changeOfKnown is a statement that can change what the store remembers, with its table and the
+// columns that it sets.
+var changeOfKnown = regexp.MustCompile(
+	`(?s)(?:UPDATE|DELETE FROM|REPLACE INTO) +(api_keys|organizations|users|memberships)\b(?: SET (.*?)(?: WHERE |$))?`)
+
+// knownColumns are the columns that are remembered.
+var knownColumns = map[string]*regexp.Regexp{
+	"api_keys": regexp.MustCompile(
+		`\b(id|name|prefix|organization_id|user_id|hash|revoked_at|expires_at|oauth_grant_id) = `),
+	"organizations": regexp.MustCompile(`\b(id|name|monthly_credit_cap) = `),
+	"users":         regexp.MustCompile(`\b(id|name|email) = `),
+	"memberships":   regexp.MustCompile(`\b(organization_id|user_id|role) = `),
+}
+
+// TestChangesOfKnownColumns finds the statements that change what the store remembers. Each stands
+// in a function that makes the store forget it.
+func TestChangesOfKnownColumns(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	files, err := filepath.Glob("*.go")
+	is.NoErr(err)
+	found, set := 0, token.NewFileSet()
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
+		is.NoErr(err)
+		for _, d := range parsed.Decls {
+			changes, forgets := changesKnown(d)
+			if changes {
+				found++
+			}
+			if changes && !forgets {
+				t.Errorf("%v: a statement changes identities or caps, and nothing calls forgetKnown", set.Position(d.Pos()))
+			}
+		}
+	}
+	is.Equal(found, 11)
+}
+
+// changesKnown reports whether a declaration has a statement that changes what the store remembers,
+// and whether it calls forgetKnown.
+func changesKnown(d ast.Decl) (changes, forgets bool) {
+	ast.Inspect(d, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			forgets = forgets || n.Sel.Name == "forgetKnown"
+		case *ast.BasicLit:
+			m := changeOfKnown.FindStringSubmatch(strings.Trim(n.Value, "`\""))
+			changes = changes || m != nil && (m[2] == "" || knownColumns[m[1]].MatchString(m[2]))
+		}
+		return true
+	})
+	return changes, forgets
+}
