@@ -157,17 +157,27 @@ func (s *Store) RealignSchedules(ctx context.Context) (n int, err error) {
 		{found + `schedules_by_last_run WHERE next_run_at IS NOT NULL AND last_run_at > ? LIMIT ?`,
 			s.now().Add(wrongClock).UnixMilli()},
 	} {
-		moved := realignBatch
-		for ; err == nil && moved == realignBatch; n += moved { // in batches, so that no write takes long
-			err = s.write(ctx, func(tx Tx) error {
-				rows, err := all(ctx, tx, scanSchedule, find.query, find.arg, realignBatch)
-				if err != nil {
-					return err
-				}
-				moved = len(rows)
-				return s.realign(tx, rows)
-			})
+		moved, err := s.realignFound(ctx, find.query, find.arg)
+		if n += moved; err != nil {
+			return n, err
 		}
+	}
+	return n, nil
+}
+
+// realignFound realigns the schedules that a query finds, in batches, so that no write takes long. It
+// returns their number.
+func (s *Store) realignFound(ctx context.Context, query string, arg any) (n int, err error) {
+	moved := realignBatch
+	for ; err == nil && moved == realignBatch; n += moved {
+		err = s.write(ctx, func(tx Tx) error {
+			rows, err := all(ctx, tx, scanSchedule, query, arg, realignBatch)
+			if err != nil {
+				return err
+			}
+			moved = len(rows)
+			return s.realign(tx, rows)
+		})
 	}
 	return n, err
 }

@@ -16,32 +16,10 @@ func (s *Store) DecideApproval(ctx context.Context, c Caller, taskID, id string,
 	if d.Check(&f); f.Err() != nil {
 		return a, f.Err()
 	}
-	err = s.write(ctx, func(tx Tx) error {
-		// The caller may have been demoted or removed while the request was under way.
-		if err := s.roleNow(ctx, tx, &c); err != nil {
+	err = s.write(ctx, func(tx Tx) (err error) {
+		var task Task
+		if a, task, err = s.approvalToDecide(ctx, tx, &c, taskID, id, d.IdempotencyKey); err != nil {
 			return err
-		}
-		if c.Role == "" && !c.operator {
-			return Errorf(Forbidden, "you are not in this organization")
-		}
-		task, w, err := s.visibleTask(ctx, tx, c, taskID)
-		if err != nil {
-			return err
-		}
-		// The result is not used: the same decision again changes nothing anyway. findResult
-		// returns an error if the key belongs to a different decision.
-		if _, err := s.findResult(ctx, tx, d.IdempotencyKey); err != nil {
-			return err
-		}
-		a, err = s.findApproval(ctx, tx, c, task, id)
-		if IsKind(err, NotFound) && w.UserID != c.UserID && !c.Role.May(DecideApprovals) {
-			return forbidden(a) // a caller without the right does not learn which ids exist
-		}
-		if err != nil {
-			return err
-		}
-		if !a.MayDecide {
-			return forbidden(a)
 		}
 		if err := d.checkFor(a); err != nil || a.Status == d.status() && a.Answer == d.Answer {
 			return err
@@ -64,6 +42,36 @@ func (s *Store) DecideApproval(ctx context.Context, c Caller, taskID, id string,
 		return s.remember(tx, d.IdempotencyKey, a.ID)
 	})
 	return a, err
+}
+
+// approvalToDecide returns an approval on which the caller may decide, and its task. It sets c.Role to
+// the caller's present role.
+func (s *Store) approvalToDecide(ctx context.Context, tx Tx, c *Caller, taskID, id string,
+	key IdempotencyKey) (a Approval, task Task, err error) {
+	// The caller may have been demoted or removed while the request was under way.
+	if err := s.roleNow(ctx, tx, c); err != nil {
+		return a, task, err
+	}
+	if c.Role == "" && !c.operator {
+		return a, task, Errorf(Forbidden, "you are not in this organization")
+	}
+	task, w, err := s.visibleTask(ctx, tx, *c, taskID)
+	if err != nil {
+		return a, task, err
+	}
+	// The result is not used: the same decision again changes nothing anyway. findResult
+	// returns an error if the key belongs to a different decision.
+	if _, err := s.findResult(ctx, tx, key); err != nil {
+		return a, task, err
+	}
+	a, err = s.findApproval(ctx, tx, *c, task, id)
+	if IsKind(err, NotFound) && w.UserID != c.UserID && !c.Role.May(DecideApprovals) {
+		return a, task, forbidden(a) // a caller without the right does not learn which ids exist
+	}
+	if err == nil && !a.MayDecide {
+		err = forbidden(a)
+	}
+	return a, task, err
 }
 
 // decidedAlready returns the Conflict for a decision on an approval that waits no more.

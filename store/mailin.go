@@ -111,21 +111,27 @@ func (s *Store) ReceiveEmails(ctx context.Context, emails []NewEmail, raw []byte
 			n.Turn.workspace = s.look(ctx, *n.Turn)
 		}
 	}
-	err = s.write(ctx, func(tx Tx) error {
-		list, made = nil, nil
-		for _, n := range emails {
-			e, fresh, err := s.receiveEmail(ctx, tx, n, src, limits)
-			if err != nil {
-				return err
-			}
-			list, made = append(list, e), append(made, fresh)
-			if fresh {
-				tx.OnCommit(func() { s.counters.receive(e.Status) })
-			}
-		}
-		return nil
+	err = s.write(ctx, func(tx Tx) (err error) {
+		list, made, err = s.receiveEach(ctx, tx, emails, src, limits)
+		return err
 	})
 	return list, made, err
+}
+
+// receiveEach stores a mail for each of its workers, and counts the new mails after the commit.
+func (s *Store) receiveEach(ctx context.Context, tx Tx, emails []NewEmail, src source,
+	limits MailLimits) (list []Email, made []bool, err error) {
+	for _, n := range emails {
+		e, fresh, err := s.receiveEmail(ctx, tx, n, src, limits)
+		if err != nil {
+			return nil, nil, err
+		}
+		list, made = append(list, e), append(made, fresh)
+		if fresh {
+			tx.OnCommit(func() { s.counters.receive(e.Status) })
+		}
+	}
+	return list, made, nil
 }
 
 // receiveEmail stores a mail for one worker. If a mail with that message id has started a turn,

@@ -112,20 +112,30 @@ func (s *sheet) readRows(dec *json.Decoder) error {
 	}
 	for _, row := range s.rows {
 		for i, cell := range row {
-			switch c := cell.(type) {
-			case map[string]any:
-				f, ok := c["formula"].(string)
-				if !ok || len(c) != 1 || f == "" {
-					return errors.New(`a cell must be a text, a number, true, false, null or {"formula": "SUM(A2:A9)"}`)
-				}
-				// The element f of ECMA-376 holds a formula without "=".
-				row[i] = formula(strings.TrimPrefix(f, "="))
-			case []any:
-				return errors.New("a cell must not be a list")
+			read, err := readCell(cell)
+			if err != nil {
+				return err
 			}
+			row[i] = read
 		}
 	}
 	return nil
+}
+
+// readCell returns the value of a cell: a formula for an object, and any other value unchanged.
+func readCell(cell any) (any, error) {
+	switch c := cell.(type) {
+	case map[string]any:
+		f, ok := c["formula"].(string)
+		if !ok || len(c) != 1 || f == "" {
+			return nil, errors.New(`a cell must be a text, a number, true, false, null or {"formula": "SUM(A2:A9)"}`)
+		}
+		// The element f of ECMA-376 holds a formula without "=".
+		return formula(strings.TrimPrefix(f, "=")), nil
+	case []any:
+		return nil, errors.New("a cell must not be a list")
+	}
+	return cell, nil
 }
 
 // readCSV reads rows whose cells are separated by commas, semicolons or tabs.
