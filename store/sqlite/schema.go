@@ -215,18 +215,18 @@ func columnsOf(ctx context.Context, c *sql.DB, table string) (map[string]string,
 // with as little white space as possible. It returns at least one text. A migration declares
 // the same table with other comments, and a renamed table has its name in quotes.
 func plainSQL(script string) (statements []string) {
-	var b strings.Builder
+	b := make([]byte, 0, len(script))
 	end := func() {
-		if b.Len() > 0 {
-			statements = append(statements, b.String())
+		if len(b) > 0 {
+			statements = append(statements, string(b))
 		}
-		b.Reset()
+		b = b[:0]
 	}
 	last := func() byte {
-		if b.Len() == 0 {
+		if len(b) == 0 {
 			return '('
 		}
-		return b.String()[b.Len()-1]
+		return b[len(b)-1]
 	}
 	space := false
 	for i := 0; i < len(script); i++ {
@@ -244,19 +244,19 @@ func plainSQL(script string) (statements []string) {
 			end()
 			space = false
 		default:
-			if space && !strings.ContainsRune("(,", rune(last())) && !strings.ContainsRune("(),", rune(ch)) {
-				b.WriteByte(' ')
+			if space && strings.IndexByte("(,", last()) < 0 && strings.IndexByte("(),", ch) < 0 {
+				b = append(b, ' ')
 			}
 			space = false
 			if ch != '\'' {
-				b.WriteByte(ch)
+				b = append(b, ch)
 				continue
 			}
 			n := strings.IndexByte(script[i+1:], '\'') + 2 // a text literal is copied unchanged
 			if n < 2 {
 				n = len(script) - i
 			}
-			b.WriteString(script[i : i+n])
+			b = append(b, script[i:i+n]...)
 			i += n - 1
 		}
 	}
