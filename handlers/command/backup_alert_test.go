@@ -22,6 +22,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left
 func TestFailedBackupRaisesAnAlert(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
+	storetest.Embedded(t)
 	st := storetest.Open(t, store.Options{})
 	owner, _ := storetest.Caller(t, st, "Acme", "ann@example.com", store.RoleOwner)
 	_, err := st.AddAlertChannel(t.Context(), owner.Caller, store.NewAlertChannel{Email: "ann@example.com",

@@ -271,6 +271,7 @@ func TestEnvironmentEqualsFlags(t *testing.T) {
 
 func TestFoldersOfAllSorts(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	for name, dir := range map[string]string{
 		"long":             strings.Repeat("a-folder-with-a-rather-long-name/", 12),
 		"odd":              "a b/c%20d/e?f#g/'quoted'/ünïcode",

@@ -26,6 +26,7 @@ import (
 // recovers by itself.
 func TestProgramOnFullDisk(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	is := is.New(t)
 	dir := storetest.SmallDisk(t, "24m")
 	s := serve(t, dir)

@@ -17,6 +17,7 @@ import (
 // them.
 func TestStartAfterACrash(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	const wal, files = "journeyman.db-wal", "files"
 	for name, tt := range map[string]struct {
 		harm func(is *is.I, dir string)

@@ -137,7 +137,7 @@ func (c invocation) start(t testing.TB, args ...string) *program {
 	t.Helper()
 	line := slices.Concat(c.wrap, []string{programPath(t)}, args)
 	p := &program{cmd: exec.Command(line[0], line[1:]...), stdout: newPrinted(), stderr: newPrinted(), exited: make(chan struct{})}
-	p.cmd.Env, p.cmd.Dir, p.cmd.Stdin = programEnv(c.env...), c.dir, c.stdin
+	p.cmd.Env, p.cmd.Dir, p.cmd.Stdin = programEnv(slices.Concat(c.database(t, args), c.env)...), c.dir, c.stdin
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = p.stdout, p.stderr, c.files
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -148,6 +148,28 @@ func (c invocation) start(t testing.TB, args ...string) *program {
 	}()
 	t.Cleanup(p.kill)
 	return p
+}
+
+// database returns the environment that names the database of the data folder in args, if the databases
+// of tests are on a server.
+func (c invocation) database(t testing.TB, args []string) []string {
+	t.Helper()
+	data := ""
+	if i := slices.Index(args, "--data"); i >= 0 && i+1 < len(args) {
+		data = args[i+1]
+	} else if len(args) > 0 && args[0] == "run" {
+		data = "data" // the default
+	}
+	if !storetest.OnServer() || data == "" {
+		return nil
+	}
+	if !filepath.IsAbs(data) {
+		data = filepath.Join(c.dir, data)
+	}
+	if _, err := os.Stat(filepath.Join(data, databaseName)); err == nil {
+		return nil // of an older program, for example
+	}
+	return []string{"JOURNEYMAN_DATABASE=" + storetest.NewDatabase(t, data)}
 }
 
 // run runs the program to its end.
@@ -236,6 +258,7 @@ const testKey = "jm_live_the_key_of_the_tests"
 // password.
 func firstDatabase(t testing.TB) []byte {
 	t.Helper()
+	storetest.Embedded(t)
 	firstStart.Do(func() {
 		s := invocation{}.serve(t, "", testKey, serveArgs(filepath.Join(scratch, "first"))...)
 		s.stop(t)
@@ -270,6 +293,9 @@ func beginFolder(t testing.TB, data string) {
 	t.Helper()
 	if list, err := os.ReadDir(data); err != nil || len(list) > 0 {
 		return // the program creates the folder, or has used it
+	}
+	if storetest.OnServer() {
+		return // the copy of a database takes as long as a first start
 	}
 	if err := os.WriteFile(filepath.Join(data, databaseName), firstDatabase(t), 0o600); err != nil {
 		t.Fatal(err)

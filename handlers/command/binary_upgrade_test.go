@@ -89,6 +89,7 @@ printf '\%03o' | dd of="$4/journeyman.db" bs=1 seek=63 conv=notrunc 2>/dev/null
 
 func TestUpgradeOfAStoppedFolder(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	for name, tt := range map[string]struct {
 		lines   string // of the new program
 		version string // of the binary afterwards, "" for the old one
@@ -300,6 +301,7 @@ func TestUpgradeOfAService(t *testing.T) {
 func TestRollBackOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
+	storetest.Embedded(t)
 	in := install(t)
 	path := filepath.Join(in.data, databaseName)
 	aside := fmt.Sprintf("%s.v%d", path, store.NewestVersion())

@@ -134,6 +134,7 @@ func TestControlUnreachable(t *testing.T) {
 func TestControlBackup(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
+	storetest.Embedded(t)
 	st := storetest.Open(t, store.Options{})
 	client, _ := control(t, st, t.TempDir())
 	report, err := client.Backup(t.Context(), io.Discard)
@@ -159,6 +160,7 @@ func TestControlBackup(t *testing.T) {
 func TestControlBackupOfADamagedFolder(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
+	storetest.Embedded(t)
 	st := storetest.Open(t, store.Options{})
 	client, _ := control(t, st, t.TempDir())
 	f, err := os.OpenFile(filepath.Join(st.Dir(), "journeyman.db"), os.O_RDWR, 0)
@@ -187,6 +189,7 @@ func (b backupAdmin) Backup(_ context.Context, w io.Writer) (store.BackupReport,
 // command names the reason, and leaves no file behind.
 func TestBackupCommandFails(t *testing.T) {
 	t.Parallel()
+	storetest.Embedded(t)
 	full := errors.New("no space left\non device")
 	for name, tt := range map[string]struct {
 		backup backupAdmin

@@ -20,7 +20,8 @@ import (
 // programOn returns a program on a data folder.
 func programOn(t testing.TB, dir string) *command.Program {
 	t.Helper()
-	return &command.Program{Settings: command.Settings{Data: dir, Timezone: "UTC"}, Context: t.Context(),
+	return &command.Program{Settings: command.Settings{Data: dir, Timezone: "UTC",
+		Database: storetest.DatabaseOf(dir)}, Context: t.Context(),
 		Schema: storetest.Schema(t), Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}, Log: slog.New(slog.DiscardHandler)}
 }
 

@@ -21,6 +21,7 @@ import (
 func TestRestoreBesideBackupsFromTheFuture(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
+	storetest.Embedded(t)
 	st, dir := storetest.Open(t, store.Options{}), t.TempDir()
 	target, err := backup.NewTarget(backup.Storage{To: dir}, dir, os.Getenv)
 	is.NoErr(err)
