@@ -45,7 +45,7 @@ type Keeper struct {
 	every time.Duration  // 0 without an interval
 	cron  *cron.Schedule // nil without an expression
 
-	mu        sync.Mutex // guards what follows; held while runs are read or stored
+	mu        sync.Mutex // guards the fields below; held while runs are read or stored
 	runs      []store.BackupRun
 	running   bool
 	requested string // the user who requested a backup that has not begun; "" if there is no request

@@ -14,7 +14,7 @@ const (
 // A capture keeps the beginning and the end of the bytes that are written to it. Errors usually
 // stand at the end of a command's output, however long it is.
 type capture struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	head []byte
 	tail []byte // what follows head; its last keptTail bytes count
 	all  int64  // bytes written

@@ -53,7 +53,7 @@ func (l Limits) withDefaults() Limits {
 
 // usage is the size of a workspace. The first write counts it, later writes update it.
 type usage struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	known bool       // false until counted
 	files int
 	bytes int64

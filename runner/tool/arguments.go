@@ -12,9 +12,9 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// arguments are the arguments of one call. Methods read one argument by its name and
-// check its type and limits. They collect all problems, so that the model can mend them
-// all in its next call. Types are strict, null means absent, and unknown names are ignored.
+// arguments are the arguments of one call. Methods read one argument by its name and check its type
+// and limits. They collect all problems, so that the model can correct all of them in its next
+// call. Types are strict, null means absent, and unknown names are ignored.
 type arguments struct {
 	fields   map[string]json.RawMessage
 	within   string    // path of fields for messages, such as "items[2]."
@@ -36,7 +36,7 @@ func objectSchema(properties string, required ...string) json.RawMessage {
 func parse(input json.RawMessage) *arguments {
 	a := &arguments{problems: new([]string)}
 	input = bytes.TrimSpace(input)
-	// Some models send nothing, or null, to a tool without required arguments.
+	// Some models send no arguments, or null, to a tool without required arguments.
 	if len(input) == 0 || string(input) == "null" {
 		return a
 	}

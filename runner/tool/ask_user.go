@@ -39,8 +39,8 @@ without and the user alone knows or decides.`,
 	}
 }
 
-// Run returns an *Error that says why the question was not asked. The runner calls it only
-// for a question that it does not put to a person.
+// Run returns an *Error with the reason why the question was not asked. The runner calls Run only
+// for a question that it does not ask.
 func (askUser) Run(_ context.Context, _ Host, input json.RawMessage) (json.RawMessage, error) {
 	if err := CheckQuestion(input); err != nil {
 		return nil, err

@@ -31,8 +31,8 @@ func Filters() map[string]sandbox.Filter {
 		pptxFilter: officeFilter(office.Pptx), docxWriter: office.WriteDocx, xlsxWriter: office.WriteXlsx}
 }
 
-// officeFilter makes a filter of a reader of office documents. The reader can ask whether
-// its time is up. It then returns the text so far, before the sandbox kills the process.
+// officeFilter makes a filter of a reader of office documents. The reader can check whether its
+// time is over. It then returns the text so far, before the sandbox kills the process.
 func officeFilter(read func(document []byte, expired func() bool) ([]byte, error)) sandbox.Filter {
 	expired := func() bool { return sandbox.ProcessTime() > sandbox.FilterTime }
 	return func(document []byte) ([]byte, error) { return read(document, expired) }
@@ -78,7 +78,8 @@ func isDocument(mediaType string) bool { return documentKindOf(mediaType).filter
 func (d Documents) document(ctx context.Context, mediaType string, document []byte) (string, error) {
 	kind := documentKindOf(mediaType)
 	text, err := d.pool.Run(ctx, kind.filter, document)
-	// A FilterError is the document's fault. Any other error is this machine's, and ends the turn.
+	// A FilterError is caused by the document. Any other error is caused by this machine, and ends
+	// the turn.
 	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
 		return "", Errorf("the %s has no text that can be read: %s", kind.name, fe.Message)
 	}

@@ -107,7 +107,7 @@ func (e *editing) parse(input json.RawMessage) error {
 		switch {
 		case len(x.old) == 0:
 			return Errorf("%s must not be empty; to write a whole file, use write_file", x.name)
-		// Refused, because a model that reads of success believes that the file has changed.
+		// This is refused, because after a success the model would believe that the file has changed.
 		case bytes.Equal(x.old, x.new):
 			return Errorf("%s and new are the same, so nothing would change", x.name)
 		}
@@ -124,7 +124,7 @@ func (e *editing) apply(data []byte) ([]byte, error) {
 	// Each edit works on the result of the one before.
 	e.before, e.after, e.count, e.loose = data, data, 0, nil
 	for _, x := range e.edits {
-		// First the line ends: a text with LF is not found in a file with CRLF.
+		// The line ends come first, because a text with LF is not found in a file with CRLF.
 		x.matchLineEnds(e.after)
 		if err := e.replace(x); err != nil {
 			return nil, err

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// The bounds of a page. People do not reach them in writing, and a page within them
-// takes little time and memory. A page beyond them loses its layout but keeps its words.
+// The limits of a page. Pages written by people stay within them, and such pages take little time
+// and memory. A page beyond them loses its layout but keeps its words.
 const (
 	maxTokens    = 150_000 // tags and texts
 	maxNodes     = 50_000  // of the parsed page, without what nobody reads

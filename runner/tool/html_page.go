@@ -80,7 +80,7 @@ func decoded(body []byte, contentType string) (string, error) {
 func (out *pageText) readHTML(text string, at *url.URL) {
 	doc, err := parseHTML(text)
 	if err != nil {
-		// The words of the source are better than no answer.
+		// The words of the source are used, because they are better than no answer.
 		out.Title, out.Content = wordsOfSource(text)
 		return
 	}
@@ -111,7 +111,7 @@ func (out *pageText) readHTML(text string, at *url.URL) {
 		}
 	}
 	if len(linesOf(main)) < len(linesOf(doc))/50 {
-		main = doc // under 2 % of the text: the search has found a wrong part
+		main = doc // the article has under 2 % of the text, so the search has found the wrong part
 	}
 	out.Content = markdown(main, at.String())
 }

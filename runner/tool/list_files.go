@@ -80,7 +80,7 @@ func (l *fileList) visit(e sandbox.Entry) error {
 	case e.Mode.IsDir() && !deepest:
 		return nil // the paths of its files show it
 	case e.Mode.IsDir():
-		// Its contents are too deep for the list, so the folder stands for them.
+		// The contents are too deep for the list, so only the folder is listed.
 		if l.glob.matches(below) {
 			l.add(e.Path + "/")
 		}

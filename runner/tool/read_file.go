@@ -43,7 +43,7 @@ without line numbers. Very long lines are cut: limit 1 shows more of one.`,
 type lineRange struct {
 	path     string
 	first    int  // number of the first line to show
-	limit    int  // most lines to show
+	limit    int  // greatest number of lines to show
 	numbered bool // the number of each line stands before it
 
 	text  strings.Builder
@@ -103,7 +103,7 @@ func refuseBinary(path, mediaType string, size int64) error {
 // requested lines that fit.
 func (x *lineRange) fill(ctx context.Context, t *textFile) error {
 	most := maxLine
-	// A call for one line is the way to see more of a line that was cut.
+	// A call for one line shows more of a line that was cut.
 	if x.limit == 1 {
 		most = maxContent
 	}

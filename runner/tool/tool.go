@@ -1,9 +1,9 @@
 // Package tool holds the tools by which a worker acts. Each tool has a file of its own, and
 // All lists them.
 //
-// It may import sandbox, office and diff, and no other package of ours. A tool asks a Host for
-// what it needs of its turn. A tool never trusts its arguments: a model wrote them, and a hostile
-// document may have misled the model.
+// Of this module it may import only sandbox, office and diff. A tool gets the data of its turn from
+// a Host. A tool never trusts its arguments: a model wrote them, and a hostile document may have
+// misled the model.
 package tool
 
 import (
@@ -93,8 +93,8 @@ type File struct {
 // An Error is a failure that the model can act on. It becomes the result of the call.
 type Error struct{ Message string }
 
-// All returns the tools that need nothing but a Host and a reader of documents. Models see the
-// tools in this order. A new tool has its own file, and a place in this list.
+// All returns the tools that need only a Host and a reader of documents. Models see the tools in
+// this order. A new tool has its own file, and a place in this list.
 func All(docs Documents) []Tool {
 	return []Tool{
 		readFile{docs}, writeFile{docs}, editFile{}, listFiles{}, searchFiles{}, viewImage{}, publishFile{},

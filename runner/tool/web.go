@@ -101,7 +101,7 @@ func get(client *http.Client, req *http.Request) (*page, error) {
 		return nil, webError(req.Context(), req.URL, err)
 	}
 	defer res.Body.Close()
-	// The text of an error page is not the page that the model asked for.
+	// An error page is not the page that the model requested.
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		return nil, Errorf("%s answered %d %s", res.Request.URL.Host, res.StatusCode, http.StatusText(res.StatusCode))
 	}
@@ -122,7 +122,7 @@ func webError(ctx context.Context, u *url.URL, err error) error {
 	var certificate *tls.CertificateVerificationError
 	var timeout interface{ Timeout() bool }
 	switch {
-	// The order matters: an error may match several cases, and the first says most.
+	// The order matters: an error may match several cases, and the first one is the most specific.
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &known):

@@ -90,7 +90,7 @@ func (t webFetch) Run(ctx context.Context, host Host, input json.RawMessage) (js
 	if err != nil {
 		return nil, err
 	}
-	// Added only after the page was read: a failed page is no source.
+	// The source is added only after the page was read, because a failed page is not a source.
 	host.AddSource(f.URL, f.Title)
 	return result(f)
 }

@@ -66,7 +66,7 @@ type Dispatcher struct {
 	close   context.CancelFunc
 	running sync.WaitGroup // the goroutine that looks, and one for each taken slot
 
-	mu        sync.Mutex           // guards what follows
+	mu        sync.Mutex           // guards the fields below
 	endpoints map[string]*endpoint // by worker: those that have deliveries to make
 	working   queue
 	failing   queue

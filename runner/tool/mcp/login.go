@@ -49,7 +49,7 @@ func loginOf(resource string, cfg *oauth2.Config, t *oauth2.Token) *login {
 
 // A keychain holds the login of one server.
 type keychain struct {
-	mu     sync.Mutex // guards what follows; held while a login is read, renewed or replaced
+	mu     sync.Mutex // guards the fields below; held while a login is read, renewed or replaced
 	loaded bool       // login is known; otherwise the store must be read
 	login  *login     // nil without one
 	needed bool       // the server has refused the login, or a request without one

@@ -31,7 +31,7 @@ type server struct {
 
 	inUse sync.RWMutex // held for reading during a call; see retire
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	retired   bool       // the configuration does not have it any more: it connects no more
 	live      *session   // nil or ended if there is no connection
 	dialing   *dial      // nil unless an attempt is under way

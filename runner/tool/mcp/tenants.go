@@ -23,7 +23,7 @@ const (
 
 // tenants are the connections of one server with different secrets.
 type tenants struct {
-	mu sync.Mutex                    // guards what follows
+	mu sync.Mutex                    // guards the fields below
 	by map[[sha256.Size]byte]*tenant // by hash of the names and values of the secrets
 }
 
