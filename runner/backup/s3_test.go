@@ -51,7 +51,7 @@ func (n noise) VerifyArchive(_ context.Context, r io.Reader, _ store.BackupRepor
 		_, read := io.ReadFull(r, got[:size])
 		switch {
 		case read != nil && size > 0 || !bytes.Equal(want[:size], got[:size]):
-			return errors.New("the archive is another one")
+			return errors.New("the archive differs from the written one")
 		case err != nil:
 			return nil //nolint:nilerr // the end
 		}

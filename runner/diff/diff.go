@@ -1,6 +1,6 @@
 // Package diff compares two texts line by line.
 //
-// It is pure: tools show its result to a model, and pages show it to a person.
+// Its functions are pure. Tools show the result to a model, and pages show it to users.
 package diff
 
 import "slices"
@@ -40,8 +40,8 @@ func myers(a, b []string) []Change {
 	if len(a) == 0 && len(b) == 0 {
 		return nil
 	}
-	// A path goes through a grid: x lines of a and y lines of b are done. Diagonal k holds the
-	// points with x - y = k. reached[most+1+k] is the largest x on it so far.
+	// A path leads through a grid: at (x, y), x lines of a and y lines of b are consumed. Diagonal
+	// k holds the points with x - y = k. reached[most+1+k] is the largest x reached on diagonal k.
 	most := min(len(a)+len(b), maxDistance)
 	reached := make([]int, 2*most+3)
 	var trace [][]int

@@ -14,7 +14,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// benchStore opens a store on the real clock with that many schedules that are not due.
+// benchStore opens a store on the real clock with n schedules that are not due.
 func benchStore(b *testing.B, n int) (*store.Store, store.Caller) {
 	b.Helper()
 	st := storetest.Open(b, store.Options{QueueLimit: 1_000_000})
@@ -55,7 +55,7 @@ func startReal(b *testing.B, st *store.Store) *schedule.Scheduler {
 	return s
 }
 
-// BenchmarkStart starts a scheduler where there are 100,000 schedules.
+// BenchmarkStart starts a scheduler on a store with 100,000 schedules.
 func BenchmarkStart(b *testing.B) {
 	st, _ := benchStore(b, 100_000)
 	var before, after runtime.MemStats
@@ -75,8 +75,8 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(float64(int64(after.HeapInuse)-int64(before.HeapInuse))/1024, "heap-KiB")
 }
 
-// BenchmarkThousandAtOnce has 1,000 schedules due in the same millisecond, among
-// 100,000 that are not. lag is from then until a task's row was written.
+// BenchmarkThousandAtOnce makes 1,000 of 101,000 schedules due in the same millisecond. lag is the
+// time from then until a task's row was written.
 func BenchmarkThousandAtOnce(b *testing.B) {
 	st, owner := benchStore(b, 100_000)
 	var workers []string

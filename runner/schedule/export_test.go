@@ -1,4 +1,4 @@
 package schedule
 
-// Prune does at once what the scheduler does every ten minutes.
+// Prune runs the periodic deletion of old rows immediately.
 func (s *Scheduler) Prune() { s.prune() }

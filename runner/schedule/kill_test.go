@@ -24,13 +24,13 @@ import (
 var killSeed = flag.Uint64("kill-seed", 0, "seed of TestKilledAroundDueTimes, as a failure prints it; 0 for another each time")
 
 const (
-	childData  = "SCHEDULE_TEST_DATA"  // set in the process that is killed: its data folder
-	childStart = "SCHEDULE_TEST_START" // and what its clock shows first, Unix milliseconds
+	childData  = "SCHEDULE_TEST_DATA"  // set in the child process only: its data folder
+	childStart = "SCHEDULE_TEST_START" // the first time of the child's clock, in Unix milliseconds
 )
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childData); dir != "" {
-		if err := beKilled(dir, os.Getenv(childStart)); err != nil {
+		if err := runChild(dir, os.Getenv(childStart)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -38,9 +38,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beKilled runs a scheduler with a clock of its own that goes faster than time, and
-// prints each moment at which all that was due has fired. It goes on for ever.
-func beKilled(dir, start string) error {
+// runChild runs a scheduler whose clock runs faster than real time, until the parent kills it. It
+// prints each time at which all due schedules have fired.
+func runChild(dir, start string) error {
 	ms, err := strconv.ParseInt(start, 10, 64)
 	if err != nil {
 		return err
@@ -72,22 +72,22 @@ func beKilled(dir, start string) error {
 		if err != nil {
 			return err
 		}
-		if ok && at.After(clock.Now()) && st.Queued() == 0 { // else one fires, or waits for the task of its last run
+		if ok && at.After(clock.Now()) && st.Queued() == 0 { // otherwise a schedule is firing, or waits for its previous task
 			fmt.Println(clock.Now().UnixMilli())
 			clock.Advance(500 * time.Millisecond)
 		}
 	}
 }
 
-// A kept schedule is one whose firings the test knows: at the start and then every
-// so often, or once.
+// A kept schedule has due times that the test can compute: first, and then every interval, or only
+// once.
 type kept struct {
 	input string
 	first time.Time
 	every time.Duration // 0 for once
 }
 
-// keep makes the schedules that TestKilledAroundDueTimes watches.
+// keep creates the schedules of TestKilledAroundDueTimes.
 func keep(f *fixture) (list []kept) {
 	for i, seconds := range []float64{1, 1, 1, 2, 3.5, 7, 60} {
 		input := fmt.Sprintf("every %d", i)
@@ -104,9 +104,8 @@ func keep(f *fixture) (list []kept) {
 	return list
 }
 
-// TestKilledAroundDueTimes kills a scheduler at any moment, again and again. No due
-// time is lost and none fires twice; what came due while nothing ran fires once at
-// the next start.
+// TestKilledAroundDueTimes kills a scheduler repeatedly at random moments. No due time may be lost
+// or fire twice. Due times that passed while no process ran fire once, at the next start.
 func TestKilledAroundDueTimes(t *testing.T) {
 	t.Parallel()
 	seed := *killSeed
@@ -127,7 +126,7 @@ func TestKilledAroundDueTimes(t *testing.T) {
 	var downs []down
 	for range storetest.Rounds(50, 5) {
 		settled := runAndKill(t, f.Dir(), now, random)
-		now = settled.Add(500 * time.Millisecond) // it may have gone there
+		now = settled.Add(500 * time.Millisecond) // the clock may have reached this time before the kill
 		if random.IntN(2) == 0 {
 			now = now.Add(time.Duration(random.IntN(90_000)) * time.Millisecond)
 		}
@@ -137,12 +136,12 @@ func TestKilledAroundDueTimes(t *testing.T) {
 	check(t, f.Dir(), list, downs, end)
 }
 
-// A down is when nothing ran for sure: from the last moment at which nothing was due
-// any more to the next start.
+// A down is a period without a running process: from the last time at which nothing was due until
+// the next start.
 type down struct{ from, to time.Time }
 
-// runAndKill runs a scheduler for a moment and returns when it was last done with all
-// that was due.
+// runAndKill runs a scheduler briefly and kills it. It returns the last time at which all due
+// schedules had fired.
 func runAndKill(t *testing.T, dir string, start time.Time, random *rand.Rand) (settled time.Time) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -171,7 +170,7 @@ func runAndKill(t *testing.T, dir string, start time.Time, random *rand.Rand) (s
 	for lines.Scan() {
 		last = lines.Text()
 	}
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // the error says that the process was killed
 	ms, err := strconv.ParseInt(last, 10, 64)
 	if err != nil {
 		t.Fatalf("%q: %v", last, err)
@@ -179,11 +178,11 @@ func runAndKill(t *testing.T, dir string, start time.Time, random *rand.Rand) (s
 	return time.UnixMilli(ms).UTC()
 }
 
-// check compares the tasks that there are with the due times.
+// check compares the existing tasks with the due times.
 func check(t *testing.T, dir string, list []kept, downs []down, end time.Time) {
 	t.Helper()
 	storetest.Sound(t, dir)
-	tasks := map[string][]time.Time{} // by input, when they were made
+	tasks := map[string][]time.Time{} // creation times by input
 	st, err := store.Open(t.Context(), dir, storetest.Schema(t), store.Options{Database: storetest.DatabaseOf(dir)})
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +206,7 @@ func check(t *testing.T, dir string, list []kept, downs []down, end time.Time) {
 	}
 	due, missed, total := 0, 0, 0
 	for _, k := range list {
-		slots := map[int64]int{} // due times, by number
+		slots := map[int64]int{} // number of firings, by the number of the due time
 		for _, at := range tasks[k.input] {
 			slots[k.slot(at)]++
 			total++
@@ -227,7 +226,7 @@ func check(t *testing.T, dir string, list []kept, downs []down, end time.Time) {
 			}
 		}
 		for n := range slots {
-			if k.at(n).After(end.Add(500 * time.Millisecond)) { // it may have run on a little
+			if k.at(n).After(end.Add(500 * time.Millisecond)) { // the process may have run a little longer
 				t.Errorf("%s: fired at %v, which was not due", k.input, k.at(n))
 			}
 		}
@@ -238,7 +237,7 @@ func check(t *testing.T, dir string, list []kept, downs []down, end time.Time) {
 	}
 }
 
-// slot returns the number of the last due time until t.
+// slot returns the number of the last due time before or at t.
 func (k kept) slot(t time.Time) int64 {
 	if k.every == 0 {
 		return 0
@@ -248,8 +247,8 @@ func (k kept) slot(t time.Time) int64 {
 
 func (k kept) at(n int64) time.Time { return k.first.Add(time.Duration(n) * k.every) }
 
-// excused reports whether due time n passed while nothing ran, and another after it,
-// which the start ran for both.
+// excused reports whether due time n and the next one passed while no process ran. The next start
+// fires once for both.
 func (k kept) excused(n int64, downs []down) bool {
 	for _, d := range downs {
 		if k.every > 0 && k.at(n).After(d.from) && !k.at(n+1).After(d.to) {

@@ -1,14 +1,14 @@
 package schedule
 
-// measure measures the size of the data folder, for the page of the server's state.
+// measure measures the size of the data folder for the server's status page.
 func (s *Scheduler) measure() {
 	if err := s.cfg.Store.MeasureStorage(s.ctx); err != nil {
-		s.complain("measure the data folder", err)
+		s.logError("measure the data folder", err)
 	}
 }
 
-// prunes returns the functions that delete old rows, by the kind of the rows. Each call deletes a
-// batch and returns its size.
+// prunes returns the functions that delete old rows, by kind of row. Each call deletes one batch
+// and returns the number of deleted rows.
 func (s *Scheduler) prunes() map[string]func() (int64, error) {
 	st, ctx := s.cfg.Store, s.ctx
 	prunes := map[string]func() (int64, error){
@@ -34,8 +34,8 @@ func (s *Scheduler) prunes() map[string]func() (int64, error) {
 	return prunes
 }
 
-// prune deletes old rows, a batch at a time, then old tasks, and returns the space to the disk. It
-// stops where maintenance begins.
+// prune deletes old rows in batches, then old tasks, and returns free pages to the file system. It
+// stops when maintenance begins.
 func (s *Scheduler) prune() {
 	if s.paused() {
 		return
@@ -50,21 +50,22 @@ func (s *Scheduler) prune() {
 		}
 		if err != nil {
 			// The other prunes still run.
-			s.complain("prune "+what, err)
+			s.logError("prune "+what, err)
 		}
 	}
-	// Last, because the first time it may take long. It makes its own batches.
+	// Prune tasks last, because the first run may take long. PruneTasks splits its work into
+	// batches.
 	if _, err := s.cfg.Store.PruneTasks(s.ctx, s.cfg.KeepTasks); err != nil {
-		s.complain("prune tasks", err)
+		s.logError("prune tasks", err)
 	}
 	p, err := s.cfg.Store.EndPruning(s.ctx, tasks, deliveries)
 	if err != nil {
-		s.complain("return the space of the database", err)
+		s.logError("return the space of the database", err)
 	}
 	if p.Tasks+p.Deliveries+p.Returned > 0 {
 		s.cfg.Log.Info("pruned", "tasks", p.Tasks, "deliveries", p.Deliveries, "bytes returned", p.Returned)
 	}
 	if p.Returned > 0 {
-		s.measure() // the sizes of before are far off now
+		s.measure() // the measured sizes are no longer valid
 	}
 }

@@ -1,9 +1,9 @@
-// Package schedule starts the turns of due schedules and deletes old rows. Only the database
-// knows the due schedules: this package looks every second, and the store starts each schedule's
-// turn in one transaction. A crash loses nothing.
+// Package schedule starts the turns of due schedules and deletes old rows. The due schedules exist
+// only in the database: this package polls it every second, and the store starts each schedule's
+// turn in one transaction. A crash therefore loses nothing.
 //
-// It may import store only. It does not compute when a schedule is due, and never runs
-// a turn: it tells its owner that turns were queued.
+// It may import store only. It does not compute due times and never runs a turn. It calls
+// Config.Fired after turns were queued.
 package schedule
 
 import (
@@ -29,37 +29,38 @@ type Config struct {
 	Fired    func()        // called after turns were queued; must not block
 	KeepMail time.Duration // age at which mail is deleted; 0: never
 
-	KeepTasks      time.Duration // age at which ended tasks are deleted; 0: never, unless their worker says so
+	KeepTasks      time.Duration // age at which ended tasks are deleted; 0: never, unless their worker sets an age
 	KeepDeliveries time.Duration // age at which webhook executions are deleted; 0: never
 	KeepAudit      time.Duration // age at which entries of the audit log are deleted; 0: never
 
 	ClockSet func() // called after the clock was set back; must not block; may be nil
 
-	Jobs []Job // further work; they run one beside another, each once at a time
+	Jobs []Job // additional periodic work; different jobs run concurrently, each at most once at a time
 
-	// Clock counts the time that passes, whatever is done to the machine's clock. nil: the real
-	// one, whose times carry a monotonic reading.
+	// Clock measures elapsed time, which changes of the machine's clock do not affect. nil: the
+	// real clock, whose times have a monotonic reading.
 	Clock clockwork.Clock
 
-	// Now is the clock of the store: the time of day, which can jump. nil: that of Clock.
+	// Now returns the wall clock time, as the store uses it, which can jump. nil: the time of
+	// Clock.
 	Now func() time.Time
 }
 
-// A Job is work that the scheduler repeats for another package.
+// A Job is a function that the scheduler calls periodically for another package.
 type Job struct {
-	Every time.Duration         // between the end of one run and the next
+	Every time.Duration         // pause between the end of one run and the start of the next
 	Run   func(context.Context) // ctx ends when the scheduler stops
 }
 
 const (
-	tick       = time.Second      // pause between two looks
-	idle       = 10 * time.Second // longer than a tick: the next tick wakes the loop
+	tick       = time.Second      // pause between two polls
+	idle       = 10 * time.Second // longer than a tick, so that the tick wakes the loop
 	batch      = 500              // schedules in one round
-	concurrent = 32               // transactions under way, which the store commits together
+	concurrent = 32               // concurrent transactions, which the store commits together
 	retryPause = time.Minute      // for a schedule whose turn could not be started
-	leastJump  = time.Minute      // of the clock that counts as one; less is drift
+	leastJump  = time.Minute      // smallest jump of the clock that is handled; less counts as drift
 	pruneEvery = 10 * time.Minute // pause between two prunings
-	checkEvery = 24 * time.Hour   // pause between two looks for damage in the whole database
+	checkEvery = 24 * time.Hour   // pause between two integrity checks of the whole database
 	pruneBatch = 250              // rows in one transaction; few, because mails are large
 
 	keepAlerts = 30 * 24 * time.Hour // age at which messages of alerts are deleted
@@ -71,17 +72,17 @@ const (
 type Scheduler struct {
 	cfg   Config
 	jobs  gocron.Scheduler
-	wake  chan struct{} // of size 1: two wakes before a round are one
+	wake  chan struct{} // capacity 1: two wakes before a round count as one
 	ctx   context.Context
 	stop  context.CancelFunc
 	loop  sync.WaitGroup
-	begun time.Time    // with a monotonic reading: what passed counts from
-	alive atomic.Int64 // what passed returned in the last round
+	begun time.Time    // start of the time that passed returns; with a monotonic reading
+	alive atomic.Int64 // result of passed in the last round
 
 	// Owned by the loop.
-	turn int           // counts batches, so that each organization comes first in turn
-	wall time.Time     // the time of day in the last round
-	mono time.Duration // what passed returned then
+	turn int           // counts batches: the organization that comes first rotates
+	wall time.Time     // wall clock time of the last round
+	mono time.Duration // result of passed in the last round
 }
 
 // New creates a scheduler. It does nothing before Start.
@@ -103,8 +104,8 @@ func New(cfg Config) (*Scheduler, error) {
 	return s, nil
 }
 
-// Start begins to look for due schedules. A schedule that came due while no process ran
-// starts one turn, however often it came due.
+// Start begins to poll for due schedules. A schedule that became due while no process ran starts
+// one turn, even if it missed several due times.
 func (s *Scheduler) Start(ctx context.Context) error {
 	if err := s.realign(ctx); err != nil {
 		return err
@@ -115,7 +116,7 @@ func (s *Scheduler) Start(ctx context.Context) error {
 		more  []gocron.JobOption
 	}{
 		{tick, s.Wake, nil}, {pruneEvery, s.prune, nil},
-		// Also at the start, because a server that restarts every day must be checked, too.
+		// Check at the start, too: a server that restarts daily would otherwise never be checked.
 		{checkEvery, s.check, []gocron.JobOption{gocron.WithStartAt(gocron.WithStartImmediately())}},
 		{measureEvery, s.measure, []gocron.JobOption{gocron.WithStartAt(gocron.WithStartImmediately())}},
 	} {
@@ -142,13 +143,13 @@ func (s *Scheduler) Start(ctx context.Context) error {
 
 // Stop ends the scheduler. Due schedules stay due.
 func (s *Scheduler) Stop() error {
-	s.stop() // first, so that a prune under way ends early
+	s.stop() // first, so that a running prune ends early
 	err := s.jobs.Shutdown()
 	s.loop.Wait()
 	return err
 }
 
-// Wake makes the scheduler look at once, because a schedule was created or changed.
+// Wake makes the scheduler poll immediately, because a schedule was created or changed.
 func (s *Scheduler) Wake() {
 	select {
 	case s.wake <- struct{}{}:
@@ -156,18 +157,19 @@ func (s *Scheduler) Wake() {
 	}
 }
 
-// Alive reports whether the scheduler has looked within the last minute.
+// Alive reports whether the scheduler has polled within the last minute.
 func (s *Scheduler) Alive() bool { return s.passed()-time.Duration(s.alive.Load()) < time.Minute }
 
-// now returns the time of day, without the monotonic reading, which does not show jumps.
+// now returns the wall clock time. It removes the monotonic reading, which would hide jumps of the
+// clock.
 func (s *Scheduler) now() time.Time { return s.cfg.Now().Round(0) }
 
-// passed returns how much time has passed since New, whatever was done to the clock.
+// passed returns the elapsed time since New, which changes of the clock do not affect.
 func (s *Scheduler) passed() time.Duration { return s.cfg.Clock.Now().Sub(s.begun) }
 
-// A steadyClock shows the time of day as it would be if nobody had set the clock since begun.
-// gocron computes its next runs from times of day: after a jump back it would stand still until
-// the clock has caught up, and longer, because its timers run on.
+// A steadyClock shows the wall clock time as if nobody had set the clock since begun. gocron
+// computes its next runs from wall clock times: after the clock was set back, gocron would run
+// nothing until the clock has caught up.
 type steadyClock struct {
 	clockwork.Clock
 	begun time.Time
@@ -176,13 +178,13 @@ type steadyClock struct {
 // Now returns the time of begun plus the time that has passed since.
 func (c steadyClock) Now() time.Time { return c.begun.Round(0).Add(c.Clock.Now().Sub(c.begun)) }
 
-// Since returns how long ago a time of this clock was.
+// Since returns the duration from a time of this clock until now.
 func (c steadyClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Until returns how far ahead a time of this clock is.
+// Until returns the duration from now until a time of this clock.
 func (c steadyClock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
 
-// rounds looks at every tick, and between two ticks when a schedule is due there.
+// rounds runs a round at each tick, and between two ticks when a schedule is due.
 func (s *Scheduler) rounds() {
 	for {
 		timer := s.cfg.Clock.NewTimer(s.round())
@@ -201,37 +203,37 @@ func (s *Scheduler) rounds() {
 func (s *Scheduler) round() (wait time.Duration) {
 	s.alive.Store(int64(s.passed()))
 	if s.paused() {
-		return idle // due schedules and jumps of the clock wait for the end of the maintenance
+		return idle // due schedules and clock jumps wait until maintenance ends
 	}
-	s.noticeJump()
-	// Repeated until the queue is full or nothing is due: after an outage many schedules are due.
+	s.detectJump()
+	// Repeat until the queue is full or nothing is due: after an outage, many schedules are due.
 	for s.fireSome() {
 	}
 	at, ok, err := s.cfg.Store.NextScheduleAt(s.ctx)
 	if err != nil {
-		s.complain("look for schedules", err)
+		s.logError("look for schedules", err)
 	}
 	if wait = at.Sub(s.now()); ok && wait > 0 && wait < tick {
 		return wait
 	}
-	return idle // a due schedule that could not start waits for the next tick, which wakes the loop
+	return idle // a due schedule that could not start waits for the next tick
 }
 
-// noticeJump compares the time of day with the time that has passed since the last round.
-func (s *Scheduler) noticeJump() {
+// detectJump compares the wall clock with the time elapsed since the last round.
+func (s *Scheduler) detectJump() {
 	wall, mono := s.now(), s.passed()
 	jump := wall.Sub(s.wall) - (mono - s.mono)
 	switch {
 	case jump >= leastJump:
-		// Schedules that have come due meanwhile fire now, each once.
+		// Schedules that became due in the skipped time fire now, each once.
 		s.cfg.Log.Warn("the clock jumped ahead, or the machine slept", "by", jump, "is", wall.UTC())
 	case jump <= -leastJump:
 		s.cfg.Log.Warn("the clock was set back", "by", -jump, "is", wall.UTC())
-		// Times that were computed while the clock was ahead lie too far in the future now.
+		// Times that were computed while the clock was ahead are too far in the future now.
 		n, err := s.cfg.Store.ClockSetBack(s.ctx, -jump)
 		if err = errors.Join(err, s.realign(s.ctx)); err != nil {
-			s.complain("correct due times", err)
-			return // wall and mono stay: the next round sees the jump again
+			s.logError("correct due times", err)
+			return // wall and mono do not change, so that the next round detects the jump again
 		}
 		s.cfg.Log.Info("due times are corrected", "count", n)
 		if s.cfg.ClockSet != nil {
@@ -241,8 +243,8 @@ func (s *Scheduler) noticeJump() {
 	s.wall, s.mono = wall, mono
 }
 
-// realign corrects the next times of schedules that have become wrong. The cause is a change of
-// the default time zone, or a clock that was set back.
+// realign corrects the due times of schedules after the default time zone changed or the clock was
+// set back.
 func (s *Scheduler) realign(ctx context.Context) error {
 	n, err := s.cfg.Store.RealignSchedules(ctx)
 	if err != nil {
@@ -261,15 +263,15 @@ func (s *Scheduler) fireSome() (more bool) {
 	if limit <= 0 || s.ctx.Err() != nil {
 		return false
 	}
-	// In each batch the store begins with another organization, so that none waits forever.
+	// Each batch begins with another organization, so that none waits forever.
 	s.turn++
 	due, err := s.cfg.Store.DueSchedules(s.ctx, limit, s.turn)
 	if err != nil {
-		s.complain("look for due schedules", err)
+		s.logError("look for due schedules", err)
 		return false
 	}
 	settled := s.fireAll(due)
-	// One call suffices, because the runner claims every turn that is queued.
+	// One call is enough, because the runner claims all queued turns.
 	if settled {
 		s.cfg.Fired()
 	}
@@ -294,8 +296,8 @@ func (s *Scheduler) fireAll(due []store.DueSchedule) bool {
 	return settled.Load()
 }
 
-// fire starts one schedule, and reports whether it is no longer due. After a failure it
-// only delays this schedule.
+// fire starts one schedule, and reports whether it is no longer due. A failure delays only this
+// schedule.
 func (s *Scheduler) fire(d store.DueSchedule) bool {
 	f, err := s.cfg.Store.FireSchedule(s.ctx, d)
 	switch {
@@ -308,39 +310,39 @@ func (s *Scheduler) fire(d store.DueSchedule) bool {
 				"organization", d.OrganizationID)
 		}
 		return true
-	// A full queue and a stop are no failures of the schedule, so its time is not moved.
+	// A full queue or a stop is no failure of the schedule, so its due time does not change.
 	case store.IsKind(err, store.Busy), s.ctx.Err() != nil: // the schedule stays due
 	default:
-		s.complain("fire schedule "+d.ID, err)
+		s.logError("fire schedule "+d.ID, err)
 		if err := s.cfg.Store.DelaySchedule(s.ctx, d, retryPause); err != nil {
-			s.complain("put schedule "+d.ID+" off", err)
+			s.logError("put schedule "+d.ID+" off", err)
 		}
 	}
 	return false
 }
 
-// paused reports whether nothing may be changed now.
+// paused reports whether maintenance forbids changes now.
 func (s *Scheduler) paused() bool { return s.cfg.Store.Writable() != nil }
 
-// complain logs an error, unless the scheduler stops or maintenance has begun meanwhile.
-func (s *Scheduler) complain(doing string, err error) {
+// logError logs an error, unless the scheduler stops or maintenance has begun.
+func (s *Scheduler) logError(doing string, err error) {
 	if s.ctx.Err() == nil && !store.IsMaintenance(err) {
 		s.cfg.Log.Error(doing, "err", err)
 	}
 }
 
-// check looks for damage in the database, and for files that a killed process has left unfinished in
-// workspaces. The store remembers and logs damage that it finds.
+// check checks the database for damage, and deletes unfinished files of killed processes from
+// workspaces. The store records and logs the damage.
 func (s *Scheduler) check() {
 	if err := s.cfg.Store.CheckDatabase(s.ctx); err != nil {
-		s.complain("check the database", err)
+		s.logError("check the database", err)
 	}
 	if s.paused() {
-		return // the next check removes them
+		return // the next check deletes the files
 	}
 	n, err := s.cfg.Store.SweepWorkspaces(s.ctx, s.begun)
 	if err != nil {
-		s.complain("remove unfinished files", err)
+		s.logError("remove unfinished files", err)
 	}
 	if n > 0 {
 		s.cfg.Log.Info("unfinished files of a killed process are removed", "count", n)

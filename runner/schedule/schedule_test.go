@@ -25,8 +25,8 @@ var begin = time.Date(2026, 3, 31, 23, 59, 0, 0, time.UTC)
 type fixture struct {
 	*store.Store
 	t      testing.TB
-	clock  *clockwork.FakeClock // counts what passes
-	offset atomic.Int64         // of the time of day, in nanoseconds: a test sets the clock with it
+	clock  *clockwork.FakeClock // measures elapsed time
+	offset atomic.Int64         // added to the wall clock, in nanoseconds: set changes it
 	owner  store.Identity
 	worker store.Worker
 	fired  atomic.Int64
@@ -47,13 +47,13 @@ func newFixture(t testing.TB, opt store.Options) *fixture {
 	return f
 }
 
-// now is the time of day.
+// now returns the wall clock time.
 func (f *fixture) now() time.Time { return f.clock.Now().Add(time.Duration(f.offset.Load())) }
 
-// set sets the clock of the machine: no time passes.
+// set moves the wall clock; no time elapses.
 func (f *fixture) set(by time.Duration) { f.offset.Add(int64(by)) }
 
-// start starts a scheduler, which the end of the test stops.
+// start starts a scheduler. The test's cleanup stops it.
 func (f *fixture) start() *schedule.Scheduler {
 	f.t.Helper()
 	s, err := schedule.New(schedule.Config{Store: f.Store, Log: slog.New(slog.NewTextHandler(f.t.Output(), nil)),
@@ -72,8 +72,8 @@ func (f *fixture) start() *schedule.Scheduler {
 	return s
 }
 
-// schedule makes a schedule: of a further worker where the last one has as many as
-// a worker may have.
+// schedule creates a schedule. It creates a new worker when the last one has reached its limit of
+// schedules.
 func (f *fixture) schedule(input string, w store.When) store.Schedule {
 	f.t.Helper()
 	if f.made++; f.made%100 == 0 {
@@ -90,7 +90,7 @@ func (f *fixture) schedule(input string, w store.When) store.Schedule {
 	return sch
 }
 
-// turns runs turns as they come, and awaits that there have been n of them.
+// turns runs queued turns until n turns have run in total.
 func (f *fixture) turns(n int64) {
 	f.t.Helper()
 	storetest.Eventually(f.t, fmt.Sprintf("%d turns", n), func() bool {
@@ -103,9 +103,9 @@ func (f *fixture) turns(n int64) {
 	})
 }
 
-// runAll runs the turns that wait, and returns how many they were.
+// runAll runs the queued turns and returns their number.
 func runAll(ctx context.Context, st *store.Store) (n int64, err error) {
-	runner := fmt.Sprint("r", os.Getpid()) // what a killed process has claimed is another's
+	runner := fmt.Sprint("r", os.Getpid()) // turns that a killed process claimed belong to another runner
 	if err := st.StartRunner(ctx, runner, time.Hour); err != nil {
 		return 0, err
 	}
@@ -123,13 +123,13 @@ func runAll(ctx context.Context, st *store.Store) (n int64, err error) {
 	}
 }
 
-// queued awaits that n turns wait.
+// queued waits until n turns are in the queue.
 func (f *fixture) queued(n int64) {
 	f.t.Helper()
 	storetest.Eventually(f.t, fmt.Sprintf("%d waiting turns", n), func() bool { return f.Queued() == n })
 }
 
-// advance moves the clock when the scheduler waits for it: its loop and gocron's.
+// advance moves the clock after the scheduler's loop and gocron's loop wait for it.
 func (f *fixture) advance(d time.Duration) {
 	f.t.Helper()
 	if err := f.clock.BlockUntilContext(f.t.Context(), 3); err != nil {
@@ -166,11 +166,11 @@ func TestWakesForANewSchedule(t *testing.T) {
 	s := f.start()
 	f.schedule("now", store.When{Type: store.Delayed})
 	s.Wake()
-	f.turns(1) // the clock stands still
+	f.turns(1) // the clock does not move
 }
 
-// TestCatchesUpAfterASleep has the machine asleep for three days, while the program
-// runs and while it does not.
+// TestCatchesUpAfterASleep lets the machine sleep for three days, with and without a running
+// scheduler.
 func TestCatchesUpAfterASleep(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, store.Options{})
@@ -199,7 +199,7 @@ func TestClockSetBack(t *testing.T) {
 	f.advance(time.Hour) // 00:00 again
 	s.Wake()
 	f.advance(time.Hour)
-	f.turns(2)                 // and not three
+	f.turns(2)                 // the third is too early
 	f.set(30 * 24 * time.Hour) // a month ahead, by mistake
 	s.Wake()
 	f.turns(3)
@@ -214,8 +214,8 @@ func TestClockSetBack(t *testing.T) {
 	f.turns(4)
 }
 
-// TestJumpsOfTheClock sets the clock back and ahead while schedules run: their rhythm goes on at
-// once, also after the clock is right again, and the scheduler is alive all the time.
+// TestJumpsOfTheClock sets the clock back and ahead while schedules run. They continue at their
+// interval immediately, also after the clock is correct again, and Alive is always true.
 func TestJumpsOfTheClock(t *testing.T) {
 	t.Parallel()
 	for name, jump := range map[string]time.Duration{"an hour": time.Hour, "three days": 72 * time.Hour} {
@@ -254,7 +254,7 @@ func TestJumpsOfTheClock(t *testing.T) {
 			minute()
 			n++ // 90 s after it was made
 			minute()
-			f.set(2 * jump) // right again: everything is due, and each fires once
+			f.set(2 * jump) // correct again: all schedules are due, and each fires once
 			s.Wake()
 			n += 2
 			f.turns(n)
@@ -264,7 +264,7 @@ func TestJumpsOfTheClock(t *testing.T) {
 	}
 }
 
-// TestAlive is about what passes, and not about the time of day.
+// TestAlive checks that Alive depends on elapsed time, not on the wall clock.
 func TestAlive(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -273,19 +273,19 @@ func TestAlive(t *testing.T) {
 		Clock: f.clock, Now: f.now})
 	is.NoErr(err)
 	is.NoErr(s.Start(t.Context()))
-	is.NoErr(s.Stop()) // from here on it stands still
+	is.NoErr(s.Stop()) // it no longer runs rounds
 	is.True(s.Alive())
 	f.set(24 * time.Hour)
-	is.True(s.Alive()) // a jump ahead is told as a standstill
+	is.True(s.Alive()) // a jump ahead looks like a stopped scheduler
 	f.clock.Advance(59 * time.Second)
 	is.True(s.Alive())
 	f.set(-48 * time.Hour)
 	f.clock.Advance(2 * time.Second)
-	is.True(!s.Alive()) // a jump back hides a standstill
+	is.True(!s.Alive()) // a jump back hides a stopped scheduler
 }
 
-// TestQueueIsNotFlooded has more due than the queue takes: the rest follows as it
-// empties, and the other half of the queue stays free.
+// TestQueueIsNotFlooded makes more schedules due than the queue accepts. Schedules fill only half
+// of the queue, and the remaining ones follow when it has room.
 func TestQueueIsNotFlooded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -305,8 +305,8 @@ func TestQueueIsNotFlooded(t *testing.T) {
 	}
 }
 
-// TestOneTaskAtATime has a schedule come due twenty times while the task of its
-// first run waits: once that has run, all those times are one.
+// TestOneTaskAtATime lets a schedule become due twenty times while the task of its first run is
+// queued. After that task has run, the schedule fires once for all of them.
 func TestOneTaskAtATime(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -324,7 +324,7 @@ func TestOneTaskAtATime(t *testing.T) {
 	f.queued(1)
 	n, err = runAll(t.Context(), f.Store)
 	is.NoErr(err)
-	is.Equal(n, int64(1)) // for all the times that were missed
+	is.Equal(n, int64(1)) // one run for all missed due times
 	f.advance(500 * time.Millisecond)
 	f.queued(0) // not before its next time
 	f.advance(500 * time.Millisecond)
@@ -370,8 +370,8 @@ func TestPrunes(t *testing.T) {
 	})
 }
 
-// TestPrunesByAge moves the clock of a scheduler that does not run: its ticks of
-// months would take their time.
+// TestPrunesByAge moves the clock of a stopped scheduler: a running one would need too long for the
+// ticks of months.
 func TestPrunesByAge(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -18,15 +18,14 @@ import (
 )
 
 const (
-	alertSlots  = 16          // messages to webhooks that are sent at once
-	makeAlerts  = 32          // messages that are made together
-	alertLease  = time.Minute // more than an attempt takes
-	alertsPause = time.Minute // between two looks for messages, while the database is in trouble
-	alertAnswer = 200         // characters that are kept of an answer
+	alertSlots  = 16          // messages that are sent at the same time
+	makeAlerts  = 32          // messages created in one transaction
+	alertLease  = time.Minute // longer than an attempt can last
+	alertsPause = time.Minute // longest pause between two polls after database errors
+	alertAnswer = 200         // characters of a response that are stored
 )
 
-// runAlerts makes and sends the messages of alert channels, until no further attempt may
-// begin.
+// runAlerts creates and sends the messages of alert channels until the dispatcher stops.
 func (d *Dispatcher) runAlerts() {
 	pause := d.cfg.LookForAlerts
 	for {
@@ -46,26 +45,26 @@ func (d *Dispatcher) runAlerts() {
 		default:
 			d.cfg.Log.Error("send alerts", "err", err)
 		}
-		pause = nextLook(pause, d.cfg.LookForAlerts, err)
+		pause = nextPause(pause, d.cfg.LookForAlerts, err)
 	}
 }
 
-// nextLook returns the pause before the next look for messages. After each error it is twice as
-// long as before, because the database is in trouble. usual is the pause without an error.
-func nextLook(pause, usual time.Duration, err error) time.Duration {
+// nextPause returns the pause before the next poll for messages. Each database error doubles it.
+// usual is the pause after a success.
+func nextPause(pause, usual time.Duration, err error) time.Duration {
 	if err == nil {
 		return usual
 	}
 	return min(2*pause, alertsPause)
 }
 
-// sendDueAlerts begins to send the messages that are due. It does not wait for their end: a dead
-// endpoint must not hold up the others.
+// sendDueAlerts starts sending the due messages. It does not wait for the results, so that a dead
+// endpoint does not delay the others.
 func (d *Dispatcher) sendDueAlerts(ctx context.Context) error {
 	if d.cfg.Store.Writable() != nil {
-		return nil // in maintenance nothing is sent
+		return nil // nothing is sent during maintenance
 	}
-	// A read comes first: most looks find nothing and must cost no write.
+	// Read first: most polls find nothing and must not begin a write transaction.
 	at, ok, err := d.cfg.Store.AlertsDue(ctx)
 	if err != nil || !ok || at.After(d.now()) {
 		return err
@@ -90,12 +89,13 @@ func (d *Dispatcher) sendDueAlerts(ctx context.Context) error {
 	return err
 }
 
-// sendAlert makes one attempt at a message and stores its answer. last says that no other attempt
+// sendAlert makes one attempt to send a message and stores the response. last means that no retry
 // follows.
 func (d *Dispatcher) sendAlert(m store.AlertMessage, last bool) (store.AlertMessage, error) {
 	sent, answer, retry := d.postAlert(m)
 	if d.ctx.Err() != nil {
-		// The program stops: the endpoint has not failed. The message is due after its lease.
+		// The attempt was interrupted by Stop, so it does not count as a failure. The message is
+		// due again after its lease.
 		return m, errors.New("the service stops")
 	}
 	if m.Answer = answer; last {
@@ -115,7 +115,8 @@ func (d *Dispatcher) sendAlert(m store.AlertMessage, last bool) (store.AlertMess
 	return m, d.cfg.Store.EndAlertMessage(context.WithoutCancel(d.ctx), m, sent, answer, retry)
 }
 
-// postAlert sends a message. answer is for people, and retry is the time of another attempt.
+// postAlert sends a message. answer describes the response for users, and retry is the time of the
+// next attempt.
 func (d *Dispatcher) postAlert(m store.AlertMessage) (sent bool, answer string, retry time.Time) {
 	address, err := d.cfg.Store.AlertURL(m)
 	if err != nil {
@@ -132,7 +133,7 @@ func (d *Dispatcher) postAlert(m store.AlertMessage) (sent bool, answer string, 
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return false, "the URL is not valid", time.Time{} // the error would show the URL
+		return false, "the URL is not valid", time.Time{} // the error text would contain the secret URL
 	}
 	for name, value := range map[string]string{"Content-Type": "application/json", "User-Agent": d.cfg.UserAgent,
 		"Webhook-Id": m.ID, "Webhook-Timestamp": strconv.FormatInt(d.now().Unix(), 10)} {
@@ -151,8 +152,7 @@ func (d *Dispatcher) postAlert(m store.AlertMessage) (sent bool, answer string, 
 	return false, answer, d.retry(m.Attempts-1, resp)
 }
 
-// alertReply returns an endpoint's answer as one line: its status and the beginning of its
-// body.
+// alertReply returns an endpoint's response as one line: its status and the beginning of its body.
 func alertReply(status int, body string) string {
 	line := strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
 	body = strings.Map(func(r rune) rune {
@@ -167,22 +167,22 @@ func alertReply(status int, body string) string {
 	return line
 }
 
-// hideURL removes the parts of a webhook's URL from an endpoint's answer. Some servers repeat
-// the path, and everybody who knows it can write there.
+// hideURL removes the parts of a webhook's URL from an endpoint's response. Some servers echo the
+// path, which is a secret: whoever knows it can post to the channel.
 func hideURL(text string, u *url.URL) string {
 	text = strings.ReplaceAll(text, u.RequestURI(), hidden)
 	secrets := strings.FieldsFunc(u.Path+"/"+u.RawQuery, func(r rune) bool { return strings.ContainsRune("/&=", r) })
 	for _, secret := range secrets {
-		if len(secret) >= 8 { // shorter ones stand in harmless words
+		if len(secret) >= 8 { // shorter parts also occur in ordinary words
 			text = strings.ReplaceAll(text, secret, hidden)
 		}
 	}
 	return text
 }
 
-// TestAlert sends a test message through a channel, and returns it with the answer. A mail goes
-// to the outbox, whose row shows the result later. TestAlert returns a Busy error while too
-// many messages are sent by hand.
+// TestAlert sends a test message through a channel and returns the message with the response. A
+// mail goes to the outbox, whose row holds the result later. TestAlert returns a Busy error while
+// users send too many messages at the same time.
 func (d *Dispatcher) TestAlert(ctx context.Context, c store.Caller, channelID string) (store.AlertMessage, error) {
 	select {
 	case d.manual <- struct{}{}:

@@ -16,7 +16,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// alertHook adds a webhook for every topic.
+// alertHook adds a webhook channel for all topics.
 func (f *fixture) alertHook(url string) store.AlertChannel {
 	f.t.Helper()
 	a, err := f.AddAlertChannel(f.t.Context(), f.owner.Caller, store.NewAlertChannel{URL: url,
@@ -27,7 +27,7 @@ func (f *fixture) alertHook(url string) store.AlertChannel {
 	return a
 }
 
-// fail ends a turn of a new task in error.
+// fail creates a task whose turn ends with an error.
 func (f *fixture) fail(title string) (taskID string) {
 	f.t.Helper()
 	w, _, err := f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{Title: "A & B"}, store.IdempotencyKey{})
@@ -49,10 +49,10 @@ func (f *fixture) fail(title string) (taskID string) {
 	return claims[0].TaskID
 }
 
-// count returns how many requests came.
+// count returns the number of received requests.
 func (r *receiver) count() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.got) }
 
-// channel returns the only channel as its page shows it.
+// channel returns the only channel, as the store lists it.
 func (f *fixture) channel() store.AlertChannel {
 	f.t.Helper()
 	list, err := f.AlertChannels(f.t.Context(), f.owner.Caller)
@@ -62,8 +62,8 @@ func (f *fixture) channel() store.AlertChannel {
 	return list[0]
 }
 
-// TestAlertToASlackWebhook sends what Slack shows. The first attempt is refused by a server
-// that repeats the path, and the second arrives under the same id.
+// TestAlertToASlackWebhook checks the body that Slack shows. A server that echoes the path refuses
+// the first attempt. The second attempt has the same id.
 func TestAlertToASlackWebhook(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -96,7 +96,7 @@ func TestAlertToASlackWebhook(t *testing.T) {
 	is.Equal(r.count(), 2)
 	is.Equal(r.got[0].header.Get("Webhook-Id"), last.ID)
 	is.Equal(r.got[1].header.Get("Webhook-Id"), last.ID)
-	is.Equal(string(r.got[0].body), string(r.got[1].body)) // each attempt says the same
+	is.Equal(string(r.got[0].body), string(r.got[1].body)) // each attempt has the same body
 	var body view.Alert
 	is.NoErr(json.Unmarshal(r.got[1].body, &body))
 	is.Equal(body.Text, "*Acme*\n• The task <http://jm.test/tasks/"+taskID+"?organization="+f.owner.OrganizationID+
@@ -107,7 +107,8 @@ func TestAlertToASlackWebhook(t *testing.T) {
 	is.Equal(*body.Items[0].TaskID, taskID)
 }
 
-// TestAlertsAreGivenUp tries a dead endpoint for hours, and says so.
+// TestAlertsAreGivenUp checks that a dead endpoint is retried for hours, and that the channel then
+// shows the failure.
 func TestAlertsAreGivenUp(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -123,7 +124,7 @@ func TestAlertsAreGivenUp(t *testing.T) {
 				return last != nil && last.Attempts == attempt
 			}
 			pause := last.NextAttempt.Sub(f.clock.now())
-			return pause < 30*time.Second || pause > 2*time.Minute // not that of the lease
+			return pause < 30*time.Second || pause > 2*time.Minute // the pause is not the lease
 		})
 	}
 	last := f.channel().Last
@@ -131,7 +132,8 @@ func TestAlertsAreGivenUp(t *testing.T) {
 	is.Equal(last.Answer, "the endpoint refused the connection")
 }
 
-// TestAlertsAfterAKill sends a message again whose answer was not stored, under its id.
+// TestAlertsAfterAKill checks that a message without a stored response is sent again with the same
+// id.
 func TestAlertsAfterAKill(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -142,7 +144,7 @@ func TestAlertsAfterAKill(t *testing.T) {
 	f.clock.advance(time.Minute)
 	_, err := f.MakeAlertMessages(t.Context(), 1)
 	is.NoErr(err)
-	list, err := f.ClaimAlertMessages(t.Context(), 1, time.Minute) // by a process that dies here
+	list, err := f.ClaimAlertMessages(t.Context(), 1, time.Minute) // claimed by a process that crashes here
 	is.NoErr(err)
 	is.Equal(len(list), 1)
 	f.start()
@@ -153,7 +155,7 @@ func TestAlertsAfterAKill(t *testing.T) {
 	is.Equal(f.channel().Last.Attempts, int64(2))
 }
 
-// TestAlertTest sends a test message and returns the real answer.
+// TestAlertTest checks that a test message returns the endpoint's real response.
 func TestAlertTest(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -165,9 +167,9 @@ func TestAlertTest(t *testing.T) {
 	is.NoErr(err)
 	is.Equal(m.Answer, "403 Forbidden: invalid_token")
 	last := f.channel().Last
-	is.Equal(last.Status, "failed") // a test is not tried again
+	is.Equal(last.Status, "failed") // a test is not retried
 	is.Equal(last.Answer, m.Answer)
-	is.True(strings.Contains(string(r.got[0].body), `"type":"test"`)) // programs can tell
+	is.True(strings.Contains(string(r.got[0].body), `"type":"test"`)) // programs can recognize a test
 	_, err = f.hooks.TestAlert(t.Context(), f.owner.Caller, a.ID)
 	is.True(store.IsKind(err, store.Limited)) // a second test at once
 	other := f.owner.Caller

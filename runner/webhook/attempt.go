@@ -25,20 +25,20 @@ import (
 )
 
 const (
-	maxResponse   = 64 << 10    // bytes that are read of a response, so that its connection can be reused
-	drainTime     = time.Second // for reading them
+	maxResponse   = 64 << 10    // maximum bytes read from a response so that its connection can be reused
+	drainTime     = time.Second // time limit for reading them
 	maxRetryAfter = 24 * time.Hour
-	maxMessage    = 300 // bytes of an error's text
+	maxMessage    = 300 // maximum bytes of an error text
 )
 
-// retryPauses returns the pauses between the attempts at a delivery.
+// retryPauses returns the pauses between the attempts of a delivery.
 func retryPauses() []time.Duration {
 	return []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
 		10 * time.Hour}
 }
 
-// newClient creates the HTTP client of all attempts. It reuses connections. It does not
-// follow redirects, because they could lead the token to another server.
+// newClient creates the HTTP client for all attempts. It reuses connections. It does not follow
+// redirects, because they could lead the token to another server.
 func newClient(cfg Config) *http.Client {
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -56,7 +56,7 @@ func newClient(cfg Config) *http.Client {
 	}
 }
 
-// send makes one attempt at a delivery. The attempt says when to retry after a failure.
+// send makes one attempt at a delivery. After a failure, the result holds the time of the retry.
 func (d *Dispatcher) send(ctx context.Context, del store.Delivery, body []byte) store.Attempt {
 	ctx, span := d.traced(ctx, del)
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
@@ -76,7 +76,7 @@ func (d *Dispatcher) send(ctx context.Context, del store.Delivery, body []byte) 
 		if a.Success = resp.StatusCode/100 == 2; !a.Success {
 			a.ErrorMessage = refusal(resp.StatusCode)
 		}
-		start := &beginning{} // read after a failure, too: the body says why
+		start := &beginning{} // kept after a failure, too: the body may hold the reason
 		drain(resp.Body, start, cancel)
 		a.Response = keptResponse(resp, del.Webhook, start)
 	}
@@ -112,21 +112,21 @@ func (d *Dispatcher) request(ctx context.Context, del store.Delivery, body []byt
 	return req, nil
 }
 
-// traced begins the span of an attempt, if anything is traced.
+// traced begins the span of an attempt if tracing is on.
 func (d *Dispatcher) traced(ctx context.Context, del store.Delivery) (context.Context, *trace.Span) {
 	if d.cfg.Trace == nil || del.Test() {
 		return ctx, nil
 	}
 	_, t, _, err := d.cfg.Store.DeliverySubject(ctx, del)
 	if err != nil {
-		return ctx, nil // the delivery matters more than its span
+		return ctx, nil // deliver without a span rather than fail
 	}
 	return d.cfg.Trace.Delivery(ctx, trace.Turn{ID: t.ID, Task: t.TaskID, Worker: t.WorkerID,
 		Organization: t.OrganizationID, TriggeredBy: string(t.TriggeredBy), AcceptedAt: t.CreatedAt},
 		del.Type, del.Attempts+1)
 }
 
-// failure returns why an attempt has failed, in a word for traces; "" if it has not.
+// failure returns the error code of an attempt for its span, or "" after a success.
 func failure(a store.Attempt) string {
 	switch {
 	case a.Success:
@@ -150,25 +150,24 @@ func sign(secret, id, timestamp string, body []byte) (string, error) {
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)), nil
 }
 
-// drain reads the rest of a response, so that its connection can be reused. If the
-// response is long or slow, it ends the connection.
+// drain reads the rest of a response so that its connection can be reused. If the response is too
+// long or too slow, drain closes the connection.
 func drain(body io.ReadCloser, start io.Writer, cut context.CancelFunc) {
 	slow := time.AfterFunc(drainTime, cut)
 	defer slow.Stop()
-	_, _ = io.CopyN(start, body, maxResponse) // the status alone decides about success
+	_, _ = io.CopyN(start, body, maxResponse) // a read error does not matter: only the status decides about success
 	_ = body.Close()
 }
 
-// retry returns when to make the next attempt after a failure, the zero time for never. attempts
-// were made before the failed one. 410 Gone means that the endpoint does not want any further
-// attempt.
+// retry returns the time of the next attempt after a failure, or the zero time if there is none.
+// attempts is the number of attempts before the failed one. A 410 Gone response forbids retries.
 func (d *Dispatcher) retry(attempts int64, resp *http.Response) time.Time {
 	pauses := retryPauses()
 	if attempts >= int64(len(pauses)) || resp != nil && resp.StatusCode == http.StatusGone {
 		return time.Time{}
 	}
 	pause := pauses[max(attempts, 0)]
-	// Up to a tenth more or less, so that many failed deliveries do not return at once.
+	// Jitter of up to a tenth spreads the retries of deliveries that failed at the same time.
 	pause += time.Duration((rand.Float64() - 0.5) / 5 * float64(pause))
 	if resp != nil {
 		pause = max(pause, min(retryAfter(resp.Header.Get("Retry-After"), d.now()), maxRetryAfter))
@@ -187,7 +186,7 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// refusal returns the error text for a response that is no success.
+// refusal returns the error text for a response whose status is not 2xx.
 func refusal(status int) string {
 	text := strings.TrimSpace(fmt.Sprintf("the endpoint answered %d %s", status, http.StatusText(status)))
 	switch {
@@ -199,8 +198,8 @@ func refusal(status int) string {
 	return text
 }
 
-// explain returns the error text if there was no response. It shows neither the URL,
-// which may hold a password, nor addresses of the operator's own network.
+// explain returns the error text for an attempt without a response. The text contains neither the
+// URL, which may hold a password, nor addresses of the operator's private network.
 func (d *Dispatcher) explain(err error) string {
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
@@ -213,7 +212,7 @@ func (d *Dispatcher) explain(err error) string {
 	case errors.As(err, &dns):
 		return "the name of the host was not found"
 	case errors.As(err, &certificate):
-		return briefly("the certificate is not valid: " + certificate.Err.Error())
+		return truncate("the certificate is not valid: " + certificate.Err.Error())
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the endpoint refused the connection"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
@@ -227,8 +226,9 @@ func (d *Dispatcher) explain(err error) string {
 	if whole, ok := errors.AsType[*url.Error](err); ok {
 		err = whole.Err
 	}
-	return briefly("the endpoint could not be reached: " + err.Error())
+	return truncate("the endpoint could not be reached: " + err.Error())
 }
 
-// briefly returns the beginning of an error's text, which may quote a server's bytes.
-func briefly(text string) string { return strings.ToValidUTF8(sandbox.Cut(text, maxMessage), "") }
+// truncate returns the beginning of an error text as valid UTF-8, because the text may quote a
+// server's bytes.
+func truncate(text string) string { return strings.ToValidUTF8(sandbox.Cut(text, maxMessage), "") }

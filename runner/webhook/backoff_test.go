@@ -9,8 +9,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestAlertBackOff looks for alerts while the database fails and recovers: ever less often, at most
-// a minute apart, and as often as before afterwards.
+// TestAlertBackOff checks the pause between polls while the database fails: it grows to at most a
+// minute, and returns to its usual length after a success.
 func TestAlertBackOff(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -19,7 +19,7 @@ func TestAlertBackOff(t *testing.T) {
 	var pauses []time.Duration
 	pause := usual
 	for _, err := range append(slices.Repeat([]error{failed}, 9), nil, failed, nil, nil) {
-		pause = nextLook(pause, usual, err)
+		pause = nextPause(pause, usual, err)
 		pauses = append(pauses, pause)
 	}
 	const s = time.Second

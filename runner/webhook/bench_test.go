@@ -14,8 +14,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// BenchmarkDeliver delivers 10,000 turns that have ended to a receiver on this
-// machine, of one worker and of many.
+// BenchmarkDeliver delivers 10,000 ended turns of one worker, or of many workers, to a receiver on
+// this machine.
 func BenchmarkDeliver(b *testing.B) {
 	const deliveries = 10_000
 	for _, workers := range []int{1, 10, 1000} {
@@ -58,7 +58,7 @@ func BenchmarkDeliver(b *testing.B) {
 	}
 }
 
-// endMany ends n turns, equally many of each worker.
+// endMany ends n turns, the same number for each worker.
 func (f *fixture) endMany(workers []store.Worker, n int) {
 	f.t.Helper()
 	var group sync.WaitGroup

@@ -8,28 +8,29 @@ import (
 	"journeyman/store"
 )
 
-// batch is how many deliveries an endpoint may make before others get its slot.
+// batch is the number of deliveries that an endpoint may send before it must give up its slot.
 const batch = 32
 
-// An endpoint is a worker's webhook while it has deliveries to make.
+// An endpoint is a worker's webhook that has pending deliveries.
 type endpoint struct {
 	workerID string
-	busy     bool // it waits for a slot or has one, so no other slot may serve it
+	busy     bool // it waits for a slot or holds one, so no other slot may serve it
 	added    bool // a delivery was added after its slot read the due ones
 	failing  bool // its last attempt failed
 }
 
 // A queue holds the endpoints that wait for a slot, first come first served.
 type queue struct {
-	slots   int // attempts at once
+	slots   int // maximum concurrent attempts
 	taken   int // slots in use
 	waiting []*endpoint
 }
 
-// added is called after the commit of every new delivery, by the store's writer.
+// added makes a worker's new delivery due now. The store's writer calls it after each commit of a
+// delivery.
 func (d *Dispatcher) added(workerID string) { d.expect(workerID, d.now()) }
 
-// expect makes the worker's deliveries at the given time.
+// expect schedules the worker's deliveries for the given time.
 func (d *Dispatcher) expect(workerID string, due time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -41,8 +42,8 @@ func (d *Dispatcher) expect(workerID string, due time.Time) {
 	d.schedule(e, due)
 }
 
-// schedule puts an endpoint into its queue at the given time. One timer too many does
-// no harm: it finds nothing to send. d.mu is held.
+// schedule puts an endpoint into its queue at the given time. A superfluous timer does no harm: it
+// finds nothing to send. d.mu is held.
 func (d *Dispatcher) schedule(e *endpoint, due time.Time) {
 	wait := due.Sub(d.now())
 	switch {
@@ -51,12 +52,12 @@ func (d *Dispatcher) schedule(e *endpoint, due time.Time) {
 		e.added = true
 	case wait <= 0:
 		d.enqueue(e)
-	case wait <= lookEvery: // Look finds the deliveries that are due later before then
+	case wait <= lookEvery: // later deliveries get a timer when Look runs again
 		time.AfterFunc(wait, func() { d.expect(e.workerID, due) })
 	}
 }
 
-// enqueue has an endpoint served as soon as a slot is free. d.mu is held.
+// enqueue appends an endpoint to its queue and takes a free slot for it. d.mu is held.
 func (d *Dispatcher) enqueue(e *endpoint) {
 	q := &d.working
 	if e.failing {
@@ -64,7 +65,7 @@ func (d *Dispatcher) enqueue(e *endpoint) {
 	}
 	e.busy = true
 	q.waiting = append(q.waiting, e)
-	// Otherwise a running slot takes the endpoint when its own one is done.
+	// Otherwise a slot in use takes the endpoint when its current one is done.
 	if q.taken < q.slots {
 		q.taken++
 		d.running.Go(func() {
@@ -75,8 +76,8 @@ func (d *Dispatcher) enqueue(e *endpoint) {
 	}
 }
 
-// next takes the first endpoint out of a queue. It frees the caller's slot and
-// returns nil if none waits or the dispatcher stops.
+// next removes and returns the first endpoint of a queue. If the queue is empty or the dispatcher
+// stops, it frees the caller's slot and returns nil.
 func (d *Dispatcher) next(q *queue) *endpoint {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,13 +87,13 @@ func (d *Dispatcher) next(q *queue) *endpoint {
 	}
 	e := q.waiting[0]
 	q.waiting = q.waiting[1:]
-	e.added = false // deliveries that were added until now are read with the due ones
+	e.added = false // deliveries added until now are among those that the slot will read
 	return e
 }
 
-// serve makes a batch of an endpoint's deliveries and schedules the others.
+// serve sends a batch of an endpoint's deliveries and schedules the remaining ones.
 func (d *Dispatcher) serve(e *endpoint) {
-	full := d.cfg.Store.Room() != nil // an attempt is stored with its request and response
+	full := d.cfg.Store.Room() != nil // recording an attempt needs disk space for its request and response
 	failing, err := e.failing, error(nil)
 	if !full {
 		failing, err = d.deliver(e)
@@ -109,11 +110,11 @@ func (d *Dispatcher) serve(e *endpoint) {
 		if d.ctx.Err() == nil {
 			d.cfg.Log.Error("deliver", "worker", e.workerID, "err", err)
 		}
-		due, more = d.now().Add(lookEvery), true // the database fails, so the next try waits
+		due, more = d.now().Add(lookEvery), true // wait before the next try, because the database fails
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	// Under the lock: a delivery that is added now either sets added or schedules.
+	// Under the lock: a delivery added now either sets e.added or schedules the endpoint.
 	e.busy, e.failing = false, failing
 	if e.added && err == nil {
 		if more = true; !full {
@@ -127,23 +128,23 @@ func (d *Dispatcher) serve(e *endpoint) {
 	}
 }
 
-// deliver makes the due deliveries of an endpoint one after the other, up to a batch
-// and until one fails. failing reports whether the endpoint's last attempt failed.
+// deliver sends the due deliveries of an endpoint one after the other. It ends after a batch or
+// after the first failure. failing reports whether the endpoint's last attempt failed.
 func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 	failing = e.failing
 	due, err := d.cfg.Store.DueDeliveries(d.ctx, e.workerID, batch)
 	if err != nil || len(due) == 0 {
 		return failing, err
 	}
-	// The next attempt is made while the last one is recorded, because the commit waits for the
+	// The commit of one attempt overlaps with the next attempt, because the commit waits for the
 	// disk.
-	recorded := make(chan error, 1) // always holds, or will hold, the result of the last one
+	recorded := make(chan error, 1) // receives exactly one result per attempt, beginning with a nil
 	recorded <- nil
 	defer func() { err = errors.Join(err, <-recorded) }()
 	for _, del := range due {
-		// A person may have changed or removed the webhook since the batch was read.
+		// A user may have changed or removed the webhook since the batch was read.
 		if d.cfg.Store.Writable() != nil {
-			return failing, nil // in maintenance nothing is sent
+			return failing, nil // nothing is sent during maintenance
 		}
 		del, ok, err := d.cfg.Store.CurrentDelivery(d.ctx, del)
 		if err != nil || d.begins.Err() != nil {
@@ -154,7 +155,7 @@ func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 		}
 		a := d.attempt(del)
 		if d.ctx.Err() != nil {
-			return failing, nil // the program stops: the endpoint has not failed
+			return failing, nil // Stop interrupted the attempt: this is no failure of the endpoint
 		}
 		d.logAttempt(del, a)
 		if err := <-recorded; err != nil {
@@ -162,7 +163,8 @@ func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 			return failing, err
 		}
 		go func() {
-			_, err := d.cfg.Store.RecordAttempt(context.WithoutCancel(d.ctx), del, a) // it was made: Stop is no reason
+			// The attempt was made, so Stop must not prevent its record.
+			_, err := d.cfg.Store.RecordAttempt(context.WithoutCancel(d.ctx), del, a)
 			recorded <- err
 		}()
 		if failing = !a.Success; failing {
@@ -172,8 +174,8 @@ func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 	return failing, nil
 }
 
-// attempt makes the body of a delivery and sends it. A body that cannot be made
-// counts as a failed attempt, so that the delivery does not hold up the next one.
+// attempt builds the body of a delivery and sends it. A body that cannot be built counts as a
+// failed attempt, so that it does not block the next delivery.
 func (d *Dispatcher) attempt(del store.Delivery) store.Attempt {
 	body, err := d.views.Delivery(d.ctx, del)
 	if err == nil {

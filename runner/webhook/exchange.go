@@ -12,10 +12,10 @@ import (
 	"journeyman/store"
 )
 
-// How many bytes of an attempt are kept for the webhook's owner to read.
+// Limits, in bytes, of the request and response that are stored for the webhook's owner.
 const (
-	keptHead = 4 << 10 // of the headers of a request or a response
-	keptBody = 8 << 10 // of a body
+	keptHead = 4 << 10 // for the headers of a request or a response
+	keptBody = 8 << 10 // for a body
 )
 
 // A beginning is an io.Writer that keeps the first bytes and counts all of them.
@@ -24,23 +24,23 @@ type beginning struct {
 	size int
 }
 
-// Write never fails. It keeps more than is shown later, so that hide finds a secret at
-// the end of the shown part as a whole.
+// Write never fails. It keeps more bytes than are shown later, so that hide also finds a secret
+// that crosses the end of the shown part.
 func (k *beginning) Write(b []byte) (int, error) {
 	k.text = append(k.text, b[:min(len(b), keptBody+keptHead-len(k.text))]...)
 	k.size += len(b)
 	return len(b), nil
 }
 
-// keptRequest returns a request as its owner may read it later. It hides the token,
-// because others could pass for this program with it.
+// keptRequest returns the text of a request for the webhook's owner. It hides the token, because
+// others could use it to impersonate this server.
 func keptRequest(req *http.Request, w store.Webhook, body []byte) string {
 	start := &beginning{}
 	_, _ = start.Write(body)
 	return kept(fmt.Sprintf("POST %s HTTP/1.1\nHost: %s\n", req.URL.RequestURI(), req.URL.Host), req.Header, start, w)
 }
 
-// keptResponse returns a response in the same form.
+// keptResponse returns the text of a response in the same form.
 func keptResponse(resp *http.Response, w store.Webhook, start *beginning) string {
 	return kept(resp.Proto+" "+resp.Status+"\n", resp.Header, start, w)
 }
@@ -48,7 +48,7 @@ func keptResponse(resp *http.Response, w store.Webhook, start *beginning) string
 // hidden replaces a secret.
 const hidden = "(hidden)"
 
-// kept returns the beginning of an HTTP message, in the form of HTTP.
+// kept returns the beginning of an HTTP message in the HTTP/1.1 format.
 func kept(first string, header http.Header, start *beginning, w store.Webhook) string {
 	head := &strings.Builder{}
 	head.WriteString(first)
@@ -72,7 +72,7 @@ func kept(first string, header http.Header, start *beginning, w store.Webhook) s
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\x00", "?")
 }
 
-// beginningOf returns at most the first n bytes of a text, and "" if they are no text.
+// beginningOf returns at most the first n bytes of a text, or "" if they are not valid text.
 func beginningOf(text string, n int) string {
 	if text = sandbox.Cut(text, n); !utf8.ValidString(text) {
 		return ""

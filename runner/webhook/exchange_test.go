@@ -12,7 +12,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// exchange sends one delivery to an endpoint and returns what is kept of it.
+// exchange sends one delivery to an endpoint and returns the stored request and response.
 func exchange(t *testing.T, answer http.HandlerFunc) (request, response, token, secret string) {
 	t.Helper()
 	f := newFixture(t)

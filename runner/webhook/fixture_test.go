@@ -20,7 +20,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A fixture is a dispatcher on a store with workers whose turns end at once.
+// A fixture is a dispatcher with a store, whose turns the test ends by itself.
 type fixture struct {
 	*store.Store
 	t     testing.TB
@@ -30,7 +30,7 @@ type fixture struct {
 	cfg   webhook.Config
 }
 
-// A clock is the real one, moved by the test.
+// A clock shows the real time plus an offset that the test sets.
 type clock struct {
 	mu   sync.Mutex
 	skew time.Duration
@@ -71,14 +71,14 @@ func (f *fixture) start() {
 	f.t.Cleanup(f.stop)
 }
 
-// stop cuts off what is under way.
+// stop stops the dispatcher and interrupts its attempts.
 func (f *fixture) stop() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	f.hooks.Stop(ctx)
 }
 
-// worker makes a worker whose webhook is url.
+// worker creates a worker whose webhook is url.
 func (f *fixture) worker(url string) store.Worker {
 	f.t.Helper()
 	w, _, err := f.CreateWorker(f.t.Context(), f.owner.Caller, store.NewWorker{}, store.IdempotencyKey{})
@@ -136,7 +136,7 @@ func (f *fixture) page(w store.Worker) []store.Execution {
 	return page
 }
 
-// idle waits until nothing is due.
+// idle waits until no delivery of a worker is due.
 func (f *fixture) idle(w store.Worker) {
 	f.t.Helper()
 	storetest.Eventually(f.t, "nothing to be due", func() bool {
@@ -145,7 +145,7 @@ func (f *fixture) idle(w store.Worker) {
 	})
 }
 
-// A receiver is an endpoint that keeps what it got.
+// A receiver is an endpoint that records its requests.
 type receiver struct {
 	*httptest.Server
 	mu  sync.Mutex
@@ -157,11 +157,10 @@ type received struct {
 	body   []byte
 	at     time.Time
 	input  string
-	from   string // the other end of the connection
+	from   string // the client's address of the connection
 }
 
-// receive serves handle over TLS, or over plain HTTP where that is nil: it then
-// answers 200.
+// receive serves handle over TLS. If handle is nil, it serves plain HTTP and answers 200.
 func (f *fixture) receive(handle http.HandlerFunc) *receiver {
 	f.t.Helper()
 	r := &receiver{}
@@ -209,7 +208,7 @@ func answering(status int, headers ...string) http.HandlerFunc {
 	}
 }
 
-// hanging does not answer before the client has given up.
+// hanging answers only after the client has given up.
 func hanging(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }
 
 // resetting closes the connection without an answer.

@@ -6,19 +6,19 @@ import (
 	"journeyman/store"
 )
 
-// Manual serves the requests of people about a worker's webhook: to set its URL, to test
-// it, and to repeat a delivery. Only the worker's creator may make them.
+// Manual carries out a user's requests for a worker's webhook: setting its URL, testing it, and
+// repeating a delivery. Only the worker's creator may make them.
 type Manual struct {
 	Store  *store.Store
 	Sender interface {
-		// CheckURL returns an error, for the author of the URL, if no webhook can have it.
+		// CheckURL returns an error for the user if the URL is not allowed for a webhook.
 		CheckURL(url string) error
-		// Send makes one attempt at a delivery now and returns its row.
+		// Send makes one attempt at a delivery immediately and returns its row.
 		Send(ctx context.Context, d store.Delivery) (store.Execution, error)
 	}
 }
 
-// Check returns an error for people if a webhook cannot have that address.
+// Check returns an error for the user if the URL is not allowed for a webhook.
 func (m Manual) Check(url string) error { return m.Sender.CheckURL(url) }
 
 // Set configures the webhook of a worker.
@@ -29,8 +29,8 @@ func (m Manual) Set(ctx context.Context, c store.Caller, workerID, url string) (
 	return m.Store.SetWebhook(ctx, c, workerID, url)
 }
 
-// Test sends a sample and returns the row of the attempt. For a repeated request it
-// returns the row of the first one, and true.
+// Test sends a sample delivery and returns the row of the attempt. If the idempotency key was used
+// before, it returns the row of the first request, and true.
 func (m Manual) Test(ctx context.Context, c store.Caller, workerID string, key store.IdempotencyKey) (
 	e store.Execution, replayed bool, err error) {
 	return m.send(ctx, c, workerID, key, func() (store.Delivery, error) {
@@ -38,7 +38,7 @@ func (m Manual) Test(ctx context.Context, c store.Caller, workerID string, key s
 	})
 }
 
-// Redeliver sends the delivery of an earlier attempt again, and returns what Test does.
+// Redeliver sends the delivery of an earlier attempt again. Its results are those of Test.
 func (m Manual) Redeliver(ctx context.Context, c store.Caller, workerID, executionID string, key store.IdempotencyKey) (
 	e store.Execution, replayed bool, err error) {
 	return m.send(ctx, c, workerID, key, func() (store.Delivery, error) {
@@ -46,8 +46,8 @@ func (m Manual) Redeliver(ctx context.Context, c store.Caller, workerID, executi
 	})
 }
 
-// send returns the row that an earlier request with the same key has made, if there is
-// one. Otherwise it sends the delivery and remembers the row under the key.
+// send returns the row of an earlier request with the same key, if there is one. Otherwise it sends
+// the delivery and stores the row's id under the key.
 func (m Manual) send(ctx context.Context, c store.Caller, workerID string, key store.IdempotencyKey,
 	delivery func() (store.Delivery, error)) (
 	e store.Execution, replayed bool, err error) {
@@ -64,7 +64,8 @@ func (m Manual) send(ctx context.Context, c store.Caller, workerID string, key s
 		return e, false, err
 	}
 	if e, err = m.Sender.Send(ctx, d); err == nil {
-		// As the attempt itself: without it, a repeated request sends twice.
+		// Store the key even during maintenance or after a disconnect, as for the attempt itself.
+		// Otherwise a repeated request would send twice.
 		err = m.Store.Remember(store.DuringMaintenance(context.WithoutCancel(ctx)), key, e.ID)
 	}
 	return e, false, err

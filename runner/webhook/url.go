@@ -10,15 +10,15 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// maxURL is the most characters of a webhook's URL.
+// maxURL is the maximum length of a webhook's URL in characters.
 const maxURL = 2048
 
 // CheckURL calls the function CheckURL with the dispatcher's dialer.
 func (d *Dispatcher) CheckURL(text string) error { return CheckURL(d.cfg.Dialer, text) }
 
-// CheckURL returns an error, for the author of the URL, if it cannot be a webhook's URL.
-// It must begin with https, and dialer must not refuse its host. If dialer allows private
-// addresses, the URL may also use http for this machine.
+// CheckURL returns an error for the user if text is not allowed as a webhook's URL. It must begin
+// with https, and dialer must not refuse its host. If dialer allows private addresses, the URL may
+// also use http for this machine.
 func CheckURL(dialer sandbox.Dialer, text string) error {
 	if utf8.RuneCountInString(text) > maxURL {
 		return errors.New("must have at most 2048 characters")

@@ -1,13 +1,13 @@
-// Package webhook sends the deliveries that the store holds. The deliveries of one
-// worker go to its endpoint one after the other, in the order in which their turns
-// ended. A delivery that fails waits for its retry and does not hold up the others.
-// Endpoints do not wait for one another. Those whose last attempt failed share slots
-// of their own, so that dead endpoints cannot take every slot.
+// Package webhook sends the pending deliveries in the store. The deliveries of one worker go to its
+// endpoint one after the other, in the order in which their turns ended. A delivery that fails
+// waits for its retry and does not hold up the others. Endpoints do not wait for one another.
+// Endpoints whose last attempt failed share separate slots, so that dead endpoints cannot occupy
+// all slots.
 //
-// It also sends the messages of an organization's alerts that go to webhooks.
+// It also sends the alert messages of organizations to their webhook channels.
 //
-// It may import store, view, trace and sandbox. Only the database knows the due deliveries: a
-// crash loses no delivery, and at worst repeats an attempt that was not recorded.
+// It may import store, view, trace and sandbox. The due deliveries exist only in the database. A
+// crash therefore loses no delivery; at worst an attempt that was not recorded is repeated.
 package webhook
 
 import (
@@ -32,23 +32,23 @@ import (
 type Config struct {
 	Store     *store.Store
 	Log       *slog.Logger
-	BaseURL   string // of the addresses in bodies, without a slash at the end
+	BaseURL   string // prefix of the URLs in bodies, without a trailing slash
 	UserAgent string
 	Dialer    sandbox.Dialer   // the zero value reaches public addresses only
 	RootCAs   *x509.CertPool   // trusted certificate authorities; nil: the system's
 	Timeout   time.Duration    // of one attempt; 0: 10 s
 	Now       func() time.Time // the clock of the store; nil: time.Now
 
-	Trace *trace.Tracer // traces nothing if nil
+	Trace *trace.Tracer // nil: no tracing
 
-	LookForAlerts time.Duration // pause between two looks; 0: 500 ms
+	LookForAlerts time.Duration // pause between two polls; 0: 500 ms
 }
 
 const (
-	workingSlots = 128              // attempts at once at endpoints that work
-	failingSlots = 32               // attempts at once at endpoints whose last attempt failed
-	manualSlots  = 16               // attempts at once that a person asked for
-	roomPause    = 5 * time.Second  // between two looks for room on a full disk
+	workingSlots = 128              // concurrent attempts at working endpoints
+	failingSlots = 32               // concurrent attempts at endpoints whose last attempt failed
+	manualSlots  = 16               // concurrent attempts that users requested
+	roomPause    = 5 * time.Second  // pause between two checks of a full disk
 	lookEvery    = 30 * time.Second // how often Look runs by itself
 )
 
@@ -57,7 +57,7 @@ type Dispatcher struct {
 	cfg    Config
 	views  view.Builder
 	client *http.Client
-	manual chan struct{} // holds a token for each attempt that a person asked for
+	manual chan struct{} // holds a token for each attempt that a user requested
 	alerts chan struct{} // holds a token for each alert that is being sent
 
 	ctx     context.Context // of every attempt; cancel interrupts them
@@ -72,7 +72,7 @@ type Dispatcher struct {
 	failing   queue
 }
 
-// New creates a dispatcher. Before Start it only serves Send.
+// New creates a dispatcher. Before Start, it sends nothing except by Send.
 func New(cfg Config) *Dispatcher {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 10 * time.Second
@@ -84,13 +84,13 @@ func New(cfg Config) *Dispatcher {
 	d := &Dispatcher{cfg: cfg, views: view.New(cfg.Store, cfg.BaseURL), client: newClient(cfg),
 		manual: make(chan struct{}, manualSlots), alerts: make(chan struct{}, alertSlots),
 		endpoints: map[string]*endpoint{}, working: queue{slots: workingSlots}, failing: queue{slots: failingSlots}}
-	// Attempts that are under way when maintenance begins are recorded in it.
+	// Attempts that are in progress when maintenance begins are recorded during maintenance.
 	d.ctx, d.cancel = context.WithCancel(store.DuringMaintenance(context.Background()))
 	d.begins, d.close = context.WithCancel(d.ctx)
 	return d
 }
 
-// Start begins to send deliveries, first those that an earlier process has left.
+// Start begins to send deliveries, beginning with those that an earlier process did not send.
 func (d *Dispatcher) Start(ctx context.Context) error {
 	d.cfg.Store.OnDelivery(d.added)
 	if err := d.Look(ctx); err != nil {
@@ -102,11 +102,11 @@ func (d *Dispatcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop lets no further attempt begin, and waits for those under way until ctx ends.
-// It then interrupts them. The remaining deliveries are sent after the next start.
+// Stop prevents new attempts and waits for the current ones until ctx ends. It then interrupts
+// them. The remaining deliveries are sent after the next start.
 func (d *Dispatcher) Stop(ctx context.Context) {
 	d.mu.Lock()
-	d.close() // under the lock: after it no slot can be taken, so Wait misses none
+	d.close() // under the lock: no slot can be taken afterwards, so Wait misses none
 	d.mu.Unlock()
 	done := make(chan struct{})
 	go func() { d.running.Wait(); close(done) }() // ends soon after cancel, as the attempts do
@@ -123,9 +123,9 @@ func (d *Dispatcher) Stop(ctx context.Context) {
 // wall clock's time, and it can jump.
 func (d *Dispatcher) now() time.Time { return d.cfg.Now().Round(0) }
 
-// Look reads from the database which workers have deliveries to make, and when. It also runs
-// every 30 seconds: no event reports that a clock was set, and a delivery that is due later
-// than that has no timer.
+// Look reads from the database which workers have pending deliveries, and when they are due. It
+// also runs every 30 seconds: no event reports that a clock was set, and a delivery that is due
+// later than that has no timer.
 func (d *Dispatcher) Look(ctx context.Context) error {
 	for after := ""; ; {
 		workerID, due, ok, err := d.cfg.Store.NextDelivery(ctx, after)
@@ -152,13 +152,13 @@ func (d *Dispatcher) lookOften() {
 	}
 }
 
-// Send makes one attempt at a delivery now, because a person asked for it, and returns the row
-// with its result. It returns a Busy error while too many such attempts are under way.
+// Send makes one attempt at a delivery at a user's request, and returns the row with its result. It
+// returns a Busy error while too many such attempts are in progress.
 func (d *Dispatcher) Send(ctx context.Context, del store.Delivery) (store.Execution, error) {
 	select {
 	case d.manual <- struct{}{}:
 		defer func() { <-d.manual }()
-	default: // not queued: the person's request would only time out
+	default: // refused, not queued: the user's request would only time out
 		return store.Execution{}, store.Errorf(store.Busy, "too many deliveries are being sent by hand")
 	}
 	body, err := d.views.Delivery(ctx, del)
@@ -171,12 +171,12 @@ func (d *Dispatcher) Send(ctx context.Context, del store.Delivery) (store.Execut
 	}
 	d.logAttempt(del, a)
 	a.Manual, a.Retry = true, time.Time{}
-	// The attempt was made: it is recorded even if the person has gone, or maintenance has begun.
+	// Record the attempt even if the user has disconnected or maintenance has begun.
 	return d.cfg.Store.RecordAttempt(store.DuringMaintenance(context.WithoutCancel(ctx)), del, a)
 }
 
-// logAttempt logs an attempt at a delivery, and whether another follows. The
-// endpoint's answer is not logged: it stands in the list of executions.
+// logAttempt logs an attempt at a delivery and the time of its retry. It does not log the
+// endpoint's response, which the list of executions holds.
 func (d *Dispatcher) logAttempt(del store.Delivery, a store.Attempt) {
 	attrs := []any{"delivery", del.ID, "type", del.Type, "worker", del.WorkerID, "attempt", del.Attempts + 1,
 		"status", a.ResponseStatus, "took", a.Duration}

@@ -58,7 +58,7 @@ func TestDelivers(t *testing.T) {
 		is.Equal(header.Get("User-Agent"), "Journeyman/test")
 		is.Equal(header.Get("X-Service-Token"), h.Token)
 		id, timestamp := header.Get("webhook-id"), header.Get("webhook-timestamp")
-		is.True(strings.Contains(string(got[i].body), `"id":"`+id+`"`)) // the body's id
+		is.True(strings.Contains(string(got[i].body), `"id":"`+id+`"`)) // the body has another id
 		ids[id] = true
 		is.Equal(header.Get("webhook-signature"), signature(t, h.SigningSecret, id, timestamp, got[i].body))
 		unix, err := strconv.ParseInt(timestamp, 10, 64)
@@ -70,7 +70,8 @@ func TestDelivers(t *testing.T) {
 	f.idle(w)
 }
 
-// signature computes the signature of the specification independently.
+// signature computes the expected signature from the specification, independently of the code under
+// test.
 func signature(t *testing.T, secret, id, timestamp string, body []byte) string {
 	t.Helper()
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
@@ -82,7 +83,7 @@ func signature(t *testing.T, secret, id, timestamp string, body []byte) string {
 	return "v1," + base64.StdEncoding.EncodeToString(m.Sum(nil))
 }
 
-// TestFailures tries an endpoint for each way to fail, and some that only seem to fail.
+// TestFailures tests one endpoint for each kind of failure, and some unusual successes.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	closed := func(f *fixture) string {
@@ -133,7 +134,7 @@ func TestFailures(t *testing.T) {
 			is := is.New(t)
 			f := newFixture(t)
 			f.cfg.Timeout = 5 * time.Second
-			if name == "hang" { // it ends by time alone; the others may take some on a busy machine
+			if name == "hang" { // this attempt ends by its timeout; the others may be slow on a busy machine
 				f.cfg.Timeout = 500 * time.Millisecond
 			}
 			w := f.worker(tt.url(f))
@@ -158,8 +159,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// certified serves with a certificate that ends then, from an issuer that is
-// trusted or not.
+// certified returns the URL of a server whose certificate expires at until. trusted says whether
+// the issuer is trusted.
 func (f *fixture) certified(until time.Time, trusted bool) string {
 	f.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -190,7 +191,7 @@ func (f *fixture) certified(until time.Time, trusted bool) string {
 	return "https://" + ln.Addr().String()
 }
 
-// rambling answers what is no HTTP.
+// rambling returns the URL of a server whose responses are not HTTP.
 func rambling(f *fixture) string {
 	f.t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -211,7 +212,7 @@ func rambling(f *fixture) string {
 	return "http://" + ln.Addr().String()
 }
 
-// TestPrivateAddressesAreRefused tries an endpoint that would answer.
+// TestPrivateAddressesAreRefused sends to a private endpoint that would answer.
 func TestPrivateAddressesAreRefused(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -245,7 +246,7 @@ func TestRetries(t *testing.T) {
 			t.Errorf("attempt %d comes after %v, want about %v", n+2, wait, pause)
 		}
 		f.clock.advance(wait)
-		is.NoErr(f.hooks.Look(t.Context())) // timers do not know that the clock was moved
+		is.NoErr(f.hooks.Look(t.Context())) // timers do not notice that the test moved the clock
 	}
 	f.executions(w, 7)
 	_, ok, err := f.WorkerDelivery(t.Context(), w.ID)
@@ -257,14 +258,14 @@ func TestRetries(t *testing.T) {
 		stamps[got.header.Get("webhook-timestamp")] = true
 	}
 	is.Equal(len(ids), 1)    // the same on every attempt
-	is.Equal(len(stamps), 7) // signed anew
+	is.Equal(len(stamps), 7) // each attempt has its own timestamp
 }
 
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]time.Duration{
 		"":      5 * time.Second,
-		"1":     5 * time.Second, // sooner than we would
+		"1":     5 * time.Second, // earlier than the usual pause
 		"120":   2 * time.Minute,
 		"-5":    5 * time.Second,
 		"soon":  5 * time.Second,
@@ -292,9 +293,9 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestFailedStepsAside has the first delivery fail: the next ones do not wait for
-// its retry, and order is kept among them.
-func TestFailedStepsAside(t *testing.T) {
+// TestFailureDoesNotBlock lets the first delivery fail. The next ones do not wait for its retry,
+// and they keep their order.
+func TestFailureDoesNotBlock(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
@@ -335,8 +336,8 @@ func TestOneAtATime(t *testing.T) {
 	is.Equal(most.Load(), int64(1))
 }
 
-// TestBadEndpointsDelayNobody has endpoints that fail in every way, each with a
-// pile of deliveries, and measures how long those of a good one take.
+// TestBadEndpointsDelayNobody runs endpoints that fail in every way, each with many deliveries. It
+// measures the delays of a working endpoint.
 func TestBadEndpointsDelayNobody(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -362,7 +363,7 @@ func TestBadEndpointsDelayNobody(t *testing.T) {
 	}
 	slices.Sort(delays)
 	t.Logf("from before the end of a turn to its arrival: median %v, p90 %v, longest %v", delays[25], delays[45], delays[49])
-	// A delivery behind a hanging endpoint would wait for seconds, until that one's time-out.
+	// A delivery that waits for a hanging endpoint would take seconds, until the timeout.
 	is.True(delays[25] < time.Second) // bad endpoints delay the good one
 }
 
@@ -395,18 +396,19 @@ func TestRemovedAndRenewedMeanwhile(t *testing.T) {
 	renewed, _, err := f.RenewWebhook(t.Context(), f.owner.Caller, w.ID, store.IdempotencyKey{})
 	is.NoErr(err)
 	answer <- struct{}{}
-	<-arrived // the second, of the same batch
+	<-arrived // the second delivery of the same batch
 	is.Equal(r.all()[1].header.Get("X-Service-Token"), renewed.Token)
 	_, err = f.RemoveWebhook(t.Context(), f.owner.Caller, w.ID)
 	is.NoErr(err)
 	close(answer)
 	f.executions(w, 2)
 	f.idle(w)
-	is.Equal(len(r.all()), 2) // and no third
+	is.Equal(len(r.all()), 2) // the third was sent
 }
 
-// TestStopRepeatsWhatItCutsOff stops the dispatcher in the middle of an attempt.
-func TestStopRepeatsWhatItCutsOff(t *testing.T) {
+// TestStopRepeatsInterrupted checks that an attempt that Stop interrupts is repeated after the next
+// start.
+func TestStopRepeatsInterrupted(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	f := newFixture(t)
@@ -423,7 +425,7 @@ func TestStopRepeatsWhatItCutsOff(t *testing.T) {
 	f.end(w, 1)
 	<-arrived
 	f.stop()
-	is.Equal(len(f.page(w)), 0) // no failure of the endpoint's
+	is.Equal(len(f.page(w)), 0) // the interruption counts as a failure
 	f.start()
 	is.Equal(f.executions(w, 1)[0].RequestStatus, "success")
 	is.Equal(r.all()[0].header.Get("webhook-id"), r.all()[1].header.Get("webhook-id"))
@@ -434,12 +436,12 @@ func TestBodyThatCannotBeMade(t *testing.T) {
 	is := is.New(t)
 	f := newFixture(t)
 	w := f.worker(f.receive(answering(200)).URL)
-	f.end(w, 1, json.RawMessage(`{`)) // no JSON, so that no body can hold it
+	f.end(w, 1, json.RawMessage(`{`)) // invalid JSON, which cannot be part of a body
 	f.end(w, 1)
 	f.start()
 	list := f.executions(w, 2)
 	is.Equal(list[0].ErrorMessage, "the body could not be made")
-	is.Equal(list[1].RequestStatus, "success") // it does not stand in the way
+	is.Equal(list[1].RequestStatus, "success") // it blocks the next delivery
 }
 
 func TestSend(t *testing.T) {
@@ -460,7 +462,7 @@ func TestSend(t *testing.T) {
 	is.Equal(e.ResponseStatus, 500)
 	_, waits, err := f.WorkerDelivery(t.Context(), w.ID)
 	is.NoErr(err)
-	is.True(waits) // its own tries go on
+	is.True(waits) // the automatic retries stopped
 	status.Store(200)
 	e, err = f.hooks.Send(t.Context(), d)
 	is.NoErr(err)
@@ -476,7 +478,8 @@ func TestSend(t *testing.T) {
 	is.Equal(e.RequestStatus, "success")
 }
 
-// TestMaintenanceBeginsDuringAnAttempt records what a person has sent when maintenance begins.
+// TestMaintenanceBeginsDuringAnAttempt checks that a user's attempt is recorded although
+// maintenance has begun.
 func TestMaintenanceBeginsDuringAnAttempt(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -496,7 +499,7 @@ func TestMaintenanceBeginsDuringAnAttempt(t *testing.T) {
 	is.Equal(len(r.all()), 1)
 }
 
-// ruleOf returns words of the error for a URL that breaks a rule of its own.
+// ruleOf returns the words that the error for an invalid URL must contain.
 func ruleOf(url string) string {
 	switch {
 	case strings.Contains(url, "@") && !strings.Contains(url, "\\"):
@@ -510,7 +513,7 @@ func ruleOf(url string) string {
 func TestCheckURL(t *testing.T) {
 	t.Parallel()
 	long := "https://example.com/" + strings.Repeat("é", 2048-20)
-	for url, want := range map[string][2]bool{ // with public addresses alone, and with private ones
+	for url, want := range map[string][2]bool{ // allowed with public addresses only; allowed with private addresses
 		"https://example.com":              {true, true},
 		"https://example.com:8443/a?b=c#d": {true, true},
 		"https://bücher.example/":          {true, true},
@@ -577,7 +580,7 @@ func TestCheckURL(t *testing.T) {
 			err := webhook.CheckURL(sandbox.Dialer{}, url)
 			is.Equal(err == nil, want[0])
 			if rule := ruleOf(url); rule != "" {
-				is.True(strings.Contains(err.Error(), rule)) // it names the rule
+				is.True(strings.Contains(err.Error(), rule)) // the error does not name the rule
 			}
 			err = webhook.CheckURL(sandbox.Dialer{AllowPrivate: true}, url)
 			is.Equal(err == nil, want[1])
