@@ -8,8 +8,8 @@ import (
 	"journeyman/store"
 )
 
-// An Alert is the JSON of a message to a channel. Text alone is what Slack, Mattermost and
-// others show; the rest is for programs.
+// An Alert is the JSON of a message to a channel. Slack, Mattermost and others show only Text; the
+// other fields are for programs.
 type Alert struct {
 	Text         string            `json:"text"`
 	ID           string            `json:"id"`   // the same on every attempt
@@ -65,7 +65,7 @@ func orNil(text string) *string {
 	return &text
 }
 
-// An AlertLine is the sentence of an alert about one event. One part of it links to a page.
+// An AlertLine is the sentence of an alert about one event. Link is the part that links to a page.
 type AlertLine struct {
 	Before, Link, After string
 	URL                 string // of Link; '' without a page
@@ -81,13 +81,13 @@ func (l AlertLine) slack() string {
 	if l.URL == "" {
 		return slackText(l.Plain())
 	}
-	// The text of a link ends at ">" and at nothing else that slackText leaves.
+	// In mrkdwn only ">" ends the text of a link, and slackText escapes it.
 	return slackText(l.Before) + "<" + l.URL + "|" + slackText(l.Link) + ">" + slackText(l.After)
 }
 
-// slackText escapes a text as Slack asks for. A title could otherwise hold a link with another
-// text, or call everybody in the channel by "<!channel>". Mattermost reads Markdown and "@all"
-// too: a space without width makes them plain text.
+// slackText escapes a text as Slack asks for. A title could otherwise hold a misleading link, or
+// notify everybody in the channel with "<!channel>". Mattermost also interprets Markdown and
+// "@all": a zero-width space makes them plain text.
 func slackText(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "@\u200b", "](", "]\u200b(").Replace(text)
 }
@@ -113,8 +113,8 @@ func (b Builder) AlertLines(m store.AlertMessage) []AlertLine {
 	return list
 }
 
-// alertSentence returns the parts of the sentence about an event. Titles are the only text of
-// other people in it.
+// alertSentence returns the parts of the sentence about an event. Titles are its only text from
+// users.
 func alertSentence(i store.AlertItem) (before, link, after string) {
 	task, worker := "“"+i.Task+"”", "“"+i.Worker+"”"
 	if i.WorkerID == "" {

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// CleanInput returns the arguments of a tool call in the form in which they are stored
-// and shown. Arguments that a tool could run with are compact JSON. All others become a
-// JSON string that holds their text.
+// CleanInput returns the arguments of a tool call in the form in which they are stored and shown.
+// Valid arguments become compact JSON. Invalid arguments become a JSON string that holds their
+// text.
 func CleanInput(raw json.RawMessage) json.RawMessage {
 	text := ValidText(string(raw))
 	if strings.Trim(text, " \t\r\n") == "" {
@@ -23,8 +23,8 @@ func CleanInput(raw json.RawMessage) json.RawMessage {
 	return quote(text)
 }
 
-// CleanOutput returns the result of a tool in a form that every client of a stream can
-// read. A result that such clients refuse becomes a JSON string that holds its text.
+// CleanOutput returns the result of a tool in a form that every stream client can parse. It turns a
+// result that such clients refuse into a JSON string that holds its text.
 func CleanOutput(out json.RawMessage) json.RawMessage {
 	out = json.RawMessage(ValidText(string(out)))
 	if key, err := hostileKey(out); key == "" && err == nil {
@@ -39,9 +39,9 @@ func quote(text string) json.RawMessage {
 	return quoted
 }
 
-// ValidText returns s with each byte that is not valid UTF-8 replaced. A text may be cut
-// at any whole character: its pieces, each made valid, are the text made valid. That
-// would not hold for strings.ToValidUTF8, which replaces a run of such bytes only once.
+// ValidText returns s with each byte that is not valid UTF-8 replaced. A text may be split between
+// characters: converting the pieces gives the same result as converting the whole text.
+// strings.ToValidUTF8 lacks this property, because it replaces a run of invalid bytes only once.
 func ValidText(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -49,34 +49,34 @@ func ValidText(s string) string {
 	return string([]rune(s))
 }
 
-// InputText returns the text that a model wrote for stored arguments, compact. Streams
-// show this text piece by piece.
+// InputText returns the compact text of stored arguments, as the model wrote them. Streams send
+// this text in pieces.
 func InputText(input json.RawMessage) string {
-	if raw, ok := unusable(input); ok {
+	if raw, ok := invalidArguments(input); ok {
 		return string(new(Compactor).Append(nil, raw))
 	}
 	return string(input)
 }
 
-// unusable returns the text of arguments that no tool can run with. ok is false for
-// all other arguments.
-func unusable(input json.RawMessage) (text string, ok bool) {
+// invalidArguments returns the text of arguments that are not a valid object. ok is false for valid
+// arguments.
+func invalidArguments(input json.RawMessage) (text string, ok bool) {
 	if len(input) == 0 || input[0] != '"' || json.Unmarshal(input, &text) != nil {
 		return "", false
 	}
 	return text, true
 }
 
-// InputError explains why no tool can run with stored arguments. It is empty if one can.
+// InputError returns the reason why stored arguments are invalid, or "" if they are valid.
 func InputError(input json.RawMessage) string {
-	if text, ok := unusable(input); ok {
+	if text, ok := invalidArguments(input); ok {
 		return objectProblem([]byte(text))
 	}
 	return objectProblem(input)
 }
 
-// objectProblem explains why raw is not an object of arguments. It refuses keys that change
-// objects in JavaScript, because a client of a stream stops at such a key.
+// objectProblem returns the reason why raw is not a valid object of arguments, or "". It refuses
+// keys that change prototypes in JavaScript, because stream clients fail at such a key.
 func objectProblem(raw []byte) string {
 	const bad = "the arguments are not a JSON object"
 	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '{' || !json.Valid(raw) {
@@ -97,7 +97,7 @@ func objectProblem(raw []byte) string {
 // no float64 can hold.
 func hostileKey(raw []byte) (string, error) {
 	type level struct{ object, constructor bool }
-	open := []level{{}} // the values that surround the next token, outermost first
+	open := []level{{}} // the values that enclose the next token, outermost first
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	key, isKey := "", false // the last key, and whether the next token is a key
 	for {
@@ -126,9 +126,8 @@ func hostileKey(raw []byte) (string, error) {
 	}
 }
 
-// A Compactor writes JSON as it is stored: without spaces between tokens, and with <, >,
-// & and the line separators of JavaScript escaped. It takes the text in pieces of whole
-// characters.
+// A Compactor writes JSON as it is stored: without spaces between tokens, and with <, >, & and the
+// line separators of JavaScript escaped. Append takes the text in pieces, split between characters.
 type Compactor struct {
 	quoted  bool // inside a string
 	escaped bool // after a backslash

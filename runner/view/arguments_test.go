@@ -10,7 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// objectProblem accepts nothing that encoding/json refuses to make an object of.
+// FuzzObjectProblem checks that objectProblem accepts only JSON that encoding/json decodes as an
+// object.
 func FuzzObjectProblem(f *testing.F) {
 	for _, s := range []string{`{}`, ` { "a" : [ 1 , {"b":null} ] } `, `{"a":1}x`, `{"a":1e999}`, `{"__proto__":1}`, `{"a" 1}`, `{"a":1,}`,
 		`{"constructor":{"prototype":1}}`, `{"constructor":[{"prototype":1}]}`, `[]`, `{"\u005f_proto__":{}}`, strings.Repeat(`{"a":`, 10001)} {
@@ -54,8 +55,8 @@ func hostile(v any) bool {
 	return false
 }
 
-// What is stored of arguments is JSON and comes out of the journal byte for byte. A tool
-// runs with nothing that was not an object of arguments.
+// FuzzCleanInput checks that stored arguments are JSON and are read from the journal unchanged. A
+// tool must never run with arguments that were not an object.
 func FuzzCleanInput(f *testing.F) {
 	for _, s := range []string{`{}`, "", " ", "\u2028", `{"a" : "< \" > & \\ \u2028"}`, `{bad <`, "{\"a\":\"\xff\"}", `"{}"`, "\xe2\x82", `{"a":" b "}`} {
 		f.Add([]byte(s))

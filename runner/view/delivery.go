@@ -9,8 +9,7 @@ import (
 	"journeyman/store"
 )
 
-// maxDelivery is the limit of a delivery's body in bytes. Beyond it, parts of the body
-// are left out.
+// maxDelivery is the maximum size of a delivery's body in bytes. Longer bodies lose parts.
 const maxDelivery = 256 << 10
 
 // maxDeliveredInput is the limit of the input in such a shortened body, in characters.
@@ -29,13 +28,13 @@ type Delivery struct {
 	Worker    Run    `json:"worker"`
 }
 
-// Asked lists the decisions of people that a turn waits for.
+// Asked lists the approvals that a turn waits for.
 type Asked struct {
 	Approvals []PendingApproval `json:"approvals"`
 }
 
-// Delivery returns the JSON body of a delivery. It shows the turn that ended or waits, and its
-// task and worker as they were at that moment: each attempt sends the same body.
+// Delivery returns the JSON body of a delivery. It shows the turn, its task and its worker as they
+// were when the turn ended or began to wait. So each attempt sends the same body.
 func (b Builder) Delivery(ctx context.Context, d store.Delivery) ([]byte, error) {
 	task, turn, wrk, err := b.store.DeliverySubject(ctx, d)
 	if err != nil {
@@ -43,7 +42,7 @@ func (b Builder) Delivery(ctx context.Context, d store.Delivery) ([]byte, error)
 	}
 	v := Delivery{ID: d.ID, Type: d.Type, CreatedAt: Timestamp(d.CreatedAt), Test: d.Test()}
 	if v.Test {
-		// A test has only a worker, so no task can be read for it.
+		// A test delivery belongs to a worker only, so there is no task to read.
 		task, turn = sample(d, wrk)
 		v.Worker = b.WorkerRun(wrk)
 		v.Worker.describe(task, turn)
@@ -56,7 +55,7 @@ func (b Builder) Delivery(ctx context.Context, d store.Delivery) ([]byte, error)
 			turn = atWait(&conv, d.CreatedAt)
 			v.Waiting = &Asked{Approvals: pendingApprovals(conv)}
 		}
-		// The conversation has the task as it is now, and the body shows it as it was then.
+		// Replace the task's current state by its state at that time.
 		conv.Task = task
 		v.Worker = b.run(wrk, conv, false)
 	}
@@ -65,8 +64,8 @@ func (b Builder) Delivery(ctx context.Context, d store.Delivery) ([]byte, error)
 	return v.marshal()
 }
 
-// marshal returns the delivery as JSON. A body that is too long loses first the texts
-// of the worker, then all else that has no bounds of its own.
+// marshal returns the delivery as JSON. If the body is too long, marshal removes first the texts of
+// the worker, then all other fields without a limit.
 func (v *Delivery) marshal() ([]byte, error) {
 	body, err := Marshal(v)
 	if err != nil || len(body) <= maxDelivery {
@@ -82,7 +81,7 @@ func (v *Delivery) marshal() ([]byte, error) {
 	w.Files, w.Sources = []File{}, []Source{}
 	if v.Waiting != nil {
 		for i := range v.Waiting.Approvals {
-			v.Waiting.Approvals[i].Input = nil // as long as a tool's arguments may be
+			v.Waiting.Approvals[i].Input = nil // the arguments of a tool may be very long
 		}
 		w.Metadata.PendingApprovals = v.Waiting.Approvals
 	}
@@ -90,12 +89,12 @@ func (v *Delivery) marshal() ([]byte, error) {
 	return Marshal(v)
 }
 
-// atWait changes a conversation to how it was when its last turn began to wait for a
-// person, and returns that turn. So every attempt at a delivery has the same body,
-// whatever people have decided since.
+// atWait restores a conversation to the state in which its last turn began to wait for a user, and
+// returns that turn. So all attempts of a delivery have the same body, even if users have decided
+// since then.
 func atWait(conv *store.Conversation, at time.Time) store.Turn {
 	t := &conv.Turns[len(conv.Turns)-1]
-	// The turn may have gone on or ended since: these fields go back to their earlier values.
+	// The turn may have continued or ended since then: reset these fields to their earlier values.
 	t.Status, t.CompletedAt, t.TaskStatus, t.Failure, t.Duration = store.Running, nil, "", nil, 0
 	t.OutputText, t.StructuredOutput, t.IncompleteReason, t.IncompleteLimit = "", nil, "", ""
 	t.Wait, t.Usage = &store.Wait{For: store.WaitForPerson}, store.Usage{}
@@ -117,7 +116,7 @@ func atWait(conv *store.Conversation, at time.Time) store.Turn {
 	conv.Files = slices.DeleteFunc(conv.Files, func(f store.File) bool {
 		return f.TurnNum == t.Num && f.CreatedAt.After(at)
 	})
-	// An id begins with the time at which it was made.
+	// An id begins with the time of its creation.
 	begins := store.NewID("src", at)[:len("src_")+10]
 	conv.Sources = slices.DeleteFunc(conv.Sources, func(s store.Source) bool {
 		return s.TurnNum == t.Num && s.ID[:min(len(begins), len(s.ID))] > begins
@@ -127,8 +126,8 @@ func atWait(conv *store.Conversation, at time.Time) store.Turn {
 
 func isPending(a store.Approval) bool { return a.Status == store.ApprovalPending }
 
-// stepAtWait returns a step without the decisions since a time, and without the ends of those
-// calls.
+// stepAtWait returns a step without the decisions after a time, and without the results of the
+// decided calls.
 func stepAtWait(st store.Step, at time.Time) store.Step {
 	st.Approvals, st.Calls = slices.Clone(st.Approvals), slices.Clone(st.Calls)
 	for i, a := range st.Approvals {
@@ -143,8 +142,8 @@ func stepAtWait(st store.Step, at time.Time) store.Step {
 	return st
 }
 
-// sample returns a task and its turn that never existed, for a test of a webhook. Their
-// ids follow from the id of the delivery, so that they are the same at each attempt.
+// sample returns an invented task and turn for a test of a webhook. Their ids are derived from the
+// delivery's id, so that they are the same in each attempt.
 func sample(d store.Delivery, wrk store.Worker) (store.Task, store.Turn) {
 	idOf := func(prefix string) string { return strings.Replace(d.ID, "evt", prefix, 1) }
 	turn := store.Turn{ID: idOf("trn"), TaskID: idOf("tsk"), WorkerID: wrk.ID,

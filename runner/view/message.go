@@ -74,9 +74,9 @@ type Approval struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-// Messages returns a conversation as UI messages. A turn without anything to show has no
-// message of the assistant. approvals is set for clients that know the approvals of the
-// AI SDK 6: its version 5 refuses the states of tool calls that belong to them.
+// Messages returns a conversation as UI messages. A turn without visible content has no assistant
+// message. approvals is set for clients that know the approvals of the AI SDK 6: its version 5
+// refuses the states of tool calls that belong to them.
 func (b Builder) Messages(c store.Conversation, approvals bool) []Message {
 	messages := make([]Message, 0, 2*len(c.Turns))
 	for _, t := range c.Turns {
@@ -163,7 +163,7 @@ func stepParts(t store.Turn, steps []store.Step, i int, approvals bool) []Part {
 				part.setApproval(a)
 			}
 			parts, calls = append(parts, part), calls[1:]
-		case p.Text == "": // some providers send empty parts, which only carry their own data
+		case p.Text == "": // some providers send empty parts that carry only provider data
 		case p.Type == store.PartReasoning:
 			parts = append(parts, Part{Type: "reasoning", ID: PartID(st.Seq, n), Text: &p.Text, State: "done"})
 		case p.Type == store.PartText:
@@ -173,8 +173,8 @@ func stepParts(t store.Turn, steps []store.Step, i int, approvals bool) []Part {
 	return parts
 }
 
-// toolPart returns the part of a tool call. over says that the turn has gone past the
-// step of the call.
+// toolPart returns the part of a tool call. over says that the turn has continued after the step of
+// the call.
 func toolPart(st store.Step, call store.ToolCall, over bool) Part {
 	part := Part{Type: "dynamic-tool", ToolName: call.ToolName, ToolCallID: call.CallID,
 		State: "input-available", Input: call.Input}
@@ -194,9 +194,9 @@ func toolPart(st store.Step, call store.ToolCall, over bool) Part {
 	return part
 }
 
-// CallOutcome returns the output of a tool call, or why it has none. ended is false while
-// the call may still run. over says that the turn has gone past the step of the call: a
-// call without a result then never ran.
+// CallOutcome returns the output of a tool call, or why it has none. ended is false while the call
+// may still run. over says that the turn has continued after the step of the call: a call without a
+// result then never ran.
 func CallOutcome(st store.Step, call store.ToolCall, over bool) (out json.RawMessage, errorText string, ended bool) {
 	c, ended := st.Call(call.N)
 	switch {
@@ -226,7 +226,7 @@ func (p *Part) setApproval(a store.Approval) {
 		p.State = "approval-responded"
 	case !approved:
 		if !a.Decided() {
-			// Nobody gave a reason. The error of the call says why it never ran.
+			// No user gave a reason, so the reason is the error of the call.
 			p.Approval.Reason = p.ErrorText
 		}
 		p.State, p.ErrorText = "output-denied", ""
@@ -242,8 +242,8 @@ func PartID(step int64, part int) string { return StepID(step) + "p" + strconv.I
 // AnswerID returns the id of the message that answers a turn.
 func AnswerID(t store.Turn) string { return messageID(t.ID, roleAssistant) }
 
-// messageID returns the id of a turn's message. It is computed from the id of the turn,
-// so that it need not be stored, and begins with the same time, so that it sorts alike.
+// messageID returns the id of a turn's message. It is derived from the turn's id and need not be
+// stored. It begins with the same time, so both ids sort in the same order.
 func messageID(turnID, role string) string {
 	sum := sha256.Sum256([]byte(role + turnID))
 	const crockford = "0123456789abcdefghjkmnpqrstvwxyz"

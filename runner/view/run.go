@@ -45,8 +45,8 @@ type Incomplete struct {
 	Limit  string `json:"limit,omitempty"`
 }
 
-// RunMetadata names the task and the turn that a Run shows. All fields are nil for a
-// worker that has no task.
+// RunMetadata identifies the task and the turn that a Run shows. All fields are nil for a worker
+// that has no task.
 type RunMetadata struct {
 	TaskID      *string        `json:"taskId"`
 	TurnID      *string        `json:"turnId"`
@@ -54,15 +54,15 @@ type RunMetadata struct {
 	TaskStatus  *store.Status  `json:"taskStatus"`
 	TriggeredBy *store.Trigger `json:"triggeredBy"`
 	Budget      *store.Budget  `json:"budget"`
-	Model       *string        `json:"model"` // the one that answered last; nil before
+	Model       *string        `json:"model"` // the model of the last answer; nil before the first
 
-	PendingApprovals []PendingApproval `json:"pendingApprovals,omitempty"` // the task waits for them
+	PendingApprovals []PendingApproval `json:"pendingApprovals,omitempty"` // approvals that the task waits for
 
 	StartedBy *TeamTurn  `json:"startedBy,omitempty"` // a turn of another worker
 	Children  []TeamTurn `json:"children,omitempty"`  // that the task's turns have started
 }
 
-// A PendingApproval is a tool call that waits for a person's decision or answer.
+// A PendingApproval is a tool call that waits for a user's decision or answer.
 type PendingApproval struct {
 	ID         string             `json:"id"`
 	Kind       store.ApprovalKind `json:"kind"`
@@ -73,7 +73,7 @@ type PendingApproval struct {
 	Input      json.RawMessage    `json:"input"`
 }
 
-// PendingApprovalOf returns the view of an approval that waits.
+// PendingApprovalOf returns the view of a pending approval.
 func PendingApprovalOf(a store.Approval) PendingApproval {
 	question, choices := QuestionOf(a)
 	return PendingApproval{ID: a.ID, Kind: a.Kind, Question: question, Choices: choices, ToolCallID: a.ToolCallID,
@@ -174,8 +174,8 @@ func (b Builder) LastTurnRun(ctx context.Context, w store.Worker, conv store.Con
 // conversationTo returns the conversation of a turn's task without the later turns.
 func (b Builder) conversationTo(ctx context.Context, t store.Turn) (store.Conversation, error) {
 	conv, err := b.store.Conversation(ctx, t)
-	// Callers check err. After an error the cuts below have no effect that anybody sees.
-	later := func(num int64) bool { return num > t.Num } // the turns of a task are numbered in their order
+	// Callers check err, so changing conv after an error does no harm.
+	later := func(num int64) bool { return num > t.Num } // the turns of a task are numbered in order
 	conv.Turns = slices.DeleteFunc(conv.Turns, func(o store.Turn) bool { return later(o.Num) })
 	conv.Files = slices.DeleteFunc(conv.Files, func(f store.File) bool { return later(f.TurnNum) })
 	conv.Sources = slices.DeleteFunc(conv.Sources, func(s store.Source) bool { return later(s.TurnNum) })
@@ -216,8 +216,8 @@ func (v *Run) describe(task store.Task, t store.Turn) {
 	}
 }
 
-// setStatus sets the status to that of a task or a turn. A run view says completed
-// however the turn has ended: its error tells the difference.
+// setStatus sets the status to that of a task or a turn. A run view has the status completed for
+// every ended turn: its error distinguishes failures.
 func (v *Run) setStatus(s store.Status) {
 	v.Status, v.Running = s, !s.Ended()
 	if s.Ended() {
@@ -235,13 +235,13 @@ func (b Builder) Files(files []store.File) []File {
 	return views
 }
 
-// pendingApprovals returns the approvals that a task waits for. Only the last step of a
-// turn can have such.
+// pendingApprovals returns the approvals that a task waits for. Only the last step of a turn can
+// have pending approvals.
 func pendingApprovals(conv store.Conversation) []PendingApproval {
 	var list []PendingApproval
 	for _, t := range conv.Turns {
 		steps := conv.Steps[t.Num]
-		// A turn in the queue has no steps. One that ended waits for nobody.
+		// A queued turn has no steps, and an ended turn has no pending approvals.
 		if t.Status.Ended() || len(steps) == 0 {
 			continue
 		}

@@ -25,8 +25,8 @@ type Task struct {
 // Waiting describes the reason why a suspended turn waits.
 type Waiting struct {
 	For     store.WaitFor `json:"for"`
-	Reason  *string       `json:"reason"`  // why, in words for people
-	RetryAt *string       `json:"retryAt"` // when it is tried again by itself
+	Reason  *string       `json:"reason"`  // the reason, as text for users
+	RetryAt *string       `json:"retryAt"` // time of the automatic retry
 }
 
 // WaitingOf returns the view of a Wait, nil for nil.
@@ -74,7 +74,7 @@ type Turn struct {
 
 // TurnOf returns the view of a turn.
 func TurnOf(t store.Turn) Turn {
-	started := t.CreatedAt // until the turn runs: the interface has no null here
+	started := t.CreatedAt // before the turn runs: the interface does not allow null here
 	if t.StartedAt != nil {
 		started = *t.StartedAt
 	}

@@ -6,7 +6,7 @@ import (
 	"journeyman/store"
 )
 
-// A TeamTurn is a turn that another turn has started, or that has started one.
+// A TeamTurn is a turn that started another turn or was started by one.
 type TeamTurn struct {
 	TaskID     string       `json:"taskId"`
 	TurnID     string       `json:"turnId"`
@@ -23,7 +23,7 @@ func teamTurn(t store.Turn) TeamTurn {
 
 // addTeam adds the turn that has started a task, and those that the task has started.
 func (b Builder) addTeam(ctx context.Context, v *Run, conv store.Conversation) error {
-	// The first turn made the task, so its parent has started the task.
+	// The first turn created the task, so its parent is the turn that started the task.
 	parent, found, err := b.store.Parent(ctx, conv.Turns[0])
 	if err != nil {
 		return err

@@ -1,10 +1,9 @@
-// Package view makes the JSON that clients see of tasks, turns, runs, messages and
-// webhook deliveries. The API, the webhooks, the streams and the MCP endpoint share
-// these shapes, so that a client reads the same thing everywhere.
+// Package view builds the JSON of tasks, turns, runs, messages and webhook deliveries. The API, the
+// webhooks, the streams and the MCP endpoint share it, so that clients get the same JSON
+// everywhere.
 //
-// A view is made of records. Nothing here decides who may see it, and nothing changes
-// a record. Shapes that only one endpoint has stay in handlers. This package imports
-// only store.
+// This package builds views from records. It checks no access rights and changes no record. JSON of
+// a single endpoint belongs to handlers. This package imports only store.
 package view
 
 import (
@@ -17,7 +16,7 @@ import (
 	"journeyman/store"
 )
 
-// A Builder makes views of the records of a store. It is safe for concurrent use.
+// A Builder builds views of the records of a store. It is safe for concurrent use.
 type Builder struct {
 	store   *store.Store
 	baseURL string
@@ -29,7 +28,7 @@ func New(st *store.Store, baseURL string) Builder { return Builder{st, baseURL} 
 
 // FileURL returns the address of this version of a file.
 func (b Builder) FileURL(f store.File) string {
-	segments := strings.Split(f.Path, "/") // each is escaped, but the slashes between them stay
+	segments := strings.Split(f.Path, "/") // escape each segment, but not the slashes between them
 	for i, s := range segments {
 		segments[i] = url.PathEscape(s)
 	}
