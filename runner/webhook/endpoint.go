@@ -138,7 +138,7 @@ func (d *Dispatcher) deliver(e *endpoint) (failing bool, err error) {
 	}
 	// The commit of one attempt overlaps with the next attempt, because the commit waits for the
 	// disk.
-	recorded := make(chan error, 1) // receives exactly one result per attempt, beginning with a nil
+	recorded := make(chan error, 1) // always holds, or will hold, the result of the last record
 	recorded <- nil
 	defer func() { err = errors.Join(err, <-recorded) }()
 	for _, del := range due {
