@@ -869,7 +869,8 @@ func TestEveryMethodIsCalledHere(t *testing.T) {
 		return true
 	})
 	called["CreateTurn"], called["ClaimTurns"] = true, true // by f.accept and f.claim
-	fromTests := []string{"Checkpoint", "EngineStats", "Write", "Waiting", "Ints", "Strings", "PreparedTexts", "UnnamedBlobs", "BlobPath", "Recount", "SetMost", "FillHashing"}
+	fromTests := []string{"Checkpoint", "EngineStats", "Write", "Waiting", "Ints", "Strings", "PreparedTexts", "UnnamedBlobs", "BlobPath", "Recount", "SetMost", "FillHashing",
+		"AwaitsWrites"}
 	for _, m := range methods(reflect.TypeFor[*store.Store]()) {
 		if !called[m] && !slices.Contains(withoutSQL, m) && !slices.Contains(fromTests, m) {
 			t.Errorf("callEverything does not call %s, so nobody looks at its queries", m)
