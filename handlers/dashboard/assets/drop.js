@@ -1,5 +1,5 @@
-// Adds files that are dropped on a form, or pasted into it, to its file field. Without this script,
-// the button of the field adds files.
+// Adds files that are dropped on a form, or pasted into it, to its file field, and shows the names of
+// the chosen files. Without this script, the button of the field adds files.
 "use strict";
 
 for (const form of document.querySelectorAll("form[data-drop]")) {
@@ -11,6 +11,15 @@ for (const form of document.querySelectorAll("form[data-drop]")) {
     field.files = all.files;
     field.dispatchEvent(new Event("change", { bubbles: true }));
   };
+  const names = form.querySelector("[data-chosen]");
+  field.addEventListener("change", () => {
+    names.replaceChildren(...[...field.files].map((file) => {
+      const chip = document.createElement("span");
+      chip.className = "chip";
+      chip.textContent = file.name;
+      return chip;
+    }));
+  });
   form.addEventListener("dragover", (event) => {
     if (!carriesFiles(event)) return;
     event.preventDefault();

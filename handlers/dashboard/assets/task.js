@@ -1,5 +1,5 @@
-// Adds to the pages of tasks: copy an answer or a block of code, show the chosen files, count the
-// time and the cost of a running turn. The page provides all texts.
+// Adds to the pages of tasks: copy an answer or a block of code, count the time and the cost
+// of a running turn. The page provides all texts.
 "use strict";
 
 // press copies the text that a button names: from an address, or from the code beside it.
@@ -31,20 +31,6 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy-code], [data-copy-from]");
   if (button) press(button);
 });
-
-// The box for a follow-up shows the names of the chosen files.
-for (const field of document.querySelectorAll("form[data-drop] input[type=file]")) {
-  const names = field.form.querySelector("[data-chosen]");
-  if (!names) continue;
-  field.addEventListener("change", () => {
-    names.replaceChildren(...[...field.files].map((file) => {
-      const chip = document.createElement("span");
-      chip.className = "chip";
-      chip.textContent = file.name;
-      return chip;
-    }));
-  });
-}
 
 // Between two updates of the server, the page counts time and cost itself. It keeps the first
 // difference between the clocks, because the browser's clock may be wrong.
