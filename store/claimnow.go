@@ -59,6 +59,18 @@ func (s *Store) claimAccepted(ctx context.Context, tx Tx, t Turn, runnerID strin
 	return nil
 }
 
+// claimedBy reports a claim of ClaimTurns once it is committed. If ClaimTurns has returned an error
+// meanwhile, nobody carries the turn out.
+func (s *Store) claimedBy(tx Tx, c Claim, fate *claimFate) {
+	tx.OnCommit(func() {
+		if !fate.begin() {
+			s.abandoned.add(c)
+		} else if fn := s.onClaimed.Load(); fn != nil {
+			(*fn)(c)
+		}
+	})
+}
+
 // claimed reports a claim once it is committed.
 func (s *Store) claimed(tx Tx, c Claim) {
 	if fn := s.onClaimed.Load(); fn != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"journeyman/store/engine"
+	"journeyman/store/postgres"
 )
 
 // What tests see of the inside.
@@ -125,3 +126,39 @@ func (s *Store) AwaitsWrites() bool {
 
 // KnownFor is how long the store remembers identities.
 const KnownFor = knownFor * time.Millisecond
+
+// LoseAnswers makes writes return an error although they are committed, until settle is called. So does
+// a server whose connection breaks during the commit. settle then does what the last one does in memory.
+func (s *Store) LoseAnswers() (settle func()) {
+	db := &lostAnswers{DB: s.db}
+	s.db = db
+	return func() {
+		s.db = db.DB
+		db.Committed()
+	}
+}
+
+type lostAnswers struct {
+	engine.DB
+	engine.Effects
+}
+
+// Write returns ErrUnknown once fn's changes are committed.
+func (l *lostAnswers) Write(ctx context.Context, mode engine.Mode, fn func(tx Tx) error) error {
+	err := l.DB.Write(ctx, mode, func(tx Tx) error {
+		l.Effects = engine.Effects{}
+		return fn(lostTx{tx, &l.Effects})
+	})
+	if err == nil {
+		err = postgres.ErrUnknown
+	}
+	return err
+}
+
+type lostTx struct {
+	Tx
+	effects *engine.Effects
+}
+
+// OnCommit keeps fn for later.
+func (t lostTx) OnCommit(fn func()) { t.effects.OnCommit(fn) }

@@ -91,3 +91,28 @@ func (f *fixture) carryOut(runner string) error {
 	}
 	return err
 }
+
+// TestAClaimWhoseAnswerIsLost commits a claim of which the runner gets an error. When the commit turns
+// out, nobody carries the turn out, so it goes back to the queue with the next renewal of the lease.
+func TestAClaimWhoseAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	is := is.New(t)
+	f := newFixture(t)
+	begun := 0
+	f.OnClaimed(func(store.Claim) { begun++ })
+	turn := f.accept(f.turn())
+	f.startRunner("r")
+	settle := f.LoseAnswers()
+	claims, err := f.ClaimTurns(t.Context(), "r", 1)
+	is.True(err != nil)
+	is.Equal(len(claims), 0)
+	settle()
+	is.Equal(begun, 0) // the runner has given its slot to another turn
+	is.Equal(f.reread(turn).Status, store.Running)
+	is.NoErr(f.RenewLease(t.Context(), "r", time.Hour))
+	is.Equal(f.reread(turn).Status, store.Pending)
+	f.checkCounters()
+	f.finish(f.claimOne("r"))
+	is.Equal(begun, 1)
+	f.checkCounters()
+}

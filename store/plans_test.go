@@ -870,7 +870,7 @@ func TestEveryMethodIsCalledHere(t *testing.T) {
 	})
 	called["CreateTurn"], called["ClaimTurns"] = true, true // by f.accept and f.claim
 	fromTests := []string{"Checkpoint", "EngineStats", "Write", "Waiting", "Ints", "Strings", "PreparedTexts", "UnnamedBlobs", "BlobPath", "Recount", "SetMost", "FillHashing",
-		"AwaitsWrites"}
+		"AwaitsWrites", "LoseAnswers"}
 	for _, m := range methods(reflect.TypeFor[*store.Store]()) {
 		if !called[m] && !slices.Contains(withoutSQL, m) && !slices.Contains(fromTests, m) {
 			t.Errorf("callEverything does not call %s, so nobody looks at its queries", m)

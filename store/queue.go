@@ -31,6 +31,9 @@ func (s *Store) StartRunner(ctx context.Context, runnerID string, ttl time.Durat
 // It may be locking: the lease is one row, and the statement that deletes leases decides on the rows
 // that it deletes. If it finds turns of such a runner, it becomes serializable.
 func (s *Store) RenewLease(ctx context.Context, runnerID string, ttl time.Duration) error {
+	if err := s.returnAbandoned(ctx); err != nil {
+		return err
+	}
 	return s.hot(ctx, true, func(tx Tx) error { return s.renewLease(ctx, tx, runnerID, ttl) })
 }
 
@@ -178,6 +181,7 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims 
 	if s.Queued() == 0 { // an idle runner asks often: it must cost no write
 		return nil, nil
 	}
+	var fate claimFate
 	err = s.hot(ctx, true, func(tx Tx) error {
 		claims = nil
 		if s.Writable() != nil {
@@ -196,11 +200,12 @@ func (s *Store) ClaimTurns(ctx context.Context, runnerID string, n int) (claims 
 				return err
 			}
 			s.waiting.add(tx, c.OrganizationID, -1)
+			s.claimedBy(tx, c, &fate)
 			claims = append(claims, c)
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && fate.lose() {
 		return nil, err // the undo has put the claimed turns back into the queue
 	}
 	return claims, nil
@@ -263,7 +268,6 @@ func (s *Store) claim(ctx context.Context, tx Tx, runnerID string, num int64) (C
 	if err != nil {
 		return c, err
 	}
-	s.claimed(tx, c)
 	return c, s.setRunning(tx, c.OrganizationID, c.taskNum, true)
 }
 

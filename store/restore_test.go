@@ -184,7 +184,7 @@ func TestRestoreChecksTheDatabase(t *testing.T) {
 	t.Parallel()
 	storetest.Embedded(t)
 	for name, tt := range map[string]struct{ text, says string }{
-		"empty":        {"", "none of this program"},
+		"empty":        {"", "not created by this program"},
 		"no database":  {strings.Repeat("not SQLite ", 1000), "database"},
 		"cut in parts": {databaseEntry(t).text[:20_000], "database"},
 	} {

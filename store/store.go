@@ -32,13 +32,14 @@ type Store struct {
 	zone   *time.Location // of cron schedules that name none
 	close  func() error   // closes the folder once; every call returns the same result
 
-	waiting  waiting // turns with status pending
-	fair     fairness
-	lastUse  uses // of API keys and sessions
-	known    known
-	counters Counters
-	sealer   sealer        // of secrets at rest
-	hashing  chan struct{} // its capacity is the number of passwords that are hashed at once
+	waiting   waiting // turns with status pending
+	fair      fairness
+	lastUse   uses // of API keys and sessions
+	known     known
+	counters  Counters
+	sealer    sealer        // of secrets at rest
+	hashing   chan struct{} // its capacity is the number of passwords that are hashed at once
+	abandoned abandoned
 
 	modelChanges atomic.Int64 // changes of providers and default models: see ModelChanges
 

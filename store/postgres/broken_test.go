@@ -6,7 +6,9 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -236,14 +238,23 @@ func TestCommitIsUnknown(t *testing.T) {
 	db := openURL(t, u)
 	db.SetSettling(100 * time.Millisecond)
 	runs := 0
+	var committed, undone atomic.Bool
 	err := db.Write(t.Context(), engine.Serializable, func(tx engine.Tx) error {
 		runs++
+		tx.OnCommit(func() { committed.Store(true) })
+		tx.OnUndo(func() { undone.Store(true) })
 		p.cutForGood("COMMIT")
 		return note("a")(tx)
 	})
 	is.True(errors.Is(err, postgres.ErrUnknown))
 	is.True(postgres.IsUnavailable(err))
 	is.Equal(runs, 1)
+	is.True(!committed.Load() && !undone.Load()) // which nobody knows yet
+
+	p.setDown(false)
+	eventually(t, "the end of the write", func() bool { return committed.Load() || undone.Load() })
+	is.Equal(committed.Load(), slices.Equal(notes(t, db), []string{"a"}))
+	is.True(committed.Load() != undone.Load())
 }
 
 // TestServerRestarts ends all connections while they are idle. The next queries and writes make

@@ -37,6 +37,8 @@ type DB struct {
 	stats    *engine.Stats
 	later    later
 
+	unsettled *unsettled
+
 	limiter *limiter // of serializable writes
 
 	texts sync.Map // the translation of each statement that has run
@@ -104,8 +106,10 @@ func open(cfg *config, l *lock, epoch int64) *DB {
 	db.pool = newPool(cfg, slices.Concat(db.opening(engine.Serializable), db.opening(engine.Locking)[:1]))
 	db.limiter = newLimiter(cap(db.pool.writers))
 	db.later = newLater()
+	db.unsettled = newUnsettled()
 	db.close = sync.OnceValue(db.closeAll)
-	go db.later.run(db) // ends with Close
+	go db.later.run(db)     // ends with Close
+	go db.unsettled.run(db) // likewise
 	return db
 }
 
@@ -220,6 +224,7 @@ func (db *DB) closeAll() error {
 	db.mu.Unlock()
 	<-db.later.done
 	db.writes.Wait()
+	db.unsettled.close()
 	db.pool.close()
 	db.lock.close()
 	return nil

@@ -138,13 +138,16 @@ func (db *DB) try(ctx context.Context, mode engine.Mode, fn func(tx engine.Tx) e
 		err = t.commit()
 		failure = err
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+		t.Committed()
+	case errors.Is(err, ErrUnknown):
+		db.unsettled.add(t) // neither, until the server says what has become of it
+	default:
 		t.end(limited)
 		t.Undone()
-		return failure, err
 	}
-	t.Committed()
-	return nil, nil
+	return failure, err
 }
 
 // settleTime bounds how long a commit waits to learn what has become of its transaction.
