@@ -12,19 +12,19 @@ import (
 	"journeyman/store"
 )
 
-// This file accepts instructions. Each client's instruction becomes a turn here: its files go
-// into the workspace, the turn is committed, and the runner wakes up. No other code does it.
+// This file accepts instructions. It puts the files of an instruction into the workspace, commits
+// the turn, and wakes the runner. No other code creates turns for clients.
 
-// An Instruction is a turn to accept, and the files that come with it.
+// An Instruction is a turn to accept, together with its files.
 type Instruction struct {
 	store.NewTurn
 	Draft *Draft       // describes a new worker; nil if NewTurn names the worker
 	Files []store.File // from Keep
-	Log   []any        // attributes for the line of the log, such as the id of a request
+	Log   []any        // further attributes for the log line, such as a request id
 }
 
-// Accept puts an instruction's files into the workspace and commits its turn. The turn
-// is durable once Accept returns. A request that made a turn before gets that turn.
+// Accept puts an instruction's files into the workspace and commits its turn. The turn is durable
+// once Accept returns. For a repeated request, Accept returns the turn of the first request.
 func (r *Runner) Accept(ctx context.Context, in Instruction) (a store.Accepted, err error) {
 	ctx, span := r.cfg.Trace.Accept(ctx)
 	defer func() {
@@ -39,7 +39,7 @@ func (r *Runner) Accept(ctx context.Context, in Instruction) (a store.Accepted, 
 			return a, err
 		}
 		defer leave() // after the commit: an equal request must find the worker then
-		// The first instruction names a worker that neither the client nor the model has named.
+		// Sets the title of a worker that neither the client nor the model has named.
 		n.Title = cmp.Or(n.Title, store.TitleOf(in.Input))
 		in.NewWorker = &n
 	}
@@ -50,7 +50,8 @@ func (r *Runner) Accept(ctx context.Context, in Instruction) (a store.Accepted, 
 		}
 	}
 	err = r.accept(ctx, []*store.NewTurn{&in.NewTurn}, in.Files, func() ([]bool, error) {
-		// The client may have gone, but a model may have been paid for this instruction.
+		// Commit even if the client has disconnected: a model may have been paid for this
+		// instruction.
 		a, err = r.cfg.Store.CreateTurn(context.WithoutCancel(ctx), in.NewTurn)
 		return []bool{!a.Replayed}, err
 	})
@@ -117,25 +118,25 @@ func (r *Runner) RunSchedule(ctx context.Context, c store.Caller, workerID, id s
 	return a, err
 }
 
-// WorkerFor returns the worker that an instruction without a worker makes: the input
-// becomes its instructions.
+// WorkerFor returns the worker to create for an instruction that names no worker. The input becomes
+// the worker's instructions.
 func WorkerFor(input string) *store.NewWorker {
 	return &store.NewWorker{Instructions: store.FirstRunes(input, store.MaxInstructions), Title: store.TitleOf(input)}
 }
 
-// maxMoves bounds how often files are put into another folder. One move is enough: a
-// task keeps its worker and its folder.
+// maxMoves limits how often accept moves files to another folder. One move is enough in practice,
+// because a task keeps its worker and its folder.
 const maxMoves = 2
 
-// accept puts files into the folder of each turn and calls commit, which reports the turns
-// that it made. It removes the files of every other turn again. A crash before the commit
-// may leave files in a folder without a turn.
+// accept puts files into the folder of each turn and calls commit, which reports the turns that it
+// created. Then accept removes the files of all other turns. A crash before the commit may leave
+// files in a folder without a turn.
 func (r *Runner) accept(ctx context.Context, turns []*store.NewTurn, files []store.File,
 	commit func() (made []bool, err error)) error {
 	for tries := 0; ; tries++ {
 		err := r.acceptOnce(ctx, turns, files, commit)
-		// Between attach and commit, another request made the task or changed the worker. The
-		// files belong in another folder now.
+		// Between attach and commit, another request created the task or changed the worker. So the
+		// files now belong in another folder.
 		e, known := errors.AsType[*store.Error](err)
 		if !known || e.Code != store.CodeMoved || tries == maxMoves {
 			return err
@@ -153,7 +154,8 @@ func (r *Runner) acceptOnce(ctx context.Context, turns []*store.NewTurn, files [
 	if err == nil {
 		made, err = commit()
 	}
-	// A repeated request makes no turn: its copies would stay beside those of the first request.
+	// A repeated request creates no turn. Its copies would stay beside the files of the first
+	// request.
 	for i, t := range turns {
 		if err != nil || !made[i] {
 			p.detach(t)
@@ -168,7 +170,7 @@ func (p *placement) attach(ctx context.Context, turns []*store.NewTurn, files []
 	if len(files) == 0 {
 		return nil
 	}
-	// After an error, accept removes the files that are in place: they are in Attachments.
+	// After an error, acceptOnce removes the files that were placed: they are in Attachments.
 	for _, t := range turns {
 		folder, err := p.r.cfg.Store.TargetFolder(ctx, t)
 		if err != nil {
@@ -186,7 +188,7 @@ func (p *placement) attach(ctx context.Context, turns []*store.NewTurn, files []
 	return nil
 }
 
-// detach takes a turn's attachments out of its folder.
+// detach removes a turn's attachments from its folder.
 func (p *placement) detach(t *store.NewTurn) {
 	r := p.r
 	for _, f := range t.Attachments {
@@ -199,7 +201,7 @@ func (p *placement) detach(t *store.NewTurn) {
 			err = ws.Remove(folder.Local(f.Path))
 			r.closeWorkspace(folder)
 		}
-		// A file that stays does no harm, and the client already has its answer or error.
+		// A leftover file does no harm, and the client already has its answer or error.
 		if err != nil {
 			r.cfg.Log.Warn("remove attachment of a refused turn", "worker", f.WorkerID, "err", withoutPath(err))
 		}
@@ -207,13 +209,14 @@ func (p *placement) detach(t *store.NewTurn) {
 	t.Attachments = nil
 }
 
-// Keep copies a client's file into the data folder, before its worker is known. It
-// returns a TooLarge error for a file of more than limit bytes, and a Busy one while the disk is full.
+// Keep copies a client's file into the data folder before its worker is known. It returns a
+// TooLarge error for a file of more than limit bytes. While the disk is full, it returns a Busy
+// error.
 func (r *Runner) Keep(name string, src io.Reader, limit int64) (store.File, error) {
 	return r.keepIn(context.Background(), name, src, limit)
 }
 
-// keepIn is Keep for a context of running turns, which may hand files over in maintenance.
+// keepIn is Keep with a context. The context of a running turn permits files during maintenance.
 func (r *Runner) keepIn(ctx context.Context, name string, src io.Reader, limit int64) (store.File, error) {
 	if err := r.cfg.Store.RoomIn(ctx); err != nil {
 		return store.File{}, err
@@ -221,8 +224,8 @@ func (r *Runner) keepIn(ctx context.Context, name string, src io.Reader, limit i
 	return r.keep(src, store.File{Path: sandbox.PlaceName(name), Title: name}, limit)
 }
 
-// place copies a file from the data folder into the root of a folder, unless an earlier try of
-// the same request has left it there.
+// place copies a file from the data folder into the root of a folder. If an earlier attempt of the
+// same request has left the file there, place adopts that copy.
 func (p *placement) place(ctx context.Context, folder store.Folder, f store.File) (store.File, error) {
 	r := p.r
 	blob, err := r.cfg.Store.OpenBlob(f.SHA256)
@@ -243,17 +246,17 @@ func (p *placement) place(ctx context.Context, folder store.Folder, f store.File
 	path, err := ws.Place(f.Title, blob, f.Size)
 	f.Path = folder.Published(path)
 	p.own(f)
-	// A refusal of the workspace, such as of a full folder, is for the client to know.
+	// The client gets the workspace's error, for example that the folder is full.
 	if se, ok := errors.AsType[*sandbox.Error](err); ok {
 		return f, store.Errorf(store.TooLarge, "%s", se.Message)
 	}
 	return f, store.Unavailable(err)
 }
 
-// withoutPath returns an error without the file's name, which a client has chosen.
+// withoutPath returns err without the file name, because the client has chosen that name.
 func withoutPath(err error) error {
 	if _, known := errors.AsType[*store.Error](err); known {
-		return err // its kind decides the answer, and its text holds no path
+		return err // its kind decides the response, and its text contains no path
 	}
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
@@ -261,15 +264,15 @@ func withoutPath(err error) error {
 	return err
 }
 
-// acceptedEmail calls accepted for the turn of a mail, with as much of the turn as is logged.
+// acceptedEmail calls accepted for the turn of a mail. It sets only the turn's logged fields.
 func (r *Runner) acceptedEmail(e store.Email) {
 	turn := store.Turn{ID: e.TurnID, TaskID: e.TaskID, WorkerID: e.WorkerID, OrganizationID: e.OrgID,
 		TriggeredBy: store.TriggerEmail, Budget: store.BudgetStandard}
 	r.accepted(store.Accepted{Turn: turn}, "mail", e.ID)
 }
 
-// accepted logs a new turn, with more attributes, and wakes the runner. The committed
-// row is the promise: waking only makes the runner prompt.
+// accepted logs a new turn with further attributes and wakes the runner. The turn is already
+// committed, so the wake-up only shortens the delay.
 func (r *Runner) accepted(a store.Accepted, more ...any) {
 	if !a.Replayed {
 		attrs := append([]any{"by", string(a.Turn.TriggeredBy), "budget", string(a.Turn.Budget)}, turnIDs(a.Turn)...)

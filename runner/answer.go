@@ -10,17 +10,17 @@ import (
 	"journeyman/store"
 )
 
-// CheckOutputSchema returns an error unless raw can be an output schema. It must be a valid
-// Draft-07 schema of bounded size, without remote references, that an object can meet. The
-// error names the problem and its place in the schema.
+// CheckOutputSchema returns an error if raw is not a valid output schema. It must be a Draft-07
+// schema of limited size, without remote references, that some object satisfies. The error names
+// the problem and its place in the schema.
 func CheckOutputSchema(raw json.RawMessage) error {
 	_, err := schema.CompileForObjects(raw)
 	return err
 }
 
-// structuredOutput returns the JSON object in the answer of steps. Some models write text
-// before it. So if the whole answer does not fit the schema, structuredOutput tries its last
-// text alone. The mismatch that it returns is always that of the whole answer.
+// structuredOutput returns the JSON object in the answer of steps. Some models write text before
+// the object. So if the whole answer does not match the schema, structuredOutput tries only the
+// last text. A returned mismatch always describes the whole answer.
 func structuredOutput(s *schema.Schema, steps []store.Step) (json.RawMessage, *schema.Mismatch) {
 	output, mismatch := checkAnswer(s, store.AnswerText(steps))
 	if mismatch == nil {
@@ -29,7 +29,7 @@ func structuredOutput(s *schema.Schema, steps []store.Step) (json.RawMessage, *s
 	if steps = store.Joined(steps); len(steps) == 0 {
 		return nil, mismatch
 	}
-	// The last text that is not empty decides: an earlier one may be a draft.
+	// Only the last non-empty text is tried: an earlier text may be a draft.
 	for _, p := range slices.Backward(steps[len(steps)-1].Parts) {
 		if p.Type != store.PartText || p.Text == "" {
 			continue
@@ -42,7 +42,7 @@ func structuredOutput(s *schema.Schema, steps []store.Step) (json.RawMessage, *s
 	return nil, mismatch
 }
 
-// checkAnswer returns the JSON in an answer, and how it breaks the schema.
+// checkAnswer returns the JSON in an answer, or its mismatch with the schema.
 func checkAnswer(s *schema.Schema, answer string) (json.RawMessage, *schema.Mismatch) {
 	text := jsonText(answer)
 	if m, ok := errors.AsType[*schema.Mismatch](s.CheckObject([]byte(text))); ok {
@@ -65,7 +65,7 @@ func jsonText(answer string) string {
 		return s
 	}
 	body := lines[begin+1:]
-	if end := slices.IndexFunc(body, isFence); end >= 0 { // an answer that was cut off has no closing fence
+	if end := slices.IndexFunc(body, isFence); end >= 0 { // a truncated answer has no closing fence
 		body = body[:end]
 	}
 	return strings.TrimSpace(strings.Join(body, "\n"))

@@ -15,14 +15,14 @@ import (
 	"journeyman/store"
 )
 
-// maxToolOutput bounds the result of a tool, in bytes.
+// maxToolOutput limits the result of a tool, in bytes.
 const maxToolOutput = 256 << 10
 
-// maxParallel bounds the calls of a turn that run in parallel.
+// maxParallel limits the calls of a turn that run in parallel.
 const maxParallel = 8
 
-// finishCalls runs the tool calls of the last step that have no result in the journal. First
-// it runs those that need no approval. It runs the others once people have decided.
+// finishCalls runs the tool calls of the last step that have no result in the journal. It first
+// runs the calls that need no approval. The others run after people have decided.
 func (r *Runner) finishCalls(ctx context.Context, e *execution) error {
 	// Only the first round of a claim can find calls that an earlier claim has begun.
 	cut := e.resumed
@@ -31,7 +31,7 @@ func (r *Runner) finishCalls(ctx context.Context, e *execution) error {
 		return nil
 	}
 	st := &e.steps[len(e.steps)-1]
-	// These run before the wait for people, which may take days.
+	// Run these calls before waiting for people, because the wait may take days.
 	if err := r.runCalls(ctx, e, st, openCalls(*st, false), cut); err != nil {
 		return err
 	}
@@ -52,9 +52,9 @@ func openCalls(st store.Step, approval bool) []store.ToolCall {
 	})
 }
 
-// runCalls runs calls of a step in their order. Successive calls that may run in parallel do
-// so. Any other call runs alone, after all calls before it. cut says that an earlier claim
-// may have been interrupted while calls of the step were running.
+// runCalls runs calls of a step in their order. Successive calls run in parallel if their tools
+// permit that. Any other call runs alone, after all calls before it. cut means that an earlier
+// claim may have been interrupted while calls of the step were running.
 func (r *Runner) runCalls(ctx context.Context, e *execution, st *store.Step, calls []store.ToolCall, cut bool) error {
 	for len(calls) > 0 {
 		n := e.tools.parallel(calls)
@@ -62,7 +62,7 @@ func (r *Runner) runCalls(ctx context.Context, e *execution, st *store.Step, cal
 		if err != nil {
 			return err
 		}
-		// A later call had not begun: it waits for those before it.
+		// Later calls cannot have begun, because they wait for the calls before them.
 		calls, cut = calls[n:], false
 		if len(later) == 0 {
 			continue
@@ -70,7 +70,7 @@ func (r *Runner) runCalls(ctx context.Context, e *execution, st *store.Step, cal
 		if err := r.awaitChildren(ctx, e, later); err != nil {
 			return err
 		}
-		// Their turns have ended, so the calls are made again and return the results.
+		// The child turns have ended, so the repeated calls return the results.
 		for _, run := range slices.Backward(later) {
 			calls = slices.Insert(calls, 0, run.ToolCall)
 		}
@@ -78,29 +78,28 @@ func (r *Runner) runCalls(ctx context.Context, e *execution, st *store.Step, cal
 	return nil
 }
 
-// errOtherFailed is the cause of the context of calls that are stopped because a call
-// beside them has ended the turn.
+// errOtherFailed cancels the context of a batch of parallel calls after one of them has ended the
+// turn.
 var errOtherFailed = errors.New("another call has failed")
 
-// runBatch runs calls in parallel, and journals each when it ends. It returns after every
-// call that it has started has ended. later holds the calls whose results come from other
-// turns.
+// runBatch runs calls in parallel and journals each call when it ends. It returns after all calls
+// that it started have ended. later holds the calls whose results come from other turns.
 func (r *Runner) runBatch(ctx context.Context, e *execution, st *store.Step, calls []store.ToolCall, cut bool) (
 	later []*callRun, failed error) {
 	batch, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	fail := func(err error) {
-		if failed == nil { // later errors only follow from the stop
+		if failed == nil { // later errors are only consequences of the cancellation
 			failed = err
 		}
 		stop(errOtherFailed)
 	}
-	// Tools run in their goroutines. Only this one writes to the journal and to e.
+	// Tools run in their own goroutines. Only this goroutine writes to the journal and to e.
 	ended := make(chan *callRun, len(calls))
 	for begun, running := 0, 0; ; {
 		for begun < len(calls) && running < maxParallel && batch.Err() == nil {
-			// Calls begin in their order. So after a crash, only the first maxParallel calls without
-			// a result can have been running.
+			// Calls begin in their order. So after a crash, only the first maxParallel calls
+			// without a result can have begun.
 			run, err := r.beginCall(batch, e, st, calls[begun], cut && begun < maxParallel)
 			begun++
 			if err != nil {
@@ -126,12 +125,12 @@ func (r *Runner) runBatch(ctx context.Context, e *execution, st *store.Step, cal
 	if failed != nil {
 		return nil, failed
 	}
-	// The results are in the journal, so a cancel or the time limit may end the turn now.
+	// The results are in the journal, so a cancellation or the time limit may now end the turn.
 	return later, context.Cause(ctx)
 }
 
-// beginCall prepares a tool call. The call does not run if it is refused, or if the
-// process died during it and it must not be repeated.
+// beginCall prepares a tool call. It does not run the tool if the call is refused, or if an
+// interrupted call must not be repeated.
 func (r *Runner) beginCall(ctx context.Context, e *execution, st *store.Step, c store.ToolCall, cut bool) (
 	*callRun, error) {
 	run := &callRun{ToolCall: c, host: &toolHost{r: r, e: e, at: e.stamp(r.cfg.Now()),
@@ -147,8 +146,8 @@ func (r *Runner) beginCall(ctx context.Context, e *execution, st *store.Step, c 
 		}
 		cut = a.BegunAt != nil
 		if !cut {
-			// The mark is committed before the call runs. A crash may leave a mark without a call,
-			// but never a call without its mark.
+			// The mark is committed before the call runs. After a crash, a marked call may not have
+			// run, but every call that has run is marked.
 			err := r.persist("begin approved call", func(ctx context.Context) error {
 				return r.cfg.Store.BeginApproved(ctx, e.claim, a.ID)
 			})
@@ -159,8 +158,8 @@ func (r *Runner) beginCall(ctx context.Context, e *execution, st *store.Step, c 
 	}
 	t, err := r.callable(e, *st, c)
 	if err == nil && e.team != nil && e.tools.isRemote(c.ToolName) {
-		// Before a crash or a suspension, the call may have started a turn by this server's own
-		// /mcp. Then it is not sent again: its result is the result of that turn.
+		// Before a crash or a suspension, the call may have started a turn through this server's
+		// own /mcp. Then it is not sent again, and the result of that turn is its result.
 		child, found, err := r.cfg.Store.ChildOf(ctx, run.host.place)
 		if err != nil {
 			return nil, fmt.Errorf("read child: %w", err)
@@ -183,8 +182,7 @@ func (r *Runner) beginCall(ctx context.Context, e *execution, st *store.Step, c 
 	return run, nil
 }
 
-// denial returns the error of a call that people have not approved, nil for one that they
-// have.
+// denial returns the error for a call without approval, or nil for an approved call.
 func denial(a store.Approval) error {
 	if a.Status == store.ApprovalApproved {
 		return nil
@@ -196,8 +194,7 @@ func denial(a store.Approval) error {
 	return tool.Errorf("%s", why)
 }
 
-// callable returns the tool of a call, or an error for the model that says why the call
-// must not run.
+// callable returns the tool of a call, or an error that tells the model why the call must not run.
 func (r *Runner) callable(e *execution, st store.Step, c store.ToolCall) (tool.Tool, error) {
 	// The text of this error tells the model to write less, which InputError alone does not.
 	if st.Finish == store.FinishContinued && view.InputError(c.Input) != "" {
@@ -207,7 +204,7 @@ func (r *Runner) callable(e *execution, st store.Step, c store.ToolCall) (tool.T
 	if err != nil {
 		return nil, err
 	}
-	// No approval was made for this call when the step was journaled: see maxApprovals.
+	// The step was journaled without an approval for this call: see maxApprovals.
 	if _, asked := st.Approval(c.N); !asked && e.tools.needsApproval(c.ToolName) {
 		return nil, tool.Errorf("at most %d calls at once may wait for approval: ask for this one later", maxApprovals)
 	}
@@ -215,10 +212,10 @@ func (r *Runner) callable(e *execution, st store.Step, c store.ToolCall) (tool.T
 }
 
 // endCall journals a tool call that has ended. The model gets the text of a *tool.Error or a
-// *sandbox.Error. Any other error ends the turn. later reports that the result will come from
-// another turn: then endCall journals nothing.
+// *sandbox.Error. Any other error ends the turn. If later is true, the result will come from
+// another turn, and endCall journals nothing.
 func (r *Runner) endCall(ctx context.Context, e *execution, st *store.Step, run *callRun) (later bool, err error) {
-	// The first child makes this turn a root: from now on it shares its budget with the team.
+	// The first child makes this turn a root, whose budget is then shared with its team.
 	if e.team == nil && (run.host.started || e.tools.isRemote(run.ToolName)) {
 		if err := r.loadTeam(ctx, e); err != nil && ctx.Err() == nil {
 			return false, fmt.Errorf("read team: %w", err)
@@ -233,8 +230,8 @@ func (r *Runner) endCall(ctx context.Context, e *execution, st *store.Step, run 
 	if err != nil && call.State != store.CallInterrupted {
 		call.State = store.CallFailed
 		if run.tool != nil && ctx.Err() != nil {
-			// When the runner stops, the call stays without a result. The next claim repeats it, or
-			// tells the model of the interruption.
+			// When the runner stops, the call gets no result. The next claim repeats the call, or
+			// reports the interruption to the model.
 			if errors.Is(context.Cause(ctx), errStopped) {
 				return false, errStopped
 			}
@@ -246,17 +243,17 @@ func (r *Runner) endCall(ctx context.Context, e *execution, st *store.Step, run 
 		return false, fmt.Errorf("tool %s: %w", run.ToolName, err)
 	}
 	if call.State == store.CallInterrupted {
-		// The call may have finished only a part of its work: publish none of it.
+		// The call may be incomplete, so none of its files, sources and images are published.
 		run.host.files, run.host.sources, run.host.images = nil, nil, nil
 	}
 	return false, r.journalCall(e, st, call, run.host)
 }
 
-// journalCall writes a tool call that has ended to the journal, and makes it part of the
-// turn. The files and sources that h has gathered are committed with it.
+// journalCall writes a tool call that has ended to the journal, and adds it to the turn. The call's
+// files and sources in h are committed in the same transaction.
 func (r *Runner) journalCall(e *execution, st *store.Step, call store.Call, h *toolHost) error {
 	call.CompletedAt, call.Images = completedAfter(*st, r.cfg.Now()), h.images
-	// For a result from another turn, the wait was suspension and not work: only its work counts.
+	// If the result comes from another turn, count the time that the turn worked, not the wait.
 	if h.took > 0 {
 		call.StartedAt = call.CompletedAt.Add(-h.took)
 	}
@@ -266,7 +263,7 @@ func (r *Runner) journalCall(e *execution, st *store.Step, call store.Call, h *t
 	if err != nil {
 		return err
 	}
-	// Only after the commit: watchers must not see a result that a crash would take back.
+	// Only after the commit: watchers must not see a result that a crash would undo.
 	st.Calls = append(st.Calls, call)
 	e.used.ToolCost += call.Cost
 	e.published = e.published || len(h.files)+len(h.sources) > 0
@@ -274,9 +271,9 @@ func (r *Runner) journalCall(e *execution, st *store.Step, call store.Call, h *t
 	return nil
 }
 
-// completedAfter returns the time at which a call of the step has ended: now, but later
-// than all calls that ended before it. The times keep the order in which watchers see the
-// ends, in the precision of the journal.
+// completedAfter returns the end time of a call: now, or later if a call of the step has that time.
+// So the times keep the order in which watchers see the ends, at the journal's precision of a
+// millisecond.
 func completedAfter(st store.Step, now time.Time) time.Time {
 	now = now.Truncate(time.Millisecond)
 	for _, c := range st.Calls {
@@ -303,7 +300,7 @@ func (r *Runner) runTool(ctx context.Context, run *callRun) {
 	ctx, ended := r.beginTool(ctx, run)
 	defer ended()
 	out, err := r.runPatiently(ctx, run)
-	// Secrets are removed here, the one place that every result passes before anybody reads it.
+	// Remove secrets here: every result passes through this function before anybody reads it.
 	switch {
 	case err != nil:
 		run.err = run.host.e.tools.secrets.scrubError(err)
@@ -312,13 +309,13 @@ func (r *Runner) runTool(ctx context.Context, run *callRun) {
 	case !json.Valid(out):
 		run.err = errors.New("its result is not JSON")
 	default:
-		// The journal, streams and messages show the same bytes.
+		// Cleaned here, so that the journal, streams and messages contain the same bytes.
 		run.row.Output = view.CleanOutput(run.host.e.tools.secrets.scrub(out))
 	}
 }
 
-// callOutput returns the output of a call for the journal: its result, or the message of an
-// error that the model may read. It returns any other error unchanged.
+// callOutput returns the output of a call for the journal: its result, or an error message for the
+// model. It returns any other error unchanged.
 func callOutput(out json.RawMessage, err error) (json.RawMessage, error) {
 	if te, ok := errors.AsType[*tool.Error](err); ok {
 		return json.Marshal(view.ValidText(te.Message))
@@ -329,8 +326,8 @@ func callOutput(out json.RawMessage, err error) (json.RawMessage, error) {
 	return out, err
 }
 
-// stamp returns now, but later than all stamps before. Sources are listed by the times in
-// their ids, and so in the order of the calls, whichever call ended first.
+// stamp returns now, or a later time that is greater than all stamps before. Source ids contain
+// these times, so sources are listed in the order of the calls, whichever call ended first.
 func (e *execution) stamp(now time.Time) time.Time {
 	if last := e.stamped.Add(time.Millisecond); now.Before(last) {
 		now = last

@@ -19,7 +19,7 @@ func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (stor
 	if err != nil || before.Unfinished == 0 {
 		return before, err
 	}
-	// Read before AbortTask, which ends some of these turns: afterwards they could not be found.
+	// Read before AbortTask: it ends some of these turns, and ended turns would not be found.
 	below, err := r.cfg.Store.Unfinished(ctx, before)
 	if err != nil {
 		return before, err
@@ -28,17 +28,17 @@ func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (stor
 	if err != nil {
 		return task, err
 	}
-	r.Wake() // a turn that waited for one of these may continue
+	r.Wake() // a turn that waited for one of these may now continue
 	if err := r.stopExecutions(ctx, running); err != nil {
 		return task, err
 	}
-	// The running ones tell their own end when their executions stop.
+	// The executions of running turns notify the watchers when they stop.
 	below = slices.DeleteFunc(below, func(t store.Turn) bool { return slices.Contains(running, t.ID) })
 	if err := r.stopBelow(ctx, below); err != nil {
 		return task, err
 	}
-	// No turn of the task runs, so AbortTask has ended all of them, and no execution tells their
-	// watchers.
+	// No turn of the task runs, so AbortTask has ended all of them. No execution exists that could
+	// notify the watchers.
 	if task.Unfinished == 0 {
 		first := slices.IndexFunc(turns, func(t store.Turn) bool { return !t.Status.Ended() })
 		if err := r.notifyAborted(ctx, task, int64(first)-1); err != nil {
@@ -46,7 +46,7 @@ func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (stor
 		}
 	}
 	for _, turnID := range running {
-		// The turns behind it in its task end with it, and finish tells their watchers.
+		// finish also notifies the watchers of the turns behind this one, which end with it.
 		if err := r.Wait(ctx, turnID); err != nil {
 			return task, err
 		}
@@ -55,26 +55,25 @@ func (r *Runner) AbortTask(ctx context.Context, c store.Caller, id string) (stor
 	return task, err
 }
 
-// stopExecutions stops turns that were cancelled, all at once: the turns of a team need not wait for
+// stopExecutions stops cancelled turns all at once, so that the turns of a team need not wait for
 // each other.
 func (r *Runner) stopExecutions(ctx context.Context, turnIDs []string) error {
 	missing := slices.DeleteFunc(slices.Clone(turnIDs), r.stopExecution)
 	if len(missing) == 0 {
 		return nil
 	}
-	// The claim of a turn may be committed, and begin may not have been called for it yet. The caller may
-	// have gone, and the turns stop all the same.
+	// A turn may be claimed in the store before begin has registered its execution. After the
+	// pending writes, begin has run. The turns must stop even if the client has disconnected.
 	if err := r.cfg.Store.AwaitWrites(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	for _, turnID := range missing {
-		r.stopExecution(turnID) // or the turn has ended, or its runner is dead
+		r.stopExecution(turnID) // if this finds nothing, the turn has ended or its runner is dead
 	}
 	return nil
 }
 
-// stopExecution stops a turn that was cancelled. found is false if this runner does not have
-// the turn.
+// stopExecution stops a cancelled turn. found is false if this runner does not execute the turn.
 func (r *Runner) stopExecution(turnID string) (found bool) {
 	r.mu.Lock()
 	e := r.executions[turnID]
@@ -89,23 +88,25 @@ func (r *Runner) stopExecution(turnID string) (found bool) {
 var errStopping = &store.Error{Kind: store.Busy, Code: "stopping",
 	Message: "the service stops before the task has ended; the task continues at the next start"}
 
-// waitPoll is the time after which Wait reads the turn although nothing was signalled.
+// waitPoll is the interval at which Wait reads the turn even without a signal.
 const waitPoll = 30 * time.Second
 
-// Wait waits until the turn or ctx has ended. It returns a store.Error of kind Busy if the
+// Wait waits until the turn has ended or ctx is done. It returns a store.Error of kind Busy if the
 // runner stops first.
 func (r *Runner) Wait(ctx context.Context, turnID string) error {
 	_, err := r.WaitResult(ctx, turnID)
 	return err
 }
 
-// WaitResult is Wait. It also returns the task as the store would return it at the end of the
-// turn, or nil if memory does not hold all of it. Callers must not change it.
+// WaitResult is Wait, and also returns the task as the store would return it at the end of the
+// turn. It returns a nil task if memory does not hold the whole task. Callers must not change the
+// task.
 func (r *Runner) WaitResult(ctx context.Context, turnID string) (*store.Conversation, error) {
 	poll := time.NewTicker(waitPoll)
 	defer poll.Stop()
 	for {
-		stopped := r.ctx.Err() != nil // read first: a turn that ended before the stop is found below
+		// Read before TurnEnded, so that a turn that ended before the stop is not reported as stopped.
+		stopped := r.ctx.Err() != nil
 		// The watch begins before the read: an end between them closes committed.
 		end, leave := r.Streams.WatchEnd(turnID)
 		ended, err := r.cfg.Store.TurnEnded(ctx, turnID)
@@ -130,9 +131,9 @@ func (r *Runner) WaitResult(ctx context.Context, turnID string) (*store.Conversa
 	}
 }
 
-// stopBelow stops the executions of turns below a turn that has ended or was cancelled. It
-// tells the watchers of those that have ended without an execution. list holds the turns
-// that were unfinished before.
+// stopBelow stops the executions of turns below a turn that has ended or was cancelled. It notifies
+// the watchers of turns that ended without an execution. list holds the turns that were unfinished
+// before.
 func (r *Runner) stopBelow(ctx context.Context, list []store.Turn) error {
 	var running []string
 	for _, t := range list {
@@ -141,7 +142,7 @@ func (r *Runner) stopBelow(ctx context.Context, list []store.Turn) error {
 			return err
 		}
 		if !now.AbortRequested || r.stopExecution(t.ID) {
-			continue // not cancelled, or its execution tells the watchers
+			continue // not cancelled, or its execution notifies the watchers
 		}
 		if !now.Status.Ended() {
 			running = append(running, t.ID)

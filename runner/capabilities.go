@@ -12,21 +12,21 @@ import (
 	"journeyman/runner/model"
 )
 
-// How long the runner uses the capabilities that a model's server has stated. A server that
-// did not answer is asked again soon: it may only have started late.
+// How long the runner uses a model server's stated capabilities. A server that did not answer is
+// asked again soon, because it may still be starting.
 const (
 	describedFor   = 10 * time.Minute
 	undescribedFor = 15 * time.Second
 )
 
-// describeTime bounds the question, because the first turn waits for the answer.
+// describeTime limits the request, because the first turn waits for the answer.
 const describeTime = 3 * time.Second
 
-// maxDescribed is how many models the runner remembers. Users choose their names.
+// maxDescribed is the number of models in the cache. It is limited because users choose the names.
 const maxDescribed = 256
 
-// A capabilityCache holds the capabilities that models state, by their names. Its zero value
-// is ready for use.
+// A capabilityCache holds the stated capabilities of models by name. The zero value is ready to
+// use.
 type capabilityCache struct {
 	mu     sync.Mutex // guards models
 	models map[string]*cachedCapabilities
@@ -34,11 +34,11 @@ type capabilityCache struct {
 
 // cachedCapabilities are the capabilities of one model.
 type cachedCapabilities struct {
-	mu    sync.Mutex // held while the server is asked, so that many turns ask it once
+	mu    sync.Mutex // held during the request, so that many turns make only one
 	can   model.Capabilities
 	known bool // the server has answered
 	until time.Time
-	low   lowCount // the latest sign that the provider cuts prompts; zero for none
+	low   lowCount // the latest sign that the provider truncates prompts; zero for none
 }
 
 // A lowCount is a token count from a provider that is far too low for the prompt.
@@ -51,7 +51,7 @@ func (c *capabilityCache) entry(name string) *cachedCapabilities {
 	entry, ok := c.models[name]
 	if !ok {
 		if c.models == nil || len(c.models) >= maxDescribed {
-			c.models = map[string]*cachedCapabilities{} // the models in use come back at once
+			c.models = map[string]*cachedCapabilities{} // the models in use are soon added again
 		}
 		entry = &cachedCapabilities{}
 		c.models[name] = entry
@@ -59,14 +59,15 @@ func (c *capabilityCache) entry(name string) *cachedCapabilities {
 	return entry
 }
 
-// describe returns m with the capabilities that it states itself. The sizes in the price table
-// come first. A model that cannot be asked keeps the defaults: the call itself reports why.
+// describe returns m with the capabilities that its server states. Sizes in the price table have
+// precedence. A model that cannot be asked keeps the defaults; the model call will report the
+// error.
 func (c *capabilityCache) describe(ctx context.Context, m pricedModel, now time.Time) pricedModel {
 	d, ok := m.Model.(model.Describer)
 	if !ok {
 		return m
 	}
-	// Two locks: a server that is slow to answer must delay only the turns that need its model.
+	// Two locks: a slow server must delay only the turns that need its model.
 	entry := c.entry(m.id)
 	entry.mu.Lock()
 	defer entry.mu.Unlock()
@@ -81,7 +82,7 @@ func (c *capabilityCache) describe(ctx context.Context, m pricedModel, now time.
 	return m
 }
 
-// ask asks the model's server. Without an answer, the earlier capabilities stay.
+// ask asks the model's server. Without an answer, the earlier capabilities remain.
 func (c *cachedCapabilities) ask(ctx context.Context, d model.Describer, now time.Time) {
 	limited, cancel := context.WithTimeout(ctx, describeTime)
 	defer cancel()
@@ -90,17 +91,17 @@ func (c *cachedCapabilities) ask(ctx context.Context, d model.Describer, now tim
 	case err == nil:
 		c.can, c.known, c.until = can, true, now.Add(describedFor)
 	case errors.Is(err, errors.ErrUnsupported):
-		c.until = now.Add(describedFor) // another question would not help
-	case ctx.Err() == nil: // a cancelled turn says nothing about the server
+		c.until = now.Add(describedFor) // a repeated request would not help
+	case ctx.Err() == nil: // a cancelled turn's failure does not prove that the server is down
 		c.until = now.Add(undescribedFor)
 	}
 }
 
-// sees reports whether requests to the model may contain images. Most providers do not state
-// it: they refuse images if their model cannot read them.
+// sees reports whether requests to the model may contain images. Most providers do not state this:
+// they refuse images if their model does not support them.
 func (m pricedModel) sees() bool { return !m.isDescribed || m.can.Vision }
 
-// warning returns a text for the operator: the problem, and a remedy if there is one.
+// warning returns a text for the operator with the problem and, if possible, a remedy.
 func (l lowCount) warning(name string) string {
 	text := fmt.Sprintf("the provider counts %s tokens for a prompt of about %s: it may cut prompts silently",
 		model.FormatTokens(l.counted), model.FormatTokens(l.estimated))

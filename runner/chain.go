@@ -11,19 +11,19 @@ import (
 	"journeyman/store"
 )
 
-// use makes a candidate the model that is asked next.
+// use selects the candidate that is asked next.
 func (e *execution) use(i int) {
 	if e.model.Model != nil {
-		// Save the changes of this turn: a refusal may have narrowed the window, and a bill may
-		// have shown the price.
+		// Save the state of the current candidate: a refusal may have narrowed the window, and a
+		// bill may have added rates.
 		e.chain[e.asking].pricedModel, e.chain[e.asking].window = e.model, e.window
 	}
 	e.asking, e.model, e.window = i, e.chain[i].pricedModel, e.chain[i].window
 	e.prompt.Asking = i
 }
 
-// chooseModel chooses the model that is asked next: the first of the chain that answers
-// and has room for the request. If there is none, the turn is suspended or fails.
+// chooseModel selects the next model to ask: the first available model of the chain with room for
+// the request. Without such a model, the turn is suspended or fails.
 func (r *Runner) chooseModel(ctx context.Context, e *execution) error {
 	r.refreshModels(ctx, e)
 	for {
@@ -32,7 +32,7 @@ func (r *Runner) chooseModel(ctx context.Context, e *execution) error {
 			return r.awaitModel(ctx, e)
 		}
 		e.use(i)
-		if r.isLastTry(e) { // without enter: this turn cannot wait behind the probe of another one
+		if r.isLastTry(e) { // without enter: this turn cannot wait for the probe of another turn
 			e.probes = true
 			return nil
 		}
@@ -41,23 +41,23 @@ func (r *Runner) chooseModel(ctx context.Context, e *execution) error {
 		if may {
 			return nil
 		}
-		// Another turn has begun to probe it meanwhile, so nextModel now skips it.
+		// Another turn has begun to probe this model, so nextModel now skips it.
 	}
 }
 
-// isLastTry reports whether the patience of a turn is about to end. The turn then asks its
-// model once more, even if other turns have found that the model is down.
+// isLastTry reports whether the turn's time to wait for its models is about to end. Then the turn
+// asks its model once more, even if other turns have found the model down.
 func (r *Runner) isLastTry(e *execution) bool {
 	return e.failingSince != nil && !r.cfg.Now().Add(lastTry).Before(e.failingSince.Add(r.patience(e.claim.Budget)))
 }
 
-// nextModel returns the index of the model to ask, or -1 if all are down or have failed.
+// nextModel returns the index of the model to ask, or -1 if every model is down or has failed.
 func (r *Runner) nextModel(e *execution) int {
-	// One time for all models, so that they are judged alike.
+	// Read the clock once, so that all models are compared at the same time.
 	largest, gone, now, last := -1, -1, r.cfg.Now(), r.isLastTry(e)
 	for i := range e.chain {
 		c := &e.chain[i]
-		if c.failure != nil { // it has failed for this step
+		if c.failure != nil { // this model has failed for this step
 			continue
 		}
 		b, blocked := r.outages.blocked(c.id, e.claim.ID, now)
@@ -66,38 +66,39 @@ func (r *Runner) nextModel(e *execution) int {
 			if gone < 0 {
 				gone = i
 			}
-		case blocked && !(last && !b.asked()): // a pause that the provider asked for holds to the end
+		case blocked && !(last && !b.asked()): // a pause that the provider requested stays
 		case len(e.chain) == 1 || e.prompt.CalibratedFor(i, e.estimate) <= c.window.Room():
 			return i
 		case largest < 0 || c.window.Room() > e.chain[largest].window.Room():
-			largest = i // if the request fits nowhere, it is shortened for the largest window
+			largest = i // if the request fits no window, it is compacted for the largest one
 		}
 	}
 	if largest < 0 {
-		return gone // it may be available again, and no other model is left; -1 for none
+		return gone // the only remaining model may be available again; -1 for none
 	}
 	return largest
 }
 
-// passOn records how the call of a step ended with the model that was asked. It reports
-// whether the step continues: with another model, or later with the same one.
+// passOn records how the call of a step has failed. It reports whether the step continues, either
+// with another model or later with the same model.
 func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 	name, now := e.model.id, r.cfg.Now()
-	defer r.outages.leave(name, e.claim.ID) // on every path: a probe that is not left blocks all other turns
+	defer r.outages.leave(name, e.claim.ID) // on every path: a probe blocks all other turns
 	me, ok := errors.AsType[*model.Error](err)
 	if !ok || ctx.Err() != nil {
-		return false // the turn was interrupted, or its own work failed: the model is not the cause
+		return false // the turn was interrupted or failed by itself: the model is not the cause
 	}
 	switch {
 	case e.model.passes(me):
-		// generate has set failingSince, because the failure is retryable.
+		// The failure is retryable, so generate has set failingSince.
 		r.outages.failed(name, e.claim.ID, me, *e.failingSince, now, func(n int) time.Duration {
 			return r.pause(me, n)
 		})
-	case me.Retryable: // a model in this process, or answers that nobody can read
+	case me.Retryable: // a model in this process, or malformed answers
 	case me.TooLong() && e.largerFollows():
 	case me.Gone():
-		// Only a chain skips a model that is gone. With one model, each turn gets the model's error.
+		// Only a chain skips a model that is gone. A turn with one model gets the error of its own
+		// call.
 		if len(e.chain) > 1 {
 			r.outages.lost(name, me, now)
 		}
@@ -108,19 +109,19 @@ func (r *Runner) passOn(ctx context.Context, e *execution, err error) bool {
 	return true
 }
 
-// largerFollows reports whether a model that has not failed follows in the chain, and has
-// a larger window than the one that is asked.
+// largerFollows reports whether a later model of the chain has a larger window than the current
+// one and has not failed.
 func (e *execution) largerFollows() bool {
 	return slices.ContainsFunc(e.chain[e.asking+1:], func(c candidate) bool {
 		return c.failure == nil && c.window.Room() > e.window.Room()
 	})
 }
 
-// lastTry is how long before the end of its patience a turn asks its model once more.
+// lastTry is the time between the last call of a model and the end of the turn's patience.
 const lastTry = 10 * time.Second
 
-// pause returns how long no turn asks a model after its n-th failure in a row. It is the
-// pause that the provider asks for, if that is long enough. Otherwise it grows with n.
+// pause returns how long no turn asks a model after its n-th failure in a row. It is the pause that
+// the provider requested, if that is long enough. Otherwise it grows with n.
 func (r *Runner) pause(me *model.Error, n int) time.Duration {
 	if me.RetryAfter >= minRetryAfter {
 		return me.RetryAfter
@@ -128,7 +129,7 @@ func (r *Runner) pause(me *model.Error, n int) time.Duration {
 	return r.cfg.Suspend(n)
 }
 
-// patience returns how long a turn waits for its models.
+// patience returns the longest time that a turn waits for its models.
 func (r *Runner) patience(b store.Budget) time.Duration {
 	if r.cfg.ModelPatience > 0 {
 		return r.cfg.ModelPatience
@@ -139,18 +140,18 @@ func (r *Runner) patience(b store.Budget) time.Duration {
 	return 24 * time.Hour
 }
 
-// An outlook says when a turn may ask again, if none of its models answers now.
+// An outlook is the time when a turn may ask again, if none of its models is available now.
 type outlook struct {
-	at    time.Time    // when one of them may be asked again; zero if a wait helps with none
-	asked bool         // the provider has asked for that time
-	err   *model.Error // of that model; of the first one if at is zero
+	at    time.Time    // when one of the models may be asked again; zero if waiting does not help
+	asked bool         // the provider requested that time
+	err   *model.Error // of the model for that time; of the first model if at is zero
 }
 
-// outlookOf returns when a turn may ask one of its models again, and the error that forbids
-// it now. It enters the turn in the list of each model whose answer would resume it.
+// outlookOf returns when a turn may ask one of its models again, and the error that prevents a call
+// now. It adds the turn to the waiting list of each model whose success would resume it.
 func (r *Runner) outlookOf(e *execution) (x outlook) {
 	now := r.cfg.Now()
-	// The earliest time of all models counts: the turn needs only one of them.
+	// Use the earliest time, because the turn needs only one of the models.
 	for i := range e.chain {
 		c := &e.chain[i]
 		var at time.Time
@@ -161,7 +162,7 @@ func (r *Runner) outlookOf(e *execution) (x outlook) {
 			at, asked = now.Add(r.pause(why, e.suspensions())), why.RetryAfter >= minRetryAfter
 		case why == nil && blocked && !b.gone:
 			at, why, asked = b.until, b.err, b.asked()
-		default: // it is gone, or refuses this request
+		default: // the model is gone, or refuses this request
 			if x.err == nil && x.at.IsZero() {
 				x.err = why
 			}
@@ -175,22 +176,22 @@ func (r *Runner) outlookOf(e *execution) (x outlook) {
 	return x
 }
 
-// suspensions returns how often in a row the turn has been suspended, this time included.
+// suspensions returns how many times in a row the turn has been suspended, including this time.
 func (e *execution) suspensions() int {
 	return max(int(e.claim.FailedCalls+e.failedCalls)-quickTries, 0) + 1
 }
 
-// awaitModel suspends a turn whose models are all down, until one of them may be asked
-// again. It returns errSuspended, or the error of a model if no wait would help.
+// awaitModel suspends a turn whose models are all down, until one of them may be asked again. It
+// returns errSuspended, or a model's error if waiting would not help.
 func (r *Runner) awaitModel(ctx context.Context, e *execution) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	// The turn is in the lists of its models before its row is suspended. A model that answers
-	// between the two does not resume it: resumeIfAnswered does.
+	// The turn joins the waiting lists of its models before the store suspends its row. A model
+	// that answers in between cannot resume the turn, so resumeIfAnswered does.
 	now, x := r.cfg.Now(), r.outlookOf(e)
 	why := x.err
-	if why == nil { // another turn asks a model that was down before this process began
+	if why == nil { // another turn tests a model that was already down before this process started
 		why = &model.Error{Code: "model_unavailable", Retryable: true,
 			Message: "the model did not answer earlier; another turn is testing it now"}
 	}
@@ -229,7 +230,7 @@ func (r *Runner) suspendForModel(e *execution, w store.Wait, o store.Outage) err
 	if err != nil {
 		return err
 	}
-	r.expectRetry(*w.RetryAt) // after the commit: a dispatcher that looks earlier would not find the row
+	r.expectRetry(*w.RetryAt) // after the commit, so that the dispatcher finds the row
 	e.live.Waiting(w)
 	r.logCall(e, "the turn waits for its model", nil, "retry", *w.RetryAt, "until", w.Until)
 	return errSuspended

@@ -9,62 +9,62 @@ import (
 )
 
 const (
-	leaseTime  = 60 * time.Second // a runner that is silent for so long loses its turns
-	leaseRenew = 15 * time.Second // three renewals may fail before the lease ends
+	leaseTime  = 60 * time.Second // without a renewal for this time, a runner loses its turns
+	leaseRenew = 15 * time.Second // three renewals may fail before the lease expires
 )
 
 // Start puts the turns of dead runners back into the queue and begins to claim turns.
 func (r *Runner) Start(ctx context.Context) error {
-	// The callbacks come first: StartRunner may end turns that were interrupted too often.
+	// Set the callbacks first: StartRunner may end turns that were interrupted too often.
 	r.cfg.Store.OnInterrupted(r.logEnd)
 	r.cfg.Store.OnClaimed(r.begin)
 	r.cfg.Store.UseEnvelopes(store.Envelopes{Look: r.lookAt, Compose: r.envelope})
 	if err := r.cfg.Store.StartRunner(ctx, r.id, leaseTime); err != nil {
 		return fmt.Errorf("start runner: %w", err)
 	}
-	r.noteAlive() // a health check must not fail before the first round
+	r.noteAlive() // a health check must not fail before the dispatcher's first round
 	r.cfg.Store.UseSlots(store.Slots{RunnerID: r.id, Take: func() bool { return r.takeSlots(1) == 1 },
-		Release: func() { r.releaseSlots(1); r.Wake() }}) // a turn may have found no slot meanwhile
+		Release: func() { r.releaseSlots(1); r.Wake() }}) // a turn may wait for this slot
 	r.claimer.Go(r.dispatch)
 	r.leaser.Go(r.keepLease)
 	return nil
 }
 
-// Stop claims no more turns and waits for the running ones until ctx ends. It interrupts
-// those that still run then, and puts them back into the queue.
+// Stop stops claiming turns and waits for running turns until ctx ends. Then it interrupts the
+// remaining turns and puts them back into the queue.
 func (r *Runner) Stop(ctx context.Context) error {
 	r.mu.Lock()
-	r.unclaim() // with mu locked: from here on begin adds nothing to r.turns, on which the code below waits
+	r.unclaim() // under the lock: begin adds nothing to r.turns any more
 	r.mu.Unlock()
-	r.Streams.Close() // clients come back to the next process, and continue where they were
+	r.Streams.Close() // clients reconnect to the next process, and continue at their last event
 	r.claimer.Wait()
 	done := make(chan struct{})
-	go func() { r.turns.Wait(); close(done) }() // ends soon after cancel
+	go func() { r.turns.Wait(); close(done) }() // ends soon after the cancellation below
 	select {
 	case <-done:
 	case <-ctx.Done():
 	}
 	r.cancel(errStopped) // ends keepLease too
-	<-done               // a step that has been paid for still reaches the journal
+	<-done               // a paid step still reaches the journal
 	r.leaser.Wait()
 	if r.alive.Load() == nil || r.cfg.Store.WritableIn(r.ctx) != nil {
-		return nil // the runner never started, or the next start takes its turns over
+		return nil // the runner never started, or the next start claims its turns
 	}
-	// Only now: a turn in the queue must have no execution left. ctx may be over already.
+	// Only now: a queued turn must have no execution. ctx may have ended already.
 	if err := r.cfg.Store.StopRunner(context.WithoutCancel(r.ctx), r.id); err != nil {
 		return fmt.Errorf("stop runner: %w", err)
 	}
 	return nil
 }
 
-// dispatch claims the turns of the queue while there are free slots. CreateTurn has already claimed
-// most turns that found a free slot.
+// dispatch claims queued turns while slots are free. CreateTurn itself claims a turn if a slot is
+// free, so most turns never wait here.
 func (r *Runner) dispatch() {
 	for {
 		r.noteAlive()
-		due := time.NewTimer(r.resumeDue()) // before the claim, so that the claim finds the resumed turns
+		due := time.NewTimer(r.resumeDue()) // before the claim, which must find the resumed turns
 		if r.claimQueued() {
-			continue // slots may be free, and more turns may have been accepted during the claim
+			continue // the claim took time: slots or turns may have been added
 		}
 		select {
 		case <-r.wake:
@@ -75,23 +75,23 @@ func (r *Runner) dispatch() {
 	}
 }
 
-// claimQueued claims as many turns of the queue as there are free slots, and reports whether it has
-// claimed any. One claim takes all of them, so that they share its transaction.
+// claimQueued claims as many queued turns as there are free slots, and reports whether it claimed
+// any. It makes one claim for all of them, so that they share one transaction.
 func (r *Runner) claimQueued() bool {
 	free := r.takeSlots(r.cfg.Store.Queued()) // no more: CreateTurn may need the others
 	if free == 0 {
 		return false
 	}
 	claims, err := r.cfg.Store.ClaimTurns(r.claims, r.id, free)
-	r.releaseSlots(free - len(claims)) // each execution has one of the others
+	r.releaseSlots(free - len(claims)) // the executions keep the other slots
 	if err != nil && r.claims.Err() == nil {
 		r.cfg.Log.Error("claim turns", "err", err) // the next poll is the retry
 	}
 	return len(claims) > 0
 }
 
-// takeSlots takes up to limit free slots and returns how many it has taken. It takes none once the
-// runner stops.
+// takeSlots takes up to limit free slots and returns how many it took. It takes none after the
+// runner has begun to stop.
 func (r *Runner) takeSlots(limit int64) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,22 +109,24 @@ func (r *Runner) releaseSlots(n int) {
 	r.taken -= n
 }
 
-// begin executes a claimed turn in its own goroutine. The turn has a slot, which the end of the
-// execution releases. AbortTask may run between the commit of the claim and begin: see stopExecutions.
+// begin executes a claimed turn in its own goroutine. The turn has a slot, which is released when
+// the execution ends. AbortTask may run between the commit of the claim and begin: see
+// stopExecutions.
 func (r *Runner) begin(c store.Claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c.RunnerID != r.id || r.claims.Err() != nil {
-		return // Stop puts its turns back into the queue
+		return // Stop puts the runner's turns back into the queue
 	}
 	e := &execution{claim: c}
 	e.ctx, e.cancel = context.WithCancelCause(r.ctx)
-	// A suspended turn may be claimed again before its last execution has left: it loses the entry.
+	// A resumed turn may be claimed before its last execution has ended. The new execution replaces
+	// it.
 	r.executions[c.ID] = e
 	r.turns.Go(func() { r.execute(e) })
 }
 
-// execute carries a claimed turn out.
+// execute runs a claimed turn and releases its slot.
 func (r *Runner) execute(e *execution) {
 	c := e.claim
 	e.live, e.startedAt = r.Streams.Begin(c.Turn), r.cfg.Now()
@@ -133,7 +135,7 @@ func (r *Runner) execute(e *execution) {
 	span.End("")
 	e.cancel(nil) // releases e.ctx
 	r.mu.Lock()
-	if r.executions[c.ID] == e { // otherwise the turn is executed again already
+	if r.executions[c.ID] == e { // otherwise a newer execution of the turn exists
 		delete(r.executions, c.ID)
 	}
 	r.taken--
@@ -142,7 +144,7 @@ func (r *Runner) execute(e *execution) {
 	r.Wake() // a slot is free
 }
 
-// keepLease renews the lease until the runner stops. On the same tick it removes old stream
+// keepLease renews the lease until the runner stops. At the same interval it removes old stream
 // data and ends turns that have waited too long.
 func (r *Runner) keepLease() {
 	tick := time.NewTicker(leaseRenew)
@@ -150,7 +152,7 @@ func (r *Runner) keepLease() {
 	for {
 		select {
 		case <-tick.C:
-			// After an error the next tick tries again, well before the lease ends.
+			// After an error the next tick retries, well before the lease expires.
 			if err := r.cfg.Store.RenewLease(r.ctx, r.id, leaseTime); err != nil && r.ctx.Err() == nil {
 				r.cfg.Log.Error("renew lease", "err", err)
 			}

@@ -10,8 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// restoreCompactions applies the compactions of earlier claims and turns of the task to the
-// prompt. It narrows the window of each model that has refused requests for their length.
+// restoreCompactions applies the compactions of earlier claims and turns of the task to the prompt.
+// It narrows the windows of models that have refused requests as too long.
 func (r *Runner) restoreCompactions(ctx context.Context, e *execution) error {
 	c := e.claim
 	for i := range e.chain {
@@ -20,7 +20,7 @@ func (r *Runner) restoreCompactions(ctx context.Context, e *execution) error {
 	}
 	defer func() { e.model, e.window = e.chain[0].pricedModel, e.chain[0].window }() // until chooseModel
 	if c.Seq == 0 && c.Claims <= 1 {
-		return nil // nothing came before
+		return nil // no earlier turn or claim
 	}
 	made, err := r.cfg.Store.Compactions(ctx, c)
 	if err != nil {
@@ -28,10 +28,10 @@ func (r *Runner) restoreCompactions(ctx context.Context, e *execution) error {
 	}
 	for _, m := range made {
 		if m.Kind == store.CompactionOmission && m.TurnNum != c.Num {
-			continue // an omission replaces a summary that failed; this turn may be able to make one
+			continue // an omission replaces a failed summary; this turn may be able to write it
 		}
 		e.prompt.Restore(m)
-		if m.TurnNum == c.Num { // steps do not contain the time of summaries
+		if m.TurnNum == c.Num { // the times of steps do not include summaries
 			e.worked += m.CompletedAt.Sub(m.StartedAt)
 		}
 		for i := range e.chain {
@@ -43,19 +43,19 @@ func (r *Runner) restoreCompactions(ctx context.Context, e *execution) error {
 	return nil
 }
 
-// makeRoom compacts the conversation until it fits into the window of the turn's model.
-// refusal is the error of a provider that found the request too long. It is nil before the
-// provider is asked. made reports whether anything was left out.
+// makeRoom compacts the conversation until it fits into the window of the turn's model. refusal is
+// the error of a provider that refused the request as too long, or nil before the call. made
+// reports whether anything was left out.
 func (r *Runner) makeRoom(ctx context.Context, e *execution, refusal *model.Error) (made bool, err error) {
 	e.renderSteps()
 	before := e.prompt.Calibrated(e.estimate)
-	if refusal != nil { // the provider knows better than the estimate: shorten in any case
+	if refusal != nil { // the provider's count is more precise than the estimate: always compact
 		e.window.Refuse(before, refusal)
 	} else if before <= e.window.Room() {
 		return false, nil
 	}
 	compactor := prompt.NewCompactor(e.prompt, e.window)
-	// Each proposal is journaled before the next is made, so a crash repeats at most one summary.
+	// Each proposal is journaled before the next one, so a crash repeats at most one summary.
 	for p := range compactor.Proposals() {
 		if err := r.compact(ctx, e, compactor, p, refusal != nil); err != nil {
 			return made, err
@@ -69,8 +69,8 @@ func (r *Runner) makeRoom(ctx context.Context, e *execution, refusal *model.Erro
 	return made, nil
 }
 
-// compact carries out a proposal and journals it. After a crash the next claim finds it in the
-// journal, and does not pay for its summary again.
+// compact applies a proposal and journals it. After a crash, the next claim reads it from the
+// journal and does not pay for the summary again.
 func (r *Runner) compact(ctx context.Context, e *execution, c *prompt.Compactor, p prompt.Proposal,
 	refused bool) error {
 	m, started := p.Compaction, r.cfg.Now()
@@ -84,8 +84,8 @@ func (r *Runner) compact(ctx context.Context, e *execution, c *prompt.Compactor,
 		m = p.Summarised(text)
 		m.Usage = used
 	}
-	// Apply comes before the journal: only it knows the tokens after the compaction. If the
-	// write fails, the execution ends with it.
+	// Apply must precede the journal, because it computes the tokens after the compaction. If the
+	// write fails, the execution ends.
 	m = c.Apply(m)
 	m.TurnNum, m.Step, m.Model, m.Refused = e.claim.Num, int64(len(e.steps)), e.model.Name(), refused
 	m.StartedAt, m.CompletedAt = started, r.cfg.Now()
@@ -95,28 +95,28 @@ func (r *Runner) compact(ctx context.Context, e *execution, c *prompt.Compactor,
 	})
 }
 
-// summarise has the model write a summary. The text is empty if the turn must keep its
-// credits for the answer, or if the provider refuses the request for its length or its
-// content. The caller must settle a.reserved once the cost is in the database.
+// summarise asks the model to write a summary. The text is empty if the turn must keep its credits
+// for the answer. It is also empty if the provider refuses the request for its length or content.
+// The caller must settle a.reserved once the cost is in the database.
 func (r *Runner) summarise(ctx context.Context, e *execution, req model.Request, a *allowance) (
 	text string, used store.Usage, err error) {
 	estimate, most := prompt.EstimateRequest(req), req.MaxTokens
 	err = r.retry(ctx, e, func() (err error) {
-		a.reserved.settle() // the try before has been charged
+		a.reserved.settle() // the try before is already charged
 		*a = allowance{}
-		// The empty text makes the caller leave a note in place of a summary.
+		// If the text is empty, the caller inserts a note instead of a summary.
 		if r.reached(e) != "" {
 			return nil
 		}
 		*a, err = r.reserveFor(ctx, e, expense{price: e.model.price, left: r.creditsLeft(e),
 			input: e.prompt.Calibrated(estimate), most: most})
-		// The turn can pay a summary or its answer, not both.
+		// The turn can pay for a summary or for its answer, not for both.
 		if err != nil || a.limit != "" {
 			return err
 		}
 		req.MaxTokens = a.maxTokens
 		resp, err := r.generate(ctx, e, req, estimate, nil)
-		// A note instead of the summary loses less than a turn that fails.
+		// A note instead of the summary is better than a failed turn.
 		if me, ok := errors.AsType[*model.Error](err); ok && (me.TooLong() || me.Filtered()) {
 			r.logCall(e, "the model writes no summary", err)
 			return nil

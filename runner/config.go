@@ -27,11 +27,11 @@ type Config struct {
 	BaseURL       string      // in addresses of published files, without a slash at the end
 	Log           *slog.Logger
 	Concurrency   int                         // turns at once; 64 if 0
-	ContextWindow int64                       // tokens, of models without a price; defaultContextWindow if 0
+	ContextWindow int64                       // tokens, of unlisted models; defaultContextWindow if 0
 	Budgets       map[store.Budget]Limits     // DefaultBudgets if nil
 	Retry         func(try int) time.Duration // pause after try 1, 2, ... of a model call; retryDelay if nil
 	Suspend       func(n int) time.Duration   // time of the n-th suspension of a turn in a row; suspendTime if nil
-	ModelPatience time.Duration               // how long a turn waits for its model; the turn's time budget if 0
+	ModelPatience time.Duration               // a turn's longest wait for its models; its time budget if 0
 	Trace         *trace.Tracer               // traces nothing if nil
 	Now           func() time.Time            // time.Now if nil
 }
@@ -53,25 +53,25 @@ func (cfg *Config) setDefaults() {
 	}
 }
 
-// Models are the models that a worker may choose in place of the runner's own.
-// Implementations are safe for concurrent use; model.Catalogue is one.
+// Models are the models that a worker may choose instead of the runner's default. Implementations
+// must be safe for concurrent use. model.Catalogue is an implementation.
 type Models interface {
-	// Check returns, for the worker's creator, why a worker may not choose the model.
+	// Check returns the reason why a worker may not choose the model, as text for users, or nil.
 	Check(name string) error
-	// Open returns the model. It is called for each turn, and makes no request.
+	// Open returns the model. It is called for each turn and must not make a request.
 	Open(name string) (model.Model, error)
-	// Connected returns the model of a provider that a user has connected. It makes no request.
+	// Connected returns a model of a provider that a user has connected. It makes no request.
 	Connected(p model.Provider, name string) (model.Model, error)
 }
 
-// defaultContextWindow is the context window, in tokens of input and output together,
-// of models that the price table does not list.
+// defaultContextWindow is the context window of models that the price table does not list. It
+// counts the tokens of input and output together.
 const defaultContextWindow = 32_768
 
-// Limits are the bounds of a turn under a budget.
+// Limits are the limits of a turn under one budget.
 type Limits struct {
 	Credits float64       // 0: no limit
-	Steps   int64         // model calls, without the last one that writes the answer; 0: no limit
+	Steps   int64         // model calls, without the last one, which writes the answer; 0: no limit
 	Time    time.Duration // of work, without queue and suspension; 0: no limit
 }
 
@@ -85,16 +85,16 @@ func DefaultBudgets() map[store.Budget]Limits {
 	}
 }
 
-// retryDelay returns the pause after try 1, 2, ... of a model call: half a second, which
-// doubles each time. A quarter more or less keeps many turns from coming back at once.
+// retryDelay returns the pause after try 1, 2, ... of a model call: half a second, doubled each
+// time. A random variation of a quarter spreads the retries of many turns.
 func retryDelay(try int) time.Duration {
 	d := 500 * time.Millisecond << (try - 1)
 	return d*3/4 + rand.N(d/2)
 }
 
-// suspendTime returns how long a turn is suspended the n-th time in a row. It begins with ten
-// seconds and doubles each time, up to five minutes. A quarter more or less spreads many
-// turns.
+// suspendTime returns the duration of a turn's n-th suspension in a row. It is ten seconds at
+// first, doubled each time, up to five minutes. A random variation of a quarter spreads the retries
+// of many turns.
 func suspendTime(n int) time.Duration {
 	d := min(10*time.Second<<min(n-1, 10), 5*time.Minute)
 	return d*3/4 + rand.N(d/2)

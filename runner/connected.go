@@ -10,11 +10,11 @@ import (
 
 // The limits of the cache of connected providers.
 const (
-	maxOrganizations = 256 // whose models are remembered
-	maxConnected     = 256 // models that are open; each has its own connections
+	maxOrganizations = 256 // organizations whose models are cached
+	maxConnected     = 256 // open models; each has its own connections
 )
 
-// connectedModels holds the models that organizations have set up. Its zero value is ready for
+// connectedModels holds the models that organizations have configured. The zero value is ready to
 // use.
 type connectedModels struct {
 	mu            sync.Mutex // guards the fields below; never held while the store is read
@@ -22,10 +22,10 @@ type connectedModels struct {
 	open          map[string]pricedModel // by id
 }
 
-// organizationModels holds the records of an organization's models.
+// organizationModels is the cached record of an organization's models.
 type organizationModels struct {
 	store.OrganizationModels
-	changes int64 // of the store, just before it was read
+	changes int64 // the store's change count just before the read
 }
 
 // holds reports whether the organization still has this revision of a provider.
@@ -38,8 +38,8 @@ func holds(m store.OrganizationModels, p store.OpenProvider) bool {
 	return false
 }
 
-// connectedID returns the id of a model of a connected provider. Another key or address of
-// the provider makes another model of it, about which nothing is known yet.
+// connectedID returns the id of a model of a connected provider. The id changes with the key and
+// the address of the provider, because cached facts may not apply to the new server.
 func connectedID(p store.OpenProvider, name string) string {
 	return fmt.Sprintf("%s/%d:%s", p.ID, p.Revision, name)
 }

@@ -9,17 +9,18 @@ import (
 	"journeyman/store/histogram"
 )
 
-// A Latency names a kind of work whose durations are counted. There are few, so that the
-// number of metrics is bounded: no part is a text of a client.
+// A Latency is the key of a duration metric. Its fields never contain text of a client, so the
+// number of metrics is limited.
 type Latency struct {
 	What   string // "step", "model" or "tool"
 	By     string // kind of the provider, or name of a tool of this program; "mcp" for all others
 	Result string // "ok", "error", or "cut" if the turn ended meanwhile; "" for a step
 }
 
-// latencies count how long steps, model calls and tool calls take. The zero value is ready.
+// latencies measure the durations of steps, model calls and tool calls. The zero value is ready to
+// use.
 type latencies struct {
-	mu sync.Mutex // held for moments
+	mu sync.Mutex // guards by; held only for map accesses
 	by map[Latency]*histogram.Histogram
 }
 
@@ -37,17 +38,17 @@ func (l *latencies) observe(kind Latency, took time.Duration) {
 	h.ObserveDuration(took)
 }
 
-// failureCounts count failed model calls, for the operator.
+// failureCounts counts failed model calls, for the operator's metrics.
 type failureCounts struct {
 	mu sync.Mutex
 	by map[Failing]int64
 }
 
-// A Failing is a kind of failed model calls. There are few, so that the number of metrics
-// is bounded.
+// A Failing is the key of a metric of failed model calls. Both fields have few values, so the
+// number of metrics is limited.
 type Failing struct {
 	Provider string // such as openai
-	Code     string // a status of HTTP, or a word
+	Code     string // an HTTP status, or an error code of this program
 }
 
 func (f *failureCounts) add(modelName, code string) {

@@ -31,16 +31,16 @@ const describeSchema = `{"type":"object","additionalProperties":false,"required"
 // describeTokens is enough for the longest instructions in any script.
 const describeTokens = 24_000
 
-// DescribeWorker has the runner's own model write a worker's instructions, title and
-// summary from a description. The result keeps the limits of those fields. The cost is
-// charged to the caller's organization.
+// DescribeWorker asks the default model to write a worker's instructions, title and summary from a
+// description. The result respects the length limits of those fields. The cost is charged to the
+// caller's organization.
 func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, description string) (Description, error) {
 	ctx, cancel := context.WithTimeout(ctx, wrapUpTime)
 	defer cancel()
 	ask := model.Message{Role: model.RoleUser, Parts: []model.Part{{Type: model.PartText, Text: description}}}
 	req := model.Request{Instructions: describeInstructions, OutputSchema: json.RawMessage(describeSchema),
 		Messages: []model.Message{ask}}
-	// The default and not a worker's chain: the worker that could choose one does not exist yet.
+	// Use the default chain, because the worker that could choose another one does not exist yet.
 	chain, err := r.chainOf(ctx, c.OrganizationID, "")
 	if me, ok := errors.AsType[*model.Error](err); ok {
 		return Description{}, store.Errorf(store.Busy, "%s", me.Message)
@@ -48,7 +48,7 @@ func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, description
 	for _, m := range chain {
 		var d Description
 		d, err = r.describeWith(ctx, m.pricedModel, c, req)
-		// The next model of the chain is asked where this one does not answer.
+		// Continue with the next model of the chain only if this model is not available.
 		if !store.IsKind(err, store.Busy) || ctx.Err() != nil {
 			return d, err
 		}
@@ -56,7 +56,7 @@ func (r *Runner) DescribeWorker(ctx context.Context, c store.Caller, description
 	return Description{}, err
 }
 
-// describeWith has one model write the description.
+// describeWith asks one model to write the description.
 func (r *Runner) describeWith(ctx context.Context, m pricedModel, c store.Caller, req model.Request) (
 	Description, error) {
 	input := prompt.EstimateRequest(req)
@@ -70,7 +70,7 @@ func (r *Runner) describeWith(ctx context.Context, m pricedModel, c store.Caller
 		return Description{}, store.CapReached()
 	}
 	req.MaxTokens = a.maxTokens
-	// No turn has these costs, so the organization is charged directly, for a failed call too.
+	// No turn has these costs, so the organization is charged directly, even for a failed call.
 	cost := callCost{input: input, local: model.Local(m.Model)}
 	resp, failed := m.Generate(ctx, req, cost.count)
 	if failed != nil {
@@ -80,8 +80,8 @@ func (r *Runner) describeWith(ctx context.Context, m pricedModel, c store.Caller
 	if failed == nil {
 		used.Steps = 1
 	}
-	// The charge comes before any other result: a paid call counts even if its answer is useless
-	// or the caller has gone, or maintenance has begun.
+	// Charge first: a paid call counts even if its answer is unusable, the caller has disconnected,
+	// or maintenance has begun.
 	if used != (store.Usage{}) {
 		paid := store.DuringMaintenance(context.WithoutCancel(ctx))
 		if err := r.cfg.Store.MeterCaller(paid, c, used); err != nil {
@@ -97,7 +97,7 @@ func (r *Runner) describeWith(ctx context.Context, m pricedModel, c store.Caller
 	return parseDescription(store.AnswerText([]store.Step{r.asStep(store.Step{}, resp, m)}))
 }
 
-// parseDescription reads the model's answer, and cuts its fields to their limits.
+// parseDescription parses the model's answer, and truncates its fields to their limits.
 func parseDescription(answer string) (d Description, err error) {
 	if err := json.Unmarshal([]byte(jsonText(answer)), &d); err != nil || strings.TrimSpace(d.Instructions) == "" {
 		return Description{}, store.Errorf(store.Busy,

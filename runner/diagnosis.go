@@ -14,15 +14,15 @@ import (
 	"journeyman/store"
 )
 
-// A Finding is one thing that an operator should know about the server's model.
+// A Finding is one fact about the server's models that an operator should know.
 type Finding struct {
-	About  string // in a word or two
+	About  string // the subject, in one or two words
 	Detail string
 	Bad    bool // the operator should correct it, and Detail says how
 }
 
-// ModelFindings returns the findings about the models of workers that choose none, in an
-// organization. It makes no model call.
+// ModelFindings returns findings about the default models of an organization. It makes no model
+// call.
 func (r *Runner) ModelFindings(ctx context.Context, organizationID string) (found []Finding) {
 	chain, err := r.chainOf(ctx, organizationID, "")
 	if err != nil {
@@ -41,8 +41,7 @@ func (r *Runner) ModelFindings(ctx context.Context, organizationID string) (foun
 	return found
 }
 
-// lowest returns the latest count that shows that the model's server cuts prompts; zero if
-// there was none.
+// lowest returns the latest token count that indicates truncated prompts, or zero.
 func (c *cachedCapabilities) lowest() lowCount {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,11 +78,11 @@ func windowFindings(m pricedModel, cfg Config) []Finding {
 	return append(found, fitFinding(m.Name(), fixedTokens(cfg.Tools, window), window))
 }
 
-// fixedTokens returns the approximate tokens of the fixed part of each prompt: the preamble
-// and the tools.
+// fixedTokens returns the approximate tokens of the constant part of each prompt: the preamble and
+// the tools.
 func fixedTokens(own []tool.Tool, window int64) int64 {
 	s, specs := toolset{own: own}, toolSpecs(own)
-	if window < leanWindow { // the same choice as loadToolset makes for a turn
+	if window < leanWindow { // the same condition as in loadToolset
 		s.own, specs = leanToolset(store.Claim{}, own), leanSpecs(specs)
 		s.remote.Lean = true
 	}
@@ -109,8 +108,8 @@ func abilityFinding(can model.Capabilities) Finding {
 	return Finding{"abilities", strings.Join(has, ", "), false}
 }
 
-// fitFinding compares the part of each prompt that is always the same with the window. Beyond a
-// third of it, little room is left for work.
+// fitFinding compares the constant part of each prompt with the window. If it takes more than a
+// third, little room is left for the task.
 func fitFinding(name string, fixed, window int64) Finding {
 	f := Finding{"prompt", fmt.Sprintf("%s of %s tokens, before instructions and files",
 		model.FormatTokens(fixed), model.FormatTokens(window)), fixed*3 > window}
@@ -129,11 +128,11 @@ func fitFinding(name string, fixed, window int64) Finding {
 const (
 	probeTime   = 2 * time.Minute // a local server may load its model first
 	probeTokens = 200             // of the answer
-	probeWindow = 4096            // tokens; servers that cut prompts often have this window
+	probeWindow = 4096            // tokens; a common window of servers that truncate prompts
 )
 
-// answerFindings asks the model to answer. A server whose window nobody states gets a long
-// question, which shows whether it cuts prompts.
+// answerFindings asks the model to answer. If the window is unknown, the question is long, so that
+// the token count shows whether the server truncates prompts.
 func answerFindings(ctx context.Context, m pricedModel) []Finding {
 	if model.Local(m.Model) {
 		return []Finding{{"answers", "not asked: it is the stand-in for tests", false}}
@@ -147,7 +146,7 @@ func answerFindings(ctx context.Context, m pricedModel) []Finding {
 	}
 	req := model.Request{MaxTokens: probeTokens,
 		Messages: []model.Message{{Role: model.RoleUser, Parts: []model.Part{{Type: model.PartText, Text: text}}}}}
-	// The real clock and not cfg.Now: the finding is about the time that the model takes.
+	// Use the real clock, not cfg.Now, to measure the model's response time.
 	started := time.Now()
 	resp, err := m.Generate(ctx, req, func(model.Delta) {})
 	if me, ok := errors.AsType[*model.Error](err); ok {
@@ -157,8 +156,8 @@ func answerFindings(ctx context.Context, m pricedModel) []Finding {
 		return []Finding{{"answers", "no: " + cmp.Or(context.Cause(ctx), err).Error(), true}}
 	}
 	found := []Finding{{"answers", fmt.Sprintf("yes, after %s", time.Since(started).Round(time.Millisecond)), false}}
-	// The estimate of this text is at most a sixth too high. So a count below 70 % of it
-	// means that the server has cut the text.
+	// The estimate of this text is at most a sixth too high. So a count below 70 % of the estimate
+	// means that the server has truncated the text.
 	low := lowCount{counted: resp.Usage.InputTokens, estimated: prompt.EstimateRequest(req)}
 	if low.estimated > probeWindow && low.counted*10 < low.estimated*7 {
 		found = append(found, Finding{"counts", low.warning(m.Name()), true})

@@ -13,45 +13,45 @@ import (
 	"journeyman/store"
 )
 
-// An execution is the state of a claimed turn while it runs. It belongs to one goroutine and
-// has no lock. Other goroutines read the turn through live, and may call cancel.
+// An execution is the state of a claimed turn while it runs. Only one goroutine uses it, without a
+// lock. Other goroutines read the turn through live, and may call cancel.
 type execution struct {
 	claim  store.Claim
 	ctx    context.Context // ends with cancel, and with the runner
 	cancel context.CancelCauseFunc
 	live   *stream.Live
 	model  pricedModel // the model that is asked now
-	chain  []candidate // models that may be asked, the first choice first
+	chain  []candidate // models that may be asked, in order of preference
 	asking int         // index of model in chain
 
-	setup        *setup // of the runner, when the chain was opened
-	modelChanges int64  // of the runner, when the chain was opened
-	probes       bool   // model has failed before, and this turn tests whether it answers again
+	setup        *setup // the runner's setup when the chain was opened
+	modelChanges int64  // result of the runner's modelChanges when the chain was opened
+	probes       bool   // the model has failed before, and this turn tests whether it answers again
 	tools        toolset
 	schema       *schema.Schema // of the output; nil for free text
-	team         *team          // nil for a turn that neither has a parent nor has run a worker
+	team         *team          // nil if the turn has no parent and has not run a worker
 	ws           *sandbox.Workspace
 
 	// The next request to the model.
 	prompt   *prompt.Prompt
 	rendered int           // number of steps that are in the prompt
 	estimate int64         // tokens of the next request, not calibrated
-	window   prompt.Window // of the model; narrower than the price table says after a refusal
+	window   prompt.Window // of the current model; a refusal narrows it
 
 	// The progress of the turn.
 	steps        []store.Step // the journal
-	resumed      bool         // an earlier claim wrote the last step: its tool calls may have been interrupted
+	resumed      bool         // an earlier claim wrote the last step: its calls may be interrupted
 	used         store.Usage
-	lostUsage    store.Usage   // of the newest call that failed or was cut off; charged already
+	lostUsage    store.Usage   // of the newest call that failed or was interrupted; already charged
 	worked       time.Duration // in earlier claims
 	startedAt    time.Time     // of this claim
 	stamped      time.Time     // the last result of stamp
 	attempts     int64         // of the step in progress
 	stepBegun    time.Time     // of the step in progress; zero between two steps
 	stepSpan     *trace.Span   // of the step in progress; nil between two steps, and if nothing is traced
-	repairs      int           // answers sent back because they broke the schema
+	repairs      int           // number of answers sent back because they did not match the schema
 	retriedEmpty bool          // after an empty answer
-	limit        string        // the limit that the turn has reached: it makes one last call; "" for none
+	limit        string        // the limit that is reached: the turn makes its last call; "" for none
 	published    bool          // a tool may have published a file
 	finished     bool          // the turn's end is in the database
 
@@ -60,23 +60,23 @@ type execution struct {
 	failedCalls  int64      // how many of them this claim has made
 }
 
-// A team holds the bounds that the turns above a turn set for it.
+// A team holds the limits that result from the turns above a turn.
 type team struct {
 	rootID string
-	time   time.Duration // the time that the turns above have left; 0 for no limit
-	kept   int64         // nano-dollars that the turns above need for their last calls
+	time   time.Duration // the remaining time of the turns above; 0 for no limit
+	kept   int64         // nano-dollars kept for the last calls of the turns above
 }
 
-// withLast returns steps and, unless it is nil, the step after them.
+// withLast returns steps, with *last appended if last is not nil.
 func withLast(steps []store.Step, last *store.Step) []store.Step {
 	if last == nil {
 		return steps
 	}
-	return append(slices.Clip(steps), *last) // Clip makes append copy: the journal must not grow
+	return append(slices.Clip(steps), *last) // Clip makes append copy: e.steps must not change
 }
 
-// renderSteps adds new steps to the prompt. Their tool calls must have ended, unless the turn
-// is out of time and runs no more of them.
+// renderSteps adds new steps to the prompt. Their tool calls must have ended, except in a turn that
+// is out of time and runs no more tools.
 func (e *execution) renderSteps() {
 	for ; e.rendered < len(e.steps); e.rendered++ {
 		e.prompt.AddStep(e.steps[e.rendered])

@@ -10,17 +10,18 @@ import (
 	"journeyman/store"
 )
 
-// This file keeps turns alive while the machine has no open file, no process, no memory or no
-// disk space for them. Such an end says nothing about the turn: some seconds later it would have succeeded.
+// This file keeps turns alive while the machine lacks file descriptors, processes, memory or disk
+// space. A turn must not fail for such a reason: seconds later it could succeed.
 
-// exhausted reports whether err comes from a limit of the machine that may have room later.
+// exhausted reports whether err was caused by a resource limit of the machine, so that a retry may
+// succeed.
 func exhausted(err error) bool {
 	e, ok := errors.AsType[*store.Error](store.Unavailable(err))
 	return ok && e.Code == store.CodeStorage || sandbox.Exhausted(err)
 }
 
-// outlast calls do, and calls it again while the machine is exhausted. It returns the last
-// error when ctx ends: the time budget of the turn bounds the wait.
+// outlast calls do until it no longer fails for lack of resources. It returns the last error when
+// ctx ends, so the turn's time budget limits the wait.
 func (r *Runner) outlast(ctx context.Context, e *execution, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
@@ -30,10 +31,10 @@ func (r *Runner) outlast(ctx context.Context, e *execution, do func() error) err
 	}
 }
 
-// maxPause bounds the pauses of a turn that waits for the machine.
+// maxPause limits the pauses of a turn that waits for resources.
 const maxPause = 15 * time.Second
 
-// waitForRoom waits before a try after the first. It returns false if ctx ends first.
+// waitForRoom waits before a retry. It returns false if ctx ends first.
 func (r *Runner) waitForRoom(ctx context.Context, e *execution, try int, why error) bool {
 	pause := min(r.cfg.Retry(try), maxPause)
 	r.cfg.Log.Warn("the machine has too few resources, the turn waits",
@@ -46,8 +47,8 @@ func (r *Runner) waitForRoom(ctx context.Context, e *execution, try int, why err
 	}
 }
 
-// runPatiently runs the tool of a call, and repeats it while the machine is exhausted. A call
-// that may have acted is not repeated: the model gets the error and decides.
+// runPatiently runs the tool of a call, and retries while the machine lacks resources. It does not
+// retry a call that may have had effects: the model gets the error and decides.
 func (r *Runner) runPatiently(ctx context.Context, run *callRun) (out []byte, err error) {
 	err = r.outlast(ctx, run.host.e, func() error {
 		run.host.files, run.host.sources, run.host.images = nil, nil, nil // of the try before
@@ -62,9 +63,9 @@ func (r *Runner) runPatiently(ctx context.Context, run *callRun) (out []byte, er
 	return out, err
 }
 
-// putBack returns a turn to the queue whose work the machine's limits stopped. It keeps its
-// slot during a pause: a machine without open files must not get more work at once. It returns
-// false if ctx ends meanwhile, because the turn was cancelled or the runner stops.
+// putBack returns a turn that was stopped by a resource limit to the queue. The turn first waits
+// and keeps its slot, because the machine must not get more work at once. putBack returns false if
+// the turn is cancelled or the runner stops meanwhile.
 func (r *Runner) putBack(ctx context.Context, e *execution, why error) bool {
 	if ctx.Err() != nil || !r.waitForRoom(ctx, e, int(e.claim.Claims), why) {
 		return false
@@ -72,7 +73,7 @@ func (r *Runner) putBack(ctx context.Context, e *execution, why error) bool {
 	err := r.persist("put turn back into the queue", func(ctx context.Context) error {
 		return r.cfg.Store.ReturnTurn(ctx, e.claim)
 	})
-	if err != nil { // the row still names this runner: the next start claims it again
+	if err != nil { // the row still contains this runner's id: the next start claims the turn again
 		r.cfg.Log.Error("put turn back into the queue", append(turnIDs(e.claim.Turn), "err", err)...)
 	}
 	return true

@@ -10,14 +10,13 @@ import (
 	"journeyman/store"
 )
 
-// MaxFileSize is the default limit of an attachment and of a published file, in
-// bytes.
+// MaxFileSize is the default size limit of an attachment or a published file, in bytes.
 const MaxFileSize = 25 << 20
 
-// FileURL returns the address of this version of a file.
+// FileURL returns the address of this version of the file.
 func (r *Runner) FileURL(f store.File) string { return r.views.FileURL(f) }
 
-// publish copies a file of a folder into the data folder, as it is now.
+// publish copies the current content of a workspace file into the data folder.
 func (r *Runner) publish(ws *sandbox.Workspace, folder store.Folder, path, title string) (f store.File, err error) {
 	clean, err := sandbox.SafePath(path)
 	if err != nil {

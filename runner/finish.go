@@ -14,27 +14,27 @@ func budgetEnd(limit string) store.Outcome {
 	return store.Outcome{IncompleteReason: store.ReasonBudget, IncompleteLimit: limit}
 }
 
-// conclude ends the turn with an answer. st is the last step, or nil if the budget allows no
-// last call. out says which part of the answer is missing.
+// conclude ends the turn with an answer. st is the last step, or nil if the budget allows no last
+// call. out contains the reason if the answer is incomplete.
 func (r *Runner) conclude(e *execution, st *store.Step, out store.Outcome) error {
 	steps := withLast(e.steps, st)
 	out.Status, out.OutputText = store.Completed, store.AnswerText(steps)
 	if e.schema != nil {
-		// At a limit there is no call left to repair an answer that does not fit.
+		// At a limit, no call is left to repair an answer that does not match the schema.
 		out.StructuredOutput, _ = structuredOutput(e.schema, steps)
 	}
 	return r.finish(e, st, out)
 }
 
-// fail ends the turn with a step that is no answer. The text of the step is kept.
+// fail ends the turn as failed after a step without a usable answer. The text of the step is kept.
 func (r *Runner) fail(e *execution, st store.Step, f store.Failure) error {
 	text := store.AnswerText(withLast(e.steps, &st))
 	return r.finish(e, &st, store.Outcome{Status: store.Failed, OutputText: text, Failure: &f})
 }
 
-// finish ends the turn in the database, and then tells its watchers.
+// finish ends the turn in the database, and then notifies its watchers.
 func (r *Runner) finish(e *execution, last *store.Step, out store.Outcome) error {
-	// Read before the end, which also ends suspended children: then they could not be found.
+	// Read before the end: it also ends suspended children, which would then not be found.
 	var below []store.Turn // turns that the end of this turn may cancel
 	if e.team != nil {
 		var err error
@@ -51,12 +51,12 @@ func (r *Runner) finish(e *execution, last *store.Step, out store.Outcome) error
 	if err != nil {
 		return err
 	}
-	// The end is committed. Errors from here on do not undo it, and carryOut must not end the
-	// turn twice.
+	// The end is committed. Later errors do not undo it, and carryOut must not end the turn again.
 	e.finished = true
 	r.logEnd(t)
-	ctx := context.WithoutCancel(r.ctx) // clients get the end even during a stop
-	// Each is done even if another one fails: children that are not stopped would go on spending.
+	ctx := context.WithoutCancel(r.ctx) // clients must receive the end even while the runner stops
+	// Call each function even if another one fails: running children would continue to spend
+	// credits.
 	err = e.live.Ended(ctx, t, last, e.published)
 	return errors.Join(err, r.stopBelow(ctx, below), r.notifyParent(ctx, t), r.notifyLaterTurns(ctx, t))
 }
@@ -66,27 +66,27 @@ func (r *Runner) failure(e *execution, err error) store.Failure {
 	if me, ok := errors.AsType[*model.Error](err); ok {
 		return store.Failure{Code: me.Code, Message: me.Message, Retryable: me.Retryable}
 	}
-	// The text of an internal error may hold paths or SQL, so only the log gets it.
+	// The text of an internal error may contain paths or SQL, so it is only logged.
 	r.cfg.Log.Error("turn failed by an internal error", append(turnIDs(e.claim.Turn), "err", err)...)
 	return store.Failure{Code: "internal", Message: "an internal error ended the turn", Retryable: true}
 }
 
-// partialStep returns the output of a model call that was interrupted, as a step; nil for
-// none. Its tool calls did not run.
+// partialStep returns the output of an interrupted model call as a step, or nil. The tool calls of
+// this step did not run.
 func (r *Runner) partialStep(e *execution) *store.Step {
 	st, ok := e.live.Partial()
 	if !ok || len(st.Parts) == 0 {
 		return nil
 	}
 	st.Finish, st.CompletedAt = "aborted", r.cfg.Now()
-	st.Usage, st.Charged = e.lostUsage, true // generate has charged it: the sums must not count it twice
+	st.Usage, st.Charged = e.lostUsage, true // charged by generate: the sums must not count it twice
 	return &st
 }
 
-// notifyLaterTurns notifies the watchers of later turns of the task about the end of t. Either those
-// turns were cancelled with t, or the next one may run now.
+// notifyLaterTurns notifies the watchers of later turns of the task about the end of t. Those turns
+// were cancelled with t, or the next of them may run now.
 func (r *Runner) notifyLaterTurns(ctx context.Context, t store.Turn) error {
-	if t.AbortRequested { // its end has ended the turns behind it, in the same transaction
+	if t.AbortRequested { // the same transaction has ended the turns behind t
 		return r.notifyAborted(ctx, t, t.Seq)
 	}
 	if t.TaskStatus.Ended() {

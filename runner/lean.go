@@ -11,18 +11,18 @@ import (
 	"journeyman/store"
 )
 
-// A model with a window below leanWindow tokens gets few tools, with short descriptions. Each
-// request contains all of them, and the work must fit into the rest of the window.
+// Turns of a model with a window below leanWindow tokens get fewer tools, with short descriptions.
+// Each request contains all tools, and the conversation must fit into the rest of the window.
 const leanWindow = 16_000
 
-// Bounds of the descriptions in a lean tool, in characters.
+// Limits of the descriptions in a lean tool, in characters.
 const (
 	leanDescription = 160
 	leanArgument    = 60
 )
 
-// leanToolset returns the tools of this program that a lean turn has. It omits tools whose
-// work other tools can do, unless the worker has rules: then the worker has made the choice.
+// leanToolset returns this program's tools for a lean turn. It omits tools that other tools can
+// replace. If the worker has tool rules, it omits nothing, because the worker has already chosen.
 func leanToolset(c store.Claim, own []tool.Tool) []tool.Tool {
 	if c.Settings.Tools != nil {
 		return own
@@ -33,7 +33,7 @@ func leanToolset(c store.Claim, own []tool.Tool) []tool.Tool {
 	})
 }
 
-// toolSpecs returns tools as a model sees them.
+// toolSpecs returns the specs of tools for model requests.
 func toolSpecs(tools []tool.Tool) (specs []model.Tool) {
 	for _, t := range tools {
 		s := t.Spec()
@@ -42,7 +42,7 @@ func toolSpecs(tools []tool.Tool) (specs []model.Tool) {
 	return specs
 }
 
-// leanSpecs returns tools as a model with a small window sees them.
+// leanSpecs returns tools in the form for models with a small window.
 func leanSpecs(tools []model.Tool) []model.Tool {
 	short := make([]model.Tool, len(tools))
 	for i, t := range tools {
@@ -51,8 +51,8 @@ func leanSpecs(tools []model.Tool) []model.Tool {
 	return short
 }
 
-// lean returns a tool with a short description, and with a schema whose descriptions are
-// short. What a schema demands stays the same.
+// lean returns a tool with shortened descriptions, also in its schema. The constraints of the
+// schema do not change.
 func lean(t model.Tool) model.Tool {
 	t.Description = shortened(t.Description, leanDescription)
 	dec := json.NewDecoder(bytes.NewReader(t.InputSchema))
@@ -65,16 +65,16 @@ func lean(t model.Tool) model.Tool {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	// Encode sorts the keys. The bytes must be equal in every request, or no provider caches them.
+	// Encode sorts the keys. Providers cache prompts only if the bytes are equal in every request.
 	if enc.Encode(schema) == nil {
 		t.InputSchema = bytes.TrimSpace(b.Bytes())
 	}
 	return t
 }
 
-// shortenSchema shortens the descriptions in a JSON schema, and removes keywords that only
-// people read. An argument may have the name of such a keyword. Its value is an object and
-// not a string, so it stays.
+// shortenSchema shortens the descriptions in a JSON schema and removes keywords that do not
+// constrain values. An argument may have the same name as such a keyword. It is kept, because its
+// value is an object, not a string.
 func shortenSchema(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -98,7 +98,7 @@ func shortenSchema(v any) {
 	}
 }
 
-// shortened returns the first sentence of a text, cut to a number of characters.
+// shortened returns the first sentence of text, truncated to most characters.
 func shortened(text string, most int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	for _, end := range []string{". ", "; ", ": "} {

@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// A ledger records the worst cost of each model call in progress, by organization and by
-// team. So parallel calls cannot overrun an organization's cap or a team's budget together.
-// It is not stored: after a restart no call is in progress.
+// A ledger records the maximum cost of each model call in progress, by organization and by team.
+// With it, parallel calls cannot exceed an organization's cap or a team's budget together. It is
+// not stored, because after a restart no call is in progress.
 type ledger struct {
 	mu       sync.Mutex          // guards accounts and their users; held only for map accesses
-	accounts map[string]*account // by organization or team, of those that reserve or have reserved something
+	accounts map[string]*account // by organization or team; only accounts with users
 }
 
 // An account is the part of the ledger for one organization or team.
 type account struct {
 	users int // reservations that wait or hold; guarded by the ledger's mu
 
-	mu      sync.Mutex    // held while the database is asked, which other accounts need not wait for
+	mu      sync.Mutex    // held during the database read, for which other accounts need not wait
 	held    int64         // nano-dollars of all reservations
 	settled chan struct{} // closed when the next reservation is settled, and then replaced
 }
@@ -28,11 +28,11 @@ type reservation struct {
 	key     string
 	account *account
 	nanos   int64
-	also    *reservation // of the same call in another account, and settled with it; nil for none
+	also    *reservation // of the same call in another account, settled together; nil for none
 }
 
-// reserve calls decide to learn how much to hold. decide receives the sum that is held
-// already. If it returns wait, reserve calls it again after another reservation is settled.
+// reserve calls decide to get the amount to hold. held is the sum of all current reservations. If
+// decide returns wait, reserve calls it again after another reservation is settled.
 func (l *ledger) reserve(ctx context.Context, key string,
 	decide func(held int64) (nanos int64, wait bool, err error)) (*reservation, error) {
 	rv := &reservation{ledger: l, key: key, account: l.join(key)}
@@ -54,12 +54,12 @@ func (l *ledger) reserve(ctx context.Context, key string,
 	}
 }
 
-// hold asks decide once. It returns the channel to wait for, or nil once the reservation
-// holds what it needs.
+// hold calls decide once. It returns the channel to wait for, or nil if the reservation has been
+// made.
 func (rv *reservation) hold(decide func(held int64) (nanos int64, wait bool, err error)) (<-chan struct{}, error) {
 	a := rv.account
-	// The cost of a call is in the database before its reservation is settled, and settle needs
-	// this lock. So decide sees each call in the database, in held, or in both.
+	// The cost of a call is stored before its reservation is settled, and settle needs this lock.
+	// So decide finds each call in the database, in held, or in both.
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	nanos, wait, err := decide(a.held)
@@ -67,15 +67,15 @@ func (rv *reservation) hold(decide func(held int64) (nanos int64, wait bool, err
 		return nil, err
 	}
 	if wait {
-		return a.settled, nil // taken under the lock, so that no settlement is missed
+		return a.settled, nil // read under the lock, so that no settlement is missed
 	}
 	rv.nanos = nanos
 	a.held += nanos
 	return nil, nil
 }
 
-// settle releases a reservation, once the real cost of the call is in the database. It does
-// nothing for nil.
+// settle releases a reservation after the real cost of the call is stored. It does nothing if rv is
+// nil.
 func (rv *reservation) settle() {
 	if rv == nil {
 		return
@@ -84,14 +84,14 @@ func (rv *reservation) settle() {
 	if a := rv.account; rv.nanos > 0 {
 		a.mu.Lock()
 		a.held -= rv.nanos
-		close(a.settled) // wakes all waiters: how much each of them needs is not known here
+		close(a.settled) // wakes all waiters: their needs are not known here
 		a.settled = make(chan struct{})
 		a.mu.Unlock()
 	}
 	rv.ledger.leave(rv.key)
 }
 
-// join returns the account of a key. leave must be called once.
+// join returns the account of a key and counts a user. Each join needs one call of leave.
 func (l *ledger) join(key string) *account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +107,7 @@ func (l *ledger) join(key string) *account {
 	return a
 }
 
-// leave drops an account that nobody uses any more, so that the map stays small.
+// leave removes an account without users, so that the map stays small.
 func (l *ledger) leave(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

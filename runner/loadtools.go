@@ -11,12 +11,12 @@ import (
 	"journeyman/store"
 )
 
-// loadToolset decides which tools a turn may call, and adds them to the prompt.
+// loadToolset determines the tools that a turn may call, and adds them to the prompt.
 func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 	s := &e.tools
 	*s = toolset{permission: permissionOf(e.claim), own: r.cfg.Tools, source: r.cfg.Remote,
 		approval: e.claim.Settings.ApprovalTools}
-	// A question to an author whom no mail reaches would only wait until it expires: such a turn
+	// If no mail reaches the author, a question would only wait until it expires. So such a turn
 	// gets no tool for questions.
 	answerable, err := r.cfg.Store.Answerable(ctx, e.claim.Turn)
 	if err != nil {
@@ -31,7 +31,7 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 			return fmt.Errorf("read secrets: %w", err)
 		}
 	}
-	if !e.model.sees() { // an image would reach it as a line of text
+	if !e.model.sees() { // the image would be replaced by a line of text
 		s.own = slices.DeleteFunc(slices.Clone(s.own), func(t tool.Tool) bool { return t.Spec().Name == "view_image" })
 	}
 	if s.remote, err = r.remoteTools(ctx, e); err != nil {
@@ -52,8 +52,8 @@ func (r *Runner) loadToolset(ctx context.Context, e *execution) (err error) {
 	return nil
 }
 
-// remoteTools returns the tools of MCP servers that a turn may call. At the first claim of
-// the turn it asks the servers. Later claims get the same tools again.
+// remoteTools returns the tools of MCP servers that a turn may call. The first claim of the turn
+// asks the servers. Later claims use the same tools.
 func (r *Runner) remoteTools(ctx context.Context, e *execution) (found tool.Toolset, err error) {
 	forbidden := func(t tool.RemoteTool) bool { return !e.tools.allows(idOf(t)) }
 	if e.claim.Claims > 1 {
@@ -65,7 +65,7 @@ func (r *Runner) remoteTools(ctx context.Context, e *execution) (found tool.Tool
 			if err := json.Unmarshal(kept, &found); err != nil {
 				return found, fmt.Errorf("decode toolset: %w", err)
 			}
-			// A stored list is checked again, because only the rules decide what may be called.
+			// Check a stored list again, because the rules must also apply to it.
 			found.Tools = slices.DeleteFunc(found.Tools, forbidden)
 			return found, nil
 		}
@@ -73,8 +73,8 @@ func (r *Runner) remoteTools(ctx context.Context, e *execution) (found tool.Tool
 	if len(e.steps) > 0 {
 		return found, nil // a turn that has begun without remote tools continues without them
 	}
-	// A turn that may call no remote tool does not wait for the servers, and its prompt does not
-	// name the missing ones.
+	// A turn that may call no remote tool does not wait for the servers. Its prompt also does not
+	// mention missing servers.
 	if r.cfg.Remote != nil && (len(e.tools.permission) == 0 ||
 		slices.ContainsFunc(r.cfg.Remote.Known(), e.tools.allowsServer)) {
 		found = r.cfg.Remote.Toolset(ctx, slices.DeleteFunc(slices.Clone(e.claim.Settings.MCPTools),
@@ -84,11 +84,11 @@ func (r *Runner) remoteTools(ctx context.Context, e *execution) (found tool.Tool
 		}
 	}
 	found.Tools = slices.DeleteFunc(slices.Clone(found.Tools), forbidden)
-	// An empty toolset needs no row: a turn that has steps and no row has no remote tools.
+	// An empty toolset needs no row: a turn with steps and without a row has no remote tools.
 	if found.Lean = r.windowOf(e.model) < leanWindow; found.Empty() {
 		return found, nil
 	}
-	// Kept before the first call: after a restart the model must not meet other tools.
+	// Stored before the first call: after a restart, the model must get the same tools.
 	raw, err := json.Marshal(found)
 	if err != nil {
 		return found, fmt.Errorf("encode toolset: %w", err)

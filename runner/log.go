@@ -8,15 +8,15 @@ import (
 	"journeyman/store"
 )
 
-// Lines of the log hold ids, figures and codes of turns, never their text.
+// Log lines contain ids, figures and codes of turns, never their text.
 
-// turnIDs returns the attributes by which a line of the log names a turn.
+// turnIDs returns the log attributes that identify a turn.
 func turnIDs(t store.Turn) []any {
 	return []any{"turn", t.ID, "task", t.TaskID, "worker", t.WorkerID, "organization", t.OrganizationID}
 }
 
-// plainCode returns code if it looks like an error code of this program or of HTTP, else
-// "other". A script or a provider may send any text as a code, and that must not reach the log.
+// plainCode returns code if it looks like an error code of this program or of HTTP, otherwise
+// "other". A script or a provider may send any text as a code, which must not be logged.
 func plainCode(code string) string {
 	if code == "" || len(code) > 40 || strings.Trim(code, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
 		return "other"
@@ -24,12 +24,12 @@ func plainCode(code string) string {
 	return code
 }
 
-// logCall logs that a model call failed, or brought something else than an answer.
+// logCall logs that a model call failed or returned no answer.
 func (r *Runner) logCall(e *execution, message string, err error, more ...any) {
 	provider, name, _ := strings.Cut(e.model.Name(), ":")
 	attrs := append([]any{"provider", provider, "model", name}, more...)
 	if me, ok := errors.AsType[*model.Error](err); ok {
-		attrs = append(attrs, "code", plainCode(me.Code), "err", me) // its LogValue leaves the provider's words out
+		attrs = append(attrs, "code", plainCode(me.Code), "err", me) // its LogValue omits the provider's text
 	} else if err != nil {
 		attrs = append(attrs, "err", err)
 	}

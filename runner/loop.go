@@ -14,8 +14,8 @@ import (
 	"journeyman/store"
 )
 
-// carryOut runs a claimed turn until it ends, is suspended, or the runner stops. If the turn
-// has ended, its end is in the database when carryOut returns, unless the store refused it.
+// carryOut runs a claimed turn until it ends, is suspended, or the runner stops. If the turn has
+// ended, its end is in the database when carryOut returns, unless the store has refused it.
 func (r *Runner) carryOut(ctx context.Context, e *execution) {
 	c := e.claim
 	defer func() {
@@ -25,10 +25,10 @@ func (r *Runner) carryOut(ctx context.Context, e *execution) {
 	}()
 	err := r.run(ctx, e)
 	if errors.Is(err, errSuspended) {
-		return // the store puts it back into the queue when its wait is over
+		return // the store queues the turn again when its wait is over
 	}
-	// This comes before the cause of ctx: an end in the database counts, even if a cancel or a
-	// stop came later.
+	// Check this before the cause of ctx: an end in the database has precedence over a later
+	// cancellation or stop.
 	if err == nil || e.finished || errors.Is(err, store.ErrClaimLost) {
 		if err != nil {
 			r.cfg.Log.Warn("execution stopped: its end cannot be stored", append(turnIDs(c.Turn), "err", err)...)
@@ -39,9 +39,9 @@ func (r *Runner) carryOut(ctx context.Context, e *execution) {
 		return
 	}
 	if errors.Is(context.Cause(ctx), errStopped) {
-		return // Stop puts it back into the queue
+		return // Stop puts the turn back into the queue
 	}
-	// From here on the turn ends as cancelled or failed. What it has produced is kept.
+	// From here on the turn ends as cancelled or failed, and its output so far is kept.
 	last, out := r.partialStep(e), store.AbortedOutcome
 	if !errors.Is(context.Cause(ctx), errAborted) {
 		f := r.failure(e, err)
@@ -50,23 +50,24 @@ func (r *Runner) carryOut(ctx context.Context, e *execution) {
 	out.OutputText = store.AnswerText(withLast(e.steps, last))
 	err = r.finish(e, last, out)
 	if err != nil && !e.finished && !errors.Is(err, store.ErrClaimLost) && r.ctx.Err() == nil {
-		// The store refuses this outcome, and clients must not wait forever. So the turn ends
+		// The store has refused this outcome, but clients must not wait forever. So the turn fails
 		// without its partial step and output.
 		f := r.failure(e, err)
 		err = r.finish(e, nil, store.Outcome{Status: store.Failed, Failure: &f})
 	}
 	if err != nil {
-		// The row still says running and names this runner: only the next start claims it again.
+		// The row still has the status running and this runner's id: only the next start claims the
+		// turn again.
 		r.cfg.Log.Error("finish turn", append(turnIDs(c.Turn), "err", err)...)
 	}
 }
 
-// run loads the turn and runs it. A panic makes only this turn fail.
+// run loads the turn and runs it. If it panics, only this turn fails.
 func (r *Runner) run(ctx context.Context, e *execution) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			if e.model.Model != nil {
-				r.outages.leave(e.model.id, e.claim.ID) // a probe that is not left blocks all other turns
+				r.outages.leave(e.model.id, e.claim.ID) // a probe blocks all other turns
 			}
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
@@ -74,15 +75,16 @@ func (r *Runner) run(ctx context.Context, e *execution) (err error) {
 	// The chain comes first: readConversation adapts the prompt to its models.
 	var noModel error
 	e.setup = r.setup.Load()
-	e.modelChanges = r.modelChanges() // before the chain is opened: a later change counts again
+	e.modelChanges = r.modelChanges() // before the chain, so that no change is missed
 	e.chain, noModel = r.chainOf(ctx, e.claim.OrganizationID, e.claim.Settings.Model)
 	if err := cmp.Or(r.load(ctx, e), noModel); err != nil {
-		return err // a turn without a model is loaded too, so that its end keeps its earlier output
+		return err // load a turn without a model too, so that its end keeps its earlier output
 	}
 	if err := r.restoreCompactions(ctx, e); err != nil {
 		return err
 	}
-	// After restoreCompactions, which sets the model: its window and its senses decide on tools.
+	// After restoreCompactions, which sets the model: the tools depend on its window and on its
+	// support for images.
 	if err := r.loadToolset(ctx, e); err != nil {
 		return err
 	}
@@ -90,8 +92,8 @@ func (r *Runner) run(ctx context.Context, e *execution) (err error) {
 	return r.loop(ctx, e)
 }
 
-// load reads the state from which the turn continues: the journal of its earlier claims, and the earlier
-// turns of its task.
+// load reads the state from which the turn continues: the journal of its earlier claims, and the
+// earlier turns of its task.
 func (r *Runner) load(ctx context.Context, e *execution) (err error) {
 	c := e.claim
 	if c.AbortRequested {
@@ -102,7 +104,7 @@ func (r *Runner) load(ctx context.Context, e *execution) (err error) {
 			return fmt.Errorf("compile output schema: %w", err)
 		}
 	}
-	// A root turn has no children at its first claim. endCall loads the team of its first child.
+	// In its first claim, a root turn has no children. endCall loads the team at the first child.
 	if c.Claims > 1 || c.Depth > 0 {
 		if err := r.loadTeam(ctx, e); err != nil {
 			return fmt.Errorf("read team: %w", err)
@@ -117,7 +119,7 @@ func (r *Runner) load(ctx context.Context, e *execution) (err error) {
 			return fmt.Errorf("read journal: %w", err)
 		}
 		e.used, e.worked, e.failingSince = c.Usage, store.Worked(e.steps), c.FailingSince
-		// These counters bound the whole turn, so each claim restores them from the journal.
+		// These counters apply to the whole turn, so each claim restores them from the journal.
 		for _, st := range e.steps {
 			switch {
 			case st.Feedback == askAnswer:
@@ -133,23 +135,23 @@ func (r *Runner) load(ctx context.Context, e *execution) (err error) {
 	if attached, err = r.readConversation(ctx, e); err != nil {
 		return fmt.Errorf("read conversation: %w", err)
 	}
-	// The steps of this turn come last: the newest call calibrates the estimates.
+	// Calibrate with the steps of this turn last, because the newest call counts most.
 	for _, st := range e.steps {
 		e.prompt.Calibrate(st)
 	}
-	// Until now, watchers have read the turn from the store.
+	// Until this call, watchers read the turn from the store.
 	e.live.Loaded(e.steps, children, attached)
 	return nil
 }
 
-// readConversation adds the conversation that the turn continues to the prompt. The turn's
-// own instruction is the last message. readConversation returns the files attached to it.
+// readConversation adds the conversation of the task to the prompt. The last message is the turn's
+// own instruction. readConversation returns the files attached to it.
 func (r *Runner) readConversation(ctx context.Context, e *execution) ([]store.File, error) {
 	c := e.claim
 	e.prompt = prompt.New(c, r.readFile)
 	e.prompt.Hints = true
 	for _, m := range e.chain {
-		// A model in this process parses results as data, which hints would spoil.
+		// A model in this process parses tool results as data, and hints in them would break that.
 		e.prompt.Hints = e.prompt.Hints && !model.Local(m.Model)
 		_, name, _ := strings.Cut(m.Name(), ":")
 		e.prompt.Models = append(e.prompt.Models, name)
@@ -181,20 +183,20 @@ func (r *Runner) readConversation(ctx context.Context, e *execution) ([]store.Fi
 // errOutOfTime is the cause of contexts that end with the time budget.
 var errOutOfTime = errors.New("the time budget is used up")
 
-// loop is the agent loop. It alternates between open tool calls and a model call, until an
-// answer, a limit or a failure. It returns nil if the end is in the database.
+// loop is the agent loop. It alternates between tool calls and model calls, until an answer, a
+// limit or a failure. It returns nil if the turn's end is in the database.
 func (r *Runner) loop(turn context.Context, e *execution) error {
 	ctx := turn
 	if limit := r.timeLimit(e); limit != 0 {
 		var cancel context.CancelFunc
-		// Work of earlier claims counts. Time in the queue and time of suspension do not count.
+		// The work of earlier claims counts. The times in the queue and of suspensions do not.
 		ctx, cancel = context.WithTimeoutCause(turn, limit-e.worked, errOutOfTime)
 		defer cancel()
 	}
 	for {
 		var done bool
 		var err error
-		// Tools come first: after a restart the journal may end with calls that have no result.
+		// Run tools first: after a restart the journal may end with calls that have no result.
 		if e.limit != limitTime { // a turn that is out of time runs no more tools
 			err = r.finishCalls(ctx, e)
 		}
@@ -205,16 +207,17 @@ func (r *Runner) loop(turn context.Context, e *execution) error {
 		case err == nil && done:
 			return nil
 		case err == nil:
-		// A turn that is lost or suspended belongs to nobody here: it must not write any more, even
-		// if its time is over too.
+		// A lost or suspended turn belongs to another execution. This execution must not write any
+		// more, even if the time is over.
 		case !errors.Is(context.Cause(ctx), errOutOfTime) || errors.Is(err, store.ErrClaimLost) ||
 			errors.Is(err, errSuspended):
 			return err
 		case e.limit == limitTime: // even the last call took too long
 			return r.conclude(e, r.partialStep(e), budgetEnd(limitTime))
-		default: // the time is used up: one more call writes the answer
+		default: // the time is over: one more call writes the answer
 			e.limit = limitTime
-			// The new deadline hangs on turn, not on ctx, which has ended. A cancel still ends it.
+			// The new context derives from turn, because ctx has ended. A cancellation still ends
+			// it.
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeoutCause(turn, wrapUpTime, errOutOfTime)
 			defer cancel()

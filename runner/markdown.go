@@ -2,17 +2,17 @@ package runner
 
 import "strings"
 
-// The bounds that CheapMarkdown checks. The texts of people are far below them.
+// The limits that CheapMarkdown checks. Texts that people write stay far below them.
 const (
 	maxMarkdown      = 32 << 10 // bytes; rendering time can grow with the square of the length
-	maxMarkdownCells = 10_000   // cells of all tables, the empty ones included
-	maxMarkdownDepth = 40       // quotes and lists that one line opens
+	maxMarkdownCells = 10_000   // cells of all tables, including missing cells
+	maxMarkdownDepth = 40       // quotes and lists that start in one line
 )
 
-// CheapMarkdown reports whether a renderer needs little time and memory for a text. A
-// table of 5,000 columns and as many rows fits into 32 KiB, because a row may leave its
-// cells out; the rendered table has gigabytes. The function is here because pages and
-// mails both render the answers of turns.
+// CheapMarkdown reports whether a text can be rendered with little time and memory. A table of
+// 5,000 columns and 5,000 rows fits into 32 KiB, because a row may omit its cells. The rendered
+// table would have gigabytes. The function is in this package because pages and mails both render
+// the answers of turns.
 func CheapMarkdown(text string) bool {
 	if len(text) > maxMarkdown {
 		return false
@@ -21,7 +21,7 @@ func CheapMarkdown(text string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \t\r\n")
 		content := strings.TrimLeft(line, "> \t*+-0123456789.)")
-		// Each marker at the beginning of a line may open one more level, and levels nest.
+		// Each marker at the start of a line may open one more nested level.
 		depth := 0
 		for _, marker := range []string{">", "* ", "+ ", "- ", ". ", ") "} {
 			depth += strings.Count(line[:len(line)-len(content)], marker)
@@ -34,9 +34,9 @@ func CheapMarkdown(text string) bool {
 			rows, columns = 0, 0
 		}
 		if strings.Contains(line, "-") && strings.Trim(line, "|-: \t>*+.)0123456789") == "" {
-			columns = max(columns, strings.Count(line, "|")+1) // below the head of a table
+			columns = max(columns, strings.Count(line, "|")+1) // the line below a table header
 		}
-		// Checked at each row: a text without an empty line at its end must not slip through.
+		// Check at each row, because the text may end without an empty line.
 		if rows++; cells+rows*columns > maxMarkdownCells {
 			return false
 		}

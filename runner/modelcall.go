@@ -13,16 +13,16 @@ import (
 	"journeyman/store"
 )
 
-// generate makes a model call of a turn. It first commits the least cost of the call, so that
-// the call is charged even if the process dies during it. A call that fails or is interrupted
-// is charged at once. estimate is the estimate of the request, not calibrated. show receives
-// the output of the model. It is nil for summaries, which nobody watches.
+// generate makes a model call of a turn. First it commits the minimum cost of the call, so that the
+// call is charged even after a crash. A failed or interrupted call is charged at once. estimate is
+// the uncalibrated estimate of the request. show receives the model's output. It is nil for
+// summaries, which are not streamed.
 func (r *Runner) generate(ctx context.Context, e *execution, req model.Request, estimate int64,
 	show func(model.Delta)) (model.Response, error) {
 	req.Place = model.Place{Worker: e.claim.WorkerID, Task: e.claim.TaskID, Turn: e.claim.Seq,
 		Step: int64(len(e.steps)), Summary: show == nil}
 	cost := callCost{input: e.prompt.Calibrated(estimate), local: model.Local(e.model.Model)}
-	// A local call costs nothing, so a crash during it leaves nothing to charge.
+	// A local call is free, so a crash during it leaves nothing to charge.
 	if !cost.local {
 		least := e.model.price.Cost(model.Usage{InputTokens: cost.input})
 		err := r.persist("begin model call", func(ctx context.Context) error {
@@ -40,20 +40,20 @@ func (r *Runner) generate(ctx context.Context, e *execution, req model.Request, 
 		}
 	})
 	ended(resp, err)
-	r.billed.record(&e.model, resp.Usage) // also from a failed call: it may be the first with a bill
+	r.billed.record(&e.model, resp.Usage) // also for a failed call: its bill may be the first one
 	if err == nil {
 		for _, warning := range resp.Warnings {
 			r.logCall(e, "model call with a warning", nil, "warning", warning)
 		}
 		r.answered(e)
-		return resp, nil // the journal charges it
+		return resp, nil // the cost is charged when the step is journaled
 	}
-	// No step carries the usage of a failed call, so the turn is charged with it at once.
+	// No step contains the usage of a failed call, so the turn is charged at once.
 	e.lostUsage = e.model.usage(cost.used(resp.Usage, ctx.Err() != nil))
 	if err := r.charge(e, e.lostUsage); err != nil {
 		return resp, err
 	}
-	// A call that was cancelled says nothing about the provider, so it does not count as failed.
+	// The error of a cancelled call does not show a problem of the provider, so it is not counted.
 	if ctx.Err() != nil {
 		return resp, context.Cause(ctx)
 	}
@@ -61,7 +61,7 @@ func (r *Runner) generate(ctx context.Context, e *execution, req model.Request, 
 	return resp, fmt.Errorf("model call: %w", err)
 }
 
-// callFailed counts a failed model call, and notes when the current series of failures began.
+// callFailed counts a failed model call, and records when the current series of failures began.
 func (r *Runner) callFailed(e *execution, err error) {
 	me, ok := errors.AsType[*model.Error](err)
 	if !ok {
@@ -79,18 +79,18 @@ func (r *Runner) callFailed(e *execution, err error) {
 type callCost struct {
 	input, output int64 // tokens
 	begun         bool  // the model has produced something
-	local         bool  // the model runs in this process: only its output counts
+	local         bool  // the model runs in this process: only its output is charged
 }
 
-// heard counts a piece of output.
+// count counts a piece of output.
 func (c *callCost) count(d model.Delta) {
 	c.begun = true
 	c.output += prompt.EstimateText(d.Text)
 }
 
-// used returns the usage that a failed call is charged with. It takes the provider's counts,
-// and estimates for counts that are missing. cut says that the runner interrupted the call.
-// Then the provider may have worked on it.
+// used returns the usage to charge for a failed call. It uses the provider's counts, and estimates
+// the missing counts. cut means that the runner interrupted the call. Then the provider may still
+// charge for it.
 func (c *callCost) used(counted model.Usage, cut bool) model.Usage {
 	if !c.begun && (!cut || c.local) {
 		return counted
@@ -102,12 +102,12 @@ func (c *callCost) used(counted model.Usage, cut bool) model.Usage {
 	return counted
 }
 
-// charge adds the usage of a call that failed to the turn's figures.
+// charge adds the usage of a failed call to the turn's figures.
 func (r *Runner) charge(e *execution, u store.Usage) error {
 	if u == (store.Usage{}) && model.Local(e.model.Model) {
-		return nil // BeginCall has noted nothing that must be removed
+		return nil // BeginCall has written no cost that must be removed
 	}
-	// Even a charge of nothing is written: it removes the note of BeginCall.
+	// Write even an empty usage, because ChargeCall removes the cost that BeginCall has written.
 	e.used = e.used.Add(u)
 	return r.persist("charge model call", func(ctx context.Context) error {
 		return r.cfg.Store.ChargeCall(ctx, e.claim, u)
@@ -115,23 +115,23 @@ func (r *Runner) charge(e *execution, u store.Usage) error {
 }
 
 const (
-	quickTries = 5                // of a model call, before its turn is suspended
+	quickTries = 5                // of a model call, before the turn is suspended
 	chainTries = 3                // of a model call, before the next model of the chain is asked
-	unreadable = 3                // answers of an unknown form, before the call counts as failed
+	unreadable = 3                // malformed answers, before the call has failed
 	quickTime  = 30 * time.Second // limit of all tries together, because the turn holds a slot
 )
 
-// retry makes a model call, and makes it again while its failure may soon pass.
+// retry makes a model call, and retries it after failures that may soon pass.
 func (r *Runner) retry(ctx context.Context, e *execution, call func() error) error {
 	tries, begun := e.tries(), r.cfg.Now()
 	for try := 1; ; try++ {
-		// The turn keeps its slot during the pauses. That is why quickTime bounds all tries together.
+		// The turn keeps its slot during the pauses, so quickTime limits all tries together.
 		err := call()
 		pause, retry := r.backoff(e, err, try, tries)
 		late := r.cfg.Now().Sub(begun)+pause > quickTime
 		if !retry || late || ctx.Err() != nil {
-			// A call that a stop or a cancel has interrupted is not a failure of the provider. A
-			// request that is too long is not one either: the caller compacts it.
+			// A call that a stop or a cancellation has interrupted is not a failure of the
+			// provider. The same is true for a request that is too long: the caller compacts it.
 			if me, ok := errors.AsType[*model.Error](err); ok && ctx.Err() == nil && !me.TooLong() {
 				r.logCall(e, "model call failed", err, "try", try)
 			}
@@ -147,8 +147,8 @@ func (r *Runner) retry(ctx context.Context, e *execution, call func() error) err
 	}
 }
 
-// tries returns how often a model is asked before another one is, or the turn is
-// suspended. A model that has failed before is asked once.
+// tries returns how often a model is asked before the next model is asked or the turn is suspended.
+// A model that has failed before is asked once.
 func (e *execution) tries() int {
 	switch {
 	case e.probes:
@@ -159,23 +159,22 @@ func (e *execution) tries() int {
 	return quickTries
 }
 
-// backoff reports whether a failed call is retried soon, and returns the pause before that.
+// backoff reports whether a failed call is retried soon, and returns the pause before the retry.
 func (r *Runner) backoff(e *execution, err error, try, tries int) (pause time.Duration, retry bool) {
 	me, ok := errors.AsType[*model.Error](err)
 	if !ok || !me.Retryable || try >= tries || me.Malformed() && try >= unreadable {
 		return 0, false
 	}
-	// Another turn may have found out that the model is down.
-	// Then more tries would only add to its load.
+	// If another turn has found the model down, more tries would only add to its load.
 	if _, down := r.outages.blocked(e.model.id, e.claim.ID, r.cfg.Now()); down && e.model.passes(me) {
 		return 0, false
 	}
-	// A shorter pause of the provider does not count: it would defeat the backoff.
+	// The pause of the provider applies only if it is longer, so that it cannot defeat the backoff.
 	return max(r.cfg.Retry(try), me.RetryAfter), true
 }
 
-// asStep returns st, completed with a response. It repairs text that is not valid UTF-8, in
-// the same way as streams do. The store must accept the text, and watchers must see the same.
+// asStep returns st, completed with a response. It replaces invalid UTF-8 in the same way as
+// streams do: the store rejects such text, and watchers must see the stored text.
 func (r *Runner) asStep(st store.Step, resp model.Response, m pricedModel) store.Step {
 	st.CompletedAt, st.Finish, st.Model = r.cfg.Now(), string(resp.Finish), resp.Model
 	st.Parts = stream.Parts(st.Seq, resp)

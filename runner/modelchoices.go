@@ -9,26 +9,26 @@ import (
 	"journeyman/store"
 )
 
-// maxChoices bounds the models of one provider that people choose from. Others can be named.
+// maxChoices limits the models of one provider in a list of choices. Users can still name others.
 const maxChoices = 100
 
 // ModelChoices are the models that workers of an organization may choose.
 type ModelChoices struct {
-	Default   []string // names of the models of workers that choose none, in order
-	Own       bool     // the organization has chosen them, and not the server
-	Offline   bool     // every one of them is the stand-in, which can only quote
+	Default   []string // names of the default models, in order
+	Own       bool     // the defaults were chosen by the organization, not by the server
+	Offline   bool     // all defaults are the stand-in for tests, which can only quote
 	Groups    []ModelGroup
 	Providers int // connected by the organization
 }
 
 // A ModelGroup holds the models of one provider.
 type ModelGroup struct {
-	Name   string // of the provider; "" for the server's environment
+	Name   string // of the provider; "" for models of the server's environment
 	Models []store.ListedModel
-	More   bool // the provider has further models
+	More   bool // the provider has more models
 }
 
-// Facts returns the known properties of a model, by its name.
+// Facts returns the known properties of the model of that name.
 func (v ModelChoices) Facts(name string) store.ListedModel {
 	for _, g := range v.Groups {
 		for _, m := range g.Models {
@@ -40,8 +40,8 @@ func (v ModelChoices) Facts(name string) store.ListedModel {
 	return store.ListedModel{Name: name}
 }
 
-// ModelChoices returns the models that workers of the organization may choose. The names of
-// the models are those that a worker stores.
+// ModelChoices returns the models that workers of the organization may choose. Their names are in
+// the form that workers store.
 func (r *Runner) ModelChoices(ctx context.Context, organizationID string) (v ModelChoices, err error) {
 	models, err := r.modelsOf(ctx, organizationID)
 	if err != nil {
@@ -67,8 +67,8 @@ func (r *Runner) ModelChoices(ctx context.Context, organizationID string) (v Mod
 	return v, nil
 }
 
-// DefaultModels returns the names of the models of workers that choose none, in an
-// organization.
+// DefaultModels returns the names of the models for workers of the organization that choose no
+// model.
 func (r *Runner) DefaultModels(ctx context.Context, organizationID string) ([]string, error) {
 	models, err := r.modelsOf(ctx, organizationID)
 	if err != nil {
@@ -87,8 +87,8 @@ func (r *Runner) defaultModels(models store.OrganizationModels) (names []string)
 	return names
 }
 
-// serverModels returns the models of the price table that the server's environment opens, but
-// not those whose names begin with the name of a connected provider.
+// serverModels returns the models of the price table that the server's environment can open. It
+// omits models whose names begin with the name of a connected provider.
 func (r *Runner) serverModels(models store.OrganizationModels) (list []store.ListedModel) {
 	if r.setup.Load().models == nil {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"journeyman/store"
 )
 
-// maxChain bounds how many models a chain names.
+// maxChain limits the number of models in a chain.
 const maxChain = 8
 
-// CheckModel returns why a worker of the organization may not choose the model of that name,
-// or the chain of names with commas between them. It returns nil if the worker may.
+// CheckModel returns the reason why a worker of the organization may not choose a model, or nil.
+// name may also be a chain: names separated by commas.
 func (r *Runner) CheckModel(ctx context.Context, organizationID, name string) error {
 	models, err := r.modelsOf(ctx, organizationID)
 	if err != nil {
@@ -35,7 +35,7 @@ func (r *Runner) CheckModel(ctx context.Context, organizationID, name string) er
 	return CheckChain(names)
 }
 
-// Chain returns the names of a chain of models, which are separated by commas.
+// Chain splits a chain of models into its names, which are separated by commas.
 func Chain(names string) []string { return model.Chain(names) }
 
 // CheckChain returns an error for a chain that is too long or names a model twice.
@@ -51,8 +51,8 @@ func CheckChain(names []string) error {
 	return nil
 }
 
-// checkOne returns why one model may not be chosen. The models of the organization's own
-// providers come first.
+// checkOne returns the reason why one model may not be chosen, or nil. The organization's own
+// providers have precedence.
 func (r *Runner) checkOne(models store.OrganizationModels, name string) error {
 	if p, rest, ok := providerOf(models, name); ok {
 		_, err := r.provider(p, models.First).Open(rest)
@@ -72,17 +72,16 @@ func (r *Runner) checkOne(models store.OrganizationModels, name string) error {
 	return err
 }
 
-// chainOf returns the models of a worker: those that it has chosen by name, else those of its
-// organization, else the runner's own. What may be chosen can have changed since then, so names
-// that no longer stand for a model are left out. The models' servers may be asked for their
-// sizes.
+// chainOf returns the models of a worker: its own choice, else those of its organization, else the
+// runner's. Models may have been removed since the choice, so names without a model are left out.
+// chainOf may ask the models' servers for their window sizes.
 func (r *Runner) chainOf(ctx context.Context, organizationID, name string) (chain []candidate, err error) {
 	models, err := r.modelsOf(ctx, organizationID)
 	if err != nil {
 		return nil, err
 	}
 	owner := "worker's"
-	if name == "" && !r.replays() { // recordings answer in place of every default
+	if name == "" && !r.replays() { // recordings replace every default model
 		name, owner = models.Chain, "organization's"
 	}
 	if name == "" {
@@ -97,7 +96,7 @@ func (r *Runner) chainOf(ctx context.Context, organizationID, name string) (chai
 			chain = append(chain, candidate{pricedModel: r.billed.apply(r.described(ctx, m)), chosen: one})
 			continue
 		}
-		// The first missing model is reported, and only if none of the chain is left.
+		// Report the first missing model, and only if no model of the chain is left.
 		err = cmp.Or(err, error(&model.Error{Code: model.CodeUnavailable,
 			Message: fmt.Sprintf("the %s model %s is not available: %s", owner, one, missing)}))
 	}
@@ -112,7 +111,7 @@ func (r *Runner) windowOf(m pricedModel) int64 {
 	return cmp.Or(m.price.ContextWindow, r.cfg.ContextWindow)
 }
 
-// described returns m with the capabilities that it states itself.
+// described returns m with the capabilities that its server states.
 func (r *Runner) described(ctx context.Context, m pricedModel) pricedModel {
 	return r.capabilities.describe(ctx, m, r.cfg.Now())
 }
@@ -123,17 +122,17 @@ func (r *Runner) replays() bool {
 	return ok
 }
 
-// refreshModels replaces the models of a turn whose providers have changed since the turn
-// opened them. So a new key counts from the next model call on. The chain keeps its order and
-// its length, because the prompt refers to them.
+// refreshModels replaces the turn's models if their providers have changed since the turn opened
+// them. So a new key applies from the next model call on. The chain keeps its order and length,
+// because the prompt refers to its indexes.
 func (r *Runner) refreshModels(ctx context.Context, e *execution) {
-	changes := r.modelChanges() // before the rows are read: a later change counts again
+	changes := r.modelChanges() // read before the rows, so that later changes are noticed
 	if changes == e.modelChanges {
 		return
 	}
 	models, err := r.modelsOf(ctx, e.claim.OrganizationID)
 	if err != nil {
-		return // the present models still serve, and the next call looks again
+		return // keep the present models; the next call tries again
 	}
 	e.modelChanges = changes
 	setup := r.setup.Load()
@@ -142,7 +141,7 @@ func (r *Runner) refreshModels(ctx context.Context, e *execution) {
 	e.chain[e.asking].pricedModel, e.chain[e.asking].window = e.model, e.window
 	for i := range e.chain {
 		c := &e.chain[i]
-		if c.chosen == "" { // the server's own; a reload keeps their number and order
+		if c.chosen == "" { // a model of the server; a reload keeps their number and order
 			if reloaded {
 				c.pricedModel, c.failure = r.billed.apply(r.described(ctx, setup.own[i])), nil
 			}
@@ -157,7 +156,7 @@ func (r *Runner) refreshModels(ctx context.Context, e *execution) {
 		if m.id != c.id {
 			c.pricedModel, c.failure = r.billed.apply(r.described(ctx, m)), nil
 			c.window = prompt.Window{Size: r.windowOf(c.pricedModel), MaxOutput: int64(c.maxOutput())}
-		} else if reloaded { // the same model with another key: its known quirks stay valid
+		} else if reloaded { // the same model with another key: its known limits stay valid
 			c.pricedModel, c.failure = r.billed.apply(r.described(ctx, m)), nil
 		}
 	}

@@ -2,17 +2,16 @@ package runner
 
 import "slices"
 
-// nearest returns the name in names with the smallest edit distance to name.
+// nearest returns the element of names with the smallest edit distance to name.
 func nearest(name string, names []string) string {
 	return slices.MinFunc(names, func(a, b string) int { return EditDistance(name, a) - EditDistance(name, b) })
 }
 
-// EditDistance returns how many characters must be inserted, deleted or replaced to turn
-// a into b.
+// EditDistance returns the number of characters to insert, delete or replace to change a into b.
 func EditDistance(a, b string) int {
 	from, to := []rune(a), []rune(b)
-	// Levenshtein's algorithm, with one row of its table at a time.
-	row := make([]int, len(to)+1) // distances from the beginning of a to each beginning of b
+	// This is Levenshtein's algorithm with one row of its table at a time.
+	row := make([]int, len(to)+1) // distances from the current prefix of a to each prefix of b
 	for j := range row {
 		row[j] = j
 	}

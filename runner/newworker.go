@@ -10,15 +10,15 @@ import (
 	"journeyman/store"
 )
 
-// A Draft is a worker as a person has described it.
+// A Draft contains the fields of a worker that a user has entered.
 type Draft struct {
-	store.WorkerPatch        // the fields that were given
-	Prompt            string // of a new worker: the model writes the fields that were not given
+	store.WorkerPatch        // the given fields
+	Prompt            string // of a new worker: the model writes the missing fields from it
 }
 
-// CheckWorker notes in wrong which fields of a draft break their limits, or name models
-// and tools that do not exist. Tools that the worker named before are not looked for
-// again: their server may be gone.
+// CheckWorker adds to wrong the fields of a draft that exceed their limits, or that name unknown
+// models or tools. It does not look up tools again that the worker has already named, because their
+// server may be down.
 func (r *Runner) CheckWorker(ctx context.Context, c store.Caller, wrong *store.Fields, d Draft,
 	before store.WorkerSettings) {
 	d.Check(wrong)
@@ -34,21 +34,20 @@ func (r *Runner) CheckWorker(ctx context.Context, c store.Caller, wrong *store.F
 	}
 	settings := d.New().Settings
 	settings.Check(wrong)
-	// The tools of MCP servers are looked up last: a draft that is wrong anyway needs no answer
-	// about them.
+	// Look up the tools of MCP servers last: a draft with other errors does not need this.
 	if len(*wrong) == 0 {
 		r.CheckTools(wrong, newlyNamed(settings, before))
 	}
 	d.CheckPrompt(wrong)
 }
 
-// CheckPrompt notes in wrong a prompt that is too long.
+// CheckPrompt adds to wrong a prompt that is too long.
 func (d Draft) CheckPrompt(wrong *store.Fields) {
 	wrong.Check(utf8.RuneCountInString(d.Prompt) <= store.MaxPrompt, "prompt",
 		"must have at most %d characters", store.MaxPrompt)
 }
 
-// newlyNamed returns settings with only the tools that the settings before did not name.
+// newlyNamed returns s without the tools that before already names.
 func newlyNamed(s, before store.WorkerSettings) store.WorkerSettings {
 	fresh := func(l, before store.ToolRules) store.ToolRules {
 		return slices.DeleteFunc(slices.Clone(l), func(r store.ToolRule) bool {
@@ -61,8 +60,8 @@ func newlyNamed(s, before store.WorkerSettings) store.WorkerSettings {
 	return s
 }
 
-// CreateWorker creates a worker of a draft that CheckWorker has accepted. A request
-// that created a worker before gets that worker, and replayed is true.
+// CreateWorker creates a worker from a draft that CheckWorker has accepted. For a repeated request,
+// it returns the worker of the first request, and replayed is true.
 func (r *Runner) CreateWorker(ctx context.Context, c store.Caller, d Draft, key store.IdempotencyKey) (
 	w store.Worker, replayed bool, err error) {
 	n, leave, err := r.describeDraft(ctx, c, d, key)
@@ -73,11 +72,11 @@ func (r *Runner) CreateWorker(ctx context.Context, c store.Caller, d Draft, key 
 	return r.cfg.Store.CreateWorker(context.WithoutCancel(ctx), c, n, key)
 }
 
-// RestoreVersion makes a new version of a worker with the content of its version v. It returns
-// an error if the model of that version does not exist any more.
+// RestoreVersion creates a new version of a worker with the content of version v. It returns an
+// error if the model of v does not exist any more.
 func (r *Runner) RestoreVersion(ctx context.Context, c store.Caller, id string, v store.WorkerVersion,
 	revisions []string, key store.IdempotencyKey) (w store.Worker, replayed bool, err error) {
-	// The tools are not looked for again: their server may be away for a while.
+	// Do not look up the tools again, because their server may be down for a while.
 	if v.Settings.Model != "" {
 		if err := r.CheckModel(ctx, c.OrganizationID, v.Settings.Model); err != nil {
 			return w, false, store.Fields{{Path: "model", Message: err.Error()}}.Err()
@@ -86,9 +85,9 @@ func (r *Runner) RestoreVersion(ctx context.Context, c store.Caller, id string, 
 	return r.cfg.Store.RestoreVersion(ctx, c, id, v.Number, revisions, key)
 }
 
-// describeDraft has the model write the fields that the draft leaves out, unless the request
-// created its worker before. Equal requests wait until leave is called: they find the
-// worker then, and the model is not paid twice.
+// describeDraft asks the model to write the missing fields of the draft, unless the request has
+// already created its worker. Equal requests wait until leave is called. Then they find the worker,
+// and the model is paid only once.
 func (r *Runner) describeDraft(ctx context.Context, c store.Caller, d Draft, key store.IdempotencyKey) (
 	n store.NewWorker, leave func(), err error) {
 	n = d.New()
@@ -98,19 +97,19 @@ func (r *Runner) describeDraft(ctx context.Context, c store.Caller, d Draft, key
 	if leave, err = r.oneAtATime(ctx, key.KeyID+string(key.Hash)); err != nil {
 		return n, nil, err
 	}
-	ours := true // this function must call leave; a panic of the model must not keep others waiting
+	ours := true // this function must call leave, even after a panic
 	defer func() {
 		if ours {
 			leave()
 		}
 	}()
-	// Looked up inside the lock: the equal request before this one has committed its worker.
+	// Look up under the lock, after an equal request may have committed its worker.
 	if id, err := r.cfg.Store.Replay(ctx, key); err != nil || id != "" {
-		ours = err != nil // the caller still commits, and so returns the earlier worker
+		ours = err != nil // the caller still calls the store, which then returns the earlier worker
 		return n, leave, err
 	}
-	// The call continues even if the client leaves. Then the client's next equal request finds
-	// the worker that has been paid for.
+	// Continue even if the client disconnects. Then the client's next equal request finds the
+	// worker that was paid for.
 	written, err := r.DescribeWorker(context.WithoutCancel(ctx), c, d.Prompt)
 	if err != nil {
 		return n, leave, err
@@ -123,15 +122,14 @@ func (r *Runner) describeDraft(ctx context.Context, c store.Caller, d Draft, key
 	return n, leave, nil
 }
 
-// oneAtATime waits until no other request of that name is under way. The caller must
-// call leave. A name lasts only as long as its request: after a restart, the store alone knows
-// earlier requests.
+// oneAtATime waits until no other request with that name is in progress. The caller must call
+// leave. Names are kept only in memory: after a restart, only the store knows earlier requests.
 func (r *Runner) oneAtATime(ctx context.Context, name string) (leave func(), err error) {
 	done := make(chan struct{})
 	for {
 		other, busy := r.underWay.LoadOrStore(name, done)
 		if !busy {
-			// Deleted before the close: a waiter that wakes must find the name free.
+			// Delete before the close: a waiter that wakes up must find the name free.
 			return func() { r.underWay.Delete(name); close(done) }, nil
 		}
 		select {

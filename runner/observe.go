@@ -13,10 +13,10 @@ import (
 	"journeyman/store"
 )
 
-// The loop calls the methods below to report its work. Each counts a duration for the metrics,
-// and ends a span of the trace.
+// The agent loop calls the functions below to report its work. Each function measures a duration
+// for the metrics, and ends a span of the trace.
 
-// tracedTurn returns a turn as traces name it.
+// tracedTurn returns the fields of a turn that traces contain.
 func tracedTurn(t store.Turn) trace.Turn {
 	return trace.Turn{ID: t.ID, Task: t.TaskID, Worker: t.WorkerID, Organization: t.OrganizationID,
 		TriggeredBy: string(t.TriggeredBy), AcceptedAt: t.CreatedAt}
@@ -39,7 +39,7 @@ func (r *Runner) traceEnd(t store.Turn) {
 	r.cfg.Trace.EndTurn(tracedTurn(t), string(t.Status), code, tracedUsage(t.Usage))
 }
 
-// logEnd logs how a turn has ended, and exports its span.
+// logEnd logs the end of a turn, and exports its span.
 func (r *Runner) logEnd(t store.Turn) {
 	r.traceEnd(t)
 	attrs := []any{"status", string(t.Status)}
@@ -62,15 +62,15 @@ func (r *Runner) logEnd(t store.Turn) {
 	r.cfg.Log.Info("turn ended", attrs...)
 }
 
-// beginStep ends the step in progress, if there is one, and begins the next. A step lasts from
-// its first model call to the end of its tool calls.
+// beginStep ends the step in progress, if any, and begins the next step. A step lasts from its
+// first model call to the end of its tool calls.
 func (r *Runner) beginStep(ctx context.Context, e *execution) {
 	r.endStep(e)
 	e.stepBegun = r.cfg.Now()
 	_, e.stepSpan = r.cfg.Trace.Step(ctx, int64(len(e.steps)))
 }
 
-// endStep ends the step in progress, if there is one.
+// endStep ends the step in progress, if any.
 func (r *Runner) endStep(e *execution) {
 	if e.stepBegun.IsZero() {
 		return
@@ -80,7 +80,7 @@ func (r *Runner) endStep(e *execution) {
 	e.stepBegun, e.stepSpan = time.Time{}, nil
 }
 
-// beginModel begins a model call. The caller calls the returned function when it has ended.
+// beginModel begins a model call. The caller calls the returned function when the call has ended.
 func (r *Runner) beginModel(ctx context.Context, e *execution) (
 	context.Context, func(model.Response, error)) {
 	m, begun := e.model, r.cfg.Now()
@@ -96,10 +96,10 @@ func (r *Runner) beginModel(ctx context.Context, e *execution) (
 	}
 }
 
-// beginTool begins a call of a tool. The caller calls the returned function when it has ended.
+// beginTool begins a tool call. The caller calls the returned function when the call has ended.
 func (r *Runner) beginTool(ctx context.Context, run *callRun) (context.Context, func()) {
 	name, kind, begun := run.tool.Spec().Name, "function", r.cfg.Now()
-	label := name // of a tool that this program has, so not a word of the model
+	label := name // the name of one of this program's tools, never text of the model
 	if run.host.e.tools.isRemote(run.ToolName) || name == "" {
 		name, kind, label = run.ToolName, "extension", "mcp"
 	}
@@ -110,7 +110,7 @@ func (r *Runner) beginTool(ctx context.Context, run *callRun) (context.Context, 
 	}
 }
 
-// errorType returns why a call has failed, in a word that is no text of a provider or a tool.
+// errorType returns the kind of a call's error in one word, without any text of a provider or tool.
 func errorType(ctx context.Context, err error) string {
 	if err == nil || errors.Is(err, tool.ErrLater) {
 		return ""

@@ -12,8 +12,8 @@ import (
 
 var errNoModels = errors.New("must be null: this server has its own model only")
 
-// modelsOf returns the models that an organization has set up. It reads the store only after
-// a change.
+// modelsOf returns the models that an organization has configured. It reads the store only after a
+// change.
 func (r *Runner) modelsOf(ctx context.Context, organizationID string) (store.OrganizationModels, error) {
 	changes := r.cfg.Store.ModelChanges()
 	k := &r.connected
@@ -32,7 +32,7 @@ func (r *Runner) modelsOf(ctx context.Context, organizationID string) (store.Org
 	if k.organizations == nil || len(k.organizations) >= maxOrganizations {
 		k.organizations = map[string]organizationModels{}
 	}
-	// Models of older keys are dropped with their connections: calls in progress keep their own.
+	// Drop the models of replaced keys with their connections. Calls in progress keep their model.
 	for _, was := range known.Providers {
 		for id := range k.open {
 			if strings.HasPrefix(id, connectedID(was, "")) && !holds(m, was) {
@@ -44,17 +44,17 @@ func (r *Runner) modelsOf(ctx context.Context, organizationID string) (store.Org
 	return m, nil
 }
 
-// provider returns a provider as the model package opens it.
+// provider converts a stored provider to the type of the model package.
 func (r *Runner) provider(p store.OpenProvider, first bool) model.Provider {
-	// The Owner of the first organization runs the machine. Owners of others must not reach the
-	// network behind it.
+	// The Owner of the first organization operates the machine. Owners of other organizations must
+	// not reach the machine's private network.
 	guard := r.cfg.Dialer
 	guard.AllowPrivate = guard.AllowPrivate || first
 	return model.Provider{Name: p.Name, Kind: string(p.Kind), BaseURL: p.BaseURL, Key: p.Key,
 		ContextWindow: p.ContextWindow, Dial: guard.DialContext, Proxy: guard.AllowPrivate}
 }
 
-// openModel returns the model of a name: of the organization's own provider, else of the
+// openModel returns the model of a name: from the organization's own provider, else from the
 // server's environment.
 func (r *Runner) openModel(models store.OrganizationModels, name string) (pricedModel, error) {
 	p, rest, ok := providerOf(models, name)
@@ -71,8 +71,8 @@ func (r *Runner) openModel(models store.OrganizationModels, name string) (priced
 	return priced(m, r.setup.Load().prices), nil
 }
 
-// openConnected returns a model of a connected provider: the same one again, so that it keeps its
-// connections and the known quirks of its server.
+// openConnected returns a model of a connected provider. It returns the same model each time, with
+// its connections and the known limits of its server.
 func (r *Runner) openConnected(p store.OpenProvider, first bool, name string) (pricedModel, error) {
 	if p.Sealed != nil {
 		return pricedModel{}, fmt.Errorf("the key of %s cannot be read: %s", p.Name, p.Sealed.Message)
@@ -81,13 +81,13 @@ func (r *Runner) openConnected(p store.OpenProvider, first bool, name string) (p
 	k := &r.connected
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	// Opening makes no request, so it is fast enough to hold the lock.
+	// Opening a model makes no request, so the lock may be held.
 	if m, ok := k.open[id]; ok {
 		return m, nil
 	}
 	open := model.Provider.Open
 	if r.setup.Load().models != nil {
-		open = r.setup.Load().models.Connected // which records, or replays
+		open = r.setup.Load().models.Connected // may record or replay
 	}
 	opened, err := open(r.provider(p, first), name)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *Runner) openConnected(p store.OpenProvider, first bool, name string) (p
 		m.price.ContextWindow = p.ContextWindow
 	}
 	if k.open == nil || len(k.open) >= maxConnected {
-		k.open = map[string]pricedModel{} // those in use come back at once
+		k.open = map[string]pricedModel{} // models in use are soon opened again
 	}
 	k.open[id] = m
 	return m, nil

@@ -8,47 +8,48 @@ import (
 	"journeyman/runner/model"
 )
 
-// An outage is the time during which a model does not answer. Turns that need the model
-// wait without a slot. One turn at a time, the probe, asks it, so that a thousand turns do
-// not overload a provider that is recovering.
+// An outage is the time during which a model does not answer. Turns that need the model wait
+// without a slot. Only one turn at a time, the probe, asks the model. Otherwise many turns
+// could overload a recovering provider.
 type outage struct {
 	err      *model.Error
-	gone     bool                // the provider refuses the key or knows no such model: chains pass it over
+	gone     bool                // the provider refuses the key or lacks the model: chains skip it
 	failures int                 // failed probes in a row
 	until    time.Time           // no turn asks the model before this time
-	probe    string              // id of the turn that asks it now; '' if none does
-	last     string              // id of the turn that asked it last
+	probe    string              // id of the turn that asks it now; "" for none
+	last     string              // id of the last turn that asked it
 	waiting  map[string]struct{} // ids of turns that are suspended for the model, or soon will be
 }
 
-// outages holds the models that do not answer, as far as this process knows. Its zero value
-// is ready for use. Nothing here outlives a restart: the first calls find it out again.
+// outages holds the models that this process has found not to answer. The zero value is ready to
+// use. It is not stored: after a restart, the first calls detect the outages again.
 type outages struct {
 	mu       sync.Mutex           // guards the maps and every outage in them; never held during a call
-	down     map[string]*outage   // by the model's name
+	down     map[string]*outage   // the time of each model's last answer
 	answered map[string]time.Time // when a model answered last
 }
 
 const (
-	probeWait = 15 * time.Second // that the turns behind a probe wait before they look again
-	goneTime  = 5 * time.Minute  // that chains pass over a model that is gone
-	maxModels = 256              // models to remember, because users choose their names
+	probeWait = 15 * time.Second // after which turns look again while a probe runs
+	goneTime  = 5 * time.Minute  // for which chains skip a model that is gone
+	maxModels = 256              // models to remember; users choose their names
 )
 
-// minRetryAfter is the shortest pause of a provider that replaces the backoff.
+// minRetryAfter is the shortest pause requested by a provider that replaces the backoff.
 const minRetryAfter = 5 * time.Second
 
-// A block says why a turn may not ask a model now.
+// A block is the reason why a turn may not ask a model now.
 type block struct {
-	err   *model.Error // of the call that failed; nil if that was before a restart
+	err   *model.Error // of the failed call; nil if the call was made before a restart
 	gone  bool
 	until time.Time
 }
 
-// asked reports whether the provider has asked for the wait.
+// asked reports whether the provider requested the wait.
 func (b block) asked() bool { return b.err != nil && b.err.RetryAfter >= minRetryAfter }
 
-// blocked returns why a turn may not ask the model now; ok is false if it may.
+// blocked returns the reason why the turn may not ask the model now. ok is false if the turn may
+// ask.
 func (o *outages) blocked(name, turnID string, now time.Time) (b block, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,44 +59,44 @@ func (o *outages) blocked(name, turnID string, now time.Time) (b block, ok bool)
 		return b, false
 	case now.Before(d.until):
 		return block{d.err, d.gone, d.until}, true
-	// The end of the probe is not known. probeWait is a guess that success cuts short.
+	// The probe's end is unknown. The wait is at most probeWait, and a success ends it early.
 	case d.probe != "" && d.probe != turnID && !d.gone:
 		return block{d.err, false, now.Add(probeWait)}, true
 	}
 	return b, false
 }
 
-// enter reports whether a turn may ask the model now. The first turn that asks a model after
-// its failure is the probe. Others wait until leave, failed or succeeded is called. failing
-// says that calls of this turn have failed since its last success.
+// enter reports whether a turn may ask the model now. The first turn that asks a model after its
+// failure is the probe. Other turns wait until leave, failed or succeeded is called. failing means
+// that this turn's calls have failed since its last success.
 func (o *outages) enter(name, turnID string, failing bool, now time.Time) (may, probes bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	d := o.down[name]
-	if d == nil && failing { // the outage began before this process
+	if d == nil && failing { // the outage began before this process started
 		d = o.begin(name, now)
 	}
 	switch {
 	case d == nil:
 		return true, false
-	case d.gone || d.probe == turnID: // a model that is gone refuses at once, so many turns may ask it
+	case d.gone || d.probe == turnID: // a model that is gone fails fast, so many turns may ask it
 		return true, true
 	case now.Before(d.until) || d.probe != "":
 		return false, false
 	}
-	// The test and this mark are under one lock, so that two turns never probe at once.
+	// The check and this assignment hold the same lock, so that two turns never probe at once.
 	d.probe = turnID
 	return true, true
 }
 
-// begin notes a new outage. The caller holds o.mu.
+// begin records a new outage. The caller holds o.mu.
 func (o *outages) begin(name string, now time.Time) *outage {
 	if o.down == nil {
 		o.down = map[string]*outage{}
 	}
 	for other, d := range o.down {
 		if len(o.down) >= maxModels && now.Sub(d.until) > time.Hour {
-			delete(o.down, other) // nobody has asked for it any more
+			delete(o.down, other) // no turn has asked for it for a long time
 		}
 	}
 	d := &outage{waiting: map[string]struct{}{}, until: now}
@@ -103,7 +104,7 @@ func (o *outages) begin(name string, now time.Time) *outage {
 	return d
 }
 
-// leave ends a probe that has found out nothing.
+// leave ends a probe that has no result.
 func (o *outages) leave(name, turnID string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -112,7 +113,7 @@ func (o *outages) leave(name, turnID string) {
 	}
 }
 
-// failed records that all tries of a turn have failed. since is the time of the first one.
+// failed records that all tries of a turn have failed. since is the time of the first failure.
 // pause returns the wait after the n-th failure in a row.
 func (o *outages) failed(name, turnID string, err *model.Error, since, now time.Time, pause func(n int) time.Duration) {
 	o.mu.Lock()
@@ -120,19 +121,19 @@ func (o *outages) failed(name, turnID string, err *model.Error, since, now time.
 	d := o.down[name]
 	if d == nil {
 		if o.answered[name].After(since) {
-			return // the model has answered other turns since then: the cause lies in this turn
+			return // the model has answered other turns since: the cause is this turn
 		}
 		d = o.begin(name, now)
 	}
 	if d.probe != turnID && now.Before(d.until) {
-		return // parallel turns report the same failure: only the first one lengthens the wait
+		return // parallel turns report the same failure: only the first report lengthens the wait
 	}
 	d.failures++
 	d.err, d.gone, d.probe, d.last = err, false, "", turnID
 	d.until = now.Add(pause(d.failures))
 }
 
-// lost notes that the provider does not have the model, or does not serve it to us.
+// lost records that the provider will not serve the model: see model.Error.Gone.
 func (o *outages) lost(name string, err *model.Error, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -143,7 +144,7 @@ func (o *outages) lost(name string, err *model.Error, now time.Time) {
 	d.err, d.gone, d.probe, d.until = err, true, "", now.Add(goneTime)
 }
 
-// succeeded ends the outage of a model, and returns the turns that wait for it.
+// succeeded ends the outage of a model, and returns the ids of the turns that wait for it.
 func (o *outages) succeeded(name string, now time.Time) (waiting []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -160,7 +161,7 @@ func (o *outages) succeeded(name string, now time.Time) (waiting []string) {
 	return waiting
 }
 
-// answeredSince reports whether the model has answered a turn since then.
+// answeredSince reports whether the model has answered a turn since the given time.
 func (o *outages) answeredSince(name string, since time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -168,8 +169,8 @@ func (o *outages) answeredSince(name string, since time.Time) bool {
 	return ok && !at.Before(since)
 }
 
-// await records that a turn waits for the model. It returns the time at which the turn looks
-// again: the given time or later.
+// await records that a turn waits for the model. It returns the time at which the turn retries,
+// which is at or later.
 func (o *outages) await(name, turnID string, at time.Time) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -185,8 +186,8 @@ func (o *outages) await(name, turnID string, at time.Time) time.Time {
 	if at.Before(d.until) {
 		at = d.until
 	}
-	// The turn that has just asked lets another one ask next: the cause may be its own
-	// request. Many turns do not come back at one moment.
+	// The turn that has just asked lets another turn ask next, because its own request may be the
+	// cause. The waiting turns are spread over time.
 	spread := min(time.Duration(others)*20*time.Millisecond, time.Minute)
 	if d.last == turnID && others > 0 {
 		at = at.Add(time.Second)

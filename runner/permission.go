@@ -10,12 +10,11 @@ import (
 	"journeyman/store"
 )
 
-// This file decides which tools a turn may call. A call that nothing here permits is
-// refused: the model may ask for tools that it was never shown.
+// This file decides which tools a turn may call. All other calls are refused: the model may
+// even call tools that are not in its list.
 
-// StrangerTools returns the rules for turns of people who are not members. The worker's
-// settings may name them. The default permits the files of the task's own folder, and
-// publishing.
+// StrangerTools returns the rules for turns of people who are not members. The worker's settings
+// may define them. By default they permit publishing and the files of the task's own folder.
 func StrangerTools(s store.WorkerSettings) store.ToolRules {
 	if s.StrangerTools != nil {
 		return s.StrangerTools
@@ -24,15 +23,15 @@ func StrangerTools(s store.WorkerSettings) store.ToolRules {
 		{Tool: "search_files"}, {Tool: "publish_file"}}
 }
 
-// A permission says which calls a turn may make: those that each of its lists permits.
-// It is fixed with the worker's version when the turn is accepted.
+// A permission defines the calls that a turn may make: each of its lists must permit the call. It
+// is fixed with the worker's version when the turn is accepted.
 type permission []store.ToolRules
 
-// permissionOf returns the permission of a turn. A stranger's turn must meet the rules for
-// members too, so a stranger can never do more than a member.
+// permissionOf returns the permission of a turn. The rules for members apply to a stranger's turn
+// too, so a stranger can never do more than a member.
 func permissionOf(c store.Claim) permission {
 	var p permission
-	// Without a list every tool is permitted. An empty list permits none.
+	// Without a list, every tool is permitted. An empty list permits no tool.
 	if c.Settings.Tools != nil {
 		p = append(p, c.Settings.Tools)
 	}
@@ -47,8 +46,8 @@ func (p permission) allows(id toolID) bool {
 	return !slices.ContainsFunc(p, func(l store.ToolRules) bool { return len(rulesFor(l, id)) == 0 })
 }
 
-// allowsServer reports whether the turn may call tools of an MCP server, as mcpTools
-// names them.
+// allowsServer reports whether the turn may call tools of an MCP server. name has the form of the
+// mcpTools setting.
 func (p permission) allowsServer(name string) bool {
 	server, _, _ := strings.Cut(name, ".")
 	return !slices.ContainsFunc(p, func(l store.ToolRules) bool {
@@ -59,15 +58,15 @@ func (p permission) allowsServer(name string) bool {
 	})
 }
 
-// refusal returns why a call of a tool must not be made, or "" for a call that may.
+// refusal returns the reason why a call is not permitted, or "" for a permitted call.
 func (p permission) refusal(id toolID, input json.RawMessage) string {
 	for _, l := range p {
 		rules := rulesFor(l, id)
 		if len(rules) == 0 {
 			return "this turn may not use the tool " + id.name
 		}
-		// The first rule is enough. The store refuses lists that name one of this program's
-		// tools twice, and rules for servers have no conditions.
+		// The first rule is enough. The store refuses lists that name one of this program's tools
+		// twice. Rules for servers have no conditions.
 		if why := rules[0].refusal(input); why != "" {
 			return why
 		}
@@ -75,7 +74,7 @@ func (p permission) refusal(id toolID, input json.RawMessage) string {
 	return ""
 }
 
-// checkHost returns an error for the model where web_fetch may not ask a host.
+// checkHost returns an error for the model if web_fetch may not access the host.
 func (p permission) checkHost(host string) error {
 	id := toolID{name: store.HostsTool}
 	if !p.allows(id) {
@@ -89,9 +88,9 @@ func (p permission) checkHost(host string) error {
 	return nil
 }
 
-// A toolID names a tool in the way that rules do.
+// A toolID identifies a tool in rules.
 type toolID struct {
-	name   string // as the model knows it
+	name   string // the name that the model uses
 	server string // MCP server; "" for a tool of this program
 	tool   string // the server's own name for the tool
 }
@@ -99,10 +98,10 @@ type toolID struct {
 // A rule is a store.ToolRule that can be applied to a call.
 type rule store.ToolRule
 
-// rulesFor returns the rules of a list that name a tool, or its whole server. The name of
-// one of this program's tools never stands for a server.
+// rulesFor returns the rules of l that name a tool or its server. The name of one of this program's
+// tools never matches a server.
 func rulesFor(l store.ToolRules, id toolID) (found []rule) {
-	// A server must not gain a permission that was meant for an own tool of the same name.
+	// A server must not gain a permission that was meant for this program's tool of the same name.
 	for _, r := range l {
 		own := id.server == "" && r.Tool == id.name
 		all := id.server != "" && r.Tool == id.server && !slices.Contains(tool.Names(), r.Tool)
@@ -114,9 +113,9 @@ func rulesFor(l store.ToolRules, id toolID) (found []rule) {
 	return found
 }
 
-// refusal returns why a rule does not permit a call with these arguments, or "".
+// refusal returns the reason why the rule does not permit a call with these arguments, or "".
 func (r rule) refusal(input json.RawMessage) string {
-	// Arguments that cannot be read are refused: a rule that fails open would protect nothing.
+	// Refuse arguments that cannot be parsed: otherwise they would bypass the rule.
 	switch {
 	case r.Hosts != nil:
 		host, err := tool.FetchHost(input)
@@ -136,12 +135,12 @@ func (r rule) refusal(input json.RawMessage) string {
 	return ""
 }
 
-// refusesHost returns why a rule does not permit a host, or "".
+// refusesHost returns the reason why the rule does not permit a host, or "".
 func (r rule) refusesHost(host string) string {
 	if r.Hosts == nil {
 		return ""
 	}
-	// Both sides are compared in one form. A host that has no such form matches no rule.
+	// Compare both names in canonical form. A host without a canonical form matches no rule.
 	name, err := store.HostName(host)
 	if err == nil && slices.ContainsFunc(r.Hosts, func(pattern string) bool { return hostMatches(pattern, name) }) {
 		return ""
@@ -149,12 +148,12 @@ func (r rule) refusesHost(host string) string {
 	return fmt.Sprintf("the host %q may not be fetched from here; these may: %s", host, strings.Join(r.Hosts, ", "))
 }
 
-// hostMatches reports whether a rule's pattern names a host. The host is written as
-// store.HostName returns it.
+// hostMatches reports whether a rule's pattern matches a host. host has the form that
+// store.HostName returns.
 func hostMatches(pattern, host string) bool {
 	base, subdomains := strings.CutPrefix(pattern, "*.")
-	base, err := store.HostName(base) // rules may write a host in Unicode
-	if subdomains {                   // the dot keeps *.example.org from matching badexample.org, or example.org itself
+	base, err := store.HostName(base) // rules may contain hosts in Unicode
+	if subdomains {                   // the dot excludes badexample.org and example.org
 		return err == nil && strings.HasSuffix(host, "."+base)
 	}
 	return err == nil && host == base

@@ -8,9 +8,9 @@ import (
 	"journeyman/store"
 )
 
-// A placement puts the files of one request into folders. A process that dies before the
-// commit leaves such files without a turn. If the request comes again, it adopts them: they
-// are not placed a second time under another name.
+// A placement puts the files of one request into folders. A crash before the commit leaves files
+// without a turn. If the client repeats the request, the request adopts these files and does not
+// place second copies.
 type placement struct {
 	r       *Runner
 	begun   map[placedContent]bool
@@ -18,12 +18,12 @@ type placement struct {
 	adopted map[filePlace]bool // left by an earlier process
 }
 
-// A filePlace is where an attachment is.
+// A filePlace is the location of an attachment.
 type filePlace struct{ workerID, taskID, path string }
 
 func placeOf(f store.File) filePlace { return filePlace{f.WorkerID, f.TaskID, f.Path} }
 
-// begin notes that the request puts files into a folder, until end.
+// begin records that the request is putting files into a folder. The record lasts until end.
 func (p *placement) begin(folder store.Folder, files []store.File) {
 	if p.begun == nil {
 		p.begun, p.placed, p.adopted = map[placedContent]bool{}, map[filePlace]bool{}, map[filePlace]bool{}
@@ -35,7 +35,7 @@ func (p *placement) begin(folder store.Folder, files []store.File) {
 		c.by = map[placedContent]int{}
 	}
 	for _, f := range files {
-		// A request counts once, however often it has the same content.
+		// Count each content once, even if the request contains it several times.
 		if k := (placedContent{folder, f.SHA256}); !p.begun[k] {
 			p.begun[k] = true
 			c.by[k]++
@@ -54,7 +54,7 @@ func (p *placement) end() {
 	}
 }
 
-// alone reports whether no other request puts this content into the folder now.
+// alone reports whether no other request is putting this content into the folder now.
 func (p *placement) alone(folder store.Folder, sha256 string) bool {
 	c := &p.r.placing
 	c.mu.Lock()
@@ -64,23 +64,22 @@ func (p *placement) alone(folder store.Folder, sha256 string) bool {
 
 func (p *placement) own(f store.File) { p.placed[placeOf(f)] = true }
 
-// orphan returns the published path of a file in the folder that is f without a turn, or "" if
-// there is none.
+// orphan returns the published path of a copy of f in the folder that belongs to no turn, or "".
 func (p *placement) orphan(ctx context.Context, ws *sandbox.Workspace, folder store.Folder, f store.File) (
 	string, error) {
 	copies, err := ws.Copies(f.Title, f.Size, f.SHA256)
 	if err != nil {
 		return "", err
 	}
-	// Asked after the listing: a request that begins later has no file in the list. A file of
-	// another request that has not been committed looks like an orphan and is none.
+	// Check alone after Copies: a request that begins later has no file in the list. An uncommitted
+	// file of another request must not be taken for an orphan.
 	if len(copies) == 0 || !p.alone(folder, f.SHA256) {
 		return "", nil
 	}
 	for _, path := range copies {
 		f.Path = folder.Published(path)
 		if p.placed[placeOf(f)] || p.adopted[placeOf(f)] {
-			continue // the request has two equal files
+			continue // the request contains two equal files
 		}
 		used, err := p.r.cfg.Store.IsFileOf(ctx, f.WorkerID, f.Path, f.SHA256)
 		if err != nil {

@@ -9,12 +9,11 @@ import (
 	"journeyman/store"
 )
 
-// A pricedModel is a model with its line of the price table and, once it is described,
-// its own capabilities.
+// A pricedModel is a model with its price and, after describe, its stated capabilities.
 type pricedModel struct {
 	model.Model
-	id    string // tells models apart: two organizations may use the same name
-	kind  string // of the provider, for monitoring; "" for the prefix of the name
+	id    string // unique, because two organizations may use the same name
+	kind  string // of the provider, for metrics; "" for the prefix of the name
 	price model.Price
 
 	can         model.Capabilities
@@ -27,39 +26,39 @@ func priced(m model.Model, prices *model.Prices) pricedModel {
 		p.price = prices.Lookup(name)
 	}
 	if rec, ok := m.(interface{ Recorded() string }); ok && !p.price.Known {
-		// A replay costs nothing, and has the sizes of the model that was recorded.
+		// A replay is free, and has the sizes of the recorded model.
 		sizes := prices.Lookup(rec.Recorded())
 		p.price.ContextWindow, p.price.MaxOutput = sizes.ContextWindow, sizes.MaxOutput
 	}
 	return p
 }
 
-// passes reports whether a failure of the model may disappear while the turn waits. The
-// answers of a model in this process do not change with time. Malformed answers are a fault
-// of the server, which a wait does not repair.
+// passes reports whether a failure of the model may disappear while the turn waits. The answers of
+// a model in this process do not change with time. Malformed answers are a defect of the server, so
+// waiting does not help.
 func (m pricedModel) passes(me *model.Error) bool {
 	return me.Retryable && !me.Malformed() && !model.Local(m.Model)
 }
 
-// providerKind returns the kind of a model's provider, such as openai, for monitoring. Users
-// choose names of models and of connected providers, so these are no part of it.
+// providerKind returns the kind of a model's provider for metrics, such as openai. It contains no
+// names of models or connected providers, because users choose those.
 func (m pricedModel) providerKind() string {
 	kind, _, _ := strings.Cut(cmp.Or(m.kind, m.Name()), ":")
 	return kind
 }
 
-// defaultMaxOutput is the most tokens that a model produces in one call, where the price
-// table does not say.
+// defaultMaxOutput is the maximum output of one call, in tokens. It applies to models without an
+// output limit in the price table.
 const defaultMaxOutput = 32_000
 
-// maxOutput returns the most tokens that the model produces in one call.
+// maxOutput returns the maximum output of one call, in tokens.
 func (m pricedModel) maxOutput() int { return cmp.Or(int(m.price.MaxOutput), defaultMaxOutput) }
 
 // usage returns the usage of a call, with its cost.
 func (m pricedModel) usage(u model.Usage) store.Usage {
 	cost := m.price.Cost(u)
 	if u.Billed {
-		cost = u.Cost // the provider knows its own prices better than the table
+		cost = u.Cost // the provider's bill is more precise than the table
 	}
 	return store.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheReadTokens: u.CacheReadTokens,
 		CacheWriteTokens: u.CacheWriteTokens, ReasoningTokens: u.ReasoningTokens, ModelCost: cost}
@@ -68,7 +67,7 @@ func (m pricedModel) usage(u model.Usage) store.Usage {
 // A candidate is a model of a turn's chain, with the state that the turn keeps for it.
 type candidate struct {
 	pricedModel
-	chosen  string        // the name in the worker's or the organization's chain; "" for the server's own
-	window  prompt.Window // narrower than the price table says after a refusal
-	failure *model.Error  // of its calls for the step in progress; nil without one
+	chosen  string        // name in the chain of the worker or organization; "" for a server model
+	window  prompt.Window // narrower than in the price table after a refusal
+	failure *model.Error  // of its calls for the step in progress, or nil
 }

@@ -15,13 +15,14 @@ import (
 	"journeyman/store"
 )
 
-// ProviderAddress returns the address of the API of a kind of provider, "" if it has none.
+// ProviderAddress returns the API address of a kind of provider, or "" if the kind has no
+// default address.
 func ProviderAddress(kind store.ProviderKind) string {
 	return model.Provider{Kind: string(kind)}.Address()
 }
 
-// AddProvider connects a provider for the caller's organization. It returns an Invalid error
-// for an address that the organization may not reach, and the errors of the store.
+// AddProvider connects a provider for the caller's organization. It returns an Invalid error if the
+// organization may not reach the address, and the errors of the store.
 func (r *Runner) AddProvider(ctx context.Context, c store.Caller, n store.NewProvider) (store.Provider, error) {
 	var f store.Fields
 	if n.Check(&f); len(f) == 0 {
@@ -38,7 +39,8 @@ func (r *Runner) AddProvider(ctx context.Context, c store.Caller, n store.NewPro
 	return r.cfg.Store.AddProvider(ctx, c, n)
 }
 
-// UpdateProvider changes a provider of the caller's organization. It fails as AddProvider does.
+// UpdateProvider changes a provider of the caller's organization. It returns the same errors as
+// AddProvider.
 func (r *Runner) UpdateProvider(ctx context.Context, c store.Caller, name string, patch store.ProviderPatch) (
 	store.Provider, error) {
 	if err := c.Allow(store.ManageProviders); err != nil {
@@ -48,7 +50,7 @@ func (r *Runner) UpdateProvider(ctx context.Context, c store.Caller, name string
 	if err != nil {
 		return store.Provider{}, err
 	}
-	// A provider that does not exist, and a broken address, are left to the store.
+	// The store reports an unknown provider or an invalid address.
 	if p, _, ok := providerOf(models, name+":"); ok && patch.BaseURL != nil {
 		var f store.Fields
 		p.BaseURL, p.Key = *patch.BaseURL, ""
@@ -63,8 +65,8 @@ func (r *Runner) UpdateProvider(ctx context.Context, c store.Caller, name string
 	return r.cfg.Store.UpdateProvider(ctx, c, name, patch)
 }
 
-// checkReach notes in f an address that the organization may not reach, and a key that must
-// not go there.
+// checkReach adds an error to f if the organization may not reach the provider's address, or must
+// not send the key there.
 func (r *Runner) checkReach(f *store.Fields, p store.OpenProvider, first bool) {
 	as := r.provider(p, first)
 	u, err := url.Parse(as.Address())
@@ -94,12 +96,12 @@ func (r *Runner) checkReach(f *store.Fields, p store.OpenProvider, first bool) {
 // The limits of the test of a provider.
 const (
 	testTime   = 90 * time.Second // a local server may load its model first
-	testTokens = 500              // of the answer: some models reason before they say a word
+	testTokens = 500              // of the answer: some models reason before they answer
 )
 
-// TestProvider lists the models of a provider and asks one of them a short question. It stores
-// the result, which it also returns. modelName is the model to ask; "" chooses one. If the
-// organization has no models of its own and the model answers, it becomes the default.
+// TestProvider lists the models of a provider and asks one of them a short question. It stores and
+// returns the result. modelName is the model to ask; "" chooses one. If the organization has no
+// models of its own and the model answers, the model becomes the default.
 func (r *Runner) TestProvider(ctx context.Context, c store.Caller, name, modelName string) (store.ProviderTest, error) {
 	if err := c.Allow(store.ManageProviders); err != nil {
 		return store.ProviderTest{}, err
@@ -121,9 +123,9 @@ func (r *Runner) TestProvider(ctx context.Context, c store.Caller, name, modelNa
 	}
 	t, list, used := r.examine(ctx, models, p, modelName)
 	if ctx.Err() != nil && used == (store.Usage{}) {
-		return t, ctx.Err() // the page was closed: nothing is known, and nothing was paid
+		return t, ctx.Err() // the page was closed: there is no result and no cost
 	}
-	// The test was made, and perhaps paid: it is recorded even if maintenance has begun meanwhile.
+	// The test has a result and perhaps a cost, so record them even if maintenance has begun.
 	ctx = store.DuringMaintenance(context.WithoutCancel(ctx))
 	if used != (store.Usage{}) {
 		c.Trigger = cmp.Or(c.Trigger, store.TriggerAPI) // an operator has none
@@ -172,11 +174,11 @@ func (r *Runner) examine(ctx context.Context, models store.OrganizationModels, p
 	return t, list, used
 }
 
-// askShortly asks a model a short question, and notes the answer or the failure.
+// askShortly asks a model a short question, and stores the answer or the failure in t.
 func (r *Runner) askShortly(ctx context.Context, m pricedModel, t *store.ProviderTest, used *store.Usage) {
 	req := model.Request{MaxTokens: testTokens, Messages: []model.Message{{Role: model.RoleUser,
 		Parts: []model.Part{{Type: model.PartText, Text: "Say hello in five words or fewer."}}}}}
-	started := time.Now() // the real clock: the result is the time that the model takes
+	started := time.Now() // use the real clock to measure the model's response time
 	resp, err := m.Generate(ctx, req, func(model.Delta) {})
 	t.Took = time.Since(started)
 	t.InputTokens, t.OutputTokens = resp.Usage.InputTokens, resp.Usage.OutputTokens
@@ -196,8 +198,8 @@ func (r *Runner) askShortly(ctx context.Context, m pricedModel, t *store.Provide
 	}
 }
 
-// modelToTest returns the model to ask: the one that workers use, else the usual one of the
-// provider, else the first that can call tools. It returns "" if there is none.
+// modelToTest returns the model to ask: the model that workers use, else the provider's usual
+// model, else the first model that can call tools. It returns "" if there is none.
 func (r *Runner) modelToTest(models store.OrganizationModels, p store.OpenProvider, list []store.ListedModel) string {
 	if models.Chain != "" {
 		for _, name := range model.Chain(models.Chain) {

@@ -6,19 +6,19 @@ import (
 	"journeyman/runner/model"
 )
 
-// Reload replaces the models, which have other keys, and the price table. own has the names and
-// the order of the runner's present chain. Turns that run use the new models and prices from
-// their next model call on. A call in progress ends as it began.
+// Reload replaces the models, which may have other keys, and the price table. own must have the
+// names and the order of the runner's present chain. Running turns use the new models and prices
+// from their next model call on. A call in progress is not affected.
 func (r *Runner) Reload(own []model.Model, models Models, prices *model.Prices) {
 	next := newSetup(own, models, prices)
 	next.number = r.setup.Load().number + 1
 	r.setup.Store(next)
-	// Only afterwards: a model that is opened in between must have the new prices, too.
+	// After the store: a model that is opened in between must get the new prices, too.
 	r.connected.forget()
 	r.outages.retryGone()
 }
 
-// modelChanges returns a number that changes whenever a model may have to be opened again.
+// modelChanges returns a number that changes whenever models may have to be opened again.
 func (r *Runner) modelChanges() int64 {
 	return r.cfg.Store.ModelChanges() + r.setup.Load().number
 }
@@ -30,8 +30,8 @@ func (k *connectedModels) forget() {
 	k.open = nil
 }
 
-// retryGone lets the next turn ask each model whose provider refused the key: it may have
-// another key now.
+// retryGone lets the next turn ask each model whose provider refused the key, because the key may
+// have changed.
 func (o *outages) retryGone() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -8,19 +8,18 @@ import (
 )
 
 const (
-	resumeBatch = 100             // bounds how many turns are resumed in one write
-	pollEvery   = 5 * time.Second // the longest sleep of the dispatcher, in case nobody called Wake
+	resumeBatch = 100             // limits the turns that are resumed in one write
+	pollEvery   = 5 * time.Second // the dispatcher's longest sleep, in case a Wake is missing
 
 	noRetry = math.MaxInt64 // no turn waits for its model
 )
 
-// answered records that the turn's model has answered, and resumes the turns that wait for
-// it.
+// answered records that the turn's model has answered, and resumes the turns that wait for it.
 func (r *Runner) answered(e *execution) {
 	e.failingSince, e.failedCalls, e.claim.FailedCalls = nil, 0, 0
 	waiting := r.outages.succeeded(e.model.id, r.cfg.Now())
 	for batch := range slices.Chunk(waiting, resumeBatch) {
-		// If this write fails, they are resumed at their RetryAt.
+		// If this write fails, the turns resume at their RetryAt.
 		if err := r.cfg.Store.RetryNow(context.WithoutCancel(r.ctx), batch); err != nil {
 			r.cfg.Log.Error("resume turns whose model answers again", "err", err)
 			return
@@ -32,8 +31,8 @@ func (r *Runner) answered(e *execution) {
 	}
 }
 
-// resumeIfAnswered resumes a turn that was just suspended if one of its models has answered
-// another turn since then.
+// resumeIfAnswered resumes a turn that was just suspended if one of its models has answered another
+// turn since then.
 func (r *Runner) resumeIfAnswered(e *execution, since time.Time) {
 	if !slices.ContainsFunc(e.chain, func(c candidate) bool { return r.outages.answeredSince(c.id, since) }) {
 		return
@@ -46,8 +45,8 @@ func (r *Runner) resumeIfAnswered(e *execution, since time.Time) {
 	r.Wake()
 }
 
-// expectRetry makes the dispatcher look for turns to resume at that time or earlier. It never
-// moves an earlier time back, because another turn relies on it.
+// expectRetry makes the dispatcher look for turns to resume at the given time or earlier. It never
+// replaces an earlier time, because another turn relies on that time.
 func (r *Runner) expectRetry(at time.Time) {
 	for ms := at.UnixMilli(); ; {
 		next := r.nextRetry.Load()
@@ -57,11 +56,11 @@ func (r *Runner) expectRetry(at time.Time) {
 	}
 }
 
-// resumeDue puts turns back into the queue when the time to ask their model again has come.
-// It returns how long the dispatcher may sleep.
+// resumeDue puts suspended turns back into the queue when the time of their next model call has
+// come. It returns how long the dispatcher may sleep.
 func (r *Runner) resumeDue() time.Duration {
 	if r.cfg.Store.Writable() != nil {
-		return pollEvery // in maintenance turns wait on
+		return pollEvery // during maintenance, turns keep waiting
 	}
 	for r.cfg.Now().UnixMilli() >= r.nextRetry.Load() {
 		// Reset before the read: a turn that the read does not find yet calls expectRetry later.
@@ -82,5 +81,5 @@ func (r *Runner) resumeDue() time.Duration {
 		}
 	}
 	wait := time.UnixMilli(r.nextRetry.Load()).Sub(r.cfg.Now())
-	return min(max(wait, time.Millisecond), pollEvery) // at least 1 ms, so that dispatch cannot spin
+	return min(max(wait, time.Millisecond), pollEvery) // at least 1 ms: dispatch must not spin
 }

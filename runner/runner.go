@@ -1,19 +1,18 @@
-// Package runner carries turns out. It claims a pending turn, asks the model, runs the tools
-// that the model asks for, and journals each call when it ends, so that a turn killed at any
-// line resumes at the next start. Calls that only read, and calls that run other workers, run
-// in parallel. A stream.Hub publishes the progress of each turn to its watchers.
+// Package runner executes turns. It claims a pending turn, asks the model, and runs the tools that
+// the model asks for. Each call is journaled when it ends, so that a turn killed at any point
+// resumes at the next start. Calls that only read, and calls that run other workers, run in
+// parallel. A stream.Hub publishes the progress of each turn to its watchers.
 //
-// A finished call is never made again. A call that has begun and not finished may still have
-// acted: its tool reports whether it is safe to repeat. A turn whose calls need approval is
+// A finished call is never made again. A call that has begun but not finished may still have had
+// effects: its tool reports whether repeating it is safe. A turn whose calls need approval is
 // suspended, and holds no slot until people have decided.
 //
 // A turn passes through these files in this order: accept, claim, loop, step, call, suspend,
 // finish. An execution is a claimed turn between claim and finish.
 //
-// The package imports store and the rooms below runner that the loop needs. Of the others,
-// schedule and webhook act on rows, and backup acts on the data folder: none of them takes part
-// in the loop. Nothing here speaks HTTP to a client, contains SQL, or knows a provider's wire
-// format.
+// The package imports store and those packages below runner that the loop needs. The other packages
+// are not part of the loop: schedule and webhook work on rows, and backup works on the data folder.
+// Nothing here speaks HTTP to a client, contains SQL, or knows a provider's wire format.
 package runner
 
 import (
@@ -37,7 +36,7 @@ type Runner struct {
 
 	cfg  Config
 	id   string
-	wake chan struct{} // buffers one signal: a wake-up during a claim is not lost, and two count as one
+	wake chan struct{} // buffers one signal, so that a wake-up during a claim is not lost
 
 	ctx     context.Context // parent of all executions; ends with errStopped
 	cancel  context.CancelCauseFunc
@@ -46,16 +45,16 @@ type Runner struct {
 	claimer sync.WaitGroup            // counts dispatch
 	leaser  sync.WaitGroup            // counts keepLease
 	turns   sync.WaitGroup            // counts the executions; only begin adds to it
-	alive   atomic.Pointer[time.Time] // of the dispatcher's last round; with a monotonic reading
+	alive   atomic.Pointer[time.Time] // the dispatcher's last round; with a monotonic reading
 
 	setup atomic.Pointer[setup] // replaced by Reload
-	tools []model.Tool          // cfg.Tools, as the model sees them
+	tools []model.Tool          // cfg.Tools in the form for the model
 
-	leanTools []model.Tool // tools, as models with a small window see them
+	leanTools []model.Tool // tools in the form for models with a small window
 
 	mu         sync.Mutex            // guards executions and taken
 	executions map[string]*execution // by turn id
-	taken      int                   // slots of executions, and of claims that are not committed yet
+	taken      int                   // slots of executions and of uncommitted claims
 
 	views        view.Builder
 	ledger       ledger
@@ -68,18 +67,18 @@ type Runner struct {
 	placing      placing
 	capabilities capabilityCache
 	connected    connectedModels
-	underWay     sync.Map // requests for which a model writes a worker now: name to channel; see oneAtATime
+	underWay     sync.Map // requests that must not run in parallel: name to channel; see oneAtATime
 
-	// Unix milliseconds at which the dispatcher resumes suspended turns, noRetry for none. It
-	// is 0 at first, so that the first round finds the turns of an earlier process.
+	// Unix milliseconds at which the dispatcher next resumes suspended turns, or noRetry. It is 0
+	// at first, so that the first round finds the suspended turns of an earlier process.
 	nextRetry atomic.Int64
 }
 
-// errStopped is the cause of contexts that end because the runner stops. It is not a
-// failure: the turn goes back to the queue.
+// errStopped is the cause of contexts that end because the runner stops. It is not a failure: the
+// turn returns to the queue.
 var errStopped = errors.New("the runner stops")
 
-// New creates a runner. It does nothing before Start.
+// New creates a runner. The runner does nothing before Start.
 func New(cfg Config) *Runner {
 	cfg.setDefaults()
 	r := &Runner{cfg: cfg, id: store.NewID("run", cfg.Now()), wake: make(chan struct{}, 1),
@@ -89,15 +88,15 @@ func New(cfg Config) *Runner {
 	r.setup.Store(newSetup(append([]model.Model{cfg.Model}, cfg.Fallbacks...), cfg.Models, cfg.Prices))
 	r.tools = toolSpecs(cfg.Tools)
 	r.leanTools = leanSpecs(r.tools)
-	// No caller's context: turns outlive the requests that started them, until Stop.
-	// Turns that run when maintenance begins may end in it.
+	// The parent is not a caller's context, because turns outlive the requests that started them.
+	// Turns that run when maintenance begins may finish during it.
 	r.ctx, r.cancel = context.WithCancelCause(store.DuringMaintenance(context.Background()))
 	r.claims, r.unclaim = context.WithCancel(r.ctx)
 	return r
 }
 
-// Wake makes the runner look for new turns at once. Without it, the runner finds them at
-// the next poll.
+// Wake makes the runner look for new turns at once. Without Wake, the runner finds them at its next
+// poll.
 func (r *Runner) Wake() {
 	select {
 	case r.wake <- struct{}{}:
@@ -105,7 +104,7 @@ func (r *Runner) Wake() {
 	}
 }
 
-// ClockSet informs the runner that the times at which suspended turns are due have changed.
+// ClockSet tells the runner that the due times of suspended turns have changed.
 func (r *Runner) ClockSet() {
 	r.nextRetry.Store(0)
 	r.Wake()
@@ -119,18 +118,18 @@ func (r *Runner) Alive() bool {
 
 // noteAlive records that the dispatcher looks for turns now.
 func (r *Runner) noteAlive() {
-	now := r.cfg.Now() // its monotonic reading, if it has one, does not follow a clock that is set
+	now := r.cfg.Now() // a monotonic reading, if present, is not affected when the clock is set
 	r.alive.Store(&now)
 }
 
-// Running returns how many turns are executed now.
+// Running returns the number of turns in execution.
 func (r *Runner) Running() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.executions)
 }
 
-// Latencies returns how long steps, model calls and tool calls have taken since the start.
+// Latencies returns the durations of steps, model calls and tool calls since the start.
 func (r *Runner) Latencies() map[Latency]histogram.Reading {
 	r.latencies.mu.Lock()
 	all := maps.Clone(r.latencies.by)
@@ -142,11 +141,10 @@ func (r *Runner) Latencies() map[Latency]histogram.Reading {
 	return list
 }
 
-// Retries returns how many model calls were made again since the start, after a failure of
-// the same call.
+// Retries returns the number of model calls that were retried since the start.
 func (r *Runner) Retries() int64 { return r.retries.Load() }
 
-// FailedCalls returns how many model calls have failed since the start, by kind.
+// FailedCalls returns the number of failed model calls since the start, by kind.
 func (r *Runner) FailedCalls() map[Failing]int64 {
 	r.failures.mu.Lock()
 	defer r.failures.mu.Unlock()

@@ -13,15 +13,15 @@ import (
 	"journeyman/store"
 )
 
-// This file lets the tools of a turn send secrets that the model does not see. The model
-// writes ${secret:NAME}. The value replaces that name only in requests that leave this
-// program. Results are searched for values before anybody reads them.
+// This file lets the tools of a turn send secrets that the model does not see. The model writes
+// ${secret:NAME}. The value replaces this placeholder only in requests that leave this program.
+// Values in results are removed before anybody reads the results.
 
 // secrets are the secrets that the tools of a turn may use.
 type secrets []store.TurnSecret
 
-// value returns the value of a secret for a request to a host. host "" stands for an MCP
-// server, which the operator has configured.
+// value returns the value of a secret for a request to host. An empty host means an MCP server,
+// which the operator has configured.
 func (l secrets) value(name, host string) (string, error) {
 	i := slices.IndexFunc(l, func(x store.TurnSecret) bool { return x.Name == name })
 	switch {
@@ -32,14 +32,14 @@ func (l secrets) value(name, host string) (string, error) {
 	case host == "":
 		return l[i].Value, nil
 	}
-	permits := rule{Tool: store.HostsTool, Hosts: append([]string{}, l[i].Hosts...)} // not nil: that permits all
+	permits := rule{Tool: store.HostsTool, Hosts: append([]string{}, l[i].Hosts...)} // not nil: nil permits all
 	if why := permits.refusesHost(host); why != "" {
 		return "", tool.Errorf("the secret %q may not be sent to %q", name, host)
 	}
 	return l[i].Value, nil
 }
 
-// note returns the text that tells the model which secrets web_fetch may send; "" for none.
+// note returns a text that tells the model which secrets web_fetch may send, or "".
 func (l secrets) note() string {
 	var lines strings.Builder
 	for _, x := range l {
@@ -53,16 +53,16 @@ func (l secrets) note() string {
 	return "Headers of web_fetch may hold these secrets, whose values you never see:" + lines.String()
 }
 
-// scrub replaces the values of secrets in the result of a tool, which is JSON, by their
-// names. A server may send back the request, and the value with it.
+// scrub replaces the values of secrets in the JSON result of a tool by their names. A server may
+// return the request that contained a value.
 func (l secrets) scrub(out json.RawMessage) json.RawMessage {
 	if len(l) == 0 {
 		return out
 	}
 	hide := l.replacer()
 	var clean []byte
-	// Token by token, because escapes may hide a value in the raw text, and a replacement must
-	// leave valid JSON. All other bytes stay the same.
+	// Replace in each token: escapes may hide a value in the raw text, and the result must
+	// be valid JSON. All other bytes remain unchanged.
 	for i := 0; i < len(out); {
 		end := tokenEnd(out, i)
 		token := out[i:end]
@@ -74,7 +74,7 @@ func (l secrets) scrub(out json.RawMessage) json.RawMessage {
 	return clean
 }
 
-// scrubText is scrub for a text that is not JSON.
+// scrubText is scrub for text that is not JSON.
 func (l secrets) scrubText(text string) string {
 	if len(l) == 0 {
 		return text
@@ -82,8 +82,8 @@ func (l secrets) scrubText(text string) string {
 	return l.replacer().Replace(text)
 }
 
-// scrubError is scrub for an error that is for the model. Other errors are only logged,
-// and tools put no value into them.
+// scrubError is scrub for errors that the model reads. Other errors are only logged, and tools put
+// no secret values into them.
 func (l secrets) scrubError(err error) error {
 	if te, ok := errors.AsType[*tool.Error](err); ok {
 		return tool.Errorf("%s", l.scrubText(te.Message))
@@ -91,19 +91,19 @@ func (l secrets) scrubError(err error) error {
 	return err
 }
 
-// replacer returns a replacer for every form in which a server may repeat a value.
+// replacer returns a replacer for every form in which a server may return a value.
 func (l secrets) replacer() *strings.Replacer {
 	type hiding struct{ form, name string }
 	var all []hiding
 	for _, x := range l {
-		if x.Value == "" { // it cannot be opened here, and an empty form would match everywhere
+		if x.Value == "" { // it cannot be decrypted here, and an empty form would match everywhere
 			continue
 		}
 		for _, form := range formsOf(x.Value) {
 			all = append(all, hiding{form, "[secret:" + x.Name + "]"})
 		}
 	}
-	// The longest first: a value may begin with another one, and its rest must not stay.
+	// Longest first: if a value begins with another value, its remaining characters must not stay.
 	slices.SortStableFunc(all, func(a, b hiding) int { return len(b.form) - len(a.form) })
 	pairs := make([]string, 0, 2*len(all))
 	for _, h := range all {
@@ -112,7 +112,7 @@ func (l secrets) replacer() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// formsOf returns a value as it is, and as JSON, HTML, addresses and Base64 hold it.
+// formsOf returns a value in plain form and encoded for JSON, HTML, URLs and Base64.
 func formsOf(value string) []string {
 	quoted, _ := json.Marshal(value) // a string always marshals
 	inJSON := string(quoted[1 : len(quoted)-1])
@@ -120,10 +120,11 @@ func formsOf(value string) []string {
 	forms := []string{value, inJSON, plainJSON, html.EscapeString(value), url.QueryEscape(value), url.PathEscape(value)}
 	for _, base := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		forms = append(forms, base.EncodeToString([]byte(value)))
-		// Within a longer text, such as user:password, the value begins anywhere among three
-		// bytes. Only the characters that it alone decides on are the same in every text.
+		// In a longer text, such as user:password, the value may begin at any position in a group
+		// of three bytes. Only characters that depend on the value alone are the same in every
+		// text.
 		for before := range 3 {
-			whole := (before + len(value)) / 3 * 3 // bytes whose characters do not depend on what follows
+			whole := (before + len(value)) / 3 * 3 // bytes in complete groups
 			encoded := base.EncodeToString(append(make([]byte, before), value...))
 			forms = append(forms, encoded[(before*8+5)/6:whole/3*4])
 		}
@@ -132,8 +133,8 @@ func formsOf(value string) []string {
 	return slices.Compact(forms)
 }
 
-// hideToken returns a JSON string or number without values of secrets. ok is false for
-// any other token, and for one without values.
+// hideToken returns a JSON string or number with the values of secrets replaced. ok is false for
+// any other token, and for a token without values.
 func hideToken(hide *strings.Replacer, token []byte) (hidden []byte, ok bool) {
 	text := string(token)
 	if token[0] == '"' && json.Unmarshal(token, &text) != nil {
@@ -143,16 +144,16 @@ func hideToken(hide *strings.Replacer, token []byte) (hidden []byte, ok bool) {
 	if replaced == text {
 		return nil, false
 	}
-	hidden, err := json.Marshal(replaced) // a number becomes a string, too
+	hidden, err := json.Marshal(replaced) // a number becomes a string
 	return hidden, err == nil
 }
 
-// tokenEnd returns the end of the token of valid JSON that begins at i. A token is a string,
-// a number, a word, or one byte of anything else.
+// tokenEnd returns the end of the token of valid JSON that begins at i. A token is a string, a
+// number, a literal such as true, or any other single byte.
 func tokenEnd(raw []byte, i int) int {
 	end := i + 1
 	if raw[i] == '"' {
-		// An escaped quote does not end the string, so a backslash skips one byte more.
+		// A backslash also skips the next byte, because an escaped quote does not end the string.
 		for end < len(raw) && raw[end] != '"' {
 			if raw[end] == '\\' {
 				end++

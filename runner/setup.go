@@ -2,12 +2,12 @@ package runner
 
 import "journeyman/runner/model"
 
-// A setup holds the parts that an operator may replace while the runner runs.
+// A setup holds the settings that an operator may replace while the runner runs.
 type setup struct {
-	own    []pricedModel // the chain for workers that choose no model; capabilities are read later
+	own    []pricedModel // the default chain; capabilities are requested later
 	models Models        // models that workers may choose; none if nil
 	prices *model.Prices
-	number int64 // of the reloads before it
+	number int64 // number of reloads before this setup
 }
 
 func newSetup(own []model.Model, models Models, prices *model.Prices) *setup {

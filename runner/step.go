@@ -14,20 +14,21 @@ import (
 	"journeyman/store"
 )
 
-// step makes one model call and acts on the response. done reports that the turn has
-// ended in the database. Where a model does not answer, the next one of the chain is asked.
+// step makes one model call and acts on the response. done reports that the turn's end is in the
+// database. If a model does not answer, step asks the next model of the chain.
 func (r *Runner) step(ctx context.Context, e *execution) (done bool, err error) {
 	e.renderSteps()
 	r.beginStep(ctx, e)
-	// At a limit of its budget the turn makes its last call instead, and so ends with an answer.
+	// At a limit of its budget the turn makes its last call instead, so that it ends with an
+	// answer.
 	if n := e.prompt.Repeats(); n >= maxEqualCalls && r.reached(e) == "" {
 		return true, r.endLoop(e, n)
 	}
-	// A model that failed for the step before may be able to answer this one.
+	// A model that failed for an earlier step may be able to answer this one.
 	for i := range e.chain {
 		e.chain[i].failure = nil
 	}
-	// The loop ends: passOn notes each failure, and chooseModel skips the models that have one.
+	// This loop ends, because passOn records each failure and chooseModel skips failed models.
 	for {
 		if err := r.chooseModel(ctx, e); err != nil {
 			return false, err
@@ -39,7 +40,7 @@ func (r *Runner) step(ctx context.Context, e *execution) (done bool, err error) 
 	}
 }
 
-// maxEqualCalls is after how many equal tool calls in a row a turn ends.
+// maxEqualCalls is the number of equal tool calls in a row after which a turn ends.
 const maxEqualCalls = 50
 
 // endLoop ends a turn whose model repeats the same tool call.
@@ -49,9 +50,9 @@ func (r *Runner) endLoop(e *execution, n int) error {
 			Message: fmt.Sprintf("the model made the same tool call %d times in a row, with the same result", n)}})
 }
 
-// askModel makes one call of the chosen model and acts on the response. A request that the
-// provider finds too long is compacted and sent once more, unless a model with more room
-// follows in the chain.
+// askModel makes one call of the chosen model and acts on the response. If the provider refuses the
+// request as too long, it is compacted and sent once more. Instead, a later model of the chain with
+// a larger window is asked, if there is one.
 func (r *Runner) askModel(ctx context.Context, e *execution) (done bool, err error) {
 	if _, err := r.makeRoom(ctx, e, nil); err != nil {
 		return false, err
@@ -61,7 +62,7 @@ func (r *Runner) askModel(ctx context.Context, e *execution) (done bool, err err
 	if !ok || !refusal.TooLong() || e.largerFollows() {
 		return done, err
 	}
-	// Once only: a provider that refuses every size would otherwise get requests forever.
+	// Try this only once: a provider that refuses every size would otherwise get endless requests.
 	if made, failed := r.makeRoom(ctx, e, refusal); failed != nil || !made {
 		return false, cmp.Or(failed, err)
 	}
@@ -77,13 +78,13 @@ func (r *Runner) tryStep(ctx context.Context, e *execution) (done bool, err erro
 		if err != nil {
 			return err
 		}
-		// Settled after respond has committed the cost: before that, the money must stay held.
+		// Settle after respond has committed the cost. Until then the credits must stay reserved.
 		defer a.reserved.settle()
 		if a.maxTokens == 0 {
 			done = true
 			return r.conclude(e, nil, budgetEnd(a.limit))
 		}
-		asked := req // a copy: the next try may afford less, and may be the last call
+		asked := req // a copy: the next try may afford fewer tokens
 		asked.MaxTokens = a.maxTokens
 		if a.limit != "" {
 			asked = prompt.Final(asked)
@@ -98,7 +99,7 @@ func (r *Runner) tryStep(ctx context.Context, e *execution) (done bool, err erro
 	return done, err
 }
 
-// callModel makes a model call, and returns it as a step that is not in the journal yet.
+// callModel makes a model call. It returns the result as a step, which is not in the journal yet.
 func (r *Runner) callModel(ctx context.Context, e *execution, req model.Request) (store.Step, model.Response, error) {
 	st := store.Step{Seq: int64(len(e.steps)), Attempt: e.attempt(), StartedAt: r.cfg.Now(), Estimated: e.estimate}
 	e.live.BeginStep(st)
@@ -111,40 +112,40 @@ func (r *Runner) callModel(ctx context.Context, e *execution, req model.Request)
 		r.reportCut(e, st)
 	}
 	if !e.live.Matches(st.Parts) {
-		// Watchers saw something else. A new attempt number tells them to discard it.
+		// Watchers saw a different output. A new attempt number makes them discard it.
 		r.logCall(e, "the model's stream differs from its response", nil, "step", st.Seq)
 		st.Attempt = e.attempt()
 	}
 	return st, resp, nil
 }
 
-// reportCut warns the operator, once for each model, that its provider seems to cut
-// prompts without an error.
+// reportCut warns the operator that a provider seems to truncate prompts without an error. It warns
+// once per model.
 func (r *Runner) reportCut(e *execution, st store.Step) {
 	low := lowCount{counted: st.Usage.InputTokens, estimated: st.Estimated}
 	entry := r.capabilities.entry(e.model.id)
 	entry.mu.Lock()
 	known := entry.low != lowCount{}
 	entry.low = low
-	entry.mu.Unlock() // before the log, which may block on its output
+	entry.mu.Unlock() // unlock before logging, which may block on its output
 	if !known {
 		r.logCall(e, low.warning(e.model.Name()), nil, "step", st.Seq)
 	}
 }
 
-// attempt returns a number for the next attempt at a step. Streams tell attempts apart by
-// it, so it differs from those of earlier claims too.
+// attempt returns a new number for an attempt at a step. Streams distinguish attempts by this
+// number, so it differs from the numbers of earlier claims too.
 func (e *execution) attempt() int64 {
 	e.attempts++
-	// The claim stands in the high bits, because the count starts at 0 again in each claim.
+	// The high bits contain the claim, because the count starts at 0 again in each claim.
 	return e.claim.Claims<<8 | e.attempts // a claim makes far fewer than 256 attempts at a step
 }
 
-// respond acts on the response of a model call. It either ends the turn, or journals the
-// step so that the loop continues.
+// respond acts on the response of a model call. It either ends the turn, or journals the step so
+// that the loop continues.
 func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a allowance) (done bool, err error) {
-	// Reasons to end the turn come before tool calls. After a refusal or at a limit no tool
-	// may run, even if the response has calls.
+	// Check the reasons to end the turn first. After a refusal or at a limit no tool may run, even
+	// if the response contains calls.
 	switch {
 	case resp.Finish == model.FinishRefused:
 		r.logCall(e, "the model refused to answer", nil, "step", st.Seq)
@@ -158,8 +159,8 @@ func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a all
 		st.Approvals = r.approvals(e, st)
 		return false, r.journal(e, st)
 	case resp.Finish == model.FinishLength && a.spent(st):
-		// Text without calls is already an answer. Otherwise the credits that were kept back pay for
-		// one last call.
+		// Text without calls is already an answer. Otherwise the reserved credits pay for one last
+		// call.
 		if store.AnswerText([]store.Step{st}) != "" && !hasCalls(st) {
 			return true, r.conclude(e, &st, budgetEnd(limitCredits))
 		}
@@ -168,7 +169,7 @@ func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a all
 	case resp.Finish == model.FinishLength:
 		return r.continueStep(e, st)
 	}
-	// The model says that it has finished: accept its answer only if it can be used.
+	// The model has finished: accept its answer only if it is usable.
 	if e.schema != nil {
 		if _, mismatch := structuredOutput(e.schema, withLast(e.steps, &st)); mismatch != nil {
 			return r.repair(e, st, mismatch)
@@ -179,24 +180,24 @@ func (r *Runner) respond(e *execution, st store.Step, resp model.Response, a all
 	return true, r.conclude(e, &st, store.Outcome{})
 }
 
-// spent reports whether the credits have cut an answer off, and not the model's own limit.
-// That limit may be lower than the price table says.
+// spent reports whether the credits, not the model's own limit, have truncated an answer. The
+// model's own limit may be lower than in the price table.
 func (a allowance) spent(st store.Step) bool {
 	return a.byCredits && st.Usage.OutputTokens*10 >= int64(a.maxTokens)*9
 }
 
-// wantsTools reports whether the tool calls of a step are to be run. In a step that the
-// output limit cut off, the complete calls run.
+// wantsTools reports whether the tool calls of a step must run. If the output limit has truncated a
+// step, its complete calls run.
 func wantsTools(st store.Step) bool {
 	return (st.Finish == string(model.FinishToolCalls) || st.Finish == store.FinishContinued) && hasCalls(st)
 }
 
 func hasCalls(st store.Step) bool { return slices.ContainsFunc(st.Parts, store.Part.IsCall) }
 
-// maxContinuations bounds how often in a row a model continues after its output limit.
+// maxContinuations limits how often in a row a model continues after its output limit.
 const maxContinuations = 3
 
-// Texts for a model that has reached its output limit.
+// Instructions to a model that has reached its output limit.
 const (
 	askRest = "Your answer was cut off at the output limit. Go on exactly where it stopped, even in the middle of a " +
 		"word: repeat nothing, and write nothing before or after the rest."
@@ -205,8 +206,8 @@ const (
 		"Write less at once: a long text in several smaller pieces, each with a call of its own"
 )
 
-// continueStep has the model continue after its output limit: with the remaining text, or with a
-// smaller tool call. After a few continuations the turn ends with the text so far.
+// continueStep lets the model continue after its output limit, with the remaining text or with a
+// smaller tool call. After maxContinuations the turn ends with the text so far.
 func (r *Runner) continueStep(e *execution, st store.Step) (done bool, err error) {
 	if e.continuations() >= maxContinuations {
 		return true, r.conclude(e, &st, store.Outcome{IncompleteReason: store.ReasonMaxTokens})
@@ -217,7 +218,7 @@ func (r *Runner) continueStep(e *execution, st store.Step) (done bool, err error
 		st.Approvals = r.approvals(e, st)
 	case hasText(st):
 		st.Feedback = askRest
-	default: // it has only reasoned, maybe after a text that was cut off before
+	default: // the model has only reasoned, perhaps after an earlier truncated text
 		if st.Feedback = askLess; store.AnswerText(e.unfinished()) != "" {
 			st.Feedback = askRest
 		}
@@ -225,7 +226,7 @@ func (r *Runner) continueStep(e *execution, st store.Step) (done bool, err error
 	return false, r.journal(e, st)
 }
 
-// continuations returns how many of the newest steps, in a row, were cut off.
+// continuations returns the number of newest steps in a row that were truncated.
 func (e *execution) continuations() (n int) {
 	for n < len(e.steps) && e.steps[len(e.steps)-1-n].Finish == store.FinishContinued {
 		n++
@@ -233,7 +234,7 @@ func (e *execution) continuations() (n int) {
 	return n
 }
 
-// unfinished returns the newest steps whose text the next step continues.
+// unfinished returns the newest steps whose text the next step will continue.
 func (e *execution) unfinished() []store.Step {
 	return e.steps[store.ContinuedFrom(e.steps, len(e.steps)):]
 }
@@ -241,7 +242,7 @@ func (e *execution) unfinished() []store.Step {
 // askAnswer is the feedback to the model after an empty answer.
 const askAnswer = "You ended without an answer. Answer the user now: what you did, and what came of it."
 
-// askAgain repeats the request once after an empty answer. At the second one the turn fails.
+// askAgain asks once more after an empty answer. At the second empty answer the turn fails.
 func (r *Runner) askAgain(e *execution, st store.Step) (done bool, err error) {
 	if e.retriedEmpty {
 		return true, r.fail(e, st, store.Failure{Code: "empty_answer", Retryable: true,
@@ -261,11 +262,10 @@ func hasText(st store.Step) bool {
 	return false
 }
 
-// maxRepairs bounds how often an answer that breaks the output schema is sent back.
+// maxRepairs limits how often an answer is sent back because it does not match the output schema.
 const maxRepairs = 3
 
-// repair sends the problems of an answer back to the model. After a few repairs the turn
-// fails.
+// repair sends the errors of an answer back to the model. After maxRepairs the turn fails.
 func (r *Runner) repair(e *execution, st store.Step, mismatch *schema.Mismatch) (done bool, err error) {
 	if e.repairs == maxRepairs {
 		return true, r.fail(e, st, store.Failure{Code: "schema_mismatch", Message: mismatch.Error()})

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	maxApprovals = 32                 // calls of one step that people are asked about
+	maxApprovals = 32                 // calls of one step that people may have to decide on
 	approvalWait = 7 * 24 * time.Hour // how long a turn waits for decisions before it ends
-	maxExpired   = 100                // turns that one write ends, so that other writes need not wait long
+	maxExpired   = 100                // turns that end in one write: other writes wait for it
 )
 
-// errSuspended ends the execution of a turn that waits for people, for its model or for its
-// children. The turn holds no slot while it waits.
+// errSuspended ends the execution of a turn that waits for people, for a model or for its children.
+// The turn holds no slot while it waits.
 var errSuspended = errors.New("the turn is suspended")
 
-// approvals returns the approvals that the calls of a step need. A call that would fail
-// without running needs none.
+// approvals returns the approvals that the calls of a step need. A call that would fail before it
+// runs needs no approval.
 func (r *Runner) approvals(e *execution, st store.Step) (list []store.Approval) {
 	questions := 0
 	for _, c := range st.ToolCalls() {
@@ -31,7 +31,8 @@ func (r *Runner) approvals(e *execution, st store.Step) (list []store.Approval) 
 		if kind == store.KindQuestion {
 			questions++
 		}
-		// A call beyond the bounds gets no approval. It fails later, and tells the model why.
+		// Calls beyond the limits get no approval. They fail later, with an error that tells the
+		// model why.
 		if kind == "" || len(list) == maxApprovals || questions > tool.MaxQuestions {
 			continue
 		}
@@ -41,7 +42,7 @@ func (r *Runner) approvals(e *execution, st store.Step) (list []store.Approval) 
 	return list
 }
 
-// asks returns the kind of decision that a call needs from a person; "" for none.
+// asks returns the kind of decision that a call needs from a person, or "".
 func (s *toolset) asks(c store.ToolCall) store.ApprovalKind {
 	_, err := s.check(c)
 	switch {
@@ -55,8 +56,8 @@ func (s *toolset) asks(c store.ToolCall) store.ApprovalKind {
 	return ""
 }
 
-// answerTo returns the result of a call that asked a question. If nobody has answered, the
-// model goes on without.
+// answerTo returns the result of a call that asked a question. If nobody has answered, it returns
+// an error that tells the model to continue without an answer.
 func answerTo(a store.Approval) (json.RawMessage, error) {
 	if a.Status != store.ApprovalAnswered {
 		return nil, tool.Errorf("nobody answered within %d days: continue as well as you can without an answer, "+
@@ -65,8 +66,8 @@ func answerTo(a store.Approval) (json.RawMessage, error) {
 	return json.Marshal(map[string]string{"answer": view.ValidText(a.Answer)})
 }
 
-// awaitDecisions returns errSuspended if people have to decide on calls of the step. The
-// turn is then not this runner's any more.
+// awaitDecisions returns errSuspended if people must decide on calls of the step. Then the turn no
+// longer belongs to this runner.
 func (r *Runner) awaitDecisions(ctx context.Context, e *execution, st *store.Step) error {
 	pending := func(a store.Approval) bool { return a.Status == store.ApprovalPending }
 	if !slices.ContainsFunc(st.Approvals, pending) {
@@ -75,8 +76,9 @@ func (r *Runner) awaitDecisions(ctx context.Context, e *execution, st *store.Ste
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	// st may be out of date. SuspendTurn reads the decisions and suspends in one transaction, so
-	// the last decision either is seen here or finds a suspended turn to resume.
+	// st may be out of date. SuspendTurn reads the decisions and suspends the turn in one
+	// transaction. So SuspendTurn sees the last decision, or that decision finds a suspended turn
+	// and resumes it.
 	var approvals []store.Approval
 	suspended, err := r.suspend(e, func(ctx context.Context) (suspended bool, err error) {
 		approvals, suspended, err = r.cfg.Store.SuspendTurn(ctx, e.claim, st.Seq, r.cfg.Now().Add(approvalWait))
@@ -94,8 +96,8 @@ func (r *Runner) awaitDecisions(ctx context.Context, e *execution, st *store.Ste
 	return nil
 }
 
-// suspend calls write, which suspends the turn in the store unless there is nothing to wait
-// for any more. It returns errAborted for a turn that was cancelled meanwhile.
+// suspend calls write, which suspends the turn in the store unless its wait is already over. It
+// returns errAborted if the turn was cancelled meanwhile.
 func (r *Runner) suspend(e *execution, write func(ctx context.Context) (bool, error)) (suspended bool, err error) {
 	err = r.persist("suspend turn", func(ctx context.Context) (err error) {
 		suspended, err = write(ctx)
@@ -108,9 +110,9 @@ func (r *Runner) suspend(e *execution, write func(ctx context.Context) (bool, er
 	return suspended, err
 }
 
-// DecideApproval approves or denies a tool call or answers a question, if the caller may,
-// and tells the watchers of the turn. After the last decision the turn continues.
-// Store.Approvals lists the decisions that are open.
+// DecideApproval approves or denies a tool call or answers a question, and notifies the watchers of
+// the turn. It returns an error if the caller may not decide. After the last decision the turn
+// continues. Store.Approvals lists the pending decisions.
 func (r *Runner) DecideApproval(ctx context.Context, c store.Caller, taskID, id string, d store.Decision) (
 	store.Approval, error) {
 	a, err := r.cfg.Store.DecideApproval(ctx, c, taskID, id, d)
@@ -121,12 +123,12 @@ func (r *Runner) DecideApproval(ctx context.Context, c store.Caller, taskID, id 
 	return a, nil
 }
 
-// notifyDecided wakes the runner and tells the watchers of a turn that a person has decided.
+// notifyDecided wakes the runner and notifies the watchers of a turn of a decision.
 func (r *Runner) notifyDecided(ctx context.Context, a store.Approval) {
-	r.Wake() // after the last decision the turn is in the queue again
+	r.Wake() // the last decision has put the turn back into the queue
 	if err := r.Streams.ApprovalDecided(ctx, a); err != nil {
-		// The decision is committed, so the caller gets no error. Watchers see it when the turn
-		// continues.
+		// The decision is committed, so the caller gets no error. Watchers get the decision when
+		// the turn continues.
 		r.cfg.Log.Error("announce a decision", "approval", a.ID, "err", err)
 	}
 }
@@ -134,20 +136,20 @@ func (r *Runner) notifyDecided(ctx context.Context, a store.Approval) {
 // DecisionURL returns the address of a link that decides on an approval.
 func (r *Runner) DecisionURL(token string) string { return r.views.DecisionURL(token) }
 
-// PageURL returns the address of the page with that path.
+// PageURL returns the address of the page with the given path.
 func (r *Runner) PageURL(path string) string { return r.views.PageURL(path) }
 
-// AlertLines returns the sentences of a message of an alert channel.
+// AlertLines returns the sentences of a message to an alert channel.
 func (r *Runner) AlertLines(m store.AlertMessage) []view.AlertLine { return r.views.AlertLines(m) }
 
 // TaskURL returns the address of a task's page.
 func (r *Runner) TaskURL(id string) string { return r.views.TaskURL(id) }
 
-// expireSuspended ends the turns whose wait has lasted too long. Turns that wait only for
-// answers continue without them.
+// expireSuspended ends the turns that have waited too long. Turns that wait only for answers
+// continue without them.
 func (r *Runner) expireSuspended() {
 	if r.cfg.Store.Writable() != nil {
-		return // in maintenance no time runs out
+		return // during maintenance no wait expires
 	}
 	turns, resumed, err := r.cfg.Store.ExpireSuspended(r.ctx, maxExpired)
 	if err != nil {
@@ -156,13 +158,13 @@ func (r *Runner) expireSuspended() {
 		}
 		return
 	}
-	// The ends are committed: an error for one turn must not keep the watchers of others waiting.
+	// The ends are committed, so an error for one turn must not delay the watchers of the others.
 	for _, t := range turns {
 		if err := r.notifyEnded(r.ctx, t); err != nil && r.ctx.Err() == nil {
 			r.cfg.Log.Error("announce the end of a turn whose approval expired", "turn", t.ID, "err", err)
 		}
 	}
 	if len(turns)+resumed > 0 {
-		r.Wake() // the next turns of their tasks may run
+		r.Wake() // the next turns of these tasks may run now
 	}
 }

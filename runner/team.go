@@ -13,31 +13,31 @@ import (
 	"journeyman/store"
 )
 
-// This file implements teams. A turn can run other workers: their turns are its children. It
-// is suspended while it waits for them, so it holds no slot. The end of the last child
-// resumes it. Then the calls that started the children are made again, and find the results.
+// This file implements teams. A turn can run other workers: their turns are its children. The
+// parent is suspended while it waits, so it holds no slot. The end of the last child resumes the
+// parent. Then the calls that started the children are repeated, and return the results.
 
-// The fields of _meta by which this server's own /mcp recognises a call of a turn, and
-// says that its result comes later. See package tool.
+// Fields of _meta in requests and responses of this server's own /mcp. CallMeta identifies the
+// calling turn, and ChildMeta marks a result that will come later. See package tool.
 const (
 	CallMeta  = tool.CallMeta
 	ChildMeta = tool.ChildMeta
 )
 
-// RunWorker starts a turn of another worker, or asks for the result of one.
+// RunWorker starts a turn of another worker, or returns the result of a task started earlier.
 func (h *toolHost) RunWorker(ctx context.Context, errand tool.Errand) (json.RawMessage, error) {
-	// A call that is made again, after a crash or a wait, must find its child and not start another.
+	// After a crash or a wait, the repeated call must find its child and not start another.
 	child, found, err := h.child(ctx, errand.TaskID)
 	if err == nil && !found && errand.TaskID != "" {
 		return nil, tool.Errorf("no call of this task has started the task %q", errand.TaskID)
 	}
 	if err == nil && !found {
-		if err = h.start(ctx, errand); err == nil { // read it back: it may have ended already
+		if err = h.start(ctx, errand); err == nil { // read it: it may have ended already
 			child, _, err = h.child(ctx, "")
 		}
 	}
 	if exhausted(err) {
-		return nil, err // the call waits for room and is made again
+		return nil, err // the call is repeated when resources are available again
 	}
 	if err != nil {
 		return nil, forModel(err)
@@ -49,8 +49,8 @@ func (h *toolHost) RunWorker(ctx context.Context, errand tool.Errand) (json.RawM
 	return h.report(ctx, child)
 }
 
-// child returns the turn that the call has started. With a taskID, it returns the newest turn
-// of that task, which the calling turn's task must have started.
+// child returns the turn that the call has started. If taskID is set, child returns the newest turn
+// of that task instead. The calling turn's task must have started it.
 func (h *toolHost) child(ctx context.Context, taskID string) (store.Child, bool, error) {
 	if taskID != "" {
 		return h.r.cfg.Store.ChildTask(ctx, h.e.claim.Turn, taskID)
@@ -58,9 +58,9 @@ func (h *toolHost) child(ctx context.Context, taskID string) (store.Child, bool,
 	return h.r.cfg.Store.ChildOf(ctx, h.place)
 }
 
-// start accepts a turn of another worker, on behalf of the author of the calling turn.
+// start accepts a turn of another worker, on behalf of the calling turn's author.
 func (h *toolHost) start(ctx context.Context, errand tool.Errand) error {
-	// The author's role of today counts, so that a team cannot do more than its author may.
+	// The author's present role applies, so that a team cannot do more than its author may.
 	caller, err := h.r.cfg.Store.TurnCaller(ctx, h.e.claim.Turn)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (h *toolHost) start(ctx context.Context, errand tool.Errand) error {
 	return err
 }
 
-// copyFile keeps a copy of a file of the workspace for another worker.
+// copyFile copies a workspace file into the data folder for another worker.
 func (h *toolHost) copyFile(name string) (f store.File, err error) {
 	src, err := h.e.ws.Open(name)
 	if err != nil {
@@ -96,29 +96,29 @@ func (h *toolHost) copyFile(name string) (f store.File, err error) {
 // acceptChild accepts the turn that a tool call starts.
 func (r *Runner) acceptChild(ctx context.Context, p store.CallPlace, in Instruction) (a store.Accepted, err error) {
 	err = r.accept(ctx, []*store.NewTurn{&in.NewTurn}, in.Files, func() ([]bool, error) {
-		// A cancel must not leave it open whether there is a child: StartChild itself refuses one
-		// for a cancelled turn.
+		// After a cancellation it must be clear whether a child exists, so ctx does not cancel the
+		// write. StartChild itself refuses children of cancelled turns.
 		a, err = r.cfg.Store.StartChild(context.WithoutCancel(ctx), p, in.NewTurn)
 		return []bool{!a.Replayed}, err
 	})
 	if err == nil {
 		r.accepted(a, append(in.Log, "parent", p.Turn.ID)...)
 		if err := r.Streams.ChildChanged(ctx, p.Turn); err != nil {
-			r.cfg.Log.Error("notify the parent of a turn", "turn", p.Turn.ID, "err", err) // the turn is committed all the same
+			r.cfg.Log.Error("notify the parent of a turn", "turn", p.Turn.ID, "err", err) // the child is committed
 		}
 	}
 	return a, err
 }
 
-// AcceptFor accepts an instruction that a tool call has sent to this server's own /mcp. The
-// turn of that call waits for the new turn without a slot. ok is false if the token names no
-// call of this server. The instruction is then like any other.
+// AcceptFor accepts an instruction that a tool call has sent to this server's own /mcp. The calling
+// turn waits for the new turn without a slot. ok is false if the token identifies no call of this
+// server. Then the instruction must be accepted like any other.
 func (r *Runner) AcceptFor(ctx context.Context, token string, in Instruction) (a store.Accepted, ok bool, err error) {
 	p, ok, err := r.cfg.Store.CallOfToken(ctx, token)
 	if err != nil || !ok {
 		return a, false, err
 	}
-	ctx = store.DuringMaintenance(ctx) // it is the call of a turn that runs
+	ctx = store.DuringMaintenance(ctx) // the calling turn may finish during maintenance
 	a, err = r.acceptChild(ctx, p, in)
 	if errors.Is(err, store.ErrClaimLost) || errors.Is(err, store.ErrAbortRequested) {
 		err = store.Errorf(store.Conflict, "the call that asks for this has ended")
@@ -126,10 +126,11 @@ func (r *Runner) AcceptFor(ctx context.Context, token string, in Instruction) (a
 	return a, true, err
 }
 
-// CallToken returns a token by which this server recognises a request of the call.
+// CallToken returns a token that identifies requests of this call to this server.
 func (h *toolHost) CallToken() (string, error) { return h.r.cfg.Store.CallToken(h.place) }
 
-// forModel turns a refusal into an error for the model, because the model can act on it.
+// forModel converts a refusal of the store to an error for the model, because the model can act on
+// it.
 func forModel(err error) error {
 	refusal, ok := errors.AsType[*store.Error](err)
 	if !ok {
@@ -142,8 +143,8 @@ func forModel(err error) error {
 	return tool.Errorf("%s", text)
 }
 
-// waits reports whether the result of a call comes from another turn. A remote server may
-// claim that without a turn: then waits makes the call fail.
+// waits reports whether the result of a call comes from another turn. If a remote server claims
+// this but no such turn exists, the call fails.
 func (r *Runner) waits(ctx context.Context, run *callRun) (bool, error) {
 	if run.host.awaits != nil {
 		return true, nil
@@ -158,8 +159,8 @@ func (r *Runner) waits(ctx context.Context, run *callRun) (bool, error) {
 	return found, nil
 }
 
-// awaitChildren suspends a turn until the turns have ended that its calls wait for. It
-// returns nil if they have ended already.
+// awaitChildren suspends a turn until the child turns of calls have ended. It returns nil if they
+// have already ended.
 func (r *Runner) awaitChildren(ctx context.Context, e *execution, calls []*callRun) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -168,8 +169,8 @@ func (r *Runner) awaitChildren(ctx context.Context, e *execution, calls []*callR
 	for _, c := range calls {
 		children = append(children, *c.host.awaits)
 	}
-	// The store looks at the children and suspends in one transaction. So a child that ends now
-	// either is seen there, or finds a suspended parent to resume.
+	// The store reads the children and suspends the turn in one transaction. So either
+	// SuspendForChildren sees the end of a child, or that end resumes the suspended parent.
 	suspended, err := r.suspend(e, func(ctx context.Context) (bool, error) {
 		return r.cfg.Store.SuspendForChildren(ctx, e.claim, children)
 	})
@@ -180,14 +181,14 @@ func (r *Runner) awaitChildren(ctx context.Context, e *execution, calls []*callR
 	return err
 }
 
-// A laterResult is the tool of a call whose result comes from a turn that the call has
-// started. It stands for calls by this server's own /mcp, and not for run_worker.
+// A laterResult is the tool of a repeated call that has started a turn through this server's own
+// /mcp. It is not used for run_worker.
 type laterResult struct{ child store.Child }
 
-// Spec declares that the call may be made again: it only reads.
+// Spec declares that the call is repeatable, because it only reads.
 func (laterResult) Spec() tool.Spec { return tool.Spec{Repeatable: true, Parallel: true} }
 
-// Run returns the result of the turn, or ErrLater while it has not ended.
+// Run returns the result of the turn, or ErrLater if the turn has not ended.
 func (l laterResult) Run(ctx context.Context, h tool.Host, _ json.RawMessage) (json.RawMessage, error) {
 	own, ok := h.(*toolHost)
 	if !ok {
@@ -200,13 +201,13 @@ func (l laterResult) Run(ctx context.Context, h tool.Host, _ json.RawMessage) (j
 	return own.report(ctx, l.child)
 }
 
-// Bounds of the report on a child.
+// Limits of the report on a child.
 const (
 	maxReported = 64 << 10 // bytes of text, and of structured output
 	maxReceived = 20       // files that are copied
 )
 
-// A report is the result of a worker that was run.
+// A report is the result of running another worker.
 type report struct {
 	Worker     string          `json:"worker"`
 	Task       string          `json:"task"`
@@ -214,8 +215,8 @@ type report struct {
 	Output     string          `json:"output,omitempty"`
 	Structured json.RawMessage `json:"structuredOutput,omitempty"`
 	Files      []receivedFile  `json:"files,omitempty"`
-	Incomplete string          `json:"incomplete,omitempty"` // why the answer is not whole
-	Credits    float64         `json:"credits"`              // spent from the same budget
+	Incomplete string          `json:"incomplete,omitempty"` // why the answer is incomplete
+	Credits    float64         `json:"credits"`              // spent from the shared budget
 }
 
 // A receivedFile is a file that a child has published.
@@ -225,7 +226,7 @@ type receivedFile struct {
 	Error string `json:"error,omitempty"` // why there is no copy
 }
 
-// report returns the result of a child that has ended, or its state.
+// report returns the result of a child that has ended, or the child's current state.
 func (h *toolHost) report(ctx context.Context, c store.Child) (json.RawMessage, error) {
 	if f := c.Failure; f != nil {
 		return nil, tool.Errorf("the worker %q has failed: %s (%s). Its task is %s", c.WorkerTitle, f.Message, f.Code,
@@ -240,7 +241,7 @@ func (h *toolHost) report(ctx context.Context, c store.Child) (json.RawMessage, 
 		return nil, tool.Errorf("the structured output of the worker %q has %d bytes, more than the %d that are "+
 			"handed over: have it publish a file", c.WorkerTitle, len(rep.Structured), maxReported)
 	}
-	if c.Status.Ended() { // before its end, the files of a child may still change
+	if c.Status.Ended() { // before the child ends, its files may still change
 		h.took = c.Duration
 		var err error
 		if rep.Files, err = h.receive(ctx, c); err != nil {
@@ -251,8 +252,8 @@ func (h *toolHost) report(ctx context.Context, c store.Child) (json.RawMessage, 
 	return json.RawMessage(b), err
 }
 
-// receive copies the files that a child has published into the workspace. A call that is
-// made again writes the same files.
+// receive copies the files that a child has published into the workspace. A repeated call writes
+// the same files again.
 func (h *toolHost) receive(ctx context.Context, c store.Child) (list []receivedFile, err error) {
 	files, err := h.r.cfg.Store.FilesByTurn(ctx, c.Turn)
 	if err != nil {
@@ -268,14 +269,14 @@ func (h *toolHost) receive(ctx context.Context, c store.Child) (list []receivedF
 		if err != nil {
 			return nil, err
 		}
-		// The task in the path keeps files of different children apart.
+		// The path contains the task id, so that files of different children cannot collide.
 		to := path.Join("from", c.TaskID, c.Folder().Local(f.Path))
 		err = h.e.ws.WriteFile(to, data)
 		refused, ok := errors.AsType[*sandbox.Error](err)
 		switch {
 		case err == nil:
 			got.Path = to
-		case ok: // such as a full folder
+		case ok: // for example, the folder is full
 			got.Error = refused.Message
 		default:
 			return nil, fmt.Errorf("copy a file of a child: %w", err)

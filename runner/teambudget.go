@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// loadTeam reads the team of a turn, if it has one.
+// loadTeam reads the team of a turn, if any.
 func (r *Runner) loadTeam(ctx context.Context, e *execution) error {
 	t, ok, err := r.cfg.Store.Team(ctx, e.claim.Turn)
 	if err != nil || !ok {
@@ -18,7 +18,7 @@ func (r *Runner) loadTeam(ctx context.Context, e *execution) error {
 	if err != nil {
 		return fmt.Errorf("read the turns above: %w", err)
 	}
-	// From the root down: the time that each turn has worked is lost for all turns below it.
+	// Start at the root: the time that each turn has worked is subtracted for all turns below it.
 	left := time.Duration(math.MaxInt64)
 	for _, a := range above {
 		if limit := r.cfg.Budgets[a.Budget].Time; limit != 0 {
@@ -27,17 +27,17 @@ func (r *Runner) loadTeam(ctx context.Context, e *execution) error {
 		left -= a.Worked
 		chain, err := r.chainOf(ctx, e.claim.OrganizationID, a.Model)
 		if err != nil {
-			continue // without a model that turn makes no last call, so nothing is kept for it
+			continue // without a model that turn makes no last call, so it needs no credits
 		}
 		e.team.kept += worstCost(chain[0].price, a.Estimated+leastTokens, wrapUpTokens)
 	}
-	if left < math.MaxInt64/2 { // otherwise none of them has a limit
-		e.team.time = max(left, time.Nanosecond) // not 0, which would mean no limit
+	if left < math.MaxInt64/2 { // otherwise none of these turns has a limit
+		e.team.time = max(left, time.Nanosecond) // not 0, because 0 means no limit
 	}
 	return nil
 }
 
-// timeLimit returns how long a turn may work, 0 for no limit.
+// timeLimit returns the longest time that a turn may work, or 0 for no limit.
 func (r *Runner) timeLimit(e *execution) time.Duration {
 	limit := r.cfg.Budgets[e.claim.Budget].Time
 	if e.team != nil && e.team.time != 0 && (limit == 0 || e.team.time < limit) {

@@ -8,8 +8,7 @@ import (
 	"journeyman/store"
 )
 
-// ToolNames lists the tools that every worker has, in the order in which the model sees
-// them.
+// ToolNames lists the tools of every worker, in the same order as in model requests.
 func (r *Runner) ToolNames() []string {
 	names := make([]string, len(r.tools))
 	for i, t := range r.tools {
@@ -18,9 +17,9 @@ func (r *Runner) ToolNames() []string {
 	return names
 }
 
-// CheckTools adds to f an error for each list of s that names an unknown tool, with the
-// nearest known name. Without the error, people would believe that such a rule protects
-// them. It accepts names of tools of MCP servers that have not listed their tools yet.
+// CheckTools adds an error to f for each list of s that contains an unknown tool name. The error
+// suggests the nearest known name. Without the error, users would rely on a rule that has no
+// effect. Names of an MCP server's tools are accepted while the server has not listed its tools.
 func (r *Runner) CheckTools(f *store.Fields, s store.WorkerSettings) {
 	check := func(path string, names []string, known func(string) bool) {
 		unknown := slices.IndexFunc(names, func(name string) bool { return !known(name) })
@@ -36,7 +35,7 @@ func (r *Runner) CheckTools(f *store.Fields, s store.WorkerSettings) {
 		}
 		return names
 	}
-	// Approvals may also name a remote tool as the model does, with "__": see needsApproval.
+	// Approvals may also contain a remote tool's name for the model, with "__": see needsApproval.
 	check("tools", ruled(s.Tools), r.knowsTool)
 	check("strangerTools", ruled(s.StrangerTools), r.knowsTool)
 	check("approvalTools", s.ApprovalTools, func(name string) bool {
@@ -44,8 +43,8 @@ func (r *Runner) CheckTools(f *store.Fields, s store.WorkerSettings) {
 	})
 }
 
-// OwnTools lists the tools of this program that a rule may name. Some of them may be
-// missing on this machine.
+// OwnTools lists the tools of this program that rules may name. Some of them may not be available
+// on this machine.
 func (r *Runner) OwnTools() []string {
 	names := tool.Names()
 	for _, name := range r.ToolNames() {
@@ -56,7 +55,7 @@ func (r *Runner) OwnTools() []string {
 	return names
 }
 
-// knownTools lists the names that rules may use, as far as they are known.
+// knownTools lists all names that are known to be valid in rules.
 func (r *Runner) knownTools() []string {
 	names := r.OwnTools()
 	if r.cfg.Remote != nil {
@@ -65,8 +64,8 @@ func (r *Runner) knownTools() []string {
 	return names
 }
 
-// knowsTool reports whether rules may use a name. While a server has not listed its tools
-// yet, rules may name any tool of it.
+// knowsTool reports whether rules may contain a name. Any tool name of a server is valid while that
+// server has not listed its tools.
 func (r *Runner) knowsTool(name string) bool {
 	known := r.knownTools()
 	if slices.Contains(known, name) {

@@ -10,17 +10,17 @@ import (
 	"journeyman/store"
 )
 
-// A toolset holds the tools that a turn may call. It is fixed before the first model call.
+// A toolset holds the tools that a turn may call. It does not change after the first model call.
 type toolset struct {
 	permission
 	own      []tool.Tool  // tools of this program
-	source   tool.Source  // makes callable tools of remote; nil if no MCP servers are configured
+	source   tool.Source  // makes tools in remote callable; nil if no MCP servers are configured
 	remote   tool.Toolset // tools of MCP servers that the turn may call
 	approval []string     // names of tools whose calls need approval
-	secrets  secrets      // that tools may send along
+	secrets  secrets      // that tools may send
 }
 
-// setting returns the input for the preamble of a turn.
+// setting returns the data about tools for the preamble of a turn.
 func (s *toolset) setting(c store.Claim, tools []model.Tool) prompt.Setting {
 	setting := prompt.Setting{OwnFolder: c.OwnFolder, Lean: s.remote.Lean}
 	for _, t := range tools {
@@ -34,8 +34,8 @@ func (s *toolset) setting(c store.Claim, tools []model.Tool) prompt.Setting {
 	return setting
 }
 
-// describe returns the tools that the model sees. First are the runner's own tools that the
-// turn may call, and then the remote ones.
+// describe returns the tools for the model request: first the runner's own tools that the turn may
+// call, then the remote tools.
 func (s *toolset) describe(own []model.Tool) (tools []model.Tool) {
 	for _, t := range own {
 		if own, _ := s.find(t.Name); own != nil {
@@ -49,7 +49,7 @@ func (s *toolset) describe(own []model.Tool) (tools []model.Tool) {
 		}
 		tools = append(tools, shown)
 	}
-	// The model gets this in advance, so that it plans for the wait and for a denial.
+	// Tell the model in advance, so that it plans for the wait and for a denial.
 	for i, t := range tools {
 		if s.needsApproval(t.Name) {
 			tools[i].Description += " A person decides on each call before it runs, and may deny it."
@@ -58,8 +58,8 @@ func (s *toolset) describe(own []model.Tool) (tools []model.Tool) {
 	return tools
 }
 
-// check returns the tool of a call, or an error that tells the model why the call must not
-// be made. A model may also name tools that it was never shown.
+// check returns the tool of a call, or an error that tells the model why the call must not run. A
+// model may also call tools that are not in its list.
 func (s *toolset) check(c store.ToolCall) (tool.Tool, error) {
 	if why := view.InputError(c.Input); why != "" {
 		return nil, tool.Errorf("%s", why)
@@ -74,11 +74,11 @@ func (s *toolset) check(c store.ToolCall) (tool.Tool, error) {
 	return t, nil
 }
 
-// maxNearest bounds, in bytes, the names that are compared with those of the tools. The model
-// may write a name of any length.
+// maxNearest is the maximum length, in bytes, of names that are compared with tool names. The model
+// may write names of any length.
 const maxNearest = 100
 
-// noTool returns the error for a name that is no tool of the turn. It names the nearest one.
+// noTool returns the error for a name that is not a tool of the turn. It suggests the nearest name.
 func (s *toolset) noTool(name string) error {
 	var names []string
 	for _, t := range s.own {
@@ -95,10 +95,10 @@ func (s *toolset) noTool(name string) error {
 	return tool.Errorf("there is no tool %q; the nearest is %q", name, nearest(name, names))
 }
 
-// find returns the tool of that name that the turn may call, and its name in rules. It
-// returns nil if there is none.
+// find returns the tool of that name that the turn may call, and its id in rules. It returns nil if
+// there is none.
 func (s *toolset) find(name string) (tool.Tool, toolID) {
-	// Own tools come first: a remote server must not replace one by using its name.
+	// Own tools have precedence: a remote server must not replace a tool by using its name.
 	if t := tool.Find(s.own, name); t != nil {
 		if id := (toolID{name: name}); s.allows(id) {
 			return t, id
@@ -113,8 +113,7 @@ func (s *toolset) find(name string) (tool.Tool, toolID) {
 	return nil, toolID{}
 }
 
-// parallel returns the number of calls, from the first one on, that may run in parallel. It is
-// at least 1.
+// parallel returns how many of the first calls may run in parallel. It is at least 1.
 func (s *toolset) parallel(calls []store.ToolCall) int {
 	n := slices.IndexFunc(calls, func(c store.ToolCall) bool {
 		t, _ := s.find(c.ToolName)
@@ -126,15 +125,15 @@ func (s *toolset) parallel(calls []store.ToolCall) int {
 	return max(n, 1)
 }
 
-// isRemote reports whether a tool is one of MCP servers.
+// isRemote reports whether a tool belongs to an MCP server.
 func (s *toolset) isRemote(name string) bool {
 	return slices.ContainsFunc(s.remote.Tools, func(o tool.RemoteTool) bool { return o.Name == name })
 }
 
-// needsApproval reports whether people have to approve calls of a tool. A worker may name a
-// remote tool as the model knows it, or as SERVER or SERVER.TOOL. All three must work,
-// because people would trust a name without effect. A question waits for a person in any
-// case.
+// needsApproval reports whether people must approve calls of a tool. A worker's list may contain a
+// remote tool's name for the model, or SERVER, or SERVER.TOOL. All three forms must work, because
+// users would rely on a name without effect. A question needs no approval, because it waits for a
+// person anyway.
 func (s *toolset) needsApproval(name string) bool {
 	if name == tool.AskUser {
 		return false
@@ -145,5 +144,5 @@ func (s *toolset) needsApproval(name string) bool {
 	})
 }
 
-// idOf returns the name of a remote tool in rules.
+// idOf returns the id of a remote tool in rules.
 func idOf(o tool.RemoteTool) toolID { return toolID{name: o.Name, server: o.Server, tool: o.Tool} }

@@ -15,7 +15,7 @@ func (r *Runner) notifyParent(ctx context.Context, t store.Turn) error {
 	return r.Streams.ChildChanged(ctx, p)
 }
 
-// notifyEnded notifies the watchers of a turn that it ended while it had no execution.
+// notifyEnded notifies the watchers of a turn that has ended without an execution.
 func (r *Runner) notifyEnded(ctx context.Context, t store.Turn) error {
 	r.logEnd(t)
 	if err := r.notifyParent(ctx, t); err != nil {
@@ -24,7 +24,7 @@ func (r *Runner) notifyEnded(ctx context.Context, t store.Turn) error {
 	return r.Streams.TurnEnded(ctx, t)
 }
 
-// notifyAborted notifies the watchers of a task which turns after seq were cancelled.
+// notifyAborted tells the watchers of a task which turns after seq were cancelled.
 func (r *Runner) notifyAborted(ctx context.Context, task store.TaskRef, seq int64) error {
 	turns, err := r.cfg.Store.Turns(ctx, task)
 	if err != nil {

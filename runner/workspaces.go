@@ -11,12 +11,12 @@ import (
 	"journeyman/store"
 )
 
-// workspace opens a folder. closeWorkspace must be called after use.
+// workspace opens a folder. The caller must call closeWorkspace after use.
 func (r *Runner) workspace(folder store.Folder) (*sandbox.Workspace, error) {
 	f := &r.folders
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	// Found and counted under one lock: the last user must not close it in between.
+	// Look up and count under one lock, so that the last user does not close the folder in between.
 	if o := f.m[folder]; o != nil {
 		o.users++
 		return o.ws, nil
@@ -32,8 +32,8 @@ func (r *Runner) workspace(folder store.Folder) (*sandbox.Workspace, error) {
 	return ws, nil
 }
 
-// Browse calls fn with a folder that exists, and reports false without a call otherwise: to
-// look at a folder creates none. fn must change nothing in it.
+// Browse calls fn with an existing folder. It returns false and does not call fn if the folder does
+// not exist, because browsing must not create it. fn must not change the folder.
 func (r *Runner) Browse(folder store.Folder, fn func(*sandbox.Workspace) error) (exists bool, err error) {
 	path := store.FolderPath(r.cfg.Store.Dir(), folder)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +47,7 @@ func (r *Runner) Browse(folder store.Folder, fn func(*sandbox.Workspace) error) 
 	return true, fn(ws)
 }
 
-// closeWorkspace ends one use of a folder. The last user closes it.
+// closeWorkspace ends one use of a folder. The last use closes the folder.
 func (r *Runner) closeWorkspace(folder store.Folder) {
 	f := &r.folders
 	f.mu.Lock()
@@ -61,14 +61,14 @@ func (r *Runner) closeWorkspace(folder store.Folder) {
 		r.cfg.Log.Warn("close workspace", "worker", folder.WorkerID, "task", folder.TaskID, "err", err)
 	}
 	if folder.TaskID != "" {
-		// Remove fails for a folder with files, and that is intended. An empty one is left by a
-		// mail that came twice, for example. f.mu is held, so no turn can open it meanwhile.
+		// Remove fails for a non-empty folder, as intended. A repeated mail can leave an empty
+		// folder, for example. f.mu is held, so no turn can open the folder meanwhile.
 		_ = os.Remove(store.FolderPath(r.cfg.Store.Dir(), folder))
 	}
 }
 
-// openWorkspace opens the turn's folder before its first tool call. A turn without tool calls
-// so creates no folder. carryOut closes it.
+// openWorkspace opens the turn's folder before its first tool call. So a turn without tool calls
+// creates no folder. carryOut closes the folder.
 func (r *Runner) openWorkspace(ctx context.Context, e *execution) (err error) {
 	if e.ws != nil {
 		return nil
@@ -79,9 +79,9 @@ func (r *Runner) openWorkspace(ctx context.Context, e *execution) (err error) {
 	return r.bringFiles(ctx, e)
 }
 
-// bringFiles copies files of the task that are stored under other addresses into the
-// task's own folder. Tasks of strangers may be older than such folders: their files are in
-// the shared folder, which their turns no longer see. It replaces no file.
+// bringFiles copies files of the task that are stored in another folder into the task's own folder.
+// Strangers' tasks may be older than these own folders. Their files are in the shared folder, which
+// their turns can no longer read. bringFiles replaces no existing file.
 func (r *Runner) bringFiles(ctx context.Context, e *execution) error {
 	files, err := r.cfg.Store.FilesFromElsewhere(ctx, e.claim.Turn)
 	if err != nil {
@@ -95,8 +95,8 @@ func (r *Runner) bringFiles(ctx context.Context, e *execution) error {
 		if err == nil {
 			err = e.ws.WriteFile(f.Path, data)
 		}
-		// A refusal means that the folder is full, or that another file has this path. The turn
-		// can work without the file, so only other errors end it.
+		// A refusal means that the folder is full, or that another file has this path. The turn can
+		// continue without the file, so only other errors end the turn.
 		if _, refused := errors.AsType[*sandbox.Error](err); err != nil && !refused {
 			return fmt.Errorf("bring %s: %w", f.ID, err)
 		}
