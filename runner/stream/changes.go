@@ -12,30 +12,30 @@ import (
 	"journeyman/store"
 )
 
-// This file tells the pages of an organization which kinds of its records have changed. An event
-// names kinds and nothing else: a page reads the records again, with the rights of its user.
+// This file sends the dashboard pages of an organization the kinds of records that changed. An
+// event contains only these kinds: a page reads the records again, with the rights of its user.
 
-// A changeLog counts the changes of each organization. So a page that was written at one count,
-// or a client that returns with one, gets exactly the changes that it has missed.
+// A changeLog counts the changes of each organization. A page or a returning client sends the
+// count of its last change, and gets only the changes after it.
 type changeLog struct {
-	start string // begins the positions of this process: those of an earlier one are unknown
+	start string // prefix of this process's positions: positions of an earlier process are unknown
 
-	mu      sync.Mutex // held for moments
+	mu      sync.Mutex // guards counts
 	counts  map[string]*changeCounts
 	changed signals // of organizations, by id
 }
 
-// changeCounts are the changes of one organization since the start.
+// changeCounts holds the changes of one organization since the start of the process.
 type changeCounts struct {
 	total int64
-	last  map[store.Change]int64 // number of the last change of each kind
+	last  map[store.Change]int64 // the value of total at the last change of each kind
 }
 
 func newChangeLog(now time.Time) *changeLog {
 	return &changeLog{start: strconv.FormatInt(now.UnixNano(), 36), counts: map[string]*changeCounts{}}
 }
 
-// RecordsChanged informs the pages of an organization that records of a kind have changed. It
+// RecordsChanged notifies the pages of an organization that records of a kind have changed. It
 // never blocks.
 func (h *Hub) RecordsChanged(organizationID string, what store.Change) {
 	h.changes.add(organizationID, what)
@@ -60,8 +60,8 @@ func (h *Hub) ChangesNow(organizationID string) string {
 	return now
 }
 
-// since returns the kinds that have changed after a position, and the position now. After an
-// unknown position, all kinds have.
+// since returns the kinds that have changed after a position, and the current position. After
+// an unknown position, since returns all kinds.
 func (l *changeLog) since(organizationID, position string) (kinds []store.Change, now string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,11 +88,11 @@ type ChangeStream struct {
 	hub            *Hub
 	organizationID string
 	position       string    // the client knows all changes up to here
-	next           time.Time // before this time no event is returned
+	next           time.Time // no event is returned before this time
 }
 
-// changesEvery is the least time between two events of a ChangeStream. What changes
-// meanwhile is one event.
+// changesEvery is the minimum time between two events of a ChangeStream. Changes during this
+// time are combined into one event.
 const changesEvery = 500 * time.Millisecond
 
 // Changes returns the stream of an organization's changes after a position.
@@ -104,7 +104,7 @@ func (h *Hub) Changes(organizationID, position string) *ChangeStream {
 // ErrClosed when the service stops.
 func (s *ChangeStream) Next(ctx context.Context) (events []Event, done bool, err error) {
 	for {
-		changed, leave := s.hub.changes.changed.watch(s.organizationID) // before the look, so that none is missed
+		changed, leave := s.hub.changes.changed.watch(s.organizationID) // first, so that no change is missed
 		kinds, now := s.hub.changes.since(s.organizationID, s.position)
 		wait := time.Until(s.next)
 		switch {
@@ -124,7 +124,7 @@ func (s *ChangeStream) Next(ctx context.Context) (events []Event, done bool, err
 	}
 }
 
-// pause waits, so that more changes can join the next event.
+// pause waits for d, so that later changes join the next event.
 func (s *ChangeStream) pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -140,13 +140,13 @@ func (s *ChangeStream) pause(ctx context.Context, d time.Duration) error {
 
 func changeEvent(position string, kinds []store.Change) Event {
 	data, err := view.Marshal(map[string][]store.Change{"changed": kinds})
-	if err != nil { // never: these are words of ours
+	if err != nil { // impossible: position and kinds are plain strings
 		data = []byte(`{}`)
 	}
 	return NewEvent(position, bytes.TrimSpace(data))
 }
 
-// Busy returns the ids of an organization's workers of which a turn is executed now.
+// Busy returns the ids of an organization's workers that execute a turn now.
 func (h *Hub) Busy(organizationID string) map[string]bool {
 	busy := map[string]bool{}
 	h.mu.Lock()

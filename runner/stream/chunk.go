@@ -13,22 +13,22 @@ import (
 
 // An Event is one event of a stream.
 type Event struct {
-	ID   string // opaque: a client that returns with it gets what follows
+	ID   string // opaque: a client that reconnects with it gets the events that follow
 	Data []byte // a chunk as JSON on one line
-	wire *wire  // nil for an event with one reader
+	wire *wire  // nil for an event with a single reader
 }
 
-// A wire is the form in which all readers of an event send it.
+// A wire is the encoded form of an event, shared by all its readers.
 type wire struct {
 	mu   sync.Mutex
-	form []byte // nil until a reader has asked for it
+	form []byte // nil until the first reader asks for it
 }
 
 // NewEvent returns an event that many readers share.
 func NewEvent(id string, data []byte) Event { return Event{ID: id, Data: data, wire: &wire{}} }
 
-// Wire returns the event as encode writes it. Readers that share an event call encode once
-// for all of them.
+// Wire returns the event in the form that encode returns. Readers that share an event call
+// encode only once.
 func (e Event) Wire(encode func(Event) []byte) []byte {
 	if e.wire == nil {
 		return encode(e)
@@ -73,24 +73,24 @@ type chunk struct {
 // marshal returns the chunk as JSON on one line.
 func (c chunk) marshal() []byte {
 	b, err := view.Marshal(c)
-	if err != nil { // the store holds something that is not JSON
+	if err != nil { // the store contains a value that is not JSON
 		return fmt.Appendf(nil, `{"type":"error","errorText":%q}`, "the event cannot be shown")
 	}
 	return bytes.TrimSuffix(b, []byte("\n"))
 }
 
-// dataChunk returns a chunk of our own. Such a chunk is no part of the message that a
-// client builds.
+// dataChunk returns a data chunk, an extension of this service. Clients do not add it to the
+// message that they build.
 func dataChunk(name string, data any) chunk {
 	return chunk{Type: "data-" + name, Data: data, Transient: true}
 }
 
-// statusChunk returns the chunk that tells the status of a task.
+// statusChunk returns the chunk with the status of a task.
 func statusChunk(s store.Status) chunk {
 	return dataChunk("status", map[string]store.Status{"status": s})
 }
 
-// outageChunk returns the chunk that says that a turn waits for its model.
+// outageChunk returns the chunk that reports that a turn waits for its model.
 func outageChunk(t store.Turn) chunk {
 	return dataChunk("waiting", view.WaitingOf(t.Wait))
 }
@@ -100,7 +100,7 @@ func restartChunk(step int) chunk {
 	return dataChunk("restart", map[string]string{"stepId": view.StepID(int64(step))})
 }
 
-// personChunk returns the chunk that tells the status of an approval or of a question.
+// personChunk returns the chunk with the status of an approval or of a question.
 func personChunk(a store.Approval, status store.ApprovalStatus, reason string) chunk {
 	if a.Kind == store.KindQuestion {
 		return waitingChunk(a, status)
@@ -108,7 +108,7 @@ func personChunk(a store.Approval, status store.ApprovalStatus, reason string) c
 	return approvalChunk(a, status, reason)
 }
 
-// waitingChunk returns the chunk that tells the status of a question.
+// waitingChunk returns the chunk with the status of a question.
 func waitingChunk(a store.Approval, status store.ApprovalStatus) chunk {
 	question, choices := view.QuestionOf(a)
 	return dataChunk("waiting", struct {
@@ -121,7 +121,7 @@ func waitingChunk(a store.Approval, status store.ApprovalStatus) chunk {
 	}{store.WaitForPerson, a.ID, a.ToolCallID, question, choices, status})
 }
 
-// approvalChunk returns the chunk that tells the status of an approval.
+// approvalChunk returns the chunk with the status of an approval.
 func approvalChunk(a store.Approval, status store.ApprovalStatus, reason string) chunk {
 	return dataChunk("approval", struct {
 		ApprovalID string               `json:"approvalId"`
@@ -132,7 +132,7 @@ func approvalChunk(a store.Approval, status store.ApprovalStatus, reason string)
 	}{a.ID, a.ToolCallID, a.ToolName, status, view.ValidText(reason)})
 }
 
-// failureChunk returns the chunk that says why a turn failed.
+// failureChunk returns the chunk with the reason for a turn's failure.
 func failureChunk(f *store.Failure) chunk {
 	if f == nil || f.Message == "" {
 		return chunk{Type: "error", ErrorText: "the turn failed"}
@@ -140,10 +140,10 @@ func failureChunk(f *store.Failure) chunk {
 	return chunk{Type: "error", ErrorText: f.Message}
 }
 
-// finishReason returns the protocol's word for the end of a turn.
+// finishReason returns the protocol's finish reason for a turn that has ended.
 func finishReason(t store.Turn, steps []store.Step) string {
 	switch {
-	// The protocol has no word for a refusal. The nearest one is a content filter.
+	// The protocol has no reason for a refusal. The nearest one is the content filter.
 	case t.Status == store.Failed && t.Failure != nil && t.Failure.Code == model.CodeRefused:
 		return string(model.FinishContentFilter)
 	case t.Status == store.Failed:

@@ -8,14 +8,14 @@ import (
 
 // An Activity is the current activity of a task.
 type Activity struct {
-	Kind  store.PartType  // the kind of the part in progress; PartToolCall for a call; '' before the model answers
-	Tool  string          // of a call
-	Input json.RawMessage // of a call; it may be incomplete
+	Kind  store.PartType  // the kind of the part in progress; PartToolCall for a call; '' before the first output
+	Tool  string          // the name of the called tool
+	Input json.RawMessage // the arguments of the call; they may be incomplete
 	Step  int             // from 1
 }
 
-// Doing returns the activities of an organization's running tasks, by task id. There are as many
-// as turns that run at once.
+// Doing returns the activities of an organization's running tasks, by task id. The result is
+// small: it has one entry for each turn that runs now.
 func (h *Hub) Doing(organizationID string) map[string]Activity {
 	h.mu.Lock()
 	var lives []*Live
@@ -34,7 +34,7 @@ func (h *Hub) Doing(organizationID string) map[string]Activity {
 	return doing
 }
 
-// activity returns the activity of the turn of a snapshot.
+// activity returns the current activity of the snapshot's turn.
 func (s snapshot) activity() Activity {
 	a := Activity{Step: len(s.steps) + 1}
 	st := s.current

@@ -5,43 +5,43 @@ import (
 	"journeyman/store"
 )
 
-// A snapshot is the state of a turn at one moment. Snapshots share their slices, so
-// their elements are never changed.
+// A snapshot is the state of a turn at one moment. Snapshots share their slices, so the
+// elements of these slices must not be changed.
 type snapshot struct {
 	turn     store.Turn
 	steps    []store.Step  // the journal
 	current  *store.Step   // the step in progress; nil without one
-	children []store.Child // turns that its calls have started, in that order
+	children []store.Child // turns that its calls have started, in the order of their starts
 	attached []store.File
-	files    []store.File   // published ones; empty until the turn has ended
+	files    []store.File   // published files; empty until the turn has ended
 	sources  []store.Source // likewise
 	shared   *encodings     // nil unless this process executes the turn
 }
 
-// An encoder turns snapshots of turns into the events that follow its position. Clients
-// build the same messages wherever their streams broke and continued.
+// An encoder returns the events between its position and a snapshot of a turn. Clients build
+// the same messages, wherever their streams were interrupted.
 type encoder struct {
 	views  view.Builder
-	at     position // clients have all events up to here
-	wide   bool     // for a worker-wide stream: each chunk names its task and turn
-	replay bool     // the past of a worker-wide stream: the ids have the replay mark
-	words  bool     // texts come word by word
+	at     position // clients have received all events up to here
+	wide   bool     // for a worker-wide stream: each chunk contains the ids of its task and turn
+	replay bool     // for the replay of a worker-wide stream: the event ids end with replayMark
+	words  bool     // texts are sent word by word
 
-	// approvals says that the clients know the chunks of the AI SDK 6 for approvals. To
-	// version 5 a stream with such chunks is broken.
+	// approvals enables the approval chunks of AI SDK 6. Version 5 rejects a stream that
+	// contains such chunks.
 	approvals bool
 
-	// most bounds the bytes of one call of encode, which returns the remaining events in its next
-	// calls. A reader that has stopped holds no more. 0 is no limit.
+	// most limits the bytes of one call of encode, 0 for no limit. The next calls return the
+	// remaining events. So a client that has stopped reading holds little memory.
 	most int
 
-	snap  snapshot // the one being encoded
-	out   []Event  // its events so far
-	bytes int      // of out
+	snap  snapshot // the snapshot being encoded
+	out   []Event  // the events of snap so far
+	bytes int      // total length of out
 }
 
-// encode returns the events between the encoder's position and the snapshot, and moves
-// the position behind them.
+// encode returns the events between the encoder's position and the snapshot. It advances the
+// position to the end of these events.
 func (e *encoder) encode(s snapshot) []Event {
 	e.snap = s
 	e.encodeTurn()
@@ -64,11 +64,11 @@ func (e *encoder) encodeTurn() {
 			return // the turn has not begun
 		}
 	}
-	// Before the steps: what follows is the new attempt, and clients must drop the old one first.
+	// Before the steps: they are a new attempt, and clients must drop the old one first.
 	if e.outdated() {
 		e.restart()
 	}
-	// The step that clients are in is encoded again: putAt leaves out what they have.
+	// The step at the client's position is encoded again: putAt omits chunks that clients have.
 	for i := max(e.at.step, 0); i < int64(len(steps)) && !e.full(); i++ {
 		e.step(steps[i], false)
 	}
@@ -87,7 +87,7 @@ func (e *encoder) encodeTurn() {
 // done reports whether the whole turn has been encoded.
 func (e *encoder) done() bool { return e.at.step == endStep && e.at.slot == slotFinalDone }
 
-// outdated reports whether clients have seen an attempt at a step that is void.
+// outdated reports whether clients have received output of an attempt that is no longer valid.
 func (e *encoder) outdated() bool {
 	steps, current := e.snap.steps, e.snap.current
 	switch at := e.at; {
@@ -97,13 +97,14 @@ func (e *encoder) outdated() bool {
 		return at.attempt != steps[at.step].Attempt
 	case current != nil:
 		return at.step == current.Seq && at.attempt != current.Attempt
-	default: // the turn may have ended without the step
+	default: // for example, the turn has ended without the step
 		return e.snap.turn.Status.Ended() && at.attempt != 0
 	}
 }
 
-// restart withdraws the step that clients are in. Steps that continue one another are shown as
-// one step and withdrawn together. All of it then follows again.
+// restart withdraws the step at the client's position. It sets the position to the start of the
+// step, so that the whole step is encoded again. Steps that continue one another are displayed
+// as one step and withdrawn together.
 func (e *encoder) restart() {
 	steps := e.snap.steps
 	first := store.ContinuedFrom(steps, int(min(e.at.step, int64(len(steps)))))
@@ -115,7 +116,7 @@ func (e *encoder) restart() {
 	case e.snap.current != nil:
 		e.at.attempt = e.snap.current.Attempt
 	}
-	shown := 0 // steps before it, as clients count them
+	shown := 0 // how many steps before it clients have displayed
 	for i := range first {
 		if !store.Continues(steps, i) {
 			shown++
@@ -129,15 +130,16 @@ func (e *encoder) place(st store.Step, slot, offset int64) position {
 	return position{e.snap.turn.Num, st.Seq, st.Attempt, slot, offset}
 }
 
-// put adds a chunk that fills a slot of a step, unless clients have it.
+// put adds a chunk at a slot of a step, unless clients have received it.
 func (e *encoder) put(st store.Step, slot int64, c chunk) { e.putAt(e.place(st, slot, 0), c) }
 
-// putOutside adds a chunk that fills a slot before the first step or after the last one.
+// putOutside adds a chunk at a slot before the first step or after the last one. It omits a
+// chunk that clients have received.
 func (e *encoder) putOutside(step, slot int64, c chunk) {
 	e.putAt(position{turn: e.snap.turn.Num, step: step, slot: slot}, c)
 }
 
-// putAt adds a chunk that ends at p, unless clients have it.
+// putAt adds a chunk that ends at p, unless clients have received it.
 func (e *encoder) putAt(p position, c chunk) {
 	if p.compare(e.at) > 0 && !e.full() {
 		e.at = p
@@ -145,7 +147,7 @@ func (e *encoder) putAt(p position, c chunk) {
 	}
 }
 
-// emit adds a chunk that ends at the encoder's position.
+// emit adds a chunk whose id is the encoder's position.
 func (e *encoder) emit(c chunk) {
 	id := e.at.String()
 	if e.replay {
@@ -163,7 +165,7 @@ func (e *encoder) emit(c chunk) {
 func (e *encoder) prologue() {
 	turn := e.snap.turn
 	e.putOutside(startStep, slotUserMessage, dataChunk("user-message", e.views.UserMessage(turn, e.snap.attached)))
-	if turn.Ready { // otherwise an earlier turn determines the status of the task
+	if turn.Ready { // otherwise the status of the task depends on an earlier turn
 		e.putOutside(startStep, slotPending, statusChunk(store.Pending))
 	}
 	if turn.StartedAt == nil && !turn.Status.Ended() {
@@ -178,18 +180,19 @@ func (e *encoder) prologue() {
 	}
 }
 
-// waiting encodes that the turn waits for its model. The event is no part of the message.
-// It follows all output of the step in progress. When the turn goes on, another attempt at
-// the step replaces that output.
+// waiting adds the chunk that reports that the turn waits for its model. The chunk is no part
+// of the message and follows all output of the step in progress. When the turn continues,
+// another attempt at the step replaces that output.
 func (e *encoder) waiting(turn store.Turn) {
-	// Each claim counts its attempts from Claims<<8, so that later attempts differ from this one.
+	// The attempts of each claim start at Claims<<8, so that later attempts differ from this
+	// one.
 	p := position{turn: turn.Num, step: int64(len(e.snap.steps)), attempt: turn.Claims << 8,
 		slot: slotWaiting, offset: turn.Claims}
 	e.putAt(p, outageChunk(turn))
 }
 
-// finishCutStep ends the last step of a turn where only a further step, which never came,
-// would have ended it.
+// finishCutStep finishes the last step of a turn if its text was cut off. The next step, which
+// would have continued the text, was never made.
 func (e *encoder) finishCutStep() {
 	steps := e.snap.steps
 	n := len(steps)
@@ -206,7 +209,7 @@ func (e *encoder) finishCutStep() {
 // epilogue encodes the events after the last step.
 func (e *encoder) epilogue() {
 	turn := e.snap.turn
-	if len(e.snap.steps) == 0 { // clients expect that each message has a part
+	if len(e.snap.steps) == 0 { // clients expect at least one part in each message
 		e.putOutside(endStep, slotEmptyStep, chunk{Type: "start-step"})
 		e.putOutside(endStep, slotEmptyEnd, chunk{Type: "finish-step"})
 	}

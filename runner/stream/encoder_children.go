@@ -7,20 +7,20 @@ import (
 	"journeyman/store"
 )
 
-// children encodes the states of the turns that calls of a step have started: each has a
-// chunk for its start and one for its end. group holds the calls whose ends are encoded
-// from slot on.
+// children adds the states of the turns that calls of a step have started. Each turn has one
+// chunk for its start and one for its end. group holds the calls whose ends are encoded at slot
+// and the following slots.
 //
-// Turns end in any order and between the ends of calls. So the offset of each position
-// among those ends is a set: two bits for each turn say which of its chunks clients have.
-// Bits are only added, so positions only grow. children returns the set, which the ends
-// that follow have as their offset.
+// These turns end in any order, between the ends of calls. So the offset of a position among
+// those ends is a bit set. Two bits for each turn record which of its two chunks clients have
+// received. Bits are only added, so positions only grow. children returns the set: it is the
+// offset of the ends of calls that follow.
 func (e *encoder) children(st store.Step, group []store.ToolCall, slot int64) (reported int64) {
 	at := e.at
 	if at.step == st.Seq && at.slot >= slot-1 && at.slot <= slot+lastCall(group) {
 		reported = at.offset
 	} else {
-		at = e.place(st, slot-1, 0) // no call of the group has ended for the clients
+		at = e.place(st, slot-1, 0) // clients have not received the end of any call of the group
 	}
 	n := 0
 	for _, c := range e.snap.children {
@@ -29,7 +29,7 @@ func (e *encoder) children(st store.Step, group []store.ToolCall, slot int64) (r
 			continue
 		}
 		begun, ended := int64(1)<<(2*n), int64(2)<<(2*n)
-		// The store refuses more children of a step. This only guards the bits of the set.
+		// The store rejects more children per step. This check only protects the bit set.
 		if n++; n > store.MaxChildren {
 			break
 		}
@@ -48,7 +48,7 @@ func (e *encoder) children(st store.Step, group []store.ToolCall, slot int64) (r
 	return reported
 }
 
-// lastCall returns the number of the last of some calls, -1 without any.
+// lastCall returns the number of the last call in a list, -1 if the list is empty.
 func lastCall(group []store.ToolCall) int64 {
 	if len(group) == 0 {
 		return -1
@@ -56,17 +56,17 @@ func lastCall(group []store.ToolCall) int64 {
 	return group[len(group)-1].N
 }
 
-// maxChildText bounds the text of a child's answer in a stream, in characters.
+// maxChildText limits the text of a child's answer in a stream, in characters.
 const maxChildText = 500
 
-// childChunk returns the chunk that tells the status of a turn that a call has started.
+// childChunk returns the chunk with the status of a turn that a call has started.
 func childChunk(c store.Child, toolCallID string, status store.Status, text string) chunk {
 	return dataChunk("worker", struct {
 		ToolCallID string       `json:"toolCallId"`
 		TaskID     string       `json:"taskId"`
 		TurnID     string       `json:"turnId"`
 		WorkerID   string       `json:"workerId"`
-		Worker     string       `json:"worker"` // its title
+		Worker     string       `json:"worker"` // the title of the worker
 		Status     store.Status `json:"status"`
 		Text       string       `json:"text,omitempty"` // the beginning of its answer
 	}{toolCallID, c.TaskID, c.ID, c.WorkerID, c.WorkerTitle, status, text})

@@ -10,11 +10,10 @@ import (
 	"journeyman/store"
 )
 
-// step encodes a step as far as it has come. open says that its model call is still in
-// progress.
+// step encodes the known part of a step. open means that its model call is in progress.
 func (e *encoder) step(st store.Step, open bool) {
 	if open && len(st.Parts) == 0 {
-		return // a model call that fails before its first word leaves no step
+		return // a model call that fails before its first output leaves no step
 	}
 	if !store.Continues(e.snap.steps, int(st.Seq)) {
 		e.put(st, slotStartStep, chunk{Type: "start-step"})
@@ -25,8 +24,8 @@ func (e *encoder) step(st store.Step, open bool) {
 	}
 }
 
-// parts encodes the output of the model in a step. A text that the output limit cut off is one
-// text over several steps: the first of them begins it, and the last one ends it.
+// parts encodes the output of the model in a step. A text that reached the output limit
+// continues in the following steps. The first step begins the text, and the last one ends it.
 func (e *encoder) parts(st store.Step, open bool) {
 	cut, isCut := store.CutText(e.snap.steps, int(st.Seq)) // the text that this step continues
 	left, isLeft := store.OpenText(st, cut, isCut)         // the text that the next step continues
@@ -36,7 +35,7 @@ func (e *encoder) parts(st store.Step, open bool) {
 		switch {
 		case p.IsCall():
 			e.toolInput(st, i, p, growing)
-		case p.Text == "": // some providers send empty parts, which only carry their own data
+		case p.Text == "": // some providers send empty parts that only carry provider data
 		case p.Type == store.PartReasoning:
 			e.text(st, i, p.Text, textPart{kind: "reasoning", id: view.PartID(st.Seq, i), open: growing})
 		case p.Type == store.PartText:
@@ -54,12 +53,12 @@ func (e *encoder) parts(st store.Step, open bool) {
 	}
 }
 
-// endCutText ends a text that was cut off and that st is the last to leave open.
+// endCutText ends a text that was cut off. st is the last step that could have continued it.
 func (e *encoder) endCutText(st store.Step, cut store.PartPlace) {
 	e.put(st, slotEndCut, chunk{Type: "text-end", ID: view.PartID(cut.Step, cut.Part)})
 }
 
-// A textPart says how a text is shown.
+// A textPart describes how a text is sent.
 type textPart struct {
 	kind  string // text or reasoning
 	id    string
@@ -74,7 +73,7 @@ func (e *encoder) text(st store.Step, part int, text string, t textPart) {
 		e.putAt(start, chunk{Type: t.kind + "-start", ID: t.id})
 	}
 	p := start
-	// A client that returns continues in the middle of the text, wherever its last event ended.
+	// A returning client continues in the middle of the text, at the end of its last event.
 	for rest := text[e.bytesSent(start, len(text)):]; rest != "" && !e.full(); {
 		delta := e.nextDelta(rest)
 		rest = rest[len(delta):]
@@ -87,8 +86,8 @@ func (e *encoder) text(st store.Step, part int, text string, t textPart) {
 	}
 }
 
-// bytesSent returns how many of the n bytes of the part that begins at start clients
-// have received.
+// bytesSent returns how many of the n bytes of a part clients have received. The part begins at
+// start.
 func (e *encoder) bytesSent(start position, n int) int {
 	switch {
 	case e.at.step == start.step && e.at.slot == start.slot:
@@ -99,13 +98,13 @@ func (e *encoder) bytesSent(start position, n int) int {
 	return 0
 }
 
-// maxWordwise is the limit of a text that is sent word by word, in bytes. A longer text
-// means that the client is catching up.
+// maxWordwise is the maximum length of a text that is sent word by word, in bytes. A longer
+// text shows that the client is catching up.
 const maxWordwise = 4 << 10
 
-// nextDelta returns the beginning of a text that the next delta holds. The client that
-// sent an instruction gets it word by word, so that it receives the same events however
-// fast it reads.
+// nextDelta returns the beginning of a text, to be sent as one delta. The client that sent an
+// instruction gets single words. So the events that it receives do not depend on how fast it
+// reads.
 func (e *encoder) nextDelta(text string) string {
 	if !e.words || len(text) > maxWordwise {
 		return text
@@ -121,18 +120,18 @@ func (e *encoder) nextDelta(text string) string {
 	return text[:word+gap]
 }
 
-// toolInput encodes the arguments of a tool call. Arguments that no tool can run with are
-// an error at once. growing says that more of them will come.
+// toolInput encodes the arguments of a tool call. Malformed arguments are reported as an input
+// error at once. growing means that the arguments are still incomplete.
 func (e *encoder) toolInput(st store.Step, part int, p store.Part, growing bool) {
 	at := e.place(st, slotParts+int64(part), 1)
 	end := at
 	end.offset = endOffset
 	if end.compare(e.at) <= 0 {
-		return // checked first: the text of long arguments is costly
+		return // checked first: building the text of long arguments is expensive
 	}
 	e.putAt(at, chunk{Type: "tool-input-start", ToolCallID: p.CallID, ToolName: p.ToolName, Dynamic: true})
 	text := string(p.Input)
-	// Complete arguments that no tool can run with are stored as a JSON string. Clients get its text.
+	// Complete but malformed arguments are stored as a JSON string. Clients get its text.
 	if !growing {
 		text = view.InputText(p.Input)
 	}
@@ -150,11 +149,11 @@ func (e *encoder) toolInput(st store.Step, part int, p store.Part, growing bool)
 	e.putAt(end, c)
 }
 
-// callEnds encodes the ends of a step's tool calls, and reports whether all have ended.
-// Calls that people decide on come after all others. The order is then that of the loop,
-// whenever people decide.
+// callEnds encodes the ends of a step's tool calls, and reports whether all have ended. Calls
+// that need a decision by a person come after all others. So the order is the same as in the
+// loop, whenever people decide.
 func (e *encoder) callEnds(st store.Step) bool {
-	// A position is passed only once, so this order must not depend on when people decide.
+	// The position never goes back, so this order must not depend on the time of the decisions.
 	e.approvalRequests(st)
 	if !e.endsOf(st, slotCalls, false) {
 		return false
@@ -163,10 +162,11 @@ func (e *encoder) callEnds(st store.Step) bool {
 	return e.endsOf(st, slotDecided, true)
 }
 
-// endsOf encodes the ends of the tool calls that people were asked about, or of all
-// others, in the order in which they ended. It reports whether all have ended.
+// endsOf encodes the ends of the tool calls that needed a decision by a person, or of all
+// others. They are encoded in the order in which they ended. endsOf reports whether all have
+// ended.
 func (e *encoder) endsOf(st store.Step, slot int64, asked bool) bool {
-	// Once the turn has gone past the step, a call without a result never ran.
+	// Once the turn has passed the step, a call without a result never ran.
 	over := e.snap.turn.Status.Ended() || st.Seq < int64(len(e.snap.steps))-1 || e.snap.current != nil
 	group := slices.DeleteFunc(st.ToolCalls(), func(c store.ToolCall) bool {
 		_, asks := st.Approval(c.N)
@@ -186,9 +186,9 @@ func (e *encoder) endsOf(st store.Step, slot int64, asked bool) bool {
 		case errorText != "":
 			c.Type, c.ErrorText = "tool-output-error", errorText
 		}
-		// The slots are in the order of the ends, since a position is passed only once.
+		// The slots are in the order of the ends, since the position never goes back.
 		if at := e.place(st, slot+group[i].N, reported); at.compare(e.at) > 0 && view.InputError(call.Input) == "" {
-			e.putAt(at, c) // after an input error, the call has ended already
+			e.putAt(at, c) // a call with an input error has already ended
 		}
 	}
 	return true
@@ -199,7 +199,7 @@ func (e *encoder) endsOf(st store.Step, slot int64, asked bool) bool {
 func inOrderOfEnds(st store.Step, calls []store.ToolCall) []store.ToolCall {
 	rank := make(map[int64]int, len(st.Calls))
 	for i, c := range st.Calls {
-		rank[c.Seq] = i - len(st.Calls) // below 0, the rank of a call that has not ended
+		rank[c.Seq] = i - len(st.Calls) // negative: before the rank of calls that have not ended, which is 0
 	}
 	return slices.SortedStableFunc(slices.Values(calls), func(a, b store.ToolCall) int {
 		return cmp.Compare(rank[a.N], rank[b.N])
@@ -220,7 +220,7 @@ func (e *encoder) approvalRequests(st store.Step) {
 // decisions encodes the decisions on the tool calls of a step, in their order.
 func (e *encoder) decisions(st store.Step) {
 	decided := slices.DeleteFunc(slices.Clone(st.Approvals), func(a store.Approval) bool { return !a.Decided() })
-	// Positions only grow, so decisions come in the order of their numbers.
+	// The position never goes back, so decisions are ordered by their numbers.
 	slices.SortFunc(decided, func(a, b store.Approval) int { return int(a.Decision - b.Decision) })
 	for _, a := range decided {
 		e.put(st, slotDecisions+a.Decision, personChunk(a, a.Status, a.Reason))

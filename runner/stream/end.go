@@ -6,15 +6,15 @@ import (
 	"journeyman/store"
 )
 
-// An End is the end of a turn, for which its caller waits.
+// An End waits for the end of a turn.
 type End struct{ w *watcher }
 
 // Committed returns a channel that closes when the end of the turn is committed.
 func (e End) Committed() <-chan struct{} { return e.w.changed }
 
 // Conversation returns the turn's task as the store would return it at the end of the turn. It
-// returns nil if memory does not hold all of that, and before Committed is closed. Callers share
-// the conversation: they must not change it.
+// returns nil if memory does not hold the complete task, and before the Committed channel
+// closes. Callers share the conversation: they must not change it.
 func (e End) Conversation() *store.Conversation {
 	select {
 	case <-e.w.changed:
@@ -24,14 +24,14 @@ func (e End) Conversation() *store.Conversation {
 	}
 }
 
-// maxHanded is the limit of the texts in a conversation that clients get from memory, in
-// bytes. Clients that read slowly hold it for as long as they read.
+// maxHanded is the maximum length of the texts in a conversation that clients get from memory,
+// in bytes. The limit exists because clients that read slowly keep the conversation in memory.
 const maxHanded = 256 << 10
 
-// conversation returns the conversation of a turn that has ended. It returns nil unless memory
-// holds all of that as the store would return it. So the turn is the first of its task, it ran
-// at once and in one piece, and its model called no tool: calls have files, sources, approvals
-// and children.
+// conversation returns the conversation of a turn that has ended. It returns nil if memory does
+// not hold all data that the store would return. So the turn must be the first of its task and
+// must have run without interruption. Its model must have called no tool: calls can have files,
+// sources, approvals and children, which only the store holds.
 func (l *Live) conversation(t store.Turn, last *store.Step) *store.Conversation {
 	l.mu.Lock()
 	defer l.mu.Unlock()

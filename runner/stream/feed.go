@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// ring returns the ring of a worker, nil where it has none.
+// ring returns the ring of a worker, or nil if the worker has no ring.
 func (h *Hub) ring(workerID string) *ring {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.rings[workerID]
 }
 
-// joinRing returns the ring of a worker for a watcher, who leaves it later. A new ring begins at
-// the current positions of the running turns.
+// joinRing returns the ring of a worker for a new watcher, who must call leaveRing. A new ring
+// begins at the current positions of the running turns.
 func (h *Hub) joinRing(workerID string) *ring {
-	h.mu.Lock() // until the watcher is counted: Prune must not drop the ring before
+	h.mu.Lock() // held until the watcher is counted: Prune must not drop the ring before
 	defer h.mu.Unlock()
 	rg := h.rings[workerID]
 	if rg == nil {
@@ -23,15 +23,15 @@ func (h *Hub) joinRing(workerID string) *ring {
 		rg.mu.Lock()
 		defer rg.mu.Unlock()
 		h.rings[workerID] = rg
-		// A turn that is not loaded yet finds the ring when it is.
+		// A turn that is not loaded yet joins the ring when it is loaded.
 		for _, l := range h.live {
 			if l.workerID != workerID {
 				continue
 			}
-			// One that has ended is here until it is closed, and has no more events.
+			// A turn that has ended stays in live until it is closed. It has no more events.
 			if s, ok := l.look(); ok && !s.turn.Status.Ended() {
 				e := encoder{views: h.views}
-				e.encode(s) // moves e.at to the end of the snapshot; the events are in the past
+				e.encode(s) // moves e.at to the end of the snapshot; the past events are not used
 				rg.turns[s.turn.Num] = &ringTurn{at: e.at, live: l}
 			}
 		}
@@ -47,7 +47,7 @@ func (h *Hub) leaveRing(rg *ring) {
 	rg.left = h.now()
 }
 
-// Prune drops the rings that nobody watches any more, and the events that are too old.
+// Prune drops expired rings that nobody watches, and expired events.
 func (h *Hub) Prune() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,8 +62,8 @@ func (h *Hub) Prune() {
 	}
 }
 
-// feed adds the new events in a snapshot of a turn. The caller holds the mu of the ring, which
-// puts the events of all turns into one order.
+// feed adds the new events of a turn to the ring. The caller holds the ring's mu, so that the
+// events of all turns have one order.
 func (h *Hub) feed(rg *ring, rt *ringTurn, s snapshot) {
 	e := encoder{views: h.views, at: rt.at, wide: true}
 	events := e.encode(s)
@@ -71,7 +71,8 @@ func (h *Hub) feed(rg *ring, rt *ringTurn, s snapshot) {
 	rg.add(events, h.now())
 }
 
-// inRing calls do with the ring of a worker, and its mu held, unless the worker has none.
+// inRing calls do with the ring of a worker while it holds the ring's mu. Without a ring,
+// inRing does nothing.
 func (h *Hub) inRing(workerID string, do func(rg *ring)) {
 	if rg := h.ring(workerID); rg != nil {
 		rg.mu.Lock()
@@ -80,7 +81,7 @@ func (h *Hub) inRing(workerID string, do func(rg *ring)) {
 	}
 }
 
-// feedLive adds the new events of a turn that is executed here.
+// feedLive adds the new events of a turn that this process executes.
 func (h *Hub) feedLive(l *Live) {
 	h.inRing(l.workerID, func(rg *ring) {
 		// The snapshot is taken with the ring locked, so that the ring never goes backwards.
@@ -92,8 +93,8 @@ func (h *Hub) feedLive(l *Live) {
 	})
 }
 
-// feedSuspended adds the new events of a suspended turn. Its execution may have been resumed
-// meanwhile, and then feeds the ring itself.
+// feedSuspended adds the new events of a suspended turn. If the turn is executed again
+// meanwhile, it does nothing: the new execution adds the events itself.
 func (h *Hub) feedSuspended(s snapshot) {
 	h.inRing(s.turn.WorkerID, func(rg *ring) {
 		if s.turn.Status.Ended() || rg.endedBefore(s.turn) {
@@ -106,7 +107,7 @@ func (h *Hub) feedSuspended(s snapshot) {
 	})
 }
 
-// feedEnded adds the end of a turn that nobody executed.
+// feedEnded adds the end of a turn that ended while nobody executed it.
 func (h *Hub) feedEnded(s snapshot) {
 	h.inRing(s.turn.WorkerID, func(rg *ring) {
 		if !rg.endedBefore(s.turn) {
@@ -116,14 +117,14 @@ func (h *Hub) feedEnded(s snapshot) {
 	})
 }
 
-// release ends the entry of a turn that is no longer executed. The entry of a suspended
-// turn stays: the turn will continue from where the ring has it.
+// release removes the entry of a turn that is no longer executed. The entry of a suspended turn
+// stays, because the turn will continue from the ring's position.
 func (h *Hub) release(l *Live) {
 	h.inRing(l.workerID, func(rg *ring) {
 		s, _ := l.look()
 		rt := rg.turns[s.turn.Num]
 		switch {
-		case rt == nil || rt.live != l: // the turn is executed again already
+		case rt == nil || rt.live != l: // the turn is already executed again
 		case l.suspended:
 			rt.live, rt.snap = nil, s
 		default:
@@ -132,7 +133,7 @@ func (h *Hub) release(l *Live) {
 	})
 }
 
-// unfinished returns the unfinished turns as the ring has them now, oldest first, and the
+// unfinished returns the unfinished turns at the positions of the ring, oldest first, and the
 // number of the next event.
 func (h *Hub) unfinished(rg *ring) (snaps []snapshot, next int64) {
 	rg.mu.Lock()
@@ -142,7 +143,7 @@ func (h *Hub) unfinished(rg *ring) (snaps []snapshot, next int64) {
 		if rt.live != nil {
 			s, _ = rt.live.look()
 		}
-		h.feed(rg, rt, s) // so that the next event begins where the snapshot ends
+		h.feed(rg, rt, s) // so that the next event continues exactly where the snapshot ends
 		snaps = append(snaps, s)
 	}
 	slices.SortFunc(snaps, func(a, b snapshot) int { return cmp.Compare(a.turn.Num, b.turn.Num) })

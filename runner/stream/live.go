@@ -9,8 +9,8 @@ import (
 	"journeyman/store"
 )
 
-// A Live is a turn that this process executes. The loop calls its methods, from one
-// goroutine, as things happen. It holds the step in progress, which nobody else has.
+// A Live is a turn that this process executes. The loop calls its methods from one goroutine,
+// when the events happen. Only the Live holds the step in progress.
 type Live struct {
 	hub      *Hub
 	turnID   string
@@ -19,11 +19,11 @@ type Live struct {
 
 	organizationID string
 
-	suspended bool // only the loop's goroutine reads and writes it
+	suspended bool // accessed only by the loop's goroutine
 
 	mu     sync.Mutex // guards the fields below
 	known  snapshot
-	parts  []*partBuilder // of the step in progress
+	parts  []*partBuilder // builders for the parts of the step in progress
 	loaded bool           // known is complete
 }
 
@@ -38,22 +38,22 @@ func (h *Hub) Begin(t store.Turn) *Live {
 	return l
 }
 
-// Close ends the execution of the turn. From now on its watchers look in the store.
+// Close ends the execution of the turn. From now on its watchers read the store.
 func (l *Live) Close() {
 	h := l.hub
 	h.mu.Lock()
-	if h.live[l.turnID] == l { // otherwise the turn was suspended, and is executed again
+	if h.live[l.turnID] == l { // otherwise the turn was suspended, and another Live already executes it
 		delete(h.live, l.turnID)
 	}
 	h.mu.Unlock()
 	h.release(l)
-	h.changed.fire(l.turnID) // watchers that looked here look again
+	h.changed.fire(l.turnID) // watchers of this Live must look again, in the store
 }
 
-// update changes the snapshot and tells all watchers.
+// update changes the snapshot and notifies all watchers.
 func (l *Live) update(change func()) {
 	l.set(change)
-	// After the unlock: feedLive takes the mu of the ring, which comes before that of l.
+	// After the unlock: feedLive locks the ring, which must be locked before l.
 	l.hub.changed.fire(l.turnID)
 	l.hub.feedLive(l)
 }
@@ -78,8 +78,7 @@ func (l *Live) BeginStep(st store.Step) {
 	l.update(func() { l.known.current, l.parts = &st, nil })
 }
 
-// maxParts is the limit of parts of one step that are shown while the model produces
-// them.
+// maxParts limits the parts of one step that are displayed while the model produces them.
 const maxParts = 10_000
 
 // Delta adds new output of the model to the step in progress.
@@ -91,12 +90,12 @@ func (l *Live) Delta(d model.Delta) {
 
 func (l *Live) addDelta(d model.Delta) {
 	st := *l.known.current
-	st.Parts = slices.Clone(st.Parts) // snapshots hold the old ones
+	st.Parts = slices.Clone(st.Parts) // older snapshots share the old slice
 	begin := func(p store.Part) {
 		l.endPart(&st)
 		st.Parts, l.parts = append(st.Parts, p), append(l.parts, &partBuilder{})
 	}
-	for len(st.Parts) < d.Part { // the model skipped a part: an empty one is not shown
+	for len(st.Parts) < d.Part { // the model skipped a part number: add an empty part, which is not displayed
 		begin(store.Part{Type: store.PartReasoning})
 	}
 	if len(st.Parts) == d.Part {
@@ -113,17 +112,17 @@ func (l *Live) endPart(st *store.Step) {
 	}
 }
 
-// Matches reports whether clients that have seen the deltas of the step in progress can continue
-// with these parts. Otherwise the step needs another attempt number, which withdraws the output
-// that they have seen.
+// Matches reports whether parts continue the output that clients have received for the step in
+// progress. Otherwise the step needs another attempt number, which withdraws that output.
 func (l *Live) Matches(parts []store.Part) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Without a step in progress nobody has seen deltas of it.
+	// Without a step in progress, no client has received deltas of it.
 	return l.known.current == nil || extends(l.known.current.Parts, parts)
 }
 
-// Partial returns the step in progress as it would be stored. ok is false without one.
+// Partial returns the step in progress in the form in which it is stored. ok is false without a
+// step in progress.
 func (l *Live) Partial() (st store.Step, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,12 +131,12 @@ func (l *Live) Partial() (st store.Step, ok bool) {
 	}
 	st = *l.known.current
 	st.Parts = slices.Clone(st.Parts)
-	// This also changes the builder of the part, so no delta may follow for it.
+	// This also ends the part's builder, so no further delta may be added to the part.
 	l.endPart(&st)
 	return st, true
 }
 
-// Journaled moves a step from in progress to the journal, which has it now.
+// Journaled moves the step in progress to the committed steps.
 func (l *Live) Journaled(st store.Step) { l.update(func() { l.addStep(st) }) }
 
 func (l *Live) addStep(st store.Step) {
@@ -151,11 +150,11 @@ func (l *Live) CallEnded(c store.Call) {
 	l.changeLast(func(st *store.Step) { st.Calls = append(slices.Clip(st.Calls), c) })
 }
 
-// childrenChanged replaces the children: the turns that the turn has started. The loop does
-// not call it. The goroutine that starts or ends a child does.
+// childrenChanged replaces the list of child turns. It is called by the goroutine that starts
+// or ends a child, not by the loop.
 func (l *Live) childrenChanged(children []store.Child) {
 	l.update(func() {
-		// Two readers may come in the wrong order: the later position stays.
+		// Two callers may arrive in the wrong order: keep the state of a child that has ended.
 		for i, old := range l.known.children {
 			if i < len(children) && old.Status.Ended() {
 				children[i] = old
@@ -172,7 +171,7 @@ func (l *Live) Decided(approvals []store.Approval) {
 	l.changeLast(func(st *store.Step) { st.Approvals = approvals })
 }
 
-// changeLast changes the last step of the journal, in a copy: snapshots share the other steps.
+// changeLast changes a copy of the last committed step. Snapshots share the other steps.
 func (l *Live) changeLast(change func(*store.Step)) {
 	l.update(func() {
 		l.known.steps = slices.Clone(l.known.steps)
@@ -180,28 +179,30 @@ func (l *Live) changeLast(change func(*store.Step)) {
 	})
 }
 
-// Suspended marks the turn as one that waits for people. Nobody executes it until they
-// have decided on its tool calls.
+// Suspended marks the turn as waiting for people. Nobody executes the turn until they have
+// decided on its tool calls.
 func (l *Live) Suspended() { l.suspended = true }
 
-// Waiting marks the turn as one that waits for its model, and sends the reason to all watchers.
-// The model's output of the step in progress is withdrawn.
+// Waiting marks the turn as waiting for its model, and sends the reason to all watchers. It
+// withdraws the output of the step in progress.
 func (l *Live) Waiting(w store.Wait) {
 	l.suspended = true
 	l.update(func() { l.known.turn.Wait, l.known.current, l.parts = &w, nil, nil })
 }
 
-// Ended notifies all watchers that the end of the turn is committed. last is the step that
-// was committed with it, nil without one. published says that the turn may have published
+// Ended notifies all watchers that the end of the turn is committed. last is the step that was
+// committed with it, nil without one. published reports whether the turn may have published
 // files or used sources.
 func (l *Live) Ended(ctx context.Context, t store.Turn, last *store.Step, published bool) error {
-	// Last: a client that has its result and opens a stream then must not see the end of this turn.
+	// Deferred: a client that gets the result and then opens a stream must not see the turn end
+	// again.
 	defer l.hub.ended.fireWith(t.ID, l.conversation(t, last))
 	if last != nil {
 		l.set(func() { l.addStep(*last) })
 	}
 	end := snapshot{turn: t}
-	// The files come before the end of the stream, so they are read before it is announced.
+	// The stream contains the files before its end, so they are read before the end is
+	// announced.
 	if published {
 		if err := l.hub.readFiles(ctx, &end); err != nil {
 			return err

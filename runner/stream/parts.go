@@ -12,8 +12,8 @@ import (
 	"journeyman/store"
 )
 
-// Parts returns the parts of a model's response in the form in which step seq stores them. The
-// events that a client has already received for them stay valid.
+// Parts returns the parts of a model's response in the form in which step seq stores them.
+// Their ids and order match the events that clients have already received.
 func Parts(seq int64, resp model.Response) []store.Part {
 	st := store.Step{Seq: seq}
 	for i, p := range resp.Parts {
@@ -23,15 +23,15 @@ func Parts(seq int64, resp model.Response) []store.Part {
 			part.Input = view.CleanInput(p.Input)
 		}
 		if part.IsCall() && len(p.Input) == 0 && resp.Finish == model.FinishLength && i == len(resp.Parts)-1 {
-			part.Input = json.RawMessage(`""`) // the call was cut off before its arguments began
+			part.Input = json.RawMessage(`""`) // the call was cut off before its arguments
 		}
 		st.Parts = append(st.Parts, part)
 	}
 	return st.Parts
 }
 
-// newPart begins a part of a step, after the parts that the step has. It replaces what a
-// client of a stream cannot take: a call without a name, or with the id of another call.
+// newPart returns the next part of a step. It corrects values that stream clients reject: a
+// call without a name, or with the id of another call.
 func newPart(st store.Step, p model.Part) store.Part {
 	part := store.Part{Type: store.PartType(p.Type)}
 	if !part.IsCall() {
@@ -46,12 +46,12 @@ func newPart(st store.Step, p model.Part) store.Part {
 	return part
 }
 
-// A partBuilder builds a part from deltas. It only ever appends to the part, so that
-// snapshots may share what the part holds.
+// A partBuilder builds a part from deltas. It only appends to the part, so that snapshots may
+// share the part's data.
 type partBuilder struct {
-	rest string          // the first bytes of a character that a delta has cut
-	text strings.Builder // all before it, as valid UTF-8
-	json view.Compactor  // of the arguments of a tool call
+	rest string          // the first bytes of a character that is split between two deltas
+	text strings.Builder // all text before rest, as valid UTF-8
+	json view.Compactor  // compacts the arguments of a tool call
 }
 
 // add appends the next delta to p.
@@ -72,7 +72,7 @@ func (b *partBuilder) append(p *store.Part, text string) {
 	p.Text = b.text.String()
 }
 
-// end completes p. It then has the form in which it is stored.
+// end completes p, which then has the form in which it is stored.
 func (b *partBuilder) end(p *store.Part) {
 	b.append(p, b.rest)
 	b.rest = ""
@@ -81,9 +81,9 @@ func (b *partBuilder) end(p *store.Part) {
 	}
 }
 
-// wholeRunes returns the length of s without a character that s cuts at its end.
+// wholeRunes returns the length of s without an incomplete character at its end.
 func wholeRunes(s string) int {
-	// A cut character has at most UTFMax-1 of its bytes here.
+	// An incomplete character has at most UTFMax-1 bytes.
 	for i := max(len(s)-utf8.UTFMax+1, 0); i < len(s); i++ {
 		if utf8.RuneStart(s[i]) && !utf8.FullRuneInString(s[i:]) {
 			return i
@@ -92,15 +92,15 @@ func wholeRunes(s string) int {
 	return len(s)
 }
 
-// extends reports whether the parts of a finished call begin with what clients have seen
-// of them, so that each client can continue from its position.
+// extends reports whether the final parts begin with the parts that clients have received. Then
+// each client can continue from its position.
 func extends(seen, final []store.Part) bool {
 	if len(seen) > len(final) {
 		return false
 	}
 	for i, p := range seen {
 		q := final[i]
-		neverShown := p.Text == "" && q.Text == "" && !p.IsCall() && !q.IsCall() // so its type is unknown to clients
+		neverShown := p.Text == "" && q.Text == "" && !p.IsCall() && !q.IsCall() // clients lack its type
 		if p.Type != q.Type && !neverShown || p.CallID != q.CallID || p.ToolName != q.ToolName {
 			return false
 		}

@@ -14,7 +14,8 @@ import (
 	"journeyman/store"
 )
 
-// Arguments are shown as the same text whether they came whole or in pieces cut anywhere.
+// FuzzArguments checks that clients get the same text of arguments, however these are split
+// into deltas.
 func FuzzArguments(f *testing.F) {
 	for _, s := range []string{`{}`, "", " ", "\u2028", `{"a" : "< \" > & \\ \u2028"}`, `{bad <`, "{\"a\":\"\xff\"}", `"{}"`, "\xe2\x82", `{"a":" b "}`} {
 		f.Add([]byte(s), 3)
@@ -41,7 +42,8 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// A text is mended the same whether it came whole or in pieces.
+// FuzzText checks that invalid UTF-8 is corrected in the same way, however the text is split
+// into deltas.
 func FuzzText(f *testing.F) {
 	f.Add([]byte("a\xe2\x82\xacb\xff\xf0\x9f\x98"), 1)
 	f.Fuzz(func(t *testing.T, raw []byte, size int) {
@@ -94,8 +96,7 @@ func TestExtends(t *testing.T) {
 	}
 }
 
-// Ids and names that readers of a stream cannot take are replaced, the same in the
-// making and at the end.
+// TestNewPart checks that call ids and names that stream clients reject are replaced.
 func TestNewPart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -8,12 +8,12 @@ import (
 )
 
 // A position is a place in the stream of a turn, and the id of the event that ends there. It
-// counts the output of the turn, not events. A client that returns with an id gets what follows
-// it, however the same text was cut into events the first time.
+// counts output of the turn, not events. So a client continues exactly after an id, even if the
+// same text was split into other events before.
 type position struct {
-	turn    int64 // num of the turn; 0 before any
+	turn    int64 // num of the turn; 0 at the very beginning
 	step    int64 // startStep before the first step, endStep after the last
-	attempt int64 // which attempt at the step
+	attempt int64 // number of the attempt at the step
 	slot    int64 // see the slot constants
 	offset  int64 // in a part: 1 after its start, 1+n after n bytes, endOffset after its end
 }
@@ -32,11 +32,13 @@ const (
 	slotRunning
 )
 
-// The slots of a step. Part i is at slotParts+i. The ends of its tool calls, in the order in
-// which the calls end, are at slotCalls+j for the number j of each call. The ends of those that
-// people are asked about are at slotDecided+j. Request j is at slotRequests+j, and decision k is
-// at slotDecisions+k. At slotEndCut ends a text that an earlier step left open and that this step
-// does not continue. At slotWaiting the turn is suspended until its model answers.
+// The slots of a step:
+//   - Part i is at slotParts+i.
+//   - The end of tool call j is at slotCalls+j, in the order in which the calls end.
+//   - The end of a call j that needs a decision is at slotDecided+j.
+//   - Request j is at slotRequests+j, and decision k is at slotDecisions+k.
+//   - slotEndCut ends a text that an earlier step left open and that this step does not continue.
+//   - At slotWaiting, the turn is suspended until its model answers.
 const (
 	slotStartStep  = 1
 	slotParts      = 2
@@ -49,8 +51,8 @@ const (
 	slotWaiting    = 1 << 31
 )
 
-// The slots after the last step. A turn without steps has an empty step there. Source i
-// is at slotSources+i, file j at slotFiles+j.
+// The slots after the last step. slotEmptyStep and slotEmptyEnd are an empty step, for a turn
+// without steps. Source i is at slotSources+i, and file j is at slotFiles+j.
 const (
 	slotEmptyStep = 1
 	slotEmptyEnd  = 2
@@ -63,7 +65,8 @@ const (
 	slotFinalDone = slotUsage + 4
 )
 
-// compare orders two positions. It ignores the attempts: those of one step have no order.
+// compare orders two positions. It ignores the attempts: the attempts at one step have no
+// order.
 func (p position) compare(q position) int {
 	return cmp.Or(cmp.Compare(p.turn, q.turn), cmp.Compare(p.step, q.step),
 		cmp.Compare(p.slot, q.slot), cmp.Compare(p.offset, q.offset))
@@ -81,8 +84,8 @@ func (p position) String() string {
 	return string(b)
 }
 
-// replayMark ends the ids of replayed events of a worker-wide stream. Such an id says how
-// far its client is in one turn, and nothing about the other turns. No position ends so.
+// replayMark ends the ids of replayed events in a worker-wide stream. Such an id is a position
+// in one turn only and does not cover the other turns. No string of a position ends with it.
 const replayMark = "~"
 
 // parsePosition returns the position of an id, with or without the replay mark. ok is
@@ -93,14 +96,14 @@ func parsePosition(id string) (p position, ok bool) {
 		return p, false
 	}
 	for i, dst := range []*int64{&p.turn, &p.step, &p.attempt, &p.slot, &p.offset} {
-		// Other spellings of a number, such as 0a for a, are refused: String never writes them.
+		// Reject other spellings of a number, such as 0a for a: String never writes them.
 		n, err := strconv.ParseInt(fields[i], 36, 64)
 		if err != nil || strconv.FormatInt(n, 36) != fields[i] {
 			return position{}, false
 		}
 		*dst = n
 	}
-	begun := p.slot > 0 || p.step >= 0 // slot 0 of a step is the place of its data-restart
+	begun := p.slot > 0 || p.step >= 0 // slot 0 of a step is the position of its data-restart
 	return p, p.turn > 0 && p.step >= startStep && p.step <= endStep &&
 		p.attempt >= 0 && p.slot >= 0 && p.offset >= 0 && begun
 }

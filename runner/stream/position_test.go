@@ -10,8 +10,8 @@ import (
 	"journeyman/store"
 )
 
-// Every id leads back to its position, whatever figures it ends with, and so does
-// the same id in a replay.
+// TestPositionsAreReadBack checks that each id, with or without the replay mark, is parsed to
+// its position.
 func TestPositionsAreReadBack(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -37,7 +37,7 @@ func FuzzPosition(f *testing.F) {
 		if !ok && p != (position{}) && p.String() != strings.TrimSuffix(id, replayMark) {
 			t.Fatalf("%q is half read as %+v", id, p)
 		}
-		// Wherever a hostile id places a reader, it reads on and comes to an end.
+		// Wherever a hostile id sets the position, the encoder must reach the end of the turn.
 		e := encoder{at: p}
 		turn := store.Turn{Num: max(p.turn, 1), ID: "trn_1", Status: store.Completed, StartedAt: &time.Time{}}
 		steps := []store.Step{{Attempt: 257, Parts: []store.Part{{Type: store.PartText, Text: "ä"},

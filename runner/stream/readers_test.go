@@ -10,7 +10,7 @@ import (
 	"journeyman/store"
 )
 
-// TestAlarm wakes each of many watchers once, and none that has left.
+// TestAlarm checks that the alarm wakes each of many watchers once, and none that has left.
 func TestAlarm(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -57,7 +57,7 @@ func longTurn(steps int) snapshot {
 	return s
 }
 
-// TestEncodedOnce has many readers follow a turn: each event is encoded once for all of them.
+// TestEncodedOnce checks that each event is encoded once for all readers of a turn.
 func TestEncodedOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -66,7 +66,7 @@ func TestEncodedOnce(t *testing.T) {
 	for i := range 100 {
 		e := &encoder{}
 		var events []Event
-		for n := 1; n <= 3; n++ { // the turn goes on, and readers look at different moments
+		for n := 1; n <= 3; n++ { // the turn continues, and the readers see different snapshots
 			s := longTurn(n)
 			if n < 3 {
 				s.turn.Status = store.Running
@@ -86,7 +86,7 @@ func TestEncodedOnce(t *testing.T) {
 	is.True(shared.encode(other, longTurn(3))[0].wire != first[0].wire) // another form of the stream is another event
 }
 
-// TestEncodingsAreBounded follows a turn far beyond what is kept for other readers.
+// TestEncodingsAreBounded encodes a turn that is far longer than the cache for other readers.
 func TestEncodingsAreBounded(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -102,7 +102,7 @@ func TestEncodingsAreBounded(t *testing.T) {
 	is.Equal(shared.encode(&encoder{}, longTurn(3*keptEncodings))[0].ID, late[0].ID) // a late reader encodes for itself
 }
 
-// TestEncodedInPieces encodes a turn in pieces of every size: nothing is lost or doubled.
+// TestEncodedInPieces encodes a turn with every value of most: no event may be lost or doubled.
 func TestEncodedInPieces(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -132,7 +132,7 @@ func TestEncodedInPieces(t *testing.T) {
 	}
 }
 
-// TestWireOnce has readers share the form of an event on the wire.
+// TestWireOnce checks that readers of an event share its encoded form.
 func TestWireOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

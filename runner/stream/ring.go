@@ -7,25 +7,25 @@ import (
 	"journeyman/store"
 )
 
-// The limits within which a worker-wide stream resumes exactly.
+// Limits within which a worker-wide stream resumes exactly.
 const (
 	RingAge   = 5 * time.Minute
 	RingBytes = 4 << 20
 )
 
-// A ring holds the recent events of a worker, in the one order that all its watchers see.
-// A worker has a ring while somebody watches the worker, and RingAge longer.
+// A ring holds the recent events of a worker, in one order for all watchers. A worker has a
+// ring while somebody watches the worker, and for RingAge afterwards.
 type ring struct {
 	watchers int       // guarded by the mu of the hub
-	left     time.Time // when the last watcher left; likewise
+	left     time.Time // when the last watcher left; guarded by the mu of the hub
 
 	mu      sync.RWMutex
 	turns   map[int64]*ringTurn // the unfinished turns, by num
 	events  []ringEvent
 	first   int64            // number of events[0]
 	index   map[string]int64 // number of an event by its id
-	bytes   int              // of all events
-	changed signal           // of the next event
+	bytes   int              // total length of all events
+	changed signal           // fires when an event is added
 	wakeUp  *alarm
 }
 
@@ -36,17 +36,17 @@ type ringEvent struct {
 
 // A ringTurn is a turn that has not ended.
 type ringTurn struct {
-	at   position // the ring has its events up to here
+	at   position // the ring has all events up to here
 	live *Live    // nil while the turn is suspended
-	snap snapshot // the suspended turn
+	snap snapshot // the turn's state while it is suspended
 }
 
-// trim drops events from the front. The caller holds mu.
+// trim drops the oldest events beyond the limits. The caller holds mu.
 func (rg *ring) trim(now time.Time) {
 	for len(rg.events) > 0 && (rg.bytes > RingBytes || now.Sub(rg.events[0].at) > RingAge) {
 		rg.bytes -= len(rg.events[0].Data)
 		delete(rg.index, rg.events[0].ID)
-		rg.events[0] = ringEvent{} // its memory is free before append moves the others
+		rg.events[0] = ringEvent{} // release its memory now: append moves the other elements only later
 		rg.events = rg.events[1:]
 		rg.first++
 	}
@@ -69,8 +69,8 @@ func (rg *ring) add(events []Event, now time.Time) {
 	rg.changed.fire(rg.wakeUp)
 }
 
-// from returns at most n events from the given number on. ok is false if the ring has
-// dropped some of them.
+// from returns at most n events, beginning with the given number. ok is false if the ring has
+// already dropped some of them.
 func (rg *ring) from(number int64, n int) (events []Event, ok bool) {
 	rg.mu.RLock()
 	defer rg.mu.RUnlock()
@@ -85,13 +85,13 @@ func (rg *ring) from(number int64, n int) (events []Event, ok bool) {
 	return events, true
 }
 
-// watch returns a channel that closes when the ring has the event of a number. The caller
-// calls leave when it no longer waits.
+// watch returns a channel that closes when the ring has the event with the given number. The
+// caller calls leave when it no longer waits.
 func (rg *ring) watch(number int64) (changed <-chan struct{}, leave func()) {
 	rg.mu.Lock()
 	defer rg.mu.Unlock()
 	w := rg.changed.watch()
-	if number < rg.end() { // it came before the lock
+	if number < rg.end() { // the event was added before the lock was taken
 		rg.changed.leave(w)
 		close(w.changed)
 	}
@@ -110,7 +110,7 @@ func (rg *ring) numberOf(id string) (number int64, ok bool) {
 	return number, ok
 }
 
-// turn returns the entry of a turn, a new one if there is none. The caller holds mu.
+// turn returns the entry of a turn. It creates a missing entry. The caller holds mu.
 func (rg *ring) turn(num int64) *ringTurn {
 	rt := rg.turns[num]
 	if rt == nil {
@@ -120,8 +120,8 @@ func (rg *ring) turn(num int64) *ringTurn {
 	return rt
 }
 
-// endedBefore reports whether the ring has had events of a turn for which it has no entry: the turn
-// has ended since. The caller holds mu.
+// endedBefore reports whether a turn has ended: the ring has received events of the turn, but
+// has no entry for it. The caller holds mu.
 func (rg *ring) endedBefore(t store.Turn) bool {
 	_, begun := rg.index[firstID(t)]
 	return begun && rg.turns[t.Num] == nil

@@ -7,8 +7,8 @@ import (
 	"journeyman/store"
 )
 
-// signals wake the watchers of an id when something about it has changed. A watcher then
-// looks itself. Ids that nobody watches take no memory.
+// signals wakes the watchers of an id after a change. A woken watcher reads the new state
+// itself. Ids without watchers take no memory.
 type signals struct {
 	wakeUp *alarm
 
@@ -16,14 +16,15 @@ type signals struct {
 	m  map[string]*signal
 }
 
-// watch returns a channel that closes at the next change. A watcher calls watch before it
-// looks, so that it misses no change, and leave afterwards.
+// watch returns a channel that closes at the next change. A watcher calls watch before it reads
+// the state, so that it misses no change. It calls leave when it no longer waits.
 func (s *signals) watch(id string) (changed <-chan struct{}, leave func()) {
 	w, leave := s.watcher(id)
 	return w.changed, leave
 }
 
-// watcher is watch, but returns the watcher, which gets what fireWith is called with.
+// watcher is like watch, but returns the watcher, whose conv field holds the argument of
+// fireWith.
 func (s *signals) watcher(id string) (w *watcher, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +50,7 @@ func (s *signals) watcher(id string) (w *watcher, leave func()) {
 // fire wakes the watchers of an id.
 func (s *signals) fire(id string) { s.fireWith(id, nil) }
 
-// fireWith wakes the watchers of an id and gives them a conversation, which they share.
+// fireWith wakes the watchers of an id and passes them a conversation, which they share.
 func (s *signals) fireWith(id string, conv *store.Conversation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +72,7 @@ func (s *signals) watched() int {
 	return len(s.m)
 }
 
-// A signal wakes its watchers at the next change. Its owner has a lock for it.
+// A signal wakes its watchers at the next change. The owner of the signal provides the lock.
 type signal struct {
 	watchers []*watcher
 }
@@ -81,7 +82,7 @@ type watcher struct {
 	changed chan struct{} // closed at the change
 	at      int           // index in the watchers of the signal; -1 after the change
 
-	conv *store.Conversation // of fireWith; set before changed is closed
+	conv *store.Conversation // the argument of fireWith; set before changed is closed
 }
 
 // watch adds a watcher.
@@ -91,7 +92,7 @@ func (sg *signal) watch() *watcher {
 	return w
 }
 
-// leave removes a watcher. It does nothing after the change.
+// leave removes a watcher. After the change, it does nothing.
 func (sg *signal) leave(w *watcher) {
 	last := len(sg.watchers) - 1
 	if w.at > last || w.at < 0 || sg.watchers[w.at] != w {
@@ -110,20 +111,20 @@ func (sg *signal) fire(a *alarm) {
 	sg.watchers = nil
 }
 
-// An alarm wakes watchers for the loop that executes a turn, and the loop never waits for
-// them. Each watcher writes to a socket as soon as it runs. Were thousands woken together,
-// the loop would get no processor until all have written.
+// An alarm wakes watchers, so that the loop that executes a turn never waits for them. Each
+// watcher writes to a socket as soon as it runs. If thousands were woken together, the loop
+// would get no CPU time until all had written.
 type alarm struct {
 	mu      sync.Mutex // guards the fields below
-	waiting []*watcher // to be woken
-	running bool       // a goroutine wakes them
+	waiting []*watcher // watchers to wake
+	running bool       // whether the goroutine of run exists
 }
 
 // wokenAtOnce is the number of watchers that are woken before other goroutines may run.
 const wokenAtOnce = 8
 
-// wake wakes a few watchers at once, and leaves more of them to a goroutine. It owns the
-// slice from now on.
+// wake wakes a short list immediately, and leaves a longer one to a goroutine. It takes
+// ownership of the slice.
 func (a *alarm) wake(list []*watcher) {
 	if len(list) <= wokenAtOnce {
 		closeAll(list)
@@ -142,9 +143,8 @@ func (a *alarm) wake(list []*watcher) {
 	}
 }
 
-// run wakes the watchers that wait, a group at a time. After each group it goes to the end
-// of the scheduler's queue, behind the group and everybody else. It never blocks, and ends
-// when all are woken.
+// run wakes the waiting watchers in groups. After each group it yields, so that the group and
+// all other runnable goroutines run first. It never blocks, and returns when all are woken.
 func (a *alarm) run() {
 	for {
 		group := a.next()
@@ -156,7 +156,7 @@ func (a *alarm) run() {
 	}
 }
 
-// next takes the next group of watchers. Without one, the goroutine of run must end.
+// next takes the next group of watchers. If it returns none, the goroutine of run must end.
 func (a *alarm) next() []*watcher {
 	a.mu.Lock()
 	defer a.mu.Unlock()

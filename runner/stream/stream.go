@@ -16,9 +16,9 @@ type Stream struct {
 	ended   bool
 }
 
-// Task returns the stream of a whole task: its turns so far, then what runs or is queued,
-// as it happens. The stream ends with the last turn. With the id of an event of this
-// task, it continues after that event. With any other id, it returns everything.
+// Task returns the stream of a whole task. It contains the turns so far, then the running and
+// queued turns as they proceed. It ends with the last turn. If lastEventID is an event of this
+// task, the stream continues after that event. Otherwise it begins with the first turn.
 func (h *Hub) Task(ctx context.Context, task store.TaskRef, lastEventID string) (*Stream, error) {
 	turns, err := h.store.Turns(ctx, task)
 	if err != nil {
@@ -31,7 +31,7 @@ func (h *Hub) Task(ctx context.Context, task store.TaskRef, lastEventID string) 
 	}
 	s.turn = turns[0]
 	if p, ok := parsePosition(lastEventID); ok {
-		// The id of another task names no turn of this one, and everything is sent.
+		// The id of another task matches no turn of this one, so everything is sent.
 		for _, t := range turns {
 			if t.Num == p.turn {
 				s.turn, s.encoder.at = t, p
@@ -41,37 +41,37 @@ func (h *Hub) Task(ctx context.Context, task store.TaskRef, lastEventID string) 
 	return s, nil
 }
 
-// Turn returns the stream of one turn, for the client that sent its instruction: the
-// stream does not repeat that.
+// Turn returns the stream of one turn, for the client that sent its instruction. The stream
+// does not repeat the instruction.
 func (h *Hub) Turn(t store.Turn) *Stream {
 	e := encoder{views: h.views, most: manyBytes, words: true,
 		at: position{turn: t.Num, step: startStep, slot: slotUserMessage}}
 	return &Stream{hub: h, single: true, turn: t, encoder: e}
 }
 
-// WithApprovals adds the chunks of the AI SDK 6 for approvals. Version 5 refuses them.
+// WithApprovals enables the approval chunks of AI SDK 6. Version 5 rejects them.
 func (s *Stream) WithApprovals() *Stream {
 	s.encoder.approvals = true
 	return s
 }
 
-// After these many events, or after an event that makes them these many bytes, Next returns
-// although there are more.
+// Next returns after this many events, or after the event that reaches this many bytes, even if
+// there are more.
 const (
 	manyEvents = 256
 	manyBytes  = 256 << 10
 )
 
-// Next waits for events. done says that none follow these. It returns an error when ctx
-// ends, and ErrClosed when the service stops. Events and an error never come together, so
-// that no event is lost.
+// Next waits for events. done reports that these events are the last. Next returns an error
+// when ctx ends, and ErrClosed when the service stops. It never returns events together with an
+// error, so that no event is lost.
 func (s *Stream) Next(ctx context.Context) (events []Event, done bool, err error) {
 	for !s.ended && len(events) < manyEvents {
 		more, idle, err := s.poll(ctx, len(events) > 0)
 		events = append(events, more...)
 		switch {
 		case len(events) > 0 && (idle || err != nil):
-			return events, false, nil // the next call meets the same error again
+			return events, false, nil // the next call gets the same error again
 		case err != nil:
 			return nil, false, err
 		}
@@ -79,17 +79,17 @@ func (s *Stream) Next(ctx context.Context) (events []Event, done bool, err error
 	return events, s.ended, nil
 }
 
-// poll returns the new events of the turn. After the end of the turn, it goes on to the next one.
-// If the turn goes on and nothing is new, poll waits for a change, unless hurry says that the
-// caller has events to return. idle says that there is no more for now.
+// poll returns the new events of the turn, and switches to the next turn when it has ended. If
+// there are no new events, poll waits for a change. hurry prevents that: the caller has events
+// to return. idle means that there are no more events for now.
 func (s *Stream) poll(ctx context.Context, hurry bool) (events []Event, idle bool, err error) {
 	events, changed, leave, err := s.advance(ctx)
 	if err != nil {
 		return nil, false, err
 	}
 	defer leave()
-	// The end is looked at first: it may come without a new event, when a client returns with
-	// the id of the last one.
+	// The end is checked first: a client that returns with the id of the last event gets no
+	// further event, only the end.
 	switch {
 	case s.encoder.done():
 		return events, false, s.nextTurn(ctx)
@@ -99,8 +99,8 @@ func (s *Stream) poll(ctx context.Context, hurry bool) (events []Event, idle boo
 	return nil, false, s.hub.await(ctx, changed)
 }
 
-// advance returns the new events of the turn. It is a method of its own, so that the snapshot is
-// not on the stack of a goroutine that waits.
+// advance returns the new events of the turn. It is a separate method so that the snapshot is
+// not on the stack of a waiting goroutine.
 func (s *Stream) advance(ctx context.Context) (
 	events []Event, changed <-chan struct{}, leave func(), err error) {
 	snap, changed, leave, err := s.hub.look(ctx, s.turn.ID)
@@ -110,7 +110,7 @@ func (s *Stream) advance(ctx context.Context) (
 	return events, changed, leave, err
 }
 
-// nextTurn goes on to the next turn of the task.
+// nextTurn switches to the next turn of the task.
 func (s *Stream) nextTurn(ctx context.Context) error {
 	if s.single {
 		s.ended = true

@@ -15,25 +15,26 @@ type WorkerStream struct {
 	workerID string
 	ring     *ring
 	next     int64    // number of the ring's next event
-	past     []replay // the events before that event
+	past     []replay // replays, to be returned before that event
 }
 
-// A replay returns events of the past.
+// A replay returns events from before the stream began.
 type replay func(ctx context.Context) ([]Event, error)
 
-// maxReplayed is the limit of turns that a restarted stream replays.
+// maxReplayed is the maximum number of turns that a restarted stream replays.
 const maxReplayed = 200
 
-// Worker returns the worker-wide stream. With the id of an event, it continues after that
-// event. If that is no longer possible, it begins with data-restart and replays the turns
-// since. Without an id, it begins with the unfinished turns.
+// Worker returns the worker-wide stream. If lastEventID is the id of an event, the stream
+// continues after that event. If the ring has dropped that event, the stream begins with
+// data-restart and replays the turns since then. Without an id, it begins with the unfinished
+// turns.
 func (h *Hub) Worker(ctx context.Context, workerID, lastEventID string) (*WorkerStream, error) {
 	s := &WorkerStream{hub: h, workerID: workerID, ring: h.joinRing(workerID)}
 	if last, ok := s.ring.numberOf(lastEventID); ok {
 		s.next = last + 1
 		return s, nil
 	}
-	// One look at the ring for both: no event may be in neither, or in both.
+	// Both come from one call, under one lock: no event may be missing, or sent twice.
 	var unfinished []snapshot
 	unfinished, s.next = h.unfinished(s.ring)
 	if lastEventID != "" {
@@ -51,18 +52,18 @@ func (h *Hub) Worker(ctx context.Context, workerID, lastEventID string) (*Worker
 // Close releases the stream.
 func (s *WorkerStream) Close() { s.hub.leaveRing(s.ring) }
 
-// restart plans the replay for a client that cannot continue exactly: data-restart, and
-// the turns that have ended since the client's last event. The unfinished turns follow.
+// restart prepares the replay for a client that cannot continue exactly: data-restart, then the
+// turns that have ended since the client's last event. The unfinished turns follow.
 func (s *WorkerStream) restart(ctx context.Context, lastEventID string, unfinished []snapshot) error {
 	turns, err := s.hub.store.TurnsSince(ctx, s.workerID, 0, maxReplayed)
 	if err != nil || len(turns) == 0 {
 		return err
 	}
 	last, _ := parsePosition(lastEventID)
-	in, since := turns[0], time.Time{} // an unknown id: everything is replayed
+	in, since := turns[0], time.Time{} // unknown id: replay everything
 	for _, t := range turns {
 		if t.Num == last.turn {
-			in, since = t, t.CreatedAt // what ended before the turn was accepted is known to the client
+			in, since = t, t.CreatedAt // the client has received the turns that ended before this time
 		}
 	}
 	if in.Num != last.turn {
@@ -75,7 +76,7 @@ func (s *WorkerStream) restart(ctx context.Context, lastEventID string, unfinish
 	for _, t := range turns {
 		follows := func(snap snapshot) bool { return snap.turn.Num == t.Num }
 		missed := t.Status.Ended() && !t.CompletedAt.Before(since)
-		// No turn comes twice: these follow as unfinished turns, or from the ring.
+		// No turn is sent twice: these follow as unfinished turns, or from the ring.
 		if missed && !slices.ContainsFunc(unfinished, follows) && !s.comes(t) {
 			s.past = append(s.past, s.replayOf(t))
 		}
@@ -83,7 +84,7 @@ func (s *WorkerStream) restart(ctx context.Context, lastEventID string, unfinish
 	return nil
 }
 
-// replayOf returns the replay of a turn that has ended, as the store has it.
+// replayOf returns the replay of a turn that has ended, read from the store.
 func (s *WorkerStream) replayOf(t store.Turn) replay {
 	return func(ctx context.Context) ([]Event, error) {
 		snap, err := s.hub.stored(ctx, t.ID)
@@ -94,15 +95,15 @@ func (s *WorkerStream) replayOf(t store.Turn) replay {
 	}
 }
 
-// comes reports whether the ring will have all events of a turn from its first one on.
+// comes reports whether the ring will deliver all events of a turn.
 func (s *WorkerStream) comes(t store.Turn) bool {
 	number, ok := s.ring.numberOf(firstID(t))
 	return ok && number >= s.next
 }
 
-// Next waits for events. done is always false: new turns may always come. It returns an
-// error when ctx ends, ErrClosed when the service stops, and a store.Error of kind Busy
-// for a client that is too slow. Events and an error never come together.
+// Next waits for events. done is always false: new turns may always follow. It returns an error
+// when ctx ends, and ErrClosed when the service stops. If the client is too slow, it returns a
+// store.Error of kind Busy. It never returns events together with an error.
 func (s *WorkerStream) Next(ctx context.Context) (events []Event, done bool, err error) {
 	for len(s.past) > 0 {
 		events, err := s.past[0](ctx)
@@ -115,7 +116,7 @@ func (s *WorkerStream) Next(ctx context.Context) (events []Event, done bool, err
 	}
 	for {
 		events, ok := s.ring.from(s.next, manyEvents)
-		if !ok { // the client never slows the others down, so the ring went on without it
+		if !ok { // the ring never waits for a slow client, so it has dropped these events
 			return nil, false, store.Errorf(store.Busy, "the reader is too slow for the stream")
 		}
 		if len(events) > 0 {
