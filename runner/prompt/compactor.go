@@ -8,15 +8,15 @@ import (
 	"journeyman/store"
 )
 
-// A Compactor makes room in a prompt that does not fit into its model's window. It has four
-// strategies: it drops attachments, cuts tool output, replaces the oldest part by a summary, or
-// omits that part if a summary is not possible.
+// A Compactor shortens a prompt that does not fit into its model's window. It has four
+// strategies: it drops attachments, cuts tool output, or replaces the oldest part by a summary.
+// If a summary is not possible, it omits that part.
 type Compactor struct {
 	prompt   *Prompt
 	window   Window
-	room     int64 // most tokens of input
-	target   int64 // fewer tokens of input, so that some more steps fit
-	overhead int64 // estimated tokens besides the messages
+	room     int64 // maximum tokens of input
+	target   int64 // goal below room, so that more steps fit before the next compaction
+	overhead int64 // estimated tokens of the request without its messages
 }
 
 // NewCompactor returns a compactor of a prompt for a model with that window.
@@ -25,31 +25,31 @@ func NewCompactor(p *Prompt, w Window) *Compactor {
 	return &Compactor{prompt: p, window: w, room: room, target: room * 3 / 5, overhead: estimateOverhead(p.Request())}
 }
 
-// A Proposal is a compaction that is not in force yet. Before the caller takes the next
+// A Proposal is a compaction that is not in effect yet. Before the caller takes the next
 // proposal, it must pass this one to Apply. A proposal that needs a summary must first be
 // completed by Summarised.
 type Proposal struct {
 	Compaction store.Compaction
 	Summary    *model.Request // asks the model for a summary; nil if no summary is needed
 
-	summaryTokens int64  // how long the summary may be
-	earlier       string // summary that the new one replaces
+	summaryTokens int64  // limit of the summary's length
+	earlier       string // the summary that the new one replaces
 }
 
-// A strategy proposes compactions until the request has few enough tokens, or it can do no more.
+// A strategy proposes compactions until the request reaches the goal, or none is possible.
 type strategy struct {
-	goal    int64 // tokens that are few enough
+	goal    int64 // maximum tokens of the request
 	propose func() (Proposal, bool)
 }
 
-// maxProposals bounds the proposals of one strategy: a conversation that is many windows
-// long takes several summaries.
+// maxProposals limits the proposals of one strategy. A conversation that is many times longer
+// than the window needs several summaries.
 const maxProposals = 50
 
-// Proposals yields proposals until the prompt fits, the mildest first. The first three attempts
-// keep the newest part, and make room for some more steps, so that the prompt changes seldom. The
-// other three make room for the next call only. The instruction of the turn in progress is never
-// left out.
+// Proposals yields proposals until the prompt fits. Proposals that lose less come first. The
+// first three strategies keep the newest step and aim at target, so that the prompt changes
+// seldom. The other three only make the next call fit. The instruction of the turn in progress
+// is never omitted.
 func (c *Compactor) Proposals() iter.Seq[Proposal] {
 	turn := c.prompt.conversation.turn
 	return func(yield func(Proposal) bool) {
@@ -68,7 +68,7 @@ func (c *Compactor) Proposals() iter.Seq[Proposal] {
 	}
 }
 
-// yieldProposals yields the proposals of one strategy. It returns false if the caller takes no more.
+// yieldProposals yields the proposals of one strategy. It returns false if yield returns false.
 func (c *Compactor) yieldProposals(s strategy, yield func(Proposal) bool) bool {
 	for range maxProposals {
 		if c.tokens() <= s.goal {
@@ -76,7 +76,7 @@ func (c *Compactor) yieldProposals(s strategy, yield func(Proposal) bool) bool {
 		}
 		p, helps := s.propose()
 		if !helps {
-			return true // the next strategy may help
+			return true // the next strategy may make the request smaller
 		}
 		if !yield(p) {
 			return false
@@ -85,8 +85,8 @@ func (c *Compactor) yieldProposals(s strategy, yield func(Proposal) bool) bool {
 	return true
 }
 
-// Apply puts a compaction in force. It returns the compaction with the tokens of the
-// request before and after it.
+// Apply puts a compaction into effect. It returns the compaction with the tokens of the request
+// before and after.
 func (c *Compactor) Apply(m store.Compaction) store.Compaction {
 	m.Room, m.TokensBefore = c.room, c.tokens()
 	c.prompt.Restore(m)
@@ -94,10 +94,10 @@ func (c *Compactor) Apply(m store.Compaction) store.Compaction {
 	return m
 }
 
-// Restore puts a compaction in force that an earlier call or turn has made.
+// Restore puts a compaction of an earlier call or turn into effect.
 func (p *Prompt) Restore(m store.Compaction) { p.conversation.apply(m) }
 
-// tokens returns about how many tokens the next request has.
+// tokens returns the estimated tokens of the next request.
 func (c *Compactor) tokens() int64 { return c.tokensOf(&c.prompt.conversation) }
 
 func (c *Compactor) tokensOf(conv *conversation) int64 {
@@ -105,14 +105,14 @@ func (c *Compactor) tokensOf(conv *conversation) int64 {
 	return c.prompt.Calibrated(c.overhead + conv.tokens)
 }
 
-// dropAttachments stops sending the files that turns up to last have attached. The
-// request names them: they are in the workspace.
+// dropAttachments proposes not to send the files attached to turns up to last. The request
+// still contains their names, and the files stay in the workspace.
 func (c *Compactor) dropAttachments(last int64) (Proposal, bool) {
 	return c.ifSmaller(store.Compaction{Kind: store.CompactionFiles, BeforeTurn: last})
 }
 
-// cutToolOutput cuts the outputs and arguments of tools, but not those of the newest
-// spared steps. It takes the largest size that reaches the goal, else the smallest.
+// cutToolOutput proposes to cut the outputs and arguments of tool calls, except those of the
+// newest spared steps. It chooses the largest size that reaches the goal, else the smallest.
 func (c *Compactor) cutToolOutput(goal int64, spared int) (p Proposal, helps bool) {
 	m := store.Compaction{Kind: store.CompactionCut}
 	m.BeforeTurn, m.BeforeStep = c.prompt.conversation.beforeNewest(spared)
@@ -133,7 +133,7 @@ func (c *Compactor) ifSmaller(m store.Compaction) (Proposal, bool) {
 	return Proposal{Compaction: m}, m.Items > 0 && c.tokensOf(conv.with(m)) < c.tokens()
 }
 
-// beforeNewest returns the place before the n newest steps: for none, the place after
+// beforeNewest returns the place before the n newest steps. If n is 0, it is the place after
 // the last step.
 func (c *conversation) beforeNewest(n int) (turn, step int64) {
 	turn, step = c.turn, 0
@@ -153,8 +153,8 @@ func (c *conversation) beforeNewest(n int) (turn, step int64) {
 	return turn, step
 }
 
-// count returns how many texts a compaction would cut, or how many files it would only
-// name.
+// count returns how many texts a compaction would cut, or how many files it would reduce to
+// their names.
 func (c *conversation) count(m store.Compaction) int64 {
 	n := 0
 	for _, p := range c.uncovered() {

@@ -13,10 +13,10 @@ import (
 	"journeyman/store"
 )
 
-// A sample is a conversation to build a prompt from, as often as needed.
+// A sample describes a conversation for a test.
 type sample struct {
-	turns      int // before the one in progress
-	words      int // of each input and answer
+	turns      int // words of each input and answer
+	words      int // size of the text file attached to each turn, 0 for none
 	attachment int // bytes of a text file that each turn attaches, 0 for none
 	steps      int // of the turn in progress
 	output     int // bytes of the tool output of each of those steps
@@ -44,7 +44,7 @@ func (s sample) prompt() *Prompt {
 	return p
 }
 
-// compact makes room, with a model that writes a short summary whenever it is asked.
+// compact applies all proposals, with a model that always writes a short summary.
 func compact(p *Prompt, w Window) (made []store.Compaction) {
 	c := NewCompactor(p, w)
 	for proposal := range c.Proposals() {
@@ -57,7 +57,7 @@ func compact(p *Prompt, w Window) (made []store.Compaction) {
 	return made
 }
 
-// TestProposals shows which strategies a conversation needs, the mildest first.
+// TestProposals checks which strategies a conversation needs, and their order.
 func TestProposals(t *testing.T) {
 	t.Parallel()
 	const cut, files, summary = store.CompactionCut, store.CompactionFiles, store.CompactionSummary
@@ -114,8 +114,8 @@ func asJSON(t *testing.T, req model.Request) string {
 	return string(raw)
 }
 
-// TestSummaryOmitted checks that a note stands where the model writes no summary, and that
-// the earlier summary survives any number of such notes.
+// TestSummaryOmitted checks that a note is used if the model writes no summary. Any number of
+// such notes keeps the earlier summary.
 func TestSummaryOmitted(t *testing.T) {
 	t.Parallel()
 	for omissions := 1; omissions <= 3; omissions++ {

@@ -7,67 +7,66 @@ import (
 	"journeyman/store"
 )
 
-// A conversation holds the messages of a task for the model: the turns up to the current one,
-// complete as far as they fit. A compaction stays in force until a later one replaces it. So the
-// beginning of the prompt seldom changes. Providers keep that beginning in their cache and charge
-// little for reading it again.
+// A conversation holds the messages of a task for the model, up to the current turn. A
+// compaction stays in effect until a later one replaces it, so the beginning of the prompt
+// seldom changes. Providers cache that beginning and charge little for reading it again.
 type conversation struct {
 	turn        int64              // seq of the turn in progress
-	passages    []passage          // all of it, oldest first
-	compactions []store.Compaction // in force
+	passages    []passage          // the whole task, oldest first
+	compactions []store.Compaction // those in effect
 	rendering
 }
 
 // A rendering holds the messages for the first passages of a conversation.
 type rendering struct {
-	rendered int // passages that it covers
+	rendered int // number of passages that it covers
 	messages []model.Message
 	tokens   int64 // of messages, estimated
-	start    int   // index in messages of the instruction of the turn in progress
-	leftOut  int   // model calls of the turn in progress that only a summary covers
-	noted    bool  // messages holds the summary
+	start    int   // index in messages of the current turn's instruction
+	leftOut  int   // model calls of the current turn that only a summary covers
+	noted    bool  // messages contains the summary
 
-	images     int   // of tool calls that messages show
-	imageBytes int64 // of these images
+	images     int   // number of images of tool calls in messages
+	imageBytes int64 // total size of these images
 }
 
-// A passage is an instruction or a step, as the model reads it when nothing is left out.
+// A passage is an instruction or a step, with its complete messages.
 type passage struct {
-	turn, step int64 // seq of its turn, and its own; -1 is the turn's instruction
+	turn, step int64 // seq of its turn and of its step; step is -1 for the turn's instruction
 	messages   []model.Message
 }
 
-// covers reports whether a compaction leaves something out of a passage. An instruction
-// is covered only by a place in a later turn: the instruction of the turn in progress is
-// never left out.
+// covers reports whether a compaction omits some or all of a passage. An instruction is covered
+// only if BeforeTurn is a later turn. So the instruction of the turn in progress is never
+// omitted.
 func covers(m store.Compaction, p passage) bool {
 	return p.turn < m.BeforeTurn || p.turn == m.BeforeTurn && 0 <= p.step && p.step < m.BeforeStep
 }
 
-// replaces reports whether an older compaction has no effect any more beside m.
+// replaces reports whether m makes an older compaction ineffective.
 func replaces(m, old store.Compaction) bool {
 	reaches := old.BeforeTurn < m.BeforeTurn || old.BeforeTurn == m.BeforeTurn && old.BeforeStep <= m.BeforeStep
-	// Files are also dropped from the instruction of the turn in progress, which no summary covers.
+	// CompactionFiles also drops files from the current instruction, which no summary covers.
 	if isSummary(m) {
 		return reaches && old.Kind != store.CompactionFiles
 	}
 	return reaches && old.Kind == m.Kind && old.CutTo >= m.CutTo // CutTo is 0 for files
 }
 
-// isSummary reports whether one text replaces all that a compaction covers.
+// isSummary reports whether one text replaces the whole part that a compaction covers.
 func isSummary(m store.Compaction) bool {
 	return m.Kind == store.CompactionSummary || m.Kind == store.CompactionOmission
 }
 
-// apply puts a compaction in force.
+// apply puts a compaction into effect.
 func (c *conversation) apply(m store.Compaction) {
 	// The compactions are copied first: another conversation may share them.
 	kept := slices.DeleteFunc(slices.Clone(c.compactions), func(old store.Compaction) bool { return replaces(m, old) })
 	c.compactions = append(kept, m)
-	c.rendering = rendering{} // the earlier messages may be shorter now
+	c.rendering = rendering{} // render all messages again: the compaction may shorten them
 }
 
-// with returns the conversation as it would be with a compaction.
+// with returns a copy of the conversation with a further compaction.
 func (c *conversation) with(m store.Compaction) *conversation {
 	other := *c
 	other.apply(m)
@@ -75,8 +74,7 @@ func (c *conversation) with(m store.Compaction) *conversation {
 	return &other
 }
 
-// summary returns the compaction whose text stands for the beginning of the
-// conversation, or nil.
+// summary returns the compaction whose text replaces the beginning of the conversation, or nil.
 func (c *conversation) summary() *store.Compaction {
 	if i := slices.IndexFunc(c.compactions, isSummary); i >= 0 {
 		return &c.compactions[i]
@@ -99,7 +97,8 @@ func (c *conversation) render() {
 	for ; c.rendered < len(c.passages); c.rendered++ {
 		p := c.passages[c.rendered]
 		if sum != nil && covers(*sum, p) {
-			// The offline model counts its steps, and has to know of those that it cannot see.
+			// The offline model counts the steps of the turn, including those that it does not
+			// get.
 			if p.turn == c.turn {
 				c.leftOut++
 			}
@@ -113,8 +112,8 @@ func (c *conversation) render() {
 			c.start = len(c.messages)
 		}
 		c.show(c.shortened(p))
-		// A summary that ends within a turn follows the instruction of that turn. The
-		// model's answer to the summary is left out: the next step is the answer.
+		// A summary that ends within a turn follows the instruction of that turn. The model's
+		// reply to the summary is omitted there, because the next step is the reply.
 		if sum != nil && !c.noted && p.step < 0 && p.turn == sum.BeforeTurn {
 			c.noted = true
 			c.show(summaryMessages(sum.Summary, c.plan(*sum))[:1])
@@ -131,22 +130,23 @@ func (c *conversation) show(messages []model.Message) {
 	}
 }
 
-// Limits of the images of tool calls in a request. Providers limit both numbers.
+// Limits of the images of tool calls in a request. Providers limit their number and size.
 const (
 	maxShownImages     = 20
 	maxShownImageBytes = 12 << 20
 )
 
-// dropImages replaces the oldest images of tool calls by their names if there are too many.
-// It goes down to half of the limits: each drop changes the beginning of the prompt, which
-// is then no longer in the provider's cache.
+// dropImages replaces the oldest images of tool calls by their names if there are too many. It
+// drops them to half of the limits, so that it is needed seldom. Each drop changes the
+// beginning of the prompt, so the provider's cache no longer matches.
 func (c *conversation) dropImages() {
 	if c.images <= maxShownImages && c.imageBytes <= maxShownImageBytes {
 		return
 	}
 	n, size := c.images, c.imageBytes
 	c.messages, _ = mapParts(c.messages, func(p model.Part) (model.Part, bool) {
-		// This walks from the oldest image to the newest, and ends once few are left.
+		// The loop goes from the oldest image to the newest, and stops when few enough are
+		// left.
 		if n <= maxShownImages/2 && size <= maxShownImageBytes/2 {
 			return p, false
 		}
@@ -154,11 +154,11 @@ func (c *conversation) dropImages() {
 		n, size = n-partImages, size-partBytes
 		return nameImages(p)
 	})
-	// Names have fewer tokens than images, so the sum is computed again.
+	// Names have fewer tokens than images, so the tokens are estimated again.
 	c.images, c.imageBytes, c.tokens = n, size, estimateMessages(c.messages)
 }
 
-// shownImages returns how many images of tool calls messages show, and their bytes.
+// shownImages returns the number and total size of the images of tool calls in messages.
 func shownImages(messages []model.Message) (n int, size int64) {
 	for _, m := range messages {
 		for _, p := range m.Parts {
@@ -169,7 +169,7 @@ func shownImages(messages []model.Message) (n int, size int64) {
 	return n, size
 }
 
-// partImages returns how many images a tool result shows, and their bytes.
+// partImages returns the number and total size of the images in a tool result.
 func partImages(p model.Part) (n int, size int64) {
 	for _, image := range p.Images {
 		if image.Open != nil {
@@ -179,11 +179,11 @@ func partImages(p model.Part) (n int, size int64) {
 	return n, size
 }
 
-// shortened returns the messages of a passage with the cuts that are in force.
+// shortened returns the messages of a passage after the cuts in effect.
 func (c *conversation) shortened(p passage) []model.Message {
-	size := int64(0) // the smallest in force
+	size := int64(0) // smallest size of the cuts in effect
 	messages := p.messages
-	// Several cuts may be in force for a passage. The smallest size decides.
+	// Several cuts may be in effect for a passage. The smallest size counts.
 	for _, m := range c.compactions {
 		switch {
 		case m.Kind == store.CompactionFiles && p.turn <= m.BeforeTurn:
@@ -198,8 +198,8 @@ func (c *conversation) shortened(p passage) []model.Message {
 	return messages
 }
 
-// summaryMessages returns two messages: one of the user with a summary and a plan, and the
-// model's answer to it.
+// summaryMessages returns two messages: a user message with a summary and a plan, and the
+// model's reply to it.
 func summaryMessages(text, plan string) []model.Message {
 	if plan != "" {
 		text += "\n\nYour plan as you last set it down:\n" + plan

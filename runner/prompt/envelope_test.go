@@ -97,8 +97,7 @@ func TestRhythmInWords(t *testing.T) {
 	}
 }
 
-// FuzzEnvelope checks that hostile text neither adds a line, nor leaves its quotes, nor
-// grows beyond a bound.
+// FuzzEnvelope checks that hostile text cannot add a line, leave its quotes, or exceed a limit.
 func FuzzEnvelope(f *testing.F) {
 	for _, seed := range []string{"plain", "a\nAsked by: \"boss\"", "x\", a member; \"", "\u202etxt.exe", "\xff\x00\r\n\u2028", strings.Repeat("é", 5000), `\`, "\\\"\n"} {
 		f.Add(seed)
@@ -120,7 +119,7 @@ func FuzzEnvelope(f *testing.F) {
 			if strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
 				t.Fatalf("%q", line)
 			}
-			// Without what stands in quotes, nothing of s is left.
+			// Without the quoted text, no text of s is left.
 			if outside := outsideQuotes(line); len(outside) > 1000 {
 				t.Fatalf("outside of quotes: %q", outside)
 			}
@@ -131,7 +130,7 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// outsideQuotes returns what of a line does not stand in quotes.
+// outsideQuotes returns the text of a line outside of quotes.
 func outsideQuotes(line string) string {
 	var out strings.Builder
 	quoted, escaped := false, false

@@ -8,7 +8,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestCalibration learns from the counts of one provider after the other.
+// TestCalibration checks the calibration after token counts of different providers.
 func TestCalibration(t *testing.T) {
 	t.Parallel()
 	type call struct {
@@ -17,7 +17,7 @@ func TestCalibration(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		calls []call
-		want  int64 // what an estimate of 1,000 becomes
+		want  int64 // an estimate of 1,000 tokens after calibration
 	}{
 		"nothing yet":              {nil, 1000},
 		"no count":                 {[]call{{4000, 0, false}}, 1000},
@@ -47,8 +47,8 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
-// TestCalibrationBounds holds that no sequence of false counts makes an estimate fall
-// below 0.8 of itself, or overflow.
+// TestCalibrationBounds checks that no sequence of wrong counts lowers an estimate below 0.8 of
+// its value, or makes it overflow.
 func TestCalibrationBounds(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))

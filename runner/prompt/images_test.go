@@ -10,7 +10,7 @@ import (
 	"journeyman/store"
 )
 
-// withImages returns the prompt of a turn whose steps show an image each, of size bytes.
+// withImages returns the prompt of a turn whose steps each have an image of size bytes.
 func withImages(steps int, size int64) *Prompt {
 	p := New(store.Claim{}, func(f store.File) ([]byte, error) { return []byte(f.SHA256), nil })
 	p.AddInstruction(store.Turn{Input: "look"}, nil)
@@ -23,7 +23,7 @@ func withImages(steps int, size int64) *Prompt {
 	return p
 }
 
-// shown returns the contents of the images that a request shows.
+// shown returns the contents of the images in a request.
 func shown(t *testing.T, req model.Request) (contents []string) {
 	t.Helper()
 	for _, m := range req.Messages {
@@ -70,7 +70,7 @@ func TestImagesOfToolCalls(t *testing.T) {
 	}
 }
 
-// TestCompactionDropsImages checks that images go with the output of their calls.
+// TestCompactionDropsImages checks that images are dropped with the output of their calls.
 func TestCompactionDropsImages(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -9,22 +9,22 @@ import (
 	"journeyman/store"
 )
 
-// Limits of a plan that the prompt repeats.
+// Limits of a plan in the prompt.
 const (
 	maxPlanItems = 50
 	maxPlanItem  = 120  // characters
 	maxPlan      = 2000 // bytes
 )
 
-// plan returns the newest plan in the part of an unfinished turn that a summary covers, as a list
-// of lines; "" if there is none. It depends on nothing else, so that the message with the summary
-// stays the same while the turn goes on.
+// plan returns the newest plan in the part of an unfinished turn that a summary covers. The
+// result is a list of lines, "" without a plan. It depends only on the covered part, so that
+// the message with the summary does not change during the turn.
 func (c *conversation) plan(m store.Compaction) string {
 	for _, p := range slices.Backward(c.passages) {
 		if p.turn != m.BeforeTurn || p.step < 0 || p.step >= m.BeforeStep {
 			continue
 		}
-		// The passages come newest first, and each plan replaces the plans before it.
+		// The newest passage comes first, and each plan replaces the earlier plans.
 		if result, ok := p.planResult(); ok {
 			return planLines(result)
 		}
@@ -49,11 +49,11 @@ func planLines(result string) string {
 	var plan struct {
 		Items []struct {
 			Text, State string
-			Done        bool // of older versions, in place of State
+			Done        bool // used by older versions instead of State
 		}
 	}
 	if json.Unmarshal([]byte(result), &plan) != nil {
-		return "" // another version, or another tool of that name
+		return "" // the result of another version, or of another tool with that name
 	}
 	var b strings.Builder
 	for _, item := range plan.Items[:min(len(plan.Items), maxPlanItems)] {

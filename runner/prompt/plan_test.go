@@ -13,7 +13,7 @@ import (
 	"journeyman/store"
 )
 
-// planning returns a prompt whose first turn has steps that each set down a plan.
+// planning returns a prompt whose first turn has steps that each update the plan.
 func planning(steps int) *Prompt {
 	p := New(store.Claim{}, func(store.File) ([]byte, error) { return nil, nil })
 	p.AddInstruction(store.Turn{Input: "Do it."}, nil)
@@ -35,7 +35,7 @@ func summaryText(p *Prompt) string {
 	return ""
 }
 
-// TestPlanIsToldAgain checks the plan beside a summary that covers it.
+// TestPlanIsToldAgain checks that a summary message contains the plan that the summary covers.
 func TestPlanIsToldAgain(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -52,7 +52,7 @@ func TestPlanIsToldAgain(t *testing.T) {
 	is.True(!strings.Contains(summaryText(p), "plan")) // the turn of the plan has ended
 }
 
-// FuzzPlan checks that a plan of any size stays small, and its steps on their lines.
+// FuzzPlan checks that a plan of any size stays small, with one line per item.
 func FuzzPlan(f *testing.F) {
 	f.Add("a", "done", 3)
 	f.Add(strings.Repeat("é\n", 400), "x", 60)

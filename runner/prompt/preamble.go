@@ -5,31 +5,30 @@ import (
 	"strings"
 )
 
-// A Setting holds the properties of a turn on which its preamble depends. It stays the same
+// A Setting holds the properties of a turn that determine its preamble. It stays the same
 // during a turn.
 type Setting struct {
 	Tools     []string // names of the tools that the turn may call
-	OwnFolder bool     // the task has a workspace folder for itself
-	Programs  []string // that the shell finds
+	OwnFolder bool     // the task has a workspace folder of its own
+	Programs  []string // programs that the shell finds
 	Lean      bool     // the model's window is small
 }
 
 // A guideline is a line of the preamble.
 type guideline struct {
-	needs string // a tool that the turn must have, or one of the conditions below; "" for none
-	lean  bool   // it stands in the preamble for small windows too
+	needs string // a tool that the turn must have, or a condition below; "" for neither
+	lean  bool   // the line is also used for small windows
 	text  string
 }
 
-// Conditions of guidelines besides tools. The texts of the last two depend on the setting.
+// Conditions other than tools. The texts of the last two depend on the setting.
 const (
 	noQuestions = "(no ask_user)"
 	folder      = "(folder)"
 	programs    = "(programs)"
 )
 
-// guidelines returns the lines of the preamble, in their order. A line for a new tool is
-// added here.
+// guidelines returns the lines of the preamble, in their order. Add a line for a new tool here.
 func guidelines() []guideline {
 	return []guideline{
 		{"", true, "You are a worker of an agent service. People and programs give you tasks; carry them out with " +
@@ -63,8 +62,7 @@ func guidelines() []guideline {
 	}
 }
 
-// Preamble returns the service's own guidance for a turn. It names only tools that the
-// turn has.
+// Preamble returns the service's guidance for a turn. It mentions only tools that the turn has.
 func Preamble(s Setting) string {
 	var lines []string
 	for _, g := range guidelines() {
@@ -75,7 +73,7 @@ func Preamble(s Setting) string {
 	return strings.Join(lines, "\n")
 }
 
-// line returns the text of a guideline, or "" where it does not apply.
+// line returns the text of a guideline, or "" if the guideline does not apply.
 func (s Setting) line(g guideline) string {
 	has := func(tool string) bool { return slices.Contains(s.Tools, tool) }
 	switch {

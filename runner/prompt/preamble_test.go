@@ -9,7 +9,7 @@ import (
 	"journeyman/runner/prompt"
 )
 
-// TestPreambleNamesTheTurnsTools checks that no line speaks of a tool that the turn lacks.
+// TestPreambleNamesTheTurnsTools checks that no line mentions a tool that the turn lacks.
 func TestPreambleNamesTheTurnsTools(t *testing.T) {
 	t.Parallel()
 	tools := []string{"ask_user", "update_plan", "publish_file", "web_fetch", "shell"}
@@ -27,7 +27,7 @@ func TestPreambleNamesTheTurnsTools(t *testing.T) {
 	}
 }
 
-// TestPreambleIsShort holds the size of the preamble: each call pays for it.
+// TestPreambleIsShort limits the size of the preamble, because each call sends it.
 func TestPreambleIsShort(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -1,11 +1,12 @@
-// Package prompt decides what a model reads: the preamble, the conversation of a task, and
-// which parts of the conversation are left out when it no longer fits into the model's window.
+// Package prompt builds the prompt of a model call: the preamble and the conversation of a
+// task. It decides which parts are omitted if the conversation does not fit into the model's
+// window.
 //
-// The package is pure: the same turns, steps and compactions make the same prompt, byte for byte.
-// A turn that resumes after a crash therefore sends the same prompt, and providers find its
-// beginning in their cache. Nothing here calls a model or writes to the store. A compaction that
-// needs a summary comes with the request for it; the loop makes the call and journals the result.
-// The package imports store and model.
+// The package is pure: the same turns, steps and compactions make the same prompt, byte for
+// byte. So a turn that resumes after a crash sends the same prompt, and the provider's cache
+// matches its beginning. This package never calls a model and never writes to the store. A
+// compaction that needs a summary contains the request for it: the loop makes the call and
+// journals the result. The package imports store and model.
 package prompt
 
 import (
@@ -22,35 +23,35 @@ type Prompt struct {
 	Instructions string
 	Tools        []model.Tool
 	OutputSchema json.RawMessage // nil for free text
-	Models       []string        // that may be asked, without their providers; the estimates differ by model
-	Hints        bool            // results of equal calls in a row say that they are equal
-	Asking       int             // index in Models of the one that is asked next
+	Models       []string        // models that may be called, without their providers; each has its own calibration
+	Hints        bool            // whether results of repeated calls contain a hint about the repetition
+	Asking       int             // index in Models of the next model
 
 	open         func(store.File) ([]byte, error)
 	conversation conversation
 	repeats      repeats
-	calibrations map[int]*calibration // by index in Models; -1 for a model that is none of these
+	calibrations map[int]*calibration // by index in Models; -1 for any other model
 }
 
-// New returns the prompt of a turn, with an empty conversation. open reads the bytes of
-// an attached file when a provider sends them along.
+// New returns the prompt of a turn, with an empty conversation. open reads the contents of an
+// attached file when a provider sends the file.
 func New(c store.Claim, open func(store.File) ([]byte, error)) *Prompt {
 	return &Prompt{Instructions: c.Instructions, OutputSchema: c.OutputSchema,
 		open: open, conversation: conversation{turn: c.Seq}}
 }
 
-// Request returns the next request. Its beginning equals that of the request before, unless
-// a compaction was applied in between.
+// Request returns the next request. It begins with the same bytes as the previous request,
+// unless a compaction was applied in between.
 func (p *Prompt) Request() model.Request {
 	c := &p.conversation
 	c.render()
-	// The slice is clipped, so that an append of the caller does not write into the conversation.
+	// The slice is clipped, so that an append by the caller does not change the conversation.
 	return model.Request{Preamble: p.Preamble, Instructions: p.Instructions, Messages: slices.Clip(c.messages),
 		TurnStart: c.start, LeftOut: c.leftOut, Tools: p.Tools, OutputSchema: p.OutputSchema}
 }
 
-// Final turns a request into the last one of a turn whose budget is used up. The tools
-// stay, so that the provider finds the beginning of the request in its cache.
+// Final returns the last request of a turn whose budget is used up. It keeps the tools, so that
+// the provider's cache matches the beginning of the request.
 func Final(req model.Request) model.Request {
 	req.Final = true
 	req.Messages = append(slices.Clip(req.Messages), textMessage(model.RoleUser, "The budget of this task is used up. "+

@@ -6,17 +6,17 @@ import (
 	"journeyman/runner/model"
 )
 
-// hintEvery is the number of equal calls in a row after which the model gets a hint.
+// hintEvery is the number of equal consecutive calls after which the model gets a hint.
 const hintEvery = 5
 
-// repeats counts the equal tool calls in a row of a turn: calls of the same tool, with the
-// same arguments and the same result.
+// repeats counts equal consecutive tool calls of a turn: the tool, the arguments and the result
+// are the same.
 type repeats struct {
 	tool, input, result string
 	n                   int
 }
 
-// count counts a call. It returns how many equal calls in a row there are now.
+// count counts a call. It returns the number of equal consecutive calls so far.
 func (r *repeats) count(tool, input, result string) int {
 	if r.n > 0 && r.tool == tool && r.input == input && r.result == result {
 		r.n++
@@ -26,13 +26,13 @@ func (r *repeats) count(tool, input, result string) int {
 	return r.n
 }
 
-// Repeats returns how many of the turn's newest tool calls in a row are equal.
+// Repeats returns how many of the turn's newest tool calls are equal.
 func (p *Prompt) Repeats() int { return p.repeats.n }
 
-// noteRepeats counts the calls of a step. With hints, the results of calls that bring
-// nothing new say so. The same steps give the same messages, so that caches stay valid.
+// noteRepeats counts the calls of a step. If Hints is set, it adds a hint to the results of
+// repeated calls. The same steps give the same messages, so that caches stay valid.
 func (p *Prompt) noteRepeats(messages []model.Message) {
-	// A result does not hold the arguments of its call, but its message follows the call.
+	// A result does not contain the arguments of its call, but its message follows the call.
 	inputs := map[string]string{}
 	for _, m := range messages {
 		for i := range m.Parts {

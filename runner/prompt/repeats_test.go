@@ -11,7 +11,7 @@ import (
 	"journeyman/store"
 )
 
-// TestRepeats counts equal calls, over steps and within one, and hints at them.
+// TestRepeats counts equal calls, across steps and within one, and checks the hints.
 func TestRepeats(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

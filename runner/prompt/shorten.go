@@ -10,9 +10,9 @@ import (
 	"journeyman/runner/model"
 )
 
-// cutMessages returns messages with shorter tool calls, and how many parts it changed. It
-// cuts outputs and arguments to about size bytes each, and leaves only the names of the
-// images of tools. It does not change the messages that it is given.
+// cutMessages returns messages with shorter tool calls, and how many parts it changed. It cuts
+// outputs and arguments to about size bytes each, and replaces images of tools by their names.
+// It does not modify its argument.
 func cutMessages(messages []model.Message, size int) ([]model.Message, int) {
 	return mapParts(messages, func(p model.Part) (model.Part, bool) {
 		p, changed := nameImages(p)
@@ -28,7 +28,8 @@ func cutMessages(messages []model.Message, size int) ([]model.Message, int) {
 	})
 }
 
-// nameImages returns a part that only names its images, and whether it showed any before.
+// nameImages replaces the images of a part by their names. changed reports whether it had
+// images.
 func nameImages(p model.Part) (named model.Part, changed bool) {
 	images := slices.Clone(p.Images) // other renderings of the conversation share them
 	for i := range images {
@@ -39,8 +40,8 @@ func nameImages(p model.Part) (named model.Part, changed bool) {
 	return p, changed
 }
 
-// nameFiles returns messages whose attached files and tools' images are only named, and
-// how many parts it changed. It does not change the messages that it is given.
+// nameFiles replaces attached files and images of tools by their names. It also returns how
+// many parts it changed. It does not modify its argument.
 func nameFiles(messages []model.Message) ([]model.Message, int) {
 	return mapParts(messages, func(p model.Part) (model.Part, bool) {
 		if p.Type != model.PartFile || p.Open == nil {
@@ -51,8 +52,8 @@ func nameFiles(messages []model.Message) ([]model.Message, int) {
 	})
 }
 
-// mapParts returns messages in which change has replaced parts, and how many it has
-// replaced. change reports false for a part that stays.
+// mapParts returns messages with the parts that change has replaced, and how many it replaced.
+// change returns false to keep a part.
 func mapParts(messages []model.Message, change func(model.Part) (model.Part, bool)) ([]model.Message, int) {
 	n := 0
 	out := slices.Clone(messages)
@@ -63,7 +64,7 @@ func mapParts(messages []model.Message, change func(model.Part) (model.Part, boo
 			if !ok {
 				continue
 			}
-			// Other renderings of the conversation share these parts, so only a copy changes.
+			// Other renderings of the conversation share these parts, so change a copy.
 			if !copied {
 				out[i].Parts, copied = slices.Clone(m.Parts), true
 			}
@@ -74,20 +75,20 @@ func mapParts(messages []model.Message, change func(model.Part) (model.Part, boo
 	return out, n
 }
 
-// noteSize is about how many bytes the note in a cut text takes. A text that is hardly longer
-// than its shortened form stays complete.
+// noteSize is the approximate length of the note in a cut text, in bytes. A text that would
+// hardly become shorter stays complete.
 const noteSize = 120
 
 func longer(text string, size int) bool { return len(text) > size+noteSize }
 
-// headTail keeps about size bytes of a text, two thirds from its head and one third from its
-// tail, with a note about the omitted part.
+// headTail keeps about size bytes of a text: two thirds from its beginning and one third from
+// its end. A note replaces the omitted part.
 func headTail(text string, size int) string {
 	if !longer(text, size) {
 		return text
 	}
 	head, tail := size*2/3, len(text)-size/3
-	// Cut between characters: providers refuse text that is not UTF-8.
+	// Cut between characters: providers reject text that is not valid UTF-8.
 	for head > 0 && !utf8.RuneStart(text[head]) {
 		head--
 	}
@@ -99,14 +100,14 @@ func headTail(text string, size int) string {
 }
 
 // cutInput cuts the strings in a tool call's arguments. Models and providers expect an object.
-// Any other value, and an object that is long even without its strings, is replaced by an object
+// Another value, or an object that is long even without its strings, is replaced by an object
 // with its length.
 func cutInput(input json.RawMessage, size int) json.RawMessage {
 	dec := json.NewDecoder(bytes.NewReader(input))
 	dec.UseNumber() // a float64 would change large numbers
 	var args map[string]any
 	if err := dec.Decode(&args); err == nil && args != nil {
-		cut, err := json.Marshal(cutStrings(args, size/2)) // sorts the keys: the same bytes each time
+		cut, err := json.Marshal(cutStrings(args, size/2)) // sorts the keys, so that the bytes are always the same
 		if err == nil && !longer(string(cut), size*2) {
 			return cut
 		}

@@ -2,32 +2,32 @@ package prompt
 
 import "journeyman/runner/model"
 
-// Bounds of a window, in tokens.
+// Limits of a window, in tokens.
 const (
-	minWindow = 2048 // the smallest that a model is believed to have
-	minOutput = 256  // the smallest answer that is worth a call
+	minWindow = 2048 // minimum window of any model
+	minOutput = 256  // minimum length of a useful answer
 )
 
 // A Window is the size of a model's context, in tokens.
 type Window struct {
 	Size      int64 // input and output together
-	MaxOutput int64 // the most that the model produces in one call
+	MaxOutput int64 // maximum output of one call
 }
 
-// Room returns how many tokens of input a call may have: the window minus the tokens for the
-// answer.
+// Room returns the maximum tokens of a call's input: the window minus the tokens reserved for
+// the answer.
 func (w Window) Room() int64 { return w.Size - min(w.MaxOutput, w.Size/3) }
 
-// Output returns how many tokens a call with that input may produce. Input and output
-// must fit into the window together, and some providers refuse a request for more. A
-// quarter of the input is kept free because the estimate may be wrong.
+// Output returns how many tokens a call with that input may produce. Input and output must fit
+// into the window together: some providers reject a request for more. A quarter of the input is
+// reserved because the estimate may be too low.
 func (w Window) Output(input int64) int {
 	return int(max(min(w.MaxOutput, w.Size-input*5/4), minOutput))
 }
 
-// Refuse makes the window narrower after the provider refused a request of about that many tokens
-// as too long. The window becomes the size that the provider states, else a size well below that
-// of the request, so that the next try fits.
+// Refuse shrinks the window after the provider rejected a request of about that many tokens as
+// too long. The new size is the one that the provider states. If it states none, the new size
+// is three quarters of the request, so that the next attempt fits.
 func (w *Window) Refuse(tokens int64, refusal *model.Error) {
 	size := min(tokens, w.Size) * 3 / 4
 	if refusal.Window > 0 && refusal.Window < min(tokens, w.Size) {
@@ -36,6 +36,6 @@ func (w *Window) Refuse(tokens int64, refusal *model.Error) {
 	w.Size = min(w.Size, max(size, minWindow))
 }
 
-// Remember makes the window as narrow as an earlier refusal has left it, when a call had
-// room for that many tokens of input. It is the inverse of Room.
+// Remember restores the size of the window after an earlier refusal. room is the Room of a call
+// at that time. Remember is the inverse of Room.
 func (w *Window) Remember(room int64) { w.Size = min(w.Size, room*3/2, room+w.MaxOutput) }

@@ -13,19 +13,19 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Limits of values, and of the work that a schema and a value cause.
+// Limits of values, and of the work of checking a value against a schema.
 const (
 	maxAnswerDepth  = 500
-	maxSchemaChecks = 10_000  // checks of one value: references and combinations multiply
-	maxAnswerChecks = 200_000 // checks of a whole answer
-	maxExponent     = 400     // of a number; a float64 reaches 308
-	maxNumber       = 1000    // characters of one
-	maxParts        = 5000    // objects and booleans in a schema: the compiler compares each with all others
+	maxSchemaChecks = 10_000  // checks per value: references and combinations multiply them
+	maxAnswerChecks = 200_000 // checks of one complete answer
+	maxExponent     = 400     // of a number; a float64 has up to 308
+	maxNumber       = 1000    // characters of a number
+	maxParts        = 5000    // objects and booleans in a schema: the compiler compares each of them with all others
 )
 
-// outOfBounds returns the first place in a JSON value that would take long to check, and
-// the problem there: depth, or a number of very many digits. The problem is "" if there
-// is none.
+// outOfBounds returns the first place in a JSON value that would take long to check, and the
+// problem there: too deep nesting, or a number with too many digits. If there is none, the
+// problem is "".
 func outOfBounds(v any, at string, depth int) (where, problem string) {
 	if depth < 0 {
 		return at, "is nested too deep"
@@ -36,7 +36,7 @@ func outOfBounds(v any, at string, depth int) (where, problem string) {
 			return at, "has a number that is out of range"
 		}
 	case map[string]any:
-		for _, name := range sortedKeys(v) { // in order, so that the same value always has the same problem
+		for _, name := range sortedKeys(v) { // in order, so that the same value always gives the same problem
 			if where, problem = outOfBounds(v[name], at+"/"+escape(name), depth-1); problem != "" {
 				return where, problem
 			}
@@ -51,8 +51,7 @@ func outOfBounds(v any, at string, depth int) (where, problem string) {
 	return "", ""
 }
 
-// parts returns the number of objects and booleans in a JSON value, which are the values
-// that can be schemas.
+// parts returns the number of values in a JSON value that can be schemas: objects and booleans.
 func parts(v any) (n int) {
 	switch v := v.(type) {
 	case bool:
@@ -76,8 +75,8 @@ func small(n json.Number) bool {
 	return err == nil && max(e, -e) <= maxExponent && len(n) <= maxNumber
 }
 
-// rational returns the exact value of a number. It reports false for numbers that would
-// take much memory.
+// rational returns the exact value of a number. It returns false if the value would take too
+// much memory.
 func rational(n json.Number) (*big.Rat, bool) {
 	if !small(n) {
 		return nil, false
@@ -85,10 +84,9 @@ func rational(n json.Number) (*big.Rat, bool) {
 	return new(big.Rat).SetString(string(n))
 }
 
-// correct corrects two faults in the compiler's result, for a schema and all schemas that
-// it uses. Limits such as maxLength beyond the machine's integers overflow to negative
-// numbers. Keywords beside a reference do not count in Draft-07, but the compiler keeps
-// some of them.
+// correct corrects two errors in the compiler's result, for a schema and all schemas that it
+// uses. A limit such as maxLength that exceeds an int becomes negative. And the compiler keeps
+// some keywords beside a reference, which Draft-07 ignores.
 func correct(s *jsonschema.Schema, root any, seen map[*jsonschema.Schema]bool) {
 	if seen[s] {
 		return
@@ -103,7 +101,7 @@ func correct(s *jsonschema.Schema, root any, seen map[*jsonschema.Schema]bool) {
 		v, _ := child(raw, key)
 		n, _ := v.(json.Number)
 		if r, ok := rational(n); ok && limit != nil && r.Cmp(big.NewRat(math.MaxInt32, 1)) > 0 {
-			*limit = math.MaxInt32 // no answer has as many
+			*limit = math.MaxInt32 // no answer can be that long
 		}
 	}
 	for _, next := range slices.Concat(sameValue(s), within(s)) {
@@ -111,18 +109,18 @@ func correct(s *jsonschema.Schema, root any, seen map[*jsonschema.Schema]bool) {
 	}
 }
 
-// A counter counts the checks that one value can cause. A few levels of doubled
-// references multiply them to millions.
+// A counter counts the checks that one value can cause. A few levels of doubled references
+// multiply them to millions.
 type counter struct {
 	checks map[*jsonschema.Schema]int
-	other  bool // a part is not of Draft-07
+	other  bool // a part uses another draft than Draft-07
 }
 
 func (b *counter) count(s *jsonschema.Schema) int {
 	if n, ok := b.checks[s]; ok {
 		return n
 	}
-	b.checks[s] = 1 // a recursive reference does not multiply here: its depth depends on the answer
+	b.checks[s] = 1 // a recursive reference does not multiply here: its depth depends on the value
 	b.other = b.other || s.DraftVersion != 7
 	n := 1
 	for _, child := range slices.Concat(sameValue(s), within(s)) {
@@ -132,8 +130,8 @@ func (b *counter) count(s *jsonschema.Schema) int {
 	return n
 }
 
-// loops records for each schema whether a check never ends, because it comes back to the
-// same schema with the same value.
+// loops records for each schema whether its check never ends. This happens if the check returns
+// to the same schema with the same value.
 type loops map[*jsonschema.Schema]bool
 
 // find adds s and all schemas that s uses.
@@ -148,7 +146,7 @@ func (l loops) find(s *jsonschema.Schema, seen map[*jsonschema.Schema]bool) {
 	}
 }
 
-// forever reports whether s loops. above holds the schemas that lead to s.
+// forever reports whether s loops. above contains the schemas that lead to s.
 func (l loops) forever(s *jsonschema.Schema, above map[*jsonschema.Schema]bool) bool {
 	if above[s] {
 		return true
@@ -198,19 +196,19 @@ func appendSchema(list []*jsonschema.Schema, v any) []*jsonschema.Schema {
 	return list
 }
 
-// A workload counts the checks that a value causes. If a schema refers to itself twice,
-// they double with each level of the value.
+// A workload limits the checks that a value causes. If a schema refers to itself twice, the
+// checks double with each level of the value.
 type workload struct {
 	left  int
 	loops loops
 }
 
-// fit subtracts the work of checking v against s, and reports whether enough work was
-// left. depth is the number of schemas that led to s with the same value.
+// fit subtracts the work of checking v against s, and reports whether the limit was sufficient.
+// depth is the number of schemas that led to s with the same value.
 func (w *workload) fit(s *jsonschema.Schema, v any, depth int) bool {
 	w.left--
 	if s.Enum != nil {
-		w.left -= len(s.Enum.Values) / 16 // the value is compared with each of them
+		w.left -= len(s.Enum.Values) / 16 // the value is compared with each enum value
 	}
 	if w.left < 0 || depth > maxSchemaChecks || w.loops[s] {
 		return false
@@ -260,8 +258,8 @@ func propertySchemas(s *jsonschema.Schema, name string) (list []*jsonschema.Sche
 	return list
 }
 
-// itemSchemas returns the schema that s sets for the i-th item, if any. It leaves out
-// "contains", which an item may fail.
+// itemSchemas returns the schema for the i-th item, if any. It ignores "contains", which an
+// item need not meet.
 func itemSchemas(s *jsonschema.Schema, i int) (list []*jsonschema.Schema) {
 	switch items := s.Items.(type) {
 	case *jsonschema.Schema:

@@ -4,7 +4,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// never returns a schema that allows nothing, for a keyword that is false.
+// never returns a schema that no value meets, for a keyword whose value is false.
 func never(s *jsonschema.Schema, keyword string) *jsonschema.Schema {
 	no := false
 	return &jsonschema.Schema{Bool: &no, DraftVersion: s.DraftVersion, Location: s.Location + keyword}
@@ -22,14 +22,14 @@ func (c *conjunction) itemAt(i int) (list []*jsonschema.Schema) {
 	return list
 }
 
-// array finds an array.
+// array finds an array that meets c.
 func (v *solver) array(c *conjunction, depth int) result {
 	least, most := c.limits(func(s *jsonschema.Schema) (*int, *int) { return s.MinItems, s.MaxItems })
 	if least.n > most.n {
 		return result{clash: clashAt(least.of, "/minItems", "%d is more than the maxItems of %d", least.n, most.n)}
 	}
 	places, unique := c.places()
-	// Such an array may exist, but is too long to build here.
+	// Such an array may exist, but is too long to construct.
 	if places > maxMade || least.n > maxMade {
 		return result{}
 	}
@@ -56,8 +56,8 @@ func (v *solver) array(c *conjunction, depth int) result {
 	return result{value: items, ok: ok}
 }
 
-// places returns how many items have a schema of their own, and a schema that demands
-// unique items.
+// places returns how many items have a schema of their own. unique is a schema that requires
+// unique items, or nil.
 func (c *conjunction) places() (n int, unique *jsonschema.Schema) {
 	for _, s := range c.schemas {
 		if items, ok := s.Items.([]*jsonschema.Schema); ok {
@@ -76,19 +76,19 @@ type listMaker struct {
 	c      *conjunction
 	depth  int
 	places int // items with a schema of their own
-	most   int // items that the array can have
+	most   int // maximum number of items
 	why    *clash
 	made   map[int]any // by index
-	open   bool        // an item may exist that was not found
+	open   bool        // an item may exist although none was found
 }
 
 func (a *listMaker) item(i int, more ...*jsonschema.Schema) result {
 	return a.solve(append(a.c.itemAt(i), more...), anything, a.depth+1)
 }
 
-// shorten finds the first index at which no item is possible. Arrays end before it.
+// shorten finds the first index at which no item is possible. The array must end before it.
 func (a *listMaker) shorten() {
-	// All items after the places of a tuple have the same schema, so one of them is enough.
+	// All items after the tuple have the same schema, so checking one of them is enough.
 	for i := 0; i <= a.places && i < a.most; i++ {
 		if problem := a.item(i).clash; problem != nil {
 			a.most, a.why = i, problem
@@ -97,7 +97,7 @@ func (a *listMaker) shorten() {
 	}
 }
 
-// contain adds an item that meets the keyword contains of s.
+// contain adds an item that meets the keyword "contains" of s.
 func (a *listMaker) contain(s *jsonschema.Schema) *clash {
 	var why *clash
 	last := a.places + len(a.made)
@@ -126,7 +126,7 @@ func (a *listMaker) contain(s *jsonschema.Schema) *clash {
 	return clashAt(s, "/contains", "no item can be what it wants: %s", why)
 }
 
-// fill finds the items that are still missing.
+// fill finds the missing items.
 func (a *listMaker) fill(least int, unique bool) []any {
 	for i := range a.made {
 		least = max(least, i+1)
@@ -146,7 +146,7 @@ func (a *listMaker) fill(least int, unique bool) []any {
 	return items
 }
 
-// different finds the i-th item, unlike all others if unique is set.
+// different finds the i-th item. If unique is set, it differs from all other items.
 func (a *listMaker) different(i int, unique bool, seen map[string]bool) any {
 	outer := a.variant
 	defer func() { a.variant = outer }()
@@ -161,7 +161,7 @@ func (a *listMaker) different(i int, unique bool, seen map[string]bool) any {
 	return value
 }
 
-// values returns an upper bound on the values that meet schemas, where that is small.
+// values returns an upper bound on the number of values that meet all schemas, if it is small.
 func (v *solver) values(all []*jsonschema.Schema) (n int, finite bool) {
 	c := &conjunction{kinds: anything}
 	for _, s := range all {
@@ -180,5 +180,5 @@ func (v *solver) values(all []*jsonschema.Schema) (n int, finite bool) {
 	case null | boolean:
 		return 3, true
 	}
-	return 0, false // texts, numbers, lists and objects have too many values to count
+	return 0, false // too many strings, numbers, arrays and objects to count
 }

@@ -23,7 +23,7 @@ func (c *conjunction) property(name string) (list []*jsonschema.Schema) {
 	return list
 }
 
-// named reports whether s has a schema for the property besides additionalProperties.
+// named reports whether s has a schema for the property other than additionalProperties.
 func named(s *jsonschema.Schema, name string) bool {
 	if _, ok := s.Properties[name]; ok {
 		return true
@@ -36,7 +36,7 @@ func named(s *jsonschema.Schema, name string) bool {
 	return false
 }
 
-// object finds an object.
+// object finds an object that meets c.
 func (v *solver) object(c *conjunction, depth int) result {
 	required, dependent := c.required()
 	if dependent != nil { // a required property implies this schema
@@ -73,8 +73,8 @@ func (v *solver) object(c *conjunction, depth int) result {
 	return m.finish()
 }
 
-// required returns the names of required properties, each with the schema that requires
-// it. dependent is a schema that one of them implies and that c does not hold yet.
+// required returns the names of the required properties, each with the schema that requires it.
+// dependent is a schema that one of these names implies and that c does not contain yet.
 func (c *conjunction) required() (names map[string]*jsonschema.Schema, dependent *jsonschema.Schema) {
 	names = map[string]*jsonschema.Schema{}
 	for _, s := range c.schemas {
@@ -82,7 +82,7 @@ func (c *conjunction) required() (names map[string]*jsonschema.Schema, dependent
 			names[name] = s
 		}
 	}
-	// A name that a dependency adds may have dependencies itself, until there is no more.
+	// An added name may have dependencies itself, so repeat this until no name is added.
 	for count := -1; count < len(names); {
 		count = len(names)
 		for _, s := range c.schemas {
@@ -94,8 +94,8 @@ func (c *conjunction) required() (names map[string]*jsonschema.Schema, dependent
 	return names, nil
 }
 
-// follow adds to names those that the dependencies of s add. It returns a schema that one
-// of the names implies and that c does not hold yet.
+// follow adds the names that the dependencies of s require. It returns a schema that one of the
+// names implies and that c does not contain yet.
 func (c *conjunction) follow(s *jsonschema.Schema, names map[string]*jsonschema.Schema) *jsonschema.Schema {
 	for name, d := range s.Dependencies {
 		if names[name] == nil {
@@ -122,7 +122,7 @@ type objectMaker struct {
 	most  int
 }
 
-// property finds a value for the property of that name.
+// property finds a value for the property with that name.
 func (m *objectMaker) property(name string) result {
 	if slices.Contains(m.c.absent, name) {
 		return result{clash: m.c.nothing(fmt.Sprintf("the property %s must not be there", quote(name)))}
@@ -139,12 +139,12 @@ func (m *objectMaker) property(name string) result {
 	return m.solve(m.c.property(name), anything, m.depth+1)
 }
 
-// checkCount returns a clash if the object cannot have as many properties as it needs.
+// checkCount returns a clash if the object cannot have the required number of properties.
 func (m *objectMaker) checkCount() *clash {
 	if m.least.n <= len(m.made) {
 		return nil
 	}
-	// Three proofs that there are not enough names, the cheapest first.
+	// Three proofs that there are not enough possible names, the cheapest first.
 	if possible, closed := m.possible(); closed && possible < m.least.n {
 		return clashAt(m.least.of, "/minProperties",
 			"%d properties are needed, but only %d are possible", m.least.n, possible)
@@ -166,7 +166,7 @@ func (m *objectMaker) checkCount() *clash {
 	return nil
 }
 
-// possible returns how many properties a closed object can have.
+// possible returns the maximum number of properties of a closed object.
 func (m *objectMaker) possible() (n int, closed bool) {
 	var names []string
 	for _, s := range m.c.schemas {
@@ -190,14 +190,14 @@ func (m *objectMaker) possible() (n int, closed bool) {
 	return n, closed
 }
 
-// finish adds properties until the object meets the conjunction: first as few as
-// possible, then one more, then all.
+// finish adds properties until the object meets the conjunction. It tries the minimum number of
+// properties, then one more, then all.
 func (m *objectMaker) finish() result {
 	if m.least.n > maxMade {
 		return result{}
 	}
 	others := m.others()
-	// An attempt may fail on a rule that no single property shows, such as a dependency.
+	// An attempt may violate a rule about several properties, such as a dependency.
 	minimal := maps.Clone(m.made)
 	m.fill(minimal, others, m.least.n)
 	for i := 1; len(minimal) < m.least.n && i <= m.least.n+20; i++ {
@@ -224,8 +224,8 @@ func (m *objectMaker) finish() result {
 	return result{value: minimal}
 }
 
-// vary tries other values and types for one property after the other, until the object
-// meets the conjunction.
+// vary tries other values and types for one property at a time, until the object meets the
+// conjunction.
 func (m *objectMaker) vary(from map[string]any) (map[string]any, bool) {
 	for _, name := range sortedKeys(from)[:min(len(from), 20)] {
 		changed := maps.Clone(from)
@@ -238,8 +238,8 @@ func (m *objectMaker) vary(from map[string]any) (map[string]any, bool) {
 	return nil, false
 }
 
-// varyProperty tries three values of some types for a property, until the object meets the
-// conjunction.
+// varyProperty tries three values of each of some types for a property, until the object meets
+// the conjunction.
 func (m *objectMaker) varyProperty(changed map[string]any, name string, kinds kind) bool {
 	outer := m.variant
 	defer func() { m.variant = outer }()
@@ -256,7 +256,7 @@ func (m *objectMaker) varyProperty(changed map[string]any, name string, kinds ki
 	return false
 }
 
-// fill adds properties of those names until the object has n.
+// fill adds properties with the given names until the object has n properties.
 func (m *objectMaker) fill(to map[string]any, names []string, n int) {
 	for _, name := range names {
 		if _, ok := to[name]; ok || len(to) >= n || len(to) > maxMade {
@@ -281,7 +281,7 @@ func (m *objectMaker) others() []string {
 		for pattern := range s.PatternProperties {
 			m.addNames(names, patternSamples(pattern.String(), 1))
 		}
-		// The names themselves must meet propertyNames, so samples of it may be names.
+		// The names themselves must meet propertyNames, so its sample values may be names.
 		c := &conjunction{kinds: text}
 		if s.PropertyNames == nil || m.add(c, s.PropertyNames, true) != nil {
 			continue
@@ -300,8 +300,8 @@ func (m *objectMaker) others() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// addNames adds names. It also adds longer names that begin with them, enough for
-// minProperties.
+// addNames adds the names. To reach minProperties, it also adds longer names with the same
+// beginnings.
 func (m *objectMaker) addNames(to map[string]bool, samples []string) {
 	for _, name := range samples {
 		to[name] = true

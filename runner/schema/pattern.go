@@ -9,27 +9,26 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Bounds of matching: backtracking takes a time that doubles with each character of
-// some texts.
+// Limits of matching. For some texts, the time for backtracking doubles with each character.
 const (
 	maxMatch   = 250 * time.Millisecond // of one pattern against one text
-	maxMatches = time.Second            // of all that one check needs
-	maxStack   = 1 << 20                // places to go back to, of 8 bytes
+	maxMatches = time.Second            // for all patterns of one check
+	maxStack   = 1 << 20                // saved positions, of 8 bytes each
 )
 
-// patterns compiles patterns, which share a budget of time for matching. Neither it nor
-// its patterns are safe for concurrent use.
+// patterns compiles patterns, which share a time budget for matching. Neither patterns nor the
+// compiled patterns are safe for concurrent use.
 type patterns struct {
-	left time.Duration // time that is left for matching
-	slow string        // the pattern that used up the budget, "" where none did
+	left time.Duration // remaining time for matching
+	slow string        // the pattern that used up the budget, "" if none did
 }
 
 // restart resets the budget.
 func (p *patterns) restart() { p.left, p.slow = maxMatches, "" }
 
-// compile parses a pattern as ECMA-262 does with the flag u, then without that flag,
-// because many authors escape more than it allows. Go's own syntax is the last resort. It
-// has flags such as (?i) that ECMA-262 lacks, and its matching needs no budget.
+// compile parses a pattern by the rules of ECMA-262 with the flag u. The second attempt is
+// without it, because many authors use escapes that the flag forbids. Go's own syntax is the
+// last resort: it has flags such as (?i) that ECMA-262 lacks, and needs no budget.
 func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 	re, err := compileECMA(text)
 	if err != nil {
@@ -44,7 +43,7 @@ func (p *patterns) compile(text string) (jsonschema.Regexp, error) {
 
 func compileECMA(text string) (p *regexp2.Regexp, err error) {
 	defer func() {
-		if r := recover(); r != nil { // a defect of the library must not end the process
+		if r := recover(); r != nil { // a bug of the library must not end the process
 			p, err = nil, fmt.Errorf("cannot be read: %v", r)
 		}
 	}()
@@ -58,7 +57,7 @@ func compileECMA(text string) (p *regexp2.Regexp, err error) {
 	return nil, err
 }
 
-// A backtracking is a compiled pattern of ECMA-262.
+// A backtracking is a compiled pattern of ECMA-262 syntax.
 type backtracking struct {
 	budget  *patterns
 	pattern *regexp2.Regexp
@@ -67,8 +66,8 @@ type backtracking struct {
 // String returns the pattern's text.
 func (b *backtracking) String() string { return b.pattern.String() }
 
-// MatchString reports whether the pattern matches a part of text. It returns false once
-// the budget is used up, so callers must look at the field slow afterwards.
+// MatchString reports whether the pattern matches a part of text. It returns false if the
+// budget is used up, so callers must check the field slow afterwards.
 func (b *backtracking) MatchString(text string) bool {
 	if b.budget.left <= 0 {
 		b.budget.slow = b.String()

@@ -14,14 +14,13 @@ import (
 	"golang.org/x/text/message"
 )
 
-// Limits of the message about one value.
+// Limits of the error message for one value.
 const (
 	maxProblems = 10
-	maxProblem  = 300 // characters of one
+	maxProblem  = 300 // characters of one problem
 )
 
-// problems returns the innermost problems of a validation, at most ten, each with its
-// place.
+// problems returns the innermost problems of a validation, at most ten, each with its place.
 func problems(ve *jsonschema.ValidationError) string {
 	var list []string
 	collect(ve, message.NewPrinter(language.English), &list)
@@ -42,7 +41,7 @@ func collect(ve *jsonschema.ValidationError, p *message.Printer, list *[]string)
 	}
 }
 
-// compileProblem returns where and why the compiler refused a schema.
+// compileProblem returns the place and the reason of a compiler error.
 func compileProblem(err error, root map[string]any) string {
 	var (
 		invalid *jsonschema.SchemaValidationError
@@ -66,7 +65,7 @@ func compileProblem(err error, root map[string]any) string {
 	case errors.As(err, &anchor):
 		return missingTarget(root, anchor.Reference)
 	}
-	// The address is an invention of this package and means nothing to the author.
+	// The address exists only inside this package, so it would confuse the schema's author.
 	return cut(strings.ReplaceAll(err.Error(), address, ""), 2*maxProblem)
 }
 
@@ -76,7 +75,7 @@ func missingTarget(root map[string]any, to string) string {
 	return atReference(root, to) + fmt.Sprintf("the reference %s names nothing", ref)
 }
 
-// atReference returns the place of the reference to that address, "" if it finds none.
+// atReference returns the place of the reference to that address, "" if it is not found.
 func atReference(root map[string]any, to string) string {
 	at, ok := findReference(root, "", to)
 	if !ok {
@@ -119,7 +118,7 @@ func leadsTo(ref, to string) bool {
 	if err != nil {
 		return false
 	}
-	// The compiler names some targets with their fragment and others without it.
+	// The compiler writes some targets with their fragment and others without it.
 	without := *target
 	without.Fragment, without.RawFragment = "", ""
 	return target.String() == wanted.String() || without.String() == wanted.String() && !strings.Contains(to, "#")
@@ -134,7 +133,7 @@ func fragment(address string) string {
 	return f
 }
 
-// pointer returns a JSON pointer for people: "/" stands for the whole document.
+// pointer returns a JSON pointer for users: "/" is the whole document.
 func pointer(at string) string {
 	if at == "" {
 		return "/"
@@ -172,7 +171,7 @@ func child(v any, key string) (any, bool) {
 
 func quote(s string) string { return strconv.Quote(s) }
 
-// cut returns the beginning of text, of at most n characters.
+// cut returns the first n characters of text.
 func cut(text string, n int) string {
 	if utf8.RuneCountInString(text) <= n {
 		return text

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// formatSamples returns a few values of a format, none for an unknown format. They are
-// of the names and networks that are reserved for examples.
+// formatSamples returns a few values of a format, none for an unknown format. They use names
+// and networks that are reserved for examples.
 func formatSamples(format string) []string {
 	switch format {
 	case "email", "idn-email":
@@ -43,8 +43,8 @@ func formatSamples(format string) []string {
 	return nil
 }
 
-// patternSamples returns strings that a pattern may match, at least so many characters
-// long if it allows that. They are guesses, which the caller must check.
+// patternSamples returns strings that a pattern may match. If possible, they have at least the
+// given number of characters. The caller must check them, because they are guesses.
 func patternSamples(pattern string, least int) []string {
 	main, ahead := withoutLookarounds(pattern)
 	re, err := syntax.Parse(main, syntax.Perl)
@@ -70,7 +70,7 @@ func patternSamples(pattern string, least int) []string {
 }
 
 // withoutLookarounds removes the assertions that Go's syntax lacks from a pattern. ahead
-// holds the patterns of its positive lookaheads.
+// contains the patterns of its positive lookaheads.
 func withoutLookarounds(pattern string) (rest string, ahead []string) {
 	var out strings.Builder
 	for i := 0; i < len(pattern); {
@@ -82,7 +82,7 @@ func withoutLookarounds(pattern string) (rest string, ahead []string) {
 		}
 		switch {
 		case kind != "":
-			// Other assertions are only dropped, because the caller checks each sample.
+			// Other assertions are dropped. This is safe because the caller checks each sample.
 			end := closing(pattern, i)
 			if kind == "(?=" {
 				body, _ := withoutLookarounds(pattern[i+len(kind) : max(end-1, i+len(kind))])
@@ -91,7 +91,7 @@ func withoutLookarounds(pattern string) (rest string, ahead []string) {
 			i = end
 		case pattern[i] == '\\' && i+1 < len(pattern):
 			if strings.HasPrefix(pattern[i:], `\u`) && i+6 <= len(pattern) && pattern[i+2] != '{' {
-				out.WriteString(`\x{` + pattern[i+2:i+6] + `}`) // as Go writes it
+				out.WriteString(`\x{` + pattern[i+2:i+6] + `}`) // in Go's syntax
 				i += 6
 				continue
 			}
@@ -114,7 +114,7 @@ func withoutLookarounds(pattern string) (rest string, ahead []string) {
 	return out.String(), ahead
 }
 
-// closing returns the place after the parenthesis that closes the one at i.
+// closing returns the index after the parenthesis that closes the one at i.
 func closing(pattern string, i int) int {
 	depth := 0
 	for i < len(pattern) {
@@ -135,7 +135,7 @@ func closing(pattern string, i int) int {
 	return len(pattern)
 }
 
-// classEnd returns the place after the class of characters that begins at i.
+// classEnd returns the index after the character class that begins at i.
 func classEnd(pattern string, i int) int {
 	for i++; i < len(pattern); i++ {
 		if pattern[i] == '\\' {
@@ -147,11 +147,11 @@ func classEnd(pattern string, i int) int {
 	return len(pattern)
 }
 
-// maxSample is the most bytes of a sample.
+// maxSample is the maximum length of a sample, in bytes.
 const maxSample = 10_000
 
-// sampleOf returns a short string that a pattern of Go's syntax matches, "" for patterns
-// of another syntax.
+// sampleOf returns a short string that a pattern of Go's syntax matches, "" if the pattern has
+// another syntax.
 func sampleOf(pattern string, variant int) string {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -160,8 +160,8 @@ func sampleOf(pattern string, variant int) string {
 	return sample(re, 0, variant)
 }
 
-// sample returns a string that re matches, with the given number of repetitions where re
-// allows any. Variants differ in the characters that they use.
+// sample returns a string that re matches. It uses the given number of repetitions where re
+// allows any number. Variants use different characters.
 func sample(re *syntax.Regexp, times, variant int) string {
 	w := sampler{times: min(times, 1000), variant: variant, left: 10 * maxSample}
 	w.write(re)
@@ -172,13 +172,13 @@ func sample(re *syntax.Regexp, times, variant int) string {
 type sampler struct {
 	strings.Builder
 	times, variant int
-	classes        int // classes of characters that have been written
-	left           int // parts of the pattern that may still be visited
+	classes        int // number of character classes written so far
+	left           int // how many parts of the pattern may still be visited
 }
 
 func (w *sampler) write(re *syntax.Regexp) {
 	if w.left--; w.left < 0 {
-		return // nested repetitions of nothing would take very long and write nothing
+		return // nested repetitions of empty patterns would take very long and write nothing
 	}
 	least, most := 1, 1
 	switch re.Op {
@@ -214,8 +214,8 @@ func (w *sampler) write(re *syntax.Regexp) {
 	}
 }
 
-// class returns a character of a class, a plain one if the class has any. Variant 0 uses
-// the first plain character, other variants each of them in turn.
+// class returns a character of a class, if possible a common one. Variant 0 uses the first
+// common character, other variants use the next ones.
 func (w *sampler) class(ranges []rune) rune {
 	var plain []rune
 	for _, want := range "a0A-_ x1bB9" {

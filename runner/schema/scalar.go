@@ -31,8 +31,9 @@ func kindOf(v any) kind {
 	return object
 }
 
-// pick returns a candidate that meets c. It skips as many as v.variant says, if there are
-// more. all means that no other value is possible, so that at is the clash if none fits.
+// pick returns a candidate that meets c. It skips v.variant suitable candidates if there are
+// more. all means that no other value is possible. Then it returns the clash at if no candidate
+// fits.
 func (v *solver) pick(c *conjunction, candidates []any, all bool, at *clash) result {
 	var good []any
 	open := !all
@@ -69,13 +70,13 @@ func (c *conjunction) nothing(why string) *clash {
 	return clashAt(c.schemas[0], "", "%s", why)
 }
 
-// A limit is a bound on a count, and the schema that sets it.
+// A limit is a limit of a count, and the schema that sets it.
 type limit struct {
 	n  int
 	of *jsonschema.Schema
 }
 
-// limits returns the largest minimum and the smallest maximum that schemas set.
+// limits returns the largest minimum and the smallest maximum of all schemas.
 func (c *conjunction) limits(of func(*jsonschema.Schema) (least, most *int)) (least, most limit) {
 	most.n = math.MaxInt
 	for _, s := range c.schemas {
@@ -90,7 +91,7 @@ func (c *conjunction) limits(of func(*jsonschema.Schema) (least, most *int)) (le
 	return least, most
 }
 
-// text finds a string.
+// text finds a string that meets c.
 func (v *solver) text(c *conjunction, _ int) result {
 	least, most := c.limits(func(s *jsonschema.Schema) (*int, *int) { return s.MinLength, s.MaxLength })
 	if least.n > most.n {
@@ -100,12 +101,12 @@ func (v *solver) text(c *conjunction, _ int) result {
 		return v.pick(c, []any{""}, true,
 			clashAt(most.of, "/maxLength", "0 leaves only the empty text, which is not allowed"))
 	}
-	// Such a text may exist, but is too long to build here.
+	// Such a string may exist, but is too long to construct.
 	if least.n > 100_000 {
 		return result{}
 	}
 	var candidates []any
-	// Samples of patterns cost more work than their number shows.
+	// Samples of patterns are expensive, so they count as more work.
 	v.left -= 100 * len(c.schemas)
 	for _, t := range c.texts(least.n) {
 		candidates = append(candidates, t)
@@ -143,14 +144,14 @@ func defaultOf(s *jsonschema.Schema) []any {
 	return []any{*s.Default}
 }
 
-// An end is an end of a range of numbers.
+// An end is one end of a range of numbers.
 type end struct {
-	at     *big.Rat // nil where there is none
-	strict bool     // the end itself is outside
+	at     *big.Rat // nil if the range has no end here
+	strict bool     // the range excludes the end itself
 	of     *jsonschema.Schema
 }
 
-// number finds a number.
+// number finds a number that meets c.
 func (v *solver) number(c *conjunction, _ int) result {
 	low, high := c.ends()
 	step, known := c.step()
@@ -169,7 +170,7 @@ func (v *solver) number(c *conjunction, _ int) result {
 		clashAt(c.schemas[0], "", "no multiple of %s is within its limits", step.RatString()))
 }
 
-// ends returns the range that the schemas allow.
+// ends returns the range that all schemas allow.
 func (c *conjunction) ends() (low, high end) {
 	tighten := func(e *end, at *big.Rat, strict bool, s *jsonschema.Schema, sign int) {
 		if at == nil {
@@ -202,11 +203,11 @@ func impossible(low, high end) *clash {
 	return nil
 }
 
-// maxStepBits is the most bits of a common multiple.
+// maxStepBits is the maximum number of bits of a common multiple.
 const maxStepBits = 20_000
 
-// step returns the common multiple of all multipleOf, nil where any number is allowed.
-// known is false if the common multiple would be too large.
+// step returns the common multiple of all multipleOf, nil if any number is allowed. known is
+// false if the common multiple would be too large.
 func (c *conjunction) step() (step *big.Rat, known bool) {
 	if c.kinds&fraction == 0 {
 		step = big.NewRat(1, 1)
@@ -219,7 +220,7 @@ func (c *conjunction) step() (step *big.Rat, known bool) {
 			step = s.MultipleOf
 			continue
 		}
-		// lcm(a/b, c/d) = lcm(a, c) / gcd(b, d) of reduced fractions.
+		// For reduced fractions, lcm(a/b, c/d) = lcm(a, c) / gcd(b, d).
 		a, b := step.Num(), s.MultipleOf.Num()
 		gcd := new(big.Int).GCD(nil, nil, a, b)
 		top := new(big.Int).Mul(new(big.Int).Quo(a, gcd), b)
@@ -255,10 +256,10 @@ func between(low, high end) []*big.Rat {
 	return list
 }
 
-// multiples returns multiples of step in a range, and whether it returns all.
+// multiples returns multiples of step in a range. all reports whether these are all.
 func multiples(low, high end, step *big.Rat) (list []any, all bool) {
 	const most = 40
-	// The multiple nearest to zero comes first: it has the fewest digits.
+	// Begin with the multiple nearest to zero: it has the fewest digits.
 	start, direction := new(big.Rat), int64(1)
 	switch {
 	case low.at != nil && low.at.Sign() >= 0:
@@ -291,7 +292,7 @@ func inRange(x *big.Rat, low, high end) bool {
 		(high.at == nil || x.Cmp(high.at) < 0 || x.Cmp(high.at) == 0 && !high.strict)
 }
 
-// beyond reports whether all numbers after x, in that direction, are out of the range.
+// beyond reports whether all numbers after x, in that direction, are outside the range.
 func beyond(x *big.Rat, low, high end, direction int) bool {
 	if direction > 0 {
 		return high.at != nil && x.Cmp(high.at) > 0
@@ -299,7 +300,7 @@ func beyond(x *big.Rat, low, high end, direction int) bool {
 	return low.at != nil && x.Cmp(low.at) < 0
 }
 
-// roundTo returns the multiple of step at v or next to it in that direction.
+// roundTo returns v if it is a multiple of step, else the next multiple in that direction.
 func roundTo(v, step *big.Rat, direction int) *big.Rat {
 	q := new(big.Rat).Quo(v, step)
 	whole := new(big.Int).Div(q.Num(), q.Denom()) // rounds down
@@ -309,16 +310,16 @@ func roundTo(v, step *big.Rat, direction int) *big.Rat {
 	return new(big.Rat).Mul(new(big.Rat).SetInt(whole), step)
 }
 
-// numbers converts numbers to JSON. It drops those with too many digits, and reports
-// false if there were any.
+// numbers converts numbers to JSON. It drops numbers with too many digits, and reports false if
+// there were any.
 func numbers(list []*big.Rat) (out []any, whole bool) {
 	whole = true
 	for _, r := range list {
 		digits, exact := r.FloatPrec()
 		if !exact {
-			continue // no JSON number is exactly that
+			continue // no JSON number has exactly this value
 		}
-		// The digits are counted first, because writing very many of them takes long.
+		// Count the digits first: writing very many digits takes long.
 		if digits <= maxNumber && small(json.Number(r.FloatString(digits))) {
 			out = append(out, json.Number(r.FloatString(digits)))
 		} else {

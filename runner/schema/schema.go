@@ -1,9 +1,9 @@
-// Package schema compiles JSON Schemas of untrusted authors and checks values against
-// them. Both have bounds: no schema or value makes them run for long, load other files or
-// end the process.
+// Package schema compiles JSON Schemas of untrusted authors and checks values against them.
+// Time and memory are limited: no schema or value can cause a long computation, load another
+// file or end the process.
 //
-// The package also finds out whether any object meets a schema, and returns an example
-// object. It does not know workers or models.
+// The package also decides whether any object meets a schema, and returns an example object. It
+// does not depend on workers or models.
 package schema
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// The bounds of a schema.
+// Limits of a schema.
 const (
 	MaxSize  = 64 << 10 // bytes
 	MaxDepth = 32       // levels of JSON
@@ -31,8 +31,8 @@ type Schema struct {
 	patterns *patterns  // guarded by mu
 }
 
-// Compile compiles a Draft-07 schema, which must be a JSON object. Its error is written
-// for the schema's author and names the wrong place by a JSON pointer.
+// Compile compiles a Draft-07 schema, which must be a JSON object. Its error is written for the
+// author of the schema and contains a JSON pointer to the wrong place.
 func Compile(raw []byte) (*Schema, error) {
 	s, err := compile(raw, jsonschema.Draft7, MaxDepth)
 	if err != nil {
@@ -50,9 +50,9 @@ func Compile(raw []byte) (*Schema, error) {
 	return s, nil
 }
 
-// CompileForObjects compiles a schema as Compile does. It also returns an error if it can
-// prove that no JSON object meets the schema. It never refuses a schema that some object
-// meets, but it does not find all contradictions: see unsatisfiable.
+// CompileForObjects is like Compile, but also returns an error if it can prove that no JSON
+// object meets the schema. It never rejects a schema that some object meets. It does not find
+// all contradictions: see unsatisfiable.
 func CompileForObjects(raw []byte) (*Schema, error) {
 	s, err := Compile(raw)
 	if err != nil {
@@ -64,15 +64,15 @@ func CompileForObjects(raw []byte) (*Schema, error) {
 	return s, nil
 }
 
-// CheckForeign returns an error if raw is no valid schema. It is for schemas of other
-// programs, such as those of tools' arguments. Their default draft is 2020-12.
+// CheckForeign returns an error if raw is not a valid schema. It is for schemas of other
+// programs, such as tools. Their default draft is 2020-12.
 func CheckForeign(raw []byte) error {
 	_, err := compile(raw, jsonschema.Draft2020, MaxDepth)
 	return err
 }
 
-// The address of each schema. It has a path, so that relative references to other
-// documents are recognized and refused.
+// The internal address of every schema. It has a path, so that relative references to other
+// documents are recognized and rejected.
 const (
 	base    = "schema://here/"
 	address = base + "schema"
@@ -93,7 +93,7 @@ func compile(raw []byte, draft *jsonschema.Draft, depth int) (*Schema, error) {
 	if d, ok := root["$schema"].(string); ok && draft == jsonschema.Draft7 && !draft7(d) {
 		return nil, errors.New("must be of Draft-07: $schema names another")
 	}
-	// These bounds stand before the compiler, which has none.
+	// The compiler has no limits itself, so check these limits first.
 	if at, problem := outOfBounds(root, "", depth); problem != "" {
 		return nil, fmt.Errorf("%s %s", pointer(at), problem)
 	}
@@ -128,16 +128,16 @@ func draft7(url string) bool {
 	return name == "json-schema.org/draft-07/schema"
 }
 
-// noLoader refuses every reference that leaves the schema.
+// noLoader rejects every reference to another document.
 type noLoader struct{}
 
 // Load returns an error for every address.
 func (noLoader) Load(url string) (any, error) { return nil, &leavesError{url} }
 
-// A leavesError is a reference that leads out of the schema.
+// A leavesError is the error for a reference to another document.
 type leavesError struct{ url string }
 
-// Error returns a message with the reference.
+// Error returns a message that contains the reference.
 func (e *leavesError) Error() string {
 	return fmt.Sprintf("the reference to %q leaves the schema", strings.TrimPrefix(e.url, base))
 }
@@ -167,14 +167,14 @@ func (s *Schema) CheckObject(text []byte) error {
 	return s.patterns.check(s.root, v, &workload{left: maxAnswerChecks, loops: s.loops})
 }
 
-// check checks a value whose depth and numbers are within bounds.
+// check checks a value whose depth and numbers are within the limits.
 func (p *patterns) check(s *jsonschema.Schema, v any, w *workload) error {
-	// Validate has no bound of its own, so the work is counted before it begins.
+	// Validate has no limit of its own, so the work is counted first.
 	if !w.fit(s, v, 0) {
 		return &Mismatch{"the answer has too many values, or nests them too deep, to be checked"}
 	}
 	err := s.Validate(v)
-	// A pattern without time left reports no match, so the outcome above means nothing.
+	// After its budget is used up, a pattern reports no match, so the result is invalid.
 	if p.slow != "" {
 		return &Mismatch{fmt.Sprintf("the pattern %s takes too long to match the answer",
 			cut(quote(p.slow), maxProblem))}
@@ -189,7 +189,7 @@ func (p *patterns) check(s *jsonschema.Schema, v any, w *workload) error {
 	return &Mismatch{err.Error()}
 }
 
-// Lookup returns the target of a reference by path within a schema.
+// Lookup returns the target of a reference within a schema.
 func Lookup(root any, ref string) (any, bool) {
 	rest, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -204,7 +204,7 @@ func Lookup(root any, ref string) (any, bool) {
 	return v, true
 }
 
-// Parse parses JSON. Numbers become json.Number and so keep their digits.
+// Parse parses JSON. Numbers become json.Number, so they keep all digits.
 func Parse(raw []byte) (any, error) { return jsonschema.UnmarshalJSON(bytes.NewReader(raw)) }
 
 func marshal(v any) []byte {
@@ -212,7 +212,7 @@ func marshal(v any) []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return []byte("null") // no value of this package fails to marshal
+		return []byte("null") // impossible: all values in this package can be marshaled
 	}
 	return bytes.TrimSpace(b.Bytes())
 }

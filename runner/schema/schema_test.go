@@ -10,7 +10,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// soon fails a test whose work takes longer than anybody would wait.
+// soon fails a test if its work takes too long.
 func soon(t testing.TB, what string, work func()) {
 	t.Helper()
 	begun := time.Now()
@@ -23,7 +23,7 @@ func soon(t testing.TB, what string, work func()) {
 func TestCompile(t *testing.T) {
 	t.Parallel()
 	nested := strings.Repeat(`{"properties":{"a":`, 20) + `{}` + strings.Repeat(`}}`, 20)
-	var doubling strings.Builder // each definition refers to the next twice
+	var doubling strings.Builder // each definition refers to the next one twice
 	doubling.WriteString(`{"$ref":"#/definitions/d0","definitions":{"d40":{}`)
 	for i := range 40 {
 		fmt.Fprintf(&doubling, `,"d%d":{"allOf":[{"$ref":"#/definitions/d%d"},{"$ref":"#/definitions/d%d"}]}`, i, i+1, i+1)
@@ -31,7 +31,7 @@ func TestCompile(t *testing.T) {
 	doubling.WriteString(`}}`)
 	for name, tt := range map[string]struct {
 		schema string
-		says   string // '' for a good one
+		says   string // '' if the schema is valid
 	}{
 		"empty":                {`{}`, ""},
 		"usual":                {`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"a":{"$ref":"#/definitions/a"}},"definitions":{"a":{"type":"string","format":"date"}}}`, ""},
@@ -161,7 +161,7 @@ func TestCheckObject(t *testing.T) {
 	}
 }
 
-// TestChecksAfterASlowOne holds that one text that takes too long spoils no other.
+// TestChecksAfterASlowOne checks that a text that takes too long does not affect later checks.
 func TestChecksAfterASlowOne(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

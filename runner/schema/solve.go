@@ -13,33 +13,33 @@ import (
 // A clash is a proof that no value meets a schema: the place and the reason.
 type clash struct{ at, why string }
 
-// String shows the place and the reason.
+// String returns the place and the reason.
 func (c *clash) String() string { return pointer(c.at) + ": " + c.why }
 
 func clashAt(s *jsonschema.Schema, keyword, format string, args ...any) *clash {
 	return &clash{fragment(s.Location) + keyword, cut(fmt.Sprintf(format, args...), 2*maxProblem)}
 }
 
-// unsatisfiable returns a proof that no JSON object meets the schema, nil if it finds
-// none. It follows references and combinations. It finds contradictions between types,
-// limits, constants, enumerations, required and forbidden properties, closed objects,
-// tuples and dependencies, and values that would have to contain themselves.
+// unsatisfiable returns a proof that no JSON object meets the schema, nil if it finds none. It
+// follows references and combinations. It finds contradictions between types, limits,
+// constants, enumerations, required and forbidden properties, closed objects, tuples and
+// dependencies. It also finds values that would have to contain themselves.
 //
-// It does not find contradictions in patterns, in formats and in most uses of "not", nor
-// those between several values, such as a oneOf whose options always hold together. Its
-// work has a limit.
+// It does not find contradictions in patterns, in formats and in most uses of "not". Nor does
+// it find contradictions between several values, such as a oneOf whose options always hold
+// together. Its work is limited.
 func (s *Schema) unsatisfiable() *clash {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.solve(0)
 	if s.patterns.slow != "" {
-		return nil // a pattern that took too long proves nothing
+		return nil // the pattern took too long, so the result proves nothing
 	}
 	return r.clash
 }
 
-// Example returns a JSON object that meets the schema. It reports false if it finds none
-// within its limit of work.
+// Example returns a JSON object that meets the schema. It returns false if it finds none within
+// its limit of work.
 func (s *Schema) Example() (map[string]any, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,26 +58,26 @@ func (s *Schema) solve(turn int) result {
 	return v.solve([]*jsonschema.Schema{s.root}, object, 0)
 }
 
-// The bounds of solving.
+// Limits of solving.
 const (
 	maxSolverWork  = 100_000 // visited schemas and checks
 	maxSolverDepth = 40      // levels of nested values
 	maxMade        = 300     // items or properties of one value
 )
 
-// A solver finds a value that meets schemas, or proves that there is none. It looks for
-// the value with the fewest levels, so that recursion ends.
+// A solver finds a value that meets schemas, or proves that none exists. It searches for the
+// value with the fewest levels, so that recursion ends.
 type solver struct {
 	patterns *patterns
-	left     int      // work that is left
-	turn     int      // which alternative is tried first
+	left     int      // remaining work
+	turn     int      // index of the alternative that is tried first
 	variant  int      // how many suitable values of a kind to skip
-	goals    []string // the goals of the values around this one: see goalOf
+	goals    []string // the goals of the enclosing values: see goalOf
 	loops    map[*jsonschema.Schema]bool
 }
 
-// A result is the outcome of one attempt: a value that is ok, or a clash, or else a value
-// that is only the best guess.
+// A result is the outcome of one attempt: a value that is ok, a clash, or else a value that is
+// only the best guess.
 type result struct {
 	value any
 	ok    bool
@@ -91,7 +91,7 @@ const (
 	null kind = 1 << iota
 	boolean
 	integer
-	fraction // a number that is no integer
+	fraction // a number that is not an integer
 	text
 	array
 	object
@@ -99,7 +99,7 @@ const (
 	anything = null | boolean | number | text | array | object
 )
 
-// kindNamed returns the kind of a type's name in a schema.
+// kindNamed returns the kind for a type name in a schema.
 func kindNamed(name string) kind {
 	switch name {
 	case "null":
@@ -136,16 +136,16 @@ func (k kind) String() string {
 	return strings.Join(names, " or ")
 }
 
-// A conjunction is everything that one value must meet.
+// A conjunction holds all conditions for one value.
 type conjunction struct {
 	kinds   kind
-	schemas []*jsonschema.Schema // all schemas that hold, with the targets of references
-	tops    []*jsonschema.Schema // those of them that imply the others
-	choices []choice             // of each, one option must hold
-	absent  []string             // properties that an object must not have
+	schemas []*jsonschema.Schema // all schemas that apply, including the targets of references
+	tops    []*jsonschema.Schema // schemas that imply all others
+	choices []choice             // one option of each choice must apply
+	absent  []string             // properties that the object must not have
 }
 
-// A choice is a combination whose options have not been tried yet.
+// A choice is a combination, such as anyOf, whose options have not been tried yet.
 type choice struct {
 	at      string
 	options []option
@@ -154,7 +154,7 @@ type choice struct {
 // An option is one alternative of a choice.
 type option struct {
 	hold []*jsonschema.Schema
-	fail *jsonschema.Schema // must not hold; nil where there is none
+	fail *jsonschema.Schema // a schema that must not apply; nil for none
 }
 
 func (c *conjunction) clone() *conjunction {
@@ -167,8 +167,8 @@ func (v *solver) solve(all []*jsonschema.Schema, kinds kind, depth int) result {
 	if v.left--; v.left < 0 || depth > maxSolverDepth {
 		return result{}
 	}
-	// Of all values that meet these schemas, the one with the fewest levels contains no
-	// other such value. So a search for it need not try those that do.
+	// Among all values that meet these schemas, one with the fewest levels contains no other
+	// such value. So the search can skip values that contain one.
 	goal := goalOf(all, kinds)
 	if len(all) > 0 && slices.Contains(v.goals, goal) {
 		return result{clash: clashAt(all[0], "", "a value would need another of the same kind inside, without end")}
@@ -199,7 +199,7 @@ func (v *solver) add(c *conjunction, s *jsonschema.Schema, top bool) *clash {
 	if s == nil || slices.Contains(c.schemas, s) {
 		return nil
 	}
-	// The search of c.schemas takes work, too.
+	// Searching c.schemas is work, too.
 	v.left -= 1 + len(c.schemas)/32
 	if s.Bool != nil && !*s.Bool {
 		return clashAt(s, "", "false allows nothing")
@@ -247,8 +247,8 @@ func (c *conjunction) addChoice(s *jsonschema.Schema, keyword string, options []
 	c.choices = append(c.choices, ch)
 }
 
-// deny adds to a conjunction that n must not hold, for the simple forms of n. It adds
-// nothing for other forms, which is safe: then less is proved.
+// deny adds to a conjunction that n must not apply, for simple forms of n. For other forms it
+// adds nothing, which is safe: then less is proved.
 func (v *solver) deny(c *conjunction, n *jsonschema.Schema, at string) *clash {
 	v.left--
 	for n.Ref != nil {
@@ -258,7 +258,7 @@ func (v *solver) deny(c *conjunction, n *jsonschema.Schema, at string) *clash {
 		n = n.Ref
 	}
 	if n.Bool != nil && !*n.Bool {
-		return nil // every value fails n
+		return nil // no value meets n
 	}
 	switch fields := assertions(n); {
 	case fields == "":
@@ -268,7 +268,7 @@ func (v *solver) deny(c *conjunction, n *jsonschema.Schema, at string) *clash {
 			return &clash{at, "denies every type that is possible"}
 		}
 	case fields == "Required" && len(n.Required) == 1:
-		if c.kinds &= object; c.kinds == 0 { // "required" holds for values that are no objects
+		if c.kinds &= object; c.kinds == 0 { // values of other types meet "required"
 			return &clash{at, "denies whatever is no object"}
 		}
 		c.absent = append(c.absent, n.Required[0])
@@ -286,8 +286,8 @@ func (v *solver) deny(c *conjunction, n *jsonschema.Schema, at string) *clash {
 	return nil
 }
 
-// assertions returns the names of the fields of s that restrict values. A field that this
-// function does not know counts, so that deny never takes a schema for a simpler one.
+// assertions returns the names of the fields of s that restrict values. Unknown fields are
+// included, so that deny never treats a schema as a simpler one.
 func assertions(s *jsonschema.Schema) string {
 	var names []string
 	fields := reflect.ValueOf(s).Elem()
@@ -302,7 +302,7 @@ func assertions(s *jsonschema.Schema) string {
 }
 
 // isAnnotation reports whether a field of jsonschema.Schema restricts no value. Bool is
-// one here, because deny has looked at it. Then and Else mean nothing without If.
+// included here, because deny has already checked it. Then and Else have no effect without If.
 func isAnnotation(field string) bool {
 	switch field {
 	case "DraftVersion", "Location", "Bool", "ID", "Anchor", "Then", "Else",
@@ -313,7 +313,7 @@ func isAnnotation(field string) bool {
 	return false
 }
 
-// decide tries the options of the first choice, in the order that v.turn sets.
+// decide tries the options of the first choice, beginning with the one that v.turn selects.
 func (v *solver) decide(c *conjunction, depth int) result {
 	if v.left--; v.left < 0 {
 		return result{}
@@ -331,8 +331,8 @@ func (v *solver) decide(c *conjunction, depth int) result {
 	return r
 }
 
-// firstOK makes up to n attempts and returns the first that is ok. Without one it returns
-// the first best guess. Only if all attempts clash does it return a clash, the first one.
+// firstOK makes up to n attempts and returns the first result that is ok. If none is, it
+// returns the first guess. If all attempts clash, it returns the first clash.
 func firstOK(n int, attempt func(i int) result) result {
 	var guess, failed *result
 	for i := range n {
@@ -351,7 +351,7 @@ func firstOK(n int, attempt func(i int) result) result {
 
 // try continues with one option of the first choice.
 func (v *solver) try(c *conjunction, o option, depth int) result {
-	// Each option needs a copy: its additions must not stay for the next one.
+	// Each option needs a copy: its additions must not affect the next option.
 	d := c.clone()
 	d.choices = d.choices[1:]
 	v.left -= len(c.schemas) / 8
@@ -386,8 +386,8 @@ func (v *solver) make(c *conjunction, depth int) result {
 	return firstOK(len(makers), func(i int) result { return makers[i](c, depth) })
 }
 
-// fixed returns the shortest list of values that a const or enum allows, and the schema
-// with that keyword.
+// fixed returns the shortest list of values that a const or enum allows, and the schema with
+// that keyword.
 func (c *conjunction) fixed() (of *jsonschema.Schema, keyword string, values []any) {
 	for _, s := range c.schemas {
 		if s.Const != nil {
@@ -400,13 +400,13 @@ func (c *conjunction) fixed() (of *jsonschema.Schema, keyword string, values []a
 	return of, keyword, values
 }
 
-// meets reports whether a value meets a conjunction. known is false if the check takes
-// too much work.
+// meets reports whether a value meets a conjunction. known is false if the check would take too
+// much work.
 func (v *solver) meets(value any, c *conjunction) (ok, known bool) {
 	if kindOf(value)&c.kinds == 0 {
 		return false, true
 	}
-	// The tops imply all other schemas, so only they are checked.
+	// The tops imply all other schemas, so checking them is enough.
 	for _, s := range c.tops {
 		w := workload{left: min(v.left, maxAnswerChecks), loops: v.loops}
 		before := w.left

@@ -11,7 +11,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestUnsatisfiable holds what is refused, and what must not be.
+// TestUnsatisfiable checks which schemas are rejected, and which must not be.
 func TestUnsatisfiable(t *testing.T) {
 	t.Parallel()
 	obj := func(property string) string {
@@ -121,8 +121,8 @@ func TestUnsatisfiable(t *testing.T) {
 	}
 }
 
-// random writes a schema of a few keywords over few names and values, so that
-// contradictions and witnesses are both frequent.
+// random returns a random schema with few keywords, names and values, so that contradictions
+// and examples are both frequent.
 func random(r *rand.Rand, depth int) any {
 	if depth == 0 || r.IntN(12) == 0 {
 		return []any{true, false, map[string]any{}}[r.IntN(3)]
@@ -187,7 +187,7 @@ func random(r *rand.Rand, depth int) any {
 	return s
 }
 
-// small0 are values without values inside; smallObjects adds those that have.
+// small0 are values that contain no other values. smallObjects adds values that do.
 var small0 = []any{nil, true, false, 0, 1, 2, 0.5, "", "a", "b", "ab", []any{}, map[string]any{}}
 
 func smallObjects() (objects []any) {
@@ -204,7 +204,7 @@ func smallObjects() (objects []any) {
 	return objects
 }
 
-// rounds returns few, or many if the environment has LONG. CI makes many.
+// rounds returns few, or many if the environment variable LONG is set. CI sets it.
 func rounds(many, few int) int {
 	if os.Getenv("LONG") == "" {
 		return few
@@ -212,8 +212,9 @@ func rounds(many, few int) int {
 	return many
 }
 
-// TestRandomSchemas compares with trying: no schema is refused that one of a thousand
-// small objects meets, what is made meets its schema, and few are left undecided.
+// TestRandomSchemas compares the solver with an exhaustive search. No schema may be rejected if
+// one of a thousand small objects meets it. Example objects must meet their schema, and few
+// schemas may stay undecided.
 func TestRandomSchemas(t *testing.T) {
 	t.Parallel()
 	var tried [][]byte
@@ -264,7 +265,7 @@ func TestRandomSchemas(t *testing.T) {
 	}
 }
 
-// TestHardSchemas holds that schemas that are made to be hard take bounded time.
+// TestHardSchemas checks that schemas designed to be hard take limited time.
 func TestHardSchemas(t *testing.T) {
 	t.Parallel()
 	repeat := func(text string, n int) string { return strings.TrimSuffix(strings.Repeat(text+",", n), ",") }
@@ -336,7 +337,7 @@ func TestHardSchemas(t *testing.T) {
 	}
 }
 
-// FuzzSchema compiles, checks and makes; nothing of it panics or takes long.
+// FuzzSchema compiles, checks and creates examples. None of these may panic or take long.
 func FuzzSchema(f *testing.F) {
 	f.Add([]byte(`{"type":"object","properties":{"a":{"$ref":"#"}}}`), []byte(`{"a":{}}`))
 	f.Add([]byte(`{"$id":"x","allOf":[{"$ref":"#/definitions/a"}],"definitions":{"a":{"patternProperties":{"^(?=a)":false}}}}`), []byte(`{"b":[1,{"a":2}]}`))
