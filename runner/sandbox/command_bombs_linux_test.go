@@ -19,12 +19,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bombSize is how much a bomb takes before it counts as escaped, in bytes: enough to
-// tell, and not enough to hurt the machine that runs the test.
+// bombSize is the memory that a bomb must allocate to count as escaped, in bytes. It is large
+// enough for a clear result, and small enough not to harm the test machine.
 const bombSize = 3 << 29
 
-// bombs take memory that the figures of their process do not show, a step at a time.
-// Each step returns how many bytes it has taken.
+// bombs allocate memory that the figures of their process do not include, one step at a time.
+// Each step returns the number of bytes that it has allocated.
 var bombs = map[string]func() (int64, error){
 	"shared memory given back": func() (int64, error) { return hideMapping(-1, unix.MAP_SHARED|unix.MAP_ANONYMOUS) },
 	"memory in files": func() (int64, error) {
@@ -63,7 +63,7 @@ var bombs = map[string]func() (int64, error){
 		if err != nil {
 			return 0, err
 		}
-		_ = unix.Madvise(b, unix.MADV_NOHUGEPAGE) // where there are none it is not needed
+		_ = unix.Madvise(b, unix.MADV_NOHUGEPAGE) // it fails on systems without huge pages, where it is not needed
 		var seen byte
 		for i := 0; i < len(b); i += 2 << 20 {
 			seen |= b[i]
@@ -158,13 +158,13 @@ var bombs = map[string]func() (int64, error){
 	},
 }
 
-// step is how many bytes a bomb maps at a time.
+// step is the number of bytes that a bomb maps per step.
 const step = 16 << 20
 
-// hoard holds connections that must not be closed.
+// hoard contains connections that must stay open.
 var hoard []net.Conn
 
-// hideMapping fills a mapping and releases its pages, which stay in memory all the same.
+// hideMapping fills a mapping and releases its pages, which nevertheless stay in memory.
 func hideMapping(fd, flags int) (int64, error) {
 	b, err := unix.Mmap(fd, 0, step, unix.PROT_READ|unix.PROT_WRITE, flags)
 	if err != nil {
@@ -188,7 +188,7 @@ func pair(kind int) (int64, error) {
 	return fill(p[0]) + fill(p[1]), nil
 }
 
-// fill writes until there is no more room.
+// fill writes until the buffer is full.
 func fill(fd int) (sum int64) {
 	for b := make([]byte, 64<<10); ; {
 		n, err := unix.Write(fd, b)
@@ -200,7 +200,7 @@ func fill(fd int) (sum int64) {
 }
 
 func writeAll(c net.Conn) (sum int64) {
-	_ = c.SetWriteDeadline(time.Now().Add(2 * time.Millisecond)) // a connection has deadlines
+	_ = c.SetWriteDeadline(time.Now().Add(2 * time.Millisecond)) // otherwise the write would block
 	for b := make([]byte, 64<<10); ; {
 		n, err := c.Write(b)
 		sum += int64(n)
@@ -210,11 +210,10 @@ func writeAll(c net.Conn) (sum int64) {
 	}
 }
 
-// bomb takes memory in one way. When it can have no more open files, it goes on in
-// a child, which inherits none of them. It returns nil if it could take all of a
-// bomb's size.
+// bomb allocates memory in one way. When it cannot open more files, it continues in a child
+// process, which does not inherit its files. It returns nil if it could allocate bombSize.
 func bomb(name string, taken int64) error {
-	var spare [6]int // files that the start of a child needs
+	var spare [6]int // files that starting a child needs
 	for i := range spare {
 		spare[i], _ = unix.Dup(0)
 	}
@@ -231,11 +230,11 @@ func bomb(name string, taken int64) error {
 			return fmt.Errorf("after %d MiB: %w", taken>>20, err)
 		}
 	}
-	time.Sleep(2 * time.Second) // the watcher's time: held, this is not reached
+	time.Sleep(2 * time.Second) // gives the memory watch time to stop this process; not reached if it works
 	return nil
 }
 
-// goOn starts a child that does the rest.
+// goOn starts a child process that continues.
 func goOn(name string, taken int64) error {
 	args := []string{os.Args[0], "escape", "bomb", name, strconv.FormatInt(taken, 10)}
 	pid, err := syscall.ForkExec(args[0], args, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
@@ -252,8 +251,8 @@ func goOn(name string, taken int64) error {
 	return nil
 }
 
-// escapeByHiddenMemory takes memory that no process's figures show, and measures what
-// it took of the machine's.
+// escapeByHiddenMemory allocates memory that no process's figures include, and measures how
+// much of the machine's memory is missing.
 func (p *prison) escapeByHiddenMemory(t *testing.T) {
 	for name := range bombs {
 		t.Run(name, func(t *testing.T) {
@@ -268,8 +267,8 @@ func (p *prison) escapeByHiddenMemory(t *testing.T) {
 	}
 }
 
-// watchPeak returns a function that returns the most that has been missing since of
-// the machine's memory. Other programs of the machine disturb the figure.
+// watchPeak returns a function that returns the maximum decrease of the machine's available
+// memory since then. Other programs of the machine disturb this figure.
 func watchPeak(t *testing.T) func() int64 {
 	t.Helper()
 	_, begin := machineMemory()
@@ -292,8 +291,7 @@ func watchPeak(t *testing.T) func() int64 {
 	return func() int64 { close(stop); <-done; return begin - least }
 }
 
-// TestWorkspaceLimitHolds runs many short commands, none of which takes long enough to
-// be watched.
+// TestWorkspaceLimitHolds runs many commands that end before the diskWatch can check them.
 func TestWorkspaceLimitHolds(t *testing.T) {
 	t.Parallel()
 	s := shell(t, ShellConfig{})
@@ -350,8 +348,8 @@ func TestWorkspaceLimitHolds(t *testing.T) {
 	}
 }
 
-// TestSignalsToTheFirst sends every signal to the first process of a command's
-// namespace, which is this program.
+// TestSignalsToTheFirst sends every signal to the first process of a command's namespace, which
+// is this program.
 func TestSignalsToTheFirst(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -373,7 +371,7 @@ func TestSignalsToTheFirst(t *testing.T) {
 	}
 }
 
-// TestFirstKilled ends the first process from outside, as a machine without memory does.
+// TestFirstKilled kills the first process from outside, as a kernel without free memory does.
 func TestFirstKilled(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -397,7 +395,7 @@ func TestFirstKilled(t *testing.T) {
 	is.NoErr(err)
 	first := parentOf(pid)
 	if parentOf(first) != os.Getpid() {
-		first = parentOf(first) // of a shell that did not become its last command
+		first = parentOf(first) // the shell started the sleep as a child: go up to the shell's parent
 	}
 	is.Equal(parentOf(first), os.Getpid())
 	is.NoErr(unix.Kill(first, unix.SIGKILL))
@@ -407,8 +405,8 @@ func TestFirstKilled(t *testing.T) {
 	is.Equal(e.r.Output, "begun\n")
 }
 
-// TestBlocksCount allocates blocks beyond the end of a file, as a command of an earlier
-// release could.
+// TestBlocksCount allocates blocks beyond the end of a file, which commands of an earlier
+// release could do.
 func TestBlocksCount(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

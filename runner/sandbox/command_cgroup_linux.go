@@ -17,28 +17,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Control groups (cgroup v2) are folders of a special file system. A new folder is a
-// new group, and its files hold limits and figures. A group whose controllers work for
-// the groups below it must have no processes of its own. So this process moves into a
-// group of its own, beside those of commands.
+// Control groups (cgroup v2) are folders of a special file system. Creating a folder creates a
+// group, and its files contain limits and figures. A group that distributes controllers to the
+// groups below it must have no processes of its own. So this process moves into a group of its
+// own, beside the groups of commands.
 
 const (
-	serverGroup  = "journeyman"          // the name of the group that this process moves into
-	commandGroup = "journeyman-command-" // begins the names of the groups of commands
+	serverGroup  = "journeyman"          // name of the group that this process moves into
+	commandGroup = "journeyman-command-" // prefix of the names of commands' groups
 )
 
 // A groups creates a control group for each command.
 type groups struct {
-	dir  string // the group below which groups are created
+	dir  string // groups are created below this group
 	next atomic.Uint64
 
-	// The kernel fills a new folder with files and removes a folder that has files. A
-	// test replaces both functions to do that in an ordinary folder.
+	// The kernel fills a new folder with files, and it removes a folder that contains files.
+	// Tests replace both functions to simulate this in an ordinary folder.
 	mkdir, rmdir func(dir string) error
 }
 
-// findGroups returns a groups below this process's own group, or beside it if this
-// process was moved there for that. The error says why there is none.
+// findGroups returns a groups below this process's own group. If this process was moved out of
+// the group above for that purpose, it uses the group above. The error is the reason why there
+// is none.
 func findGroups() (*groups, error) {
 	self, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -55,8 +56,8 @@ func findGroups() (*groups, error) {
 	return openGroups(mount, own, os.Getpid())
 }
 
-// ownGroup returns where cgroup v2 is mounted and the path of this process's group
-// below that. It reads the texts of /proc/self/cgroup and /proc/self/mountinfo.
+// ownGroup returns the mount point of cgroup v2 and the path of this process's group below it.
+// Its arguments are the contents of /proc/self/cgroup and /proc/self/mountinfo.
 func ownGroup(self, mounts string) (mount, own string, err error) {
 	for line := range strings.Lines(self) {
 		if path, ok := strings.CutPrefix(line, "0::"); ok {
@@ -70,7 +71,7 @@ func ownGroup(self, mounts string) (mount, own string, err error) {
 			continue
 		}
 		below, err := filepath.Rel(fields[3], own)
-		// A path with ".." leads outside this process's cgroup namespace.
+		// A path with ".." is outside this process's cgroup namespace.
 		if own == "" || err != nil || strings.HasPrefix(below, "..") || strings.HasPrefix(own, "/..") {
 			return "", "", errors.New("this process's own control group is not mounted")
 		}
@@ -79,8 +80,8 @@ func ownGroup(self, mounts string) (mount, own string, err error) {
 	return "", "", errors.New("cgroup v2 is not mounted")
 }
 
-// openGroups prepares the group own below mount, or the group above it, to hold the
-// groups of commands. pid is this process.
+// openGroups prepares the group own below mount, or its parent group, for the groups of
+// commands. pid is this process.
 func openGroups(mount, own string, pid int) (*groups, error) {
 	dir := filepath.Join(mount, own)
 	if above := filepath.Dir(dir); dir != mount && isDelegated(dir, above) && distributes(above) {
@@ -97,15 +98,15 @@ func openGroups(mount, own string, pid int) (*groups, error) {
 		return nil, err
 	}
 	for _, group := range old {
-		_ = unix.Rmdir(group) // left over from a crash; a group in use stays
+		_ = unix.Rmdir(group) // left over from a crash; the kernel keeps a group in use
 	}
 	return g, nil
 }
 
 func makeGroup(dir string) error { return os.Mkdir(dir, 0o755) }
 
-// isDelegated reports whether this service may manage the group above dir: because dir
-// is the group that this process once moved into, or because the machine says so.
+// isDelegated reports whether this service may manage the group above dir. It may if this
+// process has moved into dir before, or if the system has delegated the group above.
 func isDelegated(dir, above string) bool {
 	if filepath.Base(dir) == serverGroup {
 		return true
@@ -119,22 +120,22 @@ func isDelegated(dir, above string) bool {
 	return false
 }
 
-// controllers returns the controllers that bound a command.
+// controllers returns the controllers that limit a command.
 func controllers() []string { return []string{"memory", "pids"} }
 
-// distributes reports whether the controllers work for the groups below dir.
+// distributes reports whether the controllers are enabled for the groups below dir.
 func distributes(dir string) bool { return has(dir, "cgroup.subtree_control", controllers()) }
 
-// has reports whether a file of a group lists all the names.
+// has reports whether a file of a group contains all the names.
 func has(dir, file string, names []string) bool {
 	text, err := os.ReadFile(filepath.Join(dir, file))
 	listed := strings.Fields(string(text))
 	return err == nil && !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(listed, name) })
 }
 
-// distribute makes the controllers work for the groups below g.dir. For that this
-// process leaves g.dir, and comes back after an error. Only the topmost group of a
-// machine may keep its processes.
+// distribute enables the controllers for the groups below g.dir. For that, this process must
+// leave g.dir. After an error it moves back. Only the root group of a machine may keep its
+// processes.
 func (g *groups) distribute(pid int) error {
 	if !has(g.dir, "cgroup.controllers", controllers()) {
 		return fmt.Errorf("the controllers memory and pids are not delegated to %s", g.dir)
@@ -156,8 +157,8 @@ func (g *groups) distribute(pid int) error {
 	return fmt.Errorf("controllers cannot be used below %s: %w", g.dir, err)
 }
 
-// leave moves this process into a group of its own below g.dir. It refuses if other
-// processes are in g.dir, because those would have to move too.
+// leave moves this process into a group of its own below g.dir. It returns an error if other
+// processes are in g.dir, because they would have to move too.
 func (g *groups) leave(pid int) error {
 	text, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
 	if err != nil {
@@ -177,7 +178,7 @@ func (g *groups) leave(pid int) error {
 	return nil
 }
 
-// setGroup writes into an existing file of a group.
+// setGroup writes to an existing file of a group.
 func setGroup(dir, file, value string) error {
 	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
 	if err != nil {
@@ -191,14 +192,15 @@ func setGroup(dir, file, value string) error {
 type group struct {
 	groups *groups
 	dir    string
-	folder *os.File // the group's folder, with which a process is started inside it
+	folder *os.File // open folder of the group: a process is started in the group with it
 }
 
-// childThreads is how many threads of the child count towards the command's processes.
+// childThreads is the number of threads reserved for the child, in addition to the command's
+// limit.
 const childThreads = 32
 
-// begin creates a group with a limit of memory, in bytes, and of processes and threads.
-// The caller must call end.
+// begin creates a group with limits of memory, in bytes, and of processes and threads. The
+// caller must call end.
 func (g *groups) begin(memory int64, processes int) (*group, error) {
 	dir := filepath.Join(g.dir, fmt.Sprintf("%s%d-%d", commandGroup, os.Getpid(), g.next.Add(1)))
 	if err := g.mkdir(dir); err != nil {
@@ -210,7 +212,7 @@ func (g *groups) begin(memory int64, processes int) (*group, error) {
 		setGroup(dir, "pids.max", strconv.Itoa(processes+childThreads)),
 	)
 	for file, value := range map[string]string{
-		"memory.swap.max":  "0", // missing if the kernel has no swap
+		"memory.swap.max":  "0", // missing in kernels without swap
 		"memory.oom.group": "1", // missing before Linux 4.19
 	} {
 		if missing := setGroup(dir, file, value); !errors.Is(missing, fs.ErrNotExist) {
@@ -226,8 +228,8 @@ func (g *groups) begin(memory int64, processes int) (*group, error) {
 	return c, nil
 }
 
-// outOfMemory reports whether the kernel has killed the command because it exceeded
-// its memory.
+// outOfMemory reports whether the kernel killed the command because it exceeded its memory
+// limit.
 func (c *group) outOfMemory() bool {
 	text, err := os.ReadFile(filepath.Join(c.dir, "memory.events"))
 	if err != nil {
@@ -241,8 +243,8 @@ func (c *group) outOfMemory() bool {
 	return false
 }
 
-// groupEnd is how long end waits for the group's processes. They are killed with the
-// child, but the kernel may count them a little longer.
+// groupEnd is how long end waits for the group's processes. They are killed with the child, but
+// may stay in the kernel's count for a short time.
 const groupEnd = 5 * time.Second
 
 // end kills the remaining processes of the group and removes it.

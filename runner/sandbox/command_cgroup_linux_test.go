@@ -12,7 +12,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// A cgroupTree is a folder like cgroup v2, of ordinary files.
+// A cgroupTree is a folder that imitates cgroup v2 with ordinary files.
 type cgroupTree struct {
 	t    *testing.T
 	root string
@@ -23,7 +23,7 @@ func newCgroupTree(t *testing.T) cgroupTree {
 	return cgroupTree{t, t.TempDir()}
 }
 
-// group makes a group with the files that the kernel would make for it.
+// group creates a group with the files that the kernel would create.
 func (c cgroupTree) group(path, available, distributed string, pids ...int) string {
 	c.t.Helper()
 	dir := filepath.Join(c.root, path)
@@ -53,7 +53,7 @@ func (c cgroupTree) read(dir, file string) string {
 	return string(text)
 }
 
-// asKernel makes groups create and remove folders of ordinary files, as the kernel does.
+// asKernel makes a groups create and remove folders with ordinary files, as the kernel does.
 func (c cgroupTree) asKernel(g *groups) {
 	g.mkdir = func(dir string) error {
 		for _, file := range []string{"memory.max", "memory.oom.group", "pids.max", "cgroup.kill"} { // no swap
@@ -104,8 +104,8 @@ func TestOpenGroups(t *testing.T) {
 	for name, tt := range map[string]struct {
 		make func(c cgroupTree)
 		own  string
-		dir  string // below which groups are made
-		says string // why there are none
+		dir  string // groups are created below it
+		says string // the reason why there are none
 	}{
 		"delegated":            {func(c cgroupTree) { c.group(own, both, "", pid) }, own, own, ""},
 		"root of all":          {func(c cgroupTree) { c.group("", both, "", 1, pid) }, "", "", ""},
@@ -127,7 +127,7 @@ func TestOpenGroups(t *testing.T) {
 			is := is.New(t)
 			c := newCgroupTree(t)
 			tt.make(c)
-			// The kernel makes the files of the group that the process moves into.
+			// The kernel creates the files of the group that the process moves into.
 			is.NoErr(os.MkdirAll(filepath.Join(c.root, own, serverGroup), 0o755))
 			c.put(own+"/"+serverGroup, "cgroup.procs", "")
 			stale := filepath.Join(c.root, tt.own, commandGroup+"7-1")

@@ -15,23 +15,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsChild reports whether args, which are os.Args, ask this process to call Child. The
-// program's main must call it before anything else.
+// IsChild reports whether args, which are os.Args, request that this process calls Child. The
+// program's main must call IsChild before anything else.
 func IsChild(args []string) bool {
 	return len(args) == 2 && args[1] == childArgument || len(args) > 2 && args[1] == keeperArgument
 }
 
-// Child executes the role that the arguments of this process name, and exits. Either it keeps a
-// program, or it confines itself and runs a command. In the second case it is the first process
-// of its namespace: when it ends, the kernel kills all that the command started.
+// Child executes the role that the arguments of this process select, and exits. It either runs
+// as the keeper of a program, or confines itself and runs a command. In the second case it is
+// the first process of its namespace. When it ends, the kernel kills all processes of the
+// command.
 func Child() {
 	if os.Args[1] == keeperArgument {
 		keep(os.Args[2:])
 	}
-	// Handled signals neither end this process nor are ignored by the command, which
-	// would inherit an ignored one.
+	// Handle all signals, so that they cannot end this process. They must not be ignored
+	// instead: the command would inherit ignored signals.
 	signal.Notify(make(chan os.Signal, 1))
-	runtime.LockOSThread() // confinement belongs to a thread, and this one starts the command
+	runtime.LockOSThread() // confinement applies to a thread, and this thread starts the command
 	unix.CloseOnExec(specFile)
 	unix.CloseOnExec(reportFile)
 	var r childReport
@@ -74,17 +75,17 @@ func confineAndRun(r *childReport) error {
 	if spec.Counted {
 		return <-ended
 	}
-	// On older kernels Landlock only lets the thread that started the command see its
-	// processes. That is this thread.
+	// On older kernels with Landlock, only the thread that started the command can see the
+	// command's processes. This is that thread.
 	return memoryWatch{limit: spec.Limits.Memory, socket: int64(spec.socket)}.watch(r, ended)
 }
 
-// waitThenRun is the script that a command's shell runs first. It waits until the
-// child has limited it, and then becomes the shell of the command. The child cannot
-// take these limits itself, because they would hold for its own work too.
+// waitThenRun is the script that a command's shell runs first. It waits until the child has set
+// its limits, and then executes the command's shell. The child cannot set these limits for
+// itself, because they would limit its own work too.
 const waitThenRun = `read -r go <&3 && exec 3<&- && exec "$0" -c "$1"`
 
-// start starts the shell, limits it, and lets it run the command.
+// start starts the shell, sets its limits, and lets it run the command.
 func (spec *childSpec) start() (int, error) {
 	shell := "/bin/sh"
 	if _, err := os.Stat("/bin/bash"); err == nil {
@@ -110,13 +111,13 @@ func (spec *childSpec) start() (int, error) {
 	return pid, err
 }
 
-// niceness is the priority of commands: below that of the service and of the watch over the
-// commands.
+// niceness is the nice value of commands. Their priority is below that of the service and of
+// the processes that watch commands.
 const niceness = 10
 
 // limit sets the limits of the process pid, which its children inherit.
 func (spec *childSpec) limit(pid int) error {
-	// A service that was started with a lower priority may not raise that of its children.
+	// A service that was started with a lower priority cannot raise that of its children.
 	reversed, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
 	if err == nil {
 		err = unix.Setpriority(unix.PRIO_PROCESS, pid, max(niceness, 20-reversed)) // the kernel returns 20 - nice
@@ -124,7 +125,7 @@ func (spec *childSpec) limit(pid int) error {
 	if err != nil {
 		return fmt.Errorf("lower priority: %w", err)
 	}
-	// Address space is not limited: programs reserve far more of it than they use.
+	// Address space is not limited: programs reserve much more than they use.
 	limits := map[int]uint64{
 		unix.RLIMIT_CPU: uint64(spec.CPU.Seconds()) + 1, unix.RLIMIT_FSIZE: uint64(spec.Limits.FileSize),
 		unix.RLIMIT_NPROC: uint64(spec.Limits.Processes), unix.RLIMIT_NOFILE: uint64(spec.Limits.OpenFiles),
@@ -132,13 +133,13 @@ func (spec *childSpec) limit(pid int) error {
 		unix.RLIMIT_RTPRIO: 0, unix.RLIMIT_NICE: 0,
 	}
 	if !spec.Counted && !hasProc() {
-		limits[unix.RLIMIT_DATA] = uint64(spec.Limits.Memory) // without /proc the memoryWatch sees nothing
+		limits[unix.RLIMIT_DATA] = uint64(spec.Limits.Memory) // without /proc the memoryWatch cannot count processes
 	}
 	return limitProcess(pid, limits)
 }
 
-// reap waits for the process pid and returns its exit code. It also collects every
-// orphan, which becomes a child of this first process of the namespace.
+// reap waits for the process pid and returns its exit code. It also collects all orphans, which
+// become children of this process: it is the first process of the namespace.
 func reap(pid int) (int, error) {
 	for {
 		var status syscall.WaitStatus

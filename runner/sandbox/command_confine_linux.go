@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine takes from this process everything that a command must not have. The process
-// runs in namespaces of its own, in which it still has every right. The order matters:
-// each step needs rights that a later one takes away.
+// confine takes away all rights that a command must not have. The process runs in namespaces of
+// its own, in which it still has every right. The order matters: each step needs rights that a
+// later step removes.
 func (spec *childSpec) confine(r *childReport) error {
-	// Close files that the service's own parent left open to it. Older kernels lack the
-	// call, but Go closes its own files at an exec anyway.
+	// Close files that the service inherited from its own parent. Older kernels lack the call,
+	// but Go closes its own files at an exec anyway.
 	_ = unix.CloseRange(reportFile+1, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 	sacrifice()
 	if abi, err := ll.LandlockGetABIVersion(); err == nil && !spec.Plain {
@@ -35,7 +35,7 @@ func (spec *childSpec) confine(r *childReport) error {
 	return nil
 }
 
-// openFolder opens the workspace while this process may still reach it by its name.
+// openFolder opens the workspace while this process can still reach it by its path.
 func (spec *childSpec) openFolder(*childReport) (err error) {
 	spec.folder, err = unix.Open(spec.Folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -44,8 +44,8 @@ func (spec *childSpec) openFolder(*childReport) (err error) {
 	return nil
 }
 
-// becomeNobody changes to the user that this namespace knows as insideID. The
-// capabilities stay for now: they only hold within this namespace.
+// becomeNobody changes to the user with the number insideID in this namespace. The capabilities
+// stay for now: they are only valid within this namespace.
 func (spec *childSpec) becomeNobody(*childReport) error {
 	if spec.Leave {
 		if err := syscall.Setgroups(nil); err != nil {
@@ -64,12 +64,12 @@ func (spec *childSpec) becomeNobody(*childReport) error {
 	return nil
 }
 
-// restrictPaths adds the rules of Landlock. They hold even if a command finds a way out
-// of its root folder. They also keep signals and abstract sockets inside.
+// restrictPaths adds the rules of Landlock. They apply even if a command leaves its root
+// folder. They also block signals and abstract sockets to processes outside.
 func (spec *childSpec) restrictPaths(r *childReport) error {
 	if spec.abi == 0 {
 		r.Layers = append(r.Layers, layerLandlock)
-		return nil // the root folder alone confines the command
+		return nil // only the root folder confines the command
 	}
 	r.Landlock = spec.abi
 	writable := landlock.RWDirs(insideFolder)
@@ -77,15 +77,15 @@ func (spec *childSpec) restrictPaths(r *childReport) error {
 		writable = landlock.PathAccess(changeFiles, insideFolder)
 	}
 	writable, temporary := writable.WithResolveUnix(), landlock.RWDirs("/tmp").WithResolveUnix()
-	if spec.abi >= 2 { // on an older kernel this right would turn all rules off
+	if spec.abi >= 2 { // on an older kernel, this right would disable all rules
 		writable, temporary = writable.WithRefer(), temporary.WithRefer()
 	}
-	zero := landlock.ROFiles // a writable mapping of /dev/zero is memory that no count shows
+	zero := landlock.ROFiles // a writable mapping of /dev/zero is memory that the memoryWatch cannot count
 	if spec.Counted {
 		zero = landlock.RWFiles
 	}
 	config := landlock.V11
-	config.HandledAccessNet = 0 // the network namespace only reaches the command itself
+	config.HandledAccessNet = 0 // not needed: the network namespace reaches only the command itself
 	err := config.BestEffort().Restrict(writable, temporary,
 		landlock.RODirs("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc",
 			"/nix/store", "/gnu/store").IgnoreIfMissing(),
@@ -97,15 +97,15 @@ func (spec *childSpec) restrictPaths(r *childReport) error {
 	return nil
 }
 
-// changeFiles are the rights of Landlock to do everything with existing files, but to
-// create none.
+// changeFiles are the Landlock rights for all operations on existing files. They do not include
+// the creation of files.
 const changeFiles = landlock.AccessFSSet(ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSReadDir |
 	ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSRemoveFile | ll.AccessFSRemoveDir)
 
-// readDir is the right of Landlock to list a folder.
+// readDir is the Landlock right to list a folder.
 const readDir = landlock.AccessFSSet(ll.AccessFSReadDir)
 
-// dropRights drops every capability for good, and filters the system calls.
+// dropRights drops all capabilities permanently, and filters the system calls.
 func (spec *childSpec) dropRights(*childReport) error {
 	for c := uintptr(0); ; c++ {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
@@ -126,7 +126,7 @@ func (spec *childSpec) dropRights(*childReport) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("set no_new_privs: %w", err)
 	}
-	// The command runs as the same user. Without this it could read this process's memory.
+	// The command runs as the same user. Without this call it could read this process's memory.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("set undumpable: %w", err)
 	}
@@ -134,20 +134,20 @@ func (spec *childSpec) dropRights(*childReport) error {
 }
 
 const (
-	// tcpBuffer is the most bytes that TCP may buffer for a socket in each direction.
+	// tcpBuffer is the maximum size of a TCP socket's buffer, in bytes per direction.
 	tcpBuffer = 256 << 10
 
 	// socketOptions is the memory that a socket may use in addition to its buffers
 	// (net.core.optmem_max).
 	socketOptions = 128 << 10
 
-	// mostSocket is the most that a socket counts as. On machines with large default
-	// buffers a command could otherwise have only a few sockets.
+	// mostSocket is the maximum size that is counted for a socket. On machines with large
+	// default buffers, a command could otherwise have only a few sockets.
 	mostSocket = 2 << 20
 )
 
-// startNetwork starts the loopback interface, the only one of this network namespace.
-// It leaves the interface down if nothing bounds the buffers of TCP.
+// startNetwork starts the loopback interface, the only interface of this network namespace. The
+// interface stays down if the buffers of TCP cannot be limited.
 func (spec *childSpec) startNetwork(r *childReport) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -176,8 +176,8 @@ func (spec *childSpec) startNetwork(r *childReport) error {
 	return nil
 }
 
-// socketMemory returns how many bytes one socket can take: for sent data, for received data, and
-// for its options. A Unix socket uses at most twice the size of the data that it sends.
+// socketMemory returns the maximum memory of one socket, in bytes: for sent data, for received
+// data, and for options. A Unix socket uses at most twice the size of the data that it sends.
 func socketMemory(fd int) (int, error) {
 	send, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF)
 	receive, receiveErr := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
@@ -187,8 +187,8 @@ func socketMemory(fd int) (int, error) {
 	return min(max(send+max(send, receive), 2*tcpBuffer)+socketOptions, mostSocket), nil
 }
 
-// boundTCP limits what TCP may buffer in this network namespace. It returns false in
-// containers that forbid the kernel's settings.
+// boundTCP limits the buffers of TCP in this network namespace. It returns false in containers
+// that forbid changes of kernel settings.
 func boundTCP() bool {
 	sizes := fmt.Appendf(nil, "4096 65536 %d\n", tcpBuffer)
 	for _, name := range []string{"/proc/sys/net/ipv4/tcp_rmem", "/proc/sys/net/ipv4/tcp_wmem"} {

@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// Detect runs a command to find out how this machine can confine commands. That takes
-// about ten milliseconds. If this process is alone in a control group that it may
-// divide, Detect moves it into a group below. The program's main must call Child if
-// IsChild reports true.
+// Detect runs a command to determine how this machine can confine commands. This takes about
+// ten milliseconds. If this process is alone in a control group that it may divide, it moves
+// into a group below. The program's main must call Child if IsChild reports true.
 func Detect(ctx context.Context) Confinement {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -30,8 +29,7 @@ func Detect(ctx context.Context) Confinement {
 	return found(g, noGroups, r, err)
 }
 
-// found returns the Confinement that follows from the result of tryChild. noGroups says why g
-// is nil.
+// found converts the result of tryChild to a Confinement. noGroups is the reason why g is nil.
 func found(g *groups, noGroups error, r childReport, err error) Confinement {
 	if err != nil {
 		return Confinement{Err: err, Layers: []Layer{{Name: "namespaces", Detail: err.Error()}}}
@@ -71,7 +69,7 @@ func found(g *groups, noGroups error, r childReport, err error) Confinement {
 }
 
 // tryChild runs a short command with full confinement. If g is not nil, the command runs in a
-// control group. The error says what does not work.
+// control group. The error describes the confinement that failed.
 func tryChild(ctx context.Context, g *groups) (childReport, error) {
 	dir, err := os.MkdirTemp("", "journeyman-detect-")
 	if err != nil {
@@ -84,7 +82,8 @@ func tryChild(ctx context.Context, g *groups) (childReport, error) {
 	}
 	defer w.Close()
 	s := &Shell{confined: true, groups: g, cfg: ShellConfig{Limits: ShellLimits{}.withDefaults()}}
-	// The command starts a program, writes a file and reads it: what every command needs.
+	// The command starts a program, writes a file and reads it, because every command needs
+	// this.
 	r, err := s.Run(ctx, w, Command{Script: "echo confined > proof && cat proof"})
 	if err == nil && (r.ExitCode != 0 || strings.TrimSpace(r.Output) != "confined") {
 		err = fmt.Errorf("a command that should work ended with %d and %q", r.ExitCode, r.Output)
@@ -98,7 +97,7 @@ func (s *Shell) Bounds() []Bound {
 	if !s.confined {
 		return nil
 	}
-	// An empty workspace without a folder: limitsIn needs nothing of it but the limits.
+	// An empty workspace without a folder: limitsIn only reads its limits.
 	w := &Workspace{limits: Limits{}.withDefaults()}
 	l := s.limitsIn(w, holding{})
 	return append(s.memoryBounds(l),
@@ -126,8 +125,8 @@ func (s *Shell) newFiles() string {
 	return ""
 }
 
-// memoryBounds describes the bounds of memory and processes, which depend on the layers that
-// this machine has.
+// memoryBounds describes the limits of memory and processes, which depend on the layers of this
+// machine.
 func (s *Shell) memoryBounds(l ShellLimits) []Bound {
 	memory := mebibytes(l.Memory)
 	if s.groups != nil {
@@ -140,7 +139,8 @@ func (s *Shell) memoryBounds(l ShellLimits) []Bound {
 	processes := Bound{"processes",
 		fmt.Sprintf("%d with their threads: by the limit of a user in the command's namespace", l.Processes)}
 	const machine = "a command is stopped when less than 10 % (at most 1 GiB) of the machine's memory is available"
-	// Without /proc nothing can add up the memory of all processes, so each has a limit of its own.
+	// Without /proc the memory of all processes cannot be summed, so each process has its own
+	// limit.
 	if slices.Contains(s.report.Layers, layerProc) {
 		return []Bound{
 			{"memory", memory + " for each process, not for all together; " + mebibytes(l.Memory/4) + " for /tmp"},

@@ -10,33 +10,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A diskWatch bounds the disk space that a command uses. It surveys the workspace when the file
-// system has less room, and at times anyway. A survey does not find everything, such as a deleted
-// file that is still open. Therefore the diskWatch also stops a command that takes the last of
-// the disk.
+// A diskWatch limits the disk space that a command uses. It surveys the workspace when the file
+// system has less free space, and at intervals. A survey misses some usage, such as a deleted
+// file that is still open. Therefore the diskWatch also stops a command before the disk is
+// full.
 type diskWatch struct {
 	w       *Workspace
 	folder  *os.File
-	begin   diskRoom      // free when the command began
-	walked  diskRoom      // free at the last survey
-	held    holding       // found by the last survey
+	begin   diskRoom      // free space when the command began
+	walked  diskRoom      // free space at the last survey
+	held    holding       // result of the last survey
 	when    time.Time     // end of the last survey
-	took    time.Duration // time that the last survey took
+	took    time.Duration // duration of the last survey
 	reserve int64         // bytes that must stay free on the disk
-	most    holding       // the limits of the workspace
+	most    holding       // limits of the workspace
 }
 
-// diskRoom is the free room of a file system, and its total size in bytes.
+// diskRoom is the free space of a file system, and its total size in bytes.
 type diskRoom struct{ bytes, files, total int64 }
 
 const (
-	walkEvery = 5 * time.Second // longest time without a survey
-	walkPause = 4               // least pause between surveys, as a multiple of a survey's time
-	leastStep = 4 << 20         // fewest bytes taken on the file system that cause a survey
+	walkEvery = 5 * time.Second // maximum time between surveys
+	walkPause = 4               // minimum pause between surveys, as a multiple of a survey's duration
+	leastStep = 4 << 20         // minimum decrease of free bytes that triggers a survey
 )
 
-// watchDisk creates a diskWatch for a command that begins now, in a workspace that
-// holds this much. If that exceeds the limits already, it may not become more.
+// watchDisk creates a diskWatch for a command that begins now, in a workspace with the content
+// held. If that already exceeds the limits, it must not grow.
 func watchDisk(w *Workspace, folder *os.File, held holding) (*diskWatch, error) {
 	now, err := roomOf(folder)
 	if err != nil {
@@ -63,25 +63,26 @@ func roomOf(folder *os.File) (diskRoom, error) {
 func (d *diskWatch) exceeded(now time.Time) bool {
 	room, err := roomOf(d.folder)
 	if err != nil {
-		return false // only the machine's trouble can cause that: the folder is open
+		return false // only a fault of the machine can cause this, because the folder is open
 	}
-	// Not where the disk was that full before: then no command could run at all.
+	// Compare with the start too: otherwise no command could run on a disk that was already
+	// full.
 	if room.bytes < d.reserve && room.bytes < d.begin.bytes {
 		return true
 	}
 	idle := now.Sub(d.when)
-	// A survey of a large folder takes long, and must not be most of what this process does.
+	// A survey of a large folder takes long, and must not take most of this process's time.
 	if !d.moved(room) && idle < walkEvery || idle < walkPause*d.took {
 		return false
 	}
-	d.held, _ = d.w.survey(d.most) // without functions to call it cannot fail
+	d.held, _ = d.w.survey(d.most) // it can only fail in a function passed to it, and there is none
 	d.walked, d.when = room, time.Now()
 	d.took = d.when.Sub(now)
 	return d.held.exceeds(d.most)
 }
 
-// moved reports whether so much room was taken since the last survey that the limits may be near:
-// a quarter of the room at that time.
+// moved reports whether a quarter of the remaining room was taken since the last survey. The
+// limits may then be near.
 func (d *diskWatch) moved(room diskRoom) bool {
 	bytes := max((d.most.bytes-d.held.bytes)/4, leastStep)
 	files := max((d.most.files-d.held.files)/4, 0) + 1

@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// escapesByShell are scripts that end well, or show the secret, if they get out.
-// $DB is the database, $PID the server's process, $NEXT the neighbour's file.
+// escapesByShell are scripts that succeed, or print the secret, if they escape. $DB is the
+// database, $PID the server's process, and $NEXT a file of another worker.
 var escapesByShell = map[string]string{
 	"read the database":             `cat "$DB"`,
 	"read it through /proc":         `cat "/proc/1/root$DB" || cat "/proc/self/root$DB" || cat "/proc/1/cwd/../../journeyman.db"`,
@@ -150,14 +150,14 @@ func call(nr, a, b, c uintptr) error {
 	return nil
 }
 
-// clone ends the child at once, should there be one.
+// clone ends a created child process immediately.
 func clone(nr, a, b uintptr) error {
 	pid, _, errno := unix.RawSyscall(nr, a, b, 0)
 	if pid == 0 && errno == 0 {
 		unix.RawSyscall(unix.SYS_EXIT_GROUP, 0, 0, 0)
 	}
 	if errno == unix.EINVAL {
-		return nil // it was let in, and found the arguments wanting
+		return nil // the filter allowed the call, and the kernel rejected its arguments
 	}
 	if errno != 0 {
 		return errno
@@ -202,11 +202,11 @@ func capset() error {
 	return unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &all[0])
 }
 
-// signalOthers fails if there is nobody to signal but the first process, which
-// takes none.
+// signalOthers returns an error if there is no process other than the first one, which handles
+// all signals.
 func signalOthers() error {
 	for pid := 2; pid < 1<<12; pid++ {
-		_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", pid)) // a thread of this very program
+		_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", pid)) // a thread of this process
 		_, first := os.Stat(fmt.Sprintf("/proc/1/task/%d", pid))
 		if err != nil && first != nil && pid != os.Getppid() && unix.Kill(pid, 0) == nil {
 			return nil
@@ -215,7 +215,7 @@ func signalOthers() error {
 	return unix.ESRCH
 }
 
-// escape is what runs in the sandbox: it ends with 0 if it gets out.
+// escape runs inside the sandbox. It returns 0 if it escapes.
 func escape(name string, args []string) int {
 	var err error
 	switch try := escapesByCall[name]; {
@@ -247,7 +247,7 @@ func connect(network, address string) error {
 		return err
 	}
 	defer c.Close()
-	// The first datagram to a port that nobody listens on seems to arrive.
+	// The first datagram to a port without a listener seems to arrive.
 	for range 2 {
 		if _, err = c.Write([]byte("x")); err != nil {
 			return err
@@ -256,18 +256,18 @@ func connect(network, address string) error {
 	return nil
 }
 
-// takeMemory touches the given number of MiB.
+// takeMemory allocates and uses the given number of MiB.
 func takeMemory(mib string) {
 	n, _ := strconv.Atoi(mib)
 	b := make([]byte, n<<20)
 	for i := 0; i < len(b); i += 4096 {
 		b[i] = 1
 	}
-	time.Sleep(10 * time.Second) // the watcher's time, not the test's: held, this is not reached
+	time.Sleep(10 * time.Second) // gives the memory watch time to stop this process; not reached if it works
 	fmt.Println(len(b))
 }
 
-// takeProcesses starts more processes than there may be.
+// takeProcesses starts more processes than the limit.
 func takeProcesses() error {
 	for range 700 {
 		if err := exec.Command("sleep", "1000").Start(); err != nil {
@@ -277,8 +277,8 @@ func takeProcesses() error {
 	return nil
 }
 
-// TestEscapes lets hostile commands try to get out in each way in which this machine
-// can confine them, as this user and, where this one is root, as an ordinary one, too.
+// TestEscapes runs hostile commands in each way in which this machine can confine them. If the
+// user is root, it runs them as an ordinary user, too.
 func TestEscapes(t *testing.T) {
 	long(t)
 	if os.Getenv("SERVER_SECRET") == "" {
@@ -299,7 +299,7 @@ func TestEscapes(t *testing.T) {
 	}
 }
 
-// escape makes all attempts there are.
+// escape makes all escape attempts.
 func (p *prison) escape(t *testing.T) {
 	t.Run("shell", func(t *testing.T) { p.escapeByShell(t) })
 	t.Run("calls", func(t *testing.T) { p.escapeByCalls(t) })
@@ -361,13 +361,13 @@ func (p *prison) escapeByCalls(t *testing.T) {
 	}
 }
 
-// escapeByBombs takes of everything more than there is for a command. The server
-// must be as well afterwards as before.
+// escapeByBombs uses more of each resource than a command may use. The server must not be
+// affected.
 func (p *prison) escapeByBombs(t *testing.T) {
 	for name, tt := range map[string]struct {
 		script  string
 		timeout time.Duration
-		stopped Stop // "" where the command itself must fail
+		stopped Stop // "" if the command itself must fail
 	}{
 		"processes":          {`exec ./escape escape processes`, 20 * time.Second, ""},
 		"fork bomb":          {`bomb() { bomb | bomb & }; bomb; sleep 1000`, 2 * time.Second, StopTimeout},
@@ -401,7 +401,7 @@ func (p *prison) escapeByBombs(t *testing.T) {
 	})
 }
 
-// escapeByDaemons leaves something behind in every way there is.
+// escapeByDaemons leaves a process behind in every possible way.
 func (p *prison) escapeByDaemons(t *testing.T) {
 	marker := fmt.Sprintf("777.%d", os.Getpid())
 	for name, script := range map[string]string{

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// run runs a command that Command.check has accepted. An error of type stopped says
+// run runs a command that Command.check has accepted. An error of type stopped is the reason
 // why the command was killed.
 func (s *Shell) run(ctx context.Context, w *Workspace, folder *os.File, c Command, out io.Writer) (Result, error) {
 	if !s.confined {
@@ -43,7 +43,8 @@ func (s *Shell) run(ctx context.Context, w *Workspace, folder *os.File, c Comman
 	return result, nil
 }
 
-// failure returns why the command failed: a StartError if the system refused to start it.
+// failure returns the cause of the failure: a StartError if the system did not start the
+// command.
 func (r childReport) failure() error {
 	if r.Errno == 0 {
 		return errors.New(r.Failed)
@@ -51,8 +52,8 @@ func (r childReport) failure() error {
 	return &StartError{Err: fmt.Errorf("%s (%w)", r.Failed, r.Errno)}
 }
 
-// commandUser returns the user that commands in w run as. A service that runs as root
-// gives each worker a user of its own.
+// commandUser returns the user that runs commands in w. If the service runs as root, each
+// worker has a user of its own.
 func (w *Workspace) commandUser() int {
 	if user := os.Geteuid(); user != 0 {
 		return user
@@ -60,7 +61,7 @@ func (w *Workspace) commandUser() int {
 	return workerUser(w.root.Name(), machineUsers())
 }
 
-// prepare makes w usable for the user of its commands, and returns what w holds.
+// prepare makes w usable for the user of its commands, and returns the content of w.
 func (w *Workspace) prepare() (holding, error) {
 	steps := []func(string, fs.FileInfo) error{w.mend}
 	if user := w.commandUser(); user != os.Geteuid() {
@@ -73,8 +74,8 @@ func (w *Workspace) prepare() (holding, error) {
 	return held, nil
 }
 
-// runConfined lets a child process run a command in w, which holds this much. Meanwhile
-// it watches the disk and the machine's memory.
+// runConfined runs a command in w in a child process. held is the content of w. Meanwhile it
+// watches the disk and the machine's memory.
 func (s *Shell) runConfined(ctx context.Context, w *Workspace, folder *os.File, held holding, c Command,
 	out io.Writer) (childReport, error) {
 	ctx, stop := context.WithCancelCause(ctx)
@@ -87,7 +88,7 @@ func (s *Shell) runConfined(ctx context.Context, w *Workspace, folder *os.File, 
 	if err != nil {
 		return childReport{}, &StartError{Err: err}
 	}
-	// The watch uses the open folder, so it must end before the caller closes that.
+	// The watch uses the open folder, so it must end before the caller closes the folder.
 	done := make(chan struct{})
 	go func() { defer close(done); watch(ctx, stop, disk, watchMachine()) }()
 	defer func() { stop(nil); <-done }()
@@ -100,12 +101,12 @@ func (s *Shell) runConfined(ctx context.Context, w *Workspace, folder *os.File, 
 	return r, err
 }
 
-// uncountedFiles is the most open files of a process if no control group bounds its
-// memory. Each file can hold a buffer in the kernel, which no figure shows.
+// uncountedFiles is the maximum number of open files per process without a control group. Each
+// file can have a buffer in the kernel, which no figure of the process includes.
 const uncountedFiles = 512
 
-// limitsIn returns the limits of a command in w, which holds this much. No file may
-// grow beyond the room that w has left.
+// limitsIn returns the limits of a command in w. held is the content of w. No file may grow
+// beyond the free room of w.
 func (s *Shell) limitsIn(w *Workspace, held holding) ShellLimits {
 	l := s.cfg.Limits
 	l.FileSize = max(min(l.FileSize, w.limits.TotalSize-held.bytes), 0)
@@ -115,7 +116,7 @@ func (s *Shell) limitsIn(w *Workspace, held holding) ShellLimits {
 	return l
 }
 
-// startLimited starts a child, in a control group of its own if the machine has them.
+// startLimited starts a child, in a control group of its own if the machine supports that.
 func (s *Shell) startLimited(ctx context.Context, out io.Writer, user int, spec childSpec) (r childReport, err error) {
 	attr := newNamespaceAttr(user)
 	if s.groups == nil {
@@ -133,9 +134,9 @@ func (s *Shell) startLimited(ctx context.Context, out io.Writer, user int, spec 
 	return r, errors.Join(err, g.end())
 }
 
-// startChild starts this program again as the first process of new namespaces, sends
-// it the spec, and waits for its end. If this process ends first, the child sees the
-// end of the spec's pipe.
+// startChild starts this program again as the first process of new namespaces. It sends the
+// spec to the child and waits for its end. If this process ends first, the child reads the end
+// of the spec's pipe.
 func startChild(ctx context.Context, out io.Writer, attr *syscall.SysProcAttr,
 	spec childSpec) (r childReport, err error) {
 	specOut, specIn, err := os.Pipe()
@@ -149,11 +150,12 @@ func startChild(ctx context.Context, out io.Writer, attr *syscall.SysProcAttr,
 	}
 	defer reportOut.Close()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", childArgument)
-	cmd.Env = []string{} // the server's environment holds keys
+	cmd.Env = []string{} // the server's environment contains keys
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, out, waitForOutput
 	cmd.ExtraFiles = []*os.File{specOut, reportIn}
 	cmd.SysProcAttr = attr
-	// Closed here too: only the child may hold them, so that its end ends the reports.
+	// Close them here too: only the child may hold them, so that the report pipe ends with the
+	// child.
 	err = errors.Join(cmd.Start(), specOut.Close(), reportIn.Close())
 	if err != nil {
 		return r, &StartError{Err: fmt.Errorf("start in namespaces: %w", err)}
@@ -167,9 +169,9 @@ func startChild(ctx context.Context, out io.Writer, attr *syscall.SysProcAttr,
 	return r, fmt.Errorf("the command's first process ended early: %w", errors.Join(waitErr, err, readErr))
 }
 
-// lastReport returns the report that says how a command ended. If a command ends while
-// it is being stopped, there are two such reports, and the first one counts. If the
-// last report only says that the command began, something has killed the child.
+// lastReport returns the report about the end of a command. If a command ends while it is being
+// stopped, there are two such reports, and the first one counts. If there is none, something
+// has killed the child.
 func lastReport(reports []byte) (r childReport) {
 	for dec := json.NewDecoder(bytes.NewReader(reports)); !r.Ended; {
 		var next childReport
@@ -184,8 +186,9 @@ func lastReport(reports []byte) (r childReport) {
 	return r
 }
 
-// newNamespaceAttr returns how a child starts: in namespaces of its own, as this user
-// of the machine, and with the capabilities that it needs to set the namespaces up.
+// newNamespaceAttr returns the attributes with which a child starts: in namespaces of its own,
+// as the given user of the machine. It has the capabilities that it needs to configure the
+// namespaces.
 func newNamespaceAttr(user int) *syscall.SysProcAttr {
 	mapping := []syscall.SysProcIDMap{{ContainerID: insideID, HostID: user, Size: 1}}
 	groups := []syscall.SysProcIDMap{{ContainerID: insideID, HostID: os.Getegid(), Size: 1}}

@@ -17,8 +17,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestMain lets this program be what a command's first process is in the real
-// one, a hostile program inside a sandbox, and a server that is killed.
+// TestMain lets this test program also run in other roles: the first process of a command, a
+// hostile program inside a sandbox, and a server that is killed.
 func TestMain(m *testing.M) {
 	BeFilter(os.Args, testFilters)
 	switch {
@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// shell returns a confining Shell, or nil on a machine where there is none: then
-// what matters is that it is refused.
+// shell returns a confining Shell. On a machine that cannot confine commands, it checks that
+// NewShell returns an error, and returns nil.
 func shell(t *testing.T, cfg ShellConfig) *Shell {
 	t.Helper()
 	found := Detect(t.Context())
@@ -131,7 +131,7 @@ func TestRunStops(t *testing.T) {
 	is.True(time.Since(begun) < 40*time.Second) // the command was not stopped in time
 }
 
-// TestServerDeath kills a server with SIGKILL while a command of its runs.
+// TestServerDeath kills a server with SIGKILL while it runs a command.
 func TestServerDeath(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -174,7 +174,7 @@ func processes(t *testing.T, marker string) []string {
 	return found
 }
 
-// eventually is storetest.Eventually, which tests of this package may not import.
+// eventually is storetest.Eventually, which tests of this package must not import.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -239,7 +239,7 @@ func TestWorkerUser(t *testing.T) {
 	is.True(machineUsers().size > 0)
 }
 
-// TestGiveTo changes the owner of a workspace that holds every kind of trap.
+// TestGiveTo changes the owner of a workspace that contains every kind of trap.
 func TestGiveTo(t *testing.T) {
 	is := is.New(t)
 	w := hostile(t)

@@ -13,34 +13,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A memoryWatch adds up the memory of a command that no control group bounds. It counts the
-// processes, /tmp, sockets and tables of open files. The filter of system calls refuses
-// other ways to take memory.
+// A memoryWatch sums the memory of a command that has no control group. It counts the
+// processes, /tmp, sockets and tables of open files. The system call filter blocks other ways
+// to allocate memory.
 type memoryWatch struct {
 	limit  int64 // bytes
-	socket int64 // bytes that the buffers of one socket can take
+	socket int64 // maximum memory of the buffers of one socket, in bytes
 }
 
 const (
 	memoryIdle  = 25 * time.Millisecond // pause between two counts
-	memoryEvery = 10 * time.Millisecond // pause beyond an eighth of the limit
-	memoryPause = 8                     // least pause, as a multiple of the time that a count takes
+	memoryEvery = 10 * time.Millisecond // pause if more than an eighth of the limit is used
+	memoryPause = 8                     // minimum pause, as a multiple of a count's duration
 
 	tmpInode = 1 << 10 // bytes of kernel memory for one file in /tmp
 	openFile = 8 << 10 // bytes for an open file, such as a pipe with its smallest buffer
 
-	// Beyond this multiple of the limit a command is stopped, even if its processes share
-	// their memory. It would take too long to find out how much they share.
+	// A command is stopped beyond this multiple of the limit, even if its processes share
+	// memory. Finding out how much they share would take too long.
 	mostShared = 8
 
-	// The most repetitions of a count beyond the limit during which processes began or ended.
-	// In such a count, memory that they shared counts more than once.
+	// Maximum number of repeated counts beyond the limit while processes begin or end. Such a
+	// count may count shared memory more than once.
 	mostRecounts = 5
 )
 
 // watch waits for the end of the command. If the command exceeds its memory, watch ends this
-// process, and with it the command. A limit for each process would not suffice, because a
-// command can have many processes.
+// process, and so the command. A limit for each process would not be enough, because a command
+// can have many processes.
 func (m memoryWatch) watch(r *childReport, ended <-chan error) error {
 	for {
 		begun := time.Now()
@@ -51,7 +51,8 @@ func (m memoryWatch) watch(r *childReport, ended <-chan error) error {
 		if used > m.limit {
 			childReport{Stopped: StopMemory, Landlock: r.Landlock, Layers: r.Layers, Began: true}.exit()
 		}
-		// Counts come faster beyond an eighth of the limit, but take at most a ninth of the time.
+		// Counts are more frequent beyond an eighth of the limit, but take at most a ninth of
+		// the time.
 		pause := memoryIdle
 		if used > m.limit/8 {
 			pause = memoryEvery
@@ -64,10 +65,10 @@ func (m memoryWatch) watch(r *childReport, ended <-chan error) error {
 	}
 }
 
-// inUse returns how many bytes of memory the command takes. Memory that processes share counts
-// for each of them, unless the sum would then exceed the limit. steady reports whether the same
-// processes lived from the first figure to the last. Only then is the sum of their shares at most
-// their total memory.
+// inUse returns the memory of the command, in bytes. Memory that processes share counts for
+// each of them, unless the sum would then exceed the limit. steady reports whether the same
+// processes existed during the whole count. Only then is the sum of their shares at most their
+// total memory.
 func (m memoryWatch) inUse() (sum int64, steady bool) {
 	sum = tmpInUse() + socketsInUse()*m.socket
 	processes := m.processes()
@@ -77,8 +78,8 @@ func (m memoryWatch) inUse() (sum int64, steady bool) {
 	if sum <= m.limit || sum > mostShared*m.limit {
 		return sum, true
 	}
-	// A share is slow to read. The largest processes come first, so that few are needed to show
-	// that the command stays below its limit.
+	// Reading a share is slow. The largest processes come first, so that few are needed to
+	// prove that the command is below its limit.
 	before := livingProcesses()
 	slices.SortFunc(processes, func(a, b processMemory) int { return cmp.Compare(b.anonymous, a.anonymous) })
 	for _, p := range processes {
@@ -90,7 +91,7 @@ func (m memoryWatch) inUse() (sum int64, steady bool) {
 	return sum, slices.Equal(before, livingProcesses())
 }
 
-// tmpInUse returns how many bytes of memory the files in /tmp take.
+// tmpInUse returns the memory of the files in /tmp, in bytes.
 func tmpInUse() int64 {
 	var tmp unix.Statfs_t
 	if unix.Statfs("/tmp", &tmp) != nil {
@@ -118,12 +119,12 @@ func socketsInUse() int64 {
 // processMemory is the memory of one process, in bytes.
 type processMemory struct {
 	pid       string
-	anonymous int64 // in memory and not part of a file; processes may share it
+	anonymous int64 // resident and not part of a file; processes may share it
 	other     int64 // swapped memory, page tables and open files
 }
 
-// processes returns the memory of all processes in /proc except this one. Files in
-// /tmp are not part of it: tmpInUse counts them.
+// processes returns the memory of all processes in /proc except this one. It excludes files in
+// /tmp, because tmpInUse counts them.
 func (m memoryWatch) processes() []processMemory {
 	var all []processMemory
 	for _, pid := range processIDs() {
@@ -152,7 +153,7 @@ func livingProcesses() []string {
 	return living
 }
 
-// memoryOf returns the memory of a process, zeros if the process is gone.
+// memoryOf returns the memory of a process, zeros if the process has ended.
 func memoryOf(pid string) processMemory {
 	f, _ := procFigures("/proc/"+pid+"/status", "RssAnon", "VmSwap", "VmPTE", "FDSize")
 	return processMemory{pid: pid, anonymous: f[0], other: f[1] + f[2] + max(f[3]-leastTable, 0)*openFile}
@@ -162,8 +163,8 @@ func memoryOf(pid string) processMemory {
 const leastTable = 64
 
 // share returns the process's share of its anonymous memory, in bytes. Memory that n processes
-// share counts as one nth (Pss_Anon in smaps_rollup). Without that figure, all memory of the process
-// counts. Old kernels lack it, and so does a process that is ending.
+// share counts as one nth (Pss_Anon in smaps_rollup). Without that figure, all memory of the
+// process counts: old kernels and ending processes lack it.
 func (p processMemory) share() int64 {
 	if f, _ := procFigures("/proc/"+p.pid+"/smaps_rollup", "Pss_Anon"); f[0] > 0 {
 		return f[0]

@@ -14,8 +14,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// closings are commands that close parts of the workspace to their owner. After each
-// the service must be able to read "a/kept" or, where it was moved, "kept".
+// closings are commands that remove the owner's permissions of parts of the workspace. After
+// each one the service must be able to read "a/kept" or, if it was moved, "kept".
 var closings = map[string]string{
 	"a file":                `chmod 000 a/kept`,
 	"its folder":            `chmod 000 a`,
@@ -71,8 +71,8 @@ func TestPermissionsAreMended(t *testing.T) {
 	}
 }
 
-// TestMendingFollowsNoLink has links lead out of the workspace, to a file whose mode
-// must stay.
+// TestMendingFollowsNoLink creates links to a file outside the workspace, whose mode must not
+// change.
 func TestMendingFollowsNoLink(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -95,8 +95,8 @@ func TestMendingFollowsNoLink(t *testing.T) {
 	is.NoErr(os.Chmod(filepath.Join(dir, "folder"), 0o700)) // so that it can be removed
 }
 
-// TestOpenClosedWorkspace opens a folder that a command of an earlier release has
-// closed to its owner.
+// TestOpenClosedWorkspace opens a folder from which a command of an earlier release has removed
+// the owner's permissions.
 func TestOpenClosedWorkspace(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -107,11 +107,11 @@ func TestOpenClosedWorkspace(t *testing.T) {
 	is.NoErr(w.WriteFile("f", []byte("x")))
 }
 
-// TestMendingAsOrdinaryUser runs the tests above as a user whom permissions bind.
+// TestMendingAsOrdinaryUser runs the tests above as a user who is restricted by permissions.
 func TestMendingAsOrdinaryUser(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		return // then the tests themselves ran so
+		return // the tests above already ran as an ordinary user
 	}
 	asNobody(t, "^(TestPermissionsAreMended|TestMendingFollowsNoLink|TestOpenClosedWorkspace)$")
 }
@@ -120,7 +120,7 @@ func TestMendingAsOrdinaryUser(t *testing.T) {
 func asNobody(t *testing.T, tests string) []byte {
 	t.Helper()
 	is := is.New(t)
-	dir, err := os.MkdirTemp("/tmp", "journeyman-nobody-") // the test's own folder is root's
+	dir, err := os.MkdirTemp("/tmp", "journeyman-nobody-") // the test's own folder belongs to root
 	is.NoErr(err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	const nobody = 65534

@@ -11,12 +11,12 @@ const (
 	keptTail = 48 << 10 // bytes that are kept of its end
 )
 
-// A capture keeps the beginning and the end of the bytes that are written to it. Errors usually
-// stand at the end of a command's output, however long it is.
+// A capture keeps the beginning and the end of the bytes that are written to it. Errors are
+// usually at the end of a command's output.
 type capture struct {
 	mu   sync.Mutex // guards the fields below
 	head []byte
-	tail []byte // what follows head; its last keptTail bytes count
+	tail []byte // bytes after head; only its last keptTail bytes are used
 	all  int64  // bytes written
 }
 
@@ -29,7 +29,7 @@ func (c *capture) Write(b []byte) (int, error) {
 	take := min(keptHead-len(c.head), n)
 	c.head = append(c.head, b[:take]...)
 	c.tail = append(c.tail, b[take:]...)
-	// Not at every write: moving the tail each time would cost more than the copy.
+	// Not at every write, because moving the tail each time would be slower.
 	if len(c.tail) > 4*keptTail {
 		c.tail = append(c.tail[:0], c.tail[len(c.tail)-keptTail:]...)
 	}
@@ -43,7 +43,7 @@ func (c *capture) text() (string, int64) {
 	tail := string(c.tail[max(len(c.tail)-keptTail, 0):])
 	left := c.all - int64(len(c.head)+len(tail))
 	if left == 0 {
-		// In one piece, because a character may lie on the border.
+		// Join them first: a character may be split between head and tail.
 		return strings.ToValidUTF8(string(c.head)+tail, "\ufffd"), 0
 	}
 	middle := fmt.Sprintf("\n[... %d bytes left out ...]\n", left)

@@ -48,7 +48,7 @@ func TestCaptureMakesText(t *testing.T) {
 	is := is.New(t)
 	c := &capture{}
 	for range 100_000 {
-		_, _ = c.Write([]byte("ä")) // the cuts fall into characters
+		_, _ = c.Write([]byte("ä")) // the cuts fall inside characters
 	}
 	_, _ = c.Write([]byte{0xff})
 	text, _ := c.text()

@@ -15,23 +15,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A prison is a server with all that a command would like to have of it: the
-// victim of the escapes below.
+// A prison is a server with all objects that a hostile command would like to reach. The escape
+// tests attack it.
 type prison struct {
 	shell     *Shell
 	dir       string // the data folder: database, control socket, workspaces
 	w         *Workspace
 	loopback  net.Listener
 	abstract  net.Listener
-	reached   chan string // who was reached from within
-	keptOpen  *os.File    // of the server, and not closed at an exec
+	reached   chan string // receives the name of each object that a command reached
+	keptOpen  *os.File    // open in the server, and not closed at an exec
 	neighbour string      // a secret in another worker's workspace
 }
 
 const theSecret = "the secret that no command may learn"
 
-// newPrison makes a server's world in a folder that other users may enter, so that
-// file permissions alone protect nothing.
+// newPrison creates such a server in a folder that other users may enter, so that file
+// permissions alone protect nothing.
 func newPrison(t *testing.T) *prison {
 	t.Helper()
 	is := is.New(t)
@@ -42,14 +42,14 @@ func newPrison(t *testing.T) *prison {
 	is.NoErr(os.MkdirAll(filepath.Dir(p.neighbour), 0o777))
 	is.NoErr(os.WriteFile(p.neighbour, []byte(theSecret), 0o666))
 	p.w = open(t, p.path("workspaces/wrk_1"), Limits{TotalSize: 64 << 20, Files: 500})
-	// This very program is what runs inside.
+	// The test program itself runs inside.
 	is.NoErr(copyFile("/proc/self/exe", p.path("workspaces/wrk_1/escape")))
 	p.listen(t)
 	var err error
 	p.keptOpen, err = os.Open(p.path("journeyman.db"))
 	is.NoErr(err)
 	t.Cleanup(func() { p.keptOpen.Close() })
-	_, err = unix.FcntlInt(p.keptOpen.Fd(), unix.F_SETFD, 0) // as files are that this server got from its own parent
+	_, err = unix.FcntlInt(p.keptOpen.Fd(), unix.F_SETFD, 0) // like a file inherited from the server's parent
 	is.NoErr(err)
 	return p
 }
@@ -94,7 +94,7 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, data, 0o755)
 }
 
-// run runs a script that knows where everything is.
+// run runs a script, with the locations of all objects in variables.
 func (p *prison) run(t *testing.T, script string, timeout time.Duration) Result {
 	t.Helper()
 	known := fmt.Sprintf("DB=%s NEXT=%s PID=%d CONTROL=%s ABSTRACT=%s LOOPBACK=%s\n", p.path("journeyman.db"), p.neighbour,

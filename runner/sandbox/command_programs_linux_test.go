@@ -12,9 +12,9 @@ import (
 	"github.com/matryer/is"
 )
 
-// honestPrograms are what people do with a shell, by the program that does it. Each
-// script must end well and print well as its last line. Those of a plain system run
-// always; the others where PROGRAMS is "all", as .ci/run sandbox has it.
+// honestPrograms are typical uses of a shell, by program. Each script must succeed and print
+// "well" as its last line. Programs of a basic system always run. The others run if PROGRAMS is
+// "all", as in ".ci/run sandbox".
 var honestPrograms = []struct{ program, name, script string }{
 	{"bash", "processes and pipes", `for i in $(seq 50); do echo $((i % 7)) & done | sort | uniq -c | awk '{n += $1} END {if (n == 50) print "well"}'`},
 	{"bash", "here documents and arrays", "a=(one two three); cat <<< \"${a[1]}\" | grep -q two && diff <(echo x) <(echo x) && echo well"},
@@ -101,7 +101,7 @@ node s.js`},
 		chromium --headless --no-sandbox --disable-gpu --no-pdf-header-footer --print-to-pdf=out.pdf p.html 2> log; head -c 4 out.pdf | grep -q %PDF && echo well`},
 }
 
-// TestHonestPrograms proves that the sandbox is no obstacle to what people use it for.
+// TestHonestPrograms checks that the sandbox does not prevent typical uses.
 func TestHonestPrograms(t *testing.T) {
 	for name, s := range confinements(t, ShellConfig{}) {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestHonestPrograms(t *testing.T) {
 	}
 }
 
-// TestHonestProgramsAsOrdinaryUser runs them in a service that is no privileged user.
+// TestHonestProgramsAsOrdinaryUser runs them in a service without root privileges.
 func TestHonestProgramsAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() == 0 && os.Getenv("PROGRAMS") == "all" {
 		asNobody(t, "^TestHonestPrograms$")
@@ -135,9 +135,8 @@ func runHonest(t *testing.T, s *Shell, script string) {
 	}
 }
 
-// confinements returns a Shell for each way in which this machine can confine
-// commands: with control groups, where there are any, without them, and without
-// Landlock, too.
+// confinements returns a Shell for each way in which this machine can confine commands: with
+// and without control groups, and without Landlock.
 func confinements(t *testing.T, cfg ShellConfig) map[string]*Shell {
 	t.Helper()
 	s := shell(t, cfg)

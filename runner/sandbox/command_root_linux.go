@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enterRoot builds a root folder that holds programs, the workspace and a /tmp in
-// memory, and moves into it. Nothing else of the machine's files can be reached then.
+// enterRoot builds a root folder with programs, the workspace and a /tmp in memory, and makes
+// it this process's root. No other file of the machine can be reached then.
 func (spec *childSpec) enterRoot(r *childReport) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keep mounts private: %w", err)
 	}
-	root := &rootBuilder{at: "/tmp"} // any folder will do: the mount covers its files
+	root := &rootBuilder{at: "/tmp"} // any folder is possible: the mount hides its files
 	root.tmpfs("", "mode=755,size=1m")
 	root.bindFolder(spec.folder, insideFolder)
 	root.programs()
@@ -41,7 +41,7 @@ type rootBuilder struct {
 	err error
 }
 
-// do takes one step, unless an earlier one has failed.
+// do executes one step, unless an earlier step has failed.
 func (b *rootBuilder) do(what string, step func() error) {
 	if b.err != nil {
 		return
@@ -72,8 +72,8 @@ func (b *rootBuilder) tmpfs(name, options string) {
 	})
 }
 
-// bind shows the file or folder at source under a name. restrict adds restrictions to
-// those that the source has, which a namespace cannot remove.
+// bind mounts the file or folder source at name. restrict adds restrictions to those of the
+// source, which a namespace cannot remove.
 func (b *rootBuilder) bind(source, name string, restrict uint64) {
 	b.do("bind "+source, func() error {
 		return unix.Mount(source, b.path(name), "", unix.MS_BIND|unix.MS_REC, "")
@@ -84,7 +84,7 @@ func (b *rootBuilder) bind(source, name string, restrict uint64) {
 	})
 }
 
-// bindFolder shows the open folder fd, which this user may not reach by a name.
+// bindFolder mounts the open folder fd, which this user may not be able to reach by its path.
 func (b *rootBuilder) bindFolder(fd int, name string) {
 	b.folder(name)
 	b.do("enter folder", func() error { return unix.Fchdir(fd) })
@@ -93,8 +93,8 @@ func (b *rootBuilder) bindFolder(fd int, name string) {
 
 const readOnly = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 
-// programs shows the machine's folders of programs, read-only. Symbolic links among
-// them, such as /bin, are copied as links.
+// programs mounts the machine's folders of programs, read-only. It copies symbolic links among
+// them, such as /bin, as links.
 func (b *rootBuilder) programs() {
 	for _, name := range []string{"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix/store", "gnu/store"} {
 		info, err := os.Lstat("/" + name)
@@ -111,14 +111,14 @@ func (b *rootBuilder) programs() {
 	}
 }
 
-// programSettings returns the paths in /etc, without the leading slash, that programs
-// read at every start. None of them may hold a secret.
+// programSettings returns the paths in /etc, without the leading slash, that programs read at
+// every start. None of them may contain a secret.
 func programSettings() []string {
 	var all []string
 	for _, pattern := range []string{"alternatives", "fonts", "ld.so.cache", "localtime", "timezone", "mime.types",
 		"magic", "services", "protocols", "chromium.d", "ghostscript", "ImageMagick-*", "java-*", "papersize", "perl",
 		"python3*", "R", "ssl/certs", "ssl/openssl.cnf", "texmf"} {
-		names, _ := filepath.Glob("/etc/" + pattern) // fails for bad patterns only
+		names, _ := filepath.Glob("/etc/" + pattern) // fails only for invalid patterns
 		for _, name := range names {
 			all = append(all, name[1:])
 		}
@@ -126,7 +126,7 @@ func programSettings() []string {
 	return all
 }
 
-// settings shows what programs need of /etc, and writes files that name only the
+// settings mounts the files in /etc that programs need. It also writes files that list only the
 // command's own user and host.
 func (b *rootBuilder) settings() {
 	b.folder("etc")
@@ -150,8 +150,8 @@ func (b *rootBuilder) settings() {
 	b.file("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
 }
 
-// devices shows the devices that every program expects. A writable mapping of /dev/zero
-// is memory that no count shows. Unless real is set, a file of zeros stands in for it.
+// devices mounts the devices that every program expects. A writable mapping of /dev/zero is
+// memory that the memoryWatch cannot count. Unless real is set, a file of zeros replaces it.
 func (b *rootBuilder) devices(real bool) {
 	b.folder("dev")
 	for _, name := range []string{"dev/null", "dev/zero", "dev/full", "dev/random", "dev/urandom"} {
@@ -166,14 +166,14 @@ func (b *rootBuilder) devices(real bool) {
 	b.link("dev/stdin", "/proc/self/fd/0")
 	b.link("dev/stdout", "/proc/self/fd/1")
 	b.link("dev/stderr", "/proc/self/fd/2")
-	b.link("dev/shm", "/tmp") // so that the limit of /tmp bounds shared memory
+	b.link("dev/shm", "/tmp") // so that the limit of /tmp also limits shared memory
 }
 
-// zeroFile is the size of the file that stands in for /dev/zero. It takes no memory.
+// zeroFile is the size of the file that replaces /dev/zero. The file takes no memory.
 const zeroFile = 1 << 40
 
-// proc shows the processes of this namespace. Containers that hide parts of /proc do
-// not allow that; commands then have no /proc.
+// proc mounts a /proc with the processes of this namespace. Containers that hide parts of /proc
+// do not allow that. Commands then have no /proc.
 func (b *rootBuilder) proc() {
 	b.folder("proc")
 	b.do("mount /proc", func() error {
@@ -182,7 +182,7 @@ func (b *rootBuilder) proc() {
 	})
 }
 
-// hide covers folders that lie inside the folders of programs.
+// hide covers folders that are inside the folders of programs.
 func (b *rootBuilder) hide(folders []string) {
 	for _, folder := range folders {
 		if info, err := os.Stat(b.path(folder)); err != nil || !info.IsDir() {
@@ -195,7 +195,7 @@ func (b *rootBuilder) hide(folders []string) {
 	}
 }
 
-// enter makes the folder the root of this process, and removes the old root.
+// enter makes the new folder the root of this process, and unmounts the old root.
 func (b *rootBuilder) enter() {
 	b.do("enter root", func() error { return unix.Chdir(b.at) })
 	b.do("change root", func() error { return unix.PivotRoot(".", ".") }) // the old root now covers the new one

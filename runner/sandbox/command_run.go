@@ -13,8 +13,8 @@ import (
 // ErrUnconfined is the error of NewShell on a machine that cannot confine commands.
 var ErrUnconfined = errors.New("commands cannot be confined on this machine")
 
-// NewShell creates a Shell with the confinement that Detect found. It returns
-// ErrUnconfined if there is none and cfg.Unsafe is not set.
+// NewShell creates a Shell with the confinement that Detect found. It returns ErrUnconfined if
+// there is none and cfg.Unsafe is not set.
 func NewShell(found Confinement, cfg ShellConfig) (*Shell, error) {
 	if !found.Possible && !cfg.Unsafe {
 		return nil, ErrUnconfined
@@ -23,7 +23,7 @@ func NewShell(found Confinement, cfg ShellConfig) (*Shell, error) {
 	hide := cfg.Hide
 	cfg.Hide = nil
 	for _, folder := range hide {
-		real, err := filepath.EvalSymlinks(folder) // links of the old root do not exist in the new one
+		real, err := filepath.EvalSymlinks(folder) // symbolic links of the old root do not exist in the new one
 		if err == nil {
 			real, err = filepath.Abs(real)
 		}
@@ -38,10 +38,10 @@ func NewShell(found Confinement, cfg ShellConfig) (*Shell, error) {
 // Confined reports whether commands are confined.
 func (s *Shell) Confined() bool { return s.confined }
 
-// Run runs c with w as its only folder. It returns when the command and all processes
-// that it started are gone. The Result says whether the command failed or was killed.
-// The error is an *Error for a bad command, ctx's cause if ctx has ended, and any other
-// error if the machine failed.
+// Run runs c with w as its only folder. It returns when the command and all processes that it
+// started have ended. The Result reports whether the command failed or was killed. The error is
+// an *Error for an invalid command and ctx's cause if ctx has ended. Any other error is a fault
+// of the machine.
 func (s *Shell) Run(ctx context.Context, w *Workspace, c Command) (Result, error) {
 	if err := c.check(); err != nil {
 		return Result{}, err
@@ -50,14 +50,14 @@ func (s *Shell) Run(ctx context.Context, w *Workspace, c Command) (Result, error
 		c.Timeout = DefaultTimeout
 	}
 	defer w.Changed()
-	folder, err := w.root.Open(".") // the command can make its name unusable, but not the open folder
+	folder, err := w.root.Open(".") // the command can make its path unusable, but not the open folder
 	if err != nil {
 		return Result{}, &StartError{Err: fmt.Errorf("open workspace: %w", err)}
 	}
 	defer folder.Close()
 	begun := time.Now()
 	out := &capture{}
-	// The cause shows whether the command's own time has ended, or ctx.
+	// The cause shows whether the command's timeout has expired or ctx has ended.
 	timed, cancel := context.WithTimeoutCause(ctx, c.Timeout, stopped(StopTimeout))
 	defer cancel()
 	r, err := s.run(timed, w, folder, c, out)
@@ -80,8 +80,8 @@ func (s *Shell) Run(ctx context.Context, w *Workspace, c Command) (Result, error
 	return r, nil
 }
 
-// settle restores the permissions in a workspace after a command. It returns a note if
-// the next command will find the workspace full or nearly so.
+// settle restores the permissions in a workspace after a command. It returns a note if the
+// workspace is now full or nearly full.
 func (s *Shell) settle(w *Workspace, folder *os.File) (note string, err error) {
 	if err := mendFolder(folder); err != nil {
 		return "", fmt.Errorf("mend permissions: %w", err)
@@ -93,7 +93,7 @@ func (s *Shell) settle(w *Workspace, folder *os.File) (note string, err error) {
 	return w.fullness(held, s.cfg.Limits.FileSize), nil
 }
 
-// check returns an *Error for a command that no shell can take.
+// check returns an *Error for a command that the shell cannot run.
 func (c Command) check() error {
 	switch {
 	case strings.TrimSpace(c.Script) == "":

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// runUnconfined runs a command with all rights of this service's user, in a process
-// group of its own. A process that leaves the group is not killed with it.
+// runUnconfined runs a command with all rights of this service's user, in a process group of
+// its own. A process that leaves the group is not killed with it.
 func runUnconfined(ctx context.Context, w *Workspace, c Command, out io.Writer) (Result, error) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", c.Script)
 	cmd.Dir = w.root.Name()
@@ -25,7 +25,7 @@ func runUnconfined(ctx context.Context, w *Workspace, c Command, out io.Writer) 
 		return Result{}, &StartError{Err: err}
 	}
 	err := cmd.Wait()
-	_ = killGroup() // background processes of the command; usually there are none
+	_ = killGroup() // kill remaining background processes; usually there are none
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:

@@ -12,11 +12,11 @@ import (
 	"syscall"
 )
 
-// A userRange is a range of user numbers that this process may become.
+// A userRange is a range of user numbers that this process can change to.
 type userRange struct{ first, size int }
 
-// machineUsers returns the range with the highest user numbers that this process has.
-// In a container the range may be small.
+// machineUsers returns the range with the highest available user numbers. In a container the
+// range may be small.
 func machineUsers() userRange {
 	data, _ := os.ReadFile("/proc/self/uid_map") // without it, the default below
 	best := userRange{}
@@ -32,11 +32,11 @@ func machineUsers() userRange {
 	return best
 }
 
-// workerUser returns the user that a service run by root uses for the commands of the
-// workspace in dir. It is always the same one, and unlikely to be anybody else's.
+// workerUser returns the user for the commands of the workspace in dir if the service runs as
+// root. The result is always the same, and unlikely to belong to another user.
 func workerUser(dir string, users userRange) int {
-	const highest = 1_900_000_000 // some programs read larger numbers as negative ones
-	// Near the top of the range, because machines number their own users from below.
+	const highest = 1_900_000_000 // some programs read larger numbers as negative
+	// Near the top of the range, because machines assign numbers to users from the bottom.
 	top := min(users.first+users.size, highest) - 1000
 	spread := max(min(users.size/8, 1<<24), 1)
 	name := filepath.Base(dir)
@@ -48,8 +48,8 @@ func workerUser(dir string, users userRange) int {
 	return max(top-int(h.Sum32()%uint32(spread)), 1)
 }
 
-// chown returns a function for survey that makes user the owner of the workspace and
-// of all in it. Commands of that user can then change files that the service wrote.
+// chown returns a function for survey that makes user the owner of the workspace and its
+// content. Commands of that user can then change files that the service wrote.
 func (w *Workspace) chown(user int) func(p string, info fs.FileInfo) error {
 	return func(p string, info fs.FileInfo) error {
 		if ownerOf(info) == user {

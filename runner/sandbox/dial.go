@@ -15,15 +15,14 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// ErrAddressRefused is the error of a Dialer for an address outside the public
-// internet. It does not name the address, so it reveals nothing about the network.
+// ErrAddressRefused is the error of a Dialer for an address outside the public internet. It
+// does not contain the address, so it reveals nothing about the network.
 var ErrAddressRefused = errors.New("the host has an address that is not public, which is not allowed")
 
-// A Dialer connects to hosts whose names come from strangers. Such a name could lead to the
-// operator's own network (server-side request forgery). So the Dialer checks the address
-// that the operating system is about to dial. Another notation of the address does not get
-// around the check, and neither does a DNS record that changes in between. The zero value
-// only reaches public addresses.
+// A Dialer connects to hosts with untrusted names. Such a name could resolve to an address in
+// the operator's private network (server-side request forgery). So the Dialer checks the
+// address that the operating system is about to dial. Neither another notation nor a DNS record
+// that changes in between avoids the check. The zero value only reaches public addresses.
 type Dialer struct {
 	AllowPrivate bool          // permits private, loopback and link-local addresses, except cloud metadata
 	Resolver     *net.Resolver // nil for the system's
@@ -46,11 +45,11 @@ func (d Dialer) DialContext(ctx context.Context, network, address string) (net.C
 	return guarded.DialContext(ctx, network, address)
 }
 
-// CheckHost returns an error for a host of a URL that DialContext would refuse. It judges by
-// the text alone: an address in any notation, or a name of this machine. DialContext checks
-// the addresses of other names.
+// CheckHost returns an error for a host of a URL that DialContext would refuse. It checks only
+// the text: an address in any notation, or a name of this machine. DialContext checks the
+// addresses of other names.
 func (d Dialer) CheckHost(host string) error {
-	name, err := idna.Lookup.ToASCII(host) // as net/http does: many scripts have digits of their own
+	name, err := idna.Lookup.ToASCII(host) // like net/http: many scripts have their own digits
 	if err != nil {
 		name = host
 	}
@@ -68,7 +67,8 @@ func (d Dialer) CheckHost(host string) error {
 		if err := d.CheckAddr(ip); err != nil {
 			return err
 		}
-		// Programs disagree on such notations: 010.0.0.1 is 8.0.0.1 or 10.0.0.1. So none is accepted.
+		// Programs interpret such notations differently: 010.0.0.1 is 8.0.0.1 or 10.0.0.1. So
+		// reject all.
 		return fmt.Errorf("%q must be written as %s", host, ip)
 	}
 	return nil
@@ -90,10 +90,10 @@ func CheckPort(u *url.URL) error {
 	return nil
 }
 
-// looseIPv4 reads an IPv4 address in the notations of inet_aton(3), so that they do not get
-// around CheckHost. They have one to four numbers: decimal, octal (0177) or hexadecimal
-// (0x7f). The last number fills the remaining bytes. numeric reports whether the last part is
-// a number, because then the text cannot be a name (WHATWG URL standard).
+// looseIPv4 parses an IPv4 address in the notations of inet_aton(3), so that they do not avoid
+// CheckHost. They have one to four numbers: decimal, octal (0177) or hexadecimal (0x7f). The
+// last number fills the remaining bytes. numeric reports whether the last part is a number:
+// then the text cannot be a name (WHATWG URL standard).
 func looseIPv4(text string) (ip netip.Addr, numeric bool) {
 	parts := strings.Split(text, ".")
 	if _, ok := looseNumber(parts[len(parts)-1]); !ok {
@@ -118,8 +118,8 @@ func looseIPv4(text string) (ip netip.Addr, numeric bool) {
 	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)}), true
 }
 
-// looseNumber reads one number of such an address. It returns a number too large for any
-// address if the number is not valid.
+// looseNumber parses one number of such an address. For an invalid number it returns a number
+// that is too large for any address.
 func looseNumber(text string) (n uint64, numeric bool) {
 	base := 10
 	switch {
@@ -144,15 +144,16 @@ func looseNumber(text string) (n uint64, numeric bool) {
 
 // CheckAddr returns ErrAddressRefused for an address that is not public.
 func (d Dialer) CheckAddr(ip netip.Addr) error {
-	// An address with a zone is in no block, and ::ffff:10.0.0.1 is 10.0.0.1.
+	// An address with a zone matches no block, and ::ffff:10.0.0.1 is 10.0.0.1.
 	ip = ip.WithZone("").Unmap()
-	// The traffic ends at the IPv4 address inside, so that one is checked.
+	// The traffic goes to the embedded IPv4 address, so check that address.
 	if within(ip, nat64) {
 		b := ip.As16()
 		return d.CheckAddr(netip.AddrFrom4([4]byte(b[12:16])))
 	}
 	switch {
-	// Before isPrivate: most of these addresses are private, and AllowPrivate must not open them.
+	// Before isPrivate: most of these addresses are private, but AllowPrivate must not permit
+	// them.
 	case isMetadata(ip):
 		return ErrAddressRefused
 	case isPrivate(ip):
@@ -166,7 +167,7 @@ func (d Dialer) CheckAddr(ip netip.Addr) error {
 	return nil
 }
 
-// Blocks of addresses that CheckAddr treats in a way of their own.
+// Blocks of addresses that CheckAddr treats specially.
 const (
 	// nat64 holds the addresses by which a network without IPv4 reaches IPv4 servers
 	// (RFC 6052). In such a network, each IPv4 server has one of them. Its last four bytes
@@ -179,10 +180,10 @@ const (
 	globalIPv6 = "2000::/3"
 )
 
-// isMetadata reports whether a cloud serves a machine its metadata, with secrets, at an
-// address. No worker and no webhook needs it, so AllowPrivate does not permit it.
+// isMetadata reports whether an address serves cloud metadata, which contains secrets. No
+// worker and no webhook needs it, so AllowPrivate does not permit it.
 func isMetadata(ip netip.Addr) bool {
-	return within(ip, "169.254.169.254/32", // of nearly all of them
+	return within(ip, "169.254.169.254/32", // nearly all clouds
 		"168.63.129.16/32",                                            // Azure, a public address
 		"169.254.169.253/32", "169.254.170.2/32", "169.254.170.23/32", // AWS: name server, ECS, EKS
 		"169.254.0.23/32", "169.254.42.42/32", // Tencent, Scaleway
@@ -195,7 +196,7 @@ func isMetadata(ip netip.Addr) bool {
 func isPrivate(ip netip.Addr) bool {
 	return within(ip, "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", // RFC 1918, RFC 6598
 		"127.0.0.0/8", "169.254.0.0/16", // loopback and link-local
-		"::1/128", "fc00::/7", "fe80::/10", "fec0::/10", "64:ff9b:1::/48") // their likes in IPv6, RFC 8215
+		"::1/128", "fc00::/7", "fe80::/10", "fec0::/10", "64:ff9b:1::/48") // the same for IPv6, RFC 8215
 }
 
 // isSpecial reports whether an address is in another block of IANA's special-purpose
@@ -221,7 +222,7 @@ func isLocalName(name string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
-// IsLoopback reports whether the host of a URL is this machine. It judges by the text alone.
+// IsLoopback reports whether the host of a URL is this machine. It checks only the text.
 func IsLoopback(host string) bool {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	if isLocalName(name) {

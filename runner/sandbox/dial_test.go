@@ -19,7 +19,7 @@ import (
 
 func TestCheckAddr(t *testing.T) {
 	t.Parallel()
-	for list, allowed := range map[string][2]bool{ // without private addresses, and with
+	for list, allowed := range map[string][2]bool{ // allowed without and with AllowPrivate
 		"1.1.1.1 8.8.8.8 93.184.216.34 172.15.255.255 172.32.0.0 100.63.255.255 100.128.0.0 192.167.0.1 223.255.255.255 11.0.0.0": {true, true},
 		"2606:4700::1111 2a00:1450:4001::1 2001:4860:4860::8888 ::ffff:8.8.8.8 64:ff9b::808:808":                                  {true, true},
 		"127.0.0.1 127.255.255.255 10.0.0.1 172.16.0.1 172.31.255.255 192.168.0.1 100.64.0.1 100.127.255.255 169.254.169.252":     {false, true},
@@ -41,10 +41,9 @@ func TestCheckAddr(t *testing.T) {
 	}
 }
 
-// registry holds the blocks of IANA's special-purpose address registries for IPv4 (RFC
-// 6890) and IPv6, with the multicast and reserved blocks of the address space, and
-// whether AllowPrivate opens a block. "embedded" blocks are as open as the IPv4
-// address in their last four bytes.
+// registry holds the blocks of IANA's special-purpose address registries (RFC 6890), and the
+// multicast and reserved blocks. The value shows whether AllowPrivate permits a block. An
+// "embedded" block is permitted if the IPv4 address in its last four bytes is.
 var registry = map[string]string{
 	"0.0.0.0/8": "special", "10.0.0.0/8": "private", "100.64.0.0/10": "private", "127.0.0.0/8": "private", "169.254.0.0/16": "private",
 	"172.16.0.0/12": "private", "192.0.0.0/24": "special", "192.0.0.0/29": "special", "192.0.0.8/32": "special", "192.0.0.9/32": "special",
@@ -66,8 +65,8 @@ var registry = map[string]string{
 	"fd00:c1::a9fe:a9fe/128": "metadata", "fd00:42::42/128": "metadata", "fd00:a9fe:a9fe::1/128": "metadata", "fd00:100::100:200/128": "metadata",
 }
 
-// registered returns what the most specific block that holds an address says of it, ""
-// where none does.
+// registered returns the value of the most specific block that contains an address, "" if there
+// is none.
 func registered(ip netip.Addr) (says string) {
 	bits := -1
 	for text, kind := range registry {
@@ -99,8 +98,8 @@ func last(block netip.Prefix) netip.Addr {
 	return ip
 }
 
-// TestRegistries tries each registered block at both ends and at many places between,
-// and what lies before and behind it, in every way of writing it in IPv6.
+// TestRegistries checks each registered block at both ends, at many addresses between, and just
+// outside. It checks every way of writing these addresses in IPv6.
 func TestRegistries(t *testing.T) {
 	t.Parallel()
 	for text, kind := range registry {
@@ -136,8 +135,8 @@ func TestRegistries(t *testing.T) {
 	})
 }
 
-// checkAsRegistered checks an address by the registry, and an IPv4 address in the forms
-// that hold one.
+// checkAsRegistered compares the check of an address with the registry. It also checks the
+// forms that embed an IPv4 address.
 func checkAsRegistered(t *testing.T, ip netip.Addr) {
 	t.Helper()
 	public, reachable := allowed(ip)
@@ -160,7 +159,7 @@ func checkAsRegistered(t *testing.T, ip netip.Addr) {
 	check(t, embed("2001::", 12), false, false)                // Teredo, its client
 }
 
-// allowed returns what the registry asks for without private addresses and with them.
+// allowed returns the expected results without and with AllowPrivate.
 func allowed(ip netip.Addr) (public, reachable bool) {
 	switch registered(ip) {
 	case "private":
@@ -220,7 +219,7 @@ func FuzzCheckHost(f *testing.F) {
 		f.Add(host)
 	}
 	f.Fuzz(func(t *testing.T, host string) {
-		// What the check lets pass as an address must be one that may be dialled.
+		// An address that CheckHost accepts must be one that may be dialled.
 		if (sandbox.Dialer{}).CheckHost(host) != nil {
 			return
 		}
@@ -230,8 +229,8 @@ func FuzzCheckHost(f *testing.F) {
 	})
 }
 
-// TestDialLooksAtWhatIsDialled has names that stand for addresses that are refused,
-// and a listener that would answer.
+// TestDialLooksAtWhatIsDialled dials names that resolve to forbidden addresses, where a
+// listener would answer.
 func TestDialLooksAtWhatIsDialled(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -267,7 +266,7 @@ func TestDialLooksAtWhatIsDialled(t *testing.T) {
 	is.True(err != nil)
 }
 
-// nameServer answers for the names of a test, over a pipe in place of a network.
+// nameServer resolves the names of a test, over a pipe instead of a network.
 func nameServer(t *testing.T, names map[string]string) *net.Resolver {
 	t.Helper()
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
@@ -275,7 +274,7 @@ func nameServer(t *testing.T, names map[string]string) *net.Resolver {
 		go func() {
 			defer server.Close()
 			for {
-				length := make([]byte, 2) // a stream connection has messages with their length
+				length := make([]byte, 2) // over a stream connection, a message begins with its length
 				if _, err := io.ReadFull(server, length); err != nil {
 					return
 				}

@@ -11,14 +11,14 @@ import (
 	"runtime"
 )
 
-// This file stands for everything that needs Linux on amd64 or arm64. Elsewhere
-// nothing can be confined: the shell needs ShellConfig.Unsafe.
+// This file replaces all code that needs Linux on amd64 or arm64. Other systems cannot confine
+// commands: the shell needs ShellConfig.Unsafe.
 
 // errSystem explains why nothing is confined on this machine.
 var errSystem = errors.New("commands are confined on Linux (amd64 and arm64) alone, not on " +
 	runtime.GOOS + "/" + runtime.GOARCH)
 
-// A groups would hold control groups, which only Linux has.
+// A groups has no content here: control groups exist only on Linux.
 type groups struct{}
 
 // Detect reports that commands cannot be confined on this machine.
@@ -29,10 +29,10 @@ func Detect(context.Context) Confinement {
 // IsChild returns false: this system starts no confined process.
 func IsChild([]string) bool { return false }
 
-// Child exits, because IsChild never asks for it.
+// Child exits. It is never called, because IsChild returns false.
 func Child() { os.Exit(2) }
 
-// Bounds returns nothing: no command is confined here.
+// Bounds returns nil: commands are not confined here.
 func (s *Shell) Bounds() []Bound { return nil }
 
 // run runs a command that Command.check has accepted, without confinement.
@@ -40,7 +40,7 @@ func (s *Shell) run(ctx context.Context, w *Workspace, _ *os.File, c Command, ou
 	return runUnconfined(ctx, w, c, out)
 }
 
-// command returns the program itself: no keeper process watches over it here.
+// command returns the command of the program itself: there is no keeper process here.
 func (p *Process) command(prog Program) (cmd *exec.Cmd, theirs []*os.File, err error) {
 	return exec.Command(prog.Path, prog.Args...), nil, nil
 }
@@ -48,6 +48,6 @@ func (p *Process) command(prog Program) (cmd *exec.Cmd, theirs []*os.File, err e
 // ownProgram returns the path of this program's file.
 func ownProgram() (string, error) { return os.Executable() }
 
-// confineFilter does nothing: this package cannot confine a process on this system.
-// A filter still runs in a process of its own, which is watched and killed.
+// confineFilter does nothing: this package cannot confine a process on this system. A filter
+// still runs in a process of its own, with a time limit.
 func confineFilter(int) error { return nil }

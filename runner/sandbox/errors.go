@@ -12,16 +12,15 @@ type Kind int
 
 // The kinds of errors.
 const (
-	Invalid      Kind = iota + 1 // the path, or the file there, does not suit the call
-	NotFound                     // nothing is there
+	Invalid      Kind = iota + 1 // the path or the file is not suitable for the call
+	NotFound                     // there is no file or folder at the path
 	TooLarge                     // a file exceeds Limits.FileSize, or the limit of one Place
 	TooManyFiles                 // the workspace has reached Limits.Files
 	Full                         // the workspace has reached Limits.TotalSize
 )
 
-// An Error is a refusal that its caller may show. Its message names no path outside
-// the workspace. All other errors of this package come from the machine and must not
-// be shown.
+// An Error may be shown to users. Its message contains no path outside the workspace. All other
+// errors of this package come from the machine and must not be shown.
 type Error struct {
 	Kind    Kind
 	Message string
@@ -30,14 +29,14 @@ type Error struct {
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// IsNotFound reports whether err says that there is no file or folder at a path.
+// IsNotFound reports whether err means that there is no file or folder at a path.
 func IsNotFound(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Kind == NotFound
 }
 
-// A StartError means that a command could not be started. It has done nothing, so the call
-// may be made again.
+// A StartError means that a command could not be started. It had no effect, so the call may be
+// repeated.
 type StartError struct{ Err error }
 
 // Error returns the text of the cause.
@@ -46,8 +45,8 @@ func (e *StartError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Exhausted reports whether err says that this process, or the machine, has no more open
-// files, no more processes, or no memory for one. The same call may succeed later.
+// Exhausted reports whether this process or the machine has run out of open files, processes or
+// memory. The same call may succeed later.
 func Exhausted(err error) bool {
 	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
 		if errors.Is(err, errno) {
@@ -61,8 +60,8 @@ func errorf(kind Kind, format string, args ...any) error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// explain turns an error of the operating system about p into an *Error, if the
-// caller can do something about it. Other errors are wrapped.
+// explain converts an error of the operating system about p into an *Error if the caller can
+// act on it. It wraps other errors.
 func explain(p string, err error) error {
 	if _, known := errors.AsType[*Error](err); known {
 		return err
@@ -88,7 +87,7 @@ func explain(p string, err error) error {
 	_, fromKernel := errors.AsType[syscall.Errno](err)
 	_, inRoot := errors.AsType[*fs.PathError](err)
 	if inRoot && !fromKernel && !errors.Is(err, fs.ErrClosed) {
-		// os.Root has no name for the error of a path that leaves the root: it is the only
+		// os.Root exports no error for a path that leaves the root. Its error is the only
 		// *fs.PathError that wraps no errno.
 		return errorf(Invalid, "%q leads outside the workspace", p)
 	}

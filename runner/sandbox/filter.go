@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A Filter converts bytes that nobody trusts into something plain, such as the text
-// of a document. It may panic, hang or ask for all memory: it runs in a process of
-// its own that can only compute.
+// A Filter converts untrusted bytes into a plain form, such as the text of a document. It may
+// panic, hang or allocate too much memory: it runs in a process of its own that can only
+// compute.
 type Filter func(in []byte) ([]byte, error)
 
 // The limits of a filter's process.
@@ -27,40 +27,40 @@ const (
 	MaxFilterInput = 64 << 20 // bytes
 	maxFilterOut   = 16 << 20 // bytes
 
-	// FilterTime is the CPU time after which a filter should return its result so far.
+	// FilterTime is the CPU time after which a filter should return a partial result.
 	FilterTime = 3 * slowdown * time.Second
-	filterCPU  = 4 * slowdown * time.Second  // CPU time after which the kernel kills it, if it can
+	filterCPU  = 4 * slowdown * time.Second  // CPU time after which the kernel kills the process, where supported
 	filterTime = 20 * slowdown * time.Second // from start to end; long, because the machine may be busy
 )
 
 // The memory of filter processes, in MiB. One process may use filterMemory, and
-// filterMemoryPerMiB for each MiB of its input. All processes of a pool together may
-// use poolMemory, which bounds how many run at once.
+// filterMemoryPerMiB for each MiB of its input. All processes of a pool together may use
+// poolMemory, which limits how many run at once.
 const (
 	filterMemory       = 112
 	filterMemoryPerMiB = 2
 	poolMemory         = 256
 )
 
-// A FilterError explains to the person who sent the input why there is no output.
+// A FilterError explains a failure to the author of the input.
 type FilterError struct{ Message string }
 
 // Error returns the message.
 func (e *FilterError) Error() string { return e.Message }
 
-// filterArgument, as the first argument of this program, makes it a filter's process.
-// The name of the filter and its memory in MiB follow.
+// filterArgument, as the first argument of this program, makes it a filter's process. The name
+// of the filter and its memory in MiB follow.
 const filterArgument = "-filter"
 
 // The exit codes of a filter's process that has failed.
 const (
-	filterRefused = 3 // standard error has the reason
+	filterRefused = 3 // standard error contains the reason
 	filterTooBig  = 4
 	filterTooSlow = 5
 )
 
-// BeFilter runs a filter and exits if args, which are os.Args, ask for that. Otherwise
-// it returns. The program's main must call it before anything else.
+// BeFilter runs a filter and exits if args, which are os.Args, request that. Otherwise it
+// returns. The program's main must call it before anything else.
 func BeFilter(args []string, filters map[string]Filter) {
 	if len(args) != 4 || args[1] != filterArgument {
 		return
@@ -71,7 +71,7 @@ func BeFilter(args []string, filters map[string]Filter) {
 		os.Exit(1)
 	}
 	go watchFilter(memory)
-	in, err := io.ReadAll(os.Stdin) // FilterPool.Run bounds it
+	in, err := io.ReadAll(os.Stdin) // FilterPool.Run limits its size
 	var out []byte
 	if err == nil {
 		out, err = filter(in)
@@ -86,8 +86,8 @@ func BeFilter(args []string, filters map[string]Filter) {
 	os.Exit(0)
 }
 
-// watchFilter ends this process when it exceeds its memory, in MiB, or its time. The
-// kernel's limits are stronger, but tell less about the reason.
+// watchFilter ends this process when it exceeds its memory, in MiB, or its time. The kernel's
+// limits are stricter, but do not report the reason.
 func watchFilter(memory int) {
 	begun := time.Now()
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
@@ -97,20 +97,19 @@ func watchFilter(memory int) {
 			os.Exit(filterTooBig)
 		}
 		if time.Since(begun) > filterTime {
-			os.Exit(filterTooSlow) // the parent kills it too, unless the parent is gone
+			os.Exit(filterTooSlow) // the parent also kills this process, unless the parent has ended
 		}
 	}
 }
 
-// A FilterPool runs filters in processes of their own, a few at a time. It is safe for
-// concurrent use. The whole program uses one pool, so that all documents together have
-// one bound of memory.
+// A FilterPool runs filters in separate processes, a few at a time. It is safe for concurrent
+// use. The whole program uses one pool, so that all documents share one memory limit.
 type FilterPool struct {
 	memory           *semaphore.Weighted // in MiB
 	running, waiting atomic.Int64
 }
 
-// Load returns how many filters run, and how many wait for room in the pool.
+// Load returns how many filters run, and how many wait for memory of the pool.
 func (p *FilterPool) Load() (running, waiting int64) { return p.running.Load(), p.waiting.Load() }
 
 // NewFilterPool creates a pool. It starts no process by itself.
@@ -121,15 +120,15 @@ func memoryFor(size int) int {
 	return min(filterMemory+filterMemoryPerMiB*(size>>20), poolMemory)
 }
 
-// Run waits for room in the pool, runs the filter of that name on in, and returns its
-// output. It returns a *FilterError if the filter fails. If ctx ends, it kills the
-// process and returns ctx's cause.
+// Run waits for memory of the pool, runs the filter with that name on in, and returns its
+// output. It returns a *FilterError if the filter fails. If ctx ends, it kills the process and
+// returns ctx's cause.
 func (p *FilterPool) Run(ctx context.Context, name string, in []byte) ([]byte, error) {
 	if len(in) > MaxFilterInput {
 		return nil, &FilterError{fmt.Sprintf("it has %d bytes; up to %d can be read", len(in), MaxFilterInput)}
 	}
 	memory := memoryFor(len(in))
-	// Weighted by memory: one large document waits until several small ones have ended.
+	// Weighted by memory: one large document waits until several small ones are done.
 	p.waiting.Add(1)
 	err := p.memory.Acquire(ctx, int64(memory))
 	p.waiting.Add(-1)
@@ -143,12 +142,12 @@ func (p *FilterPool) Run(ctx context.Context, name string, in []byte) ([]byte, e
 	if err != nil {
 		return nil, fmt.Errorf("filter %s: %w", name, err)
 	}
-	// A second more than watchFilter allows, because that explains the reason better.
+	// One second more than watchFilter allows, because watchFilter reports the reason.
 	limited, cancel := context.WithTimeout(ctx, filterTime+time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(limited, program, filterArgument, name, strconv.Itoa(memory))
-	// The server's environment is not passed on, because it holds keys. The garbage
-	// collector works harder from three quarters of the memory on.
+	// The server's environment is not passed on, because it contains keys. GOMEMLIMIT makes the
+	// garbage collector run more often beyond three quarters of the memory.
 	cmd.Env = []string{"GOMAXPROCS=1", fmt.Sprintf("GOMEMLIMIT=%dMiB", memory*3/4), "GOTRACEBACK=none"}
 	var out, stderr bytes.Buffer
 	cmd.Stdin, cmd.WaitDelay = bytes.NewReader(in), time.Second
@@ -175,7 +174,7 @@ func filterFailure(err error, name, stderr string, memory int) error {
 	switch used := exit.UserTime() + exit.SystemTime(); {
 	case exit.ExitCode() == filterRefused:
 		return &FilterError{strings.ToValidUTF8(stderr, "\uFFFD")}
-	case exit.ExitCode() == filterTooBig, // or Go's runtime has reached the kernel's limit
+	case exit.ExitCode() == filterTooBig, // or the Go runtime has reached the kernel's limit
 		strings.Contains(stderr, "out of memory"), strings.Contains(stderr, "cannot allocate memory"):
 		return &FilterError{fmt.Sprintf("it takes more than %d MiB of memory to read", memory)}
 	case exit.ExitCode() == filterTooSlow:

@@ -12,17 +12,17 @@ import (
 // ownProgram returns a path of this program that stays valid if its file is replaced.
 func ownProgram() (string, error) { return "/proc/self/exe", nil }
 
-// filterSlack is how much memory, in MiB, a filter's process may have beyond its share
-// before the kernel refuses more. watchFilter ends the process earlier and says why.
+// filterSlack is the memory, in MiB, that the kernel allows a filter's process beyond its
+// limit. watchFilter ends the process earlier and reports the reason.
 const filterSlack = 64
 
-// filterAddressSpace is how much address space a filter's process may add. Go reserves
-// far more than it uses, and the race detector more still.
+// filterAddressSpace is the additional address space of a filter's process. Go reserves much
+// more than it uses, and the race detector reserves even more.
 const filterAddressSpace = 2 << 30
 
-// confineFilter takes from this process everything but computing: it cannot open files
-// or connections, start programs, or exceed its memory (in MiB) and CPU time. If the
-// machine runs out of memory, the kernel kills this process before the server.
+// confineFilter confines this process, so that it can only compute. It cannot open files or
+// connections, start programs, or exceed its memory (in MiB) and CPU time. If the machine runs
+// out of memory, the kernel kills this process before the server.
 func confineFilter(memory int) error {
 	mapped, data := mappedMemory()
 	err := limitProcess(0, map[int]uint64{unix.RLIMIT_CPU: uint64(filterCPU.Seconds()), unix.RLIMIT_FSIZE: 0,
@@ -41,12 +41,12 @@ func confineFilter(memory int) error {
 	return callProfile{}.filterCalls()
 }
 
-// mappedMemory returns the address space of this process, and the part of it that is
-// its own writable memory, in bytes.
+// mappedMemory returns the address space of this process, and the writable private part of it,
+// in bytes.
 func mappedMemory() (all, data uint64) {
 	figures, ok := procFigures("/proc/self/status", "VmSize", "VmData")
 	if !ok {
-		return 1 << 30, 256 << 20 // as much as a plain Go program has
+		return 1 << 30, 256 << 20 // about the size of a plain Go program
 	}
 	return uint64(figures[0]), uint64(figures[1])
 }

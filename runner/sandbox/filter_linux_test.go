@@ -9,7 +9,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestFilterIsConfined runs filters that try to reach more than their input.
+// TestFilterIsConfined runs filters that try to access more than their input.
 func TestFilterIsConfined(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

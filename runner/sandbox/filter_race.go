@@ -2,6 +2,6 @@
 
 package sandbox
 
-// slowdown is by which factor a program takes more time and memory with the race
-// detector, which only tests use.
+// slowdown is the factor by which the race detector increases the time and memory of a program.
+// Only tests use the race detector.
 const slowdown = 8

@@ -16,7 +16,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// testFilters do what a document may bring a filter to do.
+// testFilters do what a hostile document might make a filter do.
 var testFilters = map[string]Filter{
 	"upper": func(in []byte) ([]byte, error) { return bytes.ToUpper(in), nil },
 	"fails": func([]byte) ([]byte, error) { return nil, errors.New("page 7 is torn") },
@@ -24,7 +24,7 @@ var testFilters = map[string]Filter{
 	"hang":  func([]byte) ([]byte, error) { select {} },
 	"loop": func(in []byte) ([]byte, error) {
 		for n := byte(0); ; n++ {
-			if n == 0 && len(in) > 0 { // never
+			if n == 0 && len(in) > 0 { // impossible
 				return in, nil
 			}
 		}
@@ -69,7 +69,7 @@ func TestFilter(t *testing.T) {
 	is.True(!strings.Contains(string(out), "PATH=")) // of the server's environment nothing is left
 	for name, says := range map[string]string{
 		"fails": "page 7 is torn", "panic": "damaged", "none": "damaged", "memory": "MiB of memory",
-		"one large": "", // the race detector has other words for it
+		"one large": "", // the race detector prints another message
 	} {
 		_, err := NewFilterPool().Run(t.Context(), name, nil)
 		var fe *FilterError

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mediaTypes are the media types by extension. The table of Go's mime package is not
-// used, because it differs from machine to machine.
+// mediaTypes are the media types by extension. Go's mime package is not used, because its table
+// differs between machines.
 var mediaTypes = map[string]string{
 	".7z": "application/x-7z-compressed", ".aac": "audio/aac", ".avi": "video/x-msvideo",
 	".avif": "image/avif", ".bmp": "image/bmp", ".bz2": "application/x-bzip2",
@@ -44,9 +44,9 @@ var mediaTypes = map[string]string{
 	".zip": "application/zip", ".zst": "application/zstd",
 }
 
-// MediaType returns the media type, without parameters, of a file with this path that
-// begins with head; 512 bytes of it are enough. The extension decides. If it is
-// unknown, the contents decide.
+// MediaType returns the media type, without parameters, of a file with this path that begins
+// with head. 512 bytes of head are enough. MediaType uses the extension if it is known, else
+// the contents.
 func MediaType(name string, head []byte) string {
 	if t, ok := mediaTypes[strings.ToLower(path.Ext(name))]; ok {
 		return t

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file holds what commands, filters and keepers need of processes.
+// This file contains process functions that commands, filters and keepers share.
 
-// limitProcess sets resource limits of a process, which its children inherit. pid 0 is
-// this process. A limit that is lower already stays.
+// limitProcess sets resource limits of a process, which its children inherit. pid 0 is this
+// process. It does not raise a limit that is already lower.
 func limitProcess(pid int, limits map[int]uint64) error {
 	for what, n := range limits {
 		var now unix.Rlimit
@@ -30,20 +30,20 @@ func limitProcess(pid int, limits map[int]uint64) error {
 	return nil
 }
 
-// sacrifice makes the kernel kill this process and its children first if the machine
-// runs out of memory. Otherwise the kernel might kill the server. Without /proc it
-// fails, and the other limits still hold.
+// sacrifice makes the kernel kill this process and its children first if the machine runs out
+// of memory. Otherwise the kernel might kill the server. Without /proc it has no effect, but
+// the other limits still apply.
 func sacrifice() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) }
 
-// hasProc reports whether commands, and the memoryWatch, see a /proc.
+// hasProc reports whether there is a /proc for commands and for the memoryWatch.
 func hasProc() bool {
 	_, err := os.Stat("/proc/self")
 	return err == nil
 }
 
-// procFigures returns the named figures of a file in /proc, in the order of the names
-// and in bytes. Its lines look like "VmSwap:  12 kB". A missing figure is 0. It returns
-// false if the file cannot be read.
+// procFigures returns the named figures of a file in /proc, in the order of the names and in
+// bytes. The file has lines such as "VmSwap:  12 kB". A missing figure is 0. procFigures
+// returns false if the file cannot be read.
 func procFigures(file string, names ...string) (figures []int64, ok bool) {
 	figures = make([]int64, len(names))
 	text, err := os.ReadFile(file)
@@ -51,7 +51,7 @@ func procFigures(file string, names ...string) (figures []int64, ok bool) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		if i := slices.Index(names, string(name)); i >= 0 {
 			number, inKiB := bytes.CutSuffix(bytes.TrimSpace(value), []byte(" kB"))
-			figures[i], _ = strconv.ParseInt(string(number), 10, 64) // the kernel writes numbers
+			figures[i], _ = strconv.ParseInt(string(number), 10, 64) // the kernel always writes a number
 			if inKiB {
 				figures[i] <<= 10
 			}

@@ -20,7 +20,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// kept starts a shell script as a program, and stops it at the test's end.
+// kept starts a shell script as a program, and stops it at the end of the test.
 func kept(t *testing.T, script string, stderr io.Writer) *Process {
 	t.Helper()
 	p, err := StartProgram(Program{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin", "GREETING=hello"},
@@ -32,7 +32,7 @@ func kept(t *testing.T, script string, stderr io.Writer) *Process {
 	return p
 }
 
-// pidsOf reads lines that are process ids.
+// pidsOf reads n lines with process ids.
 func pidsOf(t *testing.T, r io.Reader, n int) []int {
 	t.Helper()
 	var pids []int
@@ -49,7 +49,7 @@ func pidsOf(t *testing.T, r io.Reader, n int) []int {
 	return pids
 }
 
-// goneSoon waits until none of the processes is there any more.
+// goneSoon waits until all the processes have ended.
 func goneSoon(t *testing.T, pids []int) {
 	t.Helper()
 	for _, pid := range pids {
@@ -60,7 +60,7 @@ func goneSoon(t *testing.T, pids []int) {
 	}
 }
 
-// daemons leaves processes behind in every way that a shell has.
+// daemons leaves processes behind in every way that a shell offers.
 const daemons = `sleep 1000 & echo $!
 setsid sleep 1000 & echo $!
 (setsid sh -c 'sleep 1000 & echo $!; exec sleep 1000' & echo $!)
@@ -91,7 +91,7 @@ func TestAProgramTalks(t *testing.T) {
 	p.Stop(0)
 }
 
-// A lockedBuffer may be written to and read at once.
+// A lockedBuffer can be written and read concurrently.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -112,7 +112,7 @@ func (l *lockedBuffer) String() string {
 func TestNothingOutlivesAProgram(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		after string // what the program does when it has left its daemons
+		after string // what the program does after it has started its daemons
 		stop  func(*Process)
 	}{
 		"that is stopped":       {"sleep 1000", func(p *Process) { p.Stop(0) }},
@@ -142,8 +142,7 @@ func TestAProgramThatIsNoneDoesNotStart(t *testing.T) {
 	is.True(err != nil)
 }
 
-// TestTheEndOfThisProcessIsTheProgramsEnd kills a process that runs a program as
-// nothing can prepare for.
+// TestTheEndOfThisProcessIsTheProgramsEnd kills, with SIGKILL, a process that runs a program.
 func TestTheEndOfThisProcessIsTheProgramsEnd(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -157,7 +156,7 @@ func TestTheEndOfThisProcessIsTheProgramsEnd(t *testing.T) {
 	goneSoon(t, pids)
 }
 
-// runProgram runs a script as a program until its end, and passes on what it says.
+// runProgram runs a script as a program until its end, and copies its output.
 func runProgram(script string) int {
 	p, err := StartProgram(Program{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/bin:/bin"}})
 	if err != nil {

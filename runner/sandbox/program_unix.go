@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// StartProgram starts a program in a session of its own. On Linux a keeper runs
-// between, which is this program started again. It kills the program and all processes
-// below it when this process ends, even by a crash. On other systems the program only
-// sees the end of its input.
+// StartProgram starts a program in a session of its own. On Linux, this program is started
+// again as a keeper, which starts the program. The keeper kills the program and all its
+// descendants when this process ends, even by a crash. On other systems the program only reads
+// the end of its input.
 func StartProgram(prog Program) (*Process, error) {
 	inOut, inIn, err := os.Pipe()
 	if err != nil {
@@ -37,10 +37,10 @@ func StartProgram(prog Program) (*Process, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", prog.Path, err), inIn.Close(), outOut.Close())
 	}
-	p.kill = func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // it may be gone
+	p.kill = func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // it may have ended
 	go func() {
-		_ = cmd.Wait() // the exit status does not matter: standard error says more
-		p.kill()       // processes that stayed in its group
+		_ = cmd.Wait() // the exit status is not needed: standard error has more information
+		p.kill()       // kill processes that stayed in its group
 		close(p.done)
 	}()
 	return p, nil

@@ -11,7 +11,7 @@ import (
 // environment of the service.
 const commandPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// wellKnown lists programs that scripts often need, and that many machines lack.
+// wellKnown lists programs that scripts often use, and that many machines lack.
 const wellKnown = "python3 node ruby perl php java go gcc make git jq sqlite3 pandoc libreoffice pdftotext " +
 	"pdflatex typst magick convert ffmpeg tesseract dot gnuplot zip unzip rg"
 

@@ -4,11 +4,11 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// allowed are the calls that commands may make with any arguments. They follow the default
-// profiles of container runtimes. Mounts, namespaces, tracing, kernel modules, keys, BPF,
-// io_uring and the clock are left out, because a command could change the machine with them.
-// Rare calls that have often had bugs are left out, too. allowedHere has the calls that only
-// one architecture has.
+// allowed lists the system calls that commands may make with any arguments. It follows the
+// default profiles of container runtimes. It excludes mounts, namespaces, tracing, kernel
+// modules, keys, BPF, io_uring and the clock: commands could change the machine with them. It
+// also excludes rare calls that have often had bugs. allowedHere lists calls that only one
+// architecture has.
 var allowed = []uint32{
 	// Files.
 	unix.SYS_CHDIR, unix.SYS_CLOSE, unix.SYS_CLOSE_RANGE, unix.SYS_COPY_FILE_RANGE, unix.SYS_DUP, unix.SYS_DUP3,
@@ -54,7 +54,7 @@ var allowed = []uint32{
 	unix.SYS_RESTART_SYSCALL, unix.SYS_RT_SIGACTION, unix.SYS_RT_SIGPENDING, unix.SYS_RT_SIGPROCMASK,
 	unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGSUSPEND, unix.SYS_RT_SIGTIMEDWAIT,
 	unix.SYS_RT_TGSIGQUEUEINFO, unix.SYS_SIGALTSTACK, unix.SYS_TGKILL, unix.SYS_TKILL,
-	// Time and chance.
+	// Time and random numbers.
 	unix.SYS_CLOCK_GETRES, unix.SYS_CLOCK_GETTIME, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_GETITIMER, unix.SYS_GETRANDOM,
 	unix.SYS_GETTIMEOFDAY, unix.SYS_NANOSLEEP, unix.SYS_SETITIMER, unix.SYS_TIMER_CREATE, unix.SYS_TIMER_DELETE,
 	unix.SYS_TIMER_GETOVERRUN, unix.SYS_TIMER_GETTIME, unix.SYS_TIMER_SETTIME,
@@ -67,8 +67,8 @@ var socketCalls = []uint32{
 	unix.SYS_SENDMSG, unix.SYS_SENDTO, unix.SYS_SETSOCKOPT, unix.SYS_SHUTDOWN,
 }
 
-// hiddenMemoryCalls take memory that no figure of a process shows. They are permitted
-// if a control group counts that memory.
+// hiddenMemoryCalls allocate memory that no figure of a process includes. They are permitted if
+// a control group counts that memory.
 var hiddenMemoryCalls = []uint32{
 	unix.SYS_MEMFD_CREATE, unix.SYS_MSGCTL, unix.SYS_MSGGET, unix.SYS_MSGRCV, unix.SYS_MSGSND, unix.SYS_SEMCTL,
 	unix.SYS_SEMGET, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SHMDT,

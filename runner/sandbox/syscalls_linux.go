@@ -16,8 +16,8 @@ type callProfile struct {
 	// network permits sockets inside the process's own network namespace.
 	network bool
 
-	// counted means that a control group counts all memory of the process. Otherwise
-	// calls are refused that take memory which no figure of a process shows.
+	// counted means that a control group counts all memory of the process. Otherwise the filter
+	// rejects calls that allocate memory which no figure of a process includes.
 	counted bool
 }
 
@@ -40,8 +40,8 @@ const newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS 
 // mapType masks the type of a mapping in the flags of mmap.
 const mapType = 0xf
 
-// The requests of ioctl that allocate blocks beyond the end of a file, as fallocate
-// can. The limit of a file's size does not cover such blocks.
+// The requests of ioctl that allocate blocks beyond the end of a file, like fallocate. The
+// limit of a file's size does not cover such blocks.
 const (
 	ioctlReserve   = 0x40305828 // FS_IOC_RESVSP
 	ioctlReserve64 = 0x4030582a // FS_IOC_RESVSP64
@@ -76,15 +76,16 @@ func fail(errno unix.Errno) unix.SockFilter { return ret(unix.SECCOMP_RET_ERRNO 
 
 func allow() unix.SockFilter { return ret(unix.SECCOMP_RET_ALLOW) }
 
-// callFilter returns the program that the kernel runs at every system call. It permits
-// the listed calls, some of them only with certain arguments. Any other call fails with
-// ENOSYS, as if the kernel did not have it, so that libraries use an older one.
+// callFilter returns the program that the kernel runs at every system call. It permits the
+// listed calls, some of them only with certain arguments. Any other call fails with ENOSYS, as
+// on a kernel without the call, so that libraries use an older call.
 func callFilter(p callProfile) []unix.SockFilter {
-	// On another architecture, and for x32 calls, the same numbers mean other calls.
+	// On another architecture, and for x32 calls, the numbers have other meanings.
 	f := []unix.SockFilter{load(atArch), jump(unix.BPF_JEQ, auditArch, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS),
 		load(atNumber), jump(unix.BPF_JGE, x32Bit, 0, 1), fail(unix.ENOSYS)}
 	for _, rule := range p.rules() {
-		// The checks end with a verdict, so the accumulator holds the number at the next rule.
+		// The checks end with a verdict, so the accumulator still holds the number at the next
+		// rule.
 		f = append(f, jump(unix.BPF_JEQ, rule.call, 0, uint8(len(rule.checks))))
 		f = append(f, rule.checks...)
 	}
@@ -106,8 +107,8 @@ func (p callProfile) calls() []uint32 {
 	return calls
 }
 
-// ranges returns the first and the last number of each run of consecutive calls. A
-// filter of ranges is shorter and faster than one of single calls.
+// ranges returns the first and the last number of each run of consecutive calls. A filter with
+// ranges is shorter and faster than one with single calls.
 func ranges(calls []uint32) (list [][2]uint32) {
 	slices.Sort(calls)
 	for _, call := range slices.Compact(calls) {
@@ -130,26 +131,26 @@ type callRule struct {
 // rules returns the rules of the calls whose arguments matter.
 func (p callProfile) rules() []callRule {
 	rules := []callRule{
-		// No new namespaces: a command would have every right in its own. No thread with
-		// a table of open files of its own, because the memory watch would not see that.
+		// No new namespaces: a command would have every right in its own. No thread with a
+		// separate table of open files, because the memoryWatch would not count that table.
 		{unix.SYS_CLONE, []unix.SockFilter{
 			load(atArg0), jump(unix.BPF_JSET, newNamespaces, 2, 0), jump(unix.BPF_JSET, unix.CLONE_THREAD, 0, 2),
 			jump(unix.BPF_JSET, unix.CLONE_FILES, 1, 0), fail(unix.EPERM), allow(),
 		}},
-		// TIOCSTI types into a terminal, perhaps that of another user. The other requests
-		// allocate blocks.
+		// TIOCSTI simulates input in a terminal, perhaps that of another user. The other
+		// requests allocate blocks.
 		{unix.SYS_IOCTL, []unix.SockFilter{
 			load(atArg1), jump(unix.BPF_JEQ, unix.TIOCSTI, 3, 0), jump(unix.BPF_JEQ, ioctlReserve, 2, 0),
 			jump(unix.BPF_JEQ, ioctlReserve64, 1, 0), jump(unix.BPF_JEQ, ioctlZeroRange, 0, 1),
 			fail(unix.ENOTTY), allow(),
 		}},
-		// Allocating blocks fills a disk faster than anything can watch. After EOPNOTSUPP
-		// libraries write zeros instead.
+		// Allocating blocks fills a disk faster than the diskWatch can notice. After
+		// EOPNOTSUPP, libraries write zeros instead.
 		{unix.SYS_FALLOCATE, []unix.SockFilter{
 			load(atArg1), jump(unix.BPF_JEQ, punchHole, 1, 0), fail(unix.EOPNOTSUPP), allow(),
 		}},
-		// Container runtimes permit the same personalities. The others weaken the process,
-		// for example by switching off address randomization.
+		// Container runtimes permit the same personalities. The others weaken the process, for
+		// example by disabling address randomization.
 		{unix.SYS_PERSONALITY, []unix.SockFilter{
 			load(atArg0), jump(unix.BPF_JEQ, 0, 5, 0), jump(unix.BPF_JEQ, 8, 4, 0), jump(unix.BPF_JEQ, 0x20000, 3, 0),
 			jump(unix.BPF_JEQ, 0x20008, 2, 0), jump(unix.BPF_JEQ, 0xffffffff, 1, 0), fail(unix.EPERM), allow(),
@@ -163,7 +164,7 @@ func (p callProfile) rules() []callRule {
 		rules = append(rules, bufferRule())
 	}
 	if !p.counted {
-		// Pages in a pipe belong to no process. After EINVAL programs copy instead.
+		// Pages in a pipe are not counted for any process. After EINVAL, programs copy instead.
 		for _, call := range []uint32{unix.SYS_SPLICE, unix.SYS_TEE, unix.SYS_VMSPLICE} {
 			rules = append(rules, callRule{call, []unix.SockFilter{fail(unix.EINVAL)}})
 		}
@@ -171,9 +172,9 @@ func (p callProfile) rules() []callRule {
 	return rules
 }
 
-// mapRule refuses the machine's reserve of huge pages. Where no control group counts
-// memory it also refuses shared anonymous memory. After madvise such memory is missing
-// in the figures of the process, but still takes memory.
+// mapRule rejects mappings of the machine's reserved huge pages. Without a control group it
+// also rejects shared anonymous memory. After madvise, such memory is missing in the figures of
+// the process, but still takes memory.
 func (p callProfile) mapRule() []unix.SockFilter {
 	checks := []unix.SockFilter{load(atArg3), jump(unix.BPF_JSET, unix.MAP_HUGETLB, 0, 1), fail(unix.ENOMEM)}
 	if !p.counted {
@@ -186,8 +187,8 @@ func (p callProfile) mapRule() []unix.SockFilter {
 // socketType masks the type of a socket in an argument that also holds flags.
 const socketType = 0xf
 
-// networkRules permits Unix sockets, TCP and UDP, and no raw or other sockets. All
-// permitted ones end in the network namespace where they are created.
+// networkRules permits Unix sockets, TCP and UDP, but no raw or other sockets. All permitted
+// sockets stay in the network namespace where they are created.
 func networkRules() []callRule {
 	return []callRule{
 		{unix.SYS_SOCKET, []unix.SockFilter{
@@ -204,9 +205,9 @@ func networkRules() []callRule {
 	}
 }
 
-// bufferRule keeps the buffers of sockets at their default size, so that the number of
-// sockets bounds their memory. A call that asks for more succeeds and changes nothing,
-// as it does anyway above the machine's own limit.
+// bufferRule keeps the buffers of sockets at their default size, so that the number of sockets
+// limits their memory. A call for a larger buffer succeeds without effect, like a call beyond
+// the machine's own limit.
 func bufferRule() callRule {
 	return callRule{unix.SYS_SETSOCKOPT, []unix.SockFilter{
 		load(atArg1), jump(unix.BPF_JEQ, unix.SOL_SOCKET, 0, 6),
@@ -215,11 +216,11 @@ func bufferRule() callRule {
 	}}
 }
 
-// filterCalls filters the calls of all threads of this process and of all processes
-// that it starts, for good. no_new_privs must be set before.
+// filterCalls permanently filters the calls of all threads of this process and of all processes
+// that it starts. no_new_privs must be set before.
 func (p callProfile) filterCalls() error {
 	f := callFilter(p)
-	// TSYNC: Go runs this process on several threads, and each has its own filter.
+	// TSYNC: Go runs this process on several threads, and each thread has its own filter.
 	program := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC,
 		uintptr(unsafe.Pointer(&program)))

@@ -4,7 +4,7 @@ import "golang.org/x/sys/unix"
 
 const (
 	auditArch = unix.AUDIT_ARCH_X86_64
-	x32Bit    = 0x40000000 // marks the numbers of x32 calls, which the list would not recognize
+	x32Bit    = 0x40000000 // bit in the numbers of x32 calls, which the list does not contain
 )
 
 // allowedHere are permitted calls that only this architecture has.

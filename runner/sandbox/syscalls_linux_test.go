@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A sysCall is a system call as a filter sees it.
+// A sysCall is a system call as seen by a filter.
 type sysCall struct {
 	nr   uint32
 	args [6]uint32
 }
 
-// verdict runs a filter as the kernel would. The kernel's own check of the program
-// is made when the tests of commands install it.
+// verdict runs a filter as the kernel would. The kernel checks the filter itself when the
+// command tests install it.
 func verdict(t *testing.T, f []unix.SockFilter, arch uint32, c sysCall) uint32 {
 	t.Helper()
 	data := binary.NativeEndian.AppendUint32(nil, c.nr)
@@ -129,7 +129,7 @@ func TestCallFilter(t *testing.T) {
 	f := callFilter(callProfile{network: true, counted: true})
 	is.Equal(verdict(t, f, unix.AUDIT_ARCH_I386, sysCall{nr: unix.SYS_READ}), uint32(unix.SECCOMP_RET_KILL_PROCESS))
 	is.Equal(verdict(t, f, auditArch, sysCall{nr: x32Bit | unix.SYS_READ}), refused(unix.ENOSYS))
-	for nr := range uint32(1000) { // exactly what is listed, and what has a rule
+	for nr := range uint32(1000) { // exactly the listed calls, and those with a rule
 		c := sysCall{nr: nr}
 		listed := false
 		for _, n := range (callProfile{network: true, counted: true}).calls() {

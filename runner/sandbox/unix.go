@@ -17,15 +17,15 @@ func exitCode(status syscall.WaitStatus) int {
 	return status.ExitStatus()
 }
 
-// commandEnvironment returns the whole environment of a command. It copies nothing of this
-// service's own environment, which holds keys.
+// commandEnvironment returns the complete environment of a command. It includes nothing of this
+// service's own environment, which contains keys.
 func commandEnvironment(dir, home string) []string {
 	return []string{"PATH=" + commandPath, "HOME=" + home,
 		"TMPDIR=/tmp", "PWD=" + dir, "LANG=C.UTF-8", "TERM=dumb", "USER=worker", "LOGNAME=worker", "SHELL=/bin/sh"}
 }
 
 // ProcessTime returns the CPU time that this process has used. A filter compares it with
-// FilterTime, to stop early and return a part of its result.
+// FilterTime, to stop early and return a partial result.
 func ProcessTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

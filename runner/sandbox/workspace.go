@@ -1,13 +1,14 @@
-// Package sandbox keeps what workers do away from the machine that they share. A Workspace is a
-// folder with limits that no path can leave, whoever wrote the path: a model, a mail or a
-// client. A Shell runs commands that see this folder only, have no network and are killed at
-// their time-out. A Dialer connects to hosts that strangers name, but not to the operator's own
+// Package sandbox isolates the actions of workers from the machine. A Workspace is a folder
+// with limits. No path leads out of it, even if a model, a mail or a client wrote the path. A
+// Shell runs commands that have access to this folder only, have no network and are killed
+// after their timeout. A Dialer connects to untrusted hosts, but not to the operator's private
 // network. A FilterPool parses hostile documents in processes that can only compute.
 //
-// All dangerous code is in this one package, so that it can be reviewed in one place. So the
-// package imports no other package of ours and knows nothing of turns, tools or HTTP. No other
-// package may join a foreign path to a folder's name: it asks a Workspace. Callers show every
-// Error as it stands, so an Error never names a file or folder outside the workspace.
+// All dangerous code is in this package, so that it can be reviewed in one place. So the
+// package imports no other package of this program and does not depend on turns, tools or HTTP.
+// No other package may join an untrusted path to a folder's path: it must use a Workspace.
+// Callers show every Error unchanged, so an Error never contains a file or folder outside the
+// workspace.
 package sandbox
 
 import (
@@ -25,25 +26,24 @@ import (
 )
 
 // A Workspace is a worker's folder. Paths are relative to it and separated by slashes, as
-// SafePath describes. Symbolic links are followed while they stay inside. It is safe for
-// concurrent use. Several Workspaces may use the same folder: each then counts the content of the
-// folder for itself.
+// SafePath describes. It follows symbolic links that stay inside. It is safe for concurrent
+// use. Several Workspaces may use the same folder. Each then counts the content separately.
 type Workspace struct {
 	root   *os.Root
 	limits Limits
 	use    usage
 
-	// writes is held from reading a file's old state until the new file is in its
-	// place. Otherwise edits would overwrite each other and use would be wrong.
+	// writes is held from reading a file's old state until the new file has replaced it.
+	// Otherwise edits would overwrite each other and use would be wrong.
 	writes sync.Mutex
 }
 
-// Limits bound the size of a workspace. A write beyond them is refused. Files that exceed them
-// already stay readable. A zero field means its default.
+// Limits limit the size of a workspace. A write beyond them is rejected. Files that already
+// exceed them can still be read. A zero field means its default.
 type Limits struct {
-	FileSize  int64 // most bytes in one file, 25 MiB by default
-	Files     int   // most files and folders, 10,000 by default
-	TotalSize int64 // most bytes in all files, 1 GiB by default
+	FileSize  int64 // maximum bytes in one file, 25 MiB by default
+	Files     int   // maximum number of files and folders, 10,000 by default
+	TotalSize int64 // maximum bytes in all files, 1 GiB by default
 }
 
 func (l Limits) withDefaults() Limits {
@@ -51,22 +51,22 @@ func (l Limits) withDefaults() Limits {
 		TotalSize: cmp.Or(l.TotalSize, 1<<30)}
 }
 
-// usage is the size of a workspace. The first write counts it, later writes update it.
+// usage is the size of a workspace. The first write measures it, later writes update it.
 type usage struct {
 	mu    sync.Mutex // guards the fields below
-	known bool       // false until counted
+	known bool       // false until measured
 	files int
 	bytes int64
 }
 
-// An Entry is a file, a folder or anything else in a workspace.
+// An Entry is a file, a folder or another object in a workspace.
 type Entry struct {
 	Path     string      // relative to the workspace, "." for the workspace itself
 	Size     int64       // in bytes, 0 unless a regular file
 	Mode     fs.FileMode // its type and permissions
 	Modified time.Time
 
-	room int64 // bytes that it takes of Limits.TotalSize
+	room int64 // bytes that it counts towards Limits.TotalSize
 }
 
 // The permissions that this service needs to work with a workspace.
@@ -75,10 +75,10 @@ const (
 	neededOfFolder = 0o700
 )
 
-// OpenWorkspace opens the workspace in dir. It creates the folder, readable by this user only, if
-// there is none. A command can take away its owner's permissions of the folder: they are
-// restored. OpenWorkspace reads nothing in the folder, because the first write counts its
-// content. The caller closes the Workspace.
+// OpenWorkspace opens the workspace in dir. If the folder does not exist, it creates one that
+// only this user can read. It restores the owner's permissions of the folder, because a command
+// can remove them. OpenWorkspace reads nothing in the folder, because the first write measures
+// its content. The caller closes the Workspace.
 func OpenWorkspace(dir string, limits Limits) (*Workspace, error) {
 	if info, err := os.Lstat(dir); err == nil && info.IsDir() && info.Mode()&neededOfFolder != neededOfFolder {
 		if err := os.Chmod(dir, info.Mode()|neededOfFolder); err != nil {
@@ -95,8 +95,8 @@ func OpenWorkspace(dir string, limits Limits) (*Workspace, error) {
 	return &Workspace{root: root, limits: limits.withDefaults()}, nil
 }
 
-// makeRoot creates the folder so that it survives a power cut. The fsync of a file
-// does not save the names of the folders above it, so each new name is synced.
+// makeRoot creates the folder so that it survives a power failure. An fsync of a file does not
+// persist the names of its parent folders, so each new name is synced.
 func makeRoot(dir string) (*os.Root, error) {
 	existing := filepath.Dir(dir)
 	for existing != filepath.Dir(existing) {
@@ -128,15 +128,15 @@ func syncPath(dir string) error {
 	return syncFolder(f)
 }
 
-// syncFolder makes the names in an open folder survive a power cut. Windows has no
-// way to ask for that.
+// syncFolder makes the names in an open folder survive a power failure. Windows has no such
+// function.
 func syncFolder(f *os.File) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
 	err := f.Sync()
 	if errors.Is(err, syscall.EINVAL) {
-		return nil // network file systems that sync by themselves refuse the call
+		return nil // network file systems that sync automatically reject the call
 	}
 	return err
 }
@@ -144,7 +144,7 @@ func syncFolder(f *os.File) error {
 // Close releases the folder. Files opened from w stay readable.
 func (w *Workspace) Close() error { return w.root.Close() }
 
-// Stat describes the file or folder at name. It follows symbolic links.
+// Stat returns the file or folder at name. It follows symbolic links.
 func (w *Workspace) Stat(name string) (Entry, error) {
 	p, err := SafePath(name)
 	if err != nil {
@@ -167,7 +167,7 @@ func (w *Workspace) Open(name string) (*os.File, error) {
 	if err != nil {
 		return nil, explain(p, err)
 	}
-	// Checked before opening too: opening a device can have effects.
+	// Also check before opening, because opening a device can have effects.
 	if err := wantFile(p, info.Mode()); err != nil {
 		return nil, err
 	}
@@ -238,13 +238,13 @@ func entry(p string, info fs.FileInfo) Entry {
 	return e
 }
 
-// preallocated is by how much an ordinary file may be larger on the disk than its
-// size: file systems round up, and some reserve room for a growing file.
+// preallocated is how much larger than its size an ordinary file may be on the disk. File
+// systems round up, and some reserve space for a growing file.
 const preallocated = 64 << 10
 
-// room returns how many bytes a regular file counts as: its size, or its blocks on the
-// disk if they are clearly more. Without that, blocks that a command allocates beyond
-// a file's end would fill the disk uncounted.
+// room returns how many bytes a regular file counts as: its size, or the size of its blocks if
+// that is clearly more. Otherwise a command could fill the disk with uncounted blocks beyond a
+// file's end.
 func room(info fs.FileInfo) int64 {
 	if taken := blocksOf(info); taken > info.Size()+preallocated {
 		return taken

@@ -7,17 +7,17 @@ import (
 )
 
 // Glance returns at most most names of entries in the folder dir, sorted, and reports whether
-// there are more. Which ones it returns of a larger folder depends on the file system. The
-// names of folders end with a slash, and hidden entries are left out. Glance creates nothing.
-// It returns no names for a folder that does not exist.
+// there are more. If there are more, the file system determines which names it returns. Names
+// of folders end with a slash, and hidden entries are omitted. Glance creates nothing, and
+// returns no names if the folder does not exist.
 func Glance(dir string, most int) (names []string, more bool) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, false
 	}
 	defer f.Close()
-	// One entry more than most shows whether there are more. A whole folder could have millions.
-	// After an error the list has the entries so far.
+	// One entry more than most shows whether there are more. A complete folder could have
+	// millions. After an error, the list contains the entries so far.
 	entries, _ := f.ReadDir(most + 1)
 	if more = len(entries) > most; more {
 		entries = entries[:most]

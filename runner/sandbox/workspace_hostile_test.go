@@ -14,8 +14,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// long skips a test that takes long, unless the environment has LONG. CI runs these
-// tests in a section of their own.
+// long skips a slow test, unless the environment variable LONG is set. CI runs these tests in a
+// separate section.
 func long(t *testing.T) {
 	t.Helper()
 	if os.Getenv("LONG") == "" {
@@ -23,7 +23,7 @@ func long(t *testing.T) {
 	}
 }
 
-// rounds returns few, or many if the environment has LONG. CI makes many.
+// rounds returns few, or many if the environment variable LONG is set. CI sets it.
 func rounds(many, few int) int {
 	if os.Getenv("LONG") == "" {
 		return few
@@ -31,8 +31,8 @@ func rounds(many, few int) int {
 	return many
 }
 
-// hostile makes a workspace with a secret beside it and every trap in it that a
-// command run there could set.
+// hostile creates a workspace with a secret beside it. The workspace contains every trap that a
+// command in it could create.
 func hostile(t *testing.T) *Workspace {
 	t.Helper()
 	is := is.New(t)
@@ -108,12 +108,12 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// TestSwappedIn opens what was put in a file's place after that was looked at.
+// TestSwappedIn opens a file that was replaced after its check.
 func TestSwappedIn(t *testing.T) {
 	w := hostile(t)
 	for name, p := range map[string]string{"pipe": "fifo", "folder": "folder", "socket": "socket", "link out": "out"} {
 		t.Run(name, func(t *testing.T) {
-			_, err := w.open(p, wantFile) // were it to wait for a writer, this would hang
+			_, err := w.open(p, wantFile) // if this waited for a writer, the test would hang
 			is.New(t).Equal(kind(err), Invalid)
 		})
 	}
@@ -167,8 +167,8 @@ func TestHostileWrites(t *testing.T) {
 	is.Equal(len(left), 0) // refusals leave nothing behind
 }
 
-// TestSwappedLink reads and writes while a folder is swapped for a link that leads
-// outside and back: whatever the timing, the secret is neither read nor changed.
+// TestSwappedLink reads and writes while a folder is repeatedly replaced by a link that leads
+// outside. At any timing, the secret must be neither read nor changed.
 func TestSwappedLink(t *testing.T) {
 	long(t)
 	t.Parallel()

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Changed informs w that its folder may have been changed by others, such as a command. The next
-// write counts the content of the folder again.
+// Changed marks the folder as changed by something other than w, such as a command. The next
+// write measures the content of the folder again.
 func (w *Workspace) Changed() {
 	w.use.mu.Lock()
 	defer w.use.mu.Unlock()
 	w.use.known = false
 }
 
-// reserve adds files and bytes to the usage, or refuses if a limit would be exceeded.
-// Negative numbers are never refused.
+// reserve adds files and bytes to the usage. It returns an error if a limit would be exceeded.
+// Negative numbers are always accepted.
 func (w *Workspace) reserve(files int, bytes int64) error {
 	w.use.mu.Lock()
 	defer w.use.mu.Unlock()
@@ -45,17 +45,17 @@ func (w *Workspace) release(files int, bytes int64) {
 	w.use.bytes -= bytes
 }
 
-// staleAfter is the age at which a temporary file must be left over from a crash.
+// staleAfter is the age from which a temporary file must be left over from a crash.
 const staleAfter = time.Hour
 
-// measure counts the content of the folder. w.use.mu is held. It stops counting in a folder far
-// beyond its limits, and treats that folder as full.
+// measure measures the content of the folder. w.use.mu is held. In a folder far beyond its
+// limits, it stops counting and treats the folder as full.
 func (w *Workspace) measure() error {
 	w.use.files, w.use.bytes = 0, 0
 	err := w.walk(".", func(e Entry) error {
 		if isScratch(path.Base(e.Path)) {
 			if time.Since(e.Modified) > staleAfter {
-				_ = w.root.Remove(e.Path) // if it fails, the file only takes room
+				_ = w.root.Remove(e.Path) // if this fails, the file only takes space
 			}
 			return nil
 		}

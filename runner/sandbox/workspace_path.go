@@ -8,21 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of a path. Common file systems and archive programs accept them, and
-// they keep the lookup of a path cheap.
+// The limits of a path. Common file systems and archive programs accept such paths, and looking
+// them up is cheap.
 const (
 	maxPath  = 1024 // bytes in a path
-	maxName  = 255  // bytes in one name of it
+	maxName  = 255  // bytes in one name of a path
 	maxDepth = 64   // names in a path
 )
 
-// SafePath returns the clean form of a path in a workspace: "a/b", or "." for the
-// workspace itself. It returns an *Error for a path that is empty, absolute, too long
-// or too deep, that leads out by "..", or that holds a backslash, a control character
-// or invalid UTF-8. Nothing is decoded: "%2e%2e" is an ordinary name.
+// SafePath returns the clean form of a path in a workspace: "a/b", or "." for the workspace
+// itself. It returns an *Error if the path is empty, absolute, too long or too deep. It also
+// rejects paths that leave the workspace by "..", backslashes, control characters and invalid
+// UTF-8. It decodes nothing: "%2e%2e" is an ordinary name.
 //
-// SafePath only looks at the text. The Workspace keeps symbolic links inside when the
-// path is used.
+// SafePath only checks the text. The Workspace keeps symbolic links inside when the path is
+// used.
 func SafePath(p string) (string, error) {
 	switch {
 	case p == "":
@@ -54,7 +54,7 @@ func SafePath(p string) (string, error) {
 	return clean, nil
 }
 
-// filePath does what SafePath does, and refuses paths that cannot name a file.
+// filePath is like SafePath, but rejects paths that cannot be the path of a file.
 func filePath(p string) (string, error) {
 	clean, err := SafePath(p)
 	switch {
@@ -70,8 +70,7 @@ func filePath(p string) (string, error) {
 	return clean, nil
 }
 
-// The names of temporary files begin and end with these. No other file may have
-// such a name.
+// The prefix and suffix of the names of temporary files. No other file may have such a name.
 const (
 	scratchPrefix = ".journeyman-"
 	scratchSuffix = ".tmp"

@@ -17,12 +17,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Place copies r into a new file in the root of the workspace, and returns its path.
-// The name is what PlaceName makes of the given one. If that is taken, " (2)", " (3)"
-// and so on stand before its extension: concurrent calls get different names. Place
-// refuses the whole file if it has more than limit bytes, or than Limits.FileSize if
-// that is less or limit is 0. The file's name appears only once the file is complete
-// and on the disk. Place wraps the errors of r.
+// Place copies r into a new file in the root of the workspace, and returns its path. PlaceName
+// makes its name out of the given one. If that name exists, " (2)", " (3)" and so on are added
+// before its extension: concurrent calls get different names. Place rejects a file of more than
+// limit bytes. If limit is 0 or exceeds Limits.FileSize, then Limits.FileSize is the limit. The
+// name exists only when the file is complete and on the disk. Place wraps the errors of r.
 func (w *Workspace) Place(name string, r io.Reader, limit int64) (string, error) {
 	if limit <= 0 || limit > w.limits.FileSize {
 		limit = w.limits.FileSize
@@ -64,8 +63,8 @@ func (w *Workspace) place(name string, r io.Reader, m *meter) (string, error) {
 // errNoLinks means that a file cannot have a second name on this file system.
 var errNoLinks = errors.New("no hard links")
 
-// link assigns a complete file the first free variant of a name. It decides between concurrent
-// calls, and a crash leaves no empty file behind.
+// link gives a complete file the first free variant of a name. It is atomic, so concurrent
+// calls get different names, and a crash leaves no empty file.
 func (w *Workspace) link(temp, name string) (string, error) {
 	for n := 1; n <= w.limits.Files+1; n++ {
 		p := numbered(name, n)
@@ -82,13 +81,13 @@ func (w *Workspace) link(temp, name string) (string, error) {
 	return "", errAllTaken(name)
 }
 
-// rename is link for file systems without hard links.
+// rename is like link, for file systems without hard links.
 func (w *Workspace) rename(temp, name string) (string, error) {
 	p, err := w.claim(name)
 	if err != nil {
 		return "", errors.Join(err, w.root.Remove(temp))
 	}
-	// The rename replaces the empty file of claim, so a reader never sees a part.
+	// The rename replaces the empty file of claim, so readers never see an incomplete file.
 	if err := w.root.Rename(temp, p); err != nil {
 		return "", errors.Join(err, w.root.Remove(temp), w.root.Remove(p))
 	}
@@ -99,18 +98,18 @@ func errAllTaken(name string) error {
 	return errorf(TooManyFiles, "every variant of the name %q is taken", name)
 }
 
-// maxCopies bounds the variants of a name that Copies looks at.
+// maxCopies limits how many variants of a name Copies checks.
 const maxCopies = 20
 
-// Copies returns the paths of files in the root that Place could have made of this name and
-// these bytes before. It looks at the first variants of the name only.
+// Copies returns the paths of files in the root that Place may have made of this name and
+// content. It checks only the first variants of the name.
 func (w *Workspace) Copies(name string, size int64, sum string) (paths []string, err error) {
 	name = PlaceName(name)
 	for n := 1; n <= maxCopies; n++ {
 		p := numbered(name, n)
 		same, err := w.holds(p, size, sum)
 		switch {
-		case IsNotFound(err): // Place leaves no gap between the variants
+		case IsNotFound(err): // Place leaves no gaps between the variants
 			return paths, nil
 		case err != nil:
 			if _, refused := errors.AsType[*Error](err); refused {
@@ -124,10 +123,10 @@ func (w *Workspace) Copies(name string, size int64, sum string) (paths []string,
 	return paths, nil
 }
 
-// holds reports whether the file at p has these bytes.
+// holds reports whether the file at p has this size and this checksum.
 func (w *Workspace) holds(p string, size int64, sum string) (bool, error) {
 	if e, err := w.Stat(p); err != nil || e.Size != size {
-		return false, err // most often: without reading the file
+		return false, err // usually decides without reading the file
 	}
 	f, err := w.Open(p)
 	if err != nil {
@@ -135,15 +134,15 @@ func (w *Workspace) holds(p string, size int64, sum string) (bool, error) {
 	}
 	defer f.Close()
 	h := sha256.New()
-	// A command may make the file grow meanwhile: one byte more decides.
+	// A command may extend the file meanwhile, so read one byte more than size.
 	if _, err := io.Copy(h, io.LimitReader(f, size+1)); err != nil {
 		return false, explain(p, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)) == sum, nil
 }
 
-// claim creates an empty file under the first free variant of a name. O_EXCL decides
-// between concurrent claims.
+// claim creates an empty file with the first free variant of a name. O_EXCL ensures that only
+// one of several concurrent calls gets a variant.
 func (w *Workspace) claim(name string) (string, error) {
 	for n := 1; n <= w.limits.Files+1; n++ {
 		p := numbered(name, n)
@@ -158,16 +157,16 @@ func (w *Workspace) claim(name string) (string, error) {
 	return "", errAllTaken(name)
 }
 
-// A meter copies the bytes that are written to it, up to a limit, and reserves room for them.
+// A meter copies the bytes that are written to it, up to a limit, and reserves space for them.
 type meter struct {
 	w     *Workspace
 	to    io.Writer
 	name  string
-	limit int64 // most bytes in all
+	limit int64 // maximum bytes in total
 	size  int64 // bytes reserved so far
 }
 
-// Write writes the whole of b or nothing.
+// Write writes all of b or nothing.
 func (m *meter) Write(b []byte) (int, error) {
 	n := int64(len(b))
 	if m.size+n > m.limit {
@@ -176,28 +175,28 @@ func (m *meter) Write(b []byte) (int, error) {
 	if err := m.w.reserve(0, n); err != nil {
 		return 0, err
 	}
-	m.size += n // before the write: Place releases it if the write fails
+	m.size += n // before the write: if the write fails, Place releases them
 	return m.to.Write(b)
 }
 
 const (
-	// maxPlaced is the most bytes in the name of a placed file. A program that copies the file
-	// elsewhere has some room left to extend the name.
+	// maxPlaced is the maximum length of a placed file's name, in bytes. So a program that
+	// copies the file can still extend the name.
 	maxPlaced = 200
 
-	// maxExtension is the most bytes in an extension, with its dot. A longer one is
-	// probably a sentence with a dot in it.
+	// maxExtension is the maximum length of an extension with its dot, in bytes. A longer one
+	// is probably a sentence with a dot in it.
 	maxExtension = 20
 
-	// unnamed is the name of a placed file if nothing is left of the given one.
+	// unnamed is the name of a placed file if the given name has no usable characters.
 	unnamed = "attachment"
 )
 
-// PlaceName makes a file name that is safe on every common system, out of one that a
-// stranger chose. It keeps the part after the last slash or backslash, in the composed
-// form (NFC) that keyboards produce. It removes control characters, marks that change
-// the direction of text and leading dots, and replaces what some system forbids or
-// reserves. The result has 1 to 200 bytes.
+// PlaceName converts an untrusted file name into one that is safe on every common system. It
+// keeps the part after the last slash or backslash, in the composed form (NFC) that keyboards
+// produce. It removes control characters, marks that change the direction of text, and leading
+// dots. It replaces characters and names that some system forbids or reserves. The result has 1
+// to 200 bytes.
 func PlaceName(name string) string {
 	name = strings.ToValidUTF8(name, "_")
 	name = strings.TrimRight(name, `/\`)
@@ -205,7 +204,7 @@ func PlaceName(name string) string {
 	name = norm.NFC.String(strings.Map(placeable, name))
 	name = strings.TrimFunc(name, isEdge)
 	if strings.HasPrefix(name, "-") {
-		name = "_" + name[1:] // otherwise "cat *" would read the name as an option
+		name = "_" + name[1:] // otherwise "cat *" would interpret the name as an option
 	}
 	if isReserved(name) {
 		name = "_" + name
@@ -216,7 +215,7 @@ func PlaceName(name string) string {
 	return numbered(name, 1)
 }
 
-// placeable returns the replacement of a character in a placed file's name, -1 to remove it.
+// placeable returns the replacement for a character of a placed file's name, -1 to remove it.
 func placeable(r rune) rune {
 	switch {
 	case strings.ContainsRune(`<>:"|?*`, r):
@@ -229,12 +228,11 @@ func placeable(r rune) rune {
 	return r
 }
 
-// isEdge reports whether a name must not begin or end with r. Leading dots hide a
-// file, and Windows drops trailing dots and spaces.
+// isEdge reports whether a name must not begin or end with r. Leading dots hide a file, and
+// Windows removes trailing dots and spaces.
 func isEdge(r rune) bool { return r == '.' || unicode.IsSpace(r) }
 
-// isReserved reports whether Windows treats a name as a device, which it does with
-// every extension.
+// isReserved reports whether a name is a device on Windows, which ignores the extension.
 func isReserved(name string) bool {
 	stem, _, _ := strings.Cut(name, ".")
 	stem = strings.ToUpper(strings.TrimRight(stem, " "))
@@ -265,8 +263,8 @@ func numbered(name string, n int) string {
 	return strings.TrimRightFunc(Cut(stem, maxPlaced-len(ext)), isEdge) + ext
 }
 
-// Cut returns the longest beginning of a text that has at most n bytes and ends with
-// a whole character.
+// Cut returns the longest beginning of a text that has at most n bytes and ends with a complete
+// character.
 func Cut(text string, n int) string {
 	if len(text) <= n {
 		return text

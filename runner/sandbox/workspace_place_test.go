@@ -194,8 +194,8 @@ func TestPlaceTooManyFiles(t *testing.T) {
 	is.Equal(kind(err), TooManyFiles)
 }
 
-// TestPlaceTogether places files of one name at once, through two Workspaces on
-// one folder: each must get a name of its own and keep its own contents.
+// TestPlaceTogether places files with the same name concurrently, through two Workspaces on one
+// folder. Each file must get its own name and keep its contents.
 func TestPlaceTogether(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// A holding is the content of a workspace, as counts.
+// A holding is the measured content of a workspace.
 type holding struct {
 	files int   // files and folders
-	bytes int64 // the sum of room
-	deep  bool  // some folders are deeper than tooDeep, and not counted
+	bytes int64 // sum of room over all files
+	deep  bool  // there are folders deeper than tooDeep, which are not counted
 }
 
-// exceeds reports whether h is more than most in at least one way.
+// exceeds reports whether h exceeds most in any field.
 func (h holding) exceeds(most holding) bool {
 	return h.files > most.files || h.bytes > most.bytes || h.deep && !most.deep
 }
 
-// tooDeep is how many folders deep a survey goes. The time for a chain of folders
-// grows with the square of its depth.
+// tooDeep is the maximum depth of folders in a survey. The time for a chain of folders grows
+// with the square of its depth.
 const tooDeep = 256
 
-// survey counts the content of the workspace, each folder before its files. It first calls every
-// function of do with each entry, and returns the first error of those. It stops counting once
+// survey measures the content of the workspace, each folder before its files. It first calls
+// every function of do for each entry, and returns their first error. It stops counting when
 // most is exceeded. Unreadable folders count as empty.
 func (w *Workspace) survey(most holding, do ...func(p string, info fs.FileInfo) error) (holding, error) {
 	var h holding
@@ -59,16 +59,16 @@ func (w *Workspace) survey(most holding, do ...func(p string, info fs.FileInfo) 
 	return h, err
 }
 
-// everything bounds a survey that is to reach the whole workspace. A runaway command
-// may have left millions of files.
+// everything is the limit of a survey that should reach the whole workspace. It is finite
+// because a runaway command may have left millions of files.
 func (w *Workspace) everything() holding {
 	return holding{files: 10 * w.limits.Files, bytes: math.MaxInt64, deep: true}
 }
 
-// mend sets for the owner of a file or folder the permissions that this service needs.
-// It also clears the bits that make a program run as its owner, which a command could
-// set to leave something dangerous behind. It leaves links alone. Files of another
-// user cannot be mended, and stay as usable as they are.
+// mend gives the owner of a file or folder the permissions that this service needs. It also
+// clears the setuid and setgid bits, because a command could leave a dangerous program with
+// them. It does not change links. It cannot change files of another user, which stay as usable
+// as they are.
 func (w *Workspace) mend(p string, info fs.FileInfo) error {
 	mode := info.Mode()
 	mended := mode
@@ -87,8 +87,8 @@ func (w *Workspace) mend(p string, info fs.FileInfo) error {
 	return nil
 }
 
-// mendFolder sets for the owner of an open folder the permissions that this service
-// needs. Without them the folder cannot be reached by its name.
+// mendFolder gives the owner of an open folder the permissions that this service needs. Without
+// them, the folder cannot be reached by its path.
 func mendFolder(folder *os.File) error {
 	info, err := folder.Stat()
 	if err != nil {
@@ -100,8 +100,8 @@ func mendFolder(folder *os.File) error {
 	return folder.Chmod(info.Mode() | neededOfFolder)
 }
 
-// fullness returns a note if a workspace that holds this much is full or nearly so. It
-// returns "" while a quarter of it is free, or a file may grow to fileSize.
+// fullness returns a note if a workspace with the content held is full or nearly full. It
+// returns "" if a quarter of it is free, or a file may grow to fileSize.
 func (w *Workspace) fullness(held holding, fileSize int64) string {
 	left := w.limits.TotalSize - held.bytes
 	switch {

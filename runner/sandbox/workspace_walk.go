@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// maxFolder is how many entries of one folder are read. A command can fill a folder
-// with millions of files, which must not take all memory.
+// maxFolder is the maximum number of entries that are read in one folder. A command can create
+// millions of files in a folder, which must not use up the memory.
 const maxFolder = 100_000
 
-// Walk calls visit for every entry below the folder at name, in the order of whole
-// paths, with each folder right before its contents. For a file it visits only that
-// file. It does not follow links. visit may return fs.SkipDir for a folder, or
-// fs.SkipAll. Any other error ends the walk and is returned.
+// Walk calls visit for every entry below the folder at name, in the order of complete paths.
+// Each folder comes right before its contents. For a file, it visits only that file. It does
+// not follow links. visit may return fs.SkipDir for a folder, or fs.SkipAll. Walk stops at any
+// other error and returns it.
 //
-// Walk skips files that are more than 64 folders deep, and all but 100,000 entries of a folder.
+// Walk skips files more than 64 folders deep. It visits at most 100,000 entries per folder.
 func (w *Workspace) Walk(name string, visit func(Entry) error) error {
 	start, err := w.Stat(name)
 	if err != nil {
@@ -41,7 +41,7 @@ func (w *Workspace) Walk(name string, visit func(Entry) error) error {
 }
 
 // List returns the entries of the folder at name: first the folders, then the files, each by
-// name. It does not say where links lead. It leaves out all but 100,000 entries.
+// name. It does not resolve links. It returns at most 100,000 entries.
 func (w *Workspace) List(name string) ([]Entry, error) {
 	p, err := SafePath(name)
 	if err != nil {
@@ -64,7 +64,7 @@ func (w *Workspace) List(name string) ([]Entry, error) {
 	return entries, nil
 }
 
-// walk does what Walk does for the folder at p, and visits temporary files too.
+// walk is like Walk for the folder at p, but also visits temporary files.
 func (w *Workspace) walk(p string, visit func(Entry) error) error {
 	entries, err := w.readFolder(p)
 	if err != nil {
@@ -93,8 +93,8 @@ func (w *Workspace) visitAll(entries []Entry, visit func(Entry) error) error {
 	return nil
 }
 
-// visitFolder visits the contents of the folder at p. It skips a folder that was
-// deleted or made unreadable after its parent was read.
+// visitFolder visits the contents of the folder at p. It skips a folder that was deleted or
+// became unreadable after its parent was read.
 func (w *Workspace) visitFolder(p string, visit func(Entry) error) error {
 	entries, err := w.readFolder(p)
 	if _, refused := errors.AsType[*Error](err); refused {
@@ -106,8 +106,8 @@ func (w *Workspace) visitFolder(p string, visit func(Entry) error) error {
 	return w.visitAll(entries, visit)
 }
 
-// sortKey sorts a folder where its files belong among all paths: "a/b" comes after
-// "a.txt", although "a" comes before it.
+// sortKey returns the key that sorts a folder among complete paths: "a/b" comes after "a.txt",
+// although "a" comes before it.
 func sortKey(e Entry) string {
 	if e.Mode.IsDir() {
 		return e.Path + "/"

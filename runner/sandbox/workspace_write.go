@@ -10,10 +10,10 @@ import (
 	"path"
 )
 
-// WriteFile writes data to the file at name, and creates the folders above it. The
-// file is on the disk when WriteFile returns. Readers see the old contents or the new,
-// never a mix, even after a crash. An existing file keeps its permissions. A symbolic
-// link is refused, because its target has a path of its own.
+// WriteFile writes data to the file at name, and creates the folders above it. The file is on
+// the disk when WriteFile returns. Readers get either the old contents or the new, even after a
+// crash. An existing file keeps its permissions. WriteFile rejects a symbolic link, because the
+// target has a path of its own.
 func (w *Workspace) WriteFile(name string, data []byte) error {
 	p, err := filePath(name)
 	if err != nil {
@@ -24,10 +24,9 @@ func (w *Workspace) WriteFile(name string, data []byte) error {
 	return w.replace(p, data)
 }
 
-// Edit replaces the contents of the file at name by what change returns for them, and
-// writes them as WriteFile does. No other write through w comes between. If change
-// returns an error, Edit returns that error and leaves the file alone. It refuses a
-// file larger than Limits.FileSize.
+// Edit replaces the contents of the file at name by the result of change, as WriteFile does. No
+// other write through w happens in between. If change returns an error, Edit returns that error
+// and does not change the file. Edit rejects files larger than Limits.FileSize.
 func (w *Workspace) Edit(name string, change func(old []byte) ([]byte, error)) error {
 	p, err := filePath(name)
 	if err != nil {
@@ -78,7 +77,7 @@ func (w *Workspace) checkSize(p string, size int64) error {
 	return nil
 }
 
-// replace does the work of WriteFile. w.writes is held.
+// replace implements WriteFile. w.writes is held.
 func (w *Workspace) replace(p string, data []byte) error {
 	if err := w.checkSize(p, int64(len(data))); err != nil {
 		return err
@@ -90,7 +89,7 @@ func (w *Workspace) replace(p string, data []byte) error {
 	if err := w.makeFolders(path.Dir(p)); err != nil {
 		return err
 	}
-	// The limits are charged before the write: a refused write must change nothing.
+	// Reserve before the write: a rejected write must change nothing.
 	files, grow, mode := 1, int64(len(data)), fs.FileMode(0o644)
 	if old != nil {
 		files, grow, mode = 0, grow-old.Size(), old.Mode().Perm()
@@ -105,8 +104,8 @@ func (w *Workspace) replace(p string, data []byte) error {
 	return nil
 }
 
-// replaceable describes the file at p that a write replaces, or returns nil if there
-// is none. It refuses anything that is not a regular file.
+// replaceable returns the file at p that a write will replace, or nil if there is none. It
+// rejects anything other than a regular file.
 func (w *Workspace) replaceable(p string) (fs.FileInfo, error) {
 	info, err := w.root.Lstat(p)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,14 +121,15 @@ func (w *Workspace) replaceable(p string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, explain(p, err)
 	}
-	// A link that leads outside is refused here, so its target is not shown below.
+	// Reject a link that leads outside here, so that the message below does not contain its
+	// target.
 	if _, err := w.root.Stat(p); err != nil {
 		return nil, explain(p, err)
 	}
 	return nil, errorf(Invalid, "%q is a symbolic link to %q; write to that file instead", p, target)
 }
 
-// makeFolders creates the folder at dir and those above it. Each counts as a file.
+// makeFolders creates the folder at dir and its parents. Each counts as a file.
 func (w *Workspace) makeFolders(dir string) error {
 	info, err := w.root.Stat(dir)
 	if err == nil {
@@ -154,7 +154,7 @@ func (w *Workspace) makeFolders(dir string) error {
 	return w.sync(path.Dir(dir))
 }
 
-// swapIn writes data to a temporary file and renames that to p.
+// swapIn writes data to a temporary file and renames the file to p.
 func (w *Workspace) swapIn(p string, data []byte, mode fs.FileMode) error {
 	temp, err := w.scratch(path.Dir(p), mode, func(f io.Writer) error {
 		_, err := io.Copy(f, bytes.NewReader(data))
@@ -169,8 +169,8 @@ func (w *Workspace) swapIn(p string, data []byte, mode fs.FileMode) error {
 	return w.sync(path.Dir(p))
 }
 
-// scratch creates a temporary file in the folder at dir, lets fill write it, and
-// returns its path once the file is on the disk. It removes the file after an error.
+// scratch creates a temporary file in the folder at dir and calls fill to write it. It returns
+// the path when the file is on the disk. After an error it removes the file.
 func (w *Workspace) scratch(dir string, mode fs.FileMode, fill func(io.Writer) error) (string, error) {
 	temp := path.Join(dir, scratchPrefix+rand.Text()+scratchSuffix)
 	f, err := w.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -178,7 +178,7 @@ func (w *Workspace) scratch(dir string, mode fs.FileMode, fill func(io.Writer) e
 		return "", err
 	}
 	err = fill(f)
-	// Before the rename: otherwise a power cut could leave a name with no contents.
+	// Before the rename: otherwise a power failure could leave a name without contents.
 	if err == nil {
 		err = f.Sync()
 	}
@@ -188,7 +188,7 @@ func (w *Workspace) scratch(dir string, mode fs.FileMode, fill func(io.Writer) e
 	return temp, nil
 }
 
-// sync makes the names in the folder at dir survive a power cut.
+// sync makes the names in the folder at dir survive a power failure.
 func (w *Workspace) sync(dir string) error {
 	f, err := w.open(dir, wantFolder)
 	if err != nil {
