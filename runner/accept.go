@@ -39,7 +39,7 @@ func (r *Runner) Accept(ctx context.Context, in Instruction) (a store.Accepted, 
 			return a, err
 		}
 		defer leave() // after the commit: an equal request must find the worker then
-		// Sets the title of a worker that neither the client nor the model has named.
+		// Set the title of a worker that neither the client nor the model has named.
 		n.Title = cmp.Or(n.Title, store.TitleOf(in.Input))
 		in.NewWorker = &n
 	}

@@ -64,7 +64,7 @@ func TestStructuredOutput(t *testing.T) {
 	}
 }
 
-// TestRepairsOverDeath checks that repairs made before a crash of the process count after it.
+// TestRepairsOverDeath checks that repairs before a crash of the process count after it.
 func TestRepairsOverDeath(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -88,8 +88,8 @@ func TestRepairsOverDeath(t *testing.T) {
 	is.Equal(turn.Usage.Steps, int64(4))
 }
 
-// TestCheckOutputSchema checks that refusals of the schema compiler reach the client.
-// runner/schema tests the refusals one by one.
+// TestCheckOutputSchema checks that clients get the errors of the schema compiler. The tests in
+// runner/schema check each error.
 func TestCheckOutputSchema(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -104,7 +104,7 @@ func TestCheckOutputSchema(t *testing.T) {
 	}
 }
 
-// TestSeveralSchemas checks that each turn is held to the schema of its own worker.
+// TestSeveralSchemas checks that each turn uses the schema of its own worker.
 func TestSeveralSchemas(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -21,13 +21,13 @@ import (
 	"journeyman/store/storetest"
 )
 
-// askingWorker creates for the fixture a worker whose calls of these tools need approval.
+// askingWorker creates a worker for the fixture. Calls of the given tools need approval.
 func (f *fixture) askingWorker(tools ...string) {
 	f.t.Helper()
 	f.worker = f.newWorker(store.NewWorker{Title: "Careful", Instructions: "Ask.", Settings: store.WorkerSettings{ApprovalTools: tools}})
 }
 
-// effects record the calls that tools have carried out.
+// effects records the calls that tools have executed.
 type effects struct {
 	mu   sync.Mutex
 	done []string
@@ -48,7 +48,7 @@ func (e *effects) list() []string {
 	return slices.Clone(e.done)
 }
 
-// asks returns a model that calls tools in its first step and then repeats their results.
+// asks returns a model that calls tools in its first step and then answers with their results.
 func asks(names ...string) *fakeModel {
 	return &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
 		if stepOf(req) == 0 {
@@ -70,8 +70,8 @@ func asks(names ...string) *fakeModel {
 	}}
 }
 
-// pending waits until the turn is suspended and n approvals of its task wait for a
-// decision. It returns them in the order of their calls.
+// pending waits until the turn is suspended with n pending approvals. It returns them in the order
+// of their calls.
 func (f *fixture) pending(t store.Turn, n int) []store.Approval {
 	f.t.Helper()
 	deadline := time.After(patience)
@@ -102,7 +102,7 @@ func (f *fixture) decide(a store.Approval, approved bool, reason string) {
 	}
 }
 
-// upTo reads events up to the first one that contains text.
+// upTo reads events up to and including the first event that contains text.
 func (f *fixture) upTo(s source, u *uiReader, text string) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.ctx(), patience)
@@ -161,8 +161,8 @@ func TestApproval(t *testing.T) {
 	is.Equal(f.read(f.Streams.Turn(turn)).messages(), want)
 }
 
-// TestStreamsAcrossSuspensions checks readers of all kinds that reconnect again and again
-// before a suspension of their turn, during it and after it.
+// TestStreamsAcrossSuspensions checks readers of all kinds. They reconnect repeatedly before,
+// during and after a suspension of their turn.
 func TestStreamsAcrossSuspensions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -197,8 +197,8 @@ func TestStreamsAcrossSuspensions(t *testing.T) {
 	f.forgotten()
 }
 
-// TestWorkerStreamOfSuspendedTurn checks a ring that is created while a turn is suspended.
-// It holds the whole turn after the turn continues, and also after a cancellation.
+// TestWorkerStreamOfSuspendedTurn checks a ring that is created while a turn is suspended. The ring
+// must contain the whole turn after it continues, and after a cancellation.
 func TestWorkerStreamOfSuspendedTurn(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(f *fixture, turn store.Turn, a store.Approval){
@@ -225,7 +225,7 @@ func TestWorkerStreamOfSuspendedTurn(t *testing.T) {
 	}
 }
 
-// forgotten waits until no ring holds an unfinished turn.
+// forgotten waits until no ring contains an unfinished turn.
 func (f *fixture) forgotten() {
 	f.t.Helper()
 	deadline := time.After(patience)
@@ -244,8 +244,8 @@ func (f *fixture) forgotten() {
 	}
 }
 
-// TestDecidedAgainAfterTheEnd checks that a repeated decision changes nothing, and that
-// watchers get no event.
+// TestDecidedAgainAfterTheEnd checks that a repeated decision changes nothing and sends no event to
+// watchers.
 func TestDecidedAgainAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -278,7 +278,7 @@ func TestDecidedAgainAfterTheEnd(t *testing.T) {
 	f.forgotten()
 }
 
-// TestReadersOfVersion6 checks that clients of the AI SDK 6 get its states of approvals.
+// TestReadersOfVersion6 checks that clients of the AI SDK 6 get its approval states.
 func TestReadersOfVersion6(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -291,7 +291,7 @@ func TestReadersOfVersion6(t *testing.T) {
 	u.sdk6 = true
 	stream := f.taskStream(turn, "").WithApprovals()
 	f.upTo(stream, u, `tool-output-available`)
-	is.Equal(u.messages(), f.messages6(turn, true)) // while it is suspended
+	is.Equal(u.messages(), f.messages6(turn, true)) // while the turn is suspended
 	f.decide(list[1], false, "no")
 	f.decide(list[0], true, "yes")
 	responded := f.messages6(turn, false)[0].(map[string]any)["parts"].([]any)
@@ -311,8 +311,8 @@ func TestReadersOfVersion6(t *testing.T) {
 	is.Equal(parts[4].(map[string]any)["approval"], map[string]any{"id": list[2].ID, "approved": false})
 }
 
-// messages6 returns the assistant's messages as the AI SDK 6 has them. built leaves out the
-// fields that no chunk carries.
+// messages6 returns the assistant's messages in the format of the AI SDK 6. If built is set, it
+// omits the fields that no chunk contains.
 func (f *fixture) messages6(t store.Turn, built bool) []any {
 	f.t.Helper()
 	conv, err := f.store.Conversation(f.ctx(), t)
@@ -331,8 +331,8 @@ func (f *fixture) messages6(t store.Turn, built bool) []any {
 	return list
 }
 
-// TestCancelSuspended cancels a suspended turn, and checks how streams and messages show
-// the call that nobody decided on.
+// TestCancelSuspended cancels a suspended turn, and checks how streams and messages present the
+// undecided call.
 func TestCancelSuspended(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -357,11 +357,11 @@ func TestCancelSuspended(t *testing.T) {
 	is.Equal(u.messages(), f.messages6(turn, true))
 	part := f.messages6(turn, false)[0].(map[string]any)["parts"].([]any)[2].(map[string]any)
 	is.Equal([]any{part["state"], part["approval"]}, []any{"output-denied", map[string]any{"id": list[1].ID, "approved": false, "reason": "the call did not run"}})
-	f.pending(f.accept("again", turn.TaskID), 2) // asks again
+	f.pending(f.accept("again", turn.TaskID), 2) // the turn asks again
 }
 
-// TestSuspendedTimeIsFree checks that neither the time budget nor the duration counts
-// suspensions, whether the suspended call has ended or is still to come.
+// TestSuspendedTimeIsFree checks that suspensions count neither for the time budget nor for the
+// duration. The turn is suspended before and after the call.
 func TestSuspendedTimeIsFree(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -386,8 +386,8 @@ func TestSuspendedTimeIsFree(t *testing.T) {
 	is.True(done.Duration < time.Minute) // the wait for the decision counts as work
 }
 
-// TestWorkerStreamSendsEachDecision checks that a decision is sent at once, also while the
-// turn stays suspended for others.
+// TestWorkerStreamSendsEachDecision checks that a decision is sent at once, even while other
+// decisions are pending.
 func TestWorkerStreamSendsEachDecision(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -434,7 +434,7 @@ func TestApprovalTimeout(t *testing.T) {
 	is.Equal([]any{done.Status, done.Failure.Code, len(e.list())}, []any{store.Failed, "approval_timeout", 0})
 	is.NoErr(until(t, followed, "the reader is done"))
 	is.Equal(wide.turns[turn.ID].messages(), f.messages(turn)[1:2])
-	f.pending(next, 1) // the turn that was queued behind it runs
+	f.pending(next, 1) // the queued turn behind it now runs
 }
 
 // TestManyApprovals checks that calls beyond the limit of approvals in a step fail.
@@ -454,7 +454,7 @@ func TestManyApprovals(t *testing.T) {
 	is.Equal(strings.Count(done.OutputText, "at most 32 calls at once may wait for approval"), 2)
 }
 
-// TestNothingToAsk checks that calls that fail without running need no approval.
+// TestNothingToAsk checks that calls that fail before they run need no approval.
 func TestNothingToAsk(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -472,7 +472,7 @@ func TestNothingToAsk(t *testing.T) {
 }
 
 // TestManySuspended checks that suspended turns hold no goroutine and no slot. It counts
-// goroutines, so no other test runs beside it.
+// goroutines, so it does not run in parallel with other tests.
 func TestManySuspended(t *testing.T) {
 	is := is.New(t)
 	n := storetest.Rounds(200, 30)
@@ -505,8 +505,8 @@ func TestManySuspended(t *testing.T) {
 	is.Equal(len(e.list()), n)
 }
 
-// A guarded life is the part of one process in a turn with one call that needs approval and
-// one that does not. It says where the process dies.
+// guardedCalls are the calls of a turn with one call that needs approval and one that does not. A
+// guardedLife is the part of this turn that one process executes until it dies.
 var guardedCalls = []string{"model 0", "look 0", "work 0", "model 1"}
 
 func guardedLife(l *life) []setup {
@@ -527,9 +527,9 @@ func guardedLife(l *life) []setup {
 	return []setup{withModel(m), func(c *runner.Config) { c.Tools = []tool.Tool{run("work"), run("look")} }}
 }
 
-// TestDeathAroundApprovals ends the process at the begin and at the end of each call, while
-// the turn is suspended, and between the decision and the run. The approved call begins
-// once in all cases, and no finished call is repeated.
+// TestDeathAroundApprovals ends the process at the beginning and at the end of each call. It also
+// ends the process during the suspension, and between the decision and the call. In all cases the
+// approved call begins once, and no finished call is repeated.
 func TestDeathAroundApprovals(t *testing.T) {
 	t.Parallel()
 	for dies := range 2 * len(guardedCalls) {
@@ -570,7 +570,7 @@ func TestDeathAroundApprovals(t *testing.T) {
 				cut.last = ev.ID
 			}
 			is.Equal(cut.u.approvals, []string{"work pending"})
-			if decided { // and no process has claimed it
+			if decided { // while no process has claimed the turn
 				_, err := f.store.DecideApproval(f.ctx(), f.owner, a.TaskID, a.ID, store.Decision{Approved: true})
 				is.NoErr(err)
 			}
@@ -587,8 +587,8 @@ func TestDeathAroundApprovals(t *testing.T) {
 	}
 }
 
-// checkGuarded checks the end of a guarded turn. cut is the call that the first life died
-// in. fresh says that it died before the call began.
+// checkGuarded checks the end of a guarded turn. cut is the index of the call during which the
+// first process died. fresh is not empty if the process died before the call began.
 func checkGuarded(is *is.I, g *fixture, turn store.Turn, second *life, cut int, fresh string) {
 	is.Helper()
 	done := g.wait(turn)
@@ -604,8 +604,8 @@ func checkGuarded(is *is.I, g *fixture, turn store.Turn, second *life, cut int, 
 	is.Equal(g.read(g.taskStream(turn, "")).messages(), g.messages(turn)[1:])
 }
 
-// TestStopWhileApprovedCallRuns checks that an orderly stop interrupts an approved call as a
-// crash does: the call may have taken effect, and is not repeated.
+// TestStopWhileApprovedCallRuns checks that a normal stop interrupts an approved call like a crash.
+// The call may have taken effect, so it is not repeated.
 func TestStopWhileApprovedCallRuns(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -629,8 +629,8 @@ func TestStopWhileApprovedCallRuns(t *testing.T) {
 	is.Equal(len(begun), 0)
 }
 
-// TestDecisionsMeet has people approve, deny and cancel at the same moment. One of two
-// opposite decisions holds, each turn ends, and an approved call runs at most once.
+// TestDecisionsMeet approves, denies and cancels at the same moment. Only one of two opposite
+// decisions succeeds, each turn ends, and an approved call runs at most once.
 func TestDecisionsMeet(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -665,7 +665,7 @@ func TestDecisionsMeet(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if len(list) == 0 { // not asked yet, or cancelled before
+				if len(list) == 0 { // not asked yet, or already cancelled
 					if ended, err := f.store.TurnEnded(f.ctx(), turns[i].ID); err != nil || ended {
 						return
 					}

@@ -15,8 +15,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// questions returns a model that asks these questions, given as arguments of ask_user, in
-// its first step and then repeats the results.
+// questions returns a model that calls ask_user with each of the arguments in its first step. Then
+// it answers with the results.
 func questions(arguments ...string) *fakeModel {
 	return &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
 		if stepOf(req) == 0 {
@@ -72,14 +72,14 @@ func TestQuestionsAndAnswers(t *testing.T) {
 		live.take(ev)
 	}
 	is.Equal(live.messages(), want)
-	for _, ev := range f.events(stream6) { // version 6 has no approval of a question
+	for _, ev := range f.events(stream6) { // version 6 has no approval for a question
 		six.take(ev)
 	}
 	is.Equal(six.messages(), f.messages6(turn, true))
 	is.Equal(f.read(f.taskStream(turn, "")).messages(), want)
 }
 
-// TestTooManyQuestions checks the bound, and that a question is no call to approve.
+// TestTooManyQuestions checks the limit, and that questions do not count as approvals.
 func TestTooManyQuestions(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -95,7 +95,7 @@ func TestTooManyQuestions(t *testing.T) {
 	is.True(strings.Contains(out, "at most 5 may wait at once")) // the last one fails
 }
 
-// TestNobodyAnswers checks that the model goes on without an answer.
+// TestNobodyAnswers checks that the model continues without an answer.
 func TestNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -27,8 +27,8 @@ import (
 	"journeyman/store"
 )
 
-// slowServer is set in the environment of the process that is the model server. In our own
-// process, the memory of the server would count as memory of the turns.
+// slowServer is an environment variable that is set for the model server's process. In this
+// process, the server's memory would count as memory of the turns.
 const slowServer = "JOURNEYMAN_TEST_SLOW_SERVER"
 
 const (
@@ -56,11 +56,11 @@ func TestSlowServerProcess(t *testing.T) {
 	_ = http.Serve(ln, http.HandlerFunc(serveSlowly))
 }
 
-// serveSlowly streams tokens. Each token holds the time at which it was sent.
+// serveSlowly streams tokens. Each token contains its send time.
 func serveSlowly(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Connection", "close") // else idle connections would count as leaked goroutines
+	w.Header().Set("Connection", "close") // idle connections would count as leaks
 	w.WriteHeader(http.StatusOK)
 	flush := w.(http.Flusher).Flush
 	flush()
@@ -96,9 +96,9 @@ func startSlowServer(b *testing.B) string {
 	return strings.TrimSpace(line)
 }
 
-// BenchmarkTurns runs many turns at once against a slow model server over HTTP, each with a
-// reader of its stream. It measures the memory of a turn in the middle of its answer, and
-// the time that a token takes from the server to the reader.
+// BenchmarkTurns runs many turns at once against a slow model server over HTTP. Each turn has a
+// reader of its stream. The benchmark measures a turn's memory in the middle of its answer, and
+// the delay of a token from the server to the reader.
 func BenchmarkTurns(b *testing.B) {
 	address := startSlowServer(b)
 	m, err := model.Open(model.Config{Model: "openai:slow", Getenv: func(name string) string {
@@ -144,8 +144,8 @@ func benchmarkTurns(b *testing.B, m model.Model) {
 	}
 }
 
-// cpuTime returns the processor time of this process. On a busy machine it says more than
-// delays do.
+// cpuTime returns the processor time of this process. On a busy machine it is a better measure than
+// delays.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -156,7 +156,7 @@ func cpuTime(b *testing.B) time.Duration {
 
 var sentAt = regexp.MustCompile(`<(\d+)>`)
 
-// tokenDelays reads a turn's stream to its end. halfway is called in its middle.
+// tokenDelays reads a turn's stream to its end. It calls halfway after half of the tokens.
 func tokenDelays(b *testing.B, f *fixture, turn store.Turn, halfway func()) []time.Duration {
 	delays := make([]time.Duration, 0, slowTokens)
 	s := f.Streams.Turn(turn)

@@ -46,7 +46,7 @@ func memory() uint64 {
 	return m.HeapInuse + m.StackInuse
 }
 
-// BenchmarkTurnStream measures the cost of one word until all readers of the turn have it.
+// BenchmarkTurnStream measures the cost of sending one word to all readers of a turn.
 func BenchmarkTurnStream(b *testing.B) {
 	for _, readers := range []int{0, 1, 1000} {
 		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
@@ -76,8 +76,8 @@ func BenchmarkWorkerStream(b *testing.B) {
 	}
 }
 
-// benchmarkWords has a model say b.N words after 50 steps. It says each word after all
-// readers have received the word before.
+// benchmarkWords runs a model that writes b.N words after 50 steps. The model writes a word when
+// all readers have received the previous word.
 func benchmarkWords(b *testing.B, readers int, open func(*fixture, store.Turn) (func(context.Context) ([]stream.Event, bool, error), func())) {
 	var f *fixture
 	var got atomic.Int64
@@ -132,8 +132,8 @@ func benchmarkWords(b *testing.B, readers int, open func(*fixture, store.Turn) (
 	done.Wait()
 }
 
-// BenchmarkSteps measures what the loop adds to a step: the time from one model call to the
-// next, with a tool call between them that takes none.
+// BenchmarkSteps measures the overhead of a step: the time from one model call to the next, with an
+// instant tool call in between.
 func BenchmarkSteps(b *testing.B) {
 	for _, steps := range []int{10, 50, 200} {
 		b.Run(fmt.Sprintf("steps=%d", steps), func(b *testing.B) { benchmarkSteps(b, steps) })

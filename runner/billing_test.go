@@ -11,8 +11,8 @@ import (
 	"journeyman/store"
 )
 
-// TestBilledCostHoldsTheBudget runs a model that the price table does not list. What its
-// provider bills is charged, and limits the turn like a price of the table.
+// TestBilledCostHoldsTheBudget runs a model that the price table does not list. The provider's bill
+// is charged, and limits the turn like a listed price.
 func TestBilledCostHoldsTheBudget(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -31,7 +31,7 @@ func TestBilledCostHoldsTheBudget(t *testing.T) {
 	turn := f.run("go")
 	is.Equal(turn.IncompleteLimit, "credits")
 	is.Equal(turn.Usage.ModelCost, turn.Usage.Steps*each) // to the nano-dollar
-	is.True(turn.Usage.Steps > 1)                         // the first call teaches the price
+	is.True(turn.Usage.Steps > 1)                         // the rates are known after the first call
 	is.True(turn.Usage.ModelCost <= 15*store.NanosPerCredit)
 	f.checkSums()
 }

@@ -131,7 +131,7 @@ func (r *Runner) hold(ctx context.Context, account string, x expense,
 			room = min(room, left-held)
 		}
 		a, nanos = x.fit(room)
-		// Wait only for reservations, which end soon. A cap that is used up does not recover.
+		// Wait only for reservations, which end soon. An exhausted cap does not recover soon.
 		inTheWay := held > 0 && room < x.left
 		tooLittle := a.limit != x.limit || a.maxTokens < min(x.most, easyTokens)
 		return nanos, inTheWay && tooLittle, err

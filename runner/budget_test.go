@@ -44,7 +44,8 @@ func TestStepBudget(t *testing.T) {
 	}
 }
 
-// TestLastCall checks that the last call keeps its tools, and that calls it makes do not run.
+// TestLastCall checks that the request of the last call keeps its tools, but its tool calls do not
+// run.
 func TestLastCall(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -69,7 +70,7 @@ func TestLastCall(t *testing.T) {
 	is.Equal(ran.Load(), int64(2))
 	last := m.seen()[2]
 	is.True(last.Final)
-	is.Equal(last.Tools, m.seen()[0].Tools) // a changed list is no beginning that a cache has
+	is.Equal(last.Tools, m.seen()[0].Tools) // a changed list would not match the cached prefix
 	is.True(strings.Contains(last.Messages[len(last.Messages)-1].Parts[0].Text, "budget"))
 	is.Equal(u.messages(), f.messages(turn)[1:])
 	is.Equal(f.run("and", turn.TaskID).Status, store.Completed) // the history is valid
@@ -78,7 +79,7 @@ func TestLastCall(t *testing.T) {
 func TestTimeBudget(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		model, tool bool // which of them blocks
+		model, tool bool // which of them blocks until the time is over
 	}{
 		"model": {model: true},
 		"tool":  {tool: true},
@@ -118,7 +119,8 @@ func TestTimeBudget(t *testing.T) {
 
 const prices = `{"fake":{"input":%g,"output":%g,"cacheWrite":%g,"maxOutput":%d},"free":{"input":0,"output":0}}`
 
-// bytesOf returns how many bytes of text a request has. The fake model counts tokens by it.
+// bytesOf returns the number of text bytes in a request. The fake model derives its token counts
+// from it.
 func bytesOf(req model.Request) (n int) {
 	n = len(req.Preamble) + len(req.Instructions) + len(req.OutputSchema)
 	for _, t := range req.Tools {
@@ -132,7 +134,7 @@ func bytesOf(req model.Request) (n int) {
 	return n
 }
 
-// spender returns a model that uses a random part of what it may use.
+// spender returns a model that uses a random part of its allowance.
 func spender(r *rand.Rand, steps int) *fakeModel {
 	m := &fakeModel{}
 	m.fn = func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
@@ -210,8 +212,8 @@ func TestFreeModelAndUnlimited(t *testing.T) {
 	}
 }
 
-// TestCutOffForCredits checks that an answer cut off by the credits says so. A turn whose
-// answer has not begun gets its last call.
+// TestCutOffForCredits checks that an answer truncated by the credits is marked as incomplete. A
+// turn whose answer has not begun gets its last call.
 func TestCutOffForCredits(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"an answer": "the beginning of", "thoughts only": ""} {
@@ -234,8 +236,8 @@ func TestCutOffForCredits(t *testing.T) {
 	}
 }
 
-// TestCapHolds checks the cap of an organization with many turns at once. The cap does not
-// end turns that can be paid, although the worst cases of all turns together exceed it.
+// TestCapHolds checks the cap of an organization with many turns at once. No affordable turn ends
+// early, although the maximum costs of all turns together exceed the cap.
 func TestCapHolds(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -302,13 +304,13 @@ func TestDescribeWorkerUnderCap(t *testing.T) {
 	is.NoErr(err)
 }
 
-// TestCancelWhileWaitingForCredits cancels a turn that waits for the reservations of others.
+// TestCancelWhileWaitingForCredits cancels a turn that waits for other turns' reservations.
 func TestCancelWhileWaitingForCredits(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	m, begun := blocked()
 	f := newFixture(t, withModel(m), withPrices(t, fmt.Sprintf(prices, 1.0, 10.0, 1.0, 64000)), withBudget(runner.Limits{}))
-	some := 30.0 // less than two worst cases
+	some := 30.0 // less than the maximum cost of two calls
 	storetest.CapCredits(t, f.store, f.owner, &some)
 	first := f.accept("one")
 	until(t, begun, "the model is asked")

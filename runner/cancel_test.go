@@ -16,7 +16,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// abort cancels a task, and checks the time that this takes.
+// abort cancels a task, and checks the duration of the cancellation.
 func (f *fixture) abort(turn store.Turn) store.Task {
 	f.t.Helper()
 	begun := time.Now()
@@ -43,7 +43,7 @@ func TestCancelModel(t *testing.T) {
 	is.Equal(f.abort(turn).Status, store.Aborted)
 	turn = f.wait(turn)
 	is.Equal(turn.OutputText, "half a wo")      // the output so far is kept
-	is.Equal(turn.Usage.OutputTokens, int64(3)) // and charged
+	is.Equal(turn.Usage.OutputTokens, int64(3)) // and it is charged
 	is.True(turn.Usage.InputTokens > 100)       // the cancelled call was not charged
 	is.Equal(f.journal(turn)[0].Usage.OutputTokens, int64(3))
 	is.Equal(turn.Failure.Code, "aborted")
@@ -53,8 +53,8 @@ func TestCancelModel(t *testing.T) {
 	is.Equal(f.abort(turn).Status, store.Aborted) // a second cancellation is no error
 }
 
-// TestCancelInTheMiddle checks that output of a cut model call stays as clients saw it, even
-// where the cut is inside a character of a text or inside a string of arguments.
+// TestCancelInTheMiddle checks that the output of an interrupted model call stays as clients saw
+// it. The interruption may be inside a character of a text or inside a string of arguments.
 func TestCancelInTheMiddle(t *testing.T) {
 	t.Parallel()
 	for name, deltas := range map[string][]model.Delta{
@@ -145,9 +145,9 @@ func TestCancelQueued(t *testing.T) {
 	is.NoErr(until(t, waited, "the queued turn has ended"))
 	is.Equal(f.wait(second).Status, store.Aborted)
 	u := until(t, live, "the stream ends")
-	is.Equal(u.status, []string{"aborted"}) // until then the task had the status of its first turn
+	is.Equal(u.status, []string{"aborted"}) // the task then still had the status of its first turn
 	is.Equal(u.messages(), f.messages(first)[3:])
-	is.Equal(len(m.seen()), 1) // the second never ran
+	is.Equal(len(m.seen()), 1) // the second turn never ran
 	third := f.accept("three", first.TaskID)
 	until(t, begun, "the next turn runs")
 	f.abort(third)
@@ -198,7 +198,7 @@ func TestRetries(t *testing.T) {
 			u := f.read(f.Streams.Turn(turn))
 			turn = f.wait(turn)
 			is.Equal(n.Load(), tt.calls)
-			is.True(time.Since(begun) >= time.Duration(tt.calls-1)*busy.RetryAfter) // it was tried again too early
+			is.True(time.Since(begun) >= time.Duration(tt.calls-1)*busy.RetryAfter) // too early
 			is.Equal(u.messages(), f.messages(turn)[1:])
 			if tt.code == "" {
 				is.Equal(turn.OutputText, "fine")
@@ -225,8 +225,8 @@ func TestCancelBackOff(t *testing.T) {
 	is.Equal(f.read(f.Streams.Turn(turn)).messages(), f.messages(turn)[1:])
 }
 
-// TestStreamDiffersFromResponse has a provider whose response differs from its stream.
-// Readers get a restart of the step and then the response.
+// TestStreamDiffersFromResponse uses a provider whose response differs from its stream. Readers get
+// a restart of the step, followed by the response.
 func TestStreamDiffersFromResponse(t *testing.T) {
 	t.Parallel()
 	for name, deltas := range map[string][]model.Delta{
@@ -269,8 +269,8 @@ func TestStreamDiffersFromResponse(t *testing.T) {
 	}
 }
 
-// TestAbortBeforeBegin cancels a task after the claim of its turn is committed, and before the runner
-// learns of that claim.
+// TestAbortBeforeBegin cancels a task after the claim of its turn is committed, but before the
+// runner gets that claim.
 func TestAbortBeforeBegin(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -14,7 +14,7 @@ import (
 	"journeyman/runner/tool"
 )
 
-// A describing is a model that describes itself by a function.
+// A describing is a model with a test's function as its Describe method.
 type describing struct {
 	*fakeModel
 	describe func(ctx context.Context) (model.Capabilities, error)
@@ -26,7 +26,7 @@ func (m *describing) Describe(ctx context.Context) (model.Capabilities, error) {
 	return m.describe(ctx)
 }
 
-// TestDescribedModel runs turns with models that know their own limits.
+// TestDescribedModel runs turns with models that state their own limits.
 func TestDescribedModel(t *testing.T) {
 	t.Parallel()
 	sizes := func(can model.Capabilities, err error) func(context.Context) (model.Capabilities, error) {
@@ -53,17 +53,17 @@ func TestDescribedModel(t *testing.T) {
 			is.Equal(turn.OutputText, "I am own")
 			is.Equal(m.seen()[0].MaxTokens, tt.most)
 			f.wait(f.accept("again"))
-			is.Equal(m.asked.Load(), int64(1)) // the answer, or the failure, is remembered
+			is.Equal(m.asked.Load(), int64(1)) // the answer or the failure is cached
 		})
 	}
 }
 
-// TestDescribedAgain asks a model again once its description is old, and keeps the old one
-// if the server does not answer then.
+// TestDescribedAgain asks a model again when its description has expired. Without an answer, the
+// old description stays.
 func TestDescribedAgain(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
-	var passed atomic.Int64 // time that has passed
+	var passed atomic.Int64 // since the start of the test
 	var down atomic.Bool
 	m := &describing{fakeModel: named("own"), describe: func(ctx context.Context) (model.Capabilities, error) {
 		if down.Load() {
@@ -80,10 +80,10 @@ func TestDescribedAgain(t *testing.T) {
 		f.wait(f.accept("more"))
 		is.Equal(m.seen()[i+1].MaxTokens, 777) // the earlier description stays
 	}
-	is.Equal(m.asked.Load(), int64(3)) // not after the second, which is too soon
+	is.Equal(m.asked.Load(), int64(3)) // not at the second turn, which comes too soon
 }
 
-// TestBlindModelsViewNoImages offers view_image to models that may see.
+// TestBlindModelsViewNoImages checks that only models with vision get the tool view_image.
 func TestBlindModelsViewNoImages(t *testing.T) {
 	t.Parallel()
 	for can, offered := range map[model.Capabilities]bool{

@@ -15,7 +15,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// checkSums compares the organization's bill with the figures of its turns.
+// checkSums compares the organization's charges with the usage of its turns.
 func (f *fixture) checkSums() {
 	f.t.Helper()
 	storetest.Sound(f.t, f.store.Dir())
@@ -26,9 +26,8 @@ func (f *fixture) checkSums() {
 
 const wirePrices = `{"openai:m":{"input":3,"output":15,"maxOutput":4000},"anthropic:m":{"input":3,"output":15,"maxOutput":4000}}`
 
-// TestFailedTriesAreCharged breaks model calls off in every way, over both wire formats. The
-// tokens that the provider counted are charged, or else an estimate of them: once, and in
-// all sums.
+// TestFailedTriesAreCharged makes model calls fail in every way, over both wire formats. Either the
+// provider's token counts or estimates are charged, exactly once, and in all sums.
 func TestFailedTriesAreCharged(t *testing.T) {
 	t.Parallel()
 	fine := said{text: "fine", in: 1000, out: 5}
@@ -39,7 +38,7 @@ func TestFailedTriesAreCharged(t *testing.T) {
 	for name, tt := range map[string]struct {
 		says    []said
 		end     func(f *fixture, turn store.Turn, begun <-chan struct{}) *fixture // makes the turn end
-		in, out int64                                                             // of the turn; estimates where counted is false
+		in, out int64                                                             // of the turn; estimated unless counted
 		counted bool
 	}{
 		"it breaks off":         {[]said{broken, broken, fine}, nil, 3000, 145, true},
@@ -101,7 +100,7 @@ func TestFailedTriesAreCharged(t *testing.T) {
 					is.Equal([]int64{u.InputTokens, u.OutputTokens}, []int64{tt.in, tt.out})
 				} else {
 					is.True(u.InputTokens > tt.in-500 && u.InputTokens < tt.in*3)     // an estimate, because the provider counted nothing
-					is.True(u.OutputTokens >= tt.out-3 && u.OutputTokens < tt.out+20) // the estimate is far from what was said
+					is.True(u.OutputTokens >= tt.out-3 && u.OutputTokens < tt.out+20) // far from the sent output
 				}
 				price := f.cfg.Prices.Lookup(provider + ":m")
 				is.Equal(u.ModelCost, price.Cost(model.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens}))
@@ -111,7 +110,7 @@ func TestFailedTriesAreCharged(t *testing.T) {
 	}
 }
 
-// A heardModel signals when the model has produced output in a call.
+// A heardModel signals when the model has produced output.
 type heardModel struct {
 	model.Model
 	count chan<- struct{}
@@ -127,8 +126,8 @@ func (m *heardModel) Generate(ctx context.Context, req model.Request, emit func(
 	})
 }
 
-// TestFailedTriesKeepTheBudget checks that failed tries that cost something cannot overrun a
-// budget: each try reserves from what the tries before have left.
+// TestFailedTriesKeepTheBudget checks that charged failed tries cannot exceed a budget: each try
+// reserves from the remaining credits.
 func TestFailedTriesKeepTheBudget(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -142,11 +141,12 @@ func TestFailedTriesKeepTheBudget(t *testing.T) {
 	turn := f.run("go")
 	is.True(turn.Usage.Cost() <= 10*store.NanosPerCredit) // the turn cost more than its budget
 	is.True(turn.Usage.Cost() > 5*store.NanosPerCredit)   // the tries were not charged
-	is.True(calls.Load() > 1)                             // it was not tried again
+	is.True(calls.Load() > 1)                             // the call was not retried
 	f.checkSums()
 }
 
-// TestFailedDescriptionsAreCharged checks that describing a worker is charged like a turn's call.
+// TestFailedDescriptionsAreCharged checks that a failed description of a worker is charged like a
+// failed call of a turn.
 func TestFailedDescriptionsAreCharged(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -164,7 +164,8 @@ func TestFailedDescriptionsAreCharged(t *testing.T) {
 	}
 }
 
-// TestChargesAsMaintenanceBegins begins maintenance while a model is asked that no turn asks.
+// TestChargesAsMaintenanceBegins begins maintenance during a model call that does not belong to a
+// turn.
 func TestChargesAsMaintenanceBegins(t *testing.T) {
 	t.Parallel()
 	const costs = `{"fake":{"input":1,"output":1},"box:m":{"input":0.5,"output":0.5}}`
@@ -199,7 +200,7 @@ func TestChargesAsMaintenanceBegins(t *testing.T) {
 			is.NoErr(until(t, ended, "the answer"))
 			spent, _, err := f.store.MonthSpending(f.ctx(), f.owner)
 			is.NoErr(err)
-			is.True(spent > 0) // the call was paid and not charged
+			is.True(spent > 0) // the call was paid but not charged
 		})
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestConcurrencyIsExact accepts turns from many clients at once. Some are claimed when they are
-// accepted, the others wait in the queue, and all of them share the same slots.
+// TestConcurrencyIsExact accepts turns from many clients at once. Some turns are claimed at
+// acceptance, and the others wait in the queue. All of them share the same slots.
 func TestConcurrencyIsExact(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -31,7 +31,7 @@ func TestConcurrencyIsExact(t *testing.T) {
 		if n == concurrency {
 			fill()
 		}
-		select { // a turn that ends at once would leave its slot to the next one
+		select { // a turn that ends too early would release its slot
 		case <-full:
 		case <-ctx.Done():
 			return model.Response{}, ctx.Err()
@@ -73,13 +73,13 @@ func TestConcurrencyIsExact(t *testing.T) {
 	}
 	is.Equal(len(turns), clients*each)
 	is.Equal(most.Load(), int64(concurrency))
-	is.True(atOnce.Load() >= concurrency)      // the first find free slots
-	is.True(atOnce.Load() < int64(len(turns))) // and the others fill the queue
+	is.True(atOnce.Load() >= concurrency)      // the first turns find free slots
+	is.True(atOnce.Load() < int64(len(turns))) // and the others must queue
 	is.Equal(f.store.Queued(), int64(0))
 }
 
-// TestASlotIsFreeAgain runs more turns one after the other than there are slots. Each is claimed when
-// it is accepted.
+// TestASlotIsFreeAgain runs more turns than there are slots, one after the other. Each turn is
+// claimed at acceptance.
 func TestASlotIsFreeAgain(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -97,11 +97,11 @@ func TestASlotIsFreeAgain(t *testing.T) {
 		is.Equal(f.wait(turn).OutputText, "done")
 	}
 	f.stop()
-	is.Equal(f.accept("go").Status, store.Pending) // a runner that has stopped claims nothing
+	is.Equal(f.accept("go").Status, store.Pending) // a stopped runner claims nothing
 }
 
-// TestStopWhileAccepting stops runners while clients go on accepting. No turn is lost, and no stop
-// counts as an interruption: three would end a turn.
+// TestStopWhileAccepting stops runners while clients keep creating turns. No turn is lost, and a
+// stop does not count as an interruption: three interruptions would end a turn.
 func TestStopWhileAccepting(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -131,7 +131,8 @@ func TestStopWhileAccepting(t *testing.T) {
 		}
 	}
 	for round := range 6 {
-		// There are more slots than turns, so the queue runs empty and turns are claimed at acceptance.
+		// There are more slots than turns, so the queue becomes empty, and turns are claimed at
+		// acceptance.
 		r := fixtureOn(t, f.store, withModel(m), func(c *runner.Config) { c.Concurrency = 1000 })
 		is.NoErr(r.Start(t.Context()))
 		storetest.Eventually(t, "the queue to be empty", func() bool { return f.store.Queued() == 0 })
@@ -145,7 +146,7 @@ func TestStopWhileAccepting(t *testing.T) {
 		is.Equal(r.Running(), 0)
 		left, err := f.store.RunningTurns(t.Context())
 		is.NoErr(err)
-		is.Equal(left, int64(0)) // turns that no runner has
+		is.Equal(left, int64(0)) // turns without a runner
 	}
 	atOnce := slices.IndexFunc(turns, func(turn store.Turn) bool { return turn.Status == store.Running })
 	is.True(atOnce >= 0) // no turn was claimed at acceptance
@@ -158,7 +159,7 @@ func TestStopWhileAccepting(t *testing.T) {
 	}
 }
 
-// TestDeathAfterAcceptance has the process die with a turn that was claimed when it was accepted.
+// TestDeathAfterAcceptance ends the process after a turn was claimed at acceptance.
 func TestDeathAfterAcceptance(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -166,7 +167,7 @@ func TestDeathAfterAcceptance(t *testing.T) {
 	f := newFixture(t, withModel(m))
 	turn := f.accept("go")
 	is.Equal(turn.Status, store.Running)
-	g := f.crash(withModel(says("done"))) // the client has its answer, whatever the runner has done
+	g := f.crash(withModel(says("done"))) // the client has its answer, independent of the runner
 	until(t, begun, "the model is asked")
 	g.start()
 	turn = g.wait(turn)

@@ -16,8 +16,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// smallWindow is the window of the fake's model, in tokens of three bytes each. The provider
-// counts more tokens than the runner estimates, so the runner has to calibrate.
+// smallWindow is the window of the fake model, in tokens of three bytes each. The provider counts
+// more tokens than the runner estimates, so the runner must calibrate.
 const (
 	smallWindow = 8000
 	smallPrices = `{"openai:small":{"input":1,"output":2,"contextWindow":8000,"maxOutput":1000},` +
@@ -26,17 +26,17 @@ const (
 
 var fact = regexp.MustCompile(`fact-\d+`)
 
-// small is a model server with a small window. It refuses requests that are longer. Its
-// summaries are the facts of the request, and its answers repeat the newest instruction.
+// small is a model server with a small window. It refuses longer requests. Its summaries contain
+// the facts of the request, and its answers repeat the newest instruction.
 type small struct {
 	window int
-	reply  func(asked) said // nil for an answer; not called twice at once
+	reply  func(asked) said // nil for the default answer; never called concurrently
 
 	mu sync.Mutex
 	tally
 }
 
-// A tally counts the requests that a small has received.
+// A tally contains the requests that a small has received.
 type tally struct {
 	refused            int
 	summaries, answers []asked
@@ -75,7 +75,7 @@ func (s *small) think(a asked) said {
 	return r
 }
 
-// newSmall returns a fixture whose model has a small window.
+// newSmall returns a fixture with the model s.
 func newSmall(t *testing.T, s *small, setups ...setup) *fixture {
 	if s.window == 0 {
 		s.window = smallWindow
@@ -93,7 +93,7 @@ func (f *fixture) compactions(t store.Turn) []store.Compaction {
 	return made
 }
 
-// kinds returns the kinds of compactions in their order, without repetitions in a row.
+// kinds returns the kinds of compactions in order, without consecutive duplicates.
 func kinds(made []store.Compaction) (list []store.CompactionKind) {
 	for _, m := range made {
 		list = append(list, m.Kind)
@@ -101,7 +101,7 @@ func kinds(made []store.Compaction) (list []store.CompactionKind) {
 	return slices.Compact(list)
 }
 
-// TestTwoHundredTurns holds a conversation that is many times longer than the window.
+// TestTwoHundredTurns runs a conversation that is many times longer than the window.
 func TestTwoHundredTurns(t *testing.T) {
 	storetest.Long(t)
 	t.Parallel()
@@ -128,8 +128,8 @@ func TestTwoHundredTurns(t *testing.T) {
 		}
 		is.Equal(last.Status, store.Completed)
 		newest := s.so().last()
-		is.True(newest.has(input))    // the instruction is always whole
-		is.True(newest.has("fact-0")) // and a summary still holds the first fact
+		is.True(newest.has(input))    // the instruction is never truncated
+		is.True(newest.has("fact-0")) // a summary still contains the first fact
 		is.Equal(newest.has("fact-17"), i >= 17)
 	}
 	is.Equal(s.so().refused, 0) // the provider refused no request
@@ -138,10 +138,10 @@ func TestTwoHundredTurns(t *testing.T) {
 	at := int64(0)
 	for _, m := range made {
 		is.Equal(m.Model, "openai:small")
-		is.True(m.TokensBefore > m.Room || at == m.TurnNum) // not before
-		is.True(m.TokensAfter < m.TokensBefore)             // and it helped
+		is.True(m.TokensBefore > m.Room || at == m.TurnNum) // no compaction before it is needed
+		is.True(m.TokensAfter < m.TokensBefore)             // the compaction saves tokens
 		is.Equal(m.Summary != "", m.Kind == store.CompactionSummary)
-		is.Equal(m.Usage.ModelCost > 0, m.Kind == store.CompactionSummary) // metered
+		is.Equal(m.Usage.ModelCost > 0, m.Kind == store.CompactionSummary) // only summaries have a cost
 		total = total.Add(m.Usage)
 		if m.Kind == store.CompactionSummary {
 			paid++
@@ -163,13 +163,13 @@ func TestTwoHundredTurns(t *testing.T) {
 	var own store.Usage
 	for _, list := range conv.Steps {
 		for _, st := range list {
-			is.True(st.Estimated > 0) // the page shows it beside the count of the provider
+			is.True(st.Estimated > 0) // the page shows the estimate beside the provider's count
 			own = own.Add(st.Usage)
 		}
 	}
-	is.Equal(steps.ModelCost, own.ModelCost+total.ModelCost) // the turns are charged with both
+	is.Equal(steps.ModelCost, own.ModelCost+total.ModelCost) // of steps and summaries
 	is.Equal(steps.InputTokens, own.InputTokens+total.InputTokens)
-	is.Equal(len(f.messages(last)), 2*turns) // people still see the whole conversation
+	is.Equal(len(f.messages(last)), 2*turns) // users still see the whole conversation
 }
 
 // TestLongTurn runs one turn whose steps outgrow the window.
@@ -198,9 +198,9 @@ func TestLongTurn(t *testing.T) {
 			is.Equal(turn.Failure, nil)
 			is.Equal(turn.OutputText, "all done")
 			is.Equal(len(f.journal(turn)), steps+1)
-			is.True(s.so().refused <= 1) // before the runner knows how the provider counts
+			is.True(s.so().refused <= 1) // before the runner has calibrated its estimates
 			for _, a := range s.so().answers {
-				is.True(a.has("Look many times, and be careful with fact-1.")) // the instruction is whole
+				is.True(a.has("Look many times, and be careful with fact-1.")) // the instruction is complete
 				is.Equal(a.messages[0].role, "user")
 				for i, m := range a.messages { // each output follows its call
 					is.True(m.role != "tool" || slices.Contains([]string{"assistant", "tool"}, a.messages[i-1].role))
@@ -210,14 +210,14 @@ func TestLongTurn(t *testing.T) {
 			is.True(slices.Contains(kinds(made), store.CompactionCut))
 			is.True(slices.Contains(kinds(made), store.CompactionSummary))
 			for _, st := range f.journal(turn)[:steps] {
-				is.Equal(len(st.Calls[0].Output), 8009) // the journal has the whole output
+				is.Equal(len(st.Calls[0].Output), 8009) // the journal contains the complete output
 			}
 		})
 	}
 }
 
-// TestDeathAfterSummary stops the process between a summary and the call that needed it.
-// The summary is not paid for again.
+// TestDeathAfterSummary ends the process between a summary and the next call. The summary is not
+// paid for again.
 func TestDeathAfterSummary(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -249,14 +249,14 @@ func TestDeathAfterSummary(t *testing.T) {
 	is.Equal(len(s.so().summaries), paid)
 	is.Equal(g.compactions(last), before)
 	is.True(s.so().last().has("Record. Known: fact-0"))
-	is.True(again.Usage.InputTokens > before[len(before)-1].Usage.InputTokens) // the turn is charged with the summary
+	is.True(again.Usage.InputTokens > before[len(before)-1].Usage.InputTokens) // the summary is charged
 	next := g.run("And fact-1000?", last.TaskID)
 	is.Equal(next.Status, store.Completed)
 	is.Equal(len(s.so().summaries), paid) // the next turn does not pay for it again
 	is.True(s.so().last().has("Record. Known: fact-0"))
 }
 
-// TestRefusedOnce has a provider whose window is narrower than the price table says.
+// TestRefusedOnce uses a provider whose window is smaller than in the price table.
 func TestRefusedOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -266,7 +266,7 @@ func TestRefusedOnce(t *testing.T) {
 	for i := 1; s.so().refused == 0; i++ {
 		last = f.run(fmt.Sprintf("Remember fact-%d. %s", i, strings.Repeat("Some more words. ", 10)), last.TaskID)
 	}
-	is.Equal(last.Status, store.Completed) // one more try was enough
+	is.Equal(last.Status, store.Completed) // one retry was enough
 	is.Equal(s.so().refused, 1)
 	made := f.compactions(last)
 	is.True(len(made) > 0)
@@ -278,11 +278,11 @@ func TestRefusedOnce(t *testing.T) {
 		last = f.run(fmt.Sprintf("Remember fact-%d. %s", 100+i, strings.Repeat("Some more words. ", 10)), last.TaskID)
 		is.Equal(last.Status, store.Completed)
 	}
-	is.Equal(s.so().refused, 1) // the next turn remembers the refusal
+	is.Equal(s.so().refused, 1) // the next turn uses the stored refusal
 	is.True(s.so().last().has("fact-0"))
 }
 
-// TestRefusedTwice has a provider that refuses every request as too long.
+// TestRefusedTwice uses a provider that refuses every request as too long.
 func TestRefusedTwice(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -313,13 +313,13 @@ func TestRefusedTwice(t *testing.T) {
 			}
 			is.Equal(turn.Status, store.Failed)
 			is.Equal(turn.Failure.Code, "context_length")
-			is.True(strings.Contains(turn.Failure.Message, "maximum context length")) // the message of the provider
+			is.True(strings.Contains(turn.Failure.Message, "maximum context length")) // the provider's message
 			is.Equal(s.so().refused, tt.requests)
 		})
 	}
 }
 
-// TestHugeOutput sends the model a tool output that alone is larger than its window.
+// TestHugeOutput sends the model a tool output that is larger than its window.
 func TestHugeOutput(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -340,8 +340,8 @@ func TestHugeOutput(t *testing.T) {
 	is.Equal(kinds(f.compactions(turn)), []store.CompactionKind{store.CompactionCut}) // no summary: it would save almost nothing
 }
 
-// TestNoCreditsForSummary has a turn with few credits left. A note stands for the older
-// turns, and the turn stays within its budget.
+// TestNoCreditsForSummary runs a turn with few credits left. A note replaces the older turns, and
+// the turn stays within its budget.
 func TestNoCreditsForSummary(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -365,10 +365,10 @@ func TestNoCreditsForSummary(t *testing.T) {
 
 	is.Equal(f.run("And now, with enough credits?", last.TaskID).Status, store.Completed)
 	is.True(len(s.so().summaries) > 0)
-	is.True(s.so().last().has("fact-0")) // a later turn has the facts again
+	is.True(s.so().last().has("fact-0")) // a later turn gets the facts again
 }
 
-// TestUnknownWindow has a model that the price table does not list.
+// TestUnknownWindow uses a model that the price table does not list.
 func TestUnknownWindow(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -382,11 +382,11 @@ func TestUnknownWindow(t *testing.T) {
 	}
 	is.Equal(s.so().refused, 0)
 	is.True(len(s.so().summaries) > 0)
-	is.Equal(last.Usage.ModelCost, int64(0)) // without a price it costs nothing
+	is.Equal(last.Usage.ModelCost, int64(0)) // a model without a price is free
 }
 
-// TestReplayOfALongConversation records a conversation with summaries and replays it. The
-// requests must be the same to the byte.
+// TestReplayOfALongConversation records a conversation with summaries and replays it. The requests
+// must be identical, byte for byte.
 func TestReplayOfALongConversation(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -416,8 +416,8 @@ func TestReplayOfALongConversation(t *testing.T) {
 	is.Equal(keptAgain, kept)
 }
 
-// TestOfflineIsDeterministic runs the same long script with the offline model twice. Both
-// runs compact alike, and the script continues at its place after each compaction.
+// TestOfflineIsDeterministic runs the same long script twice with the offline model. Both runs make
+// the same compactions. The script continues at the correct step after each compaction.
 func TestOfflineIsDeterministic(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -14,8 +14,8 @@ import (
 	"journeyman/store"
 )
 
-// TestAttachedFiles checks that requests only name attached files where the window is full:
-// first the files of earlier turns, and the newest ones only if that is not enough.
+// TestAttachedFiles checks that a full window replaces attached files by their names. First the
+// files of earlier turns are replaced. The newest files follow only if necessary.
 func TestAttachedFiles(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -39,7 +39,7 @@ func TestAttachedFiles(t *testing.T) {
 	is.True(strings.Contains(newest.last().text, "fact-7 line of a file")) // the new file is sent
 	is.True(newest.has("one.txt"))                                         // the old file is named
 	is.Equal(strings.Count(newest.messages[0].text, "line of a file"), 0)
-	attached(second.TaskID, "three.txt", 60_000) // larger than the window by itself
+	attached(second.TaskID, "three.txt", 60_000) // larger than the whole window
 	newest = s.so().last()
 	is.True(newest.has("Read three.txt"))
 	is.True(!newest.has("line of a file"))
@@ -66,7 +66,7 @@ func TestStoppedWhileSummarising(t *testing.T) {
 			p := newWire(t, func(a asked) said {
 				if strings.HasPrefix(a.system, "You keep the record") {
 					writing <- struct{}{}
-					<-t.Context().Done() // the client closes the connection before
+					<-t.Context().Done() // the client closes the connection before this returns
 				}
 				return s.think(a)
 			})
@@ -93,8 +93,8 @@ func TestStoppedWhileSummarising(t *testing.T) {
 	}
 }
 
-// TestNoSummaryForAFailingProvider checks that a turn ends with the provider's error where
-// the model answers no request.
+// TestNoSummaryForAFailingProvider checks that a turn ends with the provider's error if the model
+// answers no request.
 func TestNoSummaryForAFailingProvider(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -117,8 +117,8 @@ func TestNoSummaryForAFailingProvider(t *testing.T) {
 	is.Equal(len(f.compactions(turn)), 0)
 }
 
-// TestPanicWhileSummarising has a model that panics when it is asked for a summary. The
-// turn fails, and nothing stays reserved.
+// TestPanicWhileSummarising uses a model that panics during a summary. The turn fails, and no
+// reservation remains.
 func TestPanicWhileSummarising(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -21,13 +21,13 @@ import (
 
 const connectedKey = "sk-connected-0123456789-abcdWXYZ"
 
-// A connectable is a fake provider with OpenAI's chat API. It answers with its name, and counts
-// the calls of each key.
+// A connectable is a fake provider with OpenAI's chat API. It answers with its name, and counts its
+// calls.
 type connectable struct {
 	*httptest.Server
 	name  string
 	calls atomic.Int64
-	wait  chan struct{} // if not nil, calls wait until it is closed
+	wait  chan struct{} // if not nil, each call waits until this is closed
 	asked chan struct{} // receives a value when a call has begun
 }
 
@@ -57,7 +57,7 @@ func newConnectable(t *testing.T, name, key string) *connectable {
 	return p
 }
 
-// connect connects the provider for a caller, as the Owner of the first organization may.
+// connect connects the provider as the Owner of the first organization.
 func (f *fixture) connect(name, address, key string) store.Provider {
 	f.t.Helper()
 	p, err := f.AddProvider(f.ctx(), f.owner, store.NewProvider{Name: name, Kind: store.KindCompatible, BaseURL: address, Key: key})
@@ -94,9 +94,9 @@ func TestConnectedProvider(t *testing.T) {
 	is.Equal(turn.Usage.InputTokens, int64(20))
 	spent, _, err := f.store.MonthSpending(f.ctx(), f.owner)
 	is.NoErr(err)
-	is.True(spent >= 24_000) // the test is charged as the turn is: 20 tokens in and 4 out
+	is.True(spent >= 24_000) // the test and the turn are charged: 20 input and 4 output tokens each
 
-	// A worker's own choice comes before the default, and an unknown name is refused.
+	// A worker's own choice has precedence over the default, and an unknown name is refused.
 	is.NoErr(f.CheckModel(f.ctx(), f.owner.OrganizationID, "box:other,offline"))
 	err = f.CheckModel(f.ctx(), f.owner.OrganizationID, "bix:m")
 	is.True(err != nil && strings.Contains(err.Error(), "connected providers are box:NAME"))
@@ -106,7 +106,7 @@ func TestConnectedProvider(t *testing.T) {
 	is.Equal(p.calls.Load(), int64(2)) // the test and one turn
 }
 
-// TestProviderFailures tests providers that do not answer as they should.
+// TestProviderFailures tests providers that return errors or invalid answers.
 func TestProviderFailures(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, withCatalogue(nil))
@@ -121,7 +121,7 @@ func TestProviderFailures(t *testing.T) {
 		got, err := f.TestProvider(f.ctx(), f.owner, name, "")
 		is.NoErr(err)
 		is.Equal(got.Code, tt.code)
-		is.True(strings.Contains(got.Error, tt.says)) // the provider's own words
+		is.True(strings.Contains(got.Error, tt.says)) // the provider's own message
 		list, err := f.store.Providers(f.ctx(), f.owner)
 		is.NoErr(err)
 		for _, one := range list {
@@ -133,19 +133,19 @@ func TestProviderFailures(t *testing.T) {
 	v, err := f.ModelChoices(f.ctx(), f.owner.OrganizationID)
 	is := is.New(t)
 	is.NoErr(err)
-	is.True(v.Offline) // what failed does not become the default
+	is.True(v.Offline) // a failed provider does not become the default
 	_, err = f.TestProvider(f.ctx(), f.owner, "nothing", "")
 	is.True(store.IsKind(err, store.NotFound))
 }
 
-// TestProviderReach connects addresses of the private network as Owners of the first
-// organization and of a later one.
+// TestProviderReach connects private addresses as the Owner of the first organization and as the
+// Owner of a later organization.
 func TestProviderReach(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		n       store.NewProvider
-		refused string // what a later organization is told; "" for nothing
-		first   string // what the first one is told
+		refused string // error for a later organization; "" for none
+		first   string // error for the first organization; "" for none
 	}{
 		"Ollama on this machine": {store.NewProvider{Kind: store.KindOllama}, "private network", ""},
 		"loopback":               {store.NewProvider{Kind: store.KindCompatible, BaseURL: "https://127.0.0.1/v1"}, "private network", ""},
@@ -174,20 +174,20 @@ func TestProviderReach(t *testing.T) {
 				_, err := f.AddProvider(t.Context(), c.caller, tt.n)
 				is.Equal(err != nil, c.says != "")
 				if err != nil {
-					is.True(store.IsKind(err, store.Invalid) && strings.Contains(err.Error(), c.says)) // says why
+					is.True(store.IsKind(err, store.Invalid) && strings.Contains(err.Error(), c.says)) // with the reason
 				}
 			}
 			f.cfg.Dialer = sandbox.Dialer{AllowPrivate: true} // --allow-private-network
 			again := runner.New(f.cfg)
 			tt.n.Name = "q"
 			_, err := again.AddProvider(t.Context(), later.Caller, tt.n)
-			is.Equal(err != nil, tt.first != "") // as the first one
+			is.Equal(err != nil, tt.first != "") // as for the first organization
 		})
 	}
 }
 
-// TestProviderGuard moves a provider of a later organization into the private network behind
-// the back of the check, as a changed DNS record does.
+// TestProviderGuard moves a provider of a later organization into the private network after the
+// check. A changed DNS record could do the same.
 func TestProviderGuard(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -213,7 +213,7 @@ func TestOrganizationsApart(t *testing.T) {
 	f := newFixture(t, withCatalogue(map[string]string{"OPENAI_API_KEY": "sk-server"}), func(c *runner.Config) { c.Dialer.AllowPrivate = true })
 	other, _ := storetest.Caller(t, f.store, "Other", "eve@other.test", store.RoleOwner)
 	good, bad := newConnectable(t, "good", connectedKey), newConnectable(t, "bad", "another-key-0123456789")
-	f.connect("box", bad.URL+"/v1", connectedKey) // whose key is wrong
+	f.connect("box", bad.URL+"/v1", connectedKey) // box has the wrong key here
 	_, err := f.AddProvider(f.ctx(), other.Caller, store.NewProvider{Name: "box", Kind: store.KindCompatible, BaseURL: good.URL + "/v1", Key: connectedKey})
 	is.NoErr(err)
 	for _, c := range []store.Caller{f.owner, other.Caller} {
@@ -222,18 +222,18 @@ func TestOrganizationsApart(t *testing.T) {
 	w, _, err := f.store.CreateWorker(f.ctx(), other.Caller, store.NewWorker{Title: "Theirs"}, store.IdempotencyKey{})
 	is.NoErr(err)
 	turn := f.wait(f.accept("who?"))
-	is.Equal(turn.Failure.Code, "401") // the first organization's key is refused
+	is.Equal(turn.Failure.Code, "401") // bad refuses the key of the first organization
 	theirs := store.NewTurn{Caller: other.Caller, WorkerID: w.ID, Input: "who?", Budget: store.BudgetStandard}
-	is.Equal(f.wait(f.acceptTurn(theirs)).OutputText, "I am good") // which is no outage of the other's model
+	is.Equal(f.wait(f.acceptTurn(theirs)).OutputText, "I am good") // this organization has no outage
 
-	// A name of the server's environment still works, and no organization reaches the other's provider.
+	// Names of the server's environment still work, and no organization can use another's provider.
 	is.NoErr(f.CheckModel(f.ctx(), other.OrganizationID, "openai:x"))
 	third, _ := storetest.Caller(t, f.store, "Third", "tia@third.test", store.RoleOwner)
 	is.True(f.CheckModel(f.ctx(), third.OrganizationID, "box:m") != nil)
 }
 
-// TestProviderChangesWhileATurnRuns replaces a provider's key and then removes the provider
-// between two model calls of one turn. The call in progress keeps its own.
+// TestProviderChangesWhileATurnRuns replaces a provider's key and then removes the provider,
+// between model calls of one turn. The call in progress keeps its key.
 func TestProviderChangesWhileATurnRuns(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -247,20 +247,20 @@ func TestProviderChangesWhileATurnRuns(t *testing.T) {
 	_, err := f.UpdateProvider(f.ctx(), f.owner, "box", store.ProviderPatch{Key: &key, BaseURL: &address})
 	is.NoErr(err)
 	old.next <- struct{}{} // the first call ends with a tool call, at the old address
-	<-fresh.asked          // and the second one goes to the new one
+	<-fresh.asked          // and the second call uses the new address
 	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "box:m,offline", ""))
 	_, err = f.store.RemoveProvider(f.ctx(), f.owner, "box")
 	is.NoErr(err)
 	fresh.next <- struct{}{}
 	turn = f.wait(turn)
 	is.Equal(turn.Status, store.Completed)
-	is.Equal(turn.Model, "offline") // the next of its chain took over
+	is.Equal(turn.Model, "offline") // the next model of its chain took over
 	steps, err := f.store.Journal(f.ctx(), turn)
 	is.NoErr(err)
 	is.Equal(len(steps), 3) // and no call was made twice
 }
 
-// A stepper is a fake provider whose every answer calls a tool, once next says so.
+// A stepper is a fake provider. Each answer waits for next and then calls a tool.
 type stepper struct {
 	*httptest.Server
 	key         string
@@ -285,7 +285,7 @@ func newStepper(t *testing.T, key string) *stepper {
 	return p
 }
 
-// TestProviderAfterRestart saves a provider and stops before anything used it, as a kill does.
+// TestProviderAfterRestart saves a provider and stops before its first use, like a kill.
 func TestProviderAfterRestart(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -306,7 +306,8 @@ func TestProviderAfterRestart(t *testing.T) {
 	again.stop()
 }
 
-// TestProviderPrices charges a provider of another name by the table's line of its model.
+// TestProviderPrices checks that a connected provider is charged with the listed price of its
+// model.
 func TestProviderPrices(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -316,5 +317,5 @@ func TestProviderPrices(t *testing.T) {
 	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "", "box:m"))
 	is.Equal(f.wait(f.accept("who?")).Usage.ModelCost, int64(20_000)) // 20 tokens at 1 US$ per million
 	is.NoErr(f.store.SetDefaultModels(f.ctx(), f.owner, "box:m", "box:unknown"))
-	is.Equal(f.wait(f.accept("who?")).Usage.ModelCost, int64(0)) // as for every unknown model
+	is.Equal(f.wait(f.accept("who?")).Usage.ModelCost, int64(0)) // as for every unlisted model
 }

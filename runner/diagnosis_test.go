@@ -17,7 +17,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// counting returns a model that counts that many tokens for each prompt.
+// counting returns a model that reports the given token count for every prompt.
 func counting(name string, tokens int64) *fakeModel {
 	return &fakeModel{name: name, fn: func(_ context.Context, _ model.Request, emit func(model.Delta)) (model.Response, error) {
 		r := answer(emit, "ready")
@@ -26,7 +26,7 @@ func counting(name string, tokens int64) *fakeModel {
 	}}
 }
 
-// spellFindings returns a line for each finding, with a mark for the bad ones.
+// spellFindings returns a line for each finding, with a mark for bad findings.
 func spellFindings(found []runner.Finding) string {
 	var b strings.Builder
 	for _, f := range found {
@@ -75,12 +75,12 @@ func TestDiagnose(t *testing.T) {
 				t.Errorf("%s: %q is not in:\n%s", name, words, found)
 			}
 		}
-		is.True(!strings.Contains(found, tt.not)) // name
+		is.True(!strings.Contains(found, tt.not)) // the text that must be absent
 	}
 }
 
-// TestCutPromptsAreReported has a provider that counts the same for longer and longer
-// prompts. The log says so once, and the findings keep it.
+// TestCutPromptsAreReported uses a provider that reports the same count for longer and longer
+// prompts. The log gets one warning, and the findings keep it.
 func TestCutPromptsAreReported(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -94,7 +94,7 @@ func TestCutPromptsAreReported(t *testing.T) {
 	is.True(strings.Contains(spellFindings(f.ModelFindings(t.Context(), f.owner.OrganizationID)), "counts: the provider counts 2,051 tokens"))
 }
 
-// A logBook keeps what is logged.
+// A logBook stores log output.
 type logBook struct {
 	mu   sync.Mutex
 	text strings.Builder

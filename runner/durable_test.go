@@ -18,13 +18,13 @@ import (
 	"journeyman/store"
 )
 
-// A life is the part of one process in a turn of seven calls. It says where the process
-// dies: at the begin or the end of a call, counted over all calls.
+// A life is the part of a turn of seven calls that one process executes. It also defines where the
+// process dies: at the beginning or the end of a call, counted over all calls.
 type life struct {
 	mu    sync.Mutex
 	calls []string
 	point int
-	dies  int // at this point; -1 never
+	dies  int // the point at which the process dies; -1 for never
 	die   func()
 }
 
@@ -138,7 +138,7 @@ func TestThreeInterruptions(t *testing.T) {
 		until(t, begun, "the model is asked")
 		s, err := f.Streams.Task(t.Context(), turn, cut.last)
 		is.NoErr(err)
-		for seen := false; !seen; { // up to the first half of the word
+		for seen := false; !seen; { // until the first half of the word
 			events, _, err := s.Next(t.Context())
 			is.NoErr(err)
 			for _, e := range events {
@@ -156,7 +156,7 @@ func TestThreeInterruptions(t *testing.T) {
 	is.True(turn.Failure.Retryable)
 	want := f.messages(turn)[1:]
 	is.Equal(f.read(f.taskStream(turn, "")).messages(), want)
-	is.NoErr(cut.follow(f, turn, 0, nil)) // the interrupted step is withdrawn
+	is.NoErr(cut.follow(f, turn, 0, nil)) // the restart removes the interrupted step
 	is.Equal(cut.u.messages(), want)
 }
 
@@ -213,8 +213,8 @@ func TestStopDoesNotCount(t *testing.T) {
 	is.Equal(f.wait(turn).Failure.Code, "aborted")
 }
 
-// TestStopInTool checks that the model is told of a stop inside a tool call only if the call must not
-// be repeated.
+// TestStopInTool stops the runner during a tool call. The model gets an error only if the call must
+// not be repeated.
 func TestStopInTool(t *testing.T) {
 	t.Parallel()
 	for _, repeatable := range []bool{false, true} {
@@ -265,7 +265,7 @@ func TestStopGivesTime(t *testing.T) {
 	is.Equal(f.wait(turn).OutputText, "in time")
 	queued := f.accept("too late")
 	err := f.Wait(f.ctx(), queued.ID)
-	is.True(store.IsKind(err, store.Busy)) // no client waits for a turn that will not run
+	is.True(store.IsKind(err, store.Busy)) // clients do not wait for a turn that will not run
 }
 
 func TestAbortBeforeDeath(t *testing.T) {
@@ -275,7 +275,7 @@ func TestAbortBeforeDeath(t *testing.T) {
 	f := newFixture(t, withModel(m))
 	turn := f.accept("go")
 	until(t, begun, "the model is asked")
-	_, _, err := f.store.AbortTask(f.ctx(), f.owner, turn.TaskID) // and the process dies before it learns of the request
+	_, _, err := f.store.AbortTask(f.ctx(), f.owner, turn.TaskID) // before the process gets it
 	is.NoErr(err)
 	g := f.crash()
 	g.start()
@@ -357,7 +357,7 @@ func TestPersist(t *testing.T) {
 	})
 	is.NoErr(err)
 	is.Equal(tries, 2)
-	is.True(time.Since(begun) >= runner.PersistRetry)                                  // the write was tried again too early
+	is.True(time.Since(begun) >= runner.PersistRetry)                                  // too early
 	is.Equal(f.Persist(func(context.Context) error { return errOutside }), errOutside) // other errors are not retried
 
 	full := make(chan struct{})

@@ -14,8 +14,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// TestLowBudgetAgainstAnEndlessModel runs many turns at once against a model server that
-// never ends a turn: each response calls a tool and is as long as the request allows.
+// TestLowBudgetAgainstAnEndlessModel runs many turns at once against a model that never ends a
+// turn. Each response calls a tool and is as long as the request permits.
 func TestLowBudgetAgainstAnEndlessModel(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -68,8 +68,8 @@ func TestLowBudgetAgainstAnEndlessModel(t *testing.T) {
 	}
 }
 
-// nothingReserved waits until no reservation is left. The reservation of a turn's last call
-// is released shortly after the end of the turn is visible.
+// nothingReserved waits until no reservation is left. A turn's last reservation is released shortly
+// after the end of the turn becomes visible.
 func (f *fixture) nothingReserved() {
 	f.t.Helper()
 	for deadline := time.Now().Add(patience); ; runtime.Gosched() {

@@ -18,7 +18,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A tapped is a wire that keeps the bodies of its requests.
+// A tapped is a wire that stores the bodies of its requests.
 type tapped struct {
 	*wire
 	mu     sync.Mutex
@@ -69,7 +69,7 @@ func (p *tapped) text(t *testing.T, n int) string {
 	return contentText(m.Content)
 }
 
-// TestEnvelopeOnTheWire reads what the provider gets of an instruction by each channel.
+// TestEnvelopeOnTheWire checks the request to the provider for an instruction from each channel.
 func TestEnvelopeOnTheWire(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -126,8 +126,8 @@ func TestEnvelopeOnTheWire(t *testing.T) {
 	hears(turn, "Channel: schedule, once; nobody is waiting for the answer now", `Workspace: "menu.txt"`)
 }
 
-// TestEnvelopeKeepsThePrefix checks that the calls of a task begin with the same bytes: in one
-// turn, in the next turn, and after a restart on another day with a fuller workspace.
+// TestEnvelopeKeepsThePrefix checks that all requests of a task begin with the same bytes: in one
+// turn, in the next turn, and after a restart on another day with more files.
 func TestEnvelopeKeepsThePrefix(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -162,6 +162,6 @@ func TestEnvelopeKeepsThePrefix(t *testing.T) {
 		}
 		before = b
 	}
-	is.Equal(len(p.body(t, 3).Messages), len(p.body(t, 4).Messages)) // the call that was cut off is made again
+	is.Equal(len(p.body(t, 3).Messages), len(p.body(t, 4).Messages)) // the repeated call
 	is.Equal(strings.Count(string(p.bodies[4]), "Asked by: "), 2)    // both turns keep their envelopes
 }

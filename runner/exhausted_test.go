@@ -18,8 +18,8 @@ import (
 	"journeyman/store"
 )
 
-// TestExhaustedMachine has calls fail because the machine has no open file or process left.
-// The turn waits and goes on. A call that may have acted is not made twice.
+// TestExhaustedMachine lets calls fail for lack of file descriptors or processes. The turn waits
+// and continues. A call that may have taken effect is not repeated.
 func TestExhaustedMachine(t *testing.T) {
 	t.Parallel()
 	noFile := &os.PathError{Op: "open", Path: "/secret/path", Err: syscall.EMFILE}
@@ -56,8 +56,8 @@ func TestExhaustedMachine(t *testing.T) {
 	}
 }
 
-// TestExhaustedTurnIsPutBack has the model's own work fail with such an error: the turn goes
-// back to the queue, and its next claim completes it. A cancel still ends it.
+// TestExhaustedTurnIsPutBack lets the model fail with such an error. The turn goes back to the
+// queue, and its next claim completes it. A cancellation still ends it.
 func TestExhaustedTurnIsPutBack(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -10,8 +10,8 @@ import (
 
 // This file exports internals to the tests of package runner_test.
 
-// Kept returns how many objects the runner and its hub hold in memory: rings, unfinished
-// turns in them, watched turns and accounts with reservations.
+// Kept returns the numbers of objects in memory: rings, unfinished turns in rings, watched turns,
+// and accounts with reservations.
 func (r *Runner) Kept() (rings, running, watched, reserved int) {
 	rings, running, watched = r.Streams.Held()
 	r.ledger.mu.Lock()
@@ -19,22 +19,22 @@ func (r *Runner) Kept() (rings, running, watched, reserved int) {
 	return rings, running, watched, len(r.ledger.accounts)
 }
 
-// ExpireSuspended ends the suspended turns whose time is over, as keepLease does.
+// ExpireSuspended ends the suspended turns that have waited too long, like keepLease.
 func (r *Runner) ExpireSuspended() { r.expireSuspended() }
 
-// MaxApprovals bounds the calls of one step that people are asked about, and
-// ApprovalWait how long they have.
+// MaxApprovals is the maximum number of approvals of one step. ApprovalWait is the time to decide
+// on them.
 const (
 	MaxApprovals = maxApprovals
 	ApprovalWait = approvalWait
 )
 
-// Persist writes as a turn's journal does. It returns the error of write, without context.
+// Persist writes like a turn's journal. It returns the error of write, without context.
 func (r *Runner) Persist(write func(ctx context.Context) error) error {
 	return errors.Unwrap(r.persist("write", write))
 }
 
-// PersistRetry is the pause before a write that found the disk full is tried again.
+// PersistRetry is the pause before a write to a full disk is retried.
 const PersistRetry time.Duration = persistRetry
 
 // Attach puts files into the folder of a turn that is not accepted yet.
@@ -44,15 +44,15 @@ func (r *Runner) Attach(ctx context.Context, n *store.NewTurn, files []store.Fil
 	return p.attach(ctx, []*store.NewTurn{n}, files)
 }
 
-// Placing notes that a request puts files into a folder, until the caller calls end.
+// Placing records that a request puts files into a folder, until the caller calls end.
 func (r *Runner) Placing(folder store.Folder, files ...store.File) (end func()) {
 	p := placement{r: r}
 	p.begin(folder, files)
 	return p.end
 }
 
-// Detach takes the attachments of a turn out of its folder.
+// Detach removes the attachments of a turn from its folder.
 func (r *Runner) Detach(n *store.NewTurn) { (&placement{r: r}).detach(n) }
 
-// Begin executes a claimed turn, as the store has the runner do.
+// Begin executes a claimed turn, as the store's callback does.
 func (r *Runner) Begin(c store.Claim) { r.begin(c) }

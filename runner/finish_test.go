@@ -20,11 +20,11 @@ import (
 type ending struct {
 	says   []said
 	schema string
-	only   string // provider that has this case; '' for all
+	only   string // provider of this case; "" for all
 
 	output     string
 	structured string
-	code       string // of the failure; '' for none
+	code       string // of the failure; "" for none
 	incomplete string
 	reason     string   // finishReason
 	files      []string // published
@@ -92,9 +92,8 @@ var endings = map[string]ending{
 
 const object = `{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"}},"required":["n","s"],"additionalProperties":false}`
 
-// TestEndings has both wire formats, and recordings of them, answer in every way in which an
-// answer can be incomplete. Turn, message and stream must all say so, and a stream must
-// build the stored message at any time.
+// TestEndings runs every kind of incomplete answer, over all wire formats and from recordings.
+// Turn, message and stream must all report it. At any time, a stream must build the stored message.
 func TestEndings(t *testing.T) {
 	t.Parallel()
 	providers := []string{"openai", "responses", "anthropic"}
@@ -105,7 +104,7 @@ func TestEndings(t *testing.T) {
 				continue
 			}
 			if e.only == "" && k != i%len(providers) && storetest.Rounds(1, 0) == 0 {
-				continue // all providers take long
+				continue // testing all providers takes long
 			}
 			t.Run(name+", "+provider, func(t *testing.T) {
 				t.Parallel()
@@ -120,8 +119,8 @@ func TestEndings(t *testing.T) {
 				seen := w.seen()
 				for i, a := range seen {
 					goesOn := i > 0 && strings.Contains(a.last().text, "exactly where it stopped")
-					is.Equal(a.schema, e.schema != "" && !goesOn) // a continuation is only a part, so it has no schema
-					is.True(a.last().role != "assistant")         // providers refuse a request that ends with the assistant
+					is.Equal(a.schema, e.schema != "" && !goesOn) // a part of an answer needs no schema
+					is.True(a.last().role != "assistant")         // providers refuse such requests
 				}
 				count := fmt.Sprint(seen[len(seen)-1].messages)
 				for _, text := range e.rendered {
@@ -138,7 +137,7 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// played runs the ending with a model and checks the result.
+// played runs the case with a model and checks the result.
 func (e ending) played(t *testing.T, m model.Model) {
 	t.Helper()
 	is := is.NewRelaxed(t)
@@ -179,8 +178,8 @@ func (e ending) played(t *testing.T, m model.Model) {
 	f.readsFromEverywhere(turn, want)
 }
 
-// readsFromEverywhere reads a task's stream from its beginning, and again from after each
-// event. Every reader must get each following event exactly once.
+// readsFromEverywhere reads a task's stream from its beginning, and again after each event. Every
+// reader must get each later event exactly once.
 func (f *fixture) readsFromEverywhere(turn store.Turn, want []any) {
 	f.t.Helper()
 	is := is.New(f.t)
@@ -212,8 +211,8 @@ func textsOf(messages []any) (texts []string) {
 	return texts
 }
 
-// TestOfflineEndings is TestEndings for the offline model. Its output limit is 256 tokens of
-// four bytes here.
+// TestOfflineEndings is TestEndings for the offline model. Here, its output limit is 256 tokens of
+// four bytes.
 func TestOfflineEndings(t *testing.T) {
 	t.Parallel()
 	words := strings.TrimSpace(strings.Repeat("word ", 600)) // 2999 bytes: three calls

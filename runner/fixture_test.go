@@ -116,7 +116,7 @@ func (f *fixture) newWorker(n store.NewWorker) store.Worker {
 	return w
 }
 
-// script returns an input that the offline model follows.
+// script returns an input for the offline model with the given script lines.
 func script(lines ...string) string { return "```offline\n" + strings.Join(lines, "\n") + "\n```" }
 
 // accept accepts an instruction as a new task, or with task as its next turn.
@@ -139,7 +139,7 @@ func (f *fixture) acceptTurn(n store.NewTurn) store.Turn {
 	return a.Turn
 }
 
-// patience is how long a test waits before it fails.
+// patience is the longest time that a test waits.
 const patience = 30 * time.Second
 
 // wait waits for the end of a turn and returns it.
@@ -198,8 +198,8 @@ func plain(t testing.TB, v any) any {
 	return out
 }
 
-// crash returns a fixture as after kill -9 at this moment: over a copy of the data folder, and
-// not started. The first runner continues, but the copy does not see that.
+// crash returns a fixture in the state after kill -9 at this moment. It uses a copy of the data
+// folder, and is not started. The first runner continues, but the copy does not change.
 func (f *fixture) crash(setups ...setup) *fixture {
 	f.t.Helper()
 	return f.after(f.die(), setups...)
@@ -219,7 +219,7 @@ func (f *fixture) die() death {
 	return d
 }
 
-// after returns a fixture that opens what a death left.
+// after returns a fixture on the data folder of a death.
 func (f *fixture) after(d death, setups ...setup) *fixture {
 	f.t.Helper()
 	if d.err != nil {
@@ -240,7 +240,7 @@ func (f *fixture) after(d death, setups ...setup) *fixture {
 	return g
 }
 
-// A fakeModel is a provider whose responses a test determines.
+// A fakeModel is a provider whose responses a test defines.
 type fakeModel struct {
 	name string
 	fn   func(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error)
@@ -278,7 +278,7 @@ func says(answers ...string) *fakeModel {
 	}}
 }
 
-// textOf returns the first text of a message that the service itself has not added.
+// textOf returns the first text of a message that was not added by the service itself.
 func textOf(m model.Message) string {
 	for _, p := range m.Parts {
 		if !p.Aside {
@@ -319,7 +319,7 @@ func stepOf(req model.Request) int {
 	return n
 }
 
-// A fakeTool is a tool whose run function a test determines.
+// A fakeTool is a tool whose run function a test defines.
 type fakeTool struct {
 	name       string
 	repeatable bool
@@ -334,7 +334,7 @@ func (t fakeTool) Run(ctx context.Context, host tool.Host, input json.RawMessage
 	return t.fn(ctx, host, input)
 }
 
-// gives returns a tool that always has this result.
+// gives returns a tool that always returns this result.
 func gives(name, result string) fakeTool {
 	return fakeTool{name: name, fn: func(context.Context, tool.Host, json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage(result), nil
@@ -343,7 +343,7 @@ func gives(name, result string) fakeTool {
 
 var errOutside = errors.New("the outside world fails")
 
-// until receives from a channel, and fails the test after a while.
+// until receives from a channel, and fails the test after patience.
 func until[T any](t testing.TB, c <-chan T, what string) T {
 	t.Helper()
 	select {

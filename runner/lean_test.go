@@ -16,7 +16,7 @@ import (
 	"journeyman/store"
 )
 
-// toolTokens returns about how many tokens tools take.
+// toolTokens returns the approximate number of tokens of tools.
 func toolTokens(tools []model.Tool) (n int64) {
 	for _, t := range tools {
 		n += prompt.EstimateText(t.Name) + prompt.EstimateText(t.Description) + prompt.EstimateText(string(t.InputSchema))
@@ -24,8 +24,8 @@ func toolTokens(tools []model.Tool) (n int64) {
 	return n
 }
 
-// TestSmallWindowsGetLeanTools checks what a model with a small window is shown, and that a
-// turn that resumes is shown the same, although the window is not known any more.
+// TestSmallWindowsGetLeanTools checks the tools for a model with a small window. A resumed turn
+// gets the same tools, although the window is no longer known.
 func TestSmallWindowsGetLeanTools(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -68,21 +68,21 @@ func TestSmallWindowsGetLeanTools(t *testing.T) {
 		names = append(names, tl.Name)
 		is.True(json.Valid(tl.InputSchema)) // the schema
 	}
-	is.True(!strings.Contains(strings.Join(names, " "), "update_plan") && !strings.Contains(strings.Join(names, " "), "search_files")) // others can do their work
+	is.True(!strings.Contains(strings.Join(names, " "), "update_plan") && !strings.Contains(strings.Join(names, " "), "search_files")) // replaceable
 	remote := seen[0].Tools[len(seen[0].Tools)-1]
 	is.Equal(remote.Description, "Adds numbers")
 	is.Equal(string(remote.InputSchema), `{"properties":{"title":{"description":"`+strings.TrimSpace(strings.Repeat("very ", 12))+` …","type":"string"}},"required":["title"],"type":"object"}`)
 
-	// The same worker on a model with room.
+	// The same worker, with a model that has a large window.
 	seen = seen[:2]
 	other.wait(other.accept("go"))
-	is.True(len(seen[2].Tools) > len(seen[0].Tools)-1)                  // all tools but the remote one, which is gone
-	is.True(toolTokens(seen[0].Tools)*10 < toolTokens(seen[2].Tools)*7) // the lean ones, with the remote one
+	is.True(len(seen[2].Tools) > len(seen[0].Tools)-1)                  // all tools except the remote one
+	is.True(toolTokens(seen[0].Tools)*10 < toolTokens(seen[2].Tools)*7) // including the remote tool
 	t.Log("tokens of tools, about:", toolTokens(seen[2].Tools), "lean:", toolTokens(seen[0].Tools))
 }
 
-// TestPromptIsLean holds what each call pays besides the work: the preamble and the tools of
-// this program.
+// TestPromptIsLean limits the constant cost of each call: the preamble and the tools of this
+// program.
 func TestPromptIsLean(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestLedgerHoldsTheCap has many calls of a few organizations reserve, pay and settle at
-// once. No organization exceeds its cap, and no account is left at the end.
+// TestLedgerHoldsTheCap lets many calls of a few organizations reserve, pay and settle at once. No
+// organization exceeds its cap, and no account is left at the end.
 func TestLedgerHoldsTheCap(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -20,7 +20,7 @@ func TestLedgerHoldsTheCap(t *testing.T) {
 		worst     = 700
 	)
 	var l ledger
-	var spent [3]atomic.Int64 // as the database has it, by organization
+	var spent [3]atomic.Int64 // the costs in the database, by organization
 	var overruns atomic.Int64
 	var callers sync.WaitGroup
 	for org := range spent {
@@ -29,7 +29,7 @@ func TestLedgerHoldsTheCap(t *testing.T) {
 				for i := int64(n); ; i++ {
 					rv, err := l.reserve(t.Context(), strconv.Itoa(org), func(held int64) (int64, bool, error) {
 						left := spendable - spent[org].Load()
-						runtime.Gosched() // lets others run, as a slow database would
+						runtime.Gosched() // other goroutines run, as during a slow database read
 						if left-held < worst {
 							return 0, held > 0, nil
 						}
@@ -50,12 +50,12 @@ func TestLedgerHoldsTheCap(t *testing.T) {
 	callers.Wait()
 	is.Equal(overruns.Load(), int64(0))
 	for org := range spent {
-		is.True(spent[org].Load() > spendable-worst) // the cap was used up, but for less than one call
+		is.True(spent[org].Load() > spendable-worst) // the remaining amount is less than one call
 	}
 	is.Equal(len(l.accounts), 0)
 }
 
-// TestOrganizationsDoNotWaitForEachOther has the database answer late for one organization.
+// TestOrganizationsDoNotWaitForEachOther delays the database read for one organization.
 func TestOrganizationsDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -60,7 +60,7 @@ func TestHostileCalls(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		name, input string
-		says        string // the tool result that the model gets
+		says        string // text of the tool result that the model gets
 	}{
 		"unknown tool":        {"nope", `{}`, `there is no tool "nope"; the nearest is "`},
 		"almost a tool":       {"ecko", `{}`, `there is no tool "ecko"; the nearest is "echo"`},
@@ -116,7 +116,7 @@ func TestToolOutcomes(t *testing.T) {
 		err    error
 		panics bool
 		says   string
-		ends   string // the failure's code, where the turn ends
+		ends   string // the failure's code, if the turn ends
 	}{
 		"too large":      {out: big, says: "more than the 262144 a tool may give"},
 		"panic":          {panics: true, says: "the tool failed"},
@@ -240,7 +240,7 @@ func TestInstructionsSnapshot(t *testing.T) {
 	later := f.accept("three", running.TaskID)
 	close(gate)
 	is.Equal(f.wait(running).OutputText, "Help.")
-	is.Equal(f.wait(queued).OutputText, "Help.") // accepted before the change
+	is.Equal(f.wait(queued).OutputText, "Help.") // the turn was accepted before the change
 	is.Equal(f.wait(later).OutputText, "New.")
 }
 
@@ -277,7 +277,7 @@ func TestAttachments(t *testing.T) {
 	is.True(strings.HasPrefix(got[1], "notes (2).txt"))
 	got = nil
 	f.run("again", turn.TaskID)
-	is.Equal(len(got), 2) // the next turn is told of them too
+	is.Equal(len(got), 2) // the next turn's prompt names them too
 	user := f.messages(turn)[0].(map[string]any)["parts"].([]any)
 	is.Equal(len(user), 3)
 	is.Equal(user[2].(map[string]any)["filename"], "notes (2).txt")
@@ -331,7 +331,7 @@ func TestPublishedFiles(t *testing.T) {
 	is.True(strings.HasPrefix(url, "http://jm.test/api/workers/"+f.worker.ID+"/files/a%20b/%C3%BC.txt?v="))
 }
 
-// TestALoopEnds has a model that makes the same call again and again.
+// TestALoopEnds uses a model that makes the same call again and again.
 func TestALoopEnds(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -348,5 +348,5 @@ func TestALoopEnds(t *testing.T) {
 	turn := f.run("go")
 	is.Equal(turn.Failure.Code, "loop")
 	is.Equal(turn.Usage.Steps, int64(50))
-	is.True(hints.Load() > 0) // the model was told before
+	is.True(hints.Load() > 0) // the model got a hint before
 }

@@ -26,7 +26,7 @@ func TestChoices(t *testing.T) {
 	cfg := runner.Config{Store: st, Model: offline.New(), Prices: prices, Tools: tool.All(tool.NewDocuments(sandbox.NewFilterPool()))}
 	v, err := runner.New(cfg).ModelChoices(t.Context(), who.OrganizationID)
 	is.NoErr(err)
-	is.Equal(len(v.Groups), 0) // without a catalogue there is only the server's own model
+	is.Equal(len(v.Groups), 0) // without a catalogue, only the server's default model exists
 	env := map[string]string{"ANTHROPIC_API_KEY": "x"}
 	cfg.Models = model.NewCatalogue(model.Config{Offline: offline.New(), Getenv: func(name string) string { return env[name] }}, offline.New(), "")
 	rn := runner.New(cfg)
@@ -53,7 +53,7 @@ func TestChoices(t *testing.T) {
 		err := rn.CheckModel(t.Context(), who.OrganizationID, chain)
 		is.Equal(err != nil, says != "")
 		if err != nil {
-			is.True(strings.Contains(err.Error(), says)) // it names the bad model
+			is.True(strings.Contains(err.Error(), says)) // the error names the bad model
 		}
 	}
 	is.True(slices.Contains(rn.ToolNames(), "publish_file"))

@@ -57,7 +57,7 @@ func TestWorkersModel(t *testing.T) {
 			t.Parallel()
 			is := is.New(t)
 			w := f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{Model: choice}})
-			for range 2 { // a later turn has the same model
+			for range 2 { // a later turn uses the same model
 				turn := f.acceptTurn(store.NewTurn{Caller: f.owner, WorkerID: w.ID, Input: "who?", Budget: store.BudgetUnlimited})
 				turn = f.wait(turn)
 				is.Equal(turn.OutputText, "I am "+want.name)
@@ -87,7 +87,7 @@ func TestModelUnavailable(t *testing.T) {
 			is.Equal(turn.Status, store.Failed)
 			is.Equal(turn.Failure.Code, "model_unavailable")
 			is.True(strings.Contains(turn.Failure.Message, "gone is not available: must be"))
-			is.Equal(len(own.seen()), 0) // no other model is asked in its place
+			is.Equal(len(own.seen()), 0) // no other model is asked instead
 			is.True(strings.Contains(fmt.Sprint(u.errors), "gone is not available"))
 			// The worker can run again with another model.
 			none := ""

@@ -25,8 +25,8 @@ type outage struct {
 // use. It is not stored: after a restart, the first calls detect the outages again.
 type outages struct {
 	mu       sync.Mutex           // guards the maps and every outage in them; never held during a call
-	down     map[string]*outage   // the time of each model's last answer
-	answered map[string]time.Time // when a model answered last
+	down     map[string]*outage   // by the model's name
+	answered map[string]time.Time // the time of each model's last answer
 }
 
 const (

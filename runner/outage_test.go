@@ -18,17 +18,17 @@ import (
 	"journeyman/store/storetest"
 )
 
-// overloaded is the error of a server that is down.
+// overloaded is the error of a server that is temporarily down.
 var overloaded = said{status: http.StatusServiceUnavailable, body: `{"error":{"message":"overloaded"}}`}
 
-// A wireModels is the catalogue of one fake server: a worker may choose any of its models.
+// A wireModels is the catalogue of one fake server. A worker may choose any of its models.
 type wireModels struct{ open func(name string) model.Model }
 
 func (wireModels) Check(string) error                                           { return nil }
 func (m wireModels) Open(name string) (model.Model, error)                      { return m.open(name), nil }
 func (wireModels) Connected(p model.Provider, name string) (model.Model, error) { return p.Open(name) }
 
-// onClock returns a fixture whose store and runner have a clock that the test moves.
+// onClock returns a fixture whose store and runner use a clock that the test controls.
 func onClock(t testing.TB, c *clock, setups ...setup) *fixture {
 	t.Helper()
 	setups = append([]setup{withClock(c.now), func(cfg *runner.Config) {
@@ -59,13 +59,13 @@ func (f *fixture) waiting(t store.Turn) store.Turn {
 	return t
 }
 
-// pass moves the clock, and wakes the runner.
+// pass advances the clock, and wakes the runner.
 func (f *fixture) pass(c *clock, d time.Duration) {
 	c.advance(d)
 	f.Wake()
 }
 
-// TestATurnOutlastsItsProvider has a provider that is down for three minutes.
+// TestATurnOutlastsItsProvider uses a provider that is down for three minutes.
 func TestATurnOutlastsItsProvider(t *testing.T) {
 	t.Parallel()
 	for _, provider := range []string{"openai", "anthropic"} {
@@ -105,7 +105,7 @@ func TestATurnOutlastsItsProvider(t *testing.T) {
 			turn = f.wait(turn)
 			is.Equal([]any{turn.Status, turn.OutputText, turn.FailedCalls, turn.FailingSince}, []any{store.Completed, "fine", int64(0), (*time.Time)(nil)})
 			is.Equal(suspensions, 5)             // after 10, 30, 70, 150 and 310 seconds
-			is.Equal(len(w.seen()), 5+5)         // a turn that was suspended asks once
+			is.Equal(len(w.seen()), 5+5)         // a turn that was suspended asks only once
 			is.True(turn.Duration < time.Minute) // the time suspended does not count
 			u, waits := newUIReader(t), 0
 			for _, e := range until(t, watched, "the stream ends") {
@@ -115,14 +115,14 @@ func TestATurnOutlastsItsProvider(t *testing.T) {
 				}
 			}
 			is.Equal(u.messages(), f.messages(turn)[1:])
-			is.True(waits > 0 && waits <= suspensions) // a watcher sees each suspension that lasts
+			is.True(waits > 0 && waits <= suspensions) // watchers may miss short suspensions
 			f.readsFromEverywhere(turn, f.messages(turn)[1:])
 			f.checkSums()
 		})
 	}
 }
 
-// TestRetryAfterIsKept has a provider that asks for an hour, and a restart meanwhile.
+// TestRetryAfterIsKept uses a provider that requests a pause of an hour, with a restart in between.
 func TestRetryAfterIsKept(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -150,14 +150,14 @@ func TestRetryAfterIsKept(t *testing.T) {
 	g.start()
 	g.pass(c, 3599*time.Second)
 	turn = g.waiting(turn)
-	is.Equal(len(w.seen()), 1) // not a second too early
+	is.Equal(len(w.seen()), 1) // not one second too early
 	g.pass(c, time.Second)
 	turn = g.wait(turn)
 	is.Equal([]any{turn.Status, turn.OutputText, turn.Claims}, []any{store.Completed, "fine", int64(2)})
 	is.Equal(len(w.seen()), 2)
 }
 
-// TestPatienceEnds has providers that do not come back.
+// TestPatienceEnds uses providers that stay down.
 func TestPatienceEnds(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -208,7 +208,8 @@ func TestCancelWhileItWaits(t *testing.T) {
 	is.Equal(len(w.seen()), 5)
 }
 
-// TestAnswersThatNobodyCanRead are tried again a few times, and then the turn ends.
+// TestAnswersThatNobodyCanRead checks that malformed answers are retried a few times before the
+// turn ends.
 func TestAnswersThatNobodyCanRead(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -236,7 +237,7 @@ func TestAnswersThatNobodyCanRead(t *testing.T) {
 	}
 }
 
-// TestChain has the models of a chain fail in each way.
+// TestChain lets the models of a chain fail in every way.
 func TestChain(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -280,7 +281,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// TestAllOfAChainAreDown suspends the turn until the first of the models may be asked.
+// TestAllOfAChainAreDown checks that the turn is suspended until the first model may be asked.
 func TestAllOfAChainAreDown(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -308,7 +309,7 @@ func TestAllOfAChainAreDown(t *testing.T) {
 	is.Equal(len(a.seen()), 1)
 }
 
-// TestADeadProviderHoldsNoSlot has 64 turns of a dead provider and four slots.
+// TestADeadProviderHoldsNoSlot runs 64 turns of a dead provider with four slots.
 func TestADeadProviderHoldsNoSlot(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -337,12 +338,12 @@ func TestADeadProviderHoldsNoSlot(t *testing.T) {
 		f.waiting(turn)
 	}
 	n := len(w.seen())
-	is.True(n <= 4*5) // only the turns that began before the outage was known have asked
+	is.True(n <= 4*5) // only turns that began before the outage was detected have asked
 	waits, err := f.store.Suspended(t.Context())
 	is.NoErr(err)
 	is.Equal(waits[store.WaitForModel], int64(64))
 
-	// One turn at a time finds out whether the provider is back.
+	// One turn at a time tests whether the provider is available again.
 	f.pass(c, time.Minute)
 	is.Equal(f.run(script("say live")).OutputText, "live")
 	for _, turn := range turns {

@@ -16,8 +16,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// stopTool simulates a crash in its first call: it sends a copy of the data folder, and the
-// test continues with that. f is set before the tool is called.
+// stopTool simulates a crash in its first call: it sends a copy of the data folder, and the test
+// continues with that copy. *f is set before the tool is called.
 func stopTool(f **fixture, copied chan<- death, die func(*fixture) death) fakeTool {
 	var once sync.Once
 	return fakeTool{name: "stop", repeatable: true, fn: func(context.Context, tool.Host, json.RawMessage) (json.RawMessage, error) {
@@ -26,7 +26,7 @@ func stopTool(f **fixture, copied chan<- death, die func(*fixture) death) fakeTo
 	}}
 }
 
-// TestAnOwnFolderOutlivesTheProcess ends the process in a stranger's turn. The turn continues
+// TestAnOwnFolderOutlivesTheProcess ends the process during a stranger's turn. The turn continues
 // after a crash, and also in a restored backup.
 func TestAnOwnFolderOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestAnOwnFolderOutlivesTheProcess(t *testing.T) {
 		"crash": (*fixture).die,
 		"backup": func(f *fixture) death {
 			if storetest.OnServer() {
-				return f.die() // there is no other copy
+				return f.die() // PostgreSQL has no other kind of copy
 			}
 			var archive bytes.Buffer
 			dir := filepath.Join(f.t.TempDir(), "restored")
@@ -62,7 +62,7 @@ func TestAnOwnFolderOutlivesTheProcess(t *testing.T) {
 			g.start()
 			turn = g.wait(turn)
 			is.Equal(turn.Status, store.Completed)
-			is.True(strings.Contains(turn.OutputText, "a.txt\t5\nb.txt\t4\n")) // exactly the two files are there
+			is.True(strings.Contains(turn.OutputText, "a.txt\t5\nb.txt\t4\n")) // only these two files
 			is.True(strings.Contains(string(g.journal(turn)[2].Calls[0].Output), "alpha"))
 			files := g.filesOf(turn)
 			is.Equal(len(files), 1)

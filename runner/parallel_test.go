@@ -28,7 +28,8 @@ func asksOnce(pairs ...string) *fakeModel {
 	}}
 }
 
-// A gate is a tool whose calls wait until a test opens them, by the name in their arguments.
+// A gate is a tool whose calls wait until a test opens them. The name in a call's arguments
+// identifies the call.
 type gate struct {
 	name     string
 	parallel bool
@@ -74,7 +75,7 @@ func (g *gate) Run(ctx context.Context, host tool.Host, input json.RawMessage) (
 
 func called(name string) string { return fmt.Sprintf(`{"name":%q}`, name) }
 
-// outputs returns the results that the last request of a model holds, in their order.
+// outputs returns the results in the last request to a model, in order.
 func outputs(m *fakeModel) (list []string) {
 	seen := m.seen()
 	for _, msg := range seen[len(seen)-1].Messages {
@@ -87,9 +88,8 @@ func outputs(m *fakeModel) (list []string) {
 	return list
 }
 
-// TestReadsRunSideBySide ends the calls of a step in the reverse order. Watchers see each
-// end at once, also those that reconnect after any event, and the model sees the results
-// in the order of its calls.
+// TestReadsRunSideBySide ends the calls of a step in reverse order. Watchers get each end at once,
+// even if they reconnect after any event. The model gets the results in the order of its calls.
 func TestReadsRunSideBySide(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -104,7 +104,7 @@ func TestReadsRunSideBySide(t *testing.T) {
 	var seen []stream.Event
 	for _, name := range []string{"c", "b", "a"} {
 		close(g.of(name))
-		seen = append(seen, f.watchUntil(watcher, "result of "+name)...) // before the other calls have ended
+		seen = append(seen, f.watchUntil(watcher, "result of "+name)...) // the other calls still run
 	}
 	f.wait(turn)
 	is.Equal(outputs(m), []string{"result of a", "result of b", "result of c"})
@@ -116,10 +116,10 @@ func TestReadsRunSideBySide(t *testing.T) {
 	sources, err := f.store.SourcesByTurn(f.ctx(), turn)
 	is.NoErr(err)
 	is.Equal(len(sources), 3)
-	is.Equal(sources[0].Title, "a") // the order of the calls, not that of their ends
+	is.Equal(sources[0].Title, "a") // the order of the calls, not of their ends
 	is.Equal(sources[2].Title, "c")
 
-	// From the journal alone: every id continues with exactly what followed it.
+	// Read from the journal alone: after every id, exactly the following events are sent.
 	for i, e := range seen {
 		s, err := f.Streams.Task(f.ctx(), turn, e.ID)
 		is.NoErr(err)
@@ -136,7 +136,7 @@ func TestReadsRunSideBySide(t *testing.T) {
 	}
 }
 
-// watchUntil returns the events of a stream up to one that contains text.
+// watchUntil returns the events of a stream up to and including one that contains text.
 func (f *fixture) watchUntil(s *stream.Stream, text string) (seen []stream.Event) {
 	f.t.Helper()
 	for {
@@ -162,8 +162,8 @@ func types(events []stream.Event) []string {
 	return list
 }
 
-// TestWritesAreBarriers shows that a call that may write runs alone, in its place, and
-// that no more than 8 calls run at once.
+// TestWritesAreBarriers checks that a call that may write runs alone and in order. It also checks
+// that at most 8 calls run at once.
 func TestWritesAreBarriers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -200,7 +200,7 @@ func TestWritesAreBarriers(t *testing.T) {
 	is.Equal(f.wait(turn).Status, store.Completed)
 }
 
-// TestAtMostEight shows that a ninth call waits until one of eight has ended.
+// TestAtMostEight checks that a ninth call waits until one of eight calls has ended.
 func TestAtMostEight(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -225,8 +225,8 @@ func TestAtMostEight(t *testing.T) {
 	is.Equal(f.wait(turn).Status, store.Completed)
 }
 
-// TestCancelStopsAllCalls cancels a task while calls run side by side. The end of one of
-// them is in the journal, and the others are reported as interrupted.
+// TestCancelStopsAllCalls cancels a task during parallel calls. The call that has ended is in the
+// journal, and the others are reported as interrupted.
 func TestCancelStopsAllCalls(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -237,7 +237,7 @@ func TestCancelStopsAllCalls(t *testing.T) {
 		until(t, look.begun, "all calls run")
 	}
 	close(look.of("b"))
-	f.watchUntil(f.Streams.Turn(turn), "result of b") // then it is in the journal
+	f.watchUntil(f.Streams.Turn(turn), "result of b") // then the end of b is in the journal
 	_, err := f.AbortTask(f.ctx(), f.owner, turn.TaskID)
 	is.NoErr(err)
 	is.Equal(f.wait(turn).Status, store.Aborted)
@@ -248,8 +248,8 @@ func TestCancelStopsAllCalls(t *testing.T) {
 	is.Equal(states, map[int64]store.CallState{0: store.CallInterrupted, 1: store.CallCompleted, 2: store.CallInterrupted})
 }
 
-// TestDeathWithCallsSideBySide kills the process while calls run. Reads that may be
-// repeated run again, and of the others the model is told.
+// TestDeathWithCallsSideBySide kills the process during parallel calls. Repeatable calls run again.
+// For the other calls, the model gets an error.
 func TestDeathWithCallsSideBySide(t *testing.T) {
 	t.Parallel()
 	for name, repeat := range map[string]bool{"repeatable": true, "not repeatable": false} {
@@ -269,7 +269,7 @@ func TestDeathWithCallsSideBySide(t *testing.T) {
 				until(t, look.begun, "8 calls run")
 			}
 			close(look.of("r1"))
-			is.Equal(until(t, look.begun, "the ninth runs"), "r8") // so the end of r1 is in the journal
+			is.Equal(until(t, look.begun, "the ninth runs"), "r8") // r1 is in the journal
 			g := f.crash()
 			for i := range 10 {
 				if i != 1 {
@@ -289,8 +289,8 @@ func TestDeathWithCallsSideBySide(t *testing.T) {
 	}
 }
 
-// TestSideBySideTakesTheTimeOfOne measures calls of 200 ms each: together they take about
-// the time of one, also in the duration of the turn.
+// TestSideBySideTakesTheTimeOfOne measures parallel calls of 200 ms each. Together they take about
+// as long as one call, also in the turn's duration.
 func TestSideBySideTakesTheTimeOfOne(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -305,11 +305,11 @@ func TestSideBySideTakesTheTimeOfOne(t *testing.T) {
 	}}}
 	f := newFixture(t, withModel(asksOnce("slow", `{}`, "slow", `{}`, "slow", `{}`)), withTools(slow))
 	turn := f.run("go")
-	is.True(turn.Duration < 3*each)                 // one after the other they take 600 ms
-	is.True(store.Worked(f.journal(turn)) < 3*each) // the same after a restart
+	is.True(turn.Duration < 3*each)                 // in sequence they would take 600 ms
+	is.True(store.Worked(f.journal(turn)) < 3*each) // the same result after a restart
 }
 
-// A parallelTool is a fakeTool whose calls run side by side.
+// A parallelTool is a fakeTool whose calls run in parallel.
 type parallelTool struct{ fakeTool }
 
 func (t parallelTool) Spec() tool.Spec {

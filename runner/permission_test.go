@@ -15,7 +15,7 @@ import (
 	"journeyman/store"
 )
 
-// rules decodes rules in the form of the API.
+// rules decodes rules in their API form.
 func rules(t *testing.T, list string) store.ToolRules {
 	t.Helper()
 	if list == "" {
@@ -28,7 +28,7 @@ func rules(t *testing.T, list string) store.ToolRules {
 	return r
 }
 
-// TestRules makes a call under the rules of a worker, by a member and by a stranger.
+// TestRules makes calls under the rules of a worker, as a member and as a stranger.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	const (
@@ -99,13 +99,13 @@ func TestRules(t *testing.T) {
 				turn := f.wait(f.acceptTurn(store.NewTurn{Caller: c, WorkerID: f.worker.ID, Input: script("tool "+tt.call, "say done"), Budget: store.BudgetStandard}))
 				is.Equal(turn.Status, store.Completed)
 				call := f.journal(turn)[0].Calls[0]
-				is.Equal(call.State == store.CallCompleted, may) // the output says why: call.Output
+				is.Equal(call.State == store.CallCompleted, may) // call.Output contains the reason
 			}
 		})
 	}
 }
 
-// TestRefusedCallsAskNobody checks that a call which is not permitted needs no approval.
+// TestRefusedCallsAskNobody checks that a call that is not permitted needs no approval.
 func TestRefusedCallsAskNobody(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -131,7 +131,7 @@ func TestServersAreNotAskedInVain(t *testing.T) {
 	f := newFixture(t, withRemote(src))
 	f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{MCPTools: []string{"s.add", "other"}, StrangerTools: rules(t, `["s.add"]`)}})
 	f.wait(f.acceptTurn(store.NewTurn{Caller: f.stranger(), WorkerID: f.worker.ID, Input: "hi", Budget: store.BudgetStandard}))
-	is.Equal(src.wanted, [][]string{{"s.add"}}) // the model is told nothing of the other server
+	is.Equal(src.wanted, [][]string{{"s.add"}}) // the model gets nothing about the other server
 	f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{MCPTools: []string{"s.add", "other"}}})
 	f.wait(f.acceptTurn(store.NewTurn{Caller: f.stranger(), WorkerID: f.worker.ID, Input: "hi", Budget: store.BudgetStandard}))
 	is.Equal(len(src.wanted), 1)
@@ -176,12 +176,12 @@ func TestStrangersAreMarked(t *testing.T) {
 	is.NoErr(err)
 	shown, err := json.Marshal(f.views().Messages(conv, false))
 	is.NoErr(err)
-	is.True(!strings.Contains(string(shown), "not a member")) // people do not see the note
+	is.True(!strings.Contains(string(shown), "not a member")) // users do not see the note
 	is.Equal(runner.StrangerTools(store.WorkerSettings{}), rules(t, `["read_file","write_file","edit_file","list_files","search_files","publish_file"]`))
 }
 
-// TestOfflineModelIgnoresTheMark checks that answer and cost are the same for strangers and
-// members.
+// TestOfflineModelIgnoresTheMark checks that strangers and members get the same answer at the same
+// cost.
 func TestOfflineModelIgnoresTheMark(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -195,7 +195,8 @@ func TestOfflineModelIgnoresTheMark(t *testing.T) {
 	is.Equal(ask(model.Part{Type: model.PartText, Text: "A stranger asks.", Aside: true}, words), ask(words))
 }
 
-// TestCheckTools checks names of tools of servers that have listed their tools, and of others.
+// TestCheckTools checks names of tools of servers that have listed their tools, and of other
+// servers.
 func TestCheckTools(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, withRemote(&untold{servers{offer: offered("add", "sub")}}), withTools(gives("own", `1`)))
@@ -223,7 +224,7 @@ func TestCheckTools(t *testing.T) {
 	}
 }
 
-// untold is servers with one more, u, that has not listed its tools.
+// untold is servers plus a server named u, which has not listed its tools.
 type untold struct{ servers }
 
 func (u *untold) Known() []string { return append(u.servers.Known(), "u") }

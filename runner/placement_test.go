@@ -24,7 +24,7 @@ func (f *fixture) folderNames() (names []string) {
 	return names
 }
 
-// upload accepts an instruction with files, and returns the paths that they got.
+// upload accepts an instruction with files, and returns the paths of the placed files.
 func (f *fixture) upload(files ...store.File) []string {
 	f.t.Helper()
 	a, err := f.Accept(f.ctx(), runner.Instruction{NewTurn: store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID,
@@ -43,8 +43,8 @@ func (f *fixture) upload(files ...store.File) []string {
 	return paths
 }
 
-// TestUploadAfterACrash has a process die between an upload and the commit of its turn. The
-// repeated request uses the file that lies there. Files of committed turns stay their own.
+// TestUploadAfterACrash simulates a crash between an upload and the commit of its turn. The
+// repeated request adopts the existing file. It does not adopt files of committed turns.
 func TestUploadAfterACrash(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -57,18 +57,18 @@ func TestUploadAfterACrash(t *testing.T) {
 	is.Equal(f.upload(keep("a.txt", "other")), []string{"a.txt"})
 	report, twin := keep("a.txt", "report"), keep("b.txt", "twin")
 	dead := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "Read it"}
-	is.NoErr(f.Attach(f.ctx(), &dead, []store.File{report, twin, twin})) // and the process dies
+	is.NoErr(f.Attach(f.ctx(), &dead, []store.File{report, twin, twin})) // then the process dies
 	left := []string{"a (2).txt", "a.txt", "b (2).txt", "b.txt"}
 	is.Equal(f.folderNames(), left)
 
 	is.Equal(f.upload(report, twin, twin), []string{"a (2).txt", "b.txt", "b (2).txt"})
 	is.Equal(f.folderNames(), left)
-	is.Equal(f.upload(report), []string{"a (3).txt"}) // the file before belongs to a turn now
+	is.Equal(f.upload(report), []string{"a (3).txt"}) // the earlier file now belongs to a turn
 	is.Equal(f.upload(keep("a.txt", "new")), []string{"a (4).txt"})
 }
 
 // TestUploadsAfterACrash repeats an upload while other requests put files into the same folder, as
-// clients do after a restart. Only a request with the same content may own the file that lies there.
+// clients do after a restart. Only a request with the same content may adopt the existing file.
 func TestUploadsAfterACrash(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -78,7 +78,7 @@ func TestUploadsAfterACrash(t *testing.T) {
 	other, err := f.Keep("a.txt", strings.NewReader("other"), 1000)
 	is.NoErr(err)
 	dead := store.NewTurn{Caller: f.owner, WorkerID: f.worker.ID, Input: "Read it"}
-	is.NoErr(f.Attach(f.ctx(), &dead, []store.File{report})) // and the process dies
+	is.NoErr(f.Attach(f.ctx(), &dead, []store.File{report})) // then the process dies
 
 	folder := store.Folder{WorkerID: f.worker.ID}
 	endSame := f.Placing(folder, report)
@@ -89,8 +89,8 @@ func TestUploadsAfterACrash(t *testing.T) {
 	is.Equal(f.upload(report), []string{"a (3).txt"})
 }
 
-// TestRefusedUploadLeavesAdoptedFiles has the repeated request refused: what it has not placed,
-// it does not remove.
+// TestRefusedUploadLeavesAdoptedFiles checks that a refused request removes only files that it
+// placed itself.
 func TestRefusedUploadLeavesAdoptedFiles(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -107,8 +107,8 @@ func TestRefusedUploadLeavesAdoptedFiles(t *testing.T) {
 	is.Equal(f.folderNames(), []string{"a.txt"})
 }
 
-// TestUploadsAtOnce uploads the same file in many requests at once: each turn has a file of its
-// own, because what one request has placed is no orphan for another.
+// TestUploadsAtOnce uploads the same file in many requests at once. Each turn gets its own file,
+// because a file of a pending request is not an orphan.
 func TestUploadsAtOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -22,14 +22,14 @@ type line struct {
 	tools      []string // pairs of name and arguments
 }
 
-// A drama is a fixed sequence of responses, by turn and call, that every provider can play.
+// A drama is a fixed sequence of responses, by turn and call, that works with every provider.
 type drama struct {
 	schema json.RawMessage
 	turns  [][]line
 }
 
-// dramas contain tools, files, a failing tool, a second turn, several calls in one step, and
-// an answer that is sent back because it breaks its schema.
+// dramas cover tools, files, a failing tool, a second turn and parallel calls. They also cover an
+// answer that is sent back because it does not match its schema.
 var dramas = map[string]drama{
 	"tools and files": {turns: [][]line{
 		{
@@ -59,8 +59,8 @@ var dramas = map[string]drama{
 	}},
 }
 
-// script returns a turn of the drama as a script for the offline model. All models get it as
-// the instruction, but only the offline model reads it.
+// script returns a turn of the drama as a script for the offline model. All models get the script
+// as the instruction, but only the offline model executes it.
 func (p drama) script(turn int) string {
 	var lines []string
 	for _, l := range p.turns[turn] {
@@ -83,7 +83,8 @@ func (p drama) script(turn int) string {
 	return fmt.Sprintf("Act %d.\n", turn) + script(lines...)
 }
 
-// think returns the response of a provider's server. The conversation determines which call it is.
+// think returns the response of a provider's server. It derives the current call from the
+// conversation.
 func (p drama) think(a asked) said {
 	turn, call := -1, 0
 	for _, m := range a.messages {
@@ -106,8 +107,8 @@ var figures = regexp.MustCompile(`"(costUsd|credits|durationMs|[a-zA-Z]+Tokens)"
 
 var madeUp = regexp.MustCompile(`(org|usr|wrk|tsk|trn|msg|fil|run)_[0-9a-z]{26}|"(toolu|call)_[0-9_]+"|20\d\d-\d\d-\d\dT[0-9:.]+Z`)
 
-// played returns the result of a drama: journal, messages and outcome of each turn. It has
-// numbers in place of ids and times, which differ from run to run, and no usage.
+// played returns the result of a drama: journal, messages and outcome of each turn. It replaces ids
+// and times by numbers, because they differ between runs, and omits the usage.
 func (p drama) played(t *testing.T, m model.Model) string {
 	t.Helper()
 	f := newFixture(t, withModel(m), func(c *runner.Config) { c.Budgets = map[store.Budget]runner.Limits{store.BudgetStandard: {}} })
@@ -135,7 +136,7 @@ func (p drama) played(t *testing.T, m model.Model) string {
 				st.Parts[i].Meta = nil
 			}
 			var outcomes []any
-			// Calls that run side by side end in any order.
+			// Parallel calls end in any order.
 			slices.SortFunc(st.Calls, func(a, b store.Call) int { return int(a.Seq - b.Seq) })
 			for _, c := range st.Calls {
 				outcomes = append(outcomes, c.State, c.Output)
@@ -156,8 +157,8 @@ func (p drama) played(t *testing.T, m model.Model) string {
 	})
 }
 
-// TestSameConversation plays the same conversation over both wire formats, from recordings
-// of each, and with the offline model. The stored conversation must be the same.
+// TestSameConversation plays the same conversation over each wire format, from recordings of each,
+// and with the offline model. The stored conversation must be the same.
 func TestSameConversation(t *testing.T) {
 	t.Parallel()
 	for name, p := range dramas {
@@ -170,7 +171,7 @@ func TestSameConversation(t *testing.T) {
 				dir := t.TempDir()
 				runs[provider] = p.played(t, model.NewRecorder(w.openModel(t, provider+":m"), dir))
 				for _, a := range w.seen() {
-					is.Equal(a.schema, p.schema != nil) // each provider has its own way to ask for a schema
+					is.Equal(a.schema, p.schema != nil) // in the form of the provider
 					is.True(a.tools > 0)
 				}
 				w.Close()
@@ -186,7 +187,7 @@ func TestSameConversation(t *testing.T) {
 					t.Errorf("%s differs:\n%s", player, firstDifference(want, got))
 				}
 			}
-			is.True(strings.Contains(runs["openai"], "notes.txt")) // the tools were really used
+			is.True(strings.Contains(runs["openai"], "notes.txt")) // the tools were used
 		})
 	}
 }

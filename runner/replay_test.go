@@ -15,8 +15,8 @@ import (
 	"journeyman/store"
 )
 
-// TestReplayWithOtherToolOutput records two workers side by side, whose tool says something
-// new each time, and whose provider fails now and then. The recordings play with new ids,
+// TestReplayWithOtherToolOutput records two workers in parallel. Their tool returns a different
+// result each time, and their provider sometimes fails. The recordings are replayed with new ids,
 // other tool output and a restart in the middle.
 func TestReplayWithOtherToolOutput(t *testing.T) {
 	t.Parallel()
@@ -27,7 +27,7 @@ func TestReplayWithOtherToolOutput(t *testing.T) {
 	}}
 	w := newWire(t, func(a asked) said {
 		if fails.Add(1)%3 == 0 {
-			return said{status: 503, body: `{"error":{"message":"busy"}}`} // a failed try is no recording
+			return said{status: 503, body: `{"error":{"message":"busy"}}`} // not recorded
 		}
 		if a.last().role != "tool" || len(a.messages) < 4 {
 			return said{calls: []saidCall{{fmt.Sprintf("call_%d", a.number), "clock", `{}`}}, in: 10, out: 5}

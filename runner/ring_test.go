@@ -27,7 +27,7 @@ type wideReader struct {
 	order    []string
 	ended    map[string]bool
 	restarts int
-	last     string // the id with which it reconnects
+	last     string // the last event id, with which the reader reconnects
 	ids      []string
 }
 
@@ -51,7 +51,7 @@ func (w *wideReader) take(e stream.Event) {
 		w.t.Fatalf("%s does not say whose it is", e.Data)
 	}
 	if c.Type == "data-restart" && c.Data.StepID == "" {
-		// Whole messages of all turns that may have changed follow.
+		// The complete messages of all turns that may have changed follow.
 		w.restarts++
 		for id := range w.turns {
 			if !w.ended[id] {
@@ -74,8 +74,8 @@ func (w *wideReader) take(e stream.Event) {
 	w.ended[c.TurnID] = u.ended
 }
 
-// follow reads until n turns have ended. It reconnects after about one of every cut events
-// with its last id or, if forgets is set, sometimes with an unknown id.
+// follow reads until n turns have ended. After about one of every cut events it reconnects with its
+// last id. If forgets is set, it sometimes uses an unknown id instead.
 func (w *wideReader) follow(f *fixture, n, cut int, forgets bool, r *rand.Rand, joined chan<- struct{}) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -124,7 +124,7 @@ func (w *wideReader) done() (n int) {
 	return n
 }
 
-// check compares the messages that were built with the stored ones.
+// check compares the built messages with the stored messages.
 func (w *wideReader) check(f *fixture, turns []store.Turn) {
 	w.t.Helper()
 	for _, turn := range turns {
@@ -187,14 +187,14 @@ func TestWideStreamsAreExact(t *testing.T) {
 				w.check(f, turns)
 				if i < 6 {
 					is.Equal(w.restarts, 0)
-					is.Equal(w.ids, readers[0].ids) // all readers see the same events once, in one order
+					is.Equal(w.ids, readers[0].ids) // the same events in the same order
 				}
 			}
 		})
 	}
 }
 
-// TestJoinMidTurn checks that a reader who joins later gets running turns from their beginning.
+// TestJoinMidTurn checks that a late reader gets running turns from their beginning.
 func TestJoinMidTurn(t *testing.T) {
 	t.Parallel()
 	for seed := range storetest.Rounds(20, 3) {
@@ -305,7 +305,7 @@ func TestRingAge(t *testing.T) {
 
 	c.advance(stream.RingAge)
 	second := f.run(script(`say two`))
-	w := f.readWide(id, 1) // still within RingAge
+	w := f.readWide(id, 1) // within RingAge
 	is.Equal(w.restarts, 0)
 	w.check(f, []store.Turn{second})
 
@@ -314,7 +314,7 @@ func TestRingAge(t *testing.T) {
 	w = f.readWide(id, 2)
 	is.Equal(w.restarts, 1)
 	w.check(f, []store.Turn{first, second})
-	is.Equal(f.readWide(w.last, 1).restarts, 1) // the id of a replayed event is no position in the ring
+	is.Equal(f.readWide(w.last, 1).restarts, 1) // ids of replayed events are not in the ring
 }
 
 func TestRingBytes(t *testing.T) {
@@ -334,7 +334,7 @@ func TestRingBytes(t *testing.T) {
 	for err == nil {
 		_, _, err = slow.Next(t.Context())
 	}
-	is.True(store.IsKind(err, store.Busy)) // the slow reader is cut off and does not slow the others
+	is.True(store.IsKind(err, store.Busy)) // only the slow reader is disconnected
 	w := f.readWide(events[0].ID, 7)
 	is.Equal(w.restarts, 1)
 	w.check(f, append(turns, first))
@@ -353,17 +353,17 @@ func TestForeignIDs(t *testing.T) {
 	for _, id := range []string{"x", foreign, "zzzzzz.0.0.1.0", "~", "1", strings.Repeat("a", 10000)} {
 		w := f.readWide(id, 1)
 		is.Equal(w.restarts, 1)
-		is.Equal(len(w.turns), 1) // of this worker alone
+		is.Equal(len(w.turns), 1) // only the turns of this worker
 		w.check(f, []store.Turn{first})
 	}
 	own := f.events(f.Streams.Turn(first))
-	w := f.readWide(own[1].ID, 1) // another stream of the same worker
+	w := f.readWide(own[1].ID, 1) // the id is from another stream of the same worker
 	is.Equal(w.restarts, 1)
 	w.check(f, []store.Turn{first})
 }
 
-// TestRestartTellsOfOlderTurns checks that a restart replays each turn that ended meanwhile,
-// even one that began before the turn of the reader's last event.
+// TestRestartTellsOfOlderTurns checks that a restart replays each turn that ended meanwhile. One of
+// them began before the turn of the reader's last event.
 func TestRestartTellsOfOlderTurns(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -381,7 +381,7 @@ func TestRestartTellsOfOlderTurns(t *testing.T) {
 	close(goOn)
 	slow = f.wait(slow)
 	rendered := []store.Turn{slow, fast}
-	if !before.CompletedAt.Before(fast.CreatedAt) { // it ended in the same millisecond, so a replay may include it
+	if !before.CompletedAt.Before(fast.CreatedAt) { // in the same millisecond
 		rendered = append(rendered, before)
 	}
 	w := f.readWide(events[len(events)-1].ID, len(rendered))
@@ -442,7 +442,7 @@ func TestNothingIsLeft(t *testing.T) {
 	is.Equal([]int{rings, running, watched, reserved}, []int{1, 0, 0, 0})
 	f.Streams.Prune()
 	rings, _, _, _ = f.Kept()
-	is.Equal(rings, 1) // the ring stays, because a reader may reconnect
+	is.Equal(rings, 1) // the ring remains, because a reader may reconnect
 	c.advance(stream.RingAge + time.Second)
 	f.Streams.Prune()
 	rings, _, _, _ = f.Kept()

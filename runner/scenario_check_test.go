@@ -12,8 +12,8 @@ import (
 	"journeyman/store"
 )
 
-// watch waits for the end of a turn. Meanwhile it decides what people are asked, moves the
-// clock while the turn waits for its model, and restarts a process that dies.
+// watch waits for the end of a turn. Meanwhile it makes the pending decisions, and restarts a
+// process that dies. While the turn waits for its model, watch advances the clock.
 func (p *performance) watch(turn store.Turn, verdicts []verdict) (store.Turn, []verdict) {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -50,7 +50,7 @@ func (p *performance) watch(turn store.Turn, verdicts []verdict) (store.Turn, []
 	}
 }
 
-// decide decides on all that waits, in the order of the calls.
+// decide makes all pending decisions, in the order of the calls.
 func (p *performance) decide(turn store.Turn, verdicts []verdict) []verdict {
 	p.t.Helper()
 	list, _, err := p.f.store.Approvals(p.f.ctx(), p.f.owner, store.ApprovalQuery{TaskID: turn.TaskID, Limit: 100})
@@ -75,7 +75,7 @@ func (p *performance) decide(turn store.Turn, verdicts []verdict) []verdict {
 	return verdicts
 }
 
-// endOf returns how a turn has ended: "completed", "incomplete: REASON" or "failed: CODE".
+// endOf returns the end of a turn: "completed", "incomplete: REASON" or "failed: CODE".
 func endOf(t store.Turn) string {
 	switch {
 	case t.Failure != nil:
@@ -86,7 +86,7 @@ func endOf(t store.Turn) string {
 	return string(t.Status)
 }
 
-// check compares a play with its scenario.
+// check compares the result of a play with its scenario.
 func (p *performance) check(turns []store.Turn) {
 	p.t.Helper()
 	want := p.end
@@ -114,7 +114,7 @@ func (p *performance) check(turns []store.Turn) {
 	}
 	p.checkFiles(last, true)
 	if p.fault.cuts && p.steps > 0 {
-		return // the budget is reached a call earlier
+		return // the turn reaches its budget one call earlier
 	}
 	if got := last.OutputText; got != p.real(p.output) {
 		p.t.Errorf("the output is %q, not %q", got, p.real(p.output))
@@ -127,7 +127,7 @@ func (p *performance) check(turns []store.Turn) {
 	}
 }
 
-// outputTokens returns the output tokens of all scripts.
+// outputTokens returns the sum of the output tokens of all scripts.
 func (p *performance) outputTokens() (sum int64) {
 	for _, script := range append(slices.Collect(maps.Values(p.cast)), p.says) {
 		for step := range script {
@@ -143,7 +143,7 @@ func (p *performance) script() []reply {
 	return slices.Concat(append(slices.Collect(maps.Values(p.cast)), p.says)...)
 }
 
-// withChildren returns turns, and after them those of other workers that they started.
+// withChildren returns turns, followed by the turns of other workers that they started.
 func (p *performance) withChildren(turns []store.Turn) []store.Turn {
 	p.t.Helper()
 	all := slices.Clone(turns)
@@ -166,8 +166,8 @@ func sameJSON(a, b string) bool {
 	return fmt.Sprint(x) == fmt.Sprint(y)
 }
 
-// checkFiles checks the bytes of the published files. After a fault that ends the play,
-// some may be missing.
+// checkFiles checks the bytes of the published files. Some files may be missing unless all is set,
+// because a fault may end the play early.
 func (p *performance) checkFiles(last store.Turn, all bool) {
 	p.t.Helper()
 	conv, err := p.f.store.Conversation(p.f.ctx(), last)
@@ -203,8 +203,8 @@ func (p *performance) checkFiles(last store.Turn, all bool) {
 	}
 }
 
-// checkCalls checks that each call of the script has run once, or at most once in a play
-// that ends early, and that each result is what the script expects.
+// checkCalls checks that each call of the script has run once, or at most once if the play ended
+// early. It also checks that each result is as the script expects.
 func (p *performance) checkCalls(turns []store.Turn, end string) {
 	p.t.Helper()
 	left := map[string]int{}
@@ -242,20 +242,20 @@ func (p *performance) checkCalls(turns []store.Turn, end string) {
 	}
 }
 
-// checkResult compares the result of a call with what the script expects.
+// checkResult compares the result of a call with the script.
 func (p *performance) checkResult(key string, call store.Call, fails string) {
 	p.t.Helper()
 	failed := call.State == store.CallFailed
 	if failed == (fails != "") && (!failed || strings.Contains(string(call.Output), fails)) {
 		return
 	}
-	if p.fault.kills && failed { // what is repeated after an interruption may find its work done
+	if p.fault.kills && failed { // a repeated call may fail because its first run was successful
 		return
 	}
 	p.t.Errorf("%s: %s %s", key, call.State, call.Output)
 }
 
-// checkCost compares the bill with what the provider has counted.
+// checkCost compares the charges with the provider's counts.
 func (p *performance) checkCost(turns []store.Turn) {
 	p.t.Helper()
 	var u store.Usage
@@ -265,15 +265,15 @@ func (p *performance) checkCost(turns []store.Turn) {
 	u.ReasoningTokens = 0
 	want := p.counted
 	want.Steps = u.Steps
-	if p.fault.late { // nobody knows how far it came with the last answer
+	if p.fault.late { // the part of the last answer that arrived is unknown
 		if more := u.InputTokens - want.InputTokens; more < -8000 || more > 40_000 {
 			p.t.Errorf("charged are %+v, counted %+v", u, want)
 		}
 		return
 	}
 	if p.uncounted || p.fault.kills && p.struck {
-		// What was not counted is estimated: never less than what was counted, and no more than
-		// one call can have.
+		// Missing counts are estimated: the sum is never less than the counted tokens, and exceeds
+		// them by at most one call.
 		more := u.InputTokens - want.InputTokens
 		if more <= 0 || more > 40_000 || u.ModelCost <= want.ModelCost {
 			p.t.Errorf("charged are %+v, counted %+v", u, want)
@@ -285,7 +285,7 @@ func (p *performance) checkCost(turns []store.Turn) {
 	}
 }
 
-// report prints what the turns did.
+// report prints the calls of the turns.
 func (p *performance) report() {
 	p.t.Helper()
 	p.mu.Lock()
@@ -293,7 +293,7 @@ func (p *performance) report() {
 	p.t.Logf("requests: %d, visits: %v", p.requests, p.visits)
 }
 
-// priceName returns the name of the model in the price table.
+// priceName returns the model's name in the price table.
 func (p *performance) priceName() string {
 	if p.provider == "responses" {
 		return "openai:s"

@@ -2,12 +2,12 @@ package runner_test
 
 import "slices"
 
-// scenarios are all tasks that the suite plays.
+// scenarios returns all tasks that the tests play.
 func scenarios() []scenario {
 	return slices.Concat(officeScenarios(), documentScenarios(), codeScenarios())
 }
 
-// codeScenarios are tasks with programs.
+// codeScenarios returns tasks with programs.
 func codeScenarios() []scenario {
 	const total = "total() {\n\tsum=0\n\tfor n in \"$@\"; do sum=$((sum + n + 1)); done\n\techo $sum\n}\n"
 	const mended = "total() {\n\tsum=0\n\tfor n in \"$@\"; do sum=$((sum + n)); done\n\techo $sum\n}\n"
@@ -193,5 +193,5 @@ func codeScenarios() []scenario {
 	}
 }
 
-// once marks a call that a model does not repeat after an interruption.
+// once marks a call that the model does not repeat after an interruption.
 func once(a act) act { a.once = true; return a }

@@ -8,23 +8,23 @@ import (
 	"journeyman/runner/tool"
 )
 
-// document stands for the bytes of a docx or xlsx file, which the script does not know.
+// document stands for the bytes of a docx or xlsx file, which are unknown in the script.
 const document = "a document of an office program"
 
 // photo returns a PNG image.
 func photo() string {
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
-		panic(err) // memory does not fail
+		panic(err) // writes to memory do not fail
 	}
 	return b.String()
 }
 
-// triage is the schema of a mail's class.
+// triage is the schema for the classification of a mail.
 const triage = `{"type":"object","properties":{"class":{"enum":["order","complaint","spam"]},"urgent":{"type":"boolean"}},` +
 	`"required":["class","urgent"],"additionalProperties":false}`
 
-// documentScenarios are tasks with documents, images, the web and people.
+// documentScenarios returns tasks with documents, images, the web and people.
 func documentScenarios() []scenario {
 	return []scenario{
 		{

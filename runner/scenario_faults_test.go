@@ -14,23 +14,23 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A fault is what goes wrong in a play, at one request or from it on.
+// A fault is a failure in a play, at one request or from that request on.
 type fault struct {
 	name    string
-	strike  func(p *performance, a asked, s said) said // the response in place of s
-	lasts   bool                                       // strike decides about all later requests too
-	clocked bool                                       // the play has a clock that the test moves
-	cuts    bool                                       // responses are cut at the output limit
-	kills   bool                                       // the process dies, and the call under way is charged by an estimate
-	late    bool                                       // kills, but perhaps after the answer was read
-	ends    string                                     // the play ends so; "" for the end of the scenario
-	not     []string                                   // wire formats that have no form for it
+	strike  func(p *performance, a asked, s said) said // returns the response that replaces s
+	lasts   bool                                       // strike also decides all later responses
+	clocked bool                                       // the play uses a clock that the test controls
+	cuts    bool                                       // responses are truncated
+	kills   bool                                       // the process dies; the call is estimated
+	late    bool                                       // kills, perhaps after the answer was read
+	ends    string                                     // end of the play; "" for the scenario's
+	not     []string                                   // wire formats that cannot express it
 }
 
-// outageTime is how long a provider is down in the scenarios.
+// outageTime is the duration of an outage in the scenarios.
 const outageTime = time.Minute
 
-// faults are all that can go wrong at a model call.
+// faults are all tested failures of a model call.
 var faults = []fault{
 	{name: "no connection", strike: func(*performance, asked, said) said { return said{lost: true} }},
 	{name: "too many requests", strike: func(*performance, asked, said) said {
@@ -64,7 +64,7 @@ var faults = []fault{
 	}},
 }
 
-// outage is down until a minute of the play's clock has passed.
+// outage returns errors until a minute of the play's clock has passed.
 func outage(p *performance, _ asked, s said) said {
 	if p.downUntil.IsZero() {
 		p.downUntil = p.clock.now().Add(outageTime)
@@ -75,7 +75,7 @@ func outage(p *performance, _ asked, s said) said {
 	return s
 }
 
-// usageOf returns what a provider counts for a response.
+// usageOf returns the usage that a provider counts for a response.
 func usageOf(s said) model.Usage {
 	return model.Usage{InputTokens: s.in, OutputTokens: s.out, CacheReadTokens: s.cached}
 }
@@ -88,21 +88,21 @@ type faultCase struct {
 	at       int
 }
 
-// faultCases returns each fault at each request of each scenario, over each wire format.
+// faultCases returns a case for each fault at each request of each scenario, over each wire format.
 func faultCases() (list []faultCase) {
 	for _, sc := range scenarios() {
 		for _, provider := range wireFormats {
 			for _, f := range faults {
-				// A worker that fails is a result for the worker that has asked it.
+				// If a worker fails, its caller receives a normal result, so the play does not end.
 				if slices.Contains(f.not, provider) || f.ends != "" && sc.cast != nil {
 					continue
 				}
 				for at := range sc.says {
 					last := at == len(sc.says)-1
 					if last && f.name == "filter" && sc.end != "" {
-						continue // the turn is incomplete already, and names the budget as the reason
+						continue // the turn is already incomplete because of its budget
 					}
-					if at < 12 || last { // a loop is the same at every call
+					if at < 12 || last { // later calls of a long loop would only repeat the test
 						list = append(list, faultCase{sc, provider, f, at})
 					}
 				}
@@ -112,13 +112,13 @@ func faultCases() (list []faultCase) {
 	return list
 }
 
-// TestScenariosWithFaults plays the scenarios with a fault at every model call. Each play
-// ends as without the fault, or says clearly that it did not. There are some thousands of
-// cases: LONG=1 plays a twentieth of them, and SCENARIO_SEED, a number, draws others.
+// TestScenariosWithFaults plays the scenarios with a fault at every model call. Each play must end
+// as without the fault, or report its failure. There are some thousands of cases: LONG=1 plays a
+// twentieth of them. The number SCENARIO_SEED selects other cases.
 func TestScenariosWithFaults(t *testing.T) {
 	t.Parallel()
 	cases := faultCases()
-	seed, _ := strconv.ParseUint(os.Getenv("SCENARIO_SEED"), 10, 64) // 0 without one: the same draw in each run
+	seed, _ := strconv.ParseUint(os.Getenv("SCENARIO_SEED"), 10, 64) // 0 if not set: the same cases in each run
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	rnd.Shuffle(len(cases), func(i, j int) { cases[i], cases[j] = cases[j], cases[i] })
 	for _, c := range cases[:storetest.Drawn(len(cases)/20, 8)] {

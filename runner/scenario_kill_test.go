@@ -22,15 +22,15 @@ import (
 	"journeyman/store/storetest"
 )
 
-// The process that is killed gets these in its environment.
+// Environment variables of the process that the test kills.
 const (
 	actorData   = "JOURNEYMAN_TEST_ACTOR_DATA"   // its data folder
 	actorServer = "JOURNEYMAN_TEST_ACTOR_SERVER" // address of the model server
-	actorModel  = "JOURNEYMAN_TEST_ACTOR_MODEL"  // as wire.openModel names it
+	actorModel  = "JOURNEYMAN_TEST_ACTOR_MODEL"  // the model's name for wire.openModel
 )
 
-// TestScenarioProcess is the process that TestScenariosKilled kills. In a normal test run it
-// does nothing.
+// TestScenarioProcess is the process that TestScenariosKilled kills. In a normal test run it does
+// nothing.
 func TestScenarioProcess(t *testing.T) {
 	dir := os.Getenv(actorData)
 	if dir == "" {
@@ -43,18 +43,18 @@ func TestScenarioProcess(t *testing.T) {
 	w := &wire{Server: &httptest.Server{URL: os.Getenv(actorServer)}}
 	f := fixtureOn(t, st, scenarioSetups(t, w.openModel(t, os.Getenv(actorModel)), runner.Limits{})...)
 	f.start()
-	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed, or its parent is
+	_, _ = io.Copy(io.Discard, os.Stdin) // until this process or its parent is killed
 }
 
-// TestScenariosKilled kills a whole process with SIGKILL: when it has asked the model, or a
-// moment after it got the answer. Another process then carries the turn to the same end.
+// TestScenariosKilled kills a whole process with SIGKILL, either during a model call or a moment
+// after its answer. Another process then completes the turn with the same result.
 func TestScenariosKilled(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(11, 2)) // the same draw in each run
+	rnd := rand.New(rand.NewPCG(11, 2)) // the same cases in each run
 	t.Parallel()
 	var cases []faultCase
 	for _, sc := range scenarios() {
 		if len(sc.inputs) > 1 || len(sc.people) > 0 || sc.steps > 0 || sc.end != "" || sc.actsOnce() {
-			continue // they need more of this process, or their end depends on the moment
+			continue // they need more setup, or their end depends on the time of death
 		}
 		for at := range sc.says {
 			cases = append(cases, faultCase{sc: sc, provider: wireFormats[rnd.IntN(len(wireFormats))], at: at})
@@ -75,8 +75,8 @@ func TestScenariosKilled(t *testing.T) {
 	}
 }
 
-// awaitLock waits until no process has the lock of a data folder. A command that the dead
-// process was about to start has it for a moment longer: until its exec.
+// awaitLock waits until no process holds the lock of a data folder. A command that the killed
+// process was about to start inherits the lock until its exec.
 func awaitLock(t testing.TB, dir string) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR, 0)
 	if err != nil {
@@ -89,14 +89,14 @@ func awaitLock(t testing.TB, dir string) {
 	}
 }
 
-// actsOnce reports whether the model does not repeat all calls that are interrupted.
+// actsOnce reports whether some calls of the scenario must not be repeated after an interruption.
 func (sc scenario) actsOnce() bool {
 	return slices.ContainsFunc(sc.says, func(r reply) bool {
 		return slices.ContainsFunc(r.does, func(a act) bool { return a.once })
 	})
 }
 
-// performKilled carries the scenario out in a process that is killed, and then here.
+// performKilled begins the scenario in a process that is killed, and completes it in this process.
 func (p *performance) performKilled(pause time.Duration) {
 	p.t.Helper()
 	var child *exec.Cmd
@@ -108,7 +108,7 @@ func (p *performance) performKilled(pause time.Duration) {
 		p.deaths <- death{dir: dir}
 	}
 	p.fault = fault{name: "SIGKILL", kills: true, late: pause > 0, strike: func(_ *performance, _ asked, s said) said {
-		if pause > 0 { // the death comes while the answer is read, or the tools run
+		if pause > 0 { // the process dies while it reads the answer or runs the tools
 			time.AfterFunc(pause, kill)
 			return s
 		}
@@ -131,7 +131,7 @@ func (p *performance) performKilled(pause time.Duration) {
 		p.t.Fatal(err)
 	}
 	defer in.Close()
-	p.mu.Lock() // kill needs the process, and the model is asked soon
+	p.mu.Lock() // kill needs the process, which will soon ask the model
 	err = child.Start()
 	p.mu.Unlock()
 	if err != nil {

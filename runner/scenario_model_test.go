@@ -9,13 +9,13 @@ import (
 	"journeyman/runner/model"
 )
 
-// What the service tells a model about a call that has no result of its own.
+// Texts for the model about calls without a result of their own.
 const (
 	tellsCut         = "the call was cut off at the output limit and was not made"
 	tellsInterrupted = "which may have taken effect: check before repeating it"
 )
 
-// answer is the model of a play: it answers a request by the script, or by the fault.
+// answer is the model of a play: it answers a request with the script or the fault.
 func (p *performance) answer(a asked) said {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,7 +34,7 @@ func (p *performance) answer(a asked) said {
 	return s
 }
 
-// scriptFor returns the script of the worker that a request is made for.
+// scriptFor returns the script of the worker that sent the request.
 func (p *performance) scriptFor(a asked) []reply {
 	for title, script := range p.cast {
 		if strings.Contains(a.system, roleOf(title)) {
@@ -44,16 +44,17 @@ func (p *performance) scriptFor(a asked) []reply {
 	return p.says
 }
 
-// roleOf returns the instructions of another worker.
+// roleOf returns the instructions of the worker with this title.
 func roleOf(title string) string { return "You play the " + title + "." }
 
-// count adds what the provider counts for a response.
+// count adds the usage that the provider counts for a response.
 func (p *performance) count(s said) {
 	if s.status != 0 || s.lost || s.garbage || s.hangs {
 		return
 	}
 	if s.broken && (!s.counted || p.provider == "ollama") {
-		// A call that has produced nothing costs what was counted: Anthropic counts one token first.
+		// A call without output costs the counted tokens. Anthropic counts one output token at the
+		// start.
 		p.uncounted = p.uncounted || s.text != "" || s.reasoning != "" || len(s.calls) > 0
 		if !p.uncounted && p.provider == "anthropic" {
 			p.counted.OutputTokens++
@@ -71,9 +72,9 @@ func (p *performance) count(s said) {
 	p.counted.ModelCost += p.f.cfg.Prices.Lookup(p.priceName()).Cost(usageOf(s))
 }
 
-// hear checks that a request holds what the model must know in a step.
+// hear checks that a request contains the texts that the script requires at this step.
 func (p *performance) hear(r reply, a asked, step int) {
-	said := "" // an answer that was cut off is in several messages
+	said := "" // a truncated answer is split across several messages
 	for _, m := range a.messages {
 		if m.role == "assistant" {
 			said += m.text
@@ -89,8 +90,8 @@ func (p *performance) hear(r reply, a asked, step int) {
 	}
 }
 
-// next returns the reply to a request, and its step in the script. The conversation tells
-// which step it is, so that tries, restarts and continuations need no state.
+// next returns the reply to a request and its step in the script. It derives the step from the
+// conversation, so retries, restarts and continuations need no state.
 func (p *performance) next(script []reply, a asked, n int) (said, int) {
 	texts := ""
 	results := map[string]string{} // of calls, by step and place
@@ -121,8 +122,8 @@ func (p *performance) next(script []reply, a asked, n int) (said, int) {
 	return said{text: "The script is at its end.", in: 1, out: 1}, len(script)
 }
 
-// answered reports whether a request holds an instruction after a text, which
-// is then no prefix that the model has to continue.
+// answered reports whether a request contains an instruction after the text say. Then the model
+// need not continue that text.
 func answered(a asked, say string) bool {
 	text, after := "", false
 	for _, m := range a.messages {
@@ -138,7 +139,7 @@ func answered(a asked, say string) bool {
 	return false
 }
 
-// isOpen reports whether a result says that its call has to be made again.
+// isOpen reports whether a result says that its call must be repeated.
 func isOpen(script []reply, m count) bool {
 	if strings.Contains(m.text, tellsCut) {
 		return true
@@ -151,14 +152,14 @@ func isOpen(script []reply, m count) bool {
 	return !script[step].does[i].once
 }
 
-// place returns the step and the place of a call, which its id begins with.
+// place returns the prefix of a call's id, which contains the step and the index of the call.
 func place(id string) string {
 	parts := strings.SplitN(id, "_", 4)
 	return strings.Join(parts[:min(len(parts), 3)], "_")
 }
 
-// calling returns the calls of a step that have no result yet. n is the number of the
-// request: it makes new ids for calls that are made again.
+// calling returns the calls of a step that have no result yet. n is the number of the request, from
+// which new ids for repeated calls are made.
 func (p *performance) calling(step int, r reply, n int, results map[string]string) said {
 	in, out, cached := tokens(step)
 	s := said{in: in, out: out, cached: cached}
@@ -174,7 +175,7 @@ func (p *performance) calling(step int, r reply, n int, results map[string]strin
 	return s
 }
 
-// telling returns the text of a step, or the rest of it if the model was cut off.
+// telling returns the text of a step, or its rest if the model's answer was truncated.
 func (p *performance) telling(step int, r reply, before string) said {
 	in, out, cached := tokens(step)
 	s := said{reasoning: r.think, text: p.real(r.say), in: in, out: out, cached: cached}
@@ -194,7 +195,7 @@ func firstHalf(text string) string {
 	return text[:half]
 }
 
-// cutOff returns a response that ends at the output limit of the model.
+// cutOff returns s truncated at the output limit of the model.
 func (p *performance) cutOff(s said) said {
 	s.finish = "length"
 	if len(s.calls) == 0 {
@@ -203,7 +204,7 @@ func (p *performance) cutOff(s said) said {
 	}
 	last := len(s.calls) - 1
 	s.calls = slices.Clone(s.calls)
-	if p.provider == "ollama" { // its calls arrive whole or not at all
+	if p.provider == "ollama" { // Ollama sends only complete calls
 		s.calls = s.calls[:last]
 		return s
 	}

@@ -2,11 +2,11 @@ package runner_test
 
 import "journeyman/runner/tool"
 
-// invoice is the schema that the office wants invoices in.
+// invoiceSchema is the output schema for invoices.
 const invoiceSchema = `{"type":"object","properties":{"number":{"type":"string"},"total":{"type":"number"},"due":{"type":"string"}},` +
 	`"required":["number","total"],"additionalProperties":false}`
 
-// officeScenarios are tasks with text, mail and tables.
+// officeScenarios returns tasks with text, mail and tables.
 func officeScenarios() []scenario {
 	const notes = "Ann: we ship on Friday.\nBob: I call the printer.\nAnn: Cleo books the room.\n"
 	const actions = "# Actions\n\n- Bob: call the printer\n- Cleo: book the room\n"

@@ -23,7 +23,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// A scenario is a task as people give it to a worker, with the script of its model.
+// A scenario is a task for a worker, with the script of its model.
 type scenario struct {
 	name         string
 	title        string // of the worker; Clerk if empty
@@ -32,7 +32,7 @@ type scenario struct {
 	asks         []string
 	steps        int64              // budget of model calls, 0 for no limit
 	files        map[string]string  // attached to the first instruction
-	pages        map[string]string  // of the web site, by path: {site} is its address in all texts
+	pages        map[string]string  // of the web site, by path; in texts, {site} is its address
 	inputs       []string           // the instructions, one for each turn
 	says         []reply            // of the model, in order, over all turns
 	cast         map[string][]reply // scripts of other workers, by title
@@ -44,31 +44,31 @@ type scenario struct {
 	end        string            // how the last turn ends: see endOf
 }
 
-// A reply is what the model says in one call.
+// A reply is the model's response to one call.
 type reply struct {
 	think, say string
 	does       []act
-	count      []string // texts that the request of the call must hold
-	images     int      // that the request must hold
+	count      []string // texts that the request of the call must contain
+	images     int      // number of images that the request must contain
 }
 
 // An act is a tool call.
 type act struct {
 	name, args string
 	once       bool   // the model does not repeat it after an interruption
-	fails      string // what the error says; '' for a call that succeeds
+	fails      string // text of the error; "" for a call that succeeds
 }
 
-// A verdict is what a person decides.
+// A verdict is a person's decision.
 type verdict struct {
-	deny   string // reason of a denial
-	answer string // to a question; approved if both are empty
+	deny   string // reason for the denial
+	answer string // to a question; if both fields are empty, the call is approved
 }
 
-// says returns a reply of text.
+// say returns a reply with text.
 func say(text string) reply { return reply{say: text} }
 
-// does returns a reply of tool calls.
+// does returns a reply with tool calls.
 func does(acts ...act) reply { return reply{does: acts} }
 
 // use returns a tool call. Its arguments are pairs of name and value.
@@ -79,7 +79,7 @@ func use(name string, pairs ...any) act {
 	}
 	b, err := json.Marshal(args)
 	if err != nil {
-		panic(err) // the table of scenarios is wrong
+		panic(err) // the scenario itself is wrong
 	}
 	return act{name: name, args: string(b)}
 }
@@ -94,22 +94,22 @@ func edit(path, old, text string) act {
 func fetch(path string) act   { return use("web_fetch", "url", "{site}"+path) }
 func bash(command string) act { return use("shell", "command", command) }
 
-// failing marks a call that fails with an error that holds text.
+// failing marks a call that must fail with an error that contains text.
 func (a act) failing(text string) act { a.fails = text; return a }
 
-// after adds texts that the request of the call must hold.
+// after adds texts that the request of the call must contain.
 func (r reply) after(texts ...string) reply { r.count = append(r.count, texts...); return r }
 
-// and adds a text to tool calls.
+// and adds text to a reply with tool calls.
 func (r reply) and(text string) reply { r.say = text; return r }
 
 // thinking adds reasoning.
 func (r reply) thinking(text string) reply { r.think = text; return r }
 
-// seeing adds images that the request of the call must hold.
+// seeing sets the number of images that the request of the call must contain.
 func (r reply) seeing(n int) reply { r.images = n; return r }
 
-// tokens returns the tokens that the reply of a step uses.
+// tokens returns the usage that the reply of a step reports.
 func tokens(step int) (in, out, cached int64) {
 	in, out = int64(6000+100*step), int64(500+10*step)
 	if step > 0 {
@@ -122,10 +122,10 @@ const scenarioRates = `{"input":3,"output":15,"cacheRead":0.3,"contextWindow":20
 
 const scenarioPrices = `{"openai:s":` + scenarioRates + `,"anthropic:s":` + scenarioRates + `,"ollama:s":` + scenarioRates + `}`
 
-// wireFormats are the providers of the scenarios, as wire.openModel names them.
+// wireFormats are the names of the scenarios' providers for wire.openModel.
 var wireFormats = []string{"anthropic", "openai", "responses", "ollama"}
 
-// TestMain lets this program be what reads documents and runs commands in the real one.
+// TestMain lets this program also run as the helper processes that read documents and run commands.
 func TestMain(m *testing.M) {
 	sandbox.BeFilter(os.Args, tool.Filters())
 	if sandbox.IsChild(os.Args) {
@@ -135,7 +135,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// scenarioShell is the shell of all scenarios: confined where the machine can do that.
+// scenarioShell is the shell of all scenarios. It is confined if the machine supports that.
 var scenarioShell = sync.OnceValues(func() (*sandbox.Shell, error) {
 	return sandbox.NewShell(sandbox.Detect(context.Background()), sandbox.ShellConfig{Unsafe: true})
 })
@@ -157,18 +157,18 @@ type performance struct {
 	t        testing.TB
 	provider string
 	fault    fault
-	at       int // the request that the fault hits
+	at       int // number of the request that the fault affects
 
 	site   *httptest.Server
-	clock  *clock // nil for the real time
+	clock  *clock // nil for the real clock
 	deaths chan death
-	f      *fixture // of the process that lives
+	f      *fixture // of the process that is alive
 
 	mu        sync.Mutex
 	requests  int
 	struck    bool           // the fault has happened
-	downUntil time.Time      // of the fault outage
-	uncounted bool           // a call is charged with an estimate
+	downUntil time.Time      // of the outage fault
+	uncounted bool           // an estimate was charged for a call
 	calls     int64          // that the server has counted
 	counted   store.Usage    // by the server
 	visits    map[string]int // of pages
@@ -183,7 +183,7 @@ func newPerformance(t testing.TB, sc scenario, provider string) *performance {
 	return p
 }
 
-// visit answers a request to the web site.
+// visit handles a request to the web site.
 func (p *performance) visit(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.visits[r.URL.Path]++
@@ -201,10 +201,10 @@ func (p *performance) visit(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, p.real(page))
 }
 
-// real returns a text with the address of the site.
+// real returns text with {site} replaced by the site's address.
 func (p *performance) real(text string) string { return strings.ReplaceAll(text, "{site}", p.site.URL) }
 
-// perform carries all turns of the scenario out, and returns them.
+// perform runs all turns of the scenario, and returns them.
 func (p *performance) perform() (turns []store.Turn) {
 	p.t.Helper()
 	p.begin(true)
@@ -219,20 +219,19 @@ func (p *performance) perform() (turns []store.Turn) {
 		var turn store.Turn
 		turn, verdicts = p.watch(p.f.acceptTurn(n), verdicts)
 		if turns = append(turns, turn); endOf(turn) != "completed" {
-			break // nobody gives the next instruction
+			break // there is no next instruction after a failed turn
 		}
 	}
 	return turns
 }
 
-// scenarioSetups returns the setup of a runner that carries scenarios out.
+// scenarioSetups returns the setups of a runner for scenarios.
 func scenarioSetups(t testing.TB, m model.Model, l runner.Limits) []setup {
 	t.Helper()
 	return []setup{withModel(m), withPrices(t, scenarioPrices), withBudget(l), func(c *runner.Config) { c.Tools = scenarioTools(t) }}
 }
 
-// begin makes the runner and its worker. If starts is not set, another process carries the
-// turns out.
+// begin creates the runner and its worker. If starts is false, another process runs the turns.
 func (p *performance) begin(starts bool) *wire {
 	p.t.Helper()
 	w := newWire(p.t, p.answer)
@@ -295,12 +294,12 @@ func TestScenarios(t *testing.T) {
 	if len(list) < 40 {
 		t.Errorf("there are only %d scenarios", len(list))
 	}
-	rnd := rand.New(rand.NewPCG(11, 3)) // the same draw in each run
+	rnd := rand.New(rand.NewPCG(11, 3)) // the same cases in each run
 	for _, sc := range list {
 		drawn := rnd.IntN(len(wireFormats))
 		for i, provider := range wireFormats {
 			if i != drawn && storetest.Rounds(1, 0) == 0 {
-				continue // all formats take long
+				continue // testing all formats takes long
 			}
 			t.Run(fmt.Sprintf("%s, %s", sc.name, provider), func(t *testing.T) {
 				t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"journeyman/store"
 )
 
-// TestSecretHosts holds to which hosts a secret may be sent.
+// TestSecretHosts checks the hosts to which a secret may be sent.
 func TestSecretHosts(t *testing.T) {
 	t.Parallel()
 	l := secrets{{Name: "A", Hosts: []string{"example.com", "*.example.org"}, Value: "value of a"},
@@ -43,11 +43,11 @@ func TestSecretHosts(t *testing.T) {
 		is.Equal(err.Error(), tt.says)
 		is.Equal(value, "")
 	}
-	is.New(t).True(!strings.Contains(l.note(), "value of")) // the model sees names alone
+	is.New(t).True(!strings.Contains(l.note(), "value of")) // the model gets only the names
 }
 
-// TestScrub hides secrets in results that hold them in every form, and leaves the rest as
-// it is. The results and the secrets are drawn at random.
+// TestScrub replaces secrets in results that contain them in every form, and checks that all other
+// text stays the same. The results and the secrets are random.
 func TestScrub(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -85,7 +85,7 @@ func TestScrub(t *testing.T) {
 	is.Equal(string(secrets(nil).scrub(json.RawMessage(`"12345678"`))), `"12345678"`)
 }
 
-// FuzzScrub holds that valid JSON stays valid, and the same without secrets in it.
+// FuzzScrub checks that valid JSON stays valid, and stays the same if it contains no secrets.
 func FuzzScrub(f *testing.F) {
 	f.Add(`{"a":["b",1.5e3,null,true,"\\\"c\u0041"]}`, "a secret")
 	f.Add(`"\\"`, `\\\\\\\\`)
@@ -100,8 +100,8 @@ func FuzzScrub(f *testing.F) {
 	})
 }
 
-// TestScrubOfKin hides a secret that begins with another one, and one inside a longer text in
-// Base64, as in the header of basic authentication.
+// TestScrubOfKin replaces a secret that begins with another secret. It also replaces one inside a
+// longer Base64 text, as in the header of basic authentication.
 func TestScrubOfKin(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -112,10 +112,10 @@ func TestScrubOfKin(t *testing.T) {
 		for _, after := range []string{"", "x", "xy", "xyz"} {
 			whole := base64.StdEncoding.EncodeToString([]byte(around + l[1].Value + after))
 			hidden := l.scrubText(whole)
-			is.True(strings.Contains(hidden, "[secret:B]"))                                                // whole is recognized
-			is.True(len(strings.ReplaceAll(hidden, "[secret:B]", "")) <= len(whole)-4*len(l[1].Value)/3+3) // little stays
+			is.True(strings.Contains(hidden, "[secret:B]"))                                                // the longer secret
+			is.True(len(strings.ReplaceAll(hidden, "[secret:B]", "")) <= len(whole)-4*len(l[1].Value)/3+3) // few characters remain
 		}
 	}
 	markup := secrets{{Name: "C", Value: `a<b&"c">d`}}
-	is.Equal(markup.scrubText(`{"k":"a<b&\"c\">d"}`), `{"k":"[secret:C]"}`) // JSON of a server that escapes no markup
+	is.Equal(markup.scrubText(`{"k":"a<b&\"c\">d"}`), `{"k":"[secret:C]"}`) // JSON with unescaped markup
 }

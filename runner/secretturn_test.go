@@ -15,8 +15,8 @@ import (
 	"journeyman/store"
 )
 
-// TestSecretsOfATurn has a worker send a secret to a server that sends back what it got.
-// The server gets the value; the model, the journal and the sources get the name.
+// TestSecretsOfATurn lets a worker send a secret to a server that echoes it. The server gets the
+// value, but the model, the journal and the sources contain only the name.
 func TestSecretsOfATurn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -35,10 +35,10 @@ func TestSecretsOfATurn(t *testing.T) {
 		`say {{last}}`))
 	is.Equal(<-got, "Bearer the value <of> the key")
 	is.Equal(turn.Status, store.Completed)
-	is.True(strings.Contains(turn.OutputText, "[secret:KEY]")) // what the server sent back
+	is.True(strings.Contains(turn.OutputText, "[secret:KEY]")) // the echo of the server
 	steps := f.journal(turn)
 	sources, err := f.store.SourcesByTurn(t.Context(), turn)
 	is.NoErr(err)
-	is.True(!strings.Contains(fmt.Sprintf("%s %+v", turn.OutputText, steps), "of> the key")) // the journal shows the value
-	is.True(!strings.Contains(fmt.Sprintf("%+v", sources), "of> the key"))                   // a source shows the value
+	is.True(!strings.Contains(fmt.Sprintf("%s %+v", turn.OutputText, steps), "of> the key")) // leaked to the journal
+	is.True(!strings.Contains(fmt.Sprintf("%+v", sources), "of> the key"))                   // leaked to a source
 }

@@ -15,8 +15,8 @@ import (
 	"journeyman/store/storetest"
 )
 
-// before is a database of version 1. Two strangers and a member have tasks of one worker, and
-// the files of all tasks are in the worker's folder. Bob's second turn is pending.
+// before is a database of version 1. Two strangers and a member have tasks of one worker. The files
+// of all tasks are in the worker's folder. Bob's second turn is pending.
 const before = `PRAGMA user_version = 1;
 INSERT INTO organizations VALUES ('org_1', 'Acme', NULL, 1);
 INSERT INTO users VALUES ('usr_1', 'ann@acme.test', 'Ann', NULL, 1);
@@ -37,8 +37,8 @@ INSERT INTO files SELECT column1, 'fil_' || column1, 'wrk_1', column2, column3, 
 FROM (VALUES (1, 1, 1, 'attached', 'contract.txt', %[2]s), (2, 1, 1, 'published', 'tasks/list.txt', %[2]s), (3, 2, 2, 'attached', 'eve.txt', %[3]s),
 	(4, 1, 4, 'attached', 'more.txt', %[2]s));`
 
-// TestStrangersAfterUpgrade upgrades a data folder in which strangers' tasks shared the
-// worker's folder. Files keep their addresses, and each task gets a folder of its own.
+// TestStrangersAfterUpgrade upgrades a data folder in which strangers' tasks shared the worker's
+// folder. Files keep their addresses, and each task gets its own folder.
 func TestStrangersAfterUpgrade(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -87,11 +87,11 @@ func TestStrangersAfterUpgrade(t *testing.T) {
 	is.Equal(f.run(script(`tool read_file {"path": "contract.txt"}`, "say {{last}}"), "tsk_ann").Status, store.Completed)
 	b, err := os.ReadFile(filepath.Join(shared, "contract.txt"))
 	is.NoErr(err)
-	is.Equal(string(b), "of Bob 1") // the folder of the members has not changed
+	is.Equal(string(b), "of Bob 1") // the members' folder has not changed
 }
 
-// upgraded opens a data folder with the database before, in which Bob's mail is pending, and
-// returns a fixture over it.
+// upgraded opens a data folder with the database before, and returns a fixture over it. Bob's mail
+// in it is pending.
 func upgraded(t *testing.T, dir, letter string) *fixture {
 	t.Helper()
 	is := is.New(t)

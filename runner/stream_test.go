@@ -21,8 +21,8 @@ import (
 
 // A play is the random behaviour of a model in one turn: the tries of each step.
 type play struct {
-	steps [][]try // in each step all tries fail but the last one
-	ends  string  // how the last try of the last step ends: "" with success, "fail" or "stuck"
+	steps [][]try // in each step, only the last try succeeds
+	ends  string  // the end of the last step's last try: "" for success, "fail" or "stuck"
 }
 
 type try struct {
@@ -41,7 +41,7 @@ func randomText(r *rand.Rand, n int) string {
 	return b.String()
 }
 
-// randomInput returns arguments for a tool, most of them valid.
+// randomInput returns random arguments for a tool. Most of them are valid.
 func randomInput(r *rand.Rand) string {
 	switch r.IntN(6) {
 	case 0:
@@ -55,7 +55,7 @@ func randomInput(r *rand.Rand) string {
 	return fmt.Sprintf(`{ "text": %s , "n": [1, 2.50]}`, text)
 }
 
-// randomTry returns random parts, cut into deltas at any byte.
+// randomTry returns random parts, split into deltas at any byte.
 func randomTry(r *rand.Rand, step, n int, withCalls bool) try {
 	var t try
 	for i := range r.IntN(3) + 1 {
@@ -96,8 +96,8 @@ func randomPlay(r *rand.Rand, ends string) play {
 	return p
 }
 
-// model returns a model that plays the turns. The instruction of a turn is its number. At
-// each delta the model lets other goroutines run, and it calls at.
+// playModel returns a model that plays the turns. The instruction of a turn is its number. At each
+// delta the model yields to other goroutines and calls at.
 func playModel(plays []play, at func(turn, delta int)) *fakeModel {
 	tries := map[string]int{}
 	deltas := make([]int, len(plays))
@@ -158,7 +158,7 @@ type cutReader struct {
 }
 
 // follow reads until the stream is done, or until stop is closed and no event is ready. It
-// cuts the stream after about one of every n events.
+// disconnects after about one of every n events.
 func (c *cutReader) follow(f *fixture, task store.TaskRef, n int, stop <-chan struct{}) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -196,9 +196,8 @@ func (c *cutReader) send(done chan<- error, f *fixture, task store.TaskRef, n in
 	err = c.follow(f, task, n, stop)
 }
 
-// TestStreamsAreExact checks the central property of streams. A reader may read in one go or
-// reconnect after any event, while the turn runs or later. At the end it has the stored
-// messages.
+// TestStreamsAreExact checks the central property of streams. A reader may read without a break, or
+// reconnect after any event, during the turn or later. At the end it has built the stored messages.
 func TestStreamsAreExact(t *testing.T) {
 	t.Parallel()
 	for seed := range storetest.Rounds(30, 3) {
@@ -240,8 +239,8 @@ func TestStreamsAreExact(t *testing.T) {
 	}
 }
 
-// TestStreamsAreExactOverDeath checks the same property across a crash of the process at any
-// delta of any turn, with readers at any event.
+// TestStreamsAreExactOverDeath checks the same property with a crash of the process. The crash may
+// come at any delta of any turn, and the readers may be at any event.
 func TestStreamsAreExactOverDeath(t *testing.T) {
 	t.Parallel()
 	for seed := range storetest.Rounds(30, 4) {
@@ -278,7 +277,7 @@ func TestStreamsAreExactOverDeath(t *testing.T) {
 			case d := <-dead:
 				g = f.after(d, withModel(playModel(plays, func(int, int) {})))
 				g.start()
-			case err := <-ended: // the turns had fewer deltas
+			case err := <-ended: // the turns had fewer deltas than drawn
 				is.NoErr(err)
 			}
 			close(stop)
@@ -320,7 +319,7 @@ func sameMessages(t testing.TB, who string, got, want []any) {
 	}
 }
 
-// TestStreamsOfBrokenTurns checks that streams of turns without success build the stored messages.
+// TestStreamsOfBrokenTurns checks that streams of unsuccessful turns build the stored messages.
 func TestStreamsOfBrokenTurns(t *testing.T) {
 	t.Parallel()
 	for seed := range storetest.Rounds(16, 3) {
@@ -370,7 +369,7 @@ func TestUnknownIDs(t *testing.T) {
 	is.Equal(f.events(f.taskStream(turn, all[3].ID)), all[4:])
 	is.Equal(f.events(f.taskStream(turn, all[3].ID+"~")), all[4:]) // the id of a replayed event
 
-	// Ids of this task that no event has ever had neither hang nor fail.
+	// Ids of this task that belong to no event neither hang nor fail.
 	for step := range int64(3) {
 		for _, rest := range []string{"1.0", "2.0", "2.7ps", "kqyo.0", "hsye80.0", "0.0"} {
 			id := fmt.Sprintf("%d.%d.7.%s", turn.Num, step, rest)
@@ -383,7 +382,7 @@ func TestUnknownIDs(t *testing.T) {
 	is.Equal(len(f.events(s)), 0)
 }
 
-// TestNextUnderDeadlines checks that a reader whose ctx ends inside a query loses no event.
+// TestNextUnderDeadlines checks that a reader loses no event when its ctx ends inside a query.
 func TestNextUnderDeadlines(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -434,5 +433,5 @@ func TestCloseStreams(t *testing.T) {
 		_, _, err = w.Next(t.Context())
 	}
 	is.Equal(err, stream.ErrClosed)
-	is.Equal(f.abort(turn).Status, store.Aborted) // the turn needs no readers
+	is.Equal(f.abort(turn).Status, store.Aborted) // the turn does not depend on its readers
 }

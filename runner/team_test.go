@@ -17,7 +17,7 @@ import (
 	"journeyman/store/storetest"
 )
 
-// runs returns a script line that has a worker carry out a script.
+// runs returns a script line that runs a worker with the given input.
 func runs(worker, input string) string {
 	args, _ := json.Marshal(map[string]any{"worker": worker, "input": input}) // strings
 	return "tool run_worker " + string(args)
@@ -45,7 +45,7 @@ func (f *fixture) output(t store.Turn, step, call int) (c store.Call, text strin
 	return c, ""
 }
 
-// TestRunWorker has a worker run another one, by its title, and checks what both see.
+// TestRunWorker runs another worker by its title, and checks the views of both workers.
 func TestRunWorker(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -62,7 +62,7 @@ func TestRunWorker(t *testing.T) {
 	is.Equal(kids[0].WorkerID, reader.ID)
 	is.Equal(kids[0].Depth, int64(1))
 	is.Equal(kids[0].CreatedByUserID, f.owner.UserID)
-	is.True(strings.Contains(kids[0].Envelope, `another worker, "Scribe"`)) // the envelope says who asks
+	is.True(strings.Contains(kids[0].Envelope, `another worker, "Scribe"`)) // names the caller
 	call, out := f.output(turn, 1, 0)
 	is.Equal(call.State, store.CallCompleted)
 	var rep struct {
@@ -76,22 +76,22 @@ func TestRunWorker(t *testing.T) {
 	is.True(strings.Contains(rep.Output, "I read"))
 	is.Equal(len(rep.Files), 1)
 	is.Equal(rep.Files[0].Path, "from/"+kids[0].TaskID+"/out/a.txt")
-	is.Equal(call.Cost, int64(0))   // the child is charged, not the call too
-	is.Equal(turn.Claims, int64(2)) // it was suspended meanwhile
+	is.Equal(call.Cost, int64(0))   // only the child is charged, not the call
+	is.Equal(turn.Claims, int64(2)) // the turn was suspended once
 
 	p, found, err := f.store.Parent(f.ctx(), kids[0].Turn)
 	is.NoErr(err)
-	is.True(found) // the child names its parent
+	is.True(found) // the child has a parent
 	is.Equal(p.ID, turn.ID)
 
-	// The author's next "continue" goes on with their own task, not with the child's.
+	// With "continue", the author's next turn belongs to their own task, not to the child's.
 	next, err := f.store.CreateTurn(f.ctx(), store.NewTurn{Caller: f.owner, WorkerID: reader.ID, Continue: true,
 		Input: "hello", Budget: store.BudgetStandard})
 	is.NoErr(err)
-	is.True(next.Turn.TaskID != kids[0].TaskID) // a task of its own
+	is.True(next.Turn.TaskID != kids[0].TaskID) // not the child's task
 }
 
-// TestRunWorkerRefusals shows what the model is told where no worker can run.
+// TestRunWorkerRefusals checks the errors that the model gets if no worker can run.
 func TestRunWorkerRefusals(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -125,7 +125,8 @@ func TestRunWorkerRefusals(t *testing.T) {
 	}
 }
 
-// TestChildFails shows that a failed child is an error of the call, and the parent goes on.
+// TestChildFails checks that a child's failure is an error of the call, and that the parent
+// continues.
 func TestChildFails(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -137,12 +138,12 @@ func TestChildFails(t *testing.T) {
 	is.True(strings.Contains(out, "it is broken")) // the reason
 }
 
-// nested returns a script that has the worker Scribe carry out a script.
+// nested returns a script that runs the worker Scribe with the inner script.
 func nested(inner string) string {
 	return script(strings.ReplaceAll(runs("Scribe", inner), "\n", ""), "say done {{last}}")
 }
 
-// TestDepth nests workers until they are refused.
+// TestDepth nests workers until the depth limit.
 func TestDepth(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -166,8 +167,8 @@ func TestDepth(t *testing.T) {
 	is.True(strings.Contains(out, "5 deep")) // the refusal
 }
 
-// chain wraps a script into one that has the same worker carry it out. A fence may not
-// stand in a fence, so each level has a longer one.
+// chain returns a script that runs the same worker with the inner script. Code fences cannot be
+// nested, so the inner script is a JSON argument.
 func chain(inner string) string {
 	args, _ := json.Marshal(map[string]any{"worker": "Scribe", "input": inner}) // strings
 	return "```offline\ntool run_worker " + string(args) + "\nsay {{last}}\n```"
@@ -193,8 +194,8 @@ func TestChildrenSideBySide(t *testing.T) {
 	for len(begun) < 4 {
 		begun[until(t, g.begun, "all children look")] = true
 	}
-	f.watchUntil(f.Streams.Turn(turn), `"status":"pending"`) // the chunk that tells of a child
-	is.Equal(f.Running(), 3)                                 // the children, and not the parent
+	f.watchUntil(f.Streams.Turn(turn), `"status":"pending"`) // the chunk that announces a child
+	is.Equal(f.Running(), 3)                                 // the children, without the parent
 	now, err := f.store.Turn(f.ctx(), turn.ID)
 	is.NoErr(err)
 	is.Equal(now.Wait.For, store.WaitForWorker)
@@ -208,8 +209,8 @@ func TestChildrenSideBySide(t *testing.T) {
 	f.streamsContinueAnywhere(turn)
 }
 
-// streamsContinueAnywhere checks that the stream of a task continues after each of its
-// events with exactly what follows, and tells each change of a child once.
+// streamsContinueAnywhere checks that the stream of a task can continue after each event: it sends
+// all later events once.
 func (f *fixture) streamsContinueAnywhere(turn store.Turn) {
 	f.t.Helper()
 	all := f.events(f.taskStream(turn, ""))
@@ -221,8 +222,8 @@ func (f *fixture) streamsContinueAnywhere(turn store.Turn) {
 	}
 }
 
-// teamModel returns a model that makes calls in the first step of each turn, as next says
-// for its instruction, and then answers with the instruction.
+// teamModel returns a model that makes the calls next(instruction) in the first step of each turn.
+// Then it answers with the instruction.
 func teamModel(next func(input string) []string) *fakeModel {
 	return &fakeModel{fn: func(_ context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
 		input := ""
@@ -238,8 +239,8 @@ func teamModel(next func(input string) []string) *fakeModel {
 	}}
 }
 
-// TestCancelTeam cancels the root of a team: children that run, wait in the queue or wait
-// for others end with it, and at once.
+// TestCancelTeam cancels the root of a team. Children that run, wait in the queue or wait for
+// others end at once with it.
 func TestCancelTeam(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -258,7 +259,7 @@ func TestCancelTeam(t *testing.T) {
 	f := newFixture(t, withModel(m), withTools(g), func(c *runner.Config) { c.Concurrency = 2 })
 	turn := f.accept("root")
 	for range 2 {
-		until(t, g.begun, "leaves run") // the third waits for a slot
+		until(t, g.begun, "leaves run") // the third leaf waits for a slot
 	}
 	list, err := f.store.UnfinishedBelow(f.ctx(), turn)
 	is.NoErr(err)
@@ -266,7 +267,7 @@ func TestCancelTeam(t *testing.T) {
 	begun := time.Now()
 	task, err := f.AbortTask(f.ctx(), f.owner, turn.TaskID)
 	is.NoErr(err)
-	is.True(time.Since(begun) < 20*time.Second) // nothing is waited out
+	is.True(time.Since(begun) < 20*time.Second) // the cancellation waits for no timeout
 	is.Equal(task.Status, store.Aborted)
 	for _, child := range list {
 		is.Equal(f.wait(child).Status, store.Aborted)
@@ -275,7 +276,7 @@ func TestCancelTeam(t *testing.T) {
 	is.Equal(f.run("after").Status, store.Completed)
 }
 
-// TestCancelChild cancels only a child: its parent gets an error and goes on.
+// TestCancelChild cancels only a child: its parent gets an error and continues.
 func TestCancelChild(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -297,7 +298,7 @@ func TestCancelChild(t *testing.T) {
 	is.True(strings.Contains(out, "cancelled")) // the reason
 }
 
-// TestBackground starts a child without waiting, and asks for its answer later.
+// TestBackground starts a child without waiting for it, and requests its answer later.
 func TestBackground(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -336,7 +337,7 @@ func TestBackground(t *testing.T) {
 	is.Equal(len(f.children(turn)), 1)
 }
 
-// TestTeamBudget shows that a team spends the budget of its root, also side by side.
+// TestTeamBudget checks that a team shares the budget of its root, also in parallel turns.
 func TestTeamBudget(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -364,15 +365,16 @@ func TestTeamBudget(t *testing.T) {
 	team, ok, err := f.store.Team(f.ctx(), turn)
 	is.NoErr(err)
 	is.True(ok)                // the turn has children
-	is.True(team.Steps <= 8+7) // each of seven turns has one last call
+	is.True(team.Steps <= 8+7) // each of seven turns may make one last call
 	t.Logf("the team has spent %v credits in %d steps", store.Credits(team.Cost), team.Steps)
 	is.True(store.Credits(team.Cost) <= 20)
-	is.Equal(turn.OutputText, "answer to root") // its last call was kept back for it
+	is.Equal(turn.OutputText, "answer to root") // the credits for its last call were kept
 	f.checkSums()                               // nothing is counted twice
 	f.nothingReserved()
 }
 
-// TestStrangersRunNoWorkers shows that a stranger's turn may not, unless the worker says so.
+// TestStrangersRunNoWorkers checks that a stranger's turn may run other workers only if the worker
+// permits it.
 func TestStrangersRunNoWorkers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -390,11 +392,11 @@ func TestStrangersRunNoWorkers(t *testing.T) {
 	is.True(strings.Contains(ask(f.worker, "Inner"), "there is no tool") ||
 		strings.Contains(ask(f.worker, "Inner"), "may not use")) // the default
 	is.True(strings.Contains(ask(open, "Inner"), `"status":"completed"`)) // the worker permits it
-	is.True(strings.Contains(ask(open, "Hidden"), "no worker has"))       // a private one is not theirs
+	is.True(strings.Contains(ask(open, "Hidden"), "no worker has"))       // a private worker is refused
 }
 
-// TestManyTrees runs 64 trees of depth 5 with 8 slots. Each turn but the leaves waits for
-// two others, so turns that held their slots would block each other.
+// TestManyTrees runs 64 trees of depth 5 with 8 slots. Each turn except the leaves waits for two
+// others, so turns that held their slots would cause a deadlock.
 func TestManyTrees(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -416,7 +418,7 @@ func TestManyTrees(t *testing.T) {
 	for _, turn := range roots {
 		turn = f.wait(turn)
 		is.Equal(turn.Status, store.Completed)
-		is.True(turn.Claims <= 2) // it waits once; a child that has ended by then is not waited for
+		is.True(turn.Claims <= 2) // ended children need no wait
 	}
 	f.checkSums()
 }

@@ -10,7 +10,7 @@ import (
 	"journeyman/store"
 )
 
-// A toolset holds the tools that a turn may call. It does not change after the first model call.
+// A toolset holds the tools that a turn may call. It does not change after loadToolset.
 type toolset struct {
 	permission
 	own      []tool.Tool  // tools of this program

@@ -16,7 +16,7 @@ import (
 	"journeyman/store"
 )
 
-// servers is a tool.Source with MCP servers as one process sees them.
+// servers is a tool.Source with the MCP servers of one process.
 type servers struct {
 	offer tool.Toolset
 	tool  fakeTool
@@ -76,16 +76,16 @@ func TestToolsOfServers(t *testing.T) {
 	f.worker = f.newWorker(store.NewWorker{Title: "W", Settings: store.WorkerSettings{MCPTools: []string{"s.add", "other"}}})
 	turn := f.wait(f.accept(script("tool s__add {}", "tool s__none {}", "say {{last}}")))
 	is.Equal(turn.Status, store.Completed)
-	is.Equal(src.wanted, [][]string{{"s.add", "other"}}) // asked once, for the servers that the worker names
+	is.Equal(src.wanted, [][]string{{"s.add", "other"}}) // once, with the mcpTools setting
 	last := seen[0].Tools[len(seen[0].Tools)-1]
 	is.Equal(last, model.Tool{Name: "s__add", Description: "Does add.", InputSchema: json.RawMessage(`{"type":"object"}`)})
 	is.True(strings.Contains(seen[0].Preamble, src.offer.Note))
 	calls := f.journal(turn)
 	is.Equal(string(calls[0].Calls[0].Output), `"42"`)
-	is.True(strings.Contains(string(calls[1].Calls[0].Output), "no tool")) // the model may call only tools that it was shown
+	is.True(strings.Contains(string(calls[1].Calls[0].Output), "no tool")) // not in its list
 }
 
-// TestToolsOfServersThatAskFirst names the same tool in every way that a worker may.
+// TestToolsOfServersThatAskFirst names the same tool in every permitted way.
 func TestToolsOfServersThatAskFirst(t *testing.T) {
 	t.Parallel()
 	for named, asks := range map[string]bool{"s__add": true, "s.add": true, "s": true, "s.other": false, "add": false} {
@@ -103,8 +103,8 @@ func TestToolsOfServersThatAskFirst(t *testing.T) {
 	}
 }
 
-// TestAToolListOutlivesItsServers ends the process in a turn's first call. The next process
-// has other servers, but the turn keeps its list of tools.
+// TestAToolListOutlivesItsServers ends the process in a turn's first call. The next process has
+// other servers, but the turn keeps its list of tools.
 func TestAToolListOutlivesItsServers(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]setup{
@@ -156,13 +156,13 @@ func TestAToolListOutlivesItsServers(t *testing.T) {
 			}
 			journal := g.journal(turn)
 			is.Equal(journal[0].Calls[0].State, store.CallInterrupted)
-			want := map[string]string{"other tools": `"new"`, "no servers": "no longer configured"}[name] // the result of a call now
+			want := map[string]string{"other tools": `"new"`, "no servers": "no longer configured"}[name] // of a new call
 			is.True(strings.Contains(string(journal[1].Calls[0].Output), want))
 		})
 	}
 }
 
-// TestCancellingWhileServersAreAwaited cancels a turn that waits for the tools of its servers.
+// TestCancellingWhileServersAreAwaited cancels a turn that waits for the tool lists of its servers.
 func TestCancellingWhileServersAreAwaited(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -14,15 +14,15 @@ import (
 	"journeyman/store"
 )
 
-// A uiReader builds messages from chunks as the clients of the AI SDK do, and is as strict
-// as the strictest of them. An unknown or missing field, a delta without its start, or an
-// output without its call fails the test.
+// A uiReader builds messages from chunks like the clients of the AI SDK. It is as strict as the
+// strictest of them. An unknown or missing field, a delta without its start, or an output without
+// its call fails the test.
 type uiReader struct {
 	t      testing.TB
-	wide   bool // of the worker-wide stream: chunks also say taskId and turnId
+	wide   bool // of the worker-wide stream: chunks also contain taskId and turnId
 	list   []map[string]any
 	open   map[string]map[string]any // text and reasoning parts, by kind and id
-	steps  []int                     // where each step begins in the last message's parts
+	steps  []int                     // start of each step in the last message's parts
 	input  map[string]string         // argument deltas, by call
 	status []string                  // data-status
 	users  int                       // data-user-message
@@ -31,7 +31,7 @@ type uiReader struct {
 	ended  bool   // finish was seen
 	reason string // the reason in the finish chunk
 
-	sdk6      bool     // it reads as the AI SDK 6; version 5 does not know approvals
+	sdk6      bool     // it behaves like the AI SDK 6; version 5 has no approvals
 	approvals []string // data-approval: tool, status and reason
 }
 
@@ -87,7 +87,7 @@ func (u *uiReader) check(c map[string]any) {
 	u.secure(c)
 }
 
-// secure fails the test at keys that the SDK's JSON parser refuses.
+// secure fails the test if v contains keys that the SDK's JSON parser refuses.
 func (u *uiReader) secure(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -107,7 +107,7 @@ func (u *uiReader) secure(v any) {
 	}
 }
 
-// take reads one event.
+// take processes one event.
 func (u *uiReader) take(e stream.Event) {
 	u.t.Helper()
 	if e.ID == "" || strings.ContainsAny(e.ID, "\r\n\x00") || strings.ContainsAny(string(e.Data), "\r\n") || !utf8.Valid(e.Data) {
@@ -162,7 +162,7 @@ func (u *uiReader) data(kind string, data any) {
 		u.users++
 	case "data-usage":
 		u.usage = data
-	case "data-waiting": // what is asked stands in the call's input, too
+	case "data-waiting": // the call's input also contains the question
 	case "data-approval":
 		d := data.(map[string]any)
 		line := fmt.Sprint(d["toolName"], " ", d["status"])
@@ -180,10 +180,10 @@ func (u *uiReader) data(kind string, data any) {
 	}
 }
 
-// restart drops the parts of step n and of all later steps.
+// restart removes the parts of step n and of all later steps.
 func (u *uiReader) restart(n int) {
 	clear(u.open)
-	clear(u.input) // the calls of earlier steps have all their arguments
+	clear(u.input) // the calls of earlier steps have complete arguments
 	if n < len(u.steps) {
 		m := u.last()
 		m["parts"] = m["parts"].([]any)[:u.steps[n]]
@@ -273,8 +273,8 @@ func (u *uiReader) tool(kind string, c map[string]any) {
 	}
 }
 
-// checkInput compares the deltas of arguments with the final arguments. The protocol does
-// not require that they are equal, but our streams promise it.
+// checkInput compares the deltas of arguments with the final arguments. The protocol does not
+// require that they are equal, but our streams guarantee it.
 func (u *uiReader) checkInput(c map[string]any) {
 	var v any
 	got := u.input[c["toolCallId"].(string)]

@@ -6,11 +6,11 @@ import (
 	"io"
 )
 
-// ollamaShown is what the fake of Ollama says about its models: they can do everything.
+// ollamaShown is the fake Ollama's description of its models: they have all capabilities.
 const ollamaShown = `{"parameters":"num_ctx 131072","model_info":{"general.architecture":"x","x.context_length":131072},` +
 	`"capabilities":["completion","tools","thinking","vision"]}`
 
-// readOllama reads a request to Ollama's chat.
+// readOllama parses a request to Ollama's chat API.
 func readOllama(raw []byte) (a asked) {
 	var body struct {
 		Messages []struct {
@@ -46,8 +46,8 @@ func readOllama(raw []byte) (a asked) {
 	return a
 }
 
-// writeOllama writes an answer of Ollama's chat. It has no form for a refusal, and counts
-// only at the end.
+// writeOllama writes a response of Ollama's chat API. The API has no form for a refusal, and
+// reports the usage only at the end.
 func writeOllama(w io.Writer, s said) {
 	line := func(message, end string) {
 		_, _ = fmt.Fprintf(w, "{\"model\":\"wired-1\",\"message\":{\"role\":\"assistant\",%s},%s}\n", message, end)
@@ -63,7 +63,7 @@ func writeOllama(w io.Writer, s said) {
 			line(`"content":`+quoted(piece), more)
 		}
 	}
-	for i, c := range s.calls { // calls are always whole
+	for i, c := range s.calls { // Ollama always sends complete calls
 		line(fmt.Sprintf(`"content":"","tool_calls":[{"id":%q,"function":{"index":%d,"name":%q,"arguments":%s}}]`, c.id, i, c.name, c.args), more)
 	}
 	if s.broken || s.hangs {

@@ -10,7 +10,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// readResponses reads a request to the Responses API.
+// readResponses parses a request to the Responses API.
 func readResponses(raw []byte) (a asked) {
 	var body struct {
 		Instructions string
@@ -27,7 +27,7 @@ func readResponses(raw []byte) (a asked) {
 	_ = json.Unmarshal(raw, &body)
 	a.system, a.bytes = body.Instructions, len(body.Instructions)
 	a.maxTokens, a.tools, a.schema = body.MaxTokens, len(body.Tools), len(body.Text.Format) > 0
-	open := false // the last message is one of the model that may go on
+	open := false // the last message is the assistant's and may be extended
 	for _, item := range body.Input {
 		text := contentText(item.Content) + contentText(item.Output)
 		a.bytes += len(text) + len(item.Arguments)
@@ -35,7 +35,8 @@ func readResponses(raw []byte) (a asked) {
 		case "message":
 			a.messages = append(a.messages, count{item.Role, text, ""})
 		case "function_call":
-			// The calls of a step are items of their own, in the common form one message.
+			// The API sends each call of a step as an item. In the common form they are one
+			// message.
 			if !open {
 				a.messages = append(a.messages, count{role: "assistant"})
 			}
@@ -50,7 +51,7 @@ func readResponses(raw []byte) (a asked) {
 	return a
 }
 
-// writeResponses writes an answer of the Responses API.
+// writeResponses writes a response of the Responses API.
 func writeResponses(w io.Writer, s said) {
 	event := func(kind, body string) {
 		_, _ = fmt.Fprintf(w, "event: %s\ndata: {\"type\":%q,%s}\n\n", kind, kind, body)
@@ -83,7 +84,7 @@ func writeResponses(w io.Writer, s said) {
 	}
 	usage := fmt.Sprintf(`"usage":{"input_tokens":%d,"output_tokens":%d,"input_tokens_details":{"cached_tokens":%d}}`, s.in, s.out, s.cached)
 	switch {
-	case s.broken && s.counted: // a server that fails says what it has used
+	case s.broken && s.counted: // a server that fails still reports its usage
 		event("response.failed", `"response":{"object":"response","status":"failed","error":{"code":"server_error","message":"it broke"},`+usage+`}`)
 	case s.broken, s.hangs:
 	case s.finish == "" || s.finish == "refused":
@@ -95,8 +96,8 @@ func writeResponses(w io.Writer, s said) {
 	}
 }
 
-// TestReasoningSurvivesDeath kills a turn between two steps. The turn that resumes gives
-// the model the same encrypted reasoning back.
+// TestReasoningSurvivesDeath kills a turn between two steps. The resumed turn sends the same
+// encrypted reasoning to the model.
 func TestReasoningSurvivesDeath(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -120,10 +121,10 @@ func TestReasoningSurvivesDeath(t *testing.T) {
 	asked := w.seen()
 	is.Equal(len(asked), 3)
 	is.Equal(asked[1].thoughts, []string{"sealed First the list."})
-	is.Equal(asked[2], renumbered(asked[1], 2)) // the same request, so that the provider's cache has it
+	is.Equal(asked[2], renumbered(asked[1], 2)) // the provider's cache contains it
 	next := f.accept("more")
 	is.Equal(f.wait(next).OutputText, "Done.")
-	is.Equal(len(w.seen()[3].thoughts), 0) // another task has no part in it
+	is.Equal(len(w.seen()[3].thoughts), 0) // another task does not get the reasoning
 }
 
 func renumbered(a asked, number int) asked {

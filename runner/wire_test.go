@@ -14,8 +14,8 @@ import (
 	"journeyman/runner/model"
 )
 
-// A wire is a fake model server. It speaks the streaming formats of OpenAI's chat
-// completions and Responses, of Anthropic's messages and of Ollama's chat.
+// A wire is a fake model server. It implements the streaming formats of OpenAI's chat completions
+// and Responses, of Anthropic's messages, and of Ollama's chat.
 type wire struct {
 	*httptest.Server
 	think func(a asked) said
@@ -24,9 +24,9 @@ type wire struct {
 	asked []asked
 }
 
-// asked is a received request, in a form common to both formats.
+// asked is a received request, in a form common to all formats.
 type asked struct {
-	number    int    // 0, 1, ... of all requests
+	number    int    // index of the request, from 0
 	system    string // the text before the conversation
 	messages  []count
 	bytes     int // of all text in the request
@@ -34,20 +34,20 @@ type asked struct {
 	tools     int
 	schema    bool     // the request has an output schema
 	images    int      // PNG images in the request
-	thoughts  []string // encrypted reasoning that the request gives back
+	thoughts  []string // encrypted reasoning in the request
 }
 
 // count is a message of a request.
 type count struct {
 	role string // user, assistant or tool
 	text string
-	call string // id of the call that a tool message answers
+	call string // id of the call whose result this tool message contains
 }
 
 // last returns the newest message.
 func (a asked) last() count { return a.messages[len(a.messages)-1] }
 
-// has reports whether any message holds a text.
+// has reports whether any message contains text.
 func (a asked) has(text string) bool {
 	for _, m := range a.messages {
 		if strings.Contains(m.text, text) {
@@ -61,20 +61,20 @@ func (a asked) has(text string) bool {
 type said struct {
 	status    int // of an error, with its body
 	body      string
-	again     string // Retry-After of the error
+	again     string // Retry-After header of the error
 	reasoning string
 	text      string
 	calls     []saidCall
 	in, out   int64
-	cached    int64 // of in, found in the provider's cache; Ollama has none
+	cached    int64 // input tokens from the provider's cache; Ollama has none
 
-	finish  string // length, filter, refused or odd; '' for the reason that follows from the other fields
-	why     string // of a refusal
-	garbage bool   // the response is no answer in any format
+	finish  string // length, filter, refused or odd; "" for the reason that fits the other fields
+	why     string // reason of a refusal
+	garbage bool   // the response is invalid in every format
 	lost    bool   // the connection breaks before the response
 	broken  bool   // the connection breaks after the text
-	counted bool   // the usage is sent before the connection breaks
-	hangs   bool   // after the text, nothing is sent until the client is gone
+	counted bool   // the server reports the usage before the connection breaks
+	hangs   bool   // after the text, nothing is sent until the client disconnects
 }
 
 type saidCall struct{ id, name, args string }
@@ -87,8 +87,8 @@ func newWire(t testing.TB, think func(asked) said) *wire {
 	return p
 }
 
-// openModel opens a provider's model with the fake as its server. The provider "responses"
-// is OpenAI with the API of that name.
+// openModel opens a provider's model with the fake as its server. The provider "responses" is
+// OpenAI with its Responses API.
 func (p *wire) openModel(t testing.TB, name string) model.Model {
 	t.Helper()
 	api := ""
@@ -110,7 +110,7 @@ func (p *wire) seen() []asked {
 	return append([]asked(nil), p.asked...)
 }
 
-// ServeHTTP answers a request as the provider of its path does.
+// ServeHTTP answers a request like the provider of its path.
 func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet { // the list of models
 		_, _ = io.WriteString(w, `{"data":[]}`)
@@ -173,7 +173,7 @@ func (p *wire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tooLong is the error of such servers for a request that exceeds the window.
+// tooLong is the server's error for a request that exceeds the window.
 func tooLong(window, got int) said {
 	return said{status: http.StatusBadRequest, body: fmt.Sprintf(`{"error":{"message":"This model's maximum context length is %d tokens. However, your messages resulted in %d tokens.",`+
 		`"type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`, window, got)}
@@ -258,7 +258,7 @@ func readClaude(raw []byte) (a asked) {
 				h.text += b.Text
 			case "tool_use":
 				h.text += "\ncalled " + b.Name + " " + string(b.Input)
-			case "tool_result": // a message of its own in the common form
+			case "tool_result": // a separate message in the common form
 				text := contentText(b.Content)
 				a.bytes += len(text)
 				a.messages = append(a.messages, count{"tool", text, b.ToolUseID})
@@ -271,7 +271,7 @@ func readClaude(raw []byte) (a asked) {
 	return a
 }
 
-// pieces cuts a text into pieces as a server streams it.
+// pieces splits text into pieces, as a server streams it.
 func pieces(text string) (list []string) {
 	runes := []rune(text)
 	for len(runes) > 7 {
@@ -310,7 +310,7 @@ func writeChat(w io.Writer, s said) {
 		chunk(`{"refusal":`+quoted(s.why)+`}`, "null")
 	}
 	usage := fmt.Sprintf(`{"prompt_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}`, s.in, s.out, s.cached)
-	if s.counted { // some servers count while they stream
+	if s.counted { // some servers report the usage while they stream
 		_, _ = fmt.Fprintf(w, "data: {\"id\":\"c\",\"choices\":[],\"usage\":%s}\n\n", usage)
 	}
 	if s.broken || s.hangs {
