@@ -17,40 +17,40 @@ const (
 	anthropicBaseURL = "https://api.anthropic.com"
 	anthropicVersion = "2023-06-01"        // of the API
 	anthropicModel   = "claude-sonnet-5-5" // the default
-	claudeMaxTokens  = 32_000              // of an answer, for models that the price table does not list
+	claudeMaxTokens  = 32_000              // output limit of models that are not in the price table
 )
 
-// A claude is a model behind Anthropic's messages API.
+// A claude is a model with Anthropic's Messages API.
 type claude struct {
 	remote
 
 	mu     sync.Mutex   // guards the fields below
-	quirks claudeQuirks // learned from the provider's refusals
+	quirks claudeQuirks // learned from earlier refusals
 	bad    badSchemas   // refused by the provider
 }
 
 // claudeQuirks are the limits of a model, and the features that it lacks.
 type claudeQuirks struct {
-	maxTokens  int64 // of an answer
-	noThinking bool  // no adaptive thinking
-	noThoughts bool  // it refuses thinking of earlier answers
+	maxTokens  int64 // output limit
+	noThinking bool  // the model lacks adaptive thinking
+	noThoughts bool  // the model rejects thinking of earlier answers
 	noSchema   bool
 	noPDFs     bool
 }
 
-// beforeAdaptive matches the models that lack adaptive thinking.
+// beforeAdaptive matches models without adaptive thinking.
 var beforeAdaptive = regexp.MustCompile(`^claude-([23]|instant)|` +
 	`^claude-(opus|sonnet|haiku)-4(-[0-5])?(-20\d{6})?(-latest)?$`)
 
-// openAnthropic opens a model of Anthropic, or of a server with the same API. The key
-// goes only to the base URL in the same provider's variables.
+// openAnthropic opens a model of Anthropic, or of a server with the same API. The key is only
+// sent to the base URL in the same provider's variables.
 func openAnthropic(model string, cfg Config, p timeouts) (Model, error) {
 	env := cfg.env
 	if model == "" {
 		model = cmp.Or(env("ANTHROPIC_MODEL"), anthropicModel)
 	}
 	key, token, address := env("ANTHROPIC_API_KEY"), env("ANTHROPIC_AUTH_TOKEN"), env("ANTHROPIC_BASE_URL")
-	// A base URL alone is enough: a proxy there may have the key.
+	// A base URL alone is enough: a proxy may add the key.
 	if key == "" && token == "" && address == "" {
 		return nil, errors.New("model anthropic:" + model + " needs ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN")
 	}
@@ -58,7 +58,7 @@ func openAnthropic(model string, cfg Config, p timeouts) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	base.Path = strings.TrimSuffix(base.Path, "/v1") // the paths have it
+	base.Path = strings.TrimSuffix(base.Path, "/v1") // the request paths contain it
 	for variable, secret := range map[string]string{"ANTHROPIC_API_KEY": key, "ANTHROPIC_AUTH_TOKEN": token} {
 		if err := checkKey(cfg.called(variable), secret, base); err != nil {
 			return nil, err
@@ -78,22 +78,23 @@ func openAnthropic(model string, cfg Config, p timeouts) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The API requires max_tokens. The price table has the limit that loses no answer.
+	// The API requires max_tokens. The limit in the price table never cuts an answer short.
 	if most := prices.Lookup(c.priceName()).MaxOutput; most > 0 {
 		c.quirks.maxTokens = most
 	}
 	return c, nil
 }
 
-// stopPause is the reason of a model that pauses its turn and is to be asked to continue.
+// stopPause is the stop reason of a model that pauses its turn and expects a request to
+// continue.
 const stopPause = "pause_turn"
 
-// maxPauses is how often a model that pauses its turn is asked to continue.
+// maxPauses limits how often a paused model is asked to continue.
 const maxPauses = 5
 
-// Generate makes a call. If the provider refuses an optional part of the request,
-// Generate repeats the call without that part. If the model pauses, Generate asks it to
-// continue. The usage of all these requests adds up.
+// Generate makes a call. If the provider rejects an optional part of the request, Generate
+// repeats the call without that part. If the model pauses, Generate asks it to continue. The
+// usage of all these requests is added.
 func (c *claude) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
 	q := c.knownQuirks(&req)
 	s := &claudeStream{assembler: assembler{emit: emit}, name: c.name, used: usedCallIDs(&req),
@@ -104,11 +105,11 @@ func (c *claude) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 		if len(s.parts) > 0 { // the model paused: it continues its own message
 			asked.Messages = slices.Concat(req.Messages, []Message{s.soFar()})
 		}
-		// The parts stay across pauses. These fields belong to a single response.
+		// The parts remain across pauses. These fields belong to a single response.
 		s.blocks, s.stop, s.done, s.usage = map[int64]*claudeBlock{}, "", false, claudeUsage{}
 		refused, err := c.call(ctx, &asked, q, s)
 		if err != nil {
-			// The provider charges for an answer that broke off.
+			// The provider charges for an interrupted answer.
 			total.add(s.usage)
 			return Response{Usage: total.usage()}, err
 		}
@@ -150,17 +151,17 @@ var (
 	mostBoth   = regexp.MustCompile(`exceed context limit: (\d+) \+ \d+ > (\d+)`)
 )
 
-// adapt returns the quirks with which a refused request may be accepted, and whether they
-// differ from q. It remembers those that hold for the model and not for one request.
+// adapt returns quirks with which a rejected request may be accepted, and whether they differ
+// from q. It remembers quirks of the model, but not those of a single request.
 func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks, bool) {
-	// Other statuses do not depend on the optional parts of a request.
+	// Errors with other statuses do not depend on the optional parts of a request.
 	if r.status != http.StatusBadRequest && r.status != http.StatusUnprocessableEntity {
 		return q, false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := q
-	// Such words are about the model. Other refusals may concern only this conversation.
+	// These words are about the model. Other refusals may concern only this conversation.
 	lasting := r.mentions("not support", "unsupported", "not available", "not permitted", "unknown")
 	if m := mostOutput.FindStringSubmatch(r.message); m != nil {
 		q.maxTokens, _ = strconv.ParseInt(m[1], 10, 64)
@@ -168,7 +169,7 @@ func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks,
 	} else if m := mostBoth.FindStringSubmatch(r.message); m != nil {
 		input, _ := strconv.ParseInt(m[1], 10, 64)
 		window, _ := strconv.ParseInt(m[2], 10, 64)
-		if window-input >= 1024 { // with less room the conversation is too long
+		if window-input >= 1024 { // with less room, the conversation is too long
 			q.maxTokens = window - input
 		}
 	} else if len(req.OutputSchema) > 0 && !q.noSchema &&
@@ -183,12 +184,12 @@ func (c *claude) adapt(q claudeQuirks, r *apiError, req *Request) (claudeQuirks,
 	} else if r.mentions("document", "pdf") {
 		q.noPDFs = true
 	}
-	// Equal quirks would make the same request, which would be refused again.
+	// Equal quirks would make the same request, which would be rejected again.
 	return q, q != was && q.maxTokens > 0
 }
 
-// call makes one request and reads its answer into s. refused is not nil if the provider
-// refused the request before it began to answer.
+// call makes one request and reads the answer into s. refused is not nil if the provider
+// rejected the request before the answer began.
 func (c *claude) call(ctx context.Context, req *Request, q claudeQuirks, s *claudeStream) (refused *apiError, _ error) {
 	resp, refused, err := c.post(ctx, "v1/messages", c.request(req, q))
 	if resp == nil {
@@ -212,8 +213,8 @@ func (c *claude) call(ctx context.Context, req *Request, q claudeQuirks, s *clau
 	return nil, ctx.Err()
 }
 
-// streamStatus returns the HTTP status for a kind of error within a stream. The pairs are
-// those of the provider's documentation of errors.
+// streamStatus returns the HTTP status for an error type within a stream. The pairs come from
+// the provider's documentation of errors.
 func streamStatus(kind string) int {
 	switch kind {
 	case "overloaded_error":
@@ -235,7 +236,7 @@ func streamStatus(kind string) int {
 	case "request_too_large":
 		return 413
 	}
-	return 500 // "api_error" too
+	return 500 // includes "api_error"
 }
 
 // readFailure converts the error that ended the reading of an answer.
@@ -246,7 +247,8 @@ func (c *claude) readFailure(ctx context.Context, err error) error {
 		return ctx.Err()
 	case errors.As(err, &fault):
 		return fault.refusal.failure(c.secrets...)
-	// A proxy may have garbled one event, so a retry can help. What is too long stays so.
+	// A proxy may have damaged an event, so a retry can help. An answer that is too long stays
+	// too long.
 	case errors.Is(err, errNoEvent), errors.Is(err, errTooMuch):
 		return &Error{Code: codeBadResponse, Message: err.Error(), Retryable: !errors.Is(err, errTooMuch)}
 	}
@@ -258,11 +260,11 @@ func (u *claudeUsage) add(v claudeUsage) {
 	u.output, u.thinking = u.output+v.output, u.thinking+v.thinking
 }
 
-// soFar returns the answer up to the pause, as a message from which the model continues.
+// soFar returns the answer up to the pause, as a message that the model can continue.
 func (s *claudeStream) soFar() Message {
 	m := Message{Role: RoleAssistant}
 	for i, p := range s.parts {
-		// The provider accepts its own content only unchanged, signatures included.
+		// The provider accepts its own content only unchanged, including signatures.
 		part := p.part
 		part.Text, part.Input = p.text.String(), json.RawMessage(p.text.String())
 		part.Meta = s.meta(i)
@@ -278,7 +280,7 @@ func (s *claudeStream) meta(part int) json.RawMessage {
 	return nil
 }
 
-// response returns the Response of a stream that has been read to its end.
+// response returns the Response after the stream has been read to its end.
 func (s *claudeStream) response(req *Request, model string) (Response, error) {
 	reason := s.reason()
 	parts, err := s.finish(reason == FinishLength)
@@ -288,7 +290,7 @@ func (s *claudeStream) response(req *Request, model string) (Response, error) {
 	for i := range parts {
 		parts[i].Meta = s.meta(i)
 	}
-	// Users have seen the parts already, so a refusal after parts is no error.
+	// Users have already seen the parts, so a refusal after parts is no error.
 	if reason == FinishRefused && len(parts) == 0 {
 		return Response{}, refusedError(s.why)
 	}
@@ -296,15 +298,16 @@ func (s *claudeStream) response(req *Request, model string) (Response, error) {
 	if reason == FinishRefused {
 		resp.Refusal = s.why
 	}
-	// Copies of the API may count nothing. Without an estimate, budgets would have no effect.
+	// Servers with a copy of the API may count nothing. Without an estimate, budgets would have
+	// no effect.
 	if resp.Usage.InputTokens == 0 && resp.Usage.OutputTokens == 0 {
 		resp.Usage = EstimateUsage(req, parts)
 	}
 	return resp, nil
 }
 
-// reason returns why the answer ended. A tool call overrides the provider's reason,
-// unless the answer was cut off or refused.
+// reason returns the finish reason. A tool call overrides the provider's reason, unless the
+// answer was cut off or refused.
 func (s *claudeStream) reason() FinishReason {
 	switch s.stop {
 	case "max_tokens", "model_context_window_exceeded":
@@ -312,7 +315,7 @@ func (s *claudeStream) reason() FinishReason {
 	case "refusal":
 		return FinishRefused
 	}
-	// Copies of the API may say end_turn after a tool call.
+	// Servers with a copy of the API may send end_turn after a tool call.
 	if s.hasCall() {
 		return FinishToolCalls
 	}

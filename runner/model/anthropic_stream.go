@@ -13,10 +13,10 @@ import (
 // with its signature.
 type claudeMeta struct {
 	Signature string `json:"signature,omitempty"`
-	Redacted  string `json:"redacted,omitempty"` // thinking that only the provider can read
+	Redacted  string `json:"redacted,omitempty"` // thinking that only the provider can decrypt
 }
 
-// A messagesEvent is an event of the answer, with the fields that are used here.
+// A messagesEvent is an event of the answer, reduced to the fields that are used here.
 type messagesEvent struct {
 	Type    string `json:"type"`
 	Message struct {
@@ -48,7 +48,7 @@ type messagesEvent struct {
 	Usage messagesTokens `json:"usage"`
 }
 
-// messagesTokens are the counts of tokens in an event.
+// messagesTokens are the token counts in an event.
 type messagesTokens struct {
 	InputTokens              int64 `json:"input_tokens"`
 	OutputTokens             int64 `json:"output_tokens"`
@@ -69,8 +69,8 @@ type claudeStream struct {
 	blocks map[int64]*claudeBlock // by the provider's index
 	metas  map[int]claudeMeta     // by part
 	model  string
-	stop   string // why the answer ended, in the provider's word
-	why    string // the model refused, in the provider's words
+	stop   string // the provider's stop reason
+	why    string // the provider's explanation of a refusal
 	usage  claudeUsage
 	done   bool
 }
@@ -78,26 +78,26 @@ type claudeStream struct {
 // A claudeBlock is a content block of the answer.
 type claudeBlock struct {
 	kind  string
-	part  int    // index in the assembler, -1 while there is none
-	whole string // arguments that came with the start of the block
+	part  int    // index in the assembler, -1 without a part
+	whole string // arguments in the start event of the block
 }
 
-// claudeUsage counts tokens as the provider does, each kind of input separately.
+// claudeUsage holds the token counts in the provider's form: each kind of input separately.
 type claudeUsage struct{ input, read, write, output, thinking int64 }
 
-// readEvents reads the stream to its last event. message_stop ends the answer, even if the server
-// keeps the stream open.
+// readEvents reads the stream to its last event. message_stop ends the answer, even if the
+// server keeps the stream open.
 func (s *claudeStream) readEvents(body io.Reader) error {
 	name := ""
 	for r := bufio.NewReader(body); !s.done; {
-		line, err := r.ReadBytes('\n') // watchedBody limits its length
+		line, err := r.ReadBytes('\n') // watchedBody limits the length of a line
 		if err != nil && err != io.EOF {
 			return err
 		}
 		if rest, ok := bytes.CutPrefix(line, []byte("event:")); ok {
 			name = string(bytes.TrimSpace(rest))
 		}
-		// A last line without an end is an event that was cut off.
+		// A last line without a line end is an incomplete event.
 		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok && err == nil {
 			if err := s.read(name, bytes.TrimSpace(data)); err != nil {
 				return err
@@ -118,13 +118,13 @@ func (s *claudeStream) read(name string, data []byte) error {
 	if name == "error" || e.Type == "error" {
 		r := &apiError{}
 		r.readBody(http.Header{}, data)
-		r.status = streamStatus(r.kind) // the status of the stream is 200 all the same
+		r.status = streamStatus(r.kind) // the status of the HTTP response is 200 nevertheless
 		return &streamFault{r}
 	}
 	if errors.As(err, &syntax) {
 		return errNoEvent
 	}
-	// A field of another type stays empty: copies of the API may have some.
+	// A field of another type stays empty: copies of the API may send some.
 	return s.event(&e)
 }
 
@@ -133,7 +133,8 @@ func (s *claudeStream) event(e *messagesEvent) error {
 	switch e.Type {
 	case "message_start":
 		s.model = e.Message.Model
-		// These counts hold if the answer breaks off. The last message_delta completes them.
+		// These counts are used if the answer is interrupted. The last message_delta completes
+		// them.
 		u := e.Message.Usage
 		s.usage = claudeUsage{u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens, 0}
 	case "content_block_start":
@@ -151,7 +152,7 @@ func (s *claudeStream) event(e *messagesEvent) error {
 	return nil
 }
 
-// count updates the counts. The provider may leave out those that did not change.
+// count updates the counts. The provider may omit counts that did not change.
 func (s *claudeStream) count(u *messagesTokens) {
 	s.usage.output = max(s.usage.output, u.OutputTokens)
 	s.usage.input = max(s.usage.input, u.InputTokens)
@@ -163,7 +164,7 @@ func (s *claudeStream) count(u *messagesTokens) {
 // begin handles the start of a block. It ignores blocks of unknown kinds.
 func (s *claudeStream) begin(e *messagesEvent) (err error) {
 	b := &claudeBlock{kind: e.ContentBlock.Type, part: -1}
-	// Blocks of unknown kinds count too: no stream may fill the memory with them.
+	// Blocks of unknown kinds count, too: no stream may fill the memory with them.
 	if len(s.blocks) == maxParts {
 		return errTooMuch
 	}
@@ -192,7 +193,7 @@ func (s *claudeStream) begin(e *messagesEvent) (err error) {
 // delta handles a piece of a block.
 func (s *claudeStream) delta(e *messagesEvent) error {
 	b := s.blocks[e.Index]
-	// A piece of a block that never began has no place.
+	// Ignore a piece of a block that never began.
 	if b == nil {
 		return nil
 	}
@@ -213,12 +214,12 @@ func (s *claudeStream) delta(e *messagesEvent) error {
 	return nil
 }
 
-// add adds text to a block. It opens the part of a text block with its first text.
+// add adds text to a block. The first text of a text block opens the part.
 func (s *claudeStream) add(b *claudeBlock, t PartType, text string) (err error) {
 	if text == "" {
 		return nil
 	}
-	// A text block may stay empty, and providers refuse empty text when it comes back.
+	// A text block may stay empty, and providers reject empty text in later requests.
 	if b.part < 0 && t == PartText && b.kind == "text" {
 		if b.part, err = s.open(Part{Type: t}); err != nil {
 			return err
@@ -230,8 +231,8 @@ func (s *claudeStream) add(b *claudeBlock, t PartType, text string) (err error) 
 	return s.assembler.add(b.part, text)
 }
 
-// end handles the end of a block. If no arguments came in pieces, those from the start of
-// the block are complete. An empty object there is a placeholder and means nothing.
+// end handles the end of a block. If no arguments arrived in pieces, those from the start of
+// the block are complete. An empty object there is only a placeholder.
 func (s *claudeStream) end(index int64) error {
 	b := s.blocks[index]
 	if b == nil || b.part < 0 {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A claudeRequest is the body of a request of the messages API, with the fields that are used here.
+// A claudeRequest is the body of a Messages API request, reduced to the fields that are used
+// here.
 type claudeRequest struct {
 	Model        string          `json:"model"`
 	MaxTokens    int64           `json:"max_tokens"`
@@ -24,20 +25,20 @@ type claudeMessage struct {
 	Content []*claudeContent `json:"content"`
 }
 
-// A claudeContent is a block of a message. Type says which of the other fields are set.
+// A claudeContent is a block of a message. Type determines the fields that are set.
 type claudeContent struct {
 	Type         string           `json:"type"`
 	Text         string           `json:"text,omitempty"`
-	Thinking     *string          `json:"thinking,omitempty"` // may be empty, beside a signature
+	Thinking     *string          `json:"thinking,omitempty"` // may be empty if there is a signature
 	Signature    string           `json:"signature,omitempty"`
-	Data         string           `json:"data,omitempty"`   // of redacted thinking
-	Source       *claudeSource    `json:"source,omitempty"` // of an image or a document
+	Data         string           `json:"data,omitempty"`   // redacted thinking
+	Source       *claudeSource    `json:"source,omitempty"` // an image or a document
 	Title        string           `json:"title,omitempty"`
-	ID           string           `json:"id,omitempty"` // of a call
+	ID           string           `json:"id,omitempty"` // call id
 	Name         string           `json:"name,omitempty"`
 	Input        json.RawMessage  `json:"input,omitempty"`
-	ToolUseID    string           `json:"tool_use_id,omitempty"` // of the call that a result belongs to
-	Content      []*claudeContent `json:"content,omitempty"`     // of a result
+	ToolUseID    string           `json:"tool_use_id,omitempty"` // id of the call with this result
+	Content      []*claudeContent `json:"content,omitempty"`     // the result
 	IsError      *bool            `json:"is_error,omitempty"`
 	CacheControl *claudeKind      `json:"cache_control,omitempty"`
 }
@@ -55,7 +56,7 @@ type claudeTool struct {
 	InputSchema json.RawMessage `json:"input_schema"`
 }
 
-// A claudeKind is an object with only a type.
+// A claudeKind is a JSON object that has only a type.
 type claudeKind struct {
 	Type string `json:"type"`
 }
@@ -74,38 +75,38 @@ type claudeFormat struct {
 	Schema any    `json:"schema"`
 }
 
-// cached marks the end of the part that the provider should cache for five minutes.
+// cached returns the mark that ends a part which the provider should cache for five minutes.
 func cached() *claudeKind { return &claudeKind{"ephemeral"} }
 
-// request converts a Request, without the features that q excludes.
+// request converts a Request. It omits features that q excludes.
 func (c *claude) request(req *Request, q claudeQuirks) *claudeRequest {
 	out := &claudeRequest{Model: c.model, MaxTokens: q.maxTokens, Messages: c.messages(req, q), Stream: true}
 	var schema []string
 	if len(req.OutputSchema) > 0 {
 		schema = []string{schemaInstruction(req.OutputSchema)}
-		// The rest of a cut answer alone does not match the schema.
+		// The continuation of a cut answer alone does not match the schema.
 		if wire, ok := toWireSchema(req.OutputSchema); ok && !q.noSchema && !req.goesOn() {
 			out.OutputConfig = &claudeOutput{claudeFormat{"json_schema", wire.schema}}
 		}
 	}
 	if text := system(req, schema...); text != "" {
-		// This mark caches everything before the conversation, tools included.
+		// This mark caches everything before the conversation, including the tools.
 		out.System = []claudeContent{{Type: "text", Text: text, CacheControl: cached()}}
 	}
-	// Watchers see the summaries while the model has not answered yet.
+	// Watchers see summaries of the thinking before the answer begins.
 	if !q.noThinking {
 		out.Thinking = &claudeThinking{"adaptive", "summarized"}
 	}
 	out.Tools = c.tools(req)
-	// The tools of a final call stay, so that the cache has the beginning of the request.
+	// The tools stay in a final call, so that the cache matches the beginning of the request.
 	if len(out.Tools) > 0 && (req.Final || len(req.Tools) == 0) {
 		out.ToolChoice = &claudeKind{"none"}
 	}
 	return out
 }
 
-// tools converts the tools of a request. The provider wants the tools of earlier calls
-// named even if the model may not call any, so these are listed if there are no others.
+// tools converts the tools of a request. The provider requires that the tools of earlier calls
+// are listed, even if the model may call none now. So these are listed if there are no others.
 func (c *claude) tools(req *Request) []claudeTool {
 	var out []claudeTool
 	for _, t := range req.Tools {
@@ -114,7 +115,7 @@ func (c *claude) tools(req *Request) []claudeTool {
 	if len(out) > 0 {
 		return out
 	}
-	// The worker has lost its tools.
+	// The worker no longer has any tools.
 	named := map[string]bool{}
 	for _, m := range req.Messages {
 		for _, p := range m.Parts {
@@ -128,8 +129,8 @@ func (c *claude) tools(req *Request) []claudeTool {
 	return out
 }
 
-// messages converts the conversation. Cache marks on the last two user messages let the
-// next call find this conversation in the provider's cache.
+// messages converts the conversation. Cache marks on the last two user messages let the next
+// call find this conversation in the provider's cache.
 func (c *claude) messages(req *Request, q claudeQuirks) []claudeMessage {
 	var out []claudeMessage
 	files := attacher{left: maxInlineTotal, noPDFs: q.noPDFs}
@@ -143,17 +144,18 @@ func (c *claude) messages(req *Request, q claudeQuirks) []claudeMessage {
 		if m.Role == RoleAssistant {
 			role = "assistant"
 		}
-		// The provider refuses a message without content.
+		// The provider rejects a message without content.
 		if len(blocks) == 0 {
 			blocks = append(blocks, textBlock("(empty)"))
 		}
 		if n := len(out); n > 0 && out[n-1].Role == role {
 			out[n-1].Content = append(out[n-1].Content, blocks...)
-			continue // the provider wants the roles to alternate
+			continue // the provider requires alternating roles
 		}
 		out = append(out, claudeMessage{role, blocks})
 	}
-	// The last mark is for the next call. The one before it is where the previous call wrote the cache.
+	// The last mark is for the next call. The one before it matches the cache of the previous
+	// call.
 	for i, marks := len(out)-1, 0; i >= 0 && marks < 2; i-- {
 		if out[i].Role == "user" {
 			out[i].Content[len(out[i].Content)-1].CacheControl = cached()
@@ -165,16 +167,16 @@ func (c *claude) messages(req *Request, q claudeQuirks) []claudeMessage {
 
 func textBlock(text string) *claudeContent { return &claudeContent{Type: "text", Text: text} }
 
-// block converts a part. It returns nil if nothing is to be sent.
+// block converts a part. It returns nil if nothing has to be sent.
 func (c *claude) block(p Part, files *attacher, q claudeQuirks) *claudeContent {
 	switch p.Type {
 	case PartText:
-		if strings.TrimSpace(p.Text) != "" { // the provider refuses blank text
+		if strings.TrimSpace(p.Text) != "" { // the provider rejects blank text
 			return textBlock(p.Text)
 		}
 	case PartReasoning:
 		var meta claudeMeta
-		// The provider refuses the signatures of other models, and thinking without one.
+		// The provider rejects signatures of other models, and thinking without a signature.
 		if q.noThoughts || !openMeta(c.name, p.Meta, &meta) {
 			return nil
 		}
@@ -204,7 +206,7 @@ func toolResultBlock(p Part, files *attacher) *claudeContent {
 	b := &claudeContent{Type: "tool_result", ToolUseID: safeName(p.CallID, 64), IsError: &p.IsError,
 		Content: []*claudeContent{textBlock(text)}}
 	for _, image := range p.Images {
-		// An image that is too large becomes a text with its path.
+		// An image that is too large is replaced by a text with its path.
 		b.Content = append(b.Content, fileBlock(files.attach(image)))
 	}
 	return b

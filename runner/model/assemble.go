@@ -7,30 +7,30 @@ import (
 	"strings"
 )
 
-// Limits of a response while it arrives.
+// Limits of a response.
 const (
 	maxParts     = 512
-	maxPartBytes = 32 << 20 // of all parts together
+	maxPartBytes = 32 << 20 // total bytes of all parts
 )
 
 var errTooMuch = errors.New("the answer of the model is too long")
 
-// An assembler builds the parts of a Response and emits their deltas in the order that
-// Model promises. Deltas of a part wait until the part before it has ended.
+// An assembler builds the parts of a Response and emits their deltas in the order that Model
+// promises. The deltas of a part wait until the previous part has ended.
 type assembler struct {
 	parts    []*partBuilder
-	emitting int // index of the part whose deltas are emitted as they arrive; those before it have ended
+	emitting int // index of the part that is being emitted; all parts before it have ended
 	size     int
 	emit     func(Delta)
 }
 
-// A partBuilder is a part whose text still arrives.
+// A partBuilder is a part that may still be incomplete.
 type partBuilder struct {
 	part      Part
 	text      strings.Builder
-	emitted   int  // bytes of text that have been emitted
-	announced bool // a delta of it has been emitted
-	ended     bool // no more text follows
+	emitted   int  // bytes of text emitted so far
+	announced bool // a delta of the part was emitted
+	ended     bool // the text is complete
 	args      jsonEndFinder
 }
 
@@ -42,7 +42,7 @@ func (a *assembler) open(p Part) (int, error) {
 		return 0, errTooMuch
 	}
 	if n := len(a.parts) - 1; n >= 0 && a.parts[n].ended && a.parts[n].isCall() && a.parts[n].text.Len() == 0 {
-		// A part follows the call, so its arguments were not cut off: it has none.
+		// Another part follows the call, so its arguments were not cut off: it has none.
 		if err := a.add(n, "{}"); err != nil {
 			return 0, err
 		}
@@ -52,7 +52,7 @@ func (a *assembler) open(p Part) (int, error) {
 	return len(a.parts) - 1, nil
 }
 
-// endText ends the open text and reasoning parts. Text after it begins a new part.
+// endText ends the open text and reasoning parts. Later text begins a new part.
 func (a *assembler) endText() {
 	for _, m := range a.parts[min(a.emitting, len(a.parts)):] {
 		if !m.isCall() {
@@ -61,14 +61,14 @@ func (a *assembler) endText() {
 	}
 }
 
-// last returns the index of the last part, and whether it is of the given type and has
+// last returns the index of the last part. ok means that the part has the given type and has
 // not ended.
 func (a *assembler) last(t PartType) (int, bool) {
 	n := len(a.parts) - 1
 	return n, n >= 0 && a.parts[n].part.Type == t && !a.parts[n].ended
 }
 
-// addText adds text to the last part if it is of that type and open, else to a new part.
+// addText adds text to the last part if it is open and of that type, else to a new part.
 func (a *assembler) addText(t PartType, text string) error {
 	if text == "" {
 		return nil
@@ -84,10 +84,10 @@ func (a *assembler) addText(t PartType, text string) error {
 	return a.add(i, text)
 }
 
-// add adds text to a part, or a piece of the arguments to a tool call.
+// add adds text to a part, or a piece of arguments to a tool call.
 func (a *assembler) add(i int, text string) error {
 	if i < a.emitting {
-		return nil // the deltas of later parts have been emitted; only noise follows a complete call
+		return nil // deltas of later parts were already emitted; after a complete call only noise follows
 	}
 	if a.size += len(text); a.size > maxPartBytes {
 		return errTooMuch
@@ -107,14 +107,14 @@ func (a *assembler) end(i int) {
 	a.emitReady()
 }
 
-// emitReady emits all text whose turn has come in the promised order.
+// emitReady emits all text that the promised order allows.
 func (a *assembler) emitReady() {
 	for a.emitting < len(a.parts) {
 		m := a.parts[a.emitting]
 		if m.isCall() && m.part.ToolName == "" && !m.ended {
-			return // each delta of a call carries its name, which has not arrived yet
+			return // each delta of a call must contain its name, which has not arrived yet
 		}
-		// An empty part has one delta, too, so that watchers see it.
+		// An empty part has one delta, too, so that watchers see the part.
 		if rest := m.text.String()[m.emitted:]; (rest != "" || !m.announced) && a.emit != nil {
 			a.emit(Delta{Part: a.emitting, Type: m.part.Type, Text: rest,
 				CallID: m.part.CallID, ToolName: m.part.ToolName})
@@ -127,9 +127,9 @@ func (a *assembler) emitReady() {
 	}
 }
 
-// finish emits the remaining deltas and returns the parts. A tool call without arguments
-// gets an empty object, unless the answer was cut off within that call. Arguments that
-// are not JSON stay as they are.
+// finish emits the remaining deltas and returns the parts. A tool call without arguments gets
+// an empty object, unless the answer was cut off within that call. Arguments that are not JSON
+// stay unchanged.
 func (a *assembler) finish(cutOff bool) ([]Part, error) {
 	for i, m := range a.parts {
 		inIt := cutOff && i == len(a.parts)-1
@@ -156,8 +156,8 @@ func (a *assembler) finish(cutOff bool) ([]Part, error) {
 // hasCall reports whether one of the parts is a tool call.
 func (a *assembler) hasCall() bool { return slices.ContainsFunc(a.parts, (*partBuilder).isCall) }
 
-// A jsonEndFinder finds the end of a JSON object or array that arrives in pieces. It
-// reads each byte once, because arguments may come in very many pieces.
+// A jsonEndFinder finds the end of a JSON object or array that arrives in pieces. It reads each
+// byte only once, because arguments may arrive in a very large number of pieces.
 type jsonEndFinder struct {
 	depth              int
 	inString, escaping bool

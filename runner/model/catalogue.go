@@ -7,22 +7,22 @@ import (
 	"sync"
 )
 
-// maxOpenModels is how many models a Catalogue keeps open. Each has its own connections,
-// and users choose the names, so there must be a limit.
+// maxOpenModels is the maximum number of open models in a Catalogue. Each model has its own
+// connections, and users choose the names, so there must be a limit.
 const maxOpenModels = 64
 
-// A Catalogue holds the models that a worker may choose: offline, and the models of
-// providers whose keys are in the environment. On a server that replays recordings,
-// the recordings answer for every model. Its methods are safe for concurrent use.
+// A Catalogue holds the models that a worker may choose: offline, and models of providers with
+// a key in the environment. On a server that replays recordings, they answer for every model.
+// Its methods are safe for concurrent use.
 type Catalogue struct {
 	cfg    Config
 	own    string  // provider of the server's own model
-	record string  // folder of the recordings to write, "" for none
+	record string  // folder for new recordings, "" for none
 	replay *replay // nil unless the server replays
 
 	mu     sync.Mutex // guards open and recent
 	open   map[string]Model
-	recent []string // the names in open, least recently used first
+	recent []string // names of the open models, least recently used first
 }
 
 // NewCatalogue returns the catalogue of a server whose own model is m. It ignores
@@ -34,9 +34,9 @@ func NewCatalogue(cfg Config, m Model, record string) *Catalogue {
 	return c
 }
 
-// Check returns an error if a worker may not choose the model of that name, because its
-// provider is unknown or this server has no key for it. Check makes no request, so it
-// accepts models that the provider does not have.
+// Check returns an error if a worker may not choose the model with that name: the provider is
+// unknown or has no key on this server. Check makes no request, so it accepts models that the
+// provider does not have.
 func (c *Catalogue) Check(name string) error {
 	provider, rest, named := strings.Cut(name, ":")
 	switch {
@@ -59,7 +59,7 @@ func providers() []string { return []string{"openai", "anthropic", "ollama"} }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// possible returns the forms of names that Check accepts, as text.
+// possible returns a text that lists the forms of names that Check accepts.
 func (c *Catalogue) possible() string {
 	forms := []string{"offline"}
 	for _, provider := range providers() {
@@ -70,8 +70,8 @@ func (c *Catalogue) possible() string {
 	return strings.Join(forms, ", ") + ", or null for the server's own model"
 }
 
-// has reports whether the environment has a key or an address of the provider. An Ollama
-// server also has an address by default, which counts if the server's own model is there.
+// has reports whether the environment has a key or an address of the provider. The default
+// address of an Ollama server only counts if the server's own model is an Ollama model.
 func (c *Catalogue) has(provider string) bool {
 	if provider == "ollama" && c.own == provider {
 		return true
@@ -88,8 +88,8 @@ func (c *Catalogue) has(provider string) bool {
 	return false
 }
 
-// Open returns the model of that name. It returns the same Model again until keep drops
-// it. Its error is that of Check or of the function Open.
+// Open returns the model with that name. It returns the same Model again until keep drops it.
+// Its errors are those of Check and of the function Open.
 func (c *Catalogue) Open(name string) (Model, error) {
 	if err := c.Check(name); err != nil {
 		return nil, err
@@ -99,8 +99,8 @@ func (c *Catalogue) Open(name string) (Model, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Opening makes no request, so it is fast enough to hold the lock. Two models of one name
-	// would have two sets of connections, and would learn the provider's limits twice.
+	// Opening makes no request, so it is fast enough to hold the lock. Two models with one name
+	// would have separate connections, and would learn the provider's limits twice.
 	m, ok := c.open[name]
 	if !ok {
 		var err error
@@ -115,7 +115,8 @@ func (c *Catalogue) Open(name string) (Model, error) {
 	return m, nil
 }
 
-// Connected returns a model of a provider that a user has connected. The caller keeps it.
+// Connected returns a model of a provider that a user has connected. The caller keeps the
+// model.
 func (c *Catalogue) Connected(p Provider, name string) (Model, error) {
 	if c.replay != nil {
 		return &replay{c.replay.recordings, p.Name + ":" + name}, nil
@@ -127,8 +128,8 @@ func (c *Catalogue) Connected(p Provider, name string) (Model, error) {
 	return m, err
 }
 
-// keep marks the model as the most recently used one. Beyond maxOpenModels it drops the
-// least recently used one, whose connections close once they are idle.
+// keep marks the model as the most recently used one. Beyond maxOpenModels it drops the least
+// recently used model, whose connections close when they are idle.
 func (c *Catalogue) keep(name string, m Model) {
 	c.open[name] = m
 	c.recent = slices.DeleteFunc(c.recent, func(other string) bool { return other == name })

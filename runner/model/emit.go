@@ -6,12 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// EmitText emits text word by word, each word with the space after it, as deltas
-// like d. Models that know their whole answer at once use it. It returns ctx's error if
-// ctx ends first.
+// EmitText emits text word by word, each with the following space, as deltas like d. Models
+// that have the whole answer at once use it. It returns ctx's error if ctx ends first.
 func EmitText(ctx context.Context, d Delta, text string, emit func(Delta)) error {
 	for n := 0; text != ""; n++ {
-		// A look at ctx for each word would take longer than the word.
+		// Checking ctx for each word would take longer than the word.
 		if n%256 == 255 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -22,7 +21,7 @@ func EmitText(ctx context.Context, d Delta, text string, emit func(Delta)) error
 	return nil
 }
 
-// wordEnd returns the index at which the first word and the space after it end.
+// wordEnd returns the index after the first word and the following space.
 func wordEnd(text string) int {
 	word, gap := false, false
 	for i, r := range text {
@@ -36,11 +35,10 @@ func wordEnd(text string) int {
 	return len(text)
 }
 
-// callDelta is the most bytes of arguments in one delta.
+// callDelta is the maximum number of bytes of arguments in one delta.
 const callDelta = 1 << 10
 
-// EmitCall emits the tool call p, which is the part with that index, in pieces of
-// about a kilobyte.
+// EmitCall emits the tool call p, which has that index, in pieces of about a kilobyte.
 func EmitCall(p Part, index int, emit func(Delta)) {
 	d := Delta{Part: index, Type: PartToolCall, CallID: p.CallID, ToolName: p.ToolName}
 	for rest := string(p.Input); rest != ""; {

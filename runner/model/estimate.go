@@ -5,9 +5,9 @@ import "strconv"
 // BytesPerToken is the average length of a token in English text and code.
 const BytesPerToken = 4
 
-// EstimateUsage returns the estimated tokens of a call, by the length of the request and
-// of the parts that it produced. The offline model uses it, and providers whose answers
-// hold no usage. Both counts are at least 1.
+// EstimateUsage returns the estimated tokens of a call, from the length of the request and of
+// the produced parts. It is used by the offline model, and for answers without usage. Both
+// counts are at least 1.
 func EstimateUsage(req *Request, produced []Part) Usage {
 	in := len(req.Preamble) + len(req.Instructions) + len(req.OutputSchema)
 	for _, m := range req.Messages {
@@ -23,12 +23,12 @@ func EstimateUsage(req *Request, produced []Part) Usage {
 	}
 }
 
-// partBytes returns the bytes of the parts of one type, or of all types if only is empty.
-// It does not count Aside parts.
+// partBytes returns the total bytes of the parts of one type, or of all types if only is empty.
+// It excludes Aside parts.
 func partBytes(parts []Part, only PartType) int {
 	n := 0
 	for i := range parts {
-		// Asides hold dates and names, so equal inputs would cost different amounts with them.
+		// Asides contain dates and names, so with them equal inputs would have different costs.
 		if p := &parts[i]; !p.Aside && (only == "" || p.Type == only) {
 			n += len(p.Text) + len(p.ToolName) + len(p.Input) + len(p.Path)
 		}

@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// Codes of *Errors that are not a status.
+// Codes of *Errors that are not an HTTP status.
 const (
-	codeConnection    = "connection"     // no connection, or it broke before the answer began
+	codeConnection    = "connection"     // no connection, or it was lost before the answer began
 	codeTimeout       = "timeout"        // the provider took too long
-	codeStream        = "stream"         // the answer broke off in the middle
+	codeStream        = "stream"         // the answer was interrupted
 	codeBadResponse   = "bad_response"   // the answer has an unknown form
 	codeContextLength = "context_length" // the conversation does not fit the context window
 	codeContentFilter = "content_filter" // the provider withheld the whole answer
@@ -35,9 +35,8 @@ const CodeUnavailable = "model_unavailable"
 // CodeRefused is the code of a model's refusal to answer.
 const CodeRefused = "refused"
 
-// Gone reports whether waiting for the provider is useless: it does not know the model, it
-// refuses the key, or the account is empty or too small for the request. The same call to
-// another model may succeed.
+// Gone reports whether waiting for the provider is useless: the model is unknown, the key is
+// rejected, or the account has not enough credit. The same call to another model may succeed.
 func (e *Error) Gone() bool {
 	switch e.Code {
 	case "401", "402", "403", "404", CodeUnavailable:
@@ -48,8 +47,8 @@ func (e *Error) Gone() bool {
 	return false
 }
 
-// KnownCode returns the code if it is an HTTP status of an error or a code of this package,
-// else "other". Scripts and providers may put any text in its place.
+// KnownCode returns a code that is an HTTP error status or a code of this package, else
+// "other". Scripts and providers may use any text as a code.
 func KnownCode(code string) string {
 	switch code {
 	case codeConnection, codeTimeout, codeStream, codeBadResponse, codeContextLength, codeContentFilter,
@@ -62,20 +61,20 @@ func KnownCode(code string) string {
 	return "other"
 }
 
-// Malformed reports whether the provider sent an answer of an unknown form.
+// Malformed reports whether the answer of the provider had an unknown form.
 func (e *Error) Malformed() bool { return e.Code == codeBadResponse }
 
-// maxMessage is the most bytes of a provider's message that are kept.
+// maxMessage is the maximum number of bytes that are kept of a provider's message.
 const maxMessage = 1000
 
-// filteredError returns the error for an answer that a filter withheld completely. An empty
-// answer would look like an answer of the model.
+// filteredError returns the error for an answer that a filter withheld completely. Without an
+// error, it would look like an empty answer of the model.
 func filteredError(why string) *Error {
 	message := cmp.Or(why, "the provider's filter withheld the answer")
 	return &Error{Code: codeContentFilter, Message: message, Quoted: why != ""}
 }
 
-// refusedError returns the error for a model that refused before it answered anything.
+// refusedError returns the error for a model that refused before its answer began.
 func refusedError(why string) *Error {
 	return &Error{Code: CodeRefused, Message: RefusalText(why), Quoted: why != ""}
 }
@@ -91,7 +90,7 @@ func RefusalText(why string) string {
 
 // An apiError is an error response of a provider.
 type apiError struct {
-	status  int // of HTTP, or the nearest one for an error within a stream
+	status  int // HTTP status; for an error within a stream, the nearest one
 	code    string
 	kind    string
 	param   string
@@ -99,12 +98,12 @@ type apiError struct {
 	wait    time.Duration
 }
 
-// text returns everything that the provider said, in lower case.
+// text returns all texts of the error in lower case.
 func (r *apiError) text() string {
 	return strings.ToLower(r.code + " " + r.kind + " " + r.param + " " + r.message)
 }
 
-// mentions reports whether the provider said any of these, which are in lower case.
+// mentions reports whether the error contains any of the texts, which must be in lower case.
 func (r *apiError) mentions(texts ...string) bool {
 	words := r.text()
 	for _, t := range texts {
@@ -115,7 +114,7 @@ func (r *apiError) mentions(texts ...string) bool {
 	return false
 }
 
-// failure converts the error to an *Error without the secrets.
+// failure converts the error to an *Error. It removes the secrets.
 func (r *apiError) failure(secrets ...string) *Error {
 	message := r.message
 	if message == "" {
@@ -124,13 +123,13 @@ func (r *apiError) failure(secrets ...string) *Error {
 	e := &Error{Code: strconv.Itoa(r.status), Message: tidyMessage(message, secrets), RetryAfter: r.wait,
 		Quoted: r.message != ""}
 	switch {
-	// This case is first, because servers send this refusal with several statuses.
+	// This case is first, because servers use several statuses for this error.
 	case r.tooLong():
 		e.Code, e.RetryAfter, e.Window = codeContextLength, 0, r.window()
 	case r.code == codeContentFilter && r.status == http.StatusBadRequest:
 		e.Code = codeContentFilter
 	case r.status == http.StatusTooManyRequests:
-		// Waiting does not help against an empty account.
+		// Waiting does not help if the account is empty.
 		e.Retryable = !r.mentions("insufficient_quota", "exceeded your current quota", "billing", "request too large")
 	default:
 		e.Retryable = isTransient(r.status)
@@ -138,7 +137,7 @@ func (r *apiError) failure(secrets ...string) *Error {
 	return e
 }
 
-// isTransient reports whether a later try may succeed after this status.
+// isTransient reports whether a retry may succeed after this status.
 func isTransient(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -149,8 +148,8 @@ func isTransient(status int) bool {
 	return status >= 500
 }
 
-// tooLong reports whether the provider refused the request because of its length. Each
-// server words this differently.
+// tooLong reports whether the provider rejected the request because of its length. Each server
+// uses other words.
 func (r *apiError) tooLong() bool {
 	// Such a message is about tokens per minute, not about the context window.
 	if r.status == http.StatusTooManyRequests {
@@ -173,25 +172,24 @@ func (r *apiError) tooLong() bool {
 var mostTokens = regexp.MustCompile(`(?i)(?:maximum (?:context|prompt) length is|context size(?: \(| of )|` +
 	`context length of only|tokens allowed \(|\d(?: tokens)? >)\s*(\d{3,9})\b`)
 
-// window returns the context window that the message states, in tokens, else 0.
+// window returns the context window in the message, in tokens, or 0.
 func (r *apiError) window() int64 { return r.number(mostTokens) }
 
-// number returns the number that the first group of the pattern matches in the message, else 0.
+// number returns the number that the pattern's first group matches in the message, or 0.
 func (r *apiError) number(pattern *regexp.Regexp) int64 {
 	m := pattern.FindStringSubmatch(r.message)
 	if m == nil {
 		return 0
 	}
-	n, _ := strconv.ParseInt(m[1], 10, 64) // the patterns match nine digits at most
+	n, _ := strconv.ParseInt(m[1], 10, 64) // the patterns match at most nine digits
 	return n
 }
 
-// tidyMessage returns a provider's message as one line of limited length, without the
-// secrets.
+// tidyMessage returns a provider's message as one line of limited length, without the secrets.
 func tidyMessage(message string, secrets []string) string {
 	message = strings.Join(strings.Fields(strings.ToValidUTF8(redact(message, secrets), "")), " ")
 	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "…" // drop a character that was cut in two
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…" // removes a character that was cut
 	}
 	return message
 }
@@ -209,15 +207,15 @@ func redact(text string, secrets []string) string {
 // readAPIError reads an error response of any form: an object, a string, another JSON
 // field, a web page or nothing.
 func readAPIError(resp *http.Response) *apiError {
-	raw, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is good enough
+	raw, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial body is sufficient
 	r := &apiError{status: resp.StatusCode}
 	r.readBody(resp.Header, raw)
 	r.wait = retryAfter(resp.Header, time.Now())
 	return r
 }
 
-// readBody sets the error's message from a body of any kind. It ignores web pages and
-// JSON of an unknown form, which do not help the user.
+// readBody sets the error's message from any body. It ignores web pages and JSON of an unknown
+// form, which do not help the user.
 func (r *apiError) readBody(h http.Header, raw []byte) {
 	switch {
 	case r.status >= 300 && r.status < 400:
@@ -230,7 +228,7 @@ func (r *apiError) readBody(h http.Header, raw []byte) {
 // read reads the JSON of an error. It reports whether it found a message or a code.
 func (r *apiError) read(raw []byte) bool {
 	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) == nil && len(list) > 0 { // as Google does
+	if json.Unmarshal(raw, &list) == nil && len(list) > 0 { // Google sends a list
 		raw = list[0]
 	}
 	var body struct {
@@ -254,13 +252,13 @@ func (r *apiError) read(raw []byte) bool {
 			Raw looseText `json:"raw"`
 		} `json:"metadata"`
 	}
-	// Some servers send a string in place of an object.
+	// Some servers send a string instead of an object.
 	if json.Unmarshal(body.Error, &inner) != nil {
-		_ = json.Unmarshal(body.Error, &inner.Message) // a looseText accepts any value
+		_ = json.Unmarshal(body.Error, &inner.Message) // a looseText accepts every JSON value
 	}
 	r.message = string(cmp.Or(inner.Message, body.Message, body.Detail))
 	if raw := string(inner.Metadata.Raw); raw != "" && len(raw) < maxMessage {
-		r.message += " (" + raw + ")" // OpenRouter: the message of the provider behind it
+		r.message += " (" + raw + ")" // OpenRouter adds the message of the actual provider
 	}
 	r.code = string(cmp.Or(inner.Code, body.Code))
 	r.kind = string(cmp.Or(inner.Type, inner.Status, body.Type))
@@ -268,8 +266,8 @@ func (r *apiError) read(raw []byte) bool {
 	return r.message != "" || r.code != "" || r.kind != ""
 }
 
-// A looseText is any JSON value, read as text: a string as it is, null as "", other
-// values as their JSON.
+// A looseText is any JSON value as text: a string unchanged, null as "", other values as their
+// JSON.
 type looseText string
 
 // UnmarshalJSON accepts any value.
@@ -286,7 +284,7 @@ func (t *looseText) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// webPage returns the error for a server that answers with a web page.
+// webPage returns the error for a server whose answer is a web page.
 func webPage() *apiError {
 	return &apiError{status: http.StatusNotFound,
 		message: "the model server answered with a web page; is its base URL right?"}
@@ -299,10 +297,10 @@ func looksLikePage(h http.Header, body []byte) bool {
 		strings.HasPrefix(start, "<html")
 }
 
-// retryAfter returns the wait that a provider asks for: Retry-After-Ms, or Retry-After
-// as seconds or a date (RFC 9110, 10.2.3).
+// retryAfter returns the wait that a provider requests: Retry-After-Ms, or Retry-After as
+// seconds or a date (RFC 9110, 10.2.3).
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	// This header is no standard, but OpenAI's own clients also read it first.
+	// This header is not standardized, but OpenAI's own clients also read it first.
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
 		return boundedWait(ms / 1000)
 	}
@@ -316,16 +314,16 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// boundedWait converts seconds, limited to the range from 0 to a day.
+// boundedWait converts seconds to a duration between 0 and a day.
 func boundedWait(seconds float64) time.Duration {
-	if !(seconds > 0) { // a NaN too
+	if !(seconds > 0) { // also true for NaN
 		return 0
 	}
 	return time.Duration(min(seconds, 24*60*60) * float64(time.Second))
 }
 
-// transportFailure converts the error of a connection: ctx's error if ctx has ended, else
-// an *Error without address and header. streaming means that the answer had begun.
+// transportFailure converts an error of the connection. It returns ctx's error if ctx has
+// ended, else an *Error without address and headers. streaming means that the answer had begun.
 func transportFailure(ctx context.Context, err error, p timeouts, streaming bool) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -333,12 +331,12 @@ func transportFailure(ctx context.Context, err error, p timeouts, streaming bool
 	var bad *tls.CertificateVerificationError
 	var timeout interface{ Timeout() bool }
 	switch {
-	// The watcher's own reasons are first: they would otherwise look like a broken connection.
+	// The watcher's own errors come first: otherwise they would look like a lost connection.
 	case errors.Is(err, errIdle):
 		return &Error{Code: codeTimeout, Message: fmt.Sprintf("%v for %s", errIdle, p.idle), Retryable: true}
 	case errors.Is(err, errTooLong), errors.Is(err, errLongLine):
 		return &Error{Code: codeBadResponse, Message: err.Error()}
-	// A retry does not make a certificate valid.
+	// A retry cannot make a certificate valid.
 	case errors.As(err, &bad):
 		return &Error{Code: codeConnection,
 			Message: "the certificate of the model server is not valid: " + bad.Err.Error()}
@@ -352,13 +350,14 @@ func transportFailure(ctx context.Context, err error, p timeouts, streaming bool
 		Message: "no connection to the model server: " + withoutAddress(err)}
 }
 
-// withoutAddress returns the message of a network error without host and address, which
-// only the operator may see.
+// withoutAddress returns the message of a network error without host and address, which only
+// the operator may see.
 func withoutAddress(err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
 	var at *url.Error
-	// A *url.Error may wrap a *net.OpError, and that a *net.DNSError: the innermost is first.
+	// A *url.Error may wrap a *net.OpError, which may wrap a *net.DNSError. Use the innermost
+	// error.
 	switch {
 	case errors.As(err, &dns):
 		return dns.Err

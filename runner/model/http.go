@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// timeouts are how long a provider may take. A whole call has no limit, because a long
-// answer that keeps arriving is fine.
+// timeouts limit the waiting times for a provider. A whole call has no limit, because a long
+// answer that keeps arriving is valid.
 type timeouts struct {
-	connect time.Duration // to connect, and again for TLS
+	connect time.Duration // for connecting, and again for TLS
 	header  time.Duration // until the answer begins; a local server may load its model first
-	idle    time.Duration // between two bytes of the answer
-	linger  time.Duration // for the end of a body whose last event has come
+	idle    time.Duration // between two reads of the answer
+	linger  time.Duration // for the end of a body after its last event
 }
 
-// defaultTimeouts returns the timeouts outside of tests.
+// defaultTimeouts returns the timeouts used outside of tests.
 func defaultTimeouts() timeouts {
 	return timeouts{connect: 15 * time.Second, header: 10 * time.Minute, idle: 5 * time.Minute,
 		linger: 250 * time.Millisecond}
 }
 
-// slowTimeouts returns the timeouts for a server that may take minutes to load a large model
+// slowTimeouts returns the timeouts for a server that may need minutes to load a large model
 // before its first byte.
 func slowTimeouts() timeouts {
 	slow := defaultTimeouts()
@@ -39,28 +39,28 @@ func slowTimeouts() timeouts {
 
 // Limits of a provider's answer.
 const (
-	maxLine      = 8 << 20  // bytes of a line: an event may carry a whole file as arguments
+	maxLine      = 8 << 20  // bytes of a line: the arguments in an event may contain a complete file
 	maxAnswer    = 64 << 20 // bytes of an answer
-	maxErrorBody = 64 << 10 // bytes of an error that are read
+	maxErrorBody = 64 << 10 // bytes that are read of an error response
 )
 
-// Why this package cut a call off.
+// Reasons why this package interrupted a call.
 var (
 	errIdle     = errors.New("the model server went silent")
 	errTooLong  = errors.New("the answer of the model server is too long")
 	errLongLine = errors.New("a line in the answer of the model server is too long")
 )
 
-// newHTTPClient returns a client for one provider. It keeps connections for the next
-// call and watches each answer (see watcher). It follows no redirect, because that could
-// send the key to another host. by is the provider of a user, nil for one of the environment.
+// newHTTPClient returns a client for one provider. It keeps connections open for later calls
+// and limits each answer (see watcher). It follows no redirect, because a redirect could send
+// the key to another host. by is the provider of a user, nil for a provider of the environment.
 func newHTTPClient(p timeouts, by *Provider) *http.Client {
 	proxy, dial := http.ProxyFromEnvironment, (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
 	if by != nil && by.Dial != nil {
 		dial = by.Dial
 	}
 	if by != nil && !by.Proxy {
-		proxy = nil // a proxy would reach addresses that Dial refuses
+		proxy = nil // a proxy could reach addresses that Dial rejects
 	}
 	base := &http.Transport{
 		Proxy: proxy,
@@ -74,7 +74,7 @@ func newHTTPClient(p timeouts, by *Provider) *http.Client {
 		ForceAttemptHTTP2:     true,
 		MaxIdleConnsPerHost:   256, // all turns call the same host
 		IdleConnTimeout:       90 * time.Second,
-		DisableCompression:    true, // a compressor may delay events
+		DisableCompression:    true, // compression may delay events
 		HTTP2:                 &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
 	return &http.Client{
@@ -83,14 +83,14 @@ func newHTTPClient(p timeouts, by *Provider) *http.Client {
 	}
 }
 
-// A watcher is a transport that cuts off an answer if it stalls, or if the answer or one
-// of its lines is too long.
+// A watcher is a transport that interrupts an answer if the answer stalls. It also limits the
+// length of an answer and of each line.
 type watcher struct {
 	base     *http.Transport
 	patience timeouts
 }
 
-// RoundTrip makes the request. Closing the body of the response ends the watch.
+// RoundTrip makes the request. The limits end when the caller closes the response body.
 func (w *watcher) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	resp, err := w.base.RoundTrip(req.WithContext(ctx))
@@ -120,14 +120,14 @@ type watchedBody struct {
 	line   int // bytes of the line that is being read
 }
 
-// Read returns an error if the body has become too long or too slow.
+// Read returns an error if the body is too long or stalls.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
-	// The limit is for silence, not for the whole answer.
+	// The timer limits pauses, not the whole answer.
 	b.timer.Reset(time.Duration(b.idle.Load()))
 	if err != nil && err != io.EOF {
 		if cause := context.Cause(b.ctx); cause != nil {
-			// The body itself reports only that it was cancelled.
+			// The body's own error is only "canceled".
 			err = cause
 		}
 		return n, err
@@ -135,7 +135,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	if b.total += n; b.total > maxAnswer {
 		return 0, errTooLong
 	}
-	// Readers of lines hold a whole line in memory.
+	// Callers that read lines hold a whole line in memory.
 	if at := bytes.LastIndexByte(p[:n], '\n'); at >= 0 {
 		b.line = n - at - 1
 	} else if b.line += n; b.line > maxLine {
@@ -144,8 +144,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the watch. It also closes the connection if the body was not read to its
-// end.
+// Close ends the limits. It also closes the connection if the body was not read to its end.
 func (b *watchedBody) Close() error {
 	b.timer.Stop()
 	err := b.body.Close()
@@ -153,12 +152,12 @@ func (b *watchedBody) Close() error {
 	return err
 }
 
-// finish reads the rest of the body after the last event, so that the connection can be
-// used again. The connection is dropped if the server does not end the body soon.
+// finish reads the rest of the body after the last event, so that the connection can be reused.
+// If the body does not end soon, the connection is closed.
 func (b *watchedBody) finish() {
 	b.idle.Store(int64(b.linger))
 	b.timer.Reset(b.linger)
-	_, _ = io.CopyN(io.Discard, b, 64<<10) // an error only costs the connection
+	_, _ = io.CopyN(io.Discard, b, 64<<10) // after an error, the connection is just not reused
 }
 
 // finishBody calls finish if the body is a watchedBody.
@@ -168,25 +167,25 @@ func finishBody(body io.Reader) {
 	}
 }
 
-// baseURL parses the address of a server. variable is named in its error.
+// baseURL parses the address of a server. Its error contains the name of the variable.
 func baseURL(variable, text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		// The address may hold a password, so the error does not show it.
+		// The address may contain a password, so the error does not contain the address.
 		return nil, fmt.Errorf("%s is not an http or https address", variable)
 	}
 	u.Path = strings.TrimRight(u.Path, "/")
 	return u, nil
 }
 
-// isHost reports whether the host of an address is domain or below it.
+// isHost reports whether the host of an address is domain or one of its subdomains.
 func isHost(u *url.URL, domain string) bool {
 	host := strings.ToLower(u.Hostname())
 	return host == domain || strings.HasSuffix(host, "."+domain)
 }
 
-// checkKey returns an error if a key cannot stand in a header, or if it would go to a
-// provider that did not issue it.
+// checkKey returns an error if a key is not valid in a header. It also returns an error if
+// another provider than that of the address issued the key.
 func checkKey(variable, key string, base *url.URL) error {
 	for _, c := range []byte(key) {
 		if c <= ' ' || c > '~' {

@@ -15,17 +15,17 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of a provider's list of models.
+// Limits of a provider's list of models.
 const (
 	maxListBody   = 8 << 20 // bytes
 	maxListed     = 500     // models
 	maxListedName = 200     // bytes
-	maxShown      = 24      // models of an Ollama server that are asked about one by one
+	maxShown      = 24      // models of an Ollama server that are described individually
 	listTime      = 20 * time.Second
 	mostWindow    = 1 << 30
 )
 
-// The abilities of models that a list states.
+// Abilities of models that a list may contain.
 const (
 	AbilityTools     = "tools"
 	AbilityImages    = "images"
@@ -35,13 +35,12 @@ const (
 // A Listed is a model in the list of its provider.
 type Listed struct {
 	Name          string
-	ContextWindow int64    // in tokens; 0 if the list does not say
-	Abilities     []string // nil if the list does not say
+	ContextWindow int64    // in tokens; 0 if unknown
+	Abilities     []string // nil if unknown
 }
 
-// List returns the models that the provider offers, in the provider's order. It leaves out
-// models that make no text, such as those for embeddings. Its error is an *Error, or that of
-// ctx.
+// List returns the models that the provider offers, in the provider's order. It omits models
+// that produce no text, such as those for embeddings. Its error is an *Error, or that of ctx.
 func (p Provider) List(ctx context.Context) ([]Listed, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
@@ -57,7 +56,7 @@ func (p Provider) list(ctx context.Context) ([]Listed, error) {
 	path := "models"
 	switch p.Kind {
 	case ProviderAnthropic:
-		path = "v1/models?limit=1000" // the most; fewer would need further pages
+		path = "v1/models?limit=1000" // the maximum: a lower limit would need further pages
 	case ProviderOllama:
 		path = "api/tags"
 	}
@@ -81,7 +80,7 @@ func parseList(raw []byte) (list []Listed, err error) {
 		Data   []listedModel `json:"data"`
 		Models []listedModel `json:"models"`
 	}
-	// Some servers send the bare list.
+	// Some servers send the list without an envelope.
 	if json.Unmarshal(raw, &body) != nil && json.Unmarshal(raw, &body.Data) != nil {
 		return nil, &Error{Code: codeBadResponse,
 			Message: "the list of models has an unknown form; is the base URL right?"}
@@ -94,11 +93,11 @@ func parseList(raw []byte) (list []Listed, err error) {
 	return list, nil
 }
 
-// A listedModel is an entry of a list. Each server has its own fields for the same facts, so
-// there are many; each accepts any JSON.
+// A listedModel is an entry of a list. Servers use different fields for the same properties.
+// Each field accepts any JSON.
 type listedModel struct {
 	ID   looseText `json:"id"`
-	Name looseText `json:"name"` // Ollama's id; elsewhere for people
+	Name looseText `json:"name"` // the id at Ollama; elsewhere a display name
 
 	MaxInputTokens looseNumber `json:"max_input_tokens"`   // Anthropic
 	ContextLength  looseNumber `json:"context_length"`     // OpenRouter, Together
@@ -124,9 +123,9 @@ func (m listedModel) listed() Listed {
 	return l
 }
 
-// abilities returns what the entry says about the model, nil if it says nothing.
+// abilities returns the abilities in the entry, nil if it has none.
 func (m listedModel) abilities() []string {
-	// A fact of an unknown form is no fact.
+	// Ignore values of an unknown form.
 	var parameters []string
 	_ = json.Unmarshal(m.Parameters, &parameters)
 	var architecture struct {
@@ -143,7 +142,7 @@ func (m listedModel) abilities() []string {
 	}
 	_ = json.Unmarshal(m.Capabilities, &can)
 	if can.Image.Supported || can.Thinking.Supported {
-		return abilities(true, can.Image.Supported, can.Thinking.Supported) // each model of Anthropic can call tools
+		return abilities(true, can.Image.Supported, can.Thinking.Supported) // all models of Anthropic can call tools
 	}
 	return nil
 }
@@ -162,12 +161,12 @@ func abilities(tools, images, reasoning bool) []string {
 	return list
 }
 
-// otherUses are words in the names of models that make no text, or hold no conversation.
+// otherUses are words in the names of models that produce no text, or have no conversations.
 const otherUses = "embed whisper tts dall-e moderation transcribe -image realtime -audio sora rerank davinci-002 " +
 	"babbage-002"
 
-// isUsable reports whether the model can be chosen. A name with a comma would end in a chain,
-// and spaces or control characters are no name.
+// isUsable reports whether users can choose the model. Names with a comma would split a chain,
+// and names with spaces or control characters are invalid.
 func (l Listed) isUsable() bool {
 	strange := func(r rune) bool { return r == ',' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
 	for word := range strings.FieldsSeq(otherUses) {
@@ -179,8 +178,8 @@ func (l Listed) isUsable() bool {
 		!strings.ContainsFunc(l.Name, strange)
 }
 
-// show asks an Ollama server what its models can do, a few at a time. A model without an
-// answer stays as it is.
+// show asks an Ollama server for the abilities of its models, a few at a time. A model without
+// an answer stays unchanged.
 func (p Provider) show(ctx context.Context, list []Listed) {
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 4)
@@ -221,7 +220,7 @@ func (p Provider) get(ctx context.Context, path string) ([]byte, error) {
 	client := newHTTPClient(defaultTimeouts(), &p)
 	defer client.CloseIdleConnections()
 	raw, status, err := p.fetch(ctx, client, at)
-	// Servers of OpenAI's API often stand under /v1, which people leave out of the address.
+	// The API often is at /v1, which users omit from the address.
 	if err == nil && status == http.StatusNotFound && base.Path == "" && path == "models" {
 		raw, status, err = p.fetch(ctx, client, base.JoinPath("v1/models"))
 	}
@@ -233,7 +232,7 @@ func (p Provider) get(ctx context.Context, path string) ([]byte, error) {
 	return raw, err
 }
 
-// fetch makes one request and reads the whole answer.
+// fetch makes one request and reads the complete answer.
 func (p Provider) fetch(ctx context.Context, client *http.Client, at *url.URL) ([]byte, int, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {
@@ -266,7 +265,7 @@ func (p Provider) fetch(ctx context.Context, client *http.Client, at *url.URL) (
 	return bytes.TrimSpace(raw), resp.StatusCode, nil
 }
 
-// A looseNumber is any JSON value, read as a number: 0 for what is none.
+// A looseNumber is any JSON value as a number: 0 if it is not a number.
 type looseNumber float64
 
 // UnmarshalJSON accepts any value.

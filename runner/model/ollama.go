@@ -17,31 +17,31 @@ import (
 
 const (
 	ollamaPort = "11434"
-	ollamaLoad = 30 * time.Minute // until an answer begins: a large model on a small machine reads slowly
+	ollamaLoad = 30 * time.Minute // until an answer begins: a large model on a small machine loads and reads slowly
 )
 
-// An ollama is a model behind Ollama's own API. The API of OpenAI that Ollama also offers
-// cannot set the context window. It cuts a prompt beyond the window without an error.
+// An ollama is a model with Ollama's own API. Ollama also offers OpenAI's API, but that cannot
+// set the context window, and it silently cuts longer prompts.
 type ollama struct {
 	remote
-	length    int64  // the operator's context window in tokens, 0 for the default
-	windowBy  string // names the setting of the length
-	keepAlive any    // how long the server keeps the model loaded, nil for its own default
+	length    int64  // context window that the operator has set, in tokens, 0 for the default
+	windowBy  string // name of the setting for length
+	keepAlive any    // how long the server keeps the model loaded, nil for the server's default
 
 	mu        sync.Mutex // guards the fields below
 	shown     *ollamaModel
 	shownAt   time.Time
-	measured  time.Time  // when the server was asked for its loaded models
-	loaded    int64      // the window that it has loaded, 0 unknown
-	bad       badSchemas // refused by the server
-	noTools   bool       // the server refused tools
-	noVision  bool       // the server refused images
-	noThought bool       // the server refused to think
-	warned    bool       // the warning that the model cannot call tools was given
+	measured  time.Time  // time of the last request for the loaded models
+	loaded    int64      // window of the loaded model, 0 if unknown
+	bad       badSchemas // rejected by the server
+	noTools   bool       // the server rejected tools
+	noVision  bool       // the server rejected images
+	noThought bool       // the server rejected thinking
+	warned    bool       // the warning about missing tool calls was already returned
 }
 
-// openOllama opens a model of an Ollama server, which OLLAMA_HOST names in one of
-// Ollama's own forms.
+// openOllama opens a model of an Ollama server. OLLAMA_HOST has one of the forms that Ollama
+// itself accepts.
 func openOllama(model string, cfg Config, p timeouts) (Model, error) {
 	env := cfg.env
 	if model == "" {
@@ -54,7 +54,7 @@ func openOllama(model string, cfg Config, p timeouts) (Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Ollama needs no key on this machine. A proxy before it, or ollama.com, may need one.
+	// Ollama on this machine needs no key. A proxy in front of it, or ollama.com, may need one.
 	key := env("OLLAMA_API_KEY")
 	if err := checkKey(cfg.called("OLLAMA_API_KEY"), key, base); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func openOllama(model string, cfg Config, p timeouts) (Model, error) {
 	if key != "" {
 		o.header.Set("Authorization", bearer(key))
 	}
-	// A wrong value is an error now, and not a strange window later.
+	// Report a wrong value now: otherwise it would cause a strange window later.
 	if text := env("OLLAMA_CONTEXT_LENGTH"); text != "" {
 		if o.length, err = strconv.ParseInt(text, 10, 32); err != nil || o.length < 0 {
 			return nil, errors.New(cfg.called("OLLAMA_CONTEXT_LENGTH") + " is not a number of tokens")
@@ -78,22 +78,22 @@ func openOllama(model string, cfg Config, p timeouts) (Model, error) {
 	return o, nil
 }
 
-// ollamaURL returns the address of the server that OLLAMA_HOST names: a host, a host and a
-// port, or a URL. It is this machine's server by default.
+// ollamaURL returns the address of the server in OLLAMA_HOST: a host, a host and a port, or a
+// URL. The default is the server on this machine.
 func ollamaURL(text string) (*url.URL, error) {
-	// Ollama's own programs strip quotation marks from the variable, too.
+	// Ollama's own programs also strip quotation marks from the variable.
 	text = strings.Trim(text, `"' `)
 	if text == "" {
 		text = "127.0.0.1"
 	}
 	scheme, rest, named := strings.Cut(text, "://")
-	// As in Ollama's own programs, a scheme brings its default port.
+	// Like in Ollama's own programs, each scheme has a default port.
 	port := map[string]string{"http": "80", "https": "443"}[scheme]
 	if !named {
 		scheme, rest, port = "http", text, ollamaPort
 	}
 	if ip, err := netip.ParseAddr(strings.Trim(rest, "[]")); err == nil && ip.Is6() {
-		rest = "[" + ip.String() + "]" // without brackets its last group would be a port
+		rest = "[" + ip.String() + "]" // without brackets, its last group would be parsed as a port
 	}
 	u, err := baseURL("OLLAMA_HOST", scheme+"://"+strings.TrimRight(rest, "/"))
 	if err != nil {
@@ -101,7 +101,7 @@ func ollamaURL(text string) (*url.URL, error) {
 	}
 	host := u.Hostname()
 	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
-		host = "127.0.0.1" // a server listens on it, but nobody can call it
+		host = "127.0.0.1" // a server can listen on this address, but clients cannot connect to it
 	}
 	u.Host = net.JoinHostPort(cmp.Or(host, "127.0.0.1"), cmp.Or(u.Port(), port))
 	return u, nil
@@ -122,15 +122,15 @@ func keepAlive(text string) (any, error) {
 	return text, nil
 }
 
-// Generate makes a call. If the server refuses an optional part of the request, Generate
+// Generate makes a call. If the server rejects an optional part of the request, Generate
 // repeats the call without that part.
 func (o *ollama) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
 	m := o.known(ctx)
 	if err := ctx.Err(); err != nil {
 		return Response{}, err
 	}
-	// Servers before 0.12.6 cut such a prompt without an error. Text has few tokens of more
-	// than five bytes, so this request would surely not fit.
+	// Servers before 0.12.6 silently cut such a prompt. In text, few tokens have more than five
+	// bytes, so this request certainly does not fit.
 	if least := EstimateUsage(&req, nil).InputTokens * 4 / 5; m.window > 0 && least > m.window {
 		return Response{}, o.tooLong(least, m.window)
 	}
@@ -150,7 +150,7 @@ func (o *ollama) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 	}
 }
 
-// warnings returns the warnings about the model's calls for the operator, each once.
+// warnings returns warnings for the operator about the model's calls, each only once.
 func (o *ollama) warnings(req *Request, m ollamaModel) []string {
 	if m.tools || len(req.Tools) == 0 {
 		return nil
@@ -164,15 +164,15 @@ func (o *ollama) warnings(req *Request, m ollamaModel) []string {
 	return []string{"the model cannot call tools: workers only answer; choose a model with the capability \"tools\""}
 }
 
-// adapt changes m so that a refused request may be accepted, and reports whether it did.
+// adapt changes m so that a rejected request may be accepted. It reports whether it changed m.
 func (o *ollama) adapt(r *apiError, req *Request, m *ollamaModel) bool {
-	// Servers answer 400, or 500 if the error comes from the program that runs the model.
+	// The status is 400, or 500 if the error comes from the program that runs the model.
 	if r.status != http.StatusBadRequest && r.status != http.StatusInternalServerError || r.tooLong() {
 		return false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// Each case needs a feature that was still in use, so no feature is left out twice.
+	// Each case requires a feature that is still in use, so no feature is removed twice.
 	switch {
 	case m.tools && len(req.Tools) > 0 && r.mentions("does not support tools"):
 		m.tools, o.noTools = false, true
@@ -189,8 +189,8 @@ func (o *ollama) adapt(r *apiError, req *Request, m *ollamaModel) bool {
 	return true
 }
 
-// call makes one request. refused is not nil if the server refused the request before it
-// began to answer.
+// call makes one request. refused is not nil if the server rejected the request before the
+// answer began.
 func (o *ollama) call(ctx context.Context, req *Request, body ollamaRequest, emit func(Delta)) (
 	_ Response, refused *apiError, _ error,
 ) {
@@ -217,27 +217,28 @@ func (o *ollama) readFailure(ctx context.Context, err error, window int64) error
 	case errors.As(err, &fault):
 		fault.refusal.unwrap()
 		return o.refusal(fault.refusal, window)
-	// A proxy may have sent a line of its own, which a retry avoids. A long answer stays long.
+	// A proxy may have sent a line of its own, which a retry can avoid. A long answer stays too
+	// long.
 	case errors.Is(err, errNoAnswer), errors.Is(err, errTooMuch):
 		return &Error{Code: codeBadResponse, Message: err.Error(), Retryable: !errors.Is(err, errTooMuch)}
 	}
 	return transportFailure(ctx, err, o.patience, true)
 }
 
-// refusal converts a server's error. It adds the way out where the operator can mend it.
+// refusal converts a server's error. If the operator can fix the problem, it adds the solution.
 func (o *ollama) refusal(r *apiError, window int64) *Error {
 	e := r.failure(o.secrets...)
 	switch {
 	case e.TooLong():
 		long := o.tooLong(r.promptTokens(), cmp.Or(e.Window, window))
 		e.Message, e.Window = long.Message+" ("+e.Message+")", long.Window
-	// A 404 means a missing model, or an address where no Ollama answers.
+	// A 404 means that the model is missing, or that the address is not an Ollama server.
 	case r.status == http.StatusNotFound && r.mentions("model"):
 		e.Message += ": run `ollama pull " + o.model + "` where the Ollama server runs"
 	case r.status == http.StatusNotFound:
 		e.Message += ": the server at this address does not answer as Ollama does; is the address right?"
 	case r.mentions("more system memory", "out of memory", "cudamalloc", "insufficient memory"):
-		e.Retryable = false // the machine does not grow
+		e.Retryable = false // a retry does not help: the machine's memory stays the same
 		e.Message += fmt.Sprintf(" (with a context window of %s tokens; %s sets a smaller one)",
 			FormatTokens(window), o.windowBy)
 	}
@@ -245,7 +246,7 @@ func (o *ollama) refusal(r *apiError, window int64) *Error {
 }
 
 // tooLong returns the error for a prompt that does not fit into the window. tokens is 0 if
-// the server did not count them.
+// unknown.
 func (o *ollama) tooLong(tokens, window int64) *Error {
 	size := "the prompt"
 	if tokens > 0 {

@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	ollamaWindow = 32_768           // tokens, unless operator or model sets a window: a larger one needs much memory
-	shownFor     = 10 * time.Minute // how long the server's description of a model is believed
-	askTime      = 3 * time.Second  // for a description, which delays the call
-	maxShow      = 8 << 20          // bytes of a description, which holds licence and template
+	ollamaWindow = 32_768           // default window in tokens; a larger one needs much memory
+	shownFor     = 10 * time.Minute // how long a description of a model is cached
+	askTime      = 3 * time.Second  // timeout of a description request, which delays the call
+	maxShow      = 8 << 20          // bytes of a description, which includes license and template
 )
 
-// An ollamaModel holds the server's description of a model, as requests to it need it.
+// An ollamaModel holds the properties of a model that determine requests.
 type ollamaModel struct {
 	window   int64 // tokens of num_ctx, 0 for the server's own default
 	tools    bool
 	vision   bool
-	think    any // value of the field think, nil to leave it out
+	think    any // value of the field think, nil to omit it
 	noSchema bool
 }
 
-// An ollamaShow is an answer of /api/show.
+// An ollamaShow is a response of /api/show.
 type ollamaShow struct {
 	Parameters   looseText                  `json:"parameters"` // lines of names and values
 	ModelInfo    map[string]json.RawMessage `json:"model_info"`
 	Capabilities []string                   `json:"capabilities"`
-	RemoteModel  string                     `json:"remote_model"` // not empty for models that ollama.com runs
+	RemoteModel  string                     `json:"remote_model"` // not empty if ollama.com runs the model
 	Thinking     struct {
 		Values  []any `json:"values"`
 		Default any   `json:"default"`
@@ -49,17 +49,17 @@ func (o *ollama) Describe(ctx context.Context) (Capabilities, error) {
 	return Capabilities{ContextWindow: m.window, Tools: m.tools, Vision: m.vision, Thinking: m.think != nil}, nil
 }
 
-// known returns how the model is asked. It asks the server for the model's description, unless a
-// recent one is known. Without a description the call is still made, because its error says more.
+// known returns the properties of the model. It asks the server for a description, unless it
+// has a recent one. If that fails, the call is still made, because its error is more useful.
 func (o *ollama) known(ctx context.Context) ollamaModel {
 	o.mu.Lock()
 	shown, at := o.shown, o.shownAt
 	o.mu.Unlock()
-	// The lock is free during the request, so that other calls need not wait for it.
+	// The lock is not held during the request, so that other calls need not wait.
 	if shown == nil || time.Since(at) > shownFor {
 		ctx, cancel := context.WithTimeout(ctx, askTime)
 		defer cancel()
-		// If this fails, an older description still serves.
+		// If this fails, use the older description.
 		if m, err := o.show(ctx); err == nil {
 			shown = &m
 		}
@@ -72,7 +72,7 @@ func (o *ollama) known(ctx context.Context) ollamaModel {
 	return m
 }
 
-// limit applies the limits that earlier calls have found.
+// limit applies the limits that earlier calls have detected.
 func (o *ollama) limit(m *ollamaModel) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,13 +81,13 @@ func (o *ollama) limit(m *ollamaModel) {
 	if o.noThought {
 		m.think = nil
 	}
-	// A server that has loaded less would cut or refuse a prompt of the wanted length.
+	// A server with a smaller loaded window would cut or reject a longer prompt.
 	if o.loaded > 0 && (m.window == 0 || o.loaded < m.window) {
 		m.window = o.loaded
 	}
 }
 
-// show asks the server about the model and remembers the answer.
+// show asks the server for the model's description and caches it.
 func (o *ollama) show(ctx context.Context) (ollamaModel, error) {
 	var s ollamaShow
 	if err := o.ask(ctx, http.MethodPost, "api/show", map[string]string{"model": o.model}, &s); err != nil {
@@ -100,7 +100,7 @@ func (o *ollama) show(ctx context.Context) (ollamaModel, error) {
 	return m, nil
 }
 
-// ask makes a small request and decodes the answer.
+// ask makes a small request and decodes the response.
 func (o *ollama) ask(ctx context.Context, method, path string, body, answer any) error {
 	resp, err := o.send(ctx, method, path, body)
 	if err != nil {
@@ -111,7 +111,7 @@ func (o *ollama) ask(ctx context.Context, method, path string, body, answer any)
 		return o.refusal(readAPIError(resp), 0)
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxShow)).Decode(answer); err != nil {
-		// A timeout also breaks the JSON, and is then the real reason.
+		// A timeout also makes the JSON invalid, but is the actual reason.
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -122,10 +122,10 @@ func (o *ollama) ask(ctx context.Context, method, path string, body, answer any)
 	return nil
 }
 
-// model returns how to ask the model that s describes. length is the operator's
-// choice of the window, 0 for none.
+// model returns the properties of the model that s describes. length is the operator's choice
+// of the window, 0 for none.
 func (s *ollamaShow) model(length int64) ollamaModel {
-	// Servers before 0.6.4 send no capabilities. They refuse features that a model lacks.
+	// Servers before 0.6.4 send no capabilities. They reject features that a model lacks.
 	has := func(ability string) bool {
 		return len(s.Capabilities) == 0 || slices.Contains(s.Capabilities, ability)
 	}
@@ -136,24 +136,24 @@ func (s *ollamaShow) model(length int64) ollamaModel {
 	longest, set := s.contextLength(), s.parameter("num_ctx")
 	switch {
 	case s.RemoteModel != "":
-		m.window = longest // it takes none of this server's memory
+		m.window = longest // the model uses no memory of this server
 	case length > 0:
 		m.window = length
-	case set > 0: // the maker of the model has chosen
+	case set > 0: // set by the creator of the model
 		m.window = set
 	default:
 		m.window = ollamaWindow
 	}
 	if longest > 0 {
-		m.window = min(m.window, longest) // a model knows no position beyond its training
+		m.window = min(m.window, longest) // a model cannot use a longer context than in its training
 	}
 	return m
 }
 
-// thought returns the value of think that makes the model reason: its default, or the
-// first value that is not false.
+// thought returns the value of think that enables reasoning: the default, or the first value
+// that is not false.
 func (s *ollamaShow) thought() any {
-	// Some models take a level such as "low" in place of true.
+	// Some models need a level such as "low" instead of true.
 	for _, v := range append([]any{s.Thinking.Default}, s.Thinking.Values...) {
 		if text, ok := v.(string); v == true || ok && text != "" {
 			return v
@@ -162,16 +162,16 @@ func (s *ollamaShow) thought() any {
 	return true
 }
 
-// contextLength returns the longest context of the model, 0 if the server does not say.
+// contextLength returns the maximum context of the model, 0 if unknown.
 func (s *ollamaShow) contextLength() (n int64) {
 	var family string
-	// The keys of an architecture begin with its name: llama.context_length.
-	_ = json.Unmarshal(s.ModelInfo["general.architecture"], &family) // "" where it is missing
+	// The keys begin with the name of the architecture: llama.context_length.
+	_ = json.Unmarshal(s.ModelInfo["general.architecture"], &family) // "" if it is missing
 	if json.Unmarshal(s.ModelInfo[family+".context_length"], &n) == nil && n > 0 {
 		return n
 	}
 	for key, raw := range s.ModelInfo {
-		// Parts of a model, such as the one for images, have longer names.
+		// Components of a model, such as the one for images, have longer keys.
 		if strings.HasSuffix(key, ".context_length") && strings.Count(key, ".") == 1 && json.Unmarshal(raw, &n) == nil {
 			return max(n, 0)
 		}
@@ -179,7 +179,7 @@ func (s *ollamaShow) contextLength() (n int64) {
 	return 0
 }
 
-// parameter returns a number that the model's maker has set, 0 if there is none.
+// parameter returns a number that the creator of the model has set, 0 if there is none.
 func (s *ollamaShow) parameter(name string) int64 {
 	for line := range strings.Lines(string(s.Parameters)) {
 		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == name {
@@ -190,13 +190,13 @@ func (s *ollamaShow) parameter(name string) int64 {
 	return 0
 }
 
-// measure asks after an answer, but not often, for the window that the server has really
-// loaded: a proxy may drop num_ctx, and a server may have a limit of its own.
+// measure asks the server for the window that it has actually loaded. A proxy may drop num_ctx,
+// and a server may have a limit of its own. It asks after an answer, but not often.
 func (o *ollama) measure(ctx context.Context) {
 	o.mu.Lock()
 	recent := time.Since(o.measured) < shownFor
 	if !recent {
-		o.measured = time.Now() // here, so that other calls do not ask at the same time
+		o.measured = time.Now() // set now, so that concurrent calls do not ask, too
 	}
 	o.mu.Unlock()
 	if recent {
@@ -212,7 +212,7 @@ func (o *ollama) measure(ctx context.Context) {
 		} `json:"models"`
 	}
 	if o.ask(ctx, http.MethodGet, "api/ps", nil, &ps) != nil {
-		return // the window stays as it was asked for
+		return // keep the requested window
 	}
 	for _, m := range ps.Models {
 		if tagged(m.Name) == tagged(o.model) || tagged(m.Model) == tagged(o.model) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// An ollamaChunk is a line of an answer. The last line has Done and the counts.
+// An ollamaChunk is a line of an answer. The last line has Done and the token counts.
 type ollamaChunk struct {
 	Model   looseText `json:"model"`
 	Message *struct {
@@ -30,7 +30,7 @@ type ollamaStreamCall struct {
 	ID       looseText `json:"id"`
 	Function struct {
 		Name      looseText       `json:"name"`
-		Arguments json.RawMessage `json:"arguments"` // an object; from some proxies its JSON as a string
+		Arguments json.RawMessage `json:"arguments"` // an object; some proxies send its JSON as a string
 	} `json:"function"`
 }
 
@@ -47,20 +47,20 @@ type ollamaStream struct {
 
 var errNoAnswer = errors.New("the model server sent something that is not a line of Ollama's chat")
 
-// readAnswer reads the lines of an answer up to the one that has done set.
+// readAnswer reads the lines of an answer up to the line with done.
 func (s *ollamaStream) readAnswer(resp *http.Response) error {
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
 		return &streamFault{webPage()}
 	}
 	r := bufio.NewReader(resp.Body)
 	for !s.done {
-		line, err := r.ReadBytes('\n') // watchedBody limits its length
+		line, err := r.ReadBytes('\n') // watchedBody limits the length of a line
 		if err != nil && err != io.EOF {
 			return err
 		}
 		fault := s.line(bytes.TrimSpace(line))
 		if fault != nil && !(err == io.EOF && errors.Is(fault, errNoAnswer) && len(s.parts) > 0) {
-			return fault // but a last line that was cut off is only a stream that broke off
+			return fault // an incomplete last line only means that the stream was interrupted
 		}
 		if err == io.EOF {
 			break
@@ -78,7 +78,7 @@ func (s *ollamaStream) line(data []byte) error {
 	if json.Unmarshal(data, &c) != nil {
 		return errNoAnswer
 	}
-	// An error may follow the status 200, in place of the next line.
+	// Despite the status 200, a line may contain an error.
 	if len(c.Error) > 0 && string(c.Error) != "null" {
 		return streamError(data)
 	}
@@ -93,7 +93,7 @@ func (s *ollamaStream) line(data []byte) error {
 	if c.Done {
 		s.done, s.reason = true, string(c.DoneReason)
 	}
-	// Lines before the last one have no counts, and must not set the usage to zero.
+	// Earlier lines have no counts, and must not set the usage to zero.
 	if c.PromptEval > 0 || c.Eval > 0 {
 		s.usage = Usage{InputTokens: max(c.PromptEval, 0), OutputTokens: max(c.Eval, 0)}
 	}
@@ -116,13 +116,13 @@ func (s *ollamaStream) message(c ollamaChunk) error {
 	return nil
 }
 
-// maxCallID is the most bytes of a server's id that is used.
+// maxCallID is the maximum length of a server's call id.
 const maxCallID = 64
 
-// call adds a tool call, which always arrives whole.
+// call adds a tool call, which always arrives in one piece.
 func (s *ollamaStream) call(c ollamaStreamCall) error {
 	args := string(bytes.TrimSpace(c.Function.Arguments))
-	// Some proxies send the arguments as a JSON string that holds the object.
+	// Some proxies send the arguments as a JSON string that contains the object.
 	var text string
 	if json.Unmarshal(c.Function.Arguments, &text) == nil && args != "null" {
 		args = text
@@ -135,7 +135,7 @@ func (s *ollamaStream) call(c ollamaStreamCall) error {
 		id = ""
 	}
 	s.endText()
-	// Older servers send no ids, so the position in the conversation makes one.
+	// Older servers send no ids, so the id is derived from the position in the conversation.
 	part, err := s.open(Part{Type: PartToolCall, CallID: freshCallID(id, s.used), ToolName: string(c.Function.Name)})
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func (s *ollamaStream) call(c ollamaStreamCall) error {
 	return nil
 }
 
-// response returns the Response of a stream that has been read to its end.
+// response returns the Response after the stream has been read to its end.
 func (s *ollamaStream) response(req *Request, model string) (Response, error) {
 	if !s.done {
 		return Response{}, &Error{Code: codeStream, Message: "the answer of the model broke off", Retryable: true}
@@ -157,26 +157,26 @@ func (s *ollamaStream) response(req *Request, model string) (Response, error) {
 	if err != nil {
 		return Response{}, &Error{Code: codeBadResponse, Message: err.Error()}
 	}
-	// With these reasons Ollama has only loaded or unloaded the model.
+	// These reasons mean that Ollama has only loaded or unloaded the model.
 	if len(parts) == 0 && (s.reason == "load" || s.reason == "unload") {
 		return Response{}, &Error{Code: codeStream, Retryable: true,
 			Message: "the Ollama server reported \"" + s.reason + "\" in place of an answer"}
 	}
-	// Ollama needs no data back. The Meta only ties the reasoning to this model.
+	// Ollama needs no data back. The Meta only binds the reasoning to this model.
 	for i := range parts {
 		if parts[i].Type == PartReasoning {
 			parts[i].Meta = sealMeta(s.name, struct{}{})
 		}
 	}
 	resp := Response{Model: cmp.Or(s.model, model), Parts: parts, Finish: reason, Usage: s.usage}
-	// A server leaves a count out that is zero, as that of a prompt that it has in its cache.
+	// A server omits a count of zero, such as that of a cached prompt.
 	estimate := EstimateUsage(req, parts)
 	resp.Usage.InputTokens = cmp.Or(s.usage.InputTokens, estimate.InputTokens)
 	resp.Usage.OutputTokens = cmp.Or(s.usage.OutputTokens, estimate.OutputTokens)
 	return resp, nil
 }
 
-// finishReason returns why the answer ended. The server says "stop" after tool calls, too.
+// finishReason returns the finish reason. The server sends "stop" after tool calls, too.
 func (s *ollamaStream) finishReason() FinishReason {
 	switch {
 	case s.reason == "length":

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// An ollamaRequest is the body of a request to /api/chat. The types below it are its parts.
+// An ollamaRequest is the body of a request to /api/chat. The types below are its parts.
 type ollamaRequest struct {
 	Model     string          `json:"model"`
 	Messages  []ollamaMessage `json:"messages"`
@@ -15,7 +15,7 @@ type ollamaRequest struct {
 	Think     any             `json:"think,omitempty"`
 	KeepAlive any             `json:"keep_alive,omitempty"`
 	Stream    bool            `json:"stream"`
-	Truncate  bool            `json:"truncate"` // false: refuse a prompt that is too long
+	Truncate  bool            `json:"truncate"` // false: reject a prompt that is too long
 	Shift     bool            `json:"shift"`    // false: stop at the end of the window
 	Options   ollamaOptions   `json:"options"`
 }
@@ -45,15 +45,16 @@ type ollamaFunction struct {
 	Arguments json.RawMessage `json:"arguments"` // an object
 }
 
-// request converts a Request, without the features that m lacks.
+// request converts a Request. It omits features that m lacks.
 func (o *ollama) request(req *Request, m ollamaModel) ollamaRequest {
 	out := ollamaRequest{Model: o.model, Stream: true, Think: m.think, KeepAlive: o.keepAlive,
 		Options: ollamaOptions{NumCtx: m.window, NumPredict: req.MaxTokens}}
 	var schema []string
 	if len(req.OutputSchema) > 0 {
 		schema = []string{schemaInstruction(req.OutputSchema)}
-		// The server holds a model to the schema from its first token on, so that it could call no
-		// tool. The rest of a cut answer alone does not match the schema.
+		// The server forces the model to follow the schema from its first token on, which
+		// prevents tool calls. The continuation of a cut answer alone does not match the
+		// schema.
 		if !m.noSchema && !o.isBad(req.OutputSchema) && !(m.tools && mayStillCall(req)) && !req.goesOn() {
 			out.Format = req.OutputSchema
 		}
@@ -62,7 +63,7 @@ func (o *ollama) request(req *Request, m ollamaModel) ollamaRequest {
 		out.Messages = append(out.Messages, ollamaMessage{Role: "system", Content: text})
 	}
 	out.Messages = append(out.Messages, o.messages(req, m)...)
-	// The API has no tool choice: only without tools does a model surely answer.
+	// The API has no tool choice, so omit the tools to prevent calls.
 	if m.tools && !req.Final {
 		for _, t := range req.Tools {
 			out.Tools = append(out.Tools, chatTool{"function", chatToolSpec{t.Name, t.Description, t.InputSchema}})
@@ -81,7 +82,7 @@ func (o *ollama) isBad(schema json.RawMessage) bool {
 func (o *ollama) messages(req *Request, m ollamaModel) []ollamaMessage {
 	var out []ollamaMessage
 	files := attacher{left: maxInlineTotal, noImages: !m.vision, noPDFs: true}
-	loop := 0 // index of the message that began the current run of calls and results
+	loop := 0 // index of the message that began the current sequence of calls and results
 	for i, msg := range req.Messages {
 		if msg.Role == RoleUser {
 			loop = i
@@ -91,7 +92,7 @@ func (o *ollama) messages(req *Request, m ollamaModel) []ollamaMessage {
 		switch msg.Role {
 		case RoleUser:
 			next := ollamaContent("user", "", msg.Parts, &files)
-			if n := len(out) - 1; n >= 0 && out[n].Role == "user" { // some templates refuse two in a row
+			if n := len(out) - 1; n >= 0 && out[n].Role == "user" { // some templates reject two in a row
 				out[n].Content += "\n\n" + next.Content
 				out[n].Images = append(out[n].Images, next.Images...)
 				continue
@@ -102,7 +103,8 @@ func (o *ollama) messages(req *Request, m ollamaModel) []ollamaMessage {
 		case RoleTool:
 			for _, p := range msg.Parts {
 				result := ollamaContent("tool", resultText(p), p.Images, &files)
-				// Some servers pair a result with its call by the name of the tool, others by the id.
+				// Some servers match a result with its call by the tool's name, others by the
+				// id.
 				result.ToolName, result.ToolCallID = safeName(p.ToolName, 64), p.CallID
 				out = append(out, result)
 			}
@@ -111,7 +113,7 @@ func (o *ollama) messages(req *Request, m ollamaModel) []ollamaMessage {
 	return out
 }
 
-// ollamaContent returns a message with a text, if it is not empty, and after it the parts.
+// ollamaContent returns a message with the text, if it is not empty, followed by the parts.
 func ollamaContent(role, text string, parts []Part, files *attacher) ollamaMessage {
 	m := ollamaMessage{Role: role}
 	add := func(more string) {
@@ -128,7 +130,7 @@ func ollamaContent(role, text string, parts []Part, files *attacher) ollamaMessa
 		case PartFile:
 			at := files.attach(p)
 			if at.kind == fileImage {
-				m.Images = append(m.Images, at.data) // the server puts it before the text
+				m.Images = append(m.Images, at.data) // the server inserts the image before the text
 				continue
 			}
 			add(at.text)
@@ -137,8 +139,8 @@ func ollamaContent(role, text string, parts []Part, files *attacher) ollamaMessa
 	return m
 }
 
-// assistant converts a message of the model. Its reasoning goes back only to the same
-// model, and only within the run of tool calls that it belongs to.
+// assistant converts a message of the model. Reasoning is only returned to the same model, and
+// only within the same sequence of tool calls.
 func (o *ollama) assistant(parts []Part, inLoop bool) ollamaMessage {
 	m := ollamaMessage{Role: "assistant"}
 	reasoning := ""
@@ -155,15 +157,15 @@ func (o *ollama) assistant(parts []Part, inLoop bool) ollamaMessage {
 				ollamaFunction{safeName(p.ToolName, 64), argumentsObject(p.Input)}})
 		}
 	}
-	// Qwen's documentation, for example, advises against the reasoning of earlier turns.
+	// For example, Qwen's documentation advises against reasoning of earlier turns.
 	if inLoop && len(m.ToolCalls) > 0 {
 		m.Thinking = reasoning
 	}
 	return m
 }
 
-// unwrap replaces an error by the error of the program behind the server, which newer
-// servers pass on as JSON within the message.
+// unwrap replaces an error by the original error of the program that runs the model. Newer
+// servers include that error as JSON in the message.
 func (r *apiError) unwrap() {
 	if strings.HasPrefix(strings.TrimSpace(r.message), "{") {
 		inner := apiError{status: r.status}
@@ -176,5 +178,5 @@ func (r *apiError) unwrap() {
 // requestTokens matches the size of a request in llama.cpp's refusal.
 var requestTokens = regexp.MustCompile(`request \((\d{1,9}) tokens\)`)
 
-// promptTokens returns the size of a refused request as the server counted it, else 0.
+// promptTokens returns the size of a rejected request as counted by the server, or 0.
 func (r *apiError) promptTokens() int64 { return r.number(requestTokens) }

@@ -5,26 +5,25 @@ import (
 	"strings"
 )
 
-// A Config chooses the model to open and its environment.
+// A Config selects the model to open.
 type Config struct {
-	// Model is the user's choice: "offline", "openai:NAME", "anthropic:NAME",
-	// "ollama:NAME" or "replay:DIR". If it is empty, the environment decides: see Open.
+	// Model is the user's choice: "offline", "openai:NAME", "anthropic:NAME", "ollama:NAME" or
+	// "replay:DIR". If it is empty, the environment decides: see Open.
 	Model string
 
-	// Offline is the model that answers as "offline".
+	// Offline is the model with the name "offline".
 	Offline Model
 
-	// Getenv reads the provider's own variables, such as ANTHROPIC_API_KEY. Nil is an
-	// empty environment.
+	// Getenv reads the variables of the providers, such as ANTHROPIC_API_KEY. Nil is an empty
+	// environment.
 	Getenv func(string) string
 
-	provider *Provider // of a user; nil if the environment names the provider
+	provider *Provider // a user's provider; nil for a provider of the environment
 }
 
-// Open returns the model that cfg names. Without a name it chooses a provider whose key
-// is in the environment, Anthropic before OpenAI-compatible, else the offline model. For a
-// name of another form it returns an error that lists the known forms. Open makes no
-// request.
+// Open returns the model that cfg selects. Without a name it chooses a provider with a key in
+// the environment: Anthropic before OpenAI-compatible, else the offline model. For an invalid
+// name it returns an error that lists the valid forms. Open makes no request.
 func Open(cfg Config) (Model, error) {
 	name, why := cfg.Model, ""
 	if name == "" {
@@ -54,8 +53,8 @@ func Open(cfg Config) (Model, error) {
 	return m, nil
 }
 
-// Chain returns the names of a chain of models, which are separated by commas. A chain has
-// at least one name, which may be empty.
+// Chain returns the names in a chain of models, which are separated by commas. A chain has at
+// least one name, which may be empty.
 func Chain(names string) []string {
 	list := strings.Split(names, ",")
 	for i, name := range list {
@@ -64,20 +63,20 @@ func Chain(names string) []string {
 	return list
 }
 
-// Local reports whether m answers within this process, which it states by a method
-// Local. An unfinished call of such a model costs nothing.
+// Local reports whether m answers within this process. Such a model has a method Local. An
+// unfinished call of it costs nothing.
 func Local(m Model) bool {
 	local, ok := m.(interface{ Local() bool })
 	return ok && local.Local()
 }
 
-// defaultModel chooses a model by the keys in the environment. why explains the choice,
-// for errors to users who do not know that they made it.
+// defaultModel chooses a model by the keys in the environment. why explains the choice: error
+// messages contain it, because users may not know that the environment decides.
 func defaultModel(getenv func(string) string) (name, why string) {
 	if getenv == nil {
 		return "offline", ""
 	}
-	// OLLAMA_HOST is not among them: Ollama has no default model.
+	// OLLAMA_HOST is not in this list, because Ollama has no default model.
 	for _, choice := range []struct{ variable, name string }{
 		{"ANTHROPIC_API_KEY", "anthropic"},
 		{"OPENAI_API_KEY", "openai"},
@@ -90,8 +89,7 @@ func defaultModel(getenv func(string) string) (name, why string) {
 	return "offline", ""
 }
 
-// env returns a variable without the white space around it, which keys from files often
-// have.
+// env returns a variable without surrounding white space, which keys from files often have.
 func (c Config) env(name string) string {
 	if c.Getenv == nil {
 		return ""

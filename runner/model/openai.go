@@ -12,38 +12,37 @@ import (
 	"time"
 )
 
-// An openAI is a model behind OpenAI's chat completions API. Many servers offer that API,
-// each with differences. The first refusal of a feature shows that a server lacks it, and
-// later requests go without it.
+// An openAI is a model with OpenAI's chat completions API. Many servers offer this API with
+// differences. After the first rejection of a feature, later requests omit the feature.
 type openAI struct {
 	openAIServer
 	router bool // the server is OpenRouter: see openrouter.go
 
 	mu     sync.Mutex // guards quirks and bad
-	quirks quirks     // learned from the server's refusals
-	bad    badSchemas // refused by the server
+	quirks quirks     // learned from earlier rejections
+	bad    badSchemas // rejected by the server
 
 	inspected sync.Once // see inspect
 }
 
-// quirks are the features that a server lacks or names differently.
+// quirks are features that a server lacks or names differently.
 type quirks struct {
 	oldMaxTokens    bool // the output limit is called max_tokens
 	noMaxTokens     bool
 	noStreamOptions bool
 	noSchema        bool
 	noTools         bool
-	noToolChoice    bool // a final call has no tools
+	noToolChoice    bool // a final call omits the tools
 	noCacheMarks    bool
 	noImages        bool
 	noPDFs          bool
-	schemaAlone     bool   // a request with a schema makes the model call no tools
+	schemaAlone     bool   // a request with a schema prevents tool calls
 	underV1         bool   // the base URL lacks /v1
-	effort          string // reasoning_effort, "" to leave it out
+	effort          string // reasoning_effort, "" to omit it
 }
 
-// newChat returns the model of a server with the chat completions API. router says whether
-// the server is OpenRouter.
+// newChat returns a model with the chat completions API. router means that the server is
+// OpenRouter.
 func newChat(s openAIServer, router bool) *openAI {
 	o := &openAI{openAIServer: s, router: router, bad: badSchemas{}}
 	// Other servers copied the API when the output limit still had its old name.
@@ -51,13 +50,13 @@ func newChat(s openAIServer, router bool) *openAI {
 	return o
 }
 
-// maxAdaptations is how often a refused request is changed and sent again.
+// maxAdaptations limits how often a rejected request is changed and sent again.
 const maxAdaptations = 6
 
-// Generate makes a call. If the server refuses an optional part of the request, Generate
+// Generate makes a call. If the server rejects an optional part of the request, Generate
 // repeats the call without that part.
 func (o *openAI) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
-	// Only such a request can go wrong there, so no other call waits for inspect.
+	// Only requests with both can fail silently, so no other call waits for inspect.
 	if len(req.OutputSchema) > 0 && len(req.Tools) > 0 {
 		o.inspected.Do(o.inspect)
 	}
@@ -75,14 +74,14 @@ func (o *openAI) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 		if !adapted || try == maxAdaptations {
 			return Response{}, refused.failure(o.secrets...)
 		}
-		q = next // the next try omits the refused feature
+		q = next // the next attempt omits the rejected feature
 	}
 }
 
-// Texts for a server that refuses tools for a model that reasons. The model is then asked
-// without reasoning. Users must learn that, because its answers are weaker.
+// Texts for a server that rejects tools together with reasoning. The model is then called
+// without reasoning. Users must see that, because the answers are weaker.
 const (
-	withoutReasoning = " (without reasoning)" // after the model's name, which users see
+	withoutReasoning = " (without reasoning)" // added to the model's name, which users see
 	reasoningRefused = "the server refuses reasoning together with tools, so the model was asked without reasoning; " +
 		openAIVariable + "=responses may help"
 )
@@ -96,22 +95,22 @@ func (o *openAI) knownQuirks(schema json.RawMessage) quirks {
 	return q
 }
 
-// aboutForm returns false for a refusal that no other form of the request would change.
+// aboutForm returns false if no change of the request's form can help.
 func (r *apiError) aboutForm() bool {
 	switch r.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
-		return false // the request itself was fine
+		return false // the form of the request was valid
 	}
-	// The runner must shorten a conversation that is too long. Some servers refuse an output limit
-	// that is too high with the same words.
+	// The runner must shorten a conversation that is too long. But some servers use the same
+	// words to reject an output limit that is too high.
 	return !r.tooLong() || r.aboutMaxTokens()
 }
 
-// aboutMaxTokens returns true for a refusal of the output limit, or of its name.
+// aboutMaxTokens reports whether the error is about the output limit or its name.
 func (r *apiError) aboutMaxTokens() bool { return r.mentions("max_tokens", "max_completion_tokens") }
 
-// adapt returns the quirks with which a refused request may be accepted, and whether they
-// differ from q. It remembers those that hold for the server and not for one request.
+// adapt returns quirks with which a rejected request may be accepted, and whether they differ
+// from q. It remembers quirks of the server, but not those of a single request.
 func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 	if !r.aboutForm() {
 		return q, false
@@ -119,7 +118,7 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was := q
-	// Some messages mention several features: the case of the refused one comes first.
+	// Some messages mention several features, so the order of the cases matters.
 	switch {
 	case o.base.Path == "" && r.isUnknownPath():
 		q.underV1, o.quirks.underV1 = true, true
@@ -135,7 +134,7 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 	case !q.noSchema && len(req.OutputSchema) > 0 &&
 		r.mentions("response_format", "json mode", "schema", "structured output", "guided", "grammar"):
 		q.noSchema = true
-		o.bad.add(req.OutputSchema) // the server may accept others
+		o.bad.add(req.OutputSchema) // the server may accept other schemas
 	case r.mentions("image", "vision", "multimodal", "mmproj"):
 		q.noImages, o.quirks.noImages = true, true
 	case r.mentions("'file'", "\"file\"", "pdf", "content type"):
@@ -149,17 +148,18 @@ func (o *openAI) adapt(q quirks, r *apiError, req *Request) (quirks, bool) {
 	return q, q != was
 }
 
-// isUnknownPath reports whether the server has no such path, rather than no such model.
+// isUnknownPath reports whether the path does not exist on the server. An unknown model is
+// another error.
 func (r *apiError) isUnknownPath() bool {
 	return r.status == http.StatusNotFound && r.code == "" && r.kind == "" && !r.mentions("model")
 }
 
-// adaptMaxTokens drops an output limit that is too high. Otherwise it switches between
-// the limit's two names.
+// adaptMaxTokens removes an output limit that is too high. Otherwise it switches between the
+// two names of the limit.
 func (q *quirks) adaptMaxTokens(r *apiError) {
 	old := !r.mentions("use 'max_completion_tokens'", "use max_completion_tokens", "use `max_completion_tokens`")
 	tooHigh := r.mentions("too large", "at most", "too high", "cannot be greater", "less than or equal")
-	// The request had the right name already, so the limit itself is refused.
+	// The request already used the right name, so the limit itself was rejected.
 	if old == q.oldMaxTokens || tooHigh {
 		q.noMaxTokens = true
 		return
@@ -167,7 +167,7 @@ func (q *quirks) adaptMaxTokens(r *apiError) {
 	q.oldMaxTokens = old
 }
 
-// endpoint returns the path of an endpoint. underV1 is set if the base URL lacks /v1.
+// endpoint returns the path of an endpoint. underV1 means that the base URL lacks /v1.
 func endpoint(name string, underV1 bool) string {
 	if underV1 {
 		return "v1/" + name
@@ -175,8 +175,8 @@ func endpoint(name string, underV1 bool) string {
 	return name
 }
 
-// call makes one request. refused is not nil if the server refused the request before it
-// began to answer.
+// call makes one request. refused is not nil if the server rejected the request before the
+// answer began.
 func (o *openAI) call(ctx context.Context, req *Request, q quirks, emit func(Delta)) (
 	_ Response, refused *apiError, _ error,
 ) {
@@ -189,46 +189,44 @@ func (o *openAI) call(ctx context.Context, req *Request, q quirks, emit func(Del
 	return answer, nil, err
 }
 
-// constraining matches the model lists of Ollama and vLLM, by the owner of the models.
-// These servers force a model to follow a schema from its first token on, so that it
-// cannot call a tool.
+// constraining matches the model lists of Ollama and vLLM, by the owner of the models. These
+// servers force a model to follow a schema from its first token on, which prevents tool calls.
 var constraining = regexp.MustCompile(`"owned_by"\s*:\s*"(library|vllm)"`)
 
-// inspect finds out whether the server constrains its models. Such servers do not refuse a request with
-// both a schema and tools, but answer as if there were no tools.
+// inspect detects a server that constrains its models. Such a server accepts a request with
+// both a schema and tools, but answers as if there were no tools.
 func (o *openAI) inspect() {
 	if isHost(o.base, "openai.com") {
 		return
 	}
-	// This runs once for all calls, so the end of one call must not stop it.
+	// This runs once for all calls, so the end of one call must not cancel it.
 	ctx, cancel := context.WithTimeout(context.Background(), inspectTime)
 	defer cancel()
 	resp, err := o.send(ctx, http.MethodGet, "models", nil)
 	if err != nil {
-		return // the call itself will report the problem
+		return // the call itself will report the error
 	}
 	defer resp.Body.Close()
-	list, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial list is good enough
+	list, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a partial list is sufficient
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.quirks.schemaAlone = constraining.Match(list)
 }
 
-// inspectTime is the timeout of inspect, which delays the first call with a schema and
-// tools.
+// inspectTime is the timeout of inspect, which delays the first call with a schema and tools.
 const inspectTime = 3 * time.Second
 
 func (s *chatStream) readAnswer(resp *http.Response) error {
 	return readDocument(resp, s.read, func(raw []byte) error {
-		// A document is whole, and has no end mark.
+		// A single document is complete and has no end mark.
 		s.done = true
 		return s.event(raw)
 	})
 }
 
-// response returns the Response of a stream that has been read to its end.
+// response returns the Response after the stream has been read to its end.
 func (s *chatStream) response(req *Request, model string) (Response, error) {
-	// Only an end mark or a reason shows that the answer is whole.
+	// Only an end mark or a finish reason shows that the answer is complete.
 	if !s.done && s.finish == "" {
 		return Response{}, &Error{Code: codeStream, Message: "the answer of the model broke off", Retryable: true}
 	}
@@ -247,7 +245,7 @@ func (s *chatStream) response(req *Request, model string) (Response, error) {
 	if resp.Finish == FinishContentFilter && len(parts) == 0 {
 		return Response{}, filteredError("")
 	}
-	// A cost that the server states holds even where the tokens are estimated.
+	// A cost that the server reports is used even if the tokens are estimated.
 	if resp.Usage = s.counted().Usage; resp.Usage.InputTokens+resp.Usage.OutputTokens == 0 {
 		estimated := EstimateUsage(req, parts)
 		estimated.Cost, estimated.Billed = resp.Usage.Cost, resp.Usage.Billed
@@ -256,11 +254,12 @@ func (s *chatStream) response(req *Request, model string) (Response, error) {
 	return resp, nil
 }
 
-// finishFailed is the reason of gateways that report only that the model failed in the
-// middle of its answer.
+// finishFailed is the finish reason of gateways that only report that the model failed during
+// its answer.
 const finishFailed FinishReason = "failed"
 
-// finishReason returns the reason for a server's word, in lower case. Servers use many.
+// finishReason converts a server's finish reason in lower case. Servers use many different
+// words.
 func finishReason(word string) FinishReason {
 	switch word {
 	case "", "stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed", "done",
@@ -278,10 +277,10 @@ func finishReason(word string) FinishReason {
 	return FinishOther
 }
 
-// reason returns why the answer ended. A tool call overrides the server's reason, unless
-// the answer was cut off or withheld.
+// reason returns the finish reason. A tool call overrides the server's reason, unless the
+// answer was cut off or withheld.
 func (s *chatStream) reason() FinishReason {
-	word, _, _ := strings.Cut(strings.ToLower(s.finish), ":") // Google says content_filter: SAFETY
+	word, _, _ := strings.Cut(strings.ToLower(s.finish), ":") // Google sends content_filter: SAFETY
 	reason := finishReason(word)
 	switch {
 	case reason == FinishLength, reason == FinishContentFilter, reason == finishFailed:
@@ -300,7 +299,7 @@ func (s *chatStream) counted() Response {
 		return Response{}
 	}
 	var u Usage
-	// Zeros mean that the server does not count. It may state a cost nevertheless.
+	// Zeros mean that the server does not count tokens. It may still report a cost.
 	if s.usage.PromptTokens > 0 || s.usage.CompletionTokens > 0 {
 		u = s.usage.usage()
 	}
@@ -310,7 +309,7 @@ func (s *chatStream) counted() Response {
 	return Response{Usage: u}
 }
 
-// attachMeta stores in the parts the data that the provider needs back.
+// attachMeta stores in the parts the data that the provider needs in later requests.
 func (s *chatStream) attachMeta(parts []Part) {
 	metas := make([]chatMeta, len(parts))
 	for i := range parts {
@@ -321,9 +320,9 @@ func (s *chatStream) attachMeta(parts []Part) {
 	for _, c := range s.calls {
 		metas[c.part].Extra = c.extra
 	}
-	// The details belong to the whole message, but Meta belongs to a part: the last one.
+	// The details belong to the whole message, but only a part has a Meta: use the last part.
 	if n := len(parts); n > 0 && len(s.details) > 0 {
-		metas[n-1].Details, _ = json.Marshal(s.details) // values that came from JSON
+		metas[n-1].Details, _ = json.Marshal(s.details) // the values were parsed from JSON
 	}
 	for i, m := range metas {
 		if m.Field != "" || len(m.Extra) > 0 || len(m.Details) > 0 {

@@ -16,14 +16,14 @@ const (
 // An openAIServer is a model of a server with one of OpenAI's APIs.
 type openAIServer struct{ remote }
 
-// openOpenAI opens a model of OpenAI, or of a server with the same API. The key goes only
-// to the base URL in the same provider's variables.
+// openOpenAI opens a model of OpenAI, or of a server with the same API. The key is only sent to
+// the base URL in the same provider's variables.
 func openOpenAI(model string, cfg Config, p timeouts) (Model, error) {
 	s, err := newOpenAIServer(model, cfg, p)
 	if err != nil {
 		return nil, err
 	}
-	// OpenAI serves both APIs, but only the Responses API returns reasoning for the next call.
+	// OpenAI offers both APIs, but only the Responses API returns reasoning for later calls.
 	switch api := cfg.env(openAIVariable); {
 	case api == "responses", api == "" && isHost(s.base, "openai.com"):
 		return &responses{openAIServer: s, bad: badSchemas{}}, nil
@@ -36,11 +36,11 @@ func openOpenAI(model string, cfg Config, p timeouts) (Model, error) {
 	}
 }
 
-// openAIVariable names the variable that chooses the API. Without it the host of the base
-// URL decides: the Responses API at OpenAI, chat completions elsewhere.
+// openAIVariable is the variable that selects the API. The default depends on the host of the
+// base URL: the Responses API at OpenAI, chat completions elsewhere.
 const openAIVariable = "JOURNEYMAN_OPENAI_API"
 
-// newOpenAIServer returns the server that the environment names.
+// newOpenAIServer returns the server that the environment configures.
 func newOpenAIServer(model string, cfg Config, p timeouts) (s openAIServer, err error) {
 	env := cfg.env
 	if model == "" {
@@ -62,7 +62,7 @@ func newOpenAIServer(model string, cfg Config, p timeouts) (s openAIServer, err 
 	s.remote = remote{name: cfg.named("openai", model), model: model, base: base, secrets: []string{key},
 		client: newHTTPClient(p, cfg.provider), patience: p,
 		header: http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}}
-	// OpenAI's clients and other programs use different variables, so both are read.
+	// OpenAI's clients and other programs use different variables, so read both.
 	for name, value := range map[string]string{
 		"Authorization":       bearer(key),
 		"OpenAI-Organization": cmp.Or(env("OPENAI_ORG_ID"), env("OPENAI_ORGANIZATION")),
@@ -85,7 +85,7 @@ func (s *openAIServer) readFailure(ctx context.Context, err error) error {
 		return fault.refusal.failure(s.secrets...)
 	}
 	if errors.Is(err, errNoChunk) || errors.Is(err, errTooMuch) {
-		// A gateway may have sent something of its own. What is too long stays so.
+		// A gateway may have sent an invalid line. An answer that is too long stays too long.
 		return &Error{Code: codeBadResponse, Message: err.Error(), Retryable: !errors.Is(err, errTooMuch)}
 	}
 	return transportFailure(ctx, err, s.patience, true)

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// A chatChunk is an event of a stream of chat completions, as servers really send it.
-// Fields may have other types than documented, and are read as text. A whole message in
-// place of a delta counts as one large delta.
+// A chatChunk is an event of a chat completions stream, in all forms that servers send. Fields
+// may have other types than documented, and are read as text. A complete message instead of a
+// delta is treated as one large delta.
 type chatChunk struct {
 	Model   looseText       `json:"model"`
 	Choices []chatChoice    `json:"choices"`
 	Usage   *chatUsage      `json:"usage"`
 	Error   json.RawMessage `json:"error"`
-	Message looseText       `json:"message"` // of an error without an envelope
+	Message looseText       `json:"message"` // error without an envelope
 }
 
 type chatChoice struct {
@@ -34,7 +34,7 @@ type chatDelta struct {
 	Reasoning        looseText         `json:"reasoning"`
 	ReasoningDetails []json.RawMessage `json:"reasoning_details"`
 	ToolCalls        []chatCallDelta   `json:"tool_calls"`
-	FunctionCall     *chatFunctionPart `json:"function_call"` // from the time before parallel calls
+	FunctionCall     *chatFunctionPart `json:"function_call"` // from before parallel calls
 }
 
 type chatCallDelta struct {
@@ -46,11 +46,11 @@ type chatCallDelta struct {
 
 type chatFunctionPart struct {
 	Name      looseText `json:"name"`
-	Arguments looseText `json:"arguments"` // a string; from some servers the object itself
+	Arguments looseText `json:"arguments"` // a string; some servers send the object itself
 }
 
-// A chatText is the text of a message: a string, or a list of parts with separate
-// thinking, as Mistral sends it.
+// A chatText is the text of a message: a string or, from Mistral, a list of parts with separate
+// thinking.
 type chatText struct{ text, thinking string }
 
 // UnmarshalJSON accepts both forms.
@@ -62,7 +62,7 @@ func (t *chatText) UnmarshalJSON(raw []byte) error {
 			Text looseText `json:"text"`
 		} `json:"thinking"`
 	}
-	// Most servers send a string, which is no list.
+	// Most servers send a string instead of a list.
 	if json.Unmarshal(raw, &list) != nil {
 		var s looseText
 		err := s.UnmarshalJSON(raw)
@@ -78,7 +78,7 @@ func (t *chatText) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// A chatUsage is the usage of a call. OpenRouter states its cost, too.
+// A chatUsage is the usage of a call. OpenRouter adds the cost.
 type chatUsage struct {
 	PromptTokens     int64 `json:"prompt_tokens"`
 	CompletionTokens int64 `json:"completion_tokens"`
@@ -93,14 +93,14 @@ type chatUsage struct {
 	} `json:"completion_tokens_details"`
 
 	Cost        looseText `json:"cost"`    // in US$
-	OwnAccount  bool      `json:"is_byok"` // the provider charges an account of the user's
+	OwnAccount  bool      `json:"is_byok"` // the provider charges the user's own account
 	CostDetails struct {
 		Upstream looseText `json:"upstream_inference_cost"` // in US$
 	} `json:"cost_details"`
 }
 
-// usage converts the server's counts. xAI and Google do not count reasoning as part of
-// the completion, which the total shows.
+// usage converts the server's counts. xAI and Google do not include reasoning in the
+// completion. The total shows that.
 func (u *chatUsage) usage() Usage {
 	output := max(u.CompletionTokens, u.CompletionDetails.ReasoningTokens, 0)
 	reasoning := u.CompletionDetails.ReasoningTokens
@@ -120,7 +120,7 @@ func (u *chatUsage) usage() Usage {
 type chatStream struct {
 	assembler
 	name    string          // of the Model, for Meta
-	router  bool            // the server is OpenRouter, which says what a call costs
+	router  bool            // the server is OpenRouter, which reports the cost of a call
 	used    map[string]bool // call ids of the conversation
 	calls   []chatCallState
 	model   string
@@ -129,16 +129,16 @@ type chatStream struct {
 	done    bool // the end mark has arrived
 	eventLines
 	usage   *chatUsage
-	field   string           // the server's name for reasoning
+	field   string           // the server's name of the reasoning field
 	details []map[string]any // reasoning_details
 }
 
 // A chatCallState is a tool call of the answer.
 type chatCallState struct {
 	part  int // index in the assembler
-	index int // the server's own number, -1 where it has none
+	index int // the server's number, -1 without one
 	id    string
-	event int // number of the last event that added to it
+	event int // number of the last event for this call
 	extra json.RawMessage
 }
 
@@ -150,7 +150,7 @@ func (s *chatStream) read(body io.Reader) error {
 		return err
 	}
 	if s.events == 0 && s.finish == "" && bytes.HasPrefix(bytes.TrimSpace(s.stray), []byte("{")) {
-		return s.event(s.stray) // an error or a whole answer, not sent as a stream
+		return s.event(s.stray) // an error, or a complete answer that was not streamed
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (s *chatStream) event(data []byte) error {
 		return errNoChunk
 	}
 	if c.Usage != nil {
-		s.usage = c.Usage // also that of an answer that fails
+		s.usage = c.Usage // also the usage of an answer that fails
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" || len(c.Choices) == 0 && c.Message != "" {
 		return streamError(data)
@@ -179,7 +179,7 @@ func (s *chatStream) event(data []byte) error {
 	}
 	for _, choice := range c.Choices {
 		if choice.Index > 0 {
-			continue // the request asks for one answer only
+			continue // the request asks for only one answer
 		}
 		for _, d := range []*chatDelta{choice.Delta, choice.Message} {
 			if d == nil {
@@ -189,7 +189,7 @@ func (s *chatStream) event(data []byte) error {
 				return err
 			}
 		}
-		// Some servers send later chunks without the reason.
+		// Some servers omit the reason in later chunks.
 		if choice.FinishReason != "" {
 			s.finish = string(choice.FinishReason)
 		}
@@ -197,15 +197,15 @@ func (s *chatStream) event(data []byte) error {
 	return nil
 }
 
-// streamError reads an error that arrived in the middle of an answer. Its code is often
-// the HTTP status that the server would have used.
+// streamError parses an error within an answer. Its code is often the HTTP status that the
+// server would have used.
 func streamError(data []byte) error {
 	r := &apiError{}
 	r.read(data)
 	switch status := numericStatus(r.code); {
 	case status != 0:
 		r.status = status
-	// Other servers send a word in place of a status.
+	// Other servers use a word instead of a status.
 	case r.mentions("rate_limit", "rate limit", "too many requests", "insufficient_quota"):
 		r.status = 429
 	case r.mentions("overloaded"):
@@ -237,14 +237,14 @@ func numericStatus(text string) int {
 func (s *chatStream) delta(d *chatDelta) error {
 	s.events++
 	s.addDetails(d.ReasoningDetails)
-	reasoning := cmp.Or(d.ReasoningContent, d.Reasoning) // some servers send it under both names
+	reasoning := cmp.Or(d.ReasoningContent, d.Reasoning) // some servers send it in both fields
 	switch {
 	case d.ReasoningContent != "":
 		s.field = "reasoning_content"
 	case reasoning != "":
 		s.field = "reasoning"
 	}
-	s.refusal.WriteString(string(d.Refusal)) // no limit here: it is also added to the text, which has one
+	s.refusal.WriteString(string(d.Refusal)) // without a limit, because it is also added to the text, which has one
 	for _, part := range []struct {
 		kind PartType
 		text string
@@ -290,7 +290,7 @@ func (s *chatStream) call(d *chatCallDelta) error {
 		s.calls, at = append(s.calls, state), len(s.calls)
 	}
 	c := &s.calls[at]
-	// excludes compares this: an event names each call only once.
+	// excludes compares this number: an event contains each call only once.
 	c.event = s.events
 	if len(d.ExtraContent) > 0 && string(d.ExtraContent) != "null" {
 		c.extra = d.ExtraContent
@@ -300,18 +300,18 @@ func (s *chatStream) call(d *chatCallDelta) error {
 		m.part.ToolName = string(d.Function.Name)
 	}
 	if m.args.complete && m.text.String() == args {
-		return nil // some servers repeat the whole arguments at the end
+		return nil // some servers repeat the complete arguments at the end
 	}
 	return s.add(c.part, args)
 }
 
-// findCall returns the index of the call that a piece belongs to, -1 if the piece begins
-// a new one. Some servers number their calls wrongly or not at all. Then ids decide, and
-// after them names: a name begins a new call if it follows complete arguments, or if its
-// event has named a call already.
+// findCall returns the index of the call that a piece belongs to, -1 if the piece begins a new
+// call. Some servers number their calls wrongly or not at all. Then it compares ids, and after
+// them names. A name begins a new call if the arguments are complete, or if the same event
+// already named a call.
 func (s *chatStream) findCall(d *chatCallDelta) int {
 	if d.Index == nil && d.ID == "" {
-		// Without a number and an id a piece can only continue the last call.
+		// Without a number and an id, a piece can only continue the last call.
 		last := len(s.calls) - 1
 		if last < 0 || s.excludes(last, d) || s.isNamedAnew(last, d) {
 			return -1
@@ -341,17 +341,17 @@ func (s *chatStream) excludes(i int, d *chatCallDelta) bool {
 	return c.event == s.events || m.args.complete && args != "" && m.text.String() != args
 }
 
-// isNamedAnew reports whether the name in a piece begins a call after the i-th one.
+// isNamedAnew reports whether the name in a piece begins another call than the i-th one.
 func (s *chatStream) isNamedAnew(i int, d *chatCallDelta) bool {
 	m, name := s.parts[s.calls[i].part], string(d.Function.Name)
 	return name != "" && (m.args.complete || name != m.part.ToolName && m.part.ToolName != "")
 }
 
-// addDetails collects reasoning_details. It joins the pieces of one detail.
+// addDetails collects reasoning_details. It joins the pieces of each detail.
 func (s *chatStream) addDetails(raw []json.RawMessage) {
 	for _, r := range raw {
 		var d map[string]any
-		// Details stay in memory like the parts, so they count towards the same limit.
+		// Details stay in memory like the parts, so the same limit applies.
 		if s.size += len(r); json.Unmarshal(r, &d) != nil || d == nil || s.size > maxPartBytes {
 			continue
 		}
@@ -371,7 +371,7 @@ func sameIndex(a, b any) bool {
 	return isNumber && also && x == y
 }
 
-// joinDetail adds a piece to a detail. Texts grow, other values are replaced.
+// joinDetail adds a piece to a detail. It appends texts, and replaces other values.
 func joinDetail(to, piece map[string]any) {
 	for key, value := range piece {
 		old, isText := to[key].(string)

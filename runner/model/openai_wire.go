@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// A chatRequest is the body of a request to the chat completions API. The types below it
-// are its parts.
+// A chatRequest is the body of a chat completions request. The types below are its parts.
 type chatRequest struct {
 	Model               string          `json:"model"`
 	Messages            []chatMessage   `json:"messages"`
@@ -89,14 +88,14 @@ type chatJSONSchema struct {
 	Strict bool   `json:"strict"`
 }
 
-// chatMeta is the Meta of an assistant's part: data that the provider needs back.
+// chatMeta is the Meta of an assistant part: data that the provider needs in later requests.
 type chatMeta struct {
 	Field   string          `json:"field,omitempty"`   // name of the reasoning field: reasoning_content or reasoning
-	Details json.RawMessage `json:"details,omitempty"` // reasoning_details, as OpenRouter sends them
-	Extra   json.RawMessage `json:"extra,omitempty"`   // extra_content of a tool call, as Google sends it
+	Details json.RawMessage `json:"details,omitempty"` // reasoning_details of OpenRouter
+	Extra   json.RawMessage `json:"extra,omitempty"`   // extra_content of a tool call from Google
 }
 
-// request converts a Request, without the features that q excludes.
+// request converts a Request. It omits features that q excludes.
 func (o *openAI) request(req *Request, q quirks) chatRequest {
 	out := chatRequest{Model: o.model, Stream: true, ReasoningEffort: q.effort}
 	if !q.noStreamOptions {
@@ -105,7 +104,7 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	var schema []string
 	if len(req.OutputSchema) > 0 {
 		schema = []string{schemaInstruction(req.OutputSchema)}
-		// The rest of a cut answer alone does not match the schema.
+		// The continuation of a cut answer alone does not match the schema.
 		if !q.noSchema && !(q.schemaAlone && mayStillCall(req)) && !req.goesOn() {
 			out.ResponseFormat = chatSchema(req.OutputSchema)
 		}
@@ -120,7 +119,7 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 		}
 	}
 	if req.Final && len(out.Tools) > 0 {
-		out.ToolChoice = "none" // the tools stay, so that the provider's cache has the beginning
+		out.ToolChoice = "none" // the tools stay, so that the provider's cache matches the beginning
 	}
 	if o.router {
 		o.route(&out, req, q)
@@ -135,17 +134,17 @@ func (o *openAI) request(req *Request, q quirks) chatRequest {
 	return out
 }
 
-// mayStillCall reports whether the request offers tools to a model that has not answered
-// yet. A model that only has to correct its answer needs no tools any more.
+// mayStillCall reports whether the model may call tools before its answer. A model that only
+// has to correct its answer needs no tools.
 func mayStillCall(req *Request) bool {
 	n := len(req.Messages) - 1
-	// A user message after the model's answer asks for a correction of that answer.
+	// A user message after the model's answer requests a correction of that answer.
 	corrected := n > req.TurnStart && req.Messages[n].Role == RoleUser
 	return len(req.Tools) > 0 && !req.Final && !corrected
 }
 
-// chatSchema returns the response format for a schema, in strict mode if the schema
-// allows that. It returns nil for schemas that the API does not accept.
+// chatSchema returns the response format for a schema, in strict mode if possible. It returns
+// nil for schemas that the API does not accept.
 func chatSchema(raw json.RawMessage) *responseFormat {
 	wire, ok := toWireSchema(raw)
 	if ok && wire.strict {
@@ -164,7 +163,7 @@ func chatSchema(raw json.RawMessage) *responseFormat {
 func (o *openAI) messages(req *Request, q quirks) []chatMessage {
 	var out []chatMessage
 	files := attacher{left: maxInlineTotal, noImages: q.noImages, noPDFs: q.noPDFs}
-	loop := 0 // index of the message that began the current run of calls and results
+	loop := 0 // index of the message that began the current sequence of calls and results
 	for i, m := range req.Messages {
 		if m.Role == RoleUser {
 			loop = i
@@ -174,7 +173,7 @@ func (o *openAI) messages(req *Request, q quirks) []chatMessage {
 		switch m.Role {
 		case RoleUser:
 			content := userContent(m.Parts, &files)
-			// The images of tools are user messages, so two may follow one another.
+			// Images of tools are sent as user messages, so two user messages may be adjacent.
 			if n := len(out) - 1; n >= 0 && out[n].Role == "user" {
 				out[n].Content = joinContent(out[n].Content, content)
 				continue
@@ -189,8 +188,8 @@ func (o *openAI) messages(req *Request, q quirks) []chatMessage {
 	return out
 }
 
-// toolMessages converts the results of a step's calls. The API takes only text in them:
-// their images follow in a message of the user.
+// toolMessages converts the results of a step's calls. The API accepts only text in results, so
+// images follow in a user message.
 func toolMessages(parts []Part, files *attacher) (out []chatMessage) {
 	var shown []Part
 	for _, p := range parts {
@@ -206,8 +205,8 @@ func toolMessages(parts []Part, files *attacher) (out []chatMessage) {
 	return out
 }
 
-// resultText returns a tool result as text. It is never empty, because some servers
-// refuse that.
+// resultText returns a tool result as text. It is never empty, because some servers reject
+// that.
 func resultText(p Part) string {
 	switch {
 	case p.IsError:
@@ -218,8 +217,8 @@ func resultText(p Part) string {
 	return p.Text
 }
 
-// userContent converts the parts of a user message. It returns a string if all parts are
-// text, for servers that accept nothing else, otherwise a list.
+// userContent converts the parts of a user message. It returns a string if all parts are text,
+// because some servers accept nothing else. Otherwise it returns a list.
 func userContent(parts []Part, files *attacher) any {
 	var list []chatContent
 	plain := true
@@ -228,7 +227,7 @@ func userContent(parts []Part, files *attacher) any {
 			list = append(list, chatContent{Type: "text", Text: p.Text})
 			continue
 		}
-		// Calls and results have messages of their own.
+		// Calls and results have their own messages.
 		if p.Type != PartFile {
 			continue
 		}
@@ -249,7 +248,7 @@ func userContent(parts []Part, files *attacher) any {
 	text := ""
 	for i, c := range list {
 		if i > 0 {
-			// A blank line keeps the parts apart, such as a note and the words of the user.
+			// A blank line separates the parts, such as a note and the user's text.
 			text += "\n\n"
 		}
 		text += c.Text
@@ -257,8 +256,8 @@ func userContent(parts []Part, files *attacher) any {
 	return text
 }
 
-// joinContent joins the contents of two messages. The templates of some models refuse two
-// user messages in a row.
+// joinContent joins the contents of two messages. The templates of some models reject two
+// adjacent user messages.
 func joinContent(a, b any) any {
 	first, plain := a.(string)
 	second, alsoPlain := b.(string)
@@ -272,7 +271,7 @@ func contentList(content any) []chatContent {
 	if text, plain := content.(string); plain {
 		return []chatContent{{Type: "text", Text: text}}
 	}
-	list, _ := content.([]chatContent) // userContent returns nothing else
+	list, _ := content.([]chatContent) // userContent returns no other type
 	return list
 }
 
@@ -281,8 +280,8 @@ func dataURL(at attachment) string {
 	return "data:" + at.mediaType + ";base64," + base64.StdEncoding.EncodeToString(at.data)
 }
 
-// assistant converts a message of the model. Its reasoning goes back only to the same
-// model, and only within the run of tool calls that it belongs to.
+// assistant converts a message of the model. Reasoning is only returned to the same model, and
+// only within the same sequence of tool calls.
 func (o *openAI) assistant(parts []Part, inLoop bool) chatMessage {
 	m := chatMessage{Role: "assistant"}
 	text, reasoning, field := "", "", ""
@@ -306,9 +305,9 @@ func (o *openAI) assistant(parts []Part, inLoop bool) chatMessage {
 		}
 	}
 	if text != "" || len(m.ToolCalls) == 0 {
-		m.Content = text // otherwise null, because the model wrote no text
+		m.Content = text // otherwise null: the model wrote no text
 	}
-	// DeepSeek, for example, wants reasoning back only until the model has answered the user.
+	// For example, DeepSeek needs reasoning back only until the model has answered the user.
 	if !inLoop || len(m.ToolCalls) == 0 {
 		return m
 	}

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// OpenRouter stands between this program and many providers. It offers the chat completions
-// API, and states what each call costs. It keeps the calls of a session at one provider, and
-// passes cache marks on to models that use them.
+// OpenRouter forwards requests to many providers. It offers the chat completions API, and
+// reports the cost of each call. It sends all calls of a session to one provider, and forwards
+// cache marks to models that support them.
 
-// An openRouterUsage asks for the cost of a call in its usage.
+// An openRouterUsage requests the cost of a call in the usage.
 type openRouterUsage struct {
 	Include bool `json:"include"`
 }
 
-// A cacheMark asks the provider to cache the conversation up to a text.
+// A cacheMark requests that the provider caches the conversation up to a text.
 type cacheMark struct {
 	Type string `json:"type"`
 }
 
-// route adds to a request what only OpenRouter understands.
+// route adds to a request the fields that only OpenRouter supports.
 func (o *openAI) route(out *chatRequest, req *Request, q quirks) {
 	out.Usage = &openRouterUsage{Include: true}
-	// A session stays with one provider, which alone has its cache.
+	// A session always uses the same provider, because only that provider has its cache.
 	out.SessionID = cacheKey(req.Place)
 	if q.noCacheMarks {
 		return
@@ -34,15 +34,15 @@ func (o *openAI) route(out *chatRequest, req *Request, q quirks) {
 	case "anthropic", "qwen":
 		markMessages(out.Messages, 3)
 	case "google":
-		// Only the last mark counts there, and each new one is paid for. What follows the
-		// system prompt is found in the implicit cache.
+		// Only the last mark has an effect there, and each new one costs money. The implicit
+		// cache covers the messages after the system prompt.
 		markMessages(out.Messages, 0)
 	}
 }
 
-// markMessages puts cache marks on the system prompt, and on the last few messages that are
-// not the model's own: the next call finds the conversation up to there. Providers take
-// four marks in all.
+// markMessages adds cache marks to the system prompt, and to the last few messages that are not
+// from the model. The next call then finds the conversation in the cache. Providers accept at
+// most four marks.
 func markMessages(messages []chatMessage, last int) {
 	for i := len(messages) - 1; i >= 0; i-- {
 		m := &messages[i]
@@ -61,37 +61,37 @@ func markMessages(messages []chatMessage, last int) {
 	}
 }
 
-// bill sets the cost of the call in u, if the usage of the answer states it.
+// bill sets the cost of the call in u, if the usage of the answer contains it.
 func (c *chatUsage) bill(u *Usage) {
 	cost, ok := nanoDollars(string(c.Cost))
 	if !ok {
 		return
 	}
 	if c.OwnAccount {
-		// The cost is then only OpenRouter's fee.
+		// Then the cost is only OpenRouter's fee.
 		upstream, _ := nanoDollars(string(c.CostDetails.Upstream))
 		cost += min(upstream, math.MaxInt64-cost)
 	}
 	u.Cost, u.Billed = cost, true
 }
 
-// amountPattern matches a JSON number that is not below zero.
+// amountPattern matches a JSON number that is not negative.
 var amountPattern = regexp.MustCompile(`^\d+(\.\d+)?([eE][+-]?\d+)?$`)
 
-// Limits of an amount of money as a provider writes it.
+// Limits of an amount of money in a provider's response.
 const (
 	maxAmount   = 64 // bytes
 	maxExponent = 30
 )
 
-// nanoDollars converts an amount in US$, a JSON number, to nano-dollars. It is exact, and
-// rounds up. It reports false for amounts below zero and for other texts.
+// nanoDollars converts an amount in US$, a JSON number, to nano-dollars. It computes exactly,
+// and rounds up. It returns false for negative amounts and for other texts.
 func nanoDollars(amount string) (int64, bool) {
 	if !amountPattern.MatchString(amount) || len(amount) > maxAmount {
 		return 0, false
 	}
 	if i := strings.IndexAny(amount, "eE"); i >= 0 {
-		// A large exponent would make a number of that many digits.
+		// A large exponent would create a number with that many digits.
 		exp, err := strconv.Atoi(amount[i+1:])
 		if err != nil || exp < -maxExponent || exp > maxExponent {
 			return 0, false
@@ -103,7 +103,7 @@ func nanoDollars(amount string) (int64, bool) {
 	}
 	r.Mul(r, big.NewRat(1e9, 1))
 	nano, rest := new(big.Int).QuoRem(r.Num(), r.Denom(), new(big.Int))
-	// Rounded down, a cost below one nano-dollar would be free.
+	// If rounded down, a cost below one nano-dollar would be free.
 	if rest.Sign() > 0 {
 		nano.Add(nano, big.NewInt(1))
 	}

@@ -19,7 +19,7 @@ import (
 //go:embed prices.json
 var builtinPrices []byte
 
-// maxPriceFile is the most bytes of a file that overrides prices.
+// maxPriceFile is the maximum size of a file that overrides prices, in bytes.
 const maxPriceFile = 1 << 20
 
 // Rates are the prices of tokens, in millionths of a US$ per million tokens. The same
@@ -28,27 +28,27 @@ type Rates struct {
 	Input      int64
 	Output     int64
 	CacheRead  int64 // input tokens found in the provider's cache
-	CacheWrite int64 // input tokens put into it
+	CacheWrite int64 // input tokens added to the cache
 }
 
-// A Price holds the prices and limits of a model. The zero Price is that of an unknown
-// model: it is free of charge, and its limits are unknown.
+// A Price holds the prices and limits of a model. The zero Price is that of an unknown model:
+// it is free, and its limits are unknown.
 type Price struct {
-	Known bool // false: the table has no line for the model
+	Known bool // false if the table has no line for the model
 	Rates
 
-	// Long are the rates of a call whose input has more than LongAbove tokens. Some
-	// providers then charge more for the whole call. LongAbove is 0 for the others.
+	// Long are the rates of a call with more than LongAbove input tokens. Some providers then
+	// charge more for the whole call. LongAbove is 0 if there is no such limit.
 	Long      Rates
 	LongAbove int64
 
-	ContextWindow int64 // most tokens of input and output together, 0 unknown
-	MaxOutput     int64 // most tokens of output, 0 unknown
+	ContextWindow int64 // maximum tokens of input and output together, 0 if unknown
+	MaxOutput     int64 // maximum tokens of output, 0 if unknown
 }
 
-// Cost returns the cost of u in nano-dollars (1e-9 US$). It is rounded up, so that no call
-// with a price is free. Counts below zero cost nothing. A cost beyond the range of int64
-// is its largest value.
+// Cost returns the cost of u in nano-dollars (1e-9 US$). It rounds up, so that no call with a
+// price is free. Negative counts cost nothing. If the cost exceeds an int64, Cost returns the
+// maximum.
 func (p Price) Cost(u Usage) int64 {
 	rates := p.Rates
 	if p.LongAbove > 0 && u.InputTokens > p.LongAbove {
@@ -59,7 +59,7 @@ func (p Price) Cost(u Usage) int64 {
 	fresh := max(u.InputTokens, 0) - min(read, max(u.InputTokens, 0))
 	fresh -= min(write, fresh)
 
-	// The products are added in 128 bits: a provider's false counts may overflow 64.
+	// Add the products in 128 bits: wrong counts of a provider may overflow 64 bits.
 	var hi, lo uint64
 	for _, item := range [...][2]int64{
 		{fresh, rates.Input},
@@ -75,8 +75,8 @@ func (p Price) Cost(u Usage) int64 {
 	return picoToNano(hi, lo)
 }
 
-// picoToNano divides a 128-bit number by a thousand and rounds up. The result is at most
-// the largest int64.
+// picoToNano divides a 128-bit number by a thousand and rounds up. The result is at most the
+// maximum int64.
 func picoToNano(hi, lo uint64) int64 {
 	if hi >= 1000 {
 		return math.MaxInt64
@@ -88,15 +88,15 @@ func picoToNano(hi, lo uint64) int64 {
 	return int64(min(nano, math.MaxInt64))
 }
 
-// Prices is a price table. It does not change once loaded.
+// Prices is a price table. It never changes after loading.
 type Prices struct {
 	lines []priceLine // longest pattern first, so that the first match is the best
 }
 
 type priceLine struct {
-	key     string // as the table has it
+	key     string // as in the table
 	pattern string // the key without the star
-	open    bool   // anything may follow the pattern
+	open    bool   // any text may follow the pattern
 	price   Price
 }
 
@@ -138,12 +138,12 @@ func LoadPrices(overrideFile string) (*Prices, error) {
 	return p, nil
 }
 
-// Lookup returns the price of the model of that name. The price of an unknown model is
-// zero and not Known.
+// Lookup returns the price of the model with that name. For an unknown model it returns the
+// zero Price.
 func (p *Prices) Lookup(name string) Price {
 	for _, line := range p.lines {
 		rest, ok := strings.CutPrefix(name, line.pattern)
-		// "gpt-5" must not set the price of "gpt-50" or of the later "gpt-5.1".
+		// "gpt-5" must not match "gpt-50" or the later "gpt-5.1".
 		if ok && (line.open || rest == "" || strings.ContainsRune("-@:/", rune(rest[0]))) {
 			return line.price
 		}
@@ -151,7 +151,7 @@ func (p *Prices) Lookup(name string) Price {
 	return Price{}
 }
 
-// Names returns the names of the models with a line of their own in the table, sorted.
+// Names returns the names of the models that have their own line in the table, sorted.
 func (p *Prices) Names() []string {
 	var names []string
 	for _, line := range p.lines {
@@ -169,7 +169,7 @@ func readPriceFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// One byte more than allowed shows that the file is too large, whatever its size says.
+	// Read one byte more than allowed: the file may be larger than its reported size.
 	raw, err := io.ReadAll(io.LimitReader(f, maxPriceFile+1))
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func readPriceFile(name string) ([]byte, error) {
 	return raw, nil
 }
 
-// parsePrices parses a table. Its error names every faulty line.
+// parsePrices parses a table. Its error lists every faulty line.
 func parsePrices(raw []byte) (map[string]Price, error) {
 	var entries map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &entries); err != nil {
@@ -246,8 +246,7 @@ func parsePrice(key string, raw json.RawMessage) (Price, error) {
 	return p, nil
 }
 
-// rates converts US$ to the table's unit. Cached tokens without a price of their own
-// cost as much as input.
+// rates converts US$ to the table's unit. Cached tokens without a price cost as much as input.
 func (f rateFields) rates() (Rates, error) {
 	if f.Input == nil || f.Output == nil {
 		return Rates{}, errors.New("input and output are needed, in US$ per million tokens")

@@ -23,20 +23,20 @@ const (
 // openRouterBaseURL is the address of OpenRouter's API.
 const openRouterBaseURL = "https://openrouter.ai/api/v1"
 
-// A Provider is a server of models that a user has connected. The variables of the
-// environment have no effect on it.
+// A Provider is a server of models that a user has connected. The environment variables have no
+// effect on it.
 type Provider struct {
-	Name          string // the names of its models begin with it and a colon
+	Name          string // the names of its models begin with this name and a colon
 	Kind          string
-	BaseURL       string // "" for that of the kind
+	BaseURL       string // "" for the default of the kind
 	Key           string // "" for none
-	ContextWindow int64  // in tokens, for all its models; 0 for what the provider says
+	ContextWindow int64  // in tokens, for all its models; 0 for the provider's value
 
 	// Dial connects to the server. It decides which addresses are permitted; nil permits all.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// Proxy permits requests to go through the proxy that the environment names. Dial then sees
-	// the address of the proxy only.
+	// Proxy permits requests through the proxy of the environment. Dial then gets only the
+	// address of the proxy.
 	Proxy bool
 }
 
@@ -63,14 +63,14 @@ func (p Provider) Address() string {
 		ProviderOpenRouter: openRouterBaseURL, ProviderOllama: "http://127.0.0.1:" + ollamaPort}[p.Kind])
 }
 
-// UsualModel returns the model that people of a kind of provider mostly use, "" if there is none.
+// UsualModel returns the most common model of a kind of provider, "" if there is none.
 func UsualModel(kind string) string {
 	return map[string]string{ProviderAnthropic: anthropicModel, ProviderOpenAI: openAIModel,
 		ProviderOpenRouter: "openrouter/auto"}[kind]
 }
 
-// variable returns the value of an environment variable as if it named this provider. So a
-// provider of the environment and one of a user are opened in the same way.
+// variable returns the value of an environment variable that configures this provider. So
+// providers of the environment and of users are opened in the same way.
 func (p Provider) variable(name string) string {
 	switch name {
 	case "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OLLAMA_API_KEY":
@@ -89,8 +89,8 @@ func (p Provider) variable(name string) string {
 	return ""
 }
 
-// named returns the name of a model, which begins with the name of its provider. kind is that
-// of the providers of the environment.
+// named returns the name of a model, which begins with its provider's name. kind is that name
+// for providers of the environment.
 func (c Config) named(kind, model string) string {
 	if c.provider != nil {
 		kind = c.provider.Name
@@ -98,8 +98,8 @@ func (c Config) named(kind, model string) string {
 	return kind + ":" + model
 }
 
-// called returns the words for a variable in errors. A user who has connected a provider
-// has entered its key and address elsewhere.
+// called returns the description of a variable for errors. A user who has connected a provider
+// entered the value in a form, not in a variable.
 func (c Config) called(variable string) string {
 	switch {
 	case c.provider == nil:
@@ -112,8 +112,8 @@ func (c Config) called(variable string) string {
 	return "the base URL"
 }
 
-// PriceName returns the name of m in the price table, where that differs from its own name: a
-// user may have given the provider any name. It returns "" otherwise.
+// PriceName returns the name of m in the price table if it differs from its own name, else "".
+// They can differ because users choose the names of providers.
 func PriceName(m Model) string {
 	if p, ok := m.(interface{ priceName() string }); ok {
 		return p.priceName()
@@ -121,11 +121,11 @@ func PriceName(m Model) string {
 	return ""
 }
 
-// priceName returns the name of the model that answers: see PriceName.
+// priceName returns the price table's name of the recorded model.
 func (r *recorder) priceName() string { return PriceName(r.model) }
 
-// priceName returns the name of a model of OpenAI itself. The prices of other servers with
-// the API depend on the name that they were given.
+// priceName returns the price table's name of a model of OpenAI. The prices of other servers
+// depend on the names that users gave them.
 func (s *openAIServer) priceName() string {
 	if isHost(s.base, "openai.com") {
 		return "openai:" + s.model
@@ -133,11 +133,11 @@ func (s *openAIServer) priceName() string {
 	return ""
 }
 
-// priceName returns the name of a model of Anthropic.
+// priceName returns the price table's name of a model of Anthropic.
 func (c *claude) priceName() string { return "anthropic:" + c.model }
 
-// Unavailable returns a model in place of one that cannot be opened any more. Each call of it
-// fails with a reason for people.
+// Unavailable returns a replacement for a model that cannot be opened any more. Each call fails
+// with the reason, which is for users.
 func Unavailable(name, reason string) Model { return unavailable{name, reason} }
 
 type unavailable struct{ name, reason string }
@@ -145,7 +145,7 @@ type unavailable struct{ name, reason string }
 // Name returns the name of the model that cannot be opened.
 func (u unavailable) Name() string { return u.name }
 
-// Local reports that no call leaves the process, so that nothing is charged.
+// Local returns true: no call leaves the process, so nothing is charged.
 func (u unavailable) Local() bool { return true }
 
 // Generate returns an error.

@@ -13,16 +13,15 @@ import (
 	"strings"
 )
 
-// A recording is a file with a model's answer to a request. The file is named by the place
-// of the call and the key of the request. It holds no address, header or key of the
-// provider.
+// A recording is a file with a model's answer to a request. Its name consists of the place of
+// the call and the key of the request. It contains no address, header or key of the provider.
 type recording struct {
 	Version  int             `json:"version"`
 	Place    *recordedPlace  `json:"place,omitempty"` // nil for a call outside of turns, and in version 1
 	Model    string          `json:"model"`           // Name of the model that answered
-	Request  []string        `json:"request"`         // the text behind the key, for people to read
+	Request  []string        `json:"request"`         // text that the key is computed from, for people to read
 	Response *recordedAnswer `json:"response,omitempty"`
-	Error    *recordedError  `json:"error,omitempty"` // in place of a response
+	Error    *recordedError  `json:"error,omitempty"` // instead of a response
 }
 
 type recordedAnswer struct {
@@ -35,7 +34,7 @@ type recordedAnswer struct {
 	Closed  bool   `json:"closed,omitempty"`
 }
 
-// A recordedPart has its arguments as text, because a model may write invalid JSON.
+// A recordedPart stores its arguments as text, because a model may write invalid JSON.
 type recordedPart struct {
 	Type     PartType `json:"type"`
 	Text     string   `json:"text,omitempty"`
@@ -49,17 +48,17 @@ type recordedError struct {
 	Message string `json:"message"`
 }
 
-// recordingVersion is the version of the recordings that are written. Version 1, which has
-// no place, is still read.
+// recordingVersion is the version of new recordings. Version 1, which has no place, can still
+// be read.
 const recordingVersion = 2
 
-// maxRecording is the largest recording that is read, in bytes.
+// maxRecording is the maximum size of a recording, in bytes.
 const maxRecording = 64 << 20
 
-// A digest is the text from which the key of a recording is made: the worker's
-// instructions and the conversation, line by line. It leaves out what does not change the
-// question: the preamble and the tools, which change with the version of this program,
-// Meta, the output limit, and names that are new in each run.
+// A digest is the text from which the key of a recording is computed: the worker's instructions
+// and the conversation, line by line. It excludes data that does not change the question: Meta,
+// the output limit, and names that are new in each run. It also excludes the preamble and the
+// tools, which change with the version of this program.
 type digest struct {
 	lines []string
 	names *runNames
@@ -79,7 +78,7 @@ func digestRequest(req *Request, secrets []string) digest {
 			}
 		}
 	}
-	// The schema and the final mark change the question, so they belong to the key.
+	// The schema and the final mark change the question, so they are part of the key.
 	if len(req.OutputSchema) > 0 {
 		add("schema", sortedJSON(req.OutputSchema))
 	}
@@ -89,9 +88,9 @@ func digestRequest(req *Request, secrets []string) digest {
 	return d
 }
 
-// digestPart returns the line of a part. Reasoning has none, because it is no question.
-// The service's own text has none either: like the preamble, it changes with the version
-// of this program.
+// digestPart returns the line of a part. Reasoning has no line, because it is no question.
+// Texts of the service have none either: like the preamble, they change with the version of
+// this program.
 func digestPart(role Role, p Part) (label, text string) {
 	if p.Aside {
 		return "", ""
@@ -101,7 +100,7 @@ func digestPart(role Role, p Part) (label, text string) {
 		return string(role), p.Text
 	case PartFile:
 		return "file", p.Path + " " + p.MediaType + " " + contentSum(p)
-	// The id of a call is left out: some providers make new ones in each run.
+	// The id of a call is excluded: some providers create new ids in each run.
 	case PartToolCall:
 		return "call", p.ToolName + " " + sortedJSON(p.Input)
 	case PartToolResult:
@@ -127,7 +126,7 @@ func (d digest) key() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// contentSum returns a hash of a file, or its size where the content cannot be read.
+// contentSum returns a hash of a file, or the file's size if its content cannot be read.
 func contentSum(p Part) string {
 	if p.Open == nil {
 		return strconv.FormatInt(p.Size, 10)
@@ -140,10 +139,11 @@ func contentSum(p Part) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// sortedJSON returns JSON with sorted keys and without white space. Other text stays.
+// sortedJSON returns JSON with sorted keys and without white space. It returns other text
+// unchanged.
 func sortedJSON(raw json.RawMessage) string {
 	dec := json.NewDecoder(bytes.NewReader(raw))
-	// As a float64, a large number would lose digits and equal another one.
+	// As a float64, a large number would lose digits and could equal another one.
 	dec.UseNumber()
 	var v any
 	if dec.Decode(&v) != nil || dec.More() {
@@ -156,13 +156,13 @@ func sortedJSON(raw json.RawMessage) string {
 	return string(sorted)
 }
 
-// runNamePattern matches ids of this service, and addresses of its workers, whose host
-// and port differ from run to run.
+// runNamePattern matches ids of this service, and addresses of its workers, whose host and port
+// differ between runs.
 var runNamePattern = regexp.MustCompile(`\b(?:org|usr|key|wrk|tsk|trn|msg|sch|whe|fil|src|evt)_[0-9a-hjkmnp-tv-z]{26}\b|` +
 	`https?://[^\s/"'<>\\]+/api/workers/`)
 
-// runNames are the names that differ from run to run, in the order in which they come up.
-// A recording holds the number of each, in the form of such a name.
+// runNames are the names that differ between runs, in the order of their first occurrence. A
+// recording contains a number instead of each name, in the same form.
 type runNames struct {
 	list   []string
 	number map[string]int
@@ -178,7 +178,7 @@ func (n *runNames) hide(text string) string {
 			i = len(n.list)
 			n.number[name], n.list = i, append(n.list, name)
 		}
-		// The result has the form of a name, so that show finds it by the same pattern.
+		// The result has the form of a name, so that show finds it with the same pattern.
 		if kind, _, isID := strings.Cut(name, "_"); isID && len(kind) == 3 {
 			return fmt.Sprintf("%s_%026d", kind, i)
 		}
@@ -186,11 +186,11 @@ func (n *runNames) hide(text string) string {
 	})
 }
 
-// show replaces numbers by this run's names. A number without a name stays, because the
-// model may have invented it.
+// show replaces numbers by this run's names. It keeps an unknown number, because the model may
+// have invented it.
 func (n *runNames) show(text string) string {
 	return runNamePattern.ReplaceAllStringFunc(text, func(hidden string) string {
-		// An id has its number behind a prefix of four bytes, such as trn_.
+		// In an id, the number follows a prefix of four bytes, such as trn_.
 		digits := hidden[4:]
 		if rest, ok := strings.CutPrefix(hidden, "http://run-"); ok {
 			digits, _, _ = strings.Cut(rest, ".")
@@ -203,7 +203,7 @@ func (n *runNames) show(text string) string {
 	})
 }
 
-// recordedParts returns the parts of a response as they are recorded.
+// recordedParts converts the parts of a response for a recording.
 func recordedParts(parts []Part, clean func(string) string) []recordedPart {
 	kept := make([]recordedPart, len(parts))
 	for i, p := range parts {
@@ -236,8 +236,8 @@ func readRecording(name string) (*recording, error) {
 	return rec, nil
 }
 
-// write writes a recording and renames it into place, so that readers never see half of
-// it.
+// write writes a recording to a temporary file and renames it, so that readers never get an
+// incomplete file.
 func (rec *recording) write(dir, name string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -249,7 +249,7 @@ func (rec *recording) write(dir, name string) error {
 	if err := enc.Encode(rec); err != nil {
 		return err
 	}
-	// Two turns may record the same answer at the same time.
+	// Two turns may record the same answer concurrently.
 	f, err := os.CreateTemp(dir, ".recording-*")
 	if err != nil {
 		return err

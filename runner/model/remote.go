@@ -8,21 +8,22 @@ import (
 	"net/url"
 )
 
-// A remote is a model of a server, and how to reach it.
+// A remote is a model on a server, with the data for reaching it.
 type remote struct {
 	name     string // as Name returns it
 	model    string
 	base     *url.URL
 	header   http.Header
-	secrets  []string // never shown or recorded
+	secrets  []string // never logged or recorded
 	client   *http.Client
 	patience timeouts
 }
 
-// Name returns the name of the provider, such as openai, and of the model.
+// Name returns the names of the provider, such as openai, and of the model.
 func (m *remote) Name() string { return m.name }
 
-// ServerAddress returns the scheme and the host of a model's server, "" for a model without one.
+// ServerAddress returns the scheme and the host of a model's server, "" for a model without a
+// server.
 func ServerAddress(m Model) string {
 	if r, ok := m.(interface{ server() string }); ok {
 		return r.server()
@@ -34,7 +35,7 @@ func (m *remote) server() string {
 	return (&url.URL{Scheme: m.base.Scheme, Host: m.base.Host}).String()
 }
 
-// secretValues returns the secrets that a recording must not hold.
+// secretValues returns the secrets that a recording must not contain.
 func (m *remote) secretValues() []string { return m.secrets }
 
 // send sends a request. body is nil for a request without one.
@@ -42,7 +43,7 @@ func (m *remote) send(ctx context.Context, method, path string, body any) (*http
 	var raw bytes.Buffer
 	if body != nil {
 		enc := json.NewEncoder(&raw)
-		// Escaped characters would only make the body longer.
+		// Escaping would only make the body longer.
 		enc.SetEscapeHTML(false)
 		if err := enc.Encode(body); err != nil {
 			return nil, &Error{Code: "request", Message: "put the request into JSON: " + err.Error()}
@@ -52,7 +53,7 @@ func (m *remote) send(ctx context.Context, method, path string, body any) (*http
 	if err != nil {
 		return nil, &Error{Code: "request", Message: "make the request: " + withoutAddress(err)}
 	}
-	// Calls run at the same time, so each one has its own copy.
+	// Calls run concurrently, so each one needs its own copy.
 	req.Header = m.header.Clone()
 	resp, err := m.client.Do(req)
 	if err != nil {
@@ -61,8 +62,8 @@ func (m *remote) send(ctx context.Context, method, path string, body any) (*http
 	return resp, nil
 }
 
-// post sends a request and returns the response, whose body is not read yet. The response
-// is nil if the server refused the request, or if it could not be reached.
+// post sends a request and returns the response, with an unread body. The response is nil if
+// the server rejected the request or could not be reached.
 func (m *remote) post(ctx context.Context, path string, body any) (
 	_ *http.Response, refused *apiError, _ error,
 ) {
@@ -71,10 +72,10 @@ func (m *remote) post(ctx context.Context, path string, body any) (
 		return resp, nil, err
 	}
 	defer resp.Body.Close()
-	// A refusal has a small body. It is read to its end to keep the connection.
+	// The body of a rejection is small. Reading it to its end keeps the connection.
 	refused = readAPIError(resp)
 	finishBody(resp.Body)
-	// A call that has ended may have read only a part of the refusal.
+	// If the call has ended, the rejection may be incomplete.
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
@@ -88,8 +89,8 @@ type answerStream interface {
 	response(req *Request, model string) (Response, error)
 }
 
-// receive reads an answer to its end. A broken answer still costs tokens, so each failure returns
-// their count. failure converts the error that ended the reading.
+// receive reads an answer to its end. An interrupted answer still costs tokens, so each failure
+// returns their count. failure converts the error that ended the reading.
 func (m *remote) receive(ctx context.Context, resp *http.Response, req *Request, s answerStream,
 	failure func(context.Context, error) error) (Response, error) {
 	defer resp.Body.Close()

@@ -10,25 +10,25 @@ import (
 	"strings"
 )
 
-// A recorder passes requests on to a model and records its answers.
+// A recorder forwards requests to a model and records the answers.
 type recorder struct {
 	model Model
 	dir   string
 }
 
-// NewRecorder returns a model that answers as m does and records each answer in dir. The
-// model "replay:DIR" then repeats the answers from there. If an answer cannot be recorded, the call
-// fails with code "record".
+// NewRecorder returns a model that forwards requests to m and records each answer in dir. The
+// model "replay:DIR" repeats these answers. If an answer cannot be recorded, the call fails
+// with code "record".
 func NewRecorder(m Model, dir string) Model { return &recorder{m, dir} }
 
-// Name returns the name of the model that answers.
+// Name returns the name of the recorded model.
 func (r *recorder) Name() string { return r.model.Name() }
 
-// Local reports whether the model that answers does: see the function Local.
+// Local reports whether the recorded model is local: see the function Local.
 func (r *recorder) Local() bool { return Local(r.model) }
 
-// Describe returns the capabilities of the model that answers. It returns an error if that
-// model cannot describe itself.
+// Describe returns the capabilities of the recorded model. It returns an error if that model is
+// not a Describer.
 func (r *recorder) Describe(ctx context.Context) (Capabilities, error) {
 	d, ok := r.model.(Describer)
 	if !ok {
@@ -37,8 +37,8 @@ func (r *recorder) Describe(ctx context.Context) (Capabilities, error) {
 	return d.Describe(ctx)
 }
 
-// Generate makes a call and records its answer. It also records errors that the
-// conversation causes, but not those of keys and networks.
+// Generate makes a call and records the answer. It also records errors that the conversation
+// causes, but not errors of keys and networks.
 func (r *recorder) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
 	resp, err := r.model.Generate(ctx, req, emit)
 	rec := &recording{Version: recordingVersion, Model: r.model.Name()}
@@ -46,7 +46,7 @@ func (r *recorder) Generate(ctx context.Context, req Request, emit func(Delta)) 
 	if m, ok := r.model.(interface{ secretValues() []string }); ok {
 		secrets = m.secretValues()
 	}
-	// The secrets are replaced before anything reaches the file or its name.
+	// Remove the secrets first, so that neither the file nor its name contains them.
 	asked := digestRequest(&req, secrets)
 	var fault *Error
 	switch {
@@ -60,18 +60,18 @@ func (r *recorder) Generate(ctx context.Context, req Request, emit func(Delta)) 
 		return resp, err
 	}
 	rec.Request, rec.Place = asked.lines, placeOf(req.Place)
-	// A missing recording would otherwise show only when somebody replays the folder.
+	// Without an error, a missing recording would only be noticed during a replay.
 	if failed := rec.write(r.dir, recordingName(req.Place, asked.key())); failed != nil {
-		// The answer was still paid for.
+		// The answer still cost money.
 		return Response{Usage: resp.Usage}, &Error{Code: "record", Message: "keep a recording: " + failed.Error()}
 	}
 	return resp, err
 }
 
-// A replay is a model that answers only from recordings.
+// A replay is a model whose answers come only from recordings.
 type replay struct {
 	*recordings
-	of string // name of the model that it stands for
+	of string // name of the recorded model
 }
 
 // openReplay opens a folder of recordings.
@@ -86,10 +86,10 @@ func openReplay(dir string) (Model, error) {
 	return &replay{&recordings{dir: dir}, recordedModel(dir)}, nil
 }
 
-// recordedModel returns the model's name in a folder's first recording, "" where there is
+// recordedModel returns the model's name in a folder's first readable recording, "" if there is
 // none.
 func recordedModel(dir string) string {
-	files, _ := filepath.Glob(filepath.Join(dir, "*.json")) // see explain
+	files, _ := filepath.Glob(filepath.Join(dir, "*.json")) // for the ignored error see explain
 	for _, file := range files[:min(len(files), maxCompared)] {
 		if rec, err := readRecording(file); err == nil {
 			return rec.Model
@@ -98,19 +98,19 @@ func recordedModel(dir string) string {
 	return ""
 }
 
-// Recorded returns the name of the recorded model. Requests are shaped by that model's
-// context window, because they must equal the recorded ones.
+// Recorded returns the name of the recorded model. Requests must be built for that model's
+// context window, because they must equal the recorded requests.
 func (r *replay) Recorded() string { return r.of }
 
-// Name returns "replay:" and the folder. The price table does not list it, because a
-// replay costs nothing.
+// Name returns "replay:" and the folder. The price table does not contain this name, because a
+// replay is free.
 func (r *replay) Name() string { return "replay:" + r.dir }
 
 // Local returns true: see the function Local.
 func (r *replay) Local() bool { return true }
 
-// Generate emits and returns the recorded answer to a request. Its *Errors are recorded
-// ones, or have code "replay_miss" where there is no recording.
+// Generate emits and returns the recorded answer to a request. Its *Errors are recorded errors,
+// or have code "replay_miss" if there is no recording.
 func (r *replay) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
 	if err := ctx.Err(); err != nil {
 		return Response{}, err
@@ -135,7 +135,7 @@ func (r *replay) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 		resp.Warnings = append(resp.Warnings, found.warning)
 	}
 	for i, p := range answer.Parts {
-		// The recording holds numbers in place of names that are new in each run.
+		// The recording contains numbers instead of names that are new in each run.
 		part := Part{Type: p.Type, Text: asked.names.show(p.Text), CallID: p.CallID, ToolName: p.ToolName}
 		if p.Type == PartToolCall {
 			part.Input = json.RawMessage(asked.names.show(p.Input))
@@ -148,8 +148,8 @@ func (r *replay) Generate(ctx context.Context, req Request, emit func(Delta)) (R
 	return resp, ctx.Err()
 }
 
-// emitPart emits a whole part in pieces. A part without text has one delta, as the
-// assembler emits it, so that watchers see it.
+// emitPart emits a complete part in pieces. Like the assembler, it emits one delta for a part
+// without text, so that watchers see the part.
 func emitPart(ctx context.Context, i int, p Part, emit func(Delta)) error {
 	switch {
 	case emit == nil:
@@ -163,18 +163,18 @@ func emitPart(ctx context.Context, i int, p Part, emit func(Delta)) error {
 	return nil
 }
 
-// maxCompared is how many recordings a miss is compared with.
+// maxCompared is the maximum number of recordings that a miss is compared with.
 const maxCompared = 2000
 
-// explain returns the message for a request without a recording. It names the most
-// similar recording and the first difference.
+// explain returns the message for a request without a recording. It describes the most similar
+// recording and the first difference.
 func (r *replay) explain(asked digest) string {
-	files, _ := filepath.Glob(filepath.Join(r.dir, "*.json")) // fails only for a folder's name that is no pattern
+	files, _ := filepath.Glob(filepath.Join(r.dir, "*.json")) // fails only if the folder's name is an invalid pattern
 	var nearest *recording
 	name, best := "", -1
 	for _, file := range files[:min(len(files), maxCompared)] {
 		rec, err := readRecording(file)
-		// A damaged file must not hide the nearest recording.
+		// A damaged file must not prevent finding the nearest recording.
 		if err != nil {
 			continue
 		}
@@ -197,8 +197,9 @@ func (r *replay) explain(asked digest) string {
 		name, was, is)
 }
 
-// similarity returns how similar two digests are. Equal lines at the beginning count most,
-// then the beginning of the first line that differs, then equal lines after it.
+// similarity returns how similar two digests are. Equal lines at the beginning have the
+// greatest weight. Then follow the beginning of the first different line, and equal lines after
+// it.
 func similarity(a, b []string) int {
 	same := 0
 	for same < len(a) && same < len(b) && a[same] == b[same] {
@@ -227,7 +228,7 @@ func lineAt(lines []string, i int) string {
 	return "(nothing)"
 }
 
-// commonBytes returns the length of the common beginning.
+// commonBytes returns the length of the common prefix.
 func commonBytes(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -244,7 +245,7 @@ func difference(a, b string) (string, string) {
 		from := max(min(at, len(s))-before, 0)
 		to := min(from+before+after, len(s))
 		label, _, _ := strings.Cut(s, ": ")
-		text := strings.ToValidUTF8(s[from:to], "") // without characters that were cut in two
+		text := strings.ToValidUTF8(s[from:to], "") // removes characters that were cut
 		if from > len(label)+2 {
 			text = label + ": …" + text
 		}

@@ -17,19 +17,19 @@ import (
 
 // A recordedPlace is the position of a recorded call in its run.
 type recordedPlace struct {
-	Thread  string `json:"thread"` // names the task and its worker, without their ids
+	Thread  string `json:"thread"` // identifies the task and its worker, without their ids
 	Turn    int64  `json:"turn"`
 	Step    int64  `json:"step"`
 	Summary bool   `json:"summary,omitempty"`
-	Session int64  `json:"session"` // when the recording program was started, in Unix microseconds
-	At      int64  `json:"at"`      // when the answer came, in Unix microseconds
+	Session int64  `json:"session"` // start time of the recording program, in Unix microseconds
+	At      int64  `json:"at"`      // time of the answer, in Unix microseconds
 }
 
-// session is when this program was started. The recordings of a later session replace
-// those of earlier ones.
+// session is the start time of this program. Recordings of a later session replace those of
+// earlier ones.
 var session = time.Now().UnixMicro()
 
-// placeOf returns the place of a call that is recorded now, nil for a call outside of turns.
+// placeOf returns the place of a call for a recording, nil for a call outside of turns.
 func placeOf(p Place) *recordedPlace {
 	if p.Task == "" {
 		return nil
@@ -38,13 +38,13 @@ func placeOf(p Place) *recordedPlace {
 		Session: session, At: time.Now().UnixMicro()}
 }
 
-// threadOf returns the name of a task in recordings.
+// threadOf returns the identifier of a task in recordings.
 func threadOf(p Place) string {
 	sum := sha256.Sum256([]byte(p.Worker + "\x00" + p.Task))
 	return hex.EncodeToString(sum[:6])
 }
 
-// placePrefix returns how the names of recordings of a place begin.
+// placePrefix returns the prefix of the names of recordings of a place.
 func placePrefix(p Place) string {
 	kind := "step"
 	if p.Summary {
@@ -53,7 +53,7 @@ func placePrefix(p Place) string {
 	return fmt.Sprintf("turn%04d-%s%04d-", p.Turn, kind, p.Step)
 }
 
-// recordingName returns the name of the file for a recording.
+// recordingName returns the file name of a recording.
 func recordingName(p Place, key string) string {
 	if p.Task == "" {
 		return key + ".json"
@@ -61,32 +61,31 @@ func recordingName(p Place, key string) string {
 	return placePrefix(p) + threadOf(p) + "-" + key + ".json"
 }
 
-// A recordings is a folder of recordings that is being replayed. It is safe for concurrent
-// use.
+// A recordings is a folder of recordings for a replay. It is safe for concurrent use.
 type recordings struct {
 	dir string
 
 	mu      sync.Mutex         // guards the maps below
-	outline map[string]outline // of files that have been read
-	threads map[string]string  // recorded thread by the thread of this run that it answers
-	claimed map[string]bool    // recorded threads in threads
+	outline map[string]outline // by name of the file; only files that were read
+	threads map[string]string  // recorded thread by the thread of this run
+	claimed map[string]bool    // values of threads
 }
 
-// An outline holds the parts of a recording that are compared. Whole conversations would
+// An outline holds the parts of a recording that are compared. Complete conversations would
 // need too much memory.
 type outline struct {
 	name     string
 	place    recordedPlace
 	changed  time.Time
 	shape    string   // the labels of all lines
-	question []string // the worker's instructions and what users wrote
-	answers  []uint64 // hashes of what the model said and called
-	results  []uint64 // hashes of what tools returned
-	faulty   bool     // the file cannot be read as a recording
+	question []string // the worker's instructions and the users' messages
+	answers  []uint64 // hashes of the model's texts and calls
+	results  []uint64 // hashes of tool results
+	faulty   bool     // the file is not a valid recording
 }
 
 const (
-	leastSimilar = 0.5 // a recording whose question is less similar answers another question
+	leastSimilar = 0.5 // a recording with a less similar question does not match
 	maxOutlines  = 20_000
 	maxThreads   = 10_000
 )
@@ -94,25 +93,25 @@ const (
 // A match is a recording that answers a request.
 type match struct {
 	name    string
-	warning string // how the request differs, "" where it hardly does
+	warning string // how the request differs, "" if it hardly does
 }
 
-// find returns the recording for a request: the best one of the same place, if any is
-// similar enough. Dates and the output of tools may differ from run to run, so an equal
-// request is not needed. Only then does find look among the recordings without a place.
+// find returns the recording for a request: the best recording of the same place that is
+// similar enough. The request need not be equal, because dates and tool results may differ
+// between runs. If there is none, find searches the recordings without a place.
 func (r *recordings) find(asked digest, p Place) (m match, ok bool) {
 	names := r.list()
 	own := newOutline(asked.lines)
 	var best outline
 	if p.Task != "" {
-		// The prefix is part of the names, so files of other places are not even opened.
+		// File names contain the prefix, so files of other places are not opened.
 		prefix := placePrefix(p)
 		atPlace := func(o outline) bool { return strings.HasPrefix(o.name, prefix) }
 		if best, ok = r.best(own, asked.key(), threadOf(p), names, atPlace); ok {
 			return match{best.name, own.differs(best)}, true
 		}
 	}
-	// Calls outside of turns have no place. Nor have the recordings of earlier versions.
+	// Calls outside of turns and recordings of version 1 have no place.
 	name := asked.key() + ".json"
 	if _, found := slices.BinarySearch(names, name); found {
 		return match{name: name}, true
@@ -129,7 +128,7 @@ var oldName = regexp.MustCompile(`^[0-9a-f]{32}\.json$`)
 
 // list returns the names of the files in the folder, sorted.
 func (r *recordings) list() []string {
-	entries, _ := os.ReadDir(r.dir) // what cannot be read answers nothing
+	entries, _ := os.ReadDir(r.dir) // unreadable entries answer no request
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Name()
@@ -137,14 +136,15 @@ func (r *recordings) list() []string {
 	return names
 }
 
-// best returns the best of the recordings that fit, and binds its thread to this run's.
+// best returns the best of the recordings for which fits returns true, and binds its thread to
+// the given one.
 func (r *recordings) best(own outline, key, thread string, names []string, fits func(outline) bool) (
 	best outline, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var top rank
 	for _, name := range names {
-		// The name decides without a look into the file, unless the file has no place.
+		// Check the name first, without reading the file. Files without a place must be read.
 		if !fits(outline{name: name, shape: own.shape}) {
 			continue
 		}
@@ -158,27 +158,27 @@ func (r *recordings) best(own outline, key, thread string, names []string, fits 
 		}
 	}
 	if ok && best.place.Thread != "" {
-		// Forgetting the threads only makes matches worse, but their number must have a limit.
+		// Dropping the threads only makes matches worse, but their number must be limited.
 		if len(r.threads) >= maxThreads || r.threads == nil {
 			r.threads, r.claimed = map[string]string{}, map[string]bool{}
 		}
-		// Later calls of this task prefer the same recorded task, even if others began alike.
+		// Later calls of this task prefer the same recorded task, even if other tasks began in
+		// the same way.
 		r.threads[thread], r.claimed[best.place.Thread] = best.place.Thread, true
 	}
 	return best, ok
 }
 
-// A rank orders the recordings for a request. Its fields stand in the order of their
-// weight.
+// A rank orders the recordings for a request. Its fields are sorted by their weight.
 type rank struct {
-	similar float64 // how much of the question is the same
-	answers int     // answers of the model that are the same: they come from the same recording
-	bound   bool    // the recording belongs to the thread that answered this task before
-	results int     // outputs of tools that are the same
-	exact   bool    // the very request
+	similar float64 // similarity of the questions
+	answers int     // number of equal answers of the model, which indicate the same task
+	bound   bool    // the recording belongs to the thread that is bound to this task
+	results int     // number of equal tool results
+	exact   bool    // the requests are equal
 	session int64   // a newer recording replaces an older one
-	free    bool    // no other task has been answered by this thread
-	at      int64   // the first one recorded goes to the first task
+	free    bool    // the thread is not bound to another task
+	at      int64   // the recording that was made first belongs to the first task
 }
 
 // compare returns a positive number if a is the better rank.
@@ -210,7 +210,7 @@ func (r *recordings) read(name string) outline {
 	if err != nil {
 		return outline{name: name, faulty: true}
 	}
-	// A file that was recorded again has a new time.
+	// A file that was recorded again has a new modification time.
 	if o, ok := r.outline[name]; ok && o.changed.Equal(info.ModTime()) {
 		return o
 	}
@@ -221,7 +221,7 @@ func (r *recordings) read(name string) outline {
 		}
 	}
 	o.name, o.changed = name, info.ModTime()
-	// An outline that was dropped is read again when it is needed.
+	// A dropped outline is read again when needed.
 	if len(r.outline) >= maxOutlines || r.outline == nil {
 		r.outline = map[string]outline{}
 	}
@@ -237,7 +237,7 @@ func newOutline(lines []string) outline {
 		label, text, _ := strings.Cut(line, ": ")
 		switch label {
 		case "error":
-			label = "result" // a command may fail in one run and not in another
+			label = "result" // a command may fail in one run and succeed in another
 			fallthrough
 		case "result":
 			o.results = append(o.results, hashLine(text))
@@ -254,19 +254,19 @@ func newOutline(lines []string) outline {
 
 func hashLine(line string) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(line)) // never fails
+	_, _ = h.Write([]byte(line)) // never returns an error
 	return h.Sum64()
 }
 
-// differs returns a warning for the operator about how a request differs from a recording.
-// It returns "" for small differences. The text holds none of the content.
+// differs returns a warning for the operator about the differences of a request and a
+// recording. It returns "" for small differences. The text contains no content.
 func (o outline) differs(rec outline) string {
 	similar := similarTexts(o.question, rec.question)
 	same := equalLines(o.results, rec.results)
 	switch {
 	case rec.name == "":
 		return ""
-	// Only the most serious difference is reported.
+	// Report only the most serious difference.
 	case similar < 1:
 		return fmt.Sprintf("recording %s answers, but %.0f %% of the instructions and messages differ from it",
 			rec.name, max((1-similar)*100, 1))
@@ -279,7 +279,7 @@ func (o outline) differs(rec outline) string {
 	return ""
 }
 
-// equalLines returns how many lines at the same place are equal.
+// equalLines returns how many elements with the same index are equal.
 func equalLines(a, b []uint64) (n int) {
 	for i := range min(len(a), len(b)) {
 		if a[i] == b[i] {
@@ -289,9 +289,9 @@ func equalLines(a, b []uint64) (n int) {
 	return n
 }
 
-// similarTexts returns how similar two lists of lines are, from 0 to 1: the share of their
-// words that both have. The first line holds the worker's instructions. If it differs more than
-// the whole, it decides alone, because another worker has no answers for this one.
+// similarTexts returns how similar two lists of lines are, from 0 to 1: the share of words that
+// they have in common. The first line contains the worker's instructions. If it is less similar
+// than the whole, only it counts, because the answers of another worker are not useful.
 func similarTexts(a, b []string) float64 {
 	if slices.Equal(a, b) {
 		return 1
@@ -303,7 +303,7 @@ func similarTexts(a, b []string) float64 {
 	return min(whole, 0.999) // equal words in another order are not the same text
 }
 
-// similarWords returns the share of the words that two texts have in common.
+// similarWords returns the share of words that two texts have in common.
 func similarWords(a, b string) float64 {
 	left := map[string]int{}
 	total := 0
@@ -321,6 +321,7 @@ func similarWords(a, b string) float64 {
 	if total == 0 {
 		return 1
 	}
-	// This is the Sørensen-Dice coefficient, with repeated words counted as often as they come.
+	// This is the Sørensen-Dice coefficient, where a repeated word counts as often as it
+	// occurs.
 	return 2 * float64(common) / float64(total)
 }

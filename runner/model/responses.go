@@ -8,23 +8,23 @@ import (
 	"sync"
 )
 
-// A responses is a model behind OpenAI's Responses API. Unlike chat completions, the API
-// lets models reason between tool calls and returns the reasoning encrypted. The model
-// gets it again with each later request. The first refusal of a feature shows that a
-// model lacks it, and later requests go without it.
+// A responses is a model with OpenAI's Responses API. Unlike chat completions, this API
+// supports reasoning between tool calls and returns the reasoning encrypted. Later requests
+// send it back to the model. After the first rejection of a feature, later requests omit the
+// feature.
 type responses struct {
 	openAIServer
 
 	mu     sync.Mutex // guards quirks and bad
 	quirks responsesQuirks
-	bad    badSchemas // refused by the server
+	bad    badSchemas // rejected by the server
 }
 
-// responsesQuirks are the features that a model or a server lacks.
+// responsesQuirks are features that a model or a server lacks.
 type responsesQuirks struct {
-	noEncrypted bool // a model that does not reason has no encrypted reasoning
-	noSummary   bool // the model or the account gets no summaries of reasoning
-	noThoughts  bool // the server cannot read earlier reasoning; holds for one request
+	noEncrypted bool // the model does not reason, so it has no encrypted reasoning
+	noSummary   bool // the model or the account does not support summaries of reasoning
+	noThoughts  bool // the server cannot decrypt earlier reasoning; for one request only
 	noCacheKey  bool
 	noSchema    bool
 	noMaxTokens bool
@@ -33,10 +33,10 @@ type responsesQuirks struct {
 	underV1     bool // the base URL lacks /v1
 }
 
-// thoughtsLost is the warning where a server refused the reasoning of earlier calls.
+// thoughtsLost is the warning if a server rejected the reasoning of earlier calls.
 const thoughtsLost = "the server could not read the model's earlier reasoning, so the model was asked without it"
 
-// Generate makes a call. If the server refuses an optional part of the request, Generate
+// Generate makes a call. If the server rejects an optional part of the request, Generate
 // repeats the call without that part.
 func (o *responses) Generate(ctx context.Context, req Request, emit func(Delta)) (Response, error) {
 	q := o.knownQuirks(&req)
@@ -48,7 +48,7 @@ func (o *responses) Generate(ctx context.Context, req Request, emit func(Delta))
 			}
 			return resp, err
 		}
-		// A refusal names one feature, so several tries may be needed.
+		// A rejection mentions one feature, so several attempts may be needed.
 		next, adapted := o.adapt(q, refused, &req)
 		if !adapted || try == maxAdaptations {
 			return Response{}, refused.failure(o.secrets...)
@@ -66,12 +66,12 @@ func (o *responses) knownQuirks(req *Request) responsesQuirks {
 	return q
 }
 
-// adapt returns the quirks with which a refused request may be accepted, and whether they
-// differ from q. It remembers those that hold for the model and not for one request.
+// adapt returns quirks with which a rejected request may be accepted, and whether they differ
+// from q. It remembers quirks of the model, but not those of a single request.
 func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (responsesQuirks, bool) {
 	switch r.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
-		return q, false // the request itself was fine
+		return q, false // the form of the request was valid
 	}
 	if r.tooLong() && !r.mentions("max_output_tokens") {
 		return q, false // the runner must shorten the conversation
@@ -79,17 +79,18 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was, known := q, &o.quirks
-	// Some messages mention several features: the case of the refused one comes first.
+	// Some messages mention several features, so the order of the cases matters.
 	switch {
 	case o.base.Path == "" && r.isUnknownPath():
 		q.underV1, known.underV1 = true, true
-	// Reasoning of another account or key cannot be read. Other conversations keep theirs.
+	// Reasoning of another account or key cannot be decrypted. Other conversations keep their
+	// reasoning.
 	case r.mentions("invalid_encrypted_content", "encrypted content could not be", "encrypted content for item",
 		"items are not persisted", "required following item", "type 'reasoning' was provided"):
 		q.noThoughts = true
 	case r.mentions("encrypted content is not supported", "reasoning.encrypted_content"):
 		q.noEncrypted, known.noEncrypted = true, true
-	// A whole answer without its summary is better than none. Reasoning itself stays on.
+	// An answer without a summary is better than no answer. Reasoning itself stays enabled.
 	case r.mentions("reasoning.summary", "reasoning summar", "'reasoning'"):
 		q.noSummary, known.noSummary = true, true
 	case r.mentions("prompt_cache_key"):
@@ -99,7 +100,7 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 	case !q.noSchema && len(req.OutputSchema) > 0 &&
 		r.mentions("text.format", "json_schema", "schema", "structured output"):
 		q.noSchema = true
-		o.bad.add(req.OutputSchema) // the server may accept others
+		o.bad.add(req.OutputSchema) // the server may accept other schemas
 	case r.mentions("input_image", "image_url", "image input", "vision"):
 		q.noImages, known.noImages = true, true
 	case r.mentions("input_file", "file_data", "pdf"):
@@ -108,8 +109,8 @@ func (o *responses) adapt(q responsesQuirks, r *apiError, req *Request) (respons
 	return q, q != was
 }
 
-// call makes one request. refused is not nil if the server refused the request before it
-// began to answer.
+// call makes one request. refused is not nil if the server rejected the request before the
+// answer began.
 func (o *responses) call(ctx context.Context, req *Request, q responsesQuirks, emit func(Delta)) (
 	_ Response, refused *apiError, _ error,
 ) {
@@ -126,7 +127,7 @@ func (s *responseStream) readAnswer(resp *http.Response) error {
 	return readDocument(resp, s.read, s.whole)
 }
 
-// response returns the Response of a stream that has been read to its end.
+// response returns the Response after the stream has been read to its end.
 func (s *responseStream) response(req *Request, model string) (Response, error) {
 	if s.final == nil {
 		return Response{}, &Error{Code: codeStream, Message: "the answer of the model broke off", Retryable: true}
@@ -142,15 +143,15 @@ func (s *responseStream) response(req *Request, model string) (Response, error) 
 	if resp.Finish == FinishContentFilter && len(parts) == 0 {
 		return Response{}, filteredError("")
 	}
-	// Copies of the API may count nothing.
+	// Servers with a copy of the API may count nothing.
 	if resp.Usage = s.counted().Usage; resp.Usage == (Usage{}) {
 		resp.Usage = EstimateUsage(req, parts)
 	}
 	return resp, nil
 }
 
-// reason returns why the answer ended. A tool call overrides the server's reason, unless
-// the answer was cut off or withheld.
+// reason returns the finish reason. A tool call overrides the server's reason, unless the
+// answer was cut off or withheld.
 func (s *responseStream) reason() FinishReason {
 	reason := FinishStop
 	if s.final.Status == "incomplete" {
@@ -185,7 +186,7 @@ func (s *responseStream) counted() Response {
 	}}
 }
 
-// attachMeta stores in the parts the data that the provider needs back.
+// attachMeta stores in the parts the data that the provider needs in later requests.
 func (s *responseStream) attachMeta(parts []Part) {
 	for part, meta := range s.metas {
 		parts[part].Meta = sealMeta(s.name, meta)

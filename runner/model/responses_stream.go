@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A responseEvent is an event of a stream of the Responses API. Which fields are set
-// follows Type. Events of other types are ignored.
+// A responseEvent is an event of a Responses API stream. Type determines the fields that are
+// set. Events of other types are ignored.
 type responseEvent struct {
 	Type         string          `json:"type"`
 	OutputIndex  *int            `json:"output_index"`
@@ -34,7 +34,7 @@ type responseItem struct {
 	Encrypted looseText       `json:"encrypted_content"`
 }
 
-// A responseObject is the whole answer, as the last event of a stream holds it.
+// A responseObject is the complete answer, which the last event of a stream contains.
 type responseObject struct {
 	Object     string          `json:"object"`
 	Model      looseText       `json:"model"`
@@ -74,9 +74,9 @@ type responseStream struct {
 
 // An itemState is an item of the answer that has begun.
 type itemState struct {
-	kind    PartType // "" for items that are of no use here, such as a search of the provider
-	part    int      // index in the assembler; -1 until the first text of the item has come
-	section int      // summary index of the reasoning that arrives
+	kind    PartType // "" for items that are not used here, such as a search by the provider
+	part    int      // index in the assembler; -1 before the first text of the item
+	section int      // index of the current summary of the reasoning
 	ended   bool
 }
 
@@ -86,12 +86,12 @@ func (s *responseStream) read(body io.Reader) error {
 		return err
 	}
 	if stray := bytes.TrimSpace(s.stray); s.events == 0 && bytes.HasPrefix(stray, []byte("{")) {
-		return s.whole(stray) // an error or a whole answer, not sent as a stream
+		return s.whole(stray) // an error, or a complete answer that was not streamed
 	}
 	return nil
 }
 
-// whole handles an answer that is one JSON document, or an error.
+// whole handles an answer that is a single JSON document, or an error.
 func (s *responseStream) whole(data []byte) error {
 	var whole responseObject
 	if json.Unmarshal(data, &whole) != nil {
@@ -115,9 +115,9 @@ func (s *responseStream) event(data []byte) error {
 	s.events++
 	switch e.Type {
 	case "error", "":
-		return streamError(data) // servers with another form of errors send no type
+		return streamError(data) // some servers send errors in another form, without a type
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
-		// Without the whole answer nobody knows why it ended.
+		// Without the complete answer, the finish reason is unknown.
 		if e.Response == nil {
 			return errNoChunk
 		}
@@ -137,23 +137,23 @@ func (s *responseStream) piece(e *responseEvent) error {
 	case "response.output_text.delta":
 		return s.text(e, PartText)
 	case "response.refusal.delta":
-		s.refusal.WriteString(string(e.Delta)) // no limit here: it is also added to the text, which has one
+		s.refusal.WriteString(string(e.Delta)) // without a limit, because it is also added to the text, which has one
 		return s.text(e, PartText)
 	case "response.reasoning_summary_text.delta",
-		"response.reasoning_text.delta": // of open models, whose reasoning is no secret
+		"response.reasoning_text.delta": // open models, whose reasoning is not encrypted
 		return s.text(e, PartReasoning)
 	case "response.function_call_arguments.delta":
 		it := s.items[e.key()]
 		if it == nil || it.kind != PartToolCall || it.ended {
-			return nil // it belongs to no call
+			return nil // the piece belongs to no call
 		}
 		return s.add(it.part, string(e.Delta))
 	}
 	return nil
 }
 
-// key returns the name of an event's item. Some servers change the ids of items from event
-// to event, others leave out the index.
+// key returns the key of an event's item. Some servers change the ids of items between events,
+// others omit the index.
 func (e *responseEvent) key() string {
 	switch {
 	case e.OutputIndex != nil:
@@ -164,9 +164,9 @@ func (e *responseEvent) key() string {
 	return string(e.ItemID)
 }
 
-// begin returns the state of an event's item, which may be new. A call gets its part at
-// once. Text and reasoning get theirs with the first text, because items without any are
-// common, and an empty part would show.
+// begin returns the state of an event's item, which may be new. A call gets its part
+// immediately. Text and reasoning get a part with their first text: items without text are
+// common, and watchers would see an empty part.
 func (s *responseStream) begin(e *responseEvent) (*itemState, error) {
 	it := s.items[e.key()]
 	if it != nil || e.Item == nil {
@@ -179,7 +179,7 @@ func (s *responseStream) begin(e *responseEvent) (*itemState, error) {
 		it.kind = PartText
 	case "reasoning":
 		it.kind = PartReasoning
-	// Watchers see a call as soon as its name is known.
+	// Watchers see a call as soon as its name has arrived.
 	case "function_call":
 		it.kind = PartToolCall
 		it.part, err = s.open(Part{Type: PartToolCall, ToolName: string(e.Item.Name),
@@ -188,7 +188,7 @@ func (s *responseStream) begin(e *responseEvent) (*itemState, error) {
 	return it, s.keep(e.key(), it, err)
 }
 
-// keep remembers an item. Items are bounded like parts, also those without a part.
+// keep stores an item. Items without a part count towards the limit of parts, too.
 func (s *responseStream) keep(key string, it *itemState, err error) error {
 	if err == nil && len(s.items) == maxParts {
 		err = errTooMuch
@@ -200,7 +200,7 @@ func (s *responseStream) keep(key string, it *itemState, err error) error {
 	return err
 }
 
-// text adds a piece of text or reasoning. Some servers announce no items, so that the first
+// text adds a piece of text or reasoning. Some servers do not announce items, so the first
 // piece begins the item.
 func (s *responseStream) text(e *responseEvent, t PartType) error {
 	it := s.items[e.key()]
@@ -211,7 +211,7 @@ func (s *responseStream) text(e *responseEvent, t PartType) error {
 		}
 	}
 	if it.kind != t || it.ended {
-		return nil // a piece of an item that is of another kind, or complete
+		return nil // a piece of an item of another kind, or of a complete item
 	}
 	text := string(e.Delta)
 	if it.section != e.SummaryIndex && it.part >= 0 {
@@ -221,7 +221,7 @@ func (s *responseStream) text(e *responseEvent, t PartType) error {
 	return s.addTo(it, text)
 }
 
-// addTo adds text to an item, which gets its part with it.
+// addTo adds text to an item, and creates its part if it has none.
 func (s *responseStream) addTo(it *itemState, text string) (err error) {
 	if it.part < 0 {
 		if it.part, err = s.open(Part{Type: it.kind}); err != nil {
@@ -231,7 +231,7 @@ func (s *responseStream) addTo(it *itemState, text string) (err error) {
 	return s.add(it.part, text)
 }
 
-// complete ends an item. It adds what no piece has brought.
+// complete ends an item. It adds text that did not arrive in pieces.
 func (s *responseStream) complete(e *responseEvent) error {
 	it, err := s.begin(e)
 	if err != nil || it == nil || it.kind == "" || it.ended || e.Item == nil {
@@ -240,7 +240,7 @@ func (s *responseStream) complete(e *responseEvent) error {
 	it.ended = true
 	if it.part < 0 || s.parts[it.part].text.Len() == 0 {
 		text := s.wholeText(e.Item)
-		// Reasoning that only the provider can read has no text, but must come back.
+		// Reasoning that only the provider can decrypt has no text, but must be sent back.
 		if text != "" || it.kind == PartReasoning && e.Item.Encrypted != "" {
 			if err := s.addTo(it, text); err != nil {
 				return err
@@ -250,7 +250,7 @@ func (s *responseStream) complete(e *responseEvent) error {
 	if it.part < 0 {
 		return nil
 	}
-	// A call that was cut off has not ended: its arguments are not whole.
+	// A call that was cut off does not end: its arguments are incomplete.
 	if it.kind != PartToolCall || e.Item.Status != "incomplete" {
 		s.assembler.end(it.part)
 	}
@@ -258,7 +258,7 @@ func (s *responseStream) complete(e *responseEvent) error {
 	return nil
 }
 
-// wholeText returns the text of an item that came in one piece.
+// wholeText returns the text of an item that arrived in one piece.
 func (s *responseStream) wholeText(item *responseItem) string {
 	if item.Type == "function_call" {
 		return string(item.Arguments)
@@ -278,13 +278,13 @@ func (s *responseStream) wholeText(item *responseItem) string {
 	texts := make([]string, len(pieces))
 	for i, p := range pieces {
 		s.refusal.WriteString(string(p.Refusal))
-		// Users read a refusal like any text. The field refusal decides why the answer ended.
+		// Users read a refusal like any text. The field refusal determines the finish reason.
 		texts[i] = string(p.Text + p.Refusal)
 	}
 	return strings.Join(texts, between)
 }
 
-// remember keeps the fields of an item that the provider needs back.
+// remember stores the fields of an item that the provider needs in later requests.
 func (s *responseStream) remember(it *itemState, item *responseItem) {
 	meta := responsesMeta{}
 	switch {
@@ -292,7 +292,7 @@ func (s *responseStream) remember(it *itemState, item *responseItem) {
 		meta.Item = &reasoningItem{Type: "reasoning", ID: string(item.ID), Summary: item.Summary,
 			Content: item.Content, Encrypted: string(item.Encrypted)}
 		if len(item.Summary) == 0 || string(item.Summary) == "null" {
-			meta.Item.Summary = json.RawMessage(`[]`) // the API wants a list
+			meta.Item.Summary = json.RawMessage(`[]`) // the API requires a list
 		}
 		if string(item.Content) == "null" {
 			meta.Item.Content = nil
@@ -308,9 +308,9 @@ func (s *responseStream) remember(it *itemState, item *responseItem) {
 	s.metas[it.part] = meta
 }
 
-// end handles the whole answer at the end of a stream.
+// end handles the complete answer at the end of a stream.
 func (s *responseStream) end(whole *responseObject) error {
-	// The usage comes before all errors, because a failed answer costs tokens, too.
+	// Set the usage before any error, because a failed answer costs tokens, too.
 	if whole.Usage != nil {
 		s.usage = whole.Usage
 	}
@@ -319,7 +319,8 @@ func (s *responseStream) end(whole *responseObject) error {
 		return responseFault(whole)
 	}
 	for i := range whole.Output {
-		// Items that were not streamed come now, the others are known by their place.
+		// Items that were not streamed are added now. The others are found by their index or
+		// id.
 		item := &whole.Output[i]
 		if err := s.complete(&responseEvent{OutputIndex: s.placeOf(i, item), ItemID: item.ID, Item: item}); err != nil {
 			return err
@@ -329,8 +330,8 @@ func (s *responseStream) end(whole *responseObject) error {
 	return nil
 }
 
-// placeOf returns the index of an item of the whole answer, nil where the stream named its
-// items by id.
+// placeOf returns the index of an item in the complete answer. It returns nil if the stream
+// identified its items by id.
 func (s *responseStream) placeOf(i int, item *responseItem) *int {
 	if _, byID := s.items[string(item.ID)]; byID && item.ID != "" {
 		return nil
@@ -340,11 +341,11 @@ func (s *responseStream) placeOf(i int, item *responseItem) *int {
 
 // responseFault returns the error of an answer that failed.
 func responseFault(whole *responseObject) error {
-	raw, _ := json.Marshal(map[string]json.RawMessage{"error": whole.Error}) // JSON that was read before
+	raw, _ := json.Marshal(map[string]json.RawMessage{"error": whole.Error}) // the error was parsed from JSON
 	fault := streamError(raw)
 	r := fault.(*streamFault).refusal
-	// These errors concern the request. With status 500 the runner would repeat it without
-	// effect.
+	// These errors concern the request. With status 500 the runner would retry it without
+	// success.
 	switch {
 	case strings.HasSuffix(r.code, "_policy"), strings.HasSuffix(r.code, "_policy_violation"):
 		r.status, r.code = 400, codeContentFilter

@@ -6,9 +6,8 @@ import (
 	"encoding/json"
 )
 
-// A responsesRequest is the body of a request to OpenAI's Responses API. The types below
-// it are its parts. Nothing is stored at the provider, so each request holds the whole
-// conversation.
+// A responsesRequest is the body of a Responses API request. The types below are its parts. The
+// provider stores nothing, so each request contains the complete conversation.
 type responsesRequest struct {
 	Model             string              `json:"model"`
 	Instructions      string              `json:"instructions,omitempty"`
@@ -53,7 +52,7 @@ type messageItem struct {
 	Type    string `json:"type"`
 	Role    string `json:"role"`
 	Content any    `json:"content"`         // text, or []responsesContent
-	Phase   string `json:"phase,omitempty"` // of the model's messages, as the provider sent it
+	Phase   string `json:"phase,omitempty"` // for the model's messages: the provider's value
 }
 
 type responsesContent struct {
@@ -65,8 +64,8 @@ type responsesContent struct {
 	FileData string `json:"file_data,omitempty"`
 }
 
-// A reasoningItem is the model's reasoning. Only the provider can read the encrypted
-// content, and it must come back unchanged.
+// A reasoningItem is the model's reasoning. Only the provider can decrypt the encrypted
+// content. It must be sent back unchanged.
 type reasoningItem struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -88,22 +87,23 @@ type outputItem struct {
 	Output any    `json:"output"` // text, or []responsesContent
 }
 
-// responsesMeta is the Meta of an assistant's part: data that the provider needs back.
+// responsesMeta is the Meta of an assistant part: data that the provider needs in later
+// requests.
 type responsesMeta struct {
-	Item  *reasoningItem `json:"item,omitempty"`  // of a reasoning part
-	Phase string         `json:"phase,omitempty"` // of a text
+	Item  *reasoningItem `json:"item,omitempty"`  // for a reasoning part
+	Phase string         `json:"phase,omitempty"` // for a text
 }
 
-// leastOutput is the smallest output limit that the API accepts.
+// leastOutput is the minimum output limit that the API accepts.
 const leastOutput = 16
 
-// request converts a Request, without the features that q excludes.
+// request converts a Request. It omits features that q excludes.
 func (o *responses) request(req *Request, q responsesQuirks) responsesRequest {
 	out := responsesRequest{Model: o.model, Input: o.input(req, q), Stream: true}
 	var schema []string
 	if len(req.OutputSchema) > 0 {
 		schema = []string{schemaInstruction(req.OutputSchema)}
-		// The rest of a cut answer alone does not match the schema.
+		// The continuation of a cut answer alone does not match the schema.
 		if format := chatSchema(req.OutputSchema); format != nil && !q.noSchema && !req.goesOn() {
 			f := format.JSONSchema
 			out.Text = &responsesText{responsesFormat{format.Type, f.Name, f.Schema, f.Strict}}
@@ -116,13 +116,13 @@ func (o *responses) request(req *Request, q responsesQuirks) responsesRequest {
 	if len(out.Tools) > 0 {
 		out.ParallelToolCalls = new(true)
 		if req.Final {
-			out.ToolChoice = "none" // the tools stay, so that the provider's cache has the beginning
+			out.ToolChoice = "none" // the tools stay, so that the provider's cache matches the beginning
 		}
 	}
 	if req.MaxTokens > 0 && !q.noMaxTokens {
 		out.MaxOutputTokens = max(req.MaxTokens, leastOutput)
 	}
-	// Nothing is stored at the provider, so it must send its reasoning for the next request.
+	// The provider stores nothing, so it must return its reasoning for the next request.
 	if !q.noEncrypted {
 		out.Include = []string{"reasoning.encrypted_content"}
 	}
@@ -136,7 +136,7 @@ func (o *responses) request(req *Request, q responsesQuirks) responsesRequest {
 }
 
 // cacheKey returns the key under which a provider finds the cached beginning of a task's
-// conversation, "" for a call outside of turns. Providers learn no id from it.
+// conversation. It is "" for a call outside of turns. The key contains no id of this service.
 func cacheKey(p Place) string {
 	if p.Task == "" {
 		return ""
@@ -147,7 +147,7 @@ func cacheKey(p Place) string {
 
 // input converts the conversation.
 func (o *responses) input(req *Request, q responsesQuirks) []any {
-	out := []any{} // the API wants a list, even an empty one
+	out := []any{} // the API requires a list, even if it is empty
 	files := attacher{left: maxInlineTotal, noImages: q.noImages, noPDFs: q.noPDFs}
 	for _, m := range req.Messages {
 		switch m.Role {
@@ -189,7 +189,7 @@ func fileContent(at attachment) responsesContent {
 	return responsesContent{Type: "input_text", Text: at.text}
 }
 
-// resultOutput converts the result of a tool call: a text, or a list where it shows images.
+// resultOutput converts the result of a tool call: a text, or a list if there are images.
 func resultOutput(p Part, files *attacher) any {
 	if len(p.Images) == 0 {
 		return resultText(p)
@@ -201,11 +201,11 @@ func resultOutput(p Part, files *attacher) any {
 	return list
 }
 
-// assistant converts a message of the model. Its reasoning goes back only to the same
-// model, and only before the text or call that it led to: the API refuses it otherwise.
+// assistant converts a message of the model. Reasoning is only sent back to the same model, and
+// only before the text or call that it led to: otherwise the API rejects it.
 func (o *responses) assistant(parts []Part, q responsesQuirks) []any {
 	var out []any
-	var thoughts []any // whose text or call has not come yet
+	var thoughts []any // reasoning whose text or call has not followed yet
 	for _, p := range parts {
 		var meta responsesMeta
 		known := openMeta(o.name, p.Meta, &meta)

@@ -10,37 +10,37 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of attached files that are sent to the model. For larger files, and files of
-// other kinds, the model gets only a note with the path.
+// Limits of attached files that are sent to the model. For larger or other files, the model
+// only gets a note with the path.
 const (
 	maxInlineText  = 256 << 10 // bytes of a text file
 	maxInlineImage = 5 << 20
 	maxInlinePDF   = 20 << 20
-	maxInlineTotal = 24 << 20 // of all files of a request
+	maxInlineTotal = 24 << 20 // total of all files in a request
 )
 
-// A fileKind is how a file is sent to a provider.
+// A fileKind is the form in which a file is sent to a provider.
 type fileKind int
 
 const (
-	fileNote  fileKind = iota // a text with its name and path
-	fileText                  // a text with its content
-	fileImage                 // its bytes
-	filePDF                   // its bytes
+	fileNote  fileKind = iota // a note with its name and path
+	fileText                  // its content as text
+	fileImage                 // its content as an image
+	filePDF                   // its content as a PDF
 )
 
-// An attachment is a file as it is sent in a request.
+// An attachment is a file in the form in which it is sent.
 type attachment struct {
 	kind      fileKind
 	mediaType string
 	name      string
-	text      string // of a note or a text file
-	data      []byte // of an image or a PDF
+	text      string // the note or the text
+	data      []byte // the image or the PDF
 }
 
 // An attacher converts the files of one request.
 type attacher struct {
-	left     int64 // bytes that may still be sent
+	left     int64 // remaining bytes for this request
 	noImages bool  // the model accepts no images
 	noPDFs   bool  // the model accepts no PDFs
 }
@@ -50,7 +50,7 @@ func (a *attacher) attach(p Part) attachment {
 	mediaType, _, _ := strings.Cut(strings.ToLower(p.MediaType), ";")
 	at := attachment{mediaType: strings.TrimSpace(mediaType), name: p.Path}
 	kind, limit := kindOf(at.mediaType)
-	// The model can still read the file of a note with its tools.
+	// The model can still read a file behind a note with its tools.
 	switch {
 	case kind == fileImage && a.noImages, kind == filePDF && a.noPDFs:
 		kind = fileNote
@@ -61,7 +61,7 @@ func (a *attacher) attach(p Part) attachment {
 	if kind != fileNote {
 		var err error
 		data, err = p.Open()
-		// The file may have grown since its size was noted.
+		// The file may have grown since its size was determined.
 		if err != nil || int64(len(data)) > min(limit, a.left) || kind == fileText && !utf8.Valid(data) {
 			kind = fileNote
 		}
@@ -78,9 +78,9 @@ func (a *attacher) attach(p Part) attachment {
 	return at
 }
 
-// kindOf returns how a file of a media type is sent, and up to what size.
+// kindOf returns the kind for a media type, and the maximum size for it.
 func kindOf(mediaType string) (fileKind, int64) {
-	// Anthropic and OpenAI document these four formats of images.
+	// Anthropic and OpenAI document these four image formats.
 	switch mediaType {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
 		return fileImage, maxInlineImage
@@ -97,18 +97,18 @@ func kindOf(mediaType string) (fileKind, int64) {
 	return fileNote, 0
 }
 
-// note returns the text for a file whose content the model must fetch by a tool.
+// note returns the text for a file whose content the model can only read with a tool.
 func note(p Part) string {
-	if p.Path == "" { // an image that a tool has returned
+	if p.Path == "" { // an image in a tool result
 		return fmt.Sprintf("A file (%s, %d bytes) is not shown here.", p.MediaType, p.Size)
 	}
 	return fmt.Sprintf("File %s (%s, %d bytes) lies in the workspace; its content is not shown here.",
 		p.Path, p.MediaType, p.Size)
 }
 
-// argumentsObject returns the arguments of a tool call as a JSON object, because
-// providers accept nothing else. Invalid arguments become a field of that object, whose
-// name shows the model what is wrong.
+// argumentsObject returns the arguments of a tool call as a JSON object, because providers
+// accept nothing else. Invalid arguments become a field of that object. The name of the field
+// tells the model that they are invalid.
 func argumentsObject(input json.RawMessage) json.RawMessage {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(input, &object) == nil && object != nil {
@@ -136,8 +136,8 @@ func usedCallIDs(req *Request) map[string]bool {
 	return used
 }
 
-// freshCallID returns the provider's id if it is new in the conversation, else a
-// generated one. Some servers demand ids of nine letters and digits.
+// freshCallID returns the provider's id if it is new in the conversation, else a generated one.
+// Some servers require ids of nine letters and digits.
 func freshCallID(chosen string, used map[string]bool) string {
 	id := chosen
 	for n := len(used); id == "" || used[id]; n++ {
@@ -147,8 +147,8 @@ func freshCallID(chosen string, used map[string]bool) string {
 	return id
 }
 
-// safeName returns an id or a name that providers accept: it has only letters,
-// digits, - and _, up to limit of them. Equal words have equal results.
+// safeName returns an id or a name that providers accept: at most limit letters, digits, - and
+// _. Equal words give equal results.
 func safeName(word string, limit int) string {
 	if len(word) <= limit && plainPattern.MatchString(word) {
 		return word
@@ -160,19 +160,19 @@ func safeName(word string, limit int) string {
 		}
 		return '_'
 	}, word)
-	// The hash keeps different words different.
+	// The hash distinguishes different words.
 	return kept[:min(len(kept), limit-9)] + "_" + hex.EncodeToString(sum[:4])
 }
 
 var plainPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
-// schemaInstruction returns the instruction to answer in the form of a schema.
+// schemaInstruction returns the instruction to answer according to a schema.
 func schemaInstruction(schema json.RawMessage) string {
 	return "Your final answer must be one JSON value that meets the following JSON Schema, " +
 		"with nothing before or after it:\n" + string(schema)
 }
 
-// system returns the system prompt: preamble, instructions and more.
+// system returns the system prompt: preamble, instructions and further texts.
 func system(req *Request, more ...string) string {
 	var parts []string
 	for _, s := range append([]string{req.Preamble, req.Instructions}, more...) {
@@ -183,9 +183,9 @@ func system(req *Request, more ...string) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// providerMeta is the Meta of a part. Only the model of the same name gets it back.
+// providerMeta is the Meta of a part. It is only sent back to the model with the same name.
 type providerMeta struct {
-	Model string          `json:"model"` // Name of the model that made the part
+	Model string          `json:"model"` // name of the model that produced the part
 	Data  json.RawMessage `json:"data"`
 }
 
@@ -195,12 +195,12 @@ func sealMeta(name string, data any) json.RawMessage {
 	if err != nil {
 		return nil
 	}
-	sealed, _ := json.Marshal(providerMeta{name, raw}) // strings and valid JSON always marshal
+	sealed, _ := json.Marshal(providerMeta{name, raw}) // marshaling strings and valid JSON never fails
 	return sealed
 }
 
-// openMeta reads a part's Meta into data. It reports false if another model made the
-// part, because providers refuse the signatures of other models.
+// openMeta parses a part's Meta into data. It returns false if another model produced the part,
+// because providers reject signatures of other models.
 func openMeta(name string, meta json.RawMessage, data any) bool {
 	var sealed providerMeta
 	return json.Unmarshal(meta, &sealed) == nil && sealed.Model == name && json.Unmarshal(sealed.Data, data) == nil

@@ -7,18 +7,18 @@ import (
 	"journeyman/runner/schema"
 )
 
-// A wireSchema is an output schema in the subset of JSON Schema that providers accept,
-// which they compile to a grammar.
+// A wireSchema is an output schema in the subset of JSON Schema that providers accept and
+// compile to a grammar.
 type wireSchema struct {
 	schema map[string]any
-	strict bool // every property is required, as OpenAI's strict mode demands
+	strict bool // every property is required, as in OpenAI's strict mode
 }
 
-// badSchemas are the output schemas that a provider refused. Later requests with one of
-// them describe it in words only.
+// badSchemas are output schemas that a provider rejected. Later requests only describe them in
+// the prompt.
 type badSchemas map[string]bool
 
-// maxBadSchemas is how many refused schemas are remembered: users write them.
+// maxBadSchemas limits the rejected schemas that are kept, because users write them.
 const maxBadSchemas = 1000
 
 func (b badSchemas) add(raw json.RawMessage) {
@@ -27,7 +27,7 @@ func (b badSchemas) add(raw json.RawMessage) {
 	}
 }
 
-// isWireFormat reports whether providers know a string format.
+// isWireFormat reports whether providers support a string format.
 func isWireFormat(format string) bool {
 	switch format {
 	case "date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid":
@@ -36,9 +36,9 @@ func isWireFormat(format string) bool {
 	return false
 }
 
-// toWireSchema converts a schema to that subset. It drops rules such as limits of numbers,
-// which is safe because the answer is checked against the whole schema afterwards. It
-// reports false for schemas that the subset cannot express.
+// toWireSchema converts a schema to that subset. It drops rules such as limits of numbers. This
+// is safe, because the answer is checked against the complete schema afterwards. It returns
+// false for schemas that the subset cannot express.
 func toWireSchema(raw json.RawMessage) (w wireSchema, ok bool) {
 	var root map[string]any
 	if len(raw) > schema.MaxSize || json.Unmarshal(raw, &root) != nil || root["type"] != "object" {
@@ -73,7 +73,7 @@ func (w *wireSchema) object(in map[string]any, depth int) (map[string]any, bool)
 		return out, w.closeObject(in, out)
 	}
 	restricts := out["type"] != nil || out["enum"] != nil || out["const"] != nil || out["anyOf"] != nil
-	return out, restricts // a schema without rules allows anything, which no grammar can express
+	return out, restricts // a schema without rules allows every value, which no grammar can express
 }
 
 // children converts the schemas within a schema.
@@ -126,8 +126,8 @@ func (w *wireSchema) any(v any, depth int) (any, bool) {
 	return w.object(in, depth+1)
 }
 
-// closeObject forbids properties without a schema of their own. It reports false for
-// objects with any property names, which the subset cannot express.
+// closeObject forbids properties without a schema. It returns false for objects with arbitrary
+// property names, which the subset cannot express.
 func (w *wireSchema) closeObject(in, out map[string]any) bool {
 	properties, _ := out["properties"].(map[string]any)
 	if len(properties) == 0 || in["patternProperties"] != nil {
@@ -137,7 +137,7 @@ func (w *wireSchema) closeObject(in, out map[string]any) bool {
 		return false
 	}
 	required, _ := in["required"].([]any)
-	// Strict mode demands that every property is required.
+	// Strict mode requires that every property is required.
 	for name := range properties {
 		if !slices.Contains(required, any(name)) {
 			w.strict = false
