@@ -10,7 +10,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// claudeEvent is an event as the messages API sends it: its name and its data.
+// claudeEvent returns an event of the Messages API: its name and its data.
 func claudeEvent(data string) string {
 	var e struct {
 		Type string `json:"type"`
@@ -19,12 +19,12 @@ func claudeEvent(data string) string {
 	return "event: " + e.Type + "\ndata: " + data + "\n\n"
 }
 
-// claudeStart begins a message with the given usage.
+// claudeStart returns the beginning of a message with the given usage.
 func claudeStart(usage string) string {
 	return claudeEvent(`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"claude-x-1","stop_reason":null,"stop_sequence":null,"usage":` + usage + `}}`)
 }
 
-// claudeBlocks are whole content blocks: the start of each, its deltas and its end.
+// claudeBlocks returns complete content blocks: the start of each, its deltas and its end.
 func claudeBlocks(blocks ...[]string) string {
 	var b strings.Builder
 	for i, block := range blocks {
@@ -38,7 +38,7 @@ func claudeBlocks(blocks ...[]string) string {
 	return b.String()
 }
 
-// claudeStop ends a message.
+// claudeStop returns the end of a message.
 func claudeStop(delta, usage string) string {
 	return claudeEvent(`{"type":"message_delta","delta":`+delta+`,"usage":`+usage+`}`) + claudeEvent(`{"type":"message_stop"}`)
 }
@@ -47,7 +47,7 @@ func claudeEnd(stop string) string {
 	return claudeEvent(`{"type":"content_block_stop","index":0}`) + claudeStop(`{"stop_reason":"`+stop+`","stop_sequence":null}`, `{"output_tokens":7}`)
 }
 
-// claudeSays is a whole answer with one text.
+// claudeSays returns a complete answer with one text.
 func claudeSays(text string) string {
 	return claudeStart(`{"input_tokens":10,"output_tokens":1}`) +
 		claudeBlocks([]string{`{"type":"text","text":""}`, `{"type":"text_delta","text":` + strconv.Quote(text) + `}`}) +
@@ -142,7 +142,7 @@ func TestClaudeBrokenStreams(t *testing.T) {
 	}
 }
 
-// jsonText marshals a piece of a request for comparison.
+// jsonText marshals a part of a request for comparison.
 func jsonText(t *testing.T, v any) string {
 	t.Helper()
 	raw, err := json.Marshal(v)
@@ -262,7 +262,8 @@ func TestClaudeAdapts(t *testing.T) {
 	})
 }
 
-// A model that pauses its turn is asked to go on, and the answer is one.
+// TestClaudePauses checks that a paused model is asked to continue, and that the result is one
+// answer.
 func TestClaudePauses(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

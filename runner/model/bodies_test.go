@@ -10,9 +10,9 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestRequestBodies makes each provider with an official SDK send many kinds of requests.
-// Where BODIES names a folder, it keeps their bodies there: CI compiles them against the
-// types of the SDKs, which know each field that the providers know.
+// TestRequestBodies makes each provider with an official SDK send many kinds of requests. If
+// BODIES is a folder, the test stores their bodies there. CI decodes them with the types of the
+// SDKs, which contain all fields of the providers.
 func TestRequestBodies(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv("BODIES")
@@ -20,7 +20,7 @@ func TestRequestBodies(t *testing.T) {
 		dir = t.TempDir()
 	}
 	for wire, seal := range map[string]func(m Model) []Part{
-		"chat":      func(Model) []Part { return nil }, // OpenAI takes no reasoning back here
+		"chat":      func(Model) []Part { return nil }, // OpenAI accepts no reasoning here
 		"responses": responsesThoughts,
 		"anthropic": claudeThoughts,
 	} {
@@ -31,7 +31,7 @@ func TestRequestBodies(t *testing.T) {
 				p := newProvider(t, streams(w.hello+w.end))
 				m := w.at(t, p.URL, quick())
 				if chat, ok := m.(*openAI); ok {
-					chat.inspected.Do(func() {}) // the first request is the one to look at
+					chat.inspected.Do(func() {}) // the first request must be the call itself
 				}
 				for i := range req.Messages {
 					if req.Messages[i].Role == RoleAssistant {
@@ -49,7 +49,7 @@ func TestRequestBodies(t *testing.T) {
 	}
 }
 
-// responsesThoughts returns reasoning that the model of the Responses API gets back.
+// responsesThoughts returns reasoning that is sent back to a model of the Responses API.
 func responsesThoughts(m Model) []Part {
 	return []Part{
 		{Type: PartReasoning, Text: "Hm", Meta: sealMeta(m.Name(), responsesMeta{Item: &reasoningItem{Type: "reasoning", ID: "rs_1",
@@ -60,13 +60,13 @@ func responsesThoughts(m Model) []Part {
 	}
 }
 
-// claudeThoughts returns thinking that Claude gets back.
+// claudeThoughts returns thinking that is sent back to Claude.
 func claudeThoughts(m Model) []Part {
 	return []Part{{Type: PartReasoning, Text: "Hm", Meta: sealMeta(m.Name(), claudeMeta{Signature: "SIG"})},
 		{Type: PartReasoning, Meta: sealMeta(m.Name(), claudeMeta{Redacted: "XYZ"})}}
 }
 
-// richRequests returns requests that use all that a Request has.
+// richRequests returns requests that use all fields of a Request.
 func richRequests() map[string]Request {
 	file := func(path, mediaType string) Part {
 		return Part{Type: PartFile, Path: path, MediaType: mediaType, Size: 3, Open: func() ([]byte, error) { return []byte("abc"), nil }}

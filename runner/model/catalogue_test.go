@@ -17,7 +17,7 @@ func TestCatalogueCheck(t *testing.T) {
 	for _, tt := range []struct {
 		env  []string
 		name string
-		says string // '' where it may be chosen
+		says string // '' if the model may be chosen
 	}{
 		{none, "offline", ""},
 		{openAI, "openai:gpt-5-mini", ""},
@@ -56,8 +56,7 @@ func TestCatalogueCheck(t *testing.T) {
 	}
 }
 
-// TestCatalogueOfOllama has its own model at an Ollama server that the environment need not
-// name.
+// TestCatalogueOfOllama checks a server whose own model is an Ollama model without OLLAMA_HOST.
 func TestCatalogueOfOllama(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

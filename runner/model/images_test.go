@@ -7,8 +7,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// seen returns a request whose newest message holds two results: the first shows two
-// images, the second none.
+// seen returns a request whose newest message has two results: the first with two images, the
+// second without.
 func seen() Request {
 	bytes := func() ([]byte, error) { return []byte("png"), nil }
 	images := []Part{{Type: PartFile, Path: "a.png", MediaType: "image/png", Size: 3, Open: bytes},

@@ -15,7 +15,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestList reads the lists of all providers, as they send them.
+// TestList parses lists in the formats of all providers.
 func TestList(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -57,7 +57,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListOfOllama also asks about each model.
+// TestListOfOllama checks that each model of the list is described.
 func TestListOfOllama(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -72,7 +72,8 @@ func TestListOfOllama(t *testing.T) {
 	is.Equal(got[0].ContextWindow, int64(8192)) // the window that the user has set
 }
 
-// TestListFails reads lists from servers that refuse, are slow, endless, or no model servers.
+// TestListFails checks lists from servers that reject the request, are slow or endless, or are
+// no model servers.
 func TestListFails(t *testing.T) {
 	t.Parallel()
 	elsewhere := newProvider(t, fine)
@@ -122,7 +123,7 @@ func TestListFails(t *testing.T) {
 	})
 }
 
-// TestProviderOpen opens models of connected providers, and looks at their names and errors.
+// TestProviderOpen opens models of connected providers, and checks their names and errors.
 func TestProviderOpen(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -158,7 +159,7 @@ func TestProviderOpen(t *testing.T) {
 	}
 }
 
-// TestProviderDials lets the guard of a provider refuse each connection.
+// TestProviderDials checks that a provider's Dial can reject each connection.
 func TestProviderDials(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -190,7 +191,7 @@ func TestUnavailable(t *testing.T) {
 	is.Equal(m.Name(), "gone:m")
 }
 
-// FuzzParseList reads lists of any form.
+// FuzzParseList parses random lists.
 func FuzzParseList(f *testing.F) {
 	f.Add([]byte(`{"data":[{"id":"m","context_length":1}]}`))
 	f.Add([]byte(`{"models":[{"name":"m","capabilities":{"image_input":{"supported":true}}}]}`))

@@ -18,7 +18,7 @@ const (
 		`"total_duration":883583458,"load_duration":1334875,"prompt_eval_count":26,"prompt_eval_duration":342546000,"eval_count":12,"eval_duration":535599000}` + "\n"
 )
 
-// lines makes an answer of messages, which ends for a reason.
+// lines returns an answer with these messages and a finish reason.
 func lines(reason string, messages ...string) string {
 	var b strings.Builder
 	for _, m := range messages {
@@ -29,7 +29,7 @@ func lines(reason string, messages ...string) string {
 
 func ndjson(body string) http.HandlerFunc { return answers(200, "application/x-ndjson", body) }
 
-// show makes an answer of /api/show.
+// show returns a response of /api/show.
 func show(context int, parameters string, capabilities ...string) string {
 	can, _ := json.Marshal(capabilities)
 	set, _ := json.Marshal(parameters)
@@ -38,7 +38,7 @@ func show(context int, parameters string, capabilities ...string) string {
 		`"qwen3.context_length":%d,"tokenizer.ggml.tokens":null},"capabilities":%s}`, set, context, can)
 }
 
-// newOllama returns a fake of Ollama that describes its model by shown.
+// newOllama returns a fake Ollama server, which describes its model by shown.
 func newOllama(t *testing.T, shown string, chat ...http.HandlerFunc) *provider {
 	p := newProvider(t, chat...)
 	p.about = map[string]string{"/api/show": shown, "/api/ps": `{"models":[]}`}
@@ -52,7 +52,7 @@ func TestOllamaAnswers(t *testing.T) {
 	call := `{"function":{"index":0,"name":"read_file","arguments":{"path":"x"}}}`
 	for name, tt := range map[string]struct {
 		body   string
-		parts  string // as spell has it
+		parts  string // in the format of spell
 		finish FinishReason
 	}{
 		"text":            {lines("stop", `"content":"Hel"`, `"content":"lo"`), "text:Hello", FinishStop},
@@ -80,14 +80,14 @@ func TestOllamaAnswers(t *testing.T) {
 	}
 }
 
-// TestOllamaCallIDs makes ids for calls that have none, new ones in each answer.
+// TestOllamaCallIDs checks that calls without ids get ids, different ones in each answer.
 func TestOllamaCallIDs(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	body := lines("stop", `"content":"","tool_calls":[{"function":{"name":"f","arguments":{}}},{"id":"call_own","function":{"name":"g","arguments":{}}},`+
 		`{"id":"`+strings.Repeat("x", 65)+`","function":{"name":"h","arguments":{}}}]`)
 	m := ollamaAt(t, newOllama(t, show(40960, "", allAbilities...), ndjson(body)).URL, quick())
-	for range 2 { // an equal request has an equal answer
+	for range 2 { // equal requests must have equal answers
 		resp, err := ask(t, m, Request{Messages: []Message{user("hi")}})
 		is.NoErr(err)
 		is.Equal(resp.Parts[0].CallID, "call00000")
@@ -153,7 +153,7 @@ func TestOllamaSeesImagesOfTools(t *testing.T) {
 	}
 }
 
-// TestOllamaDescribes reads what servers say about their models.
+// TestOllamaDescribes checks the capabilities that follow from model descriptions.
 func TestOllamaDescribes(t *testing.T) {
 	t.Parallel()
 	full := Capabilities{ContextWindow: 32768, Tools: true, Vision: true, Thinking: true}
@@ -162,7 +162,7 @@ func TestOllamaDescribes(t *testing.T) {
 		shown string
 		env   []string
 		want  Capabilities
-		think string // the field of the request
+		think string // value of the field in the request
 	}{
 		"a large model":            {show(262144, "", allAbilities...), nil, full, "true"},
 		"a small model":            {show(8192, "", allAbilities...), nil, window(8192), "true"},
@@ -193,7 +193,7 @@ func TestOllamaDescribes(t *testing.T) {
 	}
 }
 
-// TestOllamaRefusals reads what real servers say, and adds the way out.
+// TestOllamaRefusals checks errors of real servers, and the solutions added to them.
 func TestOllamaRefusals(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -237,7 +237,8 @@ func TestOllamaRefusals(t *testing.T) {
 	}
 }
 
-// TestOllamaAdapts repeats a request without what the server refuses, and remembers it.
+// TestOllamaAdapts checks that a request is repeated without a rejected feature, which later
+// requests omit.
 func TestOllamaAdapts(t *testing.T) {
 	t.Parallel()
 	refused := func(message string) http.HandlerFunc {
@@ -249,7 +250,7 @@ func TestOllamaAdapts(t *testing.T) {
 	for name, tt := range map[string]struct {
 		refusal http.HandlerFunc
 		req     Request
-		gone    string // the field that later requests lack
+		gone    string // the field that is missing in later requests
 	}{
 		"tools":    {refused("registry.ollama.ai/library/m does not support tools"), withTools, "tools"},
 		"thinking": {refused(`\"m\" does not support thinking`), shaped, "think"},
@@ -273,7 +274,8 @@ func TestOllamaAdapts(t *testing.T) {
 	}
 }
 
-// TestOllamaWarnsOnce tells the operator once that a model cannot call tools.
+// TestOllamaWarnsOnce checks that the operator is warned only once about a model that cannot
+// call tools.
 func TestOllamaWarnsOnce(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -286,8 +288,8 @@ func TestOllamaWarnsOnce(t *testing.T) {
 	}
 }
 
-// An oldOllama is a server before 0.12.6, or a proxy that drops num_ctx: it cuts prompts to
-// half of its window, and counts only what is left.
+// An oldOllama is a server before 0.12.6, or behind a proxy that drops num_ctx. It cuts prompts
+// to half of its window, and counts only the rest.
 func oldOllama(t *testing.T, window int64) (url string, chats func() int) {
 	p := newOllama(t, show(40960, "", allAbilities...), func(w http.ResponseWriter, r *http.Request) {
 		left := fmt.Sprintf(`"prompt_eval_count":%d`, window/2+3)
@@ -297,8 +299,8 @@ func oldOllama(t *testing.T, window int64) (url string, chats func() int) {
 	return p.URL, p.count
 }
 
-// TestOllamaLoadedWindow learns the window that a server has really loaded, and then
-// refuses what the server would cut.
+// TestOllamaLoadedWindow checks that the window that a server has actually loaded is detected.
+// Later prompts that the server would cut are rejected.
 func TestOllamaLoadedWindow(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -353,7 +355,7 @@ func TestOllamaHost(t *testing.T) {
 	}
 }
 
-// FuzzOllamaAnswer reads answers of hostile servers.
+// FuzzOllamaAnswer parses answers of hostile servers.
 func FuzzOllamaAnswer(f *testing.F) {
 	for _, seed := range []string{"", "{}", lines("stop", `"content":"Hi"`), ollamaHello + "oops", `{"error":{"message":1}}`,
 		lines("length", `"content":"","tool_calls":[{"id":7,"function":{"name":"f","arguments":"{"}}]`, `"thinking":"x"`),
@@ -379,16 +381,16 @@ func FuzzOllamaAnswer(f *testing.F) {
 	})
 }
 
-// TestOllamaLoadsSlowly waits for a server that loads its model before it answers.
+// TestOllamaLoadsSlowly calls a server that loads its model before it answers.
 func TestOllamaLoadsSlowly(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
 	p := newOllama(t, show(40960, "", allAbilities...), func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(150 * time.Millisecond) // the server's pace
+		time.Sleep(150 * time.Millisecond) // simulates a slow server
 		ndjson(lines("stop", `"content":"ready"`))(w, r)
 	})
 	patient := quick()
-	patient.idle = 50 * time.Millisecond // holds between two pieces of the answer only
+	patient.idle = 50 * time.Millisecond // only applies between two reads of the answer
 	resp, err := ask(t, ollamaAt(t, p.URL, patient), Request{Messages: []Message{user("hi")}})
 	is.NoErr(err)
 	is.Equal(spell(resp.Parts), "text:ready")

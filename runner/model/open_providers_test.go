@@ -51,8 +51,8 @@ func TestOpenProviders(t *testing.T) {
 	}
 }
 
-// The process's own environment has no say: a key in it would go to whatever
-// address is configured.
+// TestEnvironmentDoesNotLeak checks that the environment of the process is not used: otherwise
+// a key in it would be sent to any configured address.
 func TestEnvironmentDoesNotLeak(t *testing.T) {
 	is := is.New(t)
 	for _, name := range []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"} {

@@ -8,7 +8,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// A standIn is the model "offline" of these tests. It repeats the input.
+// A standIn is the model "offline" in these tests. It repeats the input.
 type standIn struct{}
 
 func (standIn) Name() string { return "offline" }
@@ -22,7 +22,7 @@ func TestOpen(t *testing.T) {
 	for name, tt := range map[string]struct {
 		model string
 		env   map[string]string
-		err   string // "" is the offline model
+		err   string // "" for the offline model
 	}{
 		"by name":              {model: "offline", env: map[string]string{"OPENAI_API_KEY": "k"}},
 		"nothing set":          {},

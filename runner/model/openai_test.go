@@ -12,7 +12,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// sse makes a stream of events.
+// sse returns a stream of events.
 func sse(events ...string) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -21,7 +21,7 @@ func sse(events ...string) string {
 	return b.String()
 }
 
-// chunk is an event with a delta; finished one with a reason to stop.
+// chunk returns an event with a delta; finished returns one with a finish reason.
 func chunk(delta string) string {
 	return `{"id":"c1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":` + delta + `,"finish_reason":null}]}`
 }
@@ -35,14 +35,14 @@ const (
 	done       = "[DONE]"
 )
 
-// toolDelta is a delta with one tool call.
+// toolDelta returns a delta with one tool call.
 func toolDelta(call string) string { return chunk(`{"tool_calls":[` + call + `]}`) }
 
 func TestOpenAIStreams(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		stream string
-		parts  string // as spell has it
+		parts  string // in the format of spell
 		finish FinishReason
 	}{
 		"text": {sse(chunk(`{"role":"assistant","content":""}`), chunk(`{"content":"Hel"}`), chunk(`{"content":"lo"}`), finished("stop"), usageChunk, done), "text:Hello", FinishStop},
@@ -168,7 +168,7 @@ func TestOpenAIBrokenStreams(t *testing.T) {
 
 const simple = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`
 
-// fine is a good answer.
+// fine is a valid answer.
 var fine = streams(sse(chunk(`{"content":"{\"n\":1}"}`), finished("stop"), usageChunk, done))
 
 func TestOpenAIRequest(t *testing.T) {
@@ -176,7 +176,7 @@ func TestOpenAIRequest(t *testing.T) {
 	is := is.New(t)
 	p := newProvider(t, fine)
 	m := openAIAt(t, p.URL+"/v1/", quick())
-	m.inspected.Do(func() {}) // the first request is the one to look at
+	m.inspected.Do(func() {}) // the first request must be the call itself
 	req := callAnd("")
 	req.Preamble, req.Instructions, req.MaxTokens = "P", "I", 77
 	req.Tools = []Tool{{Name: "read_file", Description: "Reads.", InputSchema: json.RawMessage(`{"type":"object"}`)}}
@@ -225,12 +225,12 @@ func TestOpenAIRequest(t *testing.T) {
 	is.Equal(p.got(t, 2).body["tool_choice"], nil) // servers refuse a choice among no tools
 }
 
-// refuses answers with an error of OpenAI's form.
+// refuses responds with an error in OpenAI's form.
 func refuses(status int, message, param string) http.HandlerFunc {
 	return answers(status, "application/json", fmt.Sprintf(`{"error":{"message":%q,"type":"invalid_request_error","param":%q,"code":null}}`, message, param))
 }
 
-// What a server refuses, it is not asked for again.
+// TestOpenAIAdapts checks that later requests omit a rejected feature.
 func TestOpenAIAdapts(t *testing.T) {
 	t.Parallel()
 	tools := []Tool{{Name: "f", InputSchema: json.RawMessage(`{"type":"object"}`)}}
@@ -238,7 +238,7 @@ func TestOpenAIAdapts(t *testing.T) {
 	for name, tt := range map[string]struct {
 		refusal http.HandlerFunc
 		req     Request
-		absent  string // from the second request on
+		absent  string // text that is missing from the second request on
 		present string
 	}{
 		"the limit's new name": {refuses(400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", "max_tokens"), Request{MaxTokens: 9}, `"max_tokens"`, `"max_completion_tokens":9`},
@@ -287,12 +287,13 @@ func TestOpenAIAdapts(t *testing.T) {
 	})
 }
 
-// Some engines hold a model to a schema at once, and it calls no tool then.
+// TestOpenAISchemaWithTools checks servers that apply a schema at once, which prevents tool
+// calls.
 func TestOpenAISchemaWithTools(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		models  http.HandlerFunc
-		formats []bool // of the request with tools, its correction, and the last without
+		formats []bool // whether each request has a format: with tools, its correction, and without tools
 	}{
 		"Ollama":  {answers(200, "application/json", `{"object":"list","data":[{"id":"m","object":"model","owned_by": "library"}]}`), []bool{false, true, true}},
 		"vLLM":    {answers(200, "application/json", `{"data":[{"id":"m","owned_by":"vllm"}]}`), []bool{false, true, true}},
@@ -328,7 +329,7 @@ func TestOpenAISchemaWithTools(t *testing.T) {
 	}
 }
 
-// What a provider wants back comes back, within the run of calls it belongs to.
+// TestOpenAIMeta checks that a provider gets its data back within the same sequence of calls.
 func TestOpenAIMeta(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -356,7 +357,7 @@ func TestOpenAIMeta(t *testing.T) {
 	is.True(!strings.Contains(p.got(t, 3).raw, "signature")) // another model has no use for it
 }
 
-// An id that is in the conversation already is not used again.
+// TestOpenAICallIDs checks that an id in the conversation is not used again.
 func TestOpenAICallIDs(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -367,8 +368,7 @@ func TestOpenAICallIDs(t *testing.T) {
 	is.Equal(resp.Parts[1].CallID, "call00002")
 }
 
-// FuzzOpenAIStream feeds a stream parser what it may get, and holds that what
-// it makes of it is in order.
+// FuzzOpenAIStream parses random streams and checks that the result is valid.
 func FuzzOpenAIStream(f *testing.F) {
 	f.Add(sse(chunk(`{"content":"Hel","reasoning":"x"}`), toolDelta(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"a\""}},{"index":1,"function":{"name":"g","arguments":{"b":1}}}`),
 		toolDelta(`{"index":0,"function":{"arguments":":1}"}}`), finished("tool_calls"), usageChunk, done))
@@ -396,7 +396,7 @@ func FuzzOpenAIStream(f *testing.F) {
 	})
 }
 
-// TestUserTwiceInARow sends what a user said in two messages as one.
+// TestUserTwiceInARow checks that two adjacent messages of a user are sent as one.
 func TestUserTwiceInARow(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// routerAt opens a model of a server that is OpenRouter.
+// routerAt opens a model of a server that is treated as OpenRouter.
 func routerAt(t *testing.T, url, model string) *openAI {
 	t.Helper()
 	m, err := openOpenAI(model, Config{Getenv: environment("OPENAI_BASE_URL", url, "OPENAI_API_KEY", testKey, openAIVariable, "openrouter")}, quick())
@@ -83,7 +83,8 @@ func TestNanoDollars(t *testing.T) {
 	}
 }
 
-// TestOpenRouterCacheMarks looks for marks where the models behind OpenRouter need them.
+// TestOpenRouterCacheMarks checks that requests have cache marks where the models behind
+// OpenRouter need them.
 func TestOpenRouterCacheMarks(t *testing.T) {
 	t.Parallel()
 	const mark = `"cache_control":{"type":"ephemeral"}`
@@ -114,7 +115,8 @@ func TestOpenRouterCacheMarks(t *testing.T) {
 	})
 }
 
-// TestReasoningIsNotLostSilently checks that a model that must do without reasoning says so.
+// TestReasoningIsNotLostSilently checks that the result mentions if a model was called without
+// reasoning.
 func TestReasoningIsNotLostSilently(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// pricesOf loads the table with an override of that text.
+// pricesOf loads the table with the given text as override.
 func pricesOf(t *testing.T, override string) (*Prices, error) {
 	t.Helper()
 	name := ""
@@ -64,7 +64,7 @@ func TestLookup(t *testing.T) {
 	is.Equal(mini.MaxOutput, int64(10))
 }
 
-// TestBuiltinPrices holds what every line of the built-in table must be.
+// TestBuiltinPrices checks rules for every line of the built-in table.
 func TestBuiltinPrices(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

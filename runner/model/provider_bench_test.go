@@ -18,19 +18,19 @@ import (
 	"time"
 )
 
-// slowProvider is set for the process that plays the model server: with it in
-// the same process, its memory would count as ours.
+// slowProvider is set in the process that serves the slow model. It is a separate process,
+// because its memory would otherwise be counted.
 const slowProvider = "JOURNEYMAN_TEST_SLOW_PROVIDER"
 
 const (
-	slowCalls  = 500                    // at once
+	slowCalls  = 500                    // concurrent calls
 	slowFirst  = 500 * time.Millisecond // until the first token
 	slowTokens = 100
 	slowPace   = 20 * time.Millisecond // between tokens
 )
 
-// TestSlowProviderProcess is the model server of BenchmarkSlowProvider; in the
-// test run itself there is nothing to do.
+// TestSlowProviderProcess is the model server of BenchmarkSlowProvider. In an ordinary test run
+// it does nothing.
 func TestSlowProviderProcess(t *testing.T) {
 	if os.Getenv(slowProvider) == "" {
 		return
@@ -41,13 +41,13 @@ func TestSlowProviderProcess(t *testing.T) {
 	}
 	fmt.Println("http://" + ln.Addr().String())
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // ends with the benchmark
+		_, _ = io.Copy(io.Discard, os.Stdin) // returns when the benchmark ends
 		_ = ln.Close()
 	}()
 	_ = http.Serve(ln, http.HandlerFunc(serveSlowly))
 }
 
-// serveSlowly streams tokens that each tell when they were sent.
+// serveSlowly streams tokens that each contain the time at which they were sent.
 func serveSlowly(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	claude := strings.HasSuffix(r.URL.Path, "/messages")
@@ -99,9 +99,8 @@ func startSlowProvider(b *testing.B) string {
 	return strings.TrimSpace(line)
 }
 
-// BenchmarkSlowProvider runs many calls at once against a slow model: the memory
-// of each in the middle of its answer, and how long a token takes from the server
-// to emit.
+// BenchmarkSlowProvider runs many concurrent calls to a slow model. It measures the memory per
+// call during the answer, and the delay of a token from the server to emit.
 func BenchmarkSlowProvider(b *testing.B) {
 	address := startSlowProvider(b)
 	for name, m := range map[string]func() (Model, error){
@@ -159,7 +158,7 @@ func benchSlowCalls(b *testing.B, m Model) {
 	b.ReportMetric(float64(tokens[len(tokens)*99/100].Microseconds())/1000, "ms/token-p99")
 }
 
-// memoryInUse is the heap and the stacks after a collection, in bytes.
+// memoryInUse returns the size of heap and stacks after a garbage collection, in bytes.
 func memoryInUse() int64 {
 	runtime.GC()
 	var s runtime.MemStats

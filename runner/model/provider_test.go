@@ -16,25 +16,25 @@ import (
 	"github.com/matryer/is"
 )
 
-// testKey is the key of the tests' providers; nothing but a header may hold it.
+// testKey is the key of the providers in tests. Only headers may contain it.
 const testKey = "sk-test-secret-0123456789"
 
-// quick is the patience of tests that do not test it.
+// quick returns timeouts for tests that do not test timeouts.
 func quick() timeouts {
 	return timeouts{connect: 5 * time.Second, header: 10 * time.Second, idle: 10 * time.Second, linger: 50 * time.Millisecond}
 }
 
-// A provider is a fake of a model server: it keeps the requests and answers the
-// n-th with the n-th answer, the last of them from then on.
+// A provider is a fake model server. It stores the requests and sends the n-th answer to the
+// n-th one. After the last answer, it repeats that answer.
 type provider struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []asked
 	answers  []http.HandlerFunc
-	about    map[string]string // answers of Ollama about itself, by path; they are not counted
+	about    map[string]string // Ollama's responses about models, by path; they are not counted
 }
 
-// asked is a request that a provider got.
+// asked is a request that the provider has received.
 type asked struct {
 	path   string
 	header http.Header
@@ -50,7 +50,7 @@ func newProvider(t *testing.T, answers ...http.HandlerFunc) *provider {
 	return p
 }
 
-// ServeHTTP answers.
+// ServeHTTP sends the next answer.
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, _ := io.ReadAll(r.Body)
 	if strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api/chat" {
@@ -83,10 +83,10 @@ func (p *provider) count() int {
 	return len(p.requests)
 }
 
-// streams answers with an event stream of these bytes.
+// streams responds with an event stream.
 func streams(body string) http.HandlerFunc { return answers(200, "text/event-stream", body) }
 
-// answers answers with a status and a body; more are headers, name and value.
+// answers responds with a status, a body and more headers, as names and values.
 func answers(status int, contentType, body string, more ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -98,7 +98,7 @@ func answers(status int, contentType, body string, more ...string) http.HandlerF
 	}
 }
 
-// cut answers with the bytes and breaks the connection.
+// cut responds with the bytes and closes the connection.
 func cut(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -108,7 +108,7 @@ func cut(body string) http.HandlerFunc {
 	}
 }
 
-// environment is a Getenv.
+// environment returns a Getenv with these variables.
 func environment(pairs ...string) func(string) string {
 	return func(name string) string {
 		for i := 0; i+1 < len(pairs); i += 2 {
@@ -153,13 +153,13 @@ func ollamaAt(t *testing.T, url string, p timeouts, env ...string) *ollama {
 	return m.(*ollama)
 }
 
-// A wire is a wire format of the common tests.
+// A wire is a wire format for the common tests.
 type wire struct {
 	at    func(t *testing.T, url string, p timeouts) Model
 	kind  string // media type of its streams
-	hello string // the beginning of an answer, with the text Hello
-	end   string // the rest of it
-	line  string // the beginning of a line
+	hello string // beginning of an answer, with the text Hello
+	end   string // rest of the answer
+	line  string // beginning of a line
 }
 
 // wires returns the wire formats by name.
@@ -176,7 +176,7 @@ func wires() map[string]wire {
 	}
 }
 
-// ask makes a call and holds that what is emitted adds up to the response.
+// ask makes a call and checks that the deltas add up to the response.
 func ask(t *testing.T, m Model, req Request) (Response, error) {
 	t.Helper()
 	var deltas []Delta
@@ -191,7 +191,7 @@ func ask(t *testing.T, m Model, req Request) (Response, error) {
 	return resp, nil
 }
 
-// addUp holds what Model promises of emit.
+// addUp checks the rules of Model for emit.
 func addUp(t *testing.T, parts []Part, deltas []Delta) {
 	t.Helper()
 	texts := make([]string, len(parts))
@@ -214,7 +214,7 @@ func addUp(t *testing.T, parts []Part, deltas []Delta) {
 	}
 }
 
-// failure returns the *Error that err must be.
+// asFailure returns err as an *Error, or fails the test.
 func asFailure(t *testing.T, err error) *Error {
 	t.Helper()
 	var e *Error
@@ -224,7 +224,7 @@ func asFailure(t *testing.T, err error) *Error {
 	return e
 }
 
-// callAnd is a request whose conversation ends with the result of a tool call.
+// callAnd returns a request whose conversation ends with the result of a tool call.
 func callAnd(result string) Request {
 	return Request{Messages: []Message{
 		user("go"),
@@ -233,7 +233,8 @@ func callAnd(result string) Request {
 	}}
 }
 
-// A server's refusals, the same for all providers but for the body's form.
+// TestStatuses checks error responses, which differ between providers only in the form of the
+// body.
 func TestStatuses(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -293,7 +294,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// hangs answers with the bytes and then says nothing until the client leaves.
+// hangs responds with the bytes and then waits until the client disconnects.
 func hangs(body string, left chan<- struct{}) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if body != "" {
@@ -380,7 +381,7 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
-// TestBrokenStreams cuts the connection in the middle of an answer.
+// TestBrokenStreams closes the connection in the middle of an answer.
 func TestBrokenStreams(t *testing.T) {
 	t.Parallel()
 	for name, w := range wires() {
@@ -421,7 +422,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// A connection serves one call after the other.
+// TestConnectionsAreReused checks that consecutive calls use one connection.
 func TestConnectionsAreReused(t *testing.T) {
 	t.Parallel()
 	for _, w := range wires() {
@@ -449,7 +450,7 @@ func TestConnectionsAreReused(t *testing.T) {
 	}
 }
 
-// What keeps coming may take as long as it likes.
+// TestSlowAnswers checks that an answer that keeps arriving has no time limit.
 func TestSlowAnswers(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -458,7 +459,7 @@ func TestSlowAnswers(t *testing.T) {
 		for range 4 {
 			_, _ = io.WriteString(w, openAIHello)
 			w.(http.Flusher).Flush()
-			time.Sleep(300 * time.Millisecond) // the server's pace
+			time.Sleep(300 * time.Millisecond) // simulates a slow server
 		}
 		_, _ = io.WriteString(w, sse(finished("stop"), done))
 	})
@@ -469,7 +470,7 @@ func TestSlowAnswers(t *testing.T) {
 	is.Equal(spell(resp.Parts), "text:HelloHelloHelloHello")
 }
 
-// TestWindowOfRefusals reads the model's window out of what providers say.
+// TestWindowOfRefusals checks the window that is found in providers' error messages.
 func TestWindowOfRefusals(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]int64{
@@ -492,7 +493,8 @@ func TestWindowOfRefusals(t *testing.T) {
 	}
 }
 
-// TestReasoningBesideTheCompletion counts reasoning once, whichever way it is told.
+// TestReasoningBesideTheCompletion checks that reasoning is counted once, in each form of
+// usage.
 func TestReasoningBesideTheCompletion(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -516,7 +518,7 @@ func TestReasoningBesideTheCompletion(t *testing.T) {
 	}
 }
 
-// user is a message that begins a turn.
+// user returns a message that begins a turn.
 func user(text string, files ...string) Message {
 	m := Message{Role: RoleUser, Parts: []Part{{Type: PartText, Text: text}}}
 	for _, name := range files {

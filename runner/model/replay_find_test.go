@@ -12,14 +12,14 @@ import (
 	"github.com/matryer/is"
 )
 
-// A run is a task of a worker: its instruction, and what its only tool returns.
+// A run is a task of a worker: its instruction, and the results of its only tool.
 type run struct {
 	worker, task, instructions, ask string
 	results                         []string
-	date                            string // in the service's own text, which changes from day to day
+	date                            string // in the service's text, which changes every day
 }
 
-// request returns the request for a step, after the given answers.
+// request returns the request for the step after the given answers.
 func (r run) request(answers []Response) Request {
 	req := Request{Instructions: r.instructions, Place: Place{Worker: r.worker, Task: r.task, Step: int64(len(answers))}}
 	req.Messages = []Message{{Role: RoleUser, Parts: []Part{{Type: PartText, Text: "Today is " + r.date, Aside: true}, {Type: PartText, Text: r.ask}}}}
@@ -31,7 +31,7 @@ func (r run) request(answers []Response) Request {
 	return req
 }
 
-// play has a model answer all steps of a run, and returns what it said and its warnings.
+// play makes a model answer all steps of a run, and returns its texts and warnings.
 func (r run) play(t *testing.T, m Model) (said string, warnings []string) {
 	t.Helper()
 	var answers []Response
@@ -46,8 +46,7 @@ func (r run) play(t *testing.T, m Model) (said string, warnings []string) {
 	return said, warnings
 }
 
-// actor returns a model that calls the shell in each of n steps and then answers, and that
-// says its name.
+// actor returns a model that calls the shell in each of n steps and then answers with its name.
 func actor(name string, n int) *scripted {
 	s := &scripted{}
 	for i := range n {
@@ -59,7 +58,7 @@ func actor(name string, n int) *scripted {
 
 var monday = run{worker: "wrk_1", task: "tsk_1", instructions: "Look at the clock.", ask: "What time is it?", date: "Monday", results: []string{"Mon 10:00", "Mon 10:01"}}
 
-// on returns the run on another day, of another worker's copy and task.
+// on returns the run on another day, with a copy of the worker and another task.
 func (r run) on(date, worker, task string) run {
 	results := make([]string, len(r.results))
 	for i := range results {
@@ -75,8 +74,7 @@ func record(t *testing.T, dir string, r run, name string) string {
 	return said
 }
 
-// TestReplayOfAnotherDay plays recordings whose dates, commands and pages say something else
-// by now.
+// TestReplayOfAnotherDay replays recordings although dates, commands and pages differ now.
 func TestReplayOfAnotherDay(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -100,7 +98,7 @@ func TestReplayOfAnotherDay(t *testing.T) {
 	}
 }
 
-// TestReplaySideBySide plays tasks that look alike in one folder. Each gets its own answers.
+// TestReplaySideBySide replays similar tasks from one folder. Each must get its own answers.
 func TestReplaySideBySide(t *testing.T) {
 	t.Parallel()
 	other := monday
@@ -130,9 +128,9 @@ func TestReplaySideBySide(t *testing.T) {
 		is := is.New(t)
 		said, answers := map[string]string{}, map[string][]Response{}
 		for range 3 {
-			m := replayOf(t, dir) // what the model before it knew is gone
+			m := replayOf(t, dir) // without the state of the previous model
 			if len(said) > 0 {
-				slices.Reverse(names) // who asks first is chance
+				slices.Reverse(names) // another order of the tasks
 			}
 			for _, name := range names {
 				r := runs[name].on("Friday", runs[name].worker, "new "+runs[name].task)
@@ -147,7 +145,7 @@ func TestReplaySideBySide(t *testing.T) {
 	})
 }
 
-// TestReplayOfTheNewest plays the recording of the newest session, however often it is asked.
+// TestReplayOfTheNewest checks that the recording of the newest session is replayed every time.
 func TestReplayOfTheNewest(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -155,7 +153,7 @@ func TestReplayOfTheNewest(t *testing.T) {
 	record(t, dir, monday, "old")
 	files, err := os.ReadDir(dir)
 	is.NoErr(err)
-	for _, f := range files { // as if they had been recorded by an earlier program
+	for _, f := range files { // as if an earlier process had recorded them
 		name := filepath.Join(dir, f.Name())
 		rec, err := readRecording(name)
 		is.NoErr(err)
@@ -186,7 +184,7 @@ func TestReplayMissesByPlace(t *testing.T) {
 	final.Final = true
 	for name, tt := range map[string]struct {
 		req  Request
-		warn string // "" for a miss
+		warn string // "" if no recording matches
 	}{
 		"another worker":           {stranger.request(nil), ""},
 		"another turn":             {later, ""},
@@ -212,8 +210,8 @@ func TestReplayMissesByPlace(t *testing.T) {
 	}
 }
 
-// TestReplayOfOldRecordings plays recordings of version 1, also where the tools of this
-// version word their output differently.
+// TestReplayOfOldRecordings replays recordings of version 1, also if tools of this version
+// write other texts.
 func TestReplayOfOldRecordings(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -236,7 +234,7 @@ func TestReplayOfOldRecordings(t *testing.T) {
 	}
 }
 
-// TestReplayCostsNothing checks that a provider's bill is not paid again.
+// TestReplayCostsNothing checks that a replay does not repeat the provider's cost.
 func TestReplayCostsNothing(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -18,14 +18,14 @@ import (
 	"github.com/matryer/is"
 )
 
-// scripted is a model that gives its responses, or errors, one after the other.
+// scripted is a model that returns its responses or errors in order.
 type scripted struct {
 	responses []Response
 	errs      []error
 	calls     int
 }
 
-// Name names it.
+// Name returns the model's name.
 func (*scripted) Name() string { return "scripted" }
 
 // Generate returns the next response.
@@ -53,7 +53,7 @@ func replayOf(t *testing.T, dir string) Model {
 	return m
 }
 
-// runWith is a request of a run with ids and an address of its own.
+// runWith returns a request with the ids and the address of one run.
 func runWith(worker, host string) Request {
 	req := callAnd(`{"path":"x","url":"http://` + host + `/api/workers/` + worker + `/files/x?v=1"}`)
 	req.Instructions = "You are " + worker
@@ -173,7 +173,7 @@ func TestRecordedErrors(t *testing.T) {
 		_, err = ask(t, replayOf(t, dir), req)
 		want := "replay_miss"
 		if i == 0 {
-			want = "context_length" // the conversation brings it about, each time
+			want = "context_length" // the conversation causes it every time
 		}
 		is.Equal(asFailure(t, err).Code, want)
 	}
@@ -196,8 +196,8 @@ func TestOpenReplay(t *testing.T) {
 	is.True(err != nil)
 }
 
-// The same conversation looks alike whoever the model is, but for what the
-// provider calls things.
+// TestProvidersLookAlike checks that the same conversation gives equal results with all
+// providers, except for names of the providers.
 func TestProvidersLookAlike(t *testing.T) {
 	t.Parallel()
 	openAI := []http.HandlerFunc{
@@ -232,7 +232,7 @@ func TestProvidersLookAlike(t *testing.T) {
 	}
 }
 
-// converse has a conversation of two calls, with the words of providers left out.
+// converse makes a conversation of two calls, and removes the names of providers.
 func converse(t *testing.T, m Model) []Response {
 	t.Helper()
 	req := Request{Instructions: "Help.", Messages: []Message{user("Read x.")}}
@@ -262,7 +262,7 @@ func converse(t *testing.T, m Model) []Response {
 	return both
 }
 
-// A key stands in a header and nowhere else, even if the server hands it back.
+// TestKeysStaySecret checks that only headers contain the key, even if the server returns it.
 func TestKeysStaySecret(t *testing.T) {
 	t.Parallel()
 	echo := sse(chunk(`{"content":"your key is `+testKey+`"}`), finished("stop"), done)
@@ -300,9 +300,9 @@ func TestKeysStaySecret(t *testing.T) {
 	}
 }
 
-// No call leaves a goroutine behind, however it ends.
+// TestNothingIsLeftRunning checks that no call leaves a goroutine, however the call ends.
 func TestNothingIsLeftRunning(t *testing.T) {
-	// Not parallel: other tests have goroutines of their own.
+	// Not parallel: the goroutines of other tests would be counted.
 	is := is.New(t)
 	before := runtime.NumGoroutine()
 	func() {
@@ -331,7 +331,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	is.True(runtime.NumGoroutine() <= before)
 }
 
-// FuzzReplay reads recordings that anybody may have edited.
+// FuzzReplay reads recordings that a user may have edited.
 func FuzzReplay(f *testing.F) {
 	f.Add([]byte(`{"version":1,"model":"m","request":["user: x"],"response":{"finish":"stop","parts":[{"type":"text","text":"wrk_00000000000000000000000000 http://run-0.invalid/api/workers/"}]}}`))
 	f.Add([]byte(`{"version":1,"response":{"parts":[{"type":"tool-call","input":"{"},{"type":"?"}]}}`))

@@ -28,18 +28,19 @@ const (
 	responsesUsed  = `"usage":{"input_tokens":30,"input_tokens_details":{"cached_tokens":20,"cache_write_tokens":4},"output_tokens":12,"output_tokens_details":{"reasoning_tokens":5},"total_tokens":42}`
 )
 
-// item is an event at the beginning or the end of an item.
+// item returns an event at the beginning or the end of an item.
 func item(when string, index int, body string) string {
 	return `{"type":"response.output_item.` + when + `","output_index":` + string(rune('0'+index)) + `,"item":{` + body + `}}`
 }
 
-// piece is an event with a piece of an item.
+// piece returns an event with a piece of an item.
 func piece(kind string, index int, delta string) string {
 	quoted, _ := json.Marshal(delta)
 	return `{"type":"response.` + kind + `.delta","output_index":` + string(rune('0'+index)) + `,"item_id":"i","delta":` + string(quoted) + `}`
 }
 
-// responsesDone is the last event of a whole answer; more is of its response object.
+// responsesDone returns the last event of a complete answer. more are fields of its response
+// object.
 func responsesDone(more string) string {
 	if more != "" {
 		more = "," + more
@@ -47,7 +48,7 @@ func responsesDone(more string) string {
 	return `{"type":"response.completed","response":{"object":"response","model":"m-1","status":"completed","output":[]` + more + `}}`
 }
 
-// responsesCut is the last event of an answer that ends for a reason.
+// responsesCut returns the last event of an incomplete answer.
 func responsesCut(reason string) string {
 	return `{"type":"response.incomplete","response":{"object":"response","model":"m-1","status":"incomplete","incomplete_details":{"reason":"` + reason + `"},"output":[],` + responsesUsed + `}}`
 }
@@ -57,7 +58,7 @@ func TestResponsesStreams(t *testing.T) {
 	const reasoned = `"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"ENC"`
 	for name, tt := range map[string]struct {
 		stream string
-		parts  string // as spell has it
+		parts  string // in the format of spell
 		finish FinishReason
 	}{
 		"text": {sse(`{"type":"response.created","response":{"model":"m-1"}}`, item("added", 0, `"type":"message","id":"m","content":[]`), piece("output_text", 0, "Hel"), piece("output_text", 0, "lo"),
@@ -166,7 +167,7 @@ func TestResponsesBrokenStreams(t *testing.T) {
 	}
 }
 
-// manyItems is a stream with more items than an answer may have.
+// manyItems returns a stream with more items than the limit.
 func manyItems() string {
 	var b strings.Builder
 	for i := range maxParts + 1 {
@@ -227,7 +228,8 @@ func TestResponsesRequest(t *testing.T) {
 	is.Equal(p.got(t, 1).body["max_output_tokens"], 16.0)                        // the API takes no less
 }
 
-// What the model thought comes back unchanged, in all later requests.
+// TestResponsesReasoningComesBack checks that all later requests contain the reasoning
+// unchanged.
 func TestResponsesReasoningComesBack(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -240,7 +242,7 @@ func TestResponsesReasoningComesBack(t *testing.T) {
 		resp, err := ask(t, m, req)
 		is.NoErr(err)
 		said := Message{Role: RoleAssistant, Parts: resp.Parts}
-		raw, err := json.Marshal(said) // as the journal keeps it
+		raw, err := json.Marshal(said) // in the form in which the journal stores it
 		is.NoErr(err)
 		var kept Message
 		is.NoErr(json.Unmarshal(raw, &kept))
@@ -252,7 +254,7 @@ func TestResponsesReasoningComesBack(t *testing.T) {
 	}
 }
 
-// What a model refuses, it is not asked for again.
+// TestResponsesAdapts checks that later requests omit a rejected feature.
 func TestResponsesAdapts(t *testing.T) {
 	t.Parallel()
 	fine := streams(responsesHello + sse(responsesDone("")))
@@ -262,7 +264,7 @@ func TestResponsesAdapts(t *testing.T) {
 	for name, tt := range map[string]struct {
 		refusal http.HandlerFunc
 		req     Request
-		absent  string // from the second request on
+		absent  string // text that is missing from the second request on
 		asked   int
 	}{
 		"no encrypted reasoning": {refuses(400, "Encrypted content is not supported with this model.", "include"), Request{}, "encrypted_content", 3},
@@ -313,7 +315,7 @@ func TestResponsesAdapts(t *testing.T) {
 	})
 }
 
-// TestOpenAIAPI opens the API that the address or the user chooses.
+// TestOpenAIAPI checks which API is selected for an address and for a user's choice.
 func TestOpenAIAPI(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ address, choice, want string }{
@@ -344,7 +346,7 @@ func TestOpenAIAPI(t *testing.T) {
 	}
 }
 
-// FuzzResponses reads whatever a server may send.
+// FuzzResponses parses random streams.
 func FuzzResponses(f *testing.F) {
 	for _, seed := range []string{responsesHello + sse(responsesDone(responsesUsed)), sse(item("done", 0, `"type":"function_call","call_id":"c","name":"f","arguments":"{"`), responsesCut("max_output_tokens")),
 		sse(item("added", 0, `"type":"reasoning"`), piece("reasoning_summary_text", 0, "x"), item("done", 0, `"type":"reasoning","summary":[],"encrypted_content":"E"`), responsesDone(`"output":[{"type":"message","content":[{"text":"y"}]}]`)),

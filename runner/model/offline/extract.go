@@ -22,14 +22,14 @@ import (
 // Limits of a summary.
 const (
 	defaultSentences = 3
-	maxReadText      = 256 << 10 // bytes of a document that are read
+	maxReadText      = 256 << 10 // bytes that are read of a document
 	maxLine          = 8 << 10   // bytes of one line
-	maxBrackets      = 2000      // opening brackets of one text; further ones are left out
-	maxSentences     = 2000      // that compete for a place
+	maxBrackets      = 2000      // opening brackets in a text; others are removed
+	maxSentences     = 2000      // sentences that are scored
 )
 
-// summarize answers with the most telling sentences of the documents, word for word
-// and in their order, as many as the input asks for.
+// summarize returns the sentences with the highest scores of the documents, verbatim and in
+// their order. The input determines their number.
 func summarize(w *intent, docs []document) string {
 	problem := problems(docs)
 	docs = slices.DeleteFunc(slices.Clone(docs), func(d document) bool { return d.text == "" })
@@ -70,8 +70,8 @@ func problems(docs []document) string {
 	return strings.Join(lines, "\n")
 }
 
-// extract returns n sentences of a document. Where it has no sentences, as data and
-// code, it returns its first lines.
+// extract returns n sentences of a document. If it contains no sentences, such as data and
+// code, extract returns its first lines.
 func extract(doc document, n int) []string {
 	ext := strings.ToLower(path.Ext(doc.name))
 	markdown := !doc.isPage() && ext != ".txt" && ext != ".log"
@@ -95,11 +95,11 @@ type candidate struct {
 	score float64
 }
 
-// pickSentences returns the n best sentences, in their order. A sentence scores by words
-// that the document uses often, and by an early place.
+// pickSentences returns the n best sentences, in their order. Frequent words of the document
+// and an early position raise the score of a sentence.
 func pickSentences(source string, markdown bool, n int) []string {
 	all := candidates(source, markdown)
-	uses := map[string]int{} // of a word in the whole document
+	uses := map[string]int{} // number of uses of each word in the document
 	for _, c := range all {
 		for _, word := range c.words {
 			uses[word]++
@@ -110,7 +110,8 @@ func pickSentences(source string, markdown bool, n int) []string {
 		for _, word := range c.words {
 			c.score += math.Log2(1 + float64(uses[word]))
 		}
-		// Longer sentences have more words that score, and later ones matter less.
+		// Divide by the length, because longer sentences contain more words. Reduce the score
+		// of later ones.
 		c.score *= (1 - 0.3*float64(i)/float64(len(all))) / math.Sqrt(float64(max(len(c.words), 4)))
 		if i == 0 {
 			c.score *= 1.5 // the first sentence usually names the subject
@@ -127,7 +128,7 @@ func pickSentences(source string, markdown bool, n int) []string {
 	return texts
 }
 
-// candidates returns the sentences of a text that can stand in a summary, each once.
+// candidates returns the sentences of a text that are suitable for a summary, each once.
 func candidates(source string, markdown bool) []candidate {
 	var all []candidate
 	seen := map[string]bool{}
@@ -142,8 +143,8 @@ func candidates(source string, markdown bool) []candidate {
 	return all
 }
 
-// isInformative reports whether a sentence can stand in a summary: a label, a lead-in to a
-// list or a wall of text cannot.
+// isInformative reports whether a sentence is suitable for a summary. Labels, lead-ins to lists
+// and very long texts are not.
 func isInformative(s string) bool {
 	words := len(strings.Fields(s))
 	ends := strings.HasSuffix(strings.TrimRight(s, "!?…)”\""), ".") || strings.TrimRight(s, "!?") != s
@@ -157,9 +158,8 @@ var markdownParser = sync.OnceValue(func() parser.Parser {
 	return goldmark.New(goldmark.WithExtensions(extension.Table)).Parser()
 })
 
-// runningText returns the paragraphs and list items of a text, each on one line,
-// without code, tables, headings, comments and lists of links. In plain text an
-// indented line is no code.
+// runningText returns the paragraphs and list items of a text, each on one line. It omits code,
+// tables, headings, comments and lists of links. In plain text, indented lines are not code.
 func runningText(source string, markdown bool) []string {
 	source = cutBytes(strings.TrimPrefix(source, "\ufeff"), maxReadText)
 	if rest, ok := strings.CutPrefix(source, "---\n"); ok { // metadata at the head of a document
@@ -169,8 +169,8 @@ func runningText(source string, markdown bool) []string {
 	}
 	lines, brackets := strings.Split(source, "\n"), 0
 	for i, ln := range lines {
-		// Marks of quotations are left out and lines are cut, because the parser takes
-		// very long for thousands of nested blocks.
+		// Remove quotation marks and cut long lines, because the parser takes very long for
+		// thousands of nested blocks.
 		ln = ln[len(quoteMarks.compiled().FindString(ln)):]
 		// The time for unmatched brackets grows with the square of their number.
 		if brackets += strings.Count(ln, "["); brackets > maxBrackets {
@@ -182,7 +182,7 @@ func runningText(source string, markdown bool) []string {
 	}
 	raw := []byte(strings.Join(lines, "\n"))
 	var blocks []string
-	// The walk itself cannot fail.
+	// The callback returns no error, so Walk returns none.
 	_ = ast.Walk(markdownParser().Parse(text.NewReader(raw)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch n.Kind().String() {
 		case "Paragraph", "TextBlock":
@@ -198,8 +198,7 @@ func runningText(source string, markdown bool) []string {
 	return blocks
 }
 
-// inlineText returns the text of a block on one line, and how many bytes of it are
-// links.
+// inlineText returns the text of a block on one line, and how many of its bytes are links.
 func inlineText(block ast.Node, raw []byte) (all string, linked int) {
 	var b strings.Builder
 	_ = ast.Walk(block, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -226,12 +225,11 @@ func inlineText(block ast.Node, raw []byte) (all string, linked int) {
 	return strings.Join(strings.Fields(html.UnescapeString(b.String())), " "), linked
 }
 
-// abbreviations are the words whose full stop ends no sentence.
+// abbreviations are words whose full stop does not end a sentence.
 const abbreviations = " mr mrs ms dr prof st vs etc e.g i.e eg ie fig no vol cf al inc ltd co corp " +
 	"approx est u.s u.k a.m p.m z.b d.h bzw usw ca "
 
-// splitSentences cuts a text at the ends of its sentences. The pieces are substrings
-// of it.
+// splitSentences splits a text into sentences. The results are substrings of the text.
 func splitSentences(s string) []string {
 	var out []string
 	start := 0
@@ -260,7 +258,7 @@ func endsSentence(before string, mark rune, after string) bool {
 	case after == "", strings.ContainsRune("。！？", mark): // no space follows these
 		return true
 	case after[0] != ' ', unicode.IsLower(next):
-		return false // inside a number, a name, an address
+		return false // inside a number, a name or an address
 	case mark != '.':
 		return true
 	}
@@ -277,7 +275,7 @@ func firstSentence(text string) string {
 	return ""
 }
 
-// stopWords are words that occur in every text, whatever its subject.
+// stopWords are words that are frequent in all texts.
 const stopWords = " a about after again all also am an and any are as at be because been before being both but by " +
 	"can could did do does during each either else ever every few for from get got had has have he " +
 	"her here him his how however i if in into is it its just let like made make many may me more " +
@@ -288,7 +286,7 @@ const stopWords = " a about after again all also am an and any are as at be beca
 	"und oder aber ist sind war mit von zu zum zur im auf nicht auch als wie bei aus nach sich es er " +
 	"sie wir "
 
-// contentWords returns the words of a text that are no stop words, in lower case.
+// contentWords returns the words of a text that are not stop words, in lower case.
 func contentWords(s string) []string {
 	return slices.DeleteFunc(lowerWords(s), func(word string) bool {
 		return utf8.RuneCountInString(word) < 2 || hasWord(stopWords, word)

@@ -11,16 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// maxSourceText is the most text in which fields are looked for, in bytes.
+// maxSourceText is the maximum length of a text that is searched for fields, in bytes.
 const maxSourceText = 16 << 10
 
-// sourceText is a text in which the values of a schema's fields are looked for.
+// sourceText is a text that is searched for the values of a schema's fields.
 type sourceText struct {
 	input string // the instruction
-	read  string // the documents that were read for it
+	read  string // the documents that were read for the instruction
 	all   string // both
-	sole  string // name of the only field of free text
-	whole bool   // the text is one item of a list: all of it may be the value
+	sole  string // name of the only free text field
+	whole bool   // the text is one item of a list: the whole text may be the value
 }
 
 func newSourceText(input, read string) sourceText {
@@ -28,25 +28,25 @@ func newSourceText(input, read string) sourceText {
 	return sourceText{input: input, read: read, all: cutBytes(strings.TrimSpace(input+"\n"+read), maxSourceText)}
 }
 
-// innerCapital matches the place where a word begins within a name such as dueDate.
+// innerCapital matches the position where a word begins within a name such as dueDate.
 const innerCapital pattern = `(\p{Ll})(\p{Lu})`
 
-// nameWords returns the words of a field's name: dueDate, due_date and "Due date" have
-// the same two.
+// nameWords returns the words of a field's name: dueDate, due_date and "Due date" have the same
+// two words.
 func nameWords(name string) []string {
 	return lowerWords(innerCapital.compiled().ReplaceAllString(cutBytes(name, 100), "$1 $2"))
 }
 
 // match finds the words of a field's name in the text, followed by the pattern after. It
-// returns the text of the pattern's group, or the whole match where the pattern has none.
-// A match whose group is empty does not count.
+// returns the text of the pattern's group, or the whole match if the pattern has no group. A
+// match with an empty group does not count.
 func (f sourceText) match(name, after string) (group string, ok bool) {
 	words := nameWords(name)
 	if len(words) == 0 || !strings.Contains(strings.ToLower(f.all), words[0]) {
-		return "", false // without the slow search
+		return "", false // avoids the slow search
 	}
 	for i, word := range words {
-		// Names are the schema author's text and may hold an apostrophe.
+		// The schema's author chooses the names, which may contain special characters.
 		words[i] = regexp.QuoteMeta(word)
 	}
 	label := regexp.MustCompile(`(?im)(?:^|[^\pL\pN_])` + strings.Join(words, `[ _-]?`) + after)
@@ -58,8 +58,7 @@ func (f sourceText) match(name, after string) (group string, ok bool) {
 	return "", false
 }
 
-// label returns the value after "name:" or "name =". A slash after the colon is the
-// beginning of a URL.
+// label returns the value after "name:" or "name =". A slash after the colon is part of a URL.
 func (f sourceText) label(name string) (string, bool) {
 	value, ok := f.match(name, "[\"'`*_)]*[ \\t]*[:=][ \\t*_]*([^ \\t/].*)")
 	return labelValue(value), ok
@@ -68,8 +67,8 @@ func (f sourceText) label(name string) (string, bool) {
 // nextLabel matches the label that follows a value on the same line: ", city:".
 const nextLabel pattern = `, [^,:]{1,40}:`
 
-// labelValue cuts a value off at its end: the closing quotation mark, the next label or
-// the end of the sentence.
+// labelValue cuts a value at its end: the closing quotation mark, the next label or the end of
+// the sentence.
 func labelValue(rest string) string {
 	if rest != "" && strings.ContainsRune("\"'`", rune(rest[0])) {
 		if i := strings.IndexByte(rest[1:], rest[0]); i >= 0 {
@@ -83,14 +82,14 @@ func labelValue(rest string) string {
 	return strings.TrimRight(firstSentence(rest), ".,*_} ")
 }
 
-// mentions reports whether the text names a value of an enum.
+// mentions reports whether the text contains a value of an enum.
 func (f sourceText) mentions(v any) bool {
 	_, ok := f.match(fmt.Sprint(v), `(?:$|[^\pL\pN_])`) // to the end of its last word
 	return ok
 }
 
-// choose returns the value of an enum that the field's label names, else the first one
-// that the text mentions.
+// choose returns the enum value after the field's label, else the first one that the text
+// mentions.
 func (f sourceText) choose(name string, list []any) (any, bool) {
 	label, _ := f.label(name)
 	i := slices.IndexFunc(list, func(v any) bool { return strings.EqualFold(label, fmt.Sprint(v)) })
@@ -103,7 +102,7 @@ func (f sourceText) choose(name string, list []any) (any, bool) {
 	return list[i], true
 }
 
-// boolean returns the value of the field's label. Without a label it returns true if the
+// boolean returns the value after the field's label. Without a label, it returns true if the
 // text mentions the field.
 func (f sourceText) boolean(name string) (v any, found bool) {
 	label, _ := f.label(name)
@@ -115,8 +114,8 @@ func (f sourceText) boolean(name string) (v any, found bool) {
 	return found, found
 }
 
-// formOf returns the pattern of values that are recognised by their form, and "" for a format without
-// one.
+// formOf returns the pattern for values of a format that can be recognized by their form, else
+// "".
 func formOf(format string) pattern {
 	switch format {
 	case "email":
@@ -168,8 +167,8 @@ func formed(text, format string) []string {
 	return found
 }
 
-// dateIn returns a date or time in the first of the layouts, "" where it has none of
-// them. A time without a zone is UTC.
+// dateIn parses a date or time by the first matching layout, and returns "" if none matches. A
+// time without a zone is UTC.
 func dateIn(text string, layouts ...string) string {
 	for _, layout := range layouts {
 		if at, err := time.Parse(layout, text); err == nil {
@@ -179,8 +178,8 @@ func dateIn(text string, layouts ...string) string {
 	return ""
 }
 
-// numbers returns the numbers that may be the field's: those behind its label, or the
-// only one of the input.
+// numbers returns possible values of a numeric field: those after its label, or the only number
+// of the input.
 func (f sourceText) numbers(name string) []any {
 	label, _ := f.label(name)
 	found := formed(label, "number")
@@ -194,8 +193,8 @@ func (f sourceText) numbers(name string) []any {
 	return values
 }
 
-// kindOf returns the kind of a field's content by the last word of its name. It is used
-// where the schema has no format.
+// kindOf returns the kind of a field's content, from the last word of its name. It is used if
+// the schema has no format.
 func kindOf(name string) string {
 	words := nameWords(name)
 	if len(words) == 0 {
@@ -221,7 +220,7 @@ func kindOf(name string) string {
 	return ""
 }
 
-// texts returns the strings that may be the field's, the likeliest first.
+// texts returns possible values of a string field, the most probable first.
 func (f sourceText) texts(name string, s map[string]any) []any {
 	most := limitOf(s["maxLength"], 2000)
 	format, _ := s["format"].(string)
@@ -254,10 +253,10 @@ func (f sourceText) texts(name string, s map[string]any) []any {
 	return values
 }
 
-// text returns the documents, or the input where none was read.
+// text returns the documents, or the input if no document was read.
 func (f sourceText) text() string { return cmp.Or(f.read, f.input) }
 
-// excerpt quotes the documents, else the input: the whole of a short text.
+// excerpt quotes the documents, or else the input. A short text is quoted completely.
 func (f sourceText) excerpt(most int) string {
 	text := f.text()
 	if len(text) > longInput || strings.Contains(text, "\n\n") {
@@ -270,8 +269,8 @@ func (f sourceText) excerpt(most int) string {
 
 const listMark pattern = `(?m)^\s*(?:[-*+•]|\d{1,9}[.)])\s+(.+?)\s*$`
 
-// list returns the texts for a field that is a list: the items after its label, or the
-// values of its format, or the items of the lists in the text.
+// list returns the items for a field that is a list: those after its label, the values of its
+// format, or the items of lists in the text.
 func (f sourceText) list(name, format string) []string {
 	var items []string
 	label, labelled := f.label(name)
@@ -291,7 +290,7 @@ func (f sourceText) list(name, format string) []string {
 			items = append(items, m[1])
 		}
 	}
-	var once []string // many schemas demand unique items
+	var once []string // many schemas require unique items
 	for _, item := range items[:min(len(items), maxItems)] {
 		if item != "" && !slices.Contains(once, item) {
 			once = append(once, item)
@@ -312,7 +311,7 @@ func headline(text string, n int) string {
 	return cmp.Or(title, cutRunes("Worker", n))
 }
 
-// instructionsFor turns a description of a worker into instructions to it.
+// instructionsFor converts the description of a worker into instructions.
 func instructionsFor(description string) string {
 	text := strings.TrimRight(strings.TrimSpace(description), " .!") + "."
 	switch first, _, _ := strings.Cut(strings.ToLower(text), " "); first {

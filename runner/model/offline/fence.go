@@ -9,10 +9,10 @@ import (
 // and an info string.
 const fenceLine pattern = "^ {0,3}(`{3,}|~{3,})(.*)$"
 
-// fencedBlock finds the first fenced block whose info string begins with the word
-// info, or any block where info is empty. rest is the text without the block, trimmed.
-// A block inside another is not found, as in a text about scripts. A block that is
-// never closed runs to the end.
+// fencedBlock finds the first fenced block whose info string begins with the word info. If info
+// is empty, it finds any block. rest is the text without the block, trimmed. Blocks inside
+// other blocks are not found: a text about scripts may contain examples. A block without a
+// closing fence extends to the end.
 func fencedBlock(text, info string) (body, rest string, ok bool) {
 	open, ours, blockStart, bodyStart := "", false, 0, 0
 	for at, next := 0, 0; at < len(text); at = next {
@@ -24,7 +24,7 @@ func fencedBlock(text, info string) (body, rest string, ok bool) {
 		}
 		marks, tail := m[1], strings.TrimSpace(m[2])
 		switch {
-		case open == "" && (marks[0] != '`' || !strings.Contains(tail, "`")): // else it is a code span
+		case open == "" && (marks[0] != '`' || !strings.Contains(tail, "`")): // otherwise it is a code span
 			word, _, _ := strings.Cut(tail, " ")
 			open, ours, blockStart, bodyStart = marks, info == "" || word == info, at, next
 		// The closing fence has at least as many marks as the opening one, and no info string.
@@ -41,17 +41,17 @@ func fencedBlock(text, info string) (body, rest string, ok bool) {
 	return "", text, false
 }
 
-// cutScript finds the script in text: the first fenced block whose info string begins
-// with the word "offline".
+// cutScript finds the script in text: the first fenced block whose info string begins with
+// "offline".
 func cutScript(text string) (script, rest string, ok bool) {
 	if !strings.Contains(text, Name) {
-		return "", text, false // without a look at each line
+		return "", text, false // without searching each line
 	}
 	return fencedBlock(text, Name)
 }
 
-// nextLine returns the line that begins at, without its LF or CRLF, and where the
-// line after it begins.
+// nextLine returns the line at index at, without its LF or CRLF, and the index of the next
+// line.
 func nextLine(text string, at int) (line string, next int) {
 	end := strings.IndexByte(text[at:], '\n')
 	if end < 0 {

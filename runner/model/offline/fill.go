@@ -8,28 +8,29 @@ import (
 	"journeyman/runner/schema"
 )
 
-// Bounds of the values that are made for a schema.
+// Limits of values that are built for a schema.
 const (
 	maxFillDepth = 24
-	maxFillNodes = 300 // schemas that are visited for one value
+	maxFillNodes = 300 // schemas that are visited per value
 	maxItems     = 20  // of an array
 	maxBranches  = 4   // alternatives of a schema that are tried
 )
 
-// structured returns a JSON object that matches the request's schema, filled from the
-// input and from read, the text of the documents. Fields without a value in the text come
-// from the schema's example. Each branch takes other alternatives of the schema (anyOf,
-// oneOf). The object with the most values from the text wins.
+// structured returns a JSON object for the request's schema, filled from the input and the
+// documents' text in read. Other fields come from the schema's example. Each branch tries other
+// alternatives of the schema (anyOf, oneOf). The object with the most values from the text is
+// returned.
 func (t *turn) structured(read string) string {
 	compiled, err := schema.Compile(t.req.OutputSchema)
 	if err != nil {
-		return "{}" // schemas are checked before a worker has one
+		return "{}" // impossible: schemas are checked when a worker is saved
 	}
 	root, _ := schema.Parse(t.req.OutputSchema)
-	// The search for an example has bounds. Without one the values of the text may still match.
+	// The search for an example is limited. Without an example, the values of the text may
+	// still match.
 	example, _ := compiled.Example()
 	best, most := marshalJSON(example), -1
-	// Which alternative fits shows only when it is filled.
+	// Only a filled object shows whether an alternative fits.
 	for branch := range maxBranches {
 		f := filler{root: root, branch: branch, left: maxFillNodes}
 		value, _ := f.value("", root, any(example), newSourceText(t.input, read), 0)
@@ -40,24 +41,23 @@ func (t *turn) structured(read string) string {
 	return string(best)
 }
 
-// A filler makes a value for a schema from the facts of a text.
+// A filler builds a value for a schema from a text.
 type filler struct {
-	root   any // the whole schema, for its references
-	branch int // the alternative to take where a schema leaves a choice
-	left   int // schemas that may still be visited
-	found  int // values that the text holds
+	root   any // the complete schema, for its references
+	branch int // index of the alternative to choose in each choice of a schema
+	left   int // remaining schemas that may be visited
+	found  int // number of values found in the text
 }
 
-// value makes a value for a field of that name: from the facts, or else from the
-// schema's default or the example. found reports that the facts hold it, or a part of
-// it.
+// value builds a value for a field with that name: from the text, else from the schema's
+// default or the example. found means that the text contains the value or a part of it.
 func (f *filler) value(name string, sub, example any, known sourceText, depth int) (v any, found bool) {
 	if f.left--; f.left < 0 || depth > maxFillDepth {
 		return example, false
 	}
 	s := f.resolve(sub, depth)
 	types := typesOf(s)
-	// An object has no text of its own: its fields have.
+	// An object has no text of its own, only its fields have.
 	if slices.Contains(types, "object") {
 		return f.object(s, example, known, depth)
 	}
@@ -84,7 +84,7 @@ func (f *filler) value(name string, sub, example any, known sourceText, depth in
 	return example, false
 }
 
-// plainValue finds a value of one of the types in the facts.
+// plainValue finds a value of one of the types in the text.
 func (f *filler) plainValue(name string, types []string, s map[string]any, known sourceText, depth int) (any, bool) {
 	var candidates []any
 	for _, typ := range types {
@@ -108,8 +108,7 @@ func (f *filler) plainValue(name string, types []string, s map[string]any, known
 	return nil, false
 }
 
-// checker returns a func that reports whether a text or a number obeys the rules of its
-// schema.
+// checker returns a func that reports whether a string or a number meets its schema.
 func checker(s map[string]any) func(v any) bool {
 	rules := map[string]any{}
 	for _, word := range []string{"type", "format", "pattern", "minLength", "maxLength",
@@ -124,8 +123,8 @@ func checker(s map[string]any) func(v any) bool {
 	}
 }
 
-// object makes an object: the required fields, those of the example, and those that the
-// facts hold.
+// object builds an object with the required fields, the fields of the example, and the fields
+// in the text.
 func (f *filler) object(s map[string]any, example any, known sourceText, depth int) (any, bool) {
 	properties, _ := s["properties"].(map[string]any)
 	known.whole, known.sole = false, f.soleText(properties, depth)
@@ -149,8 +148,8 @@ func (f *filler) object(s map[string]any, example any, known sourceText, depth i
 	return object, found
 }
 
-// soleText returns the name of the only field of free text, "" where there are several.
-// Such a field may take the whole text, whatever its name is.
+// soleText returns the name of the only free text field, "" if there are none or several. Such
+// a field may get the whole text, whatever its name is.
 func (f *filler) soleText(properties map[string]any, depth int) string {
 	sole := ""
 	for key, p := range properties {
@@ -168,7 +167,7 @@ func (f *filler) soleText(properties map[string]any, depth int) string {
 	return sole
 }
 
-// array makes an array of the items that the facts list.
+// array builds an array of the items that the text lists.
 func (f *filler) array(name string, s map[string]any, known sourceText, depth int) (any, bool) {
 	items := f.resolve(s["items"], depth)
 	values := []any{}
@@ -177,7 +176,7 @@ func (f *filler) array(name string, s map[string]any, known sourceText, depth in
 			values = append(values, v)
 		}
 	}
-	// Values of an enum are mentioned anywhere; other items stand in a list.
+	// Enum values are found anywhere in the text, other items only in lists.
 	if items["enum"] == nil {
 		format, _ := items["format"].(string)
 		for _, text := range known.list(name, format) {
@@ -191,8 +190,8 @@ func (f *filler) array(name string, s map[string]any, known sourceText, depth in
 	return values[:min(len(values), limitOf(s["maxItems"], maxItems))], len(values) > 0
 }
 
-// resolve returns the schema with its references followed, its parts (allOf) merged
-// and one of its alternatives (anyOf, oneOf) taken.
+// resolve returns the schema after following its references, merging its parts (allOf) and
+// choosing one of its alternatives (anyOf, oneOf).
 func (f *filler) resolve(sub any, depth int) map[string]any {
 	s, _ := sub.(map[string]any)
 	merged := map[string]any{}
@@ -200,7 +199,7 @@ func (f *filler) resolve(sub any, depth int) map[string]any {
 	parts := listOf(merged["allOf"])
 	if ref, ok := merged["$ref"].(string); ok {
 		target, _ := schema.Lookup(f.root, ref)
-		parts = []any{target} // rules beside a reference do not count in Draft 7
+		parts = []any{target} // Draft-07 ignores rules beside a reference
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if list := listOf(merged[key]); len(list) > 0 {
@@ -216,8 +215,8 @@ func (f *filler) resolve(sub any, depth int) map[string]any {
 	return merged
 }
 
-// merge adds the rules of part to s. Properties and required names add up; of other
-// rules the part's wins.
+// merge adds the rules of part to s. It combines properties and required names. It replaces
+// other rules.
 func merge(s, part map[string]any) {
 	for key, rule := range part {
 		have, _ := s[key].(map[string]any)
@@ -235,8 +234,8 @@ func merge(s, part map[string]any) {
 	}
 }
 
-// typesOf returns the types that a schema allows, at least one. Where the schema does
-// not say, its other rules imply one.
+// typesOf returns the types that a schema allows, at least one. If the schema has no type, its
+// other rules imply one.
 func typesOf(s map[string]any) []string {
 	var types []string
 	for _, typ := range append(listOf(s["type"]), s["type"]) {
@@ -262,7 +261,7 @@ func listOf(v any) []any {
 	return list
 }
 
-// limitOf returns the limit that a schema sets, from 0 to most.
+// limitOf returns the limit in a schema, from 0 to most.
 func limitOf(rule any, most int) int {
 	n, _ := rule.(json.Number)
 	if limit, err := n.Int64(); err == nil {

@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// An intent is the meaning of an instruction, as far as rules can find it.
+// An intent is the meaning of an instruction, as far as rules can determine it.
 type intent struct {
-	sources   []source // to read: URLs, then attachments, then files that the instruction names
-	target    string   // file to save the answer to, "" for none
-	text      string   // to save there as it is, "" where the instruction holds none
-	sentences int      // wanted in a summary, 0 where the instruction does not say
-	summary   bool     // the instruction asks for something shorter
+	sources   []source // to read: URLs, then attachments, then files named in the instruction
+	target    string   // file for the answer, "" for none
+	text      string   // text to save there unchanged, "" if the instruction contains none
+	sentences int      // requested number of sentences in a summary, 0 for none
+	summary   bool     // the instruction requests a shorter text
 }
 
 // A source is a page or a file to read for the answer.
 type source struct {
-	tool string // that reads it: web_fetch or read_file
+	tool string // the tool that reads it: web_fetch or read_file
 	name string // URL or path
 }
 
@@ -28,8 +28,8 @@ type source struct {
 const (
 	maxFetches  = 5
 	maxReads    = 10
-	maxMentions = 100  // file names that are looked at
-	maxURL      = 2048 // bytes; a longer URL is left alone
+	maxMentions = 100  // file names that are checked
+	maxURL      = 2048 // bytes; a longer URL is ignored
 )
 
 // readIntent returns the intent of the turn's input.
@@ -43,12 +43,12 @@ func (t *turn) readIntent() *intent {
 	}
 	rest := request
 	for i, url := range formed(request, "uri") {
-		rest = blank(rest, url) // the last part of a URL may look like a file's name
+		rest = blank(rest, url) // the last part of a URL may look like a file name
 		if i < maxFetches {
 			w.add("web_fetch", url)
 		}
 	}
-	// Attachments come before file names in the text, so the limit drops them last.
+	// Attachments come before file names in the text, so that the limit drops file names first.
 	most := len(w.sources) + maxReads
 	for _, f := range t.files {
 		w.add("read_file", f.Path)
@@ -65,7 +65,7 @@ func (t *turn) readIntent() *intent {
 	return w
 }
 
-// blank replaces name in text by spaces, so that the rest keeps its place.
+// blank replaces name in text by spaces, so that all positions stay the same.
 func blank(text, name string) string {
 	if name == "" {
 		return text
@@ -73,7 +73,7 @@ func blank(text, name string) string {
 	return strings.ReplaceAll(text, name, strings.Repeat(" ", len(name)))
 }
 
-// add adds a source unless w has it already.
+// add adds a source unless w already contains it.
 func (w *intent) add(tool, name string) {
 	s := source{tool, strings.ToValidUTF8(strings.TrimPrefix(name, "./"), "\uFFFD")}
 	if s.name != "" && !slices.Contains(w.sources, s) {
@@ -81,7 +81,7 @@ func (w *intent) add(tool, name string) {
 	}
 }
 
-// urlPattern matches a URL, and the punctuation behind it.
+// urlPattern matches a URL and trailing punctuation.
 const urlPattern pattern = "https?://[^\\s\\pC<>\"`{}|\\\\^“”\\[\\]]+"
 
 // trimURL removes the punctuation of the surrounding text from the end of a URL. It returns
@@ -89,7 +89,7 @@ const urlPattern pattern = "https?://[^\\s\\pC<>\"`{}|\\\\^“”\\[\\]]+"
 func trimURL(url string) string {
 	for url != "" && strings.ContainsRune(".,;:!?)]'*_", rune(url[len(url)-1])) {
 		if url[len(url)-1] == ')' && strings.Count(url, "(") >= strings.Count(url, ")") {
-			break // part of the address, as in Go_(game)
+			break // part of the URL, as in Go_(game)
 		}
 		url = url[:len(url)-1]
 	}
@@ -99,27 +99,27 @@ func trimURL(url string) string {
 	return url
 }
 
-// A mention is a file's name in the input.
+// A mention is a file name in the input.
 type mention struct {
 	name   string
-	start  int  // in the input, of its quotation mark if it has one
-	source bool // it may be read
+	start  int  // position in the input, including its quotation mark
+	source bool // the file may be read
 }
 
-// readable are the extensions that mark a word as a file to read. Other words have
-// a dot, too: "example.com" and "e.g.".
+// readable lists the extensions of files that may be read. Other words contain a dot, too:
+// "example.com" and "e.g.".
 const readable = " md markdown txt text rst adoc org tex log csv tsv json jsonl ndjson yaml yml toml ini cfg conf " +
 	"env xml html htm pdf doc docx odt rtf xls xlsx ods ppt pptx eml msg ics vcf sql go py js mjs ts tsx jsx java kt rb " +
 	"rs c h cpp hpp cc cs php swift sh bash ps1 css scss diff patch proto ipynb png jpg jpeg gif webp svg " +
 	"mp3 wav mp4 zip gz tar "
 
-// quotedName matches a quotation at the beginning of a text. The plain apostrophe is no
-// quotation mark: it stands in "don't".
+// quotedName matches a quotation at the beginning of a text. The plain apostrophe is not
+// treated as a quotation mark, because of words like "don't".
 const quotedName pattern = "^(?:`[^`\n]{1,250}`|\"[^\"\n]{1,250}\"|" +
 	"[“„][^”“\n]{1,250}[”“]|«[^»\n]{1,250}»|‘[^’\n]{1,250}’)"
 
-// findMentions finds the file names in text: quoted ones, which may have spaces,
-// and single words.
+// findMentions finds file names in text: quoted names, which may contain spaces, and single
+// words.
 func findMentions(text string) []mention {
 	const space = " \t\n\f\r"
 	unquoted := func(word string) string {
@@ -132,13 +132,13 @@ func findMentions(text string) []mention {
 		if end := strings.IndexAny(rest, space); end >= 0 {
 			word = rest[:end]
 		}
-		// The pattern is slow, so it does not look at every word of a long text.
+		// The pattern is slow, so check the first characters before.
 		if strings.ContainsAny(word[:min(len(word), 4)], "`\"“„«‘") {
 			if quoted := quotedName.compiled().FindString(rest[:min(len(rest), 1024)]); isFileName(unquoted(quoted)) {
 				word = quoted
 			}
 		}
-		// A name that is not readable may still be the file to save to.
+		// A name that is not readable may still be the target.
 		if name := unquoted(word); isFileName(name) {
 			ext := strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
 			found = append(found, mention{name, len(text) - len(rest), hasWord(readable, ext)})
@@ -148,8 +148,8 @@ func findMentions(text string) []mention {
 	return found
 }
 
-// isFileName reports whether a text looks like a file's name: it has an extension
-// of letters and digits, and no characters that names do not have.
+// isFileName reports whether a text looks like a file name: it has an extension of letters and
+// digits, and no character that is unusual in names.
 func isFileName(name string) bool {
 	base := path.Base(name)
 	ext := strings.TrimPrefix(path.Ext(base), ".")
@@ -161,21 +161,21 @@ func isFileName(name string) bool {
 }
 
 const (
-	// targetLead matches the words before a file's name that make it the file to save
-	// to: "save TEXT to", "create a file called". Its group is TEXT.
+	// targetLead matches the words before a file name that make the file the target: "save TEXT
+	// to", "create a file called". Its group is TEXT.
 	targetLead pattern = `(?i)\b(?:write|save|put|store|export|create|produce|generate|make|copy|` +
 		`convert|turn|draft)\b(?:(.*)\b(?:to|as|into|in))?` +
 		`(?:\s+(?:the|an?|new|file|text|markdown|document|called|named))*` + "[\\s`\"“„«‘:]*$"
 	sentenceEnd pattern = `[.!?;]\s|\n`
 )
 
-// findTarget finds the file to save the answer to: the last one with a lead such as
-// "save it to". A file that is only saved to is no source.
+// findTarget finds the file for the answer: the last one after words such as "save it to". A
+// file that is only the target is not a source.
 func (w *intent) findTarget(input string, found []mention) {
 	for i := len(found) - 1; i >= 0; i-- {
-		start := max(found[i].start-2000, 0) // nobody puts the verb farther away
+		start := max(found[i].start-2000, 0) // the verb is never farther away
 		before := input[start:found[i].start]
-		// A verb of an earlier sentence belongs to another file.
+		// A verb in an earlier sentence belongs to another file.
 		if ends := sentenceEnd.compiled().FindAllStringIndex(before, -1); len(ends) > 0 {
 			before = before[ends[len(ends)-1][1]:]
 		}
@@ -183,13 +183,14 @@ func (w *intent) findTarget(input string, found []mention) {
 		if lead == nil {
 			continue
 		}
-		// An earlier mention of the same file stays a source: it is read, then replaced.
+		// An earlier mention of the same file remains a source: the file is read, then
+		// replaced.
 		for k := i; k < len(found); k++ {
 			found[k].source = found[k].source && found[k].name != found[i].name
 		}
 		w.target = strings.TrimPrefix(found[i].name, "./")
 		w.text = literalText(strings.TrimSpace(lead[1]), input[found[i].start:])
-		// "TEXT. Save it to NAME": a sentence that asks for more than that is about another text.
+		// "TEXT. Save it to NAME": a request for more than that is about another text.
 		points := pointing.compiled().MatchString(strings.TrimSpace(lead[1]))
 		if strings.TrimSuffix(before, lead[0]) == "" && points && !w.summary {
 			w.text = strings.TrimSpace(input[:found[i].start-len(before)])
@@ -202,19 +203,19 @@ const (
 	quotation  pattern = "`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|„([^“]+)“|«([^»]+)»|‘([^’]+)’"
 	containing pattern = `(?i)\s(?:with the (?:content|text)|containing|that says|saying)\s+(.+)`
 	pointing   pattern = `(?i)^(?:it|this|that)$`
-	// describing matches the beginning of a phrase that stands for another text, such as
-	// "the answer".
+	// describing matches the beginning of a phrase that refers to another text, such as "the
+	// answer".
 	describing pattern = `(?i)^(?:an?|the|it|its|this|that|them|these|those|your|my|our|his|her|their|all|` +
 		`every|each|some|any|down|up|out|me|us|answers?|results?|summary|report|output|data|everything|what|which|` +
 		`how|one|two|three|four|five|six|seven|eight|nine|ten|\d\S*)\b`
 )
 
-// literalText returns the text that an instruction spells out to be saved, "" for none:
-// "write TEXT to NAME", "create NAME containing TEXT". object stands between the verb
-// and the name, after begins with the name.
+// literalText returns the text that an instruction contains for saving, "" for none: "write
+// TEXT to NAME", "create NAME containing TEXT". object is the text between the verb and the
+// name, and after begins with the name.
 func literalText(object, after string) string {
 	line, _, _ := strings.Cut(after, "\n")
-	// A text after the name is explicit, so it goes before one between verb and name.
+	// A text after the name is explicit, so it has priority over a text before the name.
 	if m := containing.compiled().FindStringSubmatch(line); m != nil {
 		if quoted := quotedText(m[1]); quoted != "" {
 			return quoted
@@ -226,14 +227,14 @@ func literalText(object, after string) string {
 	}
 	words := strings.Fields(object)
 	named := func(word string) bool { return isFileName(strings.Trim(word, ",.`\"")) }
-	// A long phrase describes a task, and is not itself the text to save.
+	// A long phrase describes a task, and is not the text to save.
 	if len(words) > 12 || describing.compiled().MatchString(object) || slices.ContainsFunc(words, named) {
 		return ""
 	}
 	return strings.Join(words, " ")
 }
 
-// quotedText returns the first text in quotation marks that is not a file's name.
+// quotedText returns the first text in quotation marks that is not a file name.
 func quotedText(text string) string {
 	for _, m := range quotation.compiled().FindAllStringSubmatch(text, 20) {
 		if inside := strings.Join(m[1:], ""); strings.TrimSpace(inside) != "" && !isFileName(inside) {
@@ -251,21 +252,23 @@ const (
 		`tl;?dr|sum (?:it|this|that|up))\b`
 )
 
-// Words without which a text does not match amountPattern or lessPattern. A text may be a megabyte long,
-// and to look for words is many times faster than to match a pattern.
+// A text that matches amountPattern or lessPattern contains one of these words. A text may have
+// a megabyte, and searching for words is much faster than matching a pattern.
 const (
 	amountWords = "sentence line bullet point takeaway"
 	lessWords   = "sum shorte condense brief tldr tl;dr"
 )
 
-// mayMatch reports whether lower, a text in lower case, has one of the words that a pattern needs.
+// mayMatch reports whether lower, a text in lower case, contains one of the words that a
+// pattern needs.
 func mayMatch(lower, words string) bool {
 	return slices.ContainsFunc(strings.Fields(words), func(word string) bool { return strings.Contains(lower, word) })
 }
 
-// readAmount reads how much is wanted: "a summary", "in five sentences".
+// readAmount sets the requested length: "a summary", "in five sentences".
 func (w *intent) readAmount(text string) {
-	// Regular expressions take the long s for an s where case does not matter; ToLower does not.
+	// Case-insensitive regular expressions match the long s with an s; ToLower does not convert
+	// it.
 	lower := strings.ReplaceAll(strings.ToLower(text), "ſ", "s")
 	w.summary = w.summary || mayMatch(lower, lessWords) && lessPattern.compiled().MatchString(text)
 	if w.sentences > 0 || !mayMatch(lower, amountWords) {
@@ -278,7 +281,7 @@ func (w *intent) readAmount(text string) {
 	n, err := strconv.Atoi(m[1])
 	if err != nil {
 		numbers := strings.Fields("one two three four five six seven eight nine ten")
-		n = max(slices.Index(numbers, strings.ToLower(m[1]))+1, 1) // "in a" and "single" are one
+		n = max(slices.Index(numbers, strings.ToLower(m[1]))+1, 1) // "in a" and "single" mean one
 	}
 	if n > 0 {
 		w.sentences, w.summary = min(n, 20), true

@@ -1,10 +1,10 @@
-// Package offline is a rule-based substitute for a language model. It serves tests,
-// demonstrations and machines without a key, and its answers say that it follows rules.
+// Package offline is a rule-based substitute for a language model. It is used for tests,
+// demonstrations and machines without a key. Its answers state that it follows rules.
 //
-// A script in the input or in the worker's instructions decides its answers (see
-// parseScript). Without a script it follows simple rules (see turn.plain). The same
-// request always has the same response. Code of this package must not read a clock, a
-// random number, the network or a file. The model uses the worker's tools instead.
+// A script in the input or in the worker's instructions determines its answers (see
+// parseScript). Without a script it follows simple rules (see turn.plain). The same request
+// always has the same response. Code of this package must not use a clock, a random number, the
+// network or a file. Instead, the model calls the worker's tools.
 package offline
 
 import (
@@ -20,10 +20,10 @@ import (
 // Name is the name of the model for workers, in the price table and in answers.
 const Name = "offline"
 
-// Model is the stand-in. It holds nothing and needs no closing.
+// Model is the offline model. It has no state and needs no closing.
 type Model struct{}
 
-// New returns the stand-in.
+// New returns the offline model.
 func New() Model { return Model{} }
 
 // Name returns "offline".
@@ -32,8 +32,8 @@ func (Model) Name() string { return Name }
 // Local returns true: see model.Local.
 func (Model) Local() bool { return true }
 
-// Generate implements model.Model. Its *model.Errors come from scripts: code "script" for
-// a script with a mistake, else the code of a fail line.
+// Generate implements model.Model. Its *model.Errors come from scripts: code "script" for an
+// invalid script, else the code of a fail line.
 func (Model) Generate(ctx context.Context, req model.Request, emit func(model.Delta)) (model.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return model.Response{}, err
@@ -46,18 +46,19 @@ func (Model) Generate(ctx context.Context, req model.Request, emit func(model.De
 	if err != nil {
 		return model.Response{}, err
 	}
-	// A call that continues a cut answer returns only the missing part.
+	// A call that continues a cut answer returns only the rest.
 	r.skip(t.cutOff)
 	cut := r.limit(req.MaxTokens)
 	parts, err := r.play(ctx, t.nextCall, emit)
 	switch {
 	case err != nil && r.fail != nil && r.usage != nil:
-		return model.Response{Usage: *r.usage}, err // a script may set the usage of a step that fails
+		return model.Response{Usage: *r.usage}, err // a script may set the usage of a failing step
 	case err != nil:
 		return model.Response{}, err
 	}
 	res := model.Response{Model: Name, Parts: parts, Finish: model.FinishStop, Closed: r.closed}
-	// The preamble names programs of this machine: equal requests cost the same everywhere.
+	// Exclude the preamble, which lists programs of this machine: equal requests must have
+	// equal costs.
 	counted := req
 	counted.Preamble = ""
 	if res.Usage = model.EstimateUsage(&counted, parts); r.usage != nil {
@@ -72,24 +73,24 @@ func (Model) Generate(ctx context.Context, req model.Request, emit func(model.De
 	return res, nil
 }
 
-// A reply is the outcome of a model call before it is streamed.
+// A reply is the result of a model call before it is streamed.
 type reply struct {
 	lines []line
 	calls []toolCall
-	usage *model.Usage  // nil: it is estimated
-	fail  *model.Error  // returned in place of a response, after the lines
-	wait  time.Duration // after the last line
+	usage *model.Usage  // nil if it is to be estimated
+	fail  *model.Error  // returned after the lines instead of a response
+	wait  time.Duration // wait after the last line
 
-	closed bool // nothing is left to say; empty text is the answer
+	closed bool // an empty text is the answer, because there is nothing to add
 }
 
-// skip drops the text that earlier calls of the same step have produced. Such a step
-// was cut off at the output limit, and the model is asked for the rest.
+// skip removes text that earlier calls of the same step have produced. The output limit cut
+// such a step off, and this call must return the rest.
 func (r *reply) skip(produced textSize) {
 	if produced == (textSize{}) {
 		return
 	}
-	// The step is played again, so the text comes in the same order as before.
+	// The step is executed again, so the text has the same order as before.
 	kept := r.lines[:0]
 	for _, ln := range r.lines {
 		left := &produced.text
@@ -97,7 +98,7 @@ func (r *reply) skip(produced textSize) {
 			left = &produced.reasoning
 		}
 		if *left > len(ln.text) {
-			*left -= len(ln.text) + 1 // and its line break
+			*left -= len(ln.text) + 1 // including its line break
 			continue
 		}
 		ln.text, *left = ln.text[*left:], 0
@@ -106,12 +107,12 @@ func (r *reply) skip(produced textSize) {
 	r.lines = kept
 }
 
-// A line is text or reasoning that stands on lines of its own. Lines of the same
-// kind become one part.
+// A line is text or reasoning in one or more complete lines. Lines of the same kind become one
+// part.
 type line struct {
 	kind lineKind
 	text string
-	wait time.Duration // before it is streamed
+	wait time.Duration // wait before it is streamed
 }
 
 type toolCall struct {
@@ -124,7 +125,7 @@ type lineKind int
 const (
 	reasoningLine lineKind = iota
 	textLine
-	valueLine // the structured answer, apart from the text around it
+	valueLine // the structured answer, separate from the text around it
 )
 
 func (k lineKind) partType() model.PartType {
@@ -136,8 +137,8 @@ func (k lineKind) partType() model.PartType {
 
 func textReply(text string) reply { return reply{lines: []line{{kind: textLine, text: text}}} }
 
-// limit cuts the reply to about maxTokens, where 0 is no limit, and reports whether it
-// cut something. As with other models, a tool call may be cut in its arguments.
+// limit cuts the reply to about maxTokens, where 0 is no limit. It reports whether it cut
+// something. Like other models, it may cut a tool call in its arguments.
 func (r *reply) limit(maxTokens int) bool {
 	if maxTokens <= 0 || r.fail != nil {
 		return false
@@ -161,9 +162,9 @@ func (r *reply) limit(maxTokens int) bool {
 	return false
 }
 
-// play streams the reply word by word, with its waits. A part stands where its
-// first line stands. A later line of the same kind is streamed with that part, its
-// wait before it, because a part that has ended cannot be continued.
+// play streams the reply word by word, with its waits. The position of a part is that of its
+// first line. A later line of the same kind, with the wait before it, is streamed with that
+// part: a part that has ended cannot be continued.
 func (r *reply) play(ctx context.Context, nextCall int, emit func(model.Delta)) ([]model.Part, error) {
 	var parts []model.Part
 	begun := map[lineKind]bool{}
@@ -181,7 +182,7 @@ func (r *reply) play(ctx context.Context, nextCall int, emit func(model.Delta)) 
 	if err := pause(ctx, r.wait); err != nil {
 		return nil, err
 	}
-	// A provider may also fail after some text, so a script's failure comes after its lines.
+	// A provider may also fail after some text, so the error of a script comes after its lines.
 	if r.fail != nil {
 		return nil, r.fail
 	}
@@ -206,7 +207,7 @@ func (r *reply) playKind(ctx context.Context, kind lineKind, index int, emit fun
 			return model.Part{}, err
 		}
 		text := ln.text
-		// The line break comes with the next line, so that the last line has none.
+		// The line break precedes the next line, so that the last line has none.
 		if count++; count > 1 {
 			text = "\n" + text
 		}
@@ -218,7 +219,7 @@ func (r *reply) playKind(ctx context.Context, kind lineKind, index int, emit fun
 	return model.Part{Type: kind.partType(), Text: all.String()}, nil
 }
 
-// pause waits for d. It returns the error of ctx where ctx ends first.
+// pause waits for d. It returns the error of ctx if ctx ends first.
 func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil

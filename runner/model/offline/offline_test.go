@@ -16,7 +16,7 @@ import (
 	"journeyman/runner/model"
 )
 
-// user is a message that begins a turn.
+// user returns a message that begins a turn.
 func user(text string, files ...string) model.Message {
 	m := model.Message{Role: model.RoleUser, Parts: []model.Part{{Type: model.PartText, Text: text}}}
 	for _, name := range files {
@@ -25,7 +25,7 @@ func user(text string, files ...string) model.Message {
 	return m
 }
 
-// offered are the tools that requests of these tests offer.
+// offered returns tools with these names.
 func offered(names ...string) []model.Tool {
 	var tools []model.Tool
 	for _, name := range names {
@@ -36,8 +36,8 @@ func offered(names ...string) []model.Tool {
 
 var everyTool = []string{"read_file", "write_file", "publish_file", "web_fetch", "shell"}
 
-// generate makes one call and holds every promise about a model.Response that does not
-// depend on what was asked.
+// generate makes one call and checks all rules for a model.Response that do not depend on the
+// request.
 func generate(t *testing.T, req model.Request) (model.Response, error) {
 	t.Helper()
 	is := is.New(t)
@@ -69,7 +69,7 @@ func generate(t *testing.T, req model.Request) (model.Response, error) {
 	return res, nil
 }
 
-// world answers tool calls as the real tools do, as far as the model can see.
+// world simulates the real tools, as far as the model can notice.
 type world struct {
 	files map[string]string
 	pages map[string]string // by URL; absent ones fail
@@ -111,8 +111,7 @@ func (w *world) run(p model.Part) model.Part {
 	return res
 }
 
-// converse carries a turn out as the runner does and returns the last answer and
-// the calls that were made.
+// converse executes a turn like the runner. It returns the last answer and the tool calls.
 func (w *world) converse(t *testing.T, req model.Request) (string, []string) {
 	t.Helper()
 	var calls []string
@@ -158,7 +157,7 @@ func TestContextEnds(t *testing.T) {
 	text := ""
 	_, err := New().Generate(ctx, model.Request{Messages: []model.Message{user(script)}}, func(d model.Delta) {
 		if text += d.Text; text == "first words here" {
-			cancel() // now it waits, or is about to
+			cancel() // it is waiting, or about to
 		}
 	})
 	is := is.New(t)

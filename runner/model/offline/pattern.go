@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// A pattern is a regular expression. It is compiled when it is first used: compiling all of them
-// would make every start slower and larger. Each command that a worker runs and each document that
-// it reads is such a start.
+// A pattern is a regular expression that is compiled at its first use. Compiling all patterns
+// would make each start of the program slower and larger. The program is started again for each
+// command and each document of a worker.
 type pattern string
 
-// compiledPatterns holds the patterns that have been used, by their text.
+// compiledPatterns holds the compiled form of the patterns used so far.
 var compiledPatterns sync.Map
 
 // compiled returns the compiled pattern.

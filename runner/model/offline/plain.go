@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// plain returns the reply to an input without a script. The turn reads the files and
-// pages that the input names, composes an answer from them, and saves the answer if the
-// input asks for that. Each model call looks at the tool calls made so far and makes the
-// next ones. When none are left, it answers.
+// plain returns the reply to an input without a script. The turn reads the files and pages in
+// the input, and composes an answer. It saves the answer if the input requests that. Each model
+// call checks the tool calls so far and makes the next ones. When none are left, it answers.
 func (t *turn) plain() reply {
 	w := t.readIntent()
 	if calls := t.gather(w); len(calls) > 0 && !t.req.Final {
 		return reply{calls: calls}
 	}
 	docs := t.documents(w)
-	// Without documents only the calls made so far have something to report.
+	// Without documents, only the tool calls so far can be reported.
 	if t.req.Final && len(docs) == 0 && len(t.done) > 0 && t.req.OutputSchema == nil {
 		return textReply(t.wrapUp())
 	}
@@ -30,12 +29,12 @@ func (t *turn) plain() reply {
 	return textReply(t.report(w.target, answer))
 }
 
-// gather returns the calls that read the remaining sources. They all belong to one step,
-// because they do not depend on each other.
+// gather returns the calls that read the remaining sources. They are all in one step, because
+// they do not depend on each other.
 func (t *turn) gather(w *intent) []toolCall {
 	var calls []toolCall
 	for _, s := range w.sources {
-		// A source whose call has failed is not read again: find returns failed calls, too.
+		// A source whose call has failed is not read again: find also returns failed calls.
 		if _, ok := t.find(s.tool, s.name); !ok && t.hasTool(s.tool) {
 			calls = append(calls, newCall(s.tool, s.name))
 		}
@@ -69,7 +68,7 @@ type document struct {
 	source
 	title   string
 	text    string
-	problem string // why there is no text
+	problem string // reason why there is no text
 }
 
 func (d *document) isPage() bool { return d.tool == "web_fetch" }
@@ -84,7 +83,7 @@ func (t *turn) documents(w *intent) []document {
 		case ok:
 			doc.take(run)
 		case t.hasTool(s.tool) || t.req.Final:
-			continue // a limit was reached before it was read, so nothing is known about it
+			continue // a limit was reached before it was read, so there is no result
 		default:
 			doc.problem = "no " + s.tool + " tool is offered here"
 		}
@@ -95,7 +94,7 @@ func (t *turn) documents(w *intent) []document {
 
 // take sets the document's text from a tool's result, or the reason why there is none.
 func (d *document) take(run toolRun) {
-	// Tools name the text differently. Output of another form is the text itself.
+	// Tools use different names for the text. Output in another form is the text itself.
 	var out struct {
 		Content, Text, Markdown, Title string
 		Binary                         bool // the file is not text
@@ -121,8 +120,8 @@ func (d *document) take(run toolRun) {
 // numberedLine matches a line of read_file's result: its number, a tab and the line.
 const numberedLine pattern = `^[0-9]+\t`
 
-// withoutNumbers returns the text that a result of read_file shows: without the numbers of
-// its lines and without the notes after them. It returns another text as it is.
+// withoutNumbers returns the text in a result of read_file: without line numbers and the notes
+// after the text. It returns other texts unchanged.
 func withoutNumbers(output string) string {
 	if !numberedLine.compiled().MatchString(output) {
 		return output
@@ -149,7 +148,7 @@ func (t *turn) compose(w *intent, docs []document) string {
 		return summarize(w, docs)
 	case len(docs) > 0:
 		return problems(docs)
-	// Sources are more than the text in the instruction, so they come first.
+	// Sources have priority over the text in the instruction.
 	case w.text != "":
 		return w.text
 	case w.summary && len(t.input) > longInput:
@@ -159,13 +158,13 @@ func (t *turn) compose(w *intent, docs []document) string {
 	return t.quote()
 }
 
-// longInput is the length in bytes from which on an input is taken to hold the text
-// that it is about, and is not quoted whole.
+// longInput is a length in bytes. A longer input is assumed to contain the text that it is
+// about. Such an input is not quoted completely.
 const longInput = 400
 
-// splitRequest splits an input into the request and the text that the request is
-// about, which stands behind the first line or behind a colon in it. text is empty
-// where the first line is too long to be a request.
+// splitRequest splits an input into the request and the text that the request is about. The
+// text follows after the first line, or after a colon in it. text is empty if the first line is
+// too long to be a request.
 func splitRequest(input string) (request, text string) {
 	const longest = 200 // bytes of a request
 	first, rest, _ := strings.Cut(strings.TrimSpace(input), "\n")
@@ -178,12 +177,11 @@ func splitRequest(input string) (request, text string) {
 	return input, ""
 }
 
-// quote returns the answer if there is nothing to work on: it shows that the input has
-// arrived.
+// quote returns the answer if there are no sources: it shows that the input has arrived.
 func (t *turn) quote() string {
 	input := strings.TrimSpace(t.input)
 	text := "This is the offline model: it follows fixed rules and can only quote."
-	// The instructions of a worker that was made of this input would only repeat it.
+	// The instructions of a worker that was created from this input would only repeat it.
 	if first := firstLine(t.req.Instructions); first != "" && strings.TrimSpace(t.req.Instructions) != input {
 		text += "\n\nInstructions: " + shorten(first, 200)
 	}
@@ -197,8 +195,8 @@ func (t *turn) quote() string {
 	return text + "\n\nInput, in extracts: " + excerpt
 }
 
-// save returns the call that saving the answer needs next: to write the file, then
-// to publish it where it was written. It reports false if nothing is left to do.
+// save returns the next call for saving the answer: to write the file, then to publish it. It
+// returns false if nothing is left to do.
 func (t *turn) save(target, answer string) (toolCall, bool) {
 	if target == "" || t.req.Final || !t.hasTool("write_file") {
 		return toolCall{}, false
@@ -226,11 +224,11 @@ func (t *turn) report(target, answer string) string {
 	return answer
 }
 
-// saved returns a sentence that says whether the file was saved and published.
+// saved returns a sentence about whether the file was saved and published.
 func (t *turn) saved(target string) string {
 	wrote, ok := t.find("write_file", target)
 	switch {
-	// A final call makes no tool calls, so the tool may well be offered.
+	// A final call makes no tool calls, even if the tool is available.
 	case !ok && t.req.Final:
 		return target + " was not saved."
 	case !ok:

@@ -10,22 +10,22 @@ import (
 	"journeyman/runner/model"
 )
 
-// plainRequest is a request of a worker that has every tool.
+// plainRequest returns a request of a worker that has every tool.
 func plainRequest(input string, files ...string) model.Request {
 	return model.Request{Instructions: "# You are a harbour clerk.\nBe brief.", Messages: []model.Message{user(input, files...)}, Tools: offered(everyTool...)}
 }
 
 const telling1 = "Wexmouth harbour dries out twice a day, and that one fact decides how the whole town works."
 
-// TestPlainTurns carries whole turns out and says what was called and answered.
-// Every call of them is made twice, and must give the same (see generate).
+// TestPlainTurns executes complete turns and checks the calls and answers. Each model call is
+// made twice and must have the same result (see generate).
 func TestPlainTurns(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		input  string
 		files  []string // attached
 		calls  []string
-		answer string // the whole, or its beginning if it ends in ...
+		answer string // the complete answer, or its beginning if it ends in ...
 	}{
 		"one sentence of a named file": {"Summarise harbour.md in one sentence.", nil, []string{`read_file {"path":"harbour.md"}`}, telling1},
 		"an attachment":                {"Sum this up in a single sentence", []string{"harbour.md"}, []string{`read_file {"path":"harbour.md"}`}, telling1},

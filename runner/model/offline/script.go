@@ -14,38 +14,37 @@ import (
 // Limits of a script.
 const (
 	maxScriptBytes = 64 << 10
-	maxStatements  = 10_000  // after repeat
-	maxStepBytes   = 4 << 20 // that a step may produce, after {{input}} and {{last}}
+	maxStatements  = 10_000  // statements after expanding repeats
+	maxStepBytes   = 4 << 20 // output of a step, after expanding {{input}} and {{last}}
 	maxScriptUsage = 1_000_000_000
 )
 
-// A statement is a line of a script, checked.
+// A statement is a parsed and checked line of a script.
 type statement struct {
 	word string // say, think, tool, wait, json, usage, fail or repeat
-	line int    // in the block, from 1
+	line int    // line in the block, from 1
 	text string // the text, JSON, arguments or error message of the statement
-	name string // the tool's name or the failure's code
+	name string // the tool's name or the error code
 	wait time.Duration
-	in   int64 // tokens, or the count of a repeat
+	in   int64 // number of tokens, or the count of a repeat
 	out  int64
 }
 
-// scriptError returns the error of a script that cannot run. n is the line within
-// the block.
+// scriptError returns the error for an invalid script. n is the line in the block.
 func scriptError(n int, format string, args ...any) *model.Error {
 	message := fmt.Sprintf("line %d: ", n) + fmt.Sprintf(format, args...)
 	return &model.Error{Code: "script", Quoted: true, Message: message}
 }
 
-// parseScript reads and checks a whole script, so that a mistake in its last line
-// is found before its first line runs. It returns the script's steps. A step is the
-// statements of one model call.
+// parseScript parses and checks a complete script, so that errors are found before its first
+// line runs. It returns the script's steps. A step consists of the statements of one model
+// call.
 func parseScript(src string) ([][]statement, *model.Error) {
 	if len(src) > maxScriptBytes {
 		return nil, scriptError(1, "the script is longer than %d KiB", maxScriptBytes>>10)
 	}
 	var all []statement
-	times, repeatLine := 0, 0 // of a repeat whose line has not come yet
+	times, repeatLine := 0, 0 // a repeat whose statement has not followed yet
 	for n, at := 1, 0; at < len(src); n++ {
 		var text string
 		text, at = nextLine(src, at)
@@ -77,8 +76,8 @@ func parseScript(src string) ([][]statement, *model.Error) {
 }
 
 // splitSteps splits a script into its steps. A step ends with its tool line. It also ends
-// before a second json line, because an answer is one JSON text: the second one answers
-// when the first is sent back as not matching the schema.
+// before a second json line, because an answer is one JSON text. The second one is the answer
+// when the first does not match the schema.
 func splitSteps(all []statement) (steps [][]statement) {
 	begin, answered := 0, false
 	end := func(at int) {
@@ -102,7 +101,7 @@ func splitSteps(all []statement) (steps [][]statement) {
 	return steps
 }
 
-// hasAnswer reports whether any line of a script produces text.
+// hasAnswer reports whether any statement of a script produces text.
 func hasAnswer(steps [][]statement) bool {
 	return slices.ContainsFunc(slices.Concat(steps...), func(st statement) bool {
 		return st.word == "say" || st.word == "json"
@@ -112,7 +111,7 @@ func hasAnswer(steps [][]statement) bool {
 func parseStatement(text string, n int) (statement, *model.Error) {
 	word, rest := text, ""
 	if i := strings.IndexAny(text, " \t"); i >= 0 {
-		word, rest = text[:i], text[i+1:] // one space only: the text may be indented
+		word, rest = text[:i], text[i+1:] // remove only one space, because the text may be indented
 	}
 	st := statement{word: word, line: n, text: rest}
 	switch word {
@@ -151,7 +150,7 @@ func parseStatement(text string, n int) (statement, *model.Error) {
 	return st, nil
 }
 
-// parseTool reads NAME {JSON}. Without JSON the arguments are {}.
+// parseTool parses NAME {JSON}. Without JSON, the arguments are {}.
 func (st statement) parseTool() (statement, *model.Error) {
 	rest := strings.TrimSpace(st.text)
 	st.name, st.text = rest, ""

@@ -7,15 +7,15 @@ import (
 	"journeyman/runner/model"
 )
 
-// scripted returns the reply of the script's step that the turn has reached. input
-// is the text around the block. After the last step the script repeats its answer,
-// for a runner that asks again; a script that ended with a tool call closes instead.
+// scripted returns the reply for the script's current step. input is the text around the block.
+// After the last step the script repeats its answer, because the runner may ask again. If the
+// script ends with a tool call, the reply is a closing text instead.
 func (t *turn) scripted(block, input string) (reply, error) {
 	steps, fault := parseScript(block)
 	if fault != nil {
 		return reply{}, fault
 	}
-	t.input = strings.TrimSpace(input) // later rules must not read the script itself
+	t.input = strings.TrimSpace(input) // later rules must not find the script itself
 	n, closing := t.answered, len(steps) == 0
 	if n >= len(steps) && !closing {
 		n = len(steps) - 1
@@ -23,7 +23,7 @@ func (t *turn) scripted(block, input string) (reply, error) {
 	}
 	switch {
 	case closing && hasAnswer(steps) && t.req.OutputSchema == nil:
-		return reply{closed: true}, nil // the answer has been given before
+		return reply{closed: true}, nil // an earlier call has already returned the answer
 	case closing:
 		return t.scriptEnd(t.closing()), nil
 	}
@@ -42,8 +42,8 @@ func (t *turn) scripted(block, input string) (reply, error) {
 	return r, nil
 }
 
-// scriptEnd answers where the script does not: with text, or with a value where the
-// answer has to match a schema.
+// scriptEnd returns the answer if the script has none: text, or a value if the answer must
+// match a schema.
 func (t *turn) scriptEnd(text string) reply {
 	if t.req.OutputSchema != nil {
 		return reply{lines: []line{{kind: valueLine, text: t.structured(text)}}}
@@ -106,9 +106,9 @@ func (r *reply) add(kind lineKind, text string) {
 	r.wait = 0
 }
 
-// expand replaces {{input}} and {{last}} in the statement's text, once: the values
-// are not expanded again. Inside JSON the values are escaped. A placeholder can only
-// stand inside a JSON string, because the script would not be valid otherwise.
+// expand replaces {{input}} and {{last}} in the statement's text. It does not expand the
+// inserted values. In JSON it escapes the values. A placeholder in JSON must be inside a
+// string, because the script would not be valid otherwise.
 func (t *turn) expand(st *statement) (string, *model.Error) {
 	if !strings.Contains(st.text, "{{input}}") && !strings.Contains(st.text, "{{last}}") {
 		return st.text, nil
@@ -117,8 +117,8 @@ func (t *turn) expand(st *statement) (string, *model.Error) {
 	if st.word == "json" || st.word == "tool" {
 		input, last = escapeJSON(input), escapeJSON(last)
 	}
-	// The size is known before the text is built, which hostile input could make
-	// thousands of times longer.
+	// Compute the size before building the text: hostile input could make it thousands of times
+	// longer.
 	size := len(st.text) + strings.Count(st.text, "{{input}}")*len(input) + strings.Count(st.text, "{{last}}")*len(last)
 	if size > 2*maxStepBytes {
 		return "", tooLarge(st)
@@ -126,7 +126,7 @@ func (t *turn) expand(st *statement) (string, *model.Error) {
 	return strings.NewReplacer("{{input}}", input, "{{last}}", last).Replace(st.text), nil
 }
 
-// escapeJSON returns s as it stands inside a JSON string.
+// escapeJSON returns s in the form that it has inside a JSON string.
 func escapeJSON(s string) string {
 	quoted := marshalJSON(s)
 	return string(quoted[1 : len(quoted)-1])

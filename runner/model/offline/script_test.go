@@ -12,7 +12,7 @@ import (
 	"journeyman/runner/model"
 )
 
-// scriptOf is an input that is a script.
+// scriptOf returns an input that consists of a script.
 func scriptOf(lines ...string) string { return "```offline\n" + strings.Join(lines, "\n") + "\n```" }
 
 func TestScriptStep(t *testing.T) {
@@ -143,7 +143,7 @@ func TestPlaceholdersThatGrow(t *testing.T) {
 	is.True(time.Since(began) < 20*time.Second) // cut off while growing, not after
 }
 
-// TestScriptTurn walks through a script as the runner does.
+// TestScriptTurn executes a script like the runner.
 func TestScriptTurn(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -218,7 +218,7 @@ func TestScriptEndsWithTool(t *testing.T) {
 	}
 }
 
-// A script that has spoken before its last tool is left with that: the turn's
+// TestScriptEndsWithToolAfterText checks a script with text before its last tool call. The
 // answer is the last text.
 func TestScriptEndsWithToolAfterText(t *testing.T) {
 	t.Parallel()
@@ -329,7 +329,7 @@ func FuzzScript(f *testing.F) {
 	})
 }
 
-// checkReply speaks a reply without its waits and holds that deltas add up.
+// checkReply plays a reply without its waits and checks that deltas add up.
 func checkReply(t *testing.T, r *reply) {
 	t.Helper()
 	for i := range r.lines {

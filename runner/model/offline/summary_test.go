@@ -10,8 +10,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// TestSummaryIsVerbatim holds that every sentence chosen stands in the document,
-// for every number of them.
+// TestSummaryIsVerbatim checks that every sentence of a summary is in the document, for every
+// number of sentences.
 func TestSummaryIsVerbatim(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -90,7 +90,7 @@ func TestSplitSentences(t *testing.T) {
 	}
 }
 
-// rounds returns few, or many if the environment has LONG. CI makes many.
+// rounds returns few, or many if the environment variable LONG is set. CI sets it.
 func rounds(many, few int) int {
 	if os.Getenv("LONG") == "" {
 		return few

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// cutBytes returns at most n bytes of s, and does not split a character unless n
-// has no room for one.
+// cutBytes returns at most n bytes of s. It does not split a character unless n is too small
+// for one character.
 func cutBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -33,8 +33,7 @@ func cutRunes(s string, n int) string {
 	return s
 }
 
-// shorten returns s on one line of at most n characters, with an ellipsis where it
-// left something out.
+// shorten returns s on one line of at most n characters. It adds an ellipsis if it omits text.
 func shorten(s string, n int) string {
 	s = strings.Join(strings.Fields(cutBytes(s, n*(utf8.UTFMax+1))), " ")
 	if utf8.RuneCountInString(s) <= n {
@@ -47,8 +46,7 @@ func shorten(s string, n int) string {
 	return strings.TrimRight(cut, " ,;:.") + "…"
 }
 
-// firstLine returns the first line of text that is not empty, without the marks of
-// a heading.
+// firstLine returns the first line of text that is not empty, without the marks of a heading.
 func firstLine(text string) string {
 	for ln := range strings.Lines(text) {
 		if ln = strings.TrimSpace(strings.TrimLeft(strings.TrimSpace(ln), "#")); ln != "" {
@@ -65,11 +63,11 @@ func lowerWords(text string) []string {
 	})
 }
 
-// hasWord reports whether list, words between single spaces, has the word.
+// hasWord reports whether list, words between single spaces, contains the word.
 func hasWord(list, word string) bool { return strings.Contains(list, " "+word+" ") }
 
-// marshalJSON returns v as one line of JSON, with <, > and & as they are. v is made
-// of strings, numbers, slices and maps, which always marshal.
+// marshalJSON returns v as one line of JSON, without escaping <, > and &. v consists of
+// strings, numbers, slices and maps, which can always be marshaled.
 func marshalJSON(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -9,22 +9,22 @@ import (
 	"journeyman/runner/model"
 )
 
-// A turn is a request as this model sees it: the instruction, and the tool calls that were
-// made for it so far.
+// A turn is a request in the form that the rules use: the instruction, and the tool calls so
+// far.
 type turn struct {
 	req      *model.Request
 	input    string       // text of the message that began the turn
 	files    []model.Part // its attachments
-	answered int          // finished model calls of the turn: the index of the script's step
+	answered int          // finished model calls of the turn: index of the script's step
 	done     []toolRun    // tool calls of the turn, in order
-	nextCall int          // number of the next tool call of the conversation
-	cutOff   textSize     // text of the current step that calls before this one produced
+	nextCall int          // number for the next tool call of the conversation
+	cutOff   textSize     // text that earlier calls produced for the current step
 }
 
 // A textSize counts the bytes of text that a model call produced.
 type textSize struct{ reasoning, text int }
 
-// A toolRun is a tool call of the turn and, once it has ended, its result.
+// A toolRun is a tool call of the turn, with its result if it has ended.
 type toolRun struct {
 	callID  string
 	name    string
@@ -43,7 +43,7 @@ func readTurn(req *model.Request) *turn {
 		switch {
 		case i < start:
 		case i == start:
-			// Arguments that are made of the input must be valid JSON.
+			// Arguments made from the input must be valid JSON.
 			t.input = strings.ToValidUTF8(joinText(m.Parts, model.PartText), "\uFFFD")
 			t.files = partsOf(m.Parts, model.PartFile)
 		case m.Role == model.RoleAssistant && i+1 < len(req.Messages) && req.Messages[i+1].GoesOn:
@@ -68,7 +68,7 @@ func (t *turn) start() int {
 	if i := t.req.TurnStart; i >= 0 && i < len(messages) && messages[i].Role == model.RoleUser {
 		return i
 	}
-	// Without a valid index the last user message counts.
+	// Without a valid index, use the last user message.
 	for i := len(messages) - 1; i >= 0; i-- {
 		if messages[i].Role == model.RoleUser {
 			return i
@@ -77,8 +77,8 @@ func (t *turn) start() int {
 	return 0
 }
 
-// countCalls moves nextCall past the calls of m. It looks at their numbers and not
-// only at how many there are, because older messages may have been left out.
+// countCalls sets nextCall to a number after the calls of m. Counting them is not enough,
+// because older messages may have been omitted.
 func (t *turn) countCalls(m *model.Message) {
 	for _, p := range partsOf(m.Parts, model.PartToolCall) {
 		t.nextCall++
@@ -92,7 +92,7 @@ const callPrefix = "call_"
 
 func callID(n int) string { return callPrefix + strconv.Itoa(n) }
 
-// readResults adds the results of a message to their calls.
+// readResults adds the results in a message to their calls.
 func (t *turn) readResults(m *model.Message) {
 	for _, p := range partsOf(m.Parts, model.PartToolResult) {
 		for k := len(t.done) - 1; k >= 0; k-- {
@@ -104,7 +104,7 @@ func (t *turn) readResults(m *model.Message) {
 	}
 }
 
-// last returns the output of the last tool call of the turn that has ended.
+// last returns the output of the last finished tool call of the turn.
 func (t *turn) last() string {
 	for i := len(t.done) - 1; i >= 0; i-- {
 		if t.done[i].ended {
@@ -119,8 +119,8 @@ func (t *turn) hasTool(name string) bool {
 	return slices.ContainsFunc(t.req.Tools, func(tool model.Tool) bool { return tool.Name == name })
 }
 
-// joinText returns the texts of the parts of one type, without those that the service
-// has added (model.Part.Aside).
+// joinText joins the texts of the parts of one type. It excludes texts that the service has
+// added (model.Part.Aside).
 func joinText(parts []model.Part, typ model.PartType) string {
 	var texts []string
 	for _, p := range partsOf(parts, typ) {
@@ -141,7 +141,7 @@ func partsOf(parts []model.Part, typ model.PartType) []model.Part {
 	return found
 }
 
-// answer returns the reply: the next step of a script, or else that of the rules.
+// answer returns the reply: the next step of a script, or else the reply by rules.
 func (t *turn) answer() (reply, error) {
 	if block, rest, ok := cutScript(t.input); ok {
 		return t.scripted(block, rest)
@@ -172,7 +172,7 @@ func (t *turn) wrapUp() string {
 	return text + "returned: " + shorten(last.output, 200)
 }
 
-// closing is the answer after a script whose last line calls a tool.
+// closing returns the answer after a script that ends with a tool call.
 func (t *turn) closing() string {
 	const short = 500
 	last := strings.TrimSpace(t.last())

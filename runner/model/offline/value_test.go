@@ -14,7 +14,7 @@ import (
 	"journeyman/runner/schema"
 )
 
-// answerTo asks for a value and holds that it meets the schema.
+// answerTo requests a value and checks that the value meets the schema.
 func answerTo(t *testing.T, text, input string) string {
 	t.Helper()
 	res, err := generate(t, model.Request{OutputSchema: json.RawMessage(text), Messages: []model.Message{user(input)}})
@@ -32,7 +32,7 @@ func answerTo(t *testing.T, text, input string) string {
 	return answer
 }
 
-// object is a schema of an object that requires all its properties.
+// object returns the schema of an object that requires all its properties.
 func object(properties string) string {
 	var names map[string]any
 	if err := json.Unmarshal([]byte("{"+properties+"}"), &names); err != nil {
@@ -79,8 +79,8 @@ func TestValuesFromTheInput(t *testing.T) {
 	}
 }
 
-// TestValuesThatMeetTheSchema has schemas that are hard to meet with nothing to
-// fill them from.
+// TestValuesThatMeetTheSchema checks schemas that are hard to meet if the input contains no
+// values for them.
 func TestValuesThatMeetTheSchema(t *testing.T) {
 	t.Parallel()
 	for name, schema := range map[string]string{
