@@ -12,17 +12,17 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// arguments are the arguments of one call. Methods read one argument by its name and check its type
-// and limits. They collect all problems, so that the model can correct all of them in its next
-// call. Types are strict, null means absent, and unknown names are ignored.
+// arguments are the arguments of one call. Methods parse one argument by its name and check its
+// type and limits. They collect all problems, so that the model can correct all of them in its
+// next call. Types are strict, null means absent, and unknown names are ignored.
 type arguments struct {
 	fields   map[string]json.RawMessage
-	within   string    // path of fields for messages, such as "items[2]."
+	within   string    // path of fields in messages, such as "items[2]."
 	problems *[]string // shared with the arguments of nested objects
 }
 
-// objectSchema returns the JSON Schema of an object with these properties, given as
-// lines of JSON. The other arguments are the names of the required ones.
+// objectSchema returns the JSON Schema of an object with these properties, which are lines of
+// JSON. required are the names of the required properties.
 func objectSchema(properties string, required ...string) json.RawMessage {
 	var needed string
 	if len(required) > 0 {
@@ -32,7 +32,7 @@ func objectSchema(properties string, required ...string) json.RawMessage {
 		"  \"additionalProperties\": false\n}", properties, needed)
 }
 
-// parse reads the arguments of a call. A call may have none.
+// parse parses the arguments of a call. The input may be empty.
 func parse(input json.RawMessage) *arguments {
 	a := &arguments{problems: new([]string)}
 	input = bytes.TrimSpace(input)
@@ -59,7 +59,8 @@ func (a *arguments) wrong(format string, args ...any) {
 	*a.problems = append(*a.problems, fmt.Sprintf(format, args...))
 }
 
-// has reports whether an argument is present. It adds a problem if a required one is not.
+// has reports whether an argument is present. It adds a problem if a required argument is
+// missing.
 func (a *arguments) has(name string, required bool) bool {
 	if raw, ok := a.fields[name]; ok && string(raw) != "null" {
 		return true
@@ -70,8 +71,8 @@ func (a *arguments) has(name string, required bool) bool {
 	return false
 }
 
-// read decodes an argument into v, and reports whether it could. want describes the type
-// of v in words.
+// read decodes an argument into v, and reports whether that succeeded. want describes the type
+// of v for messages.
 func (a *arguments) read(name string, v any, want string) bool {
 	if json.Unmarshal(a.fields[name], v) == nil {
 		return true
@@ -80,20 +81,21 @@ func (a *arguments) read(name string, v any, want string) bool {
 	return false
 }
 
-// text reads a string of at most most characters. It returns "" for an absent argument.
+// text returns a string of at most most characters. It returns "" for an absent argument.
 func (a *arguments) text(name string, required bool, most int) string {
 	var s string
 	if !a.has(name, required) || !a.read(name, &s, "a string") {
 		return ""
 	}
-	// maxLength of JSON Schema counts characters, not bytes, so this check does, too.
+	// maxLength of JSON Schema counts characters, not bytes, so this check counts characters,
+	// too.
 	if n := utf8.RuneCountInString(s); n > most {
 		a.wrong("%s%s can have %d characters and has %d", a.within, name, most, n)
 	}
 	return s
 }
 
-// path reads the path of a file, which is required.
+// path returns the path of a file, which is required.
 func (a *arguments) path() string {
 	var p string
 	if a.has("path", true) && a.read("path", &p, "a string") {
@@ -102,8 +104,8 @@ func (a *arguments) path() string {
 	return p
 }
 
-// folder reads the path of a file or folder. It returns ".", the workspace, for an absent
-// or empty path.
+// folder returns the path of a file or folder. It returns ".", the workspace, for an absent or
+// empty path.
 func (a *arguments) folder() string {
 	p := a.text("path", false, math.MaxInt)
 	if p == "" {
@@ -119,14 +121,14 @@ func (a *arguments) checkPath(p string) {
 	}
 }
 
-// number reads a whole number of at least least. It returns def for an absent argument.
+// number returns a whole number of at least least. It returns def for an absent argument.
 func (a *arguments) number(name string, def, least int) int {
 	var f float64
 	if !a.has(name, false) || !a.read(name, &f, "a whole number") {
 		return def
 	}
-	// JSON has one kind of number, so 3.0 is whole, too. Beyond 2^53 a float64 does not hold
-	// every whole number.
+	// JSON has only one number type, so 3.0 is a whole number, too. Above 2^53, a float64
+	// cannot represent every whole number.
 	if f != math.Trunc(f) || math.Abs(f) > 1<<53 {
 		a.wrong("%s%s must be a whole number", a.within, name)
 		return def
@@ -137,8 +139,8 @@ func (a *arguments) number(name string, def, least int) int {
 	return int(f)
 }
 
-// texts reads a list of at most most strings, each of at most each characters. It returns
-// nil for an absent argument.
+// texts returns a list of at most most strings, each of at most each characters. It returns nil
+// for an absent argument.
 func (a *arguments) texts(name string, most, each int) []string {
 	list := a.strings(name, most)
 	for i, s := range list {
@@ -149,7 +151,7 @@ func (a *arguments) texts(name string, most, each int) []string {
 	return list
 }
 
-// strings reads a list of at most most strings. It returns nil for an absent argument.
+// strings returns a list of at most most strings. It returns nil for an absent argument.
 func (a *arguments) strings(name string, most int) []string {
 	var list []string
 	if !a.has(name, false) || !a.read(name, &list, "a list of strings") {
@@ -162,7 +164,7 @@ func (a *arguments) strings(name string, most int) []string {
 	return list
 }
 
-// boolean reads true or false. It returns false for an absent argument.
+// boolean returns true or false. It returns false for an absent argument.
 func (a *arguments) boolean(name string) bool {
 	var b bool
 	if a.has(name, false) {
@@ -171,7 +173,7 @@ func (a *arguments) boolean(name string) bool {
 	return b
 }
 
-// paths reads a list of at most most paths of files. It returns nil for an absent argument.
+// paths returns a list of at most most paths of files. It returns nil for an absent argument.
 func (a *arguments) paths(name string, most int) []string {
 	list := a.strings(name, most)
 	for i, p := range list {
@@ -182,13 +184,13 @@ func (a *arguments) paths(name string, most int) []string {
 	return list
 }
 
-// objects reads a list of at most most objects, which is required.
+// objects returns a list of at most most objects, which is required.
 func (a *arguments) objects(name string, most int) []*arguments {
 	var list []json.RawMessage
 	if !a.has(name, true) || !a.read(name, &list, "a list") {
 		return nil
 	}
-	// Checked before the entries: a huge list must not make a huge error.
+	// Checked before the entries: a very long list must not cause a very long error.
 	if len(list) > most {
 		a.wrong("%s%s can have %d entries and has %d", a.within, name, most, len(list))
 		return nil
@@ -207,7 +209,7 @@ func (a *arguments) objects(name string, most int) []*arguments {
 	return objects
 }
 
-// textsByName reads an object of at most most strings. It returns nil for an absent argument.
+// textsByName returns an object of at most most strings. It returns nil for an absent argument.
 func (a *arguments) textsByName(name string, most int) map[string]string {
 	var values map[string]*string
 	if !a.has(name, false) || !a.read(name, &values, "an object of strings") {
@@ -227,8 +229,8 @@ func (a *arguments) textsByName(name string, most int) map[string]string {
 	return texts
 }
 
-// kindOf describes the type of a JSON value in words. The first byte decides: raw is valid
-// JSON without white space around it.
+// kindOf returns the name of a JSON value's type for messages. The first byte is enough,
+// because raw is valid JSON without surrounding white space.
 func kindOf(raw json.RawMessage) string {
 	switch raw[0] {
 	case '"':
@@ -245,8 +247,8 @@ func kindOf(raw json.RawMessage) string {
 	return "a number"
 }
 
-// explain turns a refusal of the workspace into an *Error, because the model can act on
-// it. It returns other errors unchanged.
+// explain converts a workspace error to an *Error if the model can act on it. It returns other
+// errors unchanged.
 func explain(err error) error {
 	refused, ok := errors.AsType[*sandbox.Error](err)
 	switch {
@@ -258,8 +260,8 @@ func explain(err error) error {
 	return &Error{Message: refused.Message}
 }
 
-// result encodes v as JSON. It does not escape "<", ">" and "&", because models would
-// pay for the longer text and understand it less.
+// result encodes v as JSON. It does not escape "<", ">" and "&", because longer text costs more
+// and models understand it less.
 func result(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// AskUser is the name of the tool that asks a person. The runner does not run its calls. It
-// suspends the turn until the person answers, and the answer becomes the result.
+// AskUser is the name of the tool that asks a person. The runner does not call its Run.
+// Instead, it suspends the turn until the person answers, and the answer becomes the result.
 const AskUser = "ask_user"
 
 // The limits of ask_user.
 const (
-	MaxQuestions = 5    // calls of one step that may wait for an answer
+	MaxQuestions = 5    // calls of one step that may wait for an answer at the same time
 	maxQuestion  = 2000 // characters
 	maxChoices   = 10
 	maxChoice    = 200 // characters
@@ -39,8 +39,8 @@ without and the user alone knows or decides.`,
 	}
 }
 
-// Run returns an *Error with the reason why the question was not asked. The runner calls Run only
-// for a question that it does not ask.
+// Run returns an *Error with the reason why the question is not asked. The runner calls Run
+// only in that case.
 func (askUser) Run(_ context.Context, _ Host, input json.RawMessage) (json.RawMessage, error) {
 	if err := CheckQuestion(input); err != nil {
 		return nil, err
@@ -49,11 +49,11 @@ func (askUser) Run(_ context.Context, _ Host, input json.RawMessage) (json.RawMe
 		MaxQuestions)
 }
 
-// CheckQuestion returns an *Error for arguments of ask_user without a valid question.
+// CheckQuestion returns an *Error if the arguments of ask_user contain no valid question.
 func CheckQuestion(input json.RawMessage) error {
 	a := parse(input)
 	question := a.text("question", true, maxQuestion)
-	// A missing or oversized question has its own problem already.
+	// A missing or oversized question has already been reported.
 	if a.has("question", false) && strings.TrimSpace(question) == "" && len(*a.problems) == 0 {
 		a.wrong("question must not be blank")
 	}

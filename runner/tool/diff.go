@@ -11,7 +11,7 @@ import (
 
 // The limits of a diff.
 const (
-	maxDiff     = 16 << 10 // bytes that a model is shown
+	maxDiff     = 16 << 10 // bytes in the result of a tool
 	diffContext = 3        // equal lines around a change
 )
 
@@ -26,14 +26,15 @@ func unifiedDiff(path, before, after string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "--- a/%s\n+++ b/%s\n", path, path)
 	for len(changes) > 0 {
-		// Changes whose context lines touch share a hunk: hunks of a valid diff do not overlap.
+		// Changes with adjacent context lines share a hunk, because hunks of a valid diff do
+		// not overlap.
 		n := 1
 		for n < len(changes) && changes[n].A-changes[n-1].AEnd <= 2*diffContext {
 			n++
 		}
 		writeHunk(&text, a, b, changes[:n])
 		changes = changes[n:]
-		// Further hunks would only be cut off.
+		// Further hunks would be cut off anyway.
 		if text.Len() > maxDiff {
 			return sandbox.Cut(text.String(), maxDiff) + "\n[the diff is longer; read the file to see the rest]\n"
 		}
@@ -41,7 +42,7 @@ func unifiedDiff(path, before, after string) string {
 	return text.String()
 }
 
-// writeHunk writes neighbouring changes with the equal lines around them.
+// writeHunk writes adjacent changes with the equal lines around them.
 func writeHunk(text *strings.Builder, a, b []string, changes []diff.Change) {
 	first, last := changes[0], changes[len(changes)-1]
 	before := min(diffContext, first.A)
@@ -58,10 +59,10 @@ func writeHunk(text *strings.Builder, a, b []string, changes []diff.Change) {
 	writeLines(text, " ", a[at:last.AEnd+after])
 }
 
-// hunkRange returns a range of lines in the notation of a hunk's header. from and to count
-// lines from 0, while the header counts them from 1.
+// hunkRange returns a range of lines in the notation of hunk headers. from and to count lines
+// from 0, while the header counts them from 1.
 func hunkRange(from, to int) string {
-	// An empty range names the line before it, or 0 at the beginning of the file.
+	// An empty range contains the line before it, or 0 at the beginning of the file.
 	if from == to {
 		return fmt.Sprintf("%d,0", from)
 	}

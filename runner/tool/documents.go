@@ -10,7 +10,7 @@ import (
 	"journeyman/runner/tool/office"
 )
 
-// The names of the filters.
+// Names of the filters.
 const (
 	pdfFilter  = "pdf"
 	pageFilter = "page"
@@ -31,17 +31,17 @@ func Filters() map[string]sandbox.Filter {
 		pptxFilter: officeFilter(office.Pptx), docxWriter: office.WriteDocx, xlsxWriter: office.WriteXlsx}
 }
 
-// officeFilter makes a filter of a reader of office documents. The reader can check whether its
-// time is over. It then returns the text so far, before the sandbox kills the process.
+// officeFilter makes a filter from a reader of office documents. The reader can check whether
+// its time is used up. It then returns the text so far, before the sandbox kills the process.
 func officeFilter(read func(document []byte, expired func() bool) ([]byte, error)) sandbox.Filter {
 	expired := func() bool { return sandbox.ProcessTime() > sandbox.FilterTime }
 	return func(document []byte) ([]byte, error) { return read(document, expired) }
 }
 
-// Documents reads untrusted documents, each in a confined process.
+// Documents converts untrusted documents, each in a confined process.
 type Documents struct{ pool *sandbox.FilterPool }
 
-// NewDocuments creates a reader that runs its processes in pool.
+// NewDocuments returns a Documents that runs its processes in pool.
 func NewDocuments(pool *sandbox.FilterPool) Documents { return Documents{pool} }
 
 // The media types of office documents.
@@ -51,11 +51,11 @@ const (
 	pptxType = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 )
 
-// A documentKind is a kind of document that has a filter of its own.
+// A documentKind is a kind of document that has its own filter.
 type documentKind struct{ name, filter string }
 
-// documentKindOf returns the kind of documents of a media type. It returns the zero kind,
-// without a filter, for a media type that is not a document's.
+// documentKindOf returns the kind of document for a media type. For other media types it
+// returns the zero kind, which has no filter.
 func documentKindOf(mediaType string) documentKind {
 	switch mediaType {
 	case pdfType:
@@ -70,7 +70,7 @@ func documentKindOf(mediaType string) documentKind {
 	return documentKind{}
 }
 
-// isDocument reports whether the method document reads files of a media type.
+// isDocument reports whether the method document supports a media type.
 func isDocument(mediaType string) bool { return documentKindOf(mediaType).filter != "" }
 
 // document returns the text of a document. isDocument must be true for mediaType. It returns
@@ -78,8 +78,8 @@ func isDocument(mediaType string) bool { return documentKindOf(mediaType).filter
 func (d Documents) document(ctx context.Context, mediaType string, document []byte) (string, error) {
 	kind := documentKindOf(mediaType)
 	text, err := d.pool.Run(ctx, kind.filter, document)
-	// A FilterError is caused by the document. Any other error is caused by this machine, and ends
-	// the turn.
+	// A FilterError is caused by the document. Any other error is caused by this machine, and
+	// ends the turn.
 	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
 		return "", Errorf("the %s has no text that can be read: %s", kind.name, fe.Message)
 	}
@@ -96,8 +96,8 @@ func (d Documents) Text(ctx context.Context, mediaType string, document []byte) 
 	return text, true, err
 }
 
-// write returns the document that a filter makes of content. It uses a confined process,
-// because hostile content can make a parser of Markdown use much time, too.
+// write returns the document that a filter makes of content. It also uses a confined process,
+// because hostile content can keep a Markdown parser busy for a long time.
 func (d Documents) write(ctx context.Context, filter, kind, content string) ([]byte, error) {
 	document, err := d.pool.Run(ctx, filter, []byte(content))
 	if fe, ok := errors.AsType[*sandbox.FilterError](err); ok {
@@ -116,8 +116,8 @@ func (d Documents) page(ctx context.Context, in pageInput) (out pageText, err er
 	return out, err
 }
 
-// MailHTML converts the HTML parts of one mail to Markdown, in one process. In the result
-// quoted lines begin with ">", and signatures are left out.
+// MailHTML converts the HTML parts of one mail to Markdown, in one process. Quoted lines begin
+// with ">", and signatures are removed.
 func (d Documents) MailHTML(ctx context.Context, pages []string) (texts []string, err error) {
 	err = d.convert(ctx, mailFilter, pages, &texts)
 	// Callers match texts to pages by index.
@@ -129,8 +129,7 @@ func (d Documents) MailHTML(ctx context.Context, pages []string) (texts []string
 
 // convert runs a filter whose input and output are JSON.
 func (d Documents) convert(ctx context.Context, filter string, in, out any) error {
-	// This process may parse JSON: encoding/json is safe on hostile input. Only the filter
-	// parses the document.
+	// Parsing JSON in this process is safe. Only the filter parses the document itself.
 	b, err := json.Marshal(in)
 	if err == nil {
 		b, err = d.pool.Run(ctx, filter, b)

@@ -11,7 +11,7 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// packDocx returns a docx document with that body.
+// packDocx returns a docx document with the given body.
 func packDocx(t *testing.T, body string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -45,7 +45,7 @@ func TestWriteOfficeDocuments(t *testing.T) {
 	is.True(strings.Contains(h.text(t, "read_file", object{"path": "b.xlsx"}), "Ann")) // it stays as it was
 }
 
-// TestReadOfficeDocuments reads documents as a model does, in the confined process.
+// TestReadOfficeDocuments reads documents with read_file, in the confined process.
 func TestReadOfficeDocuments(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	maxEdits = 100 // replacements of one call
+	maxEdits = 100 // replacements per call
 
-	// maxEdited is the most bytes of an edited file. The size is computed before the edit:
-	// long replacements of many occurrences could exceed the machine's memory.
+	// maxEdited is the maximum size of an edited file, in bytes. The size is computed before
+	// the edit: long replacements of many occurrences could exceed the machine's memory.
 	maxEdited = 64 << 20
 )
 
@@ -37,13 +37,13 @@ ends, indentation and typographic quotes may differ. Gives a diff.`,
       "items": {"type": "object", "required": ["old", "new"], "additionalProperties": false,
         "properties": {"old": {"type": "string", "minLength": 1}, "new": {"type": "string"}}}}`,
 			"path"),
-		// Not Repeatable: new may contain old, and old may occur once only after the edit.
+		// Not Repeatable: new may contain old. After the edit, old may occur exactly once.
 	}
 }
 
 // An edit replaces the text old by the text new.
 type edit struct {
-	name     string // in messages: "old", or "edits[2].old"
+	name     string // name in messages: "old", or "edits[2].old"
 	old, new []byte
 	all      bool
 }
@@ -53,7 +53,7 @@ type editing struct {
 	path   string
 	edits  []edit
 	count  int      // replacements
-	loose  []string // names of edits that found their text only by findLoosely
+	loose  []string // names of edits whose text was only found by findLoosely
 	before []byte   // contents of the file
 	after  []byte
 }
@@ -64,7 +64,8 @@ func (editFile) Run(_ context.Context, host Host, input json.RawMessage) (json.R
 	if err := e.parse(input); err != nil {
 		return nil, err
 	}
-	// No other write through this Workspace comes between the read and the write of Edit.
+	// Edit ensures that no other write through this Workspace happens between its read and its
+	// write.
 	if err := host.Workspace().Edit(e.path, e.apply); err != nil {
 		return nil, explain(err)
 	}
@@ -76,7 +77,7 @@ func (editFile) Run(_ context.Context, host Host, input json.RawMessage) (json.R
 		unifiedDiff(e.path, string(e.before), string(e.after)))
 }
 
-// parse reads the arguments of a call. It returns an *Error with all problems.
+// parse parses the arguments of a call. It returns an *Error with all problems.
 func (e *editing) parse(input json.RawMessage) error {
 	a := parse(input)
 	e.path = a.path()
@@ -92,7 +93,7 @@ func (e *editing) parse(input json.RawMessage) error {
 		}
 	}
 	switch {
-	// With both forms it is unclear which edit the model means.
+	// With both forms, it is unclear which edit is wanted.
 	case several && (a.has("old", false) || a.has("new", false)):
 		a.wrong("give either old and new, or edits")
 	case several && len(e.edits) == 0:
@@ -107,7 +108,7 @@ func (e *editing) parse(input json.RawMessage) error {
 		switch {
 		case len(x.old) == 0:
 			return Errorf("%s must not be empty; to write a whole file, use write_file", x.name)
-		// This is refused, because after a success the model would believe that the file has changed.
+		// Reject this: after a success, the model would assume that the file has changed.
 		case bytes.Equal(x.old, x.new):
 			return Errorf("%s and new are the same, so nothing would change", x.name)
 		}
@@ -115,16 +116,16 @@ func (e *editing) parse(input json.RawMessage) error {
 	return nil
 }
 
-// apply returns the contents of the file after all edits. After an error the file stays as
-// it was, so a call does all of its edits or none.
+// apply returns the contents of the file after all edits. After an error the file does not
+// change, so a call makes all of its edits or none.
 func (e *editing) apply(data []byte) ([]byte, error) {
 	if encodingOf(data[:min(len(data), headSize)]) != utf8Text || !utf8.Valid(data) {
 		return nil, Errorf("path: %q is not UTF-8 text, so it cannot be edited; write_file can replace it", e.path)
 	}
-	// Each edit works on the result of the one before.
+	// Each edit changes the result of the previous one.
 	e.before, e.after, e.count, e.loose = data, data, 0, nil
 	for _, x := range e.edits {
-		// The line ends come first, because a text with LF is not found in a file with CRLF.
+		// First adapt the line ends, because a text with LF is not found in a file with CRLF.
 		x.matchLineEnds(e.after)
 		if err := e.replace(x); err != nil {
 			return nil, err
@@ -133,7 +134,7 @@ func (e *editing) apply(data []byte) ([]byte, error) {
 	return e.after, nil
 }
 
-// replace makes one edit. It looks for the exact text first, then for a similar one.
+// replace makes one edit. It searches for the exact text first, then for a similar one.
 func (e *editing) replace(x edit) error {
 	data := e.after
 	first := bytes.Index(data, x.old)
@@ -154,13 +155,13 @@ func (e *editing) replace(x edit) error {
 	return nil
 }
 
-// replaceLoosely makes an edit whose old text is not in the file. It replaces a text that
-// differs only in white space or typographic characters. Only one place may have such a text.
+// replaceLoosely makes an edit whose exact text is not in the file. It replaces a text that
+// differs only in white space or typographic characters. There must be only one such text.
 func (e *editing) replaceLoosely(x edit) error {
 	if len(e.after) > maxLoose {
 		return Errorf("%s does not occur in %q; read the file for its exact text", x.name, e.path)
 	}
-	// A guess must be the only candidate. Even with all set, several guesses are refused.
+	// A similar text must be the only candidate, even if all is set.
 	found := findLoosely(e.after, x.old)
 	switch {
 	case len(found) == 0:
@@ -179,11 +180,11 @@ func (e *editing) replaceLoosely(x edit) error {
 	return nil
 }
 
-// lineAt returns the number of the line that holds the byte at offset.
+// lineAt returns the number of the line that contains the byte at offset.
 func lineAt(data []byte, offset int) int { return bytes.Count(data[:offset], []byte("\n")) + 1 }
 
-// matchLineEnds changes old and new to CRLF if every line of the file ends with CRLF. Models
-// write LF: their old text would not be found, and their new text would mix line ends.
+// matchLineEnds converts old and new to CRLF if every line of the file ends with CRLF. Models
+// write LF: old would not be found, and new would cause mixed line ends.
 func (x *edit) matchLineEnds(data []byte) {
 	lf, crlf := []byte("\n"), []byte("\r\n")
 	n := bytes.Count(data, crlf)
@@ -191,17 +192,17 @@ func (x *edit) matchLineEnds(data []byte) {
 		return
 	}
 	for _, s := range []*[]byte{&x.old, &x.new} {
-		// A text that has CRLF already would get a second CR.
+		// A text that already has CRLF would get a second CR.
 		if !bytes.Contains(*s, crlf) {
 			*s = bytes.ReplaceAll(*s, lf, crlf)
 		}
 	}
 }
 
-// lines describes in words on which lines the first occurrences of old are.
+// lines returns a text with the line numbers of the first occurrences of old.
 func (x *edit) lines(data []byte) string {
 	var numbers []string
-	// One byte further each time, because occurrences may overlap.
+	// Advance by one byte, because occurrences may overlap.
 	for at := 0; len(numbers) < 5; at++ {
 		next := bytes.Index(data[at:], x.old)
 		if next < 0 {

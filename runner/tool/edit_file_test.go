@@ -23,7 +23,7 @@ func TestEditFile(t *testing.T) {
 	for name, tt := range map[string]struct {
 		data, old, new string
 		all            bool
-		want           string // the file afterwards, if says is empty
+		want           string // contents of the file afterwards, if says is empty
 		says           string
 	}{
 		"once":            {"one two three", "two", "2", false, "one 2 three", ""},
@@ -119,8 +119,8 @@ func TestEditFileAnswer(t *testing.T) {
 	is.Equal(h.get(t, "f"), before)
 }
 
-// TestDiffsApply checks on random edits that patch, given the diff of an answer, makes
-// the edited file of the old one.
+// TestDiffsApply makes random edits and applies the diffs in the results with patch. The old
+// file must become the new one.
 func TestDiffsApply(t *testing.T) {
 	t.Parallel()
 	patch, err := exec.LookPath("git")

@@ -10,8 +10,8 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// maxLoose is the largest file, in bytes, that findLoosely searches. The search keeps two
-// integers for each byte of the file.
+// maxLoose is the maximum size of a file that findLoosely searches, in bytes. The search needs
+// two integers for each byte of the file.
 const maxLoose = 4 << 20
 
 // A place is a range of bytes in a file.
@@ -38,13 +38,13 @@ func plainMark(r rune) string {
 	return string(r)
 }
 
-// findLoosely returns the places whose text equals old, except for white space at line ends
-// and for typographic characters. If there are none, it ignores indentation, too.
+// findLoosely returns the places whose text equals old, apart from white space at line ends and
+// typographic characters. If there are none, it also ignores indentation.
 func findLoosely(data, old []byte) []place {
 	for _, indentation := range []bool{true, false} {
 		text := simplify(data, indentation)
 		wanted := simplify(old, indentation)
-		// Blank text would match at every blank line.
+		// Blank text would match every blank line.
 		if strings.TrimSpace(wanted.text) == "" {
 			return nil
 		}
@@ -81,13 +81,15 @@ func simplify(data []byte, indentation bool) simpleText {
 			from := at + start + i
 			piece, size := plainMark(r), len(string(r))
 			text.WriteString(piece)
-			// One character may become three, as "…" does. Each of them maps to the whole original.
+			// One character may become three, such as "…". Each of these maps to the whole
+			// original.
 			for range len(piece) {
 				s.from, s.to = append(s.from, from), append(s.to, from+size)
 			}
 		}
 		if strings.HasSuffix(line, "\n") {
-			// The line end maps to all that was trimmed before it, so an edit replaces that, too.
+			// The line end maps to all the white space trimmed before it, so that an edit
+			// replaces it.
 			text.WriteByte('\n')
 			s.from, s.to = append(s.from, at+len(body)), append(s.to, at+len(line))
 		}
@@ -97,7 +99,8 @@ func simplify(data []byte, indentation bool) simpleText {
 	return s
 }
 
-// maxPlaces is the most places that find returns. More would only make an error message exact.
+// maxPlaces limits the places that find returns. More are only needed for an exact error
+// message.
 const maxPlaces = 100
 
 // find returns the places in the original text whose simplified text equals wanted. Places
@@ -114,8 +117,8 @@ func (s simpleText) find(wanted string) (found []place) {
 	return found
 }
 
-// reindent returns new with the indentation of the file. In each line it replaces the
-// indentation of old by that of the file.
+// reindent returns new with the indentation of the file. In each line, it replaces the
+// indentation of old by the indentation in the file.
 func (p place) reindent(data, old, new []byte) []byte {
 	if !p.indented {
 		return new
@@ -131,7 +134,7 @@ func (p place) reindent(data, old, new []byte) []byte {
 		rest, found := bytes.CutPrefix(line, want)
 		switch {
 		case i == 0:
-			lines[i] = rest // the file's own indentation stays before it
+			lines[i] = rest // the indentation in the file stays
 		case found && len(bytes.TrimSpace(line)) > 0:
 			lines[i] = slices.Concat(have, rest)
 		}
@@ -146,15 +149,15 @@ func indentOf(text []byte) []byte {
 
 // The limits of nearestLines.
 const (
-	nearestAround = 3      // lines before and after the nearest one
-	nearestBytes  = 200    // bytes of a line that are shown
+	nearestAround = 3      // lines before and after the nearest line
+	nearestBytes  = 200    // bytes of a line in the result
 	nearestScan   = 20_000 // lines that are compared
 )
 
-// nearestLines returns lines of data with their numbers. They surround the line that is most
-// similar to the longest line of old.
+// nearestLines returns numbered lines of data around the line that is most similar to the
+// longest line of old.
 func nearestLines(data, old []byte) string {
-	// The longest line is the least likely to be common, such as a lone brace.
+	// The longest line is the least common one: other lines may be single braces.
 	longest := slices.MaxFunc(strings.Split(string(old), "\n"),
 		func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	wanted := pairs(longest)
@@ -173,7 +176,7 @@ func nearestLines(data, old []byte) string {
 	return text.String()
 }
 
-// pairs returns the set of pairs of neighbouring bytes at the beginning of a line.
+// pairs returns the set of all pairs of adjacent bytes at the beginning of a line.
 func pairs(line string) map[[2]byte]bool {
 	set := map[[2]byte]bool{}
 	line = sandbox.Cut(strings.TrimSpace(line), 2*nearestBytes)

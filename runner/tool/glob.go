@@ -7,15 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// errGlob is the error of a pattern that is cut off.
+// errGlob is the error for an incomplete pattern.
 var errGlob = errors.New("it ends in the middle of [...], {...} or an escape")
 
-// compileGlob compiles a pattern of paths to a regular expression, which matches in
-// linear time. In a pattern, * and ? match within a name, and ** matches any number of
-// folders. If braces is true, {a,b} matches a or b.
+// compileGlob compiles a path pattern to a regular expression, which matches in linear time. In
+// a pattern, * and ? match within a name, and ** matches any number of folders. If braces is
+// true, {a,b} matches a or b.
 func compileGlob(pattern string, braces bool) (*regexp.Regexp, error) {
 	g := globber{rest: pattern, start: true, braces: braces}
-	// A pattern matches whole paths. Their names may hold line breaks, which "." needs (?s) for.
+	// A pattern matches complete paths. Names may contain line breaks, which "." only matches
+	// with (?s).
 	g.out.WriteString(`(?s)\A`)
 	for g.rest != "" {
 		if err := g.next(); err != nil {
@@ -33,9 +34,9 @@ func compileGlob(pattern string, braces bool) (*regexp.Regexp, error) {
 // A globber translates a pattern piece by piece.
 type globber struct {
 	rest    string // part of the pattern that is not translated yet
-	start   bool   // rest stands at the beginning of a name: nothing or "/" comes before it
+	start   bool   // rest is at the beginning of a name: before it is nothing or "/"
 	braces  bool
-	braceAt []bool // of each open brace: whether it stands at the beginning of a name
+	braceAt []bool // for each open brace: whether it is at the beginning of a name
 	out     strings.Builder
 }
 
@@ -50,7 +51,7 @@ func (g *globber) next() error {
 		return nil
 	case r == '[':
 		return g.class()
-	// A backslash makes the next character literal, as in gitignore(5).
+	// A backslash escapes the next character, as in gitignore(5).
 	case r == '\\':
 		if len(g.rest) == 1 {
 			return errGlob
@@ -63,7 +64,7 @@ func (g *globber) next() error {
 	case r == '?':
 		g.out.WriteString(`[^/]`)
 	case g.braces && r == '{':
-		// Each alternative begins where the brace stands.
+		// Each alternative begins at the position of the brace.
 		g.braceAt = append(g.braceAt, start)
 		g.start = start
 		g.out.WriteString(`(?:`)
@@ -82,15 +83,15 @@ func (g *globber) next() error {
 
 func (g *globber) literal(text string) { g.out.WriteString(regexp.QuoteMeta(text)) }
 
-// stars translates a run of stars. Two or more stars that are a whole name match any number
-// of folders, as in gitignore(5). Other stars match within a name.
+// stars translates a sequence of stars. Two or more stars that form a complete name match any
+// number of folders, as in gitignore(5). Other stars match within a name.
 func (g *globber) stars(start bool) {
 	rest := strings.TrimLeft(g.rest, "*")
 	many := len(g.rest)-len(rest) > 1
 	g.rest = rest
 	switch {
 	case many && start && strings.HasPrefix(rest, "/"):
-		// The slash belongs to the optional part: **/a matches a at the top, too.
+		// The slash is optional, too: **/a also matches a at the top.
 		g.out.WriteString(`(?:.*/)?`)
 		g.rest, g.start = rest[1:], true
 	case many && start && rest == "":
@@ -101,7 +102,7 @@ func (g *globber) stars(start bool) {
 }
 
 // class translates a set of characters such as [a-z]. A set never matches "/", even if it
-// holds one.
+// contains one.
 func (g *globber) class() error {
 	rest := g.rest[1:]
 	negated := strings.HasPrefix(rest, "!") || strings.HasPrefix(rest, "^")
@@ -109,7 +110,7 @@ func (g *globber) class() error {
 		rest = rest[1:]
 	}
 	var set strings.Builder
-	// A "]" right after the beginning is a character of the set, not its end.
+	// A "]" at the beginning is a character of the set, not its end.
 	for first := true; first || !strings.HasPrefix(rest, "]"); first = false {
 		if name, after, ok := namedClass(rest); ok {
 			set.WriteString(name)
@@ -134,7 +135,7 @@ func (g *globber) class() error {
 	switch {
 	case negated:
 		g.out.WriteString(`[^/` + set.String() + `]`)
-	case set.Len() == 0: // the set held only "/": the expression matches no character
+	case set.Len() == 0: // the set contained only "/": the expression matches no character
 		g.out.WriteString(`[^\x00-\x{10FFFF}]`)
 	default:
 		g.out.WriteString(`[` + set.String() + `]`)
@@ -142,15 +143,15 @@ func (g *globber) class() error {
 	return nil
 }
 
-// namedClasses returns the character classes of POSIX as parts of a regular expression.
-// They lack "/", which no set matches.
+// namedClasses returns the POSIX character classes as parts of a regular expression. They
+// exclude "/", which no set matches.
 func namedClasses() map[string]string {
 	return map[string]string{"alnum": `0-9A-Za-z`, "alpha": `A-Za-z`, "blank": ` \t`, "digit": `0-9`,
 		"lower": `a-z`, "space": ` \t\n\v\f\r`, "upper": `A-Z`, "xdigit": `0-9A-Fa-f`, "cntrl": `\x00-\x1f\x7f`,
 		"graph": `!-.0-~`, "print": ` -.0-~`, "punct": "!-.:-@\\[-`{-~"}
 }
 
-// namedClass reads a class such as [:alpha:] at the beginning of rest.
+// namedClass parses a class such as [:alpha:] at the beginning of rest.
 func namedClass(rest string) (set, after string, ok bool) {
 	inner, found := strings.CutPrefix(rest, "[:")
 	name, after, closed := strings.Cut(inner, ":]")
@@ -158,8 +159,8 @@ func namedClass(rest string) (set, after string, ok bool) {
 	return set, after, found && closed && known
 }
 
-// classRune reads one character of a set, which a backslash may precede. It returns errGlob
-// at the end of the pattern and for an unknown named class.
+// classRune parses one character of a set, which may follow a backslash. It returns errGlob at
+// the end of the pattern and for an unknown named class.
 func classRune(rest string) (r rune, after string, err error) {
 	rest, escaped := strings.CutPrefix(rest, `\`)
 	r, size := utf8.DecodeRuneInString(rest)
@@ -184,8 +185,8 @@ func addRange(set *strings.Builder, low, high rune) {
 	}
 }
 
-// quoteInClass returns a character as a class of a regular expression holds it. QuoteMeta
-// leaves "-" as it is, which would make a range.
+// quoteInClass escapes a character for a class in a regular expression. QuoteMeta does not
+// escape "-", which would make a range.
 func quoteInClass(r rune) string {
 	if r == '-' {
 		return `\-`

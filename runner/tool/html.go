@@ -13,15 +13,15 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// The limits of a page. Pages written by people stay within them, and such pages take little time
-// and memory. A page beyond them loses its layout but keeps its words.
+// The limits of a page. Pages written by people are within them, and need little time and
+// memory. A page beyond them loses its layout but keeps its text.
 const (
 	maxTokens    = 150_000 // tags and texts
-	maxNodes     = 50_000  // of the parsed page, without what nobody reads
+	maxNodes     = 50_000  // nodes of the parsed page, without unread elements
 	maxDepth     = 100     // nested elements
-	maxQuotes    = 20      // nested quotes and lists: each level repeats its lines
+	maxQuotes    = 20      // nested quotes and lists: each level adds a prefix to its lines
 	maxSpan      = 100     // columns or rows of one cell
-	maxCells     = 20_000  // in all tables of a page, with the empty ones
+	maxCells     = 20_000  // cells in all tables of a page, including empty ones
 	maxAttribute = 4 << 10 // bytes of an attribute's value
 	maxData      = 256 << 10
 )
@@ -33,7 +33,7 @@ var errTooLarge = errors.New("the page has too many elements")
 // memory or time.
 func parseHTML(page string) (*html.Node, error) {
 	tokens := html.NewTokenizer(strings.NewReader(page))
-	// Counting tokens is cheap. The parser builds a tree, which is not.
+	// Counting tokens is cheap, while parsing builds a tree.
 	for n := 0; tokens.Next() != html.ErrorToken; n++ {
 		if n > maxTokens {
 			return nil, errTooLarge
@@ -42,17 +42,17 @@ func parseHTML(page string) (*html.Node, error) {
 	return html.Parse(strings.NewReader(page))
 }
 
-// A bounder removes from a parsed page what no reader sees and what exceeds the bounds.
+// A bounder removes parts of a parsed page that readers do not see or that exceed the limits.
 type bounder struct {
-	unread func(*html.Node) bool           // reports whether to leave an element out
+	unread func(*html.Node) bool           // reports whether to remove an element
 	image  func(*html.Node) (words string) // returns the text that replaces a picture
-	node   func(*html.Node)                // changes an element further; may be nil
-	cells  int                             // counted in tables so far
-	nodes  int                             // counted so far
+	node   func(*html.Node)                // modifies an element further; may be nil
+	cells  int                             // cells of tables so far
+	nodes  int                             // nodes so far
 }
 
-// bound applies the bounds to everything below n. It returns errTooLarge if more than
-// maxNodes remain.
+// bound applies the limits to everything below n. It returns errTooLarge if more than maxNodes
+// remain.
 func (b *bounder) bound(n *html.Node) error {
 	b.below(n, 0, 0)
 	if b.nodes > maxNodes {
@@ -62,7 +62,8 @@ func (b *bounder) bound(n *html.Node) error {
 	return nil
 }
 
-// below bounds the nodes below n, which is depth elements and quotes levels deep.
+// below applies the limits to the nodes below n, which is depth elements and quotes levels
+// deep.
 func (b *bounder) below(n *html.Node, depth, quotes int) {
 	for c := n.FirstChild; c != nil && b.nodes <= maxNodes; {
 		next := c.NextSibling // read first, because c may be removed
@@ -76,7 +77,7 @@ func (b *bounder) below(n *html.Node, depth, quotes int) {
 			}
 			n.RemoveChild(c)
 		case depth >= maxDepth && c.Type == html.ElementNode:
-			// Too deep: the words stay, the elements go.
+			// Too deep: keep the text, remove the elements.
 			words := linesOf(c)
 			n.InsertBefore(&html.Node{Type: html.TextNode, Data: words}, c)
 			n.RemoveChild(c)
@@ -87,8 +88,8 @@ func (b *bounder) below(n *html.Node, depth, quotes int) {
 	}
 }
 
-// element bounds one element, without its content. It returns 1 if the element adds a
-// level of quotes or lists. Below maxQuotes levels these become plain blocks.
+// element applies the limits to one element, without its content. It returns 1 if the element
+// adds a level of quotes or lists. Below maxQuotes levels these become plain blocks.
 func (b *bounder) element(n *html.Node, quotes int) int {
 	if n.Type != html.ElementNode {
 		return 0
@@ -111,8 +112,8 @@ func (b *bounder) element(n *html.Node, quotes int) int {
 	return 0
 }
 
-// boundAttributes removes long values, which no reader sees, and limits the spans of
-// table cells.
+// boundAttributes removes long attribute values, which readers do not see. It limits the spans
+// of table cells.
 func boundAttributes(n *html.Node) {
 	kept := n.Attr[:0]
 	for _, a := range n.Attr {
@@ -127,19 +128,19 @@ func boundAttributes(n *html.Node) {
 	n.Attr = kept
 }
 
-// spanOf returns how many rows or columns a cell takes.
+// spanOf returns the number of rows or columns of a cell.
 func spanOf(value string) int {
 	span, err := strconv.Atoi(strings.TrimSpace(value))
-	if errors.Is(err, strconv.ErrRange) { // browsers read a huge number as their largest span
+	if errors.Is(err, strconv.ErrRange) { // browsers use their maximum span for a huge number
 		span = maxSpan
 	}
 	return min(max(span, 1), maxSpan)
 }
 
-// tables turns tables below n into plain blocks once there are too many cells in all.
-// The count includes the empty cells that the converter adds to short rows.
+// tables converts tables below n to plain blocks when the page has too many cells. The count
+// includes the empty cells that the converter adds to short rows.
 func (b *bounder) tables(n *html.Node) {
-	// Collected first: flatten inserts nodes, which must not disturb the iteration.
+	// Collect them first: flatten inserts nodes, which would disturb the iteration.
 	var all []*html.Node
 	for d := range n.Descendants() {
 		if d.DataAtom == atom.Table {
@@ -155,12 +156,12 @@ func (b *bounder) tables(n *html.Node) {
 	}
 }
 
-// areaOf returns how many cells the converter makes of a table: all rows become as long
-// as the longest one. It stops counting beyond maxCells. Rows of nested tables count
-// too, because the converter also reads them.
+// areaOf returns the number of cells that the converter makes of a table: all rows get the
+// length of the longest one. It stops counting beyond maxCells. Rows of nested tables are
+// included, because the converter also reads them.
 func areaOf(t *html.Node) int {
 	rows, longest, spanned := 0, 0, 0
-	more := map[int]int{} // by row: change in the number of cells that reach into it from above
+	more := map[int]int{} // by row: change in the number of cells that extend into it from above
 	reach := 0
 	for tr := range t.Descendants() {
 		if tr.DataAtom != atom.Tr {
@@ -191,7 +192,7 @@ func areaOf(t *html.Node) int {
 	return max(rows*longest, spanned)
 }
 
-// flatten turns each row of a table into a block, with " | " between its cells.
+// flatten converts each row of a table to a block, with " | " between its cells.
 func flatten(t *html.Node) {
 	for d := range t.Descendants() {
 		switch d.DataAtom {
@@ -207,10 +208,11 @@ func flatten(t *html.Node) {
 	t.DataAtom, t.Data, t.Attr = atom.Div, "div", nil
 }
 
-// markdown converts what is below n to Markdown. n must be bounded. Links become
-// absolute if address is not "". It returns the plain words if the converter fails.
+// markdown converts the nodes below n to Markdown. The limits must have been applied to n.
+// Links become absolute if address is not "". If the converter fails, markdown returns the
+// plain text.
 func markdown(n *html.Node, address string) (text string) {
-	// The converter may panic on a strange page. Such a page only loses its layout.
+	// The converter may panic on an unusual page. Such a page only loses its layout.
 	defer func() {
 		if recover() != nil {
 			text = linesOf(n)
@@ -225,7 +227,7 @@ func markdown(n *html.Node, address string) (text string) {
 	if err != nil {
 		return linesOf(n)
 	}
-	// Markdown escapes these characters, but readers and models do not need that.
+	// Markdown escapes these characters, which readers and models do not need.
 	return strings.NewReplacer("&lt;", "<", "&gt;", ">").Replace(strings.TrimSpace(string(out)))
 }
 
@@ -275,7 +277,7 @@ func isBlock(a atom.Atom) bool {
 	return false
 }
 
-// linesOf returns the words of n and of everything below it, without layout.
+// linesOf returns the text of n and of everything below it, without layout.
 func linesOf(n *html.Node) string {
 	var b strings.Builder
 	var walk func(*html.Node)
@@ -298,8 +300,8 @@ func linesOf(n *html.Node) string {
 	return tidyLines(b.String())
 }
 
-// wordsOfSource returns the title and the words of a page that is too large to parse.
-// It reads the page once from beginning to end.
+// wordsOfSource returns the title and the text of a page that is too large to parse. It reads
+// the page once from beginning to end.
 func wordsOfSource(page string) (title, words string) {
 	var b strings.Builder
 	tokens := html.NewTokenizer(strings.NewReader(page))
@@ -332,7 +334,7 @@ func wordsOfSource(page string) (title, words string) {
 	}
 }
 
-// tidyLines trims the lines of a text, and keeps one of several empty lines in a row.
+// tidyLines trims the lines of a text, and replaces several consecutive empty lines by one.
 func tidyLines(text string) string {
 	var b strings.Builder
 	blank := true

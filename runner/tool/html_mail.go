@@ -9,8 +9,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// readMailPages is the filter behind Documents.MailHTML. Input and output are JSON
-// lists of texts.
+// readMailPages is the filter for Documents.MailHTML. Input and output are JSON lists of texts.
 func readMailPages(in []byte) ([]byte, error) {
 	var pages []string
 	if err := json.Unmarshal(in, &pages); err != nil {
@@ -36,7 +35,7 @@ func mailText(page string) string {
 	return markdown(doc, "")
 }
 
-// isSignature reports whether a class or id marks a signature of some mail program.
+// isSignature reports whether a class or id is used by a mail program for signatures.
 func isSignature(mark string) bool {
 	switch mark {
 	case "gmail_signature", "gmail_signature_prefix", "moz-signature", "signature", "x_signature", "mobile_signature",
@@ -63,13 +62,13 @@ func isMailClutter(n *html.Node) bool {
 	return false
 }
 
-// dropStrangeLink keeps only the text of a link that leads to neither a page nor a
-// person, such as one that runs a script.
+// dropStrangeLink replaces a link by its text if the link leads to neither a page nor a mail
+// address. Such a link may run a script.
 func dropStrangeLink(n *html.Node) {
 	if n.DataAtom != atom.A {
 		return
 	}
-	// The text stays: the author has written it.
+	// Keep the text, because the author wrote it.
 	for i, a := range n.Attr {
 		if a.Key != "href" {
 			continue

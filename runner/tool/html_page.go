@@ -18,23 +18,23 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// A pageInput is the input of the page filter, as JSON.
+// A pageInput is the JSON input of the page filter.
 type pageInput struct {
-	URL         string `json:"url"`         // relative links are relative to it
+	URL         string `json:"url"`         // base of relative links
 	ContentType string `json:"contentType"` // header of the response
-	HTML        bool   `json:"html"`        // otherwise the body is plain text in an unknown encoding
+	HTML        bool   `json:"html"`        // false for plain text in an unknown encoding
 	Body        []byte `json:"body"`
 }
 
-// A pageText is the output of the page filter, as JSON.
+// A pageText is the JSON output of the page filter.
 type pageText struct {
 	Title       string `json:"title"`
-	PublishedAt string `json:"publishedAt"` // in RFC 3339; "" if the page does not say
+	PublishedAt string `json:"publishedAt"` // in RFC 3339; "" if unknown
 	Content     string `json:"content"`
 	Truncated   bool   `json:"truncated"`
 }
 
-// readPage is the filter behind Documents.page.
+// readPage is the filter for Documents.page.
 func readPage(in []byte) ([]byte, error) {
 	var p pageInput
 	if err := json.Unmarshal(in, &p); err != nil {
@@ -53,7 +53,7 @@ func readPage(in []byte) ([]byte, error) {
 		out = pageText{}
 		out.readHTML(text, at)
 	}
-	// The title is cut twice: first so that splitting a huge one stays cheap, then to its limit.
+	// Cut the title twice: first so that splitting a huge one stays cheap, then to its limit.
 	out.Title = sandbox.Cut(strings.Join(strings.Fields(sandbox.Cut(out.Title, maxAttribute)), " "), maxTitleLength)
 	if len(out.Content) > maxPageText {
 		out.Content, out.Truncated = sandbox.Cut(out.Content, maxPageText), true
@@ -61,8 +61,8 @@ func readPage(in []byte) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// decoded converts text to UTF-8. The byte order mark, the header or the page names the
-// encoding. Otherwise charset.NewReader guesses it from the bytes.
+// decoded converts text to UTF-8. The encoding is in the byte order mark, the header or the
+// page. Otherwise charset.NewReader guesses it from the bytes.
 func decoded(body []byte, contentType string) (string, error) {
 	if len(body) == 0 {
 		return "", nil // charset.NewReader would return an error
@@ -72,7 +72,7 @@ func decoded(body []byte, contentType string) (string, error) {
 		return "", err
 	}
 	text, err := io.ReadAll(r)
-	// JSON, which carries the text back, holds valid UTF-8 only.
+	// JSON, which returns the text, allows only valid UTF-8.
 	return strings.ToValidUTF8(strings.TrimPrefix(string(text), "\ufeff"), "\ufffd"), err
 }
 
@@ -80,16 +80,16 @@ func decoded(body []byte, contentType string) (string, error) {
 func (out *pageText) readHTML(text string, at *url.URL) {
 	doc, err := parseHTML(text)
 	if err != nil {
-		// The words of the source are used, because they are better than no answer.
+		// The text of the source is better than no answer.
 		out.Title, out.Content = wordsOfSource(text)
 		return
 	}
 	out.Title = titleOf(doc)
-	// Relative links are relative to the base, if the page names one.
+	// Relative links are relative to the base, if the page has one.
 	if base := baseOf(doc, at); base != nil {
 		at = base
 	}
-	pictures := 0 // counted, because a page can name thousands of tiny ones
+	pictures := 0 // counted, because a page can contain thousands of tiny pictures
 	b := bounder{unread: isUnread, image: func(n *html.Node) string {
 		if pictures++; pictures > maxPictures {
 			return ""
@@ -97,12 +97,12 @@ func (out *pageText) readHTML(text string, at *url.URL) {
 		return imageText(n)
 	}}
 	if err := b.bound(doc); err != nil {
-		// The page exceeds the bounds for a conversion to Markdown, but not for its bare text.
+		// The page is too large for a conversion to Markdown, but not for its plain text.
 		out.Content = linesOf(doc)
 		return
 	}
 	main := doc
-	// The search gets a copy: it changes the document, and may still run after its time is up.
+	// The search gets a copy: it modifies the document, and may still run after its time limit.
 	if found := findArticle(clone(doc), at); found.node != nil {
 		main = found.node
 		out.Title, out.PublishedAt = found.title, found.publishedAt
@@ -111,12 +111,12 @@ func (out *pageText) readHTML(text string, at *url.URL) {
 		}
 	}
 	if len(linesOf(main)) < len(linesOf(doc))/50 {
-		main = doc // the article has under 2 % of the text, so the search has found the wrong part
+		main = doc // the article has less than 2 % of the text, so the search has found the wrong part
 	}
 	out.Content = markdown(main, at.String())
 }
 
-// maxPictures is the most pictures of a page that get a description.
+// maxPictures is the maximum number of pictures of a page that get a description.
 const maxPictures = 1000
 
 // A foundArticle is the main part of a page.
@@ -126,18 +126,18 @@ type foundArticle struct {
 	publishedAt string
 }
 
-// articleTime is the time for the search of a page's article. A page that takes longer
-// is converted as a whole.
+// articleTime limits the search for a page's article. If it takes longer, the whole page is
+// converted.
 const articleTime = sandbox.FilterTime / 2
 
 // findArticle searches doc for its article. The search may still use doc after
 // findArticle has returned.
 func findArticle(doc *html.Node, at *url.URL) foundArticle {
 	found := make(chan foundArticle, 1)
-	go func() { // ends at the latest with this process, which only reads this page
+	go func() { // ends at the latest with this process, which only converts this page
 		var a foundArticle
 		defer func() {
-			// A panic of the parser costs only the article: the page is then converted as a whole.
+			// After a panic of the parser, the whole page is converted.
 			if recover() != nil {
 				a = foundArticle{}
 			}
@@ -171,10 +171,10 @@ func clone(n *html.Node) *html.Node {
 	return c
 }
 
-// isUnread reports whether an element holds no text for a reader.
+// isUnread reports whether an element contains no text for readers.
 func isUnread(n *html.Node) bool {
 	switch n.DataAtom {
-	case atom.Script: // the search for the article reads JSON-LD, which describes the page
+	case atom.Script: // the search for the article needs JSON-LD, which describes the page
 		return attribute(n, "type") != "application/ld+json" || n.FirstChild != nil && len(n.FirstChild.Data) > maxData
 	case atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Iframe, atom.Object, atom.Embed, atom.Canvas,
 		atom.Video, atom.Audio, atom.Button, atom.Input, atom.Select, atom.Textarea, atom.Dialog:
@@ -186,7 +186,7 @@ func isUnread(n *html.Node) bool {
 // titleOf returns the text of the page's title element.
 func titleOf(doc *html.Node) string {
 	for n := range doc.Descendants() {
-		// An SVG image in the page has a title element, too, in its own namespace.
+		// An SVG image in the page may have a title element, too, in its own namespace.
 		if n.DataAtom == atom.Title && n.FirstChild != nil && n.Namespace == "" {
 			return n.FirstChild.Data
 		}
@@ -194,12 +194,11 @@ func titleOf(doc *html.Node) string {
 	return ""
 }
 
-// baseOf returns the address that links of the page are relative to, nil if the page
-// does not name one.
+// baseOf returns the base address of the page's links, nil if the page contains none.
 func baseOf(doc *html.Node, at *url.URL) *url.URL {
 	for n := range doc.Descendants() {
 		if n.DataAtom == atom.Base {
-			// Other schemes, such as data:, would make every relative link useless.
+			// Other schemes, such as data:, would make all relative links invalid.
 			if u, err := at.Parse(attribute(n, "href")); err == nil && (u.Scheme == "http" || u.Scheme == "https") {
 				return u
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/matryer/is"
 )
 
-// hostilePages returns pages that cost careless converters gigabytes or minutes. Each has
-// the word needle. Their long repetitions are divided by share.
+// hostilePages returns pages for which naive converters need gigabytes or minutes. Each
+// contains the word needle. share divides the number of repetitions.
 func hostilePages(share int) map[string]string {
 	r := func(s string, n int) string {
 		if n >= 5000 { // a smaller number is a depth, just below a limit
@@ -63,8 +63,8 @@ func hostilePages(share int) map[string]string {
 	}
 }
 
-// rounds returns few, or many if the environment has LONG. CI sets it in a section of its
-// own.
+// rounds returns few, or many if the environment variable LONG is set. CI sets it in a separate
+// section.
 func rounds(many, few int) int {
 	if os.Getenv("LONG") == "" {
 		return few
@@ -72,8 +72,8 @@ func rounds(many, few int) int {
 	return many
 }
 
-// TestHostilePages converts pages in the process that has their limits: a page that
-// exceeds them is an error.
+// TestHostilePages converts pages in the confined process: a page that exceeds its limits is an
+// error.
 func TestHostilePages(t *testing.T) {
 	t.Parallel()
 	for name, page := range hostilePages(rounds(1, 12)) {
@@ -89,7 +89,7 @@ func TestHostilePages(t *testing.T) {
 	}
 }
 
-// TestTablesKeepTheirForm converts tables that people write.
+// TestTablesKeepTheirForm converts ordinary tables.
 func TestTablesKeepTheirForm(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)
@@ -105,7 +105,7 @@ func TestTablesKeepTheirForm(t *testing.T) {
 	is.True(strings.HasPrefix(larger, "name value\n"))
 }
 
-// TestSpans clamps what a cell says.
+// TestSpans checks the limits of rowspan and colspan values.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]int{"": 1, "0": 1, "-1": 1, "x": 1, " 7 ": 7, "100": 100, "101": maxSpan,
@@ -114,8 +114,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// FuzzBounds bounds and converts anything: it ends soon, with valid text that is not
-// many times as long as the page.
+// FuzzBounds converts random pages. The conversion must end soon, with valid text that is not
+// much longer than the page.
 func FuzzBounds(f *testing.F) {
 	for _, page := range hostilePages(1) {
 		if len(page) < 20_000 {

@@ -12,19 +12,19 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// The limits of .gitignore files. A file that exceeds them has no effect.
+// Limits of .gitignore files. A file that exceeds them has no effect.
 const (
 	maxIgnoreFile  = 64 << 10 // bytes
-	maxIgnoreRules = 1000     // of one file
+	maxIgnoreRules = 1000     // rules per file
 	ignoreFile     = ".gitignore"
 )
 
-// An ignorer decides which entries of one walk the .gitignore files of a workspace exclude.
+// An ignorer determines which entries of one walk the .gitignore files of a workspace exclude.
 type ignorer struct {
 	ws      *sandbox.Workspace
-	folders []ignoreRules // rules of the folders that contain the current entry, outermost first
-	off     bool          // the call names an ignored path, so the walk shows everything
-	left    bool          // the walk has left out an entry
+	folders []ignoreRules // rules of the folders above the current entry, outermost first
+	off     bool          // the path of the call is ignored itself, so the walk shows everything
+	left    bool          // the walk has omitted an entry
 }
 
 // ignoreRules are the rules of one .gitignore file.
@@ -36,16 +36,16 @@ type ignoreRules struct {
 // An ignoreRule is a line of a .gitignore file.
 type ignoreRule struct {
 	pattern    *regexp.Regexp
-	wholePath  bool // the pattern is for the path below the folder; otherwise for the name alone
-	foldersToo bool // the pattern is for files and folders; otherwise for folders alone
-	negated    bool // the rule includes the entries that match
+	wholePath  bool // the pattern applies to the path below the folder; otherwise only to the name
+	foldersToo bool // the pattern applies to files and folders; otherwise only to folders
+	negated    bool // the rule includes matching entries again
 }
 
 // newIgnorer returns the ignorer of a walk that begins at the path start.
 func newIgnorer(ws *sandbox.Workspace, start string) *ignorer {
 	g := &ignorer{ws: ws}
 	for at := range parents(start) {
-		// The call names start, so it wants to see it even if it is ignored.
+		// The call contains start, so start must be shown even if it is ignored.
 		g.off = g.off || at != "." && (path.Base(at) == ".git" || g.ignored(sandbox.Entry{Path: at, Mode: fs.ModeDir}))
 		g.enter(at)
 	}
@@ -66,7 +66,7 @@ func parents(p string) func(yield func(string) bool) {
 	}
 }
 
-// skip reports whether the walk leaves out an entry. It must be called in the walk's order.
+// skip reports whether the walk omits an entry. It must be called in the order of the walk.
 func (g *ignorer) skip(e sandbox.Entry) bool {
 	within := func(r ignoreRules) bool { return r.folder == "." || strings.HasPrefix(e.Path, r.folder+"/") }
 	// The walk has left these folders, so their rules no longer apply.
@@ -83,8 +83,8 @@ func (g *ignorer) skip(e sandbox.Entry) bool {
 	return false
 }
 
-// ignored reports whether the last rule that matches an entry ignores it. Rules of inner
-// folders count as later than those of outer ones (gitignore(5)).
+// ignored reports whether the last matching rule ignores an entry. Rules of inner folders come
+// after those of outer folders (gitignore(5)).
 func (g *ignorer) ignored(e sandbox.Entry) bool {
 	for _, f := range slices.Backward(g.folders) {
 		below := strings.TrimPrefix(e.Path, f.folder+"/")
@@ -105,21 +105,21 @@ func (g *ignorer) ignored(e sandbox.Entry) bool {
 func (g *ignorer) enter(folder string) {
 	f, err := g.ws.Open(path.Join(folder, ignoreFile))
 	if err != nil {
-		return // without a readable .gitignore every entry is shown
+		return // without a readable .gitignore, no entry is ignored
 	}
 	defer f.Close()
-	// One byte more than the limit shows that the file is too long.
+	// Read one byte more than the limit, to detect a file that is too long.
 	text, err := io.ReadAll(io.LimitReader(f, maxIgnoreFile+1))
 	if err != nil || len(text) > maxIgnoreFile {
 		return
 	}
-	// Each entry is matched with every rule, so many rules would make a walk slow.
+	// Each entry is compared with every rule, so many rules would make a walk slow.
 	if rules := parseIgnore(string(text)); len(rules) > 0 && len(rules) <= maxIgnoreRules {
 		g.folders = append(g.folders, ignoreRules{folder, rules})
 	}
 }
 
-// parseIgnore returns the rules of a .gitignore file, as gitignore(5) describes them.
+// parseIgnore returns the rules in a .gitignore file, in the syntax of gitignore(5).
 func parseIgnore(text string) (rules []ignoreRule) {
 	for line := range strings.Lines(strings.TrimPrefix(text, utf8Mark)) {
 		line = trimSpaces(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
@@ -132,13 +132,13 @@ func parseIgnore(text string) (rules []ignoreRule) {
 		if bare, ok := strings.CutSuffix(line, "/"); ok {
 			line, r.foldersToo = bare, false
 		}
-		// A slash at the beginning or within binds the pattern to its folder.
+		// A slash at the beginning or in the middle binds the pattern to its folder.
 		r.wholePath = strings.Contains(line, "/")
 		line = strings.TrimPrefix(line, "/")
 		if line == "" {
 			continue
 		}
-		// git ignores a pattern that is not valid, and keeps the others.
+		// Like git, ignore an invalid pattern and keep the others.
 		var err error
 		if r.pattern, err = compileGlob(line, false); err == nil {
 			rules = append(rules, r)
@@ -147,8 +147,7 @@ func parseIgnore(text string) (rules []ignoreRule) {
 	return rules
 }
 
-// trimSpaces removes the spaces at the end of a line. It keeps a space that a backslash
-// escapes.
+// trimSpaces removes the spaces at the end of a line. It keeps a space after a backslash.
 func trimSpaces(line string) string {
 	bare := strings.TrimRight(line, " ")
 	// An even number of backslashes escape each other, and not the space.
@@ -160,7 +159,7 @@ func trimSpaces(line string) string {
 }
 
 // walkFiles calls visit for the entries below a path, except .git and ignored entries. left
-// reports whether it has left out any. visit returns errors as for Workspace.Walk.
+// reports whether it has omitted any. visit returns errors as for Workspace.Walk.
 func walkFiles(ctx context.Context, ws *sandbox.Workspace, start string, visit func(sandbox.Entry) error) (
 	left bool, err error) {
 	clean, err := sandbox.SafePath(start)
@@ -183,5 +182,5 @@ func walkFiles(ctx context.Context, ws *sandbox.Workspace, start string, visit f
 	return g.left, err
 }
 
-// ignoreNote describes to the model what walkFiles leaves out.
+// ignoreNote tells the model which entries walkFiles omits.
 const ignoreNote = "left out: .git and what .gitignore names; give one as path to see it"

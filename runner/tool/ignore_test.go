@@ -54,8 +54,8 @@ func TestIgnoreAsGit(t *testing.T) {
 	}
 }
 
-// compareWithGit builds a tree of random names and rules and asks git and walkFiles what
-// is left of it.
+// compareWithGit creates a tree of random names and rules, and compares the files that git and
+// walkFiles list.
 func compareWithGit(t *testing.T, git string, r *rand.Rand) {
 	t.Helper()
 	h := newTurn(t, sandbox.Limits{})
@@ -67,7 +67,7 @@ func compareWithGit(t *testing.T, git string, r *rand.Rand) {
 			p += "/" + name()
 		}
 		if os.MkdirAll(filepath.Join(h.dir, filepath.Dir(p)), 0o755) == nil {
-			_ = os.WriteFile(filepath.Join(h.dir, p), nil, 0o600) // fails where a folder has the name
+			_ = os.WriteFile(filepath.Join(h.dir, p), nil, 0o600) // fails if a folder has the name
 		}
 	}
 	piece := func() string {
@@ -78,7 +78,8 @@ func compareWithGit(t *testing.T, git string, r *rand.Rand) {
 		text := pick("", "", "", "!", "/", "!/", "**/", " ")
 		for i := range 1 + r.IntN(3) {
 			next := piece()
-			// Some versions of git take ** within a name for folders, against their manual.
+			// Contrary to their manual, some versions of git match folders with ** within a
+			// name.
 			if i > 0 && (strings.HasSuffix(text, "*") || strings.HasPrefix(next, "*")) {
 				text += pick("/", "/**/")
 			} else if i > 0 {
@@ -146,7 +147,7 @@ func allRules(dir string) string {
 	return b.String()
 }
 
-// FuzzGlob checks that each pattern compiles or is refused, and that a plain name matches
+// FuzzGlob checks that each pattern compiles or is rejected, and that a plain name matches
 // itself.
 func FuzzGlob(f *testing.F) {
 	for _, seed := range []string{"**/*.go", "{a,b{c,d}}", "[!a-z]", `\`, "[[:alpha:]x", "a**b", "***", "[a/b]", "{", "}", "[\xff-a]"} {
@@ -164,7 +165,7 @@ func FuzzGlob(f *testing.F) {
 	})
 }
 
-// TestGlobs holds what patterns match where the translation is not plain.
+// TestGlobs checks patterns whose translation is not obvious.
 func TestGlobs(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -14,7 +14,7 @@ import (
 	"github.com/matryer/is"
 )
 
-// picture returns a PNG image of that size.
+// picture returns a PNG image of the given size.
 func picture(t testing.TB, width, height int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -46,7 +46,7 @@ func TestImageType(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		data []byte
-		want string // media type, or what the error says
+		want string // media type, or text of the error
 	}{
 		"PNG":             {picture(t, 3, 2), "image/png"},
 		"JPEG":            {jpg.Bytes(), "image/jpeg"},

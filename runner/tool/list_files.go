@@ -12,10 +12,10 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// The limits of list_files.
+// Limits of list_files.
 const (
-	maxListed     = 1000     // files in an answer
-	maxListedSize = 64 << 10 // bytes of an answer
+	maxListed     = 1000     // files per result
+	maxListedSize = 64 << 10 // bytes per result
 	maxGlob       = 500      // characters
 )
 
@@ -43,7 +43,7 @@ type fileList struct {
 	glob  pathGlob
 
 	text         strings.Builder
-	shown, total int // lines in text, and lines that belong to the list
+	shown, total int // lines in text, and all lines of the list
 }
 
 // Run lists files.
@@ -61,7 +61,7 @@ func (listFiles) Run(ctx context.Context, host Host, input json.RawMessage) (jso
 	if list.total == 0 {
 		list.text.WriteString("(no files)\n")
 	}
-	// The walk goes on when the list is full, to count all files.
+	// The walk continues when the text is full, to count all files.
 	if list.shown < list.total {
 		fmt.Fprintf(&list.text, "[%d of %d; give a folder as path, or a glob, to see the others]\n",
 			list.shown, list.total)
@@ -72,15 +72,15 @@ func (listFiles) Run(ctx context.Context, host Host, input json.RawMessage) (jso
 	return result(list.text.String())
 }
 
-// visit adds an entry to the list if it belongs there.
+// visit adds an entry to the list if it matches.
 func (l *fileList) visit(e sandbox.Entry) error {
 	below := relativeTo(l.start, e.Path)
 	deepest := l.depth > 0 && strings.Count(below, "/")+1 >= l.depth
 	switch {
 	case e.Mode.IsDir() && !deepest:
-		return nil // the paths of its files show it
+		return nil // the paths of its files show the folder
 	case e.Mode.IsDir():
-		// The contents are too deep for the list, so only the folder is listed.
+		// The contents are too deep for the list, so list only the folder.
 		if l.glob.matches(below) {
 			l.add(e.Path + "/")
 		}
@@ -97,7 +97,7 @@ func (l *fileList) visit(e sandbox.Entry) error {
 // add adds a line to the list if there is room.
 func (l *fileList) add(line string) {
 	l.total++
-	// After one line is left out, all later ones are: the model sees a list without gaps.
+	// After one line is omitted, all later ones are omitted: the list must have no gaps.
 	if l.total-1 > l.shown || l.shown == maxListed || l.text.Len()+len(line) > maxListedSize {
 		return
 	}
@@ -105,8 +105,8 @@ func (l *fileList) add(line string) {
 	l.text.WriteString(line + "\n")
 }
 
-// relativeTo returns the path p relative to the folder start. If p is start itself, a file,
-// relativeTo returns its name.
+// relativeTo returns the path p relative to the folder start. If p is start itself, which is a
+// file, relativeTo returns its name.
 func relativeTo(start, p string) string {
 	if start = path.Clean(start); start == p {
 		return path.Base(p)
@@ -117,10 +117,10 @@ func relativeTo(start, p string) string {
 // A pathGlob matches paths. The zero value matches every path.
 type pathGlob struct {
 	pattern *regexp.Regexp
-	names   bool // pattern matches the last name of a path only
+	names   bool // pattern applies only to the last name of a path
 }
 
-// glob reads the argument glob. A pattern without a slash matches names at any depth, as in
+// glob parses the argument glob. A pattern without a slash matches names at any depth, as in
 // gitignore(5).
 func (a *arguments) glob() (g pathGlob) {
 	text := a.text("glob", false, maxGlob)
@@ -128,7 +128,8 @@ func (a *arguments) glob() (g pathGlob) {
 		return g
 	}
 	var err error
-	// A slash at the beginning binds the pattern to the folder. Relative paths begin without one.
+	// A slash at the beginning binds the pattern to the folder. Relative paths have no such
+	// slash.
 	if g.pattern, err = compileGlob(strings.TrimPrefix(text, "/"), true); err != nil {
 		a.wrong("glob: %s", err)
 	}

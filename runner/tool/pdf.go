@@ -15,14 +15,14 @@ import (
 // pdfType is the media type of PDF documents.
 const pdfType = "application/pdf"
 
-// The bounds of a document. A longer one is read as far as the time allows.
+// Limits of a document. A longer one is read as far as the time allows.
 const (
 	maxPages = 2000
 	maxPDF   = 8 << 20 // bytes of text
 )
 
-// PDFText returns the text of a PDF document. Every page but the first follows a line
-// with its number. PDFText may panic or never return for a hostile document.
+// PDFText returns the text of a PDF document. Before every page except the first, it adds a
+// line with the page number. PDFText may panic or never return for a hostile document.
 func PDFText(document []byte) ([]byte, error) {
 	r, err := pdf.NewReader(bytes.NewReader(document), int64(len(document)))
 	if errors.Is(err, pdf.ErrInvalidPassword) {
@@ -35,14 +35,14 @@ func PDFText(document []byte) ([]byte, error) {
 	found, pages, read := false, max(r.NumPage(), 0), 0
 	for i := 1; i <= min(pages, maxPages) && b.Len() < maxPDF && sandbox.ProcessTime() < sandbox.FilterTime; i++ {
 		read = i
-		// One damaged page must not hide the others.
+		// One damaged page must not prevent reading the others.
 		text, err := r.Page(i).GetPlainText(nil)
 		if err != nil {
 			text = "(This page cannot be read.)"
 		}
 		text = tidyPage(text)
-		// Page numbers and error notes are no text: without other text, the model must learn
-		// that there is none.
+		// Page numbers and error notes do not count as text. Without other text, the model must
+		// get an error.
 		found = found || text != "" && err == nil
 		if i > 1 {
 			fmt.Fprintf(&b, "[page %d of %d]\n\n", i, pages)
@@ -58,8 +58,8 @@ func PDFText(document []byte) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// tidyPage joins lines that a change of typeface has split, and replaces ligatures by
-// letters. A line that begins with a space, or follows one, continues the line before.
+// tidyPage joins lines that a change of typeface has split, and replaces ligatures by letters.
+// A line continues the previous one if it begins with a space, or if the previous one does.
 func tidyPage(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(printable(norm.NFKC.String(text))) {

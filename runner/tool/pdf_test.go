@@ -15,13 +15,13 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// TestMain lets this program be what reads documents in the real one.
+// TestMain makes the test program also run as the process of a filter.
 func TestMain(m *testing.M) {
 	sandbox.BeFilter(os.Args, Filters())
 	os.Exit(m.Run())
 }
 
-// testDocuments reads the documents of the tests.
+// testDocuments converts the documents of the tests.
 var testDocuments = NewDocuments(sandbox.NewFilterPool())
 
 // makePDF returns a document with the lines of each page in Helvetica.
@@ -101,8 +101,7 @@ func TestTidyPage(t *testing.T) {
 	}
 }
 
-// FuzzPDF reads anything, as it is read in the end: by a process of its own. Text
-// comes of it, or an *Error, or no end.
+// FuzzPDF reads random documents in a confined process. The result must be text or an *Error.
 func FuzzPDF(f *testing.F) {
 	f.Add([]byte(makePDF("one", "two")))
 	f.Fuzz(func(t *testing.T, document []byte) {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// maxTitle is the most characters in the title of a published file.
+// maxTitle is the maximum length of a published file's title, in characters.
 const maxTitle = 200
 
 type publishFile struct{}

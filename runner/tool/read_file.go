@@ -12,12 +12,12 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// The limits of read_file.
+// Limits of read_file.
 const (
-	defaultLines = 2000     // lines in an answer unless the call says otherwise
-	maxContent   = 64 << 10 // bytes of text in an answer
-	maxLine      = 8 << 10  // bytes of a line, unless the call asks for one line only
-	maxReadable  = 64 << 20 // bytes of a file: all its lines are read, to count them
+	defaultLines = 2000     // lines per result, unless the call sets a limit
+	maxContent   = 64 << 10 // bytes of text per result
+	maxLine      = 8 << 10  // bytes of a line, unless the call requests only one line
+	maxReadable  = 64 << 20 // size of a file: all its lines are read, to count them
 )
 
 type readFile struct{ docs Documents }
@@ -39,12 +39,12 @@ without line numbers. Very long lines are cut: limit 1 shows more of one.`,
 	}
 }
 
-// A lineRange is the range of a file's lines that one call shows to the model.
+// A lineRange is the range of a file's lines that one call returns.
 type lineRange struct {
 	path     string
-	first    int  // number of the first line to show
-	limit    int  // greatest number of lines to show
-	numbered bool // the number of each line stands before it
+	first    int  // number of the first line
+	limit    int  // maximum number of lines
+	numbered bool // whether each line begins with its number
 
 	text  strings.Builder
 	lines int // lines in text
@@ -66,12 +66,12 @@ func (r readFile) Run(ctx context.Context, host Host, input json.RawMessage) (js
 	}
 	defer t.Close()
 	x.numbered = true
-	// Models call read_file for documents, too, so a document needs no tool of its own.
+	// Models call read_file for documents, too, so documents need no separate tool.
 	if isDocument(t.mediaType) {
 		if err := t.asDocument(ctx, r.docs); err != nil {
 			return nil, err
 		}
-		x.numbered = false // nobody edits a document by its lines
+		x.numbered = false // documents are not edited by line numbers
 	}
 	switch {
 	case t.encoding == "":
@@ -82,15 +82,15 @@ func (r readFile) Run(ctx context.Context, host Host, input json.RawMessage) (js
 	if err := x.fill(ctx, t); err != nil {
 		return nil, err
 	}
-	// An empty file has no line 1, and reading it from line 1 is no mistake.
+	// An empty file has no line 1, but reading it from line 1 is not an error.
 	if x.first > 1 && x.first > x.total {
 		return nil, Errorf("offset must be at most %d, the number of lines in %q", max(x.total, 1), x.path)
 	}
 	return result(x.text.String() + x.notes(t))
 }
 
-// refuseBinary returns the error for a file that is not text. The error advises the model
-// what to use instead.
+// refuseBinary returns the error for a file that is not text. The error suggests an
+// alternative.
 func refuseBinary(path, mediaType string, size int64) error {
 	advice := "a shell, where there is one, may have a program that reads it"
 	if strings.HasPrefix(mediaType, "image/") {
@@ -99,17 +99,17 @@ func refuseBinary(path, mediaType string, size int64) error {
 	return Errorf("%q is not text: it is %s, %d bytes; %s", path, mediaType, size, advice)
 }
 
-// fill reads t to its end, because notes tells the number of all lines. It keeps the
+// fill reads t to its end, because notes contains the number of all lines. It keeps the
 // requested lines that fit.
 func (x *lineRange) fill(ctx context.Context, t *textFile) error {
 	most := maxLine
-	// A call for one line shows more of a line that was cut.
+	// A call for a single line returns more of a line that was cut.
 	if x.limit == 1 {
 		most = maxContent
 	}
 	full := false
 	for {
-		// The check at every line would cost more than reading the line.
+		// Checking at every line would take longer than reading the line.
 		if x.total%1000 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -124,8 +124,9 @@ func (x *lineRange) fill(ctx context.Context, t *textFile) error {
 			continue
 		}
 		shown := x.shown(line, length, most)
-		// Once a line does not fit, no later line is shown: the answer has no gaps. The first
-		// line is shown even if it does not fit, because otherwise the call could not go on.
+		// When a line does not fit, no later line is added, so that the result has no gaps. The
+		// first line is added even if it does not fit: otherwise the model could not continue
+		// after it.
 		full = x.lines >= x.limit || x.text.Len()+len(shown) > maxContent && x.lines > 0
 		if full {
 			continue
@@ -141,7 +142,7 @@ func (x *lineRange) fill(ctx context.Context, t *textFile) error {
 	}
 }
 
-// shown returns a line as the model sees it. length is the length of the whole line.
+// shown returns a line in the form for the model. length is the length of the complete line.
 func (x *lineRange) shown(line string, length, most int) string {
 	text := sandbox.Cut(strings.TrimRight(line, "\r\n"), most)
 	if length > most {
@@ -153,7 +154,7 @@ func (x *lineRange) shown(line string, length, most int) string {
 	return text + "\n"
 }
 
-// notes returns further facts that the model needs, each on a line of its own.
+// notes returns additional information for the model, one item per line.
 func (x *lineRange) notes(t *textFile) string {
 	var notes []string
 	if x.total == 0 {
@@ -168,7 +169,7 @@ func (x *lineRange) notes(t *textFile) string {
 	case x.cut > 0:
 		notes = append(notes, fmt.Sprintf("line %d is cut: search_files finds text in the rest", x.cut))
 	}
-	// shown removes the line ends, so the model cannot see them itself.
+	// shown removes the line ends, so the model cannot see them.
 	if x.crlf > 0 && x.numbered {
 		notes = append(notes, "lines end with CRLF")
 	}

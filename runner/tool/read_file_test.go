@@ -16,7 +16,7 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// text runs a tool whose result is a text, and returns that.
+// text runs a tool whose result is a text, and returns the text.
 func (h *turn) text(t testing.TB, name string, args any) string {
 	t.Helper()
 	out, err := h.call(t, name, args)
@@ -80,7 +80,7 @@ func TestReadFile(t *testing.T) {
 	is.Equal(h.text(t, "read_file", object{"path": "late", "offset": 2001}), "2001\té\n[the file is windows-1252, shown as UTF-8]\n")
 }
 
-// TestReadFileInPieces follows the offsets of a long file's answers.
+// TestReadFileInPieces reads a long file by the offsets in the results.
 func TestReadFileInPieces(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// The limits of run_worker.
+// Limits of run_worker.
 const (
 	maxWorkerName   = 200     // characters
 	maxErrandInput  = 100_000 // characters
@@ -17,26 +17,26 @@ const (
 // RunWorkerName is the name of the tool that runs another worker.
 const RunWorkerName = "run_worker"
 
-// CallMeta is the field of an MCP request's _meta that holds the token of the calling tool
-// call. By this token, this program recognizes a call to its own MCP server. ChildMeta is the
-// field of the response that names a turn. The result of that turn becomes the call's result.
+// CallMeta is the field of an MCP request's _meta with the token of the calling tool call. By
+// this token, this program recognizes a call to its own MCP server. ChildMeta is the field of
+// the response with the id of a turn: the result of that turn becomes the result of the call.
 const (
 	CallMeta  = "journeyman/call"
 	ChildMeta = "journeyman/child"
 )
 
-// ErrLater is the error of Run when the result will come from another turn. When that turn
-// has ended, the runner makes the call again.
+// ErrLater is the error of Run if the result will come from another turn. When that turn has
+// ended, the runner calls Run again.
 var ErrLater = errors.New("the result of the call comes later")
 
-// An Errand is a request of a turn to another worker: a new instruction, or a question for
-// the result of an earlier one.
+// An Errand is a request of a turn to another worker: a new instruction, or a request for the
+// result of an earlier errand.
 type Errand struct {
 	Worker string // id or title
 	Input  string
 	Files  []string // paths in the workspace; the worker gets copies
-	Wait   bool     // wait for the result; otherwise the call ends once the errand is accepted
-	TaskID string   // task of an earlier errand of this task; "" for a new errand
+	Wait   bool     // wait for the result; otherwise the call ends when the errand is accepted
+	TaskID string   // task of an earlier errand, to get its result; "" for a new errand
 }
 
 type runWorker struct{}
@@ -53,12 +53,12 @@ side by side. Files that it publishes are copied to the workspace. With wait fal
     "files": {"type": "array", "maxItems": 20, "items": {"type": "string"}},
     "wait": {"type": "boolean", "description": "Default true"},
     "task": {"type": "string", "description": "Alone: the task of an earlier call, for its answer"}`),
-		Repeatable: true, // a call that is made again gets the turn that it started before
+		Repeatable: true, // a repeated call returns the turn that it started before
 		Parallel:   true,
 	}
 }
 
-// Run starts a turn of another worker, or asks for the result of an earlier one.
+// Run starts a turn of another worker, or returns the result of an earlier one.
 func (runWorker) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
 	e := Errand{TaskID: a.text("task", false, maxErrandTaskID), Wait: true}
@@ -72,7 +72,7 @@ func (runWorker) Run(ctx context.Context, host Host, input json.RawMessage) (jso
 	switch {
 	case e.TaskID != "" && (e.Worker != "" || e.Input != "" || len(e.Files) > 0):
 		a.wrong("task stands alone: it asks for the answer of an earlier call")
-	// text has reported a missing input already, so only an empty one is left to report.
+	// text has already reported a missing input, so check only for an empty one.
 	case e.TaskID == "" && string(a.fields["input"]) == `""`:
 		a.wrong("input must not be empty")
 	}

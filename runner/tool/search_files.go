@@ -15,18 +15,18 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// The limits of search_files.
+// Limits of search_files.
 const (
 	maxPattern     = 1000     // characters in a pattern
 	maxProgram     = 2000     // instructions in the program that a pattern compiles to
-	maxMatches     = 200      // matches in an answer
-	maxExcerpt     = 300      // bytes of a line in an answer
+	maxMatches     = 200      // matches per result
+	maxExcerpt     = 300      // bytes of a line in the result
 	maxContext     = 10       // lines before and after a match
-	maxFound       = 64 << 10 // bytes of an answer
-	maxSearched    = 25 << 20 // bytes in a file that is searched
+	maxFound       = 64 << 10 // bytes per result
+	maxSearched    = 25 << 20 // maximum size of a file that is searched
 	maxSearchLine  = 1 << 20  // bytes of a line that are searched
-	shortLine      = 4 << 10  // bytes of a line that is quick to search with any pattern
-	excerptContext = 100      // bytes shown before a match in a long line
+	shortLine      = 4 << 10  // bytes of a line that any pattern can search quickly
+	excerptContext = 100      // bytes before a match in a long line that are shown
 )
 
 type searchFiles struct{}
@@ -62,7 +62,7 @@ type search struct {
 	matches int
 	files   int // files with matches
 	read    int // files that were searched
-	skipped int // files that are binary, too large or not readable
+	skipped int // files that are binary, too large or unreadable
 }
 
 // Run searches files.
@@ -86,7 +86,7 @@ func (searchFiles) Run(ctx context.Context, host Host, input json.RawMessage) (j
 		}
 		return s.file(ctx, e)
 	})
-	// A full answer is a success, with a note that more matches may exist.
+	// A full result is a success, with a note that more matches may exist.
 	more := errors.Is(err, errEnough)
 	if err != nil && !more {
 		return nil, explain(err)
@@ -94,7 +94,7 @@ func (searchFiles) Run(ctx context.Context, host Host, input json.RawMessage) (j
 	return result(s.text.String() + s.notes(more, left))
 }
 
-// notes returns further facts that the model needs, each on a line of its own.
+// notes returns additional information for the model, one item per line.
 func (s *search) notes(more, left bool) string {
 	notes := fmt.Sprintf("[%d matches in %d of %d text files]\n", s.matches, s.files, s.read)
 	if s.skipped > 0 {
@@ -109,8 +109,8 @@ func (s *search) notes(more, left bool) string {
 	return notes
 }
 
-// compile compiles a pattern. It refuses a pattern that compiles to a huge program, such as
-// one with nested repetitions. The search of a long line would take minutes.
+// compile compiles a pattern. It rejects a pattern that compiles to a very large program, such
+// as one with nested repetitions: searching a long line with it would take minutes.
 func compile(pattern string) (*regexp.Regexp, error) {
 	if pattern == "" {
 		return nil, Errorf("pattern must not be empty")
@@ -119,7 +119,7 @@ func compile(pattern string) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, Errorf("pattern: %v", err)
 	}
-	// A search takes time in proportion to the program's size times the length of the text.
+	// The time of a search is proportional to the program's size times the length of the text.
 	program, err := syntax.Compile(tree.Simplify())
 	if err != nil || len(program.Inst) > maxProgram {
 		return nil, Errorf("pattern is too large, by its repetitions or classes; use a simpler one")
@@ -127,7 +127,7 @@ func compile(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(pattern)
 }
 
-// errEnough ends a search once the answer is full.
+// errEnough ends a search when the result is full.
 var errEnough = errors.New("enough matches")
 
 // file searches one file.
@@ -138,7 +138,7 @@ func (s *search) file(ctx context.Context, e sandbox.Entry) error {
 	}
 	t, err := openText(s.ws, e.Path)
 	if _, refused := errors.AsType[*Error](err); refused {
-		s.skipped++ // the file was deleted or made unreadable since Walk read the folder
+		s.skipped++ // the file was deleted or became unreadable after Walk read the folder
 		return nil
 	}
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *search) file(ctx context.Context, e sandbox.Entry) error {
 		if err != nil {
 			return fmt.Errorf("search %s: %w", e.Path, err)
 		}
-		// Checked at every line, because the search of one line can take a tenth of a second.
+		// Check at every line, because searching one line can take a tenth of a second.
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -170,17 +170,17 @@ func (s *search) file(ctx context.Context, e sandbox.Entry) error {
 	}
 }
 
-// A searchedFile is a file that is being searched.
+// A searchedFile is the state of searching one file.
 type searchedFile struct {
 	*search
 	path   string
 	line   int      // number of the current line
-	before []string // the last lines that were not shown, at most context of them
-	after  int      // how many of the next lines are shown, as context of the last match
-	shown  int      // number of the last line that was shown
+	before []string // the last lines that were not added, at most context of them
+	after  int      // how many of the next lines to add, as context of the last match
+	shown  int      // number of the last line that was added
 }
 
-// next searches the current line. It shows a line that matches or is the context of a match.
+// next searches the current line. It adds the line if it matches or is the context of a match.
 func (f *searchedFile) next(ctx context.Context, line string) error {
 	found := f.find(ctx, line)
 	switch {
@@ -191,7 +191,7 @@ func (f *searchedFile) next(ctx context.Context, line string) error {
 	case f.after > 0:
 		f.after--
 		f.show(f.line, "-", excerpt(line, 0))
-	// The line may be the context of a match that follows.
+	// The line may be the context of a later match.
 	case f.context > 0:
 		if len(f.before) == f.context {
 			f.before = f.before[1:]
@@ -201,11 +201,11 @@ func (f *searchedFile) next(ctx context.Context, line string) error {
 	return nil
 }
 
-// match shows the lines before a match that belong to its context, and then the line that
-// matches at byte at.
+// match adds the context lines before a match, and then the matching line. at is the index of
+// the match.
 func (f *searchedFile) match(line string, at int) error {
-	// Checked only when there is a further match: an answer that is just full is complete. The
-	// sum leaves room for this match with its context.
+	// Check only at a further match: a result that is exactly full is complete. The sum
+	// reserves room for this match with its context.
 	if f.matches == maxMatches || f.text.Len() > maxFound-(2*maxContext+1)*2*maxExcerpt {
 		return errEnough
 	}
@@ -216,7 +216,7 @@ func (f *searchedFile) match(line string, at int) error {
 	}
 	first := f.line - len(f.before)
 	if f.shown > 0 && f.context > 0 && f.shown+1 < first {
-		f.text.WriteString("--\n") // as grep does where it leaves out lines
+		f.text.WriteString("--\n") // grep also writes this line between groups
 	}
 	for i, text := range f.before {
 		f.show(first+i, "-", text)
@@ -231,14 +231,14 @@ func (f *searchedFile) show(number int, mark, text string) {
 	f.shown = number
 }
 
-// find returns where the line matches, nil if it does not. It searches a long line through
-// runes, which is slower, but lets the end of ctx end the search.
+// find returns the position of a match in the line, nil if there is none. It searches a long
+// line through runes, which is slower, but ends when ctx ends.
 func (s *search) find(ctx context.Context, line string) []int {
 	if len(line) <= shortLine {
 		return s.re.FindStringIndex(line)
 	}
 	found := s.re.FindReaderIndex(&runes{ctx: ctx, r: strings.NewReader(line)})
-	// runes has cut the line short, so "$" could have matched in its middle.
+	// runes has cut the line, so "$" could have matched in its middle.
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -249,10 +249,10 @@ func (s *search) find(ctx context.Context, line string) []int {
 type runes struct {
 	ctx context.Context
 	r   *strings.Reader
-	n   int // calls of ReadRune: ctx is checked at every 256th
+	n   int // calls of ReadRune: each 256th call checks ctx
 }
 
-// ReadRune returns the next character, and io.EOF once ctx has ended.
+// ReadRune returns the next character, and io.EOF when ctx has ended.
 func (r *runes) ReadRune() (rune, int, error) {
 	if r.n++; r.n%256 == 0 && r.ctx.Err() != nil {
 		return 0, 0, io.EOF
@@ -265,7 +265,7 @@ func excerpt(line string, at int) string {
 	if len(line) <= maxExcerpt {
 		return line
 	}
-	// The excerpt begins a little before the match, so that the match stays visible.
+	// The excerpt begins shortly before the match, so that it contains the match.
 	start := min(max(0, at-excerptContext), len(line)-maxExcerpt)
 	for start > 0 && !utf8.RuneStart(line[start]) {
 		start--

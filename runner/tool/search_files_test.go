@@ -43,8 +43,8 @@ func TestSearchFilesRefuses(t *testing.T) {
 	}
 }
 
-// TestSearchEndsWithContext searches, with the slowest pattern that is let through,
-// a line that would take it long after the context has ended.
+// TestSearchEndsWithContext searches a line with the slowest permitted pattern. The search
+// would end long after the context.
 func TestSearchEndsWithContext(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

@@ -17,8 +17,8 @@ type shell struct {
 	programs func() []string
 }
 
-// Shell returns the tool shell, which runs its commands with s. It looks for the programs of
-// the machine once, when Programs is first called.
+// Shell returns the tool shell, which runs commands with s. The first call of Programs searches
+// the programs of the machine.
 func Shell(s *sandbox.Shell) Tool { return shell{s, sync.OnceValue(s.Programs)} }
 
 // Programs returns the well-known programs that commands can run.
@@ -43,15 +43,15 @@ middle of a long output is left out. Prefer the file tools for reading and writi
 type commandResult struct {
 	ExitCode int    `json:"exitCode"`
 	Output   string `json:"output"`
-	LeftOut  int64  `json:"leftOut,omitempty"` // bytes left out of Output
-	Stopped  string `json:"stopped,omitempty"` // why the command was killed; "" if it ended by itself
-	Note     string `json:"note,omitempty"`    // which limit of the workspace is reached; "" for none
+	LeftOut  int64  `json:"leftOut,omitempty"` // bytes missing in Output
+	Stopped  string `json:"stopped,omitempty"` // why the command was killed; "" if it ended normally
+	Note     string `json:"note,omitempty"`    // the limit of the workspace that is reached; "" for none
 }
 
 // Run runs a command.
 func (t shell) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
-	// The Shell refuses a longer time-out, too, but this error names the argument.
+	// The Shell also rejects a longer timeout, but this error contains the argument's name.
 	most := int(sandbox.MaxTimeout / time.Second)
 	c := sandbox.Command{Script: a.text("command", true, sandbox.MaxScript)}
 	seconds := a.number("timeoutSeconds", int(sandbox.DefaultTimeout/time.Second), 1)
@@ -61,8 +61,8 @@ func (t shell) Run(ctx context.Context, host Host, input json.RawMessage) (json.
 	if err := a.err(); err != nil {
 		return nil, err
 	}
-	// The Shell checks the script and the workspace. explain makes its refusals errors for the
-	// model.
+	// The Shell checks the script and the workspace. explain converts its errors to errors for
+	// the model.
 	c.Timeout = time.Duration(seconds) * time.Second
 	r, err := t.shell.Run(ctx, host.Workspace(), c)
 	if err != nil {
@@ -89,8 +89,8 @@ func whyStopped(s sandbox.Stop, timeout time.Duration) string {
 	return "it was killed"
 }
 
-// printable replaces control characters that only terminals understand. In JSON each of
-// them would take six bytes.
+// printable replaces control characters that only terminals interpret. In JSON each of them
+// would take six bytes.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' {

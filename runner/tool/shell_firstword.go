@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// FirstWord returns the first word of the command in a call of shell. It returns an
-// *Error for anything but one simple command. A rule may permit programs by that word,
-// and a second command after a semicolon or in a substitution must not get around it.
+// FirstWord returns the first word of the command in a call of shell. It returns an *Error for
+// anything except one simple command. A rule may permit programs by that word. A second command
+// after a semicolon or in a substitution must not bypass the rule.
 func FirstWord(input json.RawMessage) (string, error) {
 	a := parse(input)
 	script := a.text("command", true, math.MaxInt)
@@ -24,21 +24,21 @@ func errCompound(c string) error {
 		"Call the tool once for each command, and leave out pipes, redirections, variables and substitutions", c)
 }
 
-// firstWord knows words, blanks and both kinds of quotes. It accepts less than a shell
-// does. It refuses every other character that has a meaning in any shell, so that every
-// shell reads an accepted script as one command.
+// firstWord recognizes words, blanks and both kinds of quotes. It accepts less than a shell
+// does. It rejects all other characters with a special meaning in any shell. So every shell
+// interprets an accepted script as one command.
 func firstWord(script string) (string, error) {
 	script = strings.Trim(script, " \t\n")
 	word := script
 	if i := strings.IndexAny(script, " \t"); i >= 0 {
 		word = script[:i]
 	}
-	// A shell would read an assignment, a pattern or a quoted word in another way than
-	// the rule that permits the word.
+	// A shell would interpret an assignment, a pattern or a quoted word in another way than the
+	// rule.
 	if word == "" || strings.ContainsFunc(word, func(r rune) bool { return !plainInWord(r) }) {
 		return "", Errorf("the command must begin with the name of a program, without quotes and variables")
 	}
-	var quote rune // the quotation mark that is open, 0 for none
+	var quote rune // the open quotation mark, 0 for none
 	for _, r := range script {
 		switch {
 		case r < ' ' && r != '\t' || r == 0x7f:
@@ -57,7 +57,7 @@ func firstWord(script string) (string, error) {
 	return word, nil
 }
 
-// special returns the characters that have a meaning inside the open quotation mark, or
+// special returns the characters that have a special meaning inside the open quotation mark, or
 // outside of quotes. "!" repeats an earlier command in interactive shells.
 func special(quote rune) string {
 	switch quote {
@@ -69,8 +69,8 @@ func special(quote rune) string {
 	return "$`\\!;&|<>(){}#~"
 }
 
-// plainInWord reports whether a character means itself in every shell. Characters of
-// assignments and file name patterns do not.
+// plainInWord reports whether a character has no special meaning in any shell. It excludes the
+// characters of assignments and file name patterns.
 func plainInWord(r rune) bool {
 	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_-./+", r)
 }

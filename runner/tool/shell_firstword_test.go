@@ -94,8 +94,8 @@ func TestFirstWord(t *testing.T) {
 	is.True(err != nil)
 }
 
-// TestFirstWordHolds runs what is taken for one command, made of all that shells give a
-// meaning: nothing but the command may run.
+// TestFirstWordHolds runs accepted scripts that consist of all characters with a special
+// meaning in shells. Only the permitted command may run.
 func TestFirstWordHolds(t *testing.T) {
 	t.Parallel()
 	is := is.New(t)

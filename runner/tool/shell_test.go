@@ -12,8 +12,8 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// unconfined returns the tool with a shell that any machine has. How commands are
-// confined is tested where that is done.
+// unconfined returns the tool with a shell that works on every machine. The sandbox package
+// tests the confinement.
 func unconfined(t *testing.T) Tool {
 	t.Helper()
 	s, err := sandbox.NewShell(sandbox.Confinement{}, sandbox.ShellConfig{Unsafe: true})
@@ -60,7 +60,7 @@ func TestShellRefuses(t *testing.T) {
 	}
 }
 
-// TestShellOutput fills an answer with what takes most room in it.
+// TestShellOutput fills a result with the characters that take the most space in JSON.
 func TestShellOutput(t *testing.T) {
 	t.Parallel()
 	for _, fill := range []string{`\\033`, `\\\"`, `\\n`, `\\377`} {

@@ -23,10 +23,10 @@ const (
 	utf8Text    = "utf-8"
 	utf16LE     = "utf-16le"
 	utf16BE     = "utf-16be"
-	windows1252 = "windows-1252" // any other text; Latin-1 is a part of it
+	windows1252 = "windows-1252" // any other text; includes Latin-1
 )
 
-// headSize is how many bytes of a file decide whether it is text.
+// headSize is the number of bytes of a file that determine whether it is text.
 const headSize = 8 << 10
 
 // A textFile reads a file of the workspace line by line, as UTF-8.
@@ -35,7 +35,7 @@ type textFile struct {
 	lines     *bufio.Reader
 	size      int64
 	mediaType string
-	encoding  string // "" if the file is not text and has no lines
+	encoding  string // "" if the file is not text, so that it has no lines
 	kept      []byte // buffer of the last line, reused for the next one
 }
 
@@ -52,7 +52,7 @@ func openText(ws *sandbox.Workspace, path string) (*textFile, error) {
 		err = t.detect(path)
 	}
 	if err != nil {
-		// The caller gets no textFile, so the file is closed here.
+		// The caller gets no textFile, so close the file here.
 		return nil, errors.Join(fmt.Errorf("read %s: %w", path, err), f.Close())
 	}
 	return t, nil
@@ -71,14 +71,14 @@ func (t *textFile) asDocument(ctx context.Context, docs Documents) error {
 		return fmt.Errorf("read %s: %w", t.file.Name(), err)
 	}
 	text, err := docs.document(ctx, t.mediaType, document)
-	// From now on next returns lines of the text, as if the file held it.
+	// From now on, next returns the lines of the text.
 	t.lines, t.encoding = bufio.NewReader(strings.NewReader(text)), utf8Text
 	return err
 }
 
 // detect sets the media type and the encoding, and skips a byte order mark.
 func (t *textFile) detect(path string) error {
-	// Peek leaves the bytes in the reader, so the lines start at the beginning.
+	// Peek does not consume the bytes, so next still returns the first line.
 	head, err := t.lines.Peek(headSize)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -111,14 +111,15 @@ const (
 func encodingOf(head []byte) string {
 	begins := func(mark string) bool { return bytes.HasPrefix(head, []byte(mark)) }
 	switch {
-	// The mark of UTF-32 begins with that of UTF-16. UTF-32 counts as binary, by its NUL bytes.
+	// The mark of UTF-32 begins with that of UTF-16. UTF-32 contains NUL bytes, so it is
+	// treated as binary.
 	case begins(utf16LEMark) && !begins(utf32LEMark):
 		return utf16LE
 	case begins(utf16BEMark):
 		return utf16BE
 	case bytes.ContainsFunc(head, isBinary) || begins("%PDF-"):
 		return ""
-	// head may end in the middle of a character.
+	// head may end inside a character.
 	case utf8.Valid(withoutPartialRune(head)):
 		return utf8Text
 	case !strings.HasPrefix(http.DetectContentType(head), "text/"):
@@ -127,8 +128,8 @@ func encodingOf(head []byte) string {
 	return windows1252
 }
 
-// isBinary reports whether r is a control character that does not occur in text. Tabs,
-// line ends, form feeds, backspaces and the escape sequences of colored logs do occur.
+// isBinary reports whether r is a control character that does not occur in text. Text may
+// contain tabs, line ends, form feeds, backspaces and the escape sequences of colored logs.
 func isBinary(r rune) bool {
 	return r < ' ' && !strings.ContainsRune("\t\n\v\f\r\b\x1b", r)
 }
@@ -148,12 +149,12 @@ func withoutPartialRune(b []byte) []byte {
 	return b
 }
 
-// next reads the next line with its line end. It returns the first most bytes of the line
-// at most, and the length of the whole line. At the end of the file it returns io.EOF.
+// next reads the next line with its line end. It returns at most the first most bytes of the
+// line, and the length of the whole line. At the end of the file it returns io.EOF.
 func (t *textFile) next(most int) (line string, length int, err error) {
 	t.kept = t.kept[:0]
 	for {
-		// ReadSlice needs no memory for a long line, of which only the beginning is kept.
+		// ReadSlice allocates no memory for a long line, of which only the beginning is kept.
 		piece, err := t.lines.ReadSlice('\n')
 		length += len(piece)
 		t.kept = append(t.kept, piece[:min(len(piece), most-len(t.kept))]...)
@@ -173,8 +174,8 @@ func (t *textFile) next(most int) (line string, length int, err error) {
 	return t.decode(t.kept), length, nil
 }
 
-// decode converts a line to UTF-8. A line that is not valid UTF-8 is read as
-// Windows-1252, even if all earlier lines were ASCII.
+// decode converts a line to UTF-8. A line that is not valid UTF-8 is decoded as Windows-1252,
+// even if all earlier lines were ASCII.
 func (t *textFile) decode(line []byte) string {
 	if utf8.Valid(line) {
 		return string(line)

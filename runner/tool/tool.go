@@ -1,9 +1,9 @@
-// Package tool holds the tools by which a worker acts. Each tool has a file of its own, and
-// All lists them.
+// Package tool contains the tools that workers call. Each tool has a file of its own, and All
+// lists them.
 //
-// Of this module it may import only sandbox, office and diff. A tool gets the data of its turn from
-// a Host. A tool never trusts its arguments: a model wrote them, and a hostile document may have
-// misled the model.
+// Of this module, the package may import only sandbox, office and diff. A tool gets the data of
+// its turn from a Host. A tool never trusts its arguments: a model wrote them, and a hostile
+// document may have misled the model.
 package tool
 
 import (
@@ -15,14 +15,14 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// A Tool is something that a model may call. Implementations keep no state of a turn
-// and are safe for concurrent use.
+// A Tool is a function that a model may call. Implementations keep no state of a turn and are
+// safe for concurrent use.
 type Tool interface {
 	Spec() Spec
 
-	// Run makes one call. It returns JSON, which the model and the reader of the task's
-	// page see. The model gets an *Error as the result and may try something else. Any
-	// other error ends the turn. Run returns soon after ctx ends.
+	// Run makes one call. It returns JSON for the model and for the task's page. If it returns
+	// an *Error, the model gets the error as the result and can react. Any other error ends the
+	// turn. Run returns soon after ctx ends.
 	Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error)
 }
 
@@ -32,41 +32,41 @@ type Spec struct {
 	Description string          `json:"description"` // for the model: what it does, when to use it, its limits
 	InputSchema json.RawMessage `json:"inputSchema"` // JSON Schema of the arguments, which are an object
 
-	// Repeatable reports whether the runner may repeat a call that a crash has interrupted:
-	// because the call only reads, or because a second call changes nothing more.
+	// Repeatable reports whether the runner may repeat a call after a crash. It is set if the
+	// call only reads, or if a second call changes nothing more.
 	Repeatable bool `json:"repeatable,omitempty"`
 
-	// Parallel reports whether a call may run at the same time as other such calls of its step:
-	// because it only reads, or because another turn does the work. Any other call runs alone,
-	// in the order of the step.
+	// Parallel reports whether a call may run at the same time as other such calls of its step.
+	// It is set if the call only reads, or if another turn does the work. Other calls run
+	// alone, in the order of the step.
 	Parallel bool `json:"parallel,omitempty"`
 }
 
-// A Host is the turn that a tool runs in.
+// A Host gives a tool access to its turn.
 type Host interface {
 	// Workspace returns the turn's folder.
 	Workspace() *sandbox.Workspace
 
-	// Publish copies the file at path as it is now, and gives the copy an address. The
-	// copy is published together with the call's result, or not at all.
+	// Publish copies the current contents of the file at path, and gives the copy an address.
+	// The copy is published together with the call's result, or not at all.
 	Publish(ctx context.Context, path, title string) (File, error)
 
-	// ShowImage adds an image to the call's result, for models that see. path is its place
-	// in the workspace, "" for none. ShowImage returns an *Error for anything but an image
-	// of the types and sizes that models accept, and for more than MaxImages. The image is
-	// saved together with the call's result, or not at all.
+	// ShowImage adds an image to the call's result, for models with vision. path is its path in
+	// the workspace, "" for none. ShowImage returns an *Error if models do not accept the
+	// image's type or size, or for more than MaxImages. The image is saved together with the
+	// call's result, or not at all.
 	ShowImage(path string, data []byte) error
 
-	// CheckHost returns an *Error for a host that the turn must not fetch from. Tools
-	// that follow redirects call it for every host on the way.
+	// CheckHost returns an *Error for a host that the turn must not access. Tools that follow
+	// redirects call it for the host of each redirect.
 	CheckHost(host string) error
 
-	// Secret returns the value of a secret that may be sent to a host, or an *Error. A
-	// tool puts it into a request only, never into a result.
+	// Secret returns the value of a secret that may be sent to a host, or an *Error. A tool may
+	// put the value only into a request, never into a result.
 	Secret(name, host string) (string, error)
 
-	// Hide returns a text without the values of secrets. The runner hides them in every result,
-	// too. A tool that cuts a foreign text must call it before the cut: Hide does not
+	// Hide returns a text without the values of secrets. The runner also hides them in every
+	// result. A tool that cuts a text from outside must call Hide before: Hide does not
 	// recognize a part of a value.
 	Hide(text string) string
 
@@ -78,7 +78,8 @@ type Host interface {
 	// Until the errand has a result, RunWorker returns ErrLater, which Run must return, too.
 	RunWorker(ctx context.Context, e Errand) (json.RawMessage, error)
 
-	// CallToken returns the token of this call, which an MCP request carries as CallMeta.
+	// CallToken returns the token of this call, which MCP requests contain in the field
+	// CallMeta.
 	CallToken() (string, error)
 }
 
@@ -90,11 +91,11 @@ type File struct {
 	URL       string `json:"url"`
 }
 
-// An Error is a failure that the model can act on. It becomes the result of the call.
+// An Error is a failure that the model can react to. It becomes the result of the call.
 type Error struct{ Message string }
 
-// All returns the tools that need only a Host and a reader of documents. Models see the tools in
-// this order. A new tool has its own file, and a place in this list.
+// All returns the tools that need only a Host and Documents. The model gets the tools in this
+// order. A new tool has its own file, and an entry in this list.
 func All(docs Documents) []Tool {
 	return []Tool{
 		readFile{docs}, writeFile{docs}, editFile{}, listFiles{}, searchFiles{}, viewImage{}, publishFile{},
@@ -103,17 +104,17 @@ func All(docs Documents) []Tool {
 }
 
 // Names returns the names of all tools of this program. It includes those of WebFetch,
-// WebSearch and Shell, which the operator or the machine may not offer.
+// WebSearch and Shell, which may not be available on every server.
 func Names() []string {
 	var names []string
-	// Zero values suffice, because Spec reads no field of a tool.
+	// Zero values are sufficient, because Spec reads no field of a tool.
 	for _, t := range append(All(Documents{}), webFetch{}, webSearch{}, shell{}) {
 		names = append(names, t.Spec().Name)
 	}
 	return names
 }
 
-// Find returns the tool of that name, nil if there is none.
+// Find returns the tool with that name, nil if there is none.
 func Find(tools []Tool, name string) Tool {
 	if i := slices.IndexFunc(tools, func(t Tool) bool { return t.Spec().Name == name }); i >= 0 {
 		return tools[i]

@@ -16,15 +16,15 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// A turn is a Host with a real workspace, whose published files are only noted.
+// A turn is a Host with a real workspace. It only records the published files.
 type turn struct {
 	ws        *sandbox.Workspace
 	dir       string
 	titles    []string
 	sources   []string // address and title
 	images    []string
-	published error    // what Publish answers, if not nil
-	hosts     []string // that may be fetched from; nil for all
+	published error    // error of Publish, if not nil
+	hosts     []string // permitted hosts; nil for all
 }
 
 func (h *turn) Workspace() *sandbox.Workspace { return h.ws }
@@ -63,7 +63,7 @@ func (h *turn) Secret(name, host string) (string, error) {
 	return "value of the key", nil
 }
 
-// RunWorker and CallToken are of no use to the tools tested here.
+// RunWorker and CallToken are not used by the tools under test.
 func (h *turn) RunWorker(context.Context, Errand) (json.RawMessage, error) { return nil, nil }
 func (h *turn) CallToken() (string, error)                                 { return "", nil }
 
@@ -84,7 +84,7 @@ func newTurn(t testing.TB, limits sandbox.Limits) *turn {
 	return &turn{ws: ws, dir: dir}
 }
 
-// put writes a file beside the tools.
+// put writes a file without a tool.
 func (h *turn) put(t testing.TB, path, data string) {
 	t.Helper()
 	full := filepath.Join(h.dir, path)
@@ -102,7 +102,7 @@ func (h *turn) get(t testing.TB, path string) string {
 	return string(data)
 }
 
-// call runs a tool with arguments that are to be JSON.
+// call runs a tool with arguments that it converts to JSON.
 func (h *turn) call(t testing.TB, name string, args any) (string, error) {
 	t.Helper()
 	input, err := json.Marshal(args)
@@ -121,7 +121,7 @@ func (h *turn) run(t testing.TB, name, input string) (string, error) {
 	return string(out), err
 }
 
-// says checks that err is one for the model and says that.
+// says checks that err is an *Error for the model and contains that.
 func says(t testing.TB, err error, that string) {
 	t.Helper()
 	var told *Error
@@ -147,7 +147,7 @@ func TestFind(t *testing.T) {
 	is.Equal(names, slices.Sorted(slices.Values(Names()))) // rules may name each, here or elsewhere
 }
 
-// every returns all tools, also those that need more than a workspace.
+// every returns all tools, including those that need more than a workspace.
 func every(t *testing.T) []Tool {
 	t.Helper()
 	search, err := WebSearch(SearchConfig{Key: "k"})
@@ -177,8 +177,8 @@ func TestSpecs(t *testing.T) {
 	}
 }
 
-// TestRequired holds each tool to its own schema: what that requires is missed by
-// name, all of it at once, and each of its properties has the type it says.
+// TestRequired checks each tool against its own schema. A call without arguments must report
+// all required properties. Each property must have the type in the schema.
 func TestRequired(t *testing.T) {
 	t.Parallel()
 	for _, tool := range every(t) {

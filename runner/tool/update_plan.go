@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// The limits of update_plan.
+// Limits of update_plan.
 const (
 	maxPlanItems = 50
 	maxPlanText  = 500 // characters
@@ -51,15 +51,15 @@ type planItem struct {
 	State string `json:"state"`
 }
 
-// Run checks the plan and returns it. The plan has no other storage: the page of the task
-// shows the last call of update_plan.
+// Run checks the plan and returns it. The plan is not stored anywhere else: the page of the
+// task shows the last call of update_plan.
 func (updatePlan) Run(_ context.Context, _ Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
 	items := []planItem{}
 	for i, object := range a.objects("items", maxPlanItems) {
 		item := planItem{Text: object.text("text", true, maxPlanText), State: object.text("state", false, maxPlanText)}
-		// Earlier versions had the field done in place of state, and models imitate the calls
-		// that they see in the conversation.
+		// Earlier versions had the field done instead of state, and models imitate calls that
+		// they find in the conversation.
 		done := object.boolean("done")
 		switch item.State {
 		case planPending, planInProgress, planDone:
@@ -70,7 +70,7 @@ func (updatePlan) Run(_ context.Context, _ Host, input json.RawMessage) (json.Ra
 		default:
 			a.wrong("items[%d].state must be pending, in_progress or done", i)
 		}
-		// text has reported a missing text already, so only an empty one is left to report.
+		// text has already reported a missing text, so check only for an empty one.
 		if raw := object.fields["text"]; string(raw) == `""` {
 			a.wrong("items[%d].text must not be empty", i)
 		}

@@ -34,7 +34,7 @@ func (viewImage) Run(_ context.Context, host Host, input json.RawMessage) (json.
 		return nil, explain(err)
 	}
 	defer f.Close()
-	// One byte more than the limit lets ShowImage recognize a file that is too large.
+	// Read one byte more than the limit, so that ShowImage recognizes a file that is too large.
 	data, err := io.ReadAll(io.LimitReader(f, MaxImageBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
@@ -42,6 +42,6 @@ func (viewImage) Run(_ context.Context, host Host, input json.RawMessage) (json.
 	if err := host.ShowImage(path, data); err != nil {
 		return nil, err
 	}
-	// The image itself is no part of this result: providers take it as a block of its own.
+	// The image itself is not part of this text: providers get it as a separate block.
 	return result("The image " + path + " is shown here.")
 }

@@ -15,16 +15,16 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// The limits of a request to the web.
+// Limits of a request to the web.
 const (
-	webTime      = 30 * time.Second // for a request, its redirects and the body
+	webTime      = 30 * time.Second // for a request, including redirects and the body
 	maxRedirects = 10
 	maxAddress   = 4096    // bytes in an address
 	maxBody      = 5 << 20 // bytes of a body that are read, after decompression
 )
 
-// newClient creates the HTTP client of the web tools. It uses no proxy: a proxy would
-// resolve and dial the addresses that guarded must refuse.
+// newClient returns the HTTP client of the web tools. It uses no proxy: a proxy would resolve
+// and dial addresses that guarded must reject.
 func newClient(guarded sandbox.Dialer) *http.Client {
 	return &http.Client{
 		Timeout: webTime,
@@ -38,7 +38,7 @@ func newClient(guarded sandbox.Dialer) *http.Client {
 			ForceAttemptHTTP2:      true,
 		},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			// net/http has a limit of its own only without a CheckRedirect.
+			// With a CheckRedirect, net/http has no limit of its own.
 			if len(via) > maxRedirects {
 				return Errorf("the server redirects more than %d times", maxRedirects)
 			}
@@ -47,7 +47,7 @@ func newClient(guarded sandbox.Dialer) *http.Client {
 			if check, ok := req.Context().Value(hostCheckKey{}).(func(string) error); ok && err == nil {
 				err = check(req.URL.Hostname())
 			}
-			// net/http has copied all headers of the first request, even to another host.
+			// net/http has copied all headers of the first request, even for another host.
 			keepHeaders(req, via[0])
 			if err != nil {
 				return Errorf("the server redirects to an address that cannot be fetched: %s", err)
@@ -57,12 +57,12 @@ func newClient(guarded sandbox.Dialer) *http.Client {
 	}
 }
 
-// hostCheckKey is the context key of Host.CheckHost. Redirects must pass that check as
-// the first address does.
+// hostCheckKey is the context key for Host.CheckHost. Redirects must pass that check like the
+// first address.
 type hostCheckKey struct{}
 
-// checkAddress returns an *Error for an address that the web tools must not fetch. It judges
-// by the text of the address and looks up no name.
+// checkAddress returns an *Error for an address that the web tools must not fetch. It checks
+// only the text of the address and resolves no name.
 func checkAddress(guarded sandbox.Dialer, u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -75,8 +75,8 @@ func checkAddress(guarded sandbox.Dialer, u *url.URL) error {
 	case len(u.String()) > maxAddress:
 		return Errorf("an address can have %d bytes", maxAddress)
 	}
-	// The Dialer checks the resolved address again when it dials. This check answers earlier,
-	// and its error is clearer.
+	// The Dialer checks the resolved address again when it dials. This check is earlier, and
+	// its error is clearer.
 	if err := sandbox.CheckPort(u); err != nil {
 		return &Error{Message: err.Error()}
 	}
@@ -86,15 +86,16 @@ func checkAddress(guarded sandbox.Dialer, u *url.URL) error {
 	return nil
 }
 
-// A page is the answer of a web server.
+// A page is the response of a web server.
 type page struct {
 	url         *url.URL // after redirects
 	contentType string   // header of the response
 	body        []byte
-	cut         bool // body is only the beginning of the page
+	cut         bool // body contains only the beginning of the page
 }
 
-// get sends a request. It returns an *Error if the server fails or cannot be reached.
+// get sends a request. It returns an *Error if the server cannot be reached or its status is
+// not a success.
 func get(client *http.Client, req *http.Request) (*page, error) {
 	res, err := client.Do(req)
 	if err != nil {
@@ -105,7 +106,7 @@ func get(client *http.Client, req *http.Request) (*page, error) {
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		return nil, Errorf("%s answered %d %s", res.Request.URL.Host, res.StatusCode, http.StatusText(res.StatusCode))
 	}
-	// One byte more than the limit shows whether the body is longer.
+	// Read one byte more than the limit, to detect a longer body.
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
 	if err != nil && len(body) <= maxBody {
 		return nil, webError(req.Context(), res.Request.URL, err)
@@ -114,15 +115,17 @@ func get(client *http.Client, req *http.Request) (*page, error) {
 		body: body[:min(len(body), maxBody)], cut: len(body) > maxBody}, nil
 }
 
-// webError returns an *Error that explains to the model why a request failed. The *Error
-// reveals nothing about the operator's own network. It returns ctx's cause if ctx has ended.
+// webError converts an error to an *Error that explains to the model why a request failed. The
+// *Error reveals nothing about the operator's private network. If ctx has ended, webError
+// returns ctx's cause.
 func webError(ctx context.Context, u *url.URL, err error) error {
 	var known *Error
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	var timeout interface{ Timeout() bool }
 	switch {
-	// The order matters: an error may match several cases, and the first one is the most specific.
+	// The order matters: an error may match several cases, and the most specific cases come
+	// first.
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &known):
@@ -140,22 +143,22 @@ func webError(ctx context.Context, u *url.URL, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return Errorf("%s closed the connection before its answer was complete", u.Host)
 	}
-	// The text of other errors is not shown: it may hold addresses of the operator's network.
+	// Do not show the text of other errors: it may contain addresses of the operator's network.
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return Errorf("%s could not be reached", u.Host)
 	}
 	return Errorf("%s did not answer as a web server should", u.Host)
 }
 
-// parseAddress parses an address as a model writes it. It removes the fragment.
+// parseAddress parses an address from a model. It removes the fragment.
 func parseAddress(text string) (*url.URL, error) {
 	text = strings.TrimSpace(text)
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, Errorf("url: %q is not an address", text)
 	}
-	// Servers never see the fragment (RFC 3986, section 3.5). With it, one page could become two
-	// sources.
+	// The fragment is not sent to servers (RFC 3986, section 3.5). With it, one page could
+	// become two sources.
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil
 }

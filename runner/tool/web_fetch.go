@@ -20,8 +20,8 @@ type webFetch struct {
 	docs      Documents
 }
 
-// WebFetch returns the tool web_fetch. It connects through guarded, sends userAgent as its
-// name, and parses pages with docs.
+// WebFetch returns the tool web_fetch. It connects through guarded, sends userAgent as the
+// User-Agent header, and parses pages with docs.
 func WebFetch(docs Documents, guarded sandbox.Dialer, userAgent string) Tool {
 	return webFetch{guarded: guarded, client: newClient(guarded), userAgent: userAgent, docs: docs}
 }
@@ -46,10 +46,10 @@ then go on at nextOffset. The page becomes a source of the answer.`,
 type fetched struct {
 	URL         string `json:"url"` // after redirects
 	Title       string `json:"title,omitempty"`
-	PublishedAt string `json:"publishedAt,omitempty"` // in RFC 3339; "" if the page does not say
+	PublishedAt string `json:"publishedAt,omitempty"` // in RFC 3339; "" if unknown
 	MediaType   string `json:"mediaType"`
 	Content     string `json:"content"`
-	Truncated   bool   `json:"truncated,omitempty"`  // the text goes on after Content
+	Truncated   bool   `json:"truncated,omitempty"`  // the text continues after Content
 	NextOffset  int    `json:"nextOffset,omitempty"` // offset of the next part, if it can be read
 	TotalBytes  int    `json:"totalBytes,omitempty"` // length of the readable text, if Content is only a part
 }
@@ -60,7 +60,8 @@ func (t webFetch) Run(ctx context.Context, host Host, input json.RawMessage) (js
 	if err != nil {
 		return nil, err
 	}
-	// The rules of the network come first, then those of the turn. Redirects must pass both, too.
+	// Check the rules of the network first, then those of the turn. Redirects must pass both,
+	// too.
 	if err := checkAddress(t.guarded, a.address); err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func (t webFetch) Run(ctx context.Context, host Host, input json.RawMessage) (js
 		return nil, err
 	}
 	const accept = "text/html, application/xhtml+xml, text/markdown;q=0.9, text/*;q=0.8, */*;q=0.5"
-	// CheckRedirect belongs to the client of all turns, so it gets this turn's check by the context.
+	// All turns share the client, so CheckRedirect gets this turn's check from the context.
 	checked := context.WithValue(ctx, hostCheckKey{}, host.CheckHost)
 	req, err := newRequest(checked, a.address.String(), accept, t.userAgent)
 	if err != nil {
@@ -83,14 +84,15 @@ func (t webFetch) Run(ctx context.Context, host Host, input json.RawMessage) (js
 	}
 	f, err := p.read(ctx, t.docs)
 	if err == nil {
-		// Hide comes before the cut: the model chooses the offset, and could get a value in halves.
+		// Hide before the cut: the model chooses the offset, and could otherwise get a secret
+		// in two halves.
 		f.Content = host.Hide(f.Content)
 		err = f.cut(a.offset)
 	}
 	if err != nil {
 		return nil, err
 	}
-	// The source is added only after the page was read, because a failed page is not a source.
+	// Add the source only after the page was read, because a failed page is not a source.
 	host.AddSource(f.URL, f.Title)
 	return result(f)
 }
@@ -99,7 +101,7 @@ func (t webFetch) Run(ctx context.Context, host Host, input json.RawMessage) (js
 type fetchArgs struct {
 	address *url.URL
 	headers map[string]string
-	offset  int // byte of the text to start at
+	offset  int // byte of the text at which the result begins
 }
 
 func fetchArguments(input json.RawMessage) (f fetchArgs, err error) {
@@ -114,7 +116,7 @@ func fetchArguments(input json.RawMessage) (f fetchArgs, err error) {
 	return f, err
 }
 
-// FetchHost returns the host that a call of web_fetch contacts first.
+// FetchHost returns the first host that a call of web_fetch contacts.
 func FetchHost(input json.RawMessage) (string, error) {
 	a, err := fetchArguments(input)
 	if err != nil {
@@ -123,20 +125,20 @@ func FetchHost(input json.RawMessage) (string, error) {
 	return a.address.Hostname(), nil
 }
 
-// The limits of a page.
+// Limits of a page.
 const (
 	maxTitleLength = 300     // bytes of its title
-	maxPageText    = 1 << 20 // bytes of its text that all answers together can return
+	maxPageText    = 1 << 20 // bytes of its text that all results together can return
 )
 
-// read returns the text of a page of any readable type.
+// read converts a page of any readable type to text.
 func (p *page) read(ctx context.Context, docs Documents) (*fetched, error) {
 	mediaType := p.mediaType()
 	f := &fetched{URL: p.url.String(), MediaType: mediaType, Truncated: p.cut}
 	isHTML := mediaType == "text/html" || mediaType == "application/xhtml+xml"
 	var err error
 	switch {
-	// A PDF or zip file ends with its directory, so its beginning alone cannot be read.
+	// A PDF or zip file ends with its directory, so it cannot be read from its beginning alone.
 	case isDocument(mediaType) && p.cut:
 		return nil, Errorf("%s is a %s of more than %d bytes", f.URL, documentKindOf(mediaType).name, maxBody)
 	case isDocument(mediaType):
@@ -162,14 +164,14 @@ func (p *page) read(ctx context.Context, docs Documents) (*fetched, error) {
 	return f, nil
 }
 
-// cut keeps as much of the text as an answer holds, from the byte at offset on.
+// cut keeps the part of the text that fits into a result, beginning with the byte at offset.
 func (f *fetched) cut(offset int) error {
 	whole := f.Content
 	if offset > 0 && offset >= len(whole) {
 		return Errorf("offset must be below %d, the bytes of the text of %s", len(whole), f.URL)
 	}
 	for offset > 0 && !utf8.RuneStart(whole[offset]) {
-		offset-- // never begin in the middle of a character
+		offset-- // do not begin inside a character
 	}
 	f.Content = sandbox.Cut(whole[offset:], maxContent)
 	if len(f.Content) < len(whole) {
@@ -181,8 +183,8 @@ func (f *fetched) cut(offset int) error {
 	return nil
 }
 
-// mediaType returns the type that the header names. If the header names none, or a generic
-// one, the path and the body decide.
+// mediaType returns the media type in the header. If the header has none, or a generic one,
+// mediaType uses the path and the body.
 func (p *page) mediaType() string {
 	mediaType, _, err := mime.ParseMediaType(p.contentType)
 	if err != nil || mediaType == "application/octet-stream" || mediaType == "binary/octet-stream" {
@@ -195,7 +197,7 @@ func (p *page) mediaType() string {
 func isReadable(mediaType string) bool {
 	kind, sub, _ := strings.Cut(mediaType, "/")
 	switch sub {
-	// These types are text, though most of them begin with application/.
+	// These types are text, although most of them begin with application/.
 	case "json", "xml", "yaml", "x-yaml", "toml", "javascript", "ecmascript", "x-javascript", "x-sh", "sql",
 		"graphql", "jsonl", "x-ndjson", "ndjson", "jsonlines", "x-httpd-php", "x-python", "x-tex", "x-latex",
 		"x-subrip", "typescript":
@@ -207,18 +209,18 @@ func isReadable(mediaType string) bool {
 		strings.HasSuffix(sub, "+yaml")
 }
 
-// isUTF8 reports whether the body is UTF-8 and names no other encoding. Otherwise the
-// page filter would read text that is not HTML as Windows-1252.
+// isUTF8 reports whether the body is UTF-8 and declares no other encoding. Otherwise the page
+// filter would decode text that is not HTML as Windows-1252.
 func (p *page) isUTF8() bool {
 	name, given := charsetOf(p.contentType)
 	if given && !strings.EqualFold(name, "utf-8") {
 		return false
 	}
-	// A file such as XML may name its encoding at its beginning.
+	// Some files, such as XML, declare their encoding at the beginning.
 	return utf8.Valid(p.body) && (given || !bytes.Contains(p.body[:min(len(p.body), 1024)], []byte("charset")))
 }
 
-// charsetOf returns the encoding that a Content-Type header names, and whether it names one.
+// charsetOf returns the encoding in a Content-Type header, and whether the header has one.
 func charsetOf(contentType string) (string, bool) {
 	_, parameters, err := mime.ParseMediaType(contentType)
 	name, given := parameters["charset"]

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// The limits of the headers of a request.
+// Limits of the headers of a request.
 const (
 	maxHeaders     = 20
-	maxHeaderValue = 16 << 10 // bytes of one value, after secrets are filled in
+	maxHeaderValue = 16 << 10 // bytes of one value, after secrets are inserted
 )
 
 // secretReference matches ${secret:NAME}.
@@ -23,8 +23,8 @@ var secretReference = regexp.MustCompile(`\$\{secret:([A-Za-z_][A-Za-z0-9_]*)\}`
 // A SecretSource returns the value of a secret that may be sent to a host, or an *Error.
 type SecretSource func(name, host string) (string, error)
 
-// ExpandSecrets replaces the references to secrets in a text by the values of secrets that
-// may be sent to host. It returns the first error of secret.
+// ExpandSecrets replaces the references to secrets in a text by the secrets' values. Each
+// secret must be permitted for host. ExpandSecrets returns the first error of secret.
 func ExpandSecrets(text, host string, secret SecretSource) (expanded string, err error) {
 	expanded = secretReference.ReplaceAllStringFunc(text, func(ref string) string {
 		value, failed := secret(secretReference.FindStringSubmatch(ref)[1], host)
@@ -36,7 +36,7 @@ func ExpandSecrets(text, host string, secret SecretSource) (expanded string, err
 	return expanded, err
 }
 
-// setHeaders sets the headers that a call names, and fills in their secrets.
+// setHeaders sets the headers of a call, and inserts their secrets.
 func setHeaders(req *http.Request, headers map[string]string, secret SecretSource) error {
 	for name, value := range headers {
 		if !httpguts.ValidHeaderFieldName(name) || reservedHeader(name) {
@@ -46,11 +46,11 @@ func setHeaders(req *http.Request, headers map[string]string, secret SecretSourc
 		if err != nil {
 			return err
 		}
-		// The text differs only if a secret was filled in.
+		// The text differs only if it contains a secret.
 		if expanded != value && !confidential(req.URL) {
 			return Errorf("headers: a secret is sent to https addresses only")
 		}
-		// Checked after the secrets are filled in: a line break in one could add another header.
+		// Check after inserting the secrets: a line break in a secret could add another header.
 		if len(expanded) > maxHeaderValue || !httpguts.ValidHeaderFieldValue(expanded) {
 			return Errorf("headers: %q has a value that no header can hold", name)
 		}
@@ -59,8 +59,8 @@ func setHeaders(req *http.Request, headers map[string]string, secret SecretSourc
 	return nil
 }
 
-// reservedHeader reports whether the model must not set a header, because net/http, a proxy
-// or the operator does.
+// reservedHeader reports whether the model must not set a header, because net/http, a proxy or
+// the operator sets it.
 func reservedHeader(name string) bool {
 	name = http.CanonicalHeaderKey(name)
 	return slices.Contains([]string{"Host", "Content-Length", "Connection", "Transfer-Encoding", "Upgrade", "Te",
@@ -68,16 +68,16 @@ func reservedHeader(name string) bool {
 		strings.HasPrefix(name, "Proxy-") || strings.HasPrefix(name, "Sec-")
 }
 
-// confidential reports whether nobody on the network can read a request: it is encrypted, or
-// it does not leave this machine.
+// confidential reports whether a request cannot be read on the network: it is encrypted, or
+// does not leave this machine.
 func confidential(u *url.URL) bool {
 	ip, err := netip.ParseAddr(u.Hostname())
 	return u.Scheme == "https" || u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // keepHeaders removes the headers of a call from a request that follows a redirect. It keeps
-// them if the request goes to the first host, as safely as before. The headers may hold
-// secrets that only the first host may get.
+// them only for the first host, with the same confidentiality. The headers may contain secrets
+// for the first host only.
 func keepHeaders(req *http.Request, first *http.Request) {
 	if req.URL.Host == first.URL.Host && (confidential(req.URL) || !confidential(first.URL)) {
 		return

@@ -12,8 +12,8 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// TestWebFetchHeaders sends headers with and without secrets, to a server and by redirects
-// to another. 127.0.0.1 and localhost are one server, and two hosts.
+// TestWebFetchHeaders sends headers with and without secrets, to a server and by redirects to
+// another. 127.0.0.1 and localhost are one server, but two hosts.
 func TestWebFetchHeaders(t *testing.T) {
 	t.Parallel()
 	var elsewhere string
@@ -34,8 +34,8 @@ func TestWebFetchHeaders(t *testing.T) {
 	for name, tt := range map[string]struct {
 		address string
 		headers any
-		content string // of the result
-		says    string // the error, if there is one
+		content string // content of the result
+		says    string // text of the error, if there is one
 	}{
 		"none":                 {s.URL, map[string]any{}, "key= plain=", ""},
 		"to its host":          {s.URL, both, "key=Bearer [secret:KEY] plain=yes", ""},
@@ -71,8 +71,8 @@ func TestWebFetchHeaders(t *testing.T) {
 	}
 }
 
-// TestSecretInHalves reads a page that repeats a secret from the middle of its value on, and
-// one that repeats it where an answer ends.
+// TestSecretInHalves reads a page that contains a secret from the middle of its value on. It
+// also reads one with a secret at the end of a result.
 func TestSecretInHalves(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ before, offset int }{
@@ -97,7 +97,8 @@ func TestSecretInHalves(t *testing.T) {
 	}
 }
 
-// TestSecretsNeedEncryption holds that a secret is not sent where others can read along.
+// TestSecretsNeedEncryption checks that a secret is not sent over connections that others can
+// read.
 func TestSecretsNeedEncryption(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]bool{"https://example.com": true, "http://example.com": false,

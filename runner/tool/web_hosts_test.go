@@ -11,8 +11,8 @@ import (
 	"journeyman/runner/sandbox"
 )
 
-// TestWebFetchAsksTheHost holds every address to what the turn may fetch from, however
-// it is come to. 127.0.0.1 and localhost are one server, and two hosts.
+// TestWebFetchAsksTheHost checks that CheckHost is called for every address, including
+// redirects. 127.0.0.1 and localhost are one server, but two hosts.
 func TestWebFetchAsksTheHost(t *testing.T) {
 	t.Parallel()
 	s := site(t)

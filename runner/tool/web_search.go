@@ -17,10 +17,10 @@ import (
 // braveURL is the default address of Brave's API.
 const braveURL = "https://api.search.brave.com/res/v1/web/search"
 
-// A SearchConfig names a search engine.
+// A SearchConfig selects a search engine.
 type SearchConfig struct {
-	URL       string // of a SearXNG instance; with Key, another address of Brave's API
-	Key       string // for Brave's API; "": the engine is SearXNG
+	URL       string // address of a SearXNG instance; with Key, another address of Brave's API
+	Key       string // key of Brave's API; "" selects SearXNG
 	UserAgent string
 }
 
@@ -29,8 +29,8 @@ type webSearch struct {
 	client *http.Client
 }
 
-// WebSearch returns the tool web_search. The operator chooses the engine, so it may run on
-// this machine: no guarded Dialer is used. WebSearch returns an error if cfg names no valid
+// WebSearch returns the tool web_search. The operator chooses the engine, so it may run on this
+// machine: WebSearch uses no guarded Dialer. It returns an error if cfg contains no valid
 // address.
 func WebSearch(cfg SearchConfig) (Tool, error) {
 	if cfg.URL == "" && cfg.Key != "" {
@@ -40,7 +40,7 @@ func WebSearch(cfg SearchConfig) (Tool, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("the search engine's address must be an http:// or https:// one")
 	}
-	// Operators configure the base address of SearXNG. Its API is at /search below that.
+	// Operators configure the base address of SearXNG. Its API is at /search.
 	if cfg.Key == "" && !strings.HasSuffix(u.Path, "/search") {
 		u = u.JoinPath("search")
 	}
@@ -49,12 +49,12 @@ func WebSearch(cfg SearchConfig) (Tool, error) {
 		Timeout: webTime,
 		Transport: &http.Transport{TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 			MaxIdleConns: 5, IdleConnTimeout: 30 * time.Second, ForceAttemptHTTP2: true},
-		// net/http would send the key to the server that a redirect names.
+		// net/http would send the key to the target of a redirect.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
 
-// The limits of a search.
+// Limits of a search.
 const (
 	maxQuery   = 400 // characters, the limit of Brave's API
 	maxResults = 10
@@ -75,12 +75,12 @@ or context: read a page with web_fetch before you rely on it.`,
 	}
 }
 
-// A searchResult is one of the found pages.
+// A searchResult is a page in the results.
 type searchResult struct {
 	Title       string `json:"title"`
 	URL         string `json:"url"`
 	Snippet     string `json:"snippet,omitempty"`
-	PublishedAt string `json:"publishedAt,omitempty"` // in the engine's words
+	PublishedAt string `json:"publishedAt,omitempty"` // in the engine's format
 }
 
 // Run searches.
@@ -109,10 +109,10 @@ func (t webSearch) search(ctx context.Context, query string) ([]searchResult, er
 	if err != nil {
 		return nil, err
 	}
-	values := u.Query() // keeps the parameters that the operator has configured
+	values := u.Query() // keeps the configured parameters
 	values.Set("q", query)
 	if t.cfg.Key == "" {
-		// SearXNG answers with HTML by default.
+		// The default format of SearXNG is HTML.
 		values.Set("format", "json")
 	}
 	u.RawQuery = values.Encode()
@@ -130,8 +130,8 @@ func (t webSearch) search(ctx context.Context, query string) ([]searchResult, er
 	return readResults(p.body)
 }
 
-// readResults reads the answer of SearXNG or of Brave. They name the same fields
-// differently.
+// readResults parses a response of SearXNG or of Brave, which use different names for the same
+// fields.
 func readResults(body []byte) ([]searchResult, error) {
 	type found struct {
 		Title, URL, Content, Description, PublishedDate, Age string
@@ -161,7 +161,7 @@ func readResults(body []byte) ([]searchResult, error) {
 	return results, nil
 }
 
-// plain returns the text of a piece of HTML: engines mark the words of the query by tags.
+// plain converts a piece of HTML to text: engines mark the words of the query with tags.
 func plain(s string) string {
 	if !strings.ContainsAny(s, "<&") {
 		return printable(strings.Join(strings.Fields(s), " "))

@@ -33,7 +33,7 @@ const article = `<!doctype html><html lang="en"><head><title>Harbour news | The 
 <ul><li>moorings for sailing boats, of all sizes</li><li>a crane, which is new</li></ul></article>
 <footer>Cookies are used here.</footer></body></html>`
 
-// site serves what each test needs of the web.
+// site returns a server with all pages for the tests.
 func site(t *testing.T) *httptest.Server {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -104,7 +104,7 @@ func endless(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// bomb sends a gigabyte in a megabyte.
+// bomb sends a gigabyte compressed to a megabyte.
 func bomb(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain")
 	w.Header().Set("Content-Encoding", "gzip")
@@ -116,14 +116,14 @@ func bomb(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// liar closes the connection before all of what it announced.
+// liar closes the connection before it has sent the announced length.
 func liar(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "1000")
 	w.Header().Set("Content-Type", "text/plain")
 	_, _ = io.WriteString(w, "only this")
 }
 
-// fetchFrom fetches a page as a turn would.
+// fetchFrom fetches a page like a turn.
 func fetchFrom(t *testing.T, guarded sandbox.Dialer, address string) (fetched, []string, error) {
 	t.Helper()
 	is := is.New(t)
@@ -292,7 +292,7 @@ func TestWebFetchRefuses(t *testing.T) {
 	}
 }
 
-// notWeb returns the address of a server that does not speak HTTP.
+// notWeb returns the address of a server that does not use HTTP.
 func notWeb(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -302,7 +302,7 @@ func notWeb(t *testing.T) string {
 		for {
 			c, err := ln.Accept()
 			if err != nil {
-				return // the test is over
+				return // the test has ended
 			}
 			_, _ = io.WriteString(c, "220 mail.example ESMTP\r\n")
 			_ = c.Close()
@@ -311,8 +311,8 @@ func notWeb(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// TestWebFetchGuarded holds web_fetch to public addresses, whatever name or way of
-// writing leads to others.
+// TestWebFetchGuarded checks that web_fetch only reaches public addresses, with any name or
+// notation of an address.
 func TestWebFetchGuarded(t *testing.T) {
 	t.Parallel()
 	s := site(t)
@@ -333,7 +333,7 @@ func TestWebFetchGuarded(t *testing.T) {
 	is.New(t).Equal(f.Content, "just words")
 }
 
-// inwards reaches a name server for which every name is this machine.
+// inwards connects to a name server that resolves every name to this machine.
 func inwards(context.Context, string, string) (net.Conn, error) {
 	client, server := net.Pipe()
 	go func() {

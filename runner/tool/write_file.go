@@ -30,7 +30,7 @@ change a part, use edit_file. A .docx path makes a document of Markdown; .xlsx o
 func (w writeFile) Run(ctx context.Context, host Host, input json.RawMessage) (json.RawMessage, error) {
 	a := parse(input)
 	path := a.path()
-	content := a.text("content", true, math.MaxInt) // no limit here: the workspace limits the bytes
+	content := a.text("content", true, math.MaxInt) // without a limit: the workspace limits the bytes
 	if err := a.err(); err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (w writeFile) Run(ctx context.Context, host Host, input json.RawMessage) (j
 	}{path, len(data)})
 }
 
-// convert returns the bytes of the file that content describes. Only the extension of path
-// decides on the format: a text file with .docx or .xlsx could not be opened.
+// convert returns the bytes of the file for content. It uses only the extension of path: a text
+// file with the extension .docx or .xlsx could not be opened.
 func (w writeFile) convert(ctx context.Context, path, content string) ([]byte, error) {
 	switch sandbox.MediaType(path, nil) {
 	case docxType:
